@@ -1,0 +1,95 @@
+/**
+ * Hands arrays from one fiber to another, without the scheduler between them: a waiting reader goes on inside the
+ * writer's `offer`. A queue wakes its reader by a scheduled task, which for a stream of single deltas costs more than
+ * everything else on the way.
+ */
+import * as Arr from "effect/Array"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Pull from "effect/Pull"
+
+type Batch<A> = Arr.NonEmptyReadonlyArray<A>
+
+export interface Handoff<in out A, in out E> {
+  /** Hands over a batch. Suspends while `capacity` elements wait to be read. */
+  readonly offer: (batch: ReadonlyArray<A>) => Effect.Effect<void>
+  /** Ends the reading side, after what was offered before. */
+  readonly end: (exit: Exit.Exit<void, E>) => void
+  /** The next batch: all that waits, as it waits. One reader at a time. */
+  readonly pull: Pull.Pull<Batch<A>, E>
+  /** No one reads any more: later offers are dropped, a suspended one goes on. */
+  readonly close: () => void
+}
+
+/** A handoff that lets the writer run at most `capacity` elements ahead of the reader. */
+export const make = <A, E = never>(capacity: number): Handoff<A, E> => {
+  let waiting: ReadonlyArray<A> = []
+  let ended: Exit.Exit<void, E> | undefined
+  let closed = false
+  let wakeReader: ((effect: Pull.Pull<Batch<A>, E>) => void) | undefined
+  let wakeWriters: Array<() => void> = []
+
+  const releaseWriters = () => {
+    const writers = wakeWriters
+    wakeWriters = []
+    for (const wake of writers) wake()
+  }
+  const room = Effect.callback<void>((resume) => {
+    const wake = () => resume(Effect.void)
+    wakeWriters.push(wake)
+    return Effect.sync(() => {
+      wakeWriters = wakeWriters.filter((other) => other !== wake)
+    })
+  })
+  const next = (): Pull.Pull<Batch<A>, E> | undefined => {
+    const batch = waiting
+    if (Arr.isReadonlyArrayNonEmpty(batch)) {
+      waiting = []
+      return Effect.succeed(batch)
+    }
+    return ended === undefined ? undefined : finished(ended)
+  }
+
+  return {
+    offer: (batch) => {
+      if (closed || ended !== undefined || !Arr.isReadonlyArrayNonEmpty(batch)) return Effect.void
+      if (wakeReader !== undefined) {
+        const wake = wakeReader
+        wakeReader = undefined
+        wake(Effect.succeed(batch))
+        return Effect.void
+      }
+      waiting = waiting.length === 0 ? batch : waiting.concat(batch)
+      return waiting.length < capacity ? Effect.void : room
+    },
+    end: (exit) => {
+      if (ended !== undefined) return
+      ended = exit
+      const wake = wakeReader
+      wakeReader = undefined
+      wake?.(finished(exit))
+    },
+    pull: Effect.suspend(() => {
+      const ready = next()
+      if (ready === undefined) {
+        return Effect.callback<Batch<A>, E | Cause.Done>((resume) => {
+          wakeReader = resume
+          return Effect.sync(() => {
+            wakeReader = undefined
+          })
+        })
+      }
+      releaseWriters()
+      return ready
+    }),
+    close: () => {
+      closed = true
+      waiting = []
+      releaseWriters()
+    }
+  }
+}
+
+const finished = <E>(exit: Exit.Exit<void, E>): Effect.Effect<never, E | Cause.Done> =>
+  Exit.isSuccess(exit) ? Cause.done() : Effect.failCause(exit.cause)

@@ -1,0 +1,194 @@
+/**
+ * Runs the hooks of an application: in order, with a time limit, each failure where it belongs.
+ */
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import type * as AgentEvent from "./AgentEvent.ts"
+import { HookFailed } from "./FailureReason.ts"
+import type * as Hook from "./Hook.ts"
+import type { RunOptions } from "./RunOptions.ts"
+
+/** How a hook ended: with an opinion, without one, or badly. */
+export type Verdict<P extends Hook.Point> =
+  | { readonly _tag: "Said"; readonly output: Hook.Output<P> }
+  | { readonly _tag: "Silent" }
+  | { readonly _tag: "Failed"; readonly message: string }
+
+/** The hooks as one run sees them: failure counters and metadata are its own. */
+export interface RunHooks {
+  readonly has: (point: Hook.Point) => boolean
+  /** Asks the hooks of a point, in order, until `step` stops it. Isolated failures go to `onError`, by the mode. */
+  readonly ask: <P extends Hook.Point>(
+    point: P,
+    input: () => Hook.Input<P>,
+    step: (verdict: Verdict<P>) => "next" | "stop"
+  ) => Effect.Effect<void, HookFailed>
+}
+
+export interface RunHooksOptions {
+  readonly options: () => Pick<RunOptions, "hookFailureMode" | "hookTimeout" | "approvalTimeout">
+  readonly onError: (event: Omit<AgentEvent.Body & { _tag: "HookError" }, "_tag">) => Effect.Effect<void>
+}
+
+export interface Service {
+  /** Registrations are shared and persist; counters and disabling belong to a run. */
+  readonly forRun: (options: RunHooksOptions) => RunHooks
+  /** Adds a hook, from its next point on. Returns the id `unregister` takes. */
+  readonly register: <E, R>(hook: Hook.Hook<E, R>) => Effect.Effect<string, never, R>
+  readonly unregister: (id: string) => Effect.Effect<boolean>
+}
+
+interface Registration {
+  readonly id: string
+  readonly point: Hook.Point
+  readonly run: (input: any) => Effect.Effect<any, unknown>
+}
+
+/** In a row; then the hook is not asked again in this run. */
+const maxConsecutiveErrors = 3
+const defaultTimeout = Duration.seconds(5)
+
+const guards: ReadonlySet<Hook.Point> = new Set<Hook.Point>(["beforeTool", "approveTool"])
+const shapers: ReadonlySet<Hook.Point> = new Set<Hook.Point>([
+  "prepareNextTurn",
+  "shouldStopAfterTurn",
+  "transformMessages",
+  "toModelMessages",
+  "steering",
+  "followUp"
+])
+const isIsolated = (point: Hook.Point): boolean => !guards.has(point) && !shapers.has(point)
+
+/** A manager with these hooks. What they require becomes a requirement. */
+export const make = <const Hooks extends ReadonlyArray<Hook.Hook>>(
+  ...hooks: Hooks
+): Effect.Effect<Service, never, Hook.Services<Hooks[number]>> =>
+  Effect.gen(function* () {
+    const registrations: Array<Registration> = []
+    let count = 0
+    const register = <E, R>(hook: Hook.Hook<E, R>): Effect.Effect<string, never, R> =>
+      Effect.contextWith((services: Context.Context<R>) =>
+        Effect.sync(() => {
+          const id = `${hook.point}-${++count}`
+          registrations.push({ id, point: hook.point, run: withServices(hook, services) })
+          return id
+        })
+      )
+    const unregister = (id: string) =>
+      Effect.sync(() => {
+        const index = registrations.findIndex((registration) => registration.id === id)
+        return index !== -1 && registrations.splice(index, 1).length === 1
+      })
+    for (const hook of hooks) yield* register(hook)
+    return { forRun: (options) => runHooks(registrations, options), register, unregister } satisfies Service
+  })
+
+const none: Service = {
+  forRun: () => ({ has: () => false, ask: () => Effect.void }),
+  register: () => Effect.die(new Error("No HookManager here: provide HookManager.layer()")),
+  unregister: () => Effect.succeed(false)
+}
+
+/** No hooks by default. */
+export const HookManager = Context.Reference<Service>("effect-agent/HookManager", {
+  defaultValue: () => none
+})
+
+/** Registers hooks for every run that sees the layer. */
+export const layer = <const Hooks extends ReadonlyArray<Hook.Hook>>(
+  ...hooks: Hooks
+): Layer.Layer<never, never, Hook.Services<Hooks[number]>> => Layer.effect(HookManager, make(...hooks))
+
+const runHooks = (registrations: ReadonlyArray<Registration>, run: RunHooksOptions): RunHooks => {
+  const errorsInRow = new Map<string, number>()
+  const isDisabled = (id: string) => (errorsInRow.get(id) ?? 0) >= maxConsecutiveErrors
+
+  const failed = Effect.fnUntraced(function* (point: Hook.Point, id: string, message: string) {
+    const consecutiveErrors = (errorsInRow.get(id) ?? 0) + 1
+    errorsInRow.set(id, consecutiveErrors)
+    const mode = run.options().hookFailureMode ?? "warn"
+    if (mode === "fail" && isIsolated(point)) return yield* new HookFailed({ hook: point, detail: message })
+    if (mode === "ignore" && isIsolated(point)) return
+    yield* run.onError({
+      hook: point,
+      hookId: id,
+      error: message,
+      consecutiveErrors,
+      disabled: consecutiveErrors >= maxConsecutiveErrors
+    })
+  })
+
+  const invoke = Effect.fnUntraced(function* <P extends Hook.Point>(
+    { id, run: hook }: Registration,
+    point: P,
+    input: Hook.Input<P>
+  ): Effect.fn.Return<Verdict<P>, HookFailed> {
+    if (isDisabled(id)) {
+      return isIsolated(point) ? { _tag: "Silent" } : { _tag: "Failed", message: `hook ${id} is disabled` }
+    }
+    const exit = yield* Effect.exit(
+      limited(
+        Effect.suspend(() => hook(input)),
+        timeoutOf(point, run.options())
+      )
+    )
+    if (Exit.isSuccess(exit)) {
+      errorsInRow.delete(id)
+      return exit.value === undefined ? { _tag: "Silent" } : { _tag: "Said", output: exit.value }
+    }
+    const message = messageOf(exit.cause)
+    yield* failed(point, id, message)
+    return { _tag: "Failed", message }
+  })
+
+  return {
+    has: (point) => registrations.some((registration) => registration.point === point),
+    ask: Effect.fnUntraced(function* (point, input, step) {
+      for (const registration of registrations.filter((candidate) => candidate.point === point)) {
+        if (step(yield* invoke(registration, point, input())) === "stop") return
+      }
+    })
+  }
+}
+
+/** Services of registration under the caller's: the caller's span and request-scoped services win. */
+const withServices =
+  <E, R>(hook: Hook.Hook<E, R>, services: Context.Context<R>) =>
+  (input: any): Effect.Effect<unknown, E> =>
+    Effect.updateContext(hook.run(input), (caller: Context.Context<never>) => Context.merge(services, caller))
+
+const timeoutOf = (
+  point: Hook.Point,
+  options: Pick<RunOptions, "hookTimeout" | "approvalTimeout">
+): Duration.Duration => {
+  const input = point === "approveTool" ? (options.approvalTimeout ?? "Infinity") : options.hookTimeout
+  return input === undefined ? defaultTimeout : Duration.fromInputUnsafe(input)
+}
+
+const limited = <A, E, R>(
+  effect: Effect.Effect<A, E, R>,
+  timeout: Duration.Duration
+): Effect.Effect<A, E | HookTimeout, R> =>
+  Duration.isFinite(timeout)
+    ? Effect.timeoutOrElse(effect, {
+        duration: timeout,
+        orElse: () => Effect.fail(new HookTimeout(Duration.format(timeout)))
+      })
+    : effect
+
+class HookTimeout {
+  readonly message: string
+  constructor(after: string) {
+    this.message = `timed out after ${after}`
+  }
+}
+
+const messageOf = (cause: Cause.Cause<unknown>): string => {
+  const error: unknown = Cause.squash(cause)
+  if (error instanceof Error || error instanceof HookTimeout) return error.message
+  return String(error)
+}

@@ -1,0 +1,261 @@
+/**
+ * Reads tool params against a JSON Schema: for tools whose schema is not ours (MCP servers, plain JSON).
+ *
+ * Written here, and not with `effect/SchemaRepresentation`, because schemas from outside hold what an importer refuses
+ * (patterns, vendor keywords), because models need scalars coerced, and because importing that would cost every user
+ * of the core a third of its size. Covers what tool schemas use: `type`, `properties`, `required`,
+ * `additionalProperties`, `items`, `prefixItems`, `enum`, `const`, `anyOf`, `oneOf`, `allOf`, `not`, local `$ref`, and
+ * the bounds of numbers, strings and arrays. A keyword it does not know says nothing.
+ */
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
+
+type Json = Schema.Json
+type JsonObject = { readonly [key: string]: Json }
+
+/**
+ * Decodes `value`. Scalars of the wrong kind are coerced where nothing is invented: `"42"` to 42, `"true"` to true, 7
+ * to `"7"`, and JSON text to the array or object it holds. Fails with one line per fault, each naming its path.
+ */
+export const decode = (schema: Json, value: Json): Result.Result<Json, ReadonlyArray<string>> => {
+  const faults: Array<string> = []
+  const decoded = read({ root: schema, faults }, schema, value, "")
+  return faults.length === 0 ? Result.succeed(decoded) : Result.fail(faults)
+}
+
+interface Reading {
+  readonly root: Json
+  readonly faults: Array<string>
+}
+
+const read = (reading: Reading, schema: Json, value: Json, path: string): Json => {
+  if (schema === false) return fault(reading, path, "is not allowed", value)
+  if (!isObject(schema)) return value
+  const target = typeof schema["$ref"] === "string" ? resolve(reading.root, schema["$ref"]) : schema
+  if (!isObject(target)) return value
+
+  const coerced = coerce(typesOf(target), value)
+  checkType(reading, target, coerced, path)
+  checkValue(reading, target, coerced, path)
+  const inner = isObject(coerced)
+    ? readProperties(reading, target, coerced, path)
+    : Array.isArray(coerced)
+      ? readItems(reading, target, coerced, path)
+      : coerced
+  return readCombined(reading, target, inner, path)
+}
+
+const resolve = (root: Json, ref: string): Json | undefined =>
+  ref
+    .replace(/^#\/?/, "")
+    .split("/")
+    .filter((step) => step !== "")
+    .reduce<Json | undefined>(
+      (at, step) => (isObject(at) ? at[step.replaceAll("~1", "/").replaceAll("~0", "~")] : undefined),
+      root
+    )
+
+const readProperties = (
+  reading: Reading,
+  schema: JsonObject,
+  value: JsonObject,
+  path: string
+): JsonObject => {
+  const properties = isObject(schema["properties"]) ? schema["properties"] : {}
+  for (const key of strings(schema["required"])) {
+    if (!Object.hasOwn(value, key)) fault(reading, at(path, key), "is missing", null)
+  }
+  const rest = schema["additionalProperties"]
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => {
+      const known = Object.hasOwn(properties, key) ? properties[key] : undefined
+      if (known !== undefined) return [key, read(reading, known, item, at(path, key))]
+      if (rest === false && schema["patternProperties"] === undefined) {
+        return [key, fault(reading, at(path, key), "is not a known property", item)]
+      }
+      return [key, isObject(rest) ? read(reading, rest, item, at(path, key)) : item]
+    })
+  )
+}
+
+const readItems = (
+  reading: Reading,
+  schema: JsonObject,
+  value: ReadonlyArray<Json>,
+  path: string
+): ReadonlyArray<Json> => {
+  const prefix = Array.isArray(schema["prefixItems"]) ? schema["prefixItems"] : []
+  const items = schema["items"]
+  return value.map((item, index) => {
+    const schemaOfItem = prefix[index] ?? items
+    return schemaOfItem === undefined || Array.isArray(schemaOfItem)
+      ? item
+      : read(reading, schemaOfItem, item, `${path}[${index}]`)
+  })
+}
+
+const readCombined = (reading: Reading, schema: JsonObject, value: Json, path: string): Json => {
+  let result = value
+  for (const part of list(schema["allOf"])) result = read(reading, part, result, path)
+  for (const key of ["anyOf", "oneOf"]) {
+    const options = list(schema[key])
+    if (options.length > 0) result = readAlternative(reading, options, result, path)
+  }
+  if (schema["not"] !== undefined && accepts(reading.root, schema["not"], result)) {
+    fault(reading, path, "has a value that is not allowed", result)
+  }
+  return result
+}
+
+/** The first alternative that takes the value as it is, else the first that takes it coerced. */
+const readAlternative = (reading: Reading, options: ReadonlyArray<Json>, value: Json, path: string): Json => {
+  const tried = options.map((option) => {
+    const faults: Array<string> = []
+    return { faults, decoded: read({ root: reading.root, faults }, option, value, path) }
+  })
+  const fitting = tried.filter((attempt) => attempt.faults.length === 0)
+  const chosen = fitting.find((attempt) => attempt.decoded === value) ?? fitting[0]
+  if (chosen !== undefined) return chosen.decoded
+  return fault(
+    reading,
+    path,
+    `matches no alternative (${tried.map((attempt) => attempt.faults[0]).join(" | ")})`,
+    value
+  )
+}
+
+const accepts = (root: Json, schema: Json, value: Json): boolean => {
+  const faults: Array<string> = []
+  read({ root, faults }, schema, value, "")
+  return faults.length === 0
+}
+
+const checkType = (reading: Reading, schema: JsonObject, value: Json, path: string): void => {
+  const types = typesOf(schema)
+  if (types.length > 0 && !types.some((type) => isType(type, value))) {
+    fault(reading, path, `must be ${types.join(" or ")}`, value)
+  }
+}
+
+const checkValue = (reading: Reading, schema: JsonObject, value: Json, path: string): void => {
+  const options = schema["enum"]
+  if (Array.isArray(options) && !options.some((option) => same(option, value))) {
+    fault(
+      reading,
+      path,
+      `must be one of ${options.map((option) => JSON.stringify(option)).join(", ")}`,
+      value
+    )
+  }
+  if (schema["const"] !== undefined && !same(schema["const"], value)) {
+    fault(reading, path, `must be ${JSON.stringify(schema["const"])}`, value)
+  }
+  if (typeof value === "number") checkBounds(reading, schema, value, path)
+  if (typeof value === "string") checkSize(reading, schema, "Length", [...value].length, path)
+  if (Array.isArray(value)) checkSize(reading, schema, "Items", value.length, path)
+}
+
+const checkBounds = (reading: Reading, schema: JsonObject, value: number, path: string): void => {
+  const { exclusiveMaximum, exclusiveMinimum, maximum, minimum, multipleOf } = schema
+  if (typeof minimum === "number" && value < minimum)
+    fault(reading, path, `must be at least ${minimum}`, value)
+  if (typeof maximum === "number" && value > maximum)
+    fault(reading, path, `must be at most ${maximum}`, value)
+  if (typeof exclusiveMinimum === "number" && value <= exclusiveMinimum) {
+    fault(reading, path, `must be more than ${exclusiveMinimum}`, value)
+  }
+  if (typeof exclusiveMaximum === "number" && value >= exclusiveMaximum) {
+    fault(reading, path, `must be less than ${exclusiveMaximum}`, value)
+  }
+  if (typeof multipleOf === "number" && multipleOf > 0 && !Number.isInteger(value / multipleOf)) {
+    fault(reading, path, `must be a multiple of ${multipleOf}`, value)
+  }
+}
+
+const checkSize = (reading: Reading, schema: JsonObject, unit: string, size: number, path: string): void => {
+  const min = schema[`min${unit}`]
+  const max = schema[`max${unit}`]
+  const noun = unit === "Length" ? "characters" : "items"
+  if (typeof min === "number" && size < min) fault(reading, path, `must have at least ${min} ${noun}`, size)
+  if (typeof max === "number" && size > max) fault(reading, path, `must have at most ${max} ${noun}`, size)
+}
+
+/** The value itself when it fits one of the types; else the first reading of it that does. */
+const coerce = (types: ReadonlyArray<string>, value: Json): Json => {
+  if (types.length === 0 || types.some((type) => isType(type, value))) return value
+  for (const type of types) {
+    const coerced = coerceTo(type, value)
+    if (coerced !== undefined) return coerced
+  }
+  return value
+}
+
+const coerceTo = (type: string, value: Json): Json | undefined => {
+  if (type === "string") {
+    return typeof value === "number" || typeof value === "boolean" ? String(value) : undefined
+  }
+  if (typeof value !== "string") return undefined
+  switch (type) {
+    case "number":
+    case "integer": {
+      const number = value.trim() === "" ? Number.NaN : Number(value)
+      return isType(type, number) ? number : undefined
+    }
+    case "boolean":
+      return value === "true" ? true : value === "false" ? false : undefined
+    case "array":
+    case "object": {
+      const parsed = parse(value)
+      return parsed !== undefined && isType(type, parsed) ? parsed : undefined
+    }
+    default:
+      return undefined
+  }
+}
+
+const isType = (type: string, value: Json): boolean => {
+  switch (type) {
+    case "null":
+      return value === null
+    case "array":
+      return Array.isArray(value)
+    case "object":
+      return isObject(value)
+    case "integer":
+      return Number.isInteger(value)
+    case "number":
+      return typeof value === "number" && Number.isFinite(value)
+    default:
+      return typeof value === type
+  }
+}
+
+const typesOf = (schema: JsonObject): ReadonlyArray<string> =>
+  typeof schema["type"] === "string" ? [schema["type"]] : strings(schema["type"])
+
+const isObject = (value: Json | undefined): value is JsonObject => Predicate.isObject(value)
+
+const list = (value: Json | undefined): ReadonlyArray<Json> => (Array.isArray(value) ? value : [])
+
+const strings = (value: Json | undefined): ReadonlyArray<string> =>
+  list(value).filter((item) => typeof item === "string")
+
+const at = (path: string, key: string): string => (path === "" ? key : `${path}.${key}`)
+
+const same = (self: Json, that: Json): boolean =>
+  self === that || (Predicate.isObjectOrArray(self) && JSON.stringify(self) === JSON.stringify(that))
+
+const parse = (text: string): Json | undefined => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const fault = <Value extends Json>(reading: Reading, path: string, what: string, value: Value): Value => {
+  const shown = what === "is missing" ? "" : `, got ${JSON.stringify(value).slice(0, 100)}`
+  reading.faults.push(`${path === "" ? "params" : path} ${what}${shown}`)
+  return value
+}

@@ -1,0 +1,124 @@
+/**
+ * What a run is told, as data: a durable run journals it, `beforeExecution` and `prepareNextTurn` patch it. What is a
+ * function is a hook or a service.
+ */
+import * as Duration from "effect/Duration"
+import * as Schema from "effect/Schema"
+import * as SchemaTransformation from "effect/SchemaTransformation"
+
+/** A duration as people write it: `"30 seconds"`, milliseconds, or a `Duration`. Travels as milliseconds in JSON. */
+const DurationInput = Schema.declare(
+  (input): input is Duration.Input =>
+    typeof input === "number" ||
+    Duration.isDuration(input) ||
+    (typeof input === "string" &&
+      /^(Infinity|\d+(\.\d+)? (nano|micro|milli|second|minute|hour|day|week)s?)$/.test(input)),
+  {
+    expected: 'a duration, such as "30 seconds" or milliseconds',
+    toCodecJson: () =>
+      Schema.link<Duration.Input>()(
+        Schema.Union([Schema.Finite, Schema.Literal("Infinity")]),
+        SchemaTransformation.transform({
+          decode: (wire): Duration.Input => wire,
+          encode: (input) => {
+            const millis = Duration.toMillis(Duration.fromInputUnsafe(input))
+            return Number.isFinite(millis) ? millis : "Infinity"
+          }
+        })
+      )
+  }
+)
+
+export const ThinkingLevel = Schema.Literals(["off", "minimal", "low", "medium", "high", "xhigh"])
+export type ThinkingLevel = typeof ThinkingLevel.Type
+
+/** What a provider is asked for, besides the conversation. Absent means the provider's own default. */
+export const ModelOptions = Schema.Struct({
+  maxTokens: Schema.optionalKey(Schema.Int),
+  temperature: Schema.optionalKey(Schema.Finite),
+  topP: Schema.optionalKey(Schema.Finite),
+  stop: Schema.optionalKey(Schema.Array(Schema.String)),
+  thinkingLevel: Schema.optionalKey(ThinkingLevel),
+  /** Tokens per level. */
+  thinkingBudgets: Schema.optionalKey(Schema.Record(Schema.String, Schema.Finite)),
+  toolChoice: Schema.optionalKey(
+    Schema.Union([Schema.Literals(["auto", "none", "required"]), Schema.Struct({ name: Schema.String })])
+  ),
+  /** Lets a vendor route the calls of one conversation to one cache. */
+  sessionId: Schema.optionalKey(Schema.String),
+  cacheRetention: Schema.optionalKey(Schema.Literals(["none", "short", "long"])),
+  /** The answer must be JSON of this schema. */
+  output: Schema.optionalKey(Schema.Struct({ name: Schema.String, schema: Schema.Json })),
+  /** Goes into the body as it is. */
+  vendor: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json))
+})
+export type ModelOptions = typeof ModelOptions.Type
+
+/** Where a run stops by itself. */
+export const Limits = Schema.Struct({
+  /** Default 50; `Infinity` is allowed. */
+  maxTurns: Schema.optionalKey(Schema.Number),
+  /** Default "fail". `wrapUp` asks once more, without tools, for a summary. */
+  onMaxTurns: Schema.optionalKey(Schema.Literals(["fail", "stop", "wrapUp"])),
+  wrapUpInstruction: Schema.optionalKey(Schema.String),
+  /** Wall time, pauses included. Work in flight is cut. */
+  executionTime: Schema.optionalKey(DurationInput),
+  maxToolCalls: Schema.optionalKey(Schema.Number),
+  /** UTF-8 bytes of the messages of one request. */
+  maxContextSize: Schema.optionalKey(Schema.Number),
+  maxTotalTokens: Schema.optionalKey(Schema.Number),
+  /** In the currency of `Usage.cost`. */
+  maxCost: Schema.optionalKey(Schema.Number),
+  /** Same tool, same params, same result, in a row or in a short cycle. Default 5. */
+  maxIdenticalToolCalls: Schema.optionalKey(Schema.Number),
+  /** How often an `afterTool` hook may ask for the same call again. Default 1. */
+  maxToolRetries: Schema.optionalKey(Schema.Number)
+})
+export type Limits = typeof Limits.Type
+
+export const RunOptions = Schema.Struct({
+  /** `"claude-…"` for one provider, `"anthropic/claude-…"` through a router. */
+  model: Schema.String,
+  system: Schema.optionalKey(Schema.String),
+  /** Names of the tools the model may call. Default: all that are registered. */
+  activeTools: Schema.optionalKey(Schema.Array(Schema.String)),
+  modelOptions: Schema.optionalKey(ModelOptions),
+  /** Default "parallel". */
+  toolExecution: Schema.optionalKey(Schema.Literals(["parallel", "sequential"])),
+  /** Default 16. */
+  toolConcurrency: Schema.optionalKey(Schema.Number),
+  /** Default 30 seconds; a tool's own wins. */
+  toolTimeout: Schema.optionalKey(DurationInput),
+  /** Default "continue": the model reads the failure. */
+  toolFailureMode: Schema.optionalKey(Schema.Literals(["continue", "fail"])),
+  limits: Schema.optionalKey(Limits),
+  /** Default "afterTurn". */
+  steeringPolicy: Schema.optionalKey(Schema.Literals(["afterTurn", "skipRemaining"])),
+  /** What to do with a transcript a provider would refuse. Default "repair", in the request only. */
+  transcript: Schema.optionalKey(Schema.Literals(["repair", "strict"])),
+  /** What to do with an answer that says nothing. Default "accept". */
+  emptyResponse: Schema.optionalKey(Schema.Literals(["accept", "retry", "fail"])),
+  /** Default "warn". Guards fail closed whatever this says. */
+  hookFailureMode: Schema.optionalKey(Schema.Literals(["fail", "warn", "ignore"])),
+  /** Default 5 seconds. */
+  hookTimeout: Schema.optionalKey(DurationInput),
+  /** Default none: a person may take long. */
+  approvalTimeout: Schema.optionalKey(DurationInput)
+})
+export type RunOptions = typeof RunOptions.Type
+
+/** Lays a patch over options. `limits` and `modelOptions` are merged field by field, the rest is replaced. */
+export const patch = <Options extends Partial<RunOptions>>(
+  options: Options,
+  changes: Partial<RunOptions> | undefined
+): Options =>
+  changes === undefined
+    ? options
+    : {
+        ...options,
+        ...changes,
+        ...(options.limits && changes.limits ? { limits: { ...options.limits, ...changes.limits } } : {}),
+        ...(options.modelOptions && changes.modelOptions
+          ? { modelOptions: { ...options.modelOptions, ...changes.modelOptions } }
+          : {})
+      }

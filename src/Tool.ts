@@ -1,0 +1,321 @@
+/**
+ * Something the model may call: a name, what its params look like, and an Effect.
+ *
+ * Trouble in a tool is told to the model, which can do something about it: an expected failure as its text, a defect as
+ * a short notice (the cause goes to the log). Neither ends a run.
+ */
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from "effect/StandardSchema"
+import { ToolOutput } from "./AgentEvent.ts"
+import * as JsonSchema from "./JsonSchema.ts"
+import { text } from "./Message.ts"
+
+export { ToolOutput }
+
+/** What one call knows of itself. Supplied for each call, never a requirement of the application. */
+export class ToolContext extends Context.Service<
+  ToolContext,
+  {
+    readonly toolCallId: string
+    readonly runId: string
+    readonly turn: number
+    /** Shows a partial result to observers; the model sees only the final one. Ignored once the call is over. */
+    readonly progress: (partial: ToolOutput) => Effect.Effect<void>
+  }
+>()("effect-agent/ToolContext") {}
+
+/** The params are not what the tool takes. `detail` is for the model: one line per fault. */
+export class InvalidParams extends Schema.TaggedError<InvalidParams>()("InvalidParams", {
+  detail: Schema.String
+}) {
+  override get message(): string {
+    return this.detail
+  }
+}
+
+/** A tool by any schema. `execute` may fail with anything; what it fails with is told to the model. */
+export interface Tool<out Name extends string, in out Params, out Success, out Failure, out R> {
+  readonly name: Name
+  /** For people; the model sees `name`. */
+  readonly label?: string
+  readonly description: string
+  /** The JSON Schema the model is told. */
+  readonly parameters: Schema.Json
+  /** Default: what the run says. `sequential` makes the whole batch sequential. */
+  readonly executionMode?: "sequential" | "parallel"
+  /** Default: what the run says. `"Infinity"` for none. */
+  readonly timeout?: Duration.Input
+  /** Renames or repairs raw arguments before they are decoded. What it throws is told to the model. */
+  readonly prepareArguments?: (raw: Schema.Json) => Schema.Json
+  readonly decode: (input: Schema.Json) => Effect.Effect<Params, InvalidParams>
+  readonly execute: (params: Params) => Effect.Effect<Success | ToolOutput, Failure, R>
+  /** `execute` with its success and its failure rendered for the model. */
+  readonly run: (params: Params) => Effect.Effect<ToolOutput, never, R>
+}
+
+/** A tool whose types are not known here. */
+export type Any = Tool<string, any, any, any, any>
+
+/** What the application must provide: all that a tool uses, but what each call brings along. */
+export type Services<T> =
+  T extends Tool<any, any, any, any, infer R> ? Exclude<R, Scope.Scope | ToolContext> : never
+
+/** Effect's schemas, or any Standard Schema (zod, valibot, arktype). */
+export type ParamsSchema<Params> = Schema.Codec<Params, any, never, never> | StandardSchemaV1<any, Params>
+
+interface Common<Name extends string> {
+  readonly name: Name
+  readonly label?: string
+  readonly description: string
+  readonly executionMode?: "sequential" | "parallel"
+  readonly timeout?: Duration.Input
+  readonly prepareArguments?: (raw: Schema.Json) => Schema.Json
+  /** The JSON Schema to tell the model, if `params` cannot say it itself or says it badly. */
+  readonly parameters?: Schema.Json
+}
+
+/**
+ * A tool from a schema and an Effect.
+ *
+ * - `params`: default none. Any Effect Schema, or any Standard Schema; one that cannot say its JSON Schema needs
+ *   `parameters` beside it, or the model is told of any object.
+ * - `success`: how a value is encoded for the model; without it a string goes as it is, anything else as JSON.
+ * - `failure`: how a failure is encoded, into `details`; its text is the failure's `message`.
+ * - `execute`: may return a value, or a `ToolOutput` to say content, details and `terminate` itself.
+ */
+export const make = <const Name extends string, Params = {}, Success = unknown, Failure = never, R = never>(
+  options: Common<Name> & {
+    readonly params?: ParamsSchema<Params>
+    readonly success?: Schema.Codec<Success, any, never, never>
+    readonly failure?: Schema.Codec<Failure, any, never, never>
+    readonly execute: (params: Params) => Effect.Effect<Success | ToolOutput, Failure, R>
+  }
+): Tool<Name, Params, Success, Failure, R> => {
+  const { execute, failure, params, success, ...common } = options
+  const reader: Reader<Params> = readerOf(params ?? noParams<Params>(), options.parameters)
+  return build(common, reader, execute, encoderOf(success), encoderOf(failure))
+}
+
+/**
+ * A tool whose schema is plain JSON Schema, from a file or another process. Scalars of the wrong kind are coerced where
+ * nothing is invented. The params reach `execute` as JSON.
+ */
+export const fromJsonSchema = <const Name extends string, Success = unknown, Failure = never, R = never>(
+  options: Common<Name> & {
+    readonly parameters: Schema.Json
+    readonly execute: (params: Schema.Json) => Effect.Effect<Success | ToolOutput, Failure, R>
+  }
+): Tool<Name, Schema.Json, Success, Failure, R> => {
+  const { execute, ...common } = options
+  return build(common, jsonReader(options.parameters), execute, encoderOf(undefined), encoderOf(undefined))
+}
+
+/** What a plain function is told of its call. */
+export interface PromiseContext {
+  readonly toolCallId: string
+  readonly runId: string
+  readonly turn: number
+  /** Aborts when the call is cancelled or times out. */
+  readonly signal: AbortSignal
+  readonly progress: (partial: string | ToolOutput) => void
+}
+
+/** A tool from a plain async function. What it throws is told to the model by its message. */
+export const fromPromise = <const Name extends string, Params = { readonly [key: string]: Schema.Json }>(
+  options: Common<Name> & {
+    readonly params?: ParamsSchema<Params>
+    readonly execute: (params: Params, context: PromiseContext) => PromiseLike<unknown> | unknown
+  }
+): Tool<Name, Params, unknown, unknown, ToolContext> => {
+  const { execute, params, ...common } = options
+  const reader: Reader<Params> =
+    params === undefined && options.parameters !== undefined
+      ? trusted<Params>(jsonReader(options.parameters))
+      : readerOf(params ?? noParams<Params>(), options.parameters)
+  return build(common, reader, promised(execute), encoderOf(undefined), encoderOf(undefined))
+}
+
+/** A result said in full. */
+export const output = (
+  content: string | ToolOutput["content"],
+  options?: Omit<ToolOutput, "content">
+): ToolOutput => ({ content: typeof content === "string" ? [text(content)] : content, ...options })
+
+/** A result that says what went wrong. */
+export const failed = (message: string, details?: Schema.Json): ToolOutput =>
+  output(message, { isError: true, ...(details === undefined ? {} : { details }) })
+
+/** How params are told to the model and read from its answer. */
+interface Reader<Params> {
+  readonly parameters: () => Schema.Json
+  readonly decode: (input: Schema.Json) => Effect.Effect<Params, InvalidParams>
+}
+
+type Encoder<A> = (value: A) => Schema.Json | undefined
+
+const build = <Name extends string, Params, Success, Failure, R>(
+  common: Common<Name>,
+  reader: Reader<Params>,
+  execute: (params: Params) => Effect.Effect<Success | ToolOutput, Failure, R>,
+  encodeSuccess: Encoder<Success>,
+  encodeFailure: Encoder<Failure>
+): Tool<Name, Params, Success, Failure, R> => {
+  let parameters: Schema.Json | undefined
+  return {
+    ...common,
+    // Asked for with the first request, not when the module loads: a schema is costly to describe.
+    get parameters() {
+      return (parameters ??= reader.parameters())
+    },
+    decode: reader.decode,
+    execute,
+    run: (params) =>
+      Effect.suspend(() => execute(params)).pipe(
+        Effect.map((value) => (isOutput(value) ? value : rendered(value, encodeSuccess))),
+        Effect.catch((failure) => Effect.sync(() => failed(messageOf(failure), encodeFailure(failure))))
+      )
+  }
+}
+
+const readerOf = <Params>(
+  params: ParamsSchema<Params>,
+  parameters: Schema.Json | undefined
+): Reader<Params> =>
+  Schema.isSchema(params) ? schemaReader(params, parameters) : standardReader(params, parameters)
+
+const schemaReader = <Params>(
+  params: Schema.Codec<Params, any, never, never>,
+  given: Schema.Json | undefined
+): Reader<Params> => {
+  const decode = Schema.decodeUnknownEffect(Schema.toCodecJson(params), { errors: "all" })
+  const parameters = () => given ?? objectSchema(Schema.toJsonSchemaDocument(params))
+  const invalid = Effect.mapError((error: Schema.SchemaError) => new InvalidParams({ detail: error.message }))
+  return {
+    parameters,
+    // Only what does not decode as it is is coerced, so a schema that takes "42" gets "42".
+    decode: (input) =>
+      Effect.catch(decode(input), (error) => {
+        const coerced = JsonSchema.decode(parameters(), input)
+        return invalid(Result.isSuccess(coerced) ? decode(coerced.success) : Effect.fail(error))
+      })
+  }
+}
+
+const standardReader = <Params>(
+  params: StandardSchemaV1<any, Params>,
+  given: Schema.Json | undefined
+): Reader<Params> => ({
+  parameters: () => given ?? describe(params),
+  decode: (input) =>
+    Effect.promise(async () => params["~standard"].validate(input)).pipe(
+      Effect.flatMap((result) =>
+        result.issues === undefined
+          ? Effect.succeed(result.value)
+          : Effect.fail(new InvalidParams({ detail: result.issues.map(issueText).join("\n") }))
+      )
+    )
+})
+
+const jsonReader = (parameters: Schema.Json): Reader<Schema.Json> => ({
+  parameters: () => parameters,
+  decode: (input) => {
+    const decoded = JsonSchema.decode(parameters, input)
+    return Result.isSuccess(decoded)
+      ? Effect.succeed(decoded.success)
+      : Effect.fail(new InvalidParams({ detail: decoded.failure.join("\n") }))
+  }
+})
+
+// A plain function says the type of its params beside a JSON Schema, which the compiler cannot compare.
+const trusted = <Params>(reader: Reader<Schema.Json>): Reader<Params> => reader as Reader<any>
+
+const noParams = <Params>(): ParamsSchema<Params> => Schema.Struct({}) as Schema.Codec<any>
+
+const promised =
+  <Params>(execute: (params: Params, context: PromiseContext) => PromiseLike<unknown> | unknown) =>
+  (params: Params): Effect.Effect<unknown, unknown, ToolContext> =>
+    Effect.gen(function* () {
+      const context = yield* ToolContext
+      const runFork = Effect.runForkWith(yield* Effect.context<never>())
+      const shown: Array<Fiber.Fiber<void>> = []
+      const progress = (partial: string | ToolOutput) => {
+        shown.push(runFork(context.progress(typeof partial === "string" ? output(partial) : partial)))
+      }
+      const value = yield* Effect.tryPromise({
+        try: async (signal) => execute(params, { ...context, signal, progress }),
+        catch: (thrown) => thrown
+      })
+      yield* Fiber.awaitAll(shown)
+      return value
+    })
+
+const encoderOf = <A>(schema: Schema.Codec<A, any, never, never> | undefined): Encoder<A> => {
+  if (schema === undefined) return () => undefined
+  const encode = Schema.encodeUnknownResult(Schema.toCodecJson(schema))
+  return (value) => Result.getOrUndefined(encode(value))
+}
+
+const rendered = <A>(value: A, encode: Encoder<A>): ToolOutput => {
+  const encoded = encode(value)
+  const shown = encoded ?? value
+  const content = typeof shown === "string" ? shown : shown === undefined ? "" : jsonText(shown)
+  if (content === undefined) return failed("The tool returned a value that is not JSON")
+  return output(content, encoded === undefined ? {} : { details: encoded })
+}
+
+const jsonText = (value: unknown): string | undefined => {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    return undefined
+  }
+}
+
+// A value with other keys beside `content` is the tool's own, to be encoded.
+const isOutput = (value: unknown): value is ToolOutput =>
+  Predicate.isObject(value) &&
+  Array.isArray(value["content"]) &&
+  Object.keys(value).every((key) => Object.hasOwn(ToolOutput.fields, key)) &&
+  isToolOutput(value)
+
+const isToolOutput = Schema.is(ToolOutput)
+
+const messageOf = (failure: unknown): string => {
+  if (failure instanceof Error) return failure.message === "" ? failure.name : failure.message
+  if (typeof failure === "string") return failure
+  if (Predicate.hasProperty(failure, "message") && typeof failure.message === "string") return failure.message
+  return jsonText(failure) ?? Cause.pretty(Cause.fail(failure))
+}
+
+const issueText = (issue: StandardSchemaV1.Issue): string => {
+  const path = (issue.path ?? []).map((step) => String(typeof step === "object" ? step.key : step))
+  return path.length === 0 ? issue.message : `${path.join(".")}: ${issue.message}`
+}
+
+/** The root inlined, definitions beside it, and always an object, which every provider insists on. */
+const objectSchema = (document: ReturnType<typeof Schema.toJsonSchemaDocument>): Schema.Json => {
+  const root = document.schema["type"] === "object" ? document.schema : { type: "object", properties: {} }
+  return toJson(
+    Object.keys(document.definitions).length === 0 ? root : { ...root, $defs: document.definitions }
+  )
+}
+
+const describe = (params: StandardSchemaV1<any, any>): Schema.Json =>
+  describesItself(params)
+    ? toJson(params["~standard"].jsonSchema.input({ target: "draft-2020-12" }))
+    : { type: "object" }
+
+const describesItself = (
+  params: StandardSchemaV1<any, any>
+): params is StandardSchemaV1<any, any> & StandardJSONSchemaV1<any, any> =>
+  "jsonSchema" in params["~standard"]
+
+const toJson = (value: unknown): Schema.Json => JSON.parse(JSON.stringify(value))

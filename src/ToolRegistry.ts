@@ -1,0 +1,183 @@
+/**
+ * The tools of an application, by name: looked up, their params decoded, run.
+ */
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import type { ToolCall, ToolOutcome } from "./Message.ts"
+import type { ToolDefinition } from "./Provider.ts"
+import * as Tool from "./Tool.ts"
+
+/** The model called a tool that is not there. */
+export class ToolNotFound extends Schema.TaggedError<ToolNotFound>()("ToolNotFound", {
+  name: Schema.String,
+  known: Schema.Array(Schema.String)
+}) {
+  override get message(): string {
+    const known = this.known.length === 0 ? "There are no tools." : `Tools: ${this.known.join(", ")}.`
+    return `Tool ${JSON.stringify(this.name)} not found. ${known}`
+  }
+}
+
+/** The model called a tool with arguments it does not take. */
+export class InvalidArguments extends Schema.TaggedError<InvalidArguments>()("InvalidArguments", {
+  name: Schema.String,
+  detail: Schema.String
+}) {
+  override get message(): string {
+    return `Invalid arguments for tool ${JSON.stringify(this.name)}: ${this.detail}`
+  }
+}
+
+/** A call whose tool is known and whose params are decoded: the point where guards look at it. */
+export interface PreparedCall {
+  readonly call: ToolCall
+  readonly tool: Tool.Any
+  /** The JSON the params were decoded from. */
+  readonly input: Schema.Json
+  readonly params: unknown
+}
+
+/** What came of running a call. */
+export type Executed = Tool.ToolOutput & { readonly outcome: Extract<ToolOutcome, "success" | "error"> }
+
+export class ToolRegistry extends Context.Service<
+  ToolRegistry,
+  {
+    /** Adds a tool, from the next turn on. Dies when the name is taken: the model could not tell them apart. */
+    readonly register: <T extends Tool.Any>(tool: T) => Effect.Effect<void, never, Tool.Services<T>>
+    /** Removes a tool, from the next turn on. `false` when there is none of that name. */
+    readonly unregister: (name: string) => Effect.Effect<boolean>
+    /** In the order of registration. */
+    readonly definitions: Effect.Effect<ReadonlyArray<ToolDefinition>>
+    /** The registered tool, if there is one: for its label and execution mode. */
+    readonly get: (name: string) => Effect.Effect<Tool.Any | undefined>
+    /** Looks a call up and decodes its params, or the JSON given in their place. Fails with what the model got wrong. */
+    readonly prepare: (
+      call: ToolCall,
+      input?: Schema.Json
+    ) => Effect.Effect<PreparedCall, ToolNotFound | InvalidArguments>
+    /**
+     * Runs a prepared call in a scope of its own, with the services captured at registration under the caller's. Never
+     * fails: a failure or a defect is a result, because the model is the one who can react.
+     */
+    readonly execute: (
+      prepared: PreparedCall,
+      context: Tool.ToolContext["Service"]
+    ) => Effect.Effect<Executed>
+  }
+>()("effect-agent/ToolRegistry") {}
+
+/** A registry with these tools. The services they need become requirements. */
+export const make = <const Tools extends ReadonlyArray<Tool.Any>>(
+  ...tools: Tools
+): Effect.Effect<ToolRegistry["Service"], never, Tool.Services<Tools[number]>> =>
+  Effect.gen(function* () {
+    const registered = new Map<string, Registered>()
+    // Rebuilt when a tool comes or goes, so that an unchanged set is the same array from turn to turn.
+    let definitions: ReadonlyArray<ToolDefinition> | undefined
+
+    const register = Effect.fnUntraced(function* <T extends Tool.Any>(tool: T) {
+      const services = yield* Effect.context<Tool.Services<T>>()
+      if (registered.has(tool.name)) return yield* Effect.die(new Error(`Duplicate tool name: ${tool.name}`))
+      registered.set(tool.name, { tool, services })
+      definitions = undefined
+    })
+    const unregister = (name: string) =>
+      Effect.sync(() => {
+        definitions = undefined
+        return registered.delete(name)
+      })
+    const find = (name: string) => registered.get(name) ?? registered.get(name.trim().replaceAll(/\s+/g, " "))
+
+    const prepare = Effect.fnUntraced(function* (call: ToolCall, input?: Schema.Json) {
+      const tool = find(call.name)?.tool
+      if (tool === undefined)
+        return yield* new ToolNotFound({ name: call.name, known: [...registered.keys()] })
+      return yield* input === undefined ? prepareRaw(tool, call) : decode(tool, call, input)
+    })
+
+    const execute = (prepared: PreparedCall, context: Tool.ToolContext["Service"]): Effect.Effect<Executed> =>
+      run(prepared, find(prepared.tool.name)?.services ?? Context.empty(), context)
+
+    for (const tool of tools) yield* register(tool)
+    return ToolRegistry.of({
+      register,
+      unregister,
+      definitions: Effect.sync(() => (definitions ??= Array.from(registered.values(), definition))),
+      get: (name) => Effect.sync(() => find(name)?.tool),
+      prepare,
+      execute
+    })
+  })
+
+/** A registry with these tools, as a layer. */
+export const layer = <const Tools extends ReadonlyArray<Tool.Any>>(
+  ...tools: Tools
+): Layer.Layer<ToolRegistry, never, Tool.Services<Tools[number]>> =>
+  Layer.effect(ToolRegistry, make(...tools))
+
+interface Registered {
+  readonly tool: Tool.Any
+  readonly services: Context.Context<never>
+}
+
+const definition = ({ tool }: Registered): ToolDefinition => ({
+  name: tool.name,
+  description: tool.description,
+  parameters: tool.parameters
+})
+
+const prepareRaw = (tool: Tool.Any, call: ToolCall): Effect.Effect<PreparedCall, InvalidArguments> => {
+  const { params } = call
+  if (params === undefined) {
+    return Effect.fail(new InvalidArguments({ name: call.name, detail: "the arguments are not valid JSON" }))
+  }
+  if (tool.prepareArguments === undefined) return decode(tool, call, params)
+  const { prepareArguments } = tool
+  return Effect.try({
+    try: () => prepareArguments(params),
+    catch: (thrown) => new InvalidArguments({ name: call.name, detail: String(thrown) })
+  }).pipe(Effect.flatMap((prepared) => decode(tool, call, prepared)))
+}
+
+const decode = (
+  tool: Tool.Any,
+  call: ToolCall,
+  input: Schema.Json
+): Effect.Effect<PreparedCall, InvalidArguments> =>
+  tool.decode(input).pipe(
+    Effect.map((params) => ({ call, tool, input, params })),
+    Effect.mapError((invalid) => new InvalidArguments({ name: call.name, detail: invalid.detail }))
+  )
+
+const run = (
+  { call, params, tool }: PreparedCall,
+  services: Context.Context<never>,
+  context: Tool.ToolContext["Service"]
+): Effect.Effect<Executed> =>
+  tool.run(params).pipe(
+    // Services of registration under the caller's: the caller's span and request-scoped services win.
+    Effect.updateContext((caller: Context.Context<never>) =>
+      Context.add(Context.merge(services, caller), Tool.ToolContext, context)
+    ),
+    Effect.scoped,
+    Effect.catchDefect((defect) =>
+      Effect.logError(`Tool ${tool.name} died`, Cause.die(defect)).pipe(
+        Effect.as(Tool.failed(`Tool ${tool.name} failed unexpectedly: ${firstLine(defect)}`))
+      )
+    ),
+    Effect.map((output): Executed => ({ ...output, outcome: output.isError === true ? "error" : "success" })),
+    Effect.withSpan(`execute_tool ${tool.name}`, {
+      attributes: {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": tool.name,
+        "gen_ai.tool.call.id": call.id
+      }
+    })
+  )
+
+const firstLine = (defect: unknown): string =>
+  (defect instanceof Error ? defect.message : String(defect)).split("\n", 1).join("").slice(0, 500)

@@ -1,0 +1,22 @@
+/**
+ * The agent loop for Effect. In ring order: data, services, the loop, the agent.
+ */
+export * as Usage from "./Usage.ts"
+export * as Message from "./Message.ts"
+export * as ProviderError from "./ProviderError.ts"
+export * as ModelEvent from "./ModelEvent.ts"
+export * as RunOptions from "./RunOptions.ts"
+export * as FailureReason from "./FailureReason.ts"
+export * as AgentEvent from "./AgentEvent.ts"
+export * as RunReport from "./RunReport.ts"
+export * as RunResult from "./RunResult.ts"
+export * as RunFailed from "./RunFailed.ts"
+export * as Transcript from "./Transcript.ts"
+export * as JsonSchema from "./JsonSchema.ts"
+export * as Provider from "./Provider.ts"
+export * as Credentials from "./Credentials.ts"
+export * as Tool from "./Tool.ts"
+export * as ToolRegistry from "./ToolRegistry.ts"
+export * as Hook from "./Hook.ts"
+export * as HookManager from "./HookManager.ts"
+export * as ContextManager from "./ContextManager.ts"
