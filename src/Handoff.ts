@@ -18,6 +18,8 @@ export interface Handoff<in out A, in out E> {
   readonly end: (exit: Exit.Exit<void, E>) => void
   /** The next batch: all that waits, as it waits. One reader at a time. */
   readonly pull: Pull.Pull<Batch<A>, E>
+  /** From now on `offer` never suspends: the writer is about to end. */
+  readonly unbound: () => void
   /** No one reads any more: later offers are dropped, a suspended one goes on. */
   readonly close: () => void
 }
@@ -27,6 +29,7 @@ export const make = <A, E = never>(capacity: number): Handoff<A, E> => {
   let waiting: ReadonlyArray<A> = []
   let ended: Exit.Exit<void, E> | undefined
   let closed = false
+  let bound = capacity
   let wakeReader: ((effect: Pull.Pull<Batch<A>, E>) => void) | undefined
   let wakeWriters: Array<() => void> = []
 
@@ -61,7 +64,7 @@ export const make = <A, E = never>(capacity: number): Handoff<A, E> => {
         return Effect.void
       }
       waiting = waiting.length === 0 ? batch : waiting.concat(batch)
-      return waiting.length < capacity ? Effect.void : room
+      return waiting.length < bound ? Effect.void : room
     },
     end: (exit) => {
       if (ended !== undefined) return
@@ -83,6 +86,10 @@ export const make = <A, E = never>(capacity: number): Handoff<A, E> => {
       releaseWriters()
       return ready
     }),
+    unbound: () => {
+      bound = Infinity
+      releaseWriters()
+    },
     close: () => {
       closed = true
       waiting = []

@@ -11,6 +11,7 @@ import type * as AgentEvent from "./AgentEvent.ts"
 import { HookFailed } from "./FailureReason.ts"
 import type * as Hook from "./Hook.ts"
 import type { RunOptions } from "./RunOptions.ts"
+import { attempt, StopSignal } from "./Work.ts"
 
 /** How a hook ended: with an opinion, without one, or badly. */
 export type Verdict<P extends Hook.Point> =
@@ -18,15 +19,18 @@ export type Verdict<P extends Hook.Point> =
   | { readonly _tag: "Silent" }
   | { readonly _tag: "Failed"; readonly message: string }
 
+/** Whether the hooks after this one are asked. */
+export type Step = "next" | "stop"
+
 /** The hooks as one run sees them: failure counters and metadata are its own. */
 export interface RunHooks {
   readonly has: (point: Hook.Point) => boolean
   /** Asks the hooks of a point, in order, until `step` stops it. Isolated failures go to `onError`, by the mode. */
-  readonly ask: <P extends Hook.Point>(
+  readonly ask: <P extends Hook.Point, E = never>(
     point: P,
     input: () => Hook.Input<P>,
-    step: (verdict: Verdict<P>) => "next" | "stop"
-  ) => Effect.Effect<void, HookFailed>
+    step: (verdict: Verdict<P>) => Step | Effect.Effect<Step, E>
+  ) => Effect.Effect<void, HookFailed | E>
 }
 
 export interface RunHooksOptions {
@@ -40,6 +44,8 @@ export interface Service {
   /** Adds a hook, from its next point on. Returns the id `unregister` takes. */
   readonly register: <E, R>(hook: Hook.Hook<E, R>) => Effect.Effect<string, never, R>
   readonly unregister: (id: string) => Effect.Effect<boolean>
+  /** @internal those of the managers around this one first */
+  readonly registrations: () => ReadonlyArray<Registration>
 }
 
 interface Registration {
@@ -63,34 +69,44 @@ const shapers: ReadonlySet<Hook.Point> = new Set<Hook.Point>([
 ])
 const isIsolated = (point: Hook.Point): boolean => !guards.has(point) && !shapers.has(point)
 
-/** A manager with these hooks. What they require becomes a requirement. */
+/** A manager with these hooks, after those of the manager around it. What they require becomes a requirement. */
 export const make = <const Hooks extends ReadonlyArray<Hook.Hook>>(
   ...hooks: Hooks
 ): Effect.Effect<Service, never, Hook.Services<Hooks[number]>> =>
   Effect.gen(function* () {
-    const registrations: Array<Registration> = []
-    let count = 0
+    const outer = yield* HookManager
+    const own: Array<Registration> = []
+    const registrations = () => [...outer.registrations(), ...own]
     const register = <E, R>(hook: Hook.Hook<E, R>): Effect.Effect<string, never, R> =>
       Effect.contextWith((services: Context.Context<R>) =>
         Effect.sync(() => {
-          const id = `${hook.point}-${++count}`
-          registrations.push({ id, point: hook.point, run: withServices(hook, services) })
+          const id = `${hook.point}-${++idCount}`
+          own.push({ id, point: hook.point, run: withServices(hook, services) })
           return id
         })
       )
     const unregister = (id: string) =>
       Effect.sync(() => {
-        const index = registrations.findIndex((registration) => registration.id === id)
-        return index !== -1 && registrations.splice(index, 1).length === 1
+        const index = own.findIndex((registration) => registration.id === id)
+        return index !== -1 && own.splice(index, 1).length === 1
       })
     for (const hook of hooks) yield* register(hook)
-    return { forRun: (options) => runHooks(registrations, options), register, unregister } satisfies Service
+    return {
+      forRun: (options) => runHooks(registrations, options),
+      register,
+      unregister,
+      registrations
+    } satisfies Service
   })
+
+// Unique across managers: the counters of a run are kept by it.
+let idCount = 0
 
 const none: Service = {
   forRun: () => ({ has: () => false, ask: () => Effect.void }),
   register: () => Effect.die(new Error("No HookManager here: provide HookManager.layer()")),
-  unregister: () => Effect.succeed(false)
+  unregister: () => Effect.succeed(false),
+  registrations: () => []
 }
 
 /** No hooks by default. */
@@ -103,7 +119,7 @@ export const layer = <const Hooks extends ReadonlyArray<Hook.Hook>>(
   ...hooks: Hooks
 ): Layer.Layer<never, never, Hook.Services<Hooks[number]>> => Layer.effect(HookManager, make(...hooks))
 
-const runHooks = (registrations: ReadonlyArray<Registration>, run: RunHooksOptions): RunHooks => {
+const runHooks = (registrations: Service["registrations"], run: RunHooksOptions): RunHooks => {
   const errorsInRow = new Map<string, number>()
   const isDisabled = (id: string) => (errorsInRow.get(id) ?? 0) >= maxConsecutiveErrors
 
@@ -130,11 +146,9 @@ const runHooks = (registrations: ReadonlyArray<Registration>, run: RunHooksOptio
     if (isDisabled(id)) {
       return isIsolated(point) ? { _tag: "Silent" } : { _tag: "Failed", message: `hook ${id} is disabled` }
     }
-    const exit = yield* Effect.exit(
-      limited(
-        Effect.suspend(() => hook(input)),
-        timeoutOf(point, run.options())
-      )
+    const exit = yield* limited(
+      Effect.suspend(() => hook(input)),
+      timeoutOf(point, run.options())
     )
     if (Exit.isSuccess(exit)) {
       errorsInRow.delete(id)
@@ -146,10 +160,11 @@ const runHooks = (registrations: ReadonlyArray<Registration>, run: RunHooksOptio
   })
 
   return {
-    has: (point) => registrations.some((registration) => registration.point === point),
+    has: (point) => registrations().some((registration) => registration.point === point),
     ask: Effect.fnUntraced(function* (point, input, step) {
-      for (const registration of registrations.filter((candidate) => candidate.point === point)) {
-        if (step(yield* invoke(registration, point, input())) === "stop") return
+      for (const registration of registrations().filter((candidate) => candidate.point === point)) {
+        const stepped = step(yield* invoke(registration, point, input()))
+        if ((typeof stepped === "string" ? stepped : yield* stepped) === "stop") return
       }
     })
   }
@@ -169,26 +184,18 @@ const timeoutOf = (
   return input === undefined ? defaultTimeout : Duration.fromInputUnsafe(input)
 }
 
-const limited = <A, E, R>(
-  effect: Effect.Effect<A, E, R>,
+/** A hook that ignores its time limit is left behind, so that it cannot hold the run up. */
+const limited = (
+  effect: Effect.Effect<any, unknown>,
   timeout: Duration.Duration
-): Effect.Effect<A, E | HookTimeout, R> =>
+): Effect.Effect<Exit.Exit<any, unknown>> =>
   Duration.isFinite(timeout)
-    ? Effect.timeoutOrElse(effect, {
-        duration: timeout,
-        orElse: () => Effect.fail(new HookTimeout(Duration.format(timeout)))
-      })
-    : effect
-
-class HookTimeout {
-  readonly message: string
-  constructor(after: string) {
-    this.message = `timed out after ${after}`
-  }
-}
+    ? Effect.map(attempt(new StopSignal(), effect, timeout), (ended) =>
+        ended._tag === "Done" ? ended.exit : Exit.fail(`timed out after ${Duration.format(timeout)}`)
+      )
+    : Effect.exit(effect)
 
 const messageOf = (cause: Cause.Cause<unknown>): string => {
   const error: unknown = Cause.squash(cause)
-  if (error instanceof Error || error instanceof HookTimeout) return error.message
-  return String(error)
+  return error instanceof Error ? error.message : String(error)
 }

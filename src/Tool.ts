@@ -153,6 +153,10 @@ export const output = (
 export const failed = (message: string, details?: Schema.Json): ToolOutput =>
   output(message, { isError: true, ...(details === undefined ? {} : { details }) })
 
+/** Any value as a result: a `ToolOutput` as it is, a string as text, nothing as no text, anything else as JSON. */
+export const render = (value: unknown): ToolOutput =>
+  isOutput(value) ? value : rendered(value, () => undefined)
+
 /** How params are told to the model and read from its answer. */
 interface Reader<Params> {
   readonly parameters: () => Schema.Json

@@ -1,0 +1,198 @@
+/**
+ * An agent: a transcript that goes on from prompt to prompt, one run at a time, with queues, control and a state to watch.
+ *
+ * It takes its tools and hooks as values, so two agents of one application have their own.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import type { Scope } from "effect/Scope"
+import type * as Stream from "effect/Stream"
+import * as SubscriptionRef from "effect/SubscriptionRef"
+import type { AgentEvent } from "./AgentEvent.ts"
+import * as Event from "./AgentEvent.ts"
+import type { Control } from "./Control.ts"
+import type { AgentBusy, AgentState } from "./Conversation.ts"
+import { Conversation } from "./Conversation.ts"
+import * as Execution from "./Execution.ts"
+import type * as Hook from "./Hook.ts"
+import * as HookManager from "./HookManager.ts"
+import type * as Loop from "./Loop.ts"
+import * as Message from "./Message.ts"
+import { Provider } from "./Provider.ts"
+import type { QueueMode, QueueName, Sizes } from "./Queues.ts"
+import type { RunFailed } from "./RunFailed.ts"
+import type { RunOptions } from "./RunOptions.ts"
+import type { RunReport } from "./RunReport.ts"
+import type { RunResult } from "./RunResult.ts"
+import type * as Tool from "./Tool.ts"
+import * as ToolRegistry from "./ToolRegistry.ts"
+
+export { AgentBusy } from "./Conversation.ts"
+export type { AgentState } from "./Conversation.ts"
+
+/** A run that belongs to the agent's scope, not to whoever started it. */
+export interface StartedRun {
+  readonly runId: string
+  readonly result: Effect.Effect<RunResult, RunFailed>
+  readonly cancel: (reason?: string) => Effect.Effect<void>
+}
+
+export interface Agent {
+  /** Runs until the answer is there. Interrupting it cancels the run, and waits for its balanced end. */
+  readonly prompt: (
+    input: Message.Input,
+    options?: Partial<RunOptions>
+  ) => Effect.Effect<RunResult, RunFailed | AgentBusy>
+  /** The same run, as its events. A slow reader slows the model; leaving cancels. */
+  readonly stream: (
+    input: Message.Input,
+    options?: Partial<RunOptions>
+  ) => Stream.Stream<AgentEvent, RunFailed | AgentBusy>
+  /** Goes on without a new prompt: from queued messages, unanswered calls, or a tail the model has not answered. */
+  readonly resume: Effect.Effect<RunResult, RunFailed | AgentBusy | Loop.InvalidContinuation>
+  /** The only hot form: the run starts now, and ends with the agent's scope at the latest. */
+  readonly start: (
+    input: Message.Input,
+    options?: Partial<RunOptions>
+  ) => Effect.Effect<StartedRun, AgentBusy>
+  /** Put in after the current turn; kept for the next run when idle. */
+  readonly steer: (message: Message.Input) => Effect.Effect<void>
+  /** Put in when the run would end; kept for the next run when idle. */
+  readonly followUp: (message: Message.Input) => Effect.Effect<void>
+  /** Holds the run at its next gate. Nothing when idle. */
+  readonly pause: (reason?: string) => Effect.Effect<void>
+  readonly resumeRun: Effect.Effect<void>
+  /** Interrupts what is in flight and ends the run, balanced. Does not wait for that; nothing when idle. */
+  readonly cancel: (reason?: string) => Effect.Effect<void>
+  /** Forgets messages, queues and the last error. */
+  readonly reset: Effect.Effect<void, AgentBusy>
+  /** Until no run goes on, its subscribers included. */
+  readonly waitForIdle: Effect.Effect<void>
+  /** Changes options for later turns, of a run that goes on too. */
+  readonly update: (patch: Partial<RunOptions>) => Effect.Effect<void>
+  /** Replaces the transcript; a run that goes on takes it from its next turn. */
+  readonly setMessages: (messages: ReadonlyArray<Message.Message>) => Effect.Effect<void>
+  readonly queueSizes: Effect.Effect<Sizes>
+  readonly clearQueue: (which: QueueName | "all") => Effect.Effect<void>
+  readonly setQueueMode: (which: QueueName, mode: QueueMode) => Effect.Effect<void>
+  readonly state: SubscriptionRef.SubscriptionRef<AgentState>
+  /** The answer being said, made when asked. */
+  readonly partial: Effect.Effect<Option.Option<Message.Assistant>>
+  /** The events of all runs from now on. Never slows a run: a reader that falls behind loses the oldest. */
+  readonly events: Stream.Stream<AgentEvent>
+  /** How many events readers of `events` have lost. */
+  readonly droppedEvents: Effect.Effect<number>
+  /** Awaited for each event, in order of subscription. A failure is logged and changes nothing. */
+  readonly subscribe: <E, R>(
+    listener: (event: AgentEvent) => Effect.Effect<void, E, R>
+  ) => Effect.Effect<void, never, R | Scope>
+  /** The report of the run that goes on, or of the last one. */
+  readonly report: Effect.Effect<Option.Option<RunReport>>
+  /** This agent's tools. Changes count from the next turn. */
+  readonly tools: ToolRegistry.ToolRegistry["Service"]
+  /** This agent's hooks. */
+  readonly hooks: HookManager.Service
+}
+
+type Tools = ReadonlyArray<Tool.Any>
+type Hooks = ReadonlyArray<Hook.Hook>
+
+export type AgentOptions<T extends Tools, H extends Hooks> = RunOptions & {
+  readonly messages?: ReadonlyArray<Message.Message>
+  readonly tools?: T
+  readonly hooks?: H
+  /** Default "one-at-a-time". */
+  readonly steeringMode?: QueueMode
+  /** Default "one-at-a-time". */
+  readonly followUpMode?: QueueMode
+}
+
+/** Makes an agent that lives as long as its scope. It requires a provider, and what its tools and hooks need. */
+export const make = <const T extends Tools = readonly [], const H extends Hooks = readonly []>(
+  options: AgentOptions<T, H>
+): Effect.Effect<Agent, never, Scope | Provider | Tool.Services<T[number]> | Hook.Services<H[number]>> =>
+  Effect.gen(function* () {
+    const { followUpMode, hooks, messages = [], steeringMode, tools, ...runOptions } = options
+    const modes = {
+      ...(steeringMode === undefined ? {} : { steering: steeringMode }),
+      ...(followUpMode === undefined ? {} : { followUp: followUpMode })
+    }
+    const registry = yield* ToolRegistry.make(...(tools ?? []))
+    const manager = yield* HookManager.make(...(hooks ?? []))
+    const provider = yield* Provider
+    const made = yield* Effect.context<never>()
+    const own = Context.make(Provider, provider).pipe(
+      Context.add(ToolRegistry.ToolRegistry, registry),
+      Context.add(HookManager.HookManager, manager)
+    )
+    const state = yield* SubscriptionRef.make<AgentState>({
+      messages,
+      phase: "idle",
+      pendingToolCalls: new Set(),
+      options: runOptions
+    })
+    const conversation = new Conversation(state, modes, (caller) =>
+      // Services of the agent under the caller's, so that its span and its request-scoped services win; but the
+      // provider, the tools and the hooks are the agent's.
+      Context.merge(Context.merge(made, caller), own)
+    )
+    yield* Effect.addFinalizer(() => conversation.close)
+    return agentOf(conversation, registry, manager)
+  })
+
+/** An agent behind a tag of your own: `class Coder extends Context.Service<Coder, Agent.Agent>()("Coder") {}`. */
+export const layer = <Self, const T extends Tools = readonly [], const H extends Hooks = readonly []>(
+  tag: Context.Service<Self, Agent>,
+  options: AgentOptions<T, H>
+): Layer.Layer<Self, never, Exclude<Provider | Tool.Services<T[number]> | Hook.Services<H[number]>, Scope>> =>
+  Layer.effect(tag, make(options))
+
+const agentOf = (conversation: Conversation, tools: Agent["tools"], hooks: HookManager.Service): Agent => {
+  const { queues, state } = conversation
+  const prompted = (input: Message.Input) => () =>
+    Effect.sync(() => ({ prompts: Message.fromInput(input), continued: false, pollFirst: true }))
+  const enqueue = (name: QueueName) => (message: Message.Input) =>
+    Effect.sync(() => queues.add(name, Message.fromInput(message)))
+  return {
+    prompt: (input, options) => Execution.join(conversation.begin(prompted(input), options)),
+    stream: (input, options) =>
+      Execution.stream((offer) => conversation.begin(prompted(input), options, offer)),
+    resume: Execution.join(conversation.begin(() => conversation.continuation, undefined)),
+    start: (input, options) =>
+      Effect.map(conversation.begin(prompted(input), options), (started) =>
+        startedRun(conversation, started)
+      ),
+    steer: enqueue("steering"),
+    followUp: enqueue("followUp"),
+    pause: (reason) => Effect.sync(() => conversation.control?.pause(reason)),
+    resumeRun: Effect.sync(() => conversation.control?.resume()),
+    cancel: (reason) => Effect.sync(() => cancel(conversation.control, reason)),
+    reset: conversation.reset,
+    waitForIdle: conversation.waitForIdle,
+    update: (patch) => conversation.update(patch),
+    setMessages: (messages) => conversation.setMessages(messages),
+    queueSizes: Effect.sync(() => queues.sizes),
+    clearQueue: (which) => Effect.sync(() => queues.clear(which)),
+    setQueueMode: (which, mode) => Effect.sync(() => queues.setMode(which, mode)),
+    state,
+    partial: Effect.sync(() => Option.fromUndefinedOr(Event.partial({ open: conversation.run?.open }))),
+    events: conversation.events,
+    droppedEvents: Effect.sync(() => conversation.dropped),
+    subscribe: (listener) => conversation.subscribe(listener),
+    report: Effect.sync(() => Option.fromUndefinedOr(conversation.run?.report)),
+    tools,
+    hooks
+  }
+}
+
+const cancel = (control: Control | undefined, reason: string | undefined): void =>
+  control?.signal.stop({ cause: "cancel", ...(reason === undefined ? {} : { reason }) })
+
+const startedRun = (conversation: Conversation, { control, fiber }: Execution.Started): StartedRun => ({
+  runId: conversation.run?.id ?? "",
+  result: Fiber.join(fiber),
+  cancel: (reason) => Effect.sync(() => cancel(control, reason))
+})

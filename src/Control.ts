@@ -1,0 +1,35 @@
+/**
+ * Stops and pauses one run.
+ */
+import * as Effect from "effect/Effect"
+import { StopSignal } from "./Work.ts"
+
+/** What an application may do to a run from outside. */
+export class Control {
+  readonly signal = new StopSignal()
+  private pausedFor: { readonly reason?: string } | undefined
+  private readonly waiting = new Set<() => void>()
+
+  get paused(): { readonly reason?: string } | undefined {
+    return this.pausedFor
+  }
+
+  /** Takes effect at the next gate. The model and running tools are not suspended. */
+  pause(reason?: string): void {
+    this.pausedFor ??= reason === undefined ? {} : { reason }
+  }
+
+  resume(): void {
+    this.pausedFor = undefined
+    const waiting = [...this.waiting]
+    this.waiting.clear()
+    for (const wake of waiting) wake()
+  }
+
+  /** Until resumed or stopped. */
+  readonly whileRunnable: Effect.Effect<void> = Effect.callback<void>((resume) => {
+    const wake = () => resume(Effect.void)
+    this.waiting.add(wake)
+    this.signal.onStop(wake)
+  })
+}

@@ -1,0 +1,277 @@
+/**
+ * What an agent keeps between and during its runs: the transcript, the queues, who listens, and the one run that may go
+ * on. `Agent` is its public face.
+ */
+import type * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Queue from "effect/Queue"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import * as SubscriptionRef from "effect/SubscriptionRef"
+import type { AgentEvent, View } from "./AgentEvent.ts"
+import * as Event from "./AgentEvent.ts"
+import { Control } from "./Control.ts"
+import type { Listener } from "./Emitter.ts"
+import * as Execution from "./Execution.ts"
+import * as Loop from "./Loop.ts"
+import * as Message from "./Message.ts"
+import type { Provider } from "./Provider.ts"
+import type { QueueMode, QueueName } from "./Queues.ts"
+import { Queues } from "./Queues.ts"
+import type { Run } from "./Run.ts"
+import type { RunOptions } from "./RunOptions.ts"
+import * as Options from "./RunOptions.ts"
+import type { ToolRegistry } from "./ToolRegistry.ts"
+import * as Transcript from "./Transcript.ts"
+
+/** The agent runs already. Steer it, or wait for it. */
+export class AgentBusy extends Schema.TaggedError<AgentBusy>()("AgentBusy", {}) {
+  override get message(): string {
+    return "The agent is already processing a prompt. Use steer or followUp, or wait until it is idle."
+  }
+}
+
+/** What can be seen of an agent. Changes at the boundaries of messages, tools and runs, never per delta. */
+export interface AgentState {
+  readonly messages: ReadonlyArray<Message.Message>
+  readonly phase: View["phase"]
+  readonly pendingToolCalls: ReadonlySet<string>
+  readonly options: RunOptions
+  readonly lastError?: string
+}
+
+/** How many events a reader of `events` may be behind before it loses the oldest. */
+const eventBuffer = 1024
+
+interface Active {
+  readonly control: Control
+  started: Execution.Started | undefined
+}
+
+type Task = Pick<Execution.Task, "prompts" | "continued" | "pollFirst" | "promptsFrom">
+
+export class Conversation {
+  readonly queues: Queues
+  readonly state: SubscriptionRef.SubscriptionRef<AgentState>
+  /** Lays the agent's services over the caller's. */
+  private readonly services: (caller: Context.Context<never>) => Context.Context<Provider | ToolRegistry>
+  private active: Active | undefined
+  private closed = false
+  /** The run that goes on, or the last one. */
+  run: Run | undefined
+  private listeners: ReadonlyArray<Listener> = []
+  private readonly readers = new Set<Queue.Queue<AgentEvent>>()
+  dropped = 0
+  /** What the application changed since the last turn began. */
+  private changes: { options?: Partial<RunOptions>; messages?: ReadonlyArray<Message.Message> } | undefined
+
+  constructor(
+    state: SubscriptionRef.SubscriptionRef<AgentState>,
+    modes: Partial<Record<QueueName, QueueMode>>,
+    services: (caller: Context.Context<never>) => Context.Context<Provider | ToolRegistry>
+  ) {
+    this.state = state
+    this.queues = new Queues(modes)
+    this.services = services
+  }
+
+  get control(): Control | undefined {
+    return this.active?.control
+  }
+
+  get current(): AgentState {
+    return SubscriptionRef.getUnsafe(this.state)
+  }
+
+  /** Starts a run, if none goes on: both in one step, so that two callers cannot both be first. */
+  begin<E>(
+    makeTask: () => Effect.Effect<Task, E>,
+    options: Partial<RunOptions> | undefined,
+    offer?: Execution.Audience["offer"]
+  ): Effect.Effect<Execution.Started, AgentBusy | E> {
+    return Effect.gen({ self: this }, function* () {
+      if (this.closed) return yield* Effect.die(new Error("The agent's scope is closed"))
+      if (this.active !== undefined) return yield* new AgentBusy()
+      const active: Active = { control: new Control(), started: undefined }
+      this.active = active
+      this.changes = undefined
+      const task = yield* Effect.onError(makeTask(), () =>
+        Effect.sync(() => {
+          this.active = undefined
+        })
+      )
+      active.started = yield* this.fork(active, task, Options.patch(this.current.options, options), offer)
+      return active.started
+    })
+  }
+
+  private fork(active: Active, task: Task, options: RunOptions, offer?: Execution.Audience["offer"]) {
+    const full: Execution.Task = {
+      ...task,
+      messages: this.current.messages,
+      options,
+      queues: this.queues,
+      nextTurn: () => {
+        const { changes } = this
+        this.changes = undefined
+        return changes
+      }
+    }
+    const executor: Execution.Executor = (audience) =>
+      Effect.ensuring(Loop.execute(full, audience), this.rest)
+    return Execution.fork(executor, {
+      control: active.control,
+      onRun: (run) => {
+        this.run = run
+      },
+      observe: this.observe,
+      settle: this.settle,
+      listeners: () => this.listeners,
+      offer: offer ?? (() => Effect.void)
+    }).pipe(Effect.updateContext(this.services))
+  }
+
+  /** A run is over when its last subscriber has heard of it. */
+  private readonly rest: Effect.Effect<void> = Effect.suspend(() => {
+    this.active = undefined
+    return SubscriptionRef.update(this.state, (state) => ({ ...state, phase: "idle" as const }))
+  })
+
+  private readonly observe = (event: AgentEvent): void => {
+    for (const reader of this.readers) {
+      if (Queue.sizeUnsafe(reader) >= eventBuffer) this.dropped++
+      Queue.offerUnsafe(reader, event)
+    }
+  }
+
+  private readonly settle = (event: AgentEvent): Effect.Effect<void> =>
+    SubscriptionRef.update(this.state, (state) => {
+      const { lastError, messages, pendingToolCalls, phase } = Event.fold(
+        { ...Event.initial(state.messages), ...state, lastError: state.lastError },
+        event
+      )
+      return {
+        messages: this.changes?.messages ?? messages,
+        // Until its subscribers have heard of the end, a run is not over.
+        phase: event._tag === "RunEnd" ? state.phase : phase,
+        pendingToolCalls,
+        options: state.options,
+        ...(lastError === undefined ? {} : { lastError })
+      }
+    })
+
+  /** What `resume` goes on from, taken from the queues if it has to be. */
+  readonly continuation: Effect.Effect<Task, Loop.InvalidContinuation> = Effect.suspend(
+    (): Effect.Effect<Task, Loop.InvalidContinuation> => {
+      const { messages } = this.current
+      const last = messages.at(-1)
+      if (last === undefined) return refuse("No messages to continue from")
+      const prompts = Transcript.openCalls(messages).map((call) =>
+        Message.toolResult(call, `Tool ${call.name} was not run: the run had ended.`, {
+          isError: true,
+          outcome: "aborted"
+        })
+      )
+      if (prompts.length > 0 || last.role !== "assistant") {
+        return Effect.succeed({ prompts, continued: true, pollFirst: true })
+      }
+      for (const promptsFrom of ["steering", "followUp"] as const) {
+        const queued = this.queues.drain(promptsFrom)
+        if (queued.length === 0) continue
+        const pollFirst = promptsFrom === "followUp"
+        return Effect.succeed({ prompts: queued, promptsFrom, continued: true, pollFirst })
+      }
+      return refuse("Cannot continue from message role: assistant")
+    }
+  )
+
+  readonly waitForIdle: Effect.Effect<void> = Effect.suspend(() => {
+    const started = this.active?.started
+    return started === undefined ? Effect.void : Effect.asVoid(Fiber.await(started.fiber))
+  })
+
+  update(patch: Partial<RunOptions>): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.change({ options: Options.patch(this.changes?.options ?? {}, patch) })
+      return SubscriptionRef.update(this.state, (state) => ({
+        ...state,
+        options: Options.patch(state.options, patch)
+      }))
+    })
+  }
+
+  setMessages(messages: ReadonlyArray<Message.Message>): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.change({ messages })
+      return SubscriptionRef.update(this.state, (state) => ({ ...state, messages }))
+    })
+  }
+
+  private change(changes: NonNullable<Conversation["changes"]>): void {
+    if (this.active !== undefined) this.changes = { ...this.changes, ...changes }
+  }
+
+  readonly reset: Effect.Effect<void, AgentBusy> = Effect.suspend(() => {
+    if (this.active !== undefined) return Effect.fail(new AgentBusy())
+    this.queues.clear("all")
+    return SubscriptionRef.update(this.state, ({ options }) => ({
+      messages: [],
+      phase: "idle" as const,
+      pendingToolCalls: new Set<string>(),
+      options
+    }))
+  })
+
+  /** Listens until the scope closes. */
+  subscribe<E, R>(listener: (event: AgentEvent) => Effect.Effect<void, E, R>) {
+    return Effect.gen({ self: this }, function* () {
+      const context = yield* Effect.context<R>()
+      const own: Listener = (event) =>
+        Effect.updateContext(
+          Effect.exit(listener(event)),
+          (caller: Context.Context<never>): Context.Context<R> => Context.merge(caller, context)
+        ).pipe(Effect.flatMap((exit) => (exit._tag === "Success" ? Effect.void : unheard(exit.cause))))
+      yield* Effect.acquireRelease(
+        Effect.sync(() => {
+          this.listeners = [...this.listeners, own]
+        }),
+        () =>
+          Effect.sync(() => {
+            this.listeners = this.listeners.filter((other) => other !== own)
+          })
+      )
+    })
+  }
+
+  readonly events: Stream.Stream<AgentEvent> = Stream.unwrap(
+    Effect.suspend(() =>
+      Effect.acquireRelease(
+        Effect.map(Queue.sliding<AgentEvent>(eventBuffer), (reader) => {
+          this.readers.add(reader)
+          return reader
+        }),
+        (reader) => {
+          this.readers.delete(reader)
+          return Queue.shutdown(reader)
+        }
+      )
+    ).pipe(Effect.map(Stream.fromQueue))
+  )
+
+  /** Ends the run that goes on, and takes no other. */
+  readonly close: Effect.Effect<void> = Effect.suspend(() => {
+    this.closed = true
+    const started = this.active?.started
+    return Effect.andThen(
+      started === undefined ? Effect.void : Execution.stopAndWait(started, "the agent was closed"),
+      Effect.forEach([...this.readers], Queue.shutdown, { discard: true })
+    )
+  })
+}
+
+const unheard = (cause: Cause.Cause<unknown>) =>
+  Effect.logWarning("A subscriber failed; the run goes on", cause)
+
+const refuse = (detail: string) => Effect.fail(new Loop.InvalidContinuation({ detail }))

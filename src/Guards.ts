@@ -1,0 +1,169 @@
+/**
+ * May this call run? Decided before anything happens, and closed when in doubt: a guard that fails, times out or is
+ * disabled rejects, one rejection outweighs every approval, and changed params are decoded again.
+ */
+import * as Effect from "effect/Effect"
+import type * as Schema from "effect/Schema"
+import type { FailureReason } from "./FailureReason.ts"
+import type * as Hook from "./Hook.ts"
+import type { Assistant, ToolCall, ToolOutcome } from "./Message.ts"
+import type { Run, Stopped } from "./Run.ts"
+import * as Running from "./Run.ts"
+import * as Tool from "./Tool.ts"
+import * as Registry from "./ToolRegistry.ts"
+
+/** A call that may run. */
+export interface Allowed {
+  readonly _tag: "Allowed"
+  readonly prepared: Registry.PreparedCall
+  readonly modified: boolean
+  readonly approved: boolean
+}
+
+/** A call that is settled without running. */
+export interface Refused {
+  readonly _tag: "Refused"
+  readonly outcome: ToolOutcome
+  readonly output: Tool.ToolOutput
+}
+
+type Decision = Allowed | Refused
+
+/** Looks the call up, decodes its params, and asks the guards: all `beforeTool`, then all `approveTool`. */
+export const check = Effect.fnUntraced(function* (
+  run: Run,
+  message: Assistant,
+  call: ToolCall
+): Effect.fn.Return<Decision, FailureReason | Stopped> {
+  const prepared = yield* Running.stoppable(run, prepare(run, call))
+  if (prepared._tag === "Refused") return prepared
+  const before = yield* beforeTool(run, message, prepared)
+  if (before._tag === "Refused") return before
+  return yield* approveTool(run, message, before)
+})
+
+/** What tool hooks are told. */
+export const toolInput = (
+  run: Run,
+  message: Assistant,
+  { call, params }: Registry.PreparedCall
+): Hook.ToolInput => ({
+  ...Running.turnInput(run),
+  message,
+  call,
+  params
+})
+
+/** Waits while the run is paused, and says so. */
+export const whilePaused = Effect.fnUntraced(function* (run: Run) {
+  const { control } = run
+  if (control.paused === undefined || control.signal.current !== undefined) return
+  yield* Running.emit(run, { _tag: "RunPaused", ...control.paused })
+  while (control.paused !== undefined && control.signal.current === undefined) yield* control.whileRunnable
+  if (control.signal.current === undefined) yield* Running.emit(run, { _tag: "RunResumed" })
+})
+
+const prepare = (run: Run, call: ToolCall, input?: Schema.Json): Effect.Effect<Decision> =>
+  run.registry.prepare(call, input).pipe(
+    Effect.flatMap((prepared) =>
+      isActive(run, prepared.tool.name) ? Effect.succeed(prepared) : Effect.fail(notActive(run, call))
+    ),
+    Effect.match({
+      onSuccess: (prepared): Decision => ({
+        _tag: "Allowed",
+        prepared,
+        modified: input !== undefined,
+        approved: false
+      }),
+      onFailure: (error) =>
+        refused(error._tag === "ToolNotFound" ? "unknownTool" : "invalidArguments", error.message)
+    })
+  )
+
+const isActive = (run: Run, name: string): boolean => run.options.activeTools?.includes(name) ?? true
+
+const notActive = (run: Run, call: ToolCall) =>
+  new Registry.ToolNotFound({ name: call.name, known: run.options.activeTools ?? [] })
+
+const beforeTool = Effect.fnUntraced(function* (
+  run: Run,
+  message: Assistant,
+  allowed: Allowed
+): Effect.fn.Return<Decision, FailureReason | Stopped> {
+  if (!run.hooks.has("beforeTool")) return allowed
+  let decision: Decision = allowed
+  let current = allowed
+  const asked = run.hooks.ask(
+    "beforeTool",
+    () => toolInput(run, message, current.prepared),
+    (verdict) => {
+      if (verdict._tag === "Silent") return "next"
+      if (verdict._tag === "Failed")
+        decision = refused("rejected", `A beforeTool hook failed: ${verdict.message}`)
+      else decision = decided(verdict.output) ?? decision
+      if (verdict._tag === "Failed" || decision._tag === "Refused") return "stop"
+      const { params } = verdict.output
+      if (params === undefined) return "next"
+      return Effect.map(prepare(run, current.prepared.call, params), (again) => {
+        decision = again
+        if (again._tag === "Refused") return "stop"
+        current = again
+        return "next"
+      })
+    }
+  )
+  yield* Running.stoppable(run, asked)
+  return decision
+})
+
+/** A block or a skip settles the call; anything else lets it go on. */
+const decided = (output: Hook.Output<"beforeTool">): Refused | undefined => {
+  const { block, reason, result, skip, terminate } = output
+  if (block === true) {
+    const told = Tool.failed(reason ?? "Tool execution was blocked")
+    return { _tag: "Refused", outcome: "blocked", output: terminate === true ? { ...told, terminate } : told }
+  }
+  return skip === true ? { _tag: "Refused", outcome: "skipped", output: Tool.render(result) } : undefined
+}
+
+const approveTool = Effect.fnUntraced(function* (
+  run: Run,
+  message: Assistant,
+  allowed: Allowed
+): Effect.fn.Return<Decision, FailureReason | Stopped> {
+  if (!run.hooks.has("approveTool")) return allowed
+  let decision: Decision = allowed
+  let current: Allowed = { ...allowed, approved: true }
+  const asked = run.hooks.ask(
+    "approveTool",
+    () => toolInput(run, message, current.prepared),
+    (verdict) => {
+      if (verdict._tag === "Silent") return "next"
+      if (verdict._tag === "Failed") {
+        decision = refused("rejected", `Tool execution was rejected: the approval failed: ${verdict.message}`)
+        return "stop"
+      }
+      const { approved, params, reason } = verdict.output
+      if (!approved) {
+        decision = refused("rejected", `Tool execution was rejected: ${reason ?? "not approved"}`)
+        return "stop"
+      }
+      decision = current
+      if (params === undefined) return "next"
+      return Effect.map(prepare(run, current.prepared.call, params), (again) => {
+        decision = again._tag === "Refused" ? again : { ...again, approved: true }
+        if (decision._tag === "Refused") return "stop"
+        current = decision
+        return "next"
+      })
+    }
+  )
+  yield* Running.stoppable(run, asked)
+  return decision
+})
+
+const refused = (outcome: ToolOutcome, message: string): Refused => ({
+  _tag: "Refused",
+  outcome,
+  output: Tool.failed(message)
+})

@@ -1,0 +1,341 @@
+/**
+ * The agent loop: ask the model, run the tools it calls, ask again, until it stops calling.
+ */
+import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import type { AgentEvent, RunStatus } from "./AgentEvent.ts"
+import * as Event from "./AgentEvent.ts"
+import * as Execution from "./Execution.ts"
+import type { EventError, FailureReason } from "./FailureReason.ts"
+import { LimitExceeded } from "./FailureReason.ts"
+import * as Guards from "./Guards.ts"
+import type * as Hook from "./Hook.ts"
+import * as Limits from "./Limits.ts"
+import * as Message from "./Message.ts"
+import * as ModelCall from "./ModelCall.ts"
+import type { Provider } from "./Provider.ts"
+import { Queues } from "./Queues.ts"
+import type { QueueName } from "./Queues.ts"
+import type { Run } from "./Run.ts"
+import * as Running from "./Run.ts"
+import { Stopped } from "./Run.ts"
+import { RunFailed } from "./RunFailed.ts"
+import type { RunOptions } from "./RunOptions.ts"
+import * as Options from "./RunOptions.ts"
+import type { RunResult } from "./RunResult.ts"
+import type { ToolRegistry } from "./ToolRegistry.ts"
+import * as Turn from "./Turn.ts"
+
+/** There is nothing a run could go on from. */
+export class InvalidContinuation extends Schema.TaggedError<InvalidContinuation>()("InvalidContinuation", {
+  detail: Schema.String
+}) {
+  override get message(): string {
+    return this.detail
+  }
+}
+
+/** What happened before the prompt. */
+export interface Context {
+  readonly messages: ReadonlyArray<Message.Message>
+}
+
+/**
+ * A run as a stream of its events. Cold: each execution is one run. Ends after `RunEnd`, or fails after
+ * `RunEnd{status: "failed"}` with `RunFailed`. A slow reader slows the model. Leaving early cancels the run by its
+ * controlled path, and waits for its end.
+ */
+export const stream = (
+  prompt: Message.Input,
+  context: Context,
+  options: RunOptions
+): Stream.Stream<AgentEvent, RunFailed, Provider | ToolRegistry> =>
+  streamOf(() => fresh(prompt, context, options))
+
+/** The same run for its result. A cancelled run is a result; only a failed one fails. */
+export const run = (
+  prompt: Message.Input,
+  context: Context,
+  options: RunOptions
+): Effect.Effect<RunResult, RunFailed, Provider | ToolRegistry> =>
+  Effect.suspend(() => Execution.join(start(fresh(prompt, context, options))))
+
+/** Goes on from a transcript that ends with a user message, a tool result or a custom message. */
+export const resume = (
+  context: Context,
+  options: RunOptions
+): Stream.Stream<AgentEvent, RunFailed | InvalidContinuation, Provider | ToolRegistry> => {
+  const last = context.messages.at(-1)
+  if (last === undefined) return refuse("Cannot continue: no messages in context")
+  if (last.role === "assistant") return refuse("Cannot continue from message role: assistant")
+  return streamOf(() => ({ ...fresh([], context, options), continued: true }))
+}
+
+const streamOf = (task: () => Execution.Task) => Execution.stream((offer) => start(task(), offer))
+
+const start = (task: Execution.Task, offer?: Execution.Audience["offer"]) => {
+  const unheard = Execution.unheard()
+  return Execution.fork(
+    (audience) => execute(task, audience),
+    offer === undefined ? unheard : { ...unheard, offer }
+  )
+}
+
+const refuse = (detail: string) => Stream.fail(new InvalidContinuation({ detail }))
+
+const fresh = (prompt: Message.Input, context: Context, options: RunOptions): Execution.Task => ({
+  prompts: Message.fromInput(prompt),
+  messages: context.messages,
+  options,
+  continued: false,
+  pollFirst: true,
+  queues: new Queues(),
+  nextTurn: () => undefined
+})
+
+/** One run from start to end. Never to be interrupted: `Execution` sees to that, and stops it through its control. */
+export const execute = Effect.fnUntraced(function* (
+  task: Execution.Task,
+  audience: Execution.Audience
+): Effect.fn.Return<RunResult, RunFailed, Provider | ToolRegistry> {
+  const run = yield* Execution.makeRun(task, audience)
+  run.queues.takeChange()
+  yield* Running.emit(run, {
+    _tag: "RunStart",
+    v: Event.version,
+    prompts: task.prompts,
+    model: run.options.model,
+    continued: task.continued
+  })
+  const pending: Pending = { messages: task.prompts, from: task.promptsFrom }
+  const exit = yield* Effect.exit(
+    Effect.andThen(
+      beforeExecution(run, task),
+      Effect.suspend(() => withDeadline(run, turns(run, task, pending)))
+    )
+  )
+  return yield* finish(run, pending, exit)
+})
+
+/** Messages that wait for their turn, and the queue they came from. */
+interface Pending {
+  messages: ReadonlyArray<Message.Message>
+  from: QueueName | undefined
+}
+
+type Reason = FailureReason | Stopped
+
+const beforeExecution = (run: Run, task: Execution.Task): Effect.Effect<void, Reason> =>
+  Running.observe(
+    run,
+    "beforeExecution",
+    () => ({ ...Running.baseInput(run), options: run.options, prompts: task.prompts }),
+    ({ modified }) => {
+      run.options = Options.patch(run.options, modified)
+      return "next"
+    }
+  )
+
+const withDeadline = <A>(run: Run, work: Effect.Effect<A, Reason>): Effect.Effect<A, Reason> => {
+  const time = run.options.limits?.executionTime
+  if (time === undefined) return work
+  const ring = Effect.andThen(
+    Effect.sleep(time),
+    Effect.sync(() => run.control.signal.stop({ cause: "deadline" }))
+  )
+  return Effect.scoped(Effect.andThen(Effect.forkScoped(ring), work))
+}
+
+const turns = Effect.fnUntraced(function* (
+  run: Run,
+  task: Execution.Task,
+  pending: Pending
+): Effect.fn.Return<RunStatus, Reason> {
+  for (let first = true; ; first = false) {
+    takeChanges(run, task)
+    yield* gate(run, pending.messages)
+    const done = yield* Turn.run(run, deliver(run, pending, first && task.pollFirst))
+    const stop = yield* betweenTurns(run, done)
+    if (stop) return "stopped"
+    const status = yield* next(run, done, pending)
+    if (status !== undefined) return status
+  }
+})
+
+/** What the application changed while the last turn went on. */
+const takeChanges = (run: Run, task: Execution.Task): void => {
+  const changes = task.nextTurn()
+  run.options = Options.patch(run.options, changes?.options)
+  run.messages = changes?.messages ?? run.messages
+}
+
+/** Before a turn, with nothing consumed yet: paused? cancelled? out of bounds? asked to pause? */
+const gate = Effect.fnUntraced(function* (
+  run: Run,
+  pending: ReadonlyArray<Message.Message>
+): Effect.fn.Return<void, Reason> {
+  yield* Guards.whilePaused(run)
+  yield* Running.checkStopped(run)
+  yield* Limits.check(run, pending)
+  yield* Running.observe(
+    run,
+    "pauseCheck",
+    () => Running.turnInput(run),
+    ({ reason, shouldPause }) => {
+      if (shouldPause) run.control.pause(reason ?? "Hook requested pause")
+      return "next"
+    }
+  )
+  yield* Guards.whilePaused(run)
+  yield* Running.checkStopped(run)
+})
+
+const deliver = Effect.fnUntraced(function* (
+  run: Run,
+  pending: Pending,
+  pollFirst: boolean
+): Effect.fn.Return<void, Reason> {
+  const { messages } = pending
+  pending.messages = []
+  for (const message of messages) yield* Running.append(run, message)
+  if (!pollFirst) return
+  for (const message of yield* poll(run, "steering")) yield* Running.append(run, message)
+})
+
+/** Polled hooks first, then the queue: the queue is emptied in the same step that finds the run over. */
+const poll = Effect.fnUntraced(function* (
+  run: Run,
+  name: QueueName
+): Effect.fn.Return<ReadonlyArray<Message.Message>, Reason> {
+  const polled: Array<Message.Message> = []
+  yield* Running.shape(
+    run,
+    name,
+    () => ({ ...Running.baseInput(run), turn: run.turn }),
+    (messages) => {
+      polled.push(...messages)
+    }
+  )
+  return [...polled, ...run.queues.drain(name)]
+})
+
+/** Lets hooks prepare the next turn, then asks whether there should be one. */
+const betweenTurns = Effect.fnUntraced(function* (
+  run: Run,
+  done: Turn.Completed
+): Effect.fn.Return<boolean, Reason> {
+  yield* Running.checkStopped(run)
+  const input = (): Hook.AfterTurnInput => ({
+    ...Running.turnInput(run),
+    message: done.message,
+    toolResults: done.toolResults,
+    newMessages: run.newMessages
+  })
+  yield* Running.shape(run, "prepareNextTurn", input, ({ messages, thinkingLevel, ...options }) => {
+    run.messages = messages ?? run.messages
+    run.options = Options.patch(run.options, {
+      ...options,
+      ...(thinkingLevel === undefined ? {} : { modelOptions: { ...run.options.modelOptions, thinkingLevel } })
+    })
+  })
+  let stop = false
+  yield* Running.shape(run, "shouldStopAfterTurn", input, (answer) => {
+    stop ||= answer
+  })
+  if (stop) run.queues.restore("steering", done.steering)
+  return stop
+})
+
+/** Fills `pending` and goes on, or says how the run ended. */
+const next = Effect.fnUntraced(function* (
+  run: Run,
+  done: Turn.Completed,
+  pending: Pending
+): Effect.fn.Return<RunStatus | undefined, Reason> {
+  const maxTurns = run.options.limits?.maxTurns ?? Limits.defaultMaxTurns
+  if (run.turn >= maxTurns) {
+    run.queues.restore("steering", done.steering)
+    return done.toolsContinue ? yield* outOfTurns(run, maxTurns) : naturalEnd(done)
+  }
+  const steering = done.steering.length > 0 ? done.steering : yield* poll(run, "steering")
+  if (done.toolsContinue || steering.length > 0) {
+    pending.messages = steering
+    pending.from = "steering"
+    return undefined
+  }
+  pending.messages = yield* poll(run, "followUp")
+  pending.from = "followUp"
+  return pending.messages.length > 0 ? undefined : naturalEnd(done)
+})
+
+const naturalEnd = (done: Turn.Completed): RunStatus => (done.terminated ? "terminated" : "completed")
+
+const outOfTurns = Effect.fnUntraced(function* (run: Run, max: number): Effect.fn.Return<RunStatus, Reason> {
+  const { onMaxTurns = "fail", wrapUpInstruction } = run.options.limits ?? {}
+  const limit = new LimitExceeded({ limit: "maxTurns", value: run.turn, max })
+  if (onMaxTurns === "fail") return yield* limit
+  yield* announceLimit(run, limit)
+  if (onMaxTurns === "wrapUp") {
+    run.options = { ...run.options, activeTools: [] }
+    yield* Turn.run(run, Running.append(run, Message.user(wrapUpInstruction ?? defaultWrapUp)))
+  }
+  return "incomplete"
+})
+
+const defaultWrapUp =
+  "You have reached the limit of turns and cannot call tools any more. Say what is done, what is not, and what you found."
+
+const announceLimit = (run: Run, { limit, max, value }: LimitExceeded) =>
+  Running.emit(run, { _tag: "LimitReached", limit, value, max })
+
+/** The end of every run: what was taken and not delivered goes back, hooks hear of it, `RunEnd` is last. */
+const finish = Effect.fnUntraced(function* (
+  run: Run,
+  pending: Pending,
+  exit: Exit.Exit<RunStatus, Reason>
+): Effect.fn.Return<RunResult, RunFailed> {
+  const undelivered = pending.from === undefined ? [] : pending.messages
+  if (pending.from !== undefined) run.queues.restore(pending.from, undelivered)
+  const ending = endingOf(run, exit)
+  yield* Running.announceCancel(run)
+  if (ending.error !== undefined) yield* announceError(run, ending.error)
+  const ended = yield* Execution.afterExecution(run, ending)
+  run.emitter.turn = undefined
+  const result = Execution.resultOf(run, ended, undelivered)
+  yield* Running.emit(run, {
+    _tag: "RunEnd",
+    status: ended.status,
+    ...(result.message === undefined ? {} : { messageId: result.message.id }),
+    newMessageIds: run.newMessages.map((message) => message.id),
+    usage: run.usage,
+    turns: run.turn,
+    durationMs: Duration.toMillis(result.duration),
+    ...(ended.error === undefined ? {} : { error: ended.error })
+  })
+  if (ended.error === undefined) return result
+  if (ended.error._tag !== "Defect") return yield* new RunFailed({ reason: ended.error, result })
+  return yield* Effect.die(Exit.isFailure(exit) ? Cause.squash(exit.cause) : ended.error)
+})
+
+const endingOf = (run: Run, exit: Exit.Exit<RunStatus, Reason>): Execution.Ending => {
+  if (Exit.isSuccess(exit)) return { status: exit.value, error: undefined }
+  const error = ModelCall.errorOf(exit.cause)
+  if (!(error instanceof Stopped)) return { status: "failed", error }
+  if (error.stop.cause === "cancel") return { status: "cancelled", error: undefined }
+  const value = run.clock.currentTimeMillisUnsafe() - run.startedAt
+  const max = Duration.toMillis(run.options.limits?.executionTime ?? 0)
+  return { status: "failed", error: new LimitExceeded({ limit: "executionTime", value, max }) }
+}
+
+const announceError = Effect.fnUntraced(function* (run: Run, error: EventError) {
+  if (error._tag === "LimitExceeded") yield* announceLimit(run, error)
+  yield* Running.emit(run, {
+    _tag: "RunError",
+    error,
+    retryable: error._tag === "ProviderError" && error.isRetryable
+  })
+})

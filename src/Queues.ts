@@ -1,0 +1,66 @@
+/**
+ * Messages that wait for a run: steering is put in after the current turn, a follow-up when the run would end.
+ *
+ * Plain values, changed in one step: "nothing is queued" and "the run is over" cannot fall apart.
+ */
+import type { Message } from "./Message.ts"
+
+export type QueueName = "steering" | "followUp"
+export type QueueMode = "one-at-a-time" | "all"
+
+export interface Sizes {
+  readonly steering: number
+  readonly followUp: number
+}
+
+export class Queues {
+  private queued: Readonly<Record<QueueName, ReadonlyArray<Message>>> = { steering: [], followUp: [] }
+  private modes: Readonly<Record<QueueName, QueueMode>>
+  private changed = false
+
+  constructor(modes?: Partial<Record<QueueName, QueueMode>>) {
+    this.modes = { steering: "one-at-a-time", followUp: "one-at-a-time", ...modes }
+  }
+
+  get sizes(): Sizes {
+    return { steering: this.queued.steering.length, followUp: this.queued.followUp.length }
+  }
+
+  add(name: QueueName, messages: ReadonlyArray<Message>): void {
+    this.set(name, [...this.queued[name], ...messages])
+  }
+
+  /** The next batch: one message or all, by the queue's mode. */
+  drain(name: QueueName): ReadonlyArray<Message> {
+    const queue = this.queued[name]
+    const batch = this.modes[name] === "all" ? queue : queue.slice(0, 1)
+    if (batch.length > 0) this.set(name, queue.slice(batch.length))
+    return batch
+  }
+
+  /** Puts a batch back where it came from. */
+  restore(name: QueueName, messages: ReadonlyArray<Message>): void {
+    if (messages.length > 0) this.set(name, [...messages, ...this.queued[name]])
+  }
+
+  clear(name: QueueName | "all"): void {
+    if (name !== "followUp") this.set("steering", [])
+    if (name !== "steering") this.set("followUp", [])
+  }
+
+  setMode(name: QueueName, mode: QueueMode): void {
+    this.modes = { ...this.modes, [name]: mode }
+  }
+
+  /** The sizes, if they changed since last asked: what a run announces before its next event. */
+  takeChange(): Sizes | undefined {
+    if (!this.changed) return undefined
+    this.changed = false
+    return this.sizes
+  }
+
+  private set(name: QueueName, messages: ReadonlyArray<Message>): void {
+    if (messages.length !== this.queued[name].length) this.changed = true
+    this.queued = { ...this.queued, [name]: messages }
+  }
+}

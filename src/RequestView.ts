@@ -1,0 +1,86 @@
+/**
+ * Makes the request of a turn from the transcript: shaped, trimmed, repaired. The transcript stays as it is.
+ */
+import * as Effect from "effect/Effect"
+import type { FailureReason } from "./FailureReason.ts"
+import { InvalidTranscript } from "./FailureReason.ts"
+import type { Message, ModelMessage } from "./Message.ts"
+import type { ModelRequest, ToolDefinition } from "./Provider.ts"
+import type { Run, Stopped } from "./Run.ts"
+import * as Running from "./Run.ts"
+import * as Transcript from "./Transcript.ts"
+
+/** What the model will be asked, before `beforeModel` hooks see it. */
+export const make = Effect.fnUntraced(function* (
+  run: Run
+): Effect.fn.Return<ModelRequest, FailureReason | Stopped> {
+  const { model, modelOptions, system } = run.options
+  const messages = yield* view(run)
+  const tools = yield* activeTools(run)
+  return { model, ...(system === undefined ? {} : { system }), messages, tools, options: modelOptions ?? {} }
+})
+
+const view = Effect.fnUntraced(function* (
+  run: Run
+): Effect.fn.Return<ReadonlyArray<ModelMessage>, FailureReason | Stopped> {
+  let messages = run.messages
+  yield* Running.shape(
+    run,
+    "transformMessages",
+    () => ({ ...Running.turnInput(run), messages }),
+    (transformed) => {
+      messages = transformed
+    }
+  )
+  const trimmed = yield* run.contextManager.view(messages, run.options)
+  yield* announce(run, trimmed, trimmed.reason)
+  return yield* modelMessages(run, yield* sound(run, trimmed.messages))
+})
+
+/** A transcript a provider accepts, or an error that says what is wrong with it. */
+const sound = Effect.fnUntraced(function* (
+  run: Run,
+  messages: ReadonlyArray<Message>
+): Effect.fn.Return<ReadonlyArray<Message>, FailureReason> {
+  if (run.options.transcript === "strict") {
+    const violations = Transcript.violations(messages)
+    if (violations.length > 0) return yield* new InvalidTranscript({ violations })
+  }
+  const repaired = Transcript.repair(messages)
+  yield* announce(run, repaired, "repair")
+  return repaired.messages
+})
+
+const modelMessages = Effect.fnUntraced(function* (
+  run: Run,
+  messages: ReadonlyArray<Message>
+): Effect.fn.Return<ReadonlyArray<ModelMessage>, FailureReason | Stopped> {
+  let converted: ReadonlyArray<ModelMessage> | undefined
+  yield* Running.shape(
+    run,
+    "toModelMessages",
+    () => ({ ...Running.turnInput(run), messages: converted ?? messages }),
+    (output) => {
+      converted = output
+    }
+  )
+  return converted ?? messages.filter((message) => message.role !== "custom")
+})
+
+const announce = (run: Run, trimmed: Transcript.Trimmed, reason: "window" | "compaction" | "repair") =>
+  trimmed.dropped === 0
+    ? Effect.void
+    : Running.emit(run, {
+        _tag: "ContextTransformed",
+        dropped: trimmed.dropped,
+        kept: trimmed.messages.length,
+        reason
+      })
+
+const activeTools = (run: Run): Effect.Effect<ReadonlyArray<ToolDefinition>> =>
+  Effect.map(run.registry.definitions, (definitions) => {
+    const { activeTools } = run.options
+    return activeTools === undefined
+      ? definitions
+      : activeTools.flatMap((name) => definitions.find((definition) => definition.name === name) ?? [])
+  })

@@ -1,0 +1,150 @@
+/**
+ * One run while it goes on: what it was told, what it has done, and whom it tells.
+ *
+ * Its fields change, but only in the run's own fiber; everything it hands out is replaced, never pushed to.
+ */
+import type * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type { Body, OpenAnswer } from "./AgentEvent.ts"
+import type * as ContextManager from "./ContextManager.ts"
+import type { Control } from "./Control.ts"
+import type { Emitter } from "./Emitter.ts"
+import type { FailureReason } from "./FailureReason.ts"
+import { TransformFailed } from "./FailureReason.ts"
+import type * as Hook from "./Hook.ts"
+import type { RunHooks } from "./HookManager.ts"
+import type { Message } from "./Message.ts"
+import type { Provider } from "./Provider.ts"
+import type { Queues } from "./Queues.ts"
+import type { RunOptions } from "./RunOptions.ts"
+import type { RunReport } from "./RunReport.ts"
+import type { ToolRegistry } from "./ToolRegistry.ts"
+import type { Usage } from "./Usage.ts"
+import type { Stop } from "./Work.ts"
+import { attempt } from "./Work.ts"
+
+export interface Run {
+  readonly id: string
+  readonly clock: Clock.Clock
+  readonly startedAt: number
+  readonly provider: Provider["Service"]
+  readonly registry: ToolRegistry["Service"]
+  readonly contextManager: ContextManager.Service
+  readonly hooks: RunHooks
+  readonly metadata: Map<string, unknown>
+  readonly control: Control
+  readonly queues: Queues
+  readonly emitter: Emitter
+  /** Changed by hooks, and by the application from the next turn on. */
+  options: RunOptions
+  /** What requests are made from: the transcript, unless `prepareNextTurn` replaced it. */
+  messages: ReadonlyArray<Message>
+  newMessages: ReadonlyArray<Message>
+  /** The answer being said. */
+  open: OpenAnswer | undefined
+  /** Turns begun. */
+  turn: number
+  usage: Usage
+  /** All calls that were looked at, whatever came of them. */
+  toolCalls: number
+  /** What the last tool calls were and said, oldest first: for the limit on identical calls. */
+  recentCalls: ReadonlyArray<string>
+  report: RunReport
+  cancelAnnounced: boolean
+}
+
+/** The run was told to stop. Inside the loop it travels like a failure; outside nobody sees it. */
+export class Stopped {
+  readonly _tag = "Stopped"
+  readonly stop: Stop
+  constructor(stop: Stop) {
+    this.stop = stop
+  }
+}
+
+/** Emits an event, after the size of the queues if that changed. */
+export const emit = (run: Run, body: Body): Effect.Effect<void> => {
+  const sizes = run.queues.takeChange()
+  return sizes === undefined
+    ? run.emitter.emit(body)
+    : Effect.andThen(run.emitter.emit({ _tag: "QueueUpdate", ...sizes }), run.emitter.emit(body))
+}
+
+/** Adds a finished message to the transcript, and says so. */
+export const append = (run: Run, message: Message): Effect.Effect<void> =>
+  Effect.andThen(
+    emit(run, { _tag: "MessageStart", messageId: message.id, role: message.role }),
+    ended(run, message)
+  )
+
+/** The transcript grows here: before the event, so that whoever hears of a message can find it. */
+export const ended = (run: Run, message: Message): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    run.messages = [...run.messages, message]
+    run.newMessages = [...run.newMessages, message]
+    return emit(run, { _tag: "MessageEnd", message })
+  })
+
+/** Does something the run may be stopped in. */
+export const stoppable = <A, E, R>(
+  run: Run,
+  work: Effect.Effect<A, E, R>
+): Effect.Effect<A, E | Stopped, R> =>
+  Effect.flatMap(
+    attempt(run.control.signal, work),
+    (ended): Effect.Effect<A, E | Stopped> =>
+      ended._tag === "Done" ? ended.exit : Effect.fail(stoppedOf(run))
+  )
+
+/** Says that the run was cancelled, once. */
+export const announceCancel = (run: Run): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const stop = run.control.signal.current
+    if (stop?.cause !== "cancel" || run.cancelAnnounced) return Effect.void
+    run.cancelAnnounced = true
+    return emit(run, { _tag: "RunCancelled", ...(stop.reason === undefined ? {} : { reason: stop.reason }) })
+  })
+
+/** Fails if the run was told to stop. */
+export const checkStopped = (run: Run): Effect.Effect<void, Stopped> =>
+  Effect.suspend(() => (run.control.signal.current === undefined ? Effect.void : Effect.fail(stoppedOf(run))))
+
+const stoppedOf = (run: Run): Stopped => new Stopped(run.control.signal.current ?? { cause: "cancel" })
+
+export const baseInput = (run: Run): Hook.Base => ({ runId: run.id, metadata: run.metadata })
+
+export const turnInput = (run: Run) => ({ ...baseInput(run), turn: run.turn, messages: run.messages })
+
+/** Asks observers: hooks whose opinion, if any, `use` takes, and whose failure is reported and passed over. */
+export const observe = <P extends Hook.Point>(
+  run: Run,
+  point: P,
+  input: () => Hook.Input<P>,
+  use: (output: Hook.Output<P>) => "next" | "stop" = () => "next"
+): Effect.Effect<void, FailureReason | Stopped> =>
+  run.hooks.has(point)
+    ? stoppable(
+        run,
+        run.hooks.ask(point, input, (verdict) => (verdict._tag === "Said" ? use(verdict.output) : "next"))
+      )
+    : Effect.void
+
+/** Asks shapers: hooks without which the run cannot go on. */
+export const shape = <P extends Hook.Point>(
+  run: Run,
+  point: P,
+  input: () => Hook.Input<P>,
+  use: (output: Hook.Output<P>) => void
+): Effect.Effect<void, FailureReason | Stopped> => {
+  if (!run.hooks.has(point)) return Effect.void
+  let failure: TransformFailed | undefined
+  const asked = run.hooks.ask(point, input, (verdict) => {
+    if (verdict._tag === "Said") use(verdict.output)
+    if (verdict._tag === "Failed") failure = new TransformFailed({ hook: point, detail: verdict.message })
+    return failure === undefined ? "next" : "stop"
+  })
+  return Effect.andThen(
+    stoppable(run, asked),
+    Effect.suspend(() => (failure === undefined ? Effect.void : Effect.fail(failure)))
+  )
+}

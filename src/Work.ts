@@ -1,0 +1,102 @@
+/**
+ * Work one can walk away from: it is waited for, stopped or timed out, and left behind when it ignores that.
+ *
+ * A run is never interrupted itself: it waits for its work here, and when it is told to stop, the work is interrupted
+ * and the run goes on to its balanced end.
+ */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+
+/** Why a run has to end. */
+export interface Stop {
+  readonly cause: "cancel" | "deadline"
+  readonly reason?: string
+}
+
+/** Something that is stopped once, and tells whoever asked. */
+export class StopSignal {
+  private readonly listeners = new Set<() => void>()
+  private stopped: Stop | undefined
+
+  get current(): Stop | undefined {
+    return this.stopped
+  }
+
+  /** The first stop counts. */
+  stop(stop: Stop): void {
+    if (this.stopped !== undefined) return
+    this.stopped = stop
+    const listeners = [...this.listeners]
+    this.listeners.clear()
+    for (const listener of listeners) listener()
+  }
+
+  /** Calls back when stopped, at once if it is. Returns how to forget it. */
+  onStop(listener: () => void): () => void {
+    if (this.stopped !== undefined) {
+      listener()
+      return () => {}
+    }
+    this.listeners.add(listener)
+    return () => this.listeners.delete(listener)
+  }
+
+  /** A signal that stops with this one, and may be stopped before. */
+  child(): StopSignal {
+    const child = new StopSignal()
+    this.onStop(() => this.stopped && child.stop(this.stopped))
+    return child
+  }
+}
+
+/** How work ended. Abandoned work ignored its interruption and goes on unobserved. */
+export type Ended<A, E> =
+  | { readonly _tag: "Done"; readonly exit: Exit.Exit<A, E> }
+  | { readonly _tag: "Stopped" | "TimedOut"; readonly abandoned: boolean }
+
+/** How long interrupted work may take for its finalizers before the run goes on without it. */
+const grace = Duration.millis(100)
+
+/**
+ * Waits for work, but no longer than `timeout`, and not when the signal stops. The work runs in a fiber of its own, so
+ * work that never settles, or ignores its interruption, holds nobody up.
+ */
+export const attempt = <A, E, R>(
+  signal: StopSignal,
+  work: Effect.Effect<A, E, R>,
+  timeout: Duration.Duration = Duration.infinity
+): Effect.Effect<Ended<A, E>, never, R> =>
+  signal.current === undefined
+    ? Effect.contextWith((context) => {
+        const fork = Effect.runForkWith(context)
+        return Effect.callback<Ended<A, E>>((resume) => {
+          let halted: "Stopped" | "TimedOut" | undefined
+          const fiber = fork(work)
+          const after = (duration: Duration.Duration, then: () => void) => {
+            const timer = fork(Effect.sleep(duration))
+            timer.addObserver((exit) => Exit.isSuccess(exit) && then())
+            return timer
+          }
+          const halt = (tag: "Stopped" | "TimedOut") => {
+            if (halted !== undefined || fiber.pollUnsafe() !== undefined) return
+            halted = tag
+            fiber.interruptUnsafe()
+            if (fiber.pollUnsafe() !== undefined) return
+            const waiting = after(grace, () => resume(Effect.succeed({ _tag: tag, abandoned: true })))
+            fiber.addObserver(() => waiting.interruptUnsafe())
+          }
+          const forget = signal.onStop(() => halt("Stopped"))
+          const timer = Duration.isFinite(timeout) ? after(timeout, () => halt("TimedOut")) : undefined
+          fiber.addObserver((exit) => {
+            forget()
+            timer?.interruptUnsafe()
+            resume(
+              Effect.succeed(
+                halted === undefined ? { _tag: "Done", exit } : { _tag: halted, abandoned: false }
+              )
+            )
+          })
+        })
+      })
+    : Effect.succeed({ _tag: "Stopped", abandoned: false })
