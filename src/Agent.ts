@@ -179,9 +179,9 @@ const agentOf = (conversation: Conversation, tools: Agent["tools"], hooks: HookM
     setQueueMode: (which, mode) => Effect.sync(() => queues.setMode(which, mode)),
     state,
     partial: Effect.sync(() => Option.fromUndefinedOr(Event.partial({ open: conversation.run?.open }))),
-    events: conversation.events,
-    droppedEvents: Effect.sync(() => conversation.dropped),
-    subscribe: (listener) => conversation.subscribe(listener),
+    events: conversation.subscriptions.events,
+    droppedEvents: Effect.sync(() => conversation.subscriptions.dropped),
+    subscribe: (listener) => conversation.subscriptions.subscribe(listener),
     report: Effect.sync(() => Option.fromUndefinedOr(conversation.run?.report)),
     tools,
     hooks

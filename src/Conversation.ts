@@ -2,18 +2,14 @@
  * What an agent keeps between and during its runs: the transcript, the queues, who listens, and the one run that may go
  * on. `Agent` is its public face.
  */
-import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import * as Queue from "effect/Queue"
 import * as Schema from "effect/Schema"
-import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 import type { AgentEvent, View } from "./AgentEvent.ts"
 import * as Event from "./AgentEvent.ts"
 import { Control } from "./Control.ts"
-import type { Listener } from "./Emitter.ts"
 import * as Execution from "./Execution.ts"
 import * as Loop from "./Loop.ts"
 import * as Message from "./Message.ts"
@@ -23,6 +19,7 @@ import { Queues } from "./Queues.ts"
 import type { Run } from "./Run.ts"
 import type { RunOptions } from "./RunOptions.ts"
 import * as Options from "./RunOptions.ts"
+import { Subscriptions } from "./Subscriptions.ts"
 import type { ToolRegistry } from "./ToolRegistry.ts"
 import * as Transcript from "./Transcript.ts"
 
@@ -42,9 +39,6 @@ export interface AgentState {
   readonly lastError?: string
 }
 
-/** How many events a reader of `events` may be behind before it loses the oldest. */
-const eventBuffer = 1024
-
 interface Active {
   readonly control: Control
   started: Execution.Started | undefined
@@ -61,9 +55,7 @@ export class Conversation {
   private closed = false
   /** The run that goes on, or the last one. */
   run: Run | undefined
-  private listeners: ReadonlyArray<Listener> = []
-  private readonly readers = new Set<Queue.Queue<AgentEvent>>()
-  dropped = 0
+  readonly subscriptions = new Subscriptions()
   /** What the application changed since the last turn began. */
   private changes: { options?: Partial<RunOptions>; messages?: ReadonlyArray<Message.Message> } | undefined
 
@@ -126,9 +118,9 @@ export class Conversation {
       onRun: (run) => {
         this.run = run
       },
-      observe: this.observe,
+      observe: this.subscriptions.observe,
       settle: this.settle,
-      listeners: () => this.listeners,
+      listeners: () => this.subscriptions.listeners,
       offer: offer ?? (() => Effect.void)
     }).pipe(Effect.updateContext(this.services))
   }
@@ -138,13 +130,6 @@ export class Conversation {
     this.active = undefined
     return SubscriptionRef.update(this.state, (state) => ({ ...state, phase: "idle" as const }))
   })
-
-  private readonly observe = (event: AgentEvent): void => {
-    for (const reader of this.readers) {
-      if (Queue.sizeUnsafe(reader) >= eventBuffer) this.dropped++
-      Queue.offerUnsafe(reader, event)
-    }
-  }
 
   private readonly settle = (event: AgentEvent): Effect.Effect<void> =>
     SubscriptionRef.update(this.state, (state) => {
@@ -224,54 +209,15 @@ export class Conversation {
     }))
   })
 
-  /** Listens until the scope closes. */
-  subscribe<E, R>(listener: (event: AgentEvent) => Effect.Effect<void, E, R>) {
-    return Effect.gen({ self: this }, function* () {
-      const context = yield* Effect.context<R>()
-      const own: Listener = (event) =>
-        Effect.updateContext(
-          Effect.exit(listener(event)),
-          (caller: Context.Context<never>): Context.Context<R> => Context.merge(caller, context)
-        ).pipe(Effect.flatMap((exit) => (exit._tag === "Success" ? Effect.void : unheard(exit.cause))))
-      yield* Effect.acquireRelease(
-        Effect.sync(() => {
-          this.listeners = [...this.listeners, own]
-        }),
-        () =>
-          Effect.sync(() => {
-            this.listeners = this.listeners.filter((other) => other !== own)
-          })
-      )
-    })
-  }
-
-  readonly events: Stream.Stream<AgentEvent> = Stream.unwrap(
-    Effect.suspend(() =>
-      Effect.acquireRelease(
-        Effect.map(Queue.sliding<AgentEvent>(eventBuffer), (reader) => {
-          this.readers.add(reader)
-          return reader
-        }),
-        (reader) => {
-          this.readers.delete(reader)
-          return Queue.shutdown(reader)
-        }
-      )
-    ).pipe(Effect.map(Stream.fromQueue))
-  )
-
   /** Ends the run that goes on, and takes no other. */
   readonly close: Effect.Effect<void> = Effect.suspend(() => {
     this.closed = true
     const started = this.active?.started
     return Effect.andThen(
       started === undefined ? Effect.void : Execution.stopAndWait(started, "the agent was closed"),
-      Effect.forEach([...this.readers], Queue.shutdown, { discard: true })
+      this.subscriptions.close
     )
   })
 }
-
-const unheard = (cause: Cause.Cause<unknown>) =>
-  Effect.logWarning("A subscriber failed; the run goes on", cause)
 
 const refuse = (detail: string) => Effect.fail(new Loop.InvalidContinuation({ detail }))

@@ -6,16 +6,14 @@
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
-import type { AgentEvent, RunStatus } from "./AgentEvent.ts"
+import type { AgentEvent } from "./AgentEvent.ts"
 import { ContextManager } from "./ContextManager.ts"
 import { Control } from "./Control.ts"
 import * as Emitter from "./Emitter.ts"
-import type { EventError } from "./FailureReason.ts"
 import * as Handoff from "./Handoff.ts"
 import { HookManager } from "./HookManager.ts"
 import * as Message from "./Message.ts"
@@ -30,7 +28,6 @@ import type { RunResult } from "./RunResult.ts"
 import { ToolContext } from "./Tool.ts"
 import { ToolRegistry } from "./ToolRegistry.ts"
 import * as Usage from "./Usage.ts"
-import { attempt, StopSignal } from "./Work.ts"
 
 /** What a run is to do. */
 export interface Task {
@@ -107,76 +104,6 @@ export const makeRun = Effect.fnUntraced(function* (
 
 /** A run started inside a tool is a sub-agent's. */
 const parentOf = ({ runId, toolCallId }: ToolContext["Service"]) => ({ runId, toolCallId })
-
-/** How a run ended, before its last hooks. */
-export interface Ending {
-  readonly status: RunStatus
-  readonly error: EventError | undefined
-  readonly message?: Message.Assistant
-}
-
-/**
- * Tells the hooks how it ended. They run although the run may have been stopped. One that fails the run (mode "fail") can
- * still do that here.
- */
-export const afterExecution = Effect.fnUntraced(function* (
-  run: Run,
-  ending: Ending
-): Effect.fn.Return<Ending> {
-  let message = lastAnswer(run)
-  const { error, status } = ending
-  const told = Effect.gen(function* () {
-    if (error !== undefined) {
-      yield* run.hooks.ask(
-        "onError",
-        () => ({ ...Running.baseInput(run), scope: "run", error }),
-        () => "next"
-      )
-    }
-    yield* run.hooks.ask(
-      "afterExecution",
-      () => ({
-        ...Running.baseInput(run),
-        status,
-        ...(error === undefined ? {} : { error }),
-        ...(message === undefined ? {} : { message }),
-        report: run.report,
-        durationMs: run.clock.currentTimeMillisUnsafe() - run.startedAt
-      }),
-      (verdict) => {
-        if (verdict._tag === "Said" && error === undefined) message = verdict.output.modified ?? message
-        return "next"
-      }
-    )
-  })
-  const asked = yield* attempt(new StopSignal(), Effect.result(told))
-  const failure = asked._tag === "Done" && Exit.isSuccess(asked.exit) ? asked.exit.value : undefined
-  const failed = failure?._tag === "Failure" && error === undefined ? failure.failure : undefined
-  const withMessage = message === undefined ? {} : { message }
-  if (failed === undefined) return { status, error, ...withMessage }
-  yield* Running.emit(run, { _tag: "RunError", error: failed, retryable: false })
-  return { status: "failed", error: failed, ...withMessage }
-})
-
-const lastAnswer = (run: Run): Message.Assistant | undefined =>
-  run.newMessages.findLast((message) => message.role === "assistant")
-
-/** What is handed to the caller. */
-export const resultOf = (
-  run: Run,
-  { message, status }: Ending,
-  undelivered: ReadonlyArray<Message.Message>
-): RunResult => ({
-  runId: run.id,
-  status,
-  ...(message === undefined ? {} : { message }),
-  newMessages: run.newMessages,
-  usage: run.usage,
-  turns: run.turn,
-  duration: Duration.millis(run.clock.currentTimeMillisUnsafe() - run.startedAt),
-  report: run.report,
-  undelivered
-})
 
 /** Makes the run of an audience. */
 export type Executor = (audience: Audience) => Effect.Effect<RunResult, RunFailed, Provider | ToolRegistry>

@@ -54,19 +54,11 @@ export const toolInput = (
   params
 })
 
-/** Waits while the run is paused, and says so. */
-export const whilePaused = Effect.fnUntraced(function* (run: Run) {
-  const { control } = run
-  if (control.paused === undefined || control.signal.current !== undefined) return
-  yield* Running.emit(run, { _tag: "RunPaused", ...control.paused })
-  while (control.paused !== undefined && control.signal.current === undefined) yield* control.whileRunnable
-  if (control.signal.current === undefined) yield* Running.emit(run, { _tag: "RunResumed" })
-})
-
 const prepare = (run: Run, call: ToolCall, input?: Schema.Json): Effect.Effect<Decision> =>
   run.registry.prepare(call, input).pipe(
-    Effect.flatMap((prepared) =>
-      isActive(run, prepared.tool.name) ? Effect.succeed(prepared) : Effect.fail(notActive(run, call))
+    Effect.filterOrFail(
+      (prepared) => isActive(run, prepared.tool.name),
+      () => notActive(run, call)
     ),
     Effect.match({
       onSuccess: (prepared): Decision => ({

@@ -10,9 +10,10 @@
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
+import type { JsonObject } from "./JsonCoercion.ts"
+import { coerce, isObject, isType } from "./JsonCoercion.ts"
 
 type Json = Schema.Json
-type JsonObject = { readonly [key: string]: Json }
 
 /**
  * Decodes `value`. Scalars of the wrong kind are coerced where nothing is invented: `"42"` to 42, `"true"` to true, 7
@@ -181,60 +182,8 @@ const checkSize = (reading: Reading, schema: JsonObject, unit: string, size: num
   if (typeof max === "number" && size > max) fault(reading, path, `must have at most ${max} ${noun}`, size)
 }
 
-/** The value itself when it fits one of the types; else the first reading of it that does. */
-const coerce = (types: ReadonlyArray<string>, value: Json): Json => {
-  if (types.length === 0 || types.some((type) => isType(type, value))) return value
-  for (const type of types) {
-    const coerced = coerceTo(type, value)
-    if (coerced !== undefined) return coerced
-  }
-  return value
-}
-
-const coerceTo = (type: string, value: Json): Json | undefined => {
-  if (type === "string") {
-    return typeof value === "number" || typeof value === "boolean" ? String(value) : undefined
-  }
-  if (typeof value !== "string") return undefined
-  switch (type) {
-    case "number":
-    case "integer": {
-      const number = value.trim() === "" ? Number.NaN : Number(value)
-      return isType(type, number) ? number : undefined
-    }
-    case "boolean":
-      return value === "true" ? true : value === "false" ? false : undefined
-    case "array":
-    case "object": {
-      const parsed = parse(value)
-      return parsed !== undefined && isType(type, parsed) ? parsed : undefined
-    }
-    default:
-      return undefined
-  }
-}
-
-const isType = (type: string, value: Json): boolean => {
-  switch (type) {
-    case "null":
-      return value === null
-    case "array":
-      return Array.isArray(value)
-    case "object":
-      return isObject(value)
-    case "integer":
-      return Number.isInteger(value)
-    case "number":
-      return typeof value === "number" && Number.isFinite(value)
-    default:
-      return typeof value === type
-  }
-}
-
 const typesOf = (schema: JsonObject): ReadonlyArray<string> =>
   typeof schema["type"] === "string" ? [schema["type"]] : strings(schema["type"])
-
-const isObject = (value: Json | undefined): value is JsonObject => Predicate.isObject(value)
 
 const list = (value: Json | undefined): ReadonlyArray<Json> => (Array.isArray(value) ? value : [])
 
@@ -245,14 +194,6 @@ const at = (path: string, key: string): string => (path === "" ? key : `${path}.
 
 const same = (self: Json, that: Json): boolean =>
   self === that || (Predicate.isObjectOrArray(self) && JSON.stringify(self) === JSON.stringify(that))
-
-const parse = (text: string): Json | undefined => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
 
 const fault = <Value extends Json>(reading: Reading, path: string, what: string, value: Value): Value => {
   const shown = what === "is missing" ? "" : `, got ${JSON.stringify(value).slice(0, 100)}`

@@ -4,7 +4,8 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { LimitExceeded } from "./FailureReason.ts"
-import type { Message } from "./Message.ts"
+import type { ToolOutput } from "./AgentEvent.ts"
+import type { Message, ToolCall } from "./Message.ts"
 import type { Run } from "./Run.ts"
 
 export const defaultMaxTurns = 50
@@ -39,12 +40,20 @@ export const checkRepetition = (
   Effect.suspend(() => {
     const max = run.options.limits?.maxIdenticalToolCalls ?? defaultMaxIdentical
     if (!Number.isFinite(max)) return Effect.void
-    run.recentCalls = [...run.recentCalls, ...signatures].slice(-max * longestCycle)
+    run.recentCalls = [...run.recentCalls, ...settled.map(signature)].slice(-max * longestCycle)
     for (let length = 1; length <= longestCycle; length++) {
       if (repeats(run.recentCalls, length, max)) return exceeded("identicalToolCalls", max, max)
     }
     return Effect.void
   })
+
+interface CallAndOutput {
+  readonly call: ToolCall
+  readonly output: ToolOutput
+}
+
+const signature = ({ call, output }: CallAndOutput): string =>
+  JSON.stringify([call.name, call.params ?? call.rawArguments, output.content])
 
 const repeats = (calls: ReadonlyArray<string>, length: number, times: number): boolean => {
   const tail = calls.slice(-length * times)

@@ -1,29 +1,25 @@
 /**
  * The agent loop: ask the model, run the tools it calls, ask again, until it stops calling.
  */
-import * as Cause from "effect/Cause"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { AgentEvent, RunStatus } from "./AgentEvent.ts"
 import * as Event from "./AgentEvent.ts"
+import * as Ending from "./Ending.ts"
 import * as Execution from "./Execution.ts"
-import type { EventError, FailureReason } from "./FailureReason.ts"
+import type { FailureReason } from "./FailureReason.ts"
 import { LimitExceeded } from "./FailureReason.ts"
-import * as Guards from "./Guards.ts"
+import * as Gate from "./Gate.ts"
 import type * as Hook from "./Hook.ts"
 import * as Limits from "./Limits.ts"
 import * as Message from "./Message.ts"
-import * as ModelCall from "./ModelCall.ts"
 import type { Provider } from "./Provider.ts"
 import { Queues } from "./Queues.ts"
-import type { QueueName } from "./Queues.ts"
-import type { Run } from "./Run.ts"
+import * as Pending from "./Pending.ts"
+import type { Run, Stopped } from "./Run.ts"
 import * as Running from "./Run.ts"
-import { Stopped } from "./Run.ts"
-import { RunFailed } from "./RunFailed.ts"
+import type { RunFailed } from "./RunFailed.ts"
 import type { RunOptions } from "./RunOptions.ts"
 import * as Options from "./RunOptions.ts"
 import type { RunResult } from "./RunResult.ts"
@@ -111,21 +107,17 @@ export const execute = Effect.fnUntraced(function* (
     model: run.options.model,
     continued: task.continued
   })
-  const pending: Pending = { messages: task.prompts, from: task.promptsFrom }
+  const pending: Pending.Pending = { messages: task.prompts, from: task.promptsFrom }
   const exit = yield* Effect.exit(
     Effect.andThen(
       beforeExecution(run, task),
       Effect.suspend(() => withDeadline(run, turns(run, task, pending)))
     )
   )
-  return yield* finish(run, pending, exit)
+  const undelivered = pending.from === undefined ? [] : pending.messages
+  if (pending.from !== undefined) run.queues.restore(pending.from, undelivered)
+  return yield* Ending.finish(run, undelivered, exit)
 })
-
-/** Messages that wait for their turn, and the queue they came from. */
-interface Pending {
-  messages: ReadonlyArray<Message.Message>
-  from: QueueName | undefined
-}
 
 type Reason = FailureReason | Stopped
 
@@ -153,12 +145,12 @@ const withDeadline = <A>(run: Run, work: Effect.Effect<A, Reason>): Effect.Effec
 const turns = Effect.fnUntraced(function* (
   run: Run,
   task: Execution.Task,
-  pending: Pending
+  pending: Pending.Pending
 ): Effect.fn.Return<RunStatus, Reason> {
   for (let first = true; ; first = false) {
     takeChanges(run, task)
-    yield* gate(run, pending.messages)
-    const done = yield* Turn.run(run, deliver(run, pending, first && task.pollFirst))
+    yield* Gate.beforeTurn(run, pending.messages)
+    const done = yield* Turn.run(run, Pending.deliver(run, pending, first && task.pollFirst))
     const stop = yield* betweenTurns(run, done)
     if (stop) return "stopped"
     const status = yield* next(run, done, pending)
@@ -172,56 +164,6 @@ const takeChanges = (run: Run, task: Execution.Task): void => {
   run.options = Options.patch(run.options, changes?.options)
   run.messages = changes?.messages ?? run.messages
 }
-
-/** Before a turn, with nothing consumed yet: paused? cancelled? out of bounds? asked to pause? */
-const gate = Effect.fnUntraced(function* (
-  run: Run,
-  pending: ReadonlyArray<Message.Message>
-): Effect.fn.Return<void, Reason> {
-  yield* Guards.whilePaused(run)
-  yield* Running.checkStopped(run)
-  yield* Limits.check(run, pending)
-  yield* Running.observe(
-    run,
-    "pauseCheck",
-    () => Running.turnInput(run),
-    ({ reason, shouldPause }) => {
-      if (shouldPause) run.control.pause(reason ?? "Hook requested pause")
-      return "next"
-    }
-  )
-  yield* Guards.whilePaused(run)
-  yield* Running.checkStopped(run)
-})
-
-const deliver = Effect.fnUntraced(function* (
-  run: Run,
-  pending: Pending,
-  pollFirst: boolean
-): Effect.fn.Return<void, Reason> {
-  const { messages } = pending
-  pending.messages = []
-  for (const message of messages) yield* Running.append(run, message)
-  if (!pollFirst) return
-  for (const message of yield* poll(run, "steering")) yield* Running.append(run, message)
-})
-
-/** Polled hooks first, then the queue: the queue is emptied in the same step that finds the run over. */
-const poll = Effect.fnUntraced(function* (
-  run: Run,
-  name: QueueName
-): Effect.fn.Return<ReadonlyArray<Message.Message>, Reason> {
-  const polled: Array<Message.Message> = []
-  yield* Running.shape(
-    run,
-    name,
-    () => ({ ...Running.baseInput(run), turn: run.turn }),
-    (messages) => {
-      polled.push(...messages)
-    }
-  )
-  return [...polled, ...run.queues.drain(name)]
-})
 
 /** Lets hooks prepare the next turn, then asks whether there should be one. */
 const betweenTurns = Effect.fnUntraced(function* (
@@ -254,20 +196,20 @@ const betweenTurns = Effect.fnUntraced(function* (
 const next = Effect.fnUntraced(function* (
   run: Run,
   done: Turn.Completed,
-  pending: Pending
+  pending: Pending.Pending
 ): Effect.fn.Return<RunStatus | undefined, Reason> {
   const maxTurns = run.options.limits?.maxTurns ?? Limits.defaultMaxTurns
   if (run.turn >= maxTurns) {
     run.queues.restore("steering", done.steering)
     return done.toolsContinue ? yield* outOfTurns(run, maxTurns) : naturalEnd(done)
   }
-  const steering = done.steering.length > 0 ? done.steering : yield* poll(run, "steering")
+  const steering = done.steering.length > 0 ? done.steering : yield* Pending.poll(run, "steering")
   if (done.toolsContinue || steering.length > 0) {
     pending.messages = steering
     pending.from = "steering"
     return undefined
   }
-  pending.messages = yield* poll(run, "followUp")
+  pending.messages = yield* Pending.poll(run, "followUp")
   pending.from = "followUp"
   return pending.messages.length > 0 ? undefined : naturalEnd(done)
 })
@@ -278,7 +220,7 @@ const outOfTurns = Effect.fnUntraced(function* (run: Run, max: number): Effect.f
   const { onMaxTurns = "fail", wrapUpInstruction } = run.options.limits ?? {}
   const limit = new LimitExceeded({ limit: "maxTurns", value: run.turn, max })
   if (onMaxTurns === "fail") return yield* limit
-  yield* announceLimit(run, limit)
+  yield* Ending.announceLimit(run, limit)
   if (onMaxTurns === "wrapUp") {
     run.options = { ...run.options, activeTools: [] }
     yield* Turn.run(run, Running.append(run, Message.user(wrapUpInstruction ?? defaultWrapUp)))
@@ -288,54 +230,3 @@ const outOfTurns = Effect.fnUntraced(function* (run: Run, max: number): Effect.f
 
 const defaultWrapUp =
   "You have reached the limit of turns and cannot call tools any more. Say what is done, what is not, and what you found."
-
-const announceLimit = (run: Run, { limit, max, value }: LimitExceeded) =>
-  Running.emit(run, { _tag: "LimitReached", limit, value, max })
-
-/** The end of every run: what was taken and not delivered goes back, hooks hear of it, `RunEnd` is last. */
-const finish = Effect.fnUntraced(function* (
-  run: Run,
-  pending: Pending,
-  exit: Exit.Exit<RunStatus, Reason>
-): Effect.fn.Return<RunResult, RunFailed> {
-  const undelivered = pending.from === undefined ? [] : pending.messages
-  if (pending.from !== undefined) run.queues.restore(pending.from, undelivered)
-  const ending = endingOf(run, exit)
-  yield* Running.announceCancel(run)
-  if (ending.error !== undefined) yield* announceError(run, ending.error)
-  const ended = yield* Execution.afterExecution(run, ending)
-  run.emitter.turn = undefined
-  const result = Execution.resultOf(run, ended, undelivered)
-  yield* Running.emit(run, {
-    _tag: "RunEnd",
-    status: ended.status,
-    ...(result.message === undefined ? {} : { messageId: result.message.id }),
-    newMessageIds: run.newMessages.map((message) => message.id),
-    usage: run.usage,
-    turns: run.turn,
-    durationMs: Duration.toMillis(result.duration),
-    ...(ended.error === undefined ? {} : { error: ended.error })
-  })
-  if (ended.error === undefined) return result
-  if (ended.error._tag !== "Defect") return yield* new RunFailed({ reason: ended.error, result })
-  return yield* Effect.die(Exit.isFailure(exit) ? Cause.squash(exit.cause) : ended.error)
-})
-
-const endingOf = (run: Run, exit: Exit.Exit<RunStatus, Reason>): Execution.Ending => {
-  if (Exit.isSuccess(exit)) return { status: exit.value, error: undefined }
-  const error = ModelCall.errorOf(exit.cause)
-  if (!(error instanceof Stopped)) return { status: "failed", error }
-  if (error.stop.cause === "cancel") return { status: "cancelled", error: undefined }
-  const value = run.clock.currentTimeMillisUnsafe() - run.startedAt
-  const max = Duration.toMillis(run.options.limits?.executionTime ?? 0)
-  return { status: "failed", error: new LimitExceeded({ limit: "executionTime", value, max }) }
-}
-
-const announceError = Effect.fnUntraced(function* (run: Run, error: EventError) {
-  if (error._tag === "LimitExceeded") yield* announceLimit(run, error)
-  yield* Running.emit(run, {
-    _tag: "RunError",
-    error,
-    retryable: error._tag === "ProviderError" && error.isRetryable
-  })
-})

@@ -3,32 +3,22 @@
  *
  * Whatever happens, the answer that was begun is ended: with what was said of it, and why it stopped.
  */
-import * as Cause from "effect/Cause"
+import type * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Duration from "effect/Duration"
 import * as Stream from "effect/Stream"
-import type { EventError, FailureReason } from "./FailureReason.ts"
-import * as Failure from "./FailureReason.ts"
+import * as Answer from "./Answer.ts"
+import type { FailureReason } from "./FailureReason.ts"
+import { ModelCallSkipped } from "./FailureReason.ts"
 import type * as Hook from "./Hook.ts"
 import * as Message from "./Message.ts"
-import * as ModelEvent from "./ModelEvent.ts"
+import type * as ModelEvent from "./ModelEvent.ts"
 import type { ModelRequest } from "./Provider.ts"
 import { Protocol as ProtocolError, ProviderError, StreamTruncated } from "./ProviderError.ts"
 import type { Run } from "./Run.ts"
 import * as Running from "./Run.ts"
 import { Stopped } from "./Run.ts"
-import * as Usage from "./Usage.ts"
-
-/** The answer being said. */
-interface Answer {
-  id: Message.MessageId
-  started: boolean
-  timestamp: number
-  reply: ModelEvent.Reply
-  /** Ids of its tool calls so far: vendors repeat them, or leave them out. */
-  readonly callIds: Set<string>
-}
 
 /**
  * Asks and waits for the end of the answer. The message is in the transcript when this returns, and also when it fails:
@@ -39,10 +29,10 @@ export const ask = Effect.fnUntraced(function* (
   planned: ModelRequest,
   onMessage: (message: Message.Assistant) => void
 ): Effect.fn.Return<Message.Assistant, FailureReason | Stopped> {
-  const answer = newAnswer(run)
+  const answer = Answer.make(run)
   const startedAt = answer.timestamp
   const exit = yield* Effect.exit(prepared(run, planned, answer))
-  const message = yield* close(run, answer, planned, exit)
+  const message = yield* Answer.close(run, answer, planned, exit)
   onMessage(message)
   const durationMs = run.clock.currentTimeMillisUnsafe() - startedAt
   if (Exit.isFailure(exit)) return yield* failed(run, exit.cause)
@@ -61,21 +51,13 @@ export const unasked = (
   run: Run,
   cause: Cause.Cause<FailureReason | Stopped>
 ): Effect.Effect<Message.Assistant> =>
-  Effect.suspend(() => close(run, newAnswer(run), undefined, Exit.failCause(cause)))
-
-const newAnswer = (run: Run): Answer => ({
-  id: Message.makeId(),
-  started: false,
-  timestamp: run.clock.currentTimeMillisUnsafe(),
-  reply: ModelEvent.emptyReply,
-  callIds: new Set()
-})
+  Effect.suspend(() => Answer.close(run, Answer.make(run), undefined, Exit.failCause(cause)))
 
 /** Lets hooks change the request, or answer in the model's place. */
 const prepared = Effect.fnUntraced(function* (
   run: Run,
   planned: ModelRequest,
-  answer: Answer
+  answer: Answer.Answer
 ): Effect.fn.Return<void, FailureReason | Stopped> {
   let request = planned
   let skipped: { readonly response?: string | Message.Assistant; readonly reason?: string } | undefined
@@ -107,7 +89,7 @@ const prepared = Effect.fnUntraced(function* (
 const heardOut = Effect.fnUntraced(function* (
   run: Run,
   request: ModelRequest,
-  answer: Answer
+  answer: Answer.Answer
 ): Effect.fn.Return<void, FailureReason | Stopped> {
   const policy = run.options.emptyResponse ?? "accept"
   for (let tries = 0; ; tries++) {
@@ -121,7 +103,7 @@ const heardOut = Effect.fnUntraced(function* (
     }
     const delay = emptyDelays[tries]
     if (delay === undefined) return
-    yield* retracted(run, answer)
+    yield* Answer.retract(run, answer)
     yield* Running.stoppable(run, Effect.sleep(delay))
   }
 })
@@ -145,20 +127,20 @@ const modify = (
 
 const standIn = Effect.fnUntraced(function* (
   run: Run,
-  answer: Answer,
+  answer: Answer.Answer,
   { reason, response }: { readonly response?: string | Message.Assistant; readonly reason?: string }
 ): Effect.fn.Return<void, FailureReason> {
   if (response === undefined) {
-    return yield* new Failure.ModelCallSkipped({ detail: reason ?? "a beforeModel hook skipped it" })
+    return yield* new ModelCallSkipped({ detail: reason ?? "a beforeModel hook skipped it" })
   }
-  yield* begin(run, answer)
+  yield* Answer.begin(run, answer)
   const content = typeof response === "string" ? [Message.text(response)] : response.content
   const stopReason = typeof response === "string" ? "stop" : response.stopReason
   answer.reply = { start: undefined, content, finish: { _tag: "Finish", stopReason } }
 })
 
-const stream = (run: Run, request: ModelRequest, answer: Answer): Effect.Effect<void, ProviderError> =>
-  Stream.runForEachArray(run.provider.stream(request), (events) => heard(run, answer, events)).pipe(
+const stream = (run: Run, request: ModelRequest, answer: Answer.Answer): Effect.Effect<void, ProviderError> =>
+  Stream.runForEachArray(run.provider.stream(request), (events) => Answer.heard(run, answer, events)).pipe(
     Effect.flatMap(() =>
       answer.reply.finish === undefined
         ? Effect.fail(
@@ -175,123 +157,10 @@ const stream = (run: Run, request: ModelRequest, answer: Answer): Effect.Effect<
     })
   )
 
-/** Takes in one array of events. Deltas of a begun answer go straight on; anything else is looked at one by one. */
-const heard = (
-  run: Run,
-  answer: Answer,
-  events: ReadonlyArray<ModelEvent.ModelEvent>
-): Effect.Effect<void> => {
-  if (answer.started && events.every(isPlain)) return said(run, answer, events)
-  return Effect.forEach(events, (event) => one(run, answer, event), { discard: true })
-}
-
-const isPlain = (event: ModelEvent.ModelEvent): boolean => {
-  switch (event._tag) {
-    case "Start":
-    case "Finish":
-    case "Attempt":
-    case "Retracted":
-    case "ToolCallStart":
-      return false
-    default:
-      return true
-  }
-}
-
-const one = Effect.fnUntraced(function* (run: Run, answer: Answer, event: ModelEvent.ModelEvent) {
-  if (event._tag === "Attempt") return yield* retried(run, event)
-  if (event._tag === "Retracted") return yield* retracted(run, answer)
-  if (!answer.started) yield* begin(run, answer)
-  if (event._tag === "Start" || event._tag === "Finish") {
-    answer.reply = ModelEvent.append(answer.reply, event)
-    return
-  }
-  yield* said(run, answer, [event._tag === "ToolCallStart" ? withUniqueId(answer, event) : event])
-})
-
-const said = (
-  run: Run,
-  answer: Answer,
-  events: ReadonlyArray<ModelEvent.ModelEvent>
-): Effect.Effect<void> => {
-  for (const event of events) answer.reply = ModelEvent.append(answer.reply, event)
-  return run.emitter.deltas(answer.id, events)
-}
-
-const begin = (run: Run, answer: Answer): Effect.Effect<void> => {
-  answer.started = true
-  run.open = answer
-  return Running.emit(run, { _tag: "MessageStart", messageId: answer.id, role: "assistant" })
-}
-
-type CallStart = Extract<ModelEvent.ModelEvent, { readonly _tag: "ToolCallStart" }>
-
-const withUniqueId = (answer: Answer, event: CallStart): CallStart => {
-  let id = event.id === "" ? `call_${Message.makeId()}` : event.id
-  for (let n = 2; answer.callIds.has(id); n++) id = `${event.id}_${n}`
-  answer.callIds.add(id)
-  return id === event.id ? event : { ...event, id }
-}
-
-const retried = Effect.fnUntraced(function* (
-  run: Run,
-  { attempt, delay, error }: Extract<ModelEvent.ModelEvent, { readonly _tag: "Attempt" }>
-) {
-  yield* Running.emit(run, { _tag: "ModelCallError", error, willRetry: true })
-  yield* Running.emit(run, { _tag: "ModelCallRetry", attempt, delayMs: Duration.toMillis(delay), error })
-})
-
-const retracted = Effect.fnUntraced(function* (run: Run, answer: Answer) {
-  if (answer.started) yield* Running.emit(run, { _tag: "MessageRetracted", messageId: answer.id })
-  answer.id = Message.makeId()
-  answer.started = false
-  answer.reply = ModelEvent.emptyReply
-  answer.callIds.clear()
-})
-
-/** Ends the answer, whole or as far as it came. */
-const close = Effect.fnUntraced(function* (
-  run: Run,
-  answer: Answer,
-  request: ModelRequest | undefined,
-  exit: Exit.Exit<void, FailureReason | Stopped>
-): Effect.fn.Return<Message.Assistant> {
-  if (!answer.started) yield* begin(run, answer)
-  const message = ModelEvent.toAssistant(answer.reply, {
-    id: answer.id,
-    timestamp: run.clock.currentTimeMillisUnsafe(),
-    provider: run.provider.id,
-    model: request?.model ?? run.options.model,
-    protocol: "",
-    ...(Exit.isFailure(exit) ? badEnd(exit.cause) : {})
-  })
-  run.open = undefined
-  if (message.usage !== undefined) run.usage = Usage.add(run.usage, message.usage)
-  yield* Running.ended(run, message)
-  return message
-})
-
-const badEnd = (
-  cause: Cause.Cause<FailureReason | Stopped>
-): Pick<Message.Assistant, "stopReason"> & { errorMessage?: string } => {
-  const error = errorOf(cause)
-  if (error instanceof Stopped) {
-    const reason = error.stop.reason ?? (error.stop.cause === "deadline" ? "out of time" : "cancelled")
-    return { stopReason: "aborted", errorMessage: reason }
-  }
-  return { stopReason: "error", errorMessage: error.message }
-}
-
 const failed = Effect.fnUntraced(function* (run: Run, cause: Cause.Cause<FailureReason | Stopped>) {
-  const error = errorOf(cause)
+  const error = Answer.errorOf(cause)
   if (!(error instanceof Stopped)) {
     yield* Running.emit(run, { _tag: "ModelCallError", error, willRetry: false })
   }
   return yield* Effect.failCause(cause)
 })
-
-/** What a cause comes down to: its failure, or its defect with a name. */
-export const errorOf = (cause: Cause.Cause<FailureReason | Stopped>): EventError | Stopped => {
-  const failure = Cause.findErrorOption(cause)
-  return failure._tag === "Some" ? failure.value : Failure.defect(Cause.squash(cause))
-}

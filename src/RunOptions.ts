@@ -54,25 +54,29 @@ export const ModelOptions = Schema.Struct({
 })
 export type ModelOptions = typeof ModelOptions.Type
 
+/** A number that may be `Infinity`: no bound. */
+// @effect-diagnostics-next-line schemaNumber:off
+const Bound = Schema.Number
+
 /** Where a run stops by itself. */
 export const Limits = Schema.Struct({
   /** Default 50; `Infinity` is allowed. */
-  maxTurns: Schema.optionalKey(Schema.Number),
+  maxTurns: Schema.optionalKey(Bound),
   /** Default "fail". `wrapUp` asks once more, without tools, for a summary. */
   onMaxTurns: Schema.optionalKey(Schema.Literals(["fail", "stop", "wrapUp"])),
   wrapUpInstruction: Schema.optionalKey(Schema.String),
   /** Wall time, pauses included. Work in flight is cut. */
   executionTime: Schema.optionalKey(DurationInput),
-  maxToolCalls: Schema.optionalKey(Schema.Number),
+  maxToolCalls: Schema.optionalKey(Bound),
   /** UTF-8 bytes of the messages of one request. */
-  maxContextSize: Schema.optionalKey(Schema.Number),
-  maxTotalTokens: Schema.optionalKey(Schema.Number),
+  maxContextSize: Schema.optionalKey(Bound),
+  maxTotalTokens: Schema.optionalKey(Bound),
   /** In the currency of `Usage.cost`. */
-  maxCost: Schema.optionalKey(Schema.Number),
+  maxCost: Schema.optionalKey(Bound),
   /** Same tool, same params, same result, in a row or in a short cycle. Default 5. */
-  maxIdenticalToolCalls: Schema.optionalKey(Schema.Number),
+  maxIdenticalToolCalls: Schema.optionalKey(Bound),
   /** How often an `afterTool` hook may ask for the same call again. Default 1. */
-  maxToolRetries: Schema.optionalKey(Schema.Number)
+  maxToolRetries: Schema.optionalKey(Bound)
 })
 export type Limits = typeof Limits.Type
 
@@ -86,7 +90,7 @@ export const RunOptions = Schema.Struct({
   /** Default "parallel". */
   toolExecution: Schema.optionalKey(Schema.Literals(["parallel", "sequential"])),
   /** Default 16. */
-  toolConcurrency: Schema.optionalKey(Schema.Number),
+  toolConcurrency: Schema.optionalKey(Bound),
   /** Default 30 seconds; a tool's own wins. */
   toolTimeout: Schema.optionalKey(DurationInput),
   /** Default "continue": the model reads the failure. */

@@ -13,10 +13,10 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import type { StandardJSONSchemaV1, StandardSchemaV1 } from "effect/StandardSchema"
 import { ToolOutput } from "./AgentEvent.ts"
-import * as JsonSchema from "./JsonSchema.ts"
 import { text } from "./Message.ts"
+import type { InvalidParams, ParamsReader, ParamsSchema } from "./ToolParams.ts"
+import * as ToolParams from "./ToolParams.ts"
 
 export { ToolOutput }
 
@@ -31,15 +31,6 @@ export class ToolContext extends Context.Service<
     readonly progress: (partial: ToolOutput) => Effect.Effect<void>
   }
 >()("effect-agent/ToolContext") {}
-
-/** The params are not what the tool takes. `detail` is for the model: one line per fault. */
-export class InvalidParams extends Schema.TaggedError<InvalidParams>()("InvalidParams", {
-  detail: Schema.String
-}) {
-  override get message(): string {
-    return this.detail
-  }
-}
 
 /** A tool by any schema. `execute` may fail with anything; what it fails with is told to the model. */
 export interface Tool<out Name extends string, in out Params, out Success, out Failure, out R> {
@@ -67,9 +58,6 @@ export type Any = Tool<string, any, any, any, any>
 /** What the application must provide: all that a tool uses, but what each call brings along. */
 export type Services<T> =
   T extends Tool<any, any, any, any, infer R> ? Exclude<R, Scope.Scope | ToolContext> : never
-
-/** Effect's schemas, or any Standard Schema (zod, valibot, arktype). */
-export type ParamsSchema<Params> = Schema.Codec<Params, any, never, never> | StandardSchemaV1<any, Params>
 
 interface Common<Name extends string> {
   readonly name: Name
@@ -100,8 +88,13 @@ export const make = <const Name extends string, Params = {}, Success = unknown, 
   }
 ): Tool<Name, Params, Success, Failure, R> => {
   const { execute, failure, params, success, ...common } = options
-  const reader: Reader<Params> = readerOf(params ?? noParams<Params>(), options.parameters)
-  return build(common, reader, execute, encoderOf(success), encoderOf(failure))
+  return build(
+    common,
+    ToolParams.reader(params, options.parameters),
+    execute,
+    encoderOf(success),
+    encoderOf(failure)
+  )
 }
 
 /**
@@ -115,7 +108,13 @@ export const fromJsonSchema = <const Name extends string, Success = unknown, Fai
   }
 ): Tool<Name, Schema.Json, Success, Failure, R> => {
   const { execute, ...common } = options
-  return build(common, jsonReader(options.parameters), execute, encoderOf(undefined), encoderOf(undefined))
+  return build(
+    common,
+    ToolParams.fromJsonSchema(options.parameters),
+    execute,
+    encoderOf(undefined),
+    encoderOf(undefined)
+  )
 }
 
 /** What a plain function is told of its call. */
@@ -128,18 +127,28 @@ export interface PromiseContext {
   readonly progress: (partial: string | ToolOutput) => void
 }
 
+/** A plain function threw, or its promise was rejected. */
+export class PromiseRejected extends Schema.TaggedError<PromiseRejected>()("PromiseRejected", {
+  detail: Schema.String,
+  thrown: Schema.Defect()
+}) {
+  override get message(): string {
+    return this.detail
+  }
+}
+
 /** A tool from a plain async function. What it throws is told to the model by its message. */
 export const fromPromise = <const Name extends string, Params = { readonly [key: string]: Schema.Json }>(
   options: Common<Name> & {
     readonly params?: ParamsSchema<Params>
     readonly execute: (params: Params, context: PromiseContext) => PromiseLike<unknown> | unknown
   }
-): Tool<Name, Params, unknown, unknown, ToolContext> => {
+): Tool<Name, Params, unknown, PromiseRejected, ToolContext> => {
   const { execute, params, ...common } = options
-  const reader: Reader<Params> =
+  const reader: ParamsReader<Params> =
     params === undefined && options.parameters !== undefined
-      ? trusted<Params>(jsonReader(options.parameters))
-      : readerOf(params ?? noParams<Params>(), options.parameters)
+      ? ToolParams.trusted<Params>(options.parameters)
+      : ToolParams.reader(params, options.parameters)
   return build(common, reader, promised(execute), encoderOf(undefined), encoderOf(undefined))
 }
 
@@ -157,17 +166,11 @@ export const failed = (message: string, details?: Schema.Json): ToolOutput =>
 export const render = (value: unknown): ToolOutput =>
   isOutput(value) ? value : rendered(value, () => undefined)
 
-/** How params are told to the model and read from its answer. */
-interface Reader<Params> {
-  readonly parameters: () => Schema.Json
-  readonly decode: (input: Schema.Json) => Effect.Effect<Params, InvalidParams>
-}
-
 type Encoder<A> = (value: A) => Schema.Json | undefined
 
 const build = <Name extends string, Params, Success, Failure, R>(
   common: Common<Name>,
-  reader: Reader<Params>,
+  reader: ParamsReader<Params>,
   execute: (params: Params) => Effect.Effect<Success | ToolOutput, Failure, R>,
   encodeSuccess: Encoder<Success>,
   encodeFailure: Encoder<Failure>
@@ -189,63 +192,9 @@ const build = <Name extends string, Params, Success, Failure, R>(
   }
 }
 
-const readerOf = <Params>(
-  params: ParamsSchema<Params>,
-  parameters: Schema.Json | undefined
-): Reader<Params> =>
-  Schema.isSchema(params) ? schemaReader(params, parameters) : standardReader(params, parameters)
-
-const schemaReader = <Params>(
-  params: Schema.Codec<Params, any, never, never>,
-  given: Schema.Json | undefined
-): Reader<Params> => {
-  const decode = Schema.decodeUnknownEffect(Schema.toCodecJson(params), { errors: "all" })
-  const parameters = () => given ?? objectSchema(Schema.toJsonSchemaDocument(params))
-  const invalid = Effect.mapError((error: Schema.SchemaError) => new InvalidParams({ detail: error.message }))
-  return {
-    parameters,
-    // Only what does not decode as it is is coerced, so a schema that takes "42" gets "42".
-    decode: (input) =>
-      Effect.catch(decode(input), (error) => {
-        const coerced = JsonSchema.decode(parameters(), input)
-        return invalid(Result.isSuccess(coerced) ? decode(coerced.success) : Effect.fail(error))
-      })
-  }
-}
-
-const standardReader = <Params>(
-  params: StandardSchemaV1<any, Params>,
-  given: Schema.Json | undefined
-): Reader<Params> => ({
-  parameters: () => given ?? describe(params),
-  decode: (input) =>
-    Effect.promise(async () => params["~standard"].validate(input)).pipe(
-      Effect.flatMap((result) =>
-        result.issues === undefined
-          ? Effect.succeed(result.value)
-          : Effect.fail(new InvalidParams({ detail: result.issues.map(issueText).join("\n") }))
-      )
-    )
-})
-
-const jsonReader = (parameters: Schema.Json): Reader<Schema.Json> => ({
-  parameters: () => parameters,
-  decode: (input) => {
-    const decoded = JsonSchema.decode(parameters, input)
-    return Result.isSuccess(decoded)
-      ? Effect.succeed(decoded.success)
-      : Effect.fail(new InvalidParams({ detail: decoded.failure.join("\n") }))
-  }
-})
-
-// A plain function says the type of its params beside a JSON Schema, which the compiler cannot compare.
-const trusted = <Params>(reader: Reader<Schema.Json>): Reader<Params> => reader as Reader<any>
-
-const noParams = <Params>(): ParamsSchema<Params> => Schema.Struct({}) as Schema.Codec<any>
-
 const promised =
   <Params>(execute: (params: Params, context: PromiseContext) => PromiseLike<unknown> | unknown) =>
-  (params: Params): Effect.Effect<unknown, unknown, ToolContext> =>
+  (params: Params): Effect.Effect<unknown, PromiseRejected, ToolContext> =>
     Effect.gen(function* () {
       const context = yield* ToolContext
       const runFork = Effect.runForkWith(yield* Effect.context<never>())
@@ -255,7 +204,7 @@ const promised =
       }
       const value = yield* Effect.tryPromise({
         try: async (signal) => execute(params, { ...context, signal, progress }),
-        catch: (thrown) => thrown
+        catch: (thrown) => new PromiseRejected({ detail: messageOf(thrown), thrown })
       })
       yield* Fiber.awaitAll(shown)
       return value
@@ -298,28 +247,3 @@ const messageOf = (failure: unknown): string => {
   if (Predicate.hasProperty(failure, "message") && typeof failure.message === "string") return failure.message
   return jsonText(failure) ?? Cause.pretty(Cause.fail(failure))
 }
-
-const issueText = (issue: StandardSchemaV1.Issue): string => {
-  const path = (issue.path ?? []).map((step) => String(typeof step === "object" ? step.key : step))
-  return path.length === 0 ? issue.message : `${path.join(".")}: ${issue.message}`
-}
-
-/** The root inlined, definitions beside it, and always an object, which every provider insists on. */
-const objectSchema = (document: ReturnType<typeof Schema.toJsonSchemaDocument>): Schema.Json => {
-  const root = document.schema["type"] === "object" ? document.schema : { type: "object", properties: {} }
-  return toJson(
-    Object.keys(document.definitions).length === 0 ? root : { ...root, $defs: document.definitions }
-  )
-}
-
-const describe = (params: StandardSchemaV1<any, any>): Schema.Json =>
-  describesItself(params)
-    ? toJson(params["~standard"].jsonSchema.input({ target: "draft-2020-12" }))
-    : { type: "object" }
-
-const describesItself = (
-  params: StandardSchemaV1<any, any>
-): params is StandardSchemaV1<any, any> & StandardJSONSchemaV1<any, any> =>
-  "jsonSchema" in params["~standard"]
-
-const toJson = (value: unknown): Schema.Json => JSON.parse(JSON.stringify(value))

@@ -2,27 +2,25 @@
  * The tool calls of one answer: each looked up, guarded, run and answered. Every call gets exactly one result, in the
  * order of the calls, on every path.
  */
-import * as Cause from "effect/Cause"
-import * as Duration from "effect/Duration"
+import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as Schema from "effect/Schema"
 import type { FailureReason } from "./FailureReason.ts"
 import { ToolFailed } from "./FailureReason.ts"
+import * as Gate from "./Gate.ts"
 import * as Guards from "./Guards.ts"
 import * as Message from "./Message.ts"
 import type { Run, Stopped } from "./Run.ts"
 import * as Running from "./Run.ts"
-import * as Tool from "./Tool.ts"
-import type * as Registry from "./ToolRegistry.ts"
-import type { Ended, StopSignal } from "./Work.ts"
-import { attempt } from "./Work.ts"
+import type * as Tool from "./Tool.ts"
+import * as ToolExecution from "./ToolExecution.ts"
+import type { Outcome } from "./Unrun.ts"
+import * as Unrun from "./Unrun.ts"
+import type { StopSignal } from "./Work.ts"
 
 /** What came of one call. */
-export interface Settled {
+export interface Settled extends Outcome {
   readonly call: Message.ToolCall
-  readonly output: Tool.ToolOutput
-  readonly outcome: Message.ToolOutcome
   readonly durationMs: number
 }
 
@@ -113,7 +111,6 @@ const together = Effect.fnUntraced(function* (state: State, calls: ReadonlyArray
 })
 
 const defaultConcurrency = 16
-const defaultTimeout = Duration.seconds(30)
 
 /** Looks at one call. Gives what may run; anything else is settled on the spot. */
 const preflight = Effect.fnUntraced(function* (
@@ -135,40 +132,38 @@ const preflight = Effect.fnUntraced(function* (
   if (Exit.isFailure(exit)) {
     // A hook that fails the run, or a stop while a guard was thinking: the call is over, and so will be the batch.
     if (!state.run.control.signal.current) state.hookFailure ??= exit.cause
-    return yield* settle(state, call, aborted(call))
+    return yield* settle(state, call, Unrun.aborted(call))
   }
   return exit.value._tag === "Allowed" ? exit.value : yield* settle(state, call, exit.value)
 })
 
-type Immediate = Pick<Settled, "output" | "outcome">
-
 /** Reasons that hold before anybody is asked. */
-const notToBeRun = (state: State): Immediate | undefined => {
+const notToBeRun = (state: State): Outcome | undefined => {
   const { message, run } = state
   run.toolCalls++
-  if (message.stopReason === "length") return truncated
-  if (state.failure !== undefined || state.hookFailure !== undefined) return skippedByFailure
+  if (message.stopReason === "length") return Unrun.truncated
+  if (state.failure !== undefined || state.hookFailure !== undefined) return Unrun.skippedByFailure
   if (run.toolCalls > (run.options.limits?.maxToolCalls ?? Infinity)) {
     state.tooMany = true
-    return immediate("aborted", "Not run: the limit on tool calls is reached")
+    return Unrun.immediate("aborted", "Not run: the limit on tool calls is reached")
   }
-  return state.steering.length > 0 ? skippedBySteering : undefined
+  return state.steering.length > 0 ? Unrun.skippedBySteering : undefined
 }
 
 /** The pause gate before each call, then whether there is still a run to go on with. */
-const gate = Effect.fnUntraced(function* (state: State): Effect.fn.Return<Immediate | undefined> {
-  yield* Guards.whilePaused(state.run)
+const gate = Effect.fnUntraced(function* (state: State): Effect.fn.Return<Outcome | undefined> {
+  yield* Gate.whilePaused(state.run)
   return state.run.control.signal.current === undefined
     ? undefined
-    : immediate("aborted", "Not run: the run was cancelled")
+    : Unrun.immediate("aborted", "Not run: the run was cancelled")
 })
 
 /** Runs one call, as often as its hooks ask for, and ends it. */
 const perform = Effect.fnUntraced(function* (state: State, allowed: Guards.Allowed): Effect.fn.Return<void> {
   const { run } = state
   const { call } = allowed.prepared
-  if (state.signal.current !== undefined) return yield* settle(state, call, aborted(call))
-  if (state.steering.length > 0) return yield* settle(state, call, skippedBySteering)
+  if (state.signal.current !== undefined) return yield* settle(state, call, Unrun.aborted(call))
+  if (state.steering.length > 0) return yield* settle(state, call, Unrun.skippedBySteering)
   yield* Running.emit(run, {
     _tag: "ToolInvoked",
     toolCallId: call.id,
@@ -180,98 +175,19 @@ const perform = Effect.fnUntraced(function* (state: State, allowed: Guards.Allow
   const startedAt = run.clock.currentTimeMillisUnsafe()
   const maxRetries = run.options.limits?.maxToolRetries ?? 1
   for (let tries = 0; ; tries++) {
-    const done = yield* invoke(state, allowed.prepared)
-    const reviewed = yield* review(state, allowed, done)
+    const done = yield* ToolExecution.invoke(run, state.signal, allowed.prepared)
+    const reviewed = yield* ToolExecution.review(run, state.message, allowed.prepared, done)
+    state.hookFailure ??= reviewed.hookFailure
     if (reviewed.retry && tries < maxRetries) continue
     return yield* settle(state, call, reviewed, run.clock.currentTimeMillisUnsafe() - startedAt)
   }
-})
-
-/** One execution. Progress counts only while it lasts. */
-const invoke = Effect.fnUntraced(function* (
-  state: State,
-  prepared: Registry.PreparedCall
-): Effect.fn.Return<Immediate> {
-  const { run, signal } = state
-  const { call, tool } = prepared
-  let open = true
-  const progress = (partial: Tool.ToolOutput) =>
-    Effect.suspend(() =>
-      open
-        ? Running.emit(run, {
-            _tag: "ToolExecutionProgress",
-            toolCallId: call.id,
-            toolName: call.name,
-            partial
-          })
-        : Effect.void
-    )
-  const context = { toolCallId: call.id, runId: run.id, turn: run.turn, progress }
-  const timeout = Duration.fromInputUnsafe(tool.timeout ?? run.options.toolTimeout ?? defaultTimeout)
-  const ended = yield* attempt(signal, run.registry.execute(prepared, context), timeout)
-  open = false
-  return yield* concluded(call, ended, timeout)
-})
-
-const concluded = (
-  call: Message.ToolCall,
-  ended: Ended<Registry.Executed, never>,
-  timeout: Duration.Duration
-): Effect.Effect<Immediate> => {
-  if (ended._tag === "Done") {
-    if (Exit.isFailure(ended.exit)) return Effect.succeed(aborted(call))
-    const { outcome, ...output } = ended.exit.value
-    return Effect.succeed({ output, outcome })
-  }
-  const left = ended.abandoned ? " It did not stop when told to, and was left behind." : ""
-  const result =
-    ended._tag === "TimedOut"
-      ? immediate("timeout", `Tool ${call.name} timed out after ${Duration.format(timeout)}.${left}`)
-      : immediate("aborted", `Tool ${call.name} was aborted.${left}`)
-  return Effect.as(
-    ended.abandoned ? Effect.logWarning(`Tool ${call.name} ignored its interruption`) : Effect.void,
-    result
-  )
-}
-
-/** Lets `afterTool` hooks replace parts of a result. One that fails makes an error of it. */
-const review = Effect.fnUntraced(function* (
-  state: State,
-  { prepared }: Guards.Allowed,
-  done: Immediate
-): Effect.fn.Return<Immediate & { readonly retry: boolean }> {
-  const { message, run } = state
-  if (done.outcome === "aborted" || !run.hooks.has("afterTool")) return { ...done, retry: false }
-  let output = done.output
-  let retry = false
-  const asked = run.hooks.ask(
-    "afterTool",
-    () => ({
-      ...Guards.toolInput(run, message, prepared),
-      result: output,
-      isError: output.isError === true,
-      outcome: done.outcome
-    }),
-    (verdict) => {
-      if (verdict._tag === "Failed") output = Tool.failed(`An afterTool hook failed: ${verdict.message}`)
-      if (verdict._tag !== "Said") return "next"
-      const { retry: again, ...fields } = verdict.output
-      output = { ...output, ...fields }
-      retry ||= again === true
-      return "next"
-    }
-  )
-  const exit = yield* Effect.exit(Running.stoppable(run, asked))
-  if (Exit.isFailure(exit) && run.control.signal.current === undefined) state.hookFailure ??= exit.cause
-  const outcome = output.isError === true ? (done.outcome === "success" ? "error" : done.outcome) : "success"
-  return { output, outcome, retry: retry && run.control.signal.current === undefined }
 })
 
 /** Ends one call: its result stands, and in fail mode a failure stops the others. */
 const settle = Effect.fnUntraced(function* (
   state: State,
   call: Message.ToolCall,
-  { outcome, output }: Immediate,
+  { outcome, output }: Outcome,
   durationMs = 0
 ): Effect.fn.Return<undefined> {
   const { run } = state
@@ -307,7 +223,7 @@ const failures: ReadonlySet<Message.ToolOutcome> = new Set<Message.ToolOutcome>(
 
 /** Writes the result of a call into the transcript. */
 const answer = Effect.fnUntraced(function* (state: State, call: Message.ToolCall) {
-  const { outcome, output } = state.settled.get(call) ?? aborted(call)
+  const { outcome, output } = state.settled.get(call) ?? Unrun.aborted(call)
   const result = Message.toolResult(call, output.content, {
     isError: output.isError === true,
     outcome,
@@ -327,27 +243,5 @@ const pollSteering = (state: State): Effect.Effect<void> =>
     if (state.steering.length === 0) state.steering = queues.drain("steering")
   })
 
-const immediate = (outcome: Message.ToolOutcome, message: string): Immediate => ({
-  outcome,
-  output: Tool.failed(message)
-})
-
-const aborted = (call: Message.ToolCall): Immediate => immediate("aborted", `Tool ${call.name} was aborted.`)
-
-const truncated = immediate(
-  "truncated",
-  "Not run: the answer was cut at its token limit, so the arguments may be incomplete. Call again, with less."
-)
-const skippedBySteering = immediate("skipped", "Skipped due to queued user message.")
-const skippedByFailure = immediate("aborted", "Not run: another tool of this batch failed.")
-
 const textOf = (output: Tool.ToolOutput): string =>
   output.content.map((block) => (block.type === "text" ? block.text : "")).join("")
-
-/** What the limit on identical calls compares. */
-export const signature = ({ call, output }: Settled): string =>
-  JSON.stringify([
-    call.name,
-    call.params ?? call.rawArguments,
-    output.content
-  ] satisfies ReadonlyArray<Schema.Json>)

@@ -86,7 +86,7 @@ const act = Effect.fnUntraced(function* (
   if (batch.failure !== undefined) return yield* batch.failure
   yield* Running.checkStopped(run)
   if (batch.tooMany) return yield* tooManyCalls(run)
-  yield* Limits.checkRepetition(run, batch.settled.map(ToolBatch.signature))
+  yield* Limits.checkRepetition(run, batch.settled)
   return {
     message,
     toolResults: batch.results,

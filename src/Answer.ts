@@ -1,0 +1,149 @@
+/**
+ * An answer while it is said: told piece by piece, taken back if need be, and ended whole or as far as it came.
+ */
+import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type { EventError, FailureReason } from "./FailureReason.ts"
+import * as Failure from "./FailureReason.ts"
+import * as Message from "./Message.ts"
+import * as ModelEvent from "./ModelEvent.ts"
+import type { ModelRequest } from "./Provider.ts"
+import type { Run } from "./Run.ts"
+import * as Running from "./Run.ts"
+import { Stopped } from "./Run.ts"
+import * as Usage from "./Usage.ts"
+
+/** The answer being said. */
+export interface Answer {
+  id: Message.MessageId
+  started: boolean
+  timestamp: number
+  reply: ModelEvent.Reply
+  /** Ids of its tool calls so far: vendors repeat them, or leave them out. */
+  readonly callIds: Set<string>
+}
+
+export const make = (run: Run): Answer => ({
+  id: Message.makeId(),
+  started: false,
+  timestamp: run.clock.currentTimeMillisUnsafe(),
+  reply: ModelEvent.emptyReply,
+  callIds: new Set()
+})
+
+/** Takes in one array of events. Deltas of a begun answer go straight on; anything else is looked at one by one. */
+export const heard = (
+  run: Run,
+  answer: Answer,
+  events: ReadonlyArray<ModelEvent.ModelEvent>
+): Effect.Effect<void> => {
+  if (answer.started && events.every(isPlain)) return said(run, answer, events)
+  return Effect.forEach(events, (event) => one(run, answer, event), { discard: true })
+}
+
+const isPlain = (event: ModelEvent.ModelEvent): boolean => {
+  switch (event._tag) {
+    case "Start":
+    case "Finish":
+    case "Attempt":
+    case "Retracted":
+    case "ToolCallStart":
+      return false
+    default:
+      return true
+  }
+}
+
+const one = Effect.fnUntraced(function* (run: Run, answer: Answer, event: ModelEvent.ModelEvent) {
+  if (event._tag === "Attempt") return yield* retried(run, event)
+  if (event._tag === "Retracted") return yield* retract(run, answer)
+  if (!answer.started) yield* begin(run, answer)
+  if (event._tag === "Start" || event._tag === "Finish") {
+    answer.reply = ModelEvent.append(answer.reply, event)
+    return
+  }
+  yield* said(run, answer, [event._tag === "ToolCallStart" ? withUniqueId(answer, event) : event])
+})
+
+const said = (
+  run: Run,
+  answer: Answer,
+  events: ReadonlyArray<ModelEvent.ModelEvent>
+): Effect.Effect<void> => {
+  for (const event of events) answer.reply = ModelEvent.append(answer.reply, event)
+  return run.emitter.deltas(answer.id, events)
+}
+
+/** The first thing said of an answer. */
+export const begin = (run: Run, answer: Answer): Effect.Effect<void> => {
+  answer.started = true
+  run.open = answer
+  return Running.emit(run, { _tag: "MessageStart", messageId: answer.id, role: "assistant" })
+}
+
+type CallStart = Extract<ModelEvent.ModelEvent, { readonly _tag: "ToolCallStart" }>
+
+const withUniqueId = (answer: Answer, event: CallStart): CallStart => {
+  let id = event.id === "" ? `call_${Message.makeId()}` : event.id
+  for (let n = 2; answer.callIds.has(id); n++) id = `${event.id}_${n}`
+  answer.callIds.add(id)
+  return id === event.id ? event : { ...event, id }
+}
+
+const retried = Effect.fnUntraced(function* (
+  run: Run,
+  { attempt, delay, error }: Extract<ModelEvent.ModelEvent, { readonly _tag: "Attempt" }>
+) {
+  yield* Running.emit(run, { _tag: "ModelCallError", error, willRetry: true })
+  yield* Running.emit(run, { _tag: "ModelCallRetry", attempt, delayMs: Duration.toMillis(delay), error })
+})
+
+/** Takes back what was said of an answer; another one follows. */
+export const retract = Effect.fnUntraced(function* (run: Run, answer: Answer) {
+  if (answer.started) yield* Running.emit(run, { _tag: "MessageRetracted", messageId: answer.id })
+  answer.id = Message.makeId()
+  answer.started = false
+  answer.reply = ModelEvent.emptyReply
+  answer.callIds.clear()
+})
+
+/** Ends the answer, whole or as far as it came. */
+export const close = Effect.fnUntraced(function* (
+  run: Run,
+  answer: Answer,
+  request: ModelRequest | undefined,
+  exit: Exit.Exit<void, FailureReason | Stopped>
+): Effect.fn.Return<Message.Assistant> {
+  if (!answer.started) yield* begin(run, answer)
+  const message = ModelEvent.toAssistant(answer.reply, {
+    id: answer.id,
+    timestamp: run.clock.currentTimeMillisUnsafe(),
+    provider: run.provider.id,
+    model: request?.model ?? run.options.model,
+    protocol: "",
+    ...(Exit.isFailure(exit) ? badEnd(exit.cause) : {})
+  })
+  run.open = undefined
+  if (message.usage !== undefined) run.usage = Usage.add(run.usage, message.usage)
+  yield* Running.ended(run, message)
+  return message
+})
+
+const badEnd = (
+  cause: Cause.Cause<FailureReason | Stopped>
+): Pick<Message.Assistant, "stopReason"> & { errorMessage?: string } => {
+  const error = errorOf(cause)
+  if (error instanceof Stopped) {
+    const reason = error.stop.reason ?? (error.stop.cause === "deadline" ? "out of time" : "cancelled")
+    return { stopReason: "aborted", errorMessage: reason }
+  }
+  return { stopReason: "error", errorMessage: error.message }
+}
+
+/** What a cause comes down to: its failure, or its defect with a name. */
+export const errorOf = (cause: Cause.Cause<FailureReason | Stopped>): EventError | Stopped => {
+  const failure = Cause.findErrorOption(cause)
+  return failure._tag === "Some" ? failure.value : Failure.defect(Cause.squash(cause))
+}

@@ -1,0 +1,136 @@
+/**
+ * How a run ends: every way leads through here, so that `RunEnd` is there once, and last.
+ */
+import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type { RunStatus } from "./AgentEvent.ts"
+import * as Answer from "./Answer.ts"
+import type { EventError, FailureReason } from "./FailureReason.ts"
+import { LimitExceeded } from "./FailureReason.ts"
+import type * as Message from "./Message.ts"
+import type { Run } from "./Run.ts"
+import * as Running from "./Run.ts"
+import { Stopped } from "./Run.ts"
+import { RunFailed } from "./RunFailed.ts"
+import type { RunResult } from "./RunResult.ts"
+import { attempt, StopSignal } from "./Work.ts"
+
+type Reason = FailureReason | Stopped
+
+/** How a run ended, before its last hooks. */
+interface Ending {
+  readonly status: RunStatus
+  readonly error: EventError | undefined
+  readonly message?: Message.Assistant
+}
+
+/** The end of every run: hooks hear of it, `RunEnd` is last. */
+export const finish = Effect.fnUntraced(function* (
+  run: Run,
+  undelivered: ReadonlyArray<Message.Message>,
+  exit: Exit.Exit<RunStatus, Reason>
+): Effect.fn.Return<RunResult, RunFailed> {
+  const ending = endingOf(run, exit)
+  yield* Running.announceCancel(run)
+  if (ending.error !== undefined) yield* announceError(run, ending.error)
+  const ended = yield* afterExecution(run, ending)
+  run.emitter.turn = undefined
+  const result = resultOf(run, ended, undelivered)
+  yield* Running.emit(run, {
+    _tag: "RunEnd",
+    status: ended.status,
+    ...(result.message === undefined ? {} : { messageId: result.message.id }),
+    newMessageIds: run.newMessages.map((message) => message.id),
+    usage: run.usage,
+    turns: run.turn,
+    durationMs: Duration.toMillis(result.duration),
+    ...(ended.error === undefined ? {} : { error: ended.error })
+  })
+  if (ended.error === undefined) return result
+  if (ended.error._tag !== "Defect") return yield* new RunFailed({ reason: ended.error, result })
+  return yield* Effect.die(Exit.isFailure(exit) ? Cause.squash(exit.cause) : ended.error)
+})
+
+const endingOf = (run: Run, exit: Exit.Exit<RunStatus, Reason>): Ending => {
+  if (Exit.isSuccess(exit)) return { status: exit.value, error: undefined }
+  const error = Answer.errorOf(exit.cause)
+  if (!(error instanceof Stopped)) return { status: "failed", error }
+  if (error.stop.cause === "cancel") return { status: "cancelled", error: undefined }
+  const value = run.clock.currentTimeMillisUnsafe() - run.startedAt
+  const max = Duration.toMillis(run.options.limits?.executionTime ?? 0)
+  return { status: "failed", error: new LimitExceeded({ limit: "executionTime", value, max }) }
+}
+
+const announceError = Effect.fnUntraced(function* (run: Run, error: EventError) {
+  if (error._tag === "LimitExceeded") yield* announceLimit(run, error)
+  yield* Running.emit(run, {
+    _tag: "RunError",
+    error,
+    retryable: error._tag === "ProviderError" && error.isRetryable
+  })
+})
+
+export const announceLimit = (run: Run, { limit, max, value }: LimitExceeded) =>
+  Running.emit(run, { _tag: "LimitReached", limit, value, max })
+
+/**
+ * Tells the hooks how it ended. They run although the run may have been stopped. One that fails the run (mode "fail") can
+ * still do that here.
+ */
+const afterExecution = Effect.fnUntraced(function* (run: Run, ending: Ending): Effect.fn.Return<Ending> {
+  let message = lastAnswer(run)
+  const { error, status } = ending
+  const told = Effect.gen(function* () {
+    if (error !== undefined) {
+      yield* run.hooks.ask(
+        "onError",
+        () => ({ ...Running.baseInput(run), scope: "run", error }),
+        () => "next"
+      )
+    }
+    yield* run.hooks.ask(
+      "afterExecution",
+      () => ({
+        ...Running.baseInput(run),
+        status,
+        ...(error === undefined ? {} : { error }),
+        ...(message === undefined ? {} : { message }),
+        report: run.report,
+        durationMs: run.clock.currentTimeMillisUnsafe() - run.startedAt
+      }),
+      (verdict) => {
+        if (verdict._tag === "Said" && error === undefined) message = verdict.output.modified ?? message
+        return "next"
+      }
+    )
+  })
+  const asked = yield* attempt(new StopSignal(), Effect.result(told))
+  const failure = asked._tag === "Done" && Exit.isSuccess(asked.exit) ? asked.exit.value : undefined
+  const failed = failure?._tag === "Failure" && error === undefined ? failure.failure : undefined
+  const withMessage = message === undefined ? {} : { message }
+  if (failed === undefined) return { status, error, ...withMessage }
+  yield* Running.emit(run, { _tag: "RunError", error: failed, retryable: false })
+  return { status: "failed", error: failed, ...withMessage }
+})
+
+const lastAnswer = (run: Run): Message.Assistant | undefined =>
+  run.newMessages.findLast((message) => message.role === "assistant")
+
+/** What is handed to the caller. */
+const resultOf = (
+  run: Run,
+  { message, status }: Ending,
+  undelivered: ReadonlyArray<Message.Message>
+): RunResult => ({
+  runId: run.id,
+  status,
+  ...(message === undefined ? {} : { message }),
+  newMessages: run.newMessages,
+  usage: run.usage,
+  turns: run.turn,
+  duration: Duration.millis(run.clock.currentTimeMillisUnsafe() - run.startedAt),
+  report: run.report,
+  undelivered
+})

@@ -1,0 +1,69 @@
+/**
+ * Reads JSON scalars as the type a schema wants, where nothing is invented by that.
+ */
+import * as Predicate from "effect/Predicate"
+import type * as Schema from "effect/Schema"
+
+type Json = Schema.Json
+export type JsonObject = { readonly [key: string]: Json }
+
+/** The value itself when it fits one of the types; else the first reading of it that does. */
+export const coerce = (types: ReadonlyArray<string>, value: Json): Json => {
+  if (types.length === 0 || types.some((type) => isType(type, value))) return value
+  for (const type of types) {
+    const coerced = coerceTo(type, value)
+    if (coerced !== undefined) return coerced
+  }
+  return value
+}
+
+const coerceTo = (type: string, value: Json): Json | undefined => {
+  if (type === "string") {
+    return typeof value === "number" || typeof value === "boolean" ? String(value) : undefined
+  }
+  if (typeof value !== "string") return undefined
+  switch (type) {
+    case "number":
+    case "integer": {
+      const number = value.trim() === "" ? Number.NaN : Number(value)
+      return isType(type, number) ? number : undefined
+    }
+    case "boolean":
+      return value === "true" ? true : value === "false" ? false : undefined
+    case "array":
+    case "object": {
+      const parsed = parse(value)
+      return parsed !== undefined && isType(type, parsed) ? parsed : undefined
+    }
+    default:
+      return undefined
+  }
+}
+
+/** Whether a value is of a JSON Schema type. */
+export const isType = (type: string, value: Json): boolean => {
+  switch (type) {
+    case "null":
+      return value === null
+    case "array":
+      return Array.isArray(value)
+    case "object":
+      return isObject(value)
+    case "integer":
+      return Number.isInteger(value)
+    case "number":
+      return typeof value === "number" && Number.isFinite(value)
+    default:
+      return typeof value === type
+  }
+}
+
+export const isObject = (value: Json | undefined): value is JsonObject => Predicate.isObject(value)
+
+const parse = (text: string): Json | undefined => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,71 @@
+/**
+ * Who listens to the runs of an agent: subscribers, which are waited for, and readers, which are not.
+ */
+import type * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Queue from "effect/Queue"
+import * as Stream from "effect/Stream"
+import type { AgentEvent } from "./AgentEvent.ts"
+import type { Listener } from "./Emitter.ts"
+
+/** How many events a reader of `events` may be behind before it loses the oldest. */
+const eventBuffer = 1024
+
+export class Subscriptions {
+  listeners: ReadonlyArray<Listener> = []
+  private readonly readers = new Set<Queue.Queue<AgentEvent>>()
+  /** How many events readers have lost. */
+  dropped = 0
+
+  /** Takes an event to the readers; one that is too far behind loses its oldest. */
+  readonly observe = (event: AgentEvent): void => {
+    for (const reader of this.readers) {
+      if (Queue.sizeUnsafe(reader) >= eventBuffer) this.dropped++
+      Queue.offerUnsafe(reader, event)
+    }
+  }
+
+  /** Listens until the scope closes. */
+  subscribe<E, R>(listener: (event: AgentEvent) => Effect.Effect<void, E, R>) {
+    return Effect.gen({ self: this }, function* () {
+      const context = yield* Effect.context<R>()
+      const own: Listener = (event) =>
+        Effect.updateContext(
+          Effect.exit(listener(event)),
+          (caller: Context.Context<never>): Context.Context<R> => Context.merge(caller, context)
+        ).pipe(Effect.flatMap((exit) => (exit._tag === "Success" ? Effect.void : unheard(exit.cause))))
+      yield* Effect.acquireRelease(
+        Effect.sync(() => {
+          this.listeners = [...this.listeners, own]
+        }),
+        () =>
+          Effect.sync(() => {
+            this.listeners = this.listeners.filter((other) => other !== own)
+          })
+      )
+    })
+  }
+
+  readonly events: Stream.Stream<AgentEvent> = Stream.unwrap(
+    Effect.suspend(() =>
+      Effect.acquireRelease(
+        Effect.map(Queue.sliding<AgentEvent>(eventBuffer), (reader) => {
+          this.readers.add(reader)
+          return reader
+        }),
+        (reader) => {
+          this.readers.delete(reader)
+          return Queue.shutdown(reader)
+        }
+      )
+    ).pipe(Effect.map(Stream.fromQueue))
+  )
+
+  readonly close: Effect.Effect<void> = Effect.suspend(() =>
+    Effect.forEach([...this.readers], Queue.shutdown, { discard: true })
+  )
+}
+
+const unheard = (cause: Cause.Cause<unknown>) =>
+  Effect.logWarning("A subscriber failed; the run goes on", cause)

@@ -1,0 +1,109 @@
+/**
+ * Runs one tool call that may run: in time, in a fiber it can be stopped in, reviewed by its hooks.
+ */
+import type * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type { FailureReason } from "./FailureReason.ts"
+import * as Guards from "./Guards.ts"
+import type * as Message from "./Message.ts"
+import type { Run, Stopped } from "./Run.ts"
+import * as Running from "./Run.ts"
+import * as Tool from "./Tool.ts"
+import type * as Registry from "./ToolRegistry.ts"
+import type { Outcome } from "./Unrun.ts"
+import { aborted, immediate } from "./Unrun.ts"
+import type { Ended, StopSignal } from "./Work.ts"
+import { attempt } from "./Work.ts"
+
+/** What came of it after its hooks saw it. */
+export interface Reviewed extends Outcome {
+  readonly retry: boolean
+  /** A hook failed the run. */
+  readonly hookFailure: Cause.Cause<FailureReason | Stopped> | undefined
+}
+
+const defaultTimeout = Duration.seconds(30)
+
+/** One execution. Progress counts only while it lasts. */
+export const invoke = Effect.fnUntraced(function* (
+  run: Run,
+  signal: StopSignal,
+  prepared: Registry.PreparedCall
+): Effect.fn.Return<Outcome> {
+  const { call, tool } = prepared
+  let open = true
+  const progress = (partial: Tool.ToolOutput) =>
+    Effect.suspend(() =>
+      open
+        ? Running.emit(run, {
+            _tag: "ToolExecutionProgress",
+            toolCallId: call.id,
+            toolName: call.name,
+            partial
+          })
+        : Effect.void
+    )
+  const context = { toolCallId: call.id, runId: run.id, turn: run.turn, progress }
+  const timeout = Duration.fromInputUnsafe(tool.timeout ?? run.options.toolTimeout ?? defaultTimeout)
+  const ended = yield* attempt(signal, run.registry.execute(prepared, context), timeout)
+  open = false
+  return yield* concluded(call, ended, timeout)
+})
+
+const concluded = (
+  call: Message.ToolCall,
+  ended: Ended<Registry.Executed, never>,
+  timeout: Duration.Duration
+): Effect.Effect<Outcome> => {
+  if (ended._tag === "Done") {
+    if (Exit.isFailure(ended.exit)) return Effect.succeed(aborted(call))
+    const { outcome, ...output } = ended.exit.value
+    return Effect.succeed({ output, outcome })
+  }
+  const left = ended.abandoned ? " It did not stop when told to, and was left behind." : ""
+  const result =
+    ended._tag === "TimedOut"
+      ? immediate("timeout", `Tool ${call.name} timed out after ${Duration.format(timeout)}.${left}`)
+      : immediate("aborted", `Tool ${call.name} was aborted.${left}`)
+  return Effect.as(
+    ended.abandoned ? Effect.logWarning(`Tool ${call.name} ignored its interruption`) : Effect.void,
+    result
+  )
+}
+
+/** Lets `afterTool` hooks replace parts of a result. One that fails makes an error of it. */
+export const review = Effect.fnUntraced(function* (
+  run: Run,
+  message: Message.Assistant,
+  prepared: Registry.PreparedCall,
+  done: Outcome
+): Effect.fn.Return<Reviewed> {
+  if (done.outcome === "aborted" || !run.hooks.has("afterTool"))
+    return { ...done, retry: false, hookFailure: undefined }
+  let output = done.output
+  let retry = false
+  const asked = run.hooks.ask(
+    "afterTool",
+    () => ({
+      ...Guards.toolInput(run, message, prepared),
+      result: output,
+      isError: output.isError === true,
+      outcome: done.outcome
+    }),
+    (verdict) => {
+      if (verdict._tag === "Failed") output = Tool.failed(`An afterTool hook failed: ${verdict.message}`)
+      if (verdict._tag !== "Said") return "next"
+      const { retry: again, ...fields } = verdict.output
+      output = { ...output, ...fields }
+      retry ||= again === true
+      return "next"
+    }
+  )
+  const exit = yield* Effect.exit(Running.stoppable(run, asked))
+  const stopped = run.control.signal.current !== undefined
+  const outcome = output.isError === true ? (done.outcome === "success" ? "error" : done.outcome) : "success"
+  const hookFailure = Exit.isFailure(exit) && !stopped ? exit.cause : undefined
+  return { output, outcome, retry: retry && !stopped, hookFailure }
+})

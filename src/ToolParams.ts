@@ -1,0 +1,113 @@
+/**
+ * How a tool's params are told to the model, and read from what it answers: by Effect's schemas, any Standard Schema, or
+ * plain JSON Schema.
+ */
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from "effect/StandardSchema"
+import * as JsonSchema from "./JsonSchema.ts"
+
+/** The params are not what the tool takes. `detail` is for the model: one line per fault. */
+export class InvalidParams extends Schema.TaggedError<InvalidParams>()("InvalidParams", {
+  detail: Schema.String
+}) {
+  override get message(): string {
+    return this.detail
+  }
+}
+
+/** Effect's schemas, or any Standard Schema (zod, valibot, arktype). */
+export type ParamsSchema<Params> = Schema.Codec<Params, any, never, never> | StandardSchemaV1<any, Params>
+
+/** How params are told to the model and read from its answer. */
+export interface ParamsReader<Params> {
+  readonly parameters: () => Schema.Json
+  readonly decode: (input: Schema.Json) => Effect.Effect<Params, InvalidParams>
+}
+
+/** Reads by a schema; without one the tool takes nothing. `parameters` is told in place of what the schema says. */
+export const reader = <Params>(
+  params: ParamsSchema<Params> | undefined,
+  parameters: Schema.Json | undefined
+): ParamsReader<Params> => {
+  const schema = params ?? noParams
+  return Schema.isSchema(schema) ? schemaReader(schema, parameters) : standardReader(schema, parameters)
+}
+
+/** Reads by plain JSON Schema; scalars of the wrong kind are coerced. */
+export const fromJsonSchema = (parameters: Schema.Json): ParamsReader<Schema.Json> => ({
+  parameters: () => parameters,
+  decode: (input) => {
+    const decoded = JsonSchema.decode(parameters, input)
+    return Result.isSuccess(decoded)
+      ? Effect.succeed(decoded.success)
+      : Effect.fail(new InvalidParams({ detail: decoded.failure.join("\n") }))
+  }
+})
+
+/** The same for a plain function, which says the type of its params beside the schema: nobody can compare the two. */
+export const trusted = <Params>(parameters: Schema.Json): ParamsReader<Params> => {
+  const reader: ParamsReader<any> = fromJsonSchema(parameters)
+  return reader
+}
+
+const noParams: ParamsSchema<any> = Schema.Struct({})
+
+const schemaReader = <Params>(
+  params: Schema.Codec<Params, any, never, never>,
+  given: Schema.Json | undefined
+): ParamsReader<Params> => {
+  const decode = Schema.decodeUnknownEffect(Schema.toCodecJson(params), { errors: "all" })
+  const parameters = () => given ?? objectSchema(Schema.toJsonSchemaDocument(params))
+  const invalid = Effect.mapError((error: Schema.SchemaError) => new InvalidParams({ detail: error.message }))
+  return {
+    parameters,
+    // Only what does not decode as it is is coerced, so a schema that takes "42" gets "42".
+    decode: (input) =>
+      Effect.catch(decode(input), (error) => {
+        const coerced = JsonSchema.decode(parameters(), input)
+        return invalid(Result.isSuccess(coerced) ? decode(coerced.success) : Effect.fail(error))
+      })
+  }
+}
+
+const standardReader = <Params>(
+  params: StandardSchemaV1<any, Params>,
+  given: Schema.Json | undefined
+): ParamsReader<Params> => ({
+  parameters: () => given ?? describe(params),
+  decode: (input) =>
+    Effect.promise(async () => params["~standard"].validate(input)).pipe(
+      Effect.flatMap((result) =>
+        result.issues === undefined
+          ? Effect.succeed(result.value)
+          : Effect.fail(new InvalidParams({ detail: result.issues.map(issueText).join("\n") }))
+      )
+    )
+})
+
+const issueText = (issue: StandardSchemaV1.Issue): string => {
+  const path = (issue.path ?? []).map((step) => String(typeof step === "object" ? step.key : step))
+  return path.length === 0 ? issue.message : `${path.join(".")}: ${issue.message}`
+}
+
+/** The root inlined, definitions beside it, and always an object, which every provider insists on. */
+const objectSchema = (document: ReturnType<typeof Schema.toJsonSchemaDocument>): Schema.Json => {
+  const root = document.schema["type"] === "object" ? document.schema : { type: "object", properties: {} }
+  return toJson(
+    Object.keys(document.definitions).length === 0 ? root : { ...root, $defs: document.definitions }
+  )
+}
+
+const describe = (params: StandardSchemaV1<any, any>): Schema.Json =>
+  describesItself(params)
+    ? toJson(params["~standard"].jsonSchema.input({ target: "draft-2020-12" }))
+    : { type: "object" }
+
+const describesItself = (
+  params: StandardSchemaV1<any, any>
+): params is StandardSchemaV1<any, any> & StandardJSONSchemaV1<any, any> =>
+  "jsonSchema" in params["~standard"]
+
+const toJson = (value: unknown): Schema.Json => JSON.parse(JSON.stringify(value))

@@ -1,0 +1,112 @@
+import { assert, describe, it } from "@effect/vitest"
+import { globSync, readFileSync } from "node:fs"
+import { dirname, join, relative } from "node:path"
+
+/** Innermost first. A module imports from its own ring and from the rings before it. */
+const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
+  [
+    "data",
+    /^(Usage|Message|ProviderError|ModelEvent|RunOptions|FailureReason|AgentEvent|RunReport|RunResult|RunFailed|Transcript|JsonCoercion|JsonSchema)\.ts$/
+  ],
+  [
+    "services",
+    /^(Handoff|Work|Provider|Credentials|ToolParams|Tool|ToolRegistry|Hook|HookManager|ContextManager)\.ts$/
+  ],
+  [
+    "loop",
+    /^(Control|Queues|Emitter|Run|Limits|Gate|Guards|Pending|RequestView|Answer|ModelCall|Unrun|ToolExecution|ToolBatch|Turn|Ending|Execution|Loop)\.ts$/
+  ],
+  ["agent", /^(Subscriptions|Conversation|Agent)\.ts$/],
+  ["edges", /^(providers|resilience|tools|compat|promise|testing)\//],
+  ["program", /^cli\//],
+  ["barrel", /^index\.ts$/]
+]
+const ringOf = (file: string) => rings.findIndex(([, files]) => files.test(file))
+const edgeOf = (file: string) => (file.includes("/") ? file.split("/")[0] : undefined)
+
+const root = join(import.meta.dirname, "../src")
+const files = globSync("**/*.ts", { cwd: root })
+const sourceOf = (file: string) => readFileSync(join(root, file), "utf8")
+const importsOf = (file: string) =>
+  [...sourceOf(file).matchAll(/(?:from|import)[ (]"(.+?)"/g)].flatMap(([, to]) =>
+    to === undefined ? [] : [to]
+  )
+const imports = files.flatMap((from) =>
+  importsOf(from)
+    .filter((to) => to.startsWith("."))
+    .map((to) => ({ from, to: relative(root, join(root, dirname(from), to)) }))
+)
+const arrow = ({ from, to }: { readonly from: string; readonly to: string }) => `${from} -> ${to}`
+
+describe("architecture", () => {
+  it("finds modules and imports", () => {
+    assert.isAbove(files.length, 30)
+    assert.isAbove(imports.length, 100)
+  })
+
+  it("places every module in a ring", () => {
+    assert.deepStrictEqual(
+      files.filter((file) => ringOf(file) === -1),
+      []
+    )
+  })
+
+  it("imports point inwards", () => {
+    assert.deepStrictEqual(imports.filter(({ from, to }) => ringOf(to) > ringOf(from)).map(arrow), [])
+  })
+
+  it("edges do not import one another, but for the program", () => {
+    const across = imports.filter(
+      ({ from, to }) =>
+        edgeOf(from) !== undefined &&
+        edgeOf(to) !== undefined &&
+        edgeOf(from) !== edgeOf(to) &&
+        edgeOf(from) !== "cli"
+    )
+    assert.deepStrictEqual(across.map(arrow), [])
+  })
+
+  it("only what says Node in its name, and the program, knows Node", () => {
+    const bound = files.filter(
+      (file) =>
+        !file.startsWith("cli/") &&
+        !/Node/.test(file) &&
+        importsOf(file).some((to) => to.startsWith("node:") || to.startsWith("@effect/platform-node"))
+    )
+    assert.deepStrictEqual(bound, [])
+  })
+
+  it("imports modules of effect, never a barrel of it", () => {
+    const barrels =
+      /^effect(\/(ai|cli|cluster|encoding|http|observability|persistence|process|sql|testing|workflow))?$/
+    const found = files.flatMap((from) =>
+      importsOf(from)
+        .filter((to) => barrels.test(to))
+        .map((to) => arrow({ from, to }))
+    )
+    assert.deepStrictEqual(found, [])
+  })
+
+  it("keeps a module within 250 lines, a protocol within 450", () => {
+    const tooLong = files.flatMap((file) => {
+      const lines = sourceOf(file).split("\n").length - 1
+      const max = file.startsWith("providers/internal/") ? 450 : (longer.get(file) ?? 250)
+      return lines > max ? [`${file}: ${lines} lines`] : []
+    })
+    assert.deepStrictEqual(tooLong, [])
+  })
+
+  it("keeps the loop and the turn within 400 lines together", () => {
+    const lines = ["Loop.ts", "Turn.ts"].map((file) => sourceOf(file).split("\n").length - 1)
+    assert.isAtMost(
+      lines.reduce((sum, count) => sum + count, 0),
+      400
+    )
+  })
+})
+
+/** Modules whose noun does not split, each with its reason. */
+const longer: ReadonlyMap<string, number> = new Map([
+  // A vocabulary: thirty events and the fold that reads them, which nobody should have to look for elsewhere.
+  ["AgentEvent.ts", 320]
+])
