@@ -159,7 +159,7 @@ const agentOf = (conversation: Conversation, tools: Agent["tools"], hooks: HookM
   return {
     prompt: (input, options) => Execution.join(conversation.begin(prompted(input), options)),
     stream: (input, options) =>
-      Execution.stream((offer) => conversation.begin(prompted(input), options, offer)),
+      Execution.stream((reader) => conversation.begin(prompted(input), options, reader)),
     resume: Execution.join(conversation.begin(() => conversation.continuation, undefined)),
     start: (input, options) =>
       Effect.map(conversation.begin(prompted(input), options), (started) =>

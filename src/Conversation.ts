@@ -10,6 +10,7 @@ import * as SubscriptionRef from "effect/SubscriptionRef"
 import type { AgentEvent, View } from "./AgentEvent.ts"
 import * as Event from "./AgentEvent.ts"
 import { Control } from "./Control.ts"
+import * as Emitter from "./Emitter.ts"
 import * as Execution from "./Execution.ts"
 import * as Loop from "./Loop.ts"
 import * as Message from "./Message.ts"
@@ -81,7 +82,7 @@ export class Conversation {
   begin<E>(
     makeTask: () => Effect.Effect<Task, E>,
     options: Partial<RunOptions> | undefined,
-    offer?: Execution.Audience["offer"]
+    reader?: Emitter.Reader
   ): Effect.Effect<Execution.Started, AgentBusy | E> {
     return Effect.gen({ self: this }, function* () {
       if (this.closed) return yield* Effect.die(new Error("The agent's scope is closed"))
@@ -94,12 +95,12 @@ export class Conversation {
           this.active = undefined
         })
       )
-      active.started = yield* this.fork(active, task, Options.patch(this.current.options, options), offer)
+      active.started = yield* this.fork(active, task, Options.patch(this.current.options, options), reader)
       return active.started
     })
   }
 
-  private fork(active: Active, task: Task, options: RunOptions, offer?: Execution.Audience["offer"]) {
+  private fork(active: Active, task: Task, options: RunOptions, reader?: Emitter.Reader) {
     const full: Execution.Task = {
       ...task,
       messages: this.current.messages,
@@ -121,7 +122,7 @@ export class Conversation {
       observe: this.subscriptions.observe,
       settle: this.settle,
       listeners: () => this.subscriptions.listeners,
-      offer: offer ?? (() => Effect.void)
+      reader: reader ?? Emitter.noReader
     }).pipe(Effect.updateContext(this.services))
   }
 

@@ -21,9 +21,19 @@ export interface Audience {
   readonly settle: (event: AgentEvent) => Effect.Effect<void>
   /** Awaited, in order. A failure is logged and changes nothing. */
   readonly listeners: () => ReadonlyArray<Listener>
-  /** The reader. Suspends while it is too far behind. */
-  readonly offer: (events: ReadonlyArray<AgentEvent>) => Effect.Effect<void>
+  readonly reader: Reader
 }
+
+/** Who reads the events of a run. */
+export interface Reader {
+  /** Takes events. Suspends while it is too far behind. */
+  readonly offer: (events: ReadonlyArray<AgentEvent>) => Effect.Effect<void>
+  /** From now on `offer` does not suspend: the run is about to end, although nobody may be reading. */
+  readonly release: () => void
+}
+
+/** Nobody reads. */
+export const noReader: Reader = { offer: () => Effect.void, release: () => {} }
 
 export interface Emitter {
   readonly emit: (body: Body) => Effect.Effect<void>
@@ -76,7 +86,7 @@ export const make = (base: Base, clock: Clock.Clock, audience: Audience): Emitte
       held++
       return Effect.suspend(() => {
         const events = make()
-        return Effect.andThen(Effect.forEach(events, tell, { discard: true }), audience.offer(events))
+        return Effect.andThen(Effect.forEach(events, tell, { discard: true }), audience.reader.offer(events))
       }).pipe(lock.withPermit, Effect.uninterruptible, Effect.ensuring(Effect.sync(() => held--)))
     })
   const emitter: Emitter = {
@@ -87,7 +97,7 @@ export const make = (base: Base, clock: Clock.Clock, audience: Audience): Emitte
         if (held > 0 || audience.listeners().length > 0) return awaited(() => stampDeltas(messageId, deltas))
         const events = stampDeltas(messageId, deltas)
         for (const event of events) audience.observe(event)
-        return audience.offer(events)
+        return audience.reader.offer(events)
       })
   }
   return emitter

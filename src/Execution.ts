@@ -98,6 +98,8 @@ export const makeRun = Effect.fnUntraced(function* (
     report: RunReport.empty,
     cancelAnnounced: false
   }
+  // First of all who wait for the stop, so last to hear of it: by then the work in flight has been halted.
+  audience.control.signal.onStop(audience.reader.release)
   audience.onRun(run)
   return run
 })
@@ -115,7 +117,7 @@ export const unheard = (): Audience => ({
   observe: () => {},
   settle: () => Effect.void,
   listeners: () => [],
-  offer: () => Effect.void
+  reader: Emitter.noReader
 })
 
 /** A run that goes on, and what stops it. */
@@ -156,20 +158,19 @@ export const join = <E, R>(start: Effect.Effect<Started, E, R>): Effect.Effect<R
 /** How far a run may be ahead of the reader of its stream, in events. */
 const readAhead = 256
 
-/** A run for its events; leaving the stream stops the run. `start` is given what takes the events to the reader. */
+/** A run for its events; leaving the stream stops the run. `start` is given its reader. */
 export const stream = <E, R>(
-  start: (offer: Audience["offer"]) => Effect.Effect<Started, E, R>
+  start: (reader: Emitter.Reader) => Effect.Effect<Started, E, R>
 ): Stream.Stream<AgentEvent, RunFailed | E, R> =>
   Stream.unwrap(
     Effect.suspend(() => {
       const handoff = Handoff.make<AgentEvent, RunFailed>(readAhead)
-      return Effect.acquireRelease(start(handoff.offer), (started) => {
+      return Effect.acquireRelease(start(handoff), (started) => {
+        started.control.signal.stop({ cause: "cancel", reason: "the reader left" })
         handoff.close()
         return stopAndWait(started, "the reader left")
       }).pipe(
-        Effect.map(({ control, fiber }) => {
-          // A run told to stop must reach its end although nobody may be reading.
-          control.signal.onStop(handoff.unbound)
+        Effect.map(({ fiber }) => {
           fiber.addObserver((exit) => handoff.end(Exit.asVoid(exit)))
           return Stream.fromPull(Effect.succeed(handoff.pull))
         })

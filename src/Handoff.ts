@@ -19,7 +19,7 @@ export interface Handoff<in out A, in out E> {
   /** The next batch: all that waits, as it waits. One reader at a time. */
   readonly pull: Pull.Pull<Batch<A>, E>
   /** From now on `offer` never suspends: the writer is about to end. */
-  readonly unbound: () => void
+  readonly release: () => void
   /** No one reads any more: later offers are dropped, a suspended one goes on. */
   readonly close: () => void
 }
@@ -86,7 +86,7 @@ export const make = <A, E = never>(capacity: number): Handoff<A, E> => {
       releaseWriters()
       return ready
     }),
-    unbound: () => {
+    release: () => {
       bound = Infinity
       releaseWriters()
     },

@@ -35,7 +35,7 @@ export const check = (run: Run, pending: ReadonlyArray<Message>): Effect.Effect<
 /** A model that goes round in circles: the same calls with the same results. Polling that sees news goes on. */
 export const checkRepetition = (
   run: Run,
-  signatures: ReadonlyArray<string>
+  settled: ReadonlyArray<CallAndOutput>
 ): Effect.Effect<void, LimitExceeded> =>
   Effect.suspend(() => {
     const max = run.options.limits?.maxIdenticalToolCalls ?? defaultMaxIdentical

@@ -6,6 +6,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { AgentEvent, RunStatus } from "./AgentEvent.ts"
 import * as Event from "./AgentEvent.ts"
+import type * as Emitter from "./Emitter.ts"
 import * as Ending from "./Ending.ts"
 import * as Execution from "./Execution.ts"
 import type { FailureReason } from "./FailureReason.ts"
@@ -71,13 +72,13 @@ export const resume = (
   return streamOf(() => ({ ...fresh([], context, options), continued: true }))
 }
 
-const streamOf = (task: () => Execution.Task) => Execution.stream((offer) => start(task(), offer))
+const streamOf = (task: () => Execution.Task) => Execution.stream((reader) => start(task(), reader))
 
-const start = (task: Execution.Task, offer?: Execution.Audience["offer"]) => {
+const start = (task: Execution.Task, reader?: Emitter.Reader) => {
   const unheard = Execution.unheard()
   return Execution.fork(
     (audience) => execute(task, audience),
-    offer === undefined ? unheard : { ...unheard, offer }
+    reader === undefined ? unheard : { ...unheard, reader }
   )
 }
 

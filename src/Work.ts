@@ -23,11 +23,11 @@ export class StopSignal {
     return this.stopped
   }
 
-  /** The first stop counts. */
+  /** The first stop counts. Who asked last is told first: the innermost work halts before what waits on it. */
   stop(stop: Stop): void {
     if (this.stopped !== undefined) return
     this.stopped = stop
-    const listeners = [...this.listeners]
+    const listeners = [...this.listeners].reverse()
     this.listeners.clear()
     for (const listener of listeners) listener()
   }

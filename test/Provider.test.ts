@@ -1,0 +1,54 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Stream } from "effect"
+import { Message, Provider } from "effect-agent"
+
+const named = (id: string) =>
+  Layer.succeed(Provider.Provider, Provider.Provider.of({ id, stream: () => Stream.empty }))
+const shout = Provider.decorate((inner) => Effect.succeed({ ...inner, id: `${inner.id.toUpperCase()}!` }))
+const idOf = Effect.map(Provider.Provider, ({ id }) => id)
+
+describe("Provider", () => {
+  describe("decorate", () => {
+    it.effect("two providers with the same decorator in one app each keep their own", () =>
+      Effect.gen(function* () {
+        const ids = yield* Effect.all([
+          Effect.provide(idOf, shout(named("a"))),
+          Effect.provide(idOf, shout(shout(named("b"))))
+        ])
+        assert.deepStrictEqual(ids, ["A!", "B!!"])
+      })
+    )
+  })
+
+  describe("router", () => {
+    const asked: Array<string> = []
+    const echo = (id: string) =>
+      Provider.Provider.of({
+        id,
+        stream: (request) => {
+          asked.push(`${id} ${request.model}`)
+          return Stream.empty
+        }
+      })
+    const router = Provider.router({ openai: echo("openai"), anthropic: echo("anthropic") })
+    const ask = (model: string) =>
+      Stream.runDrain(router.stream({ model, messages: [Message.user("hi")], tools: [], options: {} }))
+
+    it.effect("sends a model to the provider its prefix names, without the prefix", () =>
+      Effect.gen(function* () {
+        yield* ask("anthropic/claude/x")
+        assert.deepStrictEqual(asked, ["anthropic claude/x"])
+      })
+    )
+
+    it.effect("refuses any other prefix, and names those it has", () =>
+      Effect.gen(function* () {
+        for (const model of ["mistral/x", "gpt", "toString/x"]) {
+          const error = yield* Effect.flip(ask(model))
+          assert.strictEqual(error.reason._tag, "ModelNotSupported")
+          assert.include(error.message, "openai, anthropic")
+        }
+      })
+    )
+  })
+})

@@ -1,0 +1,109 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Message, Transcript } from "effect-agent"
+
+const call = (id: string): Message.ToolCall => ({
+  type: "toolCall",
+  id,
+  name: "t",
+  rawArguments: "{}",
+  params: {}
+})
+const calls = (...ids: ReadonlyArray<string>) => Message.assistant(ids.map(call), { stopReason: "toolUse" })
+const result = (id: string) => Message.toolResult({ id, name: "t" }, `result ${id}`)
+const shape = (messages: ReadonlyArray<Message.Message>) =>
+  messages.map((message) => (message.role === "toolResult" ? `result ${message.toolCallId}` : message.role))
+
+describe("Transcript", () => {
+  describe("repair", () => {
+    it("gives the same array when nothing is wrong", () => {
+      const messages = [
+        Message.user("hi"),
+        calls("a", "b"),
+        result("a"),
+        result("b"),
+        Message.assistant("done")
+      ]
+      assert.strictEqual(Transcript.repair(messages).messages, messages)
+    })
+
+    it("answers a call that has no result, honestly, and with the same object each time", () => {
+      const messages = [Message.user("hi"), calls("a", "b"), result("b")]
+      const { dropped, messages: repaired } = Transcript.repair(messages)
+      assert.deepStrictEqual(shape(repaired), ["user", "assistant", "result a", "result b"])
+      assert.strictEqual(dropped, 0)
+      assert.strictEqual(repaired[2], Transcript.repair(messages).messages[2])
+      assert.isTrue(repaired[2]?.role === "toolResult" && repaired[2].isError)
+    })
+
+    it("drops failed answers, their results, orphans and doubles, and puts results in order", () => {
+      const failed = Message.assistant([call("x")], { stopReason: "aborted" })
+      const messages = [
+        result("q"),
+        Message.user("hi"),
+        failed,
+        result("x"),
+        calls("a", "b"),
+        result("b"),
+        result("a"),
+        result("a")
+      ]
+      const { dropped, messages: repaired } = Transcript.repair(messages)
+      assert.deepStrictEqual(shape(repaired), ["user", "assistant", "result a", "result b"])
+      assert.strictEqual(dropped, 4)
+      assert.deepStrictEqual(Transcript.violations(repaired), [])
+    })
+
+    it("keeps calls of different answers apart although a vendor repeats ids", () => {
+      const messages = [Message.user("hi"), calls("a"), result("a"), calls("a"), result("a")]
+      assert.deepStrictEqual(Transcript.violations(messages), [])
+      assert.strictEqual(Transcript.repair(messages).messages, messages)
+    })
+  })
+
+  describe("window", () => {
+    const turn = (id: string) => [Message.user(id), calls(id), result(id)]
+    const messages = [...turn("a"), ...turn("b"), ...turn("c")]
+
+    it("sends everything that fits", () => {
+      assert.strictEqual(Transcript.window(messages, 9).messages, messages)
+    })
+
+    it("never begins with a result: cuts at the next safe place", () => {
+      const { dropped, messages: kept } = Transcript.window(messages, 4)
+      assert.deepStrictEqual(shape(kept), ["user", "assistant", "result c"])
+      assert.strictEqual(dropped, 6)
+    })
+
+    it("keeps more than asked rather than split the last call from its result", () => {
+      assert.deepStrictEqual(shape(Transcript.window(messages, 1).messages), ["assistant", "result c"])
+    })
+
+    it("keeps a leading developer message, and the first user message when told to", () => {
+      const led = [Message.custom("developer", "rules"), ...messages]
+      assert.deepStrictEqual(shape(Transcript.window(led, 3, { keepFirstUser: true }).messages), [
+        "custom",
+        "user",
+        "user",
+        "assistant",
+        "result c"
+      ])
+    })
+  })
+
+  it("names what a provider would refuse", () => {
+    assert.deepStrictEqual(Transcript.violations([result("q"), calls("a", "a")]), [
+      "result q answers no call",
+      "call id a is used twice in one answer",
+      "call a has 0 results",
+      "call a has 0 results"
+    ])
+  })
+
+  it("finds the calls that are still open", () => {
+    assert.deepStrictEqual(
+      Transcript.openCalls([calls("a", "b"), result("a")]).map(({ id }) => id),
+      ["b"]
+    )
+    assert.deepStrictEqual(Transcript.openCalls([calls("a"), result("a"), Message.user("hi")]), [])
+  })
+})

@@ -1,0 +1,102 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Arbitrary, Effect, Schema } from "effect"
+import {
+  AgentEvent,
+  Message,
+  ModelEvent,
+  ProviderError,
+  RunFailed,
+  RunOptions,
+  RunReport,
+  RunResult
+} from "effect-agent"
+
+/** What goes out as JSON text comes back as the same value. */
+const roundTrips = <S extends Schema.Codec<any, any, never, never>>(name: string, schema: S) =>
+  it.effect(`${name} survives JSON`, () =>
+    Effect.gen(function* () {
+      const codec = Schema.fromJsonString(Schema.toCodecJson(schema))
+      const encode = Schema.encodeEffect(codec)
+      const decode = Schema.decodeEffect(codec)
+      const checked = yield* Arbitrary.checkEffect(
+        Arbitrary.schema(schema),
+        (value) =>
+          Effect.gen(function* () {
+            const text = yield* encode(value)
+            return (yield* encode(yield* decode(text))) === text
+          }).pipe(Effect.orDie),
+        { runs: 100, seed: 7 }
+      )
+      assert.strictEqual(checked._tag, "Passed")
+    })
+  )
+
+describe("data", () => {
+  roundTrips("Message", Message.Message)
+  roundTrips("ModelEvent", ModelEvent.ModelEvent)
+  roundTrips("AgentEvent", AgentEvent.AgentEvent)
+  roundTrips("ProviderError", ProviderError.ProviderError)
+  roundTrips("RunReport", RunReport.RunReport)
+  roundTrips("RunResult", RunResult.RunResult)
+  roundTrips("RunFailed", RunFailed.RunFailed)
+
+  it.effect("RunOptions survives JSON, durations as milliseconds", () =>
+    Effect.gen(function* () {
+      const codec = Schema.toCodecJson(RunOptions.RunOptions)
+      const options: RunOptions.RunOptions = {
+        model: "m",
+        toolTimeout: "30 seconds",
+        approvalTimeout: "Infinity",
+        limits: { maxTurns: Infinity, executionTime: 250 }
+      }
+      const text = JSON.stringify(yield* Schema.encodeEffect(codec)(options))
+      assert.include(text, '"toolTimeout":30000')
+      assert.include(text, '"approvalTimeout":"Infinity"')
+      const back = yield* Schema.decodeUnknownEffect(codec)(JSON.parse(text))
+      assert.deepStrictEqual(back, { ...options, toolTimeout: 30_000 })
+    })
+  )
+})
+
+describe("ModelEvent.append", () => {
+  const reply = (events: ReadonlyArray<ModelEvent.ModelEvent>) =>
+    events.reduce(ModelEvent.append, ModelEvent.emptyReply)
+
+  it("joins interleaved blocks by their index", () => {
+    const { content } = reply([
+      { _tag: "ToolCallStart", contentIndex: 0, id: "a", name: "x" },
+      { _tag: "ToolCallStart", contentIndex: 1, id: "b", name: "y" },
+      { _tag: "ToolCallDelta", contentIndex: 1, delta: '{"n"' },
+      { _tag: "ToolCallDelta", contentIndex: 0, delta: "{}" },
+      { _tag: "ToolCallDelta", contentIndex: 1, delta: ":1}" },
+      { _tag: "ToolCallEnd", contentIndex: 0, rawArguments: "{}" },
+      { _tag: "ToolCallEnd", contentIndex: 1, rawArguments: '{"n":1}' }
+    ])
+    assert.deepStrictEqual(content, [
+      { type: "toolCall", id: "a", name: "x", rawArguments: "{}", params: {} },
+      { type: "toolCall", id: "b", name: "y", rawArguments: '{"n":1}', params: { n: 1 } }
+    ])
+  })
+
+  it("keeps an open block, and gives an unfinished call no params", () => {
+    const { content } = reply([
+      { _tag: "TextDelta", contentIndex: 0, delta: "Hel" },
+      { _tag: "ToolCallStart", contentIndex: 1, id: "a", name: "x" },
+      { _tag: "ToolCallDelta", contentIndex: 1, delta: '{"n"' }
+    ])
+    assert.deepStrictEqual(content, [
+      { type: "text", text: "Hel" },
+      { type: "toolCall", id: "a", name: "x", rawArguments: '{"n"' }
+    ])
+  })
+
+  it("forgets everything when the answer is retracted", () => {
+    const told = reply([{ _tag: "TextDelta", contentIndex: 0, delta: "Hel" }, { _tag: "Retracted" }])
+    assert.deepStrictEqual(told, ModelEvent.emptyReply)
+  })
+
+  it("reads no arguments as none, and broken ones as unknown", () => {
+    assert.deepStrictEqual(ModelEvent.parseArguments("  "), {})
+    assert.strictEqual(ModelEvent.parseArguments('{"a":'), undefined)
+  })
+})
