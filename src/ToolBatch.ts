@@ -70,7 +70,7 @@ export const execute = Effect.fnUntraced(function* (
   }
   yield* Running.emit(run, { _tag: "ToolsDetected", toolCalls: calls })
   const tell = (call: Message.ToolCall) => Effect.map(answer(state, call), onResult)
-  if (yield* isSequential(run, calls)) {
+  if (message.stopReason === "length" || (yield* isSequential(run, calls))) {
     yield* Effect.forEach(calls, (call) => Effect.andThen(inTurn(state, call), tell(call)), { discard: true })
   } else {
     yield* together(state, calls)

@@ -1,0 +1,104 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import * as LineSearch from "../../src/tools/LineSearch.ts"
+
+const search = (pattern: string, options?: { readonly ignoreCase?: boolean }) =>
+  Result.getOrThrow(LineSearch.regex(pattern, options))
+const found = (pattern: string, line: string, options?: { readonly ignoreCase?: boolean }) =>
+  search(pattern, options)(line) !== -1
+const fault = (pattern: string) => Result.getOrThrow(Result.flip(LineSearch.regex(pattern)))
+
+describe("LineSearch", () => {
+  it("finds what JavaScript finds", () => {
+    const patterns = [
+      "foo", "^foo$", "fo+", "fo*o", "fo?o", "f(o|a)o", "(?:ab|cd)+e", "[a-c]{2,3}", "[^a-c]x", "\\bfoo\\b", "\\Bfoo",
+      "\\d+\\.\\d+", "\\w+\\s\\w+", "a{2}", "a{2,}b", "a{0,2}b", "(a*)*b", "(a|b|ab)*c", "x|y|^$", "f.o", "\\(foo\\)",
+      "foo\\.", "(?<name>foo)bar", "(|a)b", "a|", "[\\]x]", "[a\\-z]", "\\u0066oo", "\\x66oo", "\\t",
+      "^", "$", "^\\s*$", "(foo)?(bar)?$", "é+", "😀", "[😀é]", "\\p{Lu}", "foo.*bar.*baz", "(^|x)foo", "foo(x|$)"
+    ]
+    const lines = [
+      "", "foo", "a foo b", "fooo", "fo", "fao", "ababe", "cdabe", "abc", "bbx", "zx", "1.25", "hello world", "aab", "b",
+      "abababc", "x", "f😀o", "(foo)", "foo.", "foobar", "function foo() {", "]", "-", "\t", "  ", "é", "😀", "Éa", "xfoo",
+      "foo 1 bar 2 baz", "foox", "FOO"
+    ]
+    for (const pattern of patterns) {
+      for (const line of lines) {
+        assert.strictEqual(found(pattern, line), new RegExp(pattern, "us").test(line), `${pattern} in ${line}`)
+      }
+    }
+  }, 10_000)
+
+  it("takes a brace that counts nothing as itself", () => {
+    assert.isTrue(found("foo\\(\\) {$", "function foo() {"))
+    assert.isTrue(found("^}$", "}"))
+  })
+
+  it("finds what JavaScript finds, on made up patterns", () => {
+    const random = seeded(7)
+    const atoms = ["a", "b", "c", ".", "[ab]", "[^a]", "\\b", "^", "$", "\\w"]
+    const make = (depth: number): string => {
+      const pick = random(6)
+      if (depth === 0 || pick < 2) return atoms[random(atoms.length)] ?? "a"
+      if (pick === 2) return `(${make(depth - 1)}|${make(depth - 1)})`
+      if (pick === 3) return `(?:${make(depth - 1)})${["*", "+", "?", "{1,2}", "*?"][random(5)]}`
+      return make(depth - 1) + make(depth - 1)
+    }
+    for (let round = 0; round < 1_500; round++) {
+      const pattern = make(4)
+      const line = Array.from({ length: random(8) }, () => "abc -"[random(5)]).join("")
+      assert.strictEqual(found(pattern, line), new RegExp(pattern).test(line), `${pattern} in "${line}"`)
+    }
+  })
+
+  it("ignores case when asked to", () => {
+    assert.isTrue(found("straße|foo", "A FOO", { ignoreCase: true }))
+    assert.isTrue(found("(?i)[a-c]X", "Bx"))
+    assert.isFalse(found("foo", "FOO"))
+    assert.strictEqual(LineSearch.literal("a.b", { ignoreCase: true })("xA.Bx"), 4)
+    assert.strictEqual(LineSearch.literal("a.b")("axb"), -1)
+  })
+
+  it("tells where a match ends", () => {
+    assert.strictEqual(search("o+")("foo bar"), 2)
+    assert.strictEqual(search("bar$")("foo bar"), 7)
+  })
+
+  it("takes time linear to the line", () => {
+    const started = performance.now()
+    const line = "a".repeat(50_000) + "!"
+    for (const pattern of ["(a+)+$", "(a|a)*b", "(.*a){10}b", "(a*)*(a*)*c", "^(([a-z])+.)+[A-Z]([a-z])+$"]) {
+      assert.isFalse(found(pattern, line))
+    }
+    assert.isBelow(performance.now() - started, 3_000)
+  })
+
+  it("says what is wrong with a pattern", () => {
+    assert.include(fault("foo("), "missing )")
+    assert.include(fault("foo)"), "unmatched ) at position 4")
+    assert.include(fault("[a"), "missing ]")
+    assert.include(fault("*a"), "nothing to repeat at position 1")
+    assert.include(fault("a**"), "nothing to repeat")
+    assert.include(fault("(?=a)"), "look-around")
+    assert.include(fault("(a)\\1"), "back references")
+    assert.include(fault("a\\"), "nothing after")
+    assert.include(fault("[z-a]"), "invalid")
+    assert.include(fault("(a{1000}){1000}"), "repeats too much")
+    assert.include(fault("(".repeat(2_000)), "longer than")
+  })
+
+  it("knows the classes of POSIX", () => {
+    assert.isTrue(found("^[[:space:]]*[[:upper:]_]+$", "  FOO_BAR"))
+    assert.isFalse(found("[[:digit:]]", "abc"))
+  })
+})
+
+/** Numbers that are the same in each run (mulberry32). */
+const seeded = (seed: number) => {
+  let state = seed
+  return (below: number): number => {
+    state = (state + 0x6d2b79f5) | 0
+    let value = Math.imul(state ^ (state >>> 15), 1 | state)
+    value = (value + Math.imul(value ^ (value >>> 7), 61 | value)) ^ value
+    return ((value ^ (value >>> 14)) >>> 0) % below
+  }
+}

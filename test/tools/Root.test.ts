@@ -1,0 +1,298 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import { ChildProcess } from "effect/process"
+import { createServer } from "node:net"
+import * as Workspace from "./workspace.ts"
+
+/** Every tool that takes a path, with what it needs beside. */
+const readers = ["read", "list", "find", "grep"] as const
+const extra = { read: {}, list: {}, find: { pattern: "*" }, grep: { pattern: "secret" } }
+
+/** No tool gets anything out of, or into, what is outside by this path. */
+const assertConfined = Effect.fnUntraced(function* (space: Workspace.Workspace, path: string) {
+  for (const name of readers) {
+    const { isError, text } = yield* space.call(name, { path, ...extra[name] })
+    assert.isTrue(isError, `${name} ${JSON.stringify(path)}: ${text}`)
+    assert.notInclude(text, Workspace.secret)
+  }
+  const written = yield* space.call("write", { path, content: "overwritten" })
+  const edited = yield* space.call("edit", { path, oldText: "secret", newText: "overwritten" })
+  assert.isTrue(written.isError, `write ${JSON.stringify(path)}: ${written.text}`)
+  assert.isTrue(edited.isError, `edit ${JSON.stringify(path)}: ${edited.text}`)
+  yield* assertUntouched(space)
+})
+
+const assertUntouched = Effect.fnUntraced(function* ({ fs, outside, path }: Workspace.Workspace) {
+  assert.deepStrictEqual(yield* fs.readDirectory(outside), ["secret.txt"])
+  assert.strictEqual(yield* fs.readFileString(path.join(outside, "secret.txt")), Workspace.secret)
+})
+
+describe("Root", () => {
+  it.live("refuses paths that lead outside", () =>
+    Effect.gen(function* () {
+      const space = yield* Workspace.make({ "a/b.txt": "inside" })
+      const { outside } = space
+      for (const path of [
+        "../outside/secret.txt",
+        "a/../../outside/secret.txt",
+        "./a/./../../outside/../outside/secret.txt",
+        `${outside}/secret.txt`,
+        `${space.root}-not/secret.txt`,
+        `${space.root}/../outside/secret.txt`,
+        "..",
+        "/",
+        "/etc/passwd",
+        "~/secret.txt",
+        "~",
+        `file://${outside}/secret.txt`,
+        "C:\\Windows\\win.ini",
+        "..\\outside\\secret.txt",
+        "\\\\host\\share",
+        "a\0b",
+        "../outside/secret.txt\0.png",
+        "",
+        "  ",
+        "/proc/self/environ",
+        "/proc/self/root/etc/passwd",
+        "/dev/stdin",
+        "/sys/kernel"
+      ]) {
+        yield* assertConfined(space, path)
+      }
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("says what is allowed instead", () =>
+    Effect.gen(function* () {
+      const { call, root } = yield* Workspace.make()
+      const { text } = yield* call("read", { path: "../outside/secret.txt" })
+      assert.strictEqual(text, `"../outside/secret.txt" is refused: only paths inside ${root} may be read.`)
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("refuses links that lead outside, wherever they stand", () =>
+    Effect.gen(function* () {
+      const space = yield* Workspace.make({ "a/b.txt": "inside" })
+      const { fs, outside, path, root } = space
+      const link = (target: string, name: string) => fs.symlink(target, path.join(root, name))
+      yield* link(path.join(outside, "secret.txt"), "file")
+      yield* link("../outside/secret.txt", "relative")
+      yield* link(outside, "folder")
+      yield* link("folder", "chain")
+      yield* link("chain/secret.txt", "longer")
+      yield* link(path.join(outside, "new.txt"), "dangling")
+      yield* link(path.join(outside, "new"), "danglingFolder")
+      yield* link("loop", "loop")
+      yield* link("/proc/self/root", "proc")
+      yield* link("/proc/self/environ", "environ")
+      yield* link("/", "slash")
+      for (const name of [
+        "file", "relative", "folder/secret.txt", "chain/secret.txt", "longer", "dangling", "danglingFolder/x.txt", "loop",
+        "loop/x", "proc/etc/passwd", "environ", `slash${outside}/secret.txt`, "folder/new/deep/x.txt", "a/../folder/secret.txt"
+      ]) {
+        yield* assertConfined(space, name)
+      }
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("follows links that stay inside", () =>
+    Effect.gen(function* () {
+      const { call, fs, path, root } = yield* Workspace.make({ "a/b.txt": "inside" })
+      yield* fs.symlink("a", path.join(root, "link"))
+      yield* fs.symlink("a/b.txt", path.join(root, "file"))
+      assert.strictEqual((yield* call("read", { path: "link/b.txt" })).text, "inside")
+      yield* call("write", { path: "file", content: "new" })
+      assert.strictEqual(yield* fs.readFileString(path.join(root, "a/b.txt")), "new")
+      assert.strictEqual(yield* fs.readLink(path.join(root, "file")), "a/b.txt")
+      yield* call("write", { path: "link/deep/c.txt", content: "made" })
+      assert.strictEqual(yield* fs.readFileString(path.join(root, "a/deep/c.txt")), "made")
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("does not walk into links", () =>
+    Effect.gen(function* () {
+      const space = yield* Workspace.make({ "a.txt": "no such word" })
+      const { call, fs, outside, path, root } = space
+      yield* fs.symlink(outside, path.join(root, "folder"))
+      yield* fs.symlink(path.join(outside, "secret.txt"), path.join(root, "file"))
+      yield* fs.symlink(".", path.join(root, "self"))
+      const grep = yield* call("grep", { pattern: "secret" })
+      assert.strictEqual(grep.text, "No line matches.")
+      const find = yield* call("find", { pattern: "**" })
+      assert.notInclude(find.text, "secret")
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("reads no file that may be the same as one outside", () =>
+    Effect.gen(function* () {
+      const space = yield* Workspace.make()
+      const { call, fs, outside, path, root } = space
+      yield* fs.link(path.join(outside, "secret.txt"), path.join(root, "hard.txt"))
+      const read = yield* call("read", { path: "hard.txt" })
+      assert.include(read.text, "hard link")
+      assert.notInclude(read.text, Workspace.secret)
+      assert.strictEqual((yield* call("grep", { pattern: "secret" })).text, "No line matches.")
+      assert.isTrue((yield* call("edit", { path: "hard.txt", oldText: "secret", newText: "x" })).isError)
+      // Writing replaces the name, and leaves what the other name shows.
+      yield* call("write", { path: "hard.txt", content: "mine" })
+      assert.strictEqual(yield* fs.readFileString(path.join(root, "hard.txt")), "mine")
+      yield* assertUntouched(space)
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("reads hard links when told that they are harmless", () =>
+    Effect.gen(function* () {
+      const { call, fs, path, root } = yield* Workspace.make({ "a.txt": "shared" }, () => ({ hardLinks: "allow" }))
+      yield* fs.link(path.join(root, "a.txt"), path.join(root, "b.txt"))
+      assert.strictEqual((yield* call("read", { path: "b.txt" })).text, "shared")
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("refuses pipes, sockets and devices without waiting for them", () =>
+    Effect.gen(function* () {
+      const { call, path, root } = yield* Workspace.make()
+      yield* Stream.runDrain((yield* ChildProcess.make("mkfifo", [path.join(root, "pipe")])).all)
+      const server = createServer().listen(path.join(root, "socket"))
+      yield* Effect.addFinalizer(() => Effect.sync(() => server.close()))
+      yield* Effect.promise(() => new Promise((resolve) => server.once("listening", resolve)))
+      assert.include((yield* call("read", { path: "pipe" })).text, "FIFO")
+      assert.include((yield* call("read", { path: "socket" })).text, "Socket")
+      assert.include((yield* call("write", { path: "pipe", content: "x" })).text, "FIFO")
+      assert.strictEqual((yield* call("grep", { pattern: "x" })).text, "No line matches.")
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("takes odd names as they are", () =>
+    Effect.gen(function* () {
+      const { call, fs, path, root } = yield* Workspace.make()
+      const names = [
+        "with space.txt", " leading", "-rf", "--help", "ünïcödé 文字 😀.txt", "..foo", "...", "a..b", "~tilde", "$HOME",
+        "`id`", "a;b&c|d", "new\nline", "quote'\"", "*", "[x]", "back\\slash", "．．", "con", "%2e%2e", "a".repeat(255)
+      ]
+      for (const [index, name] of names.entries()) {
+        const written = yield* call("write", { path: name, content: `content ${index}` })
+        assert.strictEqual(written.outcome, "success", written.text)
+        assert.strictEqual(yield* fs.readFileString(path.join(root, name)), `content ${index}`)
+        assert.strictEqual((yield* call("read", { path: name })).text, `content ${index}`)
+        assert.include((yield* call("grep", { path: name, pattern: "^content" })).text, `:1: content ${index}`)
+      }
+      assert.include((yield* call("list", {})).text, "new\\u{a}line (")
+      assert.deepStrictEqual((yield* fs.readDirectory(root)).toSorted(), names.toSorted())
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("keeps to the roots it is given", () =>
+    Effect.gen(function* () {
+      const space = yield* Workspace.make({ "a.txt": "inside", "out/b.txt": "old" }, ({ outside, root }) => ({
+        readRoots: [outside],
+        writeRoots: [`${root}/out`]
+      }))
+      const { call, outside } = space
+      assert.strictEqual((yield* call("read", { path: "a.txt" })).text, "inside")
+      assert.strictEqual((yield* call("read", { path: `${outside}/secret.txt` })).text, Workspace.secret)
+      assert.include((yield* call("grep", { pattern: "secret", path: outside })).text, `${outside}/secret.txt:1: `)
+      assert.strictEqual((yield* call("write", { path: "out/b.txt", content: "new" })).outcome, "success")
+      assert.include((yield* call("write", { path: "a.txt", content: "new" })).text, "may be changed")
+      assert.isTrue((yield* call("write", { path: `${outside}/secret.txt`, content: "new" })).isError)
+      yield* assertUntouched(space)
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("can be read-only", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make({ "a.txt": "inside" }, () => ({ writeRoots: [] }))
+      assert.strictEqual((yield* call("read", { path: "a.txt" })).text, "inside")
+      assert.include((yield* call("write", { path: "a.txt", content: "" })).text, "nothing may be changed here")
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("does not run without its root", () =>
+    Effect.gen(function* () {
+      const { call, fs, root } = yield* Workspace.make()
+      yield* fs.remove(root, { recursive: true })
+      assert.include((yield* call("read", { path: "a.txt" })).text, "the root folder")
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("lets nothing out or in by 5000 made up paths", () =>
+    Effect.gen(function* () {
+      const space = yield* Workspace.make({ "a/b/c.txt": "inside" })
+      const { call, fs, outside, path, root } = space
+      yield* fs.symlink("../..", path.join(root, "a/up"))
+      yield* fs.symlink(outside, path.join(root, "a/out"))
+      const parts = [
+        "..", ".", "a", "b", "up", "out", "outside", "secret.txt", "root", "", "~", "\\..", "...", "%2e%2e", "．．", "\0",
+        outside, root, "/", "//", "file:", "c.txt"
+      ]
+      const random = seeded(11)
+      yield* Effect.forEach(
+        Array.from({ length: 5_000 }, () =>
+          Array.from({ length: 1 + random(7) }, () => parts[random(parts.length)]).join("/")
+        ),
+        (made, index) =>
+          Effect.gen(function* () {
+            const { text } = yield* call("read", { path: made })
+            assert.notInclude(text, Workspace.secret, made)
+            if (index % 5 === 0) yield* call("write", { path: made, content: "overwritten" })
+          }),
+        { concurrency: 8 }
+      )
+      yield* assertUntouched(space)
+      assert.deepStrictEqual((yield* fs.readDirectory(path.dirname(root))).toSorted(), ["outside", "root"])
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("loses no race with a process that swaps a folder for a link", () =>
+    Effect.gen(function* () {
+      const space = yield* Workspace.make({ "d/secret.txt": "inside", "d/e/x.txt": "x" })
+      const { call, outside, root } = space
+      yield* ChildProcess.make(process.execPath, ["-e", swapper, root, outside], { forceKillAfter: "100 millis" })
+      let inside = 0
+      for (let round = 0; round < 400; round++) {
+        const [read, grep, list] = yield* Effect.all(
+          [
+            call("read", { path: "d/secret.txt" }),
+            call("grep", { path: "d", pattern: "." }),
+            call("list", { path: "d" }),
+            call("write", { path: `d/new${round}.txt`, content: "overwritten" }),
+            call("write", { path: "d/e/x.txt", content: `overwritten ${round}` }),
+            call("edit", { path: "d/secret.txt", oldText: "in", newText: "in" + "in".repeat(round % 2) })
+          ],
+          { concurrency: "unbounded" }
+        )
+        assert.notInclude(read.text, Workspace.secret)
+        assert.notInclude(grep.text, Workspace.secret)
+        if (list.outcome === "success") assert.include(list.text, "e/")
+        if (read.outcome === "success") inside++
+      }
+      assert.isAbove(inside, 0)
+      yield* assertUntouched(space)
+    }).pipe(Workspace.provide)
+  )
+})
+
+/** Puts a link to the outside in the place of `d`, and `d` back, as fast as it can. */
+const swapper = `
+const fs = require("node:fs")
+const [root, outside] = process.argv.slice(1)
+const [d, kept] = [root + "/d", root + "/kept"]
+for (;;) {
+  fs.renameSync(d, kept)
+  fs.symlinkSync(outside, d)
+  for (let wait = Math.random() * 20000; wait > 0; wait--);
+  fs.unlinkSync(d)
+  fs.renameSync(kept, d)
+  for (let wait = Math.random() * 20000; wait > 0; wait--);
+}
+`
+
+/** Numbers that are the same in each run (mulberry32). */
+const seeded = (seed: number) => {
+  let state = seed
+  return (below: number): number => {
+    state = (state + 0x6d2b79f5) | 0
+    let value = Math.imul(state ^ (state >>> 15), 1 | state)
+    value = (value + Math.imul(value ^ (value >>> 7), 61 | value)) ^ value
+    return ((value ^ (value >>> 14)) >>> 0) % below
+  }
+}
