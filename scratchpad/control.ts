@@ -1,0 +1,21 @@
+import { Effect, Fiber } from "effect"
+import { Agent, Tool } from "effect-agent"
+import { ScriptedProvider } from "effect-agent/testing"
+
+const slow = Tool.make({ name: "slow", description: "Takes a while.", execute: () => Effect.sleep("1 hour") })
+
+const program = Effect.scoped(
+  Effect.gen(function* () {
+    const agent = yield* Agent.make({ model: "any", tools: [slow] })
+    const run = yield* Effect.forkChild(agent.prompt("Take your time."))
+    yield* Effect.sleep("50 millis")
+    yield* agent.steer("Actually, what is 2 + 2?")
+    yield* agent.cancel("changed my mind")
+    const { newMessages, status } = yield* Fiber.join(run)
+    console.log(status, newMessages.map(({ role }) => role))
+    console.log((yield* agent.resume).status)
+  })
+)
+
+const script = [ScriptedProvider.toolCall("slow", {}), ScriptedProvider.text("4")]
+await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer(script))))
