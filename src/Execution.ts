@@ -134,7 +134,7 @@ export const fork = (
   Effect.contextWith((context: Context.Context<Provider | ToolRegistry>) =>
     Effect.sync(() => ({
       control: audience.control,
-      fiber: Effect.runForkWith(context)(execute(audience).pipe(Effect.withSpan("invoke_agent")), {
+      fiber: Effect.runForkWith(context)(execute(audience).pipe(Effect.withSpan("invoke_agent", {}, { captureStackTrace: false })), {
         uninterruptible: true
       })
     }))

@@ -151,10 +151,14 @@ const stream = (run: Run, request: ModelRequest, answer: Answer.Answer): Effect.
           )
         : Effect.void
     ),
-    Effect.withSpan(`chat ${request.model}`, {
-      kind: "client",
-      attributes: { "gen_ai.operation.name": "chat", "gen_ai.request.model": request.model }
-    })
+    Effect.withSpan(
+      `chat ${request.model}`,
+      {
+        kind: "client",
+        attributes: { "gen_ai.operation.name": "chat", "gen_ai.request.model": request.model }
+      },
+      { captureStackTrace: false }
+    )
   )
 
 const failed = Effect.fnUntraced(function* (run: Run, cause: Cause.Cause<FailureReason | Stopped>) {

@@ -170,13 +170,17 @@ const run = (
       )
     ),
     Effect.map((output): Executed => ({ ...output, outcome: output.isError === true ? "error" : "success" })),
-    Effect.withSpan(`execute_tool ${tool.name}`, {
-      attributes: {
-        "gen_ai.operation.name": "execute_tool",
-        "gen_ai.tool.name": tool.name,
-        "gen_ai.tool.call.id": call.id
-      }
-    })
+    Effect.withSpan(
+      `execute_tool ${tool.name}`,
+      {
+        attributes: {
+          "gen_ai.operation.name": "execute_tool",
+          "gen_ai.tool.name": tool.name,
+          "gen_ai.tool.call.id": call.id
+        }
+      },
+      { captureStackTrace: false }
+    )
   )
 
 const firstLine = (defect: unknown): string =>

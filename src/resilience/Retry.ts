@@ -9,6 +9,7 @@ import * as Stream from "effect/Stream"
 import type { ModelEvent } from "../ModelEvent.ts"
 import * as Provider from "../Provider.ts"
 import type { ProviderError } from "../ProviderError.ts"
+import * as Silence from "./Silence.ts"
 
 export interface Options {
   /**
@@ -18,6 +19,11 @@ export interface Options {
   readonly schedule?: Schedule.Schedule<unknown, ProviderError>
   /** A provider that asks for more patience than this is not asked again. Default 60 seconds. */
   readonly maxRetryAfter?: Duration.Input
+  /**
+   * Also ask again when an answer broke off after it had said something. What was said is taken back by a `Retracted`
+   * event, so that no view shows it twice; tools have not run by then. Default `false`.
+   */
+  readonly retryTurn?: boolean
 }
 
 /** Three tries in all, 1 s and 2 s apart, give or take a fifth. A stall has waited long enough. */
@@ -32,7 +38,7 @@ export const defaultSchedule: Schedule.Schedule<unknown, ProviderError> = Schedu
 
 /**
  * Retries a provider by a schedule, as long as nothing of the answer was said: an answer that broke off is not started
- * anew behind the reader's back. A provider's own `retryAfter` wins over a shorter delay. Each retry is an `Attempt`
+ * anew behind the reader's back, unless `retryTurn` says so. A provider's own `retryAfter` wins over a shorter delay. Each retry is an `Attempt`
  * event; the wait is interruptible.
  */
 export const layer = (
@@ -49,27 +55,22 @@ export const make = (
   stream: (request) => retrying(inner.stream(request), options ?? {})
 })
 
-type Answer = Stream.Stream<ModelEvent, ProviderError>
-
 /** Decides whether a failure is worth another try, and after how long. */
 type Patience = (error: ProviderError) => Effect.Effect<Duration.Duration | undefined>
 
-const retrying = (once: Answer, options: Options): Answer =>
-  Stream.unwrap(
-    Effect.map(patience(options), (wait) => {
-      const from = (attempt: number): Answer =>
-        unlessSilent(once, (error) =>
-          Stream.unwrap(
-            Effect.map(wait(error), (delay) =>
-              delay === undefined
-                ? Stream.fail(error)
-                : after(delay, { attempt, error }, () => from(attempt + 1))
-            )
-          )
-        )
-      return from(1)
+const retrying = (once: Silence.Answer, options: Options): Silence.Answer =>
+  Stream.unwrap(Effect.map(patience(options), (wait) => from(once, options, wait, 1)))
+
+const from = (once: Silence.Answer, options: Options, wait: Patience, attempt: number): Silence.Answer =>
+  Silence.orElse(once, (error, spoke) => {
+    if (spoke && options.retryTurn !== true) return Stream.fail(error)
+    const again = Effect.map(wait(error), (delay) => {
+      if (delay === undefined) return Stream.fail(error)
+      const next = Effect.as(Effect.sleep(delay), from(once, options, wait, attempt + 1))
+      return Stream.concat(announce({ attempt, delay, error }, spoke), Stream.unwrap(next))
     })
-  )
+    return Stream.unwrap(again)
+  })
 
 const patience = ({ maxRetryAfter, schedule }: Options): Effect.Effect<Patience> =>
   Effect.map(Schedule.toStep(schedule ?? defaultSchedule), (step) => {
@@ -85,31 +86,11 @@ const patience = ({ maxRetryAfter, schedule }: Options): Effect.Effect<Patience>
     }
   })
 
-const after = (
-  delay: Duration.Duration,
-  attempt: { readonly attempt: number; readonly error: ProviderError },
-  next: () => Answer
-): Answer =>
-  Stream.concat(
-    Stream.succeed<ModelEvent>({ _tag: "Attempt", ...attempt, delay }),
-    Stream.unwrap(Effect.as(Effect.sleep(delay), Stream.suspend(next)))
-  )
-
-/** The answer, or `otherwise` if it failed in silence. Who answers is held back until there is something to say. */
-const unlessSilent = (answer: Answer, otherwise: (error: ProviderError) => Answer): Answer =>
-  Stream.suspend(() => {
-    let spoke = false
-    return answer.pipe(
-      Stream.mapAccumArray(
-        (): ReadonlyArray<ModelEvent> => [],
-        (held, events) => {
-          if (spoke) return [held, events] as const
-          const all = held.concat(events)
-          spoke = all.some((event) => event._tag !== "Start" && event._tag !== "Attempt")
-          return spoke ? ([[], all] as const) : ([all, []] as const)
-        },
-        { onHalt: (held) => held }
-      ),
-      Stream.catch((error) => (spoke ? Stream.fail(error) : otherwise(error)))
-    )
-  })
+/** Tells of the next attempt, and takes back what was said, if anything was. */
+const announce = (
+  attempt: Pick<Extract<ModelEvent, { readonly _tag: "Attempt" }>, "attempt" | "delay" | "error">,
+  spoke: boolean
+): Silence.Answer => {
+  const event: ModelEvent = { _tag: "Attempt", ...attempt }
+  return Stream.fromIterable(spoke ? [event, { _tag: "Retracted" } satisfies ModelEvent] : [event])
+}
