@@ -1,146 +1,117 @@
 /**
- * What a scenario showed: kept as it happened, read at the end as the judge wants it.
+ * What a run showed, in the words of the scenarios.
  */
-import { AgentEvent, type Message, type Provider } from "effect-agent"
+import { AgentEvent, type Message, type RunReport } from "effect-agent"
+import type { NameOf, Stage } from "./stage.ts"
+import { errorKinds, eventTypes, fromLibrary, type Words } from "./words.ts"
 
-/** A part of a scenario or of what it showed: JSON whose format is declared beside the scenarios, not here. */
-export type Words = ReturnType<typeof JSON.parse>
-
-/** Values are kept as the library gave them until `project`, so that one changed later shows. */
-export interface Recording {
-  readonly events: Array<AgentEvent.AgentEvent>
-  readonly requests: Array<{ readonly request: Provider.ModelRequest; readonly apiKey: string | undefined }>
-  readonly order: Array<string>
-  readonly running: { now: number; most: number }
-  readonly [field: string]: Words
-}
-
-/** `ToolCallStart` is `toolcall_start`, `RunStart` is `agent_start`. */
-const snake = (tag: string): string => {
-  const words = tag.replace("ToolCall", "Toolcall").replace("Run", "Agent")
-  return words.replaceAll(/(?<=.)[A-Z]/g, "_$&").toLowerCase()
-}
-
-/** One of the ten types of the scenarios, or nothing for an event only the library has. */
-export const typeOf = ({ _tag }: AgentEvent.AgentEvent): string | undefined =>
-  /^(Run(Start|End)|Turn|Message(Start|Delta|End)|ToolExecution)/.test(_tag)
-    ? snake(_tag).replace(/delta|progress/, "update")
-    : undefined
-
-/** `roles`: what the application calls its custom messages, by id. */
-export const labelOf = (event: AgentEvent.AgentEvent, roles: ReadonlyMap<string, string>): string => {
-  const { delta, message, messageId, role = message?.role, toolCallId }: Words = event
-  const ofMessage = event._tag.startsWith("Message")
-    ? (roles.get(message?.id ?? messageId) ?? role)
-    : undefined
-  const detail = toolCallId ?? (delta === undefined ? ofMessage : snake(delta._tag))
-  return [typeOf(event) ?? `native:${event._tag}`, ...(detail === undefined ? [] : [detail])].join(":")
-}
-
-/** The projection, but for what only one api has. */
-export const project = (recording: Recording, finalMessages: ReadonlyArray<Message.Message>): Words => {
-  const { events } = recording
-  const messages = new Map<string, Message.Message>()
-  for (const event of events) if (event._tag === "MessageEnd") messages.set(event.message.id, event.message)
+/** The projection, of values as the library gave them: one that changed later shows. */
+export const project = (stage: Stage): object => {
+  const events: ReadonlyArray<AgentEvent.AgentEvent> = stage.events
+  const ended = new Map<string, Message.Message>()
+  for (const event of events) if (event._tag === "MessageEnd") ended.set(event.message.id, event.message)
   const runs = [...new Set(events.map((event) => event.runId))]
   let view = AgentEvent.initial()
   return {
-    ...recording,
-    maxConcurrentTools: recording.running.most,
+    ...stage.recorded,
+    maxConcurrentTools: stage.running.most,
     events: events.flatMap((event) => {
       view = AgentEvent.fold(view, event)
-      const type = typeOf(event)
-      return type === undefined ? [] : [{ ...fieldsOf(event, messages, AgentEvent.partial(view)), type }]
+      const type = eventTypes[event._tag]
+      return type === undefined ? [] : [{ ...fieldsOf(event, ended, AgentEvent.partial(view)), type }]
     }),
-    native: events.filter((event) => typeOf(event) === undefined).map(nativeOf),
+    native: events.filter((event) => eventTypes[event._tag] === undefined).map(nativeOf),
     runs: events.filter((event) => event._tag === "RunEnd").map((event) => runOf(event, events)),
     seq: runs.map((id) => events.filter((event) => event.runId === id).map((event) => event.seq)),
-    requests: recording.requests.map(requestOf),
-    finalMessages: finalMessages.map(projectMessage)
+    requests: stage.requests.map(requestOf),
+    finalMessages: stage.session.messages().map(messageOf),
+    callerMessages: stage.session.callerMessages?.()
   }
 }
 
-const fieldsOf = (event: Words, messages: ReadonlyMap<string, Words>, partial: Words): object => {
+/** How the scenarios name an event. `roles`: the application's own, by message id. */
+export const nameOf: NameOf = ({ _tag, delta, message, messageId, role, toolCallId }, roles) => {
+  const own = roles.get(message?.id ?? messageId)
+  const ofMessage = _tag.startsWith("Message") ? (own ?? role ?? message?.role) : undefined
+  const detail = toolCallId ?? (delta === undefined ? ofMessage : kindOf(delta))
+  const type = eventTypes[_tag]
+  return { type, label: `${type ?? `native:${_tag}`}${detail === undefined ? "" : `:${detail}`}` }
+}
+
+/** Of `ToolCallStart` it is `toolcall_start`. */
+const kindOf = ({ _tag }: Words): string => _tag.replace(/(Start|Delta|End)$/, "_$1").toLowerCase()
+
+const fieldsOf = (event: Words, ended: ReadonlyMap<string, Words>, partial: Words): object => {
   const index = event.delta?.contentIndex
-  const known = event.message ?? partial ?? messages.get(event.messageId)
+  const known = event.message ?? partial ?? ended.get(event.messageId)
   const message = event._tag.startsWith("Message") ? known : undefined
   const content = message?.content ?? event.partial?.content ?? event.result?.content ?? []
   const of = (type: string) => content.filter((block: Words) => block.type === type)
-  const joined = (type: string) =>
-    of(type)
-      .map((block: Words) => block.text)
-      .join("") || undefined
+  const textOf = (type: string) =>
+    of(type).reduce((all: string, { text }: Words) => all + text, "") || undefined
   return {
     ...event,
-    ...(message === undefined ? {} : projectMessage(message)),
-    text: joined("text") ?? message?.data?.text,
-    thinking: joined("thinking"),
+    ...(message && messageOf(message)),
+    text: textOf("text") ?? message?.data?.text,
+    thinking: textOf("thinking"),
     images: of("image").length || undefined,
     toolCalls: of("toolCall").length === 0 ? undefined : of("toolCall").map((call: Words) => call.id),
-    kind: event.delta && snake(event.delta._tag),
+    kind: event.delta && kindOf(event.delta),
     index,
     delta: event.delta?.delta,
     toolCallId: event.toolCallId ?? message?.toolCallId ?? content[index]?.id,
     args: event.params,
-    toolResults: event.toolResultIds?.map((id: string) => messages.get(id)?.toolCallId),
+    toolResults: event.toolResultIds?.map((id: string) => ended.get(id)?.toolCallId),
     newMessages: event.newMessageIds?.length
   }
 }
 
-const points: Readonly<Record<string, string>> = { beforeModel: "beforeLlm", afterModel: "afterLlm" }
-const nativeOf = (event: Words): object => ({
-  ...event,
-  tag: event._tag,
-  hook: points[event.hook] ?? event.hook,
-  kind: event.error && errorKind(event.error)
-})
-
-const runOf = ({ error, runId, status }: Words, events: Recording["events"]): object => ({
-  status,
-  turns: events.filter((event) => event._tag === "TurnStart" && event.runId === runId).length,
-  error: error && errorKind(error),
-  limit: error?.limit
-})
-
-const errorKinds: Readonly<Record<string, string>> = {
-  AgentBusy: "busy",
-  ModelCallSkipped: "llmSkipped",
-  TransformFailed: "contextTransform",
-  Unauthenticated: "providerAuth",
-  RateLimited: "providerRateLimit",
-  QuotaExceeded: "providerRateLimit",
-  Transport: "providerTransport",
-  Protocol: "streamProtocol"
+const nativeOf = (event: Words): object => {
+  const hook = event.hook && fromLibrary(event.hook)
+  return { ...event, tag: event._tag, hook, kind: event.error && errorKind(event.error) }
 }
-const http = /^(ServerError|InvalidRequest|NotFound|Forbidden|Overloaded)$/
+
+const runOf = ({ error, runId, status }: Words, events: ReadonlyArray<Words>): object => {
+  const turns = events.filter((event) => event._tag === "TurnStart" && event.runId === runId).length
+  return { status, turns, error: error && errorKind(error), limit: error?.limit }
+}
+
 /** The scenario's word for an error; what has a reason is known by it. */
-export const errorKind = ({ _tag = "Defect", limit, reason }: Words): string => {
+export const errorKind = ({ _tag, limit, reason }: Words): string => {
   if (typeof reason === "object") return errorKind(reason)
-  if (limit === "identicalToolCalls") return "repetitiveToolCall"
-  return http.test(_tag) ? "providerHttp" : (errorKinds[_tag] ?? _tag[0].toLowerCase() + _tag.slice(1))
+  return limit === "identicalToolCalls" ? "repetitiveToolCall" : (errorKinds[_tag] ?? _tag)
 }
 
-const requestOf = ({ apiKey, request }: Recording["requests"][number]): object => {
+const requestOf = ({ apiKey, request }: Words): object => {
   const { maxTokens, temperature, thinkingLevel, ...options } = request.options
   return {
     ...options,
     apiKey,
     model: request.model,
     systemPrompt: request.system ?? "",
-    tools: request.tools.map((tool) => tool.name),
-    messages: request.messages.map(projectMessage),
+    tools: request.tools.map((tool: Words) => tool.name),
+    messages: request.messages.map(messageOf),
     thinkingLevel: thinkingLevel === "off" ? undefined : thinkingLevel,
     options: { maxTokens, temperature }
   }
 }
 
-const projectMessage = ({ content, data, id, kind, role, ...message }: Words): object => ({
+const messageOf = ({ content, data, kind, role, ...message }: Words): object => ({
   ...message,
-  ...(role === "custom" ? { role: kind, text: data.text } : { role, content: content.map(projectBlock) })
+  ...(role === "custom" ? { role: kind, text: data.text } : { role, content: content.map(blockOf) })
 })
 
-const projectBlock = (block: Words): object => {
+const blockOf = (block: Words): object => {
   if (block.type === "thinking") return { ...block, thinking: block.text, signature: block.opaque }
   if (block.type === "toolCall") return { ...block, arguments: block.params }
   return block.type === "image" ? { ...block, ...block.source, mimeType: block.source.mediaType } : block
 }
+
+export const reportOf = ({ audit, history, usage, ...counts }: RunReport.RunReport): object => ({
+  ...counts,
+  inputTokens: usage.input,
+  outputTokens: usage.output,
+  totalTokens: usage.total,
+  historyEntries: history.length,
+  audit: audit.map((entry) => entry.type)
+})

@@ -1,2 +1,137 @@
+/**
+ * Recorded answers of real providers: what a provider of ours must make of each, however the bytes are cut. Every case is
+ * served over HTTP by `replay-server.mjs`, asked for through the public provider of its API, and judged by `grade.mjs`;
+ * both lie beside the folder.
+ */
+import { NodeHttpClient } from "@effect/platform-node"
+import { Duration, Effect, type Layer, Redacted, Result, Stream } from "effect"
+import { FetchHttpClient, type HttpClient } from "effect/http"
+import { Message, ModelEvent, Provider, type ProviderError } from "effect-agent"
+import * as providers from "effect-agent/providers"
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { pathToFileURL } from "node:url"
 import type { Kind } from "./suite.ts"
-export const kind: Kind = async () => ({ cases: [], concurrency: 1 })
+import type { Words } from "./words.ts"
+
+/** Which provider speaks the API of a folder. */
+const providerNames: Readonly<Record<string, string>> = {
+  "openai-chat": "OpenAiCompatible",
+  "openai-responses": "OpenAiResponses",
+  "anthropic-messages": "Anthropic",
+  "google-generative": "Google"
+}
+const known: Words = providers
+
+/** How the bytes travel: how the server cuts them, and which client reads them. */
+const transports = [
+  { name: "whole", options: "", client: FetchHttpClient.layer },
+  { name: "chunk=1", options: "chunk=1", client: FetchHttpClient.layer },
+  { name: "rand=7", options: "rand=7", client: NodeHttpClient.layerUndici }
+]
+
+export const kind: Kind = async (dir) => {
+  const beside = (file: string): Promise<Words> => import(pathToFileURL(join(dir, "..", file)).href)
+  const { grade } = await beside("grade.mjs")
+  const server = await (await beside("replay-server.mjs")).startReplay({ corpus: dir })
+  const isBuilt = (api: string) => known[providerNames[api] ?? ""] !== undefined
+  const apis = readdirSync(dir).toSorted()
+  return {
+    concurrency: 4,
+    skipped: apis
+      .filter((api) => !isBuilt(api))
+      .map((api) => `${api}: ${readdirSync(join(dir, api)).length} cases`),
+    cases: apis.filter(isBuilt).flatMap((api) =>
+      readdirSync(join(dir, api))
+        .toSorted()
+        .map((name) => ({ name: `${api}/${name}`, run: () => judge(server, grade, dir, api, name) }))
+    ),
+    close: () => server.close()
+  }
+}
+
+type ProviderLayer = Layer.Layer<Provider.Provider, never, HttpClient.HttpClient>
+const apiKey = Redacted.make("key")
+
+const judge = async (server: Words, grade: Words, dir: string, api: string, name: string) => {
+  const read = (file: string): Words => JSON.parse(readFileSync(join(dir, api, name, file), "utf8"))
+  const [expected, { model, vendor: id }] = [read("expected.json"), read("meta.json")]
+  const problems: Array<string> = []
+  const actual: Record<string, object> = {}
+  for (const transport of transports) {
+    const baseUrl = server.base(`${api}/${name}`, transport.options)
+    const layer: ProviderLayer = known[providerNames[api] ?? ""].layer({ id, baseUrl, apiKey })
+    const shown = await Effect.runPromise(
+      ask(model).pipe(Effect.provide(layer), Effect.provide(transport.client), Effect.map(project))
+    )
+    actual[transport.name] = shown
+    problems.push(...grade(expected, shown).map((problem: string) => `${transport.name}: ${problem}`))
+  }
+  return { problems, actual }
+}
+
+// The longest recordings, byte by byte on a busy machine, take a few seconds.
+const patience = "30 seconds"
+
+interface Answer {
+  readonly reply: ModelEvent.Reply
+  readonly result: Result.Result<void, ProviderError.ProviderError>
+}
+
+const ask = Effect.fnUntraced(function* (model: string): Effect.fn.Return<Answer, never, Provider.Provider> {
+  const provider = yield* Provider.Provider
+  let reply = ModelEvent.emptyReply
+  const result = yield* provider
+    .stream({ model, messages: [Message.user("Hi")], tools: [], options: {} })
+    .pipe(
+      Stream.runForEach((event) =>
+        Effect.sync(() => {
+          reply = ModelEvent.append(reply, event)
+        })
+      ),
+      Effect.result,
+      // Neither silence nor a defect is an answer: both fail the case.
+      Effect.timeout(patience),
+      Effect.orDie
+    )
+  return { reply, result }
+})
+
+/** The shape `grade.mjs` judges. */
+const project = ({ reply: { content, finish }, result }: Answer): object => {
+  const error = Result.isFailure(result) ? errorOf(result.failure) : undefined
+  const isCut = error === undefined ? finish === undefined : error.reason === "StreamTruncated"
+  const outcome = isCut ? "incomplete" : error === undefined ? "complete" : "error"
+  const textOf = (type: string) => content.map((block) => (block.type === type ? textIn(block) : "")).join("")
+  return {
+    outcome,
+    text: textOf("text"),
+    thinking: textOf("thinking"),
+    toolCalls: content.flatMap((block) =>
+      block.type === "toolCall" && block.params !== undefined && outcome === "complete"
+        ? [{ id: block.id, name: block.name, arguments: block.params }]
+        : []
+    ),
+    stopKind: finish?.stopReason,
+    usage: usageOf(finish),
+    error
+  }
+}
+
+const textIn = (block: ModelEvent.Reply["content"][number]): string =>
+  block.type === "toolCall" ? "" : block.text
+
+const usageOf = (finish: ModelEvent.Reply["finish"]): object | null => {
+  if (finish?.usage === undefined) return null
+  const { cacheRead: cachedInput, cacheWrite, input, output, reasoning, total } = finish.usage
+  return { input, output, cachedInput, cacheWrite, reasoning, total }
+}
+
+const errorOf = (error: Words) => ({
+  reason: error.reason?._tag ?? error._tag,
+  message: error.message,
+  status: error.reason?.status,
+  retryable: error.isRetryable,
+  retryAfterMs: error.retryAfter && Duration.toMillis(error.retryAfter),
+  contextOverflow: error.reason?._tag === "ContextOverflow"
+})
