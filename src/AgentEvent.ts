@@ -229,7 +229,7 @@ export const fold = (view: View, event: AgentEvent): View => {
     case "RunPaused":
       return { ...view, phase: "paused" }
     case "RunResumed":
-    case "ModelCallStart":
+    case "TurnStart":
       return { ...view, phase: "model" }
     case "MessageStart":
       return event.role === "assistant"

@@ -45,6 +45,18 @@ interface Active {
   started: Execution.Started | undefined
 }
 
+/** Where the state changes. */
+const boundaries: ReadonlySet<AgentEvent["_tag"]> = new Set<AgentEvent["_tag"]>([
+  "RunStart",
+  "RunPaused",
+  "RunResumed",
+  "TurnStart",
+  "MessageEnd",
+  "ToolExecutionStart",
+  "ToolExecutionEnd",
+  "RunEnd"
+])
+
 type Task = Pick<Execution.Task, "prompts" | "continued" | "pollFirst" | "promptsFrom">
 
 export class Conversation {
@@ -120,6 +132,7 @@ export class Conversation {
         this.run = run
       },
       observe: this.subscriptions.observe,
+      settles: (tag) => boundaries.has(tag),
       settle: this.settle,
       listeners: () => this.subscriptions.listeners,
       reader: reader ?? Emitter.noReader

@@ -2,8 +2,8 @@
  * Gives the events of one run their number and time, and takes them to whoever listens: observers first, then awaited
  * subscribers, one event after another, then the reader.
  *
- * Deltas take a short cut when nobody is subscribed: an array of them goes from the provider to the reader in one
- * synchronous step.
+ * With nobody to wait for, all of that is one synchronous step: an array of deltas goes straight from the provider to the
+ * reader.
  */
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -12,14 +12,17 @@ import type { AgentEvent, Body } from "./AgentEvent.ts"
 import type { MessageId } from "./Message.ts"
 import type { ModelEvent } from "./ModelEvent.ts"
 
+/** Whoever subscribes sees to it that it cannot fail. */
 export type Listener = (event: AgentEvent) => Effect.Effect<void>
 
 export interface Audience {
   /** Sees every event first, and must be quick. */
   readonly observe: (event: AgentEvent) => void
-  /** Done after `observe` and before anyone else hears of it; never for deltas. */
+  /** The events that `settle` is for; never deltas. */
+  readonly settles: (tag: AgentEvent["_tag"]) => boolean
+  /** Done after `observe`, before anyone else hears of it. */
   readonly settle: (event: AgentEvent) => Effect.Effect<void>
-  /** Awaited, in order. A failure is logged and changes nothing. */
+  /** Awaited, in order. */
   readonly listeners: () => ReadonlyArray<Listener>
   readonly reader: Reader
 }
@@ -71,34 +74,41 @@ export const make = (base: Base, clock: Clock.Clock, audience: Audience): Emitte
     )
   }
 
-  const tell = Effect.fnUntraced(function* (event: AgentEvent) {
-    audience.observe(event)
-    if (event._tag !== "MessageDelta") yield* audience.settle(event)
-    for (const listener of audience.listeners()) {
-      yield* Effect.catchCause(listener(event), (cause) =>
-        Effect.logWarning("A subscriber failed; the run goes on", cause)
-      )
+  const deliver = Effect.fnUntraced(function* (make: () => ReadonlyArray<AgentEvent>) {
+    // Stamped inside the lock: parallel tools must not overtake one another between number and delivery.
+    const events = make()
+    for (const event of events) {
+      audience.observe(event)
+      if (audience.settles(event._tag)) yield* audience.settle(event)
+      for (const listener of audience.listeners()) yield* listener(event)
     }
+    yield* audience.reader.offer(events)
   })
-  // Events are stamped inside the lock: parallel tools must not overtake one another between number and delivery.
-  const awaited = (make: () => ReadonlyArray<AgentEvent>): Effect.Effect<void> =>
-    Effect.suspend(() => {
-      held++
-      return Effect.suspend(() => {
-        const events = make()
-        return Effect.andThen(Effect.forEach(events, tell, { discard: true }), audience.reader.offer(events))
-      }).pipe(lock.withPermit, Effect.uninterruptible, Effect.ensuring(Effect.sync(() => held--)))
-    })
+  const locked = (make: () => ReadonlyArray<AgentEvent>): Effect.Effect<void> => {
+    held++
+    return deliver(make).pipe(
+      lock.withPermit,
+      Effect.uninterruptible,
+      Effect.ensuring(Effect.sync(() => held--))
+    )
+  }
+  /** Nobody has to be waited for, so that everything can happen in this very step. */
+  const isFree = () => held === 0 && audience.listeners().length === 0
+  const atOnce = (events: ReadonlyArray<AgentEvent>): Effect.Effect<void> => {
+    for (const event of events) audience.observe(event)
+    return audience.reader.offer(events)
+  }
+
   const emitter: Emitter = {
     turn: undefined,
-    emit: (body) => awaited(() => [stamp(body)]),
+    emit: (body) =>
+      Effect.suspend(() =>
+        isFree() && !audience.settles(body._tag) ? atOnce([stamp(body)]) : locked(() => [stamp(body)])
+      ),
     deltas: (messageId, deltas) =>
-      Effect.suspend(() => {
-        if (held > 0 || audience.listeners().length > 0) return awaited(() => stampDeltas(messageId, deltas))
-        const events = stampDeltas(messageId, deltas)
-        for (const event of events) audience.observe(event)
-        return audience.reader.offer(events)
-      })
+      Effect.suspend(() =>
+        isFree() ? atOnce(stampDeltas(messageId, deltas)) : locked(() => stampDeltas(messageId, deltas))
+      )
   }
   return emitter
 }

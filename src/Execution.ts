@@ -115,6 +115,7 @@ export const unheard = (): Audience => ({
   control: new Control(),
   onRun: () => {},
   observe: () => {},
+  settles: () => false,
   settle: () => Effect.void,
   listeners: () => [],
   reader: Emitter.noReader
@@ -134,9 +135,12 @@ export const fork = (
   Effect.contextWith((context: Context.Context<Provider | ToolRegistry>) =>
     Effect.sync(() => ({
       control: audience.control,
-      fiber: Effect.runForkWith(context)(execute(audience).pipe(Effect.withSpan("invoke_agent", {}, { captureStackTrace: false })), {
-        uninterruptible: true
-      })
+      fiber: Effect.runForkWith(context)(
+        execute(audience).pipe(Effect.withSpan("invoke_agent", {}, { captureStackTrace: false })),
+        {
+          uninterruptible: true
+        }
+      )
     }))
   )
 

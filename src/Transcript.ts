@@ -42,6 +42,7 @@ export const violations = (messages: ReadonlyArray<Message>): ReadonlyArray<stri
  * result gets an honest one, results follow their answer in the order of its calls. The same array when all is well.
  */
 export const repair = (messages: ReadonlyArray<Message>): Trimmed => {
+  if (isPlainlySound(messages)) return { messages, dropped: 0 }
   if (!messages.some(isFailed) && violations(messages).length === 0) return { messages, dropped: 0 }
   const repaired: Array<Message> = []
   for (let index = 0; index < messages.length; index++) {
@@ -84,6 +85,23 @@ export const openCalls = (messages: ReadonlyArray<Message>): ReadonlyArray<ToolC
       .flatMap((message) => (message.role === "toolResult" ? [message.toolCallId] : []))
   )
   return callsOf(tail).filter((call) => !answered.has(call.id))
+}
+
+/** Each answer followed at once by the results of its calls, in order: what nearly every transcript is, told cheaply. */
+const isPlainlySound = (messages: ReadonlyArray<Message>): boolean => {
+  let owed: ReadonlyArray<ToolCall> = []
+  let answered = 0
+  for (const message of messages) {
+    if (message.role === "toolResult") {
+      if (owed[answered++]?.id !== message.toolCallId) return false
+    } else {
+      if (answered !== owed.length || isFailed(message)) return false
+      owed = message.role === "assistant" ? callsOf(message) : []
+      answered = 0
+      if (owed.length > 1 && new Set(owed.map((call) => call.id)).size !== owed.length) return false
+    }
+  }
+  return answered === owed.length
 }
 
 interface Exchange {
