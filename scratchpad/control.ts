@@ -12,7 +12,10 @@ const program = Effect.scoped(
     yield* agent.steer("Actually, what is 2 + 2?")
     yield* agent.cancel("changed my mind")
     const { newMessages, status } = yield* Fiber.join(run)
-    console.log(status, newMessages.map(({ role }) => role))
+    console.log(
+      status,
+      newMessages.map(({ role }) => role)
+    )
     console.log((yield* agent.resume).status)
   })
 )

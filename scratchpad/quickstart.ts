@@ -20,4 +20,6 @@ const program = Effect.scoped(
   })
 )
 
-await Effect.runPromise(program.pipe(Effect.provide(OpenAi.layerConfig()), Effect.provide(FetchHttpClient.layer)))
+await Effect.runPromise(
+  program.pipe(Effect.provide(OpenAi.layerConfig()), Effect.provide(FetchHttpClient.layer))
+)

@@ -13,8 +13,8 @@ import * as Silence from "./Silence.ts"
 
 export interface Options {
   /**
-   * When to try again, and how long to wait. Default: three tries in all, exponential from one second with jitter, only
-   * what `isRetryable` says may help and is no stall.
+   * How often to try again, and how long to wait. Only what `isRetryable` says may help is tried again at all. Default:
+   * three tries in all, exponential from one second with jitter, and not after a stall.
    */
   readonly schedule?: Schedule.Schedule<unknown, ProviderError>
   /** A provider that asks for more patience than this is not asked again. Default 60 seconds. */
@@ -32,7 +32,7 @@ export const defaultSchedule: Schedule.Schedule<unknown, ProviderError> = Schedu
 ).pipe(
   Schedule.jittered,
   Schedule.setInputType<ProviderError>(),
-  Schedule.while(({ input }) => input.isRetryable && input.reason._tag !== "StreamStalled"),
+  Schedule.while(({ input }) => input.reason._tag !== "StreamStalled"),
   Schedule.upTo({ times: 2 })
 )
 
@@ -77,6 +77,7 @@ const patience = ({ maxRetryAfter, schedule }: Options): Effect.Effect<Patience>
     const longest = Duration.fromInputUnsafe(maxRetryAfter ?? "60 seconds")
     return (error) => {
       const { retryAfter } = error
+      if (!error.isRetryable) return Effect.undefined
       if (retryAfter !== undefined && Duration.isGreaterThan(retryAfter, longest)) return Effect.undefined
       return Effect.clockWith((clock) => step(clock.currentTimeMillisUnsafe(), error)).pipe(
         Effect.map(([, delay]) => (retryAfter === undefined ? delay : Duration.max(delay, retryAfter))),
