@@ -10,7 +10,7 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   [
     "services",
-    /^(Handoff|Work|Provider|Credentials|ToolParams|Tool|ToolRegistry|Hook|HookManager|ContextManager)\.ts$/
+    /^(Handoff|Work|Provider|Credentials|ToolParams|Tool|ToolRegistry|Hook|HookManager|ContextManager|Silence|Retry)\.ts$/
   ],
   [
     "loop",

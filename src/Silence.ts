@@ -2,8 +2,8 @@
  * Whether an answer has said anything yet: the line behind which asking again would show something twice.
  */
 import * as Stream from "effect/Stream"
-import type { ModelEvent } from "../ModelEvent.ts"
-import type { ProviderError } from "../ProviderError.ts"
+import type { ModelEvent } from "./ModelEvent.ts"
+import type { ProviderError } from "./ProviderError.ts"
 
 export type Answer = Stream.Stream<ModelEvent, ProviderError>
 

@@ -6,9 +6,9 @@ import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
-import type { ModelEvent } from "../ModelEvent.ts"
-import * as Provider from "../Provider.ts"
-import type { ProviderError } from "../ProviderError.ts"
+import type { ModelEvent } from "./ModelEvent.ts"
+import * as Provider from "./Provider.ts"
+import type { ProviderError } from "./ProviderError.ts"
 import * as Silence from "./Silence.ts"
 
 export interface Options {
