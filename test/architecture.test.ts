@@ -17,7 +17,7 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
     /^(Control|Queues|Emitter|Run|Limits|Gate|Guards|Pending|RequestView|Answer|ModelCall|Unrun|ToolExecution|ToolBatch|Turn|Ending|Execution|Loop)\.ts$/
   ],
   ["agent", /^(Subscriptions|Conversation|Agent)\.ts$/],
-  ["edges", /^(providers|resilience|tools|compat|promise|testing)\//],
+  ["edges", /^(providers|resilience|tools|compat|promise|testing|ai)\//],
   ["program", /^cli\//],
   ["barrel", /^index\.ts$/]
 ]

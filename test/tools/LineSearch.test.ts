@@ -11,19 +11,90 @@ const fault = (pattern: string) => Result.getOrThrow(Result.flip(LineSearch.rege
 describe("LineSearch", () => {
   it("finds what JavaScript finds", () => {
     const patterns = [
-      "foo", "^foo$", "fo+", "fo*o", "fo?o", "f(o|a)o", "(?:ab|cd)+e", "[a-c]{2,3}", "[^a-c]x", "\\bfoo\\b", "\\Bfoo",
-      "\\d+\\.\\d+", "\\w+\\s\\w+", "a{2}", "a{2,}b", "a{0,2}b", "(a*)*b", "(a|b|ab)*c", "x|y|^$", "f.o", "\\(foo\\)",
-      "foo\\.", "(?<name>foo)bar", "(|a)b", "a|", "[\\]x]", "[a\\-z]", "\\u0066oo", "\\x66oo", "\\t",
-      "^", "$", "^\\s*$", "(foo)?(bar)?$", "é+", "😀", "[😀é]", "\\p{Lu}", "foo.*bar.*baz", "(^|x)foo", "foo(x|$)"
+      "foo",
+      "^foo$",
+      "fo+",
+      "fo*o",
+      "fo?o",
+      "f(o|a)o",
+      "(?:ab|cd)+e",
+      "[a-c]{2,3}",
+      "[^a-c]x",
+      "\\bfoo\\b",
+      "\\Bfoo",
+      "\\d+\\.\\d+",
+      "\\w+\\s\\w+",
+      "a{2}",
+      "a{2,}b",
+      "a{0,2}b",
+      "(a*)*b",
+      "(a|b|ab)*c",
+      "x|y|^$",
+      "f.o",
+      "\\(foo\\)",
+      "foo\\.",
+      "(?<name>foo)bar",
+      "(|a)b",
+      "a|",
+      "[\\]x]",
+      "[a\\-z]",
+      "\\u0066oo",
+      "\\x66oo",
+      "\\t",
+      "^",
+      "$",
+      "^\\s*$",
+      "(foo)?(bar)?$",
+      "é+",
+      "😀",
+      "[😀é]",
+      "\\p{Lu}",
+      "foo.*bar.*baz",
+      "(^|x)foo",
+      "foo(x|$)"
     ]
     const lines = [
-      "", "foo", "a foo b", "fooo", "fo", "fao", "ababe", "cdabe", "abc", "bbx", "zx", "1.25", "hello world", "aab", "b",
-      "abababc", "x", "f😀o", "(foo)", "foo.", "foobar", "function foo() {", "]", "-", "\t", "  ", "é", "😀", "Éa", "xfoo",
-      "foo 1 bar 2 baz", "foox", "FOO"
+      "",
+      "foo",
+      "a foo b",
+      "fooo",
+      "fo",
+      "fao",
+      "ababe",
+      "cdabe",
+      "abc",
+      "bbx",
+      "zx",
+      "1.25",
+      "hello world",
+      "aab",
+      "b",
+      "abababc",
+      "x",
+      "f😀o",
+      "(foo)",
+      "foo.",
+      "foobar",
+      "function foo() {",
+      "]",
+      "-",
+      "\t",
+      "  ",
+      "é",
+      "😀",
+      "Éa",
+      "xfoo",
+      "foo 1 bar 2 baz",
+      "foox",
+      "FOO"
     ]
     for (const pattern of patterns) {
       for (const line of lines) {
-        assert.strictEqual(found(pattern, line), new RegExp(pattern, "us").test(line), `${pattern} in ${line}`)
+        assert.strictEqual(
+          found(pattern, line),
+          new RegExp(pattern, "us").test(line),
+          `${pattern} in ${line}`
+        )
       }
     }
   }, 10_000)

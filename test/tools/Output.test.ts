@@ -28,9 +28,9 @@ describe("Output", () => {
   })
 
   it("cuts no character in two", () => {
-    const text = Output.cut("😀".repeat(100), 51)
-    assert.isTrue(text.isWellFormed())
-    assert.isTrue(Output.cutLine("😀".repeat(10), 5).isWellFormed())
+    // Encoding fails on half a character.
+    assert.isString(encodeURIComponent(Output.cut("😀".repeat(100), 51)))
+    assert.strictEqual(Output.cutLine("😀".repeat(10), 5), "😀😀 [... 15 characters left out ...]")
   })
 
   it("shows names on one line", () => {

@@ -1,7 +1,7 @@
 /**
  * A temp folder with a root for the tools and a secret beside it, and calls as the loop makes them.
  */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, FileSystem, Path, type Scope } from "effect"
 import type { ChildProcessSpawner } from "effect/process"
 import { Tool, ToolRegistry } from "effect-agent"

@@ -1,0 +1,139 @@
+/**
+ * Changes parts of a file by exact replacement.
+ */
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as TextDiff from "effect/TextDiff"
+import * as Tool from "../Tool.ts"
+import * as FileKind from "./FileKind.ts"
+import * as Files from "./Files.ts"
+import * as Folder from "./Folder.ts"
+import { cut } from "./Output.ts"
+import { FileFailed, PathFailure } from "./PathFailure.ts"
+import * as Replacement from "./Replacement.ts"
+import type * as Root from "./Root.ts"
+
+/** A larger file is not edited: it is held in memory. In bytes. */
+export const maxBytes = 10 * 1024 * 1024
+/** A longer diff is cut in the middle. In characters. */
+const maxDiff = 10_000
+
+const edit = {
+  oldText: Schema.String.annotate({ description: "Text to replace, exactly as it is in the file" }),
+  newText: Schema.String.annotate({ description: "Text to put in its place" }),
+  replaceAll: Schema.optionalKey(Schema.Boolean).annotate({
+    description: "Replace each occurrence. Default: the old text must occur exactly once"
+  })
+}
+
+const Params = Schema.Struct({
+  path: Schema.String.annotate({ description: "The file, relative to the root or absolute" }),
+  oldText: Schema.optionalKey(edit.oldText),
+  newText: Schema.optionalKey(edit.newText),
+  replaceAll: edit.replaceAll,
+  edits: Schema.optionalKey(Schema.Array(Schema.Struct(edit))).annotate({
+    description:
+      "Several replacements at once, in place of oldText and newText. Each is looked for in the file as it is now"
+  })
+})
+type Params = typeof Params.Type
+
+/** The tool `edit`: all replacements or none, with the file's line ends, byte order mark and mode kept. */
+export const make = (options: Root.Options) =>
+  Tool.make({
+    name: "edit",
+    label: "Edit",
+    description:
+      "Replaces text in a file. The old text must match exactly, white space included, and occur once unless " +
+      "replaceAll is set. Give oldText and newText, or edits for several at once: all are made, or none.",
+    params: Params,
+    failure: Schema.Union([...PathFailure.members, Replacement.EditRefused]),
+    execute: Effect.fnUntraced(function* (params: Params) {
+      const { path } = params
+      const edits = yield* editsOf(params)
+      const { target, written } = yield* Files.update(options, path, (target) => change(target, path, edits))
+      return rendered(target.shown, written)
+    })
+  })
+
+interface Done {
+  readonly bytes: Uint8Array
+  readonly before: string
+  readonly after: string
+  readonly count: number
+}
+
+const editsOf = (params: Params): Effect.Effect<ReadonlyArray<Replacement.Edit>, Replacement.EditRefused> => {
+  const { edits, newText, oldText, path, replaceAll } = params
+  const refuse = (detail: string) => Effect.fail(new Replacement.EditRefused({ path, detail }))
+  if (edits !== undefined && edits.length > 0) {
+    return oldText === undefined && newText === undefined
+      ? Effect.succeed(edits)
+      : refuse("give either edits or oldText and newText")
+  }
+  if (oldText === undefined || newText === undefined) return refuse("give oldText and newText, or edits")
+  return Effect.succeed([{ oldText, newText, ...(replaceAll === undefined ? {} : { replaceAll }) }])
+}
+
+const change = Effect.fnUntraced(function* (
+  { folder, info, name }: Files.Target,
+  path: string,
+  edits: ReadonlyArray<Replacement.Edit>
+) {
+  if (info === undefined) {
+    const detail = "there is no such file. To make it use write"
+    return yield* new FileFailed({ path, reason: "notFound", detail })
+  }
+  const opened = yield* Folder.openFile(folder, name, path)
+  if (!Folder.sameFile(info, opened.info)) return yield* Folder.changed(path)
+  const bytes = yield* Files.readAll(opened, path, maxBytes)
+  const before = yield* decoded(bytes, path)
+  const replaced = Replacement.apply(before, edits)
+  if (Result.isFailure(replaced)) {
+    return yield* new Replacement.EditRefused({ path, detail: replaced.failure })
+  }
+  const { count, text } = replaced.success
+  return { bytes: encoded(text, bytes), before, after: text, count } satisfies Done
+}, Effect.scoped)
+
+/** Fails rather than lose bytes that are not text. */
+const decoded = (bytes: Uint8Array, path: string): Effect.Effect<string, FileFailed> => {
+  const kind = FileKind.of(bytes)
+  const refuse = (what: string) =>
+    new FileFailed({ path, reason: "other", detail: `it is ${what}, and only UTF-8 text can be edited` })
+  if (kind._tag !== "Text") return Effect.fail(refuse(kind._tag === "Image" ? kind.mediaType : kind.what))
+  return Effect.try({
+    try: () => new TextDecoder("utf-8", { fatal: true }).decode(bytes),
+    catch: () => refuse("not valid UTF-8")
+  })
+}
+
+const byteOrderMark = [0xef, 0xbb, 0xbf]
+
+const encoded = (text: string, original: Uint8Array): Uint8Array => {
+  const bytes = new TextEncoder().encode(text)
+  if (!byteOrderMark.every((byte, index) => original[index] === byte)) return bytes
+  const marked = new Uint8Array(byteOrderMark.length + bytes.length)
+  marked.set(byteOrderMark)
+  marked.set(bytes, byteOrderMark.length)
+  return marked
+}
+
+const rendered = (path: string, done: Done): Tool.ToolOutput => {
+  // Bounded: a change of everything in a long file would take the diff minutes.
+  const script = TextDiff.lines(done.before, done.after, { maxEdits: 2_000 })
+  const count = (tag: "Insert" | "Delete") =>
+    script.reduce((sum, run) => (run._tag === tag ? sum + run.items.length : sum), 0)
+  const [added, removed] = [count("Insert"), count("Delete")]
+  const places = done.count === 1 ? "1 place" : `${done.count} places`
+  return Tool.output(`Replaced ${places} in ${path} (+${added} -${removed} lines).`, {
+    details: {
+      path,
+      replaced: done.count,
+      added,
+      removed,
+      diff: cut(TextDiff.unified(script, { fromFile: path, toFile: path }), maxDiff)
+    }
+  })
+}

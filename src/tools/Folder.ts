@@ -1,0 +1,182 @@
+/**
+ * A folder held open while it is used, so that it stays the folder that was checked, whatever is renamed or linked
+ * around it meanwhile.
+ *
+ * On Linux the paths go through the open folder (`/proc/self/fd/N/name`), and where it really is is asked of the
+ * kernel: a race with another process cannot lead outside. Elsewhere the real path is checked again after opening, which
+ * leaves a gap of some microseconds to a process that swaps folders for links in just that time. On all systems, a pipe
+ * put in place of a file in just that time makes the read wait for the pipe's other end.
+ */
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
+import * as Path from "effect/Path"
+import type { PlatformError } from "effect/PlatformError"
+import * as Predicate from "effect/Predicate"
+import type * as Scope from "effect/Scope"
+import { FileFailed, PathRefused, type PathFailure, fromPlatform } from "./PathFailure.ts"
+import * as Root from "./Root.ts"
+
+export interface Folder {
+  /** Its real path. */
+  readonly path: string
+  /** The path of one of its entries, for calls of `FileSystem`. */
+  readonly at: (name: string) => string
+  /** The path of the folder itself, for calls of `FileSystem`. */
+  readonly here: string
+  /** Whether `here` goes through the open folder, and so cannot be led elsewhere. */
+  readonly anchored: boolean
+  /** Writes its list of names to the disk. */
+  readonly sync: Effect.Effect<void, PlatformError>
+  readonly options: Root.Options
+  readonly roots: ReadonlyArray<string>
+}
+
+/** A file that was opened in a folder, and what it is. */
+export interface OpenFile {
+  readonly file: FileSystem.File
+  readonly info: FileSystem.File.Info
+}
+
+type Opens<A> = Effect.Effect<A, PathFailure, FileSystem.FileSystem | Path.Path | Scope.Scope>
+
+/** Opens the folder at a real path. `shown` names it in failures. */
+export const open = (
+  options: Root.Options,
+  roots: ReadonlyArray<string>,
+  path: string,
+  shown: string
+): Opens<Folder> => hold(options, roots, path, path, shown)
+
+/** Opens a folder in a folder; a link in its place is not followed. */
+export const enter = (folder: Folder, name: string, shown: string): Opens<Folder> =>
+  Effect.flatMap(Path.Path, (paths) =>
+    hold(folder.options, folder.roots, paths.join(folder.path, name), folder.at(name), shown)
+  )
+
+/** Makes the folder `name` if it is not there, and opens it. */
+export const make = Effect.fnUntraced(function* (folder: Folder, name: string, shown: string) {
+  const files = yield* FileSystem.FileSystem
+  yield* files.makeDirectory(folder.at(name)).pipe(
+    Effect.catchIf(
+      (error) => error.reason._tag === "AlreadyExists",
+      () => Effect.void
+    ),
+    Effect.mapError((error) => fromPlatform(shown, error))
+  )
+  return yield* enter(folder, name, shown)
+})
+
+/**
+ * Opens a file of the folder for reading. Fails for folders, and refuses links, devices, pipes, sockets, and, unless
+ * the options allow them, files of several names.
+ */
+export const openFile = Effect.fnUntraced(function* (
+  folder: Folder,
+  name: string,
+  shown: string
+): Effect.fn.Return<OpenFile, PathFailure, FileSystem.FileSystem | Path.Path | Scope.Scope> {
+  const files = yield* FileSystem.FileSystem
+  // Looked at before it is opened: opening a pipe waits for its other end.
+  const entry = yield* files
+    .lstat(folder.at(name))
+    .pipe(Effect.mapError((error) => fromPlatform(shown, error)))
+  yield* checkFile(folder, entry, shown)
+  const file = yield* openNoFollow(folder.at(name)).pipe(
+    Effect.mapError((error) => fromPlatform(shown, error))
+  )
+  const info = yield* file.stat.pipe(Effect.mapError((error) => fromPlatform(shown, error)))
+  yield* checkFile(folder, info, shown)
+  if (!sameFile(entry, info) || !(yield* isStillThere(folder, name))) return yield* changed(shown)
+  return { file, info }
+})
+
+/** Whether two looks at a path saw the same file. */
+export const sameFile = (self: FileSystem.File.Info, that: FileSystem.File.Info): boolean =>
+  self.dev === that.dev && Option.getOrUndefined(self.ino) === Option.getOrUndefined(that.ino)
+
+/** Another process changed the path while the tool was at it. */
+export const changed = (path: string): FileFailed =>
+  new FileFailed({
+    path,
+    reason: "changed",
+    detail: "it was changed by something else meanwhile; look at it again"
+  })
+
+const hold = Effect.fnUntraced(function* (
+  options: Root.Options,
+  roots: ReadonlyArray<string>,
+  path: string,
+  through: string,
+  shown: string
+): Effect.fn.Return<Folder, PathFailure, FileSystem.FileSystem | Path.Path | Scope.Scope> {
+  const files = yield* FileSystem.FileSystem
+  const paths = yield* Path.Path
+  const file = yield* openNoFollow(through).pipe(Effect.mapError((error) => fromPlatform(shown, error)))
+  const info = yield* file.stat.pipe(Effect.mapError((error) => fromPlatform(shown, error)))
+  if (info.type !== "Directory") {
+    return yield* new FileFailed({ path: shown, reason: "notFolder", detail: "it is not a folder" })
+  }
+  const anchor = yield* anchorOf(file)
+  const where =
+    anchor?.where ??
+    (yield* files.realPath(path).pipe(Effect.mapError((error) => fromPlatform(shown, error))))
+  if (Root.isVirtual(where) || !roots.some((root) => Root.contains(paths, root, where))) {
+    return yield* new PathRefused({ path: shown, detail: "it now leads outside the roots" })
+  }
+  const here = anchor?.through ?? where
+  const at = (name: string) => paths.join(here, name)
+  return { path: where, here, at, anchored: anchor !== undefined, sync: file.sync, options, roots }
+})
+
+/** The path through an open folder, and where the folder is; none where the system has no such paths. */
+const anchorOf = Effect.fnUntraced(function* (file: FileSystem.File) {
+  const files = yield* FileSystem.FileSystem
+  // `File` hides its descriptor; Node's and Bun's have it as `fd`.
+  if (!Predicate.hasProperty(file, "fd") || typeof file.fd !== "number") return undefined
+  const through = `/proc/self/fd/${file.fd}`
+  const where = yield* Effect.option(files.readLink(through))
+  return where._tag === "Some" ? { through, where: where.value } : undefined
+})
+
+const isStillThere = Effect.fnUntraced(function* (folder: Folder, name: string) {
+  if (folder.anchored) return true
+  const files = yield* FileSystem.FileSystem
+  return yield* files.realPath(folder.at(name)).pipe(
+    Effect.map((real) => real === folder.at(name)),
+    Effect.orElseSucceed(() => false)
+  )
+})
+
+const openNoFollow = Effect.fnUntraced(function* (path: string) {
+  const files = yield* FileSystem.FileSystem
+  return yield* files.open(path, { flag: "r", noFollow: true }).pipe(
+    // Systems without the flag say so; the checks after opening remain.
+    Effect.catchIf(
+      (error) => error.reason._tag === "BadArgument",
+      () => files.open(path, { flag: "r" })
+    )
+  )
+})
+
+const checkFile = (
+  folder: Folder,
+  info: FileSystem.File.Info,
+  shown: string
+): Effect.Effect<void, PathFailure> => {
+  if (info.type === "Directory") {
+    return Effect.fail(new FileFailed({ path: shown, reason: "isFolder", detail: "it is a folder" }))
+  }
+  if (info.type !== "File") {
+    return Effect.fail(new PathRefused({ path: shown, detail: `it is a ${info.type}, not a file` }))
+  }
+  if (folder.options.hardLinks !== "allow" && Option.getOrElse(info.nlink, () => 1n) > 1n) {
+    return Effect.fail(
+      new PathRefused({
+        path: shown,
+        detail: "it is a hard link, and its content may be that of a file outside the roots"
+      })
+    )
+  }
+  return Effect.void
+}

@@ -1,0 +1,143 @@
+/**
+ * Searches the lines of files.
+ */
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as Tool from "../Tool.ts"
+import * as FileKind from "./FileKind.ts"
+import * as Files from "./Files.ts"
+import { below, matcher } from "./FindTool.ts"
+import * as Folder from "./Folder.ts"
+import * as LineSearch from "./LineSearch.ts"
+import * as Matches from "./Matches.ts"
+import { visible } from "./Output.ts"
+import { PathFailure } from "./PathFailure.ts"
+import type * as Root from "./Root.ts"
+import * as Walk from "./Walk.ts"
+
+/** Matching lines given at most. */
+export const maxMatches = 200
+/** Characters of output at most. */
+export const maxOutput = 30_000
+/** Larger files are not searched: they are held in memory. In bytes. */
+export const maxFileBytes = 16 * 1024 * 1024
+/** The pattern is not one. */
+export class InvalidPattern extends Schema.TaggedError<InvalidPattern>()("InvalidPattern", {
+  pattern: Schema.String,
+  detail: Schema.String
+}) {
+  override get message(): string {
+    return `The pattern ${JSON.stringify(this.pattern)} is invalid: ${this.detail}. For the text as it is set literal.`
+  }
+}
+
+const Params = Schema.Struct({
+  pattern: Schema.NonEmptyString.annotate({
+    description: "Regular expression, matched in each line. No look-around, no back references"
+  }),
+  path: Schema.optionalKey(Schema.String).annotate({
+    description: "File or folder to search. Default: the root"
+  }),
+  glob: Schema.optionalKey(Schema.String).annotate({
+    description: "Search only files that match, such as *.ts"
+  }),
+  literal: Schema.optionalKey(Schema.Boolean).annotate({
+    description: "Take the pattern as text. Default: false"
+  }),
+  ignoreCase: Schema.optionalKey(Schema.Boolean).annotate({ description: "Default: false" }),
+  context: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 20 }))).annotate({
+    description: "Lines shown before and after each match. Default: 0"
+  }),
+  limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxMatches }))).annotate(
+    {
+      description: `Matching lines to give. Default and at most: ${maxMatches}`
+    }
+  ),
+  all: Schema.optionalKey(Schema.Boolean).annotate({
+    description: `Search ${Array.from(Walk.ignored).join(" and ")} too. Default: false`
+  })
+})
+type Params = typeof Params.Type
+
+/** The tool `grep`. Takes time linear to what it searches, whatever the pattern, and stops between files. */
+export const make = (options: Root.Options) =>
+  Tool.make({
+    name: "grep",
+    label: "Grep",
+    description:
+      "Searches text files for lines that match a pattern, and gives path:line: text. " +
+      `Leaves out binary files, ${Array.from(Walk.ignored).join(" and ")}.`,
+    params: Params,
+    failure: Schema.Union([...PathFailure.members, InvalidPattern]),
+    execute: Effect.fnUntraced(function* (params: Params) {
+      const { context = 0, limit = maxMatches, path = "." } = params
+      const matches = Matches.make(yield* searchOf(params), { context, matches: limit, size: maxOutput })
+      const { file, folder, shown } = yield* Files.openEither(options, path)
+      if (file !== undefined) {
+        yield* searchFile(matches, folder, file, shown)
+        return rendered(matches, 0)
+      }
+      return rendered(matches, yield* searchFolder(matches, folder, shown, params))
+    }, Effect.scoped)
+  })
+
+const searchOf = (params: Params): Effect.Effect<LineSearch.Search, InvalidPattern> => {
+  const { ignoreCase = false, pattern } = params
+  if (params.literal === true) return Effect.succeed(LineSearch.literal(pattern, { ignoreCase }))
+  return Effect.fromResult(
+    Result.mapError(
+      LineSearch.regex(pattern, { ignoreCase }),
+      (detail) => new InvalidPattern({ pattern, detail })
+    )
+  )
+}
+
+/** Searches what is below the folder. Gives the number of files left out for their size. */
+const searchFolder = Effect.fnUntraced(function* (
+  matches: Matches.Matches,
+  folder: Folder.Folder,
+  shown: string,
+  params: Params
+) {
+  const isWanted = params.glob === undefined ? () => true : matcher(params.glob)
+  let tooLarge = 0
+  yield* Walk.walk(folder, { all: params.all === true }, (entry) => {
+    if (entry.type !== "File" || !isWanted(entry.path)) return Effect.succeed<Walk.Step>("continue")
+    return searchFile(matches, entry.folder, entry.name, below(shown, entry.path)).pipe(
+      Effect.catch((failure) =>
+        // What else cannot be read, or may not be, holds nothing for the search.
+        Effect.sync(() => {
+          if (failure._tag === "FileFailed" && failure.reason === "tooLarge") tooLarge++
+        })
+      ),
+      Effect.map((): Walk.Step => (matches.isFull() ? "stop" : "continue"))
+    )
+  })
+  return tooLarge
+})
+
+const searchFile = Effect.fnUntraced(function* (
+  matches: Matches.Matches,
+  folder: Folder.Folder,
+  name: string,
+  shown: string
+) {
+  const opened = yield* Folder.openFile(folder, name, shown)
+  const bytes = yield* Files.readAll(opened, shown, maxFileBytes)
+  if (FileKind.of(bytes)._tag === "Text") matches.search(visible(shown), new TextDecoder().decode(bytes))
+}, Effect.scoped)
+
+const rendered = (matches: Matches.Matches, tooLarge: number): Tool.ToolOutput => {
+  const { files, lines } = matches.count()
+  const notes = [
+    ...(matches.isFull()
+      ? [`[Only the first ${lines} matching lines are shown. Narrow the pattern, the path or the glob.]`]
+      : []),
+    ...(tooLarge > 0 ? [`[${tooLarge} files of more than ${maxFileBytes} bytes were not searched.]`] : [])
+  ]
+  const text = lines === 0 ? ["No line matches."] : matches.lines
+  return Tool.output([...text, ...notes].join("\n"), {
+    details: { matches: lines, files, complete: !matches.isFull() && tooLarge === 0 }
+  })
+}

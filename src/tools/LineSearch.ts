@@ -1,0 +1,210 @@
+/**
+ * Finds a pattern in lines, in time linear to the line, whatever the pattern: an automaton whose states are made as
+ * lines ask for them (Thompson 1968). A backtracking engine needs years for `(a+)+$` on a line of 60 characters, and
+ * nothing could stop it, since it does not yield.
+ */
+import * as Result from "effect/Result"
+import * as Pattern from "./Pattern.ts"
+
+/** Where the first match in a line ends (the earliest end, in code units), or -1. */
+export type Search = (line: string) => number
+
+/** Searches for a regular expression. Fails with what is wrong with it. */
+export const regex = (
+  source: string,
+  options?: { readonly ignoreCase?: boolean }
+): Result.Result<Search, string> => {
+  // Most searches are for plain words, and those the engine finds much faster.
+  if (/^[\w\s"'=:;,<>/@#%&!~`-]+$/.test(source)) return Result.succeed(literal(source, options))
+  return Result.flatMap(Pattern.parse(source, options), (node) => {
+    // 5,000 steps are far above what is written by hand; a counted repeat of a counted repeat is soon beyond.
+    const size = sizeOf(node)
+    return size > 5_000
+      ? Result.fail("the pattern repeats too much")
+      : Result.succeed(automaton(compile(node)))
+  })
+}
+
+/** Searches for a text as it is. */
+export const literal = (text: string, options?: { readonly ignoreCase?: boolean }): Search => {
+  const fold = (from: string) => (options?.ignoreCase === true ? from.toLowerCase() : from)
+  const wanted = fold(text)
+  return (line) => {
+    const at = fold(line).indexOf(wanted)
+    return at === -1 ? -1 : at + wanted.length
+  }
+}
+
+type Step =
+  | { readonly _tag: "Char"; readonly accepts: (char: string) => boolean }
+  | { readonly _tag: "Assert"; readonly at: "start" | "end" | "word" | "notWord" }
+  | { readonly _tag: "Split"; readonly targets: Array<number> }
+  | { readonly _tag: "Match" }
+
+const sizeOf = (node: Pattern.Node): number => {
+  switch (node._tag) {
+    case "Char":
+    case "Assert":
+      return 1
+    case "Sequence":
+    case "Choice":
+      return node.items.reduce((sum, item) => sum + sizeOf(item) + 2, 1)
+    case "Repeat": {
+      const copies = node.max === Infinity ? node.min + 1 : node.max
+      return copies * (sizeOf(node.item) + 2) + 1
+    }
+  }
+}
+
+const compile = (node: Pattern.Node): ReadonlyArray<Step> => {
+  const steps: Array<Step> = []
+  emit(steps, node)
+  steps.push({ _tag: "Match" })
+  return steps
+}
+
+/** Each step goes on to the next one, but a `Split`, which goes to its targets. */
+const emit = (steps: Array<Step>, node: Pattern.Node): void => {
+  switch (node._tag) {
+    case "Char":
+    case "Assert":
+      steps.push(node)
+      return
+    case "Sequence":
+      for (const item of node.items) emit(steps, item)
+      return
+    case "Choice":
+      return emitChoice(steps, node.items)
+    case "Repeat":
+      return emitRepeat(steps, node)
+  }
+}
+
+const emitChoice = (steps: Array<Step>, items: ReadonlyArray<Pattern.Node>): void => {
+  const starts: Array<number> = []
+  const end: Array<number> = []
+  steps.push({ _tag: "Split", targets: starts })
+  for (const item of items) {
+    starts.push(steps.length)
+    emit(steps, item)
+    steps.push({ _tag: "Split", targets: end })
+  }
+  end.push(steps.length)
+}
+
+const emitRepeat = (
+  steps: Array<Step>,
+  { item, max, min }: Extract<Pattern.Node, { readonly _tag: "Repeat" }>
+): void => {
+  for (let count = 0; count < min; count++) emit(steps, item)
+  const optional = max === Infinity ? 1 : max - min
+  const loop = steps.length
+  const splits = Array.from({ length: optional }, () => {
+    const targets = [steps.length + 1]
+    steps.push({ _tag: "Split", targets })
+    emit(steps, item)
+    return targets
+  })
+  if (max === Infinity) steps.push({ _tag: "Split", targets: [loop] })
+  for (const targets of splits) targets.push(steps.length)
+}
+
+type Before = "start" | "word" | "other"
+
+/** The steps reached after a character, and what the character was: assertions look at both sides. */
+interface State {
+  readonly steps: ReadonlyArray<number>
+  readonly before: Before
+  /** By the character's code, 0 for the end of the line; an array for those of ASCII, which most are. */
+  readonly ascii: Array<State | "match" | undefined>
+  readonly others: Map<number, State | "match">
+}
+
+// No line that is searched holds a NUL; where one does, it ends the line for the search.
+const lineEnd = 0
+
+const automaton = (steps: ReadonlyArray<Step>): Search => {
+  const states = new Map<string, State>()
+  let transitions = 0
+
+  const stateOf = (reached: ReadonlyArray<number>, before: Before): State => {
+    const key = `${before} ${reached.join(" ")}`
+    const known = states.get(key)
+    if (known !== undefined) return known
+    const state: State = { steps: reached, before, ascii: [], others: new Map() }
+    states.set(key, state)
+    return state
+  }
+  const advance = (state: State, code: number): State | "match" => {
+    const reached = closure(steps, state, code)
+    if (reached.matched) return "match"
+    const char = code === lineEnd ? "" : String.fromCodePoint(code)
+    const after = new Set([0])
+    for (const at of reached.steps) {
+      const step = steps[at]
+      if (code !== lineEnd && step?._tag === "Char" && step.accepts(char)) after.add(at + 1)
+    }
+    return stateOf(
+      Array.from(after).toSorted((self, that) => self - that),
+      isWord(code) ? "word" : "other"
+    )
+  }
+  const transition = (state: State, code: number): State | "match" => {
+    // A pattern and a text that make ever new states are given up to memory, not to time.
+    if (++transitions > 20_000) {
+      transitions = 0
+      states.clear()
+    }
+    const next = advance(state, code)
+    if (code < 128) state.ascii[code] = next
+    else state.others.set(code, next)
+    return next
+  }
+  const follow = (state: State, code: number): State | "match" =>
+    (code < 128 ? state.ascii[code] : state.others.get(code)) ?? transition(state, code)
+
+  return (line) => {
+    let state = stateOf([0], "start")
+    for (let index = 0; index < line.length; ) {
+      const code = line.codePointAt(index) ?? lineEnd
+      const next = follow(state, code)
+      if (next === "match") return index
+      state = next
+      index += code > 0xffff ? 2 : 1
+    }
+    return follow(state, lineEnd) === "match" ? line.length : -1
+  }
+}
+
+/** The steps that wait for a character, before `code` is read. */
+const closure = (
+  program: ReadonlyArray<Step>,
+  state: State,
+  code: number
+): { readonly steps: ReadonlySet<number>; readonly matched: boolean } => {
+  const seen = new Set<number>()
+  const pending = Array.from(state.steps)
+  for (let at = pending.pop(); at !== undefined; at = pending.pop()) {
+    const step = program[at]
+    if (step === undefined || seen.has(at)) continue
+    seen.add(at)
+    if (step._tag === "Match") return { steps: seen, matched: true }
+    if (step._tag === "Split") pending.push(...step.targets)
+    if (step._tag === "Assert" && holds(step.at, state.before, code)) pending.push(at + 1)
+  }
+  return { steps: seen, matched: false }
+}
+
+const holds = (at: "start" | "end" | "word" | "notWord", before: Before, code: number): boolean => {
+  switch (at) {
+    case "start":
+      return before === "start"
+    case "end":
+      return code === lineEnd
+    default:
+      return ((before === "word") !== isWord(code)) === (at === "word")
+  }
+}
+
+const isWord = (code: number): boolean =>
+  (code >= 48 && code <= 57) || (code >= 65 && code <= 90) || code === 95 || (code >= 97 && code <= 122)

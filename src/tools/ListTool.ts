@@ -1,0 +1,75 @@
+/**
+ * Lists one folder.
+ */
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Schema from "effect/Schema"
+import * as Tool from "../Tool.ts"
+import * as Files from "./Files.ts"
+import type * as Folder from "./Folder.ts"
+import { visible } from "./Output.ts"
+import { FileFailed, PathFailure } from "./PathFailure.ts"
+import type * as Root from "./Root.ts"
+import * as Walk from "./Walk.ts"
+
+/** Entries listed at most. */
+export const maxEntries = 500
+
+const Params = Schema.Struct({
+  path: Schema.optionalKey(Schema.String).annotate({ description: "The folder. Default: the root" })
+})
+type Params = typeof Params.Type
+
+/** The tool `list`. */
+export const make = (options: Root.Options) =>
+  Tool.make({
+    name: "list",
+    label: "List",
+    description:
+      "Lists the entries of one folder, hidden ones too: folders end in /, files come with their size in bytes. " +
+      "To look into folders below use find.",
+    params: Params,
+    failure: PathFailure,
+    execute: Effect.fnUntraced(function* ({ path = "." }: Params) {
+      const { file, folder, shown } = yield* Files.openEither(options, path)
+      if (file !== undefined) {
+        return yield* new FileFailed({
+          path,
+          reason: "notFolder",
+          detail: "it is a file, not a folder. Use read"
+        })
+      }
+      const entries = yield* Walk.entries(folder)
+      const lines = yield* Effect.forEach(entries.slice(0, maxEntries), (entry) => describe(folder, entry), {
+        concurrency: 8
+      })
+      const rest = entries.length - lines.length
+      const note =
+        rest > 0 ? [`[${rest} of ${entries.length} entries are not shown. Use find to narrow down.]`] : []
+      return Tool.output(entries.length === 0 ? "(The folder is empty.)" : [...lines, ...note].join("\n"), {
+        details: { path: shown, entries: entries.length }
+      })
+    }, Effect.scoped)
+  })
+
+const describe = Effect.fnUntraced(function* (
+  folder: Folder.Folder,
+  { name, type }: FileSystem.DirectoryEntry
+) {
+  const files = yield* FileSystem.FileSystem
+  const shown = visible(name)
+  switch (type) {
+    case "Directory":
+      return `${shown}/`
+    case "SymbolicLink": {
+      const target = yield* Effect.option(files.readLink(folder.at(name)))
+      return target._tag === "Some" ? `${shown} -> ${visible(target.value)}` : shown
+    }
+    case "File": {
+      const info = yield* Effect.option(files.lstat(folder.at(name)))
+      return info._tag === "Some" ? `${shown} (${info.value.size})` : shown
+    }
+    default:
+      return `${shown} (${type})`
+  }
+})

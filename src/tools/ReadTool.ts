@@ -1,0 +1,159 @@
+/**
+ * Reads a file: text by lines, or an image.
+ */
+import * as Effect from "effect/Effect"
+import * as Base64 from "effect/encoding/Base64"
+import * as Schema from "effect/Schema"
+import { image, text } from "../Message.ts"
+import * as Tool from "../Tool.ts"
+import * as FileKind from "./FileKind.ts"
+import * as Files from "./Files.ts"
+import type * as Folder from "./Folder.ts"
+import * as LineWindow from "./LineWindow.ts"
+import { FileFailed, PathFailure, fromPlatform } from "./PathFailure.ts"
+import type * as Root from "./Root.ts"
+
+/** At most so many lines are read at once, unless fewer are asked for. */
+export const maxLines = 2_000
+/** At most so many bytes of text are read at once. */
+export const maxBytes = 50_000
+/** A longer line is cut. In characters. */
+export const maxLine = 2_000
+/** A larger image is refused: providers take no more. In bytes. */
+export const maxImageBytes = 5 * 1024 * 1024
+/** A larger file is not read to its end only to count its lines. In bytes. */
+const maxCountedBytes = 16 * 1024 * 1024
+
+const Params = Schema.Struct({
+  path: Schema.String.annotate({ description: "The file, relative to the root or absolute" }),
+  offset: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))).annotate({
+    description: "First line to read, from 1. Default: 1"
+  }),
+  limit: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))).annotate({
+    description: `Lines to read. Default and at most: ${maxLines}`
+  }),
+  lineNumbers: Schema.optionalKey(Schema.Boolean).annotate({
+    description: "Put the line's number and a tab before each line. Default: false"
+  })
+})
+type Params = typeof Params.Type
+
+/** The tool `read`. */
+export const make = (options: Root.Options) =>
+  Tool.make({
+    name: "read",
+    label: "Read",
+    description:
+      "Reads a text file, or shows an image (png, jpg, gif, webp). Of a long file it gives the first " +
+      `${maxLines} lines or ${maxBytes / 1000} kB and says how to read on.`,
+    params: Params,
+    failure: PathFailure,
+    execute: Effect.fnUntraced(function* (params: Params) {
+      const opened = yield* Files.open(options, params.path)
+      const first = yield* next(opened, params.path)
+      const kind = FileKind.of(first ?? new Uint8Array())
+      switch (kind._tag) {
+        case "Image":
+          return yield* readImage(opened, params.path, kind.mediaType)
+        case "Binary":
+          return yield* refuse(
+            params.path,
+            `it is ${kind.what} (${opened.info.size} bytes); inspect it with another tool`
+          )
+        case "Text":
+          return first === undefined
+            ? Tool.output("(The file is empty.)", { details: { path: opened.shown, lines: 0 } })
+            : yield* readText(opened, params, first)
+      }
+    }, Effect.scoped)
+  })
+
+type Opened = Folder.OpenFile & { readonly shown: string }
+
+const next = ({ file }: Opened, path: string): Effect.Effect<Uint8Array | undefined, PathFailure> =>
+  file.readAlloc(Files.chunkSize).pipe(
+    Effect.map((chunk) => (chunk._tag === "Some" ? chunk.value : undefined)),
+    Effect.mapError((error) => fromPlatform(path, error))
+  )
+
+const refuse = (path: string, detail: string) => new FileFailed({ path, reason: "other", detail })
+
+const readImage = Effect.fnUntraced(function* (opened: Opened, path: string, mediaType: string) {
+  const { info, shown } = opened
+  if (info.size > maxImageBytes) {
+    return yield* refuse(path, `it is an image of ${info.size} bytes; at most ${maxImageBytes} can be shown`)
+  }
+  const bytes = yield* Files.readAll(opened, path, maxImageBytes)
+  const size = bytes.length
+  return Tool.output(
+    [text(`${shown}: ${mediaType}, ${size} bytes`), image(Base64.encode(bytes), mediaType)],
+    {
+      details: { path: shown, mediaType, bytes: size }
+    }
+  )
+})
+
+const readText = Effect.fnUntraced(function* (opened: Opened, params: Params, first: Uint8Array) {
+  const offset = params.offset ?? 1
+  const limit = Math.min(params.limit ?? maxLines, maxLines)
+  const window = LineWindow.make({ offset, limit, maxBytes, maxLine })
+  const decoder = new TextDecoder()
+  const isCounted = opened.info.size <= maxCountedBytes
+
+  let chunk: Uint8Array | undefined = first
+  while (chunk !== undefined && (isCounted || !window.isFull())) {
+    window.push(decoder.decode(chunk, { stream: true }))
+    chunk = yield* next(opened, params.path)
+  }
+  const isWhole = chunk === undefined
+  if (isWhole) {
+    window.push(decoder.decode())
+    window.end()
+  }
+  if (window.lines.length === 0) {
+    const detail = `it has ${window.total()} lines, so there is no line ${offset}`
+    return yield* refuse(params.path, detail)
+  }
+  return rendered(opened, params, window, { isWhole, bom: hasBom(first) })
+})
+
+const hasBom = (bytes: Uint8Array): boolean => bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
+
+const rendered = (
+  { info, shown }: Opened,
+  params: Params,
+  window: LineWindow.LineWindow,
+  { bom, isWhole }: { readonly isWhole: boolean; readonly bom: boolean }
+): Tool.ToolOutput => {
+  const from = params.offset ?? 1
+  const to = from + window.lines.length - 1
+  const total = isWhole ? window.total() : undefined
+  const numbered = window.lines.map((line, index) =>
+    params.lineNumbers === true ? `${from + index}\t${line}` : line
+  )
+  const notes = [
+    ...window.cut
+      .map(({ length, line }) => `[Line ${line} is cut after ${maxLine} of ${length} characters.]`)
+      .slice(0, 5),
+    ...(total !== undefined && to >= total && from === 1 ? [] : [position(from, to, total, info.size)]),
+    ...(window.crlf() > 0 ? ["[Lines end in CRLF.]"] : []),
+    ...(bom ? ["[The file begins with a byte order mark.]"] : [])
+  ]
+  return Tool.output([...numbered, ...(notes.length === 0 ? [] : ["", ...notes])].join("\n"), {
+    details: {
+      path: shown,
+      from,
+      to,
+      ...(total === undefined ? {} : { lines: total }),
+      bytes: Number(info.size),
+      crlf: window.crlf() > 0,
+      bom
+    }
+  })
+}
+
+const position = (from: number, to: number, total: number | undefined, size: bigint): string => {
+  const of = total === undefined ? `a file of ${size} bytes` : `${total}`
+  const on = total !== undefined && to >= total ? "" : ` Read on with offset ${to + 1}.`
+  return `[Lines ${from}-${to} of ${of}.${on}]`
+}

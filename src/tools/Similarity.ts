@@ -1,0 +1,50 @@
+/**
+ * How alike two texts are, to guess what was meant.
+ */
+
+/**
+ * From 0 (nothing in common) to 1 (the same but for case), by shared pairs of neighbouring characters (Dice). The same
+ * characters in another order, a slip of the fingers, are at least 0.8.
+ */
+export const similarity = (self: string, that: string): number => {
+  const left = self.toLowerCase()
+  const right = that.toLowerCase()
+  if (left === right) return 1
+  if (left.length === right.length && sorted(left) === sorted(right)) return 0.8
+  const pairs = pairsOf(left)
+  const size = Math.max(left.length - 1, 0) + Math.max(right.length - 1, 0)
+  let shared = 0
+  for (let index = 0; index < right.length - 1; index++) {
+    const pair = right.slice(index, index + 2)
+    const left = pairs.get(pair) ?? 0
+    if (left === 0) continue
+    pairs.set(pair, left - 1)
+    shared++
+  }
+  return size === 0 ? 0 : (2 * shared) / size
+}
+
+/** The candidates most like `wanted`, best first; none that has little in common with it. */
+export const nearest = <A>(
+  wanted: string,
+  candidates: ReadonlyArray<A>,
+  textOf: (candidate: A) => string,
+  count: number
+): ReadonlyArray<A> =>
+  candidates
+    .map((candidate) => ({ candidate, score: similarity(wanted, textOf(candidate)) }))
+    .filter(({ score }) => score >= 0.5)
+    .toSorted((self, that) => that.score - self.score)
+    .slice(0, count)
+    .map(({ candidate }) => candidate)
+
+const sorted = (text: string): string => Array.from(text).toSorted().join("")
+
+const pairsOf = (text: string): Map<string, number> => {
+  const pairs = new Map<string, number>()
+  for (let index = 0; index < text.length - 1; index++) {
+    const pair = text.slice(index, index + 2)
+    pairs.set(pair, (pairs.get(pair) ?? 0) + 1)
+  }
+  return pairs
+}

@@ -1,0 +1,92 @@
+import { assert, describe, it } from "@effect/vitest"
+import { ChildEnvironment } from "effect-agent/tools"
+
+describe("ChildEnvironment", () => {
+  it("leaves out what looks like a secret by its name", () => {
+    for (const name of [
+      "ANTHROPIC_API_KEY",
+      "OPENAI_API_KEY",
+      "ANTHROPIC_AUTH_TOKEN",
+      "GEMINI_API_KEY",
+      "AWS_ACCESS_KEY_ID",
+      "AWS_SECRET_ACCESS_KEY",
+      "AWS_SESSION_TOKEN",
+      "GITHUB_TOKEN",
+      "GH_PAT",
+      "NPM_TOKEN",
+      "npm_config__authToken",
+      "PGPASSWORD",
+      "DB_PASS",
+      "MYSQL_PWD_PASSWD",
+      "GOOGLE_APPLICATION_CREDENTIALS",
+      "CI_JOB_JWT",
+      "SENTRY_DSN",
+      "ANTHROPIC_CUSTOM_HEADERS",
+      "OTEL_EXPORTER_OTLP_HEADERS",
+      "SLACK_WEBHOOK_URL",
+      "STRIPE_SECRET",
+      "openai_key",
+      "OPENAIKEY",
+      "SESSION_COOKIE",
+      "DEPLOY_KEY",
+      "KEY",
+      "AZURE_CONNECTION_STRING",
+      "GPG_PASSPHRASE",
+      "BASIC_AUTH"
+    ]) {
+      assert.isTrue(ChildEnvironment.isSecret(name, "value"), name)
+    }
+  })
+
+  it("leaves out what looks like a secret by its value", () => {
+    for (const value of [
+      "sk-ant-api03-abcdefgh",
+      "sk_live_abcdefgh1234",
+      "ghp_abcdefgh12345678",
+      "github_pat_abcdefgh12",
+      "xoxb-12345678-abc",
+      "AKIAIOSFODNN7EXAMPLE",
+      "AIzaSyAabcdefgh",
+      "-----BEGIN RSA PRIVATE KEY-----\nabc",
+      "postgres://u:p@host/db",
+      "redis://:pass@host",
+      "Authorization: Bearer abcdefgh",
+      "eyJhbGciOi.eyJzdWIi.sig",
+      "hf_abcdefgh1234"
+    ]) {
+      assert.isTrue(ChildEnvironment.isSecret("SOME_SETTING", value), value)
+    }
+  })
+
+  it("keeps what commands need", () => {
+    const kept = {
+      PATH: "/home/me/sk-tools/bin:/usr/bin",
+      HOME: "/home/me",
+      PWD: "/home/me/token",
+      LANG: "C.UTF-8",
+      TERM: "xterm",
+      EDITOR: "vi",
+      SSH_AUTH_SOCK: "/tmp/agent.1",
+      XAUTHORITY: "/home/me/.Xauthority",
+      JAVA_HOME: "/usr/lib/jvm",
+      NODE_OPTIONS: "--max-old-space-size=4096",
+      TOKENIZERS_PARALLELISM: "false",
+      KEYBOARD: "us",
+      AUTHOR: "me",
+      PASSENGER_APP: "x",
+      HTTPS_PROXY: "http://proxy:8080",
+      GIT_AUTHOR_NAME: "me"
+    }
+    assert.deepStrictEqual(ChildEnvironment.make(kept), { ...kept, AI_AGENT: "effect-agent" })
+  })
+
+  it("passes what it is told to", () => {
+    assert.deepStrictEqual(
+      ChildEnvironment.make(
+        { A_KEY: "1", B_KEY: "2", C: undefined },
+        { passed: ["A_KEY"], added: { D_KEY: "3", E: undefined } }
+      ),
+      { A_KEY: "1", AI_AGENT: "effect-agent", D_KEY: "3" }
+    )
+  })
+})

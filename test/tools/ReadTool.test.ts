@@ -1,0 +1,180 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Workspace from "./workspace.ts"
+
+const numbered = (count: number) =>
+  Array.from({ length: count }, (_, index) => `line ${index + 1}`).join("\n")
+const png = Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 1])
+
+describe("ReadTool", () => {
+  it.live("reads a file as it is", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make({ "a.txt": "one\ntwo\n\tünï 😀\n" })
+      const { details, isError, text } = yield* call("read", { path: "a.txt" })
+      assert.strictEqual(text, "one\ntwo\n\tünï 😀")
+      assert.isUndefined(isError)
+      assert.deepStrictEqual(details, {
+        path: "a.txt",
+        from: 1,
+        to: 3,
+        lines: 3,
+        bytes: 20,
+        crlf: false,
+        bom: false
+      })
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("reads a window of lines, and says how to read on", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make({ "a.txt": numbered(10) })
+      assert.strictEqual(
+        (yield* call("read", { path: "a.txt", offset: 4, limit: 2 })).text,
+        "line 4\nline 5\n\n[Lines 4-5 of 10. Read on with offset 6.]"
+      )
+      assert.strictEqual(
+        (yield* call("read", { path: "a.txt", offset: 9 })).text,
+        "line 9\nline 10\n\n[Lines 9-10 of 10.]"
+      )
+      assert.include(
+        (yield* call("read", { path: "a.txt", offset: 11 })).text,
+        "it has 10 lines, so there is no line 11"
+      )
+      assert.strictEqual(
+        (yield* call("read", { path: "a.txt", offset: 10, lineNumbers: true })).text,
+        "10\tline 10\n\n[Lines 10-10 of 10.]"
+      )
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("stops at 2000 lines", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make({ "a.txt": numbered(5_400) })
+      const { text } = yield* call("read", { path: "a.txt" })
+      assert.isTrue(text.endsWith("line 2000\n\n[Lines 1-2000 of 5400. Read on with offset 2001.]"))
+      assert.include((yield* call("read", { path: "a.txt", limit: 9_000 })).text, "[Lines 1-2000 of 5400.")
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("stops at 50 kB", () =>
+    Effect.gen(function* () {
+      const line = "x".repeat(999)
+      const { call } = yield* Workspace.make({ "a.txt": Array.from({ length: 200 }, () => line).join("\n") })
+      const { text } = yield* call("read", { path: "a.txt" })
+      assert.isTrue(text.endsWith("[Lines 1-50 of 200. Read on with offset 51.]"))
+      const next = yield* call("read", { path: "a.txt", offset: 51 })
+      assert.isTrue(next.text.endsWith("[Lines 51-100 of 200. Read on with offset 101.]"))
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("cuts long lines, and holds none of their rest", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make({ "a.txt": `short\n${"y".repeat(3_000_000)}\nend` })
+      assert.strictEqual(
+        (yield* call("read", { path: "a.txt" })).text,
+        `short\n${"y".repeat(2_000)}\nend\n\n[Line 2 is cut after 2000 of 3000000 characters.]`
+      )
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("does not read a huge file to its end", () =>
+    Effect.gen(function* () {
+      const { call, fs, path, root } = yield* Workspace.make()
+      const file = path.join(root, "huge.log")
+      yield* fs.writeFileString(file, numbered(3_000))
+      // A hole: 1 TB that takes no space, and that nothing could read in time.
+      yield* fs.truncate(file, 2 ** 40)
+      const { text } = yield* call("read", { path: "huge.log", limit: 3 })
+      assert.strictEqual(
+        text,
+        `line 1\nline 2\nline 3\n\n[Lines 1-3 of a file of ${2 ** 40} bytes. Read on with offset 4.]`
+      )
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("says what is not seen: line ends and byte order marks", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make({ "a.txt": "\uFEFFone\r\ntwo\r\n" })
+      const { text } = yield* call("read", { path: "a.txt" })
+      assert.strictEqual(text, "one\ntwo\n\n[Lines end in CRLF.]\n[The file begins with a byte order mark.]")
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("keeps characters whole that lie across two reads of the disk", () =>
+    Effect.gen(function* () {
+      const content = `${"a".repeat(1_999)}\n`.repeat(32) + "a".repeat(1_535) + "😀\r\nend"
+      const { call } = yield* Workspace.make({ "a.txt": content })
+      const { text } = yield* call("read", { path: "a.txt", offset: 33 })
+      assert.strictEqual(text.split("\n")[0], "a".repeat(1_535) + "😀")
+      assert.notInclude(text, "\uFFFD")
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("says that a file is empty", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make({ "a.txt": "" })
+      assert.strictEqual((yield* call("read", { path: "a.txt" })).text, "(The file is empty.)")
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("shows images, whatever they are named", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make({ "image.txt": png })
+      const { content } = yield* call("read", { path: "image.txt" })
+      assert.deepStrictEqual(content[1], {
+        type: "image",
+        source: { data: Buffer.from(png).toString("base64"), mediaType: "image/png" }
+      })
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("refuses images of more than 5 MB", () =>
+    Effect.gen(function* () {
+      const { call, fs, path, root } = yield* Workspace.make({ "a.png": png })
+      yield* fs.truncate(path.join(root, "a.png"), 5 * 1024 * 1024 + 1)
+      assert.include((yield* call("read", { path: "a.png" })).text, "at most 5242880 can be shown")
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("refuses binary files, with their size", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make({
+        "a.bin": Uint8Array.from([1, 2, 0, 3]),
+        "utf16.txt": Uint8Array.from([0xff, 0xfe, 0x61, 0]),
+        "a.wav": new TextEncoder().encode("RIFF\0\0\0\0WAVE")
+      })
+      assert.strictEqual(
+        (yield* call("read", { path: "a.bin" })).text,
+        '"a.bin": it is binary (4 bytes); inspect it with another tool.'
+      )
+      assert.include((yield* call("read", { path: "utf16.txt" })).text, "UTF-16")
+      assert.include((yield* call("read", { path: "a.wav" })).text, "binary")
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("names what is near to a missing file", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make({ "src/Provider.ts": "", "src/Tool.ts": "", "README.md": "" })
+      assert.include((yield* call("read", { path: "src/provider.ts" })).text, "Near to it: src/Provider.ts")
+      assert.include((yield* call("read", { path: "readme.md" })).text, "Near to it: README.md")
+      assert.include((yield* call("read", { path: "scr/Tool.ts" })).text, "there is no such file")
+      const { details, isError } = yield* call("read", { path: "nothing-like-it" })
+      assert.isTrue(isError)
+      assert.deepStrictEqual(details, {
+        _tag: "FileFailed",
+        path: "nothing-like-it",
+        reason: "notFound",
+        detail: "there is no such file or folder"
+      })
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("says that a path is a folder, or goes through a file", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make({ "src/a.ts": "x" })
+      assert.include((yield* call("read", { path: "src" })).text, "it is a folder, not a file")
+      assert.include((yield* call("read", { path: "." })).text, "it is a folder, not a file")
+      assert.include((yield* call("read", { path: "src/a.ts/b" })).text, "not a directory")
+    }).pipe(Workspace.provide)
+  )
+})

@@ -1,0 +1,225 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import * as Workspace from "./workspace.ts"
+
+const project = {
+  "README.md": "# Title\nSee src.\n",
+  "src/index.ts": 'export * from "./a.ts"\n',
+  "src/a.ts": "const one = 1\nconst two = 2\nconst three = 3\nconst four = 4\nexport { one, two }\n",
+  "src/deep/b.test.ts": "it works\n",
+  ".hidden/c.ts": "const one = 1\n",
+  "node_modules/x/index.ts": "const one = 1\n",
+  ".git/config": "one\n",
+  "image.bin": Uint8Array.from([0x6f, 0x6e, 0x65, 0, 1])
+}
+
+describe("ListTool", () => {
+  it.live("lists a folder, with what its entries are", () =>
+    Effect.gen(function* () {
+      const { call, fs, path, root } = yield* Workspace.make(project)
+      yield* fs.symlink("src", path.join(root, "link"))
+      const { details, text } = yield* call("list", {})
+      assert.strictEqual(
+        text,
+        ".git/\n.hidden/\nREADME.md (17)\nimage.bin (5)\nlink -> src\nnode_modules/\nsrc/"
+      )
+      assert.deepStrictEqual(details, { path: ".", entries: 7 })
+      assert.strictEqual((yield* call("list", { path: "src/deep" })).text, "b.test.ts (9)")
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("says when a folder is empty, a file, or not there", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make({ "src/a.ts": "" })
+      const { call: empty } = yield* Workspace.make()
+      assert.strictEqual((yield* empty("list", {})).text, "(The folder is empty.)")
+      assert.include((yield* call("list", { path: "src/a.ts" })).text, "it is a file, not a folder")
+      assert.include((yield* call("list", { path: "scr" })).text, "Near to it: src")
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("shows at most 500 entries", () =>
+    Effect.gen(function* () {
+      const files = Object.fromEntries(Array.from({ length: 510 }, (_, index) => [`f${1_000 + index}`, ""]))
+      const { call } = yield* Workspace.make(files)
+      const { text } = yield* call("list", {})
+      assert.isTrue(text.endsWith("f1499 (0)\n[10 of 510 entries are not shown. Use find to narrow down.]"))
+    }).pipe(Workspace.provide)
+  )
+})
+
+describe("FindTool", () => {
+  it.live("finds by name in all folders", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make(project)
+      assert.strictEqual(
+        (yield* call("find", { pattern: "*.ts" })).text,
+        ".hidden/c.ts\nsrc/a.ts\nsrc/deep/b.test.ts\nsrc/index.ts"
+      )
+      assert.strictEqual((yield* call("find", { pattern: "b.*" })).text, "src/deep/b.test.ts")
+      assert.strictEqual((yield* call("find", { pattern: "nothing" })).text, "Nothing matches.")
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("finds by path", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make(project)
+      assert.strictEqual((yield* call("find", { pattern: "src/*.ts" })).text, "src/a.ts\nsrc/index.ts")
+      assert.strictEqual(
+        (yield* call("find", { pattern: "src/**/*.{test.ts,md}" })).text,
+        "src/deep/b.test.ts"
+      )
+      assert.strictEqual(
+        (yield* call("find", { pattern: "*.ts", path: "src/deep" })).text,
+        "src/deep/b.test.ts"
+      )
+      assert.strictEqual((yield* call("find", { pattern: "de*/" })).text, "src/deep/")
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("looks into folders it leaves out when asked to", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make(project)
+      assert.include((yield* call("find", { pattern: "*.ts", all: true })).text, "node_modules/x/index.ts")
+      assert.strictEqual(
+        (yield* call("find", { pattern: "*", path: "node_modules/x" })).text,
+        "node_modules/x/index.ts"
+      )
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("gives at most 1000 paths", () =>
+    Effect.gen(function* () {
+      const files = Object.fromEntries(Array.from({ length: 1_001 }, (_, index) => [`f${index}`, ""]))
+      const { call } = yield* Workspace.make(files)
+      assert.include((yield* call("find", { pattern: "f*" })).text, "[Only the first 1000 are shown.")
+    }).pipe(Workspace.provide)
+  )
+})
+
+describe("GrepTool", () => {
+  it.live("gives path, line number and text of matching lines", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make(project)
+      const { details, text } = yield* call("grep", { pattern: "\\bone\\b" })
+      assert.strictEqual(
+        text,
+        ".hidden/c.ts:1: const one = 1\nsrc/a.ts:1: const one = 1\nsrc/a.ts:5: export { one, two }"
+      )
+      assert.deepStrictEqual(details, { matches: 3, files: 2, complete: true })
+      assert.strictEqual((yield* call("grep", { pattern: "nothing" })).text, "No line matches.")
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("searches one file, one folder, or files of a glob", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make(project)
+      assert.strictEqual((yield* call("grep", { pattern: "o", path: "README.md" })).text, "No line matches.")
+      assert.strictEqual(
+        (yield* call("grep", { pattern: "src", path: "README.md" })).text,
+        "README.md:2: See src."
+      )
+      assert.strictEqual(
+        (yield* call("grep", { pattern: ".", path: "src/deep" })).text,
+        "src/deep/b.test.ts:1: it works"
+      )
+      assert.strictEqual((yield* call("grep", { pattern: "s", glob: "*.md" })).text, "README.md:2: See src.")
+      assert.strictEqual((yield* call("grep", { pattern: "one", path: ".git" })).text, ".git/config:1: one")
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("takes a pattern as text, and ignores case", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make({ "a.txt": "f(x)\nF(X)\nfx\n" })
+      assert.strictEqual((yield* call("grep", { pattern: "f(x)", literal: true })).text, "a.txt:1: f(x)")
+      assert.strictEqual(
+        (yield* call("grep", { pattern: "f(x)", literal: true, ignoreCase: true })).text,
+        "a.txt:1: f(x)\na.txt:2: F(X)"
+      )
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("shows the lines around a match, each once", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make({
+        "a.txt": "1\nhit\n3\nhit\n5\n6\n7\n8\nhit\r\n",
+        "b.txt": "hit"
+      })
+      assert.strictEqual(
+        (yield* call("grep", { pattern: "hit$", context: 1 })).text,
+        [
+          "a.txt-1- 1",
+          "a.txt:2: hit",
+          "a.txt-3- 3",
+          "a.txt:4: hit",
+          "a.txt-5- 5",
+          "--",
+          "a.txt-8- 8",
+          "a.txt:9: hit",
+          "--",
+          "b.txt:1: hit"
+        ].join("\n")
+      )
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("stops at its limits, and says so", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make({
+        "a.txt": "hit\n".repeat(300),
+        "b.txt": `${"x".repeat(250)} hit\n`.repeat(200)
+      })
+      const two = yield* call("grep", { pattern: "hit", limit: 2 })
+      assert.strictEqual(
+        two.text,
+        "a.txt:1: hit\na.txt:2: hit\n[Only the first 2 matching lines are shown. Narrow the pattern, the path or the glob.]"
+      )
+      assert.include((yield* call("grep", { pattern: "hit" })).text, "[Only the first 200 matching")
+      assert.isBelow((yield* call("grep", { pattern: "hit", path: "b.txt" })).text.length, 31_000)
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("shows the part of a long line that matches", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make({ "a.txt": `${"x".repeat(5_000)}needle${"y".repeat(5_000)}` })
+      const { text } = yield* call("grep", { pattern: "needle" })
+      assert.match(text, /^a\.txt:1: \[\.\.\.\] x+needley+ \[\.\.\.\]$/)
+      assert.isBelow(text.length, 350)
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("says what is wrong with a pattern", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make()
+      const { isError, text } = yield* call("grep", { pattern: "f(" })
+      assert.isTrue(isError)
+      assert.strictEqual(
+        text,
+        'The pattern "f(" is invalid: missing ) at position 3. For the text as it is set literal.'
+      )
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("does not hang on a pattern", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make({ "a.txt": `${"a".repeat(100_000)}!` })
+      const started = performance.now()
+      assert.strictEqual((yield* call("grep", { pattern: "^(a+)+$" })).text, "No line matches.")
+      assert.isBelow(performance.now() - started, 2_000)
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("can be interrupted between files", () =>
+    Effect.gen(function* () {
+      const files = Object.fromEntries(
+        Array.from({ length: 400 }, (_, index) => [`f${index}`, "a line\n".repeat(2_000)])
+      )
+      const { call } = yield* Workspace.make(files)
+      const fiber = yield* Effect.forkChild(call("grep", { pattern: "(n|o)t there" }))
+      yield* Effect.sleep("30 millis")
+      const started = performance.now()
+      yield* Fiber.interrupt(fiber)
+      assert.isBelow(performance.now() - started, 200)
+    }).pipe(Workspace.provide)
+  )
+})

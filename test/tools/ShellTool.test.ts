@@ -1,0 +1,211 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import * as Workspace from "./workspace.ts"
+
+/** Whether a process is there and is more than an entry that waits to be read. */
+const isAlive = ({ fs }: Workspace.Workspace, pid: string) =>
+  fs.readFileString(`/proc/${pid}/stat`).pipe(
+    Effect.map((stat) => !/\) [ZX] /.test(stat)),
+    Effect.orElseSucceed(() => false)
+  )
+
+const pidIn = Effect.fnUntraced(function* ({ fs, path, root }: Workspace.Workspace, name: string) {
+  for (let attempt = 0; attempt < 200; attempt++) {
+    const pid = yield* fs.readFileString(path.join(root, name)).pipe(Effect.orElseSucceed(() => ""))
+    if (pid.endsWith("\n")) return pid.trim()
+    yield* Effect.sleep("10 millis")
+  }
+  return assert.fail(`no ${name}`)
+})
+
+// A child and a grandchild that ignore SIGTERM and hold the output open.
+const deaf = `trap '' TERM; echo $$ > child; (trap '' TERM; sh -c 'echo $$ > grandchild; while :; do sleep 1; done') & wait; while :; do sleep 1; done`
+
+// Side by side: most of the time is spent waiting for processes to end.
+describe.concurrent("ShellTool", () => {
+  it.live("runs a command in the root", () =>
+    Effect.gen(function* () {
+      const { call, root } = yield* Workspace.make({ "a.txt": "x" })
+      const { details, isError, text } = yield* call("shell", {
+        command: "pwd && ls | cat && echo $((1 + 2))"
+      })
+      assert.strictEqual(text, `${root}\na.txt\n3`)
+      assert.isFalse(isError)
+      assert.deepStrictEqual(details, {
+        exitCode: 0,
+        timedOut: false,
+        characters: text.length + 1,
+        omitted: 0
+      })
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("keeps the order of both outputs", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make()
+      const command = "for i in 1 2 3 4 5; do echo out $i; echo err $i >&2; done"
+      const expected = [1, 2, 3, 4, 5].flatMap((index) => [`out ${index}`, `err ${index}`]).join("\n")
+      assert.strictEqual((yield* call("shell", { command })).text, expected)
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("reports a command that fails, with its output", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make()
+      const failed = yield* call("shell", { command: "echo before; exit 3" })
+      assert.isTrue(failed.isError)
+      assert.strictEqual(failed.text, "before\n[Exit code 3]")
+      assert.include((yield* call("shell", { command: "no-such-program" })).text, "[Exit code 127]")
+      assert.include((yield* call("shell", { command: "if" })).text, "[Exit code 2]")
+      const killed = yield* call("shell", { command: "kill -KILL $$" })
+      assert.strictEqual(killed.text, "(no output)\n[Ended by SIGKILL]")
+      assert.strictEqual((yield* call("shell", { command: "true" })).text, "(no output)")
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("gives no input", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make()
+      assert.strictEqual((yield* call("shell", { command: "cat; read x; echo end" })).text, "end")
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("says why a command could not be run", () =>
+    Effect.gen(function* () {
+      const { call, fs, root } = yield* Workspace.make()
+      yield* fs.remove(root, { recursive: true })
+      const { isError, text } = yield* call("shell", { command: "true" })
+      assert.isTrue(isError)
+      assert.include(text, "The command was not run")
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("bounds the output while it comes, and keeps its head and tail", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make()
+      const before = process.memoryUsage().rss
+      // 60 MB.
+      const command = "echo first; head -c 60000000 /dev/zero | tr '\\0' x; echo; echo last"
+      const { details, text } = yield* call("shell", { command })
+      assert.isBelow(process.memoryUsage().rss - before, 60_000_000)
+      assert.isBelow(text.length, 30_100)
+      assert.isTrue(text.startsWith("first\nxxx"))
+      assert.isTrue(text.endsWith("xxx\nlast"))
+      assert.include(text, "[... 59970012 characters left out ...]")
+      assert.deepInclude(details, { characters: 60_000_012, omitted: 59_970_012 })
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("shows progress, at most twice a second", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make()
+      const shown: Array<string> = []
+      const command = "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo $i; sleep 0.1; done"
+      yield* call("shell", { command }, (text) => shown.push(text))
+      assert.isAtLeast(shown.length, 1)
+      assert.isAtMost(shown.length, 3)
+      assert.isTrue(shown[0]?.startsWith("1\n2\n3\n"))
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("ends what takes too long, grandchildren that ignore SIGTERM too", () =>
+    Effect.gen(function* () {
+      const space = yield* Workspace.make()
+      const started = performance.now()
+      const { details, isError, text } = yield* space.call("shell", {
+        command: `echo started; ${deaf}`,
+        timeout: 0.4
+      })
+      assert.isBelow(performance.now() - started, 400 + 2_000)
+      assert.isTrue(isError)
+      assert.include(text, "started\n[Ended: it took longer than 0.4 seconds.")
+      assert.deepInclude(details, { timedOut: true })
+      for (const name of ["child", "grandchild"])
+        assert.isFalse(yield* isAlive(space, yield* pidIn(space, name)), name)
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("ends everything within 2 seconds of an interruption", () =>
+    Effect.gen(function* () {
+      const space = yield* Workspace.make()
+      const fiber = yield* Effect.forkChild(space.call("shell", { command: deaf }))
+      const pids = [yield* pidIn(space, "child"), yield* pidIn(space, "grandchild")]
+      for (const pid of pids) assert.isTrue(yield* isAlive(space, pid))
+      const started = performance.now()
+      yield* Fiber.interrupt(fiber)
+      assert.isBelow(performance.now() - started, 2_000)
+      for (const pid of pids) assert.isFalse(yield* isAlive(space, pid))
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("does not wait for what runs in the background, and ends it", () =>
+    Effect.gen(function* () {
+      const space = yield* Workspace.make()
+      const started = performance.now()
+      const { text } = yield* space.call("shell", {
+        command: "sh -c 'echo $$ > pid; exec sleep 30' & sleep 0.1; echo done"
+      })
+      assert.strictEqual(text, "done")
+      assert.isBelow(performance.now() - started, 2_000)
+      assert.isFalse(yield* isAlive(space, yield* pidIn(space, "pid")))
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("does not wait for a process that left its group, nor for its output", () =>
+    Effect.gen(function* () {
+      const space = yield* Workspace.make()
+      const started = performance.now()
+      const { text } = yield* space.call("shell", {
+        command: "setsid sh -c 'echo $$ > pid; exec sleep 3' & echo done"
+      })
+      assert.strictEqual(text, "done")
+      assert.isBelow(performance.now() - started, 2_500)
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("allows no more time than it may", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make({}, () => ({
+        shell: { timeout: "200 millis", maxTimeout: "300 millis" }
+      }))
+      const [usual, most] = yield* Effect.all(
+        [call("shell", { command: "sleep 5" }), call("shell", { command: "sleep 5", timeout: 60 })],
+        { concurrency: 2 }
+      )
+      assert.include(usual.text, "longer than 0.2 seconds")
+      assert.include(most.text, "longer than 0.3 seconds")
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("runs commands in the shell it is given", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make({}, () => ({ shell: { shell: "/bin/bash" } }))
+      assert.strictEqual(
+        (yield* call("shell", { command: '[[ a == a ]] && echo "$0 $#"' })).text,
+        "/bin/bash 0"
+      )
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("keeps keys out of the environment of commands", () =>
+    Effect.gen(function* () {
+      const planted = {
+        ANTHROPIC_API_KEY: "planted-1",
+        MY_HOUSE_SETTING: "sk-ant-planted-2-long-enough",
+        DATABASE_URL: "postgres://user:planted-3@host/db",
+        GITHUB_TOKEN: "planted-4"
+      }
+      Object.assign(process.env, planted)
+      const { call } = yield* Workspace.make({}, () => ({
+        shell: { passEnvironment: ["GITHUB_TOKEN"], environment: { EXTRA: "given" } }
+      }))
+      const { text } = yield* call("shell", { command: "env; cat /proc/self/environ | tr '\\0' '\\n'" })
+      for (const name of Object.keys(planted)) delete process.env[name]
+      assert.notMatch(text, /planted-[123]/)
+      assert.include(text, "GITHUB_TOKEN=planted-4")
+      assert.include(text, "EXTRA=given")
+      assert.include(text, "AI_AGENT=effect-agent")
+      assert.include(text, `PATH=${process.env["PATH"]}`)
+    }).pipe(Workspace.provide)
+  )
+})
