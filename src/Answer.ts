@@ -18,6 +18,8 @@ import * as Usage from "./Usage.ts"
 /** The answer being said. */
 export interface Answer {
   id: Message.MessageId
+  /** The model was asked for it; a hook may have answered instead. */
+  asked: boolean
   started: boolean
   timestamp: number
   reply: ModelEvent.Reply
@@ -27,6 +29,7 @@ export interface Answer {
 
 export const make = (run: Run): Answer => ({
   id: Message.makeId(),
+  asked: false,
   started: false,
   timestamp: run.clock.currentTimeMillisUnsafe(),
   reply: ModelEvent.emptyReply,

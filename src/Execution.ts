@@ -90,6 +90,7 @@ export const makeRun = Effect.fnUntraced(function* (
     options: task.options,
     messages: task.messages,
     newMessages: [],
+    pending: { messages: task.prompts, from: task.promptsFrom },
     open: undefined,
     turn: 0,
     usage: Usage.zero,

@@ -4,18 +4,18 @@
 import * as Effect from "effect/Effect"
 import type { FailureReason } from "./FailureReason.ts"
 import * as Limits from "./Limits.ts"
-import type { Message } from "./Message.ts"
 import type { Run, Stopped } from "./Run.ts"
 import * as Running from "./Run.ts"
 
-/** Before a turn, with nothing consumed yet: paused? cancelled? out of bounds? asked to pause? */
+/** Waits while the run is paused, and fails if it was told to stop. */
+export const open = (run: Run): Effect.Effect<void, Stopped> =>
+  Effect.andThen(whilePaused(run), Running.checkStopped(run))
+
+/** Before a turn: out of bounds? asked to pause? */
 export const beforeTurn = Effect.fnUntraced(function* (
-  run: Run,
-  pending: ReadonlyArray<Message>
+  run: Run
 ): Effect.fn.Return<void, FailureReason | Stopped> {
-  yield* whilePaused(run)
-  yield* Running.checkStopped(run)
-  yield* Limits.check(run, pending)
+  yield* Limits.check(run)
   yield* Running.observe(
     run,
     "pauseCheck",
@@ -25,8 +25,7 @@ export const beforeTurn = Effect.fnUntraced(function* (
       return "next"
     }
   )
-  yield* whilePaused(run)
-  yield* Running.checkStopped(run)
+  yield* open(run)
 })
 
 /** Waits while the run is paused, and says so. */

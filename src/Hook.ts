@@ -8,6 +8,7 @@
  * - Guards (`beforeTool`, `approveTool`) fail closed: one that fails, times out or is disabled rejects the call.
  * - Shapers (`transformMessages`, `toModelMessages`, `prepareNextTurn`, `shouldStopAfterTurn`, `steering`, `followUp`)
  *   fail the run with `TransformFailed`.
+ * - `afterTool` makes an error of the result.
  * - All others are isolated: `hookFailureMode` says what their failure does.
  */
 import * as Effect from "effect/Effect"

@@ -67,7 +67,9 @@ const shapers: ReadonlySet<Hook.Point> = new Set<Hook.Point>([
   "steering",
   "followUp"
 ])
-const isIsolated = (point: Hook.Point): boolean => !guards.has(point) && !shapers.has(point)
+/** `hookFailureMode` is for these. A failing `afterTool` makes an error of the result, whatever the mode. */
+const isIsolated = (point: Hook.Point): boolean =>
+  !guards.has(point) && !shapers.has(point) && point !== "afterTool"
 
 /** A manager with these hooks, after those of the manager around it. What they require becomes a requirement. */
 export const make = <const Hooks extends ReadonlyArray<Hook.Hook>>(

@@ -3,34 +3,47 @@
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type { TransformFailed } from "./FailureReason.ts"
 import { LimitExceeded } from "./FailureReason.ts"
 import type { ToolOutput } from "./AgentEvent.ts"
 import type { Message, ToolCall } from "./Message.ts"
-import type { Run } from "./Run.ts"
+import type { Run, Stopped } from "./Run.ts"
+import * as Running from "./Run.ts"
 
-export const defaultMaxTurns = 50
+const defaultMaxTurns = 50
 const defaultMaxIdentical = 5
 /** Cycles of up to this many calls count as identical: A-A-A, A-B-A-B, A-B-C-A-B-C. */
 const longestCycle = 3
 
-/** The limits a turn must not begin beyond. */
-export const check = (run: Run, pending: ReadonlyArray<Message>): Effect.Effect<void, LimitExceeded> =>
+/** How many turns a run may have. */
+export const maxTurns = (run: Run): number => run.options.limits?.maxTurns ?? defaultMaxTurns
+
+/** The limits a turn must not begin beyond, but for that on turns, which has a policy. */
+export const check = (run: Run): Effect.Effect<void, LimitExceeded | TransformFailed | Stopped> =>
   Effect.suspend(() => {
     const { limits = {} } = run.options
-    const { executionTime, maxContextSize, maxCost, maxTotalTokens } = limits
-    const maxTurns = limits.maxTurns ?? defaultMaxTurns
-    if (run.turn >= maxTurns) return exceeded("maxTurns", run.turn, maxTurns)
+    const { executionTime, maxCost, maxTotalTokens } = limits
     const elapsed = run.clock.currentTimeMillisUnsafe() - run.startedAt
     const time = executionTime === undefined ? Infinity : Duration.toMillis(executionTime)
     if (elapsed >= time) return exceeded("executionTime", elapsed, time)
-    const size = maxContextSize === undefined ? 0 : sizeOf(run.messages) + sizeOf(pending)
-    if (size > (maxContextSize ?? Infinity)) return exceeded("contextSize", size, maxContextSize ?? Infinity)
     if (run.usage.total >= (maxTotalTokens ?? Infinity)) {
       return exceeded("tokens", run.usage.total, maxTotalTokens ?? Infinity)
     }
     const cost = run.usage.cost ?? 0
-    return cost >= (maxCost ?? Infinity) ? exceeded("cost", cost, maxCost ?? Infinity) : Effect.void
+    return cost >= (maxCost ?? Infinity) ? exceeded("cost", cost, maxCost ?? Infinity) : checkSize(run)
   })
+
+/** Counts what would be sent: a window that leaves messages out leaves them out here too. */
+const checkSize = Effect.fnUntraced(function* (
+  run: Run
+): Effect.fn.Return<void, LimitExceeded | TransformFailed | Stopped> {
+  const max = run.options.limits?.maxContextSize
+  if (max === undefined) return
+  const messages = [...run.messages, ...run.pending.messages]
+  const view = yield* Running.stoppable(run, run.contextManager.view(messages, run.options))
+  const size = sizeOf(view.messages)
+  if (size > max) return yield* exceeded("contextSize", size, max)
+})
 
 /** A model that goes round in circles: the same calls with the same results. Polling that sees news goes on. */
 export const checkRepetition = (

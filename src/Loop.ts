@@ -108,16 +108,13 @@ export const execute = Effect.fnUntraced(function* (
     model: run.options.model,
     continued: task.continued
   })
-  const pending: Pending.Pending = { messages: task.prompts, from: task.promptsFrom }
   const exit = yield* Effect.exit(
     Effect.andThen(
       beforeExecution(run, task),
-      Effect.suspend(() => withDeadline(run, turns(run, task, pending)))
+      Effect.suspend(() => withDeadline(run, turns(run, task)))
     )
   )
-  const undelivered = pending.from === undefined ? [] : pending.messages
-  if (pending.from !== undefined) run.queues.restore(pending.from, undelivered)
-  return yield* Ending.finish(run, undelivered, exit)
+  return yield* Ending.finish(run, Pending.restore(run), exit)
 })
 
 type Reason = FailureReason | Stopped
@@ -145,16 +142,16 @@ const withDeadline = <A>(run: Run, work: Effect.Effect<A, Reason>): Effect.Effec
 
 const turns = Effect.fnUntraced(function* (
   run: Run,
-  task: Execution.Task,
-  pending: Pending.Pending
+  task: Execution.Task
 ): Effect.fn.Return<RunStatus, Reason> {
   for (let first = true; ; first = false) {
     takeChanges(run, task)
-    yield* Gate.beforeTurn(run, pending.messages)
-    const done = yield* Turn.run(run, Pending.deliver(run, pending, first && task.pollFirst))
-    const stop = yield* betweenTurns(run, done)
-    if (stop) return "stopped"
-    const status = yield* next(run, done, pending)
+    yield* Gate.open(run)
+    if (run.turn >= Limits.maxTurns(run)) return yield* outOfTurns(run)
+    yield* Gate.beforeTurn(run)
+    const done = yield* Turn.run(run, Pending.deliver(run, first && task.pollFirst))
+    if (yield* betweenTurns(run, done)) return "stopped"
+    const status = yield* next(run, done)
     if (status !== undefined) return status
   }
 })
@@ -189,42 +186,33 @@ const betweenTurns = Effect.fnUntraced(function* (
   yield* Running.shape(run, "shouldStopAfterTurn", input, (answer) => {
     stop ||= answer
   })
-  if (stop) run.queues.restore("steering", done.steering)
   return stop
 })
 
-/** Fills `pending` and goes on, or says how the run ended. */
+/** Takes what comes next and goes on, or says how the run ended. */
 const next = Effect.fnUntraced(function* (
   run: Run,
-  done: Turn.Completed,
-  pending: Pending.Pending
+  done: Turn.Completed
 ): Effect.fn.Return<RunStatus | undefined, Reason> {
-  const maxTurns = run.options.limits?.maxTurns ?? Limits.defaultMaxTurns
-  if (run.turn >= maxTurns) {
-    run.queues.restore("steering", done.steering)
-    return done.toolsContinue ? yield* outOfTurns(run, maxTurns) : naturalEnd(done)
-  }
-  const steering = done.steering.length > 0 ? done.steering : yield* Pending.poll(run, "steering")
-  if (done.toolsContinue || steering.length > 0) {
-    pending.messages = steering
-    pending.from = "steering"
-    return undefined
-  }
-  pending.messages = yield* Pending.poll(run, "followUp")
-  pending.from = "followUp"
-  return pending.messages.length > 0 ? undefined : naturalEnd(done)
+  if (run.turn >= Limits.maxTurns(run)) return done.toolsContinue ? yield* outOfTurns(run) : naturalEnd(done)
+  // Steering may have been taken during the tools.
+  if (run.pending.messages.length === 0) yield* Pending.take(run, "steering")
+  if (done.toolsContinue || run.pending.messages.length > 0) return undefined
+  yield* Pending.take(run, "followUp")
+  return run.pending.messages.length > 0 ? undefined : naturalEnd(done)
 })
 
 const naturalEnd = (done: Turn.Completed): RunStatus => (done.terminated ? "terminated" : "completed")
 
-const outOfTurns = Effect.fnUntraced(function* (run: Run, max: number): Effect.fn.Return<RunStatus, Reason> {
+const outOfTurns = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<RunStatus, Reason> {
   const { onMaxTurns = "fail", wrapUpInstruction } = run.options.limits ?? {}
-  const limit = new LimitExceeded({ limit: "maxTurns", value: run.turn, max })
+  const limit = new LimitExceeded({ limit: "maxTurns", value: run.turn, max: Limits.maxTurns(run) })
   if (onMaxTurns === "fail") return yield* limit
   yield* Ending.announceLimit(run, limit)
   if (onMaxTurns === "wrapUp") {
     run.options = { ...run.options, activeTools: [] }
     yield* Turn.run(run, Running.append(run, Message.user(wrapUpInstruction ?? defaultWrapUp)))
+    yield* Running.checkStopped(run)
   }
   return "incomplete"
 })

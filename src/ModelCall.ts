@@ -20,6 +20,12 @@ import type { Run } from "./Run.ts"
 import * as Running from "./Run.ts"
 import { Stopped } from "./Run.ts"
 
+/** An answer, and how long the model took; a hook that answers in its place takes no time. */
+export interface Asked {
+  readonly message: Message.Assistant
+  readonly durationMs: number | undefined
+}
+
 /**
  * Asks and waits for the end of the answer. The message is in the transcript when this returns, and also when it fails:
  * then with `stopReason` "error" or "aborted" and whatever had been said.
@@ -28,22 +34,22 @@ export const ask = Effect.fnUntraced(function* (
   run: Run,
   planned: ModelRequest,
   onMessage: (message: Message.Assistant) => void
-): Effect.fn.Return<Message.Assistant, FailureReason | Stopped> {
+): Effect.fn.Return<Asked, FailureReason | Stopped> {
   const answer = Answer.make(run)
   const startedAt = answer.timestamp
   const exit = yield* Effect.exit(prepared(run, planned, answer))
   const message = yield* Answer.close(run, answer, planned, exit)
   onMessage(message)
   const durationMs = run.clock.currentTimeMillisUnsafe() - startedAt
-  if (Exit.isFailure(exit)) return yield* failed(run, exit.cause)
+  if (Exit.isFailure(exit)) return yield* failed(run, answer, exit.cause)
+  if (!answer.asked) return { message, durationMs: undefined }
   yield* Running.emit(run, {
     _tag: "ModelCallEnd",
     messageId: message.id,
     ...(message.usage === undefined ? {} : { usage: message.usage }),
     durationMs
   })
-  yield* Running.observe(run, "afterModel", () => ({ ...Running.turnInput(run), message, durationMs }))
-  return message
+  return { message, durationMs }
 })
 
 /** An answer for a turn in which the model could not even be asked. */
@@ -76,6 +82,7 @@ const prepared = Effect.fnUntraced(function* (
     }
   )
   if (skipped !== undefined) return yield* standIn(run, answer, skipped)
+  answer.asked = true
   yield* Running.emit(run, {
     _tag: "ModelCallStart",
     model: request.model,
@@ -161,9 +168,13 @@ const stream = (run: Run, request: ModelRequest, answer: Answer.Answer): Effect.
     )
   )
 
-const failed = Effect.fnUntraced(function* (run: Run, cause: Cause.Cause<FailureReason | Stopped>) {
+const failed = Effect.fnUntraced(function* (
+  run: Run,
+  { asked }: Answer.Answer,
+  cause: Cause.Cause<FailureReason | Stopped>
+) {
   const error = Answer.errorOf(cause)
-  if (!(error instanceof Stopped)) {
+  if (asked && !(error instanceof Stopped)) {
     yield* Running.emit(run, { _tag: "ModelCallError", error, willRetry: false })
   }
   return yield* Effect.failCause(cause)

@@ -1,5 +1,5 @@
 /**
- * Messages between a queue and the transcript.
+ * Messages between a queue and the transcript. What a run has taken and not delivered when it ends goes back.
  */
 import * as Effect from "effect/Effect"
 import type { FailureReason } from "./FailureReason.ts"
@@ -8,38 +8,44 @@ import type { QueueName } from "./Queues.ts"
 import type { Run, Stopped } from "./Run.ts"
 import * as Running from "./Run.ts"
 
-/** Messages that wait for their turn, and the queue they came from. */
-export interface Pending {
-  messages: ReadonlyArray<Message>
-  from: QueueName | undefined
-}
-
-/** Puts the pending messages into the transcript, and at the start of a run the steering that waits. */
+/** Puts what is pending into the transcript, and at the start of a run the steering that waits. */
 export const deliver = Effect.fnUntraced(function* (
   run: Run,
-  pending: Pending,
   pollFirst: boolean
 ): Effect.fn.Return<void, FailureReason | Stopped> {
-  const { messages } = pending
-  pending.messages = []
-  for (const message of messages) yield* Running.append(run, message)
+  yield* append(run)
   if (!pollFirst) return
-  for (const message of yield* poll(run, "steering")) yield* Running.append(run, message)
+  yield* Running.checkStopped(run)
+  yield* take(run, "steering")
+  yield* Running.checkStopped(run)
+  yield* append(run)
 })
 
-/** Polled hooks first, then the queue: the queue is emptied in the same step that finds the run over. */
-export const poll = Effect.fnUntraced(function* (
+const append = Effect.fnUntraced(function* (run: Run) {
+  const { messages } = run.pending
+  run.pending = { messages: [], from: undefined }
+  for (const message of messages) yield* Running.append(run, message)
+})
+
+/**
+ * Makes pending what hooks and then the queue give. A queue is emptied in the same step that finds the run over, and
+ * what a hook gave is kept although the next one fails.
+ */
+export const take = Effect.fnUntraced(function* (
   run: Run,
   name: QueueName
-): Effect.fn.Return<ReadonlyArray<Message>, FailureReason | Stopped> {
-  const polled: Array<Message> = []
-  yield* Running.shape(
-    run,
-    name,
-    () => ({ ...Running.baseInput(run), turn: run.turn }),
-    (messages) => {
-      polled.push(...messages)
-    }
-  )
-  return [...polled, ...run.queues.drain(name)]
+): Effect.fn.Return<void, FailureReason | Stopped> {
+  const add = (messages: ReadonlyArray<Message>) => {
+    run.pending = { messages: [...run.pending.messages, ...messages], from: name }
+  }
+  yield* Running.shape(run, name, () => ({ ...Running.baseInput(run), turn: run.turn }), add)
+  add(run.queues.drain(name))
 })
+
+/** Gives back what was taken from a queue. */
+export const restore = (run: Run): ReadonlyArray<Message> => {
+  const { from, messages } = run.pending
+  if (from === undefined) return []
+  run.queues.restore(from, messages)
+  return messages
+}

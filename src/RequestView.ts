@@ -32,7 +32,7 @@ const view = Effect.fnUntraced(function* (
       messages = transformed
     }
   )
-  const trimmed = yield* run.contextManager.view(messages, run.options)
+  const trimmed = yield* Running.stoppable(run, run.contextManager.view(messages, run.options))
   yield* announce(run, trimmed, trimmed.reason)
   return yield* modelMessages(run, yield* sound(run, trimmed.messages))
 })
@@ -82,5 +82,7 @@ const activeTools = (run: Run): Effect.Effect<ReadonlyArray<ToolDefinition>> =>
     const { activeTools } = run.options
     return activeTools === undefined
       ? definitions
-      : activeTools.flatMap((name) => definitions.find((definition) => definition.name === name) ?? [])
+      : [...new Set(activeTools)].flatMap(
+          (name) => definitions.find((definition) => definition.name === name) ?? []
+        )
   })

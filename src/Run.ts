@@ -5,6 +5,7 @@
  */
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type { Body, OpenAnswer } from "./AgentEvent.ts"
 import type * as ContextManager from "./ContextManager.ts"
 import type { Control } from "./Control.ts"
@@ -15,7 +16,7 @@ import type * as Hook from "./Hook.ts"
 import type { RunHooks } from "./HookManager.ts"
 import type { Message } from "./Message.ts"
 import type { Provider } from "./Provider.ts"
-import type { Queues } from "./Queues.ts"
+import type { QueueName, Queues } from "./Queues.ts"
 import type { RunOptions } from "./RunOptions.ts"
 import type { RunReport } from "./RunReport.ts"
 import type { ToolRegistry } from "./ToolRegistry.ts"
@@ -40,6 +41,8 @@ export interface Run {
   /** What requests are made from: the transcript, unless `prepareNextTurn` replaced it. */
   messages: ReadonlyArray<Message>
   newMessages: ReadonlyArray<Message>
+  /** Messages that wait for their turn, and the queue they were taken from. */
+  pending: { readonly messages: ReadonlyArray<Message>; readonly from: QueueName | undefined }
   /** The answer being said. */
   open: OpenAnswer | undefined
   /** Turns begun. */
@@ -85,7 +88,7 @@ export const ended = (run: Run, message: Message): Effect.Effect<void> =>
     return emit(run, { _tag: "MessageEnd", message })
   })
 
-/** Does something the run may be stopped in. */
+/** Does something the run may be stopped in. What fails after the stop was stopped. */
 export const stoppable = <A, E, R>(
   run: Run,
   work: Effect.Effect<A, E, R>
@@ -93,7 +96,9 @@ export const stoppable = <A, E, R>(
   Effect.flatMap(
     attempt(run.control.signal, work),
     (ended): Effect.Effect<A, E | Stopped> =>
-      ended._tag === "Done" ? ended.exit : Effect.fail(stoppedOf(run))
+      ended._tag === "Done" && (Exit.isSuccess(ended.exit) || run.control.signal.current === undefined)
+        ? ended.exit
+        : Effect.fail(stoppedOf(run))
   )
 
 /** Says that the run was cancelled, once. */
@@ -145,6 +150,8 @@ export const shape = <P extends Hook.Point>(
   })
   return Effect.andThen(
     stoppable(run, asked),
-    Effect.suspend(() => (failure === undefined ? Effect.void : Effect.fail(failure)))
+    Effect.suspend(() =>
+      failure === undefined ? Effect.void : Effect.andThen(checkStopped(run), Effect.fail(failure))
+    )
   )
 }

@@ -10,6 +10,7 @@ import { ToolFailed } from "./FailureReason.ts"
 import * as Gate from "./Gate.ts"
 import * as Guards from "./Guards.ts"
 import * as Message from "./Message.ts"
+import * as Pending from "./Pending.ts"
 import type { Run, Stopped } from "./Run.ts"
 import * as Running from "./Run.ts"
 import type * as Tool from "./Tool.ts"
@@ -24,13 +25,12 @@ export interface Settled extends Outcome {
   readonly durationMs: number
 }
 
-/** What came of all of them. `failure` is set in fail mode; `steering` holds messages drained on the way. */
+/** What came of all of them. `failure` is set in fail mode. */
 export interface Batch {
   readonly results: ReadonlyArray<Message.ToolResult>
   readonly settled: ReadonlyArray<Settled>
   readonly failure: ToolFailed | undefined
   readonly tooMany: boolean
-  readonly steering: ReadonlyArray<Message.Message>
 }
 
 /** The batch while it goes on. */
@@ -44,17 +44,17 @@ interface State {
   failure: ToolFailed | undefined
   hookFailure: Cause.Cause<FailureReason | Stopped> | undefined
   tooMany: boolean
-  steering: ReadonlyArray<Message.Message>
+  polling: boolean
 }
 
 /**
- * Runs the calls of an answer. Results are in the transcript when this returns, even when it fails, which it does only
+ * Runs the calls of an answer, or only answers them when its review says that the run ends. Results are in the transcript when this returns, even when it fails, which it does only
  * when a hook fails the run.
  */
 export const execute = Effect.fnUntraced(function* (
   run: Run,
   message: Message.Assistant,
-  calls: ReadonlyArray<Message.ToolCall>,
+  reviewed: Exit.Exit<void, FailureReason | Stopped>,
   onResult: (result: Message.ToolResult) => void
 ): Effect.fn.Return<Batch, FailureReason | Stopped> {
   const state: State = {
@@ -64,10 +64,11 @@ export const execute = Effect.fnUntraced(function* (
     settled: new Map(),
     results: [],
     failure: undefined,
-    hookFailure: undefined,
+    hookFailure: Exit.isFailure(reviewed) ? reviewed.cause : undefined,
     tooMany: false,
-    steering: []
+    polling: false
   }
+  const calls = Message.toolCalls(message)
   yield* Running.emit(run, { _tag: "ToolsDetected", toolCalls: calls })
   const tell = (call: Message.ToolCall) => Effect.map(answer(state, call), onResult)
   if (message.stopReason === "length" || (yield* isSequential(run, calls))) {
@@ -77,8 +78,8 @@ export const execute = Effect.fnUntraced(function* (
     yield* Effect.forEach(calls, tell, { discard: true })
   }
   if (state.hookFailure !== undefined) return yield* Effect.failCause(state.hookFailure)
-  const { failure, results, settled, steering, tooMany } = state
-  return { results, settled: [...settled.values()], failure, tooMany, steering }
+  const { failure, results, tooMany } = state
+  return { results, settled: calls.flatMap((call) => state.settled.get(call) ?? []), failure, tooMany }
 })
 
 const isSequential = Effect.fnUntraced(function* (run: Run, calls: ReadonlyArray<Message.ToolCall>) {
@@ -131,7 +132,7 @@ const preflight = Effect.fnUntraced(function* (
   const exit = yield* Effect.exit(Guards.check(run, message, call))
   if (Exit.isFailure(exit)) {
     // A hook that fails the run, or a stop while a guard was thinking: the call is over, and so will be the batch.
-    if (!state.run.control.signal.current) state.hookFailure ??= exit.cause
+    failed(state, exit)
     return yield* settle(state, call, Unrun.aborted(call))
   }
   return exit.value._tag === "Allowed" ? exit.value : yield* settle(state, call, exit.value)
@@ -142,12 +143,13 @@ const notToBeRun = (state: State): Outcome | undefined => {
   const { message, run } = state
   run.toolCalls++
   if (message.stopReason === "length") return Unrun.truncated
-  if (state.failure !== undefined || state.hookFailure !== undefined) return Unrun.skippedByFailure
+  if (state.hookFailure !== undefined) return Unrun.runEnds
+  if (state.failure !== undefined) return Unrun.skippedByFailure
   if (run.toolCalls > (run.options.limits?.maxToolCalls ?? Infinity)) {
     state.tooMany = true
     return Unrun.immediate("aborted", "Not run: the limit on tool calls is reached")
   }
-  return state.steering.length > 0 ? Unrun.skippedBySteering : undefined
+  return isMoot(state) ? Unrun.skippedBySteering : undefined
 }
 
 /** The pause gate before each call, then whether there is still a run to go on with. */
@@ -163,7 +165,7 @@ const perform = Effect.fnUntraced(function* (state: State, allowed: Guards.Allow
   const { run } = state
   const { call } = allowed.prepared
   if (state.signal.current !== undefined) return yield* settle(state, call, Unrun.aborted(call))
-  if (state.steering.length > 0) return yield* settle(state, call, Unrun.skippedBySteering)
+  if (isMoot(state)) return yield* settle(state, call, Unrun.skippedBySteering)
   yield* Running.emit(run, {
     _tag: "ToolInvoked",
     toolCallId: call.id,
@@ -198,9 +200,12 @@ const settle = Effect.fnUntraced(function* (
     state.signal.stop({ cause: "cancel", reason: "another tool failed" })
   }
   if (isError && failures.has(outcome)) {
-    yield* Effect.ignore(
-      Running.observe(run, "onError", () => ({ ...Running.baseInput(run), scope: "tool", error: output }))
-    )
+    const told = Running.observe(run, "onError", () => ({
+      ...Running.baseInput(run),
+      scope: "tool",
+      error: output
+    }))
+    failed(state, yield* Effect.exit(told))
   }
   yield* Running.emit(run, {
     _tag: "ToolExecutionEnd",
@@ -236,12 +241,21 @@ const answer = Effect.fnUntraced(function* (state: State, call: Message.ToolCall
 })
 
 /** With `skipRemaining`, a message from the user makes the calls that have not begun moot. */
-const pollSteering = (state: State): Effect.Effect<void> =>
-  Effect.sync(() => {
-    const { control, options, queues } = state.run
-    if (options.steeringPolicy !== "skipRemaining" || control.signal.current !== undefined) return
-    if (state.steering.length === 0) state.steering = queues.drain("steering")
-  })
+const pollSteering = Effect.fnUntraced(function* (state: State) {
+  const { run } = state
+  if (run.options.steeringPolicy !== "skipRemaining" || state.polling || isMoot(state)) return
+  if (run.control.signal.current !== undefined) return
+  state.polling = true
+  failed(state, yield* Effect.exit(Pending.take(run, "steering")))
+  state.polling = false
+})
+
+const isMoot = ({ run }: State): boolean => run.pending.messages.length > 0
+
+/** Keeps the failure of a hook that fails the run, unless the run is being stopped anyway. */
+const failed = (state: State, exit: Exit.Exit<unknown, FailureReason | Stopped>): void => {
+  if (Exit.isFailure(exit) && state.run.control.signal.current === undefined) state.hookFailure ??= exit.cause
+}
 
 const textOf = (output: Tool.ToolOutput): string =>
   output.content.map((block) => (block.type === "text" ? block.text : "")).join("")

@@ -5,6 +5,7 @@ import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type { ToolCall, ToolOutcome } from "./Message.ts"
 import type { ToolDefinition } from "./Provider.ts"
@@ -75,14 +76,17 @@ export const make = <const Tools extends ReadonlyArray<Tool.Any>>(
   ...tools: Tools
 ): Effect.Effect<ToolRegistry["Service"], never, Tool.Services<Tools[number]>> =>
   Effect.gen(function* () {
-    const registered = new Map<string, Registered>()
+    const registered = new Map<string, Tool.Any>()
+    // Outlives the registration: a call that was prepared before its tool went can still run.
+    const servicesOf = new WeakMap<Tool.Any, Context.Context<never>>()
     // Rebuilt when a tool comes or goes, so that an unchanged set is the same array from turn to turn.
     let definitions: ReadonlyArray<ToolDefinition> | undefined
 
     const register = Effect.fnUntraced(function* <T extends Tool.Any>(tool: T) {
       const services = yield* Effect.context<Tool.Services<T>>()
       if (registered.has(tool.name)) return yield* Effect.die(new Error(`Duplicate tool name: ${tool.name}`))
-      registered.set(tool.name, { tool, services })
+      registered.set(tool.name, tool)
+      servicesOf.set(tool, services)
       definitions = undefined
     })
     const unregister = (name: string) =>
@@ -93,21 +97,21 @@ export const make = <const Tools extends ReadonlyArray<Tool.Any>>(
     const find = (name: string) => registered.get(name) ?? registered.get(name.trim().replaceAll(/\s+/g, " "))
 
     const prepare = Effect.fnUntraced(function* (call: ToolCall, input?: Schema.Json) {
-      const tool = find(call.name)?.tool
+      const tool = find(call.name)
       if (tool === undefined)
         return yield* new ToolNotFound({ name: call.name, known: [...registered.keys()] })
       return yield* input === undefined ? prepareRaw(tool, call) : decode(tool, call, input)
     })
 
     const execute = (prepared: PreparedCall, context: Tool.ToolContext["Service"]): Effect.Effect<Executed> =>
-      run(prepared, find(prepared.tool.name)?.services ?? Context.empty(), context)
+      run(prepared, servicesOf.get(prepared.tool) ?? Context.empty(), context)
 
     for (const tool of tools) yield* register(tool)
     return ToolRegistry.of({
       register,
       unregister,
       definitions: Effect.sync(() => (definitions ??= Array.from(registered.values(), definition))),
-      get: (name) => Effect.sync(() => find(name)?.tool),
+      get: (name) => Effect.sync(() => find(name)),
       prepare,
       execute
     })
@@ -119,12 +123,7 @@ export const layer = <const Tools extends ReadonlyArray<Tool.Any>>(
 ): Layer.Layer<ToolRegistry, never, Tool.Services<Tools[number]>> =>
   Layer.effect(ToolRegistry, make(...tools))
 
-interface Registered {
-  readonly tool: Tool.Any
-  readonly services: Context.Context<never>
-}
-
-const definition = ({ tool }: Registered): ToolDefinition => ({
+const definition = (tool: Tool.Any): ToolDefinition => ({
   name: tool.name,
   description: tool.description,
   parameters: tool.parameters
@@ -133,13 +132,13 @@ const definition = ({ tool }: Registered): ToolDefinition => ({
 const prepareRaw = (tool: Tool.Any, call: ToolCall): Effect.Effect<PreparedCall, InvalidArguments> => {
   const { params } = call
   if (params === undefined) {
-    return Effect.fail(new InvalidArguments({ name: call.name, detail: "the arguments are not valid JSON" }))
+    return Effect.fail(invalid(call, "the arguments are not valid JSON"))
   }
   if (tool.prepareArguments === undefined) return decode(tool, call, params)
   const { prepareArguments } = tool
   return Effect.try({
     try: () => prepareArguments(params),
-    catch: (thrown) => new InvalidArguments({ name: call.name, detail: String(thrown) })
+    catch: (thrown) => invalid(call, String(thrown))
   }).pipe(Effect.flatMap((prepared) => decode(tool, call, prepared)))
 }
 
@@ -148,10 +147,21 @@ const decode = (
   call: ToolCall,
   input: Schema.Json
 ): Effect.Effect<PreparedCall, InvalidArguments> =>
+  Predicate.isObject(input)
+    ? decodeObject(tool, call, input)
+    : Effect.fail(invalid(call, "the arguments must be a JSON object"))
+
+const decodeObject = (
+  tool: Tool.Any,
+  call: ToolCall,
+  input: Schema.Json
+): Effect.Effect<PreparedCall, InvalidArguments> =>
   tool.decode(input).pipe(
     Effect.map((params) => ({ call, tool, input, params })),
-    Effect.mapError((invalid) => new InvalidArguments({ name: call.name, detail: invalid.detail }))
+    Effect.mapError(({ detail }) => invalid(call, detail))
   )
+
+const invalid = (call: ToolCall, detail: string) => new InvalidArguments({ name: call.name, detail })
 
 const run = (
   { call, params, tool }: PreparedCall,

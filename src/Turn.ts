@@ -23,8 +23,6 @@ export interface Completed {
   readonly toolsContinue: boolean
   /** Every result asked to end the run. */
   readonly terminated: boolean
-  /** Steering taken from its queue during the tools. */
-  readonly steering: ReadonlyArray<Message.Message>
 }
 
 /** What is known of a turn for its `TurnEnd`, however it ends. */
@@ -60,25 +58,29 @@ const askAndAct = Effect.fnUntraced(function* (
   progress: Progress
 ): Effect.fn.Return<Completed, FailureReason | Stopped> {
   const request = yield* RequestView.make(run)
-  const message = yield* ModelCall.ask(run, request, (answer) => {
+  const { durationMs, message } = yield* ModelCall.ask(run, request, (answer) => {
     progress.message = answer
   })
   if (message.stopReason === "error" || message.stopReason === "aborted") return yield* endedBadly(message)
-  const calls = Message.toolCalls(message)
-  if (calls.length === 0) {
-    yield* Running.checkStopped(run)
-    return { message, toolResults: [], toolsContinue: false, terminated: false, steering: [] }
-  }
-  return yield* act(run, message, calls, progress)
+  const reviewed = yield* Effect.exit(review(run, message, durationMs))
+  // Its calls get their results even if the run ends here.
+  if (Message.toolCalls(message).length > 0) return yield* act(run, message, reviewed, progress)
+  yield* Effect.andThen(reviewed, Running.checkStopped(run))
+  return { message, toolResults: [], toolsContinue: false, terminated: false }
 })
+
+const review = (run: Run, message: Message.Assistant, durationMs: number | undefined) =>
+  durationMs === undefined
+    ? Effect.void
+    : Running.observe(run, "afterModel", () => ({ ...Running.turnInput(run), message, durationMs }))
 
 const act = Effect.fnUntraced(function* (
   run: Run,
   message: Message.Assistant,
-  calls: ReadonlyArray<Message.ToolCall>,
+  reviewed: Exit.Exit<void, FailureReason | Stopped>,
   progress: Progress
 ): Effect.fn.Return<Completed, FailureReason | Stopped> {
-  const batch = yield* ToolBatch.execute(run, message, calls, (result) => {
+  const batch = yield* ToolBatch.execute(run, message, reviewed, (result) => {
     progress.toolResults = [...progress.toolResults, result]
   })
   const terminated = batch.settled.every(({ output }) => output.terminate === true)
@@ -91,8 +93,7 @@ const act = Effect.fnUntraced(function* (
     message,
     toolResults: batch.results,
     toolsContinue: !terminated,
-    terminated,
-    steering: batch.steering
+    terminated
   }
 })
 

@@ -23,4 +23,5 @@ export const truncated = immediate(
   "Not run: the answer was cut at its token limit, so the arguments may be incomplete. Call again, with less."
 )
 export const skippedBySteering = immediate("skipped", "Skipped due to queued user message.")
+export const runEnds = immediate("aborted", "Not run: the run ended first.")
 export const skippedByFailure = immediate("aborted", "Not run: another tool of this batch failed.")

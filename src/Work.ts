@@ -7,6 +7,7 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 
 /** Why a run has to end. */
 export interface Stop {
@@ -67,36 +68,45 @@ export const attempt = <A, E, R>(
   work: Effect.Effect<A, E, R>,
   timeout: Duration.Duration = Duration.infinity
 ): Effect.Effect<Ended<A, E>, never, R> =>
-  signal.current === undefined
-    ? Effect.contextWith((context) => {
+  signal.current !== undefined
+    ? Effect.succeed({ _tag: "Stopped", abandoned: false })
+    : Effect.contextWith((context) => {
         const fork = Effect.runForkWith(context)
-        return Effect.callback<Ended<A, E>>((resume) => {
-          let halted: "Stopped" | "TimedOut" | undefined
-          const fiber = fork(work)
-          const after = (duration: Duration.Duration, then: () => void) => {
-            const timer = fork(Effect.sleep(duration))
-            timer.addObserver((exit) => Exit.isSuccess(exit) && then())
-            return timer
-          }
-          const halt = (tag: "Stopped" | "TimedOut") => {
-            if (halted !== undefined || fiber.pollUnsafe() !== undefined) return
-            halted = tag
-            fiber.interruptUnsafe()
-            if (fiber.pollUnsafe() !== undefined) return
-            const waiting = after(grace, () => resume(Effect.succeed({ _tag: tag, abandoned: true })))
-            fiber.addObserver(() => waiting.interruptUnsafe())
-          }
-          const forget = signal.onStop(() => halt("Stopped"))
-          const timer = Duration.isFinite(timeout) ? after(timeout, () => halt("TimedOut")) : undefined
-          fiber.addObserver((exit) => {
-            forget()
-            timer?.interruptUnsafe()
-            resume(
-              Effect.succeed(
-                halted === undefined ? { _tag: "Done", exit } : { _tag: halted, abandoned: false }
-              )
-            )
-          })
-        })
+        return Effect.callback<Ended<A, E>>((resume) =>
+          watch(fork(work), signal, timeout, fork, (ended) => resume(Effect.succeed(ended)))
+        )
       })
-    : Effect.succeed({ _tag: "Stopped", abandoned: false })
+
+type Fork = (effect: Effect.Effect<void>) => Fiber.Fiber<void>
+
+/** Tells how a fiber ended, once. Returns what to do when nobody waits any more. */
+const watch = <A, E>(
+  fiber: Fiber.Fiber<A, E>,
+  signal: StopSignal,
+  timeout: Duration.Duration,
+  fork: Fork,
+  tell: (ended: Ended<A, E>) => void
+): Effect.Effect<void> => {
+  let halted: "Stopped" | "TimedOut" | undefined
+  const after = (duration: Duration.Duration, then: () => void) => {
+    const timer = fork(Effect.sleep(duration))
+    timer.addObserver((exit) => Exit.isSuccess(exit) && then())
+    return timer
+  }
+  const halt = (tag: "Stopped" | "TimedOut") => {
+    if (halted !== undefined || fiber.pollUnsafe() !== undefined) return
+    halted = tag
+    fiber.interruptUnsafe()
+    if (fiber.pollUnsafe() !== undefined) return
+    const patience = after(grace, () => tell({ _tag: tag, abandoned: true }))
+    fiber.addObserver(() => patience.interruptUnsafe())
+  }
+  const forget = signal.onStop(() => halt("Stopped"))
+  const timer = Duration.isFinite(timeout) ? after(timeout, () => halt("TimedOut")) : undefined
+  fiber.addObserver((exit) => {
+    forget()
+    timer?.interruptUnsafe()
+    tell(halted === undefined ? { _tag: "Done", exit } : { _tag: halted, abandoned: false })
+  })
+  return Fiber.interrupt(fiber)
+}
