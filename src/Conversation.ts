@@ -90,13 +90,16 @@ export class Conversation {
     return SubscriptionRef.getUnsafe(this.state)
   }
 
-  /** Starts a run, if none goes on: both in one step, so that two callers cannot both be first. */
+  /**
+   * Starts a run, if none goes on: both in one step, so that two callers cannot both be first, and none can be
+   * interrupted between being first and having started.
+   */
   begin<E>(
     makeTask: () => Effect.Effect<Task, E>,
     options: Partial<RunOptions> | undefined,
     reader?: Emitter.Reader
   ): Effect.Effect<Execution.Started, AgentBusy | E> {
-    return Effect.gen({ self: this }, function* () {
+    const begun = Effect.gen({ self: this }, function* () {
       if (this.closed) return yield* Effect.die(new Error("The agent's scope is closed"))
       if (this.active !== undefined) return yield* new AgentBusy()
       const active: Active = { control: new Control(), started: undefined }
@@ -110,6 +113,7 @@ export class Conversation {
       active.started = yield* this.fork(active, task, Options.patch(this.current.options, options), reader)
       return active.started
     })
+    return Effect.uninterruptible(begun)
   }
 
   private fork(active: Active, task: Task, options: RunOptions, reader?: Emitter.Reader) {
