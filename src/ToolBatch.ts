@@ -13,7 +13,6 @@ import * as Message from "./Message.ts"
 import * as Pending from "./Pending.ts"
 import type { Run, Stopped } from "./Run.ts"
 import * as Running from "./Run.ts"
-import type * as Tool from "./Tool.ts"
 import * as ToolExecution from "./ToolExecution.ts"
 import type { Outcome } from "./Unrun.ts"
 import * as Unrun from "./Unrun.ts"
@@ -22,12 +21,10 @@ import type { StopSignal } from "./Work.ts"
 /** What came of one call. */
 export interface Settled extends Outcome {
   readonly call: Message.ToolCall
-  readonly durationMs: number
 }
 
 /** What came of all of them. `failure` is set in fail mode. */
 export interface Batch {
-  readonly results: ReadonlyArray<Message.ToolResult>
   readonly settled: ReadonlyArray<Settled>
   readonly failure: ToolFailed | undefined
   readonly tooMany: boolean
@@ -40,7 +37,6 @@ interface State {
   /** Stops with the run, and in fail mode with the first failure. */
   readonly signal: StopSignal
   readonly settled: Map<Message.ToolCall, Settled>
-  readonly results: Array<Message.ToolResult>
   failure: ToolFailed | undefined
   hookFailure: Cause.Cause<FailureReason | Stopped> | undefined
   tooMany: boolean
@@ -48,8 +44,8 @@ interface State {
 }
 
 /**
- * Runs the calls of an answer, or only answers them when its review says that the run ends. Results are in the transcript when this returns, even when it fails, which it does only
- * when a hook fails the run.
+ * Runs the calls of an answer, or only answers them when its review says that the run ends. Results are in the transcript
+ * when this returns, even when it fails, which it does only when a hook fails the run.
  */
 export const execute = Effect.fnUntraced(function* (
   run: Run,
@@ -62,7 +58,6 @@ export const execute = Effect.fnUntraced(function* (
     message,
     signal: run.control.signal.child(),
     settled: new Map(),
-    results: [],
     failure: undefined,
     hookFailure: Exit.isFailure(reviewed) ? reviewed.cause : undefined,
     tooMany: false,
@@ -78,8 +73,7 @@ export const execute = Effect.fnUntraced(function* (
     yield* Effect.forEach(calls, tell, { discard: true })
   }
   if (state.hookFailure !== undefined) return yield* Effect.failCause(state.hookFailure)
-  const { failure, results, tooMany } = state
-  return { results, settled: calls.flatMap((call) => state.settled.get(call) ?? []), failure, tooMany }
+  return { ...state, settled: calls.flatMap((call) => state.settled.get(call) ?? []) }
 })
 
 const isSequential = Effect.fnUntraced(function* (run: Run, calls: ReadonlyArray<Message.ToolCall>) {
@@ -194,9 +188,9 @@ const settle = Effect.fnUntraced(function* (
 ): Effect.fn.Return<undefined> {
   const { run } = state
   const isError = output.isError === true
-  state.settled.set(call, { call, output, outcome, durationMs })
+  state.settled.set(call, { call, output, outcome })
   if (isError && failures.has(outcome) && run.options.toolFailureMode === "fail" && !state.failure) {
-    state.failure = new ToolFailed({ toolCallId: call.id, toolName: call.name, detail: textOf(output) })
+    state.failure = new ToolFailed({ toolCallId: call.id, toolName: call.name, detail: Unrun.textOf(output) })
     state.signal.stop({ cause: "cancel", reason: "another tool failed" })
   }
   if (isError && failures.has(outcome)) {
@@ -235,7 +229,6 @@ const answer = Effect.fnUntraced(function* (state: State, call: Message.ToolCall
     timestamp: state.run.clock.currentTimeMillisUnsafe(),
     ...(output.details === undefined ? {} : { details: output.details })
   })
-  state.results.push(result)
   yield* Running.append(state.run, result)
   return result
 })
@@ -256,6 +249,3 @@ const isMoot = ({ run }: State): boolean => run.pending.messages.length > 0
 const failed = (state: State, exit: Exit.Exit<unknown, FailureReason | Stopped>): void => {
   if (Exit.isFailure(exit) && state.run.control.signal.current === undefined) state.hookFailure ??= exit.cause
 }
-
-const textOf = (output: Tool.ToolOutput): string =>
-  output.content.map((block) => (block.type === "text" ? block.text : "")).join("")

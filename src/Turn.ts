@@ -91,7 +91,7 @@ const act = Effect.fnUntraced(function* (
   yield* Limits.checkRepetition(run, batch.settled)
   return {
     message,
-    toolResults: batch.results,
+    toolResults: progress.toolResults,
     toolsContinue: !terminated,
     terminated
   }
