@@ -89,7 +89,7 @@ export class Transport extends Schema.TaggedError<Transport>()("Transport", {
 /** The provider answered in a way its protocol does not allow. */
 export class Protocol extends Schema.TaggedError<Protocol>()("Protocol", {
   ...facts,
-  kind: Schema.Literals(["contentType", "badJson", "badShape", "empty", "noToolCalls"])
+  kind: Schema.Literals(["contentType", "badJson", "badShape", "empty", "noToolCalls", "tooLarge"])
 }) {
   get isRetryable(): boolean {
     return this.kind === "empty"

@@ -1,0 +1,78 @@
+/**
+ * Any server that speaks OpenAI's Chat Completions: vendors, gateways, and what runs on this machine. `presets` knows the
+ * common ones.
+ */
+import * as Config from "effect/Config"
+import type * as Effect from "effect/Effect"
+import type * as HttpClient from "effect/http/HttpClient"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import type * as Redacted from "effect/Redacted"
+import { Provider } from "../Provider.ts"
+import * as Retry from "../Retry.ts"
+import { common, type Compat } from "./internal/compat.ts"
+import { openAiChat } from "./internal/openAiChat.ts"
+import type { Timeouts } from "./internal/silence.ts"
+import * as transport from "./internal/transport.ts"
+import type { Preset } from "./presets.ts"
+
+export * as presets from "./presets.ts"
+export type { Compat, Preset, Timeouts }
+
+export interface Options {
+  /** Names the server in messages, in errors, and to `Credentials`. */
+  readonly id: string
+  /** Up to and with the version: "http://127.0.0.1:11434/v1". */
+  readonly baseUrl: string
+  /** Default none; `Credentials` wins over it. */
+  readonly apiKey?: Redacted.Redacted
+  /** Sent with each request. Those whose name speaks of a key or a token are kept out of every error. */
+  readonly headers?: Readonly<Record<string, string>>
+  readonly timeouts?: Timeouts
+  /** Where the server differs from most. */
+  readonly compat?: Partial<Compat>
+}
+
+/** A provider of one server. It asks once; nothing is retried. */
+export const make = (options: Options): Effect.Effect<Provider["Service"], never, HttpClient.HttpClient> =>
+  transport.make({
+    id: options.id,
+    protocol: openAiChat(options.id, { ...common, ...options.compat }),
+    url: () => `${options.baseUrl.replace(/\/+$/, "")}/chat/completions`,
+    authorize: (key) => ({ authorization: `Bearer ${key}` }),
+    apiKey: options.apiKey,
+    headers: options.headers,
+    timeouts: options.timeouts
+  })
+
+/** `make` as a layer. */
+export const layer = (options: Options): Layer.Layer<Provider, never, HttpClient.HttpClient> =>
+  Layer.effect(Provider, make(options))
+
+/** Reads the key, and the address where one may be set, from the environment names of the preset. Inside `Retry.layer()`. */
+export const layerConfig = (
+  preset: Preset,
+  options?: Partial<Omit<Options, "id" | "apiKey">>
+): Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> =>
+  Layer.unwrap(
+    Config.map(
+      Config.all({
+        apiKey:
+          preset.apiKeyName === undefined ? Config.succeed(undefined) : Config.Redacted(preset.apiKeyName),
+        baseUrl:
+          preset.baseUrlName === undefined
+            ? Config.succeed(Option.none<string>())
+            : Config.option(Config.NonEmptyString(preset.baseUrlName))
+      }),
+      ({ apiKey, baseUrl }) =>
+        Retry.layer()(
+          layer({
+            id: preset.id,
+            baseUrl: Option.getOrElse(baseUrl, () => preset.baseUrl),
+            ...options,
+            compat: { ...preset.compat, ...options?.compat },
+            ...(apiKey === undefined ? {} : { apiKey })
+          })
+        )
+    )
+  )

@@ -1,0 +1,45 @@
+/**
+ * One wire language, such as OpenAI's Chat Completions. It knows bodies and events, and nothing of addresses, keys or
+ * HTTP, so that dozens of vendors share it and a test replays it from an array.
+ *
+ * A protocol is total and deterministic: the same wire gives the same model events, and nothing throws. Its state is a
+ * private accumulator, made anew for each answer and changed in place, because `step` runs once per delta.
+ */
+import type { ModelEvent } from "../../ModelEvent.ts"
+import type { ModelRequest } from "../../Provider.ts"
+import type { Reason } from "../../ProviderError.ts"
+
+/** What an answer knows of the call it belongs to. */
+export interface Call {
+  /** As it was asked for. */
+  readonly model: string
+  /** Unique per call: makes the ids that a wire leaves out. */
+  readonly seed: string
+}
+
+export interface Protocol<Wire, State> {
+  /** The `protocol` of its answers: "openai-chat". */
+  readonly name: string
+  /** The body of a request, or why the conversation cannot be sent. */
+  readonly encode: (request: ModelRequest) => string | Reason
+  /** Data that says that nothing follows, where the language has such. */
+  readonly sentinel?: string
+  readonly initial: (call: Call) => State
+  /** Reads the data of one event. A failure is one that the event reports, or that it is no event of this language. */
+  readonly wire: (data: string, state: State) => Wire | Reason
+  /** Adds what the event says to `out`. True: it was the last one of the answer. */
+  readonly step: (state: State, wire: Wire, out: Array<ModelEvent>) => boolean
+  /**
+   * The answer is over: adds what is still owed, `Finish` last, or says why the answer is not complete and adds nothing
+   * that would make a block of it look so. `told`: the server said that this was all, by a last event or the sentinel.
+   */
+  readonly end: (state: State, told: boolean, out: Array<ModelEvent>) => Reason | undefined
+  /**
+   * For a language whose server may pause in the middle of an answer. What to ask next, if it did, once `end` has found
+   * nothing missing; what comes then is read with the same state, and is the same answer.
+   */
+  readonly resume?: (state: State, request: ModelRequest) => ModelRequest | undefined
+}
+
+/** A failure, where a wire may be. Reasons are errors, and a wire is a plain object. */
+export const isReason = <Wire>(read: Wire | Reason): read is Reason => read instanceof Error

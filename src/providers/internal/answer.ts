@@ -1,0 +1,153 @@
+/**
+ * The bytes of one answer as model events: server-sent events, then the protocol. Pure and synchronous, so that any cut
+ * of the bytes can be tried without a network.
+ */
+import type { ModelEvent } from "../../ModelEvent.ts"
+import type { Reason } from "../../ProviderError.ts"
+import { Protocol as ProtocolFault, StreamTruncated } from "../../ProviderError.ts"
+import * as Failure from "./failure.ts"
+import * as Json from "./json.ts"
+import type { Call, Protocol } from "./Protocol.ts"
+import { isReason } from "./Protocol.ts"
+import type { Redact } from "./secrets.ts"
+import { type SseEvent, SseReader } from "./sse.ts"
+
+/** Bytes of a whole answer, decompressed: far more than any model says in one go. */
+const maxBytes = 64 * 1024 * 1024
+
+export class Answer<Wire, State> {
+  /** How it went, once it is over: complete, or why not. */
+  outcome: "open" | "complete" | Reason = "open"
+
+  private readonly protocol: Protocol<Wire, State>
+  private readonly call: Call
+  private readonly redact: Redact
+  private readonly state: State
+  private readonly sse = new SseReader()
+  private readonly incoming: Array<SseEvent> = []
+  private events: Array<ModelEvent> = []
+  private bytes = 0
+  private heard = false
+
+  /** `state`: of an answer that goes on after a pause. */
+  constructor(protocol: Protocol<Wire, State>, call: Call, redact: Redact, state = protocol.initial(call)) {
+    this.protocol = protocol
+    this.call = call
+    this.redact = redact
+    this.state = state
+  }
+
+  get over(): boolean {
+    return this.outcome !== "open"
+  }
+
+  /** Reads what came. Nothing is read once the answer is over. */
+  push(bytes: Uint8Array): void {
+    this.bytes += bytes.length
+    this.sse.push(bytes, this.incoming)
+    this.read()
+    if (!this.over && (this.sse.overflow || this.bytes > maxBytes)) {
+      this.outcome = new ProtocolFault({
+        kind: "tooLarge",
+        detail: this.sse.overflow ? "An event is too large" : `The answer is larger than ${maxBytes} bytes`
+      })
+    }
+  }
+
+  /** The body ended. */
+  end(): void {
+    if (this.over) return
+    this.sse.end(this.incoming)
+    this.read()
+    if (!this.over) this.outcome = this.strayFailure() ?? this.finish(false)
+    else if (isCutJson(this.outcome)) {
+      this.outcome = new StreamTruncated({ detail: "The answer ended in the middle of an event" })
+    }
+  }
+
+  /** The connection is no more, for this reason. An answer that had said all it had to say is complete all the same. */
+  cut(reason: Reason): void {
+    if (this.over) return
+    this.end()
+    if (this.outcome !== "complete") this.outcome = reason
+  }
+
+  /** The events since the last time. */
+  take(): ReadonlyArray<ModelEvent> {
+    const events = this.events
+    if (events.length > 0) this.events = []
+    return events
+  }
+
+  private read(): void {
+    if (this.incoming.length === 0) return
+    for (const event of this.incoming) {
+      if (this.over) break
+      this.readEvent(event)
+    }
+    this.incoming.length = 0
+  }
+
+  private readEvent({ data, event }: SseEvent): void {
+    const first = data.charCodeAt(0)
+    // A gateway that forwards a comment as data.
+    if (first === 0x3a) return
+    if ((first === 0x5b || first === 0x20) && this.readList(data)) return
+    this.heard = true
+    if (event === "error") {
+      this.outcome = Failure.said(this.redact(data), this.call.model)
+      return
+    }
+    const wire = this.protocol.wire(data, this.state)
+    if (isReason(wire)) this.outcome = this.redacted(data, wire)
+    else if (this.protocol.step(this.state, wire, this.events)) this.outcome = this.finish(true)
+  }
+
+  /** Data that begins with a bracket: the end, or a list of events. */
+  private readList(data: string): boolean {
+    if (data.trim() === "[DONE]") {
+      // Some gateways add it to every language.
+      if (this.protocol.sentinel === "[DONE]") this.outcome = this.finish(true)
+      return true
+    }
+    const list = Json.parse(data)
+    if (!Json.isArray(list)) return false
+    for (const item of list) {
+      if (!this.over) this.readEvent({ event: "", data: JSON.stringify(item) })
+    }
+    return true
+  }
+
+  /** The failure as the data would give it with no secret in it. */
+  private redacted(data: string, reason: Reason): Reason {
+    const clean = this.redact(data)
+    if (clean === data) return reason
+    const again = this.protocol.wire(clean, this.state)
+    return isReason(again) ? again : Failure.said(clean, this.call.model)
+  }
+
+  /** An error that a server printed as it is, between events or in their place. */
+  private strayFailure(): Reason | undefined {
+    const stray = this.redact(this.sse.stray).trim()
+    if (stray === "") return undefined
+    const failure = Failure.inBand(
+      Json.parse(stray.slice(Math.max(0, stray.search(/[{[]/)))),
+      stray,
+      this.call.model
+    )
+    if (failure !== undefined || this.heard) return failure
+    return new ProtocolFault({
+      kind: "contentType",
+      detail: "Not an event stream",
+      body: Failure.excerpt(stray)
+    })
+  }
+
+  private finish(told: boolean): "complete" | Reason {
+    if (!this.heard && !told) return new ProtocolFault({ kind: "empty", detail: "The answer was empty" })
+    return this.protocol.end(this.state, told, this.events) ?? "complete"
+  }
+}
+
+const isCutJson = (outcome: string | Reason): boolean =>
+  typeof outcome === "object" && outcome._tag === "Protocol" && outcome.kind === "badJson"

@@ -1,0 +1,238 @@
+/**
+ * What a provider says of a failure, in a status, headers and a body of any shape, as a reason of ours. Pure.
+ *
+ * The status decides, unless codes or words tell something more exact: vendors answer 400 to a context overflow, 429 to
+ * an empty account and 200 to anything.
+ */
+import type * as Duration from "effect/Duration"
+import * as Reasons from "../../ProviderError.ts"
+import type { Reason } from "../../ProviderError.ts"
+import * as ContextOverflow from "./contextOverflow.ts"
+import * as Json from "./json.ts"
+import * as RetryAfter from "./retryAfter.ts"
+
+/** A response that is no answer, its body read as far as it is of use, with no secret in it. */
+export interface Refusal {
+  readonly status: number
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly body: string
+  readonly model: string
+  /** Milliseconds since the epoch. */
+  readonly now: number
+}
+
+/** Why the provider refused. */
+export const ofResponse = (refusal: Refusal): Reason => {
+  const { body, headers, model, now, status } = refusal
+  const told = tell(Json.parse(body), body)
+  const requestId = idHeaders.map((name) => headers[name]).find((id) => id !== undefined) ?? told.requestId
+  return classify(told, status, model, RetryAfter.read(headers, told.error, told.message, now), {
+    detail: cut(told.message === "" ? `HTTP ${status}` : told.message, maxDetail),
+    status,
+    ...(requestId === undefined ? {} : { requestId }),
+    ...(body === "" ? {} : { body: excerpt(body) })
+  })
+}
+
+/** The failure that an event of an answer reports, `undefined` when it reports none. */
+export const inBand = (event: Json.Json | undefined, data: string, model: string): Reason | undefined =>
+  reportsFailure(event) ? ofEvent(event, data, model) : undefined
+
+/** The failure in an event that is one by its name, whatever its data looks like. */
+export const said = (data: string, model: string): Reason => ofEvent(Json.parse(data), data, model)
+
+/** Data that is no event of the language. The part of it that is shown is short: it may be half an answer. */
+export const badJson = (data: string): Reason =>
+  new Reasons.Protocol({ kind: "badJson", detail: `${cut(Json.problem(data), 200)}: ${cut(data, 200)}` })
+
+export const badShape = (what: string, data: string): Reason =>
+  new Reasons.Protocol({ kind: "badShape", detail: `${what}: ${cut(data, 200)}` })
+
+/** At most 4 kB in UTF-8. */
+export const excerpt = (body: string): string => {
+  const bytes = new TextEncoder().encode(body.slice(0, maxBody))
+  return bytes.length <= maxBody
+    ? body.slice(0, maxBody)
+    : whole(new TextDecoder().decode(bytes.subarray(0, maxBody)))
+}
+
+const maxBody = 4096
+const maxDetail = 1600
+
+const idHeaders = [
+  "x-request-id",
+  "request-id",
+  "x-amzn-requestid",
+  "apim-request-id",
+  "x-goog-request-id",
+  "cf-ray"
+]
+
+const cut = (value: string, length: number): string =>
+  value.length <= length ? value : `${value.slice(0, length)}…`
+const whole = (value: string): string => value.replace(/\ufffd+$/, "")
+
+/** What was told, with the members that vendors put in different places. */
+interface Told {
+  readonly message: string
+  /** Codes, types and names, in lower case. */
+  readonly codes: ReadonlyArray<string>
+  readonly status: number | undefined
+  readonly requestId: string | undefined
+  readonly error: Json.JsonObject | undefined
+}
+
+const tell = (json: Json.Json | undefined, raw: string): Told => {
+  const root = Json.isArray(json) ? Json.object(json[0]) : Json.object(json)
+  const inner = root?.["error"]
+  const error = Json.object(inner) ?? root
+  const details = Json.array(error?.["details"]).flatMap((detail) => (Json.isObject(detail) ? [detail] : []))
+  const named = [error?.["code"], error?.["type"], error?.["status"], root?.["code"], root?.["type"]]
+  const coded = [error?.["code"], error?.["status_code"], error?.["status"], root?.["code"]].map(Number)
+  return {
+    message: messageOf(root, inner) ?? (typeof json === "string" ? json : cut(raw.trim(), 300)),
+    codes: [...named, ...details.map((detail) => detail["reason"])].flatMap((code) =>
+      typeof code === "string" ? [code.toLowerCase()] : []
+    ),
+    status: coded.find((code) => Number.isInteger(code) && code >= 400 && code < 600),
+    requestId: Json.text(root?.["request_id"]) ?? Json.text(error?.["request_id"]),
+    error
+  }
+}
+
+const messageOf = (root: Json.JsonObject | undefined, inner: Json.Json | undefined): string | undefined => {
+  const error = Json.object(inner)
+  // In quotes, as a sentence of somebody else that came with no member to say what it is.
+  if (typeof inner === "string") return JSON.stringify(inner)
+  const message = Json.text(error?.["message"]) ?? Json.text(root?.["message"]) ?? detailOf(root?.["detail"])
+  // OpenRouter's own message is but "Provider returned error".
+  const upstream = Json.text(Json.object(error?.["metadata"])?.["raw"])
+  return upstream === undefined ? message : `${message ?? "Provider returned error"}: ${upstream}`
+}
+
+/** FastAPI: a text, or a list of what is wrong where. */
+const detailOf = (detail: Json.Json | undefined): string | undefined =>
+  typeof detail === "string" ? detail : Json.isArray(detail) ? JSON.stringify(detail) : undefined
+
+const reportsFailure = (event: Json.Json | undefined): boolean => {
+  if (Json.isArray(event)) return event.some(reportsFailure)
+  if (!Json.isObject(event)) return false
+  const { error } = event
+  return (
+    (error !== undefined && error !== null && error !== "" && error !== false) ||
+    event["object"] === "error" ||
+    event["type"] === "error"
+  )
+}
+
+const ofEvent = (event: Json.Json | undefined, data: string, model: string): Reason => {
+  const told = tell(event, data)
+  const status = told.status ?? statusOf(told.codes)
+  return classify(told, status, model, RetryAfter.read({}, told.error, told.message), {
+    detail: cut(told.message, maxDetail),
+    ...(told.status === undefined ? {} : { status: told.status }),
+    ...(told.requestId === undefined ? {} : { requestId: told.requestId }),
+    body: excerpt(data)
+  })
+}
+
+/** The status that a code stands for, where there is no status. */
+const statusOf = (codes: ReadonlyArray<string>): number =>
+  symbolic.find(([pattern]) => codes.some((code) => pattern.test(code)))?.[1] ?? 500
+
+const symbolic: ReadonlyArray<readonly [RegExp, number]> = [
+  [/rate.?limit|too_many_requests|resource_exhausted|throttl/, 429],
+  [/overload|capacity|slow_down|unavailable/, 529],
+  [/permission|forbidden/, 403],
+  [/authenti|api_key|unauthorized/, 401],
+  [/not_found/, 404],
+  [/billing|quota|payment/, 402],
+  [/timeout|deadline/, 408],
+  [/invalid|bad_request|tool_use_failed|precondition|unsupported/, 400]
+]
+
+interface Facts {
+  readonly detail: string
+  readonly status?: number
+  readonly requestId?: string
+  readonly body?: string
+}
+
+const classify = (
+  told: Told,
+  status: number,
+  model: string,
+  retryAfter: Duration.Duration | undefined,
+  facts: Facts
+): Reason => {
+  const waiting = retryAfter === undefined ? facts : { ...facts, retryAfter }
+  const overflow = ContextOverflow.find(told.codes, told.message, told.error)
+  if (overflow !== undefined) return new Reasons.ContextOverflow({ ...facts, ...overflow })
+  if (isQuota(told, status, retryAfter)) return new Reasons.QuotaExceeded(facts)
+  if (status === 429) return new Reasons.RateLimited(waiting)
+  if (isPolicy(told, status)) return new Reasons.ContentPolicy(facts)
+  if (status === 401 || (status === 400 && isKey(told))) return new Reasons.Unauthenticated(facts)
+  if (status === 403) return new Reasons.Forbidden(facts)
+  if (status === 404 || (status === 400 && isModel(told))) return new Reasons.NotFound(naming(model, facts))
+  if (status === 529 || status === 498 || isOverload(told, status)) return new Reasons.Overloaded(waiting)
+  // Timeout, conflict, "too early" and Google's "cancelled", which we did not do, pass like a failure of the server.
+  if (status >= 500 || status === 408 || status === 409 || status === 425 || status === 499)
+    return new Reasons.ServerError(waiting)
+  return new Reasons.InvalidRequest(facts)
+}
+
+const says = (told: Told, codes: RegExp, words: RegExp): boolean =>
+  told.codes.some((code) => codes.test(code)) || words.test(told.message)
+
+/** Words alone do not tell an empty account from a full minute; a wait that is told does. */
+const isQuota = (told: Told, status: number, retryAfter: Duration.Duration | undefined): boolean => {
+  if (status === 402 || told.codes.some((code) => quotaCodes.test(code)) || isDaily(told)) return true
+  return (
+    (status === 429 || status === 403 || status === 400) &&
+    retryAfter === undefined &&
+    quotaWords.test(told.message)
+  )
+}
+
+const quotaCodes = /insufficient_(?:quota|balance|credit|funds)|billing|payment_required|credits?_exhausted/
+const quotaWords =
+  /insufficient (?:quota|balance|credit|funds)|credit balance is too low|(?:out of|more) credits|exceeded your \w+ (?:quota|budget)|quota exceeded|(?:monthly|daily|weekly|usage|spending|billing)(?: hard)? (?:limit|cap|budget|quota)/i
+
+/** Google: the quota of the day is used up, though it asks to try again in a minute. */
+const isDaily = (told: Told): boolean =>
+  Json.array(told.error?.["details"]).some((detail) =>
+    Json.array(Json.object(detail)?.["violations"]).some((violation) =>
+      /PerDay/.test(Json.text(Json.object(violation)?.["quotaId"]) ?? "")
+    )
+  )
+
+const isPolicy = (told: Told, status: number): boolean =>
+  (status === 400 || status === 403) &&
+  (Json.isArray(Json.object(told.error?.["metadata"])?.["reasons"]) ||
+    says(
+      told,
+      /content_(?:policy|filter)|moderation|data_inspection|safety/,
+      /\bflagged\b|content (?:management )?policy|usage polic|moderation/i
+    ))
+
+const isKey = (told: Told): boolean =>
+  says(
+    told,
+    /api_key_invalid|invalid_api_key|authentication|unauthenticated/,
+    /(?:incorrect|invalid) api key|api key not valid/i
+  )
+
+const isModel = (told: Told): boolean =>
+  says(
+    told,
+    /model_not_found|model_not_available/,
+    /model\b.{0,100}(?:does not exist|not found|is not a valid model)|not a valid model/i
+  )
+
+const isOverload = (told: Told, status: number): boolean =>
+  status >= 500 &&
+  says(told, /overload|capacity|slow_down/, /overloaded|at capacity|no capacity|loading model/i)
+
+const naming = (model: string, facts: Facts): Facts =>
+  facts.detail.includes(model) ? facts : { ...facts, detail: `${facts.detail} (model ${model})` }

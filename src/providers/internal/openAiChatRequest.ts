@@ -1,0 +1,258 @@
+/**
+ * A request in the language of OpenAI Chat Completions.
+ * https://platform.openai.com/docs/api-reference/chat/create, read in November 2026.
+ */
+import type * as Message from "../../Message.ts"
+import { parseArguments } from "../../ModelEvent.ts"
+import type { ModelRequest, ToolDefinition } from "../../Provider.ts"
+import type { Reason } from "../../ProviderError.ts"
+import { UnsupportedContent } from "../../ProviderError.ts"
+import type { ModelOptions } from "../../RunOptions.ts"
+import { fit } from "./callId.ts"
+import type { Compat } from "./compat.ts"
+import { once } from "./encoded.ts"
+import * as Json from "./json.ts"
+import * as Opaque from "./opaque.ts"
+import { isReason } from "./Protocol.ts"
+
+/** Makes bodies for one provider, each message and each list of tools encoded once. */
+export const encoder = (provider: string, compat: Compat): ((request: ModelRequest) => string | Reason) => {
+  const messageOf = once((message: Message.ModelMessage) => encodeMessage(provider, compat, message))
+  const toolsOf = once((tools: ReadonlyArray<ToolDefinition>) => Json.encode(tools.map(toTool)))
+  return (request) => {
+    const messages = encodeMessages(request, compat, messageOf)
+    if (typeof messages !== "string") return messages
+    const vendor = request.options.vendor ?? {}
+    const own = (name: string, json: string) => (name in vendor ? "" : `${JSON.stringify(name)}:${json},`)
+    const tools = request.tools.length === 0 ? "" : own("tools", toolsOf(request.tools))
+    const rest = Json.encode({ stream: true, ...parameters(request, compat), ...vendor })
+    return `{${own("model", Json.encode(request.model))}${own("messages", messages)}${tools}${rest.slice(1)}`
+  }
+}
+
+/** A message as JSON, "" when there is nothing to send of it. */
+interface Encoded {
+  readonly json: string
+  /** JSON of parts that a tool message cannot hold: a user message takes them, after all results of the answer. */
+  readonly images: ReadonlyArray<string>
+}
+
+const encodeMessages = (
+  request: ModelRequest,
+  compat: Compat,
+  messageOf: (message: Message.ModelMessage) => Encoded | Reason
+): string | Reason => {
+  const out: Array<string> = []
+  let images: ReadonlyArray<string> = []
+  let afterTools = false
+  const toUser = (json: string) => {
+    if (afterTools && compat.assistantAfterTools) out.push(bridge)
+    out.push(json)
+  }
+  const owed = () => {
+    if (images.length > 0) toUser(`{"role":"user","content":[${[attached, ...images].join(",")}]}`)
+    afterTools = afterTools && images.length === 0
+    images = []
+  }
+  if (request.system !== undefined && request.system !== "") {
+    out.push(Json.encode({ role: compat.systemRole, content: request.system }))
+  }
+  for (const message of request.messages) {
+    const encoded = messageOf(message)
+    if (isReason(encoded)) return encoded
+    if (message.role !== "toolResult") owed()
+    if (message.role === "user") toUser(encoded.json)
+    else if (encoded.json !== "") out.push(encoded.json)
+    images = [...images, ...encoded.images]
+    afterTools = message.role === "toolResult"
+  }
+  owed()
+  return `[${out.join(",")}]`
+}
+
+const attached = JSON.stringify({ type: "text", text: "Attached image(s) from tool result:" })
+const bridge = JSON.stringify({ role: "assistant", content: "I have the results of the tools." })
+
+const encodeMessage = (provider: string, compat: Compat, message: Message.ModelMessage): Encoded | Reason => {
+  switch (message.role) {
+    case "user":
+      return encodeUser(compat, message)
+    case "assistant":
+      return alone(encodeAssistant(provider, compat, message))
+    case "toolResult":
+      return encodeResult(compat, message)
+  }
+}
+
+const alone = (json: string): Encoded => ({ json, images: [] })
+
+const encodeUser = (compat: Compat, { content }: Message.User): Encoded | Reason => {
+  const [first] = content
+  if (content.length === 0) return alone(Json.encode({ role: "user", content: "" }))
+  if (content.length === 1 && first?.type === "text") {
+    return alone(Json.encode({ role: "user", content: first.text }))
+  }
+  const parts: Array<Part> = []
+  for (const block of content) {
+    if (block.type === "text" && block.text === "") continue
+    const part = block.type === "text" ? { type: "text", text: block.text } : toMedia(compat, block)
+    if (isReason(part)) return part
+    parts.push(part)
+  }
+  return alone(Json.encode({ role: "user", content: parts }))
+}
+
+interface Part {
+  readonly type: string
+  readonly [field: string]: unknown
+}
+
+const toMedia = (compat: Compat, block: Message.Image | Message.File): Part | Reason => {
+  if (block.type === "image") return toImage(compat, block)
+  const { source } = block
+  if (!compat.files) return new UnsupportedContent({ detail: "This provider does not take files" })
+  if ("fileId" in source) return { type: "file", file: { file_id: source.fileId } }
+  const [kind, subtype = ""] = source.mediaType.split("/")
+  if (kind === "audio") {
+    return {
+      type: "input_audio",
+      input_audio: { data: source.data, format: subtype === "mpeg" ? "mp3" : subtype.replace("x-", "") }
+    }
+  }
+  return { type: "file", file: { filename: `file.${subtype}`, file_data: dataUrl(source) } }
+}
+
+const toImage = (compat: Compat, { source }: Message.Image): Part | Reason =>
+  compat.images
+    ? { type: "image_url", image_url: { url: "url" in source ? source.url : dataUrl(source) } }
+    : new UnsupportedContent({ detail: "This provider does not take images" })
+
+const dataUrl = (source: { readonly data: string; readonly mediaType: string }): string =>
+  `data:${source.mediaType};base64,${source.data}`
+
+/** Text and calls. Thinking goes back only to the provider that thought it, and only in the form it wants. */
+const encodeAssistant = (provider: string, compat: Compat, message: Message.Assistant): string => {
+  const text = message.content.reduce((all, block) => (block.type === "text" ? all + block.text : all), "")
+  const calls = message.content.flatMap((block) =>
+    block.type === "toolCall" ? [toCall(provider, compat, block)] : []
+  )
+  if (text === "" && calls.length === 0) return ""
+  return Json.encode({
+    role: "assistant",
+    content: text === "" ? null : text,
+    ...replayedThinking(provider, compat, message, calls.length > 0),
+    ...(calls.length === 0 ? {} : { tool_calls: calls })
+  })
+}
+
+const replayedThinking = (
+  provider: string,
+  compat: Compat,
+  message: Message.Assistant,
+  hasCalls: boolean
+): Readonly<Record<string, unknown>> => {
+  const thoughts = message.content.filter((block) => block.type === "thinking")
+  const details = thoughts.flatMap((block) => Json.array(Opaque.of(provider, block)?.["reasoningDetails"]))
+  if (details.length > 0) return { reasoning_details: details }
+  const text = thoughts.map((block) => block.text).join("")
+  return message.provider === provider && compat.replayThinking !== "none" && hasCalls && text !== ""
+    ? { [compat.replayThinking]: text }
+    : {}
+}
+
+const toCall = (provider: string, compat: Compat, call: Message.ToolCall): object => {
+  const extra = Opaque.of(provider, call)?.["extraContent"]
+  return {
+    id: fit(call.id, compat.callIds),
+    type: "function",
+    function: { name: call.name, arguments: argumentsOf(call.rawArguments) },
+    ...(extra === undefined ? {} : { extra_content: extra })
+  }
+}
+
+/** Vendors refuse a whole conversation for one call that is no JSON object. Its result tells the model what was wrong. */
+const argumentsOf = (raw: string): string =>
+  raw.trim() !== "" && Json.isObject(parseArguments(raw)) ? raw : "{}"
+
+const encodeResult = (compat: Compat, result: Message.ToolResult): Encoded | Reason => {
+  const images: Array<string> = []
+  for (const block of result.content) {
+    if (block.type !== "image") continue
+    const part = toImage(compat, block)
+    if (isReason(part)) return part
+    images.push(Json.encode(part))
+  }
+  const text = result.content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n")
+  const json = Json.encode({
+    role: "tool",
+    tool_call_id: fit(result.toolCallId, compat.callIds),
+    ...(compat.toolName ? { name: result.toolName } : {}),
+    content: text === "" && images.length > 0 ? "(see attached image)" : text
+  })
+  return { json, images }
+}
+
+const toTool = ({ description, name, parameters }: ToolDefinition) => ({
+  type: "function",
+  function: { name, description, parameters }
+})
+
+const parameters = ({ options, tools }: ModelRequest, compat: Compat): Readonly<Record<string, unknown>> => ({
+  ...(compat.streamUsage ? { stream_options: { include_usage: true } } : {}),
+  [compat.maxTokensField]: options.maxTokens,
+  temperature: options.temperature,
+  top_p: options.topP,
+  stop: options.stop,
+  ...(tools.length === 0 ? {} : { tool_choice: toChoice(options.toolChoice) }),
+  ...toThinking(options, compat),
+  ...toOutput(options.output, compat),
+  ...toCaching(options, compat)
+})
+
+const toChoice = (choice: ModelOptions["toolChoice"]) =>
+  typeof choice === "object" ? { type: "function", function: { name: choice.name } } : choice
+
+const toThinking = (options: ModelOptions, compat: Compat): Readonly<Record<string, unknown>> => {
+  const level = options.thinkingLevel
+  if (level === undefined || compat.thinking === "none") return {}
+  const budget = options.thinkingBudgets?.[level]
+  const effort = level === "off" ? undefined : (compat.efforts[level] ?? level)
+  switch (compat.thinking) {
+    case "effort":
+      return { reasoning_effort: effort }
+    case "reasoning":
+      if (effort === undefined) return { reasoning: { enabled: false } }
+      return { reasoning: budget === undefined ? { effort } : { max_tokens: budget } }
+    case "switch":
+      return { thinking: { type: effort === undefined ? "disabled" : "enabled" } }
+    case "flag":
+      return { enable_thinking: effort !== undefined, thinking_budget: budget }
+  }
+}
+
+const toOutput = (output: ModelOptions["output"], compat: Compat): Readonly<Record<string, unknown>> => {
+  if (output === undefined) return {}
+  if (compat.output === "json_object") return { response_format: { type: "json_object" } }
+  const { name, schema } = output
+  return { response_format: { type: "json_schema", json_schema: { name, schema, strict: isClosed(schema) } } }
+}
+
+/** OpenAI enforces a schema only if each object in it names all its members and requires them, and refuses it otherwise. */
+export const isClosed = (schema: Json.Json): boolean => {
+  if (Json.isArray(schema)) return schema.every(isClosed)
+  if (!Json.isObject(schema)) return true
+  const members = Object.keys(Json.object(schema["properties"]) ?? {})
+  const required = Json.array(schema["required"])
+  const closed =
+    schema["type"] !== "object" ||
+    (schema["additionalProperties"] === false && members.every((member) => required.includes(member)))
+  return closed && Object.values(schema).every(isClosed)
+}
+
+const toCaching = (
+  { cacheRetention, sessionId }: ModelOptions,
+  compat: Compat
+): Readonly<Record<string, unknown>> =>
+  !compat.cacheKey || sessionId === undefined || cacheRetention === "none"
+    ? {}
+    : { prompt_cache_key: sessionId, ...(cacheRetention === "long" ? { prompt_cache_retention: "24h" } : {}) }

@@ -1,0 +1,120 @@
+/**
+ * An answer as a pull of model events: bytes are read when the reader asks, and not before. All that waits on the way is
+ * one network array, so a slow reader slows the server. No fiber and no queue stand between the socket and the reader.
+ */
+import * as Arr from "effect/Array"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import type * as Pull from "effect/Pull"
+import type * as Scope from "effect/Scope"
+import type { ModelEvent } from "../../ModelEvent.ts"
+import type { Reason } from "../../ProviderError.ts"
+import { ProviderError } from "../../ProviderError.ts"
+import type { Answer } from "./answer.ts"
+import type { Connection } from "./connection.ts"
+import type { Silence } from "./silence.ts"
+
+type Events = Arr.NonEmptyReadonlyArray<ModelEvent>
+type Next = Pull.Pull<Events, ProviderError>
+
+/** What a reading is made of. */
+export interface Parts<Wire, State> {
+  readonly provider: string
+  readonly connection: Connection
+  readonly answer: Answer<Wire, State>
+  readonly silence: Silence
+  /** What an error of the connection means. */
+  readonly broken: (cause: unknown) => Reason
+}
+
+/** Ends as soon as the answer is over, whatever the server does with the connection then. */
+export const pull = <Wire, State>(parts: Parts<Wire, State>): Effect.Effect<Next, never, Scope.Scope> =>
+  Effect.suspend(() => {
+    const reading = new Reading(parts)
+    const watch = Effect.map(parts.silence.broken, (stalled) => reading.stop(stalled))
+    return Effect.as(Effect.forkScoped(watch, { startImmediately: true }), reading.pull)
+  })
+
+class Reading<Wire, State> {
+  readonly pull: Next
+  private readonly parts: Parts<Wire, State>
+  /** Goes on with whoever waits. */
+  private wake: ((next: Next) => void) | undefined = undefined
+  private isReading = false
+
+  constructor(parts: Parts<Wire, State>) {
+    this.parts = parts
+    const forget = Effect.sync(() => {
+      this.wake = undefined
+    })
+    this.pull = Effect.callback<Events, ProviderError | Cause.Done>((resume) => {
+      this.wake = resume
+      parts.silence.listen()
+      this.go()
+      return forget
+    })
+  }
+
+  /** Nothing more is read: what has been said stays, and the answer fails unless that was all. */
+  stop(reason: Reason): void {
+    const { answer, connection } = this.parts
+    if (answer.over) return
+    answer.cut(reason)
+    connection.cancel()
+    this.go()
+  }
+
+  /** Answers who waits with what is there, or reads on. */
+  private go(): void {
+    const { answer, silence } = this.parts
+    const { wake } = this
+    if (wake === undefined) return
+    const events = answer.take()
+    if (Arr.isReadonlyArrayNonEmpty(events)) {
+      this.wake = undefined
+      silence.hear()
+      wake(Effect.succeed(events))
+    } else if (answer.over) {
+      this.wake = undefined
+      wake(this.last())
+    } else if (!this.isReading) this.read()
+  }
+
+  private last(): Next {
+    const { answer, provider } = this.parts
+    const { outcome } = answer
+    return typeof outcome === "string"
+      ? Cause.done()
+      : Effect.fail(new ProviderError({ provider, reason: outcome }))
+  }
+
+  private read(): void {
+    const { reader } = this.parts.connection
+    if (reader === undefined) return this.onEnd()
+    this.isReading = true
+    reader.read().then(this.onRead, this.onError)
+  }
+
+  private readonly onRead = (result: ReadableStreamReadResult<Uint8Array>): void => {
+    this.isReading = false
+    const { answer, connection } = this.parts
+    if (result.done) return this.onEnd()
+    if (!answer.over) answer.push(result.value)
+    if (answer.outcome === "complete") connection.finish()
+    else if (answer.over) connection.cancel()
+    this.go()
+  }
+
+  private onEnd(): void {
+    this.parts.connection.isEnded = true
+    this.parts.answer.end()
+    this.go()
+  }
+
+  private readonly onError = (cause: unknown): void => {
+    this.isReading = false
+    this.parts.connection.isEnded = true
+    this.parts.answer.cut(this.parts.broken(cause))
+    this.go()
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * Events of one answer that differ in one string only, which is what most of them do: the next word of the text, or the
+ * next piece of some arguments. Parsing their JSON is more than half of what a delta costs, and nearly all of it is read
+ * again what was read before.
+ *
+ * JSON in which one string is replaced by another is the same value but for that string. So an event whose bytes before
+ * and after a string are those of an event already read needs but that string to be parsed.
+ */
+import * as Json from "./json.ts"
+
+/** A string in an event: the name of its member, its value, and the event with another string in its place. */
+export interface Hole<Wire> {
+  readonly member: string
+  readonly value: string
+  readonly fill: (value: string) => Wire
+}
+
+export class Repeat<Wire> {
+  private before = ""
+  private after = ""
+  private fill: ((value: string) => Wire) | undefined = undefined
+  private misses = 0
+
+  /** The event, if it differs in that string only from the one last learned. */
+  match(data: string): Wire | undefined {
+    const { after, before, fill } = this
+    const end = data.length - after.length
+    if (fill === undefined || end < before.length + 2) return undefined
+    // Compares memory, where `startsWith` and `endsWith` compare characters: an eighth of the time.
+    if (data.slice(0, before.length) !== before || data.slice(end) !== after) return undefined
+    const value = Json.parse(data.slice(before.length, end))
+    if (typeof value !== "string") return undefined
+    this.misses = firstLesson
+    return fill(value)
+  }
+
+  /** Learns from an event that was read in full. `reread` reads the same member of an event. */
+  learn(data: string, hole: Hole<Wire>, reread: (event: Json.Json | undefined) => string | undefined): void {
+    // A short answer is over before learning pays, and where every event differs in more it never does.
+    if (++this.misses < firstLesson || this.misses > lastLesson) return
+    this.fill = undefined
+    const literal = locate(data, hole)
+    if (literal === undefined) return
+    const before = data.slice(0, literal.start)
+    const after = data.slice(literal.end)
+    if (reread(Json.parse(`${before}"${probe}"${after}`)) !== probe) return
+    this.before = flat(before)
+    this.after = flat(after)
+    this.fill = hole.fill
+  }
+}
+
+/** A text of its own: a slice keeps the whole event alive, and is slow to compare. */
+const flat = (text: string): string => {
+  const copy = Json.parse(JSON.stringify(text))
+  return typeof copy === "string" ? copy : text
+}
+
+const firstLesson = 8
+const lastLesson = 12
+const probe = "another"
+
+/** Where the string stands, when its member's name stands nowhere else. */
+const locate = <Wire>(
+  data: string,
+  { member, value }: Hole<Wire>
+): { readonly start: number; readonly end: number } | undefined => {
+  const name = `"${member}":`
+  const at = data.indexOf(name)
+  if (at === -1 || data.lastIndexOf(name) !== at) return undefined
+  const start = data.indexOf('"', at + name.length)
+  const end = endOfString(data, start)
+  return Json.parse(data.slice(start, end)) === value ? { start, end } : undefined
+}
+
+const endOfString = (data: string, start: number): number => {
+  let quote = data.indexOf('"', start + 1)
+  while (quote !== -1 && data.charCodeAt(quote - 1) === 0x5c && isEscaped(data, quote)) {
+    quote = data.indexOf('"', quote + 1)
+  }
+  return quote + 1
+}
+
+/** An odd number of backslashes stands before it. */
+const isEscaped = (data: string, index: number): boolean => {
+  let count = 0
+  while (data.charCodeAt(index - 1 - count) === 0x5c) count++
+  return count % 2 === 1
+}

@@ -1,0 +1,134 @@
+/**
+ * How long a provider asks us to wait, in all the places and forms where providers say it.
+ */
+import * as Duration from "effect/Duration"
+import type { Json, JsonObject } from "./json.ts"
+import { array, isObject, number, object, text } from "./json.ts"
+
+/** Beyond it a number is nonsense, or as good as for ever. */
+const maxMillis = Duration.toMillis("365 days")
+
+type Headers = Readonly<Record<string, string | undefined>>
+
+/**
+ * The wait, `undefined` when none is asked for in a form that can be read. Headers win over the body, the body's fields
+ * over its prose. `now` in milliseconds since the epoch, for the forms that name a point in time: without it they say
+ * nothing.
+ */
+export const read = (
+  headers: Headers,
+  error: JsonObject | undefined,
+  message: string,
+  now?: number
+): Duration.Duration | undefined => {
+  const all = { ...headersIn(error), ...headers }
+  const millis =
+    positive(seconds(all["retry-after-ms"], 0.001)) ??
+    retryAfterHeader(all["retry-after"], now) ??
+    retryInfo(error) ??
+    resetHeaders(all, now) ??
+    number(error?.["retry_after"] ?? error?.["retryAfter"]) ??
+    prose(message)
+  return millis === undefined ? undefined : Duration.millis(Math.min(Math.max(0, millis), maxMillis))
+}
+
+/** "1m2.5s", "250ms", "20 seconds", "3": in milliseconds. A bare number counts in seconds. */
+const spell = (value: string): number | undefined => {
+  const parts = [...value.matchAll(/(\d+(?:\.\d+)?)\s*([a-z]*)/gi)]
+  const millis = parts.map(([, amount, unit]) => Number(amount) * (units[unit?.toLowerCase() ?? ""] ?? NaN))
+  const sum = millis.reduce((total, part) => total + part, 0)
+  return parts.length === 0 || !Number.isFinite(sum) ? undefined : sum
+}
+
+const units: Readonly<Record<string, number>> = {
+  "": 1000,
+  ms: 1,
+  milliseconds: 1,
+  s: 1000,
+  sec: 1000,
+  secs: 1000,
+  second: 1000,
+  seconds: 1000,
+  m: 60_000,
+  min: 60_000,
+  mins: 60_000,
+  minute: 60_000,
+  minutes: 60_000,
+  h: 3_600_000,
+  hr: 3_600_000,
+  hour: 3_600_000,
+  hours: 3_600_000,
+  d: 86_400_000,
+  day: 86_400_000,
+  days: 86_400_000
+}
+
+const positive = (value: number | undefined) => (value !== undefined && value > 0 ? value : undefined)
+
+/** `unit` in seconds. "1e308" is a number, and "inf" means as much. */
+const seconds = (value: string | undefined, unit = 1): number | undefined => {
+  const trimmed = value?.trim() ?? ""
+  if (/^(?:\+?inf(?:inity)?)$/i.test(trimmed)) return Infinity
+  return /^\d+(?:\.\d+)?(?:e\+?\d+)?$/i.test(trimmed) ? Number(trimmed) * unit * 1000 : undefined
+}
+
+const retryAfterHeader = (value: string | undefined, now: number | undefined) =>
+  seconds(value) ?? until(value, now)
+
+/** An HTTP or ISO date. Words alone are none, whatever `Date.parse` makes of them. */
+const until = (value: string | undefined, now: number | undefined): number | undefined => {
+  const at = value !== undefined && /\d{4}/.test(value) ? Date.parse(value) : NaN
+  return Number.isNaN(at) || now === undefined ? undefined : at - now
+}
+
+/** https://cloud.google.com/apis/design/errors: `{"@type": "…RetryInfo", "retryDelay": "34.4s"}` */
+const retryInfo = (error: JsonObject | undefined): number | undefined => {
+  for (const detail of array(error?.["details"])) {
+    const delay = isObject(detail) ? text(detail["retryDelay"]) : undefined
+    if (delay !== undefined) return spell(delay)
+  }
+  return undefined
+}
+
+/** When what is used up is there again. Limits that are not used up have such a header too. */
+const resetHeaders = (headers: Headers, now: number | undefined): number | undefined => {
+  const waits = Object.entries(headers).flatMap(([name, value]) => {
+    const pair = name.replace("reset", "remaining")
+    if (!/ratelimit.*reset/.test(name) || value === undefined || headers[pair]?.trim() !== "0") return []
+    const wait = resetAt(value.trim(), now)
+    return wait === undefined ? [] : [wait]
+  })
+  return waits.length === 0 ? undefined : Math.max(...waits)
+}
+
+/** A date, seconds or milliseconds since the epoch, or a span. */
+const resetAt = (value: string, now: number | undefined): number | undefined => {
+  if (!/^\d+(?:\.\d+)?$/.test(value)) return /^[\d.]+[a-z]/i.test(value) ? spell(value) : until(value, now)
+  const count = Number(value)
+  if (count < 1e9) return count * 1000
+  return now === undefined ? undefined : (count > 1e12 ? count : count * 1000) - now
+}
+
+/** OpenRouter hands the upstream's headers on in the body. */
+const headersIn = (error: JsonObject | undefined): Headers => {
+  const headers: Json | undefined = object(error?.["metadata"])?.["headers"]
+  return isObject(headers)
+    ? Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)]))
+    : {}
+}
+
+/** "Please try again in 1m2.5s." */
+const prose = (message: string): number | undefined => {
+  const span =
+    /(?:try again|retry|available|reset)\w*\s+(?:in|after)\s+((?:\d+(?:\.\d+)?\s*[a-z]+\s*)+)/i.exec(
+      message
+    )?.[1]
+  return span === undefined ? undefined : spell(leading(span))
+}
+
+/** The amounts at the start: what follows them is the rest of the sentence. */
+const leading = (span: string): string =>
+  [...span.matchAll(/\d+(?:\.\d+)?\s*([a-z]+)/gi)]
+    .filter(([, unit]) => unit !== undefined && unit.toLowerCase() in units)
+    .map(([amount]) => amount)
+    .join(" ")

@@ -1,0 +1,236 @@
+/**
+ * All the HTTP there is: encode, send, look at the status, hand the body to the protocol. One for all vendors and
+ * protocols, so that keys, redirects, silence and failures are dealt with in one place.
+ */
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import { constTrue } from "effect/Function"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as HttpBody from "effect/http/HttpBody"
+import * as HttpClient from "effect/http/HttpClient"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import type * as HttpClientResponse from "effect/http/HttpClientResponse"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import * as Tracer from "effect/Tracer"
+import { Credentials, type Service as Keys } from "../../Credentials.ts"
+import { makeId } from "../../Message.ts"
+import type { ModelEvent } from "../../ModelEvent.ts"
+import { type ModelRequest, Provider } from "../../Provider.ts"
+import type { Reason } from "../../ProviderError.ts"
+import { Protocol as ProtocolFault, ProviderError, StreamTruncated, Transport } from "../../ProviderError.ts"
+import { Answer } from "./answer.ts"
+import * as Connection from "./connection.ts"
+import * as Failure from "./failure.ts"
+import * as Network from "./network.ts"
+import { type Call, isReason, type Protocol } from "./Protocol.ts"
+import * as Reading from "./reading.ts"
+import * as Secrets from "./secrets.ts"
+import { type Limits, limits, Silence, type Timeouts } from "./silence.ts"
+
+/** A vendor: its language and its address. */
+export interface Endpoint<Wire, State> {
+  /** Names the provider in errors, in messages and to `Credentials`. */
+  readonly id: string
+  readonly protocol: Protocol<Wire, State>
+  /** Where requests for a model go. */
+  readonly url: (model: string) => string
+  /** Sent with each request, as they are. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** The headers that carry a key. */
+  readonly authorize: (key: string) => Readonly<Record<string, string>>
+  /** For when `Credentials` has none. Without any key the request goes out without one, as local servers like it. */
+  readonly apiKey?: Redacted.Redacted | undefined
+  readonly timeouts?: Timeouts | undefined
+}
+
+/** A provider of this endpoint. It asks once: `Retry` asks again, around any provider. */
+export const make = Effect.fnUntraced(function* <Wire, State>(endpoint: Endpoint<Wire, State>) {
+  const client = yield* HttpClient.HttpClient
+  const keys = Context.getOrUndefined(yield* Effect.context<never>(), Credentials)
+  const opened: Opened<Wire, State> = { endpoint, client, keys, limits: limits(endpoint.timeouts) }
+  return Provider.of({
+    id: endpoint.id,
+    stream: (request) => Stream.suspend(() => parts(opened, request, begin(opened, request)))
+  })
+})
+
+/** An endpoint with what it uses. */
+interface Opened<Wire, State> {
+  readonly endpoint: Endpoint<Wire, State>
+  readonly client: HttpClient.HttpClient
+  /** Those that were there when it was made; those that are there when it is asked win. */
+  readonly keys: Keys | undefined
+  readonly limits: Limits
+}
+
+/** An answer, however many requests it takes. */
+interface Begun<State> {
+  readonly call: Call
+  readonly state: State
+}
+
+const begin = <Wire, State>({ endpoint }: Opened<Wire, State>, { model }: ModelRequest): Begun<State> => {
+  const call = { model, seed: makeId().slice("msg_".length) }
+  return { call, state: endpoint.protocol.initial(call) }
+}
+
+/** Asks, and again for each time that the server pauses. */
+const parts = <Wire, State>(
+  opened: Opened<Wire, State>,
+  request: ModelRequest,
+  begun: Begun<State>
+): Stream.Stream<ModelEvent, ProviderError> => {
+  const part = Stream.unwrap(ask(opened, request, begun))
+  const { resume } = opened.endpoint.protocol
+  if (resume === undefined) return part
+  const rest = Stream.suspend(() => {
+    const next = resume(begun.state, request)
+    return next === undefined ? Stream.empty : parts(opened, next, begun)
+  })
+  return Stream.concat(part, rest)
+}
+
+const ask = Effect.fnUntraced(function* <Wire, State>(
+  { client, endpoint, keys, limits }: Opened<Wire, State>,
+  request: ModelRequest,
+  { call, state }: Begun<State>
+): Effect.fn.Return<Stream.Stream<ModelEvent, ProviderError>, ProviderError, Scope.Scope> {
+  const { id: provider, protocol } = endpoint
+  const fail = (reason: Reason) => new ProviderError({ provider, reason })
+  const body = protocol.encode(request)
+  if (isReason(body)) return yield* fail(body)
+
+  const silence = new Silence(limits, yield* Clock.Clock)
+  const sent = yield* send({ endpoint, client, model: request.model, body, silence }, keys)
+  if (isReason(sent)) return yield* fail(sent)
+
+  const { connection, redact, url } = sent
+  const answer = new Answer(protocol, call, redact, state)
+  const broken = (cause: unknown) => dropped(Network.reason(cause, url, redact))
+  return Stream.fromPull(
+    Effect.succeed(yield* Reading.pull({ provider, connection, answer, silence, broken }))
+  )
+})
+
+/** With the head of the response here, a connection that breaks cuts the answer, however it breaks. */
+const dropped = (reason: Reason): Reason =>
+  reason._tag === "Transport" ? new StreamTruncated({ detail: reason.detail }) : reason
+
+interface Sending {
+  readonly endpoint: Pick<Endpoint<never, never>, "url" | "headers" | "authorize" | "id" | "apiKey">
+  readonly client: HttpClient.HttpClient
+  readonly model: string
+  readonly body: string
+  readonly silence: Silence
+}
+
+interface Sent {
+  readonly connection: Connection.Connection
+  readonly url: string
+  readonly redact: Secrets.Redact
+}
+
+/** Sends with the key of the moment. A key that is refused may have been replaced since it was asked for: once more then. */
+const send = Effect.fnUntraced(function* (sending: Sending, built: Keys | undefined) {
+  const { apiKey, id } = sending.endpoint
+  const keys = Context.getOrUndefined(yield* Effect.context<never>(), Credentials) ?? built
+  const asked = keys === undefined ? Option.none() : yield* keys.apiKey(id)
+  const first = yield* attempt(
+    sending,
+    Option.getOrElse(asked, () => apiKey)
+  )
+  if (keys === undefined || Option.isNone(asked) || !isReason(first) || first._tag !== "Unauthenticated")
+    return first
+
+  const again = yield* keys.apiKey(id)
+  const isNew = Option.isSome(again) && Redacted.value(again.value) !== Redacted.value(asked.value)
+  return isNew ? yield* attempt(sending, again.value) : first
+})
+
+/** One HTTP request: the body of the answer, or why there is none. */
+const attempt = Effect.fnUntraced(function* (
+  { body, client, endpoint, model, silence }: Sending,
+  key: Redacted.Redacted | undefined
+): Effect.fn.Return<Sent | Reason, never, Scope.Scope> {
+  const url = endpoint.url(model)
+  const headers = {
+    accept: "text/event-stream",
+    ...endpoint.headers,
+    ...(key === undefined ? {} : endpoint.authorize(Redacted.value(key).trim()))
+  }
+  const redact = Secrets.make(key === undefined ? [] : [key], headers, url)
+  const request = HttpClientRequest.post(url, { headers, body: HttpBody.text(body, "application/json") })
+  const opened = Effect.flatMap(plain(client.execute(request)), Connection.open)
+  const connection = yield* Effect.acquireRelease(silence.head(opened), (connection) => connection.release, {
+    interruptible: true
+  }).pipe(
+    Effect.catch((error) =>
+      Effect.succeed(error._tag === "StreamStalled" ? error : Network.reason(error, url, redact))
+    )
+  )
+  if (isReason(connection)) return connection
+  const refused = yield* refusal(connection, redact, model)
+  return refused ?? { connection, redact, url }
+})
+
+/**
+ * As it is sent, so it arrives: a redirect would take the key to another origin. And no span for a request that nobody
+ * traces.
+ */
+const plain = <A, E, R>(execute: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.updateContext(execute, (context: Context.Context<R>) => {
+    const init = {
+      ...Context.getOrUndefined(context, FetchHttpClient.RequestInit),
+      redirect: "manual" as const
+    }
+    const direct = Context.add(context, FetchHttpClient.RequestInit, init)
+    return Context.getOrUndefined(context, Tracer.ParentSpan) === undefined
+      ? Context.add(direct, HttpClient.TracerDisabledWhen, constTrue)
+      : direct
+  })
+
+/** Why a response is no answer, if it is none. */
+const refusal = Effect.fnUntraced(function* (
+  connection: Connection.Connection,
+  redact: Secrets.Redact,
+  model: string
+): Effect.fn.Return<Reason | undefined> {
+  const { headers, status } = connection.response
+  if (status >= 300 && status < 400) return redirected(status, redact(headers["location"] ?? ""))
+  // A browser does not tell what it redirects.
+  if (status === 0) return redirected(0, "")
+  const type = headers["content-type"] ?? ""
+  if (status < 300 && !type.includes("html")) return undefined
+
+  const body = redact(yield* startOf(connection))
+  connection.cancel()
+  if (status < 300) {
+    const detail = `Expected an event stream, got ${type}`
+    return new ProtocolFault({ kind: "contentType", detail, status, body: Failure.excerpt(body) })
+  }
+  const now = (yield* Clock.Clock).currentTimeMillisUnsafe()
+  return Failure.ofResponse({ status, headers: redacted(headers, redact), body, model, now })
+})
+
+const redirected = (status: number, location: string): Reason => {
+  const target = URL.canParse(location) ? new URL(location).origin : "elsewhere"
+  return new Transport({
+    kind: "redirect",
+    detail: `Redirected to ${target}, which is not followed`,
+    ...(status === 0 ? {} : { status })
+  })
+}
+
+const redacted = (headers: HttpClientResponse.HttpClientResponse["headers"], redact: Secrets.Redact) =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, redact(value)]))
+
+/** Enough of a body to tell a failure by, if it comes in time: the status alone says something too. */
+const startOf = (connection: Connection.Connection): Effect.Effect<string> =>
+  Effect.timeoutOrElse(connection.text(64 * 1024), {
+    duration: "10 seconds",
+    orElse: () => Effect.succeed("")
+  })

@@ -1,0 +1,200 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Duration } from "effect"
+import type { ProviderError } from "effect-agent"
+import * as Failure from "../../src/providers/internal/failure.ts"
+import * as RetryAfter from "../../src/providers/internal/retryAfter.ts"
+
+const refused = (status: number, body: unknown, headers: Record<string, string> = {}): ProviderError.Reason =>
+  Failure.ofResponse({
+    status,
+    headers,
+    body: typeof body === "string" ? body : JSON.stringify(body),
+    model: "m-1",
+    now: 0
+  })
+
+const error = (message: string, code?: string) => ({
+  error: { message, ...(code === undefined ? {} : { code }) }
+})
+
+describe("failure", () => {
+  it("is told by the status", () => {
+    const tags: ReadonlyArray<readonly [number, ProviderError.Reason["_tag"]]> = [
+      [400, "InvalidRequest"],
+      [401, "Unauthenticated"],
+      [402, "QuotaExceeded"],
+      [403, "Forbidden"],
+      [404, "NotFound"],
+      [408, "ServerError"],
+      [409, "ServerError"],
+      [413, "InvalidRequest"],
+      [422, "InvalidRequest"],
+      [429, "RateLimited"],
+      [500, "ServerError"],
+      [503, "ServerError"],
+      [529, "Overloaded"]
+    ]
+    for (const [status, tag] of tags)
+      assert.strictEqual(refused(status, error("no"))._tag, tag, String(status))
+  })
+
+  it("is told by code and words where they say more", () => {
+    const tags: ReadonlyArray<readonly [number, unknown, ProviderError.Reason["_tag"]]> = [
+      [
+        429,
+        error("You exceeded your current quota, please check your plan", "insufficient_quota"),
+        "QuotaExceeded"
+      ],
+      [429, error("You have reached your monthly limit"), "QuotaExceeded"],
+      [400, error("Your credit balance is too low"), "QuotaExceeded"],
+      [400, { code: "invalid-argument", error: "Incorrect API key provided" }, "Unauthenticated"],
+      [400, error("Invalid prompt: flagged as potentially violating our usage policy"), "ContentPolicy"],
+      [
+        403,
+        { error: { message: "Input was flagged", metadata: { reasons: ["violence"] } } },
+        "ContentPolicy"
+      ],
+      [400, error("gpt-9 is not a valid model ID"), "NotFound"],
+      [500, error("Overloaded", "overloaded_error"), "Overloaded"],
+      [503, error("Loading model"), "Overloaded"]
+    ]
+    for (const [status, body, tag] of tags)
+      assert.strictEqual(refused(status, body)._tag, tag, JSON.stringify(body))
+  })
+
+  it("keeps the vendor's words, from a body of any shape", () => {
+    const details: ReadonlyArray<readonly [unknown, string]> = [
+      [error("no"), "no"],
+      [[error("no")], "no"],
+      [{ message: "no" }, "no"],
+      [{ detail: "no" }, "no"],
+      [{ detail: [{ msg: "no", loc: ["body"] }] }, '[{"msg":"no","loc":["body"]}]'],
+      [{ error: "no" }, '"no"'],
+      ['"no"', "no"],
+      ["plain no", "plain no"],
+      ["", "HTTP 400"],
+      [
+        { error: { message: "Provider returned error", metadata: { raw: "upstream no" } } },
+        "Provider returned error: upstream no"
+      ]
+    ]
+    for (const [body, detail] of details) assert.strictEqual(refused(400, body).detail, detail)
+  })
+
+  it("names the model, the request, and as much of the body as is of use", () => {
+    const missing = refused(404, error("no such thing"), { "x-request-id": "req-1" })
+    assert.include(missing.detail, "m-1")
+    assert.deepStrictEqual([missing.requestId, missing.status], ["req-1", 404])
+    const html = refused(502, `<html>${"é".repeat(100_000)}`)
+    assert.isAtMost(html.detail.length, 400)
+    assert.isAtMost(new TextEncoder().encode(html.body).length, 4096)
+  })
+
+  it("tells a context overflow by any vendor's words, with the numbers", () => {
+    const sized: ReadonlyArray<readonly [string, number, number]> = [
+      ["prompt is too long: 204000 tokens > 200000 maximum", 200000, 204000],
+      [
+        "This model's maximum context length is 8192 tokens. However, your messages resulted in 9001 tokens.",
+        8192,
+        9001
+      ],
+      [
+        "The input token count (1250074) exceeds the maximum number of tokens allowed (1048576).",
+        1048576,
+        1250074
+      ],
+      [
+        "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+        131072,
+        537812
+      ],
+      [
+        "request (9000 tokens) exceeds the available context size (4096 tokens), try increasing it",
+        4096,
+        9000
+      ],
+      ["Your request exceeded model token limit: 131072 (requested: 150000)", 131072, 150000],
+      ["Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 50000.", 30000, 50000]
+    ]
+    for (const [message, limit, size] of sized) {
+      const reason = refused(message.startsWith("Request too") ? 429 : 400, error(message))
+      assert.deepInclude({ ...reason }, { _tag: "ContextOverflow", limit, size }, message)
+    }
+    const unsized = [
+      error("Your input exceeds the context window of this model", "context_length_exceeded"),
+      error("prompt too long; exceeded max context length by 1119046 tokens"),
+      error("The total length of all messages is too long."),
+      error("Input is too long for requested model.")
+    ]
+    for (const body of unsized)
+      assert.strictEqual(refused(400, body)._tag, "ContextOverflow", JSON.stringify(body))
+  })
+
+  it("takes no other limit for one", () => {
+    const others = [
+      refused(
+        429,
+        error("Rate limit reached: Limit 30000, Used 29500, Requested 1200. Please try again in 1.4s.")
+      ),
+      refused(
+        400,
+        error("'messages[1].tool_calls[0].id': string too long. Expected a string with maximum length 40")
+      ),
+      refused(402, error("This request requires more credits, or fewer max_tokens.")),
+      refused(413, error("Request exceeds the maximum size"))
+    ]
+    assert.notInclude(
+      others.map((reason) => reason._tag),
+      "ContextOverflow"
+    )
+  })
+})
+
+describe("retryAfter", () => {
+  const now = Date.parse("2026-11-21T00:00:00Z")
+  const read = (headers: Record<string, string>, body: Record<string, never> | object = {}, message = "") => {
+    const wait = RetryAfter.read(headers, JSON.parse(JSON.stringify(body)), message, now)
+    return wait === undefined ? undefined : Duration.toMillis(wait)
+  }
+
+  it("is read in every form", () => {
+    assert.strictEqual(read({ "retry-after": "2" }), 2000)
+    assert.strictEqual(read({ "retry-after": "2", "retry-after-ms": "1400" }), 1400)
+    assert.strictEqual(read({ "retry-after": "1", "retry-after-ms": "0" }), 1000)
+    assert.strictEqual(read({ "retry-after": "Sat, 21 Nov 2026 00:00:30 GMT" }), 30_000)
+    assert.strictEqual(read({ "retry-after": "Sat, 21 Nov 2020 00:00:30 GMT" }), 0)
+    assert.strictEqual(read({}, { details: [{ "@type": "x.RetryInfo", retryDelay: "34.4s" }] }), 34_400)
+    assert.strictEqual(read({}, {}, "Please try again in 1m2.5s. Visit https://x.test/3s"), 62_500)
+    assert.strictEqual(read({}, {}, "Please retry after 20 seconds."), 20_000)
+    assert.strictEqual(read({}, {}, "Try again in 250ms"), 250)
+  })
+
+  it("is read from the limit that is used up", () => {
+    assert.strictEqual(
+      read({
+        "x-ratelimit-remaining-requests": "3",
+        "x-ratelimit-reset-requests": "1h",
+        "x-ratelimit-remaining-tokens": "0",
+        "x-ratelimit-reset-tokens": "6m0.5s"
+      }),
+      360_500
+    )
+    assert.strictEqual(read({ "x-ratelimit-remaining": "0", "x-ratelimit-reset": String(now + 5000) }), 5000)
+    assert.strictEqual(
+      read({ "x-ratelimit-remaining": "0", "x-ratelimit-reset": String(now / 1000 + 5) }),
+      5000
+    )
+    const metadata = { headers: { "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": String(now + 7000) } }
+    assert.strictEqual(read({}, { metadata }), 7000)
+  })
+
+  it("is bounded, and nonsense is none", () => {
+    const year = Duration.toMillis("365 days")
+    assert.strictEqual(read({ "retry-after": "1e308" }), year)
+    assert.strictEqual(read({ "retry-after": "inf" }), year)
+    assert.strictEqual(read({ "retry-after": "86400" }), 86_400_000)
+    assert.strictEqual(read({ "retry-after": "soon" }), undefined)
+    assert.strictEqual(read({ "retry-after": "-5" }), undefined)
+    assert.strictEqual(read({}), undefined)
+  })
+})

@@ -1,0 +1,305 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Message, type Provider } from "effect-agent"
+import { OpenAiCompatible } from "effect-agent/providers"
+import { common, type Compat } from "../../src/providers/internal/compat.ts"
+import { encoder } from "../../src/providers/internal/openAiChatRequest.ts"
+
+const { presets } = OpenAiCompatible
+
+type Request = Partial<Provider.ModelRequest>
+
+const encode = (request: Request, compat: Partial<Compat> = {}, provider = "acme") =>
+  encoder(provider, { ...common, ...compat })({
+    model: "m-1",
+    messages: [],
+    tools: [],
+    options: {},
+    ...request
+  })
+
+/** The body as the server reads it. */
+const bodyOf = (request: Request, compat?: Partial<Compat>, provider?: string) => {
+  const body = encode(request, compat, provider)
+  assert.isString(body)
+  return JSON.parse(String(body))
+}
+
+const messagesOf = (
+  messages: ReadonlyArray<Message.ModelMessage>,
+  compat?: Partial<Compat>,
+  provider?: string
+) => bodyOf({ messages }, compat, provider).messages
+
+const call = (id: string, rawArguments: string): Message.ToolCall => ({
+  type: "toolCall",
+  id,
+  name: "f",
+  rawArguments
+})
+const png = Message.image("AAAA", "image/png")
+const pngPart = { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } }
+const tool: Provider.ToolDefinition = {
+  name: "f",
+  description: "F.",
+  parameters: { type: "object", properties: {} }
+}
+
+describe("openAiChatRequest", () => {
+  it("asks for a stream with its usage", () => {
+    assert.deepStrictEqual(bodyOf({ system: "Be brief.", messages: [Message.user("Hi")] }), {
+      model: "m-1",
+      messages: [
+        { role: "system", content: "Be brief." },
+        { role: "user", content: "Hi" }
+      ],
+      stream: true,
+      stream_options: { include_usage: true }
+    })
+  })
+
+  it("writes the same text for the same conversation", () => {
+    const request = { messages: [Message.user("Hi"), Message.assistant("Ho")], tools: [tool] }
+    const encoded = encoder("acme", common)
+    const whole = { model: "m-1", options: {}, ...request }
+    assert.strictEqual(encoded(whole), encoded({ ...whole, messages: [...whole.messages] }))
+    assert.strictEqual(encoded(whole), encode(request))
+  })
+
+  it("sends images and files as parts", () => {
+    const pdf: Message.File = { type: "file", source: { data: "BBBB", mediaType: "application/pdf" } }
+    const mp3: Message.File = { type: "file", source: { data: "CCCC", mediaType: "audio/mpeg" } }
+    const content = [
+      Message.text("What?"),
+      Message.text(""),
+      png,
+      pdf,
+      mp3,
+      { type: "file", source: { fileId: "file-1" } }
+    ] as const
+    assert.deepStrictEqual(messagesOf([Message.user(content)])[0].content, [
+      { type: "text", text: "What?" },
+      pngPart,
+      { type: "file", file: { filename: "file.pdf", file_data: "data:application/pdf;base64,BBBB" } },
+      { type: "input_audio", input_audio: { data: "CCCC", format: "mp3" } },
+      { type: "file", file: { file_id: "file-1" } }
+    ])
+  })
+
+  it("says so when a provider takes no images, and sends nothing", () => {
+    for (const message of [Message.user([png]), Message.toolResult({ id: "a", name: "f" }, [png])]) {
+      const body = encode({ messages: [message] }, { images: false })
+      assert.strictEqual(typeof body === "string" ? body : body._tag, "UnsupportedContent")
+    }
+  })
+
+  it("pairs calls with results, and tells an error by its text", () => {
+    const answer = Message.assistant([Message.text("Let me see."), call("a", '{"x":1}'), call("b", "")])
+    const results = [
+      Message.toolResult({ id: "a", name: "f" }, "one"),
+      Message.toolResult({ id: "b", name: "f" }, "broken", { isError: true })
+    ]
+    assert.deepStrictEqual(messagesOf([answer, ...results]), [
+      {
+        role: "assistant",
+        content: "Let me see.",
+        tool_calls: [
+          { id: "a", type: "function", function: { name: "f", arguments: '{"x":1}' } },
+          { id: "b", type: "function", function: { name: "f", arguments: "{}" } }
+        ]
+      },
+      { role: "tool", tool_call_id: "a", content: "one" },
+      { role: "tool", tool_call_id: "b", content: "broken" }
+    ])
+  })
+
+  it("sends an object for a call that holds none", () => {
+    const answer = Message.assistant(
+      ["{cut", "[1]", '"x"', "null"].map((raw, index) => call(`c${index}`, raw))
+    )
+    const [sent] = messagesOf([answer])
+    assert.strictEqual(sent.content, null)
+    assert.isTrue(
+      sent.tool_calls.every((one: { function: { arguments: string } }) => one.function.arguments === "{}")
+    )
+  })
+
+  it("leaves out an answer that says nothing", () => {
+    const thought = Message.assistant([{ type: "thinking", text: "hm" }])
+    assert.deepStrictEqual(
+      messagesOf([Message.user("a"), Message.assistant(""), thought, Message.user("b")]).length,
+      2
+    )
+  })
+
+  it("sends images of results after all results, as the user's", () => {
+    const results = [
+      Message.toolResult({ id: "a", name: "f" }, [png]),
+      Message.toolResult({ id: "b", name: "f" }, [Message.text("two"), png])
+    ]
+    const sent = messagesOf([
+      Message.assistant([call("a", "{}"), call("b", "{}")]),
+      ...results,
+      Message.user("And?")
+    ])
+    assert.deepStrictEqual(sent.slice(1), [
+      { role: "tool", tool_call_id: "a", content: "(see attached image)" },
+      { role: "tool", tool_call_id: "b", content: "two" },
+      {
+        role: "user",
+        content: [{ type: "text", text: "Attached image(s) from tool result:" }, pngPart, pngPart]
+      },
+      { role: "user", content: "And?" }
+    ])
+  })
+
+  it("gives opaque content back to its own provider only", () => {
+    const details = [{ type: "reasoning.encrypted", data: "x" }]
+    const extra = { google: { thought_signature: "sig" } }
+    const answer = Message.assistant(
+      [
+        { type: "thinking", text: "hm", opaque: { provider: "acme", reasoningDetails: details } },
+        { ...call("a", "{}"), opaque: { provider: "acme", extraContent: extra } }
+      ],
+      { provider: "acme" }
+    )
+    const [own] = messagesOf([answer])
+    assert.deepStrictEqual([own.reasoning_details, own.tool_calls[0].extra_content], [details, extra])
+    assert.notInclude(JSON.stringify(messagesOf([answer], {}, "other")), "sig")
+    assert.notInclude(JSON.stringify(messagesOf([answer], {}, "other")), "reasoning")
+  })
+
+  it("gives thinking back with calls where a vendor asks for it", () => {
+    const thinking = { type: "thinking", text: "hm" } as const
+    const compat = presets.deepSeek.compat
+    const withCall = Message.assistant([thinking, call("a", "{}")], { provider: "deepseek" })
+    const without = Message.assistant([thinking, Message.text("Hi")], { provider: "deepseek" })
+    const foreign = Message.assistant([thinking, call("a", "{}")], { provider: "other" })
+    const sent = messagesOf([withCall, without, foreign], compat, "deepseek")
+    assert.deepStrictEqual(
+      sent.map((message: { reasoning_content?: string }) => message.reasoning_content),
+      ["hm", undefined, undefined]
+    )
+    assert.isUndefined(messagesOf([{ ...withCall, provider: "acme" }])[0].reasoning_content)
+  })
+
+  it("makes ids fit where a vendor is strict, the same for call and result", () => {
+    const id = `call_${"x|/:é".repeat(60)}`
+    const conversation = [Message.assistant([call(id, "{}")]), Message.toolResult({ id, name: "f" }, "ok")]
+    for (const { compat } of [presets.openAi, presets.mistral]) {
+      const [answer, result] = messagesOf(conversation, compat)
+      assert.match(answer.tool_calls[0].id, compat?.callIds?.pattern ?? /^$/)
+      assert.strictEqual(result.tool_call_id, answer.tool_calls[0].id)
+      assert.deepStrictEqual(messagesOf(conversation, compat), [answer, result])
+    }
+    assert.strictEqual(messagesOf(conversation)[1].tool_call_id, id)
+  })
+
+  it("puts an answer between results and the user where a vendor wants one", () => {
+    const conversation = [
+      Message.assistant([call("a", "{}")]),
+      Message.toolResult({ id: "a", name: "f" }, [png]),
+      Message.user("And?")
+    ]
+    const roles = (compat?: Partial<Compat>) =>
+      messagesOf(conversation, compat).map((message: { role: string }) => message.role)
+    assert.deepStrictEqual(roles(), ["assistant", "tool", "user", "user"])
+    assert.deepStrictEqual(roles(presets.mistral.compat), ["assistant", "tool", "assistant", "user", "user"])
+  })
+
+  it("makes half surrogates whole, and nothing else", () => {
+    const content = "a\ud83db 🌍 \\ud83d \\\\ud83d"
+    assert.strictEqual(messagesOf([Message.user(content)])[0].content, "a\ufffdb 🌍 \\ud83d \\\\ud83d")
+    assert.strictEqual(messagesOf([Message.user("\udc00\ud83d")])[0].content, "\ufffd\ufffd")
+  })
+
+  it("asks for what the options say, by the vendor's names", () => {
+    const options: Provider.ModelRequest["options"] = {
+      maxTokens: 100,
+      temperature: 0,
+      topP: 0.9,
+      stop: ["END"],
+      thinkingLevel: "xhigh",
+      sessionId: "s-1",
+      cacheRetention: "long",
+      vendor: { seed: 7 }
+    }
+    const { messages: _, model: __, stream: ___, stream_options: ____, ...common } = bodyOf({ options })
+    assert.deepStrictEqual(common, {
+      max_tokens: 100,
+      temperature: 0,
+      top_p: 0.9,
+      stop: ["END"],
+      reasoning_effort: "xhigh",
+      seed: 7
+    })
+    const openAi = bodyOf({ options, system: "S" }, presets.openAi.compat)
+    assert.strictEqual(openAi.max_completion_tokens, 100)
+    assert.strictEqual(openAi.messages[0].role, "developer")
+    assert.deepStrictEqual([openAi.prompt_cache_key, openAi.prompt_cache_retention], ["s-1", "24h"])
+    assert.strictEqual(bodyOf({ options }, presets.groq.compat).reasoning_effort, "high")
+  })
+
+  it("asks for thinking in each vendor's way", () => {
+    const ask = (
+      thinkingLevel: "off" | "high",
+      thinking: Compat["thinking"],
+      thinkingBudgets?: Record<string, number>
+    ) => {
+      const options = { thinkingLevel, ...(thinkingBudgets === undefined ? {} : { thinkingBudgets }) }
+      const {
+        messages: _,
+        model: __,
+        stream: ___,
+        stream_options: ____,
+        ...rest
+      } = bodyOf({ options }, { thinking })
+      return rest
+    }
+    assert.deepStrictEqual(ask("high", "effort"), { reasoning_effort: "high" })
+    assert.deepStrictEqual(ask("off", "effort"), {})
+    assert.deepStrictEqual(ask("high", "reasoning"), { reasoning: { effort: "high" } })
+    assert.deepStrictEqual(ask("high", "reasoning", { high: 2048 }), { reasoning: { max_tokens: 2048 } })
+    assert.deepStrictEqual(ask("off", "reasoning"), { reasoning: { enabled: false } })
+    assert.deepStrictEqual(ask("high", "switch"), { thinking: { type: "enabled" } })
+    assert.deepStrictEqual(ask("off", "flag"), { enable_thinking: false })
+    assert.deepStrictEqual(ask("high", "none"), {})
+  })
+
+  it("offers tools and a choice of them, which makes no sense without", () => {
+    const named = { toolChoice: { name: "f" } }
+    assert.deepStrictEqual(bodyOf({ tools: [tool], options: named }).tools, [
+      { type: "function", function: tool }
+    ])
+    assert.deepStrictEqual(bodyOf({ tools: [tool], options: named }).tool_choice, {
+      type: "function",
+      function: { name: "f" }
+    })
+    assert.strictEqual(bodyOf({ tools: [tool], options: { toolChoice: "required" } }).tool_choice, "required")
+    assert.notProperty(bodyOf({ options: named }), "tool_choice")
+    assert.notProperty(bodyOf({ options: named }), "tools")
+  })
+
+  it("asks for JSON of a schema, strictly where that is allowed", () => {
+    const schema = {
+      type: "object",
+      properties: { a: { type: "string" } },
+      required: ["a"],
+      additionalProperties: false
+    }
+    const format = (of: typeof schema, compat?: Partial<Compat>) =>
+      bodyOf({ options: { output: { name: "answer", schema: of } } }, compat).response_format
+    assert.deepStrictEqual(format(schema), {
+      type: "json_schema",
+      json_schema: { name: "answer", schema, strict: true }
+    })
+    assert.isFalse(format({ ...schema, required: [] }).json_schema.strict)
+    assert.deepStrictEqual(format(schema, { output: "json_object" }), { type: "json_object" })
+  })
+
+  it("lets the vendor's own fields win", () => {
+    const body = encode({ tools: [tool], options: { maxTokens: 1, vendor: { max_tokens: 2, tools: [] } } })
+    assert.strictEqual(String(body).match(/"tools"/g)?.length, 1)
+    assert.deepStrictEqual(JSON.parse(String(body)).tools, [])
+    assert.strictEqual(JSON.parse(String(body)).max_tokens, 2)
+  })
+})
