@@ -1,0 +1,60 @@
+/**
+ * Failures in words for a person: one line, what happened and what to do next.
+ */
+import type { EventError, LimitExceeded } from "../FailureReason.ts"
+import type { ProviderError } from "../ProviderError.ts"
+import { companies } from "./Vendors.ts"
+
+/** One line, or as many as the provider's own words have. */
+export const explain = (error: EventError): string => {
+  switch (error._tag) {
+    case "ProviderError":
+      return `${error.message.replace(/[.\s]+$/, "")}. ${adviceOn(error)}`.trim()
+    case "LimitExceeded":
+      return ofLimit(error)
+    case "Defect":
+      return `This is a bug: ${error.message}. --verbose shows where.`
+    default:
+      return error.message
+  }
+}
+
+const adviceOn = ({ isRetryable, provider, reason }: ProviderError): string => {
+  switch (reason._tag) {
+    case "Unauthenticated":
+      return `Check ${keyNameOf(provider)}.`
+    case "Forbidden":
+      return "The key may not use this model."
+    case "QuotaExceeded":
+      return "Check the account's credit."
+    case "NotFound":
+    case "ModelNotSupported":
+      return "Name another model with --model provider/id."
+    case "ContextOverflow":
+      return "Ask for less at once, or name a model that reads more."
+    case "StreamStalled":
+      return "Try again, or name another model."
+    case "Transport":
+      return reason.kind === "refused" || reason.kind === "dns"
+        ? "Check the address and the network."
+        : "Try again."
+    default:
+      return isRetryable ? "Try again in a while." : ""
+  }
+}
+
+const keyNameOf = (provider: string): string =>
+  companies.find(({ id }) => id === provider)?.keyNames.join(" or ") ?? "the key"
+
+const ofLimit = (error: LimitExceeded): string => {
+  switch (error.limit) {
+    case "maxTurns":
+      return `Stopped after ${error.max} ${error.max === 1 ? "turn" : "turns"}. To go further give a higher --max-turns.`
+    case "executionTime":
+      return `Stopped after ${error.max / 1000} seconds, by --timeout.`
+    case "identicalToolCalls":
+      return `Stopped: the model made the same tool call ${error.value} times, with the same result.`
+    default:
+      return `${error.message}.`
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * Looks for a model server on this machine, at the usual ports and nowhere else.
+ *
+ * Mostly nothing listens, which a refused connection says at once; only what listens is asked for its models.
+ */
+import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as HttpClient from "effect/http/HttpClient"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import { connect } from "node:net"
+import * as Http from "./Http.ts"
+import { type Environment, type Local, servers } from "./Vendors.ts"
+
+/** A server that answered, and one of its models. */
+export interface Found {
+  readonly server: Local
+  readonly model: string
+  readonly address: string
+}
+
+/** For a connection, and again for the list of models. */
+const patience = "200 millis"
+
+/** The first server, in the order of `Vendors.servers`, that has a model to offer. All are asked at once. */
+export const find = Effect.fnUntraced(function* (env: Environment) {
+  const listening = yield* Effect.filter(servers, (server) => isListening(new URL(server.baseUrl(env))), {
+    concurrency: "unbounded"
+  })
+  if (listening.length === 0) return Option.none<Found>()
+  const found = yield* Effect.forEach(listening, (server) => modelOf(server, env), {
+    concurrency: "unbounded"
+  }).pipe(Effect.provide(Http.layer))
+  return Option.firstSomeOf(found)
+})
+
+const isLoopback = ({ hostname }: URL): boolean =>
+  hostname === "localhost" || hostname === "[::1]" || /^127(?:\.\d+){3}$/.test(hostname)
+
+const isListening = (url: URL): Effect.Effect<boolean> =>
+  isLoopback(url)
+    ? Effect.callback<boolean>((resume) => {
+        const socket = connect({ host: url.hostname.replace(/^\[|\]$/g, ""), port: Number(url.port) || 80 })
+        const settle = (listens: boolean) => {
+          socket.destroy()
+          resume(Effect.succeed(listens))
+        }
+        socket.once("connect", () => settle(true))
+        socket.once("error", () => settle(false))
+        return Effect.sync(() => socket.destroy())
+      }).pipe(orNothing, Effect.map(Option.getOrElse(() => false)))
+    : Effect.succeed(false)
+
+const orNothing = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<Option.Option<A>, never, R> =>
+  Effect.option(Effect.timeout(effect, patience))
+
+const Models = Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.String })) })
+
+const modelOf = (
+  server: Local,
+  env: Environment
+): Effect.Effect<Option.Option<Found>, never, HttpClient.HttpClient> =>
+  Effect.gen(function* () {
+    const address = server.baseUrl(env)
+    const { data } = yield* askJson(HttpClientRequest.get(`${address}/models`), Models)
+    // What makes vectors of text cannot answer.
+    const ids = data.map(({ id }) => id).filter((id) => !/embed/i.test(id))
+    const able = server.id === "ollama" ? yield* withTools(new URL(address).origin, ids) : ids
+    return Option.map(Arr.head(able), (model): Found => ({ server, model, address }))
+  }).pipe(orNothing, Effect.map(Option.flatten))
+
+const Shown = Schema.Struct({ capabilities: Schema.Array(Schema.String) })
+
+/** Ollama refuses tools for a model that cannot use them; it says which can. One that says nothing is believed. */
+const withTools = (origin: string, ids: ReadonlyArray<string>) =>
+  Effect.filter(
+    ids.slice(0, 16),
+    (model) =>
+      askJson(
+        HttpClientRequest.bodyJsonUnsafe(HttpClientRequest.post(`${origin}/api/show`), { model }),
+        Shown
+      ).pipe(
+        Effect.map(({ capabilities }) => capabilities.includes("tools")),
+        Effect.orElseSucceed(() => true)
+      ),
+    { concurrency: "unbounded" }
+  )
+
+const askJson = <A>(request: HttpClientRequest.HttpClientRequest, schema: Schema.Codec<A, unknown>) =>
+  HttpClient.execute(request).pipe(
+    Effect.flatMap((response) => response.json),
+    Effect.flatMap(Schema.decodeUnknownEffect(schema))
+  )

@@ -1,0 +1,91 @@
+/**
+ * Which model answers, when that is not plain: what was named, then a key in the environment, then a server on this
+ * machine, then the rules that need nothing. The choice is always said.
+ */
+import type * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Provider from "../Provider.ts"
+import * as LocalRules from "../providers/LocalRules.ts"
+import { UsageError } from "./ExitCode.ts"
+import * as Http from "./Http.ts"
+import * as Vendors from "./Vendors.ts"
+
+/** A model and who serves it. */
+export interface Choice {
+  /** `provider/id`. */
+  readonly model: string
+  /** What decided it, for people. */
+  readonly why: string
+  readonly provider: Layer.Layer<Provider.Provider, Config.ConfigError>
+}
+
+/** Names the model when nothing else does. */
+export const modelName = "EFFECT_AGENT_MODEL"
+
+/** Chooses. Fails when what was named is not there, or has no key. */
+export const choose = Effect.fnUntraced(function* (
+  asked: { readonly model: Option.Option<string>; readonly noDetect: boolean },
+  env: Vendors.Environment
+): Effect.fn.Return<Choice, UsageError> {
+  if (Option.isSome(asked.model)) return yield* named(asked.model.value, "--model", env)
+  const fromEnv = env[modelName]?.trim() ?? ""
+  if (fromEnv !== "") return yield* named(fromEnv, modelName, env)
+  for (const company of Vendors.companies) {
+    const key = Vendors.keyOf(company, env)
+    if (key !== undefined) return yield* hosted(company, company.model, `${key} is set`)
+  }
+  const look = !asked.noDetect && !isCi(env)
+  const server = look ? yield* detected(env) : undefined
+  return server ?? rules(`no key is set, and no local server was ${look ? "found" : "looked for"}`)
+})
+
+const isCi = (env: Vendors.Environment): boolean => env["CI"] === "true" || env["CI"] === "1"
+
+const named = Effect.fnUntraced(function* (
+  model: string,
+  why: string,
+  env: Vendors.Environment
+): Effect.fn.Return<Choice, UsageError> {
+  const [vendor = "", ...rest] = model.split("/")
+  const id = rest.join("/")
+  if (vendor === "local" && id === "rules") return rules(why)
+  const company = Vendors.companies.find((company) => company.id === vendor)
+  const server = Vendors.servers.find((server) => server.id === vendor)
+  if (id === "" || (company === undefined && server === undefined)) {
+    const known = [...Vendors.companies, ...Vendors.servers].map((vendor) => vendor.id).join(", ")
+    const detail = `${why}: models are named provider/id, not ${JSON.stringify(model)}. Providers: ${known}; and local/rules.`
+    return yield* new UsageError({ detail })
+  }
+  if (server !== undefined) return yield* local(server, id, why, env)
+  if (company !== undefined && Vendors.keyOf(company, env) !== undefined)
+    return yield* hosted(company, id, why)
+  return yield* new UsageError({ detail: `${vendor} needs a key: set ${company?.keyNames.join(" or ")}.` })
+})
+
+const detected = Effect.fnUntraced(function* (env: Vendors.Environment) {
+  const { find } = yield* Effect.promise(() => import("./LocalServers.ts"))
+  const found = yield* find(env)
+  if (Option.isNone(found)) return undefined
+  const { address, model, server } = found.value
+  return yield* local(server, model, `found at ${address}`, env)
+})
+
+const rules = (why: string): Choice =>
+  choice("local", "rules", why, Layer.succeed(Provider.Provider, LocalRules.provider))
+
+const hosted = (company: Vendors.Hosted, model: string, why: string) =>
+  Effect.map(company.load, (provider) => choice(company.id, model, why, online(provider)))
+
+const local = (server: Vendors.Local, model: string, why: string, env: Vendors.Environment) =>
+  Effect.map(server.load(env), (provider) => choice(server.id, model, why, online(provider)))
+
+const online = (provider: Vendors.ProviderLayer) => Layer.provide(provider, Http.layer)
+
+/** Through a router, so that events and answers name the model in full. */
+const choice = (vendor: string, id: string, why: string, provider: Choice["provider"]): Choice => ({
+  model: `${vendor}/${id}`,
+  why,
+  provider: Provider.decorate((inner) => Effect.succeed(Provider.router({ [vendor]: inner })))(provider)
+})

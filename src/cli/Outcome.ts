@@ -1,0 +1,103 @@
+/**
+ * What a run came to, folded from its events: the answer, the exit code, and what is to be said of it.
+ */
+import type { AgentEvent, RunStatus } from "../AgentEvent.ts"
+import type { EventError } from "../FailureReason.ts"
+import type { Assistant } from "../Message.ts"
+import { textOf } from "../Message.ts"
+import * as ExitCode from "./ExitCode.ts"
+import * as Failure from "./Failure.ts"
+
+export interface Outcome {
+  /** The last thing the model said. */
+  readonly last: Assistant | undefined
+  /** Ids of the calls that have begun. */
+  readonly started: ReadonlySet<string>
+  /** Tools that were not allowed to run. */
+  readonly refused: ReadonlySet<string>
+  /** Absent while the run goes on. */
+  readonly status: RunStatus | undefined
+  readonly error: EventError | undefined
+}
+
+export const initial: Outcome = {
+  last: undefined,
+  started: new Set(),
+  refused: new Set(),
+  status: undefined,
+  error: undefined
+}
+
+export const fold = (outcome: Outcome, event: AgentEvent): Outcome => {
+  switch (event._tag) {
+    case "MessageEnd":
+      return event.message.role === "assistant" ? { ...outcome, last: event.message } : outcome
+    case "ToolExecutionStart":
+      return { ...outcome, started: new Set(outcome.started).add(event.toolCallId) }
+    case "ToolExecutionEnd":
+      return event.outcome === "rejected" || event.outcome === "blocked"
+        ? { ...outcome, refused: new Set(outcome.refused).add(event.toolName) }
+        : outcome
+    case "RunEnd":
+      return { ...outcome, status: event.status, error: event.error }
+    default:
+      return outcome
+  }
+}
+
+/** The text of the last answer, if it says anything. */
+export const answerOf = ({ last }: Outcome): string | undefined => {
+  const text = last === undefined ? "" : textOf(last).trim()
+  return text === "" ? undefined : text
+}
+
+export interface Verdict {
+  readonly code: number
+  /** The line that explains it, when it is no answer. */
+  readonly remark?: string
+}
+
+/** How the program ends. `advise` says how to let refused tools run, if that helps. */
+export const verdict = (outcome: Outcome, advise: (refused: ReadonlyArray<string>) => string): Verdict => {
+  switch (outcome.status) {
+    case "completed":
+    case "stopped":
+    case "terminated":
+      return ofAnswer(outcome, advise)
+    case "incomplete":
+      return { code: ExitCode.limit, remark: "Stopped at a limit. What is there so far may be incomplete." }
+    case "suspended":
+      return {
+        code: ExitCode.suspended,
+        remark: "Suspended: the run waits for something nobody here can give."
+      }
+    case "cancelled":
+    case undefined:
+      return { code: ExitCode.failed, remark: "Cancelled." }
+    case "failed":
+      return ofError(outcome.error)
+  }
+}
+
+const ofAnswer = (outcome: Outcome, advise: (refused: ReadonlyArray<string>) => string): Verdict => {
+  const { last, refused, status } = outcome
+  if (last?.stopReason === "length") {
+    return {
+      code: ExitCode.failed,
+      remark: "The answer was cut: the model reached its limit of output tokens."
+    }
+  }
+  if (last?.stopReason === "contentFilter") {
+    return { code: ExitCode.failed, remark: "The answer was cut by the provider's content filter." }
+  }
+  if (last?.stopReason === "refusal") return { code: ExitCode.refused }
+  if (answerOf(outcome) !== undefined || status === "terminated") return { code: ExitCode.answered }
+  return refused.size > 0
+    ? { code: ExitCode.refused, remark: `Refused: ${[...refused].join(", ")}. ${advise([...refused])}` }
+    : { code: ExitCode.failed, remark: "The model gave no answer. Ask again, or differently." }
+}
+
+const ofError = (error: EventError | undefined): Verdict => ({
+  code: error?._tag === "LimitExceeded" ? ExitCode.limit : ExitCode.failed,
+  remark: error === undefined ? "The run failed." : Failure.explain(error)
+})

@@ -1,0 +1,31 @@
+/**
+ * A little colour for people, where it can be seen and is wanted.
+ */
+
+export interface Paint {
+  readonly dim: (text: string) => string
+  readonly red: (text: string) => string
+  readonly bold: (text: string) => string
+}
+
+/**
+ * Colours on a terminal, unless `--no-color`, `NO_COLOR` or a dumb terminal says no. `FORCE_COLOR` wins over all but the
+ * flag (https://no-color.org, https://force-color.org).
+ */
+export const wanted = (options: {
+  readonly isTerminal: boolean
+  readonly flag: boolean
+  readonly env: Readonly<Record<string, string | undefined>>
+}): boolean => {
+  const { env, flag, isTerminal } = options
+  if (!flag) return false
+  const forced = env["FORCE_COLOR"]
+  if (forced !== undefined) return forced !== "0" && forced !== "false"
+  return isTerminal && (env["NO_COLOR"] ?? "") === "" && env["TERM"] !== "dumb"
+}
+
+export const make = (colours: boolean): Paint => {
+  const code = (open: number, close: number) => (text: string) =>
+    colours ? `\u001b[${open}m${text}\u001b[${close}m` : text
+  return { dim: code(2, 22), red: code(31, 39), bold: code(1, 22) }
+}

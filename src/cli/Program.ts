@@ -1,0 +1,106 @@
+/**
+ * The program: reads the command line, finds a model, and has the agent run once.
+ */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import * as Cause from "effect/Cause"
+import * as CliError from "effect/cli/CliError"
+import * as CliOutput from "effect/cli/CliOutput"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as Option from "effect/Option"
+import * as References from "effect/References"
+import * as ExitCode from "./ExitCode.ts"
+import * as Inert from "./Inert.ts"
+import * as ModelChoice from "./ModelChoice.ts"
+import * as Paint from "./Paint.ts"
+import * as Screen from "./Screen.ts"
+import * as Session from "./Session.ts"
+import * as Settings from "./Settings.ts"
+import * as Signals from "./Signals.ts"
+import * as StandardInput from "./StandardInput.ts"
+
+/** Runs to the end and leaves the process with its exit code. */
+export const main = (args: ReadonlyArray<string>, version: string): void => {
+  // What must be known before the command line is read, since reading it may already have something to say.
+  const words = args.includes("--") ? args.slice(0, args.indexOf("--")) : args
+  const early = {
+    color: !words.includes("--no-color"),
+    verbose: words.includes("--verbose") || (process.env["DEBUG"] ?? "") !== ""
+  }
+  Effect.runFork(
+    program(args, version).pipe(
+      Effect.catchCause((cause) => broken(cause, early.verbose)),
+      Effect.provide(services(early))
+    )
+  ).addObserver((exit) => {
+    // Leaves although stdin may still be open: a pipe that is never closed must not hold the program.
+    process.exit(Exit.isSuccess(exit) ? exit.value : ExitCode.failed)
+  })
+}
+
+const program = (args: ReadonlyArray<string>, version: string) =>
+  Effect.flatMap(Signals.orEnd(ready(args, version)), (plan) =>
+    Option.isNone(plan) ? Effect.succeed(ExitCode.answered) : Session.run(plan.value)
+  ).pipe(
+    Effect.catchTags({
+      Ended: ({ ending }) => Effect.succeed(Signals.exitCode(ending)),
+      UsageError: ({ message }) => complain(message),
+      ConfigError: ({ message }) => complain(message)
+    }),
+    // The presenter has said what is wrong with it.
+    Effect.catchIf(CliError.isCliError, () => Effect.succeed(ExitCode.usage))
+  )
+
+/** All that is settled before the run. Nothing, when help was asked for. */
+const ready = Effect.fnUntraced(function* (args: ReadonlyArray<string>, version: string) {
+  const parsed = yield* Settings.parse(args, version)
+  if (Option.isNone(parsed)) return Option.none<Session.Plan>()
+  const settings = parsed.value
+  const prompt = yield* StandardInput.promptOf(settings.prompt)
+  const choice = yield* ModelChoice.choose(settings, process.env)
+  const { err, paint } = yield* Screen.Screen
+  yield* err(`${paint.dim(Inert.line(`Model: ${choice.model} (${choice.why})`))}\n`)
+  return Option.some<Session.Plan>({ settings, prompt, choice })
+})
+
+const complain = Effect.fnUntraced(function* (message: string) {
+  const { err, paint } = yield* Screen.Screen
+  yield* err(`${paint.red("effect-agent:")} ${Inert.line(message)}\n`)
+  return ExitCode.usage
+})
+
+/** A bug, or a failure nobody has words for. */
+const broken = Effect.fnUntraced(function* (cause: Cause.Cause<unknown>, verbose: boolean) {
+  const { err, paint } = yield* Screen.Screen
+  const squashed = Cause.squash(cause)
+  const message = squashed instanceof Error ? squashed.message : String(squashed)
+  const hint = verbose ? `\n${Inert.text(Cause.pretty(cause))}` : " --verbose shows where."
+  yield* err(`${paint.red("effect-agent:")} this is a bug: ${Inert.line(message)}.${hint}\n`)
+  return ExitCode.failed
+})
+
+const services = ({ color, verbose }: { readonly color: boolean; readonly verbose: boolean }) => {
+  const { env, stdout } = process
+  const colors = Paint.wanted({ isTerminal: stdout.isTTY === true, flag: color, env })
+  const stderrLogger = Logger.withConsoleError(Logger.map(Logger.formatLogFmt, Inert.text))
+  return Layer.mergeAll(
+    NodeServices.layer,
+    Signals.layer,
+    Layer.sync(Screen.Screen, () => Screen.make({ color, env })),
+    CliOutput.layer(CliOutput.defaultFormatter({ colors })),
+    CliOutput.layerPresenter({ present }),
+    Logger.layer([stderrLogger]),
+    Layer.succeed(References.MinimumLogLevel, verbose ? "Debug" : "None")
+  )
+}
+
+/** Faults of the command line go to stderr, one a line: what they hide on stdout is somebody's answer. */
+const present = (event: CliOutput.Presenter.Event): Effect.Effect<void> =>
+  event._tag === "InvalidInvocation"
+    ? Effect.sync(() => {
+        const faults = event.errors.map(({ message }) => `effect-agent: ${Inert.line(message)}\n`)
+        process.stderr.write(`${faults.join("")}Try effect-agent --help.\n`)
+      })
+    : CliOutput.defaultPresenter.present(event)

@@ -1,0 +1,144 @@
+/**
+ * One run of the agent, shown as it goes, to its exit code.
+ */
+import * as Cause from "effect/Cause"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
+import * as Path from "effect/Path"
+import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
+import * as Result from "effect/Result"
+import type { Scope } from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type * as Terminal from "effect/Terminal"
+import * as Agent from "../Agent.ts"
+import type { Provider } from "../Provider.ts"
+import * as Tools from "../tools/Tools.ts"
+import * as Approval from "./Approval.ts"
+import * as ExitCode from "./ExitCode.ts"
+import * as Inert from "./Inert.ts"
+import * as JsonOutput from "./JsonOutput.ts"
+import type { Choice } from "./ModelChoice.ts"
+import * as Outcome from "./Outcome.ts"
+import { Screen } from "./Screen.ts"
+import type { Settings } from "./Settings.ts"
+import * as Signals from "./Signals.ts"
+import * as SystemPrompt from "./SystemPrompt.ts"
+import * as TextOutput from "./TextOutput.ts"
+
+type Services =
+  | ChildProcessSpawner
+  | FileSystem.FileSystem
+  | Path.Path
+  | Provider
+  | Screen
+  | Signals.Signals
+  | Terminal.Terminal
+
+/** What is to be run. */
+export interface Plan {
+  readonly settings: Settings
+  readonly prompt: string
+  readonly choice: Choice
+}
+
+/** Runs, and says how it ended. Fails only before anything was asked. */
+export const run = Effect.fnUntraced(
+  function* (plan: Plan) {
+    const ask = yield* canAsk(plan)
+    const { ending, outcome } = yield* play(plan)
+    yield* childrenGone
+    if (ending !== undefined) return Signals.exitCode(ending)
+    const { code, remark } = Outcome.verdict(outcome, (refused) =>
+      Approval.advice({ ask, deny: plan.settings.deny }, refused)
+    )
+    if (remark !== undefined) yield* complain(remark)
+    return Math.max(code, yield* save(plan, outcome))
+  },
+  (effect, { choice }) => Effect.provide(effect, choice.provider)
+)
+
+const canAsk = ({ settings }: Plan) =>
+  Screen.use(({ isInteractive }) => Effect.succeed(isInteractive && !settings.print))
+
+/** Looks until it is so, but no longer than that. */
+const until = (isSo: () => boolean, patience: Duration.Input): Effect.Effect<void> => {
+  const look: Effect.Effect<void> = Effect.suspend(() =>
+    isSo() ? Effect.void : Effect.andThen(Effect.sleep("10 millis"), look)
+  )
+  return Effect.asVoid(Effect.timeoutOption(look, patience))
+}
+
+interface Played {
+  readonly outcome: Outcome.Outcome
+  /** What ended it from outside, if that did. */
+  readonly ending: Signals.Ending | undefined
+}
+
+const play = Effect.fnUntraced(function* (plan: Plan): Effect.fn.Return<Played, never, Services | Scope> {
+  const screen = yield* Screen
+  let outcome = Outcome.initial
+  const agent = yield* agentFor(plan, (toolCallId) => () => outcome.started.has(toolCallId))
+  const { ending } = yield* Signals.Signals
+  let ended: Signals.Ending | undefined
+  // Through the agent, not by interruption: so its events come to their end, and are shown.
+  const onEnding = Effect.flatMap(ending, (kind) => {
+    ended = kind
+    return agent.cancel(kind)
+  })
+  yield* Effect.forkScoped(onEnding)
+  const show = plan.settings.json ? JsonOutput.make(screen) : TextOutput.make(screen)
+  const exit = yield* Effect.exit(
+    Stream.runForEachArray(agent.stream(plan.prompt), (events) =>
+      Effect.map(show(events), () => {
+        outcome = events.reduce(Outcome.fold, outcome)
+      })
+    )
+  )
+  if (Exit.isFailure(exit)) {
+    yield* Effect.logDebug("The run failed", exit.cause)
+    // A failed run has told of it. Anything else is a bug.
+    if (outcome.status === undefined) return yield* Effect.die(Cause.squash(exit.cause))
+  }
+  return { outcome, ending: ended }
+}, Effect.scoped)
+
+const agentFor = Effect.fnUntraced(function* (plan: Plan, isShown: (toolCallId: string) => () => boolean) {
+  const { choice, settings } = plan
+  const root = (yield* Path.Path).resolve(settings.cwd)
+  const { maxTurns, timeout } = settings
+  const shown = (toolCallId: string) => until(isShown(toolCallId), "500 millis")
+  return yield* Agent.make({
+    model: choice.model,
+    system: Option.getOrElse(settings.system, () => SystemPrompt.make(root, settings.tools)),
+    tools: Tools.make({ root }).filter(({ name }) => settings.tools.includes(name)),
+    hooks: [Approval.hook({ ...settings, root, shown, ask: yield* canAsk(plan) })],
+    limits: {
+      ...(Option.isSome(maxTurns) ? { maxTurns: maxTurns.value } : {}),
+      ...(Option.isSome(timeout) ? { executionTime: timeout.value } : {})
+    }
+  })
+})
+
+/** Writes the answer where `--output` says. Gives the exit code of that. */
+const save = Effect.fnUntraced(function* ({ settings }: Plan, outcome: Outcome.Outcome) {
+  const answer = Outcome.answerOf(outcome)
+  if (Option.isNone(settings.output) || answer === undefined) return ExitCode.answered
+  const file = settings.output.value
+  const written = yield* Effect.result(
+    FileSystem.FileSystem.use((files) => files.writeFileString(file, `${answer}\n`))
+  )
+  if (Result.isSuccess(written)) return ExitCode.answered
+  yield* complain(`The answer could not be written to ${file}: ${written.failure.message}`)
+  return ExitCode.failed
+})
+
+const complain = Effect.fnUntraced(function* (remark: string) {
+  const { err, paint } = yield* Screen
+  yield* err(`${paint.red("effect-agent:")} ${Inert.line(remark)}\n`)
+})
+
+// A command that was cut short gets half a second between SIGTERM and SIGKILL, and only we can send that.
+const childrenGone = until(() => !process.getActiveResourcesInfo().includes("ProcessWrap"), "700 millis")

@@ -1,0 +1,158 @@
+/**
+ * What the program can be told on its command line.
+ */
+import * as Arr from "effect/Array"
+import * as Argument from "effect/cli/Argument"
+import * as CliConfig from "effect/cli/CliConfig"
+import type * as CliError from "effect/cli/CliError"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as GlobalFlag from "effect/cli/GlobalFlag"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Ref from "effect/Ref"
+import * as LocalRules from "../providers/LocalRules.ts"
+import * as Tools from "../tools/Tools.ts"
+import { modelName } from "./ModelChoice.ts"
+import { companies } from "./Vendors.ts"
+
+const keyNames = companies.flatMap(({ keyNames }) => keyNames)
+
+// The first line is indented for us, the others are not.
+const description = [
+  "Asks a model, runs the tools it calls, asks again, and streams the answer.",
+  "",
+  `The model is that of --model, or of ${modelName}, or of the first key that is set, or of a local`,
+  "server at its usual port (Ollama, LM Studio, llama.cpp, vLLM, Jan), or local/rules. Keys, in order:",
+  `${Arr.chunksOf(keyNames, 4)
+    .map((names) => names.join(", "))
+    .join(",\n  ")}.`,
+  "",
+  "local/rules is not a language model. It understands a few verbs, joined by and, then or commas:",
+  ...LocalRules.verbs.split("; ").map((verb) => `  ${verb}`),
+  "",
+  `Tools: ${Tools.names.join(", ")}. Those that change something (${[...Tools.changing].join(", ")})`,
+  "ask first on a terminal, and are refused without one, unless --allow or --yes was given.",
+  "",
+  "The answer goes to stdout, everything else to stderr. Exit codes: 0 answered, 1 failed or cut short,",
+  "2 wrong usage, 3 a limit was reached, 4 suspended, 5 refused and no answer, 130 interrupted, 143 terminated."
+].join("\n  ")
+
+type Name = (typeof Tools.names)[number]
+
+const isName = (name: string): name is Name => Tools.names.some((known) => known === name)
+
+const items = (list: string): ReadonlyArray<string> =>
+  list
+    .split(",")
+    .map((item) => item.trim())
+    .filter(Boolean)
+
+const namesIn = (list: string): Option.Option<ReadonlyArray<Name>> => {
+  const names = items(list)
+  return names.length > 0 && names.every(isName) ? Option.some(names) : Option.none()
+}
+
+const tools = (): string => `names out of ${Tools.names.join(", ")}`
+
+const units = { ms: "millis", s: "seconds", m: "minutes", h: "hours" } as const
+
+const isUnit = (unit: string): unit is keyof typeof units => unit in units
+
+/** `90` and `90s` are seconds; `500ms`, `5m`, `2h`. */
+const durationOf = (text: string): Option.Option<Duration.Duration> => {
+  const [, count, unit = "s"] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text) ?? []
+  return count === undefined || Number(count) === 0 || !isUnit(unit)
+    ? Option.none()
+    : Option.some(Duration.fromInputUnsafe(`${Number(count)} ${units[unit]}`))
+}
+
+const value = (name: string, metavar: string, text: string) =>
+  Flag.String(name).pipe(Flag.withMetavar(metavar), Flag.withDescription(text))
+
+const is = (name: string, text: string) =>
+  Flag.Boolean(name).pipe(Flag.withDescription(text), Flag.withDefault(false), Flag.withoutNegation)
+
+const named = (name: string, text: string) =>
+  value(name, "NAME", text).pipe(
+    Flag.filterMap(namesIn, tools),
+    Flag.atLeast(0),
+    Flag.map((lists): ReadonlySet<string> => new Set(lists.flat()))
+  )
+
+const config = {
+  prompt: Argument.String("prompt").pipe(
+    Argument.withDescription("What to do; - reads it from stdin. Piped stdin is put behind it."),
+    Argument.variadic(),
+    Argument.map((words) => words.join(" "))
+  ),
+  model: value("model", "PROVIDER/ID", "The model, such as openai/gpt-5.5 or ollama/qwen3").pipe(
+    Flag.withAlias("m"),
+    Flag.optional
+  ),
+  print: is("print", "Answer and exit, without asking for anything").pipe(Flag.withAlias("p")),
+  json: is("json", "One event per line on stdout, as JSON"),
+  output: Flag.File("output").pipe(
+    Flag.withAlias("o"),
+    Flag.withMetavar("FILE"),
+    Flag.withDescription("Write the final answer to a file too"),
+    Flag.optional
+  ),
+  system: value("system", "TEXT", "System prompt in place of the usual one").pipe(Flag.optional),
+  cwd: Flag.Directory("cwd", { mustExist: true }).pipe(
+    Flag.withMetavar("DIR"),
+    Flag.withDescription("Folder the tools work in. Default: this one"),
+    Flag.withDefault(".")
+  ),
+  tools: value("tools", "NAMES", "Tools the model may call, with commas, or none. Default: all").pipe(
+    Flag.filterMap(
+      (list) => (list === "none" ? Option.some([]) : namesIn(list)),
+      () => `none, or ${tools()}`
+    ),
+    Flag.withDefault(Tools.names)
+  ),
+  allow: named("allow", "Let this tool run without asking. May be repeated"),
+  deny: named("deny", "Never let this tool run. Wins over all else. May be repeated"),
+  yes: is("yes", "Let every tool run without asking").pipe(Flag.withAlias("y")),
+  maxTurns: Flag.Int("max-turns").pipe(
+    Flag.withMetavar("N"),
+    Flag.withDescription("Model calls at most. Default: 50"),
+    Flag.filter(
+      (turns) => turns > 0,
+      () => "a number above 0"
+    ),
+    Flag.optional
+  ),
+  timeout: value("timeout", "TIME", "Time for all of it, such as 90s, 5m or 1h. Default: none").pipe(
+    Flag.filterMap(durationOf, () => "a time such as 90s, 5m or 1h"),
+    Flag.optional
+  ),
+  noDetect: is("no-detect", "Do not look for a local server when no key is set. CI=true does the same"),
+  noColor: is("no-color", "No colours on a terminal. NO_COLOR does the same"),
+  verbose: is("verbose", "Say more on stderr, causes of failures too. DEBUG does the same")
+}
+
+const command = Command.make("effect-agent", config)
+
+/** What was asked for. */
+export type Settings = Command.Command.Config.Infer<typeof config>
+
+/** Reads the command line. Nothing, when that was all: help was asked for, and shown. */
+export const parse = Effect.fnUntraced(function* (
+  args: ReadonlyArray<string>,
+  version: string
+): Effect.fn.Return<Option.Option<Settings>, CliError.CliError, Command.Environment> {
+  const parsed = yield* Ref.make(Option.none<Settings>())
+  const parsing = command.pipe(
+    Command.withDescription(description),
+    Command.withHandler((settings) => Ref.set(parsed, Option.some(settings)))
+  )
+  yield* Command.runWith(parsing, { version })(args).pipe(
+    Effect.provideService(
+      CliConfig.CliConfig,
+      CliConfig.make({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] })
+    )
+  )
+  return yield* Ref.get(parsed)
+})

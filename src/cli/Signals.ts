@@ -1,0 +1,69 @@
+/**
+ * What ends the program from outside. The first time it is asked to end, and has a second for it; the second time, or
+ * when the second is over, it is gone.
+ */
+import * as Context from "effect/Context"
+import * as Data from "effect/Data"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as ExitCode from "./ExitCode.ts"
+
+/** A signal, or that nobody reads the answer any more. */
+export type Ending = keyof typeof ExitCode.ofSignal | "closed"
+
+export class Signals extends Context.Service<Signals, { readonly ending: Effect.Effect<Ending> }>()(
+  "effect-agent/cli/Signals"
+) {}
+
+/** The program was ended before it had begun its run. */
+export class Ended extends Data.TaggedError("Ended")<{ readonly ending: Ending }> {}
+
+/** Does something that may be given up when the program is to end. */
+export const orEnd = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | Ended, R | Signals> =>
+  Effect.raceFirst(
+    effect,
+    Signals.use(({ ending }) => Effect.flatMap(ending, (ending) => new Ended({ ending })))
+  )
+
+/** Milliseconds for an orderly end. */
+const patience = 950
+
+/** Who left before the end asked for no more: that is no failure. */
+export const exitCode = (ending: Ending): number => (ending === "closed" ? 0 : ExitCode.ofSignal[ending])
+
+export const layer: Layer.Layer<Signals> = Layer.effect(
+  Signals,
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() => listen()),
+      ({ forget }) => Effect.sync(forget)
+    ),
+    ({ ending }) => ({ ending: Deferred.await(ending) })
+  )
+)
+
+const listen = () => {
+  const ending = Deferred.makeUnsafe<Ending>()
+  const on = (kind: Ending) => () => {
+    const isFirst = Deferred.doneUnsafe(ending, Effect.succeed(kind))
+    if (!isFirst && kind !== "closed") process.exit(exitCode(kind))
+    if (isFirst) setTimeout(() => process.exit(exitCode(kind)), patience).unref()
+  }
+  const signals = [
+    ["SIGINT", on("SIGINT")],
+    ["SIGTERM", on("SIGTERM")],
+    ["SIGHUP", on("SIGHUP")]
+  ] as const
+  const closed = on("closed")
+  for (const [signal, listener] of signals) process.on(signal, listener)
+  process.stdout.on("error", closed)
+  process.stderr.on("error", ignore)
+  const forget = () => {
+    for (const [signal, listener] of signals) process.off(signal, listener)
+  }
+  return { ending, forget }
+}
+
+// Without stderr there is nobody to complain to; the answer may still be read.
+const ignore = () => {}

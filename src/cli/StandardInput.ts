@@ -1,0 +1,76 @@
+/**
+ * The prompt: words of the command line, and what is piped in.
+ */
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { PlatformError } from "effect/PlatformError"
+import * as Pull from "effect/Pull"
+import * as Stdio from "effect/Stdio"
+import * as Stream from "effect/Stream"
+import { UsageError } from "./ExitCode.ts"
+
+/** How long a pipe may be silent beside a prompt: a parent that leaves its end open says nothing, for ever. */
+const besidePrompt = "200 millis"
+/** How long it may be silent when it has the prompt. `-` waits as long as it takes. */
+const insteadOfPrompt = "5 seconds"
+/** No model reads more. In bytes. */
+const maxBytes = 8 * 1024 * 1024
+
+const howTo = 'Give a prompt: effect-agent "read package.json", or pipe it in. More with --help.'
+
+/** What to ask. `-` reads all of stdin as the prompt; other words get what is piped in as a block behind them. */
+export const promptOf = Effect.fnUntraced(function* (
+  words: string
+): Effect.fn.Return<string, UsageError, Stdio.Stdio> {
+  const { stdinIsTerminal } = yield* Stdio.Stdio
+  if (words === "-") return yield* alone(yield* read(undefined))
+  if (yield* stdinIsTerminal) return yield* alone(words)
+  const piped = yield* read(words.trim() === "" ? insteadOfPrompt : besidePrompt)
+  if (words.trim() === "" || piped.trim() === "") return yield* alone(words.trim() === "" ? piped : words)
+  return `${words}\n\n<stdin>\n${piped.trimEnd()}\n</stdin>`
+})
+
+const alone = (text: string): Effect.Effect<string, UsageError> =>
+  text.trim() === "" ? new UsageError({ detail: `No prompt. ${howTo}` }) : Effect.succeed(text.trim())
+
+/** All of stdin, or nothing if no byte of it comes in time. */
+const read = (patience: Duration.Input | undefined): Effect.Effect<string, UsageError, Stdio.Stdio> =>
+  Effect.gen(function* () {
+    const { stdin } = yield* Stdio.Stdio
+    const pull = yield* Stream.toPull(stdin)
+    const first = yield* patience === undefined ? Effect.asSome(pull) : Effect.timeoutOption(pull, patience)
+    if (Option.isNone(first)) return ""
+    const chunks: Array<Uint8Array> = [...first.value]
+    let size = sizeOf(first.value)
+    yield* Effect.forever(
+      Effect.flatMap(pull, (more) => {
+        chunks.push(...more)
+        size += sizeOf(more)
+        return size > maxBytes ? tooMuch : Effect.void
+      })
+    ).pipe(Pull.catchDone(() => Effect.void))
+    return yield* decode(chunks)
+  }).pipe(
+    Pull.catchDone(() => Effect.succeed("")),
+    Effect.scoped,
+    Effect.catchTag("PlatformError", (error: PlatformError) =>
+      Effect.fail(new UsageError({ detail: `stdin cannot be read: ${error.message}` }))
+    )
+  )
+
+const tooMuch = Effect.fail(
+  new UsageError({
+    detail: `stdin has more than ${maxBytes / 1024 / 1024} MB, which no model reads. Pipe in less.`
+  })
+)
+
+const sizeOf = (chunks: ReadonlyArray<Uint8Array>): number =>
+  chunks.reduce((sum, { length }) => sum + length, 0)
+
+const decode = (chunks: ReadonlyArray<Uint8Array>): Effect.Effect<string, UsageError> => {
+  const text = new TextDecoder().decode(Buffer.concat(chunks))
+  return text.includes("\0")
+    ? Effect.fail(new UsageError({ detail: "stdin is not text. Name the file in the prompt instead." }))
+    : Effect.succeed(text)
+}

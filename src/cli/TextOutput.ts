@@ -1,0 +1,81 @@
+/**
+ * A run for people: the answer on stdout as it comes, tool calls and trouble as lines on stderr.
+ */
+import * as Effect from "effect/Effect"
+import type { AgentEvent, OfTag } from "../AgentEvent.ts"
+import * as Inert from "./Inert.ts"
+import type { Screen } from "./Screen.ts"
+import * as ToolTitle from "./ToolTitle.ts"
+
+/** Shows events as they come, an array at a time. */
+export const make = ({ err, out, paint }: Screen["Service"]) => {
+  // An answer ends with its line, so that what follows starts on one of its own.
+  let isLineOpen = false
+
+  const piece = (event: AgentEvent): Piece | undefined => {
+    switch (event._tag) {
+      case "MessageDelta":
+        return event.delta._tag === "TextDelta" ? answer(event.delta.delta) : undefined
+      case "MessageEnd":
+        return event.message.role === "assistant" && isLineOpen ? answer("\n") : undefined
+      case "MessageRetracted":
+        return note(`${isLineOpen ? "\n" : ""}The answer broke off and starts again.`)
+      case "ToolExecutionStart":
+        return note(`→ ${ToolTitle.of(event.toolName, event.params)}`)
+      case "ToolExecutionEnd":
+        return event.isError ? bad(`✗ ${ended(event)}`) : note(`← ${ended(event)}`)
+      case "ModelCallRetry":
+        return note(
+          `Trying again in ${(event.delayMs / 1000).toFixed(1)} s: ${Inert.line(event.error.message)}`
+        )
+      case "HookError":
+        return bad(`A ${event.hook} hook failed: ${Inert.line(event.error)}`)
+      case "ContextTransformed":
+        return event.dropped === 0
+          ? undefined
+          : note(`${event.dropped} older messages are left out (${event.reason}).`)
+      default:
+        return undefined
+    }
+  }
+  const answer = (text: string): Piece => {
+    const shown = Inert.text(text)
+    if (shown !== "") isLineOpen = !shown.endsWith("\n")
+    return { write: out, text: shown }
+  }
+  const note = (line: string): Piece => ({ write: err, text: `${paint.dim(line)}\n` })
+  const bad = (line: string): Piece => ({ write: err, text: `${paint.red(line)}\n` })
+
+  return (events: ReadonlyArray<AgentEvent>): Effect.Effect<void> =>
+    Effect.forEach(joined(events, piece), ({ text, write }) => write(text), { discard: true })
+}
+
+interface Piece {
+  readonly write: (text: string) => Effect.Effect<void>
+  readonly text: string
+}
+
+/** One write for what goes to one place in a row: deltas that came together are shown together. */
+const joined = (
+  events: ReadonlyArray<AgentEvent>,
+  piece: (event: AgentEvent) => Piece | undefined
+): ReadonlyArray<Piece> => {
+  const pieces: Array<Piece> = []
+  for (const event of events) {
+    const next = piece(event)
+    const last = pieces.at(-1)
+    if (next === undefined) continue
+    if (last?.write === next.write) pieces[pieces.length - 1] = { ...last, text: last.text + next.text }
+    else pieces.push(next)
+  }
+  return pieces
+}
+
+/** The tool, and how it went: what a short result says, the size of a long one, the first line of an error. */
+const ended = ({ durationMs, isError, result, toolName }: OfTag<"ToolExecutionEnd">): string => {
+  const text = result.content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n")
+  const lines = text.trim().split("\n")
+  const said = lines.length === 1 || isError ? Inert.line(lines[0] ?? "", 160) : `${lines.length} lines`
+  const time = durationMs < 1000 ? "" : ` (${(durationMs / 1000).toFixed(1)} s)`
+  return `${Inert.line(toolName)}: ${said}${time}`
+}

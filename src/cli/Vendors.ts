@@ -1,0 +1,110 @@
+/**
+ * Who can answer, as data: in the order in which a key in the environment is looked for, then what may run on this
+ * machine. How each is made is loaded when it is chosen.
+ */
+import type * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import type * as HttpClient from "effect/http/HttpClient"
+import type * as Layer from "effect/Layer"
+import type { Provider } from "../Provider.ts"
+import type { Preset } from "../providers/presets.ts"
+import * as presets from "../providers/presets.ts"
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+export type ProviderLayer = Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient>
+
+/** A company's API. Its layer asks again by itself when that may help. */
+export interface Hosted {
+  readonly id: string
+  /** Environment names of its key; the first that is set counts. */
+  readonly keyNames: ReadonlyArray<string>
+  /** What is asked when nobody names a model. */
+  readonly model: string
+  readonly load: Effect.Effect<ProviderLayer>
+}
+
+/** A server on this machine, without a key. */
+export interface Local {
+  readonly id: string
+  /** Where it listens, up to and with the version. */
+  readonly baseUrl: (env: Environment) => string
+  readonly load: (env: Environment) => Effect.Effect<ProviderLayer>
+}
+
+const hosted = (preset: Preset, model: string): Hosted => ({
+  id: preset.id,
+  keyNames: preset.apiKeyName === undefined ? [] : [preset.apiKeyName],
+  model,
+  load: compatible(preset)
+})
+
+const local = (preset: Preset, hostName?: string): Local => {
+  const baseUrl = (env: Environment) => addressOf(preset.baseUrl, hostName === undefined ? "" : env[hostName])
+  return { id: preset.id, baseUrl, load: (env) => compatible(preset, { baseUrl: baseUrl(env) }) }
+}
+
+const compatible = (preset: Preset, options?: { readonly baseUrl: string }): Effect.Effect<ProviderLayer> =>
+  Effect.map(
+    Effect.promise(() => import("../providers/OpenAiCompatible.ts")),
+    (module) => module.layerConfig(preset, options)
+  )
+
+/** A vendor with a module of its own. */
+const own = (
+  module: () => Promise<{ readonly layerConfig: () => ProviderLayer }>
+): Effect.Effect<ProviderLayer> => Effect.map(Effect.promise(module), ({ layerConfig }) => layerConfig())
+
+/** With a key. First come, first asked. */
+export const companies: ReadonlyArray<Hosted> = [
+  {
+    id: "anthropic",
+    keyNames: ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"],
+    model: "claude-sonnet-5",
+    load: own(() => import("../providers/Anthropic.ts"))
+  },
+  hosted(presets.openAi, "gpt-5.5"),
+  {
+    id: "google",
+    keyNames: ["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"],
+    model: "gemini-3.1-pro-preview",
+    load: own(() => import("../providers/Google.ts"))
+  },
+  hosted(presets.openRouter, "moonshotai/kimi-k2.6"),
+  hosted(presets.mistral, "devstral-medium-latest"),
+  hosted(presets.groq, "openai/gpt-oss-120b"),
+  hosted(presets.xai, "grok-4.5"),
+  hosted(presets.deepSeek, "deepseek-v4-pro"),
+  hosted(presets.kimi, "kimi-k2.6"),
+  hosted(presets.zai, "glm-5.1"),
+  hosted(presets.cerebras, "zai-glm-4.7"),
+  hosted(presets.together, "moonshotai/Kimi-K2.6"),
+  hosted(presets.fireworks, "accounts/fireworks/models/kimi-k2p6")
+]
+
+const jan: Preset = { ...presets.lmStudio, id: "jan", baseUrl: "http://127.0.0.1:1337/v1" }
+
+/** Without a key, on this machine. */
+export const servers: ReadonlyArray<Local> = [
+  local(presets.ollama, "OLLAMA_HOST"),
+  local(presets.lmStudio),
+  local(presets.llamaCpp),
+  local(presets.vllm),
+  local(jan)
+]
+
+/** The name under which the key of a company is set, if it is. */
+export const keyOf = (company: Hosted, env: Environment): string | undefined =>
+  company.keyNames.find((name) => (env[name] ?? "").trim() !== "")
+
+/** `OLLAMA_HOST` may be a host, a host and port, or a URL; and 0.0.0.0, which is where a server listens, not where it is. */
+const addressOf = (usual: string, set: string | undefined): string => {
+  const host = (set ?? "").trim()
+  if (host === "") return usual
+  const { port, protocol } = new URL(usual)
+  const url = URL.parse(/^https?:\/\//.test(host) ? host : `${protocol}//${host}`)
+  if (url === null) return usual
+  if (url.hostname === "0.0.0.0") url.hostname = "127.0.0.1"
+  if (url.port === "" && !/^https?:\/\//.test(host)) url.port = port
+  return `${url.origin}/v1`
+}

@@ -1,0 +1,136 @@
+/**
+ * A stream for `for await`: one fiber reads it and hands whole arrays over, so an element that came with others costs a
+ * settled promise, not a fiber.
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+
+/** Takes an array to the reader. Suspends until all of it was read, and more is wanted. */
+export type Deliver<A> = (batch: ReadonlyArray<A>) => Effect.Effect<void>
+
+/** Starts what delivers, in a fiber of its own. Interrupting the fiber must wait for an orderly end. */
+export type Start<A> = (deliver: Deliver<A>) => Fiber.Fiber<void, unknown>
+
+interface Waiting<A> {
+  readonly resolve: (result: IteratorResult<A, undefined>) => void
+  readonly reject: (error: unknown) => void
+}
+
+/**
+ * What `start` delivers, once for each iteration, from the first `next` on. Leaving early interrupts it, and waits for
+ * its end; so does the signal, which then fails the iteration with its reason.
+ */
+export const iterable = <A>(start: Start<A>, signal: AbortSignal | undefined): AsyncIterable<A> => ({
+  [Symbol.asyncIterator]: () => new Reading(start, signal)
+})
+
+const done = { done: true, value: undefined } as const
+
+class Reading<A> implements AsyncIterator<A, undefined> {
+  private readonly start: Start<A>
+  private readonly signal: AbortSignal | undefined
+  private fiber: Fiber.Fiber<void, unknown> | undefined
+  private batch: ReadonlyArray<A> = []
+  private at = 0
+  /** Oldest first; more than one only when `next` is called without waiting for the one before. */
+  private readonly waiting: Array<Waiting<A>> = []
+  private wakeDeliverer: (() => void) | undefined
+  private ended: Exit.Exit<void, unknown> | undefined
+  private left = false
+
+  constructor(start: Start<A>, signal: AbortSignal | undefined) {
+    this.start = start
+    this.signal = signal
+  }
+
+  next(): Promise<IteratorResult<A, undefined>> {
+    if (this.left) return Promise.resolve(done)
+    if (this.fiber === undefined) this.begin()
+    const ready = this.take()
+    if (ready !== undefined) return Promise.resolve(ready)
+    if (this.ended !== undefined) return this.end(this.ended)
+    return new Promise((resolve, reject) => {
+      this.waiting.push({ resolve, reject })
+      const wake = this.wakeDeliverer
+      this.wakeDeliverer = undefined
+      wake?.()
+    })
+  }
+
+  async return(): Promise<IteratorResult<A, undefined>> {
+    this.left = true
+    this.batch = []
+    await this.stopped()
+    return done
+  }
+
+  async throw(error: unknown): Promise<IteratorResult<A, undefined>> {
+    await this.return()
+    return Promise.reject(error)
+  }
+
+  private begin(): void {
+    if (this.signal?.aborted === true) {
+      this.ended = Exit.interrupt()
+      return
+    }
+    const fiber = this.start(this.deliver)
+    this.fiber = fiber
+    this.signal?.addEventListener("abort", this.onAbort, { once: true })
+    fiber.addObserver((exit) => {
+      this.signal?.removeEventListener("abort", this.onAbort)
+      this.ended = exit
+      const [first, ...others] = this.waiting.splice(0)
+      if (first !== undefined) void this.end(exit).then(first.resolve, first.reject)
+      for (const { resolve } of others) resolve(done)
+    })
+  }
+
+  private readonly onAbort = (): void => {
+    this.batch = []
+    this.fiber?.interruptUnsafe()
+  }
+
+  private readonly deliver: Deliver<A> = (batch) =>
+    Effect.suspend(() => {
+      this.batch = batch
+      this.at = 0
+      while (this.waiting.length > 0) {
+        const ready = this.take()
+        if (ready === undefined) break
+        this.waiting.shift()?.resolve(ready)
+      }
+      return this.waiting.length > 0 ? Effect.void : this.wanted
+    })
+
+  /** Until the reader has read all and asks for more. */
+  private readonly wanted = Effect.callback<void>((resume) => {
+    this.wakeDeliverer = () => resume(Effect.void)
+  })
+
+  private take(): IteratorResult<A, undefined> | undefined {
+    const value = this.batch[this.at]
+    if (value === undefined) return undefined
+    this.at++
+    return { done: false, value }
+  }
+
+  /** Said once; after it there is nothing more. */
+  private end(exit: Exit.Exit<void, unknown>): Promise<IteratorResult<A, undefined>> {
+    this.left = true
+    if (Exit.isSuccess(exit)) return Promise.resolve(done)
+    if (!Cause.hasInterruptsOnly(exit.cause)) return Promise.reject(Cause.squash(exit.cause))
+    return this.signal?.aborted === true ? Promise.reject(this.signal.reason) : Promise.resolve(done)
+  }
+
+  private stopped(): Promise<void> {
+    const { fiber } = this
+    if (fiber === undefined || this.ended !== undefined) return Promise.resolve()
+    return new Promise((resolve) => {
+      fiber.addObserver(() => resolve())
+      fiber.interruptUnsafe()
+    })
+  }
+}

@@ -1,0 +1,148 @@
+/**
+ * An agent for code without Effect: promises, `for await`, an `AbortSignal`.
+ */
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Exit from "effect/Exit"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import type * as HttpClient from "effect/http/HttpClient"
+import * as Layer from "effect/Layer"
+import * as ManagedRuntime from "effect/ManagedRuntime"
+import type { Scope } from "effect/Scope"
+import * as Stream from "effect/Stream"
+import * as Agent from "../Agent.ts"
+import type { AgentEvent } from "../AgentEvent.ts"
+import type * as Hook from "../Hook.ts"
+import type * as Message from "../Message.ts"
+import { Provider } from "../Provider.ts"
+import type { RunOptions } from "../RunOptions.ts"
+import type { RunResult } from "../RunResult.ts"
+import type * as Tool from "../Tool.ts"
+import * as Events from "./Events.ts"
+
+/** Options of one run: they go over those of the agent. */
+export type PromptOptions = Partial<RunOptions> & {
+  /** Cancels the run. The promise, or the iteration, then fails with the signal's reason, once the run has ended. */
+  readonly signal?: AbortSignal
+}
+
+export interface PromiseAgent {
+  /**
+   * Runs until the answer is there. Rejects with `RunFailed` (its `reason` says why, its `result` what was done), with
+   * `AgentBusy` while another run goes on, and with whatever `layer` or `provider` could not be built for.
+   */
+  readonly prompt: (input: Message.Input, options?: PromptOptions) => Promise<RunResult>
+  /** The same run as its events: each iteration is one run. `break` cancels it, and waits for its end. */
+  readonly stream: (input: Message.Input, options?: PromptOptions) => AsyncIterable<AgentEvent>
+  /** Put in after the current turn; kept for the next run when idle. */
+  readonly steer: (message: Message.Input) => Promise<void>
+  /** Put in when the run would end; kept for the next run when idle. */
+  readonly followUp: (message: Message.Input) => Promise<void>
+  /** Ends the run that goes on, balanced: its promise resolves with status "cancelled". Nothing when idle. */
+  readonly cancel: (reason?: string) => Promise<void>
+  /** Cancels what goes on and releases all that was built. The agent is of no use then. */
+  readonly close: () => Promise<void>
+  readonly [Symbol.asyncDispose]: () => Promise<void>
+}
+
+type Tools = ReadonlyArray<Tool.Any>
+type Hooks = ReadonlyArray<Hook.Hook>
+
+/** What the caller's layer has to have. HTTP is there: `fetch`, unless the layer brings another client. */
+type Needs<RP, T extends Tools, H extends Hooks> = Exclude<
+  RP | Tool.Services<T[number]> | Hook.Services<H[number]>,
+  HttpClient.HttpClient | Provider | Scope
+>
+
+type Supplies<R> = [R] extends [never]
+  ? { readonly layer?: Layer.Layer<never, unknown> }
+  : { readonly layer: Layer.Layer<R, unknown> }
+
+export type Options<RP, T extends Tools, H extends Hooks> = Agent.AgentOptions<T, H> & {
+  /** Who answers, such as `OpenAi.layer({ apiKey })`; or a provider as it is. */
+  readonly provider: Layer.Layer<Provider, unknown, RP> | Provider["Service"]
+} & Supplies<Needs<RP, T, H>>
+
+/**
+ * Makes an agent. Nothing is built before its first use. `layer` has what provider, tools and hooks need, if they need
+ * anything.
+ *
+ * **Example**
+ *
+ * ```ts
+ * await using agent = createAgent({
+ *   provider: OpenAi.layer({ apiKey: Redacted.make(key) }),
+ *   model: "gpt-5.5",
+ *   tools: [Tool.fromPromise({ name: "now", description: "The time", execute: async () => new Date().toISOString() })]
+ * })
+ * for await (const event of agent.stream("What time is it?")) {
+ *   if (AgentEvent.isTextDelta(event)) process.stdout.write(event.delta.delta)
+ * }
+ * ```
+ */
+export function createAgent<
+  RP = never,
+  const T extends Tools = readonly [],
+  const H extends Hooks = readonly []
+>(options: Options<RP, T, H>): PromiseAgent
+export function createAgent({ layer, provider, ...options }: Opaque): PromiseAgent {
+  const supplied = Layer.merge(FetchHttpClient.layer, layer ?? Layer.succeed(Supplied, {}))
+  const providing = "stream" in provider ? Layer.succeed(Provider, provider) : provider
+  const runtime = ManagedRuntime.make(
+    Layer.effect(Held, Agent.make(options)).pipe(Layer.provide(providing), Layer.provide(supplied))
+  )
+  return facade(runtime)
+}
+
+/** Stands for whatever the caller's layer has: the signature above says that it is enough. */
+class Supplied extends Context.Service<Supplied, {}>()("effect-agent/promise/Supplied") {}
+
+type Opaque = Agent.AgentOptions<
+  ReadonlyArray<Tool.Tool<string, any, any, any, Supplied>>,
+  ReadonlyArray<Hook.Hook<unknown, Supplied>>
+> & {
+  readonly provider: Layer.Layer<Provider, unknown, HttpClient.HttpClient | Supplied> | Provider["Service"]
+  readonly layer?: Layer.Layer<Supplied, unknown>
+}
+
+class Held extends Context.Service<Held, Agent.Agent>()("effect-agent/promise/Agent") {}
+
+type Runtime = ManagedRuntime.ManagedRuntime<Held, unknown>
+
+const facade = (runtime: Runtime): PromiseAgent => ({
+  prompt: (input, { signal, ...options } = {}) =>
+    aborted(signal) ??
+    settled(
+      runtime.runPromiseExit(
+        Held.use((agent) => agent.prompt(input, options)),
+        signal === undefined ? undefined : { signal }
+      ),
+      signal
+    ),
+  stream: (input, { signal, ...options } = {}) =>
+    Events.iterable<AgentEvent>(
+      (deliver) =>
+        runtime.runFork(Held.use((agent) => Stream.runForEachArray(agent.stream(input, options), deliver))),
+      signal
+    ),
+  steer: (message) => runtime.runPromise(Held.use((agent) => agent.steer(message))),
+  followUp: (message) => runtime.runPromise(Held.use((agent) => agent.followUp(message))),
+  cancel: (reason) => runtime.runPromise(Held.use((agent) => agent.cancel(reason))),
+  close: () => runtime.dispose(),
+  [Symbol.asyncDispose]: () => runtime.dispose()
+})
+
+/** Nothing is begun for a signal that has been given already. */
+const aborted = (signal: AbortSignal | undefined): Promise<never> | undefined =>
+  signal?.aborted === true ? Promise.reject(signal.reason) : undefined
+
+/** Failures as they are; a run that was aborted with the reason it was aborted for. */
+const settled = async <A>(
+  running: Promise<Exit.Exit<A, unknown>>,
+  signal: AbortSignal | undefined
+): Promise<A> => {
+  const exit = await running
+  if (Exit.isSuccess(exit)) return exit.value
+  const wasAborted = Cause.hasInterruptsOnly(exit.cause) ? aborted(signal) : undefined
+  return wasAborted ?? Promise.reject(Cause.squash(exit.cause))
+}

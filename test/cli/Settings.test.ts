@@ -1,0 +1,108 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Layer, Option } from "effect"
+import { CliOutput } from "effect/cli"
+import * as ModelChoice from "../../src/cli/ModelChoice.ts"
+import * as Settings from "../../src/cli/Settings.ts"
+
+const parse = (...args: ReadonlyArray<string>) =>
+  Settings.parse(args, "0").pipe(
+    Effect.provide(Layer.merge(NodeServices.layer, CliOutput.layerPresenter({ present: () => Effect.void })))
+  )
+
+const parsed = (...args: ReadonlyArray<string>) => Effect.flatMap(parse(...args), Effect.fromOption)
+
+describe("Settings", () => {
+  it.effect("joins the words of the prompt, whatever stands around them", () =>
+    Effect.gen(function* () {
+      const { json, model, prompt } = yield* parsed("read", "--json", "a.ts", "-m", "local/rules")
+      assert.deepStrictEqual([prompt, json, model], ["read a.ts", true, Option.some("local/rules")])
+      assert.strictEqual((yield* parsed("--", "--json", "is a flag")).prompt, "--json is a flag")
+    })
+  )
+
+  it.effect("reads names of tools, with commas and repeated", () =>
+    Effect.gen(function* () {
+      const { allow, deny, tools } = yield* parsed(
+        "--allow",
+        "write, edit",
+        "--allow",
+        "shell",
+        "--tools",
+        "read",
+        "x"
+      )
+      assert.deepStrictEqual([[...allow], [...deny], tools], [["write", "edit", "shell"], [], ["read"]])
+      assert.deepStrictEqual((yield* parsed("--tools", "none", "x")).tools, [])
+      assert.include((yield* parsed("x")).tools, "shell")
+    })
+  )
+
+  it.effect.each([
+    ["90", 90_000],
+    ["90s", 90_000],
+    ["1.5m", 90_000],
+    ["500ms", 500],
+    ["2h", 7_200_000]
+  ] as const)("reads the time %s", ([text, millis]) =>
+    Effect.gen(function* () {
+      const { timeout } = yield* parsed("--timeout", text, "x")
+      assert.deepStrictEqual(Option.map(timeout, Duration.toMillis), Option.some(millis))
+    })
+  )
+
+  it.effect.each([
+    ["--timeout", "soon"],
+    ["--timeout", "0"],
+    ["--max-turns", "0"],
+    ["--max-turns", "many"],
+    ["--tools", "read,nope"],
+    ["--allow", ""],
+    ["--deny", "nope"],
+    ["--nope", "x"]
+  ])("refuses %s %j", (args) =>
+    Effect.gen(function* () {
+      assert.strictEqual((yield* Effect.flip(parse(...args, "x")))._tag, "ShowHelp")
+    })
+  )
+})
+
+describe("ModelChoice", () => {
+  const choose = (env: Readonly<Record<string, string>>, model?: string) =>
+    ModelChoice.choose({ model: Option.fromUndefinedOr(model), noDetect: true }, env)
+
+  it.effect("goes by what is named, then the environment, then keys in their order", () =>
+    Effect.gen(function* () {
+      const env = {
+        EFFECT_AGENT_MODEL: "groq/x",
+        GROQ_API_KEY: "k",
+        OPENAI_API_KEY: "k",
+        ANTHROPIC_API_KEY: "k"
+      }
+      const models = [
+        yield* choose(env, "openai/gpt-5.5-mini"),
+        yield* choose(env),
+        yield* choose({ ...env, EFFECT_AGENT_MODEL: "" }),
+        yield* choose({ OPENAI_API_KEY: "k", MISTRAL_API_KEY: "k" }),
+        yield* choose({ OPENAI_API_KEY: " " }),
+        yield* choose({}, "ollama/some/model:7b")
+      ].map(({ model }) => model)
+      assert.deepStrictEqual(models.slice(0, 2), ["openai/gpt-5.5-mini", "groq/x"])
+      assert.match(models[2] ?? "", /^anthropic\//)
+      assert.match(models[3] ?? "", /^openai\//)
+      assert.deepStrictEqual(models.slice(4), ["local/rules", "ollama/some/model:7b"])
+    })
+  )
+
+  it.effect.each([
+    ["gpt-5.5", /provider\/id, not "gpt-5.5"\. Providers: anthropic, openai,/],
+    ["nobody/x", /Providers: /],
+    ["openai/", /provider\/id/],
+    ["local/model", /provider\/id/],
+    ["groq/x", /^groq needs a key: set GROQ_API_KEY\.$/]
+  ] as const)("says what is wrong with %s", ([model, said]) =>
+    Effect.gen(function* () {
+      assert.match((yield* Effect.flip(choose({}, model))).message, said)
+    })
+  )
+})

@@ -1,0 +1,145 @@
+/**
+ * The real program, bundled as it is published, as a child process.
+ */
+import { Effect } from "effect"
+import { build } from "esbuild"
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import { afterAll, beforeAll } from "vitest"
+
+const repo = join(import.meta.dirname, "../..")
+const home = mkdtempSync(join(tmpdir(), "effect-agent-cli-"))
+const bin = join(home, "dist/cli/main.js")
+
+/** Bundles the program before the tests of a file, and cleans up behind them. */
+export const bundled = () => {
+  beforeAll(async () => {
+    await build({
+      entryPoints: [join(repo, "src/cli/main.ts")],
+      outfile: bin,
+      bundle: true,
+      minify: true,
+      platform: "node",
+      format: "esm",
+      logLevel: "error",
+      banner: {
+        js: `import { createRequire as requireFrom } from "node:module"; const require = requireFrom(import.meta.url);`
+      }
+    })
+    copyFileSync(join(repo, "package.json"), join(home, "package.json"))
+  }, 30_000)
+  afterAll(() => rmSync(home, { recursive: true, force: true }))
+}
+
+export interface Ended {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface Options {
+  readonly cwd?: string
+  readonly env?: Readonly<Record<string, string>>
+  /** What is piped in. Default: nothing, at its end. `"open"`: a pipe that stays silent and open. */
+  readonly stdin?: string
+}
+
+export interface Running {
+  readonly child: ChildProcess
+  readonly ended: Promise<Ended>
+  /** Waits until stderr has said something that matches. */
+  readonly says: (pattern: RegExp) => Promise<void>
+}
+
+/** Starts the program. Its environment has no keys, and does not look for local servers unless told. */
+export const start = (args: ReadonlyArray<string>, options: Options = {}): Running => {
+  const child = spawn(process.execPath, [bin, ...args], {
+    cwd: options.cwd ?? home,
+    env: { PATH: process.env["PATH"], HOME: home, CI: "true", ...options.env },
+    stdio: [options.stdin === undefined ? "ignore" : "pipe", "pipe", "pipe"]
+  })
+  if (options.stdin !== undefined && options.stdin !== "open") child.stdin?.end(options.stdin)
+  const said = { stdout: "", stderr: "" }
+  child.stdout?.setEncoding("utf8").on("data", (text: string) => (said.stdout += text))
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => (said.stderr += text))
+  const ended = once(child, "close").then(([code]) => ({ code, ...said }))
+  const says = async (pattern: RegExp) => {
+    while (!pattern.test(said.stderr) && child.exitCode === null) await once(child.stderr ?? child, "data")
+  }
+  return { child, ended, says }
+}
+
+/** Runs the program to its end. */
+export const run = (args: ReadonlyArray<string>, options?: Options): Effect.Effect<Ended> =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => start(args, options)),
+    ({ ended }) => Effect.promise(() => ended),
+    ({ child }) => Effect.sync(() => child.kill("SIGKILL"))
+  )
+
+/** A folder of its own with these files. */
+export const folder = (files: Readonly<Record<string, string>>): string => {
+  const root = mkdtempSync(join(home, "work-"))
+  for (const [name, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, name)), { recursive: true })
+    writeFileSync(join(root, name), content)
+  }
+  return root
+}
+
+/** A server on loopback while the test goes on. Gives its address. */
+export const server = (respond: (request: IncomingMessage, body: string, response: ServerResponse) => void) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const listening = createServer(async (request, response) => {
+        let body = ""
+        for await (const chunk of request.setEncoding("utf8")) body += chunk
+        respond(request, body, response)
+      }).listen(0, "127.0.0.1")
+      await once(listening, "listening")
+      return listening
+    }),
+    (listening) =>
+      Effect.sync(() => {
+        listening.close()
+        listening.closeAllConnections()
+      })
+  ).pipe(Effect.map((listening) => `http://127.0.0.1:${(listening.address() as AddressInfo).port}`))
+
+/** Answers of Chat Completions, one piece of text an event. */
+export const says = (response: ServerResponse, texts: ReadonlyArray<string>, finish = "stop"): void => {
+  response.writeHead(200, { "content-type": "text/event-stream" })
+  for (const content of texts) send(response, { delta: { role: "assistant", content }, finish_reason: null })
+  send(response, { delta: {}, finish_reason: finish })
+  response.end("data: [DONE]\n\n")
+}
+
+/** An answer that calls one tool. */
+export const calls = (response: ServerResponse, name: string, params: unknown): void => {
+  response.writeHead(200, { "content-type": "text/event-stream" })
+  const call = {
+    index: 0,
+    id: "call_1",
+    type: "function",
+    function: { name, arguments: JSON.stringify(params) }
+  }
+  send(response, { delta: { role: "assistant", tool_calls: [call] }, finish_reason: null })
+  send(response, { delta: {}, finish_reason: "tool_calls" })
+  response.end("data: [DONE]\n\n")
+}
+
+const send = (response: ServerResponse, choice: object): void => {
+  const chunk = {
+    id: "c1",
+    object: "chat.completion.chunk",
+    created: 1,
+    model: "m",
+    choices: [{ index: 0, ...choice }]
+  }
+  response.write(`data: ${JSON.stringify(chunk)}\n\n`)
+}
