@@ -1,0 +1,19 @@
+import { AgentEvent, Tool } from "effect-agent"
+import { createAgent } from "effect-agent/promise"
+import { OpenAi } from "effect-agent/providers"
+import { z } from "zod"
+
+const weather = Tool.fromPromise({
+  name: "weather",
+  description: "The weather in a city, now.",
+  params: z.object({ city: z.string() }),
+  execute: async ({ city }) => `4 °C and rain in ${city}`
+})
+
+await using agent = createAgent({ provider: OpenAi.layerConfig(), model: "gpt-5-mini", tools: [weather] })
+
+for await (const event of agent.stream("Do I need a coat in Oslo?", {
+  signal: AbortSignal.timeout(60_000)
+})) {
+  if (AgentEvent.isTextDelta(event)) process.stdout.write(event.delta.delta)
+}
