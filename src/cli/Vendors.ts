@@ -9,6 +9,7 @@ import type * as Layer from "effect/Layer"
 import type { Provider } from "../Provider.ts"
 import type { Preset } from "../providers/presets.ts"
 import * as presets from "../providers/presets.ts"
+import type * as Retry from "../Retry.ts"
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -47,13 +48,19 @@ const local = (preset: Preset, hostName?: string): Local => {
 const compatible = (preset: Preset, options?: { readonly baseUrl: string }): Effect.Effect<ProviderLayer> =>
   Effect.map(
     Effect.promise(() => import("../providers/OpenAiCompatible.ts")),
-    (module) => module.layerConfig(preset, options)
+    (module) => module.layerConfig(preset, { ...options, retry })
   )
 
 /** A vendor with a module of its own. */
 const own = (
-  module: () => Promise<{ readonly layerConfig: () => ProviderLayer }>
-): Effect.Effect<ProviderLayer> => Effect.map(Effect.promise(module), ({ layerConfig }) => layerConfig())
+  module: () => Promise<{
+    readonly layerConfig: (options: { readonly retry: Retry.Options }) => ProviderLayer
+  }>
+): Effect.Effect<ProviderLayer> =>
+  Effect.map(Effect.promise(module), ({ layerConfig }) => layerConfig({ retry }))
+
+/** A person would rather read an answer twice than start over. */
+const retry: Retry.Options = { retryTurn: true }
 
 /** With a key. First come, first asked. */
 export const companies: ReadonlyArray<Hosted> = [

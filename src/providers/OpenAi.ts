@@ -29,8 +29,8 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
 export const layer = (options: Options): Layer.Layer<Provider, never, HttpClient.HttpClient> =>
   Layer.effect(Provider, make(options))
 
-/** Reads the key from `OPENAI_API_KEY`, and the address from `OPENAI_BASE_URL` if it is there. Inside `Retry.layer()`. */
+/** Reads the key from `OPENAI_API_KEY`, and the address from `OPENAI_BASE_URL` if it is there. Inside `Retry.layer(retry)`. */
 export const layerConfig = (
-  options?: Omit<Options, "apiKey">
+  options?: Omit<Options, "apiKey"> & Pick<OpenAiCompatible.ConfigOptions, "retry">
 ): Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> =>
   OpenAiCompatible.layerConfig(openAi, options)

@@ -45,14 +45,19 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
     timeouts: options.timeouts
   })
 
+/** What `layerConfig` does not read, and how it asks again. */
+export interface ConfigOptions extends Partial<Omit<Options, "id" | "apiKey">> {
+  readonly retry?: Retry.Options
+}
+
 /** `make` as a layer. */
 export const layer = (options: Options): Layer.Layer<Provider, never, HttpClient.HttpClient> =>
   Layer.effect(Provider, make(options))
 
-/** Reads the key, and the address where one may be set, from the environment names of the preset. Inside `Retry.layer()`. */
+/** Reads the key, and the address where one may be set, from the environment names of the preset. Inside `Retry.layer(retry)`. */
 export const layerConfig = (
   preset: Preset,
-  options?: Partial<Omit<Options, "id" | "apiKey">>
+  { retry, ...options }: ConfigOptions = {}
 ): Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> =>
   Layer.unwrap(
     Config.map(
@@ -65,12 +70,12 @@ export const layerConfig = (
             : Config.option(Config.NonEmptyString(preset.baseUrlName))
       }),
       ({ apiKey, baseUrl }) =>
-        Retry.layer()(
+        Retry.layer(retry)(
           layer({
             id: preset.id,
             baseUrl: Option.getOrElse(baseUrl, () => preset.baseUrl),
             ...options,
-            compat: { ...preset.compat, ...options?.compat },
+            compat: { ...preset.compat, ...options.compat },
             ...(apiKey === undefined ? {} : { apiKey })
           })
         )

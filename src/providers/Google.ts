@@ -1,0 +1,97 @@
+/**
+ * Google's Gemini, by generateContent.
+ */
+import * as Config from "effect/Config"
+import type * as Effect from "effect/Effect"
+import type * as HttpClient from "effect/http/HttpClient"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import { Provider } from "../Provider.ts"
+import * as Retry from "../Retry.ts"
+import { googleGenerate } from "./internal/googleGenerate.ts"
+import type { Timeouts } from "./internal/silence.ts"
+import * as transport from "./internal/transport.ts"
+
+export interface Options {
+  /** `Credentials` wins over it. */
+  readonly apiKey?: Redacted.Redacted
+  /**
+   * Default "https://generativelanguage.googleapis.com/v1beta". Where no version is named, "/v1beta" is added. Vertex AI
+   * in express mode is "https://aiplatform.googleapis.com/v1/publishers/google".
+   */
+  readonly baseUrl?: string
+  /** Sent with each request. Those whose name speaks of a key or a token are kept out of every error. */
+  readonly headers?: Readonly<Record<string, string>>
+  readonly timeouts?: Timeouts
+}
+
+/**
+ * A provider for all of Google's models. It asks once; nothing is retried.
+ *
+ * Google's own tools are vendor options, beside the tools of the run: `vendor: {tools: [{googleSearch: {}}]}`. What they
+ * did, and images the model made, are kept in the `opaque` of a text block without words.
+ */
+export const make = (options: Options): Effect.Effect<Provider["Service"], never, HttpClient.HttpClient> =>
+  transport.make({
+    id,
+    protocol: googleGenerate(id),
+    url: (model) => `${versioned(options.baseUrl ?? origin)}/${pathOf(model)}:streamGenerateContent?alt=sse`,
+    authorize: (key) => ({ "x-goog-api-key": key }),
+    apiKey: options.apiKey,
+    headers: options.headers,
+    timeouts: options.timeouts
+  })
+
+const id = "google"
+const origin = "https://generativelanguage.googleapis.com"
+
+const versioned = (baseUrl: string): string => {
+  const url = baseUrl.replace(/\/+$/, "")
+  return /\/v\d\w*(?:\/|$)/.test(url) ? url : `${url}/v1beta`
+}
+
+/** Tuned models and those of other publishers are named with their path. */
+const pathOf = (model: string): string => (model.includes("/") ? model : `models/${model}`)
+
+/** What `layerConfig` does not read, and how it asks again. */
+export interface ConfigOptions extends Omit<Options, "apiKey"> {
+  readonly retry?: Retry.Options
+}
+
+/** `make` as a layer. */
+export const layer = (options: Options): Layer.Layer<Provider, never, HttpClient.HttpClient> =>
+  Layer.effect(Provider, make(options))
+
+/**
+ * Reads the key from `GEMINI_API_KEY`, `GOOGLE_API_KEY` or `GOOGLE_GENERATIVE_AI_API_KEY`, the first that is there, and
+ * the address from `GEMINI_BASE_URL` or `GOOGLE_GEMINI_BASE_URL` if it is. Inside `Retry.layer(retry)`.
+ */
+export const layerConfig = ({ retry, ...options }: ConfigOptions = {}): Layer.Layer<
+  Provider,
+  Config.ConfigError,
+  HttpClient.HttpClient
+> =>
+  Layer.unwrap(
+    Config.map(Config.all({ apiKey: key, baseUrl: Config.option(address) }), ({ apiKey, baseUrl }) =>
+      Retry.layer(retry)(
+        layer({
+          ...Option.match(baseUrl, { onNone: () => ({}), onSome: (baseUrl) => ({ baseUrl }) }),
+          ...options,
+          apiKey: Redacted.make(apiKey)
+        })
+      )
+    )
+  )
+
+const first = (...names: readonly [string, ...ReadonlyArray<string>]): Config.Config<string> => {
+  const [preferred, ...others] = names
+  // The first name again at the end: it is the one to tell of when none is there.
+  return [...others, preferred].reduce(
+    (config, name) => Config.orElse(config, () => Config.NonEmptyString(name)),
+    Config.NonEmptyString(preferred)
+  )
+}
+
+const key = first("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY")
+const address = first("GEMINI_BASE_URL", "GOOGLE_GEMINI_BASE_URL")

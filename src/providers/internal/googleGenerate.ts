@@ -1,0 +1,364 @@
+/**
+ * Gemini's generateContent, streamed. As Google's two APIs and gateways in front of them really send it:
+ * https://ai.google.dev/api/generate-content, read in November 2026.
+ */
+import type { StopReason } from "../../Message.ts"
+import type { ModelEvent } from "../../ModelEvent.ts"
+import type { Reason } from "../../ProviderError.ts"
+import { InvalidRequest, ServerError, StreamTruncated } from "../../ProviderError.ts"
+import * as Usage from "../../Usage.ts"
+import * as Failure from "./failure.ts"
+import { Arguments } from "./googleArguments.ts"
+import { encoder } from "./googleGenerateRequest.ts"
+import * as Json from "./json.ts"
+import * as Opaque from "./opaque.ts"
+import type { Call, Protocol } from "./Protocol.ts"
+
+/** The protocol for one provider, whose id marks what only it can read again. */
+export const googleGenerate = (provider: string): Protocol<Wire, State> => ({
+  name,
+  encode: encoder(provider),
+  initial: (call) => initial(provider, call),
+  wire,
+  step: (state, event, out) => {
+    step(state, event, out)
+    // A finish reason may stand on every chunk, and an error may come after it: only the end of the body is the last.
+    return false
+  },
+  end
+})
+
+const name = "google-generative"
+
+// ───────────────────────── Wire
+
+/** What is of use in a chunk: the first candidate, why the prompt was blocked, and the usage. */
+export interface Wire {
+  readonly id: string | undefined
+  readonly candidate: Json.JsonObject | undefined
+  readonly parts: ReadonlyArray<Json.Json>
+  readonly blocked: Json.JsonObject | undefined
+  readonly usage: Json.JsonObject | undefined
+}
+
+const wire = (data: string, state: State): Wire | Reason => {
+  const chunk = Json.parse(data)
+  if (chunk === undefined) return Failure.badJson(data)
+  if (!Json.isObject(chunk)) return Failure.badShape("Not a chunk", data)
+  const failure = Failure.inBand(chunk, data, state.call.model)
+  if (failure !== undefined) return failure
+  const { candidates, promptFeedback, responseId, usageMetadata } = chunk
+  const candidate = firstCandidate(candidates)
+  const content = candidate?.["content"]
+  const parts = Json.object(content)?.["parts"]
+  if (!isAbsentOr(candidates, Json.isArray)) return Failure.badShape("Not a list of candidates", data)
+  if (!isAbsentOr(content, Json.isObject) || !isAbsentOr(parts, Json.isArray)) {
+    return Failure.badShape("Not a content", data)
+  }
+  const feedback = Json.object(promptFeedback)
+  return {
+    id: Json.text(responseId),
+    candidate,
+    parts: Json.array(parts),
+    blocked: Json.text(feedback?.["blockReason"]) === undefined ? undefined : feedback,
+    usage: Json.object(usageMetadata)
+  }
+}
+
+const firstCandidate = (candidates: Json.Json | undefined): Json.JsonObject | undefined => {
+  for (const candidate of Json.array(candidates)) {
+    if (Json.isObject(candidate) && (candidate["index"] ?? 0) === 0) return candidate
+  }
+  return undefined
+}
+
+const isAbsentOr = (json: Json.Json | undefined, is: (json: Json.Json | undefined) => boolean): boolean =>
+  json === undefined || json === null || is(json)
+
+// ───────────────────────── Wire to domain
+
+/** A call, whose arguments may still be coming. */
+interface OpenCall {
+  readonly contentIndex: number
+  readonly id: string
+  readonly name: string
+  readonly arguments: Arguments
+  /** As the wire has it; absent if it has none. */
+  wireId: string | undefined
+  signature: string | undefined
+  goesOn: boolean
+}
+
+export interface State {
+  readonly provider: string
+  readonly call: Call
+  started: boolean
+  responseId: string | undefined
+  /** The number of the next block. */
+  next: number
+  /** The block of text or thinking that is open, at `proseIndex`. */
+  prose: "text" | "thinking" | undefined
+  proseIndex: number
+  proseLength: number
+  /** The parts of it that came with a signature, as far as they reach. */
+  signed: Array<Json.JsonObject>
+  /** What was said about the text and belongs to none of its words: sources, citations, why it was stopped. */
+  notes: Record<string, Json.Json>
+  readonly calls: Array<OpenCall>
+  blocked: boolean
+  finish: string | undefined
+  finishMessage: string | undefined
+  usage: Json.JsonObject | undefined
+}
+
+const initial = (provider: string, call: Call): State => ({
+  provider,
+  call,
+  started: false,
+  responseId: undefined,
+  next: 0,
+  prose: undefined,
+  proseIndex: 0,
+  proseLength: 0,
+  signed: [],
+  notes: {},
+  calls: [],
+  blocked: false,
+  finish: undefined,
+  finishMessage: undefined,
+  usage: undefined
+})
+
+const step = (state: State, { blocked, candidate, id, parts, usage }: Wire, out: Array<ModelEvent>): void => {
+  if (id !== undefined) state.responseId ??= id
+  // Some chunks have an object of this name with no tokens in it.
+  if (Json.number(usage?.["promptTokenCount"] ?? usage?.["totalTokenCount"]) !== undefined)
+    state.usage = usage
+  if (blocked !== undefined) {
+    state.blocked = true
+    state.notes["promptFeedback"] = blocked
+  }
+  if (candidate === undefined) return
+  start(state, out)
+  const finish = Json.text(candidate["finishReason"])
+  if (finish !== undefined) {
+    state.finish = finish
+    state.finishMessage = Json.text(candidate["finishMessage"])
+  }
+  note(state, candidate)
+  for (const part of parts) {
+    if (Json.isObject(part)) stepPart(state, part, out)
+  }
+}
+
+const start = (state: State, out: Array<ModelEvent>): void => {
+  if (state.started) return
+  state.started = true
+  out.push({
+    _tag: "Start",
+    provider: state.provider,
+    model: state.call.model,
+    protocol: name,
+    ...(state.responseId === undefined ? {} : { responseId: state.responseId })
+  })
+}
+
+const note = ({ finish, notes }: State, candidate: Json.JsonObject): void => {
+  for (const key of ["groundingMetadata", "urlContextMetadata"]) {
+    const metadata = Json.object(candidate[key])
+    if (metadata !== undefined && Object.keys(metadata).length > 0) notes[key] = metadata
+  }
+  const citations = Json.object(candidate["citationMetadata"])
+  const sources = [...Json.array(citations?.["citationSources"]), ...Json.array(citations?.["citations"])]
+  if (sources.length > 0) notes["citations"] = [...Json.array(notes["citations"]), ...sources]
+  if (stopReasons[finish ?? ""] === "contentFilter") {
+    const { content: _, ...said } = candidate
+    notes["filter"] = said
+  }
+}
+
+/** A part is of one kind; its signature belongs to it, and to nothing before or after it. */
+const stepPart = (state: State, part: Json.JsonObject, out: Array<ModelEvent>): void => {
+  const signature = Json.text(part["thoughtSignature"])
+  const call = Json.object(part["functionCall"])
+  const { text } = part
+  if (call !== undefined) stepCall(state, call, signature, out)
+  else if (typeof text === "string")
+    say(state, part["thought"] === true ? "thinking" : "text", text, signature, out)
+  else if (Object.keys(part).some((key) => key !== "thought" && key !== "thoughtSignature"))
+    keep(state, part, out)
+  else if (signature !== undefined) say(state, "text", "", signature, out)
+}
+
+/** A part with a signature goes back as it came, even if it says nothing; it is no reason to tear a text apart. */
+const say = (
+  state: State,
+  kind: "text" | "thinking",
+  delta: string,
+  signature: string | undefined,
+  out: Array<ModelEvent>
+): void => {
+  if (delta === "" && signature === undefined) return
+  open(state, kind, out)
+  const from = state.proseLength
+  const contentIndex = state.proseIndex
+  state.proseLength += delta.length
+  if (delta !== "") out.push({ _tag: kind === "text" ? "TextDelta" : "ThinkingDelta", contentIndex, delta })
+  if (signature !== undefined) state.signed.push({ from, to: state.proseLength, thoughtSignature: signature })
+}
+
+const open = (state: State, kind: "text" | "thinking", out: Array<ModelEvent>): void => {
+  if (state.prose === kind) return
+  closeProse(state, out)
+  state.prose = kind
+  state.proseIndex = state.next++
+  state.proseLength = 0
+  out.push({ _tag: kind === "text" ? "TextStart" : "ThinkingStart", contentIndex: state.proseIndex })
+}
+
+const closeProse = (state: State, out: Array<ModelEvent>): void => {
+  const { prose, proseIndex: contentIndex, signed } = state
+  if (prose === undefined) return
+  state.prose = undefined
+  const kept = { ...(signed.length === 0 ? {} : { signed }), ...(prose === "text" ? state.notes : {}) }
+  state.signed = []
+  if (prose === "text") state.notes = {}
+  const opaque = Object.keys(kept).length === 0 ? {} : { opaque: Opaque.make(state.provider, kept) }
+  out.push({ _tag: prose === "text" ? "TextEnd" : "ThinkingEnd", contentIndex, ...opaque })
+}
+
+/** What the model did or made on Google's side, such as code it ran or an image: a text of no words that holds it. */
+const keep = (state: State, part: Json.JsonObject, out: Array<ModelEvent>): void => {
+  closeProse(state, out)
+  const contentIndex = state.next++
+  out.push({ _tag: "TextStart", contentIndex })
+  out.push({ _tag: "TextEnd", contentIndex, opaque: Opaque.make(state.provider, { part }) })
+}
+
+const stepCall = (
+  state: State,
+  wireCall: Json.JsonObject,
+  signature: string | undefined,
+  out: Array<ModelEvent>
+): void => {
+  const call = callOf(state, wireCall, out)
+  if (call === undefined) return
+  call.wireId ??= Json.text(wireCall["id"])
+  call.signature ??= signature
+  call.goesOn = wireCall["willContinue"] === true
+  const members = Json.object(wireCall["args"])
+  if (members !== undefined) call.arguments.assign(members)
+  let delta = ""
+  for (const piece of Json.array(wireCall["partialArgs"])) {
+    if (Json.isObject(piece)) delta += call.arguments.add(piece)
+  }
+  if (!call.goesOn) delta += call.arguments.finish()
+  if (delta !== "") out.push({ _tag: "ToolCallDelta", contentIndex: call.contentIndex, delta })
+}
+
+/** The call that a part belongs to: one without a name goes on with the last. */
+const callOf = (state: State, wireCall: Json.JsonObject, out: Array<ModelEvent>): OpenCall | undefined => {
+  const called = Json.text(wireCall["name"])
+  const wireId = Json.text(wireCall["id"])
+  const last = state.calls.at(-1)
+  if (
+    last !== undefined &&
+    (called === undefined || (last.goesOn && wireId !== undefined && wireId === last.wireId))
+  ) {
+    return last
+  }
+  if (called === undefined && wireCall["args"] === undefined && wireCall["partialArgs"] === undefined)
+    return undefined
+  closeProse(state, out)
+  const own = wireId ?? `call_${state.call.seed}_${state.calls.length}`
+  const id = state.calls.some((other) => other.id === own) ? `${own}_${state.calls.length}` : own
+  const call: OpenCall = {
+    contentIndex: state.next++,
+    id,
+    name: called ?? "",
+    arguments: new Arguments(),
+    wireId,
+    signature: undefined,
+    goesOn: false
+  }
+  state.calls.push(call)
+  out.push({ _tag: "ToolCallStart", contentIndex: call.contentIndex, id, name: call.name })
+  return call
+}
+
+// ───────────────────────── The end
+
+const end = (state: State, _told: boolean, out: Array<ModelEvent>): Reason | undefined => {
+  const incomplete = missing(state)
+  if (incomplete !== undefined) return incomplete
+  start(state, out)
+  if (Object.keys(state.notes).length > 0) open(state, "text", out)
+  closeProse(state, out)
+  for (const call of state.calls) out.push(callEnd(state, call))
+  const usage = state.usage === undefined ? {} : { usage: usageOf(state.usage) }
+  out.push({ _tag: "Finish", stopReason: stopReasonOf(state), ...usage })
+  return undefined
+}
+
+const callEnd = (
+  state: State,
+  { arguments: args, contentIndex, goesOn, signature, wireId }: OpenCall
+): ModelEvent => {
+  const kept = {
+    ...(wireId === undefined ? {} : { id: wireId }),
+    ...(signature === undefined ? {} : { thoughtSignature: signature })
+  }
+  return {
+    _tag: "ToolCallEnd",
+    contentIndex,
+    // Arguments that were cut stay as they are, and must not look as if they had been all.
+    rawArguments: goesOn && stopReasonOf(state) === "length" ? args.shown || "{" : args.json,
+    ...(Object.keys(kept).length === 0 ? {} : { opaque: Opaque.make(state.provider, kept) })
+  }
+}
+
+/** What the answer lacks to be complete. The proof is a finish reason, or that the prompt was blocked. */
+const missing = ({ blocked, finish, finishMessage }: State): Reason | undefined => {
+  if (finish === undefined) {
+    return blocked ? undefined : new StreamTruncated({ detail: "The answer stopped before its end" })
+  }
+  if (Object.hasOwn(stopReasons, finish)) return undefined
+  const detail = `The answer ended with ${finish}${finishMessage === undefined ? "" : `: ${finishMessage}`}`
+  // Google adds such words for new failures, so an unknown one is no good end. Most come of chance: a call the model
+  // wrote badly, or one of no function it was told of.
+  return finish === "MISSING_THOUGHT_SIGNATURE" ? new InvalidRequest({ detail }) : new ServerError({ detail })
+}
+
+/** Calls make it `toolUse`: Gemini has no word for that. */
+const stopReasonOf = ({ calls, finish }: State): StopReason => {
+  const stopReason = finish === undefined ? "contentFilter" : (stopReasons[finish] ?? "error")
+  return stopReason === "stop" && calls.length > 0 ? "toolUse" : stopReason
+}
+
+const stopReasons: Readonly<Record<string, StopReason>> = {
+  STOP: "stop",
+  MAX_TOKENS: "length",
+  SAFETY: "contentFilter",
+  RECITATION: "contentFilter",
+  LANGUAGE: "contentFilter",
+  BLOCKLIST: "contentFilter",
+  PROHIBITED_CONTENT: "contentFilter",
+  SPII: "contentFilter",
+  MODEL_ARMOR: "contentFilter",
+  IMAGE_SAFETY: "contentFilter",
+  IMAGE_PROHIBITED_CONTENT: "contentFilter",
+  IMAGE_RECITATION: "contentFilter"
+}
+
+/** The prompt includes what was cached, but not what Google's own tools put in; the candidates leave the thoughts out. */
+const usageOf = (wireUsage: Json.JsonObject): Usage.Usage => {
+  const reasoning = Json.number(wireUsage["thoughtsTokenCount"])
+  const total = Json.number(wireUsage["totalTokenCount"])
+  return Usage.make({
+    input: Json.number(wireUsage["promptTokenCount"]) ?? 0,
+    output: (Json.number(wireUsage["candidatesTokenCount"]) ?? 0) + (reasoning ?? 0),
+    cacheRead: Json.number(wireUsage["cachedContentTokenCount"]) ?? 0,
+    ...(reasoning === undefined ? {} : { reasoning }),
+    ...(total === undefined ? {} : { total })
+  })
+}

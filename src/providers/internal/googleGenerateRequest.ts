@@ -1,0 +1,235 @@
+/**
+ * A request in the language of Gemini's generateContent. https://ai.google.dev/api/generate-content, read in November 2026.
+ */
+import type * as Message from "../../Message.ts"
+import { parseArguments } from "../../ModelEvent.ts"
+import type { ModelRequest } from "../../Provider.ts"
+import type { Reason } from "../../ProviderError.ts"
+import { once } from "./encoded.ts"
+import { toFile, toImage } from "./googleMedia.ts"
+import { declarations, parameters } from "./googleParameters.ts"
+import { generation } from "./googleThinking.ts"
+import * as Json from "./json.ts"
+import * as Opaque from "./opaque.ts"
+import { isReason } from "./Protocol.ts"
+
+/** Makes bodies for one provider, each message encoded once for each model, and each list of tools once. */
+export const encoder = (provider: string): ((request: ModelRequest) => string | Reason) => {
+  const byModel = new Map<string, (message: Message.ModelMessage) => Encoded | Reason>()
+  const toolsOf = once(declarations)
+  return (request) => {
+    const messageOf = byModel.get(request.model) ?? once(encodeMessage(provider, request.model))
+    byModel.set(request.model, messageOf)
+    const contents = encodeContents(request.messages, messageOf)
+    if (typeof contents !== "string") return contents
+    const vendor = request.options.vendor ?? {}
+    const tools = [
+      ...(request.tools.length === 0 ? [] : [toolsOf(request.tools)]),
+      ...Json.array(vendor["tools"]).map(Json.encode)
+    ]
+    const members = [
+      "contents" in vendor ? "" : `"contents":${contents}`,
+      tools.length === 0 ? "" : `"tools":[${tools.join(",")}]`,
+      Json.encode(parameters(request, tools.length > 0)).slice(1, -1)
+    ]
+    return `{${members.filter((member) => member !== "").join(",")}}`
+  }
+}
+
+// ───────────────────────── Contents
+
+/** A message as JSON, "" when there is nothing to send of it. */
+interface Encoded {
+  /** Parts, joined. Of a result what follows the id of its call. */
+  readonly json: string
+  /** Parts, joined, that stand after all results of an answer. */
+  readonly attached: string
+  /** The ids that Gemini gave its calls: their results carry them too. */
+  readonly ids: ReadonlyMap<string, string>
+}
+
+const encodeContents = (
+  messages: ReadonlyArray<Message.ModelMessage>,
+  messageOf: (message: Message.ModelMessage) => Encoded | Reason
+): string | Reason => {
+  const turns = new Turns()
+  let attached: Array<string> = []
+  let ids: ReadonlyMap<string, string> = new Map()
+  for (const message of messages) {
+    const encoded = messageOf(message)
+    if (isReason(encoded)) return encoded
+    if (message.role === "toolResult") {
+      const id = ids.get(message.toolCallId)
+      turns.add(
+        "user",
+        `{"functionResponse":{${id === undefined ? "" : `"id":${Json.encode(id)},`}${encoded.json}}}`
+      )
+      attached.push(encoded.attached)
+    } else {
+      for (const parts of attached) turns.add("user", parts)
+      attached = []
+      turns.add(message.role === "user" ? "user" : "model", encoded.json)
+      if (message.role === "assistant") ids = encoded.ids
+    }
+  }
+  for (const parts of attached) turns.add("user", parts)
+  return turns.end()
+}
+
+/** Roles take turns, the user begins: so whatever comes of one role is one content. */
+class Turns {
+  private readonly contents: Array<string> = []
+  private parts: Array<string> = []
+  private role: "user" | "model" = "user"
+
+  add(role: "user" | "model", parts: string): void {
+    if (parts === "") return
+    if (role !== this.role) this.close()
+    this.role = role
+    this.parts.push(parts)
+  }
+
+  end(): string {
+    this.close()
+    return `[${this.contents.join(",")}]`
+  }
+
+  private close(): void {
+    if (this.parts.length > 0) this.contents.push(content(this.role, this.parts.join(",")))
+    else if (this.contents.length === 0) this.contents.push(content("user", opening))
+    this.parts = []
+  }
+}
+
+const content = (role: string, parts: string): string => `{"role":"${role}","parts":[${parts}]}`
+const opening = JSON.stringify({ text: "Continue." })
+
+// ───────────────────────── Messages
+
+const encodeMessage =
+  (provider: string, model: string) =>
+  (message: Message.ModelMessage): Encoded | Reason => {
+    switch (message.role) {
+      case "user":
+        return encodeUser(message)
+      case "assistant":
+        return encodeAssistant(provider, model, message)
+      case "toolResult":
+        return encodeResult(model, message)
+    }
+  }
+
+const nothing: Encoded = { json: "", attached: "", ids: new Map() }
+
+const encodeUser = ({ content }: Message.User): Encoded | Reason => {
+  const parts: Array<object> = []
+  for (const block of content) {
+    if (block.type === "text" && block.text === "") continue
+    const part =
+      block.type === "text" ? { text: block.text } : block.type === "image" ? toImage(block) : toFile(block)
+    if (isReason(part)) return part
+    parts.push(part)
+  }
+  return { ...nothing, json: joined(parts) }
+}
+
+const joined = (parts: ReadonlyArray<object>): string => parts.map(Json.encode).join(",")
+
+/** Signatures go back on the parts they came on, and only to the model that gave them: others call them corrupted. */
+const encodeAssistant = (provider: string, model: string, message: Message.Assistant): Encoded => {
+  const isOwn = message.provider === provider && message.model === model
+  const ids = new Map<string, string>()
+  const parts: Array<object> = []
+  let isFirst = true
+  for (const block of message.content) {
+    const kept = Opaque.of(provider, block)
+    if (block.type === "toolCall") {
+      const id = Json.text(kept?.["id"])
+      if (id !== undefined) ids.set(block.id, id)
+      const signature = isOwn ? Json.text(kept?.["thoughtSignature"]) : undefined
+      parts.push(toCall(block, id, signature ?? (isFirst && generation(model) >= 3 ? unsigned : undefined)))
+      isFirst = false
+    } else if (block.type === "text" || (isOwn && block.redacted !== true)) {
+      const part = Json.object(kept?.["part"])
+      parts.push(...(part === undefined ? toProse(block, isOwn ? kept : undefined) : toKept(part, isOwn)))
+    }
+  }
+  return { ...nothing, json: joined(parts), ids }
+}
+
+/**
+ * Gemini 3 refuses the first call of an answer without a signature. For calls it did not make itself this is said in
+ * place of one: https://ai.google.dev/gemini-api/docs/thought-signatures
+ */
+const unsigned = "skip_thought_signature_validator"
+
+const toCall = (call: Message.ToolCall, id: string | undefined, signature: string | undefined): object => ({
+  functionCall: {
+    ...(id === undefined ? {} : { id }),
+    name: toName(call.name),
+    args: argumentsOf(call.rawArguments)
+  },
+  ...(signature === undefined ? {} : { thoughtSignature: signature })
+})
+
+/** Vendors refuse a whole conversation for one call that is no JSON object. Its result tells the model what was wrong. */
+const argumentsOf = (raw: string): Json.JsonObject => Json.object(parseArguments(raw)) ?? {}
+
+/** As Gemini spells names; a model may have called what never was a tool. */
+const toName = (name: string): string => {
+  const spelt = name.replace(/[^\w.-]/g, "_").slice(0, 64)
+  return /^[a-z_]/i.test(spelt) ? spelt : `_${spelt}`.slice(0, 64)
+}
+
+/** What was signed is a part of its own again, and so is what was said before, between and after. */
+const toProse = (
+  { text, type }: Message.Text | Message.Thinking,
+  kept: Json.JsonObject | undefined
+): ReadonlyArray<object> => {
+  const kind = type === "thinking" ? { thought: true } : {}
+  const parts: Array<object> = []
+  let said = 0
+  const plain = (to: number) => {
+    if (to > said) parts.push({ text: text.slice(said, to), ...kind })
+  }
+  for (const signed of Json.array(kept?.["signed"])) {
+    const { from, thoughtSignature, to } = Json.object(signed) ?? {}
+    if (typeof from !== "number" || typeof to !== "number" || typeof thoughtSignature !== "string") continue
+    plain(from)
+    parts.push({ text: text.slice(from, to), ...kind, thoughtSignature })
+    said = to
+  }
+  plain(text.length)
+  return parts
+}
+
+/** A result among the parts of an answer is of a call that has a result of its own here. */
+const toKept = (part: Json.JsonObject, isOwn: boolean): ReadonlyArray<object> => {
+  if ("functionResponse" in part || (!isOwn && part["thought"] === true)) return []
+  const { thoughtSignature: _, ...bare } = part
+  return [isOwn ? part : bare]
+}
+
+const encodeResult = (
+  model: string,
+  { content, isError, toolName }: Message.ToolResult
+): Encoded | Reason => {
+  const within: Array<object> = []
+  const attached: Array<object> = []
+  for (const block of content) {
+    if (block.type !== "image") continue
+    const part = toImage(block)
+    if (isReason(part)) return part
+    // Before Gemini 3 a result holds no images, and it never holds what is elsewhere.
+    if (generation(model) >= 3 && "inlineData" in part) within.push(part)
+    else attached.push({ text: `Image from the result of ${toolName}:` }, part)
+  }
+  const text = content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n")
+  const said = text === "" && within.length + attached.length > 0 ? "(see attached image)" : text
+  const response = {
+    name: toName(toolName),
+    response: isError ? { error: said } : { output: said },
+    ...(within.length === 0 ? {} : { parts: within })
+  }
+  return { ...nothing, json: Json.encode(response).slice(1, -1), attached: joined(attached) }
+}

@@ -1,0 +1,49 @@
+/**
+ * Images and files as Gemini takes them: https://ai.google.dev/gemini-api/docs/generate-content/file-input-methods, read
+ * in November 2026.
+ */
+import type * as Message from "../../Message.ts"
+import type { Reason } from "../../ProviderError.ts"
+import { UnsupportedContent } from "../../ProviderError.ts"
+
+export type Inline = { readonly inlineData: { readonly mimeType: string; readonly data: string } }
+export type Linked = { readonly fileData: { readonly fileUri: string; readonly mimeType?: string } }
+
+/** An image in the request itself, or where Google finds it. */
+export const toImage = ({ source }: Message.Image): Inline | Linked | Reason => {
+  if ("data" in source) return inline(source.mediaType, source.data)
+  if (!source.url.startsWith("data:")) {
+    const mimeType = mediaTypes[/\.(\w+)(?:[?#]|$)/.exec(source.url)?.[1]?.toLowerCase() ?? ""]
+    return { fileData: { fileUri: source.url, ...(mimeType === undefined ? {} : { mimeType }) } }
+  }
+  const [, mediaType, data] = /^data:([^;,]+)[^,]*;base64,([^]*)$/.exec(source.url) ?? []
+  return mediaType === undefined || data === undefined
+    ? new UnsupportedContent({ detail: "Gemini takes an image in a data URL only as base64" })
+    : inline(mediaType, data)
+}
+
+const inline = (mimeType: string, data: string): Inline => ({ inlineData: { mimeType, data } })
+
+const mediaTypes: Readonly<Record<string, string>> = {
+  png: "image/png",
+  jpg: "image/jpeg",
+  jpeg: "image/jpeg",
+  webp: "image/webp",
+  gif: "image/gif",
+  heic: "image/heic",
+  heif: "image/heif"
+}
+
+/** Uploaded files are named by their address; that of the file service may be left out. */
+export const toFile = ({ source }: Message.File): Inline | Linked =>
+  "data" in source
+    ? inline(source.mediaType, source.data)
+    : {
+        fileData: {
+          fileUri: source.fileId.includes("://")
+            ? source.fileId
+            : `${files}${source.fileId.replace(/^files\//, "")}`
+        }
+      }
+
+const files = "https://generativelanguage.googleapis.com/v1beta/files/"

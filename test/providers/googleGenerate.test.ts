@@ -1,0 +1,379 @@
+import { assert, describe, it } from "@effect/vitest"
+import { ModelEvent } from "effect-agent"
+import { Answer } from "../../src/providers/internal/answer.ts"
+import { googleGenerate } from "../../src/providers/internal/googleGenerate.ts"
+
+const protocol = googleGenerate("google")
+const call = { model: "gemini-3-pro-preview", seed: "seed" }
+
+/** What becomes of an answer that is one text: its events, and how it ended. */
+const read = (body: string) => {
+  const answer = new Answer(protocol, call, (text) => text)
+  answer.push(new TextEncoder().encode(body))
+  answer.end()
+  return { events: answer.take(), outcome: answer.outcome }
+}
+
+const sse = (...chunks: ReadonlyArray<unknown>) =>
+  chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\r\n\r\n`).join("")
+
+/** A chunk of these parts. */
+const says = (parts: ReadonlyArray<unknown>, finishReason?: string) => ({
+  candidates: [
+    { content: { role: "model", parts }, ...(finishReason === undefined ? {} : { finishReason }) }
+  ],
+  responseId: "r1"
+})
+
+/** The message that a complete answer is. */
+const message = (...chunks: ReadonlyArray<unknown>) => {
+  const { events, outcome } = read(sse(...chunks))
+  assert.strictEqual(outcome, "complete")
+  return ModelEvent.toAssistant(events.reduce(ModelEvent.append, ModelEvent.emptyReply), {
+    id: "m1",
+    timestamp: 0,
+    provider: "",
+    model: "",
+    protocol: ""
+  })
+}
+
+const failure = (body: string) => {
+  const { events, outcome } = read(body)
+  assert.isFalse(events.some(({ _tag }) => _tag === "Finish" || _tag === "ToolCallEnd"))
+  return typeof outcome === "string" ? assert.fail(outcome) : outcome
+}
+
+describe("googleGenerate", () => {
+  it("tells text as it comes", () => {
+    const { events } = read(
+      sse(says([{ text: "Hel" }]), says([{ text: "lo" }]), says([{ text: "" }], "STOP"))
+    )
+    assert.deepStrictEqual(events, [
+      {
+        _tag: "Start",
+        provider: "google",
+        model: "gemini-3-pro-preview",
+        protocol: "google-generative",
+        responseId: "r1"
+      },
+      { _tag: "TextStart", contentIndex: 0 },
+      { _tag: "TextDelta", contentIndex: 0, delta: "Hel" },
+      { _tag: "TextDelta", contentIndex: 0, delta: "lo" },
+      { _tag: "TextEnd", contentIndex: 0 },
+      { _tag: "Finish", stopReason: "stop" }
+    ])
+  })
+
+  it("tells thinking from text, and remembers which piece was signed", () => {
+    const { content } = message(
+      says([{ text: "I wonder", thought: true }]),
+      says([{ text: "It " }, { text: "is", thoughtSignature: "c2ln" }]),
+      says([{ text: " so" }]),
+      says([{ text: "", thoughtSignature: "ZW5k" }], "STOP")
+    )
+    assert.deepStrictEqual(content, [
+      { type: "thinking", text: "I wonder" },
+      {
+        type: "text",
+        text: "It is so",
+        opaque: {
+          provider: "google",
+          signed: [
+            { from: 3, to: 5, thoughtSignature: "c2ln" },
+            { from: 8, to: 8, thoughtSignature: "ZW5k" }
+          ]
+        }
+      }
+    ])
+  })
+
+  it("gives calls without ids ids of their own, and keeps those that came", () => {
+    const { content, stopReason } = message(
+      says([
+        { functionCall: { name: "look", args: { at: 1 } }, thoughtSignature: "c2ln" },
+        { functionCall: { name: "look", args: { at: 2 } } },
+        { functionCall: { name: "now", id: "abc" } },
+        { functionCall: { name: "now", id: "abc", args: {} } }
+      ]),
+      says([{ text: "" }], "STOP")
+    )
+    assert.strictEqual(stopReason, "toolUse")
+    assert.deepStrictEqual(content, [
+      {
+        type: "toolCall",
+        id: "call_seed_0",
+        name: "look",
+        rawArguments: '{"at":1}',
+        params: { at: 1 },
+        opaque: { provider: "google", thoughtSignature: "c2ln" }
+      },
+      { type: "toolCall", id: "call_seed_1", name: "look", rawArguments: '{"at":2}', params: { at: 2 } },
+      {
+        type: "toolCall",
+        id: "abc",
+        name: "now",
+        rawArguments: "{}",
+        params: {},
+        opaque: { provider: "google", id: "abc" }
+      },
+      {
+        type: "toolCall",
+        id: "abc_3",
+        name: "now",
+        rawArguments: "{}",
+        params: {},
+        opaque: { provider: "google", id: "abc" }
+      }
+    ])
+  })
+
+  const partial = (...partialArgs: ReadonlyArray<unknown>) =>
+    says([{ functionCall: { partialArgs, willContinue: true } }])
+
+  it("builds arguments from their pieces, and tells the JSON while it grows", () => {
+    const chunks = [
+      says([{ functionCall: { name: "write", willContinue: true } }]),
+      partial({ jsonPath: "$.path", stringValue: 'a"b' }),
+      partial({ jsonPath: "$.edits[0]['old text']", stringValue: "x\n", willContinue: true }),
+      partial({ jsonPath: "$.edits[0]['old text']", stringValue: "y", willContinue: true }),
+      partial({ jsonPath: "$.edits[0]['old text']", stringValue: "" }),
+      partial({ jsonPath: "$.edits[1].line", numberValue: 3 }, { jsonPath: "$.force", boolValue: true }),
+      partial({ jsonPath: "$.none", nullValue: "NULL_VALUE" }),
+      says([{ functionCall: {} }]),
+      says([{ functionCall: { name: "done" } }], "STOP")
+    ]
+    const json = '{"path":"a\\"b","edits":[{"old text":"x\\ny"},{"line":3}],"force":true,"none":null}'
+    const { events } = read(sse(...chunks))
+    const deltas = events.flatMap((event) => (event._tag === "ToolCallDelta" ? [event] : []))
+    const first = deltas.filter(({ contentIndex }) => contentIndex === 0).map(({ delta }) => delta)
+    assert.isAbove(first.length, 5)
+    assert.strictEqual(first.join(""), json)
+    assert.deepStrictEqual(
+      message(...chunks).content.map((block) => (block.type === "toolCall" ? block.rawArguments : "")),
+      [json, "{}"]
+    )
+  })
+
+  it("leaves arguments that the length cut as they are", () => {
+    const { content, stopReason } = message(
+      says([{ functionCall: { name: "write", willContinue: true } }]),
+      partial({ jsonPath: "$.text", stringValue: "half a sen", willContinue: true }),
+      says([], "MAX_TOKENS")
+    )
+    assert.strictEqual(stopReason, "length")
+    assert.deepStrictEqual(content, [
+      { type: "toolCall", id: "call_seed_0", name: "write", rawArguments: '{"text":"half a sen' }
+    ])
+  })
+
+  it("takes a path for what it is: a name", () => {
+    const { content } = message(
+      says([{ functionCall: { name: "set", willContinue: true } }]),
+      partial(
+        { jsonPath: "$.__proto__.polluted", boolValue: true },
+        { jsonPath: "$.list[900000000]", numberValue: 1 },
+        { jsonPath: "$", stringValue: "nowhere" },
+        { jsonPath: `$${".a".repeat(10_000)}`, stringValue: "too deep" }
+      ),
+      says([{ functionCall: {} }], "STOP")
+    )
+    const [block] = content
+    assert.strictEqual(
+      block?.type === "toolCall" ? block.rawArguments : "",
+      '{"__proto__":{"polluted":true},"list":[1]}'
+    )
+    assert.isFalse("polluted" in {})
+  })
+
+  it("does not take arguments that cannot be written for none", () => {
+    const deep = `${'{"a":'.repeat(20_000)}1${"}".repeat(20_000)}`
+    const { events, outcome } = read(
+      `data: {"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":${deep}}}]},"finishReason":"STOP"}]}\n\n`
+    )
+    assert.strictEqual(outcome, "complete")
+    const end = events.find((event) => event._tag === "ToolCallEnd")
+    assert.isUndefined(ModelEvent.parseArguments(end?.rawArguments ?? ""))
+  })
+
+  it("keeps what Google did on its side, in its place", () => {
+    const code = { executableCode: { language: "PYTHON", code: "1+1" }, thoughtSignature: "c2ln" }
+    const result = { codeExecutionResult: { outcome: "OUTCOME_OK", output: "2\n" } }
+    const { content } = message(
+      says([{ text: "Let me see" }, code, { text: "" }]),
+      says([result, { text: "2" }], "STOP")
+    )
+    assert.deepStrictEqual(content, [
+      { type: "text", text: "Let me see" },
+      { type: "text", text: "", opaque: { provider: "google", part: code } },
+      { type: "text", text: "", opaque: { provider: "google", part: result } },
+      { type: "text", text: "2" }
+    ])
+  })
+
+  it("keeps sources and citations with the text", () => {
+    const found = { webSearchQueries: ["weather"] }
+    const { content } = message(
+      { candidates: [{ content: { parts: [{ text: "Fine" }] }, groundingMetadata: found }] },
+      { candidates: [{ citationMetadata: { citationSources: [{ uri: "a" }] }, groundingMetadata: {} }] },
+      { candidates: [{ citationMetadata: { citations: [{ uri: "b" }] }, finishReason: "STOP" }] }
+    )
+    assert.deepStrictEqual(content, [
+      {
+        type: "text",
+        text: "Fine",
+        opaque: { provider: "google", groundingMetadata: found, citations: [{ uri: "a" }, { uri: "b" }] }
+      }
+    ])
+  })
+
+  it("counts cached tokens in, thoughts as output, and takes the last count there is", () => {
+    const usageMetadata = {
+      promptTokenCount: 100,
+      cachedContentTokenCount: 80,
+      candidatesTokenCount: 7,
+      thoughtsTokenCount: 30,
+      toolUsePromptTokenCount: 40,
+      totalTokenCount: 177
+    }
+    const { usage } = message(
+      { usageMetadata: { promptTokenCount: 100, totalTokenCount: 100 } },
+      { ...says([{ text: "a" }]), usageMetadata },
+      { ...says([], "STOP"), usageMetadata: { trafficType: "ON_DEMAND" } }
+    )
+    assert.deepStrictEqual(usage, {
+      input: 100,
+      output: 37,
+      cacheRead: 80,
+      cacheWrite: 0,
+      reasoning: 30,
+      total: 177
+    })
+  })
+
+  it("reads the first candidate only", () => {
+    const chunk = {
+      candidates: [
+        { index: 1, content: { parts: [{ text: "other" }] }, finishReason: "STOP" },
+        { index: 0, content: { parts: [{ text: "mine" }] }, finishReason: "STOP" }
+      ]
+    }
+    assert.deepStrictEqual(message(chunk).content, [{ type: "text", text: "mine" }])
+  })
+
+  it("reads an answer that is one JSON text, or a list of chunks", () => {
+    const chunks = [says([{ text: "a" }]), says([{ text: "b" }], "STOP")]
+    for (const body of [
+      JSON.stringify(chunks, undefined, 2),
+      JSON.stringify(says([{ text: "ab" }], "STOP"))
+    ]) {
+      const { events, outcome } = read(body)
+      assert.strictEqual(outcome, "complete")
+      assert.strictEqual(
+        events.map((event) => (event._tag === "TextDelta" ? event.delta : "")).join(""),
+        "ab"
+      )
+    }
+  })
+})
+
+describe("how a Gemini answer ends", () => {
+  it("is complete with a finish reason only", () => {
+    const cut = sse(says([{ functionCall: { name: "f", args: {} } }]))
+    assert.strictEqual(failure(cut)._tag, "StreamTruncated")
+    assert.strictEqual(failure(`${cut}data: [DONE]\n\n`)._tag, "StreamTruncated")
+    assert.strictEqual(failure(`${cut}data: {"candidates": [{"con`)._tag, "StreamTruncated")
+    assert.strictEqual(read(`${cut}${sse(says([], "STOP"))}data: [DONE]\n\n`).outcome, "complete")
+  })
+
+  it("is no answer when nothing came", () => {
+    assert.deepInclude(failure(""), { _tag: "Protocol", kind: "empty" })
+  })
+
+  it("is filtered when the prompt was blocked, and says why", () => {
+    const promptFeedback = { blockReason: "SAFETY", safetyRatings: [] }
+    const { content, stopReason } = message({ promptFeedback })
+    assert.strictEqual(stopReason, "contentFilter")
+    assert.deepStrictEqual(content, [
+      { type: "text", text: "", opaque: { provider: "google", promptFeedback } }
+    ])
+  })
+
+  it("is filtered when the answer was stopped, and keeps what was said", () => {
+    for (const finishReason of ["SAFETY", "RECITATION", "PROHIBITED_CONTENT"]) {
+      const { content, stopReason } = message(says([{ text: "Once" }]), { candidates: [{ finishReason }] })
+      assert.strictEqual(stopReason, "contentFilter")
+      assert.deepStrictEqual(content, [
+        { type: "text", text: "Once", opaque: { provider: "google", filter: { finishReason } } }
+      ])
+    }
+  })
+
+  it("is cut by the length, even with nothing said", () => {
+    const { content, stopReason } = message({
+      candidates: [{ content: { role: "model" }, finishReason: "MAX_TOKENS" }]
+    })
+    assert.strictEqual(stopReason, "length")
+    assert.deepStrictEqual(content, [])
+  })
+
+  it("fails, and may be tried again, when the model wrote no good call", () => {
+    for (const finishReason of ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "NEVER_HEARD_OF"]) {
+      const reason = failure(
+        sse({
+          candidates: [
+            {
+              content: { parts: [{ functionCall: { name: "f" } }] },
+              finishReason,
+              finishMessage: "What was that?"
+            }
+          ]
+        })
+      )
+      assert.strictEqual(reason._tag, "ServerError")
+      assert.isTrue(reason.isRetryable)
+      assert.strictEqual(reason.detail, `The answer ended with ${finishReason}: What was that?`)
+    }
+  })
+
+  const overloaded = { error: { code: 503, message: "The model is overloaded.", status: "UNAVAILABLE" } }
+
+  it("fails with the vendor's words, wherever they stand", () => {
+    const begun = sse(says([{ text: "a" }], "STOP"))
+    for (const body of [
+      sse(overloaded),
+      `${begun}${sse(overloaded)}`,
+      `${begun}${JSON.stringify(overloaded, undefined, 2)}\n`,
+      JSON.stringify(overloaded),
+      JSON.stringify([overloaded])
+    ]) {
+      const reason = failure(body)
+      assert.strictEqual(reason.detail, "The model is overloaded.")
+      assert.isTrue(reason.isRetryable)
+    }
+  })
+
+  it("fails on what is no chunk", () => {
+    for (const data of ["[1]", '{"candidates":"a"}', '{"candidates":[{"content":"a"}]}']) {
+      assert.deepInclude(failure(`data: ${data}\n\n`), { _tag: "Protocol", kind: "badShape" })
+    }
+    assert.deepInclude(failure("data: {oops}\n\ndata: {}\n\n"), { _tag: "Protocol", kind: "badJson" })
+  })
+
+  it("is the same however the bytes are cut", () => {
+    const body = sse(
+      says([{ text: "Grüße 👋", thought: true, thoughtSignature: "c2ln" }]),
+      says([{ functionCall: { name: "f", args: { é: "👋" } } }]),
+      says([{ text: "" }], "STOP")
+    )
+    const bytes = new TextEncoder().encode(body)
+    const whole = read(body)
+    for (let at = 0; at <= bytes.length; at++) {
+      const answer = new Answer(protocol, call, (text) => text)
+      answer.push(bytes.subarray(0, at))
+      answer.push(bytes.subarray(at))
+      answer.end()
+      assert.deepStrictEqual({ events: answer.take(), outcome: answer.outcome }, whole)
+    }
+  })
+})
