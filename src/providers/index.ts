@@ -1,6 +1,7 @@
 /**
  * Who answers over HTTP. Each needs an `HttpClient`, such as `FetchHttpClient.layer` of `effect/http`.
  */
+export * as Anthropic from "./Anthropic.ts"
 export * as Google from "./Google.ts"
 export * as OpenAi from "./OpenAi.ts"
 export * as OpenAiCompatible from "./OpenAiCompatible.ts"

@@ -1,0 +1,121 @@
+/**
+ * Anthropic, by its Messages API, and the servers that stand in for it.
+ */
+import * as Config from "effect/Config"
+import type * as Effect from "effect/Effect"
+import type * as HttpClient from "effect/http/HttpClient"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import { Provider } from "../Provider.ts"
+import * as Retry from "../Retry.ts"
+import { anthropicMessages } from "./internal/anthropicMessages.ts"
+import type { Timeouts } from "./internal/silence.ts"
+import * as transport from "./internal/transport.ts"
+
+export type { Timeouts }
+
+export interface Options {
+  /** Default "anthropic". Names the server in messages, in errors, and to `Credentials`. */
+  readonly id?: string
+  /** `Credentials` wins over it. */
+  readonly apiKey?: Redacted.Redacted
+  /** Sent in place of a key, as `Authorization: Bearer`. A key from `Credentials` is then sent like it. */
+  readonly authToken?: Redacted.Redacted
+  /** With or without its "/v1". Default "https://api.anthropic.com". */
+  readonly baseUrl?: string
+  /** Such as "anthropic-beta". */
+  readonly headers?: Readonly<Record<string, string>>
+  readonly timeouts?: Timeouts
+}
+
+/**
+ * A provider for all of Anthropic's models. It asks once; nothing is retried. An answer that the vendor pauses is asked
+ * to go on, and is one answer.
+ *
+ * Prompts are cached unless `cacheRetention` is "none". A `thinkingLevel` is a budget of tokens; models that want no
+ * budget take `vendor: { thinking: { type: "adaptive" } }`. The vendor's own tools, as `vendor.tools`, stand beside the
+ * tools of the agent; while they work nothing is said, so `timeouts.idle` may have to be longer.
+ */
+export const make = (options: Options): Effect.Effect<Provider["Service"], never, HttpClient.HttpClient> => {
+  const {
+    apiKey,
+    authToken,
+    baseUrl = "https://api.anthropic.com",
+    headers,
+    id = "anthropic",
+    timeouts
+  } = options
+  const url = `${baseUrl.replace(/\/+$/, "").replace(/\/v1$/, "")}/v1/messages`
+  return transport.make({
+    id,
+    protocol: anthropicMessages(id),
+    url: () => url,
+    headers: { "anthropic-version": "2023-06-01", ...headers },
+    authorize: authorize(options),
+    apiKey: authToken ?? apiKey,
+    timeouts
+  })
+}
+
+const authorize =
+  ({ authToken, headers = {} }: Options) =>
+  (key: string): Readonly<Record<string, string>> => {
+    if (key.startsWith("sk-ant-oat")) {
+      // A token of a subscription, which is refused in the place of a key.
+      const beta = Object.entries(headers).find(([name]) => name.toLowerCase() === "anthropic-beta")?.[1]
+      const betas = beta === undefined ? oauth : `${beta},${oauth}`
+      return { authorization: `Bearer ${key}`, "anthropic-beta": betas }
+    }
+    return authToken === undefined ? { "x-api-key": key } : { authorization: `Bearer ${key}` }
+  }
+
+const oauth = "oauth-2025-04-20"
+
+/** What `layerConfig` does not read, and how it asks again. */
+export interface ConfigOptions extends Omit<Options, "apiKey" | "authToken"> {
+  readonly retry?: Retry.Options
+}
+
+/** `make` as a layer. */
+export const layer = (options: Options): Layer.Layer<Provider, never, HttpClient.HttpClient> =>
+  Layer.effect(Provider, make(options))
+
+/**
+ * Reads the key from `ANTHROPIC_AUTH_TOKEN`, which is sent as a bearer, or else from `ANTHROPIC_API_KEY`; the address
+ * from `ANTHROPIC_BASE_URL` and more headers from `ANTHROPIC_CUSTOM_HEADERS` ("Name: value", one a line), if they are
+ * there. Inside `Retry.layer(retry)`.
+ */
+export const layerConfig = ({ retry, ...options }: ConfigOptions = {}): Layer.Layer<
+  Provider,
+  Config.ConfigError,
+  HttpClient.HttpClient
+> =>
+  Layer.unwrap(
+    Config.map(Config.all({ key, baseUrl, headers }), (read) =>
+      Retry.layer(retry)(
+        layer({ ...read.key, ...read.baseUrl, ...options, headers: { ...read.headers, ...options.headers } })
+      )
+    )
+  )
+
+const headersOf = (lines: string): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    lines.split("\n").flatMap((line) => {
+      const [, name, value] = /^\s*([^:\s]+)\s*:\s*(.*?)\s*$/.exec(line) ?? []
+      return name === undefined || value === undefined ? [] : [[name.toLowerCase(), value]]
+    })
+  )
+
+const key: Config.Config<Pick<Options, "apiKey" | "authToken">> = Config.NonEmptyString(
+  "ANTHROPIC_AUTH_TOKEN"
+).pipe(
+  Config.map((token): Pick<Options, "apiKey" | "authToken"> => ({ authToken: Redacted.make(token) })),
+  Config.orElse(() => Config.map(Config.Redacted("ANTHROPIC_API_KEY"), (apiKey) => ({ apiKey })))
+)
+
+const baseUrl: Config.Config<Pick<Options, "baseUrl">> = Config.NonEmptyString("ANTHROPIC_BASE_URL").pipe(
+  Config.map((url): Pick<Options, "baseUrl"> => ({ baseUrl: url })),
+  Config.orElse(() => Config.succeed({}))
+)
+
+const headers = Config.String("ANTHROPIC_CUSTOM_HEADERS").pipe(Config.withDefault(""), Config.map(headersOf))

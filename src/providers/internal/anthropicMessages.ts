@@ -1,0 +1,440 @@
+/**
+ * Anthropic Messages, as Anthropic and the servers that stand in for it really send it.
+ * https://docs.anthropic.com/en/docs/build-with-claude/streaming
+ *
+ * What has no place in a message of ours (searches and code that run at the vendor, their results, summaries of a long
+ * conversation) is an empty text that carries its block, to go back as it came.
+ */
+import type { Assistant, StopReason } from "../../Message.ts"
+import type { ModelEvent } from "../../ModelEvent.ts"
+import { parseArguments } from "../../ModelEvent.ts"
+import type { ModelRequest } from "../../Provider.ts"
+import type { Reason } from "../../ProviderError.ts"
+import { Protocol as ProtocolFault, ServerError, StreamTruncated } from "../../ProviderError.ts"
+import * as Usage from "../../Usage.ts"
+import { encoder, inContainer } from "./anthropicMessagesRequest.ts"
+import * as Counting from "./anthropicMessagesUsage.ts"
+import * as Wires from "./anthropicMessagesWire.ts"
+import type { Index, Wire } from "./anthropicMessagesWire.ts"
+import * as Json from "./json.ts"
+import * as Opaque from "./opaque.ts"
+import { type Call, isReason, type Protocol } from "./Protocol.ts"
+import { Repeat } from "./repeat.ts"
+
+/** The protocol for one provider, whose id marks what only it can read again. */
+export const anthropicMessages = (provider: string): Protocol<Wire, State> => ({
+  name,
+  encode: encoder(provider),
+  initial: (call) => initial(provider, call),
+  wire,
+  step,
+  end,
+  resume
+})
+
+const name = "anthropic-messages"
+
+// ───────────────────────── Wire
+
+const wire = (padded: string, state: State): Wire | Reason => {
+  const data = Wires.unpadded(padded)
+  const repeated = state.repeat.match(data)
+  if (repeated !== undefined) return repeated
+  const event = Wires.read(data, state.call.model)
+  if (isReason(event)) return event
+  if (event.type === "message_start" && isOther(state, event.message)) {
+    return new StreamTruncated({ detail: "Another answer began in the middle of this one" })
+  }
+  const hole = Wires.holeOf(event)
+  if (hole !== undefined) state.repeat.learn(data, hole, Wires.rereadHole)
+  return event
+}
+
+/** A gateway that asks its server again sends a second answer behind what it has sent of the first. */
+const isOther = ({ messageId }: State, message: Json.JsonObject): boolean => {
+  const id = Json.text(message["id"])
+  return messageId !== undefined && id !== undefined && id !== messageId
+}
+
+// ───────────────────────── Wire to domain
+
+interface Block {
+  readonly kind: "text" | "thinking" | "redacted" | "call" | "other"
+  readonly contentIndex: number
+  /** As the wire numbers it. */
+  readonly index: Index
+  /** Of a call; unique in the answer. */
+  readonly id: string
+  /** As it began, with what deltas added. */
+  wire: Json.JsonObject
+  /** The text so far, or the JSON of the input. */
+  text: string
+}
+
+export interface State {
+  readonly provider: string
+  readonly call: Call
+  readonly repeat: Repeat<Wire>
+  started: boolean
+  /** The wire's id of the message that is coming. An answer with pauses is several messages. */
+  messageId: string | undefined
+  /** All blocks of the answer, each at its content index. */
+  readonly blocks: Array<Block>
+  /** Those that go on, by the wire's index. */
+  readonly open: Map<Index, Block>
+  /** Ids of calls. */
+  readonly ids: Set<string>
+  /** Where the blocks of this message begin. */
+  from: number
+  pauses: number
+  stop: string | undefined
+  /** The vendor's machine that runs code for this answer. */
+  container: string | undefined
+  /** As the wire has it; fields that come again replace those that came before. */
+  usage: Json.JsonObject | undefined
+  /** Of the messages before this one. */
+  earlier: Usage.Usage | undefined
+}
+
+const initial = (provider: string, call: Call): State => ({
+  provider,
+  call,
+  repeat: new Repeat(),
+  started: false,
+  messageId: undefined,
+  blocks: [],
+  open: new Map(),
+  ids: new Set(),
+  from: 0,
+  pauses: 0,
+  stop: undefined,
+  container: undefined,
+  usage: undefined,
+  earlier: undefined
+})
+
+const step = (state: State, event: Wire, out: Array<ModelEvent>): boolean => {
+  switch (event.type) {
+    case "content_block_delta":
+      stepDelta(state, event.index, event.delta, out)
+      return false
+    case "content_block_start":
+      begin(state, event.index, event.block, out)
+      return false
+    case "content_block_stop": {
+      const block = at(state, event.index)
+      if (block !== undefined) close(state, block, out)
+      return false
+    }
+    case "message_start":
+      stepStart(state, event.message, out)
+      return false
+    case "message_delta":
+      stepMessage(state, event.delta, event.usage)
+      return false
+    case "message_stop":
+      return true
+    case "message":
+      stepWhole(state, event.message, out)
+      return true
+    case "other":
+      return false
+  }
+}
+
+const stepStart = (state: State, message: Json.JsonObject, out: Array<ModelEvent>): void => {
+  state.messageId ??= Json.text(message["id"])
+  stepMessage(state, message, Json.object(message["usage"]))
+  start(state, out)
+}
+
+const start = (state: State, out: Array<ModelEvent>): void => {
+  if (state.started) return
+  state.started = true
+  const { call, messageId: responseId, provider } = state
+  out.push({
+    _tag: "Start",
+    provider,
+    model: call.model,
+    protocol: name,
+    ...(responseId === undefined ? {} : { responseId })
+  })
+}
+
+/** What is said of the message as a whole. */
+const stepMessage = (
+  state: State,
+  message: Json.JsonObject | undefined,
+  usage: Json.JsonObject | undefined
+): void => {
+  state.stop = Json.text(message?.["stop_reason"]) ?? state.stop
+  state.container = Json.text(Json.object(message?.["container"])?.["id"]) ?? state.container
+  if (usage !== undefined) state.usage = Counting.count(state.usage, usage)
+}
+
+const stepWhole = (state: State, message: Json.JsonObject, out: Array<ModelEvent>): void => {
+  stepStart(state, message, out)
+  for (const block of Json.array(message["content"])) {
+    if (Json.isObject(block)) close(state, begin(state, undefined, block, out), out)
+  }
+}
+
+/** What comes without a number is about the block that began last. */
+const at = ({ blocks, open }: State, index: Index): Block | undefined =>
+  open.get(index === undefined ? blocks.at(-1)?.index : index)
+
+const kinds: ReadonlyMap<Json.Json | undefined, Block["kind"]> = new Map([
+  ["text", "text"],
+  ["thinking", "thinking"],
+  ["redacted_thinking", "redacted"],
+  ["tool_use", "call"]
+])
+
+const begin = (state: State, index: Index, wire: Json.JsonObject, out: Array<ModelEvent>): Block => {
+  const unended = state.open.get(index)
+  if (unended !== undefined) close(state, unended, out)
+  start(state, out)
+  const kind = kinds.get(wire["type"]) ?? "other"
+  const contentIndex = state.blocks.length
+  const id = kind === "call" ? callId(state, Json.text(wire["id"])) : ""
+  const block: Block = { kind, contentIndex, index, id, wire, text: "" }
+  state.blocks.push(block)
+  state.open.set(index, block)
+  out.push(opening(block))
+  if (kind === "text") say(block, wire["text"], out)
+  else if (kind === "thinking") say(block, wire["thinking"], out)
+  return block
+}
+
+const callId = (state: State, wireId: string | undefined): string => {
+  const own = wireId ?? `toolu_${state.call.seed}_${state.blocks.length}`
+  const id = state.ids.has(own) ? `${own}_${state.blocks.length}` : own
+  state.ids.add(id)
+  return id
+}
+
+const opening = ({ contentIndex, id, kind, wire }: Block): ModelEvent => {
+  switch (kind) {
+    case "text":
+    case "other":
+      return { _tag: "TextStart", contentIndex }
+    case "thinking":
+    case "redacted":
+      return { _tag: "ThinkingStart", contentIndex }
+    case "call":
+      return { _tag: "ToolCallStart", contentIndex, id, name: Json.text(wire["name"]) ?? "" }
+  }
+}
+
+const stepDelta = (state: State, index: Index, delta: Json.JsonObject, out: Array<ModelEvent>): void => {
+  const { type } = delta
+  const block = at(state, index)
+  if (type === "input_json_delta") stepInput(block, delta["partial_json"], out)
+  else if (block?.kind === "other") block.wire = grown(block.wire, delta)
+  else if (type === "text_delta") say(begun(state, "text", block, index, out), delta["text"], out)
+  else if (type === "thinking_delta") say(begun(state, "thinking", block, index, out), delta["thinking"], out)
+  else if (block !== undefined) block.wire = grown(block.wire, delta)
+}
+
+/** The block that is open there; a new one, if the server did not say that it begins. */
+const begun = (
+  state: State,
+  kind: "text" | "thinking",
+  block: Block | undefined,
+  index: Index,
+  out: Array<ModelEvent>
+): Block => (block?.kind === kind ? block : begin(state, index, { type: kind }, out))
+
+const say = (block: Block, delta: Json.Json | undefined, out: Array<ModelEvent>): void => {
+  if (typeof delta !== "string" || delta === "") return
+  const { contentIndex, kind } = block
+  block.text += delta
+  out.push({ _tag: kind === "text" ? "TextDelta" : "ThinkingDelta", contentIndex, delta })
+}
+
+const stepInput = (block: Block | undefined, json: Json.Json | undefined, out: Array<ModelEvent>): void => {
+  if (block === undefined || typeof json !== "string" || json === "") return
+  block.text += json
+  const { contentIndex, kind } = block
+  if (kind === "call") out.push({ _tag: "ToolCallDelta", contentIndex, delta: json })
+}
+
+/** A block with what a delta adds to it: a citation to the others, a signature in its place, and text to text. */
+const grown = (
+  wire: Json.JsonObject,
+  { type: _type, citation, signature, ...rest }: Json.JsonObject
+): Json.JsonObject => ({
+  ...wire,
+  ...(citation === undefined ? {} : { citations: [...Json.array(wire["citations"]), citation] }),
+  ...(signature === undefined ? {} : { signature }),
+  ...Object.fromEntries(
+    Object.entries(rest).map(([field, value]) => {
+      const before = wire[field]
+      return [field, typeof before === "string" && typeof value === "string" ? before + value : value]
+    })
+  )
+})
+
+const close = (state: State, block: Block, out: Array<ModelEvent>): void => {
+  const { contentIndex, index, kind } = block
+  if (state.open.get(index) === block) state.open.delete(index)
+  // That a call is complete is only known with the answer.
+  if (kind === "call") return
+  const kept = opaqueOf(state, block)
+  const opaque = kept === undefined ? {} : { opaque: kept }
+  if (kind === "text" || kind === "other") out.push({ _tag: "TextEnd", contentIndex, ...opaque })
+  else out.push({ _tag: "ThinkingEnd", contentIndex, ...opaque, ...hiding(block) })
+}
+
+/** Newer models think without saying what, under a signature. */
+const hiding = ({ text }: Block): { readonly redacted?: true } => (text === "" ? { redacted: true } : {})
+
+/** What of a block only the vendor can read, and wants back. */
+const opaqueOf = (state: State, block: Block): Json.JsonObject | undefined => {
+  const { provider } = state
+  const { caller, citations, data, signature } = block.wire
+  switch (block.kind) {
+    case "text":
+      return Json.array(citations).length === 0
+        ? undefined
+        : Opaque.make(provider, { citations: Json.array(citations) })
+    case "thinking":
+      return Json.text(signature) === undefined
+        ? undefined
+        : Opaque.make(provider, { signature: signature ?? "" })
+    case "redacted":
+      return Opaque.make(provider, { data: data ?? "" })
+    case "call":
+      // Called by code that runs in the vendor's machine, where its result is awaited.
+      return Json.object(caller) === undefined || Json.object(caller)?.["type"] === "direct"
+        ? undefined
+        : Opaque.make(provider, { caller: caller ?? {}, container: state.container ?? null })
+    case "other":
+      return Opaque.make(provider, { block: { ...block.wire, ...inputGiven(block) } })
+  }
+}
+
+const inputGiven = ({ text }: Block): Json.JsonObject => {
+  const input = text === "" ? undefined : Json.object(Json.parse(text))
+  return input === undefined ? {} : { input }
+}
+
+// ───────────────────────── The end
+
+const end = (state: State, told: boolean, out: Array<ModelEvent>): Reason | undefined => {
+  const incomplete = missing(state, told)
+  if (incomplete !== undefined) return incomplete
+  start(state, out)
+  const cut = new Set(state.open.values())
+  for (const block of cut) close(state, block, out)
+  if (isPaused(state)) return undefined
+  const stopReason = stopReasonOf(state)
+  for (const block of callsOf(state)) {
+    // Stopped by the vendor in the middle of its arguments, which may well be JSON as far as they came.
+    if (cut.has(block) && (stopReason === "refusal" || stopReason === "contentFilter")) continue
+    const opaque = opaqueOf(state, block)
+    const rawArguments = argumentsOf(block)
+    const { contentIndex } = block
+    out.push({ _tag: "ToolCallEnd", contentIndex, rawArguments, ...(opaque === undefined ? {} : { opaque }) })
+  }
+  const usage = usageOf(state)
+  out.push({ _tag: "Finish", stopReason, ...(usage === undefined ? {} : { usage }) })
+  return undefined
+}
+
+const callsOf = ({ blocks }: State): ReadonlyArray<Block> => blocks.filter(({ kind }) => kind === "call")
+
+/** Some servers give the whole input with the start. */
+const argumentsOf = ({ text, wire }: Block): string => {
+  const input = Json.object(wire["input"]) ?? {}
+  return text !== "" || Object.keys(input).length === 0 ? text : JSON.stringify(input)
+}
+
+/**
+ * What the answer lacks to be complete. The proof is a stop reason. Some servers never send one: their last event
+ * counts, if something was said and the arguments of all calls can be read.
+ */
+const missing = (state: State, told: boolean): Reason | undefined => {
+  const { blocks, stop } = state
+  const calls = callsOf(state)
+  if (stop === undefined) {
+    if (told && blocks.length === 0)
+      return new ProtocolFault({ kind: "empty", detail: "The answer was empty" })
+    return told && calls.every((call) => parseArguments(argumentsOf(call)) !== undefined)
+      ? undefined
+      : new StreamTruncated({ detail: "The answer stopped before its end" })
+  }
+  if (stop === "error" || stop === "network_error") {
+    return new ServerError({ detail: `The answer ended with ${stop}` })
+  }
+  return stop === "tool_use" && calls.length === 0
+    ? new ProtocolFault({ kind: "noToolCalls", detail: "The answer ended for its tool calls, and has none" })
+    : undefined
+}
+
+/** Calls make it `toolUse`, whatever the word. */
+const stopReasonOf = (state: State): StopReason => {
+  const { stop = "" } = state
+  const hasCalls = callsOf(state).length > 0
+  if (pauses.has(stop)) return hasCalls ? "toolUse" : "length"
+  const stopReason = stopReasons.get(stop) ?? "stop"
+  return stopReason === "stop" && hasCalls ? "toolUse" : stopReason
+}
+
+const stopReasons: ReadonlyMap<string, StopReason> = new Map([
+  ["max_tokens", "length"],
+  ["model_context_window_exceeded", "length"],
+  ["refusal", "refusal"],
+  ["content_filter", "contentFilter"],
+  ["sensitive", "contentFilter"]
+])
+
+/** Of all messages of the answer. */
+const usageOf = ({ earlier, usage }: State): Usage.Usage | undefined => {
+  const own = Counting.read(usage)
+  return own === undefined || earlier === undefined ? (own ?? earlier) : Usage.add(earlier, own)
+}
+
+// ───────────────────────── Pauses
+
+/** The vendor stops after some rounds of its own tools, and after a summary, and wants to be asked to go on. */
+const pauses: ReadonlySet<string> = new Set(["pause_turn", "compaction"])
+
+/** A server that pauses for ever must not be paid for ever. */
+const maxPauses = 20
+
+const isPaused = (state: State): boolean =>
+  pauses.has(state.stop ?? "") && state.pauses < maxPauses && callsOf(state).length === 0
+
+/** Asks to go on, with all that was said: what comes is the same answer. */
+const resume = (state: State, request: ModelRequest): ModelRequest | undefined => {
+  if (!isPaused(state)) return undefined
+  const said: Assistant = {
+    role: "assistant",
+    id: "",
+    content: state.blocks.slice(state.from).map((block) => contentOf(state, block)),
+    stopReason: "stop",
+    provider: state.provider,
+    model: request.model,
+    protocol: name,
+    timestamp: 0
+  }
+  state.pauses++
+  state.from = state.blocks.length
+  state.messageId = undefined
+  state.stop = undefined
+  state.earlier = usageOf(state)
+  state.usage = undefined
+  const { options } = request
+  const vendor = inContainer(options.vendor ?? {}, state.container)
+  return { ...request, messages: [...request.messages, said], options: { ...options, vendor } }
+}
+
+const contentOf = (state: State, block: Block): Assistant["content"][number] => {
+  const { kind, text } = block
+  const opaque = opaqueOf(state, block)
+  const kept = opaque === undefined ? {} : { opaque }
+  return kind === "thinking" || kind === "redacted"
+    ? { type: "thinking", text, ...hiding(block), ...kept }
+    : { type: "text", text: kind === "text" ? text : "", ...kept }
+}

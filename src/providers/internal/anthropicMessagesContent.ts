@@ -1,0 +1,194 @@
+/**
+ * A message in the language of Anthropic Messages, as blocks: https://docs.anthropic.com/en/api/messages
+ */
+import * as Base64 from "effect/encoding/Base64"
+import * as Result from "effect/Result"
+import type * as Message from "../../Message.ts"
+import { parseArguments } from "../../ModelEvent.ts"
+import type { Reason } from "../../ProviderError.ts"
+import { UnsupportedContent } from "../../ProviderError.ts"
+import * as Json from "./json.ts"
+import * as Opaque from "./opaque.ts"
+import { isReason } from "./Protocol.ts"
+
+/** A block as JSON, without the id of a call, which depends on the rest of the conversation. */
+export interface Block {
+  readonly kind: "plain" | "thinking" | "call" | "result"
+  readonly json: string
+  /** Of a call, or of the call that this is the result of; else "". */
+  readonly id: string
+}
+
+/** The blocks of a message; none, when there is nothing to send of it. */
+export const encodeMessage = (
+  provider: string,
+  message: Message.ModelMessage
+): ReadonlyArray<Block> | Reason => {
+  switch (message.role) {
+    case "user":
+      return encodeUser(message)
+    case "assistant":
+      return encodeAssistant(provider, message)
+    case "toolResult":
+      return encodeResult(message)
+  }
+}
+
+/** The same answer with no space at its end, which is refused where an answer is to be gone on with. */
+export const trimmed = (message: Message.Assistant): Message.Assistant => {
+  const last = message.content.at(-1)
+  return last?.type === "text" && last.text !== last.text.trimEnd()
+    ? { ...message, content: [...message.content.slice(0, -1), { ...last, text: last.text.trimEnd() }] }
+    : message
+}
+
+interface WireBlock {
+  readonly type: string
+  readonly [field: string]: unknown
+}
+
+const plain = (block: object): Block => ({ kind: "plain", json: Json.encode(block), id: "" })
+
+const isBlank = (text: string): boolean => text.trim() === ""
+
+const encodeUser = ({ content }: Message.User): ReadonlyArray<Block> | Reason => {
+  const blocks: Array<Block> = []
+  for (const part of content) {
+    if (part.type === "text" && isBlank(part.text)) continue
+    const block = part.type === "text" ? { type: "text", text: part.text } : toMedia(part)
+    if (isReason(block)) return block
+    blocks.push(plain(block))
+  }
+  // A text must say something, and a message must have content.
+  return blocks.length === 0 ? [plain({ type: "text", text: "(empty message)" })] : blocks
+}
+
+const toMedia = (part: Message.Image | Message.File): WireBlock | Reason => {
+  if (part.type === "image") return toImage(part)
+  const { source } = part
+  if ("fileId" in source) return { type: "document", source: { type: "file", file_id: source.fileId } }
+  const { data, mediaType } = source
+  if (mediaType.startsWith("image/")) return toImage({ type: "image", source: { data, mediaType } })
+  if (mediaType === "application/pdf") {
+    return { type: "document", source: { type: "base64", media_type: mediaType, data } }
+  }
+  const text = /^text\/|[/+]json$/.test(mediaType) ? Base64.decodeString(data) : undefined
+  return text !== undefined && Result.isSuccess(text)
+    ? { type: "document", source: { type: "text", media_type: "text/plain", data: text.success } }
+    : new UnsupportedContent({ detail: `Anthropic does not take files of type ${mediaType}` })
+}
+
+const imageTypes: ReadonlySet<string> = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"])
+
+const toImage = ({ source }: Message.Image): WireBlock | Reason => {
+  const inline = "url" in source ? ofDataUrl(source.url) : source
+  if (inline === undefined) return { type: "image", source: { type: "url", ...source } }
+  const mediaType = inline.mediaType === "image/jpg" ? "image/jpeg" : inline.mediaType
+  return imageTypes.has(mediaType)
+    ? { type: "image", source: { type: "base64", media_type: mediaType, data: inline.data } }
+    : new UnsupportedContent({ detail: `Anthropic does not take images of type ${mediaType}` })
+}
+
+const ofDataUrl = (url: string): { readonly data: string; readonly mediaType: string } | undefined => {
+  const [, mediaType, data] = /^data:([^;,]+);base64,(.*)$/s.exec(url) ?? []
+  return mediaType === undefined || data === undefined ? undefined : { data, mediaType }
+}
+
+/** Thinking last in a message is refused, and says nothing there. */
+const encodeAssistant = (provider: string, message: Message.Assistant): ReadonlyArray<Block> => {
+  const blocks = message.content.flatMap((block, index) => {
+    switch (block.type) {
+      case "text":
+        return encodeText(provider, message, block, index)
+      case "thinking":
+        return encodeThinking(provider, block)
+      case "toolCall":
+        return [encodeCall(provider, block)]
+    }
+  })
+  return blocks.slice(0, blocks.findLastIndex(({ kind }) => kind !== "thinking") + 1)
+}
+
+const encodeText = (
+  provider: string,
+  message: Message.Assistant,
+  text: Message.Text,
+  index: number
+): ReadonlyArray<Block> => {
+  const own = Opaque.of(provider, text)
+  const block = Json.object(own?.["block"])
+  if (block !== undefined) return isUnanswered(provider, message, block, index) ? [] : [plain(block)]
+  const citations = own?.["citations"]
+  return isBlank(text.text) ? [] : [plain({ type: "text", text: text.text, citations })]
+}
+
+/** Whether an answer was cut between a tool that runs at the vendor and its result: without it the use is refused. */
+const isUnanswered = (
+  provider: string,
+  { content, stopReason }: Message.Assistant,
+  { id, type }: Json.JsonObject,
+  index: number
+): boolean =>
+  stopReason !== "stop" &&
+  stopReason !== "toolUse" &&
+  (type === "server_tool_use" || type === "mcp_tool_use") &&
+  !content
+    .slice(index)
+    .some((later) => Json.object(Opaque.of(provider, later)?.["block"])?.["tool_use_id"] === id)
+
+/** Only what is signed, or hidden: the vendor refuses any other thinking. */
+const encodeThinking = (provider: string, thinking: Message.Thinking): ReadonlyArray<Block> => {
+  const { data, signature } = Opaque.of(provider, thinking) ?? {}
+  const block =
+    signature !== undefined
+      ? { type: "thinking", thinking: thinking.text, signature }
+      : data !== undefined
+        ? { type: "redacted_thinking", data }
+        : undefined
+  return block === undefined ? [] : [{ kind: "thinking", json: Json.encode(block), id: "" }]
+}
+
+const encodeCall = (provider: string, call: Message.ToolCall): Block => {
+  // As the model wrote it, which may be the name of no tool, and in no vendor's alphabet.
+  const name = call.name.replace(/[^\w-]/g, "_").slice(0, 128)
+  const params = parseArguments(call.rawArguments)
+  const input = Json.isObject(params) ? params : {}
+  const caller = Opaque.of(provider, call)?.["caller"]
+  return {
+    kind: "call",
+    json: Json.encode({ type: "tool_use", name: name === "" ? "_" : name, input, caller }),
+    id: call.id
+  }
+}
+
+/** A failure must say something, and can hold no images: those stand behind all results of the turn. */
+const encodeResult = ({
+  content,
+  isError,
+  toolCallId: id
+}: Message.ToolResult): ReadonlyArray<Block> | Reason => {
+  const all: Array<WireBlock> = []
+  for (const part of content) {
+    if (part.type === "text" && isBlank(part.text)) continue
+    const block = part.type === "text" ? { type: "text", text: part.text } : toImage(part)
+    if (isReason(block)) return block
+    all.push(block)
+  }
+  const result = (fields: object): Block => ({
+    kind: "result",
+    json: Json.encode({ type: "tool_result", ...fields }),
+    id
+  })
+  if (!isError) return [result(all.length === 0 ? {} : { content: all })]
+  const texts = all.filter(({ type }) => type === "text")
+  const images = all.filter(({ type }) => type !== "text")
+  return [
+    result({
+      content: texts.length === 0 ? [{ type: "text", text: "(no message)" }] : texts,
+      is_error: true
+    }),
+    ...(images.length === 0 ? [] : [plain(attached), ...images.map(plain)])
+  ]
+}
+
+const attached = { type: "text", text: "Attached image(s) from tool result:" }

@@ -1,0 +1,102 @@
+/**
+ * A conversation in the language of Anthropic Messages: turns of the user and of the assistant by turns, beginning with
+ * the user. Tool results are the user's, and come first in the turn that follows the calls, all of them.
+ */
+import type { ModelMessage } from "../../Message.ts"
+import type { ModelRequest } from "../../Provider.ts"
+import type { Reason } from "../../ProviderError.ts"
+import type { Block } from "./anthropicMessagesContent.ts"
+import * as Content from "./anthropicMessagesContent.ts"
+import { fit, type Rule } from "./callId.ts"
+import { once } from "./encoded.ts"
+import { isReason } from "./Protocol.ts"
+
+export interface Turn {
+  readonly role: "user" | "assistant"
+  /** Tool results, each as JSON. */
+  readonly results: Array<string>
+  /** What comes after them. */
+  readonly blocks: Array<string>
+  readonly beginsWithThinking: boolean
+}
+
+/** Makes turns for one provider, each message encoded once. */
+export const maker = (provider: string): ((request: ModelRequest) => ReadonlyArray<Turn> | Reason) => {
+  const blocksOf = once((message: ModelMessage) => Content.encodeMessage(provider, message))
+  return ({ messages, model }) => {
+    const turns: Array<Turn> = []
+    const ids = new Ids()
+    for (const message of messages) {
+      const isAnswer = message.role === "assistant"
+      const blocks = blocksOf(isAnswer && message === messages.at(-1) ? Content.trimmed(message) : message)
+      if (isReason(blocks)) return blocks
+      const sent = isAnswer && message.model !== model ? blocks.filter(isForAnyModel) : blocks
+      if (sent.length > 0) add(turns, isAnswer ? "assistant" : "user", sent, ids)
+    }
+    return turns[0]?.role === "assistant" ? [earlier, ...turns] : turns
+  }
+}
+
+/** The turn as JSON; `mark` is a member for the last block of it. */
+export const render = ({ blocks, results, role }: Turn, mark: string | undefined): string => {
+  const content = [...results, ...blocks]
+  const last = content.at(-1)
+  if (last !== undefined) content[content.length - 1] = withMember(last, mark)
+  return `{"role":"${role}","content":[${content.join(",")}]}`
+}
+
+/** An object as JSON, with one more member. */
+export const withMember = (json: string, member: string | undefined): string =>
+  member === undefined ? json : `${json.slice(0, -1)},${member}}`
+
+/**
+ * Whether the model may think now. As long as tools are at work it is one turn to the vendor, and a turn that is
+ * thought about begins with thinking: one that another model began does not.
+ */
+export const mayThink = (turns: ReadonlyArray<Turn>): boolean => {
+  const asked = turns.findLastIndex(({ results, role }) => role === "user" && results.length === 0)
+  return turns[asked + 1]?.beginsWithThinking ?? true
+}
+
+/** A signature holds for the model that made it. */
+const isForAnyModel = ({ kind }: Block): boolean => kind !== "thinking"
+
+const earlier: Turn = {
+  role: "user",
+  results: [],
+  blocks: [JSON.stringify({ type: "text", text: "(Earlier messages are left out.)" })],
+  beginsWithThinking: false
+}
+
+const add = (turns: Array<Turn>, role: Turn["role"], sent: ReadonlyArray<Block>, ids: Ids): void => {
+  const last = turns.at(-1)
+  const turn =
+    last?.role === role
+      ? last
+      : { role, results: [], blocks: [], beginsWithThinking: sent[0]?.kind === "thinking" }
+  if (turn !== last) turns.push(turn)
+  for (const { id, json, kind } of sent) {
+    if (kind === "result") turn.results.push(withMember(json, `"tool_use_id":"${ids.of(id)}"`))
+    else turn.blocks.push(kind === "call" ? withMember(json, `"id":"${ids.add(id)}"`) : json)
+  }
+}
+
+const rule: Rule = { pattern: /^[a-zA-Z0-9_-]{1,64}$/, length: 32 }
+
+/** Ids of calls as the vendor takes them: each once in a conversation, though others count anew in each answer. */
+class Ids {
+  private readonly used = new Set<string>()
+  private readonly latest = new Map<string, string>()
+
+  add(id: string): string {
+    let own = fit(id, rule)
+    for (let n = 2; this.used.has(own); n++) own = fit(`${id} ${n}`, rule)
+    this.used.add(own)
+    this.latest.set(id, own)
+    return own
+  }
+
+  of(id: string): string {
+    return this.latest.get(id) ?? fit(id, rule)
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * The events of Anthropic Messages: https://docs.anthropic.com/en/docs/build-with-claude/streaming
+ *
+ * An event is told by the `type` in its JSON, never by the name that the stream gives it, which some servers leave out.
+ */
+import type { Reason } from "../../ProviderError.ts"
+import * as Failure from "./failure.ts"
+import * as Json from "./json.ts"
+import type { Hole } from "./repeat.ts"
+
+/** What is of use in an event. */
+export type Wire =
+  | { readonly type: "message_start"; readonly message: Json.JsonObject }
+  | { readonly type: "content_block_start"; readonly index: Index; readonly block: Json.JsonObject }
+  | { readonly type: "content_block_delta"; readonly index: Index; readonly delta: Json.JsonObject }
+  | { readonly type: "content_block_stop"; readonly index: Index }
+  | {
+      readonly type: "message_delta"
+      readonly delta: Json.JsonObject | undefined
+      readonly usage: Json.JsonObject | undefined
+    }
+  | { readonly type: "message_stop" }
+  /** A whole answer in place of a stream. */
+  | { readonly type: "message"; readonly message: Json.JsonObject }
+  /** Pings, and whatever comes next: new events are no failure, says the vendor. */
+  | { readonly type: "other" }
+
+/** The block that an event is about; absent if the server leaves it out. */
+export type Index = number | undefined
+
+/** Anthropic puts spaces before the last brace, so that the length of an event does not give away what it says. */
+export const unpadded = (data: string): string =>
+  data.endsWith(" }") ? `${data.slice(0, -1).trimEnd()}}` : data
+
+/** The event, or the failure that it reports, or why it is none of this language. */
+export const read = (data: string, model: string): Wire | Reason => {
+  const event = Json.parse(data)
+  if (event === undefined) return Failure.badJson(data)
+  if (!Json.isObject(event)) return Failure.badShape("Not an event", data)
+  return Failure.inBand(event, data, model) ?? wireOf(event) ?? Failure.badShape("Not an event", data)
+}
+
+const wireOf = (event: Json.JsonObject): Wire | undefined => {
+  const { type } = event
+  const index = Json.number(event["index"])
+  switch (type) {
+    case "content_block_delta": {
+      const delta = Json.object(event["delta"])
+      return delta && { type, index, delta }
+    }
+    case "content_block_start": {
+      const block = Json.object(event["content_block"])
+      return block && { type, index, block }
+    }
+    case "content_block_stop":
+      return { type, index }
+    case "message_start": {
+      const message = Json.object(event["message"])
+      return message && { type, message }
+    }
+    case "message_delta":
+      return { type, delta: Json.object(event["delta"]), usage: Json.object(event["usage"]) }
+    case "message_stop":
+      return { type }
+    case "message":
+      return { type, message: event }
+    default:
+      return typeof type === "string" ? other : undefined
+  }
+}
+
+const other: Wire = { type: "other" }
+
+/** The string in which a delta differs from the next one. */
+export const holeOf = (wire: Wire): Hole<Wire> | undefined => {
+  if (wire.type !== "content_block_delta") return undefined
+  const { delta } = wire
+  const member = spoken.find((name) => Json.text(delta[name]) !== undefined)
+  const value = Json.text(delta[member ?? ""])
+  if (member === undefined || value === undefined) return undefined
+  return { member, value, fill: (text) => ({ ...wire, delta: { ...delta, [member]: text } }) }
+}
+
+export const rereadHole = (event: Json.Json | undefined): string | undefined => {
+  const delta = Json.object(Json.object(event)?.["delta"])
+  return spoken.map((name) => Json.text(delta?.[name])).find((value) => value !== undefined)
+}
+
+const spoken: ReadonlyArray<string> = ["text", "thinking", "partial_json"]

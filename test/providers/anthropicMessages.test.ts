@@ -1,0 +1,471 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Message, ModelEvent, type Provider } from "effect-agent"
+import { Answer } from "../../src/providers/internal/answer.ts"
+import { anthropicMessages } from "../../src/providers/internal/anthropicMessages.ts"
+import { events as sse } from "./server.ts"
+
+const protocol = anthropicMessages("acme")
+const call = { model: "claude-1", seed: "s1" }
+
+/** What becomes of an answer of these events, as the server ends it after them. */
+const read = (...wire: ReadonlyArray<unknown>) => readPieces([new TextEncoder().encode(sse(...wire))])
+
+const readPieces = (pieces: ReadonlyArray<Uint8Array>) => {
+  const answer = new Answer(protocol, call, (text) => text)
+  for (const piece of pieces) answer.push(piece)
+  answer.end()
+  return { events: answer.take(), outcome: answer.outcome }
+}
+
+/** The message that a complete answer is, and how it ended. */
+const message = (...wire: ReadonlyArray<unknown>) => {
+  const { events, outcome } = read(...wire)
+  assert.strictEqual(outcome, "complete")
+  const reply = events.reduce(ModelEvent.append, ModelEvent.emptyReply)
+  return ModelEvent.toAssistant(reply, { id: "a", timestamp: 0, provider: "", model: "", protocol: "" })
+}
+
+/** Why an answer is none. It must not look like one either. */
+const failure = (...wire: ReadonlyArray<unknown>) => {
+  const { events, outcome } = read(...wire)
+  assert.deepStrictEqual(
+    events.filter(({ _tag }) => _tag === "ToolCallEnd" || _tag === "Finish"),
+    []
+  )
+  assert(typeof outcome !== "string", `the answer is ${outcome}`)
+  return outcome
+}
+
+const start = (fields: object = {}) => ({
+  type: "message_start",
+  message: { id: "msg_1", type: "message", role: "assistant", content: [], ...fields }
+})
+const begin = (index: number, content_block: object) => ({
+  type: "content_block_start",
+  index,
+  content_block
+})
+const delta = (index: number, fields: object) => ({ type: "content_block_delta", index, delta: fields })
+const said = (index: number, text: string) => delta(index, { type: "text_delta", text })
+const json = (index: number, partial_json: string) => delta(index, { type: "input_json_delta", partial_json })
+const ended = (index: number) => ({ type: "content_block_stop", index })
+const closing = (stop_reason: string | null, fields: object = {}, usage?: object) => ({
+  type: "message_delta",
+  delta: { stop_reason, stop_sequence: null, ...fields },
+  ...(usage === undefined ? {} : { usage })
+})
+const stop = { type: "message_stop" }
+
+const textBlock = (index: number, text: string) => [
+  begin(index, { type: "text", text: "" }),
+  said(index, text),
+  ended(index)
+]
+const toolUse = (index: number, id: string, ...pieces: ReadonlyArray<string>) => [
+  begin(index, { type: "tool_use", id, name: "read", input: {} }),
+  ...pieces.map((piece) => json(index, piece)),
+  ended(index)
+]
+const weather = toolUse(1, "toolu_1", "", '{"pa', 'th":"a.ts"}')
+
+describe("anthropicMessages", () => {
+  it("says who answers, what, and how it ended", () => {
+    const usage = { input_tokens: 5, output_tokens: 1 }
+    assert.deepStrictEqual(
+      read(
+        start({ usage }),
+        begin(0, { type: "text", text: "" }),
+        { type: "ping" },
+        said(0, "Hel"),
+        said(0, "lo"),
+        ended(0),
+        closing("end_turn", {}, { output_tokens: 2 }),
+        stop
+      ),
+      {
+        events: [
+          {
+            _tag: "Start",
+            provider: "acme",
+            model: "claude-1",
+            protocol: "anthropic-messages",
+            responseId: "msg_1"
+          },
+          { _tag: "TextStart", contentIndex: 0 },
+          { _tag: "TextDelta", contentIndex: 0, delta: "Hel" },
+          { _tag: "TextDelta", contentIndex: 0, delta: "lo" },
+          { _tag: "TextEnd", contentIndex: 0 },
+          {
+            _tag: "Finish",
+            stopReason: "stop",
+            usage: { input: 5, output: 2, cacheRead: 0, cacheWrite: 0, total: 7 }
+          }
+        ],
+        outcome: "complete"
+      }
+    )
+  })
+
+  it("reads the same however the bytes are cut, padded and many", () => {
+    const pad = (event: object, length: number) =>
+      `${JSON.stringify(event).slice(0, -1)}${" ".repeat(length)}}`
+    const words = Array.from({ length: 20 }, (_, n) => pad(said(0, `wörd "${n}" `), n % 7))
+    const wire = [
+      start(),
+      begin(0, { type: "text", text: "" }),
+      ...words,
+      ended(0),
+      ...weather,
+      closing("tool_use"),
+      stop
+    ]
+    const bytes = new TextEncoder().encode(sse(...wire))
+    const whole = readPieces([bytes])
+    assert.strictEqual(Message.textOf(message(...wire)).split(" ").length, 41)
+    for (let cut = 1; cut < bytes.length; cut += 7) {
+      assert.deepStrictEqual(readPieces([bytes.subarray(0, cut), bytes.subarray(cut)]), whole)
+    }
+  })
+
+  it("leaves out events and deltas it does not know", () => {
+    const wire = [
+      start(),
+      { type: "future_event", x: 1 },
+      begin(0, { type: "text", text: "" }),
+      delta(0, { type: "future_delta", x: 1 }),
+      said(0, "Hi"),
+      ended(0),
+      closing("end_turn"),
+      stop
+    ]
+    assert.deepStrictEqual(message(...wire).content, [{ type: "text", text: "Hi" }])
+  })
+
+  it("takes deltas of a block that never began, and a block that never ended", () => {
+    const wire = [
+      start(),
+      delta(0, { type: "thinking_delta", thinking: "Hm" }),
+      begin(1, { type: "text", text: "A" }),
+      begin(1, { type: "text", text: "" }),
+      said(1, "B"),
+      closing("end_turn"),
+      stop
+    ]
+    assert.deepStrictEqual(message(...wire).content, [
+      { type: "thinking", text: "Hm" },
+      { type: "text", text: "A" },
+      { type: "text", text: "B" }
+    ])
+  })
+
+  it("reads a whole answer in place of a stream", () => {
+    const whole = {
+      ...start().message,
+      content: [
+        { type: "thinking", thinking: "Hm", signature: "sig" },
+        { type: "text", text: "Hi" },
+        { type: "tool_use", id: "toolu_1", name: "read", input: { path: "a.ts" } }
+      ],
+      stop_reason: "tool_use",
+      usage: { input_tokens: 5, output_tokens: 2 }
+    }
+    const { content, stopReason, usage } = message(JSON.stringify(whole))
+    assert.strictEqual(stopReason, "toolUse")
+    assert.strictEqual(usage?.total, 7)
+    assert.deepStrictEqual(content, [
+      { type: "thinking", text: "Hm", opaque: { provider: "acme", signature: "sig" } },
+      { type: "text", text: "Hi" },
+      {
+        type: "toolCall",
+        id: "toolu_1",
+        name: "read",
+        rawArguments: '{"path":"a.ts"}',
+        params: { path: "a.ts" }
+      }
+    ])
+  })
+
+  describe("tool calls", () => {
+    const calls = (...wire: ReadonlyArray<unknown>) =>
+      Message.toolCalls(message(start(), ...wire, stop)).map(({ id, params }) => [id, params])
+
+    it("joins the pieces of the arguments, none being no arguments", () => {
+      const wire = [...weather, ...toolUse(2, "toolu_2", ""), closing("tool_use")]
+      assert.deepStrictEqual(calls(...wire), [
+        ["toolu_1", { path: "a.ts" }],
+        ["toolu_2", {}]
+      ])
+    })
+
+    it("ends no call before the answer is complete", () => {
+      const tags = read(start(), ...weather, closing("tool_use"), stop).events.map(({ _tag }) => _tag)
+      assert.deepStrictEqual(tags.slice(-2), ["ToolCallEnd", "Finish"])
+      assert.strictEqual(failure(start(), ...weather)._tag, "StreamTruncated")
+    })
+
+    it("makes ids that are missing or come twice", () => {
+      const unnamed = [begin(2, { type: "tool_use", name: "read", input: {} }), ended(2)]
+      const wire = [...weather, ...unnamed, ...toolUse(3, "toolu_1"), closing("tool_use")]
+      assert.deepStrictEqual(
+        calls(...wire).map(([id]) => id),
+        ["toolu_1", "toolu_s1_1", "toolu_1_2"]
+      )
+    })
+
+    it("are a reason to go on, whatever the answer says", () => {
+      assert.strictEqual(message(start(), ...weather, closing("end_turn"), stop).stopReason, "toolUse")
+    })
+
+    it("are missing where the answer says that there are some", () => {
+      const reason = failure(start(), ...textBlock(0, "Hi"), closing("tool_use"), stop)
+      assert.deepInclude(reason, { _tag: "Protocol", kind: "noToolCalls" })
+    })
+
+    it("stay without params when the token limit cuts them", () => {
+      const cut = [begin(0, { type: "tool_use", id: "toolu_1", name: "read" }), json(0, '{"path":"a')]
+      const { content, stopReason } = message(start(), ...cut, closing("max_tokens"), stop)
+      assert.strictEqual(stopReason, "length")
+      assert.deepStrictEqual(content, [
+        { type: "toolCall", id: "toolu_1", name: "read", rawArguments: '{"path":"a' }
+      ])
+    })
+
+    it("stay without params when a refusal cuts them", () => {
+      const cut = [begin(0, { type: "tool_use", id: "toolu_1", name: "wipe" })]
+      const { content, stopReason } = message(start(), ...cut, closing("refusal"), stop)
+      assert.strictEqual(stopReason, "refusal")
+      assert.deepStrictEqual(content, [{ type: "toolCall", id: "toolu_1", name: "wipe", rawArguments: "" }])
+    })
+  })
+
+  describe("what only the vendor can read", () => {
+    /** The blocks that this answer goes back as. */
+    const replayed = (...wire: ReadonlyArray<unknown>) => {
+      const answer = message(start(), ...wire, closing("end_turn"), stop)
+      return sentOf([Message.user("Hi"), answer, Message.user("More")])[1]
+    }
+
+    it("is kept: signatures, hidden thinking, citations", () => {
+      const citation = { type: "char_location", cited_text: "Hi", document_index: 0 }
+      const wire = [
+        begin(0, { type: "thinking", thinking: "", signature: "" }),
+        delta(0, { type: "thinking_delta", thinking: "Hm" }),
+        delta(0, { type: "signature_delta", signature: "sig1" }),
+        ended(0),
+        begin(1, { type: "redacted_thinking", data: "xyz" }),
+        ended(1),
+        begin(2, { type: "thinking", thinking: "", signature: "" }),
+        delta(2, { type: "signature_delta", signature: "sig2" }),
+        ended(2),
+        begin(3, { type: "text", text: "", citations: [] }),
+        delta(3, { type: "citations_delta", citation }),
+        said(3, "Hi"),
+        ended(3)
+      ]
+      assert.deepStrictEqual(
+        message(start(), ...wire, closing("end_turn"), stop).content.map((block) => "redacted" in block),
+        [false, true, true, false]
+      )
+      assert.deepStrictEqual(replayed(...wire), {
+        role: "assistant",
+        content: [
+          { type: "thinking", thinking: "Hm", signature: "sig1" },
+          { type: "redacted_thinking", data: "xyz" },
+          { type: "thinking", thinking: "", signature: "sig2" },
+          { type: "text", text: "Hi", citations: [citation] }
+        ]
+      })
+    })
+
+    it("is kept: tools that run there, summaries, and blocks nobody knows", () => {
+      const found = {
+        type: "web_search_tool_result",
+        tool_use_id: "srv_1",
+        content: [{ url: "https://a.b" }]
+      }
+      const wire = [
+        begin(0, { type: "compaction", content: null }),
+        delta(0, { type: "compaction_delta", content: "Short." }),
+        ended(0),
+        begin(1, { type: "server_tool_use", id: "srv_1", name: "web_search", input: {} }),
+        json(1, '{"que'),
+        json(1, 'ry":"x"}'),
+        ended(1),
+        begin(2, found),
+        ended(2),
+        begin(3, { type: "future", note: "" }),
+        delta(3, { type: "future_delta", note: "a" }),
+        delta(3, { type: "future_delta", note: "b" }),
+        ended(3),
+        ...textBlock(4, "Done.")
+      ]
+      const answer = message(start(), ...wire, closing("end_turn"), stop)
+      assert.strictEqual(Message.textOf(answer), "Done.")
+      assert.deepStrictEqual(Message.toolCalls(answer), [])
+      assert.deepStrictEqual(replayed(...wire).content, [
+        { type: "compaction", content: "Short." },
+        { type: "server_tool_use", id: "srv_1", name: "web_search", input: { query: "x" } },
+        found,
+        { type: "future", note: "ab" },
+        { type: "text", text: "Done." }
+      ])
+    })
+
+    it("is kept: who made a call, and where it waits for the result", () => {
+      const caller = { type: "code_execution_20250825", tool_id: "srv_1" }
+      const wire = [
+        start(),
+        begin(0, { type: "tool_use", id: "toolu_1", name: "read", input: {}, caller }),
+        ended(0),
+        closing("tool_use", { container: { id: "container_1" } }),
+        stop
+      ]
+      const answer = message(...wire)
+      const sent = bodyOf([
+        Message.user("Hi"),
+        answer,
+        Message.toolResult({ id: "toolu_1", name: "read" }, "x")
+      ])
+      assert.strictEqual(sent.container, "container_1")
+      assert.deepStrictEqual(sent.messages[1].content, [
+        { type: "tool_use", id: "toolu_1", name: "read", input: {}, caller }
+      ])
+    })
+
+    it("is left out where an answer was cut before its result", () => {
+      const search = (index: number, id: string) => [
+        begin(index, { type: "server_tool_use", id, name: "web_search", input: {} }),
+        ended(index)
+      ]
+      const result = [
+        begin(1, { type: "web_search_tool_result", tool_use_id: "srv_1", content: [] }),
+        ended(1)
+      ]
+      const wire = [
+        start(),
+        ...search(0, "srv_1"),
+        ...result,
+        ...search(2, "srv_2"),
+        closing("max_tokens"),
+        stop
+      ]
+      const [, answer] = sentOf([Message.user("Hi"), message(...wire), Message.user("More")])
+      assert.deepStrictEqual(
+        answer.content.map((block: { type: string }) => block.type),
+        ["server_tool_use", "web_search_tool_result"]
+      )
+    })
+  })
+
+  describe("usage", () => {
+    const usage = (first: object | undefined, last: object | undefined) =>
+      message(start(first && { usage: first }), ...textBlock(0, "Hi"), closing("end_turn", {}, last), stop)
+        .usage
+
+    it("counts what is cached as input, and thinking as output", () => {
+      const first = {
+        input_tokens: 10,
+        cache_read_input_tokens: 90,
+        cache_creation_input_tokens: 5,
+        output_tokens: 1
+      }
+      const last = { output_tokens: 7, output_tokens_details: { thinking_tokens: 3 } }
+      assert.deepStrictEqual(usage(first, last), {
+        input: 105,
+        output: 7,
+        cacheRead: 90,
+        cacheWrite: 5,
+        reasoning: 3,
+        total: 112
+      })
+    })
+
+    it("is replaced by what is said later, but not by zeros", () => {
+      const first = { input_tokens: 612, cache_read_input_tokens: 0, output_tokens: 1 }
+      assert.strictEqual(usage(first, { input_tokens: 28, output_tokens: 7 })?.input, 28)
+      const zeros = { input_tokens: 0, cache_read_input_tokens: null, output_tokens: 7 }
+      assert.deepInclude(usage(first, zeros), { input: 612, output: 7 })
+    })
+
+    it("is absent when nobody counts", () => {
+      assert.isUndefined(usage(undefined, undefined))
+    })
+  })
+
+  it.each([
+    ["end_turn", "stop"],
+    ["stop_sequence", "stop"],
+    ["max_tokens", "length"],
+    ["model_context_window_exceeded", "length"],
+    ["refusal", "refusal"],
+    ["constructor", "stop"]
+  ])("ends for %s with %s", (word, stopReason) => {
+    assert.strictEqual(message(start(), ...textBlock(0, "Hi"), closing(word), stop).stopReason, stopReason)
+  })
+
+  describe("is complete", () => {
+    it("with a stop reason, though the last event is missing", () => {
+      assert.strictEqual(message(start(), ...weather, closing("tool_use")).stopReason, "toolUse")
+    })
+
+    it("with the last event, though the stop reason is missing, if all can be read", () => {
+      assert.strictEqual(message(start(), ...weather, closing(null), stop).stopReason, "toolUse")
+      const cut = [begin(0, { type: "tool_use", id: "toolu_1", name: "read" }), json(0, '{"pa')]
+      assert.strictEqual(failure(start(), ...cut, stop)._tag, "StreamTruncated")
+      assert.deepInclude(failure(start(), stop), { _tag: "Protocol", kind: "empty" })
+    })
+
+    it("not without either", () => {
+      assert.strictEqual(failure(start(), ...textBlock(0, "Hi"))._tag, "StreamTruncated")
+    })
+  })
+
+  describe("failures", () => {
+    it("are told in the vendor's words, at any time", () => {
+      const error = {
+        type: "error",
+        error: { type: "overloaded_error", message: "Overloaded" },
+        request_id: "req_1"
+      }
+      const told = { _tag: "Overloaded", detail: "Overloaded", requestId: "req_1" } as const
+      assert.deepInclude(failure(error), told)
+      assert.deepInclude(failure(start(), begin(0, { type: "tool_use", id: "t", name: "read" }), error), told)
+    })
+
+    it("are events that lack what they are about", () => {
+      for (const event of [{}, [1], { type: "content_block_delta", index: 0, delta: null }, "{oops"]) {
+        assert.strictEqual(failure(start(), event)._tag, "Protocol")
+      }
+    })
+
+    it("are second answers behind a first, unless it is the same one", () => {
+      const second = { ...start(), message: { ...start().message, id: "msg_2" } }
+      assert.strictEqual(
+        failure(start(), ...weather, second, closing("tool_use"), stop)._tag,
+        "StreamTruncated"
+      )
+      assert.strictEqual(
+        message(start(), start(), ...textBlock(0, "Hi"), closing("end_turn"), stop).stopReason,
+        "stop"
+      )
+    })
+  })
+})
+
+/** The body of a request, as the server reads it. */
+const bodyOf = (
+  messages: ReadonlyArray<Message.ModelMessage>,
+  options: Provider.ModelRequest["options"] = {}
+) =>
+  JSON.parse(
+    String(
+      protocol.encode({
+        model: "claude-1",
+        messages,
+        tools: [],
+        options: { cacheRetention: "none", ...options }
+      })
+    )
+  )
+
+const sentOf = (messages: ReadonlyArray<Message.ModelMessage>) => bodyOf(messages).messages

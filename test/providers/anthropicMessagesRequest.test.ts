@@ -1,0 +1,428 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Message, type Provider } from "effect-agent"
+import { encoder } from "../../src/providers/internal/anthropicMessagesRequest.ts"
+import { isReason } from "../../src/providers/internal/Protocol.ts"
+
+type Options = Provider.ModelRequest["options"]
+
+const encode = (request: Partial<Provider.ModelRequest>) =>
+  encoder("acme")({ model: "claude-1", messages: [], tools: [], options: {}, ...request })
+
+/** The body as the server reads it. */
+const bodyOf = (request: Partial<Provider.ModelRequest>) => {
+  const body = encode(request)
+  assert(!isReason(body))
+  return JSON.parse(body)
+}
+
+/** The messages without cache marks. */
+const sent = (...messages: ReadonlyArray<Message.ModelMessage>) =>
+  bodyOf({ messages, options: { cacheRetention: "none" } }).messages
+
+/** What a request says besides the conversation. */
+const asked = (options: Options, request: Partial<Provider.ModelRequest> = {}) => {
+  const { model: _, messages: __, stream: ___, ...rest } = bodyOf({ options, ...request })
+  return rest
+}
+
+const hi = Message.user("Hi")
+const tool: Provider.ToolDefinition = {
+  name: "f",
+  description: "F.",
+  parameters: { type: "object", properties: {} }
+}
+const call = (id: string, rawArguments = "{}", name = "f"): Message.ToolCall => ({
+  type: "toolCall",
+  id,
+  name,
+  rawArguments
+})
+const result = (id: string, content: string | Message.ToolResult["content"] = "ok", isError = false) =>
+  Message.toolResult({ id, name: "f" }, content, { isError })
+const png = Message.image("AAAA", "image/png")
+const pngPart = { type: "image", source: { type: "base64", media_type: "image/png", data: "AAAA" } }
+const text = (value: string) => ({ type: "text", text: value })
+const mine = { provider: "acme", model: "claude-1" }
+const signed: Message.Thinking = {
+  type: "thinking",
+  text: "Hm",
+  opaque: { provider: "acme", signature: "sig" }
+}
+const ephemeral = { cache_control: { type: "ephemeral" } }
+
+describe("anthropicMessagesRequest", () => {
+  it("asks for a stream", () => {
+    const request = {
+      system: "Be brief.",
+      messages: [hi],
+      tools: [tool],
+      options: { cacheRetention: "none" }
+    } as const
+    assert.deepStrictEqual(bodyOf(request), {
+      model: "claude-1",
+      system: [text("Be brief.")],
+      tools: [{ name: "f", description: "F.", input_schema: { type: "object", properties: {} } }],
+      messages: [{ role: "user", content: [text("Hi")] }],
+      stream: true,
+      max_tokens: 8192
+    })
+  })
+
+  it("writes the same text for the same conversation", () => {
+    const messages = [hi, Message.assistant([call("a")], mine), result("a")]
+    const encoded = encoder("acme")
+    const whole = { model: "claude-1", messages, tools: [tool], options: {} }
+    assert.strictEqual(encoded(whole), encoded({ ...whole, messages: [...messages] }))
+    assert.strictEqual(encoded(whole), encode(whole))
+  })
+
+  describe("turns", () => {
+    it("are the user's and the assistant's by turns, and none is empty", () => {
+      const blank = Message.assistant([Message.text(" "), Message.text("")], mine)
+      assert.deepStrictEqual(sent(hi, blank, Message.user([Message.text("\n"), Message.text("you")])), [
+        { role: "user", content: [text("Hi"), text("you")] }
+      ])
+      assert.deepStrictEqual(sent(Message.user("")), [{ role: "user", content: [text("(empty message)")] }])
+    })
+
+    it("begin with the user, though the conversation is but the end of one", () => {
+      const [first, second] = sent(Message.assistant("Ho", mine), hi)
+      assert.strictEqual(first.role, "user")
+      assert.deepStrictEqual(second, { role: "assistant", content: [text("Ho")] })
+    })
+
+    it("hold all results of the calls, first", () => {
+      const answer = Message.assistant([call("a", '{"x":1}'), call("b", "")], mine)
+      assert.deepStrictEqual(sent(hi, answer, result("a"), result("b", ""), Message.user("Go on")).slice(1), [
+        {
+          role: "assistant",
+          content: [
+            { type: "tool_use", name: "f", input: { x: 1 }, id: "a" },
+            { type: "tool_use", name: "f", input: {}, id: "b" }
+          ]
+        },
+        {
+          role: "user",
+          content: [
+            { type: "tool_result", content: [text("ok")], tool_use_id: "a" },
+            { type: "tool_result", tool_use_id: "b" },
+            text("Go on")
+          ]
+        }
+      ])
+    })
+
+    it("give a failure words, and put its images behind all results", () => {
+      const answer = Message.assistant([call("a"), call("b")], mine)
+      const [, , { content }] = sent(hi, answer, result("a", [png], true), result("b", [png]))
+      assert.deepStrictEqual(content, [
+        { type: "tool_result", content: [text("(no message)")], is_error: true, tool_use_id: "a" },
+        { type: "tool_result", content: [pngPart], tool_use_id: "b" },
+        text("Attached image(s) from tool result:"),
+        pngPart
+      ])
+    })
+
+    it("do not end in a space where the answer is to be gone on with", () => {
+      assert.deepStrictEqual(sent(hi, Message.assistant("So: \n", mine))[1].content, [text("So:")])
+      assert.strictEqual(sent(hi, Message.assistant(" ", mine)).length, 1)
+    })
+  })
+
+  describe("of other vendors", () => {
+    it("have their ids made to fit, one to one and the same in each request", () => {
+      const long = `call_${"x|/é".repeat(80)}`
+      const idsOf = (...ids: ReadonlyArray<string>) => {
+        const [, answer, results] = sent(
+          hi,
+          Message.assistant(ids.map((id) => call(id))),
+          ...ids.map((id) => result(id))
+        )
+        const made = answer.content.map((block: { id: string }) => block.id)
+        assert.deepStrictEqual(
+          results.content.map((block: { tool_use_id: string }) => block.tool_use_id),
+          made
+        )
+        return made
+      }
+      const made = idsOf(long, `${long}2`, "toolu_1", "f:0")
+      assert.strictEqual(new Set(made).size, 4)
+      assert.strictEqual(made[2], "toolu_1")
+      for (const id of made) assert.match(id, /^[a-zA-Z0-9_-]{1,64}$/)
+      assert.deepStrictEqual(idsOf(long, `${long}2`, "toolu_1", "f:0"), made)
+    })
+
+    it("may count their calls anew in each answer", () => {
+      const round = [Message.assistant([call("call_0")]), result("call_0")]
+      const [, first, , second, answered] = sent(hi, ...round, ...round)
+      assert.strictEqual(first.content[0].id, "call_0")
+      assert.notStrictEqual(second.content[0].id, "call_0")
+      assert.strictEqual(answered.content[0].tool_use_id, second.content[0].id)
+    })
+
+    it("lose their thinking, and what only they can read", () => {
+      const answer = Message.assistant(
+        [
+          { type: "thinking", text: "Hm", opaque: { provider: "other", signature: "sig" } },
+          { type: "thinking", text: "Hm" },
+          { type: "text", text: "", opaque: { provider: "other", block: { type: "server_tool_use" } } },
+          { type: "text", text: "Ho", opaque: { provider: "other", citations: [{}] } }
+        ],
+        mine
+      )
+      assert.deepStrictEqual(sent(hi, answer, hi)[1].content, [text("Ho")])
+    })
+
+    it("lose their thinking when they are another model of this one", () => {
+      const answer = Message.assistant([signed, Message.text("Ho")], mine)
+      const contentFor = (model: string) => bodyOf({ model, messages: [hi, answer, hi] }).messages[1].content
+      assert.deepStrictEqual(contentFor("claude-2"), [text("Ho")])
+      assert.deepStrictEqual(contentFor("claude-1"), [
+        { type: "thinking", thinking: "Hm", signature: "sig" },
+        text("Ho")
+      ])
+    })
+
+    it("may have called what is no tool, with what is no JSON", () => {
+      const answer = Message.assistant([call("a", "{oops", "functions.read file"), call("b", "[1]", "")])
+      assert.deepStrictEqual(sent(hi, answer)[1].content, [
+        { type: "tool_use", name: "functions_read_file", input: {}, id: "a" },
+        { type: "tool_use", name: "_", input: {}, id: "b" }
+      ])
+    })
+  })
+
+  it("leaves out thinking that nothing follows", () => {
+    assert.deepStrictEqual(sent(hi, Message.assistant([Message.text("Ho"), signed], mine), hi)[1].content, [
+      text("Ho")
+    ])
+    assert.strictEqual(sent(hi, Message.assistant([signed], mine), hi).length, 1)
+  })
+
+  it("sends well-formed text only", () => {
+    const [{ content }] = sent(Message.user("a\ud83d b 😀"))
+    assert.deepStrictEqual(content, [text("a\ufffd b 😀")])
+  })
+
+  describe("media", () => {
+    const file = (data: string, mediaType: string): Message.File => ({
+      type: "file",
+      source: { data, mediaType }
+    })
+
+    it("are images and documents", () => {
+      const pdf = file("BBBB", "application/pdf")
+      const remote: Message.Image = { type: "image", source: { url: "https://a.b/c.png" } }
+      const inline: Message.Image = { type: "image", source: { url: "data:image/jpg;base64,CCCC" } }
+      const csv = file(Buffer.from("a;ü").toString("base64"), "text/csv")
+      const uploaded: Message.File = { type: "file", source: { fileId: "file_1" } }
+      const [{ content }] = sent(
+        Message.user([png, remote, inline, file("AAAA", "image/png"), pdf, csv, uploaded])
+      )
+      assert.deepStrictEqual(content, [
+        pngPart,
+        { type: "image", source: { type: "url", url: "https://a.b/c.png" } },
+        { type: "image", source: { type: "base64", media_type: "image/jpeg", data: "CCCC" } },
+        pngPart,
+        { type: "document", source: { type: "base64", media_type: "application/pdf", data: "BBBB" } },
+        { type: "document", source: { type: "text", media_type: "text/plain", data: "a;ü" } },
+        { type: "document", source: { type: "file", file_id: "file_1" } }
+      ])
+    })
+
+    it("are refused before anything is sent, if the vendor does not take them", () => {
+      const bmp = Message.image("AAAA", "image/bmp")
+      for (const message of [
+        Message.user([file("A", "audio/mpeg")]),
+        Message.user([bmp]),
+        result("a", [bmp])
+      ]) {
+        const body = encode({ messages: [message] })
+        assert(isReason(body))
+        assert.strictEqual(body._tag, "UnsupportedContent")
+      }
+    })
+  })
+
+  describe("cache marks", () => {
+    const round = [Message.assistant([call("a")], mine), result("a")]
+    const marksOf = (options: Options) => {
+      const body = bodyOf({
+        system: "S",
+        messages: [hi, ...round, Message.user("More")],
+        tools: [tool, tool],
+        options
+      })
+      return {
+        system: body.system[0].cache_control,
+        tools: body.tools.map((one: { cache_control?: unknown }) => one.cache_control),
+        messages: body.messages.map(({ content }: { content: ReadonlyArray<{ cache_control?: unknown }> }) =>
+          content.map((block) => block.cache_control)
+        ),
+        count: JSON.stringify(body).split('"cache_control"').length - 1
+      }
+    }
+    const none = undefined
+
+    it("stand at the system prompt, the last tool, and the last two turns of the user", () => {
+      const mark = { type: "ephemeral" }
+      assert.deepStrictEqual(marksOf({}), {
+        system: mark,
+        tools: [none, mark],
+        messages: [[mark], [none], [none, mark]],
+        count: 4
+      })
+    })
+
+    it("last an hour, or are left out", () => {
+      assert.deepStrictEqual(marksOf({ cacheRetention: "long" }).system, { type: "ephemeral", ttl: "1h" })
+      assert.strictEqual(marksOf({ cacheRetention: "none" }).count, 0)
+    })
+
+    it("are four at most, with those in vendor options", () => {
+      const tools = [1, 2].map((n) => ({ type: "web_search", name: `s${n}`, ...ephemeral }))
+      const marks = marksOf({ vendor: { tools } })
+      assert.strictEqual(marks.count, 4)
+      assert.deepStrictEqual(marks.messages, [[none], [none], [none, ephemeral.cache_control]])
+      assert.strictEqual(marksOf({ vendor: { tools: [...tools, ...tools, ...tools] } }).count, 6)
+    })
+
+    it("leave the rest of the text as it was", () => {
+      const request = { model: "claude-1", system: "S", messages: [hi, ...round], tools: [tool] }
+      const without = String(encode({ ...request, options: { cacheRetention: "none" } }))
+      const marked = String(encode({ ...request, options: {} }))
+      assert.strictEqual(marked.replaceAll(',"cache_control":{"type":"ephemeral"}', ""), without)
+    })
+  })
+
+  it.each([
+    ["auto", { type: "auto" }],
+    ["none", { type: "none" }],
+    ["required", { type: "any" }],
+    [{ name: "f" }, { type: "tool", name: "f" }]
+  ] as const)("asks for a tool call: %j", (toolChoice, tool_choice) => {
+    assert.deepStrictEqual(asked({ toolChoice }, { tools: [tool] }).tool_choice, tool_choice)
+    assert.isUndefined(asked({ toolChoice }).tool_choice)
+  })
+
+  it("asks for one of two ways to sample, as far as it goes", () => {
+    assert.deepInclude(asked({ temperature: 0.5, topP: 0.9, maxTokens: 256, stop: ["END"] }), {
+      temperature: 0.5,
+      max_tokens: 256,
+      stop_sequences: ["END"]
+    })
+    assert.notProperty(asked({ temperature: 0.5, topP: 0.9 }), "top_p")
+    assert.strictEqual(asked({ topP: 0.9 }).top_p, 0.9)
+    assert.strictEqual(asked({ temperature: 1.7 }).temperature, 1)
+  })
+
+  describe("thinking", () => {
+    const enabled = (budget_tokens: number) => ({ type: "enabled", budget_tokens })
+
+    it("is a budget, and leaves tokens for the answer", () => {
+      assert.deepInclude(asked({ thinkingLevel: "high" }), {
+        thinking: enabled(16384),
+        max_tokens: 16384 + 8192
+      })
+      const own = { thinkingLevel: "low", thinkingBudgets: { low: 3000.5 } } as const
+      assert.deepStrictEqual(asked(own).thinking, enabled(3000))
+      assert.deepStrictEqual(asked({ ...own, thinkingBudgets: { low: 10 } }).thinking, enabled(1024))
+      assert.deepInclude(asked({ thinkingLevel: "medium", maxTokens: 2048 }), {
+        thinking: enabled(1024),
+        max_tokens: 2048
+      })
+      assert.deepStrictEqual(asked({ thinkingLevel: "medium", maxTokens: 1100 }).thinking, enabled(1024))
+    })
+
+    it("is not asked for when it is off, or where the vendor refuses it", () => {
+      assert.notProperty(asked({ thinkingLevel: "off" }), "thinking")
+      assert.notProperty(asked({ thinkingLevel: "low", maxTokens: 1024 }), "thinking")
+      assert.notProperty(
+        asked({ thinkingLevel: "low", toolChoice: "required" }, { tools: [tool] }),
+        "thinking"
+      )
+    })
+
+    it("leaves no choice of sampling", () => {
+      const options = { thinkingLevel: "low", temperature: 0.5, topP: 0.9 } as const
+      assert.doesNotHaveAnyKeys(asked(options), ["temperature", "top_p"])
+      assert.strictEqual(asked({ ...options, topP: 0.95 }).top_p, 0.95)
+      const vendor = { thinking: { type: "adaptive" } }
+      assert.deepInclude(asked({ ...options, vendor }), { thinking: { type: "adaptive" } })
+      assert.notProperty(asked({ ...options, vendor }), "temperature")
+    })
+
+    it("does not begin while tools are at work, unless the turn began with it", () => {
+      const thinkingIn = (...messages: ReadonlyArray<Message.ModelMessage>) =>
+        asked({ thinkingLevel: "low" }, { messages, tools: [tool] }).thinking
+      const thoughtless = [Message.assistant([call("a")], mine), result("a")]
+      const thoughtful = [Message.assistant([signed, call("b")], mine), result("b")]
+      assert.isUndefined(thinkingIn(hi, ...thoughtless))
+      assert.isUndefined(thinkingIn(hi, ...thoughtless, ...thoughtful))
+      assert.deepStrictEqual(thinkingIn(hi, ...thoughtful, ...thoughtless), enabled(2048))
+      assert.deepStrictEqual(thinkingIn(hi, ...thoughtless, Message.assistant("Ho", mine), hi), enabled(2048))
+    })
+  })
+
+  it("asks for output of a schema, as far as the vendor enforces it", () => {
+    const closed = { additionalProperties: false }
+    const schema = {
+      $schema: "https://json-schema.org/draft/2020-12/schema",
+      type: "object",
+      required: ["minimum"],
+      properties: {
+        minimum: { type: "integer", minimum: 0, description: "At least." },
+        when: { type: "string", format: "date-time", minLength: 1 },
+        id: { type: "string", format: "odd", allOf: [{ minLength: 1 }] },
+        list: { type: "array", minItems: 2, items: { $ref: "#/$defs/Item" } },
+        some: { anyOf: [{ type: "null" }, { type: "object", properties: {} }] },
+        map: { type: "object", additionalProperties: { type: "string" } }
+      },
+      $defs: { Item: { type: "object", properties: {}, additionalProperties: true } }
+    }
+    const { format } = asked({ output: { name: "out", schema } }).output_config
+    assert.deepStrictEqual(format, {
+      type: "json_schema",
+      schema: {
+        type: "object",
+        required: ["minimum"],
+        properties: {
+          minimum: { type: "integer", description: "At least." },
+          when: { type: "string", format: "date-time" },
+          id: { type: "string" },
+          list: { type: "array", items: { $ref: "#/$defs/Item" } },
+          some: { anyOf: [{ type: "null" }, { type: "object", properties: {}, ...closed }] },
+          map: { type: "object", additionalProperties: { type: "string" } }
+        },
+        $defs: { Item: { type: "object", properties: {}, ...closed } },
+        ...closed
+      }
+    })
+  })
+
+  describe("vendor options", () => {
+    it("win over everything, and add to tools and to output", () => {
+      const search = { type: "web_search_20250305", name: "web_search" }
+      const options: Options = {
+        maxTokens: 5,
+        output: { name: "out", schema: { type: "object" } },
+        vendor: { max_tokens: 6, top_k: 3, tools: [search], output_config: { effort: "low" } }
+      }
+      const body = asked(options, { tools: [tool] })
+      assert.deepInclude(body, { max_tokens: 6, top_k: 3 })
+      assert.deepStrictEqual(
+        body.tools.map((one: { name: string }) => one.name),
+        ["web_search", "f"]
+      )
+      assert.deepStrictEqual(body.tools[0], search)
+      assert.strictEqual(body.output_config.effort, "low")
+      assert.strictEqual(body.output_config.format.type, "json_schema")
+    })
+
+    it("may be in words of other vendors", () => {
+      const body = asked({ vendor: { seed: 7, user: "u-1", metadata: { a: "b" } } })
+      assert.deepStrictEqual(body.metadata, { user_id: "u-1" })
+      assert.doesNotHaveAnyKeys(body, ["seed", "user"])
+    })
+  })
+})
