@@ -152,10 +152,12 @@ export const layer = <Self, const T extends Tools = readonly [], const H extends
 
 const agentOf = (conversation: Conversation, tools: Agent["tools"], hooks: HookManager.Service): Agent => {
   const { queues, state } = conversation
+  const messagesOf = (input: Message.Input) =>
+    Effect.clockWith((clock) => Effect.succeed(Message.fromInput(input, clock.currentTimeMillisUnsafe())))
   const prompted = (input: Message.Input) => () =>
-    Effect.sync(() => ({ prompts: Message.fromInput(input), continued: false, pollFirst: true }))
-  const enqueue = (name: QueueName) => (message: Message.Input) =>
-    Effect.sync(() => queues.add(name, Message.fromInput(message)))
+    Effect.map(messagesOf(input), (prompts) => ({ prompts, continued: false, pollFirst: true }))
+  const enqueue = (name: QueueName) => (input: Message.Input) =>
+    Effect.map(messagesOf(input), (messages) => queues.add(name, messages))
   return {
     prompt: (input, options) => Execution.join(conversation.begin(prompted(input), options)),
     stream: (input, options) =>

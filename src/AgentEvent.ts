@@ -229,6 +229,7 @@ export const fold = (view: View, event: AgentEvent): View => {
     case "RunPaused":
       return { ...view, phase: "paused" }
     case "RunResumed":
+      return { ...view, phase: view.pendingToolCalls.size > 0 ? "tools" : "model" }
     case "TurnStart":
       return { ...view, phase: "model" }
     case "MessageStart":

@@ -18,6 +18,8 @@ import * as Usage from "./Usage.ts"
 /** The answer being said. */
 export interface Answer {
   id: Message.MessageId
+  /** What is still said by a provider that was left behind is heard no more. */
+  closed: boolean
   /** The model was asked for it; a hook may have answered instead. */
   asked: boolean
   started: boolean
@@ -29,6 +31,7 @@ export interface Answer {
 
 export const make = (run: Run): Answer => ({
   id: Message.makeId(),
+  closed: false,
   asked: false,
   started: false,
   timestamp: run.clock.currentTimeMillisUnsafe(),
@@ -42,6 +45,7 @@ export const heard = (
   answer: Answer,
   events: ReadonlyArray<ModelEvent.ModelEvent>
 ): Effect.Effect<void> => {
+  if (answer.closed) return Effect.void
   if (answer.started && events.every(isPlain)) return said(run, answer, events)
   return Effect.forEach(events, (event) => one(run, answer, event), { discard: true })
 }
@@ -60,6 +64,7 @@ const isPlain = (event: ModelEvent.ModelEvent): boolean => {
 }
 
 const one = Effect.fnUntraced(function* (run: Run, answer: Answer, event: ModelEvent.ModelEvent) {
+  if (answer.closed) return
   if (event._tag === "Attempt") return yield* retried(run, event)
   if (event._tag === "Retracted") return yield* retract(run, answer)
   if (!answer.started) yield* begin(run, answer)
@@ -80,11 +85,14 @@ const said = (
 }
 
 /** The first thing said of an answer. */
-export const begin = (run: Run, answer: Answer): Effect.Effect<void> => {
-  answer.started = true
-  run.open = answer
-  return Running.emit(run, { _tag: "MessageStart", messageId: answer.id, role: "assistant" })
-}
+export const begin = (run: Run, answer: Answer): Effect.Effect<void> =>
+  Effect.uninterruptible(
+    Effect.suspend(() => {
+      answer.started = true
+      run.open = answer
+      return Running.emit(run, { _tag: "MessageStart", messageId: answer.id, role: "assistant" })
+    })
+  )
 
 type CallStart = Extract<ModelEvent.ModelEvent, { readonly _tag: "ToolCallStart" }>
 
@@ -112,6 +120,13 @@ export const retract = Effect.fnUntraced(function* (run: Run, answer: Answer) {
   answer.callIds.clear()
 })
 
+/** Adds to what the turn and the run have used. */
+export const count = (run: Run, usage: Usage.Usage | undefined): void => {
+  if (usage === undefined) return
+  run.usage = Usage.add(run.usage, usage)
+  run.turnUsage = Usage.add(run.turnUsage, usage)
+}
+
 /** Ends the answer, whole or as far as it came. */
 export const close = Effect.fnUntraced(function* (
   run: Run,
@@ -129,7 +144,8 @@ export const close = Effect.fnUntraced(function* (
     ...(Exit.isFailure(exit) ? badEnd(exit.cause) : {})
   })
   run.open = undefined
-  if (message.usage !== undefined) run.usage = Usage.add(run.usage, message.usage)
+  answer.closed = true
+  count(run, message.usage)
   yield* Running.ended(run, message)
   return message
 })

@@ -70,7 +70,7 @@ export class Conversation {
   run: Run | undefined
   readonly subscriptions = new Subscriptions()
   /** What the application changed since the last turn began. */
-  private changes: { options?: Partial<RunOptions>; messages?: ReadonlyArray<Message.Message> } | undefined
+  private changes: { options?: Partial<RunOptions>; replaced?: boolean } | undefined
 
   constructor(
     state: SubscriptionRef.SubscriptionRef<AgentState>,
@@ -125,7 +125,8 @@ export class Conversation {
       nextTurn: () => {
         const { changes } = this
         this.changes = undefined
-        return changes
+        // What the run has added since they were replaced stands behind them.
+        return changes?.replaced === true ? { ...changes, messages: this.current.messages } : changes
       }
     }
     const executor: Execution.Executor = (audience) =>
@@ -156,7 +157,7 @@ export class Conversation {
         event
       )
       return {
-        messages: this.changes?.messages ?? messages,
+        messages,
         // Until its subscribers have heard of the end, a run is not over.
         phase: event._tag === "RunEnd" ? state.phase : phase,
         pendingToolCalls,
@@ -166,29 +167,26 @@ export class Conversation {
     })
 
   /** What `resume` goes on from, taken from the queues if it has to be. */
-  readonly continuation: Effect.Effect<Task, Loop.InvalidContinuation> = Effect.suspend(
-    (): Effect.Effect<Task, Loop.InvalidContinuation> => {
-      const { messages } = this.current
-      const last = messages.at(-1)
-      if (last === undefined) return refuse("No messages to continue from")
-      const prompts = Transcript.openCalls(messages).map((call) =>
-        Message.toolResult(call, `Tool ${call.name} was not run: the run had ended.`, {
-          isError: true,
-          outcome: "aborted"
-        })
-      )
-      if (prompts.length > 0 || last.role !== "assistant") {
-        return Effect.succeed({ prompts, continued: true, pollFirst: true })
-      }
-      for (const promptsFrom of ["steering", "followUp"] as const) {
-        const queued = this.queues.drain(promptsFrom)
-        if (queued.length === 0) continue
-        const pollFirst = promptsFrom === "followUp"
-        return Effect.succeed({ prompts: queued, promptsFrom, continued: true, pollFirst })
-      }
-      return refuse("Cannot continue from message role: assistant")
-    }
+  readonly continuation: Effect.Effect<Task, Loop.InvalidContinuation> = Effect.clockWith((clock) =>
+    this.goingOn(clock.currentTimeMillisUnsafe())
   )
+
+  private goingOn(timestamp: number): Effect.Effect<Task, Loop.InvalidContinuation> {
+    const { messages } = this.current
+    const last = messages.at(-1)
+    if (last === undefined) return refuse("No messages to continue from")
+    const prompts = Transcript.openCalls(messages).map((call) => unanswered(call, timestamp))
+    if (prompts.length > 0 || last.role !== "assistant") {
+      return Effect.succeed({ prompts, continued: true, pollFirst: true })
+    }
+    for (const promptsFrom of ["steering", "followUp"] as const) {
+      const queued = this.queues.drain(promptsFrom)
+      if (queued.length === 0) continue
+      const pollFirst = promptsFrom === "followUp"
+      return Effect.succeed({ prompts: queued, promptsFrom, continued: true, pollFirst })
+    }
+    return refuse("Cannot continue from message role: assistant")
+  }
 
   readonly waitForIdle: Effect.Effect<void> = Effect.suspend(() => {
     const started = this.active?.started
@@ -207,7 +205,7 @@ export class Conversation {
 
   setMessages(messages: ReadonlyArray<Message.Message>): Effect.Effect<void> {
     return Effect.suspend(() => {
-      this.change({ messages })
+      this.change({ replaced: true })
       return SubscriptionRef.update(this.state, (state) => ({ ...state, messages }))
     })
   }
@@ -237,5 +235,12 @@ export class Conversation {
     )
   })
 }
+
+const unanswered = (call: Message.ToolCall, timestamp: number): Message.ToolResult =>
+  Message.toolResult(call, `Tool ${call.name} was not run: the run had ended.`, {
+    isError: true,
+    outcome: "aborted",
+    timestamp
+  })
 
 const refuse = (detail: string) => Effect.fail(new Loop.InvalidContinuation({ detail }))

@@ -40,7 +40,7 @@ export const noReader: Reader = { offer: () => Effect.void, release: () => {} }
 
 export interface Emitter {
   readonly emit: (body: Body) => Effect.Effect<void>
-  /** The hot path: one array of deltas of one answer. */
+  /** The hot path: one array of deltas of one answer. Takes effect when called, as far as nobody has to be waited for. */
   readonly deltas: (messageId: MessageId, deltas: ReadonlyArray<ModelEvent>) => Effect.Effect<void>
   /** The turn later events belong to. */
   turn: number | undefined
@@ -106,9 +106,7 @@ export const make = (base: Base, clock: Clock.Clock, audience: Audience): Emitte
         isFree() && !audience.settles(body._tag) ? atOnce([stamp(body)]) : locked(() => [stamp(body)])
       ),
     deltas: (messageId, deltas) =>
-      Effect.suspend(() =>
-        isFree() ? atOnce(stampDeltas(messageId, deltas)) : locked(() => stampDeltas(messageId, deltas))
-      )
+      isFree() ? atOnce(stampDeltas(messageId, deltas)) : locked(() => stampDeltas(messageId, deltas))
   }
   return emitter
 }

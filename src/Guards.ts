@@ -10,7 +10,7 @@ import type { Assistant, ToolCall, ToolOutcome } from "./Message.ts"
 import type { Run, Stopped } from "./Run.ts"
 import * as Running from "./Run.ts"
 import * as Tool from "./Tool.ts"
-import * as Registry from "./ToolRegistry.ts"
+import type * as Registry from "./ToolRegistry.ts"
 
 /** A call that may run. */
 export interface Allowed {
@@ -55,12 +55,9 @@ export const toolInput = (
 })
 
 const prepare = (run: Run, call: ToolCall, input?: Schema.Json): Effect.Effect<Decision> =>
-  run.registry.prepare(call, input).pipe(
-    Effect.filterOrFail(
-      (prepared) => isActive(run, prepared.tool.name),
-      () => notActive(run, call)
-    ),
-    Effect.match({
+  Effect.match(
+    run.registry.prepare(call, { among: run.offered, ...(input === undefined ? {} : { input }) }),
+    {
       onSuccess: (prepared): Decision => ({
         _tag: "Allowed",
         prepared,
@@ -69,13 +66,8 @@ const prepare = (run: Run, call: ToolCall, input?: Schema.Json): Effect.Effect<D
       }),
       onFailure: (error) =>
         refused(error._tag === "ToolNotFound" ? "unknownTool" : "invalidArguments", error.message)
-    })
+    }
   )
-
-const isActive = (run: Run, name: string): boolean => run.options.activeTools?.includes(name) ?? true
-
-const notActive = (run: Run, call: ToolCall) =>
-  new Registry.ToolNotFound({ name: call.name, known: run.options.activeTools ?? [] })
 
 const beforeTool = Effect.fnUntraced(function* (
   run: Run,

@@ -28,6 +28,8 @@ const coerceTo = (type: string, value: Json): Json | undefined => {
       const number = value.trim() === "" ? Number.NaN : Number(value)
       return isType(type, number) ? number : undefined
     }
+    case "null":
+      return value === "null" ? null : undefined
     case "boolean":
       return value === "true" ? true : value === "false" ? false : undefined
     case "array":

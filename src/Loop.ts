@@ -1,6 +1,7 @@
 /**
  * The agent loop: ask the model, run the tools it calls, ask again, until it stops calling.
  */
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
@@ -51,7 +52,7 @@ export const stream = (
   context: Context,
   options: RunOptions
 ): Stream.Stream<AgentEvent, RunFailed, Provider | ToolRegistry> =>
-  streamOf(() => fresh(prompt, context, options))
+  streamOf((now) => fresh(Message.fromInput(prompt, now), context, options))
 
 /** The same run for its result. A cancelled run is a result; only a failed one fails. */
 export const run = (
@@ -59,7 +60,7 @@ export const run = (
   context: Context,
   options: RunOptions
 ): Effect.Effect<RunResult, RunFailed, Provider | ToolRegistry> =>
-  Effect.suspend(() => Execution.join(start(fresh(prompt, context, options))))
+  Execution.join(start((now) => fresh(Message.fromInput(prompt, now), context, options)))
 
 /** Goes on from a transcript that ends with a user message, a tool result or a custom message. */
 export const resume = (
@@ -72,20 +73,26 @@ export const resume = (
   return streamOf(() => ({ ...fresh([], context, options), continued: true }))
 }
 
-const streamOf = (task: () => Execution.Task) => Execution.stream((reader) => start(task(), reader))
+const streamOf = (task: (now: number) => Execution.Task) => Execution.stream((reader) => start(task, reader))
 
-const start = (task: Execution.Task, reader?: Emitter.Reader) => {
-  const unheard = Execution.unheard()
-  return Execution.fork(
-    (audience) => execute(task, audience),
-    reader === undefined ? unheard : { ...unheard, reader }
-  )
-}
+const start = (task: (now: number) => Execution.Task, reader?: Emitter.Reader) =>
+  Effect.clockWith((clock) => {
+    const unheard = Execution.unheard()
+    const made = task(clock.currentTimeMillisUnsafe())
+    return Execution.fork(
+      (audience) => execute(made, audience),
+      reader === undefined ? unheard : { ...unheard, reader }
+    )
+  })
 
 const refuse = (detail: string) => Stream.fail(new InvalidContinuation({ detail }))
 
-const fresh = (prompt: Message.Input, context: Context, options: RunOptions): Execution.Task => ({
-  prompts: Message.fromInput(prompt),
+const fresh = (
+  prompts: ReadonlyArray<Message.Message>,
+  context: Context,
+  options: RunOptions
+): Execution.Task => ({
+  prompts,
   messages: context.messages,
   options,
   continued: false,
@@ -133,8 +140,9 @@ const beforeExecution = (run: Run, task: Execution.Task): Effect.Effect<void, Re
 const withDeadline = <A>(run: Run, work: Effect.Effect<A, Reason>): Effect.Effect<A, Reason> => {
   const time = run.options.limits?.executionTime
   if (time === undefined) return work
+  const left = Duration.toMillis(time) - (run.clock.currentTimeMillisUnsafe() - run.startedAt)
   const ring = Effect.andThen(
-    Effect.sleep(time),
+    Effect.sleep(Math.max(0, left)),
     Effect.sync(() => run.control.signal.stop({ cause: "deadline" }))
   )
   return Effect.scoped(Effect.andThen(Effect.forkScoped(ring), work))
@@ -211,7 +219,8 @@ const outOfTurns = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<RunS
   yield* Ending.announceLimit(run, limit)
   if (onMaxTurns === "wrapUp") {
     run.options = { ...run.options, activeTools: [] }
-    yield* Turn.run(run, Running.append(run, Message.user(wrapUpInstruction ?? defaultWrapUp)))
+    const instruction = Message.user(wrapUpInstruction ?? defaultWrapUp, run.clock.currentTimeMillisUnsafe())
+    yield* Turn.run(run, Running.append(run, instruction))
     yield* Running.checkStopped(run)
   }
   return "incomplete"

@@ -196,9 +196,9 @@ export const custom = (kind: string, data: Schema.Json, timestamp = Date.now()):
   timestamp
 })
 
-/** Input as messages. */
-export const fromInput = (input: Input): ReadonlyArray<Message> =>
-  typeof input === "string" ? [user(input)] : isMessage(input) ? [input] : input
+/** Input as messages; text becomes a user message of the given time, in milliseconds. */
+export const fromInput = (input: Input, timestamp?: number): ReadonlyArray<Message> =>
+  typeof input === "string" ? [user(input, timestamp)] : isMessage(input) ? [input] : input
 
 const isMessage = (input: Message | ReadonlyArray<Message>): input is Message => "role" in input
 

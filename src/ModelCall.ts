@@ -110,6 +110,8 @@ const heardOut = Effect.fnUntraced(function* (
     }
     const delay = emptyDelays[tries]
     if (delay === undefined) return
+    // Thrown away, and paid for.
+    Answer.count(run, answer.reply.finish?.usage)
     yield* Answer.retract(run, answer)
     yield* Running.stoppable(run, Effect.sleep(delay))
   }

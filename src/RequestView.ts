@@ -8,6 +8,7 @@ import type { Message, ModelMessage } from "./Message.ts"
 import type { ModelRequest, ToolDefinition } from "./Provider.ts"
 import type { Run, Stopped } from "./Run.ts"
 import * as Running from "./Run.ts"
+import type * as Tool from "./Tool.ts"
 import * as Transcript from "./Transcript.ts"
 
 /** What the model will be asked, before `beforeModel` hooks see it. */
@@ -16,9 +17,15 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ModelRequest, FailureReason | Stopped> {
   const { model, modelOptions, system } = run.options
   const messages = yield* view(run)
-  const tools = yield* activeTools(run)
+  if (messages.every(saysNothing))
+    return yield* new InvalidTranscript({ violations: ["no message says anything"] })
+  const tools = yield* offer(run)
   return { model, ...(system === undefined ? {} : { system }), messages, tools, options: modelOptions ?? {} }
 })
+
+const saysNothing = (message: ModelMessage): boolean =>
+  message.role === "user" &&
+  message.content.every((block) => block.type === "text" && block.text.trim() === "")
 
 const view = Effect.fnUntraced(function* (
   run: Run
@@ -77,12 +84,23 @@ const announce = (run: Run, trimmed: Transcript.Trimmed, reason: "window" | "com
         reason
       })
 
-const activeTools = (run: Run): Effect.Effect<ReadonlyArray<ToolDefinition>> =>
-  Effect.map(run.registry.definitions, (definitions) => {
-    const { activeTools } = run.options
-    return activeTools === undefined
-      ? definitions
-      : [...new Set(activeTools)].flatMap(
-          (name) => definitions.find((definition) => definition.name === name) ?? []
-        )
-  })
+/** Names the tools of this turn to the model, and keeps them: what comes or goes meanwhile counts from the next one. */
+const offer = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<ReadonlyArray<ToolDefinition>> {
+  const definitions = active(run, yield* run.registry.definitions)
+  const offered = new Map<string, Tool.Any>()
+  for (const { name } of definitions) {
+    const tool = yield* run.registry.get(name)
+    if (tool !== undefined) offered.set(name, tool)
+  }
+  run.offered = offered
+  return definitions
+})
+
+const active = (run: Run, definitions: ReadonlyArray<ToolDefinition>): ReadonlyArray<ToolDefinition> => {
+  const { activeTools } = run.options
+  return activeTools === undefined
+    ? definitions
+    : [...new Set(activeTools)].flatMap(
+        (name) => definitions.find((definition) => definition.name === name) ?? []
+      )
+}

@@ -19,6 +19,7 @@ import type { Provider } from "./Provider.ts"
 import type { QueueName, Queues } from "./Queues.ts"
 import type { RunOptions } from "./RunOptions.ts"
 import type { RunReport } from "./RunReport.ts"
+import type * as Tool from "./Tool.ts"
 import type { ToolRegistry } from "./ToolRegistry.ts"
 import type { Usage } from "./Usage.ts"
 import type { Stop } from "./Work.ts"
@@ -43,11 +44,15 @@ export interface Run {
   newMessages: ReadonlyArray<Message>
   /** Messages that wait for their turn, and the queue they were taken from. */
   pending: { readonly messages: ReadonlyArray<Message>; readonly from: QueueName | undefined }
+  /** The tools the model was offered for this turn: the ones it may call. */
+  offered: ReadonlyMap<string, Tool.Any>
   /** The answer being said. */
   open: OpenAnswer | undefined
   /** Turns begun. */
   turn: number
   usage: Usage
+  /** That of this turn, answers that were thrown away included. */
+  turnUsage: Usage
   /** All calls that were looked at, whatever came of them. */
   toolCalls: number
   /** What the last tool calls were and said, oldest first: for the limit on identical calls. */

@@ -14,7 +14,7 @@ const eventBuffer = 1024
 
 export class Subscriptions {
   listeners: ReadonlyArray<Listener> = []
-  private readonly readers = new Set<Queue.Queue<AgentEvent>>()
+  private readonly readers = new Set<Queue.Queue<AgentEvent, Cause.Done>>()
   /** How many events readers have lost. */
   dropped = 0
 
@@ -32,7 +32,7 @@ export class Subscriptions {
       const context = yield* Effect.context<R>()
       const own: Listener = (event) =>
         Effect.updateContext(
-          Effect.exit(listener(event)),
+          Effect.exit(Effect.suspend(() => listener(event))),
           (caller: Context.Context<never>): Context.Context<R> => Context.merge(caller, context)
         ).pipe(Effect.flatMap((exit) => (exit._tag === "Success" ? Effect.void : unheard(exit.cause))))
       yield* Effect.acquireRelease(
@@ -50,7 +50,7 @@ export class Subscriptions {
   readonly events: Stream.Stream<AgentEvent> = Stream.unwrap(
     Effect.suspend(() =>
       Effect.acquireRelease(
-        Effect.map(Queue.sliding<AgentEvent>(eventBuffer), (reader) => {
+        Effect.map(Queue.sliding<AgentEvent, Cause.Done>(eventBuffer), (reader) => {
           this.readers.add(reader)
           return reader
         }),
@@ -63,7 +63,7 @@ export class Subscriptions {
   )
 
   readonly close: Effect.Effect<void> = Effect.suspend(() =>
-    Effect.forEach([...this.readers], Queue.shutdown, { discard: true })
+    Effect.forEach([...this.readers], (reader) => Queue.end(reader), { discard: true })
   )
 }
 

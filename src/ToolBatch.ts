@@ -66,7 +66,7 @@ export const execute = Effect.fnUntraced(function* (
   const calls = Message.toolCalls(message)
   yield* Running.emit(run, { _tag: "ToolsDetected", toolCalls: calls })
   const tell = (call: Message.ToolCall) => Effect.map(answer(state, call), onResult)
-  if (message.stopReason === "length" || (yield* isSequential(run, calls))) {
+  if (message.stopReason === "length" || isSequential(run, calls)) {
     yield* Effect.forEach(calls, (call) => Effect.andThen(inTurn(state, call), tell(call)), { discard: true })
   } else {
     yield* together(state, calls)
@@ -76,13 +76,9 @@ export const execute = Effect.fnUntraced(function* (
   return { ...state, settled: calls.flatMap((call) => state.settled.get(call) ?? []) }
 })
 
-const isSequential = Effect.fnUntraced(function* (run: Run, calls: ReadonlyArray<Message.ToolCall>) {
-  if (run.options.toolExecution === "sequential") return true
-  for (const call of calls) {
-    if ((yield* run.registry.get(call.name))?.executionMode === "sequential") return true
-  }
-  return false
-})
+const isSequential = (run: Run, calls: ReadonlyArray<Message.ToolCall>): boolean =>
+  run.options.toolExecution === "sequential" ||
+  calls.some((call) => run.offered.get(call.name)?.executionMode === "sequential")
 
 /** One call from start to end, before the next one is looked at. */
 const inTurn = Effect.fnUntraced(function* (state: State, call: Message.ToolCall) {
@@ -113,7 +109,7 @@ const preflight = Effect.fnUntraced(function* (
   call: Message.ToolCall
 ): Effect.fn.Return<Guards.Allowed | undefined> {
   const { message, run } = state
-  const label = (yield* run.registry.get(call.name))?.label
+  const label = run.offered.get(call.name)?.label
   yield* Running.emit(run, {
     _tag: "ToolExecutionStart",
     toolCallId: call.id,

@@ -55,10 +55,13 @@ export class ToolRegistry extends Context.Service<
     readonly definitions: Effect.Effect<ReadonlyArray<ToolDefinition>>
     /** The registered tool, if there is one: for its label and execution mode. */
     readonly get: (name: string) => Effect.Effect<Tool.Any | undefined>
-    /** Looks a call up and decodes its params, or the JSON given in their place. Fails with what the model got wrong. */
+    /**
+     * Looks a call up and decodes its params, or the JSON given in their place. `among`: the tools the model was offered,
+     * by name; default those registered now. Fails with what the model got wrong.
+     */
     readonly prepare: (
       call: ToolCall,
-      input?: Schema.Json
+      options?: { readonly input?: Schema.Json; readonly among?: ReadonlyMap<string, Tool.Any> }
     ) => Effect.Effect<PreparedCall, ToolNotFound | InvalidArguments>
     /**
      * Runs a prepared call in a scope of its own, with the services captured at registration under the caller's. Never
@@ -94,12 +97,10 @@ export const make = <const Tools extends ReadonlyArray<Tool.Any>>(
         definitions = undefined
         return registered.delete(name)
       })
-    const find = (name: string) => registered.get(name) ?? registered.get(name.trim().replaceAll(/\s+/g, " "))
-
-    const prepare = Effect.fnUntraced(function* (call: ToolCall, input?: Schema.Json) {
-      const tool = find(call.name)
-      if (tool === undefined)
-        return yield* new ToolNotFound({ name: call.name, known: [...registered.keys()] })
+    const prepare: ToolRegistry["Service"]["prepare"] = Effect.fnUntraced(function* (call, options) {
+      const { among = registered, input } = options ?? {}
+      const tool = find(among, call.name)
+      if (tool === undefined) return yield* new ToolNotFound({ name: call.name, known: [...among.keys()] })
       return yield* input === undefined ? prepareRaw(tool, call) : decode(tool, call, input)
     })
 
@@ -111,7 +112,7 @@ export const make = <const Tools extends ReadonlyArray<Tool.Any>>(
       register,
       unregister,
       definitions: Effect.sync(() => (definitions ??= Array.from(registered.values(), definition))),
-      get: (name) => Effect.sync(() => find(name)),
+      get: (name) => Effect.sync(() => find(registered, name)),
       prepare,
       execute
     })
@@ -122,6 +123,10 @@ export const layer = <const Tools extends ReadonlyArray<Tool.Any>>(
   ...tools: Tools
 ): Layer.Layer<ToolRegistry, never, Tool.Services<Tools[number]>> =>
   Layer.effect(ToolRegistry, make(...tools))
+
+/** By its name, or by that with its white space in order, which models get wrong. */
+const find = (tools: ReadonlyMap<string, Tool.Any>, name: string): Tool.Any | undefined =>
+  tools.get(name) ?? tools.get(name.trim().replaceAll(/\s+/g, " "))
 
 const definition = (tool: Tool.Any): ToolDefinition => ({
   name: tool.name,

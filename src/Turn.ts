@@ -41,6 +41,7 @@ export const run = Effect.fnUntraced(function* (
   pending: Effect.Effect<void, FailureReason | Stopped>
 ): Effect.fn.Return<Completed, FailureReason | Stopped> {
   run.turn++
+  run.turnUsage = Usage.zero
   run.emitter.turn = run.turn
   const progress: Progress = { message: undefined, toolResults: [], toolsContinue: false }
   yield* Running.emit(run, { _tag: "TurnStart" })
@@ -117,7 +118,7 @@ const end = (run: Run, { message, toolResults, toolsContinue }: Progress): Effec
     messageId: message?.id ?? "",
     stopReason: message?.stopReason ?? "error",
     toolResultIds: toolResults.map((result) => result.id),
-    usage: message?.usage ?? Usage.zero,
+    usage: run.turnUsage,
     toolCallCount: toolResults.length,
     toolsContinue
   })
