@@ -1,0 +1,394 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Latch, Schema, Stream } from "effect"
+import { AgentEvent, Hook, HookManager, Loop, Message, Tool, ToolRegistry } from "effect-agent"
+import { ScriptedProvider } from "effect-agent/testing"
+import { TestClock } from "effect/testing"
+import { agent, echo, ofTag, outcomes, play, resultTexts, say, settle, tags, toolResults } from "./play.ts"
+
+const done = ScriptedProvider.text("done")
+const call = (name: string) => ScriptedProvider.toolCall(name, {})
+const yes = Hook.approveTool(() => Effect.succeed({ approved: true }))
+const no = Hook.approveTool(() => Effect.succeed({ approved: false, reason: "not on Fridays" }))
+
+/** A tool that counts how often it ran. */
+const counted = () => {
+  const count = { ran: 0 }
+  const tool = Tool.make({
+    name: "act",
+    description: "Does something that cannot be undone.",
+    execute: () => Effect.sync(() => ++count.ran)
+  })
+  return { count, tool }
+}
+
+/** Runs one call of a dangerous tool under these hooks, and says whether it ran. */
+const guarded = Effect.fnUntraced(function* (...hooks: ReadonlyArray<Hook.Hook>) {
+  const { count, tool } = counted()
+  const { events, requests } = yield* play([call("act"), done], { tools: [tool], hooks })
+  return { ran: count.ran > 0, outcome: outcomes(events)[0], told: resultTexts(requests[1]?.messages)[0] }
+})
+
+describe("Guards", () => {
+  it.effect("T01 one rejection rejects, wherever it stands among approvals", () =>
+    Effect.gen(function* () {
+      for (const hooks of [
+        [no, yes],
+        [yes, no],
+        [yes, no, yes]
+      ]) {
+        const { outcome, ran, told } = yield* guarded(...hooks)
+        assert.isFalse(ran)
+        assert.strictEqual(outcome, "rejected")
+        assert.include(told, "not on Fridays")
+      }
+      assert.isTrue((yield* guarded(yes, yes)).ran)
+    })
+  )
+
+  it.effect("T02 a guard that fails or dies rejects", () =>
+    Effect.gen(function* () {
+      const broken = [
+        Hook.approveTool(() => Effect.fail("offline")),
+        Hook.approveTool(() => Effect.die(new Error("offline"))),
+        Hook.beforeTool(() => Effect.fail("offline")),
+        Hook.beforeTool(() => {
+          throw new Error("offline")
+        })
+      ]
+      assert.isFalse(
+        (yield* guarded(
+          Hook.beforeTool(() => Effect.interrupt),
+          yes
+        )).ran
+      )
+      assert.isFalse(
+        (yield* guarded(
+          Hook.approveTool(() => Effect.interrupt),
+          yes
+        )).ran
+      )
+      for (const hook of broken) {
+        const { outcome, ran, told } = yield* guarded(hook, yes)
+        assert.isFalse(ran)
+        assert.strictEqual(outcome, "rejected")
+        assert.include(told, "offline")
+      }
+    })
+  )
+
+  it.effect("T02 an approval that takes longer than its time limit rejects", () =>
+    Effect.gen(function* () {
+      const asked = yield* Latch.make(false)
+      const { count, tool } = counted()
+      const run = yield* Effect.forkChild(
+        play([call("act"), done], {
+          tools: [tool],
+          hooks: [Hook.approveTool(() => Effect.andThen(asked.open, Effect.never))],
+          options: { approvalTimeout: "1 minute" }
+        })
+      )
+      yield* asked.await
+      yield* TestClock.adjust("1 minute")
+      const { events } = yield* Fiber.join(run)
+      assert.deepStrictEqual(outcomes(events), ["rejected"])
+      assert.strictEqual(count.ran, 0)
+    })
+  )
+
+  it.effect(
+    "T02 a guard disabled after three failures in a row is not asked any more, and still rejects",
+    () =>
+      Effect.gen(function* () {
+        for (const point of [Hook.approveTool, Hook.beforeTool]) {
+          const { count, tool } = counted()
+          let asked = 0
+          const { events } = yield* play([call("act"), call("act"), call("act"), call("act"), done], {
+            tools: [tool],
+            hooks: [
+              point(() => {
+                asked++
+                return Effect.fail("offline")
+              })
+            ],
+            options: { limits: { maxIdenticalToolCalls: Infinity } }
+          })
+          assert.strictEqual(asked, 3)
+          assert.strictEqual(count.ran, 0)
+          assert.deepStrictEqual(outcomes(events), ["rejected", "rejected", "rejected", "rejected"])
+          assert.deepStrictEqual(
+            ofTag(events, "HookError").map(({ consecutiveErrors, disabled }) => [
+              consecutiveErrors,
+              disabled
+            ]),
+            [
+              [1, false],
+              [2, false],
+              [3, true]
+            ]
+          )
+        }
+      })
+  )
+
+  it.effect("a guard that answers again is trusted again: only failures in a row count", () =>
+    Effect.gen(function* () {
+      const { count, tool } = counted()
+      let asked = 0
+      yield* play([...Array.from({ length: 7 }, () => call("act")), done], {
+        tools: [tool],
+        hooks: [
+          Hook.approveTool(() =>
+            ++asked % 3 === 0 ? Effect.succeed({ approved: true }) : Effect.fail("offline")
+          )
+        ],
+        options: { limits: { maxIdenticalToolCalls: Infinity } }
+      })
+      assert.strictEqual(asked, 7)
+      assert.strictEqual(count.ran, 2)
+    })
+  )
+
+  it.effect("a guard disabled in one run is asked again in the next", () =>
+    Effect.gen(function* () {
+      const { count, tool } = counted()
+      let healthy = false
+      const three = [call("act"), call("act"), call("act"), done]
+      const script = yield* agent([...three, call("act"), done], {
+        tools: [tool],
+        hooks: [
+          Hook.approveTool(() => (healthy ? Effect.succeed({ approved: true }) : Effect.fail("offline")))
+        ]
+      })
+      yield* script.agent.prompt("one")
+      assert.strictEqual(count.ran, 0)
+      healthy = true
+      yield* script.agent.prompt("two")
+      assert.strictEqual(count.ran, 1)
+    })
+  )
+
+  it.effect("fail closed whatever the failure mode says, and are reported in each", () =>
+    Effect.gen(function* () {
+      for (const hookFailureMode of ["fail", "warn", "ignore"] as const) {
+        for (const point of [Hook.approveTool, Hook.beforeTool]) {
+          const { count, tool } = counted()
+          const { events, view } = yield* play([call("act"), done], {
+            tools: [tool],
+            hooks: [point(() => Effect.fail("offline"))],
+            options: { hookFailureMode }
+          })
+          assert.strictEqual(count.ran, 0)
+          assert.deepStrictEqual(outcomes(events), ["rejected"])
+          assert.strictEqual(view.status, "completed")
+          assert.strictEqual(ofTag(events, "HookError").length, 1)
+        }
+      }
+    })
+  )
+
+  it.effect("T799 a beforeTool hook has five seconds by default, and is stopped then", () =>
+    Effect.gen(function* () {
+      const asked = yield* Latch.make(false)
+      let stopped = false
+      const { count, tool } = counted()
+      const slow = Hook.beforeTool(() =>
+        Effect.andThen(asked.open, Effect.never).pipe(
+          Effect.onInterrupt(() => Effect.sync(() => (stopped = true)))
+        )
+      )
+      const run = yield* Effect.forkChild(play([call("act"), done], { tools: [tool], hooks: [slow] }))
+      yield* asked.await
+      yield* TestClock.adjust(4999)
+      yield* settle()
+      assert.isFalse(stopped)
+      yield* TestClock.adjust(1)
+      const { events } = yield* Fiber.join(run)
+      assert.isTrue(stopped)
+      assert.strictEqual(count.ran, 0)
+      assert.deepStrictEqual(outcomes(events), ["rejected"])
+    })
+  )
+
+  it.effect("a person may take hours to approve", () =>
+    Effect.gen(function* () {
+      const asked = yield* Latch.make(false)
+      const answered = yield* Latch.make(false)
+      const { count, tool } = counted()
+      const run = yield* Effect.forkChild(
+        play([call("act"), done], {
+          tools: [tool],
+          hooks: [
+            Hook.approveTool(() => Effect.andThen(asked.open, Effect.as(answered.await, { approved: true })))
+          ]
+        })
+      )
+      yield* asked.await
+      yield* TestClock.adjust("8 hours")
+      yield* settle()
+      assert.strictEqual(count.ran, 0)
+      yield* answered.open
+      yield* Fiber.join(run)
+      assert.strictEqual(count.ran, 1)
+    })
+  )
+
+  it.effect(
+    "T08 T09 a skip stands in for the tool, also with 0, false and null, in every form of a run",
+    () =>
+      Effect.gen(function* () {
+        const results: ReadonlyArray<Schema.Json> = [0, false, null, "", { a: 1 }]
+        const standIn = (result: Schema.Json) => Hook.beforeTool(() => Effect.succeed({ skip: true, result }))
+        for (const result of results) {
+          const { count, tool } = counted()
+          const script = [call("act"), done]
+          const { events, view } = yield* play(script, { tools: [tool], hooks: [standIn(result)] })
+          const provider = yield* ScriptedProvider.make(script)
+          const folded = yield* Loop.run("hi", { messages: [] }, { model: "m" }).pipe(
+            Effect.provide([provider.layer, ToolRegistry.layer(tool), HookManager.layer(standIn(result))])
+          )
+          const streaming = yield* agent(script, { tools: [tool], hooks: [standIn(result)] })
+          const streamed = yield* Stream.runFold(
+            streaming.agent.stream("hi"),
+            AgentEvent.initial,
+            AgentEvent.fold
+          )
+          const text = typeof result === "string" ? result : JSON.stringify(result)
+          for (const messages of [view.messages, folded.newMessages, streamed.messages]) {
+            assert.deepStrictEqual(resultTexts(messages), [text])
+            assert.isFalse(toolResults(messages)[0]?.isError)
+          }
+          assert.deepStrictEqual(outcomes(events), ["skipped"])
+          assert.strictEqual(count.ran, 0)
+        }
+      })
+  )
+
+  it.effect("a skip without a result says nothing, and its ToolOutput is taken as it is", () =>
+    Effect.gen(function* () {
+      const nothing = yield* guarded(Hook.beforeTool(() => Effect.succeed({ skip: true })))
+      assert.strictEqual(nothing.told, "")
+      const full = yield* play([call("act")], {
+        tools: [counted().tool],
+        hooks: [
+          Hook.beforeTool(() =>
+            Effect.succeed({ skip: true, result: Tool.output("cached", { terminate: true }) })
+          )
+        ]
+      })
+      assert.strictEqual(full.view.status, "terminated")
+      assert.deepStrictEqual(resultTexts(full.view.messages), ["cached"])
+    })
+  )
+
+  it.effect("nobody approves, and nothing reviews, what will not run", () =>
+    Effect.gen(function* () {
+      const asked: Array<string> = []
+      const { events } = yield* play(
+        [
+          ScriptedProvider.toolCalls(
+            { name: "skip", params: {} },
+            { name: "block", params: {} },
+            { name: "nope", params: {} },
+            { name: "echo", params: { n: "x" } },
+            { name: "ok", params: {} }
+          ),
+          done
+        ],
+        {
+          tools: [say("skip"), say("block"), echo, say("ok")],
+          hooks: [
+            Hook.beforeTool(({ call: { name } }) => {
+              asked.push(`before ${name}`)
+              return Effect.succeed({ skip: name === "skip", block: name === "block" })
+            }),
+            Hook.approveTool(({ call: { name } }) => {
+              asked.push(`approve ${name}`)
+              return Effect.succeed({ approved: true })
+            }),
+            Hook.afterTool(({ call: { name } }) =>
+              Effect.sync(() => asked.push(`after ${name}`)).pipe(Effect.asVoid)
+            )
+          ]
+        }
+      )
+      assert.deepStrictEqual(asked, ["before skip", "before block", "before ok", "approve ok", "after ok"])
+      assert.deepStrictEqual(
+        ofTag(events, "ToolInvoked").map(({ toolName }) => toolName),
+        ["ok"]
+      )
+    })
+  )
+
+  it.effect(
+    "all beforeTool hooks come before any approval, params flow through both, and are decoded again",
+    () =>
+      Effect.gen(function* () {
+        const seen: Array<unknown> = []
+        const approve = (n: Schema.Json) =>
+          Hook.approveTool(({ params }) => {
+            seen.push(params)
+            return Effect.succeed({ approved: true, params: { n } })
+          })
+        const { events, view } = yield* play([ScriptedProvider.toolCall("echo", { n: 1 }), done], {
+          tools: [echo],
+          hooks: [
+            approve(3),
+            Hook.beforeTool(({ params }) => {
+              seen.push(params)
+              return Effect.succeed({ params: { n: 2 } })
+            }),
+            approve("4")
+          ]
+        })
+        assert.deepStrictEqual(seen, [{ n: 1 }, { n: 2 }, { n: 3 }])
+        assert.deepStrictEqual(resultTexts(view.messages), ["4"])
+        assert.deepInclude(ofTag(events, "ToolInvoked")[0], { modified: true, approved: true })
+      })
+  )
+
+  it.effect("an approval that changes params to what the tool does not take leaves it undone", () =>
+    Effect.gen(function* () {
+      const { events } = yield* play([ScriptedProvider.toolCall("echo", { n: 1 }), done], {
+        tools: [echo],
+        hooks: [Hook.approveTool(() => Effect.succeed({ approved: true, params: { n: [] } })), yes]
+      })
+      assert.deepStrictEqual(outcomes(events), ["invalidArguments"])
+    })
+  )
+
+  it.effect("T103 a guard sees the answer that makes the call at the end of the transcript", () =>
+    Effect.gen(function* () {
+      const seen: Array<unknown> = []
+      const { view } = yield* play([ScriptedProvider.toolCall("act", {}, { id: "x" }), done], {
+        tools: [counted().tool],
+        hooks: [
+          Hook.beforeTool(({ call: { id }, message, messages, turn }) =>
+            Effect.sync(() => {
+              seen.push(id, turn, messages.at(-1) === message, messages.length)
+            })
+          )
+        ]
+      })
+      assert.deepStrictEqual(seen, ["x", 1, true, 2])
+      assert.strictEqual(view.messages.length, 4)
+    })
+  )
+
+  it.effect("a block says its reason and may end the run", () =>
+    Effect.gen(function* () {
+      const { events, view } = yield* play([call("act")], {
+        tools: [counted().tool],
+        hooks: [Hook.beforeTool(() => Effect.succeed({ block: true, reason: "frozen", terminate: true }))]
+      })
+      assert.deepStrictEqual(resultTexts(view.messages), ["frozen"])
+      assert.strictEqual(view.status, "terminated")
+      assert.notInclude(tags(events), "ToolInvoked")
+      const text = Message.text("Tool execution was blocked")
+      const plain = yield* play([call("act"), done], {
+        tools: [counted().tool],
+        hooks: [Hook.beforeTool(() => Effect.succeed({ block: true }))]
+      })
+      assert.deepStrictEqual(toolResults(plain.view.messages)[0]?.content, [text])
+    })
+  )
+})

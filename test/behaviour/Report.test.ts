@@ -1,0 +1,288 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Exit, Fiber, Option, Schema } from "effect"
+import { Hook, Message, ProviderError, RunFailed, RunReport, RunResult, Tool } from "effect-agent"
+import { ScriptedProvider, Step } from "effect-agent/testing"
+import { TestClock } from "effect/testing"
+import { agent, echo, failing, failureOf, gated, play, range, say, sleeper } from "./play.ts"
+
+const done = ScriptedProvider.text("done", { usage: { input: 2, output: 1 } })
+const call = (name: string) => ScriptedProvider.toolCall(name, {}, { usage: { input: 10, output: 5 } })
+
+describe("Report", () => {
+  it.effect("T04 metrics, history and audit can be read when the run is over", () =>
+    Effect.gen(function* () {
+      const script = yield* agent([call("a"), done], {
+        tools: [say("a")],
+        hooks: [Hook.approveTool(() => Effect.succeed({ approved: true }))]
+      })
+      const { report } = yield* script.agent.prompt("hi")
+      assert.deepInclude(report, { turns: 2, toolCalls: 1, toolSuccess: 1, toolFailure: 0, retries: 0 })
+      assert.deepStrictEqual(
+        report.history.map(({ tokens, toolCalls, turn }) => [turn, tokens, toolCalls]),
+        [
+          [1, 15, 1],
+          [2, 3, 0]
+        ]
+      )
+      assert.deepStrictEqual(
+        report.audit.map(({ toolCallId, type }) => [type, toolCallId]),
+        [["tool_approved", "call-1"]]
+      )
+      assert.deepStrictEqual(Option.getOrUndefined(yield* script.agent.report), report)
+    })
+  )
+
+  it.effect("T17 a run of one turn reports its tokens and its turn", () =>
+    Effect.gen(function* () {
+      const script = yield* agent([
+        ScriptedProvider.text("x", {
+          usage: { input: 7, output: 3, cacheRead: 2, cacheWrite: 1, reasoning: 2, cost: 0.5 }
+        })
+      ])
+      const { report, turns, usage } = yield* script.agent.prompt("hi")
+      assert.strictEqual(turns, 1)
+      assert.deepStrictEqual(usage, {
+        input: 7,
+        output: 3,
+        cacheRead: 2,
+        cacheWrite: 1,
+        reasoning: 2,
+        total: 10,
+        cost: 0.5
+      })
+      assert.deepStrictEqual(report.usage, usage)
+      assert.strictEqual(report.turns, 1)
+    })
+  )
+
+  it.effect("a provider that tells no usage adds nothing, and invents nothing", () =>
+    Effect.gen(function* () {
+      const { view } = yield* play([ScriptedProvider.text("x")])
+      const answer = view.messages.at(-1)
+      assert.isTrue(answer?.role === "assistant" && answer.usage === undefined)
+      assert.strictEqual(view.usage?.total, 0)
+      assert.isUndefined(view.usage?.cost)
+    })
+  )
+
+  it.effect("T146 there is none before the first run, and a new one with each run", () =>
+    Effect.gen(function* () {
+      const script = yield* agent([call("a"), done, done], { tools: [say("a")] })
+      assert.isTrue(Option.isNone(yield* script.agent.report))
+      yield* script.agent.prompt("1")
+      yield* script.agent.prompt("2")
+      assert.deepInclude(Option.getOrThrow(yield* script.agent.report), { turns: 1, toolCalls: 0 })
+    })
+  )
+
+  it.effect("can be read while the run goes on", () =>
+    Effect.gen(function* () {
+      const { began, go, tool } = yield* gated
+      const script = yield* agent([call("a"), call("gated"), done], { tools: [say("a"), tool] })
+      const run = yield* Effect.forkChild(script.agent.prompt("hi"))
+      yield* began.await
+      assert.deepInclude(Option.getOrThrow(yield* script.agent.report), { turns: 2, toolCalls: 1 })
+      yield* go.open
+      yield* Fiber.join(run)
+    })
+  )
+
+  it.effect("T123 counts each call once, by what came of it", () =>
+    Effect.gen(function* () {
+      const script = yield* agent(
+        [
+          ScriptedProvider.turn(
+            Step.toolCall("a", {}),
+            Step.toolCall("bad", {}),
+            Step.toolCall("nope", {}),
+            Step.toolCall("echo", { n: "x" }),
+            Step.toolCall("block", {}),
+            Step.toolCall("skip", {}),
+            Step.toolCall("reject", {}),
+            Step.toolCall("change", {}),
+            Step.finish("toolUse")
+          ),
+          done
+        ],
+        {
+          tools: ["a", "block", "skip", "reject", "change"].map((name) => say(name)),
+          toolExecution: "sequential",
+          hooks: [
+            Hook.beforeTool(({ call: { name } }) =>
+              Effect.succeed({
+                block: name === "block",
+                skip: name === "skip",
+                ...(name === "change" ? { params: {} } : {})
+              })
+            ),
+            Hook.approveTool(({ call: { name } }) => Effect.succeed({ approved: name !== "reject" }))
+          ]
+        }
+      )
+      yield* script.agent.tools.register(failing("bad"))
+      yield* script.agent.tools.register(echo)
+      const { report } = yield* script.agent.prompt("hi")
+      assert.deepInclude(report, { toolCalls: 8, toolSuccess: 3, toolFailure: 5, toolTimeout: 0 })
+      assert.deepStrictEqual(
+        report.audit.map(({ type }) => type),
+        [
+          "tool_approved",
+          "tool_approved",
+          "tool_blocked",
+          "tool_skipped",
+          "tool_rejected",
+          "tool_modified",
+          "tool_approved"
+        ]
+      )
+    })
+  )
+
+  it.effect("T124 T125 keeps the last ten turns", () =>
+    Effect.gen(function* () {
+      const turns = range(25).map((n) => ScriptedProvider.toolCall("echo", { n }))
+      const script = yield* agent([...turns, done], { tools: [echo] })
+      const { report } = yield* script.agent.prompt("hi")
+      assert.deepStrictEqual(
+        report.history.map(({ turn }) => turn),
+        range(10).map((n) => 17 + n)
+      )
+      assert.deepInclude(report, { turns: 26, toolCalls: 25 })
+    })
+  )
+
+  it("T129 keeps the last thousand decisions", () => {
+    const events = range(1005).map((n) => ({
+      _tag: "ToolInvoked" as const,
+      runId: "r",
+      seq: n,
+      timestamp: n,
+      toolCallId: `call-${n}`,
+      toolName: "a",
+      params: {},
+      modified: false,
+      approved: true
+    }))
+    const { audit } = RunReport.fromEvents(events)
+    assert.strictEqual(audit.length, 1000)
+    assert.strictEqual(audit[0]?.toolCallId, "call-5")
+    assert.strictEqual(audit.at(-1)?.toolCallId, "call-1004")
+  })
+
+  it.effect("T168 adds up the time of the model and of the tools, and knows that of each turn", () =>
+    Effect.gen(function* () {
+      const { begun, tool } = yield* sleeper()
+      const slow = ScriptedProvider.turn(
+        Step.sleep(100),
+        Step.toolCall("sleep", { ms: 30 }),
+        Step.finish("toolUse")
+      )
+      const script = yield* agent([slow, done], { tools: [tool] })
+      const run = yield* Effect.forkChild(script.agent.prompt("hi"))
+      yield* Effect.repeat(Effect.yieldNow, { times: 50 })
+      yield* TestClock.adjust(100)
+      yield* begun
+      yield* TestClock.adjust(30)
+      const { duration, report } = yield* Fiber.join(run)
+      assert.deepInclude(report, { modelMs: 100, toolMs: 30 })
+      assert.deepStrictEqual(
+        report.history.map(({ durationMs, timestamp }) => [timestamp, durationMs]),
+        [
+          [0, 130],
+          [130, 0]
+        ]
+      )
+      assert.strictEqual(Duration.toMillis(duration), 130)
+    })
+  )
+
+  it.effect("tells what went wrong: failed hooks, limits, the run's error", () =>
+    Effect.gen(function* () {
+      const { exit } = yield* play([call("a")], {
+        tools: [say("a")],
+        hooks: [Hook.afterModel(() => Effect.fail("broke"))],
+        options: { limits: { maxTurns: 1 } }
+      })
+      const report = failureOf(exit)?.result.report
+      assert.deepStrictEqual(
+        report?.audit.map(({ detail, type }) => [type, detail]),
+        [
+          ["hook_failed", "afterModel: broke"],
+          ["limit_reached", "maxTurns"]
+        ]
+      )
+      assert.deepStrictEqual(report?.errors, ["Limit maxTurns reached: 1, allowed 1"])
+    })
+  )
+
+  it.effect("is nothing but a fold of the events, of a run that failed too", () =>
+    Effect.gen(function* () {
+      const scripts = [
+        [call("a"), call("bad"), done],
+        [call("a"), ScriptedProvider.fail(new ProviderError.Overloaded({ detail: "busy" }))]
+      ]
+      for (const one of scripts) {
+        const script = yield* agent(one, { tools: [say("a"), failing("bad")] })
+        const exit = yield* Effect.exit(script.agent.prompt("hi"))
+        const report = Exit.isSuccess(exit) ? exit.value.report : failureOf(exit)?.result.report
+        assert.deepStrictEqual(RunReport.fromEvents(script.events), report)
+      }
+    })
+  )
+
+  it.effect("and its result survive JSON, as does a failure", () =>
+    Effect.gen(function* () {
+      const script = yield* agent([call("a"), done, call("a")], { tools: [say("a")] })
+      const result = yield* script.agent.prompt("hi")
+      const codec = Schema.toCodecJson(RunResult.RunResult)
+      const encoded: unknown = yield* Schema.encodeEffect(codec)(result)
+      assert.deepStrictEqual(
+        yield* Schema.decodeUnknownEffect(codec)(JSON.parse(JSON.stringify(encoded))),
+        result
+      )
+      const failure = failureOf(yield* Effect.exit(script.agent.prompt("hi", { limits: { maxTurns: 1 } })))
+      const failures = Schema.toCodecJson(RunFailed.RunFailed)
+      if (failure === undefined) return assert.fail("the run did not fail")
+      const wire: unknown = yield* Schema.encodeEffect(failures)(failure)
+      const decoded = yield* Schema.decodeUnknownEffect(failures)(JSON.parse(JSON.stringify(wire)))
+      assert.strictEqual(decoded.reason._tag, "LimitExceeded")
+      assert.strictEqual(decoded.message, failure.message)
+    })
+  )
+
+  it.effect("D8 what a run resolves with says how it ended", () =>
+    Effect.gen(function* () {
+      const stop = say("stop", Tool.output("over", { terminate: true }))
+      const ended = Effect.fnUntraced(function* (
+        script: ScriptedProvider.Script,
+        options: Parameters<typeof agent>[1]
+      ) {
+        const one = yield* agent(script, { tools: [say("a"), stop], ...options })
+        const exit = yield* Effect.exit(one.agent.prompt("hi"))
+        return Exit.isSuccess(exit) ? exit.value.status : failureOf(exit)?.result.status
+      })
+      assert.deepStrictEqual(
+        [
+          yield* ended([done], {}),
+          yield* ended([done], { hooks: [Hook.shouldStopAfterTurn(() => Effect.succeed(true))] }),
+          yield* ended([call("stop")], {}),
+          yield* ended([call("a")], { limits: { maxTurns: 1, onMaxTurns: "stop" } }),
+          yield* ended([call("a")], { limits: { maxTurns: 1 } }),
+          yield* ended([ScriptedProvider.fail(new ProviderError.Overloaded({ detail: "" }))], {})
+        ],
+        ["completed", "stopped", "terminated", "incomplete", "failed", "failed"]
+      )
+    })
+  )
+
+  it.effect("D8 a failed answer is told apart from an empty one", () =>
+    Effect.gen(function* () {
+      const { view } = yield* play([
+        ScriptedProvider.fail(new ProviderError.Overloaded({ detail: "all machines are busy" }))
+      ])
+      const answer: Message.Message | undefined = view.messages.at(-1)
+      assert.deepInclude(answer, { stopReason: "error", content: [] })
+      assert.include(view.lastError, "all machines are busy")
+    })
+  )
+})

@@ -1,0 +1,888 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Context, Effect, Exit, Fiber, Latch, Layer, Ref, Schema } from "effect"
+import { Hook, Message, RunOptions, Tool, ToolRegistry, Transcript } from "effect-agent"
+import { ScriptedProvider, Step } from "effect-agent/testing"
+import { TestClock } from "effect/testing"
+import { agent, echo, failing, failureOf, ofTag, outcomes, play, range, reasonOf } from "./play.ts"
+import { resultTexts, say, sleeper, tags, toolResults } from "./play.ts"
+
+const calls = (...names: ReadonlyArray<string>) =>
+  ScriptedProvider.toolCalls(...names.map((name) => ({ name, params: {} })))
+const done = ScriptedProvider.text("done")
+
+describe("Tools", () => {
+  it.effect("T07 malformed arguments give a result with isError for that very call", () =>
+    Effect.gen(function* () {
+      const { requests, view } = yield* play(
+        [
+          ScriptedProvider.turn(
+            Step.rawToolCall("echo", ['{"n":'], { id: "bad" }),
+            Step.toolCall("echo", { n: 1 }, { id: "good" }),
+            Step.finish("toolUse")
+          ),
+          done
+        ],
+        { tools: [echo] }
+      )
+      assert.deepStrictEqual(
+        toolResults(view.messages).map(({ isError, outcome, toolCallId }) => [toolCallId, isError, outcome]),
+        [
+          ["bad", true, "invalidArguments"],
+          ["good", false, "success"]
+        ]
+      )
+      assert.deepStrictEqual(
+        requests[1]?.messages.map(({ role }) => role),
+        ["user", "assistant", "toolResult", "toolResult"]
+      )
+    })
+  )
+
+  it.effect("T11 a timeout names the tool, is counted, and interrupts what ran", () =>
+    Effect.gen(function* () {
+      const { begun, log, tool } = yield* sleeper()
+      const script = yield* agent([ScriptedProvider.toolCall("sleep", { ms: 60_000 }), done], {
+        tools: [tool],
+        toolTimeout: "1 second"
+      })
+      const run = yield* Effect.forkChild(script.agent.prompt("hi"))
+      yield* begun
+      yield* TestClock.adjust("1 second")
+      const { newMessages, report } = yield* Fiber.join(run)
+      assert.include(resultTexts(newMessages)[0], "sleep timed out after 1s")
+      assert.deepInclude(report, { toolCalls: 1, toolTimeout: 1, toolFailure: 0, toolSuccess: 0 })
+      assert.deepStrictEqual(log, ["start 60000", "interrupted 60000"])
+    })
+  )
+
+  it.effect("T12 the text of a tool's failure is in the next request", () =>
+    Effect.gen(function* () {
+      class Unreachable extends Schema.TaggedError<Unreachable>()("Unreachable", { host: Schema.String }) {
+        override get message() {
+          return `${this.host} is unreachable`
+        }
+      }
+      const { requests } = yield* play([calls("ping"), done], {
+        tools: [failing("ping", new Unreachable({ host: "db" }))]
+      })
+      assert.deepStrictEqual(resultTexts(requests[1]?.messages), ["db is unreachable"])
+    })
+  )
+
+  it.effect("T23 a call in an answer cut at its token limit is not run, and the model is asked again", () =>
+    Effect.gen(function* () {
+      let ran = 0
+      const count = Tool.make({
+        name: "count",
+        description: "Counts.",
+        execute: () => Effect.sync(() => ++ran)
+      })
+      const { events, requests } = yield* play(
+        [ScriptedProvider.turn(Step.toolCall("count", {}), Step.finish("length")), done],
+        { tools: [count] }
+      )
+      assert.strictEqual(ran, 0)
+      assert.deepStrictEqual(outcomes(events), ["truncated"])
+      assert.include(resultTexts(requests[1]?.messages)[0], "token limit")
+    })
+  )
+
+  it.effect("T24 calls are run although the answer says it stopped", () =>
+    Effect.gen(function* () {
+      const { events } = yield* play(
+        [ScriptedProvider.turn(Step.toolCall("a", {}), Step.finish("stop")), done],
+        { tools: [say("a")] }
+      )
+      assert.deepStrictEqual(outcomes(events), ["success"])
+    })
+  )
+
+  it.effect("T26 a hook that dies before or after a tool makes an error of its result", () =>
+    Effect.gen(function* () {
+      const told: Array<string> = []
+      const { events } = yield* play([calls("before", "after", "nope", "thrown"), done], {
+        tools: [say("before"), say("after"), failing("thrown")],
+        options: { toolExecution: "sequential" },
+        hooks: [
+          Hook.beforeTool(({ call }) => (call.name === "before" ? Effect.die("no") : Effect.void)),
+          Hook.afterTool(({ call, isError }) => {
+            told.push(call.name)
+            if (call.name === "after") return Effect.die("no")
+            return isError
+              ? Effect.succeed({ isError: false, content: [Message.text("saved")] })
+              : Effect.void
+          })
+        ]
+      })
+      const ends = ofTag(events, "ToolExecutionEnd").map(({ isError, outcome }) => [outcome, isError])
+      assert.deepStrictEqual(ends, [
+        ["rejected", true],
+        ["error", true],
+        ["unknownTool", true],
+        ["success", false]
+      ])
+      assert.deepStrictEqual(told, ["after", "thrown"])
+    })
+  )
+
+  it.effect("T27 tools end as they finish, are answered as they were called, and then the turn ends", () =>
+    Effect.gen(function* () {
+      const { begun, tool } = yield* sleeper()
+      const run = yield* Effect.forkChild(
+        play(
+          [
+            ScriptedProvider.toolCalls(
+              { name: "sleep", params: { ms: 20 }, id: "1" },
+              { name: "sleep", params: { ms: 10 }, id: "2" }
+            ),
+            done
+          ],
+          { tools: [tool] }
+        )
+      )
+      yield* Effect.andThen(begun, begun)
+      yield* TestClock.adjust(20)
+      const { events } = yield* Fiber.join(run)
+      const order = events.flatMap((event) => {
+        if (event._tag === "ToolExecutionEnd") return [`end ${event.toolCallId}`]
+        if (event._tag === "TurnEnd" && event.turn === 1) return ["turn"]
+        return event._tag === "MessageEnd" && event.message.role === "toolResult"
+          ? [`result ${event.message.toolCallId}`]
+          : []
+      })
+      assert.deepStrictEqual(order, ["end 2", "end 1", "result 1", "result 2", "turn"])
+    })
+  )
+
+  it.effect("T31 text beside a call stays in the transcript and in the next request", () =>
+    Effect.gen(function* () {
+      const { requests } = yield* play(
+        [
+          ScriptedProvider.turn(Step.text("Let me look."), Step.toolCall("a", {}), Step.finish("toolUse")),
+          done
+        ],
+        { tools: [say("a")] }
+      )
+      const answer = requests[1]?.messages[1]
+      assert.deepStrictEqual(answer?.role === "assistant" ? answer.content.map(({ type }) => type) : [], [
+        "text",
+        "toolCall"
+      ])
+    })
+  )
+
+  describe("when they fail", () => {
+    it.effect("T38 go on with the others by default", () =>
+      Effect.gen(function* () {
+        const { events, view } = yield* play([calls("a", "bad", "b"), done], {
+          tools: [say("a"), failing("bad"), say("b")]
+        })
+        assert.sameMembers(outcomes(events), ["success", "error", "success"])
+        assert.deepStrictEqual(resultTexts(view.messages), ["a", "not today", "b"])
+        assert.strictEqual(view.status, "completed")
+      })
+    )
+
+    it.effect("T39 end the run in fail mode, with a result for every call", () =>
+      Effect.gen(function* () {
+        const { events, exit, view } = yield* play([calls("a", "bad", "b")], {
+          tools: [say("a"), failing("bad"), say("b")],
+          options: { toolExecution: "sequential", toolFailureMode: "fail" }
+        })
+        assert.deepStrictEqual(outcomes(events), ["success", "error", "aborted"])
+        assert.deepInclude(reasonOf(exit), { _tag: "ToolFailed", toolName: "bad", detail: "not today" })
+        assert.deepStrictEqual(Transcript.violations(view.messages), [])
+        assert.deepStrictEqual(tags(events).slice(-3), ["TurnEnd", "RunError", "RunEnd"])
+      })
+    )
+
+    it.effect("a block, a rejection and a skip are no failures of the tool in fail mode", () =>
+      Effect.gen(function* () {
+        const { view } = yield* play([calls("block", "reject", "skip"), done], {
+          tools: [say("block"), say("reject"), say("skip")],
+          options: { toolFailureMode: "fail" },
+          hooks: [
+            Hook.beforeTool(({ call }) =>
+              Effect.succeed({ block: call.name === "block", skip: call.name === "skip" })
+            ),
+            Hook.approveTool(({ call }) => Effect.succeed({ approved: call.name !== "reject" }))
+          ]
+        })
+        assert.strictEqual(view.status, "completed")
+      })
+    )
+
+    it.effect("D32 a typed failure keeps its data, for programs", () =>
+      Effect.gen(function* () {
+        class Denied extends Schema.TaggedError<Denied>()("Denied", { path: Schema.String }) {}
+        const read = Tool.make({
+          name: "read",
+          description: "Reads.",
+          failure: Denied,
+          execute: () => Effect.fail(new Denied({ path: "/etc" }))
+        })
+        const { view } = yield* play([calls("read"), done], { tools: [read] })
+        assert.deepStrictEqual(toolResults(view.messages)[0]?.details, { _tag: "Denied", path: "/etc" })
+      })
+    )
+
+    it.effect("T393 a defect is told shortly, and without its stack", () =>
+      Effect.gen(function* () {
+        const broken = Tool.make({
+          name: "broken",
+          description: "Dies.",
+          execute: () => Effect.die(new Error("first line\n    at secret (/home/me/app.ts:1:1)"))
+        })
+        const thrower = Tool.make({
+          name: "thrower",
+          description: "Throws before it makes an Effect.",
+          execute: (): Effect.Effect<string> => {
+            throw new Error("sync")
+          }
+        })
+        const { view } = yield* play([calls("broken", "thrower"), done], { tools: [broken, thrower] })
+        const [first, second] = resultTexts(view.messages)
+        assert.include(first, "first line")
+        assert.notInclude(first, "secret")
+        assert.include(second, "sync")
+      })
+    )
+
+    it.effect("a tool that interrupts itself is answered, and the run goes on", () =>
+      Effect.gen(function* () {
+        const quitter = Tool.make({ name: "quitter", description: "Quits.", execute: () => Effect.interrupt })
+        const { events, view } = yield* play([calls("quitter"), done], { tools: [quitter] })
+        assert.deepStrictEqual(outcomes(events), ["aborted"])
+        assert.strictEqual(view.status, "completed")
+      })
+    )
+  })
+
+  describe("results", () => {
+    it.effect("D33 nothing, null and values are told as what they are", () =>
+      Effect.gen(function* () {
+        const { view } = yield* play([calls("nothing", "nil", "zero", "no", "object", "empty"), done], {
+          tools: [
+            Tool.make({ name: "nothing", description: "Says nothing.", execute: () => Effect.void }),
+            say("nil", null),
+            say("zero", 0),
+            say("no", false),
+            say("object", { a: [1, { b: "ü" }] }),
+            say("empty", "")
+          ]
+        })
+        assert.deepStrictEqual(resultTexts(view.messages), [
+          "",
+          "null",
+          "0",
+          "false",
+          '{"a":[1,{"b":"ü"}]}',
+          ""
+        ])
+        assert.isTrue(toolResults(view.messages).every(({ isError }) => !isError))
+      })
+    )
+
+    it.effect("a value that is not JSON is an error, not a crash", () =>
+      Effect.gen(function* () {
+        const circle: { self?: unknown } = {}
+        circle.self = circle
+        const { events } = yield* play([calls("circle", "big"), done], {
+          tools: [say("circle", circle), say("big", 1n)]
+        })
+        assert.deepStrictEqual(outcomes(events), ["error", "error"])
+      })
+    )
+
+    it.effect("T346 a tool may say its content, details and error itself", () =>
+      Effect.gen(function* () {
+        const image = Message.image("aGk=", "image/png")
+        const { view } = yield* play([calls("shot"), done], {
+          tools: [
+            say("shot", Tool.output([Message.text("there"), image], { details: { w: 1 }, isError: true }))
+          ]
+        })
+        assert.deepInclude(toolResults(view.messages)[0], {
+          content: [Message.text("there"), image],
+          details: { w: 1 },
+          isError: true,
+          outcome: "error"
+        })
+      })
+    )
+
+    it.effect("an encoded success is text for the model and details for programs", () =>
+      Effect.gen(function* () {
+        const when = Tool.make({
+          name: "when",
+          description: "Tells a date.",
+          success: Schema.Struct({ at: Schema.Date }),
+          execute: () => Effect.succeed({ at: new Date(0) })
+        })
+        const { view } = yield* play([calls("when"), done], { tools: [when] })
+        assert.deepInclude(toolResults(view.messages)[0], {
+          content: [Message.text('{"at":"1970-01-01T00:00:00.000Z"}')],
+          details: { at: "1970-01-01T00:00:00.000Z" }
+        })
+      })
+    )
+
+    it.effect("T337 a very large result reaches the model whole", () =>
+      Effect.gen(function* () {
+        const large = "ü".repeat(500_000)
+        const { requests } = yield* play([calls("large"), done], { tools: [say("large", large)] })
+        assert.strictEqual(resultTexts(requests[1]?.messages)[0]?.length, 500_000)
+      })
+    )
+
+    it.effect("T325 a hundred calls of one answer are all answered, in order", () =>
+      Effect.gen(function* () {
+        const { view } = yield* play(
+          [ScriptedProvider.toolCalls(...range(100).map((n) => ({ name: "echo", params: { n } }))), done],
+          { tools: [echo] }
+        )
+        assert.deepStrictEqual(resultTexts(view.messages), range(100).map(String))
+        assert.strictEqual(view.status, "completed")
+      })
+    )
+  })
+
+  describe("params", () => {
+    const seen = Ref.make<ReadonlyArray<unknown>>([])
+    const taking = <P>(params: Schema.Codec<P, any, never, never>, told: Ref.Ref<ReadonlyArray<unknown>>) =>
+      Tool.make({
+        name: "take",
+        description: "Takes.",
+        params,
+        execute: (given) => Ref.update(told, (all) => [...all, given])
+      })
+    const send = Effect.fnUntraced(function* <P>(
+      params: Schema.Codec<P, any, never, never>,
+      raw: ReadonlyArray<string>
+    ) {
+      const told = yield* seen
+      const { events } = yield* play(
+        [
+          ScriptedProvider.turn(
+            ...raw.map((text) => Step.rawToolCall("take", [text])),
+            Step.finish("toolUse")
+          ),
+          done
+        ],
+        { tools: [taking(params, told)] }
+      )
+      return { outcomes: outcomes(events), told: yield* Ref.get(told) }
+    })
+
+    it.effect("D30 invent no value for one that is missing or null", () =>
+      Effect.gen(function* () {
+        const all = Schema.Struct({ s: Schema.String, n: Schema.Finite, b: Schema.Boolean })
+        const sent = yield* send(all, [
+          '{"s":null,"n":1,"b":true}',
+          '{"s":"x","n":null,"b":true}',
+          '{"s":"x","n":1,"b":null}',
+          '{"s":"x","n":1}',
+          '{"s":"x","n":"","b":true}',
+          '{"s":"x","n":"1e999","b":true}'
+        ])
+        assert.deepStrictEqual(new Set(sent.outcomes), new Set(["invalidArguments"]))
+        assert.deepStrictEqual(sent.told, [])
+      })
+    )
+
+    it.effect("D30 read JSON that came as a string where a list or an object is wanted", () =>
+      Effect.gen(function* () {
+        const nested = Schema.Struct({
+          list: Schema.Array(Schema.Finite),
+          object: Schema.Struct({ ok: Schema.Boolean })
+        })
+        const { told } = yield* send(nested, ['{"list":"[1,2]","object":"{\\"ok\\":\\"true\\"}"}'])
+        assert.deepStrictEqual(told, [{ list: [1, 2], object: { ok: true } }])
+      })
+    )
+
+    it.effect("T402 keep what fits as it is: a string of digits stays a string", () =>
+      Effect.gen(function* () {
+        const { told } = yield* send(Schema.Struct({ id: Schema.String }), ['{"id":"042"}', '{"id":7}'])
+        assert.deepStrictEqual(told, [{ id: "042" }, { id: "7" }])
+      })
+    )
+
+    it.effect("T405 of a union are read in the order of the union", () =>
+      Effect.gen(function* () {
+        const either = Schema.Struct({ v: Schema.Union([Schema.Finite, Schema.Boolean]) })
+        const { told } = yield* send(either, ['{"v":"4"}', '{"v":"true"}', '{"v":2}'])
+        assert.deepStrictEqual(told, [{ v: 4 }, { v: true }, { v: 2 }])
+      })
+    )
+
+    it.effect("T404 that may be null are, when the model writes null in quotes", () =>
+      Effect.gen(function* () {
+        const optional = Schema.Struct({
+          object: Schema.NullOr(Schema.Struct({ n: Schema.Finite })),
+          list: Schema.NullOr(Schema.Array(Schema.String)),
+          text: Schema.NullOr(Schema.String)
+        })
+        const { told } = yield* send(optional, ['{"object":"null","list":"null","text":"null"}'])
+        assert.deepStrictEqual(told, [{ object: null, list: null, text: "null" }])
+      })
+    )
+
+    it.effect("D31 are an object or nothing", () =>
+      Effect.gen(function* () {
+        const sent = yield* send(Schema.Struct({}), ["5", "[1]", '"x"', "true"])
+        assert.deepStrictEqual(new Set(sent.outcomes), new Set(["invalidArguments"]))
+        assert.deepStrictEqual(sent.told, [])
+      })
+    )
+
+    it.effect("T112 no text at all means no arguments", () =>
+      Effect.gen(function* () {
+        const sent = yield* send(Schema.Struct({}), ["", "  \n", "{}"])
+        assert.deepStrictEqual(sent.outcomes, ["success", "success", "success"])
+      })
+    )
+
+    it.effect("are checked for all faults at once, each named", () =>
+      Effect.gen(function* () {
+        const { view } = yield* play([ScriptedProvider.toolCall("take", { a: [], b: [] }), done], {
+          tools: [taking(Schema.Struct({ a: Schema.Finite, b: Schema.String }), yield* seen)]
+        })
+        const [text] = resultTexts(view.messages)
+        assert.include(text, '"a"')
+        assert.include(text, '"b"')
+      })
+    )
+
+    it.effect("T329 keep special characters, split anywhere", () =>
+      Effect.gen(function* () {
+        const told = yield* seen
+        const text = 'a "quote", a \\ and a \n, ü, 🎉, \u2028'
+        const raw = JSON.stringify({ text })
+        yield* play(
+          [
+            ScriptedProvider.turn(
+              Step.rawToolCall(
+                "take",
+                Array.from({ length: raw.length }, (_, at) => raw.charAt(at))
+              ),
+              Step.finish("toolUse")
+            ),
+            done
+          ],
+          { tools: [taking(Schema.Struct({ text: Schema.String }), told)] }
+        )
+        assert.deepStrictEqual(yield* Ref.get(told), [{ text }])
+      })
+    )
+
+    it.effect("D29 changed by a guard are decoded again, and what ran is on record", () =>
+      Effect.gen(function* () {
+        const told = yield* seen
+        const { events, view } = yield* play([ScriptedProvider.toolCall("take", { n: 1 }), done], {
+          tools: [taking(Schema.Struct({ n: Schema.Finite }), told)],
+          hooks: [Hook.beforeTool(() => Effect.succeed({ params: { n: "2" } }))]
+        })
+        assert.deepStrictEqual(yield* Ref.get(told), [{ n: 2 }])
+        assert.deepInclude(ofTag(events, "ToolInvoked")[0], { params: { n: "2" }, modified: true })
+        assert.deepStrictEqual(ofTag(events, "ToolExecutionStart")[0]?.params, { n: 1 })
+        const call = view.messages.flatMap((message) =>
+          message.role === "assistant" ? Message.toolCalls(message) : []
+        )[0]
+        assert.deepStrictEqual(call?.params, { n: 1 })
+      })
+    )
+
+    it.effect("that a shim cannot read are told to the model, with its reason", () =>
+      Effect.gen(function* () {
+        const shimmed = Tool.make({
+          name: "take",
+          description: "Takes.",
+          params: Schema.Struct({}),
+          prepareArguments: () => {
+            throw new Error("unreadable")
+          },
+          execute: () => Effect.void
+        })
+        const { events, view } = yield* play([calls("take"), done], { tools: [shimmed] })
+        assert.deepStrictEqual(outcomes(events), ["invalidArguments"])
+        assert.include(resultTexts(view.messages)[0], "unreadable")
+      })
+    )
+  })
+
+  describe("names", () => {
+    it.effect("T399 are found although they are padded or spaced out", () =>
+      Effect.gen(function* () {
+        const { events } = yield* play([calls(" read  file\t", "read file", "Read File"), done], {
+          tools: [say("read file")]
+        })
+        assert.sameMembers(outcomes(events), ["success", "success", "unknownTool"])
+      })
+    )
+
+    it.effect("T399 in disorder still make a batch sequential, and show their label", () =>
+      Effect.gen(function* () {
+        const order: Array<string> = []
+        const step = (name: string) =>
+          Effect.gen(function* () {
+            order.push(`${name} in`)
+            yield* Effect.yieldNow
+            order.push(`${name} out`)
+          })
+        const write = Tool.make({
+          name: "write",
+          label: "Write a file",
+          description: "Writes.",
+          executionMode: "sequential",
+          execute: () => step("write")
+        })
+        const look = Tool.make({ name: "look", description: "Looks.", execute: () => step("look") })
+        const { events } = yield* play([calls("look", " write "), done], { tools: [look, write] })
+        assert.deepStrictEqual(order, ["look in", "look out", "write in", "write out"])
+        assert.strictEqual(ofTag(events, "ToolExecutionStart")[1]?.label, "Write a file")
+      })
+    )
+
+    it.effect("T303 nobody knows are told to the model, with those it may use", () =>
+      Effect.gen(function* () {
+        const { requests, events } = yield* play([calls("hidden", "nope"), done], {
+          tools: [say("shown"), say("hidden")],
+          options: { activeTools: ["shown"] }
+        })
+        assert.deepStrictEqual(outcomes(events), ["unknownTool", "unknownTool"])
+        for (const text of resultTexts(requests[1]?.messages)) {
+          assert.include(text, "not found")
+          assert.include(text, "shown")
+        }
+        assert.deepStrictEqual(
+          requests[0]?.tools.map(({ name }) => name),
+          ["shown"]
+        )
+      })
+    )
+
+    it.effect("D26 are offered in a stable order, as the same definitions from turn to turn", () =>
+      Effect.gen(function* () {
+        const { requests } = yield* play([calls("b"), calls("a"), done], { tools: [say("b"), say("a")] })
+        assert.deepStrictEqual(
+          requests[0]?.tools.map(({ name }) => name),
+          ["b", "a"]
+        )
+        assert.strictEqual(requests[0]?.tools, requests[2]?.tools)
+      })
+    )
+
+    it.effect("of active tools that are not registered are left out, and repeated ones offered once", () =>
+      Effect.gen(function* () {
+        const { requests } = yield* play([done], {
+          tools: [say("a"), say("b")],
+          options: { activeTools: ["b", "gone", "b", "a"] }
+        })
+        assert.deepStrictEqual(
+          requests[0]?.tools.map(({ name }) => name),
+          ["b", "a"]
+        )
+      })
+    )
+  })
+
+  describe("concurrency", () => {
+    /** How many ran at once, at most. */
+    const busiest = Effect.fnUntraced(function* (
+      count: number,
+      options: Partial<RunOptions.RunOptions> = {}
+    ) {
+      let running = 0
+      let most = 0
+      const began = yield* Latch.make(false)
+      const work = Tool.make({
+        name: "work",
+        description: "Works for a second.",
+        execute: () =>
+          Effect.gen(function* () {
+            most = Math.max(most, ++running)
+            yield* began.open
+            yield* Effect.sleep(1000)
+            running--
+          })
+      })
+      const run = yield* Effect.forkChild(
+        play([calls(...range(count).map(() => "work")), done], {
+          tools: [work],
+          options: { ...options, limits: { maxIdenticalToolCalls: Infinity } }
+        })
+      )
+      yield* began.await
+      yield* TestClock.adjust(count * 1000)
+      const { view } = yield* Fiber.join(run)
+      assert.strictEqual(view.status, "completed")
+      return most
+    })
+
+    it.effect("D12 is bounded: 16 by default, else as told, and never less than one", () =>
+      Effect.gen(function* () {
+        assert.strictEqual(yield* busiest(40), 16)
+        assert.strictEqual(yield* busiest(9, { toolConcurrency: 3 }), 3)
+        assert.strictEqual(yield* busiest(40, { toolConcurrency: Infinity }), 40)
+        assert.strictEqual(yield* busiest(4, { toolConcurrency: 0 }), 1)
+        assert.strictEqual(yield* busiest(4, { toolExecution: "sequential" }), 1)
+      })
+    )
+  })
+
+  describe("progress", () => {
+    it.effect("T307 is told before the end, and its calls are told apart", () =>
+      Effect.gen(function* () {
+        const loud = Tool.make({
+          name: "loud",
+          description: "Tells how far it is.",
+          execute: () =>
+            Effect.gen(function* () {
+              const { progress, toolCallId } = yield* Tool.ToolContext
+              yield* progress(Tool.output(`${toolCallId} half`))
+              yield* Effect.yieldNow
+              yield* progress(Tool.output(`${toolCallId} nearly`))
+              return toolCallId
+            })
+        })
+        const { events } = yield* play(
+          [
+            ScriptedProvider.toolCalls(
+              { name: "loud", params: {}, id: "x" },
+              { name: "loud", params: {}, id: "y" }
+            ),
+            done
+          ],
+          { tools: [loud] }
+        )
+        for (const id of ["x", "y"]) {
+          const told = events.flatMap((event) => {
+            if (event._tag === "ToolExecutionProgress" && event.toolCallId === id) {
+              return [event.partial.content]
+            }
+            return event._tag === "ToolExecutionEnd" && event.toolCallId === id ? [event.result.content] : []
+          })
+          assert.deepStrictEqual(told, [
+            [Message.text(`${id} half`)],
+            [Message.text(`${id} nearly`)],
+            [Message.text(id)]
+          ])
+        }
+      })
+    )
+
+    it.effect("T835 that comes after the call settled is ignored, while others still run too", () =>
+      Effect.gen(function* () {
+        const saved = yield* Ref.make<Effect.Effect<void>>(Effect.void)
+        const early = Tool.make({
+          name: "early",
+          description: "Leaves its progress behind.",
+          execute: () =>
+            Effect.flatMap(Tool.ToolContext, ({ progress }) => Ref.set(saved, progress(Tool.output("late"))))
+        })
+        const late = Tool.make({
+          name: "late",
+          description: "Uses the progress of another.",
+          execute: () => Effect.flatten(Ref.get(saved))
+        })
+        const { events } = yield* play([calls("early", "late"), done], {
+          tools: [early, late],
+          options: { toolConcurrency: 1 }
+        })
+        assert.deepStrictEqual(outcomes(events), ["success", "success"])
+        assert.deepStrictEqual(ofTag(events, "ToolExecutionProgress"), [])
+      })
+    )
+  })
+
+  describe("context", () => {
+    it.effect("tells a call its ids and its turn", () =>
+      Effect.gen(function* () {
+        const seen: Array<unknown> = []
+        const look = Tool.make({
+          name: "look",
+          description: "Looks.",
+          execute: () =>
+            Effect.map(Tool.ToolContext, ({ runId, toolCallId, turn }) => {
+              seen.push({ runId, toolCallId, turn })
+            })
+        })
+        const { events } = yield* play(
+          [
+            ScriptedProvider.toolCall("look", {}, { id: "1" }),
+            ScriptedProvider.toolCall("look", {}, { id: "2" }),
+            done
+          ],
+          { tools: [look] }
+        )
+        const runId = events[0]?.runId
+        assert.deepStrictEqual(seen, [
+          { runId, toolCallId: "1", turn: 1 },
+          { runId, toolCallId: "2", turn: 2 }
+        ])
+      })
+    )
+
+    it.effect("a label is for people, and the request does not have it", () =>
+      Effect.gen(function* () {
+        const labelled = Tool.make({
+          name: "ls",
+          label: "List files",
+          description: "Lists.",
+          execute: () => Effect.succeed("")
+        })
+        const { events, requests } = yield* play([calls("ls"), done], { tools: [labelled] })
+        assert.strictEqual(ofTag(events, "ToolExecutionStart")[0]?.label, "List files")
+        assert.sameMembers(Object.keys(requests[0]?.tools[0] ?? {}), ["name", "description", "parameters"])
+      })
+    )
+  })
+
+  describe("of plain functions", () => {
+    it.effect("T109 may be async, sync, or throw", () =>
+      Effect.gen(function* () {
+        const later = Tool.fromPromise({
+          name: "later",
+          description: "Async.",
+          execute: async () => ({ a: 1 })
+        })
+        const now = Tool.fromPromise({ name: "now", description: "Sync.", execute: () => "now" })
+        const bad = Tool.fromPromise({
+          name: "bad",
+          description: "Throws.",
+          execute: () => {
+            throw new Error("nope")
+          }
+        })
+        const { view } = yield* play([calls("later", "now", "bad"), done], { tools: [later, now, bad] })
+        assert.deepStrictEqual(resultTexts(view.messages), ['{"a":1}', "now", "nope"])
+      })
+    )
+
+    it.effect("T455 hear of a timeout by their signal", () =>
+      Effect.gen(function* () {
+        const aborted = yield* Latch.make(false)
+        const began = yield* Latch.make(false)
+        const slow = Tool.fromPromise({
+          name: "slow",
+          description: "Waits for its signal.",
+          timeout: 500,
+          execute: (_params, { signal }) => {
+            began.openUnsafe()
+            return new Promise(() => {
+              signal.addEventListener("abort", () => aborted.openUnsafe())
+            })
+          }
+        })
+        const run = yield* Effect.forkChild(play([calls("slow"), done], { tools: [slow] }))
+        yield* began.await
+        yield* TestClock.adjust(500)
+        const { events } = yield* Fiber.join(run)
+        yield* aborted.await
+        assert.deepStrictEqual(outcomes(events), ["timeout"])
+      })
+    )
+
+    it.effect("have their progress told before their end", () =>
+      Effect.gen(function* () {
+        const loud = Tool.fromPromise({
+          name: "loud",
+          description: "Loud.",
+          execute: (_params, { progress }) => {
+            progress("half")
+            return "whole"
+          }
+        })
+        const { events } = yield* play([calls("loud"), done], { tools: [loud] })
+        assert.deepStrictEqual(
+          tags(events).filter((tag) => tag.startsWith("ToolExecution")),
+          ["ToolExecutionStart", "ToolExecutionProgress", "ToolExecutionEnd"]
+        )
+      })
+    )
+  })
+
+  describe("registry", () => {
+    const call = (name: string, params: Schema.Json = {}): Message.ToolCall => ({
+      type: "toolCall",
+      id: "c",
+      name,
+      rawArguments: JSON.stringify(params),
+      params
+    })
+    const context = { toolCallId: "c", runId: "r", turn: 1, progress: () => Effect.void }
+
+    it.effect("T98 dies when a name is taken, and keeps the tool that has it", () =>
+      Effect.gen(function* () {
+        const registry = yield* ToolRegistry.make(say("a", "first"))
+        const exit = yield* Effect.exit(registry.register(say("a", "second")))
+        assert.include(Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : "", "Duplicate tool name: a")
+        const { content } = yield* registry.execute(yield* registry.prepare(call("a")), context)
+        assert.deepStrictEqual(content, [Message.text("first")])
+      })
+    )
+
+    it.effect("T99 forgets a tool, once", () =>
+      Effect.gen(function* () {
+        const registry = yield* ToolRegistry.make(say("a"), say("b"))
+        assert.isTrue(yield* registry.unregister("a"))
+        assert.isFalse(yield* registry.unregister("a"))
+        assert.isUndefined(yield* registry.get("a"))
+        const error = yield* Effect.flip(registry.prepare(call("a")))
+        assert.deepInclude(error, { _tag: "ToolNotFound", name: "a", known: ["b"] })
+        yield* registry.register(say("a"))
+        assert.deepStrictEqual(
+          (yield* registry.definitions).map(({ name }) => name),
+          ["b", "a"]
+        )
+      })
+    )
+
+    it.effect("T106 fails typed for what the model got wrong, and never for what a tool does", () =>
+      Effect.gen(function* () {
+        const registry = yield* ToolRegistry.make(echo, failing("bad"))
+        assert.strictEqual((yield* Effect.flip(registry.prepare(call("nope"))))._tag, "ToolNotFound")
+        assert.deepInclude(yield* Effect.flip(registry.prepare(call("echo", { n: [] }))), {
+          _tag: "InvalidArguments",
+          name: "echo"
+        })
+        const done = yield* registry.execute(yield* registry.prepare(call("bad")), context)
+        assert.deepInclude(done, { outcome: "error", isError: true })
+      })
+    )
+
+    it.effect("runs a call that was prepared before its tool was unregistered", () =>
+      Effect.gen(function* () {
+        class Db extends Context.Service<Db, { readonly name: string }>()("test/Db") {}
+        const query = Tool.make({
+          name: "query",
+          description: "Asks.",
+          execute: () => Effect.map(Db, ({ name }) => name)
+        })
+        const registry = yield* ToolRegistry.make(query).pipe(
+          Effect.provide(Layer.succeed(Db, { name: "main" }))
+        )
+        const prepared = yield* registry.prepare(call("query"))
+        yield* registry.unregister("query")
+        const { content } = yield* registry.execute(prepared, context)
+        assert.deepStrictEqual(content, [Message.text("main")])
+      })
+    )
+  })
+
+  it.effect("a failed run by a tool keeps the run's work for the caller", () =>
+    Effect.gen(function* () {
+      const { exit } = yield* play([calls("bad")], {
+        tools: [failing("bad")],
+        options: { toolFailureMode: "fail" }
+      })
+      const failure = failureOf(exit)
+      assert.deepStrictEqual(
+        failure?.result.newMessages.map(({ role }) => role),
+        ["user", "assistant", "toolResult"]
+      )
+      assert.strictEqual(failure?.result.report.toolFailure, 1)
+    })
+  )
+})
