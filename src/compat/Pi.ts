@@ -1,0 +1,217 @@
+/**
+ * A run in the ten events of pi-agent-core: `agent.stream("…").pipe(Pi.project)`.
+ *
+ * pi's order is kept, and nothing is put between. A `message_start` of pi carries the whole message, so those of prompts
+ * and tool results come with their `message_end`. An answer's updates carry the answer so far, as pi's do: it is the fold
+ * of the core, whose blocks share their text, so an update costs the number of blocks and not their length.
+ *
+ * Source: @earendil-works/pi-agent-core 1.5, its event types and loop.
+ */
+import type * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import type { AgentEvent, OfTag } from "../AgentEvent.ts"
+import type * as Message from "../Message.ts"
+import * as ModelEvent from "../ModelEvent.ts"
+import type { AssistantMessage, PiMessage, ToolResult, ToolResultMessage } from "./PiMessage.ts"
+import * as Pi from "./PiMessage.ts"
+import type { AssistantMessageEvent } from "./PiUpdate.ts"
+import * as PiUpdate from "./PiUpdate.ts"
+
+export type { AssistantMessageEvent } from "./PiUpdate.ts"
+
+export type {
+  AssistantMessage,
+  CustomMessage,
+  ImageContent,
+  PiMessage as Message,
+  PiUsage as Usage,
+  TextContent,
+  ThinkingContent,
+  ToolCall,
+  ToolResult,
+  ToolResultMessage,
+  UserMessage
+} from "./PiMessage.ts"
+
+interface Execution {
+  readonly toolCallId: string
+  readonly toolName: string
+}
+
+export type Event =
+  | { readonly type: "agent_start" }
+  | { readonly type: "agent_end"; readonly messages: ReadonlyArray<PiMessage> }
+  | { readonly type: "turn_start" }
+  | {
+      readonly type: "turn_end"
+      readonly message: AssistantMessage
+      readonly toolResults: ReadonlyArray<ToolResultMessage>
+    }
+  | { readonly type: "message_start"; readonly message: PiMessage }
+  | {
+      readonly type: "message_update"
+      readonly message: AssistantMessage
+      readonly assistantMessageEvent: AssistantMessageEvent
+    }
+  | { readonly type: "message_end"; readonly message: PiMessage }
+  /** `args` as the model gave them. */
+  | (Execution & { readonly type: "tool_execution_start"; readonly args: Schema.Json })
+  | (Execution & {
+      readonly type: "tool_execution_update"
+      readonly args: Schema.Json
+      readonly partialResult: ToolResult
+    })
+  | (Execution & {
+      readonly type: "tool_execution_end"
+      readonly result: ToolResult
+      readonly isError: boolean
+    })
+
+/** What has to be remembered between two events. */
+export interface State {
+  /** Messages of the run. */
+  readonly messages: ReadonlyArray<PiMessage>
+  /** Tool results of the turn, by message id. */
+  readonly toolResults: ReadonlyMap<string, ToolResultMessage>
+  readonly lastAnswer: AssistantMessage
+  /** The answer being said. */
+  readonly open: ModelEvent.Reply | undefined
+  /** The params of calls that have begun. */
+  readonly params: ReadonlyMap<string, Schema.Json>
+}
+
+const nothingSaid: AssistantMessage = Pi.fromAssistant({
+  role: "assistant",
+  id: "",
+  content: [],
+  stopReason: "stop",
+  provider: "",
+  model: "",
+  protocol: "",
+  timestamp: 0
+})
+
+/** Before any event. */
+export const initial: State = {
+  messages: [],
+  toolResults: new Map(),
+  lastAnswer: nothingSaid,
+  open: undefined,
+  params: new Map()
+}
+
+type Step = readonly [State, ReadonlyArray<Event>]
+
+/** What pi would say after one more event. Pure. */
+export const step = (state: State, event: AgentEvent): Step => {
+  switch (event._tag) {
+    case "RunStart":
+      return [initial, [{ type: "agent_start" }]]
+    case "RunEnd":
+      return [state, [{ type: "agent_end", messages: state.messages }]]
+    case "TurnStart":
+      return [{ ...state, toolResults: new Map() }, [{ type: "turn_start" }]]
+    case "TurnEnd": {
+      const toolResults = event.toolResultIds.flatMap((id) => state.toolResults.get(id) ?? [])
+      return [state, [{ type: "turn_end", message: state.lastAnswer, toolResults }]]
+    }
+    case "ModelCallStart":
+      return [{ ...state, lastAnswer: { ...nothingSaid, model: event.model } }, []]
+    case "MessageStart":
+      return event.role === "assistant" ? begun(state, event) : [state, []]
+    case "MessageDelta":
+      return updated(state, event)
+    case "MessageRetracted":
+      // pi takes nothing back: the next answer goes on under the same start, and its updates show it whole.
+      return [{ ...state, open: ModelEvent.emptyReply }, []]
+    case "MessageEnd":
+      return ended(state, event.message)
+    case "ToolExecutionStart":
+    case "ToolExecutionProgress":
+    case "ToolExecutionEnd":
+      return execution(state, event)
+    default:
+      return [state, []]
+  }
+}
+
+/** The same for a whole stream. */
+export const project = <E, R>(self: Stream.Stream<AgentEvent, E, R>): Stream.Stream<Event, E, R> =>
+  Stream.mapAccum(self, () => initial, step)
+
+const begun = (state: State, { timestamp }: OfTag<"MessageStart">): Step => {
+  const lastAnswer: AssistantMessage = {
+    ...nothingSaid,
+    model: state.lastAnswer.model,
+    stopReason: "pending",
+    timestamp
+  }
+  if (state.open !== undefined) return [{ ...state, lastAnswer }, []]
+  return [
+    { ...state, lastAnswer, open: ModelEvent.emptyReply },
+    [{ type: "message_start", message: lastAnswer }]
+  ]
+}
+
+const updated = (state: State, { delta }: OfTag<"MessageDelta">): Step => {
+  const open = ModelEvent.append(state.open ?? ModelEvent.emptyReply, delta)
+  const partial: AssistantMessage = {
+    ...state.lastAnswer,
+    content: open.content.filter((block) => block !== undefined).map(Pi.block)
+  }
+  const assistantMessageEvent = PiUpdate.from(delta, open, partial)
+  return [
+    { ...state, open },
+    assistantMessageEvent === undefined
+      ? []
+      : [{ type: "message_update", message: partial, assistantMessageEvent }]
+  ]
+}
+
+const ended = (state: State, message: Message.Message): Step => {
+  if (message.role === "assistant") {
+    const answer = Pi.fromAssistant(message)
+    const next = { ...state, open: undefined, lastAnswer: answer, messages: [...state.messages, answer] }
+    return [next, [{ type: "message_end", message: answer }]]
+  }
+  const whole = Pi.from(message)
+  return [
+    {
+      ...state,
+      messages: [...state.messages, whole],
+      toolResults:
+        whole.role === "toolResult" ? new Map(state.toolResults).set(message.id, whole) : state.toolResults
+    },
+    [
+      { type: "message_start", message: whole },
+      { type: "message_end", message: whole }
+    ]
+  ]
+}
+
+type ExecutionEvent = OfTag<"ToolExecutionStart" | "ToolExecutionProgress" | "ToolExecutionEnd">
+
+const execution = (state: State, event: ExecutionEvent): Step => {
+  const { toolCallId, toolName } = event
+  const params = new Map(state.params)
+  switch (event._tag) {
+    case "ToolExecutionStart": {
+      const args = event.params
+      return [
+        { ...state, params: params.set(toolCallId, args) },
+        [{ type: "tool_execution_start", toolCallId, toolName, args }]
+      ]
+    }
+    case "ToolExecutionProgress": {
+      const args = params.get(toolCallId) ?? {}
+      const partialResult = Pi.fromOutput(event.partial)
+      return [state, [{ type: "tool_execution_update", toolCallId, toolName, args, partialResult }]]
+    }
+    case "ToolExecutionEnd": {
+      params.delete(toolCallId)
+      const { isError } = event
+      const result = Pi.fromOutput(event.result)
+      return [{ ...state, params }, [{ type: "tool_execution_end", toolCallId, toolName, result, isError }]]
+    }
+  }
+}
