@@ -1,0 +1,24 @@
+/**
+ * What a kind of chaos is, for `main.ts`: it does something many times at random, and says what broke.
+ */
+import type { Effect } from "effect"
+
+export interface Options {
+  readonly seed: number
+  readonly count: number
+  /** Says how far it has come. */
+  readonly say: (line: string) => void
+}
+
+export interface Outcome {
+  /** What was measured, to be printed. */
+  readonly figures: Readonly<Record<string, string | number>>
+  /** Promises that were broken, each with the seed that shows it. None: all is well. */
+  readonly violations: ReadonlyArray<string>
+}
+
+export interface Chaos {
+  /** How often, unless told otherwise. */
+  readonly count: number
+  readonly run: (options: Options) => Effect.Effect<Outcome>
+}

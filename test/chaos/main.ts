@@ -1,0 +1,39 @@
+/**
+ * `npm run chaos -- KIND [--seed N] [--count N]`: breaks things at random, and exits with 1 if a promise broke with them.
+ */
+import { Effect } from "effect"
+import { parseArgs } from "node:util"
+import { cancel } from "./cancel.ts"
+import type { Chaos, Outcome } from "./Chaos.ts"
+
+/** A new kind is one more line here. */
+const kinds: ReadonlyMap<string, Chaos> = new Map([["cancel", cancel]])
+
+/** So many violations are printed. */
+const shown = 20
+
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: { seed: { type: "string" }, count: { type: "string" } }
+})
+const name = positionals[0] ?? ""
+const kind = kinds.get(name)
+
+const report = ({ figures, violations }: Outcome): void => {
+  for (const [figure, value] of Object.entries(figures)) console.log(`  ${figure}: ${value}`)
+  for (const violation of violations.slice(0, shown)) console.log(`  BROKEN ${violation}`)
+  console.log(`chaos ${name}: ${violations.length} violations`)
+  process.exitCode = violations.length === 0 ? 0 : 1
+}
+
+if (kind === undefined) {
+  console.error(
+    `Usage: npm run chaos -- KIND [--seed N] [--count N]   kinds: ${[...kinds.keys()].join(", ")}`
+  )
+  process.exitCode = 2
+} else {
+  const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31))
+  const count = Number(values.count ?? kind.count)
+  console.log(`chaos ${name}: seed ${seed}, ${count} times, node ${process.version}`)
+  report(await Effect.runPromise(kind.run({ seed, count, say: (line) => console.log(`  ${line}`) })))
+}
