@@ -4,7 +4,7 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
+import * as Latch from "effect/Latch"
 import * as Schema from "effect/Schema"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 import type { AgentEvent, View } from "./AgentEvent.ts"
@@ -42,7 +42,8 @@ export interface AgentState {
 
 interface Active {
   readonly control: Control
-  started: Execution.Started | undefined
+  /** Opened when the run and its last subscriber are done. */
+  readonly ended: Latch.Latch
 }
 
 /** Where the state changes. */
@@ -102,7 +103,7 @@ export class Conversation {
     const begun = Effect.gen({ self: this }, function* () {
       if (this.closed) return yield* Effect.die(new Error("The agent's scope is closed"))
       if (this.active !== undefined) return yield* new AgentBusy()
-      const active: Active = { control: new Control(), started: undefined }
+      const active: Active = { control: new Control(), ended: Latch.makeUnsafe(false) }
       this.active = active
       this.changes = undefined
       const task = yield* Effect.onError(makeTask(), () =>
@@ -110,8 +111,7 @@ export class Conversation {
           this.active = undefined
         })
       )
-      active.started = yield* this.fork(active, task, Options.patch(this.current.options, options), reader)
-      return active.started
+      return yield* this.fork(active, task, Options.patch(this.current.options, options), reader)
     })
     return Effect.uninterruptible(begun)
   }
@@ -130,7 +130,7 @@ export class Conversation {
       }
     }
     const executor: Execution.Executor = (audience) =>
-      Effect.ensuring(Loop.execute(full, audience), this.rest)
+      Effect.ensuring(Loop.execute(full, audience), this.rest(active))
     return Execution.fork(executor, {
       control: active.control,
       onRun: (run) => {
@@ -145,10 +145,12 @@ export class Conversation {
   }
 
   /** A run is over when its last subscriber has heard of it. */
-  private readonly rest: Effect.Effect<void> = Effect.suspend(() => {
-    this.active = undefined
-    return SubscriptionRef.update(this.state, (state) => ({ ...state, phase: "idle" as const }))
-  })
+  private rest({ ended }: Active): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.active = undefined
+      return SubscriptionRef.update(this.state, (state) => ({ ...state, phase: "idle" as const }))
+    }).pipe(Effect.andThen(ended.open))
+  }
 
   private readonly settle = (event: AgentEvent): Effect.Effect<void> =>
     SubscriptionRef.update(this.state, (state) => {
@@ -189,8 +191,7 @@ export class Conversation {
   }
 
   readonly waitForIdle: Effect.Effect<void> = Effect.suspend(() => {
-    const started = this.active?.started
-    return started === undefined ? Effect.void : Effect.asVoid(Fiber.await(started.fiber))
+    return this.active === undefined ? Effect.void : this.active.ended.await
   })
 
   update(patch: Partial<RunOptions>): Effect.Effect<void> {
@@ -228,11 +229,8 @@ export class Conversation {
   /** Ends the run that goes on, and takes no other. */
   readonly close: Effect.Effect<void> = Effect.suspend(() => {
     this.closed = true
-    const started = this.active?.started
-    return Effect.andThen(
-      started === undefined ? Effect.void : Execution.stopAndWait(started, "the agent was closed"),
-      this.subscriptions.close
-    )
+    this.active?.control.signal.stop({ cause: "cancel", reason: "the agent was closed" })
+    return Effect.andThen(this.waitForIdle, this.subscriptions.close)
   })
 }
 

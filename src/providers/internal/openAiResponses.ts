@@ -1,0 +1,438 @@
+/**
+ * OpenAI Responses, as OpenAI and the servers that took its language up really send it.
+ * https://platform.openai.com/docs/api-reference/responses, read in November 2026.
+ *
+ * An answer is a list of items. What has no place in a message of ours (searches and code that run at the vendor, tools
+ * of the vendor's own) is an empty text that carries its item, to go back as it came.
+ */
+import type { StopReason } from "../../Message.ts"
+import type { ModelEvent } from "../../ModelEvent.ts"
+import type { Reason } from "../../ProviderError.ts"
+import { StreamTruncated } from "../../ProviderError.ts"
+import * as Usage from "../../Usage.ts"
+import * as Json from "./json.ts"
+import * as Opaque from "./opaque.ts"
+import { encoder } from "./openAiResponsesRequest.ts"
+import * as Wires from "./openAiResponsesWire.ts"
+import type { Place, Speech, Wire } from "./openAiResponsesWire.ts"
+import type { Call, Protocol } from "./Protocol.ts"
+import { isReason } from "./Protocol.ts"
+
+/** The protocol for one provider, whose id marks what only it can read again. */
+export const openAiResponses = (provider: string): Protocol<Wire, State> => ({
+  name,
+  encode: encoder(provider),
+  initial: (call) => initial(provider, call),
+  wire,
+  step,
+  end
+})
+
+const name = "openai-responses"
+
+// ───────────────────────── Wire
+
+const wire = (data: string, state: State): Wire | Reason => {
+  const event = Wires.read(data, state.call.model)
+  return !isReason(event) && event.type === "created" && isOther(state, event.response)
+    ? new StreamTruncated({ detail: "Another answer began in the middle of this one" })
+    : event
+}
+
+/** A gateway that asks its server again sends a second answer behind what it has sent of the first. */
+const isOther = ({ items, responseId }: State, response: Json.JsonObject): boolean =>
+  items.length > 0 && responseId !== undefined && response["id"] !== responseId
+
+// ───────────────────────── Wire to domain
+
+/** A block that grows. */
+interface Block {
+  readonly contentIndex: number
+  /** So far. */
+  said: string
+}
+
+/** A part of a message. */
+interface Part extends Block {
+  readonly annotations: Array<Json.JsonObject>
+}
+
+interface Item {
+  /** The wire's type of it. */
+  type: string
+  readonly kind: "message" | "thinking" | "call" | "other"
+  /** As it began, then as it ended. */
+  wire: Json.JsonObject
+  isDone: boolean
+  /** Of all kinds but a message, whose parts are blocks of their own. */
+  readonly block: Block
+  /** Of a message: those that go on. */
+  readonly parts: Map<number, Part>
+  /** Of thinking: which of the two kinds it is, and the part that is being said. */
+  thought: { readonly speech: Speech; readonly part: number } | undefined
+  /** Of a call: unique in the answer, and absent until its name is known. */
+  id: string | undefined
+  /** Of a call: the arguments, as said at their end. */
+  whole: string | undefined
+}
+
+export interface State {
+  readonly provider: string
+  readonly call: Call
+  started: boolean
+  responseId: string | undefined
+  /** The number of the next block. */
+  next: number
+  /** In the order in which they came. */
+  readonly items: Array<Item>
+  readonly byIndex: Map<number, Item>
+  refused: boolean
+  /** As it ended: the proof that nothing is missing. */
+  response: Json.JsonObject | undefined
+}
+
+const initial = (provider: string, call: Call): State => ({
+  provider,
+  call,
+  started: false,
+  responseId: undefined,
+  next: 0,
+  items: [],
+  byIndex: new Map(),
+  refused: false,
+  response: undefined
+})
+
+const step = (state: State, event: Wire, out: Array<ModelEvent>): boolean => {
+  switch (event.type) {
+    case "delta":
+    case "whole":
+      stepSpeech(state, event, out)
+      return false
+    case "added":
+      stepAdded(state, event.place, event.item, out)
+      return false
+    case "done":
+      stepDone(state, event.place, event.item, out)
+      return false
+    case "annotation":
+      at(state, event.place, "message")?.parts.get(event.place.part)?.annotations.push(event.annotation)
+      return false
+    case "created":
+      start(state, event.response, out)
+      return false
+    case "ended":
+      start(state, event.response, out)
+      settle(state, Json.array(event.response["output"]), out)
+      state.response = event.response
+      return true
+    case "other":
+      return false
+  }
+}
+
+const start = (state: State, response: Json.JsonObject, out: Array<ModelEvent>): void => {
+  if (state.started) return
+  state.started = true
+  state.responseId = Json.text(response["id"])
+  const { call, provider, responseId } = state
+  out.push({
+    _tag: "Start",
+    provider,
+    model: call.model,
+    protocol: name,
+    ...(responseId === undefined ? {} : { responseId })
+  })
+}
+
+/** The items that no event told of, or not to their end: some servers leave those out. */
+const settle = (state: State, output: ReadonlyArray<Json.Json>, out: Array<ModelEvent>): void => {
+  const told = [...state.items]
+  for (const wireItem of output) {
+    if (!Json.isObject(wireItem)) continue
+    // Not by id or index: with some servers neither is that of the events.
+    const known = told.findIndex((item) => isSame(item, wireItem))
+    const item = known === -1 ? begin(state, nowhere, wireItem, out) : told.splice(known, 1)[0]
+    if (item !== undefined) finish(state, item, wireItem, out)
+  }
+}
+
+const nowhere: Place = { index: undefined, part: 0 }
+
+// ───────────────────────── Items
+
+const typeOf = (item: Json.JsonObject): string => Json.text(item["type"]) ?? ""
+
+const kinds: Readonly<Record<string, Item["kind"]>> = {
+  message: "message",
+  reasoning: "thinking",
+  function_call: "call",
+  custom_tool_call: "call"
+}
+
+const kindOf = (type: string): Item["kind"] => kinds[type] ?? "other"
+
+/** The item at a place; without an index, the last of its type that goes on. */
+const at = (state: State, { index }: Place, type: string): Item | undefined =>
+  index === undefined
+    ? state.items.findLast((item) => item.type === type && !item.isDone)
+    : state.byIndex.get(index)
+
+const stepAdded = (state: State, place: Place, wireItem: Json.JsonObject, out: Array<ModelEvent>): void => {
+  const known = place.index === undefined ? undefined : state.byIndex.get(place.index)
+  if (known === undefined || known.isDone || !isSame(known, wireItem)) begin(state, place, wireItem, out)
+}
+
+const isSame = ({ type, wire: known }: Item, wireItem: Json.JsonObject): boolean =>
+  type === typeOf(wireItem) && (known["call_id"] === undefined || known["call_id"] === wireItem["call_id"])
+
+const stepDone = (state: State, place: Place, wireItem: Json.JsonObject, out: Array<ModelEvent>): void => {
+  const known = at(state, place, typeOf(wireItem))
+  const isIt = known?.kind === kindOf(typeOf(wireItem))
+  finish(state, isIt ? known : begin(state, place, wireItem, out), wireItem, out)
+}
+
+const begin = (state: State, place: Place, wireItem: Json.JsonObject, out: Array<ModelEvent>): Item => {
+  start(state, {}, out)
+  const type = typeOf(wireItem)
+  const kind = kindOf(type)
+  const item: Item = {
+    type,
+    kind,
+    wire: wireItem,
+    isDone: false,
+    block: { contentIndex: kind === "message" ? -1 : state.next++, said: "" },
+    parts: new Map(),
+    thought: undefined,
+    id: undefined,
+    whole: undefined
+  }
+  const { contentIndex } = item.block
+  if (kind === "thinking") out.push({ _tag: "ThinkingStart", contentIndex })
+  else if (kind === "other") out.push({ _tag: "TextStart", contentIndex })
+  else if (kind === "call") startCall(state, item, Json.text(wireItem["name"]), out)
+  state.items.push(item)
+  if (place.index !== undefined) state.byIndex.set(place.index, item)
+  return item
+}
+
+/** Says that there is a call, once its name is known, with what came before it. */
+const startCall = (state: State, item: Item, called: string | undefined, out: Array<ModelEvent>): void => {
+  if (item.id !== undefined || called === undefined) return
+  const { call_id: callId, id: itemId } = item.wire
+  const { contentIndex, said } = item.block
+  const own = Json.text(callId) ?? Json.text(itemId) ?? `call_${state.call.seed}_${contentIndex}`
+  item.id = state.items.some(({ id }) => id === own) ? `${own}_${contentIndex}` : own
+  out.push({ _tag: "ToolCallStart", contentIndex, id: item.id, name: called })
+  if (said !== "") out.push({ _tag: "ToolCallDelta", contentIndex, delta: said })
+}
+
+/** The item has ended, and this is all of it. The end of a call is owed until the end of the answer. */
+const finish = (state: State, item: Item, wireItem: Json.JsonObject, out: Array<ModelEvent>): void => {
+  if (item.isDone) return
+  item.isDone = true
+  item.type = typeOf(wireItem)
+  item.wire = wireItem
+  const { block, kind } = item
+  if (kind === "message") finishMessage(state, item, out)
+  else if (kind === "call") {
+    startCall(state, item, Json.text(wireItem["name"]), out)
+    if (item.id !== undefined) complete("ToolCallDelta", block, argumentsOf(item), out)
+  } else {
+    if (kind === "thinking") complete("ThinkingDelta", block, thoughtIn(item), out)
+    const redacted = kind === "thinking" && block.said === "" ? { redacted: true } : {}
+    const opaque = Opaque.make(state.provider, { item: wireItem })
+    const _tag = kind === "thinking" ? "ThinkingEnd" : "TextEnd"
+    out.push({ _tag, contentIndex: block.contentIndex, opaque, ...redacted })
+  }
+}
+
+/** The first text of a message carries what is said of all of it, and each text what is said of its part. */
+const finishMessage = (state: State, item: Item, out: Array<ModelEvent>): void => {
+  let shell: Json.JsonObject = { item: Json.without(item.wire, "content") }
+  for (const [index, wirePart] of Json.array(item.wire["content"]).entries()) {
+    if (!Json.isObject(wirePart)) continue
+    const speech = wirePart["type"] === "refusal" ? "refusal" : "text"
+    const text = Json.text(wirePart[speech])
+    const part =
+      item.parts.get(index) ?? (text === undefined ? undefined : openPart(state, item, index, speech, out))
+    if (part === undefined) continue
+    complete("TextDelta", part, text, out)
+    const opaque = Opaque.make(state.provider, { ...shell, part: partOf(wirePart, speech, part.annotations) })
+    out.push({ _tag: "TextEnd", contentIndex: part.contentIndex, opaque })
+    item.parts.delete(index)
+    shell = {}
+  }
+  endParts(item, out)
+}
+
+/** What is said of a part besides its text, which is the block's. */
+const partOf = (
+  wirePart: Json.JsonObject,
+  speech: Speech,
+  annotations: ReadonlyArray<Json.JsonObject>
+): Json.JsonObject => {
+  const rest = Json.without(wirePart, speech, "logprobs")
+  return annotations.length > 0 && Json.array(rest["annotations"]).length === 0
+    ? { ...rest, annotations }
+    : rest
+}
+
+const openPart = (state: State, item: Item, index: number, speech: Speech, out: Array<ModelEvent>): Part => {
+  const part: Part = { contentIndex: state.next++, said: "", annotations: [] }
+  item.parts.set(index, part)
+  if (speech === "refusal") state.refused = true
+  out.push({ _tag: "TextStart", contentIndex: part.contentIndex })
+  return part
+}
+
+const endParts = ({ parts }: Item, out: Array<ModelEvent>): void => {
+  for (const { contentIndex } of parts.values()) out.push({ _tag: "TextEnd", contentIndex })
+  parts.clear()
+}
+
+/** What was thought, in the words of which there are any. */
+const thoughtIn = ({ thought, wire: { content, summary } }: Item): string | undefined => {
+  const joined = (parts: Json.Json | undefined) =>
+    Json.array(parts)
+      .flatMap((part) => Json.text(Json.object(part)?.["text"]) ?? [])
+      .join(parting)
+  if (thought !== undefined) return joined(thought.speech === "summary" ? summary : content)
+  const told = joined(summary)
+  return told === "" ? joined(content) : told
+}
+
+/** Between two parts of one thought. */
+const parting = "\n\n"
+
+/** At the end of a call, or of its item, what the deltas said is said once more, and that counts. */
+const argumentsOf = ({ block, isDone, wire: { arguments: args, input }, whole }: Item): string => {
+  const given = isDone ? (args ?? input) : undefined
+  // Some servers send the value where its text belongs.
+  const json = Json.isObject(given) ? JSON.stringify(given) : Json.text(given)
+  return json ?? whole ?? block.said
+}
+
+// ───────────────────────── Speech
+
+const speakers: Readonly<Record<Speech, string>> = {
+  text: "message",
+  refusal: "message",
+  summary: "reasoning",
+  thinking: "reasoning",
+  arguments: "function_call"
+}
+
+type Spoken = Extract<Wire, { readonly type: "delta" | "whole" }>
+
+/** A piece of what an item says, or all of it once more. */
+const stepSpeech = (state: State, event: Spoken, out: Array<ModelEvent>): void => {
+  const { place, speech, text } = event
+  if (text === "") return
+  const item = at(state, place, speakers[speech]) ?? begin(state, place, { type: speakers[speech] }, out)
+  if (item.isDone || item.kind !== kindOf(speakers[speech])) return
+  if (item.kind === "message") {
+    const part = item.parts.get(place.part) ?? openPart(state, item, place.part, speech, out)
+    if (event.type === "delta") say("TextDelta", part, text, out)
+    else complete("TextDelta", part, text, out)
+  } else if (item.kind === "thinking") think(item, event, out)
+  else stepArguments(item, event, out)
+}
+
+const think = (item: Item, { place: { part }, speech, text, type }: Spoken, out: Array<ModelEvent>): void => {
+  const { block, thought } = item
+  // The same thought may come under both names.
+  if (thought !== undefined && thought.speech !== speech) return
+  const isNew = thought?.part !== part
+  if (type === "whole" && !isNew) return
+  item.thought = { speech, part }
+  say("ThinkingDelta", block, isNew && block.said !== "" ? parting + text : text, out)
+}
+
+const stepArguments = (item: Item, { text, type }: Spoken, out: Array<ModelEvent>): void => {
+  if (type === "whole") item.whole = text
+  if (item.id === undefined) item.block.said += type === "delta" ? text : ""
+  else if (type === "delta") say("ToolCallDelta", item.block, text, out)
+  else complete("ToolCallDelta", item.block, text, out)
+}
+
+type Delta = "TextDelta" | "ThinkingDelta" | "ToolCallDelta"
+
+const say = (_tag: Delta, block: Block, delta: string, out: Array<ModelEvent>): void => {
+  block.said += delta
+  out.push({ _tag, contentIndex: block.contentIndex, delta })
+}
+
+/** Says what the deltas left out, where they say how the whole begins. */
+const complete = (_tag: Delta, block: Block, whole: string | undefined, out: Array<ModelEvent>): void => {
+  const { said } = block
+  if (whole === undefined || whole.length <= said.length || !whole.startsWith(said)) return
+  say(_tag, block, whole.slice(said.length), out)
+}
+
+// ───────────────────────── The end
+
+const end = (state: State, _told: boolean, out: Array<ModelEvent>): Reason | undefined => {
+  const { items, response } = state
+  if (response === undefined) return new StreamTruncated({ detail: "The answer stopped before its end" })
+  for (const item of items) if (!item.isDone) endItem(item, out)
+  const calls = items.filter(({ kind }) => kind === "call")
+  for (const call of calls) endCall(state, call, out)
+  const usage = Json.object(response["usage"])
+  out.push({
+    _tag: "Finish",
+    stopReason: stopReasonOf(response, calls.length > 0, state.refused),
+    ...(usage === undefined ? {} : { usage: usageOf(usage) })
+  })
+  return undefined
+}
+
+/** Of an item that was never said to end. */
+const endItem = (item: Item, out: Array<ModelEvent>): void => {
+  const { contentIndex } = item.block
+  if (item.kind === "message") endParts(item, out)
+  else if (item.kind === "thinking") out.push({ _tag: "ThinkingEnd", contentIndex })
+  else if (item.kind === "other") out.push({ _tag: "TextEnd", contentIndex })
+}
+
+const endCall = (state: State, item: Item, out: Array<ModelEvent>): void => {
+  startCall(state, item, "", out)
+  const opaque = Opaque.make(state.provider, {
+    item: Json.without(item.wire, "call_id", "name", "arguments", "input")
+  })
+  out.push({
+    _tag: "ToolCallEnd",
+    contentIndex: item.block.contentIndex,
+    rawArguments: argumentsOf(item),
+    opaque
+  })
+}
+
+const stopReasonOf = (response: Json.JsonObject, hasCalls: boolean, refused: boolean): StopReason => {
+  const reason = Json.object(response["incomplete_details"])?.["reason"]
+  if (reason === "content_filter") return "contentFilter"
+  if (response["status"] === "incomplete" || reason !== undefined) return "length"
+  return hasCalls ? "toolUse" : refused ? "refusal" : "stop"
+}
+
+const usageOf = (wireUsage: Json.JsonObject): Usage.Usage => {
+  const input = Json.object(wireUsage["input_tokens_details"])
+  const reasoning = Json.number(Json.object(wireUsage["output_tokens_details"])?.["reasoning_tokens"])
+  const total = Json.number(wireUsage["total_tokens"])
+  const cost = costOf(wireUsage)
+  return Usage.make({
+    input: Json.number(wireUsage["input_tokens"]) ?? 0,
+    output: Json.number(wireUsage["output_tokens"]) ?? 0,
+    cacheRead: Json.number(input?.["cached_tokens"]) ?? 0,
+    cacheWrite: Json.number(input?.["cache_write_tokens"]) ?? 0,
+    ...(reasoning === undefined ? {} : { reasoning }),
+    ...(total === undefined ? {} : { total }),
+    ...(cost === undefined ? {} : { cost })
+  })
+}
+
+/** OpenRouter says it in dollars, xAI in ten billionths of one. */
+const costOf = (wireUsage: Json.JsonObject): number | undefined => {
+  const ticks = Json.number(wireUsage["cost_in_usd_ticks"])
+  return Json.number(wireUsage["cost"]) ?? (ticks === undefined ? undefined : ticks / 1e10)
+}

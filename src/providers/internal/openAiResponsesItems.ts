@@ -1,0 +1,203 @@
+/**
+ * A message in the language of OpenAI Responses, as items of an input.
+ * https://platform.openai.com/docs/api-reference/responses/create, read in November 2026.
+ *
+ * Nothing is kept at the vendor. So what its model thought, and what ran there, goes back as it came: to the same model,
+ * in the same order, all of it or none, as thinking without what came of it is refused, and the reverse.
+ */
+import type * as Message from "../../Message.ts"
+import { parseArguments } from "../../ModelEvent.ts"
+import type { Reason } from "../../ProviderError.ts"
+import { UnsupportedContent } from "../../ProviderError.ts"
+import * as Json from "./json.ts"
+import * as Opaque from "./opaque.ts"
+import { isReason } from "./Protocol.ts"
+
+export interface Item {
+  readonly json: string
+  /** Of a call, whose JSON is without it: it depends on the rest of the conversation. */
+  readonly callId?: string
+  /** The type of the item that answers the call. */
+  readonly result?: string
+}
+
+export interface Answer {
+  readonly items: ReadonlyArray<Item>
+  /** Whether the thinking in it can be read from it. Else it is but the name of what the vendor may have kept. */
+  readonly isReadable: boolean
+}
+
+type Content = Message.Assistant["content"]
+
+/** The items of an answer, as they came from this provider. */
+export const encodeOwn = (provider: string, { content }: Message.Assistant): Answer => {
+  const pieces = content.flatMap((block, index) => encodeBlock(provider, content, block, index))
+  const items = pieces.flatMap(({ isThought, item }, index) => {
+    const next = isThought ? pieces.slice(index).find((piece) => !piece.isThought) : undefined
+    return item === undefined || (isThought && next?.item === undefined) ? [] : [item]
+  })
+  return { items, isReadable: pieces.every((piece) => piece.isReadable) }
+}
+
+/** The items of an answer that any model can read. */
+export const encodePlain = (provider: string, { content }: Message.Assistant): ReadonlyArray<Item> =>
+  content.flatMap((block) => {
+    if (block.type === "toolCall") {
+      const type = itemIn(provider, block)?.["type"]
+      return [encodeCall(type === undefined ? {} : { type }, block)]
+    }
+    return block.type === "thinking" || block.text === "" ? [] : [said(block.text)]
+  })
+
+/** An item in its place, or the place of one that cannot be sent. */
+interface Piece {
+  readonly item: Item | undefined
+  readonly isThought: boolean
+  readonly isReadable: boolean
+}
+
+const piece = (item: Item | undefined): Piece => ({ item, isThought: false, isReadable: true })
+
+const encodeBlock = (
+  provider: string,
+  content: Content,
+  block: Content[number],
+  index: number
+): ReadonlyArray<Piece> => {
+  const item = itemIn(provider, block)
+  switch (block.type) {
+    case "thinking":
+      return item === undefined ? [] : [encodeThought(item)]
+    case "toolCall":
+      return [piece(encodeCall(item ?? {}, block))]
+    case "text":
+      if (isPart(provider, block)) return encodeMessage(provider, content, item, index)
+      if (item !== undefined)
+        return [piece(isUnanswered(provider, content, item) ? undefined : verbatim(item))]
+      return block.text === "" ? [] : [piece(said(block.text))]
+  }
+}
+
+/** The item that this provider left in a block. */
+const itemIn = (provider: string, block: Content[number]): Json.JsonObject | undefined =>
+  Json.object(Opaque.of(provider, block)?.["item"])
+
+const partIn = (provider: string, block: Content[number]): Json.JsonObject | undefined =>
+  Json.object(Opaque.of(provider, block)?.["part"])
+
+const verbatim = (item: Json.JsonObject): Item => ({ json: Json.encode(short(item)) })
+
+/** A longer id is refused, and servers that stand in for the vendor do make such. */
+const short = (item: Json.JsonObject): Json.JsonObject =>
+  (Json.text(item["id"]) ?? "").length > 64 ? Json.without(item, "id") : item
+
+/** Some servers give thinking a status, which OpenAI refuses, and nobody misses. */
+const encodeThought = (item: Json.JsonObject): Piece => ({
+  item: verbatim(Json.without(item, "status")),
+  isThought: true,
+  isReadable: Json.text(item["encrypted_content"]) !== undefined || Json.array(item["content"]).length > 0
+})
+
+const said = (text: string): Item => ({ json: Json.encode({ role: "assistant", content: text }) })
+
+const isPart = (provider: string, block: Content[number]): boolean =>
+  block.type === "text" && partIn(provider, block) !== undefined
+
+/** A message with all its parts, at the first of them. */
+const encodeMessage = (
+  provider: string,
+  content: Content,
+  item: Json.JsonObject | undefined,
+  index: number
+): ReadonlyArray<Piece> => {
+  const before = content[index - 1]
+  if (item === undefined && before !== undefined && isPart(provider, before)) return []
+  const parts: Array<Json.JsonObject> = []
+  for (const block of content.slice(index)) {
+    const isNext = parts.length > 0 && itemIn(provider, block) !== undefined
+    if (block.type !== "text" || isNext || !isPart(provider, block)) break
+    const part = partIn(provider, block)
+    parts.push({ ...part, [part?.["type"] === "refusal" ? "refusal" : "text"]: block.text })
+  }
+  const shell = item === undefined ? { type: "message", role: "assistant" } : short(item)
+  return [piece({ json: Json.encode({ ...shell, content: parts }) })]
+}
+
+/** Whether it is a call to a tool of the vendor's that runs here. Nobody does run it, and without a result it is refused. */
+const isUnanswered = (
+  provider: string,
+  content: Content,
+  { call_id: callId, type }: Json.JsonObject
+): boolean =>
+  typeof callId === "string" &&
+  (Json.text(type) ?? "").endsWith("_call") &&
+  !content.some((block) => {
+    const other = itemIn(provider, block)
+    return other?.["call_id"] === callId && other["type"] !== type
+  })
+
+const encodeCall = (item: Json.JsonObject, call: Message.ToolCall): Item => {
+  // As the model wrote it, which may be the name of no tool, and in no vendor's alphabet.
+  const name = call.name.replace(/[^\w-]/g, "_").slice(0, 128) || "_"
+  const isCustom = item["type"] === "custom_tool_call"
+  const own = isCustom ? { input: call.rawArguments } : { arguments: argumentsOf(call.rawArguments) }
+  return {
+    json: Json.encode({ type: "function_call", ...short(item), name, ...own }),
+    callId: call.id,
+    result: isCustom ? "custom_tool_call_output" : "function_call_output"
+  }
+}
+
+/** A call that is no JSON object is refused, and all of the conversation with it. Its result tells what was wrong. */
+const argumentsOf = (raw: string): string =>
+  raw.trim() !== "" && Json.isObject(parseArguments(raw)) ? raw : "{}"
+
+// ───────────────────────── What the model is told
+
+/** The item of what a user said, or why it cannot be sent. */
+export const encodeUser = ({ content }: Message.User): string | Reason => {
+  const parts = encodeParts(content)
+  return isReason(parts) ? parts : `{"role":"user","content":${parts}}`
+}
+
+/** The output of a tool, for the item that answers its call. */
+export const encodeOutput = ({ content }: Message.ToolResult): string | Reason =>
+  content.every((block) => block.type === "text")
+    ? Json.encode(content.map((block) => block.text).join("\n"))
+    : encodeParts(content)
+
+const encodeParts = (content: Message.User["content"]): string | Reason => {
+  const [first] = content
+  if (first === undefined) return Json.encode("")
+  if (content.length === 1 && first.type === "text") return Json.encode(first.text)
+  const parts: Array<Part> = []
+  for (const block of content) {
+    if (block.type === "text" && block.text === "") continue
+    const part = block.type === "text" ? { type: "input_text", text: block.text } : toMedia(block)
+    if (isReason(part)) return part
+    parts.push(part)
+  }
+  return Json.encode(parts.length === 0 ? "" : parts)
+}
+
+interface Part {
+  readonly type: string
+  readonly [field: string]: unknown
+}
+
+const toMedia = (block: Message.Image | Message.File): Part | Reason => {
+  if (block.type === "image") return toImage("url" in block.source ? block.source.url : dataUrl(block.source))
+  const { source } = block
+  if ("fileId" in source) return { type: "input_file", file_id: source.fileId }
+  const [kind, subtype = ""] = source.mediaType.split("/")
+  if (kind === "image") return toImage(dataUrl(source))
+  if (kind === "audio" || kind === "video") {
+    return new UnsupportedContent({ detail: `OpenAI Responses takes no files of type ${source.mediaType}` })
+  }
+  return { type: "input_file", filename: `file.${subtype}`, file_data: dataUrl(source) }
+}
+
+const toImage = (url: string): Part => ({ type: "input_image", detail: "auto", image_url: url })
+
+const dataUrl = (source: { readonly data: string; readonly mediaType: string }): string =>
+  `data:${source.mediaType};base64,${source.data}`

@@ -1,0 +1,133 @@
+/**
+ * The events of OpenAI Responses: https://platform.openai.com/docs/api-reference/responses-streaming, read in November
+ * 2026.
+ *
+ * An event is told by the `type` in its JSON, and the item it is about by its place in the output: some servers leave
+ * out the name that the stream gives an event, and some give an item another id with each event.
+ */
+import type { Reason } from "../../ProviderError.ts"
+import { ServerError } from "../../ProviderError.ts"
+import * as Failure from "./failure.ts"
+import * as Json from "./json.ts"
+
+/** What is said piece by piece: a text, why there is none, what the model thinks, or what it calls a tool with. */
+export type Speech = "text" | "refusal" | "summary" | "thinking" | "arguments"
+
+/** Where in the output. */
+export interface Place {
+  /** Of the item; absent if the server leaves it out. */
+  readonly index: number | undefined
+  /** Of the part in it. */
+  readonly part: number
+}
+
+/** What is of use in an event. */
+export type Wire =
+  | { readonly type: "delta"; readonly speech: Speech; readonly place: Place; readonly text: string }
+  /** All of it, at its end. */
+  | { readonly type: "whole"; readonly speech: Speech; readonly place: Place; readonly text: string }
+  | { readonly type: "annotation"; readonly place: Place; readonly annotation: Json.JsonObject }
+  | { readonly type: "added" | "done"; readonly place: Place; readonly item: Json.JsonObject }
+  | { readonly type: "created"; readonly response: Json.JsonObject }
+  /** The answer is over, and said to be complete, or cut by a limit or a filter. */
+  | { readonly type: "ended"; readonly response: Json.JsonObject }
+  /** Steps of what runs at the vendor, and whatever comes next. */
+  | { readonly type: "other" }
+
+/** The event, or the failure that it reports, or why it is none of this language. */
+export const read = (data: string, model: string): Wire | Reason => {
+  const event = Json.parse(data)
+  if (event === undefined) return Failure.badJson(data)
+  if (!Json.isObject(event)) return Failure.badShape("Not an event", data)
+  return (
+    Failure.inBand(event, data, model) ??
+    failed(event, model) ??
+    wireOf(event) ??
+    Failure.badShape("Not an event", data)
+  )
+}
+
+const wireOf = (event: Json.JsonObject): Wire | undefined => {
+  const { type } = event
+  // A whole answer in place of a stream.
+  if (type === undefined && event["object"] === "response") return { type: "ended", response: event }
+  if (typeof type !== "string") return undefined
+  const speech = deltas[type]
+  if (speech !== undefined) return spoken("delta", speech, event, event["delta"])
+  const said = wholes[type]
+  if (said !== undefined) return spoken("whole", said[0], event, event[said[1]])
+  switch (type) {
+    case "response.output_item.added":
+      return itemOf("added", event)
+    case "response.output_item.done":
+      return itemOf("done", event)
+    case "response.output_text.annotation.added": {
+      const annotation = Json.object(event["annotation"])
+      return annotation === undefined ? other : { type: "annotation", place: placeOf(event), annotation }
+    }
+    case "response.created":
+      return { type: "created", response: Json.object(event["response"]) ?? {} }
+    default:
+      return ends.has(type) ? endOf(type, Json.object(event["response"])) : other
+  }
+}
+
+const other: Wire = { type: "other" }
+
+const deltas: Readonly<Record<string, Speech>> = {
+  "response.output_text.delta": "text",
+  "response.refusal.delta": "refusal",
+  "response.reasoning_summary_text.delta": "summary",
+  "response.reasoning_text.delta": "thinking",
+  "response.function_call_arguments.delta": "arguments",
+  "response.custom_tool_call_input.delta": "arguments"
+}
+
+/** With the member that holds all of it. */
+const wholes: Readonly<Record<string, readonly [Speech, string]>> = {
+  "response.output_text.done": ["text", "text"],
+  "response.refusal.done": ["refusal", "refusal"],
+  "response.reasoning_summary_text.done": ["summary", "text"],
+  "response.reasoning_text.done": ["thinking", "text"],
+  "response.function_call_arguments.done": ["arguments", "arguments"],
+  "response.custom_tool_call_input.done": ["arguments", "input"]
+}
+
+/** `response.done` is how some of OpenAI's servers end any answer. */
+const ends: ReadonlySet<string> = new Set(["response.completed", "response.incomplete", "response.done"])
+
+const endOf = (type: string, response: Json.JsonObject = {}): Wire => ({
+  type: "ended",
+  response: type === "response.incomplete" ? { ...response, status: "incomplete" } : response
+})
+
+const spoken = (
+  type: "delta" | "whole",
+  speech: Speech,
+  event: Json.JsonObject,
+  text: Json.Json | undefined
+): Wire | undefined => {
+  if (text === undefined || text === null) return other
+  return typeof text === "string" ? { type, speech, place: placeOf(event), text } : undefined
+}
+
+const itemOf = (type: "added" | "done", event: Json.JsonObject): Wire | undefined => {
+  const item = Json.object(event["item"])
+  return item && { type, place: placeOf(event), item }
+}
+
+const placeOf = (event: Json.JsonObject): Place => ({
+  index: Json.number(event["output_index"]),
+  part: Json.number(event["content_index"]) ?? Json.number(event["summary_index"]) ?? 0
+})
+
+/** A response that tells in its status that it is none. */
+const failed = (event: Json.JsonObject, model: string): Reason | undefined => {
+  const response = Json.object(event["response"]) ?? event
+  const { error } = response
+  if (Json.isObject(error)) return Failure.said(JSON.stringify({ error }), model)
+  const status = event["type"] === "response.failed" ? "failed" : response["status"]
+  return status === "failed" || status === "cancelled"
+    ? new ServerError({ detail: `The answer ended as ${status}` })
+    : undefined
+}

@@ -1,0 +1,329 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Message, type Provider } from "effect-agent"
+import { encoder } from "../../src/providers/internal/openAiResponsesRequest.ts"
+import { isReason } from "../../src/providers/internal/Protocol.ts"
+
+type Request = Partial<Provider.ModelRequest>
+
+const encode = (request: Request) =>
+  encoder("acme")({ model: "gpt-4o", messages: [], tools: [], options: {}, ...request })
+
+/** The body as the server reads it. */
+const bodyOf = (request: Request) => {
+  const body = encode(request)
+  assert(!isReason(body))
+  return JSON.parse(body)
+}
+
+const inputOf = (messages: ReadonlyArray<Message.ModelMessage>, request: Request = {}) =>
+  bodyOf({ messages, ...request }).input
+
+/** What a request says besides the conversation. */
+const asked = (options: Provider.ModelRequest["options"], request: Request = {}) => {
+  const { input: _, model: __, store: ___, stream: ____, ...rest } = bodyOf({ options, ...request })
+  return rest
+}
+
+const hi = Message.user("Hi")
+const mine = { provider: "acme", model: "gpt-4o" }
+const kept = (fields: object): NonNullable<Message.Text["opaque"]> =>
+  JSON.parse(JSON.stringify({ provider: "acme", ...fields }))
+const call = (id: string, rawArguments = "{}", opaque?: Message.Text["opaque"]): Message.ToolCall => ({
+  type: "toolCall",
+  id,
+  name: "f",
+  rawArguments,
+  ...(opaque === undefined ? {} : { opaque })
+})
+const result = (id: string, content: string | Message.ToolResult["content"] = "ok") =>
+  Message.toolResult({ id, name: "f" }, content)
+const thought = (item: object): Message.Thinking => ({
+  type: "thinking",
+  text: "Hm",
+  opaque: kept({ item: { type: "reasoning", ...item } })
+})
+const atVendor = (item: object): Message.Text => ({ type: "text", text: "", opaque: kept({ item }) })
+const functionCall = (call_id: string, args = "{}") => ({
+  type: "function_call",
+  name: "f",
+  arguments: args,
+  call_id
+})
+const output = (call_id: string, output: unknown = "ok") => ({
+  type: "function_call_output",
+  call_id,
+  output
+})
+const sealed = { id: "rs_1", summary: [], encrypted_content: "sealed" }
+const png = Message.image("AAAA", "image/png")
+const pngPart = { type: "input_image", detail: "auto", image_url: "data:image/png;base64,AAAA" }
+const tool: Provider.ToolDefinition = {
+  name: "f",
+  description: "F.",
+  parameters: { type: "object", properties: {} }
+}
+
+describe("openAiResponsesRequest", () => {
+  it("asks for a stream of which nothing is kept", () => {
+    assert.deepStrictEqual(bodyOf({ system: "Be brief.", messages: [hi], tools: [tool] }), {
+      model: "gpt-4o",
+      instructions: "Be brief.",
+      input: [{ role: "user", content: "Hi" }],
+      tools: [{ type: "function", ...tool, strict: false }],
+      stream: true,
+      store: false
+    })
+  })
+
+  it("says the same for the same, byte by byte", () => {
+    const encodeBody = encoder("acme")
+    const messages = [hi, Message.assistant([call("call_1")], mine), result("call_1")]
+    const request = { model: "gpt-4o", messages, tools: [tool], options: { sessionId: "s" } }
+    const first = encodeBody(request)
+    const next = encodeBody({ ...request, messages: [...messages, Message.user("More")] })
+    assert.strictEqual(encodeBody(request), first)
+    assert(!isReason(first) && !isReason(next))
+    const shared = first.slice(0, first.indexOf("]"))
+    assert.isTrue(next.startsWith(shared))
+  })
+
+  it("sends texts, images and files", () => {
+    const pdf: Message.File = { type: "file", source: { data: "AAAA", mediaType: "application/pdf" } }
+    const photo: Message.File = { type: "file", source: { data: "AAAA", mediaType: "image/png" } }
+    const stored: Message.File = { type: "file", source: { fileId: "file-1" } }
+    const url: Message.Image = { type: "image", source: { url: "https://a.test/a.png" } }
+    const content = [Message.text("See"), Message.text(""), png, url, photo, pdf, stored]
+    assert.deepStrictEqual(inputOf([Message.user(content)])[0].content, [
+      { type: "input_text", text: "See" },
+      pngPart,
+      { ...pngPart, image_url: "https://a.test/a.png" },
+      pngPart,
+      { type: "input_file", filename: "file.pdf", file_data: "data:application/pdf;base64,AAAA" },
+      { type: "input_file", file_id: "file-1" }
+    ])
+    assert.deepStrictEqual(inputOf([Message.user([])]), [{ role: "user", content: "" }])
+  })
+
+  it("refuses sounds, before anything is sent", () => {
+    const wav: Message.File = { type: "file", source: { data: "AAAA", mediaType: "audio/wav" } }
+    const refused = encode({ messages: [Message.user([wav])] })
+    assert(isReason(refused))
+    assert.strictEqual(refused._tag, "UnsupportedContent")
+  })
+
+  it("sends calls and their results, with images", () => {
+    const messages = [
+      hi,
+      Message.assistant([Message.text("Look."), Message.text(""), call("call_1", '{"a":1}'), call("call_2")]),
+      result("call_1", [Message.text("a"), Message.text("b")]),
+      result("call_2", [Message.text("c"), png])
+    ]
+    assert.deepStrictEqual(inputOf(messages).slice(1), [
+      { role: "assistant", content: "Look." },
+      functionCall("call_1", '{"a":1}'),
+      functionCall("call_2"),
+      output("call_1", "a\nb"),
+      output("call_2", [{ type: "input_text", text: "c" }, pngPart])
+    ])
+  })
+
+  it("makes calls of any origin fit", () => {
+    const long = `toolu_${"x".repeat(80)}`
+    const odd: Message.ToolCall = { type: "toolCall", id: long, name: "a.b:c", rawArguments: '{"cut' }
+    const other = { ...odd, id: `${long}y`, name: "" }
+    const [first, second, ...results] = inputOf([
+      Message.assistant([odd, other]),
+      result(odd.id, "1"),
+      result(other.id, "2")
+    ])
+    assert.match(first.call_id, /^[\w-]{1,64}$/)
+    assert.notStrictEqual(first.call_id, second.call_id)
+    assert.deepStrictEqual([first.name, first.arguments, second.name], ["a_b_c", "{}", "_"])
+    assert.deepStrictEqual(results, [output(first.call_id, "1"), output(second.call_id, "2")])
+  })
+
+  it("gives each call an id and a result, where servers count anew and results are missing", () => {
+    const again = Message.assistant([call("call_0")])
+    const input = inputOf([
+      again,
+      result("call_0", "1"),
+      again,
+      result("call_0", "2"),
+      result("lost"),
+      again,
+      hi
+    ])
+    const ids = input.flatMap((item: { type?: string; call_id?: string }) =>
+      item.type === "function_call" ? [item.call_id] : []
+    )
+    assert.strictEqual(new Set(ids).size, 3)
+    assert.deepStrictEqual(input, [
+      functionCall("call_0"),
+      output("call_0", "1"),
+      functionCall(ids[1]),
+      output(ids[1], "2"),
+      functionCall(ids[2]),
+      { role: "user", content: "Hi" },
+      output(ids[2], "No result was recorded.")
+    ])
+  })
+
+  it("gives an answer back as it came, to the model that gave it", () => {
+    const annotations = [{ type: "url_citation", url: "https://a.test" }]
+    const item = {
+      id: "msg_1",
+      type: "message",
+      role: "assistant",
+      status: "completed",
+      phase: "final_answer"
+    }
+    const search = { id: "ws_1", type: "web_search_call", status: "completed" }
+    const answer = Message.assistant(
+      [
+        thought(sealed),
+        atVendor(search),
+        { type: "text", text: "A", opaque: kept({ item, part: { type: "output_text", annotations } }) },
+        { type: "text", text: "No", opaque: kept({ part: { type: "refusal" } }) },
+        call("call_1", "{}", kept({ item: { id: "fc_1", type: "function_call", namespace: "n" } }))
+      ],
+      mine
+    )
+    assert.deepStrictEqual(inputOf([hi, answer, result("call_1")]).slice(1), [
+      { type: "reasoning", ...sealed },
+      search,
+      {
+        ...item,
+        content: [
+          { type: "output_text", annotations, text: "A" },
+          { type: "refusal", refusal: "No" }
+        ]
+      },
+      { ...functionCall("call_1"), id: "fc_1", namespace: "n" },
+      output("call_1")
+    ])
+    const plain = [
+      { role: "assistant", content: "A" },
+      { role: "assistant", content: "No" },
+      functionCall("call_1"),
+      output("call_1")
+    ]
+    assert.deepStrictEqual(inputOf([answer, result("call_1")], { model: "gpt-5" }), plain)
+    assert.deepStrictEqual(
+      JSON.parse(
+        String(
+          encoder("other")({ model: "gpt-4o", messages: [answer, result("call_1")], tools: [], options: {} })
+        )
+      ).input,
+      plain
+    )
+  })
+
+  it("gives thinking back with what follows it, if it can be read", () => {
+    const said = Message.text("A")
+    const said1 = { role: "assistant", content: "A" }
+    const sent = (content: Message.Assistant["content"], store = false) =>
+      inputOf([Message.assistant(content, mine)], store ? { options: { vendor: { store } } } : {})
+    const raw = { id: "rs_2", summary: [], content: [{ type: "reasoning_text", text: "Hm" }] }
+    const named = { id: "rs_3", summary: [], encrypted_content: null }
+    assert.deepStrictEqual(sent([thought({ ...sealed, status: "completed" }), thought(raw), said]), [
+      { type: "reasoning", ...sealed },
+      { type: "reasoning", ...raw },
+      said1
+    ])
+    assert.deepStrictEqual(sent([said, thought(sealed)]), [said1])
+    assert.deepStrictEqual(sent([thought(sealed)]), [])
+    assert.deepStrictEqual(sent([thought(sealed), atVendor({ type: "computer_call", call_id: "c" }), said]), [
+      said1
+    ])
+    assert.deepStrictEqual(sent([thought(named), said]), [said1])
+    assert.deepStrictEqual(sent([thought(named), said], true), [{ type: "reasoning", ...named }, said1])
+    assert.deepStrictEqual(sent([{ type: "thinking", text: "Foreign" }, said]), [said1])
+  })
+
+  it("gives what ran at the vendor back with its result, or not at all", () => {
+    const shell = { type: "shell_call", call_id: "c" }
+    const shown = { type: "shell_call_output", call_id: "c", output: [] }
+    const search = { type: "tool_search_call", call_id: null, execution: "server" }
+    const sent = (...items: ReadonlyArray<object>) => inputOf([Message.assistant(items.map(atVendor), mine)])
+    assert.deepStrictEqual(sent(shell, shown, search), [shell, shown, search])
+    assert.deepStrictEqual(sent(shell), [])
+  })
+
+  it("answers a custom tool as one", () => {
+    const custom = call("call_1", "SELECT 1", kept({ item: { id: "ct_1", type: "custom_tool_call" } }))
+    const messages = [Message.assistant([custom], mine), result("call_1")]
+    const sent = { type: "custom_tool_call", name: "f", input: "SELECT 1", call_id: "call_1" }
+    const answered = { ...output("call_1"), type: "custom_tool_call_output" }
+    assert.deepStrictEqual(inputOf(messages), [{ ...sent, id: "ct_1" }, answered])
+    assert.deepStrictEqual(inputOf(messages, { model: "gpt-5" }), [sent, answered])
+  })
+
+  it("leaves out ids that the vendor refuses, and halves of characters", () => {
+    const id = "x".repeat(65)
+    const answer = Message.assistant([thought({ ...sealed, id }), Message.text("\ud83d")], mine)
+    const { id: _, ...rest } = sealed
+    assert.deepStrictEqual(inputOf([answer]), [
+      { type: "reasoning", ...rest },
+      { role: "assistant", content: "\ufffd" }
+    ])
+  })
+
+  it("asks for what a request wants", () => {
+    const schema = { type: "object", properties: { a: {} }, required: ["a"], additionalProperties: false }
+    assert.deepStrictEqual(
+      asked(
+        { maxTokens: 8, temperature: 0.5, topP: 0.9, stop: ["END"], toolChoice: { name: "f" } },
+        { tools: [tool] }
+      ),
+      {
+        tools: [{ type: "function", ...tool, strict: false }],
+        max_output_tokens: 16,
+        temperature: 0.5,
+        top_p: 0.9,
+        tool_choice: { type: "function", name: "f" }
+      }
+    )
+    assert.deepStrictEqual(asked({ toolChoice: "required" }), {})
+    assert.deepStrictEqual(asked({ output: { name: "o", schema } }), {
+      text: { format: { type: "json_schema", name: "o", schema, strict: true } }
+    })
+    const open = { type: "object", properties: { a: {} } }
+    assert.isFalse(asked({ output: { name: "o", schema: open } }).text.format.strict)
+  })
+
+  it("asks for thinking, and for the seal of it where a model may think", () => {
+    const include = ["reasoning.encrypted_content"]
+    assert.deepStrictEqual(asked({ thinkingLevel: "high" }), {
+      include,
+      reasoning: { effort: "high", summary: "auto" }
+    })
+    assert.deepStrictEqual(asked({ thinkingLevel: "off" }), {})
+    for (const model of ["gpt-5", "openai/gpt-5.1-codex", "o4-mini", "gpt-10"]) {
+      assert.deepStrictEqual(asked({}, { model }), { include }, model)
+    }
+    for (const model of ["gpt-4.1", "gpt-5-chat-latest", "llama-3", "my-gpt-5"]) {
+      assert.deepStrictEqual(asked({}, { model }), {}, model)
+    }
+  })
+
+  it("names the cache by the session", () => {
+    const sessionId = "s".repeat(100)
+    assert.deepStrictEqual(asked({ sessionId: "s", cacheRetention: "long" }), {
+      prompt_cache_key: "s",
+      prompt_cache_retention: "24h"
+    })
+    assert.isAtMost(asked({ sessionId }).prompt_cache_key.length, 64)
+    assert.deepStrictEqual(asked({ sessionId: "s", cacheRetention: "none" }), {})
+  })
+
+  it("lays the vendor's own parameters over it", () => {
+    const text = { verbosity: "low" }
+    const options = { thinkingLevel: "low", output: { name: "o", schema: {} } } as const
+    const vendor = { store: true, user: "u", model: "gpt-6", text, reasoning: { summary: "detailed" } }
+    const body = bodyOf({ options: { ...options, vendor } })
+    assert.deepInclude(body, { store: true, user: "u", model: "gpt-6" })
+    assert.deepStrictEqual(body.reasoning, { effort: "low", summary: "detailed" })
+    assert.deepInclude(body.text, text)
+    assert.deepInclude(body.text.format, { name: "o" })
+  })
+})
