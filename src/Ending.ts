@@ -33,7 +33,7 @@ export const finish = Effect.fnUntraced(function* (
   exit: Exit.Exit<RunStatus, Reason>
 ): Effect.fn.Return<RunResult, RunFailed> {
   const ending = endingOf(run, exit)
-  yield* Running.announceCancel(run)
+  if (ending.status === "cancelled") yield* Running.announceCancel(run)
   if (ending.error !== undefined) yield* announceError(run, ending.error)
   const ended = yield* afterExecution(run, ending)
   run.emitter.turn = undefined

@@ -17,13 +17,18 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ModelRequest, FailureReason | Stopped> {
   const { model, modelOptions, system } = run.options
   const messages = yield* view(run)
-  if (messages.every(saysNothing))
-    return yield* new InvalidTranscript({ violations: ["no message says anything"] })
+  if (news(run.messages).every(saysNothing) || messages.every(saysNothing)) {
+    return yield* new InvalidTranscript({ violations: ["there is nothing for the model to answer"] })
+  }
   const tools = yield* offer(run)
   return { model, ...(system === undefined ? {} : { system }), messages, tools, options: modelOptions ?? {} }
 })
 
-const saysNothing = (message: ModelMessage): boolean =>
+/** What came after the last answer. */
+const news = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> =>
+  messages.slice(messages.findLastIndex((message) => message.role === "assistant") + 1)
+
+const saysNothing = (message: Message): boolean =>
   message.role === "user" &&
   message.content.every((block) => block.type === "text" && block.text.trim() === "")
 

@@ -13,6 +13,7 @@ import * as Message from "./Message.ts"
 import * as Pending from "./Pending.ts"
 import type { Run, Stopped } from "./Run.ts"
 import * as Running from "./Run.ts"
+import { find } from "./ToolRegistry.ts"
 import * as ToolExecution from "./ToolExecution.ts"
 import type { Outcome } from "./Unrun.ts"
 import * as Unrun from "./Unrun.ts"
@@ -78,7 +79,7 @@ export const execute = Effect.fnUntraced(function* (
 
 const isSequential = (run: Run, calls: ReadonlyArray<Message.ToolCall>): boolean =>
   run.options.toolExecution === "sequential" ||
-  calls.some((call) => run.offered.get(call.name)?.executionMode === "sequential")
+  calls.some((call) => find(run.offered, call.name)?.executionMode === "sequential")
 
 /** One call from start to end, before the next one is looked at. */
 const inTurn = Effect.fnUntraced(function* (state: State, call: Message.ToolCall) {
@@ -109,7 +110,7 @@ const preflight = Effect.fnUntraced(function* (
   call: Message.ToolCall
 ): Effect.fn.Return<Guards.Allowed | undefined> {
   const { message, run } = state
-  const label = run.offered.get(call.name)?.label
+  const label = find(run.offered, call.name)?.label
   yield* Running.emit(run, {
     _tag: "ToolExecutionStart",
     toolCallId: call.id,

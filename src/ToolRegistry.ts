@@ -125,7 +125,7 @@ export const layer = <const Tools extends ReadonlyArray<Tool.Any>>(
   Layer.effect(ToolRegistry, make(...tools))
 
 /** By its name, or by that with its white space in order, which models get wrong. */
-const find = (tools: ReadonlyMap<string, Tool.Any>, name: string): Tool.Any | undefined =>
+export const find = (tools: ReadonlyMap<string, Tool.Any>, name: string): Tool.Any | undefined =>
   tools.get(name) ?? tools.get(name.trim().replaceAll(/\s+/g, " "))
 
 const definition = (tool: Tool.Any): ToolDefinition => ({

@@ -3,6 +3,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Answer from "./Answer.ts"
 import type { FailureReason } from "./FailureReason.ts"
 import { LimitExceeded } from "./FailureReason.ts"
 import * as Limits from "./Limits.ts"
@@ -49,7 +50,8 @@ export const run = Effect.fnUntraced(function* (
   if (progress.message === undefined && Exit.isFailure(exit)) {
     progress.message = yield* ModelCall.unasked(run, exit.cause)
   }
-  yield* Running.announceCancel(run)
+  if (Exit.isFailure(exit) && Answer.errorOf(exit.cause)._tag === "Stopped")
+    yield* Running.announceCancel(run)
   yield* end(run, progress)
   return yield* exit
 })
