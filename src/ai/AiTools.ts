@@ -1,0 +1,205 @@
+/**
+ * A toolkit of `effect/ai`, with its handlers, as tools of ours.
+ *
+ * **Example**
+ *
+ * ```ts
+ * const tools = yield* AiTools.fromToolkit(WeatherToolkit) // its handlers by `WeatherToolkit.toLayer`
+ * const agent = yield* Agent.make({ model: "gpt-5-mini", tools })
+ * ```
+ */
+import * as AiError from "effect/ai/AiError"
+import * as Prompt from "effect/ai/Prompt"
+import * as AiTool from "effect/ai/Tool"
+import type * as Toolkit from "effect/ai/Toolkit"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Base64 from "effect/encoding/Base64"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import * as Message from "../Message.ts"
+import * as Tool from "../Tool.ts"
+import type { ParamsReader } from "../ToolParams.ts"
+import * as ToolParams from "../ToolParams.ts"
+
+type AnyTools = Record<string, AiTool.Any>
+
+/** A toolkit, or one that has its handlers already, as `McpClient.toolkit` gives it. */
+export type Source<Tools extends AnyTools> = Toolkit.Toolkit<Tools> | Toolkit.WithHandler<Tools>
+
+/** One of its tools. The params reach it as JSON, and its handler decoded. */
+export type FromToolkit<Tools extends AnyTools> = Tool.Tool<
+  string,
+  AiTool.ParametersEncoded<Tools[keyof Tools]>,
+  never,
+  AiTool.HandlerError<Tools[keyof Tools]> | AiError.AiError,
+  AiTool.HandlerServices<Tools[keyof Tools]> | Tool.ToolContext
+>
+
+export interface Options {
+  /**
+   * Who answers for tools with `needsApproval`. Default: nobody, so that they refuse to run. `"hooks"`: the run has
+   * `approveTool` hooks, and they decide; the tool's own predicate is not asked.
+   */
+  readonly approval?: "hooks"
+}
+
+/**
+ * The tools of a toolkit, in its order, without those that the vendor runs.
+ *
+ * - What a handler shows with `preliminary` is progress.
+ * - `failureMode: "return"`: a failure is an error result in the encoding of its schema. `"error"`: `execute` fails with
+ *   it, and the model is told its message, as with any tool of ours; the encoding is in `details`.
+ * - `toModelOutput` decides what the model reads; images stay images.
+ */
+export const fromToolkit = <Tools extends AnyTools>(
+  toolkit: Source<Tools>,
+  options?: Options
+): Effect.Effect<
+  ReadonlyArray<FromToolkit<Tools>>,
+  never,
+  AiTool.HandlersFor<Tools> | SchemaServices<Tools[keyof Tools]>
+> =>
+  Effect.gen(function* () {
+    const services = yield* Effect.context<SchemaServices<Tools[keyof Tools]>>()
+    const kit = yield* withHandlers(toolkit)
+    const isName = (name: string): name is Extract<keyof Tools, string> => Object.hasOwn(kit.tools, name)
+    return Object.keys(kit.tools)
+      .filter(isName)
+      .filter((name) => hasHandler(kit.tools[name]))
+      .map((name) => toTool(kit, name, kit.tools[name], services, options ?? {}))
+  })
+
+/** What the schemas of a tool need to read its params, and to write its failures. */
+export type SchemaServices<T extends AiTool.Any> =
+  | T["parametersSchema"]["DecodingServices"]
+  | T["failureSchema"]["EncodingServices"]
+
+const withHandlers = <Tools extends AnyTools>(
+  toolkit: Source<Tools>
+): Effect.Effect<Toolkit.WithHandler<Tools>, never, AiTool.HandlersFor<Tools>> =>
+  Effect.isEffect(toolkit) ? toolkit : Effect.succeed(toolkit)
+
+const hasHandler = (tool: unknown): boolean => !AiTool.isProviderDefined(tool) || tool.requiresHandler
+
+const toTool = <Tools extends AnyTools>(
+  kit: Toolkit.WithHandler<Tools>,
+  name: string,
+  tool: Tools[keyof Tools],
+  services: Context.Context<SchemaServices<Tools[keyof Tools]>>,
+  { approval }: Options
+): FromToolkit<Tools> => {
+  const label = Option.getOrUndefined(Context.getOption(tool.annotations, AiTool.Title))
+  const reader = readerOf(tool, services)
+  let parameters: Schema.Json | undefined
+  const call = handled(kit, name)
+  const execute =
+    approval === undefined && (tool.needsApproval ?? false) !== false
+      ? () => Effect.succeed(refused(name))
+      : call
+  return {
+    name,
+    description: AiTool.getDescription(tool) ?? "",
+    ...(label === undefined ? {} : { label }),
+    get parameters() {
+      return (parameters ??= reader.parameters())
+    },
+    decode: reader.decode,
+    execute,
+    run: (params) => Effect.catch(execute(params), (failure) => failureOutput(tool, services, failure))
+  }
+}
+
+/** Reads params without decoding them, which the toolkit does; what does not decode as it is is coerced. */
+const readerOf = <T extends AiTool.Any>(
+  tool: T,
+  services: Context.Context<SchemaServices<T>>
+): ParamsReader<any> => {
+  const parameters = () => toJson(AiTool.getJsonSchema(tool))
+  if (AiTool.isDynamic(tool) && tool.jsonSchema !== undefined) return ToolParams.fromJsonSchema(parameters())
+  const decode = Schema.decodeUnknownEffect<T["parametersSchema"]>(tool.parametersSchema, { errors: "all" })
+  const accepted = (input: Schema.Json) =>
+    decode(input).pipe(
+      Effect.as(input),
+      Effect.mapError((error) => new ToolParams.InvalidParams({ detail: error.message })),
+      Effect.updateContext((caller: Context.Context<never>) => Context.merge(services, caller))
+    )
+  return {
+    parameters,
+    decode: (input) =>
+      Effect.catch(accepted(input), (invalid) =>
+        ToolParams.fromJsonSchema(parameters())
+          .decode(input)
+          .pipe(
+            Effect.flatMap(accepted),
+            Effect.mapError(() => invalid)
+          )
+      )
+  }
+}
+
+const toJson = (value: unknown): Schema.Json => JSON.parse(JSON.stringify(value))
+
+const refused = (name: string): Tool.ToolOutput =>
+  Tool.failed(`Tool ${name} needs an approval, and there is nobody to give one.`)
+
+const handled =
+  <Tools extends AnyTools>(kit: Toolkit.WithHandler<Tools>, name: keyof Tools) =>
+  (params: AiTool.ParametersEncoded<Tools[keyof Tools]>) =>
+    Effect.gen(function* () {
+      const { progress, toolCallId } = yield* Tool.ToolContext
+      const results = yield* kit.handle(name, params, toolCallId)
+      let final = Tool.output("")
+      yield* Stream.runForEach(results, (result) => {
+        if (result.preliminary) return progress(outputOf(result))
+        final = outputOf(result)
+        return Effect.void
+      })
+      return final
+    })
+
+type HandlerResult = Pick<
+  AiTool.HandlerResult<AiTool.Any>,
+  "result" | "encodedResult" | "modelOutput" | "isFailure"
+>
+
+const outputOf = ({ encodedResult, isFailure, modelOutput, result }: HandlerResult): Tool.ToolOutput => {
+  if (isFailure) return failedWith(result, encodedResult)
+  const details = detailsOf(encodedResult)
+  return modelOutput === undefined
+    ? { ...details, ...Tool.render(encodedResult) }
+    : { ...details, content: modelOutput.map(contentOf) }
+}
+
+const failureOutput = <T extends AiTool.Any>(
+  tool: T,
+  services: Context.Context<SchemaServices<T>>,
+  failure: unknown
+): Effect.Effect<Tool.ToolOutput> =>
+  Schema.encodeUnknownEffect<T["failureSchema"]>(tool.failureSchema)(failure).pipe(
+    Effect.option,
+    Effect.updateContext((caller: Context.Context<never>) => Context.merge(services, caller)),
+    Effect.map((encoded) => failedWith(failure, Option.getOrUndefined(encoded)))
+  )
+
+const failedWith = (failure: unknown, encoded: unknown): Tool.ToolOutput => {
+  if (AiError.isAiError(failure)) return Tool.failed(failure.reason.message)
+  const said = failure instanceof Error ? Tool.output(failure.message) : Tool.render(encoded ?? failure)
+  return { ...detailsOf(encoded), ...said, isError: true }
+}
+
+const detailsOf = (encoded: unknown): Pick<Tool.ToolOutput, "details"> =>
+  isJson(encoded) ? { details: encoded } : {}
+
+const isJson = Schema.is(Schema.Json)
+
+/** Our results hold texts and images; of anything else the model is told that it was there. */
+const contentOf = (part: Prompt.ToolModelOutputPart): Tool.ToolOutput["content"][number] => {
+  if (part.type === "text") return Message.text(part.text)
+  const { data, mediaType } = part
+  if (!mediaType.startsWith("image/")) return Message.text(Prompt.toolModelOutputToText([part]))
+  return data instanceof URL
+    ? { type: "image", source: { url: data.href } }
+    : Message.image(typeof data === "string" ? data : Base64.encode(data), mediaType)
+}

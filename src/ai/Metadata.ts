@@ -1,0 +1,51 @@
+/**
+ * What a vendor wants back verbatim, on its way through `effect/ai`: `metadata` of a response part, `opaque` of a block,
+ * `options` of a prompt part. Its keys are names of vendors, and each vendor reads its own.
+ */
+import * as Prompt from "effect/ai/Prompt"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+
+/** By vendor: `{ anthropic: { signature: "…" } }`. */
+export type Metadata = Prompt.ProviderOptions
+
+export const none: Metadata = {}
+
+export const isNone = (metadata: Metadata): boolean => Object.keys(metadata).length === 0
+
+/** Metadata as a block keeps it, for the provider of this name alone. */
+export const toOpaque = (provider: string, metadata: Metadata): Schema.Json => ({ provider, metadata })
+
+/** What a block keeps for this provider; `undefined` when another one made the block. */
+export const ofBlock = (
+  provider: string,
+  { opaque }: { readonly opaque?: Schema.Json }
+): Metadata | undefined =>
+  Predicate.isObject(opaque) && opaque["provider"] === provider && isMetadata(opaque["metadata"])
+    ? opaque["metadata"]
+    : undefined
+
+/** The later wins, field by field within a vendor: a signature may come with the end of a block, its id with the start. */
+export const merge = (earlier: Metadata, later: Metadata): Metadata => {
+  if (isNone(later)) return earlier
+  const merged: Record<string, Metadata[string]> = { ...earlier }
+  for (const [vendor, fields] of Object.entries(later)) {
+    const known = merged[vendor]
+    merged[vendor] = isFields(known) && isFields(fields) ? { ...known, ...fields } : fields
+  }
+  return merged
+}
+
+const isMetadata = Schema.is(Prompt.ProviderOptions)
+
+const isFields = (value: Schema.Json | undefined): value is Schema.JsonObject => Predicate.isObject(value)
+
+/** Where blocks of a provider of ours keep their `opaque` in a prompt. */
+export const ownKey = "effect-agent"
+
+/** What a block of a provider of ours keeps, as metadata of a part. */
+export const fromOpaque = ({
+  opaque
+}: {
+  readonly opaque?: Schema.Json
+}): { readonly metadata?: Metadata } => (opaque === undefined ? {} : { metadata: { [ownKey]: opaque } })

@@ -1,0 +1,184 @@
+/**
+ * A call of a `LanguageModel` as a request of ours.
+ *
+ * A message is made once for each of theirs, so that a chat which sends the same prompt again, with more at its end, is
+ * encoded once.
+ */
+import * as AiError from "effect/ai/AiError"
+import type * as LanguageModel from "effect/ai/LanguageModel"
+import type * as Prompt from "effect/ai/Prompt"
+import * as AiTool from "effect/ai/Tool"
+import * as Base64 from "effect/encoding/Base64"
+import * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
+import * as Message from "../Message.ts"
+import type { ModelRequest, ToolDefinition } from "../Provider.ts"
+import type { ModelOptions } from "../RunOptions.ts"
+import * as Metadata from "./Metadata.ts"
+
+/** Who answers, and with what options. */
+export interface Target {
+  readonly provider: string
+  readonly model: string
+  readonly options: ModelOptions
+}
+
+/** Reads calls for this target. System messages are joined, wherever they stand. */
+export const reader = (target: Target): ((asked: LanguageModel.ProviderOptions) => ModelRequest) => {
+  const known = new WeakMap<Prompt.Message, ReadonlyArray<Message.ModelMessage>>()
+  const messagesOf = (message: Prompt.Message) => {
+    const found = known.get(message) ?? read(target, message)
+    known.set(message, found)
+    return found
+  }
+  return ({ prompt, responseFormat, toolChoice, tools }) => {
+    const system = prompt.content.flatMap((message) => (message.role === "system" ? [message.content] : []))
+    return {
+      model: target.model,
+      ...(system.length === 0 ? {} : { system: system.join("\n\n") }),
+      messages: prompt.content.flatMap(messagesOf),
+      tools: tools.map(definitionOf),
+      options: {
+        ...target.options,
+        ...(tools.length === 0 ? {} : { toolChoice: toolChoiceOf(toolChoice) }),
+        ...(responseFormat.type === "text" ? {} : { output: outputOf(responseFormat) })
+      }
+    }
+  }
+}
+
+/** What of a call no request of ours can hold. */
+export const unsupported = ({
+  prompt,
+  tools
+}: LanguageModel.ProviderOptions): AiError.AiErrorReason | undefined => {
+  const hosted = tools.find(AiTool.isProviderDefined)
+  if (hosted !== undefined) {
+    return new AiError.ToolConfigurationError({
+      toolName: hosted.name,
+      description: "a tool that a vendor defines cannot be used with this model"
+    })
+  }
+  const linked = prompt.content
+    .flatMap((message) => (message.role === "user" ? message.content : []))
+    .find((part) => part.type === "file" && part.data instanceof URL && !part.mediaType.startsWith("image/"))
+  return linked === undefined
+    ? undefined
+    : new AiError.InvalidUserInputError({ description: "Only images can be given by their address" })
+}
+
+const definitions = new WeakMap<AiTool.Any, ToolDefinition>()
+
+const definitionOf = (tool: AiTool.Any): ToolDefinition => {
+  const made = definitions.get(tool) ?? {
+    name: tool.name,
+    description: AiTool.getDescription(tool) ?? "",
+    parameters: toJson(AiTool.getJsonSchema(tool))
+  }
+  definitions.set(tool, made)
+  return made
+}
+
+/** `oneOf` has chosen among the tools already. */
+const toolChoiceOf = (choice: LanguageModel.ToolChoice<string>): NonNullable<ModelOptions["toolChoice"]> => {
+  if (typeof choice === "string") return choice
+  return "tool" in choice ? { name: choice.tool } : (choice.mode ?? "auto")
+}
+
+const outputOf = ({
+  objectName,
+  schema
+}: Extract<LanguageModel.ProviderOptions["responseFormat"], { readonly type: "json" }>) => ({
+  name: objectName,
+  schema: toJson(AiTool.getJsonSchemaFromSchema(schema))
+})
+
+const toJson = (value: unknown): Schema.Json => JSON.parse(JSON.stringify(value))
+
+const read = (target: Target, message: Prompt.Message): ReadonlyArray<Message.ModelMessage> => {
+  switch (message.role) {
+    case "system":
+      return []
+    case "user":
+      return [Message.user(message.content.map(readUser))]
+    case "assistant":
+      return readAnswer(target, message)
+    case "tool":
+      return message.content.flatMap((part) => (part.type === "tool-result" ? [readResult(part)] : []))
+  }
+}
+
+const readUser = (part: Prompt.UserMessagePart): Message.User["content"][number] =>
+  part.type === "text" ? Message.text(part.text) : readFile(part)
+
+/** A text is a data URL, base64, or, when it is neither, what a vendor calls a file that it has. */
+const readFile = ({ data, mediaType }: Prompt.FilePart): Message.Image | Message.File => {
+  if (data instanceof URL) return { type: "image", source: { url: data.href } }
+  if (typeof data !== "string") return inline(Base64.encode(data), mediaType)
+  const [, type = mediaType, base64 = data] = /^data:([^;,]+);base64,(.*)$/s.exec(data) ?? []
+  return Result.isSuccess(Base64.decode(base64))
+    ? inline(base64, type)
+    : { type: "file", source: { fileId: data } }
+}
+
+const inline = (data: string, mediaType: string): Message.Image | Message.File =>
+  mediaType.startsWith("image/")
+    ? { type: "image", source: { data, mediaType } }
+    : { type: "file", source: { data, mediaType } }
+
+/** Tools that the vendor ran itself, and files it made, are left out. */
+const readAnswer = (
+  { model, provider }: Target,
+  { content }: Prompt.AssistantMessage
+): ReadonlyArray<Message.Assistant> => {
+  const blocks = content.flatMap((part): ReadonlyArray<Message.Assistant["content"][number]> => {
+    switch (part.type) {
+      case "text":
+        return [{ type: "text", text: part.text, ...opaqueOf(part) }]
+      case "reasoning":
+        return [{ type: "thinking", text: part.text, ...opaqueOf(part) }]
+      case "tool-call":
+        return part.providerExecuted ? [] : [readCall(part)]
+      default:
+        return []
+    }
+  })
+  const stopReason = blocks.some((block) => block.type === "toolCall") ? "toolUse" : "stop"
+  return blocks.length === 0 ? [] : [Message.assistant(blocks, { model, provider, stopReason })]
+}
+
+const readCall = (part: Prompt.ToolCallPart): Message.ToolCall => {
+  const params = toJson(part.params ?? {})
+  return {
+    type: "toolCall",
+    id: part.id,
+    name: part.name,
+    rawArguments: JSON.stringify(params),
+    params,
+    ...opaqueOf(part)
+  }
+}
+
+const opaqueOf = ({
+  options
+}: {
+  readonly options: Metadata.Metadata
+}): { readonly opaque?: Schema.Json } => {
+  const opaque = options[Metadata.ownKey] ?? undefined
+  return opaque === undefined ? {} : { opaque }
+}
+
+const readResult = (part: Prompt.ToolResultPart): Message.ToolResult =>
+  Message.toolResult(part, part.modelOutput?.map(readOutput) ?? textOf(part.result), {
+    isError: part.isFailure
+  })
+
+const readOutput = (part: Prompt.ToolModelOutputPart): Message.ToolResult["content"][number] => {
+  const read = readUser(part)
+  return read.type === "file"
+    ? Message.text(`[${part.type === "file" ? part.mediaType : "file"} omitted]`)
+    : read
+}
+
+const textOf = (result: unknown): string =>
+  typeof result === "string" ? result : (JSON.stringify(result) ?? "")

@@ -1,0 +1,237 @@
+/**
+ * Parts of a response stream as model events.
+ *
+ * Tools that the vendor ran itself, sources and files have no place in a message of ours; what the model says of them is
+ * in its text.
+ */
+import type * as Response from "effect/ai/Response"
+import type * as Tool from "effect/ai/Tool"
+import type * as Schema from "effect/Schema"
+import type { StopReason } from "../Message.ts"
+import type { ModelEvent } from "../ModelEvent.ts"
+import { parseArguments } from "../ModelEvent.ts"
+import type { Reason } from "../ProviderError.ts"
+import { ServerError } from "../ProviderError.ts"
+import * as Usage from "../Usage.ts"
+import * as AiReason from "./AiReason.ts"
+import * as Metadata from "./Metadata.ts"
+
+/** A part of a stream whose tool calls nobody has looked at yet. */
+export type Part = Response.StreamPart<Record<string, Tool.Any>, "deferred">
+
+/** Who answers, as far as it is known before the answer. */
+export interface Speaker {
+  readonly provider: string
+  readonly model: string
+}
+
+type Kind = "text" | "thinking" | "call"
+
+interface Block {
+  readonly kind: Kind
+  readonly contentIndex: number
+  metadata: Metadata.Metadata
+  /** Of a call: its arguments as the model writes them. Of prose: empty, as long as nothing was said. */
+  said: string
+}
+
+/** One answer being heard. */
+export class Answer {
+  /** How it ended: with a `Finish`, or with a failure told in the stream. */
+  outcome: "complete" | Reason | undefined = undefined
+  private readonly speaker: Speaker
+  private readonly open = new Map<string, Block>()
+  private next = 0
+  private calls = 0
+  private begun = false
+
+  constructor(speaker: Speaker) {
+    this.speaker = speaker
+  }
+
+  /** What an array of parts says. Nothing is heard after the end. */
+  hear(parts: ReadonlyArray<Part>): ReadonlyArray<ModelEvent> {
+    const out: Array<ModelEvent> = []
+    for (const part of parts) {
+      if (this.outcome === undefined) this.part(part, out)
+    }
+    return out
+  }
+
+  private part(part: Part, out: Array<ModelEvent>): void {
+    if (part.type !== "error") this.begin(part, out)
+    switch (part.type) {
+      case "text-start":
+      case "text-delta":
+      case "text-end":
+        return this.prose("text", part, out)
+      case "reasoning-start":
+      case "reasoning-delta":
+      case "reasoning-end":
+        return this.prose("thinking", part, out)
+      case "tool-params-start":
+        if (!part.providerExecuted) this.startCall(part, out)
+        return
+      case "tool-params-delta":
+        return this.growCall(part.id, part.delta, out)
+      case "tool-call":
+        if (!part.providerExecuted) this.call(part, out)
+        return
+      case "finish":
+        return this.finish(part, out)
+      case "error":
+        this.outcome = AiReason.fromUnknown(part.error)
+        return
+    }
+  }
+
+  private begin(part: Part, out: Array<ModelEvent>): void {
+    if (this.begun) return
+    this.begun = true
+    const { provider, model } = this.speaker
+    const { id, modelId } = part.type === "response-metadata" ? part : {}
+    out.push({
+      _tag: "Start",
+      provider,
+      model: modelId ?? model,
+      protocol: "effect-ai",
+      ...(id === undefined ? {} : { responseId: id })
+    })
+  }
+
+  private prose(
+    kind: "text" | "thinking",
+    part: {
+      readonly id: string
+      readonly type: string
+      readonly metadata: Metadata.Metadata
+      readonly delta?: string
+    },
+    out: Array<ModelEvent>
+  ): void {
+    const key = `${kind} ${part.id}`
+    const block = this.open.get(key) ?? this.start(kind, key, out)
+    const { contentIndex } = block
+    block.metadata = Metadata.merge(block.metadata, part.metadata)
+    const { delta = "" } = part
+    if (delta !== "") {
+      block.said ||= delta
+      out.push({ _tag: kind === "text" ? "TextDelta" : "ThinkingDelta", contentIndex, delta })
+    }
+    if (part.type.endsWith("-end")) this.end(key, block, out)
+  }
+
+  private start(kind: "text" | "thinking", key: string, out: Array<ModelEvent>): Block {
+    const block = this.newBlock(kind, key)
+    out.push({ _tag: kind === "text" ? "TextStart" : "ThinkingStart", contentIndex: block.contentIndex })
+    return block
+  }
+
+  private newBlock(kind: Kind, key: string): Block {
+    const block: Block = { kind, contentIndex: this.next++, metadata: Metadata.none, said: "" }
+    this.open.set(key, block)
+    return block
+  }
+
+  private startCall(
+    { id, name }: { readonly id: string; readonly name: string },
+    out: Array<ModelEvent>
+  ): Block {
+    const block = this.newBlock("call", callKey(id))
+    this.calls++
+    out.push({ _tag: "ToolCallStart", contentIndex: block.contentIndex, id, name })
+    return block
+  }
+
+  private growCall(id: string, delta: string, out: Array<ModelEvent>): void {
+    const block = this.open.get(callKey(id))
+    if (block === undefined || delta === "") return
+    block.said += delta
+    out.push({ _tag: "ToolCallDelta", contentIndex: block.contentIndex, delta })
+  }
+
+  private call(
+    part: {
+      readonly id: string
+      readonly name: string
+      readonly params: unknown
+      readonly metadata: Metadata.Metadata
+    },
+    out: Array<ModelEvent>
+  ): void {
+    const block = this.open.get(callKey(part.id)) ?? this.startCall(part, out)
+    const whole = JSON.stringify(part.params) ?? "{}"
+    if (block.said === "") this.growCall(part.id, whole, out)
+    block.metadata = part.metadata
+    // The text of the model where it says the same: a vendor may have repaired it, or made params of other text.
+    if (JSON.stringify(parseArguments(block.said)) !== whole) block.said = whole
+    this.end(callKey(part.id), block, out)
+  }
+
+  private end(key: string, block: Block, out: Array<ModelEvent>): void {
+    this.open.delete(key)
+    const { contentIndex, kind, metadata, said } = block
+    const opaque = Metadata.isNone(metadata) ? {} : { opaque: this.opaque(metadata) }
+    switch (kind) {
+      case "text":
+        out.push({ _tag: "TextEnd", contentIndex, ...opaque })
+        return
+      case "thinking":
+        // Marked as its own even with nothing to keep, so that it is given back to this provider.
+        out.push({
+          _tag: "ThinkingEnd",
+          contentIndex,
+          opaque: this.opaque(metadata),
+          ...(said === "" && !Metadata.isNone(metadata) ? { redacted: true } : {})
+        })
+        return
+      case "call":
+        out.push({ _tag: "ToolCallEnd", contentIndex, rawArguments: said, ...opaque })
+        return
+    }
+  }
+
+  private opaque(metadata: Metadata.Metadata): Schema.Json {
+    return Metadata.toOpaque(this.speaker.provider, metadata)
+  }
+
+  private finish({ reason, usage }: Response.FinishPart, out: Array<ModelEvent>): void {
+    for (const [key, block] of this.open) this.end(key, block, out)
+    if (reason === "error") {
+      this.outcome = new ServerError({ detail: "The answer ended with an error" })
+      return
+    }
+    this.outcome = "complete"
+    const counted = usageOf(usage)
+    out.push({
+      _tag: "Finish",
+      stopReason: stopReasonOf(reason, this.calls > 0),
+      ...(counted === undefined ? {} : { usage: counted })
+    })
+  }
+}
+
+const callKey = (id: string): string => `call ${id}`
+
+/** Calls make it `toolUse`, unless they were cut. A pause is an answer that is not finished, and nobody goes on with it. */
+const stopReasonOf = (reason: Exclude<Response.FinishReason, "error">, hasCalls: boolean): StopReason => {
+  if (reason === "length") return "length"
+  if (reason === "content-filter") return "contentFilter"
+  if (hasCalls) return "toolUse"
+  return reason === "pause" ? "length" : "stop"
+}
+
+/** `undefined` when the vendor reports nothing at all. */
+const usageOf = ({ inputTokens, outputTokens }: Response.Usage): Usage.Usage | undefined => {
+  const told = [...Object.values(inputTokens), ...Object.values(outputTokens)]
+  if (told.every((count) => count === undefined)) return undefined
+  const { cacheRead = 0, cacheWrite = 0, uncached = 0 } = inputTokens
+  const { reasoning, text = 0 } = outputTokens
+  return Usage.make({
+    input: inputTokens.total ?? uncached + cacheRead + cacheWrite,
+    output: outputTokens.total ?? text + (reasoning ?? 0),
+    cacheRead,
+    cacheWrite,
+    ...(reasoning === undefined ? {} : { reasoning })
+  })
+}

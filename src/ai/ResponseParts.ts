@@ -1,0 +1,172 @@
+/**
+ * Model events as parts of a response of `effect/ai`.
+ */
+import type * as Response from "effect/ai/Response"
+import type { Assistant, StopReason } from "../Message.ts"
+import type { ModelEvent } from "../ModelEvent.ts"
+import * as ModelEvents from "../ModelEvent.ts"
+import type { ProviderError } from "../ProviderError.ts"
+import type { Usage } from "../Usage.ts"
+import * as Metadata from "./Metadata.ts"
+
+type Event<Tag extends ModelEvent["_tag"]> = Extract<ModelEvent, { readonly _tag: Tag }>
+type Part = Response.StreamPartEncoded
+
+/** One answer on its way to a reader of parts. */
+export class Telling {
+  isFinished = false
+  /** Why what was told is void. Parts cannot be taken back, so that the answer ends with it. */
+  retracted: ProviderError | undefined = undefined
+  private failure: ProviderError | undefined = undefined
+  private hasSpoken = false
+  private readonly open = new Map<number, "text" | "reasoning">()
+  private readonly calls = new Map<number, { readonly id: string; readonly name: string }>()
+
+  tell(events: ReadonlyArray<ModelEvent>): ReadonlyArray<Part> {
+    const out: Array<Part> = []
+    for (const event of events) {
+      if (this.retracted === undefined) this.event(event, out)
+    }
+    return out
+  }
+
+  private event(event: ModelEvent, out: Array<Part>): void {
+    switch (event._tag) {
+      case "Start":
+        out.push(metadataOf(event))
+        return
+      case "Attempt":
+        this.failure = event.error
+        return
+      case "Retracted":
+        if (this.hasSpoken) this.retracted = this.failure
+        return
+      case "Finish":
+        for (const [index, kind] of this.open) out.push({ type: `${kind}-end`, id: String(index) })
+        this.isFinished = true
+        out.push(finishOf(event))
+        return
+      default:
+        this.hasSpoken = true
+        return this.block(event, out)
+    }
+  }
+
+  private block(
+    event: Exclude<ModelEvent, Event<"Start" | "Attempt" | "Retracted" | "Finish">>,
+    out: Array<Part>
+  ) {
+    switch (event._tag) {
+      case "TextStart":
+      case "TextDelta":
+      case "TextEnd":
+        return this.prose("text", event, out)
+      case "ThinkingStart":
+      case "ThinkingDelta":
+      case "ThinkingEnd":
+        return this.prose("reasoning", event, out)
+      case "ToolCallStart": {
+        const { contentIndex, id, name } = event
+        this.calls.set(contentIndex, { id, name })
+        out.push({ type: "tool-params-start", id, name })
+        return
+      }
+      case "ToolCallDelta":
+      case "ToolCallEnd":
+        return this.call(event, out)
+    }
+  }
+
+  private prose(
+    kind: "text" | "reasoning",
+    event: Event<"TextStart" | "TextDelta" | "TextEnd" | "ThinkingStart" | "ThinkingDelta" | "ThinkingEnd">,
+    out: Array<Part>
+  ): void {
+    const id = String(event.contentIndex)
+    if (!this.open.has(event.contentIndex)) {
+      this.open.set(event.contentIndex, kind)
+      out.push({ type: `${kind}-start`, id })
+    }
+    if (event._tag === "TextDelta" || event._tag === "ThinkingDelta") {
+      out.push({ type: `${kind}-delta`, id, delta: event.delta })
+    }
+    if (event._tag === "TextEnd" || event._tag === "ThinkingEnd") {
+      this.open.delete(event.contentIndex)
+      out.push({ type: `${kind}-end`, id, ...Metadata.fromOpaque(event) })
+    }
+  }
+
+  private call(event: Event<"ToolCallDelta" | "ToolCallEnd">, out: Array<Part>): void {
+    const call = this.calls.get(event.contentIndex)
+    if (call === undefined) return
+    if (event._tag === "ToolCallDelta") {
+      out.push({ type: "tool-params-delta", id: call.id, delta: event.delta })
+      return
+    }
+    out.push({ type: "tool-params-end", id: call.id }, callOf(call, event))
+  }
+}
+
+/** A whole answer as parts; `undefined` when it is not finished. */
+export const ofReply = ({
+  content,
+  finish,
+  start
+}: ModelEvents.Reply): Array<Response.PartEncoded> | undefined => {
+  if (finish === undefined) return undefined
+  return [...(start === undefined ? [] : [metadataOf(start)]), ...content.map(blockOf), finishOf(finish)]
+}
+
+const blockOf = (block: Assistant["content"][number]): Response.PartEncoded => {
+  switch (block.type) {
+    case "text":
+      return { type: "text", text: block.text, ...Metadata.fromOpaque(block) }
+    case "thinking":
+      return { type: "reasoning", text: block.text, ...Metadata.fromOpaque(block) }
+    case "toolCall":
+      return callOf(block, block)
+  }
+}
+
+/** Arguments that are no JSON go on as the text they are: the schema of the tool refuses it. */
+const callOf = (
+  { id, name }: { readonly id: string; readonly name: string },
+  told: Pick<Event<"ToolCallEnd">, "rawArguments" | "opaque">
+): Response.ToolCallPartEncoded => {
+  const params = ModelEvents.parseArguments(told.rawArguments) ?? told.rawArguments
+  return { type: "tool-call", id, name, params, ...Metadata.fromOpaque(told) }
+}
+
+const metadataOf = ({ model, responseId }: Event<"Start">): Response.ResponseMetadataPartEncoded => ({
+  type: "response-metadata",
+  modelId: model,
+  ...(responseId === undefined ? {} : { id: responseId })
+})
+
+const finishOf = ({ stopReason, usage }: Event<"Finish">): Response.FinishPartEncoded => ({
+  type: "finish",
+  reason: reasons[stopReason],
+  usage: usageOf(usage)
+})
+
+const reasons: Readonly<Record<StopReason, Response.FinishReason>> = {
+  stop: "stop",
+  length: "length",
+  toolUse: "tool-calls",
+  contentFilter: "content-filter",
+  refusal: "content-filter",
+  error: "error",
+  aborted: "other"
+}
+
+const usageOf = (usage: Usage | undefined): Response.FinishPartEncoded["usage"] => {
+  if (usage === undefined) return { inputTokens: {}, outputTokens: {} }
+  const { cacheRead, cacheWrite, input, output, reasoning } = usage
+  return {
+    inputTokens: { total: input, uncached: input - cacheRead - cacheWrite, cacheRead, cacheWrite },
+    outputTokens: {
+      total: output,
+      ...(reasoning === undefined ? {} : { reasoning, text: output - reasoning })
+    }
+  }
+}
