@@ -1,0 +1,111 @@
+/**
+ * Recordings on disk: a file for each request, named by its key, with every answer it was given.
+ */
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
+import * as Path from "effect/Path"
+import type { PlatformError } from "effect/PlatformError"
+import * as Schema from "effect/Schema"
+import { ModelEvent } from "../ModelEvent.ts"
+import { ProviderError } from "../ProviderError.ts"
+import * as Secrets from "./CassetteSecrets.ts"
+
+/** What was said, in the arrays it came in, and what it failed with, if it did. */
+export const Answer = Schema.Struct({
+  events: Schema.Array(Schema.Array(ModelEvent)),
+  error: Schema.optionalKey(ProviderError)
+})
+export type Answer = typeof Answer.Type
+
+/** The answers to one request, oldest first. */
+export const Recording = Schema.Struct({ request: Schema.Json, answers: Schema.Array(Answer) })
+export type Recording = typeof Recording.Type
+
+/** A file of the cassette cannot be read or written. */
+export class CassetteFailed extends Schema.TaggedError<CassetteFailed>()("CassetteFailed", {
+  path: Schema.String,
+  detail: Schema.String
+}) {
+  override get message(): string {
+    return `${this.path}: ${this.detail}`
+  }
+}
+
+/** The files of one folder. */
+export interface Files {
+  readonly pathOf: (key: string) => string
+  /** `undefined`: there is none. */
+  readonly read: (key: string) => Effect.Effect<Recording | undefined, CassetteFailed>
+  /** Replaces the file as a whole. */
+  readonly write: (key: string, recording: Recording) => Effect.Effect<void, CassetteFailed>
+  /** The key and the request of every recording there is. */
+  readonly requests: Effect.Effect<
+    ReadonlyArray<readonly [key: string, request: Schema.Json]>,
+    CassetteFailed
+  >
+}
+
+export const files = (
+  directory: string,
+  redact: Secrets.Redact
+): Effect.Effect<Files, never, FileSystem.FileSystem | Path.Path> =>
+  Effect.gen(function* () {
+    const fs = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const pathOf = (key: string) => path.join(directory, `${key}.json`)
+
+    const read = (key: string) =>
+      fs.readFileString(pathOf(key)).pipe(
+        Effect.catchReason("PlatformError", "NotFound", () => Effect.undefined),
+        Effect.flatMap((text) => (text === undefined ? Effect.undefined : decode(text))),
+        Effect.mapError((error) => failed(pathOf(key), error))
+      )
+    const write = (key: string, recording: Recording) =>
+      Effect.gen(function* () {
+        const temporary = path.join(directory, `${key}.${globalThis.crypto.randomUUID()}.tmp`)
+        yield* fs.makeDirectory(directory, { recursive: true })
+        yield* fs.writeFileString(temporary, yield* encode(recording, redact)).pipe(
+          Effect.andThen(fs.rename(temporary, pathOf(key))),
+          Effect.onError(() => Effect.ignore(fs.remove(temporary, { force: true })))
+        )
+      }).pipe(
+        Effect.mapError((error) => failed(pathOf(key), error)),
+        Effect.uninterruptible
+      )
+    const requests = fs.readDirectory(directory).pipe(
+      Effect.catchReason("PlatformError", "NotFound", () => Effect.succeed([])),
+      Effect.mapError((error) => failed(directory, error)),
+      Effect.map((names) =>
+        names.flatMap((name) => (name.endsWith(".json") ? [name.slice(0, -5)] : [])).sort()
+      ),
+      // A file that cannot be read says so when it is asked for.
+      Effect.flatMap(
+        Effect.forEach((key) => Effect.option(Effect.map(read(key), (found) => [key, found] as const)))
+      ),
+      Effect.map((found) => found.flatMap(Option.toArray)),
+      Effect.map((found) =>
+        found.flatMap(([key, recording]) => (recording ? [[key, recording.request] as const] : []))
+      )
+    )
+    return { pathOf, read, write, requests }
+  })
+
+const json = Schema.toCodecJson(Recording)
+const decode = Schema.decodeEffect(Schema.fromJsonString(json))
+const toJson = Schema.encodeEffect(json)
+
+const encode = (recording: Recording, redact: Secrets.Redact): Effect.Effect<string, Schema.SchemaError> =>
+  toJson({
+    ...recording,
+    answers: recording.answers.map((answer) => ({
+      ...answer,
+      events: Secrets.inDeltas(answer.events, redact)
+    }))
+  }).pipe(Effect.map((encoded) => `${JSON.stringify(Secrets.inJson(encoded, redact), undefined, 2)}\n`))
+
+const failed = (path: string, error: PlatformError | Schema.SchemaError): CassetteFailed =>
+  new CassetteFailed({
+    path,
+    detail: error._tag === "SchemaError" ? `is not a recording: ${error.message}` : error.message
+  })
