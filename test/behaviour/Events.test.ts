@@ -151,7 +151,7 @@ describe("Events", () => {
               assert.deepStrictEqual(rules, [], JSON.stringify(wanted))
               return true
             }),
-          { runs: 300, seed: 7 }
+          { runs: 150, seed: 12 }
         )
         assert.strictEqual(checked._tag, "Passed", JSON.stringify(checked, null, 1).slice(0, 3000))
       }),

@@ -299,7 +299,7 @@ describe("Virtual time", () => {
         yield* began.await
         yield* TestClock.adjust("1 hour")
         yield* TestClock.adjust(100)
-        expired(yield* Fiber.join(run))
+        expired(yield* Fiber.join(run), 3_600_100)
         const heard = events.length
         yield* TestClock.adjust("3 hours")
         yield* settle()

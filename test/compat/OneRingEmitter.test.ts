@@ -20,12 +20,15 @@ const types = (events: ReadonlyArray<OneRingEmitter.Event>) => events.map(({ typ
 describe("OneRingEmitter", () => {
   it.effect("emits what oneringai emits, in its order", () =>
     Effect.gen(function* () {
-      assert.deepStrictEqual(types(project(yield* twoTurns)), [
-        ...["execution:start", "iteration:start", "llm:request", "llm:response", "tool:detected"],
-        ...["tool:start", "tool:complete", "tool:error", "tool:error", "tool:start", "tool:error"],
-        ...["iteration:complete", "iteration:start", "llm:request", "llm:response", "iteration:complete"],
-        "execution:complete"
-      ])
+      assert.deepStrictEqual(
+        types(project(yield* twoTurns)),
+        [
+          ["execution:start", "iteration:start", "llm:request", "llm:response", "tool:detected"],
+          ["tool:start", "tool:complete", "tool:error", "tool:error", "tool:start", "tool:error"],
+          ["iteration:complete", "iteration:start", "llm:request", "llm:response", "iteration:complete"],
+          ["execution:complete"]
+        ].flat()
+      )
     })
   )
 

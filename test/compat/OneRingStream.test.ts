@@ -27,12 +27,15 @@ describe("OneRingStream", () => {
       ]
       const execution = ["response.tool_execution.start", "response.tool_execution.done"]
       const five = <A>(events: ReadonlyArray<A>) => Array.from({ length: 5 }, () => events).flat()
-      assert.deepStrictEqual<ReadonlyArray<string>>(types(project(yield* twoTurns)), [
-        ...["response.created", "response.reasoning.delta", "response.output_text.delta"],
-        ...[...five(call), "response.reasoning.done", ...five(execution), "response.iteration.complete"],
-        ...["response.created", "response.output_text.delta", "response.iteration.complete"],
-        "response.complete"
-      ])
+      assert.deepStrictEqual<ReadonlyArray<string>>(
+        types(project(yield* twoTurns)),
+        [
+          ["response.created", "response.reasoning.delta", "response.output_text.delta"],
+          [...five(call), "response.reasoning.done", ...five(execution), "response.iteration.complete"],
+          ["response.created", "response.output_text.delta", "response.iteration.complete"],
+          ["response.complete"]
+        ].flat()
+      )
     })
   )
 

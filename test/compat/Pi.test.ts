@@ -90,12 +90,15 @@ describe("Pi", () => {
           { toolExecution: "sequential" }
         )
       )
-      assert.deepStrictEqual(order(events).slice(4), [
-        ...answer(...call, ...call),
-        ...["tool_execution_start 1", "tool_execution_end 1", ...said("toolResult")],
-        ...["tool_execution_start 2", "tool_execution_end 2", ...said("toolResult")],
-        ...["turn_end", "turn_start", ...answer(...text), "turn_end", "agent_end"]
-      ])
+      assert.deepStrictEqual(
+        order(events).slice(4),
+        [
+          answer(...call, ...call),
+          ["tool_execution_start 1", "tool_execution_end 1", ...said("toolResult")],
+          ["tool_execution_start 2", "tool_execution_end 2", ...said("toolResult")],
+          ["turn_end", "turn_start", ...answer(...text), "turn_end", "agent_end"]
+        ].flat()
+      )
     })
   )
 
