@@ -116,7 +116,10 @@ export const HookManager = Context.Reference<Service>("effect-agent/HookManager"
   defaultValue: () => none
 })
 
-/** Registers hooks for every run that sees the layer. */
+/**
+ * Registers hooks for every run that sees the layer: those of `Loop`, and of agents made within it. Layers that are nested
+ * add up; of several merged side by side, as in `Effect.provide([a, b])`, the last one counts, as with any service.
+ */
 export const layer = <const Hooks extends ReadonlyArray<Hook.Hook>>(
   ...hooks: Hooks
 ): Layer.Layer<never, never, Hook.Services<Hooks[number]>> => Layer.effect(HookManager, make(...hooks))
