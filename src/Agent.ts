@@ -163,10 +163,7 @@ const agentOf = (conversation: Conversation, tools: Agent["tools"], hooks: HookM
     stream: (input, options) =>
       Execution.stream((reader) => conversation.begin(prompted(input), options, reader)),
     resume: Execution.join(conversation.begin(() => conversation.continuation, undefined)),
-    start: (input, options) =>
-      Effect.map(conversation.begin(prompted(input), options), (started) =>
-        startedRun(conversation, started)
-      ),
+    start: (input, options) => Effect.map(conversation.begin(prompted(input), options), startedRun),
     steer: enqueue("steering"),
     followUp: enqueue("followUp"),
     pause: (reason) => Effect.sync(() => conversation.control?.pause(reason)),
@@ -193,8 +190,8 @@ const agentOf = (conversation: Conversation, tools: Agent["tools"], hooks: HookM
 const cancel = (control: Control | undefined, reason: string | undefined): void =>
   control?.signal.stop({ cause: "cancel", ...(reason === undefined ? {} : { reason }) })
 
-const startedRun = (conversation: Conversation, { control, fiber }: Execution.Started): StartedRun => ({
-  runId: conversation.run?.id ?? "",
+const startedRun = ({ control, fiber, runId }: Execution.Started): StartedRun => ({
+  runId,
   result: Fiber.join(fiber),
   cancel: (reason) => Effect.sync(() => cancel(control, reason))
 })

@@ -11,7 +11,8 @@
  *
  * The tools of one turn may interleave, and each start has exactly one end. `RunEnd` is there on every path, once, and
  * last. `RunPaused`, `RunResumed`, `RunCancelled`, `RunError`, `HookError`, `LimitReached`, `ContextTransformed` and
- * `QueueUpdate` come where they happen. A message travels whole once, in its `MessageEnd`; later events name it by id.
+ * `QueueUpdate` come where they happen. A model call that fails has `ModelCallError` in place of its end, one that is
+ * stopped neither. A message travels whole once, in its `MessageEnd`; later events name it by id.
  */
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"

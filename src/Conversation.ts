@@ -106,11 +106,7 @@ export class Conversation {
       const active: Active = { control: new Control(), ended: Latch.makeUnsafe(false) }
       this.active = active
       this.changes = undefined
-      const task = yield* Effect.onError(makeTask(), () =>
-        Effect.sync(() => {
-          this.active = undefined
-        })
-      )
+      const task = yield* Effect.onError(makeTask(), () => this.rest(active))
       return yield* this.fork(active, task, Options.patch(this.current.options, options), reader)
     })
     return Effect.uninterruptible(begun)
@@ -132,6 +128,7 @@ export class Conversation {
     const executor: Execution.Executor = (audience) =>
       Effect.ensuring(Loop.execute(full, audience), this.rest(active))
     return Execution.fork(executor, {
+      runId: Execution.makeRunId(),
       control: active.control,
       onRun: (run) => {
         this.run = run

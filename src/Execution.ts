@@ -49,6 +49,7 @@ export interface Task {
 
 /** Who controls a run, and who hears of it. */
 export interface Audience extends Emitter.Audience {
+  readonly runId: string
   readonly control: Control
   /** Called once, before the first event. */
   readonly onRun: (run: Run) => void
@@ -62,7 +63,7 @@ export const makeRun = Effect.fnUntraced(function* (
   const context = yield* Effect.context<Provider | ToolRegistry>()
   const clock = Context.get(context, Clock.Clock)
   const caller = Context.getOption(context, ToolContext)
-  const id = `run_${Message.makeId().slice("msg_".length)}`
+  const id = audience.runId
   const parent = caller._tag === "Some" ? { parent: parentOf(caller.value) } : {}
   const emitter = Emitter.make({ runId: id, ...parent }, clock, {
     ...audience,
@@ -113,8 +114,12 @@ const parentOf = ({ runId, toolCallId }: ToolContext["Service"]) => ({ runId, to
 /** Makes the run of an audience. */
 export type Executor = (audience: Audience) => Effect.Effect<RunResult, RunFailed, Provider | ToolRegistry>
 
+/** Unique, like the ids of messages. */
+export const makeRunId = (): string => `run_${Message.makeId().slice("msg_".length)}`
+
 /** Nobody listens. */
 export const unheard = (): Audience => ({
+  runId: makeRunId(),
   control: new Control(),
   onRun: () => {},
   observe: () => {},
@@ -126,6 +131,7 @@ export const unheard = (): Audience => ({
 
 /** A run that goes on, and what stops it. */
 export interface Started {
+  readonly runId: string
   readonly fiber: Fiber.Fiber<RunResult, RunFailed>
   readonly control: Control
 }
@@ -137,6 +143,7 @@ export const fork = (
 ): Effect.Effect<Started, never, Provider | ToolRegistry> =>
   Effect.contextWith((context: Context.Context<Provider | ToolRegistry>) =>
     Effect.sync(() => ({
+      runId: audience.runId,
       control: audience.control,
       fiber: Effect.runForkWith(context)(
         execute(audience).pipe(Effect.withSpan("invoke_agent", {}, { captureStackTrace: false })),
