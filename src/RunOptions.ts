@@ -55,7 +55,6 @@ export const ModelOptions = Schema.Struct({
 export type ModelOptions = typeof ModelOptions.Type
 
 /** A number that may be `Infinity`: no bound. */
-// @effect-diagnostics-next-line schemaNumber:off
 const Bound = Schema.Number
 
 /** Where a run stops by itself. */

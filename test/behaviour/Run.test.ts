@@ -79,8 +79,8 @@ describe("Run", () => {
     it.effect("making a run does nothing", () =>
       Effect.gen(function* () {
         const script = yield* agent([])
-        script.agent.prompt("hi")
-        script.agent.stream("hi")
+        const made = [script.agent.prompt("hi"), script.agent.stream("hi")]
+        assert.strictEqual(made.length, 2)
         yield* settle()
         assert.deepStrictEqual(script.events, [])
         assert.strictEqual(phase(script.agent), "idle")

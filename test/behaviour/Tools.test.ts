@@ -860,9 +860,7 @@ describe("Tools", () => {
           description: "Asks.",
           execute: () => Effect.map(Db, ({ name }) => name)
         })
-        const registry = yield* ToolRegistry.make(query).pipe(
-          Effect.provide(Layer.succeed(Db, { name: "main" }))
-        )
+        const registry = yield* ToolRegistry.make(query).pipe(Effect.provideService(Db, { name: "main" }))
         const prepared = yield* registry.prepare(call("query"))
         yield* registry.unregister("query")
         const { content } = yield* registry.execute(prepared, context)

@@ -24,7 +24,7 @@ const agentSession = Effect.fnUntraced(function* (stage: Stage) {
     messages: messagesOf(initial?.messages, stage)
   })
   yield* stage.listen(agent.subscribe)
-  const state = () => Effect.runSync(SubscriptionRef.get(agent.state))
+  const state = () => SubscriptionRef.getUnsafe(agent.state)
   const messages = () => state().messages
   return { snapshot: () => snapshotOf(state()), messages, ops: opsOf(agent, stage) } satisfies Session
 })

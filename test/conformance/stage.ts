@@ -126,7 +126,7 @@ export class Stage {
         Object.keys(match).every((key) => match[key] === toolCall?.[key])
       const action = hook.calls?.[this.count(hook) - 1] ?? hook.rules?.find(fits) ?? hook.always ?? {}
       yield* this.fire({ hook: point })
-      if (action.never === true) yield* Effect.never
+      if (action.never === true) return yield* Effect.never
       if (action.delayMs !== undefined) yield* Effect.sleep(action.delayMs)
       if (action.throws !== undefined) return yield* Effect.fail(new Error(action.throws))
       return action.return

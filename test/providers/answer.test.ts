@@ -1,0 +1,48 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Answer } from "../../src/providers/internal/answer.ts"
+import { common } from "../../src/providers/internal/compat.ts"
+import { googleGenerate } from "../../src/providers/internal/googleGenerate.ts"
+import { openAiChat } from "../../src/providers/internal/openAiChat.ts"
+
+const nested = (levels: number, inner = "") => `${"[".repeat(levels)}${inner}${"]".repeat(levels)}`
+
+/** How an answer ends that has this as the data of its one event. */
+const outcomeOf = (data: string) => {
+  const answer = new Answer(openAiChat("acme", common), { model: "m-1", seed: "s1" }, (text) => text)
+  answer.push(new TextEncoder().encode(`data: ${data}\n\n`))
+  answer.end()
+  return typeof answer.outcome === "string" ? answer.outcome : answer.outcome.detail
+}
+
+describe("Answer", () => {
+  it("refuses data nested deeper than anything means, before anybody walks it", () => {
+    assert.include(outcomeOf(nested(50_000)), "Nested more than 256 deep")
+    assert.include(outcomeOf(`{"choices":${nested(257)}}`), "Nested more than 256 deep")
+    assert.include(
+      outcomeOf(`{"choices":${'{"a":'.repeat(300)}1${"}".repeat(300)}}`),
+      "Nested more than 256 deep"
+    )
+  })
+
+  it("does not count brackets inside of strings", () => {
+    const text = JSON.stringify(`${nested(300)} "quoted" \\" ${nested(300)}`)
+    assert.strictEqual(
+      outcomeOf(`{"choices":[{"delta":{"content":${text}},"finish_reason":"stop"}]}`),
+      "complete"
+    )
+  })
+
+  it("takes events out of a list once, and a list of lists for no event", () => {
+    const event = '{"choices":[{"delta":{"content":"Hi"},"finish_reason":"stop"}]}'
+    assert.strictEqual(outcomeOf(`[${event}]`), "complete")
+    assert.include(outcomeOf(nested(20, event)), "Not a chunk")
+  })
+
+  it("refuses the deep arguments of a call that comes as JSON", () => {
+    const answer = new Answer(googleGenerate("google"), { model: "m-1", seed: "s1" }, (text) => text)
+    const call = `{"functionCall":{"name":"look","args":{"x":${nested(20_000)}}}}`
+    answer.push(new TextEncoder().encode(`data: {"candidates":[{"content":{"parts":[${call}]}}]}\n\n`))
+    assert.isTrue(answer.over)
+    assert.isEmpty(answer.take())
+  })
+})

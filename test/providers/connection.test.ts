@@ -1,0 +1,99 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Effect, Exit, Stream } from "effect"
+import { FetchHttpClient } from "effect/http"
+import { Message, type Provider } from "effect-agent"
+import { OpenAiCompatible } from "effect-agent/providers"
+import type { ServerResponse } from "node:http"
+import { common } from "../../src/providers/internal/compat.ts"
+import { openAiChat } from "../../src/providers/internal/openAiChat.ts"
+import * as transport from "../../src/providers/internal/transport.ts"
+import { events, serve, stream } from "./server.ts"
+
+const request: Provider.ModelRequest = {
+  model: "m-1",
+  messages: [Message.user("Hi", 0)],
+  tools: [],
+  options: {}
+}
+const answer = events({ choices: [{ index: 0, delta: { content: "Hi" }, finish_reason: "stop" }] }, "[DONE]")
+
+const make = (baseUrl: string) =>
+  Effect.provide(OpenAiCompatible.make({ id: "acme", baseUrl }), FetchHttpClient.layer)
+
+const ask = (provider: Provider.Provider["Service"]) => Stream.runDrain(provider.stream(request))
+
+const reset = (response: ServerResponse) => response.socket?.resetAndDestroy()
+
+describe("a kept connection", () => {
+  it.effect("that died is replaced at once", () =>
+    Effect.gen(function* () {
+      const server = yield* serve((response, _, count) => {
+        if (count === 2) reset(response)
+        else stream(response).end(answer)
+      })
+      const provider = yield* make(server.baseUrl)
+      yield* ask(provider)
+      yield* ask(provider)
+      assert.strictEqual(server.requests.length, 3)
+    })
+  )
+
+  it.effect("is what a reset is laid to once: a server that goes on with them has failed", () =>
+    Effect.gen(function* () {
+      const server = yield* serve((response, _, count) => {
+        if (count > 1) reset(response)
+        else stream(response).end(answer)
+      })
+      const provider = yield* make(server.baseUrl)
+      yield* ask(provider)
+      for (const requests of [3, 4]) {
+        const { reason } = yield* Effect.flip(ask(provider))
+        assert.deepStrictEqual([reason._tag, "kind" in reason && reason.kind], ["Transport", "reset"])
+        assert.strictEqual(server.requests.length, requests)
+      }
+    })
+  )
+
+  it.effect("is none before the first answer", () =>
+    Effect.gen(function* () {
+      const server = yield* serve(reset)
+      yield* Effect.flip(Effect.flatMap(make(server.baseUrl), ask))
+      assert.strictEqual(server.requests.length, 1)
+    })
+  )
+})
+
+describe("a connection", () => {
+  it.live("over which the words of a refusal do not come is not waited for long", () =>
+    Effect.gen(function* () {
+      const server = yield* serve((response) => {
+        response.writeHead(400, { "content-type": "application/json" }).write('{"error":')
+      })
+      const refused = Effect.flip(Effect.flatMap(make(server.baseUrl), ask))
+      const { reason } = yield* Effect.timeout(refused, "4 seconds")
+      assert.deepStrictEqual([reason._tag, reason.status], ["InvalidRequest", 400])
+      yield* server.idle
+    })
+  )
+
+  it.effect("is closed, and its reader told, when a protocol throws", () =>
+    Effect.gen(function* () {
+      const server = yield* serve((response) => stream(response).write(answer))
+      const bug = new Error("a bug")
+      const provider = yield* transport.make({
+        id: "acme",
+        protocol: {
+          ...openAiChat("acme", common),
+          step: () => {
+            throw bug
+          }
+        },
+        url: () => server.baseUrl,
+        authorize: () => ({})
+      })
+      const exit = yield* Effect.exit(ask(provider))
+      assert.isTrue(Exit.isFailure(exit) && Cause.squash(exit.cause) === bug)
+      yield* server.idle
+    }).pipe(Effect.provide(FetchHttpClient.layer))
+  )
+})

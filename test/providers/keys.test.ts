@@ -1,0 +1,194 @@
+import { NodeHttpClient } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, type Layer, Option, Redacted, Schedule, Stream } from "effect"
+import { FetchHttpClient, type HttpClient } from "effect/http"
+import { Credentials, Message, Provider, ProviderError } from "effect-agent"
+import { OpenAi, OpenAiCompatible } from "effect-agent/providers"
+import { Fallback, Retry } from "effect-agent/resilience"
+import * as Anthropic from "../../src/providers/Anthropic.ts"
+import * as Google from "../../src/providers/Google.ts"
+import * as OpenAiResponses from "../../src/providers/OpenAiResponses.ts"
+import { refuse, type Seen, serve, type Server } from "./server.ts"
+
+type ProviderLayer = Layer.Layer<Provider.Provider, never, HttpClient.HttpClient>
+
+/** Each with the name by which it asks for its key. */
+const vendors: ReadonlyArray<{
+  readonly name: string
+  readonly id: string
+  readonly layer: (options: {
+    readonly baseUrl: string
+    readonly apiKey?: Redacted.Redacted
+  }) => ProviderLayer
+}> = [
+  { name: "OpenAi", id: "openai", layer: OpenAi.layer },
+  {
+    name: "OpenAiCompatible",
+    id: "local",
+    layer: (options) => OpenAiCompatible.layer({ id: "local", ...options })
+  },
+  { name: "OpenAiResponses", id: "openai", layer: OpenAiResponses.layer },
+  { name: "Anthropic", id: "anthropic", layer: Anthropic.layer },
+  { name: "Google", id: "google", layer: Google.layer }
+]
+
+const keyOfA = "sk-first-0123456789abcdef"
+const keyOfB = "sk-second-fedcba9876543210"
+const a = { apiKey: Redacted.make(keyOfA) }
+const b = { apiKey: Redacted.make(keyOfB) }
+
+/** Another vendor than this one. */
+const otherLayer = (baseUrl: string, id: string, apiKey?: Redacted.Redacted): ProviderLayer =>
+  OpenAiCompatible.layer({ id, baseUrl, ...(apiKey === undefined ? {} : { apiKey }) })
+
+const fast = { schedule: Schedule.recurs(1) }
+
+const ask = (model: string) =>
+  Effect.flatMap(Provider.Provider, (provider) =>
+    Stream.runDrain(provider.stream({ model, messages: [Message.user("hi")], tools: [], options: {} }))
+  )
+
+/** Everything a server saw of a request. */
+const textOf = ({ body, headers, url }: Seen): string => JSON.stringify({ body, headers, url })
+
+const holding = (server: Server, key: string): number =>
+  server.requests.filter((seen) => textOf(seen).includes(key)).length
+
+/** Each saw its own key with every request, and the other's never. */
+const assertApart = (first: Server, second: Server, counts: readonly [number, number]) => {
+  assert.deepStrictEqual([first.requests.length, second.requests.length], [...counts])
+  assert.deepStrictEqual([holding(first, keyOfA), holding(second, keyOfB)], [...counts])
+  assert.deepStrictEqual([holding(first, keyOfB), holding(second, keyOfA)], [0, 0])
+}
+
+const busy = serve((response) => refuse(response, 503, { error: { message: "busy" } }))
+const denying = serve((response) => refuse(response, 401, { error: { message: "no such key" } }))
+
+/** A key for each vendor, from one place. */
+const vault = (keys: Readonly<Record<string, string>>) =>
+  Credentials.layer((id) =>
+    Effect.succeed(Option.map(Option.fromUndefinedOr(keys[id]), (key) => Redacted.make(key)))
+  )
+
+describe.each(vendors)("the key of $name", ({ id, layer }) => {
+  it.live("stays with it when another is asked in its place, however often", () =>
+    Effect.gen(function* () {
+      const [first, second] = yield* Effect.all([busy, busy])
+      const inside = Retry.layer(fast)(layer({ baseUrl: first.baseUrl, ...a }))
+      const both = Fallback.layer([inside, otherLayer(second.baseUrl, "second", b.apiKey)])
+      yield* Effect.exit(ask("m").pipe(Effect.provide(Retry.layer(fast)(both))))
+      assertApart(first, second, [4, 2])
+    }).pipe(Effect.provide(FetchHttpClient.layer))
+  )
+
+  it.live("goes where the router sends the model", () =>
+    Effect.gen(function* () {
+      const [first, second] = yield* Effect.all([busy, busy])
+      const provider = Provider.router({
+        first: yield* Effect.provide(Provider.Provider, layer({ baseUrl: first.baseUrl, ...a })),
+        second: yield* Effect.provide(Provider.Provider, otherLayer(second.baseUrl, "second", b.apiKey))
+      })
+      for (const model of ["first/m", "second/m", "first/n", "third/m", "m"]) {
+        yield* Effect.exit(ask(model).pipe(Effect.provideService(Provider.Provider, provider)))
+      }
+      assertApart(first, second, [2, 1])
+    }).pipe(Effect.provide(FetchHttpClient.layer))
+  )
+
+  it.live("comes from the vault under its own name, also after it was refused", () =>
+    Effect.gen(function* () {
+      const [first, second] = yield* Effect.all([denying, denying])
+      const both = Fallback.layer([layer({ baseUrl: first.baseUrl }), otherLayer(second.baseUrl, "second")])
+      yield* Effect.exit(
+        ask("m").pipe(Effect.provide(both), Effect.provide(vault({ [id]: keyOfA, second: keyOfB })))
+      )
+      assertApart(first, second, [1, 1])
+    }).pipe(Effect.provide(FetchHttpClient.layer))
+  )
+
+  it.live("is not lent to a vendor that has none", () =>
+    Effect.gen(function* () {
+      const [first, second] = yield* Effect.all([busy, busy])
+      const both = Fallback.layer([layer({ baseUrl: first.baseUrl }), otherLayer(second.baseUrl, "second")])
+      yield* Effect.exit(ask("m").pipe(Effect.provide(both), Effect.provide(vault({ [id]: keyOfA }))))
+      assert.deepStrictEqual([holding(first, keyOfA), second.requests.length], [1, 1])
+      assert.strictEqual(holding(second, keyOfA), 0)
+      const names = second.requests.flatMap(({ headers }) => Object.keys(headers))
+      assert.deepStrictEqual(
+        names.filter((name) => /auth|key/.test(name)),
+        []
+      )
+    }).pipe(Effect.provide(FetchHttpClient.layer))
+  )
+
+  it.live.each([
+    { client: "fetch", http: FetchHttpClient.layer },
+    { client: "undici", http: NodeHttpClient.layerUndici },
+    { client: "node:http", http: NodeHttpClient.layerNodeHttp }
+  ])("does not follow a redirect, with $client", ({ http }) =>
+    Effect.gen(function* () {
+      const second = yield* busy
+      const statuses = [301, 302, 303, 307, 308]
+      const first = yield* serve((response, seen, count) => {
+        const { origin } = new URL(second.baseUrl)
+        response.writeHead(statuses[count - 1] ?? 307, { location: `${origin}${seen.url}` }).end()
+      })
+      for (const _ of statuses) {
+        const error = yield* Effect.flip(
+          ask("m").pipe(Effect.provide(layer({ baseUrl: first.baseUrl, ...a })))
+        )
+        assert.deepInclude({ ...error.reason }, { _tag: "Transport", kind: "redirect" })
+        assert.notInclude(JSON.stringify(error), keyOfA)
+      }
+      assertApart(first, second, [5, 0])
+    }).pipe(Effect.provide(http))
+  )
+})
+
+describe("keys", () => {
+  it.live("are asked for anew with each attempt, each vendor's by its own name", () =>
+    Effect.gen(function* () {
+      const [first, second] = yield* Effect.all([busy, busy])
+      const asked: Array<string> = []
+      const rotating = Credentials.layer((id) =>
+        Effect.sync(() =>
+          Option.some(Redacted.make(`${id === "anthropic" ? keyOfA : keyOfB}-${asked.push(id)}`))
+        )
+      )
+      const both = Fallback.layer([
+        Retry.layer(fast)(Anthropic.layer({ baseUrl: first.baseUrl })),
+        Retry.layer(fast)(OpenAi.layer({ baseUrl: second.baseUrl }))
+      ])
+      yield* Effect.exit(ask("m").pipe(Effect.provide(both), Effect.provide(rotating)))
+
+      assert.deepStrictEqual(asked, ["anthropic", "anthropic", "openai", "openai"])
+      assertApart(first, second, [2, 2])
+      assert.deepStrictEqual(
+        first.requests.map(({ headers }) => headers["x-api-key"]),
+        [`${keyOfA}-1`, `${keyOfA}-2`]
+      )
+      assert.deepStrictEqual(
+        second.requests.map(({ headers }) => headers.authorization),
+        [`Bearer ${keyOfB}-3`, `Bearer ${keyOfB}-4`]
+      )
+    }).pipe(Effect.provide(FetchHttpClient.layer))
+  )
+
+  it.live("that cannot be had mean that nothing is sent", () =>
+    Effect.gen(function* () {
+      const server = yield* busy
+      const locked = new ProviderError.ProviderError({
+        provider: "openai",
+        reason: new ProviderError.Unauthenticated({ detail: "the vault is locked" })
+      })
+      const error = yield* Effect.flip(
+        ask("m").pipe(
+          Effect.provide(OpenAi.layer({ baseUrl: server.baseUrl, ...a })),
+          Effect.provide(Credentials.layer(() => Effect.fail(locked)))
+        )
+      )
+      assert.strictEqual(error, locked)
+      assert.strictEqual(server.requests.length, 0)
+    }).pipe(Effect.provide(FetchHttpClient.layer))
+  )
+})
