@@ -57,7 +57,10 @@ describe("a session over HTTP", () => {
         "src/main.mjs",
         "src/sum.mjs"
       ])
-      assert.strictEqual(yield* fs.readFileString(file("src/sum.mjs")), "export const sum = (a, b) => a + b\n")
+      assert.strictEqual(
+        yield* fs.readFileString(file("src/sum.mjs")),
+        "export const sum = (a, b) => a + b\n"
+      )
       assert.strictEqual(yield* fs.readFileString(file("result.txt")), "5\n")
     }).pipe(Effect.provide([NodeServices.layer, NodeHttpClient.layerUndici]))
   )
