@@ -15,7 +15,10 @@ import type { Case, Judged, Kind } from "./suite.ts"
 
 const kinds: Readonly<Record<string, () => Promise<{ readonly kind: Kind }>>> = {
   golden: () => import("./golden.ts"),
-  wire: () => import("./wire.ts")
+  wire: () => import("./wire.ts"),
+  requests: () => import("./requests.ts"),
+  cuts: () => import("./cuts.ts"),
+  faults: () => import("./faults.ts")
 }
 
 const { positionals, values } = parseArgs({

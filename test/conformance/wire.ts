@@ -65,10 +65,16 @@ const judge = async (server: Words, grade: Words, dir: string, api: string, name
     const baseUrl = server.base(`${api}/${name}`, transport.options)
     const layer: ProviderLayer = known[providerNames[api] ?? ""].layer({ id, baseUrl, apiKey })
     const shown = await Effect.runPromise(
-      ask(model ?? "unnamed").pipe(Effect.provide(layer), Effect.provide(transport.client), Effect.map(project))
+      ask(model ?? "unnamed").pipe(
+        Effect.provide(layer),
+        Effect.provide(transport.client),
+        Effect.map(project)
+      )
     )
     actual[transport.name] = shown
-    problems.push(...grade(expected, shown, { ids }).map((problem: string) => `${transport.name}: ${problem}`))
+    problems.push(
+      ...grade(expected, shown, { ids }).map((problem: string) => `${transport.name}: ${problem}`)
+    )
   }
   return { problems, actual }
 }

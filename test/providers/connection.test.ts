@@ -1,9 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Stream } from "effect"
+import { NodeHttpClient } from "@effect/platform-node"
 import { FetchHttpClient } from "effect/http"
 import { Message, type Provider } from "effect-agent"
 import { OpenAiCompatible } from "effect-agent/providers"
 import type { ServerResponse } from "node:http"
+import { createDeflate, createGzip } from "node:zlib"
 import { common } from "../../src/providers/internal/compat.ts"
 import { openAiChat } from "../../src/providers/internal/openAiChat.ts"
 import * as transport from "../../src/providers/internal/transport.ts"
@@ -64,6 +66,31 @@ describe("a kept connection", () => {
 })
 
 describe("a connection", () => {
+  it.live("may be compressed, whichever client reads it", () =>
+    Effect.gen(function* () {
+      for (const [encoding, compress] of Object.entries({ gzip: createGzip, deflate: createDeflate })) {
+        // Flushed, and never ended: the answer is to be read, and its connection closed, all the same.
+        const server = yield* serve((response) => {
+          response.writeHead(200, { "content-type": "text/event-stream", "content-encoding": encoding })
+          const packer = compress()
+          packer.pipe(response)
+          packer.write(answer)
+          packer.flush()
+        })
+        for (const client of [
+          FetchHttpClient.layer,
+          NodeHttpClient.layerUndici,
+          NodeHttpClient.layerNodeHttp
+        ]) {
+          const provider = OpenAiCompatible.make({ id: "acme", baseUrl: server.baseUrl })
+          const said = Effect.flatMap(provider, ({ stream }) => Stream.runCollect(stream(request)))
+          assert.include(JSON.stringify(yield* Effect.provide(said, client)), '"delta":"Hi"')
+        }
+        yield* server.idle
+      }
+    })
+  )
+
   it.live("over which the words of a refusal do not come is not waited for long", () =>
     Effect.gen(function* () {
       const server = yield* serve((response) => {

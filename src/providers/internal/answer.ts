@@ -14,6 +14,8 @@ import { type SseEvent, SseReader } from "./sse.ts"
 
 /** Bytes of a whole answer, decompressed: far more than any model says in one go. */
 const maxBytes = 64 * 1024 * 1024
+/** Levels of brackets: what is deeper says nothing, and whoever walks it runs out of stack. */
+const maxDepth = 256
 
 export class Answer<Wire, State> {
   /** How it went, once it is over: complete, or why not. */
@@ -92,7 +94,11 @@ export class Answer<Wire, State> {
     const first = data.charCodeAt(0)
     // A gateway that forwards a comment as data.
     if (first === 0x3a) return
-    if ((first === 0x5b || first === 0x20) && this.readList(data)) return
+    if (nestsTooDeep(data)) this.outcome = Failure.badShape(`Nested more than ${maxDepth} deep`, data)
+    else if ((first !== 0x5b && first !== 0x20) || !this.readList(data)) this.readData(data, event)
+  }
+
+  private readData(data: string, event: string): void {
     this.heard = true
     if (event === "error") {
       this.outcome = Failure.said(this.redact(data), this.call.model)
@@ -113,7 +119,7 @@ export class Answer<Wire, State> {
     const list = Json.parse(data)
     if (!Json.isArray(list)) return false
     for (const item of list) {
-      if (!this.over) this.readEvent({ event: "", data: JSON.stringify(item) })
+      if (!this.over) this.readData(JSON.stringify(item), "")
     }
     return true
   }
@@ -151,3 +157,28 @@ export class Answer<Wire, State> {
 
 const isCutJson = (outcome: string | Reason): boolean =>
   typeof outcome === "object" && outcome._tag === "Protocol" && outcome.kind === "badJson"
+
+/** Counts brackets outside of strings, which it leaps over: 10 MB take a few milliseconds. */
+const nestsTooDeep = (json: string): boolean => {
+  let depth = 0
+  for (let at = 0; json.length > maxDepth && at < json.length; at++) {
+    const char = json.charCodeAt(at)
+    if (char === 0x22) at = endOfString(json, at)
+    else if (char === 0x7b || char === 0x5b) depth++
+    else if (char === 0x7d || char === 0x5d) depth--
+    if (depth > maxDepth) return true
+  }
+  return false
+}
+
+const endOfString = (json: string, start: number): number => {
+  let end = json.indexOf('"', start + 1)
+  while (end !== -1 && isEscaped(json, end)) end = json.indexOf('"', end + 1)
+  return end === -1 ? json.length : end
+}
+
+const isEscaped = (json: string, at: number): boolean => {
+  let slashes = 0
+  while (json.charCodeAt(at - 1 - slashes) === 0x5c) slashes++
+  return slashes % 2 === 1
+}

@@ -17,10 +17,29 @@ export const open = (response: HttpClientResponse.HttpClientResponse): Effect.Ef
   Effect.map(
     Option.match(HttpClientResponse.toWeb(response), {
       onSome: (web) => Effect.succeed(web.body ?? undefined),
-      onNone: () => Stream.toReadableStreamEffect(response.stream)
+      onNone: () => decoded(response)
     }),
     (stream) => new Connection(response, stream?.getReader())
   )
+
+/** `fetch` decompresses what it hands out; other clients leave that to their callers. */
+const decoded = ({
+  headers,
+  stream
+}: HttpClientResponse.HttpClientResponse): Effect.Effect<ReadableStream<Uint8Array>> => {
+  const format = formats[headers["content-encoding"]?.trim().toLowerCase() ?? ""]
+  if (format === undefined) return Stream.toReadableStreamEffect(stream)
+  const bytes = Stream.map(stream, (part) => Uint8Array.from(part))
+  return Effect.map(Stream.toReadableStreamEffect(bytes), (compressed) =>
+    compressed.pipeThrough(new DecompressionStream(format))
+  )
+}
+
+const formats: Readonly<Record<string, CompressionFormat>> = {
+  gzip: "gzip",
+  "x-gzip": "gzip",
+  deflate: "deflate"
+}
 
 export class Connection {
   readonly response: HttpClientResponse.HttpClientResponse

@@ -13,9 +13,8 @@ export const reason = (cause: unknown, url: string, redact: Redact): Reason => {
   const chain = causes(cause)
   const code = chain.map(codeOf).find((found) => found !== undefined) ?? ""
   const last = chain.findLast((link) => link instanceof Error && link.message !== "")
-  const message = redact(
-    last instanceof Error ? last.message.slice(0, 300) : String(last ?? "The connection failed")
-  )
+  const told = last instanceof Error ? last.message : String(last ?? "The connection failed")
+  const message = redact(told.replace(/\s+/g, " ").trim()).slice(0, 300)
   const host = URL.canParse(url) ? new URL(url).host : "no URL"
   const detail = `${message.includes(code) ? message : `${code}: ${message}`} (${host})`
   if (chain.some(isOurs) || /^ERR_INVALID_|invalid header|bad port/i.test(`${code} ${message}`))

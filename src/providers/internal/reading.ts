@@ -41,6 +41,7 @@ class Reading<Wire, State> {
   /** Goes on with whoever waits. */
   private wake: ((next: Next) => void) | undefined = undefined
   private isReading = false
+  private defect: unknown = undefined
 
   constructor(parts: Parts<Wire, State>) {
     this.parts = parts
@@ -59,9 +60,19 @@ class Reading<Wire, State> {
   stop(reason: Reason): void {
     const { answer, connection } = this.parts
     if (answer.over) return
-    answer.cut(reason)
+    this.take(() => answer.cut(reason))
     connection.cancel()
     this.go()
+  }
+
+  /** Changes the answer. A protocol that throws, which none should, must not leave somebody waiting. */
+  private take(step: () => void): void {
+    try {
+      step()
+    } catch (defect) {
+      this.defect = defect
+      this.parts.connection.cancel()
+    }
   }
 
   /** Answers who waits with what is there, or reads on. */
@@ -74,7 +85,7 @@ class Reading<Wire, State> {
       this.wake = undefined
       silence.hear()
       wake(Effect.succeed(events))
-    } else if (answer.over) {
+    } else if (answer.over || this.defect !== undefined) {
       this.wake = undefined
       wake(this.last())
     } else if (!this.isReading) this.read()
@@ -83,6 +94,7 @@ class Reading<Wire, State> {
   private last(): Next {
     const { answer, provider } = this.parts
     const { outcome } = answer
+    if (this.defect !== undefined) return Effect.die(this.defect)
     return typeof outcome === "string"
       ? Cause.done()
       : Effect.fail(new ProviderError({ provider, reason: outcome }))
@@ -99,7 +111,7 @@ class Reading<Wire, State> {
     this.isReading = false
     const { answer, connection } = this.parts
     if (result.done) return this.onEnd()
-    if (!answer.over) answer.push(result.value)
+    if (!answer.over) this.take(() => answer.push(result.value))
     if (answer.outcome === "complete") connection.finish()
     else if (answer.over) connection.cancel()
     this.go()
@@ -107,14 +119,14 @@ class Reading<Wire, State> {
 
   private onEnd(): void {
     this.parts.connection.isEnded = true
-    this.parts.answer.end()
+    this.take(() => this.parts.answer.end())
     this.go()
   }
 
   private readonly onError = (cause: unknown): void => {
     this.isReading = false
     this.parts.connection.isEnded = true
-    this.parts.answer.cut(this.parts.broken(cause))
+    this.take(() => this.parts.answer.cut(this.parts.broken(cause)))
     this.go()
   }
 }

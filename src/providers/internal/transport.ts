@@ -51,7 +51,13 @@ export interface Endpoint<Wire, State> {
 export const make = Effect.fnUntraced(function* <Wire, State>(endpoint: Endpoint<Wire, State>) {
   const client = yield* HttpClient.HttpClient
   const keys = Context.getOrUndefined(yield* Effect.context<never>(), Credentials)
-  const opened: Opened<Wire, State> = { endpoint, client, keys, limits: limits(endpoint.timeouts) }
+  const opened: Opened<Wire, State> = {
+    endpoint,
+    client,
+    keys,
+    limits: limits(endpoint.timeouts),
+    pool: { isWarm: false }
+  }
   return Provider.of({
     id: endpoint.id,
     stream: (request) => Stream.suspend(() => parts(opened, request, begin(opened, request)))
@@ -65,6 +71,13 @@ interface Opened<Wire, State> {
   /** Those that were there when it was made; those that are there when it is asked win. */
   readonly keys: Keys | undefined
   readonly limits: Limits
+  readonly pool: Pool
+}
+
+/** The client's sockets, as far as can be told from here. */
+interface Pool {
+  /** The last request was answered, so the next one may go over a socket kept from it. */
+  isWarm: boolean
 }
 
 /** An answer, however many requests it takes. */
@@ -95,7 +108,7 @@ const parts = <Wire, State>(
 }
 
 const ask = Effect.fnUntraced(function* <Wire, State>(
-  { client, endpoint, keys, limits }: Opened<Wire, State>,
+  { client, endpoint, keys, limits, pool }: Opened<Wire, State>,
   request: ModelRequest,
   { call, state }: Begun<State>
 ): Effect.fn.Return<Stream.Stream<ModelEvent, ProviderError>, ProviderError, Scope.Scope> {
@@ -105,7 +118,7 @@ const ask = Effect.fnUntraced(function* <Wire, State>(
   if (isReason(body)) return yield* fail(body)
 
   const silence = new Silence(limits, yield* Clock.Clock)
-  const sent = yield* send({ endpoint, client, model: request.model, body, silence }, keys)
+  const sent = yield* send({ endpoint, client, pool, model: request.model, body, silence }, keys)
   if (isReason(sent)) return yield* fail(sent)
 
   const { connection, redact, url } = sent
@@ -123,6 +136,7 @@ const dropped = (reason: Reason): Reason =>
 interface Sending {
   readonly endpoint: Pick<Endpoint<never, never>, "url" | "headers" | "authorize" | "id" | "apiKey">
   readonly client: HttpClient.HttpClient
+  readonly pool: Pool
   readonly model: string
   readonly body: string
   readonly silence: Silence
@@ -151,8 +165,31 @@ const send = Effect.fnUntraced(function* (sending: Sending, built: Keys | undefi
   return isNew ? yield* attempt(sending, again.value) : first
 })
 
+/**
+ * A socket that was kept may have died, which shows only when something is sent on it: that is no failure of the server,
+ * and a fresh socket is tried at once.
+ */
+const attempt = (
+  sending: Sending,
+  key: Redacted.Redacted | undefined
+): Effect.Effect<Sent | Reason, never, Scope.Scope> =>
+  Effect.suspend(() => {
+    const { pool } = sending
+    const { isWarm } = pool
+    const asked = Effect.tap(once(sending, key), (sent) =>
+      Effect.sync(() => {
+        pool.isWarm = !isReason(sent)
+      })
+    )
+    return Effect.flatMap(asked, (sent) =>
+      isWarm && isReason(sent) && isReset(sent) ? asked : Effect.succeed(sent)
+    )
+  })
+
+const isReset = (reason: Reason): boolean => reason._tag === "Transport" && reason.kind === "reset"
+
 /** One HTTP request: the body of the answer, or why there is none. */
-const attempt = Effect.fnUntraced(function* (
+const once = Effect.fnUntraced(function* (
   { body, client, endpoint, model, silence }: Sending,
   key: Redacted.Redacted | undefined
 ): Effect.fn.Return<Sent | Reason, never, Scope.Scope> {
@@ -231,6 +268,6 @@ const redacted = (headers: HttpClientResponse.HttpClientResponse["headers"], red
 /** Enough of a body to tell a failure by, if it comes in time: the status alone says something too. */
 const startOf = (connection: Connection.Connection): Effect.Effect<string> =>
   Effect.timeoutOrElse(connection.text(64 * 1024), {
-    duration: "10 seconds",
+    duration: "2 seconds",
     orElse: () => Effect.succeed("")
   })

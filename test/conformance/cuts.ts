@@ -1,0 +1,259 @@
+/**
+ * Recorded answers of real providers, cut: wherever the network parts the bytes, the events are those of the whole.
+ *
+ * Each body is fed to its protocol, without a network,
+ *
+ * - in two pieces, parted at every byte. A body of more than 8 KiB is parted at some 2,000 places spread over it, at
+ *   every byte inside of a character, and at each of the bytes around the end of a line, where a reader can go wrong
+ * - in pieces of random sizes, a thousand times, from a few large ones to single bytes
+ *
+ * and ten of them, from all over the folder, go over HTTP in small pieces. Every case is a body; those ten are one more.
+ */
+import { Effect, type Layer, Redacted, Result, Stream } from "effect"
+import { FetchHttpClient, type HttpClient } from "effect/http"
+import { Message, type ModelEvent, Provider, type ProviderError } from "effect-agent"
+import { OpenAiCompatible } from "effect-agent/providers"
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { pathToFileURL } from "node:url"
+import * as Anthropic from "../../src/providers/Anthropic.ts"
+import * as Google from "../../src/providers/Google.ts"
+import { Answer } from "../../src/providers/internal/answer.ts"
+import { anthropicMessages } from "../../src/providers/internal/anthropicMessages.ts"
+import { common } from "../../src/providers/internal/compat.ts"
+import { googleGenerate } from "../../src/providers/internal/googleGenerate.ts"
+import { openAiChat } from "../../src/providers/internal/openAiChat.ts"
+import { openAiResponses } from "../../src/providers/internal/openAiResponses.ts"
+import type { Protocol } from "../../src/providers/internal/Protocol.ts"
+import * as OpenAiResponses from "../../src/providers/OpenAiResponses.ts"
+import { Random } from "../chaos/Random.ts"
+import type { Judged, Kind } from "./suite.ts"
+import type { Words } from "./words.ts"
+
+/** Bodies up to this size are parted at every byte. */
+const small = 8 * 1024
+/** Of larger ones, at least. */
+const places = 2048
+const multiCuts = 1000
+const overHttp = 10
+
+export const kind: Kind = async (dir) => {
+  const beside: Words = await import(pathToFileURL(join(dir, "..", "replay-server.mjs")).href)
+  const server: Words = await beside.startReplay({ corpus: dir })
+  const recordings = readdirSync(dir)
+    .toSorted()
+    .flatMap((api) => namesIn(dir, api).map((name) => read(dir, api, name)))
+  const known = recordings.flatMap((recording) => {
+    const api = apis[recording.api]
+    return api === undefined ? [] : [{ api, recording }]
+  })
+  const travelling = spread(known.filter(isAnswer), overHttp)
+  return {
+    // Computing, but for the ten. Those come first: a connection that is kept is lost while nobody looks after it.
+    concurrency: 1,
+    skipped: recordings.filter(({ api }) => apis[api] === undefined).map(({ name }) => name),
+    cases: [
+      ...travelling.map(({ api, recording }) => ({
+        name: `${recording.name} over HTTP`,
+        run: () => judgeTravelled(api, recording, (options) => server.base(recording.name, options))
+      })),
+      ...known.map(({ api, recording }) => ({
+        name: recording.name,
+        run: () => Promise.resolve(judge(api, recording))
+      }))
+    ],
+    close: () => server.close()
+  }
+}
+
+interface Recording {
+  readonly api: string
+  readonly name: string
+  readonly model: string
+  readonly status: number
+  readonly type: string
+  readonly body: Uint8Array
+}
+
+const namesIn = (dir: string, api: string): ReadonlyArray<string> => readdirSync(join(dir, api)).toSorted()
+
+const read = (dir: string, api: string, name: string): Recording => {
+  const { http, model }: Words = JSON.parse(readFileSync(join(dir, api, name, "meta.json"), "utf8"))
+  return {
+    api,
+    name: `${api}/${name}`,
+    model,
+    status: http.status,
+    type: http.headers["content-type"] ?? "",
+    body: readFileSync(join(dir, api, name, "response.sse"))
+  }
+}
+
+/** Whether it gets as far as the protocol: a refusal is no answer. */
+const isAnswer = ({ recording: { status, type } }: { readonly recording: Recording }): boolean =>
+  status < 300 && !type.includes("html")
+
+/** `count` of them, evenly. */
+const spread = <A>(all: ReadonlyArray<A>, count: number): ReadonlyArray<A> =>
+  all.filter(
+    (_, index) => Math.floor((index * count) / all.length) !== Math.floor(((index - 1) * count) / all.length)
+  )
+
+const judge = (api: Api, { body, model }: Recording): Judged => {
+  const uncut = reading(api, model, [body])
+  const differs = (where: string, pieces: ReadonlyArray<Uint8Array>) => {
+    const difference = compare(uncut, reading(api, model, pieces))
+    return difference === undefined ? [] : [`${where}: ${difference}`]
+  }
+  const problems = [
+    ...placesIn(body).flatMap((at) => differs(`cut at ${at}`, [body.subarray(0, at), body.subarray(at)])),
+    ...Array.from({ length: multiCuts }, (_, seed) => differs(`seed ${seed}`, pieces(body, seed))).flat()
+  ]
+  return { problems, actual: uncut }
+}
+
+const judgeTravelled = async (
+  api: Api,
+  { body, model }: Recording,
+  baseUrl: (options: string) => string
+): Promise<Judged> => {
+  const uncut = reading(api, model, [body])
+  const problems: Array<string> = []
+  for (const options of ["chunk=1", "rand=7"]) {
+    const difference = compare(uncut, await travel(api, model, baseUrl(options)))
+    if (difference !== undefined) problems.push(`${options}: ${difference}`)
+  }
+  return { problems, actual: uncut }
+}
+
+// ───────────────────────── Cutting
+
+/** Where a body is parted in two. */
+const placesIn = (body: Uint8Array): ReadonlyArray<number> => {
+  const all = Array.from({ length: body.length }, (_, at) => at)
+  if (body.length <= small) return all
+  const stride = Math.ceil(body.length / places)
+  return all.filter((at) => at % stride === 0 || isTender(body, at))
+}
+
+/** Around the end of a line, or inside of a character. */
+const isTender = (body: Uint8Array, at: number): boolean => {
+  for (let near = at - 2; near <= at + 1; near++) if (body[near] === 0x0a || body[near] === 0x0d) return true
+  return ((body[at] ?? 0) & 0xc0) === 0x80
+}
+
+/** Sizes, in bytes: the smaller they are the longer it takes, so most are not small. */
+const sizes: readonly [number, ...ReadonlyArray<number>] = [4096, 1024, 1024, 512, 512, 256, 256, 128, 64]
+
+const pieces = (body: Uint8Array, seed: number): ReadonlyArray<Uint8Array> => {
+  const random = new Random(seed)
+  const most = seed < 10 ? 1 : seed < 50 ? 8 : random.pick(...sizes)
+  const cut: Array<Uint8Array> = []
+  for (let from = 0; from < body.length; ) {
+    const to = from + Math.max(1, random.upTo(most))
+    cut.push(body.subarray(from, to))
+    from = to
+  }
+  return cut
+}
+
+// ───────────────────────── Reading
+
+/** What came of an answer. */
+interface Read {
+  readonly events: ReadonlyArray<ModelEvent.ModelEvent>
+  /** "complete", or why not. */
+  readonly outcome: string
+}
+
+/** In place of the part of an id that is new with each call. */
+const seed = "seed"
+
+const reading = (api: Api, model: string, pieces: ReadonlyArray<Uint8Array>): Read => {
+  const answer = api.open(model)
+  for (const piece of pieces) answer.push(piece)
+  answer.end()
+  const { outcome } = answer
+  return { events: answer.take(), outcome: typeof outcome === "string" ? outcome : told(outcome) }
+}
+
+const told = (reason: ProviderError.Reason): string => `${reason._tag}: ${reason.detail}`
+
+/** The same over HTTP. */
+const travel = async (api: Api, model: string, baseUrl: string): Promise<Read> => {
+  const events: Array<ModelEvent.ModelEvent> = []
+  const ask = Effect.gen(function* () {
+    const provider = yield* Provider.Provider
+    const request = { model, messages: [Message.user("Hi")], tools: [], options: {} }
+    return yield* Effect.result(
+      Stream.runForEach(provider.stream(request), (event) => Effect.sync(() => events.push(event)))
+    )
+  })
+  const result = await Effect.runPromise(
+    ask.pipe(Effect.provide(api.layer(baseUrl)), Effect.provide(FetchHttpClient.layer))
+  )
+  // Ids that we make begin alike in one process.
+  const own = new RegExp(`${Message.makeId().replace(/^msg_|[^_]*$/g, "")}[0-9a-z]+`, "g")
+  return {
+    events: JSON.parse(JSON.stringify(events).replace(own, seed)),
+    outcome: Result.isSuccess(result) ? "complete" : told(result.failure.reason)
+  }
+}
+
+/** Where two readings differ first. */
+const compare = (expected: Read, actual: Read): string | undefined => {
+  if (actual.outcome !== expected.outcome) return `${actual.outcome}, uncut ${expected.outcome}`
+  const count = Math.max(expected.events.length, actual.events.length)
+  for (let index = 0; index < count; index++) {
+    const [left, right] = [expected.events[index], actual.events[index]]
+    if (!isSame(left, right))
+      return `event ${index} is ${JSON.stringify(right)}, uncut ${JSON.stringify(left)}`
+  }
+  return undefined
+}
+
+/** Most events hold but strings and numbers, which compare at once. */
+const isSame = (left: Words, right: Words): boolean => {
+  if (left === right) return true
+  if (typeof left !== "object" || typeof right !== "object") return false
+  let members = 0
+  for (const member in left) {
+    members++
+    if (left[member] !== right[member] && !isSame(left[member], right[member])) return false
+  }
+  for (const _ in right) members--
+  return members === 0
+}
+
+// ───────────────────────── The four APIs
+
+interface Api {
+  readonly open: (model: string) => Pick<Answer<never, never>, "push" | "end" | "take" | "outcome">
+  readonly layer: (baseUrl: string) => Layer.Layer<Provider.Provider, never, HttpClient.HttpClient>
+}
+
+const opening =
+  <Wire, State>(protocol: Protocol<Wire, State>): Api["open"] =>
+  (model) =>
+    new Answer(protocol, { model, seed }, (text) => text)
+
+const apiKey = Redacted.make("a key of these tests")
+
+const apis: Readonly<Record<string, Api>> = {
+  "openai-chat": {
+    open: opening(openAiChat("vendor", common)),
+    layer: (baseUrl) => OpenAiCompatible.layer({ id: "vendor", baseUrl, apiKey })
+  },
+  "openai-responses": {
+    open: opening(openAiResponses("vendor")),
+    layer: (baseUrl) => OpenAiResponses.layer({ id: "vendor", baseUrl, apiKey })
+  },
+  "anthropic-messages": {
+    open: opening(anthropicMessages("vendor")),
+    layer: (baseUrl) => Anthropic.layer({ id: "vendor", baseUrl, apiKey })
+  },
+  "google-generative": {
+    open: opening(googleGenerate("google")),
+    layer: (baseUrl) => Google.layer({ baseUrl, apiKey })
+  }
+}
