@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Context, Effect, Exit, Fiber, Latch, Layer, Ref, Schema } from "effect"
+import { Cause, Context, Effect, Exit, Fiber, Latch, Ref, Schema } from "effect"
 import { Hook, Message, RunOptions, Tool, ToolRegistry, Transcript } from "effect-agent"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import { TestClock } from "effect/testing"

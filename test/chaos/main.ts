@@ -5,9 +5,13 @@ import { Effect } from "effect"
 import { parseArgs } from "node:util"
 import { cancel } from "./cancel.ts"
 import type { Chaos, Outcome } from "./Chaos.ts"
+import { wire } from "./wire.ts"
 
 /** A new kind is one more line here. */
-const kinds: ReadonlyMap<string, Chaos> = new Map([["cancel", cancel]])
+const kinds: ReadonlyMap<string, Chaos> = new Map([
+  ["cancel", cancel],
+  ["wire", wire]
+])
 
 /** So many violations are printed. */
 const shown = 20

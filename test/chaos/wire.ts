@@ -1,0 +1,214 @@
+/**
+ * Damaged answers, for each of the four languages: bytes flipped, cut, dropped, doubled, swapped and inserted, and events
+ * likewise. Whatever comes: nothing is thrown, nothing hangs, the events keep their grammar, a cut changes nothing, and no
+ * tool is run with anything but what a strict second reading of the same bytes finds too.
+ */
+import { Effect, type Layer, Option, Redacted } from "effect"
+import type { HttpClient } from "effect/http"
+import type { ModelEvent, Provider } from "effect-agent"
+import { OpenAiCompatible } from "effect-agent/providers"
+import * as Anthropic from "../../src/providers/Anthropic.ts"
+import * as Google from "../../src/providers/Google.ts"
+import { Answer } from "../../src/providers/internal/answer.ts"
+import { anthropicMessages } from "../../src/providers/internal/anthropicMessages.ts"
+import { common } from "../../src/providers/internal/compat.ts"
+import { googleGenerate } from "../../src/providers/internal/googleGenerate.ts"
+import { openAiChat } from "../../src/providers/internal/openAiChat.ts"
+import { openAiResponses } from "../../src/providers/internal/openAiResponses.ts"
+import type { Protocol } from "../../src/providers/internal/Protocol.ts"
+import * as OpenAiResponses from "../../src/providers/OpenAiResponses.ts"
+import * as anthropicStreams from "../differential/streams/anthropic.ts"
+import type { Fixture } from "../differential/streams/Fixture.ts"
+import * as googleStreams from "../differential/streams/google.ts"
+import * as openAiChatStreams from "../differential/streams/openAiChat.ts"
+import * as openAiResponsesStreams from "../differential/streams/openAiResponses.ts"
+import type { Chaos, Options, Outcome } from "./Chaos.ts"
+import { Random } from "./Random.ts"
+import * as Grammar from "./wire/grammar.ts"
+import * as Loop from "./wire/loop.ts"
+import * as Mutation from "./wire/mutation.ts"
+import * as Strict from "./wire/strict.ts"
+
+/** `count` is per language. */
+export const wire: Chaos = {
+  count: 100_000,
+  run: (options) =>
+    Effect.map(
+      Effect.forEach(languages, (language) => damage(language, options)),
+      judge
+    )
+}
+
+/** One in so many is also played through a whole run. */
+const played = 50
+/** Milliseconds that reading one body may take, on a machine that does other things too. */
+const slowest = 1000
+
+interface Language {
+  readonly name: string
+  readonly fixtures: ReadonlyArray<Fixture>
+  readonly strict: Strict.Read
+  readonly open: () => Pick<Answer<never, never>, "push" | "end" | "take" | "outcome">
+  readonly layer: Layer.Layer<Provider.Provider, never, HttpClient.HttpClient>
+}
+
+const opening =
+  <Wire, State>(protocol: Protocol<Wire, State>): Language["open"] =>
+  () =>
+    new Answer(protocol, { model: "m", seed: "seed" }, (text) => text)
+
+const address = { baseUrl: "http://127.0.0.1:9", apiKey: Redacted.make("key") }
+
+const languages: ReadonlyArray<Language> = [
+  {
+    name: "openai-chat",
+    fixtures: openAiChatStreams.fixtures,
+    strict: Strict.openAiChat,
+    open: opening(openAiChat("vendor", common)),
+    layer: OpenAiCompatible.layer({ id: "vendor", ...address })
+  },
+  {
+    name: "openai-responses",
+    fixtures: openAiResponsesStreams.fixtures,
+    strict: Strict.openAiResponses,
+    open: opening(openAiResponses("vendor")),
+    layer: OpenAiResponses.layer(address)
+  },
+  {
+    name: "anthropic-messages",
+    fixtures: anthropicStreams.fixtures,
+    strict: Strict.anthropic,
+    open: opening(anthropicMessages("vendor")),
+    layer: Anthropic.layer(address)
+  },
+  {
+    name: "google-generative",
+    fixtures: googleStreams.fixtures,
+    strict: Strict.google,
+    open: opening(googleGenerate("google")),
+    layer: Google.layer(address)
+  }
+]
+
+/** What came of one language. */
+class Tally {
+  readonly name: string
+  /** Answers that were whole in spite of the damage, and calls of theirs that would be run. */
+  complete = 0
+  run = 0
+  /** Calls that the strict reading finds and we leave alone. */
+  left = 0
+  longest = 0
+  readonly violations: Array<string> = []
+
+  constructor(name: string) {
+    this.name = name
+  }
+}
+
+const damage = Effect.fnUntraced(function* (language: Language, { count, say, seed }: Options) {
+  const tally = new Tally(language.name)
+  const bodies = language.fixtures.map(({ body }) => new TextEncoder().encode(body))
+  const [first = new Uint8Array(), ...others] = bodies
+  for (let index = 0; index < count; index++) {
+    const random = new Random(seed + index)
+    const body = Mutation.mutate(random.pick(first, ...others), [first, ...others], random)
+    const name = `${language.name}, seed ${seed + index}`
+    const problems = [...inspect(language, body, random, tally)]
+    if (index % played === 0) problems.push(...(yield* playThrough(language, body)))
+    tally.violations.push(...problems.map((problem) => `${name}: ${problem}`))
+    // Somebody may want to stop this.
+    if (index % 1000 === 0) yield* Effect.yieldNow
+  }
+  say(`${language.name}: ${count}, ${tally.violations.length} violations`)
+  return tally
+})
+
+// ───────────────────────── One body
+
+const inspect = (
+  { open, strict }: Language,
+  body: Uint8Array,
+  random: Random,
+  tally: Tally
+): ReadonlyArray<string> => {
+  try {
+    const begun = performance.now()
+    const { events, outcome } = readIn(open(), Mutation.pieces(body, random))
+    const took = performance.now() - begun
+    tally.longest = Math.max(tally.longest, took)
+    const isComplete = outcome === "complete"
+    tally.complete += isComplete ? 1 : 0
+
+    const [ours, theirs] = [runnable(events), Strict.read(body, strict).filter(isKnown)]
+    tally.run += ours.length
+    tally.left += Strict.beyond(theirs, ours).length
+    const broken = Grammar.broken(events, isComplete)
+    return [
+      ...(outcome === "open" ? ["never over"] : []),
+      ...(broken === undefined ? [] : [broken]),
+      ...Strict.beyond(ours, theirs).map(({ name, params }) => `would run ${name} ${params}`),
+      ...(took > slowest ? [`took ${took.toFixed(0)} ms`] : []),
+      ...(random.once(10) ? differing(readIn(open(), [body]), { events, outcome }) : [])
+    ]
+  } catch (thrown) {
+    return [`threw ${thrown instanceof Error ? thrown.stack : String(thrown)}`]
+  }
+}
+
+interface Heard {
+  readonly events: ReadonlyArray<ModelEvent.ModelEvent>
+  readonly outcome: string
+}
+
+const readIn = (answer: ReturnType<Language["open"]>, pieces: ReadonlyArray<Uint8Array>): Heard => {
+  for (const piece of pieces) answer.push(piece)
+  answer.end()
+  const { outcome } = answer
+  return { events: answer.take(), outcome: typeof outcome === "string" ? outcome : `${outcome}` }
+}
+
+const differing = (whole: Heard, cut: Heard): ReadonlyArray<string> =>
+  JSON.stringify(whole) === JSON.stringify(cut) ? [] : ["differs when it is cut"]
+
+const isKnown = ({ name }: Strict.Call): boolean => Loop.toolNames.includes(name)
+
+/** What a loop would run: the calls that ended, with arguments that are JSON, of an answer that no limit cut. */
+const runnable = (events: ReadonlyArray<ModelEvent.ModelEvent>): ReadonlyArray<Strict.Call> => {
+  const finish = events.at(-1)
+  if (finish?._tag !== "Finish" || finish.stopReason === "length") return []
+  const names = new Map(
+    events.flatMap((event) => (event._tag === "ToolCallStart" ? [[event.contentIndex, event.name]] : []))
+  )
+  return events
+    .flatMap((event) => {
+      if (event._tag !== "ToolCallEnd") return []
+      const { contentIndex, rawArguments } = event
+      return Strict.call(names.get(contentIndex), rawArguments)
+    })
+    .filter(isKnown)
+}
+
+/** The same through a run, which must end in order. */
+const playThrough = ({ fixtures, layer, strict }: Language, body: Uint8Array) =>
+  Loop.play(layer, new Uint8Array(body), fixtures[0]?.body ?? "").pipe(
+    Effect.timeoutOption("10 seconds"),
+    Effect.map((result) => {
+      if (Option.isNone(result)) return ["the run hangs"]
+      const { calls, last } = result.value
+      return [
+        ...(last === "RunEnd" ? [] : [`the run ends with ${last}`]),
+        ...Strict.beyond(calls, Strict.read(body, strict)).map(({ name, params }) => `ran ${name} ${params}`)
+      ]
+    })
+  )
+
+const judge = (tallies: ReadonlyArray<Tally>): Outcome => ({
+  figures: Object.fromEntries(
+    tallies.map(({ complete, left, longest, name, run }) => [
+      name,
+      `${complete} complete, ${run} calls to run, ${left} left alone, slowest ${longest.toFixed(1)} ms`
+    ])
+  ),
+  violations: tallies.flatMap(({ violations }) => violations)
+})

@@ -1,0 +1,255 @@
+/**
+ * A plain second reading of an answer, of the whole body at once and by the letter: which calls it holds from beginning
+ * to end, if it says that it is complete. What no such reading finds must not run.
+ */
+import * as Json from "../../../src/providers/internal/json.ts"
+
+/** What a call would be run with, as JSON. */
+export interface Call {
+  readonly name: string
+  readonly params: string
+}
+
+/** The calls of a complete answer; none of one that is not. */
+export type Read = (events: ReadonlyArray<Json.JsonObject>, told: boolean) => ReadonlyArray<Call>
+
+/** Reads a body. */
+export const read = (body: Uint8Array, language: Read): ReadonlyArray<Call> => {
+  const data = dataIn(new TextDecoder().decode(body))
+  if (data === undefined) return []
+  const end = data.findIndex((one) => one.trim() === "[DONE]")
+  // Only one of the languages ends so; where another does not, what follows is read like what came before.
+  const told = language === openAiChat && end !== -1
+  const events: Array<Json.JsonObject> = []
+  for (const one of told ? data.slice(0, end) : data) {
+    if (one.startsWith(":") || one.trim() === "[DONE]") continue
+    const json = Json.parse(one)
+    for (const event of Json.isArray(json) ? json : [json]) {
+      // What cannot be read, or is a failure, ends the answer: unless it had ended before.
+      if (!Json.isObject(event) || isFailure(event))
+        return language(events, told).filter(() => isOver(events))
+      events.push(event)
+    }
+  }
+  return language(events, told)
+}
+
+const isFailure = ({ error, object, type }: Json.JsonObject): boolean =>
+  (error !== undefined && error !== null && error !== "" && error !== false) ||
+  object === "error" ||
+  type === "error"
+
+/** Whether the last word has been said, so that nothing after it counts. */
+const isOver = (events: ReadonlyArray<Json.JsonObject>): boolean =>
+  events.some(({ type }) => typeof type === "string" && lastWords.has(type))
+
+const lastWords: ReadonlySet<string> = new Set([
+  "message_stop",
+  "response.completed",
+  "response.incomplete",
+  "response.done"
+])
+
+/** The data of the events; none at all if one of them is an error by its name. */
+const dataIn = (text: string): ReadonlyArray<string> | undefined => {
+  if (/^\s*[{[]/.test(text)) return [text.trim()]
+  const found: Array<string> = []
+  let data: Array<string> = []
+  let name = ""
+  const dispatch = () => {
+    if (data.join("") !== "") {
+      if (name === "error") return false
+      found.push(data.join("\n"))
+    }
+    data = []
+    name = ""
+    return true
+  }
+  for (const line of [...text.split(/\r\n?|\n/), ""]) {
+    const [, field = "", value = ""] = /^([^:]*):? ?([^]*)$/.exec(line) ?? []
+    // Servers that part events by one newline: nowhere else does JSON end and begin so.
+    const isNext = field === "data" && /[}\]]\s*$/.test(data.at(-1) ?? "") && /^\s*[{[]/.test(value)
+    if ((line === "" || isNext) && !dispatch()) return isOver(found.flatMap(objects)) ? found : undefined
+    if (field === "data") data.push(value)
+    else if (field === "event") name = value
+  }
+  return found
+}
+
+const objects = (text: string): ReadonlyArray<Json.JsonObject> => {
+  const json = Json.parse(text)
+  return Json.isObject(json) ? [json] : []
+}
+
+/** A call, if its arguments are JSON. No text at all are no arguments. */
+export const call = (name: Json.Json | undefined, json: string): ReadonlyArray<Call> => {
+  const params = json.trim() === "" ? {} : Json.parse(json)
+  return typeof name !== "string" || params === undefined ? [] : [{ name, params: JSON.stringify(params) }]
+}
+
+// ───────────────────────── The four languages
+
+interface Growing {
+  readonly id: string | undefined
+  name: string | undefined
+  json: string
+}
+
+export const openAiChat: Read = (events, told) => {
+  const calls: Array<Growing> = []
+  const byIndex = new Map<Json.Json, Growing>()
+  let finish: string | undefined
+  for (const { choices } of events) {
+    const choice = Json.array(choices).flatMap(isFirst)[0]
+    finish = Json.text(choice?.["finish_reason"]) ?? finish
+    const delta = Json.object(choice?.["delta"]) ?? Json.object(choice?.["message"])
+    for (const piece of Json.array(delta?.["tool_calls"])) {
+      if (!Json.isObject(piece)) continue
+      const { function: fn, index } = piece
+      const [id, name] = [Json.text(piece["id"]), Json.text(Json.object(fn)?.["name"])]
+      const known =
+        typeof index === "number"
+          ? byIndex.get(index)
+          : id !== undefined
+            ? calls.find((one) => one.id === id)
+            : name === undefined
+              ? calls.at(-1)
+              : undefined
+      const isOther = id !== undefined && known?.id !== undefined && id !== known.id && name !== undefined
+      const open = known === undefined || isOther ? { id, name, json: "" } : known
+      if (open !== known) calls.push(open)
+      if (typeof index === "number") byIndex.set(index, open)
+      open.name ??= name
+      const given = Json.object(fn)?.["arguments"]
+      open.json += typeof given === "string" ? given : Json.isObject(given) ? JSON.stringify(given) : ""
+    }
+  }
+  if (finish === undefined ? !told : unfinished.has(finish)) return []
+  return calls.flatMap(({ json, name }) => call(name, json))
+}
+
+const isFirst = (choice: Json.Json): ReadonlyArray<Json.JsonObject> =>
+  Json.isObject(choice) && (choice["index"] ?? 0) === 0 ? [choice] : []
+
+/** Calls of an answer that ended so may lack their end, or are not to be run. */
+const unfinished: ReadonlySet<string> = new Set([
+  "length",
+  "max_tokens",
+  "model_length",
+  "model_context_window_exceeded",
+  "error",
+  "network_error",
+  "insufficient_system_resource",
+  "MAX_TOKENS"
+])
+
+export const anthropic: Read = (events) => {
+  const calls: Array<Growing> = []
+  const open = new Map<Json.Json | undefined, Growing | undefined>()
+  let stop: string | undefined
+  let last: Json.Json | undefined
+  for (const { content_block: began, delta, index: own, message, type } of events) {
+    // Some servers leave the number out: then it is about the block that began last.
+    const index = type === "content_block_start" ? own : (own ?? last)
+    if (type === "content_block_start") {
+      last = index
+      const block = Json.object(began)
+      const input = Json.object(block?.["input"]) ?? {}
+      const growing =
+        block?.["type"] === "tool_use"
+          ? {
+              id: undefined,
+              name: Json.text(block["name"]),
+              json: Object.keys(input).length === 0 ? "" : JSON.stringify(input)
+            }
+          : undefined
+      if (growing !== undefined) calls.push(growing)
+      open.set(index, growing)
+    }
+    const { partial_json: json, type: kind } = Json.object(delta) ?? {}
+    const growing = open.get(index)
+    if (type === "content_block_delta" && kind === "input_json_delta" && typeof json === "string" && growing)
+      growing.json += json
+    if (type === "content_block_stop") open.delete(index)
+    if (type === "message_delta") stop = Json.text(Json.object(delta)?.["stop_reason"]) ?? stop
+    if (type === "message_start") stop = Json.text(Json.object(message)?.["stop_reason"]) ?? stop
+    if (type === "message_stop") break
+  }
+  if (stop === undefined ? !isOver(events) : unfinished.has(stop)) return []
+  return calls.flatMap(({ json, name }) => call(name, json))
+}
+
+/** The last event holds the whole answer, and the end of each item holds that item: either may be damaged. */
+export const openAiResponses: Read = (events) => {
+  const last = events.find(({ type }) => typeof type === "string" && lastWords.has(type))
+  if (last === undefined || last["type"] === "response.incomplete") return []
+  const whole = Json.array(Json.object(last["response"])?.["output"]).flatMap(callIn)
+  const before = events.slice(0, events.indexOf(last))
+  const ended = new Map(
+    before.flatMap(({ item, output_index: index, type }) =>
+      type === "response.output_item.done" ? [[index, callIn(item)] as const] : []
+    )
+  )
+  const said = new Map<Json.Json | undefined, Growing>()
+  for (const { delta, item, output_index: index, type } of before) {
+    if (type === "response.output_item.added" && !said.has(index)) {
+      said.set(index, { id: undefined, name: Json.text(Json.object(item)?.["name"]), json: "" })
+    }
+    const growing = said.get(index)
+    if (type === "response.function_call_arguments.delta" && growing && typeof delta === "string")
+      growing.json += delta
+  }
+  return most(
+    whole,
+    [...ended.values()].flat(),
+    [...said.values()].flatMap(({ json, name }) => call(name, json))
+  )
+}
+
+const callIn = (item: Json.Json | undefined): ReadonlyArray<Call> => {
+  const { arguments: json, name, type } = Json.object(item) ?? {}
+  return type === "function_call" && typeof json === "string" ? call(name, json) : []
+}
+
+/** Each call as often as the reading has it that has it the most. */
+const most = (...readings: ReadonlyArray<ReadonlyArray<Call>>): ReadonlyArray<Call> => {
+  const counted = readings.map(count)
+  const keys = new Map(readings.flat().map((one) => [keyOf(one), one]))
+  return [...keys].flatMap(([key, one]) =>
+    Array.from({ length: Math.max(...counted.map((counts) => counts.get(key) ?? 0)) }, () => one)
+  )
+}
+
+export const google: Read = (events) => {
+  const candidates = events.map(({ candidates }) => Json.array(candidates).flatMap(isFirst)[0])
+  const finish = candidates.flatMap((candidate) => Json.text(candidate?.["finishReason"]) ?? []).at(-1)
+  if (finish === undefined || unfinished.has(finish)) return []
+  return candidates
+    .flatMap((candidate) => Json.array(Json.object(candidate?.["content"])?.["parts"]))
+    .flatMap((part) => {
+      const called = Json.object(Json.object(part)?.["functionCall"])
+      return called === undefined
+        ? []
+        : call(called["name"], JSON.stringify(Json.object(called["args"]) ?? {}))
+    })
+}
+
+// ───────────────────────── Comparing
+
+const keyOf = ({ name, params }: Call): string => `${name} ${params}`
+
+const count = (calls: ReadonlyArray<Call>): ReadonlyMap<string, number> => {
+  const counts = new Map<string, number>()
+  for (const one of calls) counts.set(keyOf(one), (counts.get(keyOf(one)) ?? 0) + 1)
+  return counts
+}
+
+/** The calls of the first that the second does not have, or not as often. */
+export const beyond = (calls: ReadonlyArray<Call>, allowed: ReadonlyArray<Call>): ReadonlyArray<Call> => {
+  const left = new Map(count(allowed))
+  return calls.filter((one) => {
+    const remaining = left.get(keyOf(one)) ?? 0
+    left.set(keyOf(one), remaining - 1)
+    return remaining <= 0
+  })
+}
