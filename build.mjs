@@ -19,7 +19,9 @@ await build({
   target: "node22",
   minify: true,
   // What is bundled and still asks for CommonJS, undici first of all, gets it.
-  banner: { js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);' },
+  banner: {
+    js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);'
+  },
   logLevel: "warning"
 })
 chmodSync("dist/cli/main.js", 0o755)

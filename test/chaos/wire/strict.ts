@@ -186,13 +186,18 @@ export const openAiResponses: Read = (events) => {
   const whole = Json.array(Json.object(last["response"])?.["output"]).flatMap(callIn)
   const before = events.slice(0, events.indexOf(last))
   const ended = new Map(
-    before.flatMap(({ item, output_index: index, type }) =>
-      type === "response.output_item.done" ? [[index, callIn(item)] as const] : []
-    )
+    before.flatMap(({ item, output_index: index, type }) => {
+      const id = Json.object(item)?.["call_id"] ?? index
+      return type === "response.output_item.done" ? [[id, callIn(item)] as const] : []
+    })
   )
   const said = new Map<Json.Json | undefined, Growing>()
-  for (const { delta, item, output_index: index, type } of before) {
+  let begun: Json.Json | undefined
+  for (const { delta, item, output_index: own, type } of before) {
+    // Some servers leave the number out: then it is about the item that began last.
+    const index = type === "response.output_item.added" ? own : (own ?? begun)
     if (type === "response.output_item.added" && !said.has(index)) {
+      begun = index
       said.set(index, { id: undefined, name: Json.text(Json.object(item)?.["name"]), json: "" })
     }
     const growing = said.get(index)
