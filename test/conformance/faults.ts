@@ -132,6 +132,7 @@ const failures: Readonly<Record<string, string>> = {
   "trunc-tool": "StreamTruncated",
   "trunc-chunked": "StreamTruncated",
   "json-garbage": "Protocol badJson",
+  "err-mid": "Overloaded",
   "tool-none": "Protocol noToolCalls",
   "tool-loop": "LimitExceeded"
 }

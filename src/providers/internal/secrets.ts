@@ -9,7 +9,8 @@ export type Redact = (text: string) => string
 /** Shorter values are placeholders ("x", "ollama"), and would be cut out of ordinary words. */
 const minLength = 8
 
-const secretName = /auth|key|token|secret|cookie|password|session/i
+/** Names of headers whose value is a secret. */
+export const secretName = /auth|key|token|secret|cookie|password|session/i
 
 /** Redacts the keys, the headers whose name says that they are secret, and what a URL holds of the kind. */
 export const make = (

@@ -7,10 +7,12 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { constTrue } from "effect/Function"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as Headers from "effect/http/Headers"
 import * as HttpBody from "effect/http/HttpBody"
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import type * as HttpClientResponse from "effect/http/HttpClientResponse"
+import * as UrlParams from "effect/http/UrlParams"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
@@ -215,8 +217,8 @@ const once = Effect.fnUntraced(function* (
 })
 
 /**
- * As it is sent, so it arrives: a redirect would take the key to another origin. And no span for a request that nobody
- * traces.
+ * As it is sent, so it arrives: a redirect would take the key to another origin. And no span, and no header of one, for a
+ * request that nobody traces.
  */
 const plain = <A, E, R>(execute: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.updateContext(execute, (context: Context.Context<R>) => {
@@ -225,9 +227,16 @@ const plain = <A, E, R>(execute: Effect.Effect<A, E, R>): Effect.Effect<A, E, R>
       redirect: "manual" as const
     }
     const direct = Context.add(context, FetchHttpClient.RequestInit, init)
-    return Context.getOrUndefined(context, Tracer.ParentSpan) === undefined
-      ? Context.add(direct, HttpClient.TracerDisabledWhen, constTrue)
-      : direct
+    // The loop has spans of its own around this: a parent does not say that there is a tracer.
+    if (Context.getOrUndefined(context, Tracer.Tracer) === undefined) {
+      return Context.add(direct, HttpClient.TracerDisabledWhen, constTrue)
+    }
+    const names = Context.get(context, Headers.CurrentRedactedNames)
+    const params = Context.get(context, UrlParams.CurrentRedactedNames)
+    return direct.pipe(
+      Context.add(Headers.CurrentRedactedNames, [...names, Secrets.secretName]),
+      Context.add(UrlParams.CurrentRedactedNames, [...params, Secrets.secretName])
+    )
   })
 
 /** Why a response is no answer, if it is none. */

@@ -187,7 +187,7 @@ export const openAiResponses: Read = (events) => {
   const before = events.slice(0, events.indexOf(last))
   const ended = new Map(
     before.flatMap(({ item, output_index: index, type }) => {
-      const id = Json.object(item)?.["call_id"] ?? index
+      const id = JSON.stringify([index, Json.object(item)?.["call_id"]])
       return type === "response.output_item.done" ? [[id, callIn(item)] as const] : []
     })
   )
