@@ -3,6 +3,7 @@
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Hash from "effect/Hash"
 import type { TransformFailed } from "./FailureReason.ts"
 import { LimitExceeded } from "./FailureReason.ts"
 import type { ToolOutput } from "./AgentEvent.ts"
@@ -65,8 +66,11 @@ interface CallAndOutput {
   readonly output: ToolOutput
 }
 
-const signature = ({ call, output }: CallAndOutput): string =>
-  JSON.stringify([call.name, call.params ?? call.rawArguments, output.content])
+/** What tells one call and its result from another. Long ones by length and hash, as a dozen of them are kept. */
+const signature = ({ call, output }: CallAndOutput): string => {
+  const text = JSON.stringify([call.name, call.params ?? call.rawArguments, output.content])
+  return text.length <= 1000 ? text : `${text.length} ${Hash.string(text)}`
+}
 
 const repeats = (calls: ReadonlyArray<string>, length: number, times: number): boolean => {
   const tail = calls.slice(-length * times)

@@ -9,6 +9,7 @@
  * stream that ends without it was cut. `Attempt` and `Retracted` come from decorators, never from a wire.
  */
 import * as Schema from "effect/Schema"
+import { nestsTooDeep } from "./JsonDepth.ts"
 import type { Assistant, Thinking, Text, ToolCall } from "./Message.ts"
 import { StopReason } from "./Message.ts"
 import { ProviderError } from "./ProviderError.ts"
@@ -95,9 +96,10 @@ export const append = (reply: Reply, event: ModelEvent): Reply => {
   }
 }
 
-/** Reads the JSON text of a tool call. No text at all means no arguments; `undefined` means it is not JSON. */
+/** Reads the JSON text of a tool call. No text at all means no arguments; `undefined` means it is not JSON to go by. */
 export const parseArguments = (rawArguments: string): Schema.Json | undefined => {
   if (rawArguments.trim() === "") return {}
+  if (nestsTooDeep(rawArguments)) return undefined
   try {
     return JSON.parse(rawArguments)
   } catch {

@@ -17,8 +17,8 @@ export class ToolNotFound extends Schema.TaggedError<ToolNotFound>()("ToolNotFou
   known: Schema.Array(Schema.String)
 }) {
   override get message(): string {
-    const known = this.known.length === 0 ? "There are no tools." : `Tools: ${this.known.join(", ")}.`
-    return `Tool ${JSON.stringify(this.name)} not found. ${known}`
+    const known = this.known.length === 0 ? "There are no tools." : `Tools: ${cut(this.known.join(", "))}.`
+    return `Tool ${JSON.stringify(cut(this.name, 100))} not found. ${known}`
   }
 }
 
@@ -28,9 +28,13 @@ export class InvalidArguments extends Schema.TaggedError<InvalidArguments>()("In
   detail: Schema.String
 }) {
   override get message(): string {
-    return `Invalid arguments for tool ${JSON.stringify(this.name)}: ${this.detail}`
+    return `Invalid arguments for tool ${JSON.stringify(cut(this.name, 100))}: ${cut(this.detail)}`
   }
 }
+
+/** The model reads it again with every request, and a long list of faults says no more than its start. */
+const cut = (text: string, length = 1800): string =>
+  text.length <= length ? text : `${text.slice(0, length)}…`
 
 /** A call whose tool is known and whose params are decoded: the point where guards look at it. */
 export interface PreparedCall {
@@ -184,7 +188,13 @@ const run = (
         Effect.as(Tool.failed(`Tool ${tool.name} failed unexpectedly: ${firstLine(defect)}`))
       )
     ),
-    Effect.map((output): Executed => ({ ...output, outcome: output.isError === true ? "error" : "success" })),
+    Effect.map(
+      (output): Executed => ({
+        ...output,
+        content: output.content.map(bounded),
+        outcome: output.isError === true ? "error" : "success"
+      })
+    ),
     Effect.withSpan(
       `execute_tool ${tool.name}`,
       {
@@ -197,6 +207,14 @@ const run = (
       { captureStackTrace: false }
     )
   )
+
+/** Characters of one text in a result: more than any model reads, and few enough to send. */
+const maxText = 4 * 1024 * 1024
+
+const bounded = (block: Tool.ToolOutput["content"][number]): Tool.ToolOutput["content"][number] =>
+  block.type === "text" && block.text.length > maxText
+    ? { ...block, text: `${block.text.slice(0, maxText)}\n[cut: ${block.text.length} characters in all]` }
+    : block
 
 const firstLine = (defect: unknown): string =>
   (defect instanceof Error ? defect.message : String(defect)).split("\n", 1).join("").slice(0, 500)

@@ -335,6 +335,17 @@ describe("Tools", () => {
       })
     )
 
+    it.effect("longer than any model reads is cut, and says so", () =>
+      Effect.gen(function* () {
+        const { requests } = yield* play([calls("huge"), done], {
+          tools: [say("huge", "H".repeat(8_000_000))]
+        })
+        const [text = ""] = resultTexts(requests[1]?.messages)
+        assert.isBelow(text.length, 4_200_000)
+        assert.match(text.slice(-50), /cut: 8000000 characters in all/)
+      })
+    )
+
     it.effect("T325 a hundred calls of one answer are all answered, in order", () =>
       Effect.gen(function* () {
         const { view } = yield* play(
@@ -443,6 +454,21 @@ describe("Tools", () => {
       })
     )
 
+    it.effect("nested deeper than anything means are none: the model is told", () =>
+      Effect.gen(function* () {
+        const deep = `{"n":${"[".repeat(20_000)}${"]".repeat(20_000)}}`
+        const { view } = yield* play(
+          [ScriptedProvider.turn(Step.rawToolCall("echo", [deep]), Step.finish("toolUse")), done],
+          { tools: [echo] }
+        )
+        assert.deepStrictEqual(
+          toolResults(view.messages).map(({ outcome }) => outcome),
+          ["invalidArguments"]
+        )
+        assert.strictEqual(view.status, "completed")
+      })
+    )
+
     it.effect("are checked for all faults at once, each named", () =>
       Effect.gen(function* () {
         const { view } = yield* play([ScriptedProvider.toolCall("take", { a: [], b: [] }), done], {
@@ -451,6 +477,18 @@ describe("Tools", () => {
         const [text] = resultTexts(view.messages)
         assert.include(text, '"a"')
         assert.include(text, '"b"')
+      })
+    )
+
+    it.effect("with many faults are told by the first of them", () =>
+      Effect.gen(function* () {
+        const list = Array.from({ length: 500 }, () => "no")
+        const { view } = yield* play([ScriptedProvider.toolCall("take", { list }), done], {
+          tools: [taking(Schema.Struct({ list: Schema.Array(Schema.Finite) }), yield* seen)]
+        })
+        const [text = ""] = resultTexts(view.messages)
+        assert.include(text, '["list"][0]')
+        assert.isAtMost(text.length, 2000)
       })
     )
 

@@ -140,9 +140,10 @@ const inspect = (
     const isComplete = outcome === "complete"
     tally.complete += isComplete ? 1 : 0
 
-    const [ours, theirs] = [runnable(events), Strict.read(body, strict).filter(isKnown)]
+    const ours = runnable(events)
+    const theirs = Strict.read(body, strict)
     tally.run += ours.length
-    tally.left += Strict.beyond(theirs, ours).length
+    tally.left += Math.max(0, ...theirs.map((account) => account.filter(isKnown).length)) - ours.length
     const broken = Grammar.broken(events, isComplete)
     return [
       ...(outcome === "open" ? ["never over"] : []),

@@ -35,6 +35,11 @@ export interface Protocol<Wire, State> {
    */
   readonly end: (state: State, told: boolean, out: Array<ModelEvent>) => Reason | undefined
   /**
+   * Whether the answer would be complete if nothing followed: for a language in which something still may, or whose end is
+   * only that of the body.
+   */
+  readonly isComplete?: (state: State) => boolean
+  /**
    * For a language whose server may pause in the middle of an answer. What to ask next, if it did, once `end` has found
    * nothing missing; what comes then is read with the same state, and is the same answer.
    */

@@ -2,6 +2,7 @@
  * The bytes of one answer as model events: server-sent events, then the protocol. Pure and synchronous, so that any cut
  * of the bytes can be tried without a network.
  */
+import { maxDepth, nestsTooDeep } from "../../JsonDepth.ts"
 import type { ModelEvent } from "../../ModelEvent.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { Protocol as ProtocolFault, StreamTruncated } from "../../ProviderError.ts"
@@ -14,8 +15,6 @@ import { type SseEvent, SseReader } from "./sse.ts"
 
 /** Bytes of a whole answer, decompressed: far more than any model says in one go. */
 const maxBytes = 64 * 1024 * 1024
-/** Levels of brackets: what is deeper says nothing, and whoever walks it runs out of stack. */
-const maxDepth = 256
 
 export class Answer<Wire, State> {
   /** How it went, once it is over: complete, or why not. */
@@ -41,6 +40,11 @@ export class Answer<Wire, State> {
 
   get over(): boolean {
     return this.outcome !== "open"
+  }
+
+  /** Not over, but complete if nothing follows. */
+  get mayBeOver(): boolean {
+    return !this.over && this.protocol.isComplete?.(this.state) === true
   }
 
   /** Reads what came. Nothing is read once the answer is over. */
@@ -157,28 +161,3 @@ export class Answer<Wire, State> {
 
 const isCutJson = (outcome: string | Reason): boolean =>
   typeof outcome === "object" && outcome._tag === "Protocol" && outcome.kind === "badJson"
-
-/** Counts brackets outside of strings, which it leaps over: 10 MB take a few milliseconds. */
-const nestsTooDeep = (json: string): boolean => {
-  let depth = 0
-  for (let at = 0; json.length > maxDepth && at < json.length; at++) {
-    const char = json.charCodeAt(at)
-    if (char === 0x22) at = endOfString(json, at)
-    else if (char === 0x7b || char === 0x5b) depth++
-    else if (char === 0x7d || char === 0x5d) depth--
-    if (depth > maxDepth) return true
-  }
-  return false
-}
-
-const endOfString = (json: string, start: number): number => {
-  let end = json.indexOf('"', start + 1)
-  while (end !== -1 && isEscaped(json, end)) end = json.indexOf('"', end + 1)
-  return end === -1 ? json.length : end
-}
-
-const isEscaped = (json: string, at: number): boolean => {
-  let slashes = 0
-  while (json.charCodeAt(at - 1 - slashes) === 0x5c) slashes++
-  return slashes % 2 === 1
-}

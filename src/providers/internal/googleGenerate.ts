@@ -25,6 +25,7 @@ export const googleGenerate = (provider: string): Protocol<Wire, State> => ({
     // A finish reason may stand on every chunk, and an error may come after it: only the end of the body is the last.
     return false
   },
+  isComplete: (state) => state.finish !== undefined || state.blocked,
   end
 })
 

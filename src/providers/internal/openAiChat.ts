@@ -28,6 +28,7 @@ export const openAiChat = (provider: string, compat: Compat): Protocol<Wire, Sta
     // The usage comes after the finish reason: only the sentinel and the end of the body are the last of it.
     return false
   },
+  isComplete: (state) => state.finish !== undefined,
   end
 })
 

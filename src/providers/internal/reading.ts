@@ -114,6 +114,7 @@ class Reading<Wire, State> {
     if (!answer.over) this.take(() => answer.push(result.value))
     if (answer.outcome === "complete") connection.finish()
     else if (answer.over) connection.cancel()
+    else if (answer.mayBeOver) this.parts.silence.expectEnd()
     this.go()
   }
 

@@ -38,11 +38,13 @@ export class Silence {
   private readonly clock: Clock.Clock
   private readonly started: number
   private since: number | undefined = undefined
+  private patience: number
 
   constructor(limits: Limits, clock: Clock.Clock) {
     this.limits = limits
     this.clock = clock
     this.started = clock.currentTimeMillisUnsafe()
+    this.patience = limits.idle
   }
 
   /** Somebody waits from now on. */
@@ -53,6 +55,11 @@ export class Silence {
   /** Content came. */
   hear(): void {
     this.since = undefined
+  }
+
+  /** The answer may be over: a server that neither says so nor hangs up is not waited for as long. */
+  expectEnd(): void {
+    this.patience = Math.min(this.limits.idle, afterEnd)
   }
 
   /** Waits for an effect that ends with the head of the response. */
@@ -66,15 +73,14 @@ export class Silence {
 
   /** Ends when the silence is too long. */
   get broken(): Effect.Effect<StreamStalled> {
-    const { idle, total } = this.limits
-    if (idle === Infinity && total === Infinity) return Effect.never
+    const { total } = this.limits
     const look: Effect.Effect<StreamStalled> = Effect.suspend(() => {
       const now = this.clock.currentTimeMillisUnsafe()
       const untilTotal = this.started + total - now
-      const untilIdle = (this.since ?? now) + idle - now
+      const untilIdle = (this.since ?? now) + this.patience - now
       if (untilTotal <= 0) return Effect.succeed(this.stalled("total"))
       if (untilIdle <= 0) return Effect.succeed(this.stalled("idle"))
-      return Effect.andThen(Effect.sleep(Math.min(untilTotal, untilIdle)), look)
+      return Effect.andThen(Effect.sleep(Math.min(untilTotal, untilIdle, afterEnd)), look)
     })
     return look
   }
@@ -84,6 +90,9 @@ export class Silence {
     return new StreamStalled({ kind, after, detail: `${words[kind]} ${Duration.format(after)}` })
   }
 }
+
+/** Milliseconds. Also how often is looked, as patience may get shorter while the watch sleeps. */
+const afterEnd = 10_000
 
 const words: Readonly<Record<StreamStalled["kind"], string>> = {
   firstByte: "No response within",

@@ -10,11 +10,13 @@ export interface Call {
   readonly params: string
 }
 
-/** The calls of a complete answer; none of one that is not. */
-export type Read = (events: ReadonlyArray<Json.JsonObject>, told: boolean) => ReadonlyArray<Call>
+type Account = ReadonlyArray<Call>
+
+/** The calls of a complete answer, as often as it gives an account of them; none of one that is not complete. */
+export type Read = (events: ReadonlyArray<Json.JsonObject>, told: boolean) => ReadonlyArray<Account>
 
 /** Reads a body. */
-export const read = (body: Uint8Array, language: Read): ReadonlyArray<Call> => {
+export const read = (body: Uint8Array, language: Read): ReadonlyArray<Account> => {
   const data = dataIn(new TextDecoder().decode(body))
   if (data === undefined) return []
   const end = data.findIndex((one) => one.trim() === "[DONE]")
@@ -26,8 +28,7 @@ export const read = (body: Uint8Array, language: Read): ReadonlyArray<Call> => {
     const json = Json.parse(one)
     for (const event of Json.isArray(json) ? json : [json]) {
       // What cannot be read, or is a failure, ends the answer: unless it had ended before.
-      if (!Json.isObject(event) || isFailure(event))
-        return language(events, told).filter(() => isOver(events))
+      if (!Json.isObject(event) || isFailure(event)) return isOver(events) ? language(events, told) : []
       events.push(event)
     }
   }
@@ -125,7 +126,7 @@ export const openAiChat: Read = (events, told) => {
     }
   }
   if (finish === undefined ? !told : unfinished.has(finish)) return []
-  return calls.flatMap(({ json, name }) => call(name, json))
+  return [calls.flatMap(({ json, name }) => call(name, json))]
 }
 
 const isFirst = (choice: Json.Json): ReadonlyArray<Json.JsonObject> =>
@@ -176,39 +177,55 @@ export const anthropic: Read = (events) => {
     if (type === "message_stop") break
   }
   if (stop === undefined ? !isOver(events) : unfinished.has(stop)) return []
-  return calls.flatMap(({ json, name }) => call(name, json))
+  return [calls.flatMap(({ json, name }) => call(name, json))]
 }
 
-/** The last event holds the whole answer, and the end of each item holds that item: either may be damaged. */
+/** All is said up to three times: piece by piece, at the end of each item, and with the last event. */
 export const openAiResponses: Read = (events) => {
   const last = events.find(({ type }) => typeof type === "string" && lastWords.has(type))
   if (last === undefined || last["type"] === "response.incomplete") return []
-  const whole = Json.array(Json.object(last["response"])?.["output"]).flatMap(callIn)
   const before = events.slice(0, events.indexOf(last))
-  const ended = new Map(
-    before.flatMap(({ item, output_index: index, type }) => {
-      const id = JSON.stringify([index, Json.object(item)?.["call_id"]])
-      return type === "response.output_item.done" ? [[id, callIn(item)] as const] : []
-    })
-  )
-  const said = new Map<Json.Json | undefined, Growing>()
+  return [
+    Json.array(Json.object(last["response"])?.["output"]).flatMap(callIn),
+    ended(before),
+    ended(before.toReversed()),
+    said(before, "response.function_call_arguments.delta", "delta"),
+    said(before, "response.function_call_arguments.done", "arguments")
+  ]
+}
+
+/** By the ends of the items; what is said again counts. */
+const ended = (events: ReadonlyArray<Json.JsonObject>): Account => {
+  const items = new Map<string, ReadonlyArray<Call>>()
+  for (const { item, output_index: index, type } of events) {
+    const place = JSON.stringify([index, Json.object(item)?.["call_id"]])
+    if (type === "response.output_item.done") items.set(place, callIn(item))
+  }
+  return [...items.values()].flat()
+}
+
+/** By what was said of their arguments. */
+const said = (
+  events: ReadonlyArray<Json.JsonObject>,
+  told: string,
+  member: "delta" | "arguments"
+): Account => {
+  const items = new Map<Json.Json | undefined, Growing>()
   let begun: Json.Json | undefined
-  for (const { delta, item, output_index: own, type } of before) {
+  for (const event of events) {
+    const { item, output_index: own, type } = event
     // Some servers leave the number out: then it is about the item that began last.
     const index = type === "response.output_item.added" ? own : (own ?? begun)
-    if (type === "response.output_item.added" && !said.has(index)) {
+    if (type === "response.output_item.added" && !items.has(index)) {
       begun = index
-      said.set(index, { id: undefined, name: Json.text(Json.object(item)?.["name"]), json: "" })
+      items.set(index, { id: undefined, name: Json.text(Json.object(item)?.["name"]), json: "" })
     }
-    const growing = said.get(index)
-    if (type === "response.function_call_arguments.delta" && growing && typeof delta === "string")
-      growing.json += delta
+    const growing = items.get(index)
+    const text = event[member]
+    if (type === told && growing !== undefined && typeof text === "string")
+      growing.json = member === "delta" ? growing.json + text : text
   }
-  return most(
-    whole,
-    [...ended.values()].flat(),
-    [...said.values()].flatMap(({ json, name }) => call(name, json))
-  )
+  return [...items.values()].flatMap(({ json, name }) => call(name, json))
 }
 
 const callIn = (item: Json.Json | undefined): ReadonlyArray<Call> => {
@@ -216,27 +233,16 @@ const callIn = (item: Json.Json | undefined): ReadonlyArray<Call> => {
   return type === "function_call" && typeof json === "string" ? call(name, json) : []
 }
 
-/** Each call as often as the reading has it that has it the most. */
-const most = (...readings: ReadonlyArray<ReadonlyArray<Call>>): ReadonlyArray<Call> => {
-  const counted = readings.map(count)
-  const keys = new Map(readings.flat().map((one) => [keyOf(one), one]))
-  return [...keys].flatMap(([key, one]) =>
-    Array.from({ length: Math.max(...counted.map((counts) => counts.get(key) ?? 0)) }, () => one)
-  )
-}
-
 export const google: Read = (events) => {
   const candidates = events.map(({ candidates }) => Json.array(candidates).flatMap(isFirst)[0])
   const finish = candidates.flatMap((candidate) => Json.text(candidate?.["finishReason"]) ?? []).at(-1)
   if (finish === undefined || unfinished.has(finish)) return []
-  return candidates
-    .flatMap((candidate) => Json.array(Json.object(candidate?.["content"])?.["parts"]))
-    .flatMap((part) => {
-      const called = Json.object(Json.object(part)?.["functionCall"])
-      return called === undefined
-        ? []
-        : call(called["name"], JSON.stringify(Json.object(called["args"]) ?? {}))
-    })
+  const parts = candidates.flatMap((candidate) => Json.array(Json.object(candidate?.["content"])?.["parts"]))
+  const calls = parts.flatMap((part) => {
+    const called = Json.object(Json.object(part)?.["functionCall"])
+    return called === undefined ? [] : call(called["name"], JSON.stringify(Json.object(called["args"]) ?? {}))
+  })
+  return [calls]
 }
 
 // ───────────────────────── Comparing
@@ -249,12 +255,19 @@ const count = (calls: ReadonlyArray<Call>): ReadonlyMap<string, number> => {
   return counts
 }
 
-/** The calls of the first that the second does not have, or not as often. */
-export const beyond = (calls: ReadonlyArray<Call>, allowed: ReadonlyArray<Call>): ReadonlyArray<Call> => {
-  const left = new Map(count(allowed))
-  return calls.filter((one) => {
-    const remaining = left.get(keyOf(one)) ?? 0
-    left.set(keyOf(one), remaining - 1)
+/**
+ * The calls that no account has, or not as often, or that are more than any account has in all: of several accounts each
+ * may be the damaged one.
+ */
+export const beyond = (calls: ReadonlyArray<Call>, accounts: ReadonlyArray<Account>): ReadonlyArray<Call> => {
+  const counted = accounts.map(count)
+  const left = new Map<string, number>()
+  const strange = calls.filter((one) => {
+    const key = keyOf(one)
+    const remaining = left.get(key) ?? Math.max(0, ...counted.map((counts) => counts.get(key) ?? 0))
+    left.set(key, remaining - 1)
     return remaining <= 0
   })
+  const atMost = Math.max(0, ...accounts.map((account) => account.length))
+  return strange.length > 0 ? strange : calls.slice(atMost)
 }
