@@ -112,6 +112,13 @@ export const cerebras: Preset = {
   compat: { maxTokensField: "max_completion_tokens", efforts: threeEfforts, images: false, files: false }
 }
 
+export const nvidia: Preset = {
+  id: "nvidia",
+  baseUrl: "https://integrate.api.nvidia.com/v1",
+  apiKeyName: "NVIDIA_API_KEY",
+  compat: { efforts: threeEfforts, files: false }
+}
+
 // Servers on this machine: no key, and no files.
 
 const local: Partial<Compat> = { efforts: threeEfforts, files: false }
