@@ -6,9 +6,7 @@
 import { Effect, type Layer, Option, Redacted } from "effect"
 import type { HttpClient } from "effect/http"
 import type { ModelEvent, Provider } from "effect-agent"
-import { OpenAiCompatible } from "effect-agent/providers"
-import * as Anthropic from "../../src/providers/Anthropic.ts"
-import * as Google from "../../src/providers/Google.ts"
+import { Anthropic, Google, OpenAiCompatible, OpenAiResponses } from "effect-agent/providers"
 import { Answer } from "../../src/providers/internal/answer.ts"
 import { anthropicMessages } from "../../src/providers/internal/anthropicMessages.ts"
 import { common } from "../../src/providers/internal/compat.ts"
@@ -16,7 +14,6 @@ import { googleGenerate } from "../../src/providers/internal/googleGenerate.ts"
 import { openAiChat } from "../../src/providers/internal/openAiChat.ts"
 import { openAiResponses } from "../../src/providers/internal/openAiResponses.ts"
 import type { Protocol } from "../../src/providers/internal/Protocol.ts"
-import * as OpenAiResponses from "../../src/providers/OpenAiResponses.ts"
 import * as anthropicStreams from "../differential/streams/anthropic.ts"
 import type { Fixture } from "../differential/streams/Fixture.ts"
 import * as googleStreams from "../differential/streams/google.ts"
@@ -143,7 +140,8 @@ const inspect = (
     const ours = runnable(events)
     const theirs = Strict.read(body, strict)
     tally.run += ours.length
-    tally.left += Math.max(0, ...theirs.map((account) => account.filter(isKnown).length)) - ours.length
+    const called = theirs.map((account) => account.filter(isKnown).length)
+    tally.left += Math.max(0, Math.max(0, ...called) - ours.length)
     const broken = Grammar.broken(events, isComplete)
     return [
       ...(outcome === "open" ? ["never over"] : []),

@@ -3,11 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Layer, Option, Redacted, Schedule, Stream } from "effect"
 import { FetchHttpClient, type HttpClient } from "effect/http"
 import { Credentials, Message, Provider, ProviderError } from "effect-agent"
-import { OpenAi, OpenAiCompatible } from "effect-agent/providers"
+import { Anthropic, Google, OpenAi, OpenAiCompatible, OpenAiResponses } from "effect-agent/providers"
 import { Fallback, Retry } from "effect-agent/resilience"
-import * as Anthropic from "../../src/providers/Anthropic.ts"
-import * as Google from "../../src/providers/Google.ts"
-import * as OpenAiResponses from "../../src/providers/OpenAiResponses.ts"
 import { refuse, type Seen, serve, type Server } from "./server.ts"
 
 type ProviderLayer = Layer.Layer<Provider.Provider, never, HttpClient.HttpClient>

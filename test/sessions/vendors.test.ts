@@ -4,11 +4,8 @@ import { LLMock } from "@copilotkit/aimock"
 import { Effect, type Layer, Redacted, Schedule, Schema, Stream } from "effect"
 import type { HttpClient } from "effect/http"
 import { Agent, AgentEvent, Message, type Provider, Tool, Transcript } from "effect-agent"
-import { OpenAi } from "effect-agent/providers"
+import { Anthropic, Google, OpenAi, OpenAiResponses } from "effect-agent/providers"
 import { Retry } from "effect-agent/resilience"
-import * as Anthropic from "../../src/providers/Anthropic.ts"
-import * as Google from "../../src/providers/Google.ts"
-import * as OpenAiResponses from "../../src/providers/OpenAiResponses.ts"
 
 interface Vendor {
   readonly name: string

@@ -8,6 +8,8 @@ import * as Json from "../../../src/providers/internal/json.ts"
 export interface Call {
   readonly name: string
   readonly params: string
+  /** Where an answer gives several accounts of one call. */
+  readonly id?: string
 }
 
 type Account = ReadonlyArray<Call>
@@ -210,7 +212,7 @@ const said = (
   told: string,
   member: "delta" | "arguments"
 ): Account => {
-  const items = new Map<Json.Json | undefined, Growing>()
+  const items = new Map<Json.Json | undefined, Growing & { readonly item: Json.Json | undefined }>()
   let begun: Json.Json | undefined
   for (const event of events) {
     const { item, output_index: own, type } = event
@@ -218,20 +220,23 @@ const said = (
     const index = type === "response.output_item.added" ? own : (own ?? begun)
     if (type === "response.output_item.added" && !items.has(index)) {
       begun = index
-      items.set(index, { id: undefined, name: Json.text(Json.object(item)?.["name"]), json: "" })
+      items.set(index, { id: undefined, name: Json.text(Json.object(item)?.["name"]), json: "", item })
     }
     const growing = items.get(index)
     const text = event[member]
     if (type === told && growing !== undefined && typeof text === "string")
       growing.json = member === "delta" ? growing.json + text : text
   }
-  return [...items.values()].flatMap(({ json, name }) => call(name, json))
+  return [...items.values()].flatMap(({ item, json, name }) => identified(item, call(name, json)))
 }
 
 const callIn = (item: Json.Json | undefined): ReadonlyArray<Call> => {
   const { arguments: json, name, type } = Json.object(item) ?? {}
-  return type === "function_call" && typeof json === "string" ? call(name, json) : []
+  return type === "function_call" && typeof json === "string" ? identified(item, call(name, json)) : []
 }
+
+const identified = (item: Json.Json | undefined, calls: Account): Account =>
+  calls.map((one) => ({ ...one, id: JSON.stringify(Json.object(item)?.["call_id"] ?? "") }))
 
 export const google: Read = (events) => {
   const candidates = events.map(({ candidates }) => Json.array(candidates).flatMap(isFirst)[0])
@@ -247,27 +252,39 @@ export const google: Read = (events) => {
 
 // ───────────────────────── Comparing
 
-const keyOf = ({ name, params }: Call): string => `${name} ${params}`
-
-const count = (calls: ReadonlyArray<Call>): ReadonlyMap<string, number> => {
-  const counts = new Map<string, number>()
-  for (const one of calls) counts.set(keyOf(one), (counts.get(keyOf(one)) ?? 0) + 1)
-  return counts
-}
-
 /**
- * The calls that no account has, or not as often, or that are more than any account has in all: of several accounts each
- * may be the damaged one.
+ * The calls that no account has, or not as often; or that call a tool more often than the accounts together tell of: of
+ * several accounts each may be the damaged one, or leave a call out.
  */
 export const beyond = (calls: ReadonlyArray<Call>, accounts: ReadonlyArray<Account>): ReadonlyArray<Call> => {
-  const counted = accounts.map(count)
+  const known = (is: (call: Call) => boolean) => accounts.map((account) => account.filter(is))
+  const strange = excess(calls, keyOf, (key) =>
+    Math.max(0, ...known((other) => keyOf(other) === key).map(({ length }) => length))
+  )
+  if (strange.length > 0) return strange
+  return excess(
+    calls,
+    ({ name }) => name,
+    (name) => distinct(known((other) => other.name === name))
+  )
+}
+
+const keyOf = ({ name, params }: Call): string => `${name} ${params}`
+
+/** How many calls the accounts tell of, each of them counted once. */
+const distinct = (accounts: ReadonlyArray<Account>): number =>
+  new Set(accounts.flatMap((account) => account.map(({ id }, at) => id ?? at))).size
+
+const excess = (
+  calls: ReadonlyArray<Call>,
+  keyOf: (call: Call) => string,
+  allowed: (key: string) => number
+): ReadonlyArray<Call> => {
   const left = new Map<string, number>()
-  const strange = calls.filter((one) => {
+  return calls.filter((one) => {
     const key = keyOf(one)
-    const remaining = left.get(key) ?? Math.max(0, ...counted.map((counts) => counts.get(key) ?? 0))
+    const remaining = left.get(key) ?? allowed(key)
     left.set(key, remaining - 1)
     return remaining <= 0
   })
-  const atMost = Math.max(0, ...accounts.map((account) => account.length))
-  return strange.length > 0 ? strange : calls.slice(atMost)
 }
