@@ -1,40 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Message, ModelEvent } from "effect-agent"
-import { Answer } from "../../src/providers/internal/answer.ts"
+import { Message } from "effect-agent"
 import { openAiResponses } from "../../src/providers/internal/openAiResponses.ts"
+import { readerOf } from "./reader.ts"
 import { events as sse } from "./server.ts"
 
 const protocol = openAiResponses("acme")
-const call = { model: "m-1", seed: "s1" }
-
-/** What becomes of an answer of these events, as the server ends it after them. */
-const read = (...wire: ReadonlyArray<unknown>) => readPieces([new TextEncoder().encode(sse(...wire))])
-
-const readPieces = (pieces: ReadonlyArray<Uint8Array>) => {
-  const answer = new Answer(protocol, call, (text) => text)
-  for (const piece of pieces) answer.push(piece)
-  answer.end()
-  return { events: answer.take(), outcome: answer.outcome }
-}
-
-/** The message that a complete answer is, and how it ended. */
-const message = (...wire: ReadonlyArray<unknown>) => {
-  const { events, outcome } = read(...wire)
-  assert.strictEqual(outcome, "complete")
-  const reply = events.reduce(ModelEvent.append, ModelEvent.emptyReply)
-  return ModelEvent.toAssistant(reply, { id: "a", timestamp: 0, provider: "", model: "", protocol: "" })
-}
-
-/** Why an answer is none. It must not look like one either. */
-const failure = (...wire: ReadonlyArray<unknown>) => {
-  const { events, outcome } = read(...wire)
-  assert.deepStrictEqual(
-    events.filter(({ _tag }) => _tag === "ToolCallEnd" || _tag === "Finish"),
-    []
-  )
-  assert(typeof outcome !== "string", `the answer is ${outcome}`)
-  return outcome
-}
+const { failure, message, read, readPieces } = readerOf(protocol, { model: "m-1", seed: "s1" })
 
 const created = (id = "resp_1") => ({ type: "response.created", response: { id, status: "in_progress" } })
 const added = (output_index: number, item: object) => ({

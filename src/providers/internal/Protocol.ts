@@ -8,6 +8,7 @@
 import type { ModelEvent } from "../../ModelEvent.ts"
 import type { ModelRequest } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
+import * as Json from "./json.ts"
 
 /** What an answer knows of the call it belongs to. */
 export interface Call {
@@ -48,3 +49,24 @@ export interface Protocol<Wire, State> {
 
 /** A failure, where a wire may be. Reasons are errors, and a wire is a plain object. */
 export const isReason = <Wire>(read: Wire | Reason): read is Reason => read instanceof Error
+
+/** The first event of an answer in the language `protocol`. */
+export const startOf = (
+  { call, provider }: { readonly call: Call; readonly provider: string },
+  protocol: string,
+  responseId: string | undefined
+): ModelEvent => ({
+  _tag: "Start",
+  provider,
+  model: call.model,
+  protocol,
+  ...(responseId === undefined ? {} : { responseId })
+})
+
+/** The first of the answers that an event tells of. Others may be interleaved, when more than one was asked for. */
+export const firstAnswer = (answers: Json.Json | undefined): Json.JsonObject | undefined => {
+  for (const answer of Json.array(answers)) {
+    if (Json.isObject(answer) && (answer["index"] ?? 0) === 0) return answer
+  }
+  return undefined
+}

@@ -18,7 +18,7 @@ import * as Wires from "./anthropicMessagesWire.ts"
 import type { Index, Wire } from "./anthropicMessagesWire.ts"
 import * as Json from "./json.ts"
 import * as Opaque from "./opaque.ts"
-import { type Call, isReason, type Protocol } from "./Protocol.ts"
+import { type Call, isReason, type Protocol, startOf } from "./Protocol.ts"
 import { Repeat } from "./repeat.ts"
 
 /** The protocol for one provider, whose id marks what only it can read again. */
@@ -151,14 +151,7 @@ const stepStart = (state: State, message: Json.JsonObject, out: Array<ModelEvent
 const start = (state: State, out: Array<ModelEvent>): void => {
   if (state.started) return
   state.started = true
-  const { call, messageId: responseId, provider } = state
-  out.push({
-    _tag: "Start",
-    provider,
-    model: call.model,
-    protocol: name,
-    ...(responseId === undefined ? {} : { responseId })
-  })
+  out.push(startOf(state, name, state.messageId))
 }
 
 /** What is said of the message as a whole. */

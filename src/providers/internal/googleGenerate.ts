@@ -12,7 +12,7 @@ import { Arguments } from "./googleArguments.ts"
 import { encoder } from "./googleGenerateRequest.ts"
 import * as Json from "./json.ts"
 import * as Opaque from "./opaque.ts"
-import type { Call, Protocol } from "./Protocol.ts"
+import { type Call, firstAnswer, type Protocol, startOf } from "./Protocol.ts"
 
 /** The protocol for one provider, whose id marks what only it can read again. */
 export const googleGenerate = (provider: string): Protocol<Wire, State> => ({
@@ -49,7 +49,7 @@ const wire = (data: string, state: State): Wire | Reason => {
   const failure = Failure.inBand(chunk, data, state.call.model)
   if (failure !== undefined) return failure
   const { candidates, promptFeedback, responseId, usageMetadata } = chunk
-  const candidate = firstCandidate(candidates)
+  const candidate = firstAnswer(candidates)
   const content = candidate?.["content"]
   const parts = Json.object(content)?.["parts"]
   if (!isAbsentOr(candidates, Json.isArray)) return Failure.badShape("Not a list of candidates", data)
@@ -64,13 +64,6 @@ const wire = (data: string, state: State): Wire | Reason => {
     blocked: Json.text(feedback?.["blockReason"]) === undefined ? undefined : feedback,
     usage: Json.object(usageMetadata)
   }
-}
-
-const firstCandidate = (candidates: Json.Json | undefined): Json.JsonObject | undefined => {
-  for (const candidate of Json.array(candidates)) {
-    if (Json.isObject(candidate) && (candidate["index"] ?? 0) === 0) return candidate
-  }
-  return undefined
 }
 
 const isAbsentOr = (json: Json.Json | undefined, is: (json: Json.Json | undefined) => boolean): boolean =>
@@ -155,13 +148,7 @@ const step = (state: State, { blocked, candidate, id, parts, usage }: Wire, out:
 const start = (state: State, out: Array<ModelEvent>): void => {
   if (state.started) return
   state.started = true
-  out.push({
-    _tag: "Start",
-    provider: state.provider,
-    model: state.call.model,
-    protocol: name,
-    ...(state.responseId === undefined ? {} : { responseId: state.responseId })
-  })
+  out.push(startOf(state, name, state.responseId))
 }
 
 const note = ({ finish, notes }: State, candidate: Json.JsonObject): void => {

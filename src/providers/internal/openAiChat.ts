@@ -13,7 +13,7 @@ import * as Failure from "./failure.ts"
 import * as Json from "./json.ts"
 import * as Opaque from "./opaque.ts"
 import { encoder } from "./openAiChatRequest.ts"
-import { type Call, isReason, type Protocol } from "./Protocol.ts"
+import { type Call, firstAnswer, isReason, type Protocol, startOf } from "./Protocol.ts"
 import { type Hole, Repeat } from "./repeat.ts"
 
 /** The protocol for one provider, whose id marks what only it can read again. */
@@ -59,7 +59,7 @@ const readChunk = (data: string, state: State): Wire | Reason => {
   if (!Json.isObject(chunk)) return Failure.badShape("Not a chunk", data)
   const failure = Failure.inBand(chunk, data, state.call.model)
   if (failure !== undefined) return failure
-  const choice = firstChoice(chunk["choices"])
+  const choice = firstAnswer(chunk["choices"])
   const delta = deltaOf(choice)
   if (delta !== undefined && !isReadable(delta)) return Failure.badShape("Not a delta", data)
   return {
@@ -76,14 +76,6 @@ const readChunk = (data: string, state: State): Wire | Reason => {
 /** A whole answer in place of a stream has a message where a chunk has a delta; some servers send both. */
 const deltaOf = (choice: Json.JsonObject | undefined): Json.JsonObject | undefined =>
   Json.object(choice?.["delta"]) ?? Json.object(choice?.["message"])
-
-/** Others may be interleaved, when more than one was asked for. */
-const firstChoice = (choices: Json.Json | undefined): Json.JsonObject | undefined => {
-  for (const choice of Json.array(choices)) {
-    if (Json.isObject(choice) && (choice["index"] ?? 0) === 0) return choice
-  }
-  return undefined
-}
 
 /** The string of a chunk in which it differs from the next one. */
 const holeOf = (wire: Wire): Hole<Wire> | undefined => {
@@ -107,7 +99,7 @@ const holeOf = (wire: Wire): Hole<Wire> | undefined => {
 }
 
 const rereadHole = (event: Json.Json | undefined): string | undefined => {
-  const delta = deltaOf(firstChoice(Json.object(event)?.["choices"]))
+  const delta = deltaOf(firstAnswer(Json.object(event)?.["choices"]))
   const call = delta === undefined ? undefined : onlyCall(delta)
   return (
     Json.text(delta?.["content"]) ??
@@ -201,13 +193,7 @@ const step = (state: State, { delta, finish, id, usage }: Wire, out: Array<Model
 const start = (state: State, out: Array<ModelEvent>): void => {
   if (state.started) return
   state.started = true
-  out.push({
-    _tag: "Start",
-    provider: state.provider,
-    model: state.call.model,
-    protocol: name,
-    ...(state.responseId === undefined ? {} : { responseId: state.responseId })
-  })
+  out.push(startOf(state, name, state.responseId))
 }
 
 /** The same thought may come under several names. */

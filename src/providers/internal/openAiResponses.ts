@@ -15,8 +15,7 @@ import * as Opaque from "./opaque.ts"
 import { encoder } from "./openAiResponsesRequest.ts"
 import * as Wires from "./openAiResponsesWire.ts"
 import type { Place, Speech, Wire } from "./openAiResponsesWire.ts"
-import type { Call, Protocol } from "./Protocol.ts"
-import { isReason } from "./Protocol.ts"
+import { type Call, isReason, type Protocol, startOf } from "./Protocol.ts"
 
 /** The protocol for one provider, whose id marks what only it can read again. */
 export const openAiResponses = (provider: string): Protocol<Wire, State> => ({
@@ -135,14 +134,7 @@ const start = (state: State, response: Json.JsonObject, out: Array<ModelEvent>):
   if (state.started) return
   state.started = true
   state.responseId = Json.text(response["id"])
-  const { call, provider, responseId } = state
-  out.push({
-    _tag: "Start",
-    provider,
-    model: call.model,
-    protocol: name,
-    ...(responseId === undefined ? {} : { responseId })
-  })
+  out.push(startOf(state, name, state.responseId))
 }
 
 /** The items that no event told of, or not to their end: some servers leave those out. */
