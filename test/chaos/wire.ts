@@ -3,17 +3,9 @@
  * likewise. Whatever comes: nothing is thrown, nothing hangs, the events keep their grammar, a cut changes nothing, and no
  * tool is run with anything but what a strict second reading of the same bytes finds too.
  */
-import { Effect, type Layer, Option, Redacted } from "effect"
-import type { HttpClient } from "effect/http"
-import type { ModelEvent, Provider } from "effect-agent"
-import { Anthropic, Google, OpenAiCompatible, OpenAiResponses } from "effect-agent/providers"
-import { Answer } from "../../src/providers/internal/answer.ts"
-import { anthropicMessages } from "../../src/providers/internal/anthropicMessages.ts"
-import { common } from "../../src/providers/internal/compat.ts"
-import { googleGenerate } from "../../src/providers/internal/googleGenerate.ts"
-import { openAiChat } from "../../src/providers/internal/openAiChat.ts"
-import { openAiResponses } from "../../src/providers/internal/openAiResponses.ts"
-import type { Protocol } from "../../src/providers/internal/Protocol.ts"
+import { Effect, Option } from "effect"
+import type { ModelEvent } from "effect-agent"
+import * as Api from "../conformance/Api.ts"
 import * as anthropicStreams from "../differential/streams/anthropic.ts"
 import type { Fixture } from "../differential/streams/Fixture.ts"
 import * as googleStreams from "../differential/streams/google.ts"
@@ -43,47 +35,35 @@ const slowest = 1000
 
 interface Language {
   readonly name: string
+  readonly api: Api.Api
   readonly fixtures: ReadonlyArray<Fixture>
   readonly strict: Strict.Read
-  readonly open: () => Pick<Answer<never, never>, "push" | "end" | "take" | "outcome">
-  readonly layer: Layer.Layer<Provider.Provider, never, HttpClient.HttpClient>
 }
-
-const opening =
-  <Wire, State>(protocol: Protocol<Wire, State>): Language["open"] =>
-  () =>
-    new Answer(protocol, { model: "m", seed: "seed" }, (text) => text)
-
-const address = { baseUrl: "http://127.0.0.1:9", apiKey: Redacted.make("key") }
 
 const languages: ReadonlyArray<Language> = [
   {
     name: "openai-chat",
+    api: Api.openAiChat,
     fixtures: openAiChatStreams.fixtures,
-    strict: Strict.openAiChat,
-    open: opening(openAiChat("vendor", common)),
-    layer: OpenAiCompatible.layer({ id: "vendor", ...address })
+    strict: Strict.openAiChat
   },
   {
     name: "openai-responses",
+    api: Api.openAiResponses,
     fixtures: openAiResponsesStreams.fixtures,
-    strict: Strict.openAiResponses,
-    open: opening(openAiResponses("vendor")),
-    layer: OpenAiResponses.layer(address)
+    strict: Strict.openAiResponses
   },
   {
     name: "anthropic-messages",
+    api: Api.anthropic,
     fixtures: anthropicStreams.fixtures,
-    strict: Strict.anthropic,
-    open: opening(anthropicMessages("vendor")),
-    layer: Anthropic.layer(address)
+    strict: Strict.anthropic
   },
   {
     name: "google-generative",
+    api: Api.google,
     fixtures: googleStreams.fixtures,
-    strict: Strict.google,
-    open: opening(googleGenerate("google")),
-    layer: Google.layer(address)
+    strict: Strict.google
   }
 ]
 
@@ -124,14 +104,14 @@ const damage = Effect.fnUntraced(function* (language: Language, { count, say, se
 // ───────────────────────── One body
 
 const inspect = (
-  { open, strict }: Language,
+  { api, strict }: Language,
   body: Uint8Array,
   random: Random,
   tally: Tally
 ): ReadonlyArray<string> => {
   try {
     const begun = performance.now()
-    const { events, outcome } = readIn(open(), Mutation.pieces(body, random))
+    const { events, outcome } = readIn(api.open("m"), Mutation.pieces(body, random))
     const took = performance.now() - begun
     tally.longest = Math.max(tally.longest, took)
     const isComplete = outcome === "complete"
@@ -148,7 +128,7 @@ const inspect = (
       ...(broken === undefined ? [] : [broken]),
       ...Strict.beyond(ours, theirs).map(({ name, params }) => `would run ${name} ${params}`),
       ...(took > slowest ? [`took ${took.toFixed(0)} ms`] : []),
-      ...(random.once(10) ? differing(readIn(open(), [body]), { events, outcome }) : [])
+      ...(random.once(10) ? differing(readIn(api.open("m"), [body]), { events, outcome }) : [])
     ]
   } catch (thrown) {
     return [`threw ${thrown instanceof Error ? thrown.stack : String(thrown)}`]
@@ -160,7 +140,7 @@ interface Heard {
   readonly outcome: string
 }
 
-const readIn = (answer: ReturnType<Language["open"]>, pieces: ReadonlyArray<Uint8Array>): Heard => {
+const readIn = (answer: ReturnType<Api.Api["open"]>, pieces: ReadonlyArray<Uint8Array>): Heard => {
   for (const piece of pieces) answer.push(piece)
   answer.end()
   const { outcome } = answer
@@ -189,8 +169,8 @@ const runnable = (events: ReadonlyArray<ModelEvent.ModelEvent>): ReadonlyArray<S
 }
 
 /** The same through a run, which must end in order. */
-const playThrough = ({ fixtures, layer, strict }: Language, body: Uint8Array) =>
-  Loop.play(layer, new Uint8Array(body), fixtures[0]?.body ?? "").pipe(
+const playThrough = ({ api, fixtures, strict }: Language, body: Uint8Array) =>
+  Loop.play(api.layer("http://127.0.0.1:9"), new Uint8Array(body), fixtures[0]?.body ?? "").pipe(
     Effect.timeoutOption("10 seconds"),
     Effect.map((result) => {
       if (Option.isNone(result)) return ["the run hangs"]

@@ -9,21 +9,14 @@
  *
  * and ten of them, from all over the folder, go over HTTP in small pieces. Every case is a body; those ten are one more.
  */
-import { Effect, type Layer, Redacted, Result, Stream } from "effect"
-import { FetchHttpClient, type HttpClient } from "effect/http"
+import { Effect, Result, Stream } from "effect"
+import { FetchHttpClient } from "effect/http"
 import { Message, type ModelEvent, Provider, type ProviderError } from "effect-agent"
-import { Anthropic, Google, OpenAiCompatible, OpenAiResponses } from "effect-agent/providers"
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
-import { Answer } from "../../src/providers/internal/answer.ts"
-import { anthropicMessages } from "../../src/providers/internal/anthropicMessages.ts"
-import { common } from "../../src/providers/internal/compat.ts"
-import { googleGenerate } from "../../src/providers/internal/googleGenerate.ts"
-import { openAiChat } from "../../src/providers/internal/openAiChat.ts"
-import { openAiResponses } from "../../src/providers/internal/openAiResponses.ts"
-import type { Protocol } from "../../src/providers/internal/Protocol.ts"
 import { Random } from "../chaos/Random.ts"
+import * as Apis from "./Api.ts"
 import type { Judged, Kind } from "./suite.ts"
 import type { Words } from "./words.ts"
 
@@ -39,16 +32,20 @@ export const kind: Kind = async (dir) => {
   const server: Words = await beside.startReplay({ corpus: dir })
   const recordings = readdirSync(dir)
     .toSorted()
-    .flatMap((api) => namesIn(dir, api).map((name) => read(dir, api, name)))
+    .flatMap((api) =>
+      readdirSync(join(dir, api))
+        .toSorted()
+        .map((name) => read(dir, api, name))
+    )
   const known = recordings.flatMap((recording) => {
-    const api = apis[recording.api]
+    const api = Apis.byName[recording.api]
     return api === undefined ? [] : [{ api, recording }]
   })
   const travelling = spread(known.filter(isAnswer), overHttp)
   return {
     // Computing, but for the ten. Those come first: a connection that is kept is lost while nobody looks after it.
     concurrency: 1,
-    skipped: recordings.filter(({ api }) => apis[api] === undefined).map(({ name }) => name),
+    skipped: recordings.filter(({ api }) => Apis.byName[api] === undefined).map(({ name }) => name),
     cases: [
       ...travelling.map(({ api, recording }) => ({
         name: `${recording.name} over HTTP`,
@@ -72,8 +69,6 @@ interface Recording {
   readonly body: Uint8Array
 }
 
-const namesIn = (dir: string, api: string): ReadonlyArray<string> => readdirSync(join(dir, api)).toSorted()
-
 const read = (dir: string, api: string, name: string): Recording => {
   const { http, model }: Words = JSON.parse(readFileSync(join(dir, api, name, "meta.json"), "utf8"))
   return {
@@ -96,7 +91,7 @@ const spread = <A>(all: ReadonlyArray<A>, count: number): ReadonlyArray<A> =>
     (_, index) => Math.floor((index * count) / all.length) !== Math.floor(((index - 1) * count) / all.length)
   )
 
-const judge = (api: Api, { body, model }: Recording): Judged => {
+const judge = (api: Apis.Api, { body, model }: Recording): Judged => {
   const uncut = reading(api, model, [body])
   const differs = (where: string, pieces: ReadonlyArray<Uint8Array>) => {
     const difference = compare(uncut, reading(api, model, pieces))
@@ -110,7 +105,7 @@ const judge = (api: Api, { body, model }: Recording): Judged => {
 }
 
 const judgeTravelled = async (
-  api: Api,
+  api: Apis.Api,
   { body, model }: Recording,
   baseUrl: (options: string) => string
 ): Promise<Judged> => {
@@ -163,10 +158,7 @@ interface Read {
   readonly outcome: string
 }
 
-/** In place of the part of an id that is new with each call. */
-const seed = "seed"
-
-const reading = (api: Api, model: string, pieces: ReadonlyArray<Uint8Array>): Read => {
+const reading = (api: Apis.Api, model: string, pieces: ReadonlyArray<Uint8Array>): Read => {
   const answer = api.open(model)
   for (const piece of pieces) answer.push(piece)
   answer.end()
@@ -177,7 +169,7 @@ const reading = (api: Api, model: string, pieces: ReadonlyArray<Uint8Array>): Re
 const told = (reason: ProviderError.Reason): string => `${reason._tag}: ${reason.detail}`
 
 /** The same over HTTP. */
-const travel = async (api: Api, model: string, baseUrl: string): Promise<Read> => {
+const travel = async (api: Apis.Api, model: string, baseUrl: string): Promise<Read> => {
   const events: Array<ModelEvent.ModelEvent> = []
   const ask = Effect.gen(function* () {
     const provider = yield* Provider.Provider
@@ -192,7 +184,7 @@ const travel = async (api: Api, model: string, baseUrl: string): Promise<Read> =
   // Ids that we make begin alike in one process.
   const own = new RegExp(`${Message.makeId().replace(/^msg_|[^_]*$/g, "")}[0-9a-z]+`, "g")
   return {
-    events: JSON.parse(JSON.stringify(events).replace(own, seed)),
+    events: JSON.parse(JSON.stringify(events).replace(own, Apis.seed)),
     outcome: Result.isSuccess(result) ? "complete" : told(result.failure.reason)
   }
 }
@@ -220,37 +212,4 @@ const isSame = (left: Words, right: Words): boolean => {
   }
   for (const _ in right) members--
   return members === 0
-}
-
-// ───────────────────────── The four APIs
-
-interface Api {
-  readonly open: (model: string) => Pick<Answer<never, never>, "push" | "end" | "take" | "outcome">
-  readonly layer: (baseUrl: string) => Layer.Layer<Provider.Provider, never, HttpClient.HttpClient>
-}
-
-const opening =
-  <Wire, State>(protocol: Protocol<Wire, State>): Api["open"] =>
-  (model) =>
-    new Answer(protocol, { model, seed }, (text) => text)
-
-const apiKey = Redacted.make("a key of these tests")
-
-const apis: Readonly<Record<string, Api>> = {
-  "openai-chat": {
-    open: opening(openAiChat("vendor", common)),
-    layer: (baseUrl) => OpenAiCompatible.layer({ id: "vendor", baseUrl, apiKey })
-  },
-  "openai-responses": {
-    open: opening(openAiResponses("vendor")),
-    layer: (baseUrl) => OpenAiResponses.layer({ id: "vendor", baseUrl, apiKey })
-  },
-  "anthropic-messages": {
-    open: opening(anthropicMessages("vendor")),
-    layer: (baseUrl) => Anthropic.layer({ id: "vendor", baseUrl, apiKey })
-  },
-  "google-generative": {
-    open: opening(googleGenerate("google")),
-    layer: (baseUrl) => Google.layer({ baseUrl, apiKey })
-  }
 }
