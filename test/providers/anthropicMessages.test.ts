@@ -201,6 +201,18 @@ describe("anthropicMessages", () => {
       ])
     })
 
+    it("go on, whatever else is said at their place", () => {
+      const wire = [
+        begin(0, { type: "tool_use", id: "toolu_1", name: "read", input: {} }),
+        json(0, '{"pa'),
+        said(0, "Hi"),
+        json(0, 'th":"a.ts"}'),
+        ended(0),
+        closing("tool_use")
+      ]
+      assert.deepStrictEqual(calls(...wire), [["toolu_1", { path: "a.ts" }]])
+    })
+
     it("stay without params when a refusal cuts them", () => {
       const cut = [begin(0, { type: "tool_use", id: "toolu_1", name: "wipe" })]
       const { content, stopReason } = message(start(), ...cut, closing("refusal"), stop)

@@ -236,7 +236,9 @@ const begun = (
   block: Block | undefined,
   index: Index,
   out: Array<ModelEvent>
-): Block => (block?.kind === kind ? block : begin(state, index, { type: kind }, out))
+): Block =>
+  // Never in the place of a call that goes on: what follows of its arguments would be lost.
+  block?.kind === kind ? block : begin(state, block?.kind === "call" ? undefined : index, { type: kind }, out)
 
 const say = (block: Block, delta: Json.Json | undefined, out: Array<ModelEvent>): void => {
   if (typeof delta !== "string" || delta === "") return
