@@ -155,6 +155,20 @@ describe("googleGenerate", () => {
     )
   })
 
+  it("adds nothing to a call that is over", () => {
+    const { content } = message(
+      says([{ functionCall: { name: "write", args: { path: "a" } } }]),
+      says([{ functionCall: { args: { path: "b" } } }], "STOP")
+    )
+    assert.deepStrictEqual(
+      content.map((block) => (block.type === "toolCall" ? [block.name, block.params] : [])),
+      [
+        ["write", { path: "a" }],
+        ["", { path: "b" }]
+      ]
+    )
+  })
+
   it("leaves arguments that the length cut as they are", () => {
     const { content, stopReason } = message(
       says([{ functionCall: { name: "write", willContinue: true } }]),
@@ -283,6 +297,11 @@ describe("how a Gemini answer ends", () => {
     assert.strictEqual(failure(`${cut}data: [DONE]\n\n`)._tag, "StreamTruncated")
     assert.strictEqual(failure(`${cut}data: {"candidates": [{"con`)._tag, "StreamTruncated")
     assert.strictEqual(read(`${cut}${sse(says([], "STOP"))}data: [DONE]\n\n`).outcome, "complete")
+  })
+
+  it("is complete with the word for it of servers that stand in for Google", () => {
+    const { stopReason } = message(says([{ functionCall: { name: "f", args: {} } }], "FUNCTION_CALL"))
+    assert.strictEqual(stopReason, "toolUse")
   })
 
   it("is no answer when nothing came", () => {

@@ -249,10 +249,7 @@ const callOf = (state: State, wireCall: Json.JsonObject, out: Array<ModelEvent>)
   const called = Json.text(wireCall["name"])
   const wireId = Json.text(wireCall["id"])
   const last = state.calls.at(-1)
-  if (
-    last !== undefined &&
-    (called === undefined || (last.goesOn && wireId !== undefined && wireId === last.wireId))
-  ) {
+  if (last?.goesOn === true && (called === undefined || (wireId !== undefined && wireId === last.wireId))) {
     return last
   }
   if (called === undefined && wireCall["args"] === undefined && wireCall["partialArgs"] === undefined)
@@ -325,6 +322,8 @@ const stopReasonOf = ({ calls, finish }: State): StopReason => {
 
 const stopReasons: Readonly<Record<string, StopReason>> = {
   STOP: "stop",
+  // Said by servers that stand in for Google.
+  FUNCTION_CALL: "stop",
   MAX_TOKENS: "length",
   SAFETY: "contentFilter",
   RECITATION: "contentFilter",
