@@ -247,6 +247,60 @@ describe("openAiResponses", () => {
     assert.strictEqual(answer.stopReason, "toolUse")
   })
 
+  it("makes one call of all that is told about it", () => {
+    const [open, closed] = [
+      { ...call1, arguments: "" },
+      { ...call1, arguments: '{"a":1}' }
+    ]
+    const nowhere = { output_index: undefined }
+    const answers = [
+      [added(0, open), { ...done(0, closed), ...nowhere }],
+      [{ ...added(0, open), ...nowhere }, done(0, closed)],
+      [added(0, open), done(0, closed), added(0, open)],
+      [added(0, open), done(0, closed), done(0, closed)],
+      [added(0, open), added(0, open), done(0, closed)]
+    ]
+    for (const answer of answers) {
+      for (const output of [[], [closed]]) {
+        const { params } = calledWith(created(), ...answer, completed({ output })) ?? {}
+        assert.deepStrictEqual(params, { a: 1 }, JSON.stringify(answer))
+      }
+    }
+  })
+
+  it("never gives a call the arguments of another", () => {
+    const [first, second] = [
+      { ...call1, arguments: '{"a":1}' },
+      { ...call1, id: "fc_2", call_id: "call_2", name: "g", arguments: '{"b":2}' }
+    ]
+    const told = [added(0, { ...call1, arguments: "" }), added(1, { ...second, arguments: "" })]
+    const inTurn = message(created(), ...told, completed({ output: [second, first] }))
+    // The ids of the last event are none of those told: what is left to go by is the name.
+    const renamed = [second, first].map((call) => ({ ...call, call_id: `x_${call.call_id}` }))
+    for (const answer of [inTurn, message(created(), ...told, completed({ output: renamed }))]) {
+      assert.deepStrictEqual(
+        Message.toolCalls(answer).map(({ name, params }) => [name, params]),
+        [
+          ["f", { a: 1 }],
+          ["g", { b: 2 }]
+        ]
+      )
+    }
+  })
+
+  it("is no answer where the arguments of a call are nowhere", () => {
+    const begun = [created(), added(0, call1)]
+    assert.strictEqual(failure(...begun, completed())._tag, "StreamTruncated")
+    assert.strictEqual(
+      failure(...begun, done(0, call1), completed({ output: [call1] }))._tag,
+      "StreamTruncated"
+    )
+    const none = { ...call1, arguments: "" }
+    assert.deepStrictEqual(calledWith(...begun, done(0, none), completed())?.params, {})
+    const cut = { type: "response.incomplete", response: { status: "incomplete" } }
+    assert.strictEqual(message(...begun, cut).stopReason, "length")
+  })
+
   it("takes the text of a custom tool as it is", () => {
     const item = { id: "ct_1", type: "custom_tool_call", call_id: "call_1", name: "sql" }
     const found = calledWith(

@@ -9,10 +9,10 @@ import type { StopReason } from "../../Message.ts"
 import type { ModelEvent } from "../../ModelEvent.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { StreamTruncated } from "../../ProviderError.ts"
-import * as Usage from "../../Usage.ts"
 import * as Json from "./json.ts"
 import * as Opaque from "./opaque.ts"
 import { encoder } from "./openAiResponsesRequest.ts"
+import * as Usage from "./openAiResponsesUsage.ts"
 import * as Wires from "./openAiResponsesWire.ts"
 import type { Place, Speech, Wire } from "./openAiResponsesWire.ts"
 import { type Call, isReason, type Protocol, startOf } from "./Protocol.ts"
@@ -60,6 +60,8 @@ interface Item {
   /** The wire's type of it. */
   type: string
   readonly kind: "message" | "thinking" | "call" | "other"
+  /** Where it began, if that was told. */
+  readonly index: number | undefined
   /** As it began, then as it ended. */
   wire: Json.JsonObject
   isDone: boolean
@@ -137,17 +139,35 @@ const start = (state: State, response: Json.JsonObject, out: Array<ModelEvent>):
   out.push(startOf(state, name, state.responseId))
 }
 
-/** The items that no event told of, or not to their end: some servers leave those out. */
+/**
+ * The items that no event told of, or not to their end: some servers leave those out. A call is found by its id, and the
+ * rest by the order of their type alone, as with some servers neither ids nor indices are those of the events.
+ */
 const settle = (state: State, output: ReadonlyArray<Json.Json>, out: Array<ModelEvent>): void => {
-  const told = [...state.items]
-  for (const wireItem of output) {
-    if (!Json.isObject(wireItem)) continue
-    // Not by id or index: with some servers neither is that of the events.
-    const known = told.findIndex((item) => isSame(item, wireItem))
-    const item = known === -1 ? begin(state, nowhere, wireItem, out) : told.splice(known, 1)[0]
-    if (item !== undefined) finish(state, item, wireItem, out)
+  const left = [...state.items]
+  const wireItems = output.filter(Json.isObject)
+  const calls = wireItems.map((wireItem) => taken(left, sameCall(wireItem)))
+  for (const [index, wireItem] of wireItems.entries()) {
+    const known = calls[index] ?? taken(left, (item) => isLike(item, wireItem))
+    finish(state, known ?? begin(state, nowhere, wireItem, out), wireItem, out)
   }
 }
+
+/** The first that ended, or else the first; it is no longer among them then. */
+const taken = (items: Array<Item>, is: (item: Item) => boolean): Item | undefined => {
+  const found = items.find((item) => item.isDone && is(item)) ?? items.find(is)
+  if (found !== undefined) items.splice(items.indexOf(found), 1)
+  return found
+}
+
+const sameCall =
+  ({ call_id: callId }: Json.JsonObject) =>
+  ({ kind, wire }: Item): boolean =>
+    kind === "call" && callId !== undefined && wire["call_id"] === callId
+
+/** Arguments are never those of another tool. */
+const isLike = ({ type, wire }: Item, wireItem: Json.JsonObject): boolean =>
+  type === typeOf(wireItem) && (wire["name"] === undefined || wire["name"] === wireItem["name"])
 
 const nowhere: Place = { index: undefined, part: 0 }
 
@@ -172,7 +192,8 @@ const at = (state: State, { index }: Place, type: string): Item | undefined =>
 
 const stepAdded = (state: State, place: Place, wireItem: Json.JsonObject, out: Array<ModelEvent>): void => {
   const known = place.index === undefined ? undefined : state.byIndex.get(place.index)
-  if (known === undefined || known.isDone || !isSame(known, wireItem)) begin(state, place, wireItem, out)
+  if (known !== undefined && isSame(known, wireItem)) return
+  if (callAt(state, place, wireItem)?.isDone !== true) begin(state, place, wireItem, out)
 }
 
 const isSame = ({ type, wire: known }: Item, wireItem: Json.JsonObject): boolean =>
@@ -181,8 +202,15 @@ const isSame = ({ type, wire: known }: Item, wireItem: Json.JsonObject): boolean
 const stepDone = (state: State, place: Place, wireItem: Json.JsonObject, out: Array<ModelEvent>): void => {
   const known = at(state, place, typeOf(wireItem))
   const isIt = known?.kind === kindOf(typeOf(wireItem))
-  finish(state, isIt ? known : begin(state, place, wireItem, out), wireItem, out)
+  const item = isIt ? known : callAt(state, place, wireItem)
+  finish(state, item ?? begin(state, place, wireItem, out), wireItem, out)
 }
+
+/** The call of that id which goes on, or was there: one call is not to run twice. */
+const callAt = ({ items }: State, { index }: Place, wireItem: Json.JsonObject): Item | undefined =>
+  items.find(
+    (item) => sameCall(wireItem)(item) && (!item.isDone || index === undefined || item.index === index)
+  )
 
 const begin = (state: State, place: Place, wireItem: Json.JsonObject, out: Array<ModelEvent>): Item => {
   start(state, {}, out)
@@ -191,6 +219,7 @@ const begin = (state: State, place: Place, wireItem: Json.JsonObject, out: Array
   const item: Item = {
     type,
     kind,
+    index: place.index,
     wire: wireItem,
     isDone: false,
     block: { contentIndex: kind === "message" ? -1 : state.next++, said: "" },
@@ -367,17 +396,25 @@ const complete = (_tag: Delta, block: Block, whole: string | undefined, out: Arr
 const end = (state: State, _told: boolean, out: Array<ModelEvent>): Reason | undefined => {
   const { items, response } = state
   if (response === undefined) return new StreamTruncated({ detail: "The answer stopped before its end" })
-  for (const item of items) if (!item.isDone) endItem(item, out)
   const calls = items.filter(({ kind }) => kind === "call")
+  const stopReason = stopReasonOf(response, calls.length > 0, state.refused)
+  if (stopReason === "toolUse" && calls.some(isUnsaid)) {
+    return new StreamTruncated({ detail: "A call came without arguments, not even empty ones" })
+  }
+  for (const item of items) if (!item.isDone) endItem(item, out)
   for (const call of calls) endCall(state, call, out)
   const usage = Json.object(response["usage"])
   out.push({
     _tag: "Finish",
-    stopReason: stopReasonOf(response, calls.length > 0, state.refused),
-    ...(usage === undefined ? {} : { usage: usageOf(usage) })
+    stopReason,
+    ...(usage === undefined ? {} : { usage: Usage.read(usage) })
   })
   return undefined
 }
+
+/** No event told its arguments. The language wants them even where there are none (`""`, `"{}"`): they were lost. */
+const isUnsaid = ({ block, isDone, whole, wire: { arguments: args, input } }: Item): boolean =>
+  !(isDone && (args ?? input) !== undefined) && whole === undefined && block.said === ""
 
 /** Of an item that was never said to end. */
 const endItem = (item: Item, out: Array<ModelEvent>): void => {
@@ -405,26 +442,4 @@ const stopReasonOf = (response: Json.JsonObject, hasCalls: boolean, refused: boo
   if (reason === "content_filter") return "contentFilter"
   if (response["status"] === "incomplete" || reason !== undefined) return "length"
   return hasCalls ? "toolUse" : refused ? "refusal" : "stop"
-}
-
-const usageOf = (wireUsage: Json.JsonObject): Usage.Usage => {
-  const input = Json.object(wireUsage["input_tokens_details"])
-  const reasoning = Json.number(Json.object(wireUsage["output_tokens_details"])?.["reasoning_tokens"])
-  const total = Json.number(wireUsage["total_tokens"])
-  const cost = costOf(wireUsage)
-  return Usage.make({
-    input: Json.number(wireUsage["input_tokens"]) ?? 0,
-    output: Json.number(wireUsage["output_tokens"]) ?? 0,
-    cacheRead: Json.number(input?.["cached_tokens"]) ?? 0,
-    cacheWrite: Json.number(input?.["cache_write_tokens"]) ?? 0,
-    ...(reasoning === undefined ? {} : { reasoning }),
-    ...(total === undefined ? {} : { total }),
-    ...(cost === undefined ? {} : { cost })
-  })
-}
-
-/** OpenRouter says it in dollars, xAI in ten billionths of one. */
-const costOf = (wireUsage: Json.JsonObject): number | undefined => {
-  const ticks = Json.number(wireUsage["cost_in_usd_ticks"])
-  return Json.number(wireUsage["cost"]) ?? (ticks === undefined ? undefined : ticks / 1e10)
 }

@@ -1,0 +1,27 @@
+/**
+ * What an answer of OpenAI Responses cost.
+ */
+import * as Usage from "../../Usage.ts"
+import * as Json from "./json.ts"
+
+export const read = (wireUsage: Json.JsonObject): Usage.Usage => {
+  const input = Json.object(wireUsage["input_tokens_details"])
+  const reasoning = Json.number(Json.object(wireUsage["output_tokens_details"])?.["reasoning_tokens"])
+  const total = Json.number(wireUsage["total_tokens"])
+  const cost = costOf(wireUsage)
+  return Usage.make({
+    input: Json.number(wireUsage["input_tokens"]) ?? 0,
+    output: Json.number(wireUsage["output_tokens"]) ?? 0,
+    cacheRead: Json.number(input?.["cached_tokens"]) ?? 0,
+    cacheWrite: Json.number(input?.["cache_write_tokens"]) ?? 0,
+    ...(reasoning === undefined ? {} : { reasoning }),
+    ...(total === undefined ? {} : { total }),
+    ...(cost === undefined ? {} : { cost })
+  })
+}
+
+/** OpenRouter says it in dollars, xAI in ten billionths of one. */
+const costOf = (wireUsage: Json.JsonObject): number | undefined => {
+  const ticks = Json.number(wireUsage["cost_in_usd_ticks"])
+  return Json.number(wireUsage["cost"]) ?? (ticks === undefined ? undefined : ticks / 1e10)
+}
