@@ -67,7 +67,7 @@ export const execute = Effect.fnUntraced(function* (
   const calls = Message.toolCalls(message)
   yield* Running.emit(run, { _tag: "ToolsDetected", toolCalls: calls })
   const tell = (call: Message.ToolCall) => Effect.map(answer(state, call), onResult)
-  if (message.stopReason === "length" || isSequential(run, calls)) {
+  if (Unrun.cut(message.stopReason) !== undefined || isSequential(run, calls)) {
     yield* Effect.forEach(calls, (call) => Effect.andThen(inTurn(state, call), tell(call)), { discard: true })
   } else {
     yield* together(state, calls)
@@ -133,7 +133,8 @@ const preflight = Effect.fnUntraced(function* (
 const notToBeRun = (state: State): Outcome | undefined => {
   const { message, run } = state
   run.toolCalls++
-  if (message.stopReason === "length") return Unrun.truncated
+  const cut = Unrun.cut(message.stopReason)
+  if (cut !== undefined) return cut
   if (state.hookFailure !== undefined) return Unrun.runEnds
   if (state.failure !== undefined) return Unrun.skippedByFailure
   if (run.toolCalls > (run.options.limits?.maxToolCalls ?? Infinity)) {

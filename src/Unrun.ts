@@ -1,7 +1,7 @@
 /**
  * Results of calls that did not run, or not to their end, in words for the model.
  */
-import type { ToolCall, ToolOutcome } from "./Message.ts"
+import type { StopReason, ToolCall, ToolOutcome } from "./Message.ts"
 import * as Tool from "./Tool.ts"
 
 /** What came of a call. */
@@ -18,10 +18,23 @@ export const immediate = (outcome: ToolOutcome, message: string): Outcome => ({
 
 export const aborted = (call: ToolCall): Outcome => immediate("aborted", `Tool ${call.name} was aborted.`)
 
-export const truncated = immediate(
+/** Of all calls of an answer that did not come to its own end; undefined where it did. */
+export const cut = (stopReason: StopReason): Outcome | undefined => cuts[stopReason]
+
+const truncated = immediate(
   "truncated",
   "Not run: the answer was cut at its token limit, so the arguments may be incomplete. Call again, with less."
 )
+const stopped = immediate(
+  "truncated",
+  "Not run: the provider stopped the answer for its content, so the arguments may be incomplete."
+)
+const cuts: Partial<Record<StopReason, Outcome>> = {
+  length: truncated,
+  contentFilter: stopped,
+  refusal: stopped
+}
+
 export const skippedBySteering = immediate("skipped", "Skipped due to queued user message.")
 export const runEnds = immediate("aborted", "Not run: the run ended first.")
 export const skippedByFailure = immediate("aborted", "Not run: another tool of this batch failed.")

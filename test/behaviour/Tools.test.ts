@@ -87,6 +87,19 @@ describe("Tools", () => {
     })
   )
 
+  it.effect("a call in an answer that the provider stopped is not run, and the model is asked again", () =>
+    Effect.gen(function* () {
+      for (const stopReason of ["contentFilter", "refusal"] as const) {
+        const { events, requests } = yield* play(
+          [ScriptedProvider.turn(Step.toolCall("a", {}), Step.finish(stopReason)), done],
+          { tools: [say("a")] }
+        )
+        assert.deepStrictEqual(outcomes(events), ["truncated"])
+        assert.include(resultTexts(requests[1]?.messages)[0], "stopped")
+      }
+    })
+  )
+
   it.effect("T24 calls are run although the answer says it stopped", () =>
     Effect.gen(function* () {
       const { events } = yield* play(
