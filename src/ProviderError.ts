@@ -7,12 +7,16 @@
 import type * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 
-/** What a program may want to know of any failure. `body` is at most 4 kB of what the provider said. */
+/**
+ * What a program may want to know of any failure. `body` is at most 4 kB of what the provider said. `shouldRetry` is
+ * false where it said itself that another try is of no use (`x-should-retry`).
+ */
 const facts = {
   detail: Schema.String,
   status: Schema.optionalKey(Schema.Int),
   requestId: Schema.optionalKey(Schema.String),
-  body: Schema.optionalKey(Schema.String)
+  body: Schema.optionalKey(Schema.String),
+  shouldRetry: Schema.optionalKey(Schema.Literal(false))
 }
 const waiting = { ...facts, retryAfter: Schema.optionalKey(Schema.Duration) }
 
@@ -146,7 +150,7 @@ export class ProviderError extends Schema.TaggedError<ProviderError>()("Provider
 
   /** Whether asking again may help. */
   get isRetryable(): boolean {
-    return this.reason.isRetryable
+    return this.reason.isRetryable && this.reason.shouldRetry !== false
   }
 
   /** How long the provider asked us to wait, if it said. */

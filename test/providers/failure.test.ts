@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration } from "effect"
-import type { ProviderError } from "effect-agent"
+import { ProviderError } from "effect-agent"
 import * as Failure from "../../src/providers/internal/failure.ts"
 import * as RetryAfter from "../../src/providers/internal/retryAfter.ts"
 
@@ -88,6 +88,14 @@ describe("failure", () => {
     const html = refused(502, `<html>${"é".repeat(100_000)}`)
     assert.isAtMost(html.detail.length, 400)
     assert.isAtMost(new TextEncoder().encode(html.body).length, 4096)
+  })
+
+  it("is not to be tried again where the vendor says so itself", () => {
+    const isRetryable = (said: string) => {
+      const reason = refused(500, error("no"), { "x-should-retry": said })
+      return new ProviderError.ProviderError({ provider: "acme", reason }).isRetryable
+    }
+    assert.deepStrictEqual([isRetryable("false"), isRetryable("true")], [false, true])
   })
 
   it("tells a context overflow by any vendor's words, with the numbers", () => {

@@ -31,7 +31,8 @@ export const ofResponse = (refusal: Refusal): Reason => {
     detail: cut(told.message === "" ? `HTTP ${status}` : told.message, maxDetail),
     status,
     ...(requestId === undefined ? {} : { requestId }),
-    ...(body === "" ? {} : { body: excerpt(body) })
+    ...(body === "" ? {} : { body: excerpt(body) }),
+    ...(headers["x-should-retry"] === "false" ? { shouldRetry: false } : {})
   })
 }
 
@@ -157,6 +158,7 @@ interface Facts {
   readonly status?: number
   readonly requestId?: string
   readonly body?: string
+  readonly shouldRetry?: false
 }
 
 const classify = (
