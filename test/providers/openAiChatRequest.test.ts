@@ -210,6 +210,13 @@ describe("openAiChatRequest", () => {
     const content = "a\ud83db 🌍 \\ud83d \\\\ud83d"
     assert.strictEqual(messagesOf([Message.user(content)])[0].content, "a\ufffdb 🌍 \\ud83d \\\\ud83d")
     assert.strictEqual(messagesOf([Message.user("\udc00\ud83d")])[0].content, "\ufffd\ufffd")
+    const asked = (rawArguments: string) =>
+      messagesOf([
+        Message.assistant([{ type: "toolCall", id: "a", name: "f", rawArguments }]),
+        Message.toolResult({ id: "a", name: "f" }, "ok")
+      ])[0].tool_calls[0].function.arguments
+    assert.strictEqual(asked('{"a":"\\ud83d", "b":"\\ud83c\\udf0d"}'), '{"a":"\\ufffd","b":"🌍"}')
+    assert.strictEqual(asked('{ "a": 1e3 }'), '{ "a": 1e3 }')
   })
 
   it("asks for what the options say, by the vendor's names", () => {

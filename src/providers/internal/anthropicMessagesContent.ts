@@ -4,9 +4,9 @@
 import * as Base64 from "effect/encoding/Base64"
 import * as Result from "effect/Result"
 import type * as Message from "../../Message.ts"
-import { parseArguments } from "../../ModelEvent.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { UnsupportedContent } from "../../ProviderError.ts"
+import * as CallArguments from "./callArguments.ts"
 import * as Json from "./json.ts"
 import * as Opaque from "./opaque.ts"
 import { isReason } from "./Protocol.ts"
@@ -151,8 +151,7 @@ const encodeThinking = (provider: string, thinking: Message.Thinking): ReadonlyA
 const encodeCall = (provider: string, call: Message.ToolCall): Block => {
   // As the model wrote it, which may be the name of no tool, and in no vendor's alphabet.
   const name = call.name.replace(/[^\w-]/g, "_").slice(0, 128)
-  const params = parseArguments(call.rawArguments)
-  const input = Json.isObject(params) ? params : {}
+  const input = CallArguments.object(call.rawArguments)
   const caller = Opaque.of(provider, call)?.["caller"]
   return {
     kind: "call",

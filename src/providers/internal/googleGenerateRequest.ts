@@ -2,9 +2,9 @@
  * A request in the language of Gemini's generateContent. https://ai.google.dev/api/generate-content, read in November 2026.
  */
 import type * as Message from "../../Message.ts"
-import { parseArguments } from "../../ModelEvent.ts"
 import type { ModelRequest } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
+import * as CallArguments from "./callArguments.ts"
 import { once } from "./encoded.ts"
 import { toFile, toImage } from "./googleMedia.ts"
 import { declarations, parameters } from "./googleParameters.ts"
@@ -167,13 +167,10 @@ const toCall = (call: Message.ToolCall, id: string | undefined, signature: strin
   functionCall: {
     ...(id === undefined ? {} : { id }),
     name: toName(call.name),
-    args: argumentsOf(call.rawArguments)
+    args: CallArguments.object(call.rawArguments)
   },
   ...(signature === undefined ? {} : { thoughtSignature: signature })
 })
-
-/** Vendors refuse a whole conversation for one call that is no JSON object. Its result tells the model what was wrong. */
-const argumentsOf = (raw: string): Json.JsonObject => Json.object(parseArguments(raw)) ?? {}
 
 /** As Gemini spells names; a model may have called what never was a tool. */
 const toName = (name: string): string => {

@@ -3,11 +3,11 @@
  * https://platform.openai.com/docs/api-reference/chat/create, read in November 2026.
  */
 import type * as Message from "../../Message.ts"
-import { parseArguments } from "../../ModelEvent.ts"
 import type { ModelRequest, ToolDefinition } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { UnsupportedContent } from "../../ProviderError.ts"
 import type { ModelOptions } from "../../RunOptions.ts"
+import * as CallArguments from "./callArguments.ts"
 import { fit } from "./callId.ts"
 import type { Compat } from "./compat.ts"
 import { once } from "./encoded.ts"
@@ -165,14 +165,10 @@ const toCall = (provider: string, compat: Compat, call: Message.ToolCall): objec
   return {
     id: fit(call.id, compat.callIds),
     type: "function",
-    function: { name: call.name, arguments: argumentsOf(call.rawArguments) },
+    function: { name: call.name, arguments: CallArguments.text(call.rawArguments) },
     ...(extra === undefined ? {} : { extra_content: extra })
   }
 }
-
-/** Vendors refuse a whole conversation for one call that is no JSON object. Its result tells the model what was wrong. */
-const argumentsOf = (raw: string): string =>
-  raw.trim() !== "" && Json.isObject(parseArguments(raw)) ? raw : "{}"
 
 const encodeResult = (compat: Compat, result: Message.ToolResult): Encoded | Reason => {
   const images: Array<string> = []

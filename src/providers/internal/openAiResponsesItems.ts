@@ -6,9 +6,9 @@
  * in the same order, all of it or none, as thinking without what came of it is refused, and the reverse.
  */
 import type * as Message from "../../Message.ts"
-import { parseArguments } from "../../ModelEvent.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { UnsupportedContent } from "../../ProviderError.ts"
+import * as CallArguments from "./callArguments.ts"
 import * as Json from "./json.ts"
 import * as Opaque from "./opaque.ts"
 import { isReason } from "./Protocol.ts"
@@ -140,17 +140,13 @@ const encodeCall = (item: Json.JsonObject, call: Message.ToolCall): Item => {
   // As the model wrote it, which may be the name of no tool, and in no vendor's alphabet.
   const name = call.name.replace(/[^\w-]/g, "_").slice(0, 128) || "_"
   const isCustom = item["type"] === "custom_tool_call"
-  const own = isCustom ? { input: call.rawArguments } : { arguments: argumentsOf(call.rawArguments) }
+  const own = isCustom ? { input: call.rawArguments } : { arguments: CallArguments.text(call.rawArguments) }
   return {
     json: Json.encode({ type: "function_call", ...short(item), name, ...own }),
     callId: call.id,
     result: isCustom ? "custom_tool_call_output" : "function_call_output"
   }
 }
-
-/** A call that is no JSON object is refused, and all of the conversation with it. Its result tells what was wrong. */
-const argumentsOf = (raw: string): string =>
-  raw.trim() !== "" && Json.isObject(parseArguments(raw)) ? raw : "{}"
 
 // ───────────────────────── What the model is told
 
