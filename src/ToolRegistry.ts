@@ -208,8 +208,8 @@ const run = (
     )
   )
 
-/** Characters of one text in a result: more than any model reads, and few enough to send. */
-const maxText = 4 * 1024 * 1024
+/** Characters of one text in a result: some 250,000 tokens, more than is of use, and few enough to send. */
+const maxText = 1_000_000
 
 const bounded = (block: Tool.ToolOutput["content"][number]): Tool.ToolOutput["content"][number] =>
   block.type === "text" && block.text.length > maxText
