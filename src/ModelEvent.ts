@@ -6,7 +6,8 @@
  * ```
  *
  * Blocks are numbered by `contentIndex` from 0 and may interleave. `Finish` is the proof that the answer is complete: a
- * stream that ends without it was cut. `Attempt` and `Retracted` come from decorators, never from a wire.
+ * stream that ends without it was cut. `Attempt` and `Retracted` come from decorators, never from a wire; an HTTP provider
+ * says `Attempt` too, where a request goes out again because the socket that was kept for it had died.
  */
 import * as Schema from "effect/Schema"
 import { nestsTooDeep } from "./JsonDepth.ts"
@@ -39,7 +40,7 @@ export const ModelEvent = Schema.TaggedUnion({
   /** `rawArguments` is the whole JSON text, which a provider may have repaired; it wins over the deltas. */
   ToolCallEnd: { ...end, rawArguments: Schema.String },
   Finish: { stopReason: StopReason, usage: Schema.optionalKey(Usage) },
-  /** A decorator is about to ask again, for the `attempt`th time; nothing of this answer has been shown yet. */
+  /** Somebody is about to ask again, for the `attempt`th time; nothing of this answer has been shown yet. */
   Attempt: { attempt: Schema.Int, delay: Schema.Duration, error: ProviderError },
   /** Everything said since `Start` is void (turn-level retry). */
   Retracted: {}

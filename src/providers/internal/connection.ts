@@ -12,14 +12,17 @@ import * as Stream from "effect/Stream"
 
 type Reader = ReadableStreamDefaultReader<Uint8Array>
 
-/** Opens a response's body. To be released. */
-export const open = (response: HttpClientResponse.HttpClientResponse): Effect.Effect<Connection> =>
+/** Opens a response's body. To be released. `keep`: the client has put the socket away, for another request. */
+export const open = (
+  response: HttpClientResponse.HttpClientResponse,
+  keep: () => void
+): Effect.Effect<Connection> =>
   Effect.map(
     Option.match(HttpClientResponse.toWeb(response), {
       onSome: (web) => Effect.succeed(web.body ?? undefined),
       onNone: () => decoded(response)
     }),
-    (stream) => new Connection(response, stream?.getReader())
+    (stream) => new Connection(response, stream?.getReader(), keep)
   )
 
 /** `fetch` decompresses what it hands out; other clients leave that to their callers. */
@@ -48,11 +51,20 @@ export class Connection {
   isEnded: boolean
   /** Waits for the end of a body of which all that is of use has come. */
   private rest: Promise<void> | undefined = undefined
+  private readonly keep: () => void
 
-  constructor(response: HttpClientResponse.HttpClientResponse, reader: Reader | undefined) {
+  constructor(response: HttpClientResponse.HttpClientResponse, reader: Reader | undefined, keep: () => void) {
     this.response = response
     this.reader = reader
     this.isEnded = reader === undefined
+    this.keep = keep
+  }
+
+  /** The body has been read to its end. */
+  end(): void {
+    if (this.isEnded) return
+    this.isEnded = true
+    if (!/\bclose\b/i.test(this.response.headers["connection"] ?? "")) this.keep()
   }
 
   /** Closes the socket at once. */
@@ -103,7 +115,7 @@ export class Connection {
     try {
       while (!this.isEnded && this.reader !== undefined) {
         const { done, value } = await this.reader.read()
-        if (done) this.isEnded = true
+        if (done) this.end()
         else if (!more(value)) return
       }
     } catch {

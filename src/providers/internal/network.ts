@@ -8,8 +8,11 @@ import type { Reason } from "../../ProviderError.ts"
 import { InvalidRequest, StreamStalled, Transport } from "../../ProviderError.ts"
 import type { Redact } from "./secrets.ts"
 
-/** Of the URL only the host is told: the rest may hold a key. */
-export const reason = (cause: unknown, url: string, redact: Redact): Reason => {
+/**
+ * Of the URL only the host is told: the rest may hold a key. `isFresh`: nothing had come over the socket before, so what
+ * did come was the start of an answer.
+ */
+export const reason = (cause: unknown, url: string, redact: Redact, isFresh = false): Reason => {
   const chain = causes(cause)
   const code = chain.map(codeOf).find((found) => found !== undefined) ?? ""
   const last = chain.findLast((link) => link instanceof Error && link.message !== "")
@@ -21,7 +24,8 @@ export const reason = (cause: unknown, url: string, redact: Redact): Reason => {
     return new InvalidRequest({ detail })
   const stall = stalls[code]
   if (stall !== undefined) return new StreamStalled({ kind: stall, detail, after: Duration.seconds(300) })
-  return new Transport({ kind: chain.some(isBadHttp) ? "badHttp" : kindOf(code), detail })
+  const isBad = chain.some(isBadHttp) || (isFresh && chain.some(isCutHead))
+  return new Transport({ kind: isBad ? "badHttp" : kindOf(code), detail })
 }
 
 type Kind = Transport["kind"]
@@ -46,6 +50,14 @@ const stalls: Readonly<Record<string, StreamStalled["kind"]>> = {
 
 /** undici's parser, which does not always give a code. */
 const isBadHttp = (link: unknown): boolean => link instanceof Error && link.name === "HTTPParserError"
+
+/** undici: the server closed, after it had said something. */
+const isCutHead = (link: unknown): boolean =>
+  codeOf(link) === "UND_ERR_SOCKET" &&
+  hasProperty(link, "socket") &&
+  hasProperty(link.socket, "bytesRead") &&
+  typeof link.socket.bytesRead === "number" &&
+  link.socket.bytesRead > 0
 
 /** A request that no client could send. */
 const isOurs = (link: unknown): boolean =>

@@ -119,7 +119,7 @@ class Reading<Wire, State> {
   }
 
   private onEnd(): void {
-    this.parts.connection.isEnded = true
+    this.parts.connection.end()
     this.take(() => this.parts.answer.end())
     this.go()
   }

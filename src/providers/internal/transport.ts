@@ -4,6 +4,7 @@
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { constTrue } from "effect/Function"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
@@ -27,6 +28,7 @@ import { Protocol as ProtocolFault, ProviderError, StreamTruncated, Transport } 
 import { Answer } from "./answer.ts"
 import * as Connection from "./connection.ts"
 import * as Failure from "./failure.ts"
+import { isAtOnce, Kept } from "./kept.ts"
 import * as Network from "./network.ts"
 import { type Call, isReason, type Protocol } from "./Protocol.ts"
 import * as Reading from "./reading.ts"
@@ -49,7 +51,7 @@ export interface Endpoint<Wire, State> {
   readonly timeouts?: Timeouts | undefined
 }
 
-/** A provider of this endpoint. It asks once: `Retry` asks again, around any provider. */
+/** A provider of this endpoint. It asks once, if its socket is alive (`Kept`): `Retry` asks again, around any provider. */
 export const make = Effect.fnUntraced(function* <Wire, State>(endpoint: Endpoint<Wire, State>) {
   const client = yield* HttpClient.HttpClient
   const keys = Context.getOrUndefined(yield* Effect.context<never>(), Credentials)
@@ -58,7 +60,7 @@ export const make = Effect.fnUntraced(function* <Wire, State>(endpoint: Endpoint
     client,
     keys,
     limits: limits(endpoint.timeouts),
-    pool: { isWarm: false }
+    kept: new Kept()
   }
   return Provider.of({
     id: endpoint.id,
@@ -73,13 +75,7 @@ interface Opened<Wire, State> {
   /** Those that were there when it was made; those that are there when it is asked win. */
   readonly keys: Keys | undefined
   readonly limits: Limits
-  readonly pool: Pool
-}
-
-/** The client's sockets, as far as can be told from here. */
-interface Pool {
-  /** The last request was answered, so the next one may go over a socket kept from it. */
-  isWarm: boolean
+  readonly kept: Kept
 }
 
 /** An answer, however many requests it takes. */
@@ -109,19 +105,28 @@ const parts = <Wire, State>(
   return Stream.concat(part, rest)
 }
 
+/** `isAgain`: the request has gone out before, over a socket that was dead. */
 const ask = Effect.fnUntraced(function* <Wire, State>(
-  { client, endpoint, keys, limits, pool }: Opened<Wire, State>,
+  opened: Opened<Wire, State>,
   request: ModelRequest,
-  { call, state }: Begun<State>
+  begun: Begun<State>,
+  isAgain = false
 ): Effect.fn.Return<Stream.Stream<ModelEvent, ProviderError>, ProviderError, Scope.Scope> {
+  const { client, endpoint, kept, keys, limits } = opened
+  const { call, state } = begun
   const { id: provider, protocol } = endpoint
   const fail = (reason: Reason) => new ProviderError({ provider, reason })
   const body = protocol.encode(request)
   if (isReason(body)) return yield* fail(body)
 
   const silence = new Silence(limits, yield* Clock.Clock)
-  const sent = yield* send({ endpoint, client, pool, model: request.model, body, silence }, keys)
-  if (isReason(sent)) return yield* fail(sent)
+  const sent = yield* send({ endpoint, client, kept, model: request.model, body, silence }, keys)
+  if (isUnsent(sent)) {
+    const error = fail(sent.reason)
+    return sent.wasDead && !isAgain
+      ? Stream.concat(again(error), Stream.unwrap(ask(opened, request, begun, true)))
+      : yield* error
+  }
 
   const { connection, redact, url } = sent
   const answer = new Answer(protocol, call, redact, state)
@@ -131,6 +136,10 @@ const ask = Effect.fnUntraced(function* <Wire, State>(
   )
 })
 
+/** Tells that the request goes out once more, without a wait. */
+const again = (error: ProviderError): Stream.Stream<ModelEvent> =>
+  Stream.succeed({ _tag: "Attempt", attempt: 1, delay: Duration.zero, error })
+
 /** With the head of the response here, a connection that breaks cuts the answer, however it breaks. */
 const dropped = (reason: Reason): Reason =>
   reason._tag === "Transport" ? new StreamTruncated({ detail: reason.detail }) : reason
@@ -138,7 +147,7 @@ const dropped = (reason: Reason): Reason =>
 interface Sending {
   readonly endpoint: Pick<Endpoint<never, never>, "url" | "headers" | "authorize" | "id" | "apiKey">
   readonly client: HttpClient.HttpClient
-  readonly pool: Pool
+  readonly kept: Kept
   readonly model: string
   readonly body: string
   readonly silence: Silence
@@ -150,51 +159,37 @@ interface Sent {
   readonly redact: Secrets.Redact
 }
 
+/** No answer. */
+interface Unsent {
+  readonly reason: Reason
+  /** What broke was, as far as can be told, a socket that was dead before. */
+  readonly wasDead: boolean
+}
+
+const isUnsent = (sent: Sent | Unsent): sent is Unsent => "reason" in sent
+
 /** Sends with the key of the moment. A key that is refused may have been replaced since it was asked for: once more then. */
 const send = Effect.fnUntraced(function* (sending: Sending, built: Keys | undefined) {
   const { apiKey, id } = sending.endpoint
   const keys = Context.getOrUndefined(yield* Effect.context<never>(), Credentials) ?? built
   const asked = keys === undefined ? Option.none() : yield* keys.apiKey(id)
-  const first = yield* attempt(
+  const first = yield* once(
     sending,
     Option.getOrElse(asked, () => apiKey)
   )
-  if (keys === undefined || Option.isNone(asked) || !isReason(first) || first._tag !== "Unauthenticated")
-    return first
+  const isRefused = isUnsent(first) && first.reason._tag === "Unauthenticated"
+  if (keys === undefined || Option.isNone(asked) || !isRefused) return first
 
-  const again = yield* keys.apiKey(id)
-  const isNew = Option.isSome(again) && Redacted.value(again.value) !== Redacted.value(asked.value)
-  return isNew ? yield* attempt(sending, again.value) : first
+  const next = yield* keys.apiKey(id)
+  const isNew = Option.isSome(next) && Redacted.value(next.value) !== Redacted.value(asked.value)
+  return isNew ? yield* once(sending, next.value) : first
 })
-
-/**
- * A socket that was kept may have died, which shows only when something is sent on it: that is no failure of the server,
- * and a fresh socket is tried at once.
- */
-const attempt = (
-  sending: Sending,
-  key: Redacted.Redacted | undefined
-): Effect.Effect<Sent | Reason, never, Scope.Scope> =>
-  Effect.suspend(() => {
-    const { pool } = sending
-    const { isWarm } = pool
-    const asked = Effect.tap(once(sending, key), (sent) =>
-      Effect.sync(() => {
-        pool.isWarm = !isReason(sent)
-      })
-    )
-    return Effect.flatMap(asked, (sent) =>
-      isWarm && isReason(sent) && isReset(sent) ? asked : Effect.succeed(sent)
-    )
-  })
-
-const isReset = (reason: Reason): boolean => reason._tag === "Transport" && reason.kind === "reset"
 
 /** One HTTP request: the body of the answer, or why there is none. */
 const once = Effect.fnUntraced(function* (
-  { body, client, endpoint, model, silence }: Sending,
+  { body, client, endpoint, kept, model, silence }: Sending,
   key: Redacted.Redacted | undefined
-): Effect.fn.Return<Sent | Reason, never, Scope.Scope> {
+): Effect.fn.Return<Sent | Unsent, never, Scope.Scope> {
   const url = endpoint.url(model)
   const headers = {
     accept: "text/event-stream",
@@ -203,18 +198,27 @@ const once = Effect.fnUntraced(function* (
   }
   const redact = Secrets.make(key === undefined ? [] : [key], headers, url)
   const request = HttpClientRequest.post(url, { headers, body: HttpBody.text(body, "application/json") })
-  const opened = Effect.flatMap(plain(client.execute(request)), Connection.open)
+  const clock = yield* Clock.Clock
+  const began = clock.currentTimeMillisUnsafe()
+  const isFresh = !kept.take(began)
+  const keep = () => kept.add(clock.currentTimeMillisUnsafe())
+  const opened = Effect.flatMap(plain(client.execute(request)), (response) => Connection.open(response, keep))
   const connection = yield* Effect.acquireRelease(silence.head(opened), (connection) => connection.release, {
     interruptible: true
   }).pipe(
     Effect.catch((error) =>
-      Effect.succeed(error._tag === "StreamStalled" ? error : Network.reason(error, url, redact))
+      Effect.succeed(error._tag === "StreamStalled" ? error : Network.reason(error, url, redact, isFresh))
     )
   )
-  if (isReason(connection)) return connection
+  if (isReason(connection)) {
+    const isEarly = isAtOnce(began, clock.currentTimeMillisUnsafe())
+    return { reason: connection, wasDead: !isFresh && isEarly && isReset(connection) }
+  }
   const refused = yield* refusal(connection, redact, model)
-  return refused ?? { connection, redact, url }
+  return refused === undefined ? { connection, redact, url } : { reason: refused, wasDead: false }
 })
+
+const isReset = (reason: Reason): boolean => reason._tag === "Transport" && reason.kind === "reset"
 
 /**
  * As it is sent, so it arrives: a redirect would take the key to another origin. And no span, and no header of one, for a

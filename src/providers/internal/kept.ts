@@ -1,0 +1,33 @@
+/**
+ * The sockets that a client keeps for its next requests, as far as can be told without asking it.
+ *
+ * A kept socket may have died, which shows only when something is sent on it: that is no failure of the server, and a
+ * fresh socket is tried at once, whatever the patience with failures is. But a server that takes a request and then
+ * breaks down looks the same, and the request may have been paid for. So a reset is laid to the socket only where that is
+ * likely: one was there to be used again, not a byte came back, and all of it was over at once. It is laid to it once
+ * per request, and it is told.
+ */
+export class Kept {
+  /** When each of them was put away, in milliseconds. */
+  private idle: ReadonlyArray<number> = []
+
+  /** A socket is there to be used again from now on. */
+  add(now: number): void {
+    this.idle = [...this.idle, now]
+  }
+
+  /** Whether a request that goes out now may go over one of them, which is then in use. */
+  take(now: number): boolean {
+    const alive = this.idle.filter((since) => now - since < longestIdle)
+    this.idle = alive.slice(0, -1)
+    return alive.length > 0
+  }
+}
+
+/** Whether a reset came as soon as it comes of a socket that was dead. */
+export const isAtOnce = (sent: number, now: number): boolean => now - sent < roundTrip
+
+/** No client keeps a socket for longer. */
+const longestIdle = 5 * 60 * 1000
+/** What a dead socket takes to say so, over the slowest of lines. */
+const roundTrip = 1000

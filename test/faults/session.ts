@@ -1,0 +1,101 @@
+/**
+ * An agent on a real server that misbehaves: what is said and done, and what must hold whatever happens.
+ */
+import { assert } from "@effect/vitest"
+import { Cause, ConfigProvider, Effect, Exit, Layer, Stream, SubscriptionRef } from "effect"
+import { TestClock } from "effect/testing"
+import type { ProviderError } from "effect-agent"
+import { Agent, AgentEvent, Message, type Tool, Transcript } from "effect-agent"
+import type { ServerResponse } from "node:http"
+import { inspect } from "node:util"
+import { failureOf, ofTag, settle } from "../behaviour/play.ts"
+import { type Server, stream } from "../providers/server.ts"
+import type { Options, Piece, Vendor } from "./vendors.ts"
+
+/** Of every vendor. Must never show. */
+export const key = "sk-planted-0123456789abcdef"
+
+export interface Setup extends Omit<Options, "baseUrl"> {
+  readonly tools?: ReadonlyArray<Tool.Any>
+}
+
+/** An agent that asks this server, with the defaults that an application gets. */
+export const agentOn = (vendor: Vendor, { baseUrl }: Pick<Server, "baseUrl">, setup: Setup = {}) => {
+  const { tools = [], ...options } = setup
+  const environment = ConfigProvider.layer(ConfigProvider.fromUnknown({ [vendor.keyName]: key }))
+  const provider = Layer.provide(vendor.layerConfig({ baseUrl, ...options }), environment)
+  return Agent.make({ model: "m-1", tools }).pipe(Effect.provide(provider))
+}
+
+/** Prompts a new agent. Time passes only while a retry is waited for. */
+export const play = Effect.fnUntraced(function* (
+  vendor: Vendor,
+  server: Pick<Server, "baseUrl">,
+  setup?: Setup
+) {
+  return yield* prompt(yield* agentOn(vendor, server, setup))
+})
+
+/** What a prompt came to. A clock that runs by itself (`it.live`) waits for retries as users do. */
+export const prompt = Effect.fnUntraced(function* (agent: Agent.Agent) {
+  const events: Array<AgentEvent.AgentEvent> = []
+  const exit = yield* agent.stream("Hi").pipe(
+    Stream.tap((event) =>
+      event._tag === "ModelCallRetry" ? Effect.forkChild(pass(event.delayMs)) : Effect.void
+    ),
+    Stream.runForEach((event) => Effect.sync(() => events.push(event))),
+    Effect.exit
+  )
+  const { messages } = yield* SubscriptionRef.get(agent.state)
+  assert.deepStrictEqual(Transcript.violations(messages), [])
+  assert.notInclude(shown(events, exit), key.slice(0, -4))
+  const failure = failureOf(exit)?.reason
+  const last = messages.findLast((message) => message.role === "assistant")
+  return {
+    events,
+    exit,
+    messages,
+    /** The last answer, whatever became of it. */
+    last,
+    text: last === undefined ? "" : Message.textOf(last),
+    retries: ofTag(events, "ModelCallRetry"),
+    /** Why the provider failed. */
+    reason: failure?._tag === "ProviderError" ? failure.reason : undefined
+  }
+})
+
+/** Lets the provider begin to wait, and the wait be over. */
+const pass = (millis: number) => Effect.andThen(settle(), TestClock.adjust(millis))
+
+/** All that a program could print of a run. */
+export const shown = <A, E>(events: ReadonlyArray<AgentEvent.AgentEvent>, exit: Exit.Exit<A, E>): string =>
+  [
+    JSON.stringify(events),
+    JSON.stringify(exit),
+    inspect(exit, { depth: 20 }),
+    Exit.isFailure(exit) ? Cause.pretty(exit.cause) : ""
+  ].join("\n")
+
+/** The tag of a reason, and its kind where it has one. */
+export const told = (reason: ProviderError.Reason | undefined) =>
+  reason === undefined ? undefined : "kind" in reason ? `${reason._tag} ${reason.kind}` : reason._tag
+
+/** The events as they are sent. */
+export const bytes = (pieces: ReadonlyArray<Piece>): string => pieces.map(block).join("")
+
+export const block = ({ data, name }: Piece): string => {
+  const text = typeof data === "string" ? data : JSON.stringify(data)
+  return `${name === undefined ? "" : `event: ${name}\n`}data: ${text}\n\n`
+}
+
+/** The events up to and with the `count`th of a kind. */
+export const until = (pieces: ReadonlyArray<Piece>, kind: Piece["kind"], count = 1): ReadonlyArray<Piece> => {
+  const places = pieces.flatMap((piece, index) => (piece.kind === kind ? [index + 1] : []))
+  return pieces.slice(0, places[count - 1] ?? 0)
+}
+
+/** Answers with all of these events, and ends. */
+export const answer = (response: ServerResponse, pieces: ReadonlyArray<Piece>) =>
+  stream(response).end(bytes(pieces))
+
+export const reset = (response: ServerResponse) => response.socket?.resetAndDestroy()
