@@ -80,13 +80,16 @@ export class UnsupportedContent extends Schema.TaggedError<UnsupportedContent>()
   readonly isRetryable = false
 }
 
-/** The connection failed. */
+/** The connection failed. `code` is what the runtime calls it, such as "ECONNREFUSED". */
 export class Transport extends Schema.TaggedError<Transport>()("Transport", {
   ...facts,
-  kind: Schema.Literals(["refused", "dns", "tls", "reset", "badHttp", "redirect"])
+  kind: Schema.Literals(["refused", "dns", "tls", "reset", "badHttp", "redirect"]),
+  code: Schema.optionalKey(Schema.String)
 }) {
   get isRetryable(): boolean {
-    return this.kind === "refused" || this.kind === "dns" || this.kind === "reset"
+    // A name that nobody has will not be there in a second; one that could not be looked up may be.
+    if (this.kind === "dns") return this.code !== "ENOTFOUND"
+    return this.kind === "refused" || this.kind === "reset"
   }
 }
 

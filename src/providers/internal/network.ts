@@ -25,7 +25,8 @@ export const reason = (cause: unknown, url: string, redact: Redact, isFresh = fa
   const stall = stalls[code]
   if (stall !== undefined) return new StreamStalled({ kind: stall, detail, after: Duration.seconds(300) })
   const isBad = chain.some(isBadHttp) || (isFresh && chain.some(isCutHead))
-  return new Transport({ kind: isBad ? "badHttp" : kindOf(code), detail })
+  const kind = isBad ? "badHttp" : kindOf(code)
+  return new Transport({ kind, detail, ...(code === "" ? {} : { code }) })
 }
 
 type Kind = Transport["kind"]
