@@ -197,7 +197,9 @@ const once = Effect.fnUntraced(function* (
     ...(key === undefined ? {} : endpoint.authorize(Redacted.value(key).trim()))
   }
   const redact = Secrets.make(key === undefined ? [] : [key], headers, url)
-  const request = HttpClientRequest.post(url, { headers, body: HttpBody.text(body, "application/json") })
+  // Parsed, its query is apart from it: the client tells the URL in failures, with a key if one is in there.
+  const target = URL.canParse(url) ? new URL(url) : url
+  const request = HttpClientRequest.post(target, { headers, body: HttpBody.text(body, "application/json") })
   const clock = yield* Clock.Clock
   const began = clock.currentTimeMillisUnsafe()
   const isFresh = !kept.take(began)
