@@ -2,10 +2,10 @@
  * An agent on a real server that misbehaves: what is said and done, and what must hold whatever happens.
  */
 import { assert } from "@effect/vitest"
-import { Cause, ConfigProvider, Effect, Exit, Layer, Stream, SubscriptionRef } from "effect"
+import { Cause, ConfigProvider, Effect, Exit, Layer, Option, Stream, SubscriptionRef } from "effect"
 import { TestClock } from "effect/testing"
-import type { ProviderError } from "effect-agent"
-import { Agent, AgentEvent, Message, type Tool, Transcript } from "effect-agent"
+import type { ModelEvent, ProviderError } from "effect-agent"
+import { Agent, AgentEvent, Message, Provider, type Tool, Transcript } from "effect-agent"
 import type { ServerResponse } from "node:http"
 import { inspect } from "node:util"
 import { failureOf, ofTag, settle } from "../behaviour/play.ts"
@@ -22,10 +22,14 @@ export interface Setup extends Omit<Options, "baseUrl"> {
 /** An agent that asks this server, with the defaults that an application gets. */
 export const agentOn = (vendor: Vendor, { baseUrl }: Pick<Server, "baseUrl">, setup: Setup = {}) => {
   const { tools = [], ...options } = setup
-  const environment = ConfigProvider.layer(ConfigProvider.fromUnknown({ [vendor.keyName]: key }))
-  const provider = Layer.provide(vendor.layerConfig({ baseUrl, ...options }), environment)
-  return Agent.make({ model: "m-1", tools }).pipe(Effect.provide(provider))
+  return Agent.make({ model: "m-1", tools }).pipe(Effect.provide(providerOf(vendor, { baseUrl, ...options })))
 }
+
+const providerOf = (vendor: Vendor, options: Options) =>
+  Layer.provide(
+    vendor.layerConfig(options),
+    ConfigProvider.layer(ConfigProvider.fromUnknown({ [vendor.keyName]: key }))
+  )
 
 /** Prompts a new agent. Time passes only while a retry is waited for. */
 export const play = Effect.fnUntraced(function* (
@@ -62,6 +66,23 @@ export const prompt = Effect.fnUntraced(function* (agent: Agent.Agent) {
     /** Why the provider failed. */
     reason: failure?._tag === "ProviderError" ? failure.reason : undefined
   }
+})
+
+/** What the provider says of one answer, and why it stops. */
+export const hear = Effect.fnUntraced(function* (
+  vendor: Vendor,
+  { baseUrl }: Pick<Server, "baseUrl">,
+  options: Omit<Options, "baseUrl"> = {}
+) {
+  const provider = yield* Effect.provide(Provider.Provider, providerOf(vendor, { baseUrl, ...options }))
+  const events: Array<ModelEvent.ModelEvent> = []
+  const request = { model: "m-1", messages: [Message.user("Hi", 0)], tools: [], options: {} }
+  const exit = yield* provider.stream(request).pipe(
+    Stream.runForEach((event) => Effect.sync(() => events.push(event))),
+    Effect.exit
+  )
+  const failed = Exit.isFailure(exit) ? Option.getOrUndefined(Cause.findErrorOption(exit.cause)) : undefined
+  return { events, reason: failed?._tag === "ProviderError" ? failed.reason : undefined }
 })
 
 /** Lets the provider begin to wait, and the wait be over. */
