@@ -16,46 +16,73 @@ type Reader = ReadableStreamDefaultReader<Uint8Array>
 export const open = (
   response: HttpClientResponse.HttpClientResponse,
   keep: () => void
-): Effect.Effect<Connection> =>
-  Effect.map(
-    Option.match(HttpClientResponse.toWeb(response), {
-      onSome: (web) => Effect.succeed(web.body ?? undefined),
-      onNone: () => decoded(response)
-    }),
-    (stream) => new Connection(response, stream?.getReader(), keep)
-  )
-
-/** `fetch` decompresses what it hands out; other clients leave that to their callers. */
-const decoded = ({
-  headers,
-  stream
-}: HttpClientResponse.HttpClientResponse): Effect.Effect<ReadableStream<Uint8Array>> => {
-  const format = formats[headers["content-encoding"]?.trim().toLowerCase() ?? ""]
-  if (format === undefined) return Stream.toReadableStreamEffect(stream)
-  const bytes = Stream.map(stream, (part) => Uint8Array.from(part))
-  return Effect.map(Stream.toReadableStreamEffect(bytes), (compressed) =>
-    compressed.pipeThrough(new DecompressionStream(format))
-  )
+): Effect.Effect<Connection> => {
+  const encoding = response.headers["content-encoding"]?.trim().toLowerCase() ?? ""
+  const web = Option.getOrUndefined(HttpClientResponse.toWeb(response))
+  if (web !== undefined) {
+    // `fetch` decodes what it hands out.
+    const isDecoded = encoding.split(/\s*,\s*/).every((name) => byFetch.has(name))
+    return Effect.succeed(new Connection(response, web.body?.getReader(), isDecoded, keep))
+  }
+  const decompression = decompressionOf(encoding)
+  const isDecoded = decompression !== undefined || unencoded.has(encoding)
+  const { stream } = response
+  const bytes =
+    decompression === undefined
+      ? Stream.toReadableStreamEffect(stream)
+      : Effect.map(
+          Stream.toReadableStreamEffect(Stream.map(stream, (part) => Uint8Array.from(part))),
+          (encoded) => encoded.pipeThrough(decompression)
+        )
+  return Effect.map(bytes, (body) => new Connection(response, body.getReader(), isDecoded, keep))
 }
 
-const formats: Readonly<Record<string, CompressionFormat>> = {
+/** Other clients than `fetch` leave the decoding to their callers, and so ask for no encoding. Some servers encode all the same. */
+const decompressionOf = (encoding: string): DecompressionStream | undefined => {
+  const format = formats[encoding]
+  try {
+    return format === undefined ? undefined : runtime.decompression(format)
+  } catch {
+    return undefined
+  }
+}
+
+/** Runtimes know more formats than the types of browsers do, or fewer: then they throw. */
+interface Runtime {
+  decompression(format: string): DecompressionStream
+}
+const runtime: Runtime = { decompression: (format: CompressionFormat) => new DecompressionStream(format) }
+
+const formats: Readonly<Record<string, string>> = {
   gzip: "gzip",
   "x-gzip": "gzip",
-  deflate: "deflate"
+  deflate: "deflate",
+  br: "brotli"
 }
+
+const unencoded: ReadonlySet<string> = new Set(["", "identity"])
+const byFetch: ReadonlySet<string> = new Set([...unencoded, ...Object.keys(formats), "zstd"])
 
 export class Connection {
   readonly response: HttpClientResponse.HttpClientResponse
   readonly reader: Reader | undefined
+  /** What the reader gives is what the server meant, and no encoding of it that is not known here. */
+  readonly isDecoded: boolean
   /** Nothing comes any more. */
   isEnded: boolean
   /** Waits for the end of a body of which all that is of use has come. */
   private rest: Promise<void> | undefined = undefined
   private readonly keep: () => void
 
-  constructor(response: HttpClientResponse.HttpClientResponse, reader: Reader | undefined, keep: () => void) {
+  constructor(
+    response: HttpClientResponse.HttpClientResponse,
+    reader: Reader | undefined,
+    isDecoded: boolean,
+    keep: () => void
+  ) {
     this.response = response
     this.reader = reader
+    this.isDecoded = isDecoded
     this.isEnded = reader === undefined
     this.keep = keep
   }
@@ -95,9 +122,10 @@ export class Connection {
     })
   }
 
-  /** The start of the body as text, `limit` bytes or a little more; what there is of it, if it breaks. */
+  /** The start of the body as text, `limit` bytes or a little more; what there is of it, if it breaks or cannot be read. */
   text(limit: number): Effect.Effect<string> {
     return Effect.promise(async () => {
+      if (!this.isDecoded) return ""
       const decoder = new TextDecoder()
       let text = ""
       let size = 0

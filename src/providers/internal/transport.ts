@@ -256,13 +256,15 @@ const refusal = Effect.fnUntraced(function* (
   // A browser does not tell what it redirects.
   if (status === 0) return redirected(0, "")
   const type = headers["content-type"] ?? ""
-  if (status < 300 && !type.includes("html")) return undefined
+  if (status < 300 && !type.includes("html") && connection.isDecoded) return undefined
 
   const body = redact(yield* startOf(connection))
   connection.cancel()
   if (status < 300) {
-    const detail = `Expected an event stream, got ${type}`
-    return new ProtocolFault({ kind: "contentType", detail, status, body: Failure.excerpt(body) })
+    const got = connection.isDecoded ? type : `the encoding ${headers["content-encoding"]}`
+    const detail = `Expected an event stream, got ${redact(got).slice(0, 200)}`
+    const told = body === "" ? {} : { body: Failure.excerpt(body) }
+    return new ProtocolFault({ kind: "contentType", detail, status, ...told })
   }
   const now = (yield* Clock.Clock).currentTimeMillisUnsafe()
   return Failure.ofResponse({ status, headers: redacted(headers, redact), body, model, now })
