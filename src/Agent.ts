@@ -85,7 +85,7 @@ export interface Agent {
   readonly events: Stream.Stream<AgentEvent>
   /** How many events readers of `events` have lost. */
   readonly droppedEvents: Effect.Effect<number>
-  /** Awaited for each event, in order of subscription. A failure is logged and changes nothing. */
+  /** Awaited for each event, in order of subscription. Its first failure is logged; none changes anything. */
   readonly subscribe: <E, R>(
     listener: (event: AgentEvent) => Effect.Effect<void, E, R>
   ) => Effect.Effect<void, never, R | Scope>

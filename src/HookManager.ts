@@ -10,6 +10,8 @@ import * as Layer from "effect/Layer"
 import type * as AgentEvent from "./AgentEvent.ts"
 import { HookFailed } from "./FailureReason.ts"
 import type * as Hook from "./Hook.ts"
+import * as HookInput from "./HookInput.ts"
+import * as HookOutput from "./HookOutput.ts"
 import type { RunOptions } from "./RunOptions.ts"
 import { attempt, StopSignal } from "./Work.ts"
 
@@ -151,13 +153,15 @@ const runHooks = (registrations: Service["registrations"], run: RunHooksOptions)
     if (isDisabled(id)) {
       return isIsolated(point) ? { _tag: "Silent" } : { _tag: "Failed", message: `hook ${id} is disabled` }
     }
-    const exit = yield* limited(
-      Effect.suspend(() => hook(input)),
+    const returned = yield* limited(
+      Effect.suspend(() => hook(HookInput.frozen(input))),
       timeoutOf(point, run.options())
     )
+    const isSilent = Exit.isSuccess(returned) && returned.value === undefined
+    const exit = Exit.isSuccess(returned) && !isSilent ? HookOutput.read(point, returned.value) : returned
     if (Exit.isSuccess(exit)) {
       errorsInRow.delete(id)
-      return exit.value === undefined ? { _tag: "Silent" } : { _tag: "Said", output: exit.value }
+      return isSilent ? { _tag: "Silent" } : { _tag: "Said", output: exit.value }
     }
     const message = messageOf(exit.cause)
     yield* failed(point, id, message)

@@ -30,11 +30,19 @@ export class Subscriptions {
   subscribe<E, R>(listener: (event: AgentEvent) => Effect.Effect<void, E, R>) {
     return Effect.gen({ self: this }, function* () {
       const context = yield* Effect.context<R>()
+      let failed = false
       const own: Listener = (event) =>
         Effect.updateContext(
           Effect.exit(Effect.suspend(() => listener(event))),
           (caller: Context.Context<never>): Context.Context<R> => Context.merge(caller, context)
-        ).pipe(Effect.flatMap((exit) => (exit._tag === "Success" ? Effect.void : unheard(exit.cause))))
+        ).pipe(
+          Effect.flatMap((exit) => {
+            // It may fail at every delta: once is enough to know.
+            if (exit._tag === "Success" || failed) return Effect.void
+            failed = true
+            return unheard(exit.cause)
+          })
+        )
       yield* Effect.acquireRelease(
         Effect.sync(() => {
           this.listeners = [...this.listeners, own]
@@ -68,4 +76,4 @@ export class Subscriptions {
 }
 
 const unheard = (cause: Cause.Cause<unknown>) =>
-  Effect.logWarning("A subscriber failed; the run goes on", cause)
+  Effect.logWarning("A subscriber failed, and may fail again; the run goes on", cause)
