@@ -155,7 +155,14 @@ export const AgentEvent = Schema.TaggedUnion({
     reason: Schema.Literals(["window", "compaction", "repair"])
   },
   QueueUpdate: { ...base, steering: Schema.Int, followUp: Schema.Int },
-  LimitReached: { ...base, limit: LimitName, value: Schema.Finite, max: Schema.Finite }
+  LimitReached: {
+    ...base,
+    limit: LimitName,
+    value: Schema.Finite,
+    max: Schema.Finite,
+    /** A part of `value` is an estimate. */
+    estimated: Schema.optionalKey(Schema.Boolean)
+  }
 })
 export type AgentEvent = typeof AgentEvent.Type
 

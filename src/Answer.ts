@@ -5,7 +5,9 @@ import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Budget from "./Budget.ts"
 import type { EventError, FailureReason } from "./FailureReason.ts"
+import type { LimitExceeded } from "./FailureReason.ts"
 import * as Failure from "./FailureReason.ts"
 import * as Message from "./Message.ts"
 import * as ModelEvent from "./ModelEvent.ts"
@@ -20,8 +22,10 @@ export interface Answer {
   id: Message.MessageId
   /** What is still said by a provider that was left behind is heard no more. */
   closed: boolean
-  /** The model was asked for it; a hook may have answered instead. */
-  asked: boolean
+  /** What the model was asked; a hook may have answered instead. */
+  request: ModelRequest | undefined
+  /** What the budget knows of it. */
+  entry: Budget.Entry
   started: boolean
   timestamp: number
   reply: ModelEvent.Reply
@@ -32,22 +36,58 @@ export interface Answer {
 export const make = (run: Run): Answer => ({
   id: Message.makeId(),
   closed: false,
-  asked: false,
+  request: undefined,
+  entry: Budget.nothing,
   started: false,
   timestamp: run.clock.currentTimeMillisUnsafe(),
   reply: ModelEvent.emptyReply,
   callIds: new Set()
 })
 
-/** Takes in one array of events. Deltas of a begun answer go straight on; anything else is looked at one by one. */
+/**
+ * Takes in one array of events. Deltas of a begun answer go straight on; anything else is looked at one by one, and so is
+ * all that may be too much. Only an answer that has come to its end may have gone beyond.
+ */
 export const heard = (
   run: Run,
   answer: Answer,
   events: ReadonlyArray<ModelEvent.ModelEvent>
-): Effect.Effect<void> => {
+): Effect.Effect<void, LimitExceeded> => {
   if (answer.closed) return Effect.void
+  if (run.budget.isBounded) {
+    return Effect.forEach(events, (event) => Effect.andThen(one(run, answer, event), metered(run, answer)), {
+      discard: true
+    })
+  }
   if (answer.started && events.every(isPlain)) return said(run, answer, events)
   return Effect.forEach(events, (event) => one(run, answer, event), { discard: true })
+}
+
+/** Counts what has been said so far, and fails when that is more than may be spent. What was asked is counted in the end. */
+const metered = (run: Run, answer: Answer): Effect.Effect<void, LimitExceeded> =>
+  Effect.suspend(() => {
+    const { content, finish } = answer.reply
+    if (finish !== undefined) return Effect.void
+    enter(run, answer, Budget.estimate(0, content))
+    return checkBudget(run)
+  })
+
+export const checkBudget = (run: Run): Effect.Effect<void, LimitExceeded> =>
+  Effect.suspend(() => run.budget.exceeded ?? Effect.void)
+
+/** Tells the budget what the answer has come to. */
+const enter = (run: Run, answer: Answer, entry: Budget.Entry): void => {
+  run.budget.replace(answer.entry, entry)
+  answer.entry = entry
+}
+
+/** No more comes to it. What comes now is another answer, and another entry. */
+const enterForGood = (run: Run, answer: Answer): void => {
+  const { reply, request } = answer
+  if (request === undefined) return
+  const told = Budget.told(reply.finish?.usage)
+  enter(run, answer, told ?? Budget.estimate(Budget.inputOf(request), reply.content))
+  answer.entry = Budget.nothing
 }
 
 const isPlain = (event: ModelEvent.ModelEvent): boolean => {
@@ -65,7 +105,10 @@ const isPlain = (event: ModelEvent.ModelEvent): boolean => {
 
 const one = Effect.fnUntraced(function* (run: Run, answer: Answer, event: ModelEvent.ModelEvent) {
   if (answer.closed) return
-  if (event._tag === "Attempt") return yield* retried(run, event)
+  if (event._tag === "Attempt") {
+    if (!answer.started && isPaidFor(event.error)) enterForGood(run, answer)
+    return yield* retried(run, event)
+  }
   if (event._tag === "Retracted") return yield* retract(run, answer)
   if (!answer.started) yield* begin(run, answer)
   if (event._tag === "Start" || event._tag === "Finish") {
@@ -103,16 +146,27 @@ const withUniqueId = (answer: Answer, event: CallStart): CallStart => {
   return id === event.id ? event : { ...event, id }
 }
 
-const retried = Effect.fnUntraced(function* (
+/** Says that the model will be asked again, for the same answer. */
+export const retried = Effect.fnUntraced(function* (
   run: Run,
-  { attempt, delay, error }: Extract<ModelEvent.ModelEvent, { readonly _tag: "Attempt" }>
+  { attempt, delay, error }: Omit<Extract<ModelEvent.ModelEvent, { readonly _tag: "Attempt" }>, "_tag">
 ) {
   yield* Running.emit(run, { _tag: "ModelCallError", error, willRetry: true })
   yield* Running.emit(run, { _tag: "ModelCallRetry", attempt, delayMs: Duration.toMillis(delay), error })
 })
 
+/** What was asked may have been read, though nothing came of it; a request that was refused costs nothing. */
+const isPaidFor = (error: EventError | Stopped): boolean => {
+  if (error._tag !== "ProviderError") return error._tag === "Stopped"
+  const { reason } = error
+  return reason._tag === "Transport" ? reason.kind === "reset" : brokenOff.has(reason._tag)
+}
+
+const brokenOff: ReadonlySet<string> = new Set(["StreamTruncated", "StreamStalled", "Protocol"])
+
 /** Takes back what was said of an answer; another one follows. */
 export const retract = Effect.fnUntraced(function* (run: Run, answer: Answer) {
+  enterForGood(run, answer)
   if (answer.started) yield* Running.emit(run, { _tag: "MessageRetracted", messageId: answer.id })
   answer.id = Message.makeId()
   answer.started = false
@@ -134,6 +188,7 @@ export const close = Effect.fnUntraced(function* (
   request: ModelRequest | undefined,
   exit: Exit.Exit<void, FailureReason | Stopped>
 ): Effect.fn.Return<Message.Assistant> {
+  if (answer.started || (Exit.isFailure(exit) && isPaidFor(errorOf(exit.cause)))) enterForGood(run, answer)
   if (!answer.started) yield* begin(run, answer)
   const message = ModelEvent.toAssistant(answer.reply, {
     id: answer.id,

@@ -20,6 +20,11 @@ export interface Service {
     messages: ReadonlyArray<Message>,
     options: RunOptions
   ) => Effect.Effect<View, TransformFailed>
+  /**
+   * Asked once in a turn, when the provider says that the conversation is longer than the model can read: what the run is
+   * to go on from. Without it, when it fails, and when what it gives is no shorter, the run fails with `ContextOverflow`.
+   */
+  readonly compact?: (messages: ReadonlyArray<Message>, options: RunOptions) => Effect.Effect<View, unknown>
 }
 
 /** The whole history by default. */

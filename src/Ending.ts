@@ -72,8 +72,14 @@ const announceError = Effect.fnUntraced(function* (run: Run, error: EventError) 
   })
 })
 
-export const announceLimit = (run: Run, { limit, max, value }: LimitExceeded) =>
-  Running.emit(run, { _tag: "LimitReached", limit, value, max })
+export const announceLimit = (run: Run, { estimated, limit, max, value }: LimitExceeded) =>
+  Running.emit(run, {
+    _tag: "LimitReached",
+    limit,
+    value,
+    max,
+    ...(estimated === undefined ? {} : { estimated })
+  })
 
 /**
  * Tells the hooks how it ended. They run although the run may have been stopped. One that fails the run (mode "fail") can

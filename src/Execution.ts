@@ -11,6 +11,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "./AgentEvent.ts"
+import * as Budget from "./Budget.ts"
 import { ContextManager } from "./ContextManager.ts"
 import { Control } from "./Control.ts"
 import * as Emitter from "./Emitter.ts"
@@ -88,6 +89,7 @@ export const makeRun = Effect.fnUntraced(function* (
     control: audience.control,
     queues: task.queues,
     emitter,
+    budget: new Budget.Budget(() => run.options.limits, Context.get(context, Budget.Outer)),
     options: task.options,
     messages: task.messages,
     newMessages: [],

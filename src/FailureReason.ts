@@ -19,10 +19,13 @@ export type LimitName = typeof LimitName.Type
 export class LimitExceeded extends Schema.TaggedError<LimitExceeded>()("LimitExceeded", {
   limit: LimitName,
   value: Schema.Finite,
-  max: Schema.Finite
+  max: Schema.Finite,
+  /** A part of `value` is an estimate, as a provider did not tell what it used. */
+  estimated: Schema.optionalKey(Schema.Boolean)
 }) {
   override get message(): string {
-    return `Limit ${this.limit} reached: ${this.value}, allowed ${this.max}`
+    const about = this.estimated === true ? "about " : ""
+    return `Limit ${this.limit} reached: ${about}${this.value}, allowed ${this.max}`
   }
 }
 

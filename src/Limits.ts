@@ -1,13 +1,14 @@
 /**
  * Where a run stops by itself.
  */
+import { range } from "effect/Array"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Hash from "effect/Hash"
 import type { TransformFailed } from "./FailureReason.ts"
 import { LimitExceeded } from "./FailureReason.ts"
 import type { ToolOutput } from "./AgentEvent.ts"
-import type { Message, ToolCall } from "./Message.ts"
+import { type Message, text, type ToolCall } from "./Message.ts"
 import type { Run, Stopped } from "./Run.ts"
 import * as Running from "./Run.ts"
 
@@ -23,16 +24,18 @@ export const maxTurns = (run: Run): number => run.options.limits?.maxTurns ?? de
 export const check = (run: Run): Effect.Effect<void, LimitExceeded | TransformFailed | Stopped> =>
   Effect.suspend(() => {
     const { limits = {} } = run.options
-    const { executionTime, maxCost, maxTotalTokens } = limits
+    const { executionTime } = limits
     const elapsed = run.clock.currentTimeMillisUnsafe() - run.startedAt
     const time = executionTime === undefined ? Infinity : Duration.toMillis(executionTime)
     if (elapsed >= time) return exceeded("executionTime", elapsed, time)
-    if (run.usage.total >= (maxTotalTokens ?? Infinity)) {
-      return exceeded("tokens", run.usage.total, maxTotalTokens ?? Infinity)
-    }
-    const cost = run.usage.cost ?? 0
-    return cost >= (maxCost ?? Infinity) ? exceeded("cost", cost, maxCost ?? Infinity) : checkSize(run)
+    const spent = run.budget.exceeded
+    if (spent !== undefined) return Effect.fail(spent)
+    return run.turn === 1 && run.budget.isCostUnknown
+      ? Effect.andThen(Effect.logWarning(costUnknown), checkSize(run))
+      : checkSize(run)
   })
+
+const costUnknown = "maxCost cannot hold: the provider tells no cost, and limits.prices is not set"
 
 /** Counts what would be sent: a window that leaves messages out leaves them out here too. */
 const checkSize = Effect.fnUntraced(function* (
@@ -47,19 +50,29 @@ const checkSize = Effect.fnUntraced(function* (
 })
 
 /** A model that goes round in circles: the same calls with the same results. Polling that sees news goes on. */
-export const checkRepetition = (
-  run: Run,
-  settled: ReadonlyArray<CallAndOutput>
-): Effect.Effect<void, LimitExceeded> =>
+export const checkRepetition = (run: Run): Effect.Effect<void, LimitExceeded> =>
   Effect.suspend(() => {
-    const max = run.options.limits?.maxIdenticalToolCalls ?? defaultMaxIdentical
-    if (!Number.isFinite(max)) return Effect.void
-    run.recentCalls = [...run.recentCalls, ...settled.map(signature)].slice(-max * longestCycle)
-    for (let length = 1; length <= longestCycle; length++) {
-      if (repeats(run.recentCalls, length, max)) return exceeded("identicalToolCalls", max, max)
-    }
-    return Effect.void
+    const max = maxIdentical(run)
+    return isCircling(run.recentCalls, max) ? exceeded("identicalToolCalls", max, max) : Effect.void
   })
+
+/**
+ * What the model is told of a call: its result, and once, before one more round would end the run, that it goes in
+ * circles. With a limit of two there is no round in which to say so.
+ */
+export const told = (run: Run, settled: CallAndOutput): ToolOutput["content"] => {
+  const max = maxIdentical(run)
+  if (!Number.isFinite(max)) return settled.output.content
+  const before = run.recentCalls
+  run.recentCalls = [...before, signature(settled)].slice(-max * longestCycle)
+  const isNews = isCircling(run.recentCalls, max - 1) && !isCircling(before, max - 1)
+  return isNews && max > 2 ? [...settled.output.content, text(warning(max - 1))] : settled.output.content
+}
+
+const maxIdentical = (run: Run): number => run.options.limits?.maxIdenticalToolCalls ?? defaultMaxIdentical
+
+const warning = (times: number): string =>
+  `[${times} times now you have made the same calls and got the same results. Once more, and the run is ended. Do something else, or answer with what you have.]`
 
 interface CallAndOutput {
   readonly call: ToolCall
@@ -68,9 +81,13 @@ interface CallAndOutput {
 
 /** What tells one call and its result from another. Long ones by length and hash, as a dozen of them are kept. */
 const signature = ({ call, output }: CallAndOutput): string => {
-  const text = JSON.stringify([call.name, call.params ?? call.rawArguments, output.content])
-  return text.length <= 1000 ? text : `${text.length} ${Hash.string(text)}`
+  const json = JSON.stringify([call.name, call.params ?? call.rawArguments, output.content])
+  return json.length <= 1000 ? json : `${json.length} ${Hash.string(json)}`
 }
+
+/** The last calls are the same ones over and over: one, two or three of them, so many times. */
+const isCircling = (calls: ReadonlyArray<string>, times: number): boolean =>
+  range(1, longestCycle).some((length) => repeats(calls, length, times))
 
 const repeats = (calls: ReadonlyArray<string>, length: number, times: number): boolean => {
   const tail = calls.slice(-length * times)
@@ -83,7 +100,7 @@ const exceeded = (limit: LimitExceeded["limit"], value: number, max: number) =>
 const sizes = new WeakMap<Message, number>()
 
 /** UTF-8 bytes of the messages as JSON. Each is measured once. */
-const sizeOf = (messages: ReadonlyArray<Message>): number =>
+export const sizeOf = (messages: ReadonlyArray<Message>): number =>
   messages.reduce((sum, message) => sum + (message.role === "custom" ? 0 : sizeOfOne(message)), 0)
 
 const sizeOfOne = (message: Message): number => {

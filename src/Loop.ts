@@ -7,6 +7,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { AgentEvent, RunStatus } from "./AgentEvent.ts"
 import * as Event from "./AgentEvent.ts"
+import * as Budget from "./Budget.ts"
 import type * as Emitter from "./Emitter.ts"
 import * as Ending from "./Ending.ts"
 import * as Execution from "./Execution.ts"
@@ -119,7 +120,7 @@ export const execute = Effect.fnUntraced(function* (
     Effect.andThen(
       beforeExecution(run, task),
       Effect.suspend(() => withDeadline(run, turns(run, task)))
-    )
+    ).pipe(Effect.provideService(Budget.Outer, run.budget))
   )
   return yield* Ending.finish(run, Pending.restore(run), exit)
 })

@@ -9,13 +9,14 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Stream from "effect/Stream"
 import * as Answer from "./Answer.ts"
-import type { FailureReason } from "./FailureReason.ts"
+import type { FailureReason, LimitExceeded } from "./FailureReason.ts"
 import { ModelCallSkipped } from "./FailureReason.ts"
 import type * as Hook from "./Hook.ts"
 import * as Message from "./Message.ts"
 import type * as ModelEvent from "./ModelEvent.ts"
 import type { ModelRequest } from "./Provider.ts"
 import { Protocol as ProtocolError, ProviderError, StreamTruncated } from "./ProviderError.ts"
+import * as RequestView from "./RequestView.ts"
 import type { Run } from "./Run.ts"
 import * as Running from "./Run.ts"
 import { Stopped } from "./Run.ts"
@@ -37,12 +38,12 @@ export const ask = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Asked, FailureReason | Stopped> {
   const answer = Answer.make(run)
   const startedAt = answer.timestamp
-  const exit = yield* Effect.exit(prepared(run, planned, answer))
+  const exit = yield* Effect.exit(fitted(run, planned, answer))
   const message = yield* Answer.close(run, answer, planned, exit)
   onMessage(message)
   const durationMs = run.clock.currentTimeMillisUnsafe() - startedAt
   if (Exit.isFailure(exit)) return yield* failed(run, answer, exit.cause)
-  if (!answer.asked) return { message, durationMs: undefined }
+  if (answer.request === undefined) return { message, durationMs: undefined }
   yield* Running.emit(run, {
     _tag: "ModelCallEnd",
     messageId: message.id,
@@ -58,6 +59,24 @@ export const unasked = (
   cause: Cause.Cause<FailureReason | Stopped>
 ): Effect.Effect<Message.Assistant> =>
   Effect.suspend(() => Answer.close(run, Answer.make(run), undefined, Exit.failCause(cause)))
+
+/** Asks. A conversation that turns out to be too long is made shorter, once, by whoever can do that. */
+const fitted = (
+  run: Run,
+  planned: ModelRequest,
+  answer: Answer.Answer
+): Effect.Effect<void, FailureReason | Stopped> =>
+  Effect.catchIf(prepared(run, planned, answer), isTooLong, (error) =>
+    Effect.gen(function* () {
+      const shorter = answer.started ? undefined : yield* RequestView.shortened(run)
+      if (shorter === undefined) return yield* error
+      yield* Answer.retried(run, { attempt: 1, delay: Duration.zero, error })
+      yield* prepared(run, shorter, answer)
+    })
+  )
+
+const isTooLong = (error: FailureReason | Stopped): error is ProviderError =>
+  error._tag === "ProviderError" && error.reason._tag === "ContextOverflow"
 
 /** Lets hooks change the request, or answer in the model's place. */
 const prepared = Effect.fnUntraced(function* (
@@ -82,13 +101,15 @@ const prepared = Effect.fnUntraced(function* (
     }
   )
   if (skipped !== undefined) return yield* standIn(run, answer, skipped)
-  answer.asked = true
-  yield* Running.emit(run, {
-    _tag: "ModelCallStart",
-    model: request.model,
-    messageCount: request.messages.length,
-    options: request.options
-  })
+  if (answer.request === undefined) {
+    yield* Running.emit(run, {
+      _tag: "ModelCallStart",
+      model: request.model,
+      messageCount: request.messages.length,
+      options: request.options
+    })
+  }
+  answer.request = request
   yield* heardOut(run, request, answer)
 })
 
@@ -113,6 +134,7 @@ const heardOut = Effect.fnUntraced(function* (
     // Thrown away, and paid for.
     Answer.count(run, answer.reply.finish?.usage)
     yield* Answer.retract(run, answer)
+    yield* Answer.checkBudget(run)
     yield* Running.stoppable(run, Effect.sleep(delay))
   }
 })
@@ -148,7 +170,11 @@ const standIn = Effect.fnUntraced(function* (
   answer.reply = { start: undefined, content, finish: { _tag: "Finish", stopReason } }
 })
 
-const stream = (run: Run, request: ModelRequest, answer: Answer.Answer): Effect.Effect<void, ProviderError> =>
+const stream = (
+  run: Run,
+  request: ModelRequest,
+  answer: Answer.Answer
+): Effect.Effect<void, ProviderError | LimitExceeded> =>
   Stream.runForEachArray(run.provider.stream(request), (events) => Answer.heard(run, answer, events)).pipe(
     Effect.flatMap(() =>
       answer.reply.finish === undefined
@@ -172,11 +198,11 @@ const stream = (run: Run, request: ModelRequest, answer: Answer.Answer): Effect.
 
 const failed = Effect.fnUntraced(function* (
   run: Run,
-  { asked }: Answer.Answer,
+  { request }: Answer.Answer,
   cause: Cause.Cause<FailureReason | Stopped>
 ) {
   const error = Answer.errorOf(cause)
-  if (asked && !(error instanceof Stopped)) {
+  if (request !== undefined && !(error instanceof Stopped)) {
     yield* Running.emit(run, { _tag: "ModelCallError", error, willRetry: false })
   }
   return yield* Effect.failCause(cause)

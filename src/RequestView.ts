@@ -2,8 +2,10 @@
  * Makes the request of a turn from the transcript: shaped, trimmed, repaired. The transcript stays as it is.
  */
 import * as Effect from "effect/Effect"
+import { ContextManager } from "./ContextManager.ts"
 import type { FailureReason } from "./FailureReason.ts"
 import { InvalidTranscript } from "./FailureReason.ts"
+import * as Limits from "./Limits.ts"
 import type { Message, ModelMessage } from "./Message.ts"
 import type { ModelRequest, ToolDefinition } from "./Provider.ts"
 import type { Run, Stopped } from "./Run.ts"
@@ -22,6 +24,30 @@ export const make = Effect.fnUntraced(function* (
   }
   const tools = yield* offer(run)
   return { model, ...(system === undefined ? {} : { system }), messages, tools, options: modelOptions ?? {} }
+})
+
+/**
+ * The same of a conversation that was made shorter, from which the run then goes on. Nothing when nobody does that, or when
+ * it is no shorter after it.
+ */
+export const shortened = Effect.fnUntraced(function* (
+  run: Run
+): Effect.fn.Return<ModelRequest | undefined, FailureReason | Stopped> {
+  const { compact, view } = run.contextManager
+  if (compact === undefined) return undefined
+  const trying = Effect.catch(
+    compact(run.messages, run.options),
+    (failure) =>
+      Effect.as(Effect.logWarning("The conversation could not be made shorter", failure), undefined)
+    // A model that is asked for a summary may find that too long as well.
+  ).pipe(Effect.provideService(ContextManager, { view }))
+  const compacted = yield* Running.stoppable(run, trying)
+  if (compacted === undefined || Limits.sizeOf(compacted.messages) >= Limits.sizeOf(run.messages)) {
+    return undefined
+  }
+  run.messages = compacted.messages
+  yield* tellDropped(run, compacted, "compaction")
+  return yield* make(run)
 })
 
 /** What came after the last answer. */
@@ -79,15 +105,13 @@ const modelMessages = Effect.fnUntraced(function* (
   return converted ?? messages.filter((message) => message.role !== "custom")
 })
 
-const announce = (run: Run, trimmed: Transcript.Trimmed, reason: "window" | "compaction" | "repair") =>
-  trimmed.dropped === 0
-    ? Effect.void
-    : Running.emit(run, {
-        _tag: "ContextTransformed",
-        dropped: trimmed.dropped,
-        kept: trimmed.messages.length,
-        reason
-      })
+type Why = "window" | "compaction" | "repair"
+
+const announce = (run: Run, trimmed: Transcript.Trimmed, reason: Why) =>
+  trimmed.dropped === 0 ? Effect.void : tellDropped(run, trimmed, reason)
+
+const tellDropped = (run: Run, { dropped, messages }: Transcript.Trimmed, reason: Why) =>
+  Running.emit(run, { _tag: "ContextTransformed", dropped, kept: messages.length, reason })
 
 /** Names the tools of this turn to the model, and keeps them: what comes or goes meanwhile counts from the next one. */
 const offer = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<ReadonlyArray<ToolDefinition>> {

@@ -7,6 +7,7 @@ import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Body, OpenAnswer } from "./AgentEvent.ts"
+import type { Budget } from "./Budget.ts"
 import type * as ContextManager from "./ContextManager.ts"
 import type { Control } from "./Control.ts"
 import type { Emitter } from "./Emitter.ts"
@@ -37,6 +38,8 @@ export interface Run {
   readonly control: Control
   readonly queues: Queues
   readonly emitter: Emitter
+  /** What was spent, for the limits; `usage` is what the providers told. */
+  readonly budget: Budget
   /** Changed by hooks, and by the application from the next turn on. */
   options: RunOptions
   /** What requests are made from: the transcript, unless `prepareNextTurn` replaced it. */

@@ -69,10 +69,16 @@ export const Limits = Schema.Struct({
   maxToolCalls: Schema.optionalKey(Bound),
   /** UTF-8 bytes of the messages of one request. */
   maxContextSize: Schema.optionalKey(Bound),
+  /**
+   * Of this run, its retries and the runs inside of it. What a provider does not tell is estimated at four characters a
+   * token, and so is an answer while it is said: it is cut where it goes beyond.
+   */
   maxTotalTokens: Schema.optionalKey(Bound),
-  /** In the currency of `Usage.cost`. */
+  /** In the currency of `Usage.cost`, and counted likewise. */
   maxCost: Schema.optionalKey(Bound),
-  /** Same tool, same params, same result, in a row or in a short cycle. Default 5. */
+  /** Of a million tokens, for where the provider tells no cost: without them `maxCost` does not see it. */
+  prices: Schema.optionalKey(Schema.Struct({ input: Schema.Finite, output: Schema.Finite })),
+  /** Same tool, same params, same result, in a row or in a short cycle; the model is told before. Default 5. */
   maxIdenticalToolCalls: Schema.optionalKey(Bound),
   /** How often an `afterTool` hook may ask for the same call again. Default 1. */
   maxToolRetries: Schema.optionalKey(Bound)

@@ -9,6 +9,7 @@ import type { FailureReason } from "./FailureReason.ts"
 import { ToolFailed } from "./FailureReason.ts"
 import * as Gate from "./Gate.ts"
 import * as Guards from "./Guards.ts"
+import * as Limits from "./Limits.ts"
 import * as Message from "./Message.ts"
 import * as Pending from "./Pending.ts"
 import type { Run, Stopped } from "./Run.ts"
@@ -221,7 +222,7 @@ const failures: ReadonlySet<Message.ToolOutcome> = new Set<Message.ToolOutcome>(
 /** Writes the result of a call into the transcript. */
 const answer = Effect.fnUntraced(function* (state: State, call: Message.ToolCall) {
   const { outcome, output } = state.settled.get(call) ?? Unrun.aborted(call)
-  const result = Message.toolResult(call, output.content, {
+  const result = Message.toolResult(call, Limits.told(state.run, { call, output }), {
     isError: output.isError === true,
     outcome,
     timestamp: state.run.clock.currentTimeMillisUnsafe(),

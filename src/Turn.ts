@@ -91,7 +91,7 @@ const act = Effect.fnUntraced(function* (
   if (batch.failure !== undefined) return yield* batch.failure
   yield* Running.checkStopped(run)
   if (batch.tooMany) return yield* tooManyCalls(run)
-  yield* Limits.checkRepetition(run, batch.settled)
+  yield* Limits.checkRepetition(run)
   return {
     message,
     toolResults: progress.toolResults,

@@ -10,11 +10,11 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   [
     "services",
-    /^(Handoff|Work|Provider|Credentials|ToolParams|Tool|ToolRegistry|Hook|HookManager|ContextManager|Silence|Retry)\.ts$/
+    /^(Handoff|Work|Provider|Credentials|ToolParams|Tool|ToolRegistry|Hook|HookInput|HookOutput|HookManager|ContextManager|Silence|Retry)\.ts$/
   ],
   [
     "loop",
-    /^(Control|Queues|Emitter|Run|Limits|Gate|Guards|Pending|RequestView|Answer|ModelCall|Unrun|ToolExecution|ToolBatch|Turn|Ending|Execution|Loop)\.ts$/
+    /^(Budget|Control|Queues|Emitter|Run|Limits|Gate|Guards|Pending|RequestView|Answer|ModelCall|Unrun|ToolExecution|ToolBatch|Turn|Ending|Execution|Loop)\.ts$/
   ],
   ["agent", /^(Subscriptions|Conversation|Agent)\.ts$/],
   ["edges", /^(providers|resilience|tools|compat|promise|testing|ai)\//],

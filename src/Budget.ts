@@ -1,0 +1,125 @@
+/**
+ * What a run has spent, with what the runs inside of it have: as providers tell it, and estimated where they do not.
+ * Whoever spends is bound by every budget around it.
+ */
+import * as Context from "effect/Context"
+import { LimitExceeded } from "./FailureReason.ts"
+import type { Assistant, ModelMessage } from "./Message.ts"
+import type { ModelRequest, ToolDefinition } from "./Provider.ts"
+import type { Limits } from "./RunOptions.ts"
+import * as Usage from "./Usage.ts"
+
+/** What one answer has cost, or as much of it as was said. */
+export interface Entry {
+  readonly usage: Usage.Usage
+  /** How many of its tokens nobody told. */
+  readonly estimated: number
+}
+
+export const nothing: Entry = { usage: Usage.zero, estimated: 0 }
+
+export class Budget {
+  private readonly limits: () => Limits | undefined
+  /** That of the run this one is inside of. */
+  private readonly outer: Budget | undefined
+  private spent: Entry = nothing
+
+  constructor(limits: () => Limits | undefined, outer: Budget | undefined) {
+    this.limits = limits
+    this.outer = outer
+  }
+
+  /** Whether there is any limit on what is spent. */
+  get isBounded(): boolean {
+    const { maxCost, maxTotalTokens } = this.limits() ?? {}
+    return maxCost !== undefined || maxTotalTokens !== undefined || this.outer?.isBounded === true
+  }
+
+  /** Nobody says what its tokens cost, so that a limit on the cost cannot hold. */
+  get isCostUnknown(): boolean {
+    const { cost, total } = this.spent.usage
+    return this.limits()?.maxCost !== undefined && total > 0 && cost === undefined
+  }
+
+  /** Puts what is known of an answer now in place of what was known of it before. */
+  replace(before: Entry, now: Entry): void {
+    const { estimated, usage } = this.spent
+    this.spent = {
+      usage: Usage.add(Usage.add(usage, this.priced(now.usage)), negative(this.priced(before.usage))),
+      estimated: estimated + now.estimated - before.estimated
+    }
+    this.outer?.replace(before, now)
+  }
+
+  /** The first limit that is reached, from the inside out. */
+  get exceeded(): LimitExceeded | undefined {
+    const { maxCost = Infinity, maxTotalTokens = Infinity } = this.limits() ?? {}
+    const { cost = 0, total } = this.spent.usage
+    if (total >= maxTotalTokens) return this.reached("tokens", total, maxTotalTokens)
+    return cost >= maxCost ? this.reached("cost", cost, maxCost) : this.outer?.exceeded
+  }
+
+  private reached(limit: "tokens" | "cost", value: number, max: number): LimitExceeded {
+    return new LimitExceeded({ limit, value, max, ...(this.spent.estimated > 0 ? { estimated: true } : {}) })
+  }
+
+  /** With its cost, where the provider or the options tell it. */
+  private priced(usage: Usage.Usage): Usage.Usage {
+    const { prices } = this.limits() ?? {}
+    if (prices === undefined || usage.cost !== undefined || usage.total === 0) return usage
+    return { ...usage, cost: (usage.input * prices.input + usage.output * prices.output) / 1e6 }
+  }
+}
+
+const negative = ({ cost, input, output, total }: Usage.Usage): Usage.Usage => ({
+  ...Usage.make({ input: -input, output: -output, total: -total }),
+  ...(cost === undefined ? {} : { cost: -cost })
+})
+
+/** The budget of the run that code runs inside of: in a tool, or in a hook. */
+export const Outer = Context.Reference<Budget | undefined>("effect-agent/Budget", {
+  defaultValue: () => undefined
+})
+
+/** What the provider tells, if that is anything. */
+export const told = (usage: Usage.Usage | undefined): Entry | undefined =>
+  usage === undefined || (usage.total === 0 && usage.cost === undefined) ? undefined : { usage, estimated: 0 }
+
+/** What it comes to at four characters a token. */
+export const estimate = (input: number, content: Assistant["content"]): Entry => {
+  const usage = Usage.make({ input, output: tokens(lengthOf(content)) })
+  return { usage, estimated: usage.total }
+}
+
+/** Estimates the tokens of a request. */
+export const inputOf = ({ messages, system = "", tools }: ModelRequest): number =>
+  tokens(
+    messages.reduce((sum, { content }) => sum + lengthOf(content), system.length) +
+      tools.reduce((sum, tool) => sum + lengthOfTool(tool), 0)
+  )
+
+const tokens = (characters: number): number => Math.ceil(characters / 4)
+
+/** What an image or a file stands for, in characters: their bytes say nothing of their tokens. */
+const media = 4_000
+
+const lengthOf = (content: ModelMessage["content"]): number => {
+  let sum = 0
+  // An answer that is still being said may have gaps.
+  for (const block of content) {
+    if (block === undefined) continue
+    if (block.type === "toolCall") sum += block.name.length + block.rawArguments.length
+    else sum += "text" in block ? block.text.length : media
+  }
+  return sum
+}
+
+const lengthOfTool = (tool: ToolDefinition): number => {
+  const known = lengths.get(tool)
+  if (known !== undefined) return known
+  const length = JSON.stringify(tool).length
+  lengths.set(tool, length)
+  return length
+}
+
+const lengths = new WeakMap<ToolDefinition, number>()

@@ -1,0 +1,189 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Redacted } from "effect"
+import { FetchHttpClient } from "effect/http"
+import { Agent, ContextManager, Hook, Loop, Message, ProviderError, ToolRegistry } from "effect-agent"
+import { OpenAi } from "effect-agent/providers"
+import { Retry } from "effect-agent/resilience"
+import { ScriptedProvider, Step } from "effect-agent/testing"
+import * as Invariants from "../behaviour/invariants.ts"
+import { agent, ofTag, play, reasonOf, resultTexts, say, tags, texts } from "../behaviour/play.ts"
+import { refuse, serve } from "../providers/server.ts"
+
+const overflow = ScriptedProvider.fail(
+  new ProviderError.ContextOverflow({ detail: "too long", limit: 1000, size: 9000 })
+)
+const isOverflow = { _tag: "ProviderError", reason: { _tag: "ContextOverflow" } }
+const call = ScriptedProvider.toolCall("dump", {})
+const done = ScriptedProvider.text("done")
+const dump = say("dump", "x".repeat(50_000))
+
+/** Cuts long results, and counts how often it was asked. */
+const cutting = () => {
+  const asked: Array<number> = []
+  const cut = (message: Message.Message): Message.Message =>
+    message.role === "toolResult" && Message.textOf(message).length > 100
+      ? { ...message, content: [Message.text("[cut]")] }
+      : message
+  const layer = managing((messages) =>
+    Effect.sync(() => {
+      asked.push(messages.length)
+      return { messages: messages.map(cut), dropped: 0, reason: "compaction" }
+    })
+  )
+  return { asked, layer }
+}
+
+const managing = (compact: NonNullable<ContextManager.Service["compact"]>) =>
+  Layer.effect(
+    ContextManager.ContextManager,
+    Effect.map(ContextManager.ContextManager, (whole) => ({ ...whole, compact }))
+  )
+
+const reason = (error: unknown) => JSON.parse(JSON.stringify(error))
+
+describe("a conversation that is too long", () => {
+  it.effect("F119: fails typed after one request, retries or not, and the agent can be used again", () =>
+    Effect.gen(function* () {
+      const patient = yield* play([call, overflow, done], { tools: [dump], around: Retry.layer() })
+      assert.deepNestedInclude(reason(reasonOf(patient.exit)), { "reason._tag": "ContextOverflow" })
+      assert.strictEqual(patient.requests.length, 2)
+      assert.deepStrictEqual(Invariants.broken(patient.events), [])
+
+      const script = yield* agent([call, overflow, done], { tools: [dump] })
+      yield* Effect.flip(script.agent.prompt("hi"))
+      yield* script.agent.setMessages([])
+      assert.strictEqual((yield* script.agent.prompt("again")).status, "completed")
+    })
+  )
+
+  it.effect("F119: is made shorter once, and the turn goes on from that", () =>
+    Effect.gen(function* () {
+      const { asked, layer } = cutting()
+      const { events, requests, view } = yield* play([call, overflow, call, done], { tools: [dump], layer })
+      assert.strictEqual(view.status, "completed")
+      assert.deepStrictEqual(asked, [3])
+      assert.deepStrictEqual(resultTexts(requests[2]?.messages), ["[cut]"])
+      // Later turns go on from there; the transcript keeps what was said.
+      assert.deepStrictEqual(
+        resultTexts(requests[3]?.messages).map((text) => text.length),
+        [5, 50_000]
+      )
+      assert.deepStrictEqual(
+        resultTexts(view.messages).map((text) => text.length),
+        [50_000, 50_000]
+      )
+      const second = events.filter(({ turn }) => turn === 2)
+      assert.deepStrictEqual(tags(second).slice(0, 6), [
+        "TurnStart",
+        "ModelCallStart",
+        "ContextTransformed",
+        "ModelCallError",
+        "ModelCallRetry",
+        "MessageStart"
+      ])
+      assert.deepInclude(ofTag(events, "ContextTransformed")[0], { reason: "compaction", kept: 3 })
+      assert.deepStrictEqual(Invariants.broken(events), [])
+    })
+  )
+
+  it.effect("F119: that is still too long then fails, with no third request in the turn", () =>
+    Effect.gen(function* () {
+      const { asked, layer } = cutting()
+      const { events, exit, requests } = yield* play([call, overflow, overflow, done], {
+        tools: [dump],
+        layer
+      })
+      assert.deepNestedInclude(reason(reasonOf(exit)), { "reason._tag": "ContextOverflow" })
+      assert.deepStrictEqual([requests.length, asked.length], [3, 1])
+      assert.deepStrictEqual(Invariants.broken(events), [])
+    })
+  )
+
+  it.effect("F119: of which nothing is left to shorten fails with no second request", () =>
+    Effect.gen(function* () {
+      const { asked, layer } = cutting()
+      const { exit, requests } = yield* play([overflow, done], { layer })
+      assert.deepNestedInclude(reason(reasonOf(exit)), { "reason._tag": "ContextOverflow" })
+      assert.deepStrictEqual([requests.length, asked.length], [1, 1])
+    })
+  )
+
+  it.effect("F119: fails with its own reason when making it shorter is too long itself", () =>
+    Effect.gen(function* () {
+      const summing = yield* ScriptedProvider.make([overflow])
+      const layer = managing((messages) =>
+        Loop.run("Sum up.", { messages }, { model: "m" }).pipe(
+          Effect.provide([summing.layer, ToolRegistry.layer()]),
+          Effect.map(({ newMessages }) => ({ messages: newMessages, dropped: 1, reason: "compaction" }))
+        )
+      )
+      const { exit, requests } = yield* play([call, overflow, done], { tools: [dump], layer })
+      assert.deepNestedInclude(reason(reasonOf(exit)), {
+        "reason._tag": "ContextOverflow",
+        "reason.size": 9000
+      })
+      assert.deepStrictEqual([requests.length, (yield* summing.requests).length], [2, 1])
+    })
+  )
+
+  it.effect("F119: is not made shorter behind the back of an answer that has begun", () =>
+    Effect.gen(function* () {
+      const { asked, layer } = cutting()
+      const begun = ScriptedProvider.turn(Step.start, Step.text("We"), ...overflow.steps)
+      const { requests } = yield* play([call, begun, done], { tools: [dump], layer })
+      assert.deepStrictEqual([requests.length, asked.length], [2, 0])
+    })
+  )
+
+  it.effect("F119: can be cancelled while it is made shorter", () =>
+    Effect.gen(function* () {
+      const script = yield* agent([call, overflow, done], { tools: [dump] }).pipe(
+        Effect.provide(managing(() => Effect.andThen(cancel, Effect.never)))
+      )
+      const cancel: Effect.Effect<void> = Effect.suspend(() => script.agent.cancel())
+      assert.strictEqual((yield* script.agent.prompt("hi")).status, "cancelled")
+    })
+  )
+
+  it.effect("F119: can be made shorter by the application, which tries once and goes on", () =>
+    Effect.gen(function* () {
+      const script = yield* agent([call, overflow, done], {
+        tools: [dump],
+        hooks: [Hook.onError(() => Effect.void)]
+      })
+      yield* Effect.catchReason(script.agent.prompt("hi"), "RunFailed", "ProviderError", () =>
+        Effect.andThen(script.agent.setMessages([Message.user("in short")]), script.agent.resume)
+      )
+      assert.deepStrictEqual(texts((yield* script.requests).at(-1)?.messages ?? []), ["in short"])
+    })
+  )
+
+  it.live(
+    "F119: is told as such by a server, and asked for once, with the retries that are the default",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* serve((response) =>
+          refuse(response, 400, {
+            error: {
+              message: "This model's maximum context length is 1000 tokens. Your messages had 9000 tokens.",
+              type: "invalid_request_error",
+              code: "context_length_exceeded"
+            }
+          })
+        )
+        const provider = OpenAi.layer({
+          baseUrl: server.baseUrl,
+          apiKey: Redacted.make("a key of this test")
+        })
+        const made = yield* Agent.make({ model: "m" }).pipe(
+          Effect.provide(Retry.layer()(provider).pipe(Layer.provide(FetchHttpClient.layer)))
+        )
+        const failure = yield* Effect.flip(made.prompt("hi"))
+        assert.deepNestedInclude(reason(failure), {
+          "reason._tag": isOverflow._tag,
+          "reason.reason._tag": isOverflow.reason._tag
+        })
+        assert.strictEqual(server.requests.length, 1)
+      })
+  )
+})
