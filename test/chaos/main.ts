@@ -5,11 +5,13 @@ import { Effect } from "effect"
 import { parseArgs } from "node:util"
 import { cancel } from "./cancel.ts"
 import type { Chaos, Outcome } from "./Chaos.ts"
+import { paths } from "./paths.ts"
 import { wire } from "./wire.ts"
 
 /** A new kind is one more line here. */
 const kinds: ReadonlyMap<string, Chaos> = new Map([
   ["cancel", cancel],
+  ["paths", paths],
   ["wire", wire]
 ])
 
