@@ -2,7 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, PlatformError, Stream } from "effect"
 import { ChildProcess } from "effect/process"
 import type { Tool } from "effect-agent"
-import { WriteTool } from "effect-agent/tools"
+import { EditTool, WriteTool } from "effect-agent/tools"
+import { readFileSync, statSync } from "node:fs"
 import * as Workspace from "./workspace.ts"
 
 const mode = (space: Workspace.Workspace, name: string) =>
@@ -24,7 +25,7 @@ describe("WriteTool", () => {
     }).pipe(Workspace.provide)
   )
 
-  it.live("replaces a file and keeps its mode", () =>
+  it.live("F145: replaces a file and keeps its mode", () =>
     Effect.gen(function* () {
       const space = yield* Workspace.make({ "run.sh": "old", private: "old" })
       const { call, fs, path, root } = space
@@ -56,7 +57,7 @@ describe("WriteTool", () => {
     }).pipe(Workspace.provide)
   )
 
-  it.live("shows a reader the old content or the new one, never a part", () =>
+  it.live("F145: shows a reader the old content or the new one, never a part", () =>
     Effect.gen(function* () {
       const { call, fs, path, root } = yield* Workspace.make({ "a.txt": "0".repeat(200_000) })
       const file = path.join(root, "a.txt")
@@ -78,50 +79,70 @@ describe("WriteTool", () => {
     }).pipe(Workspace.provide)
   )
 
-  it.live("leaves the old file or the new one, whichever call of the system fails", () =>
-    Effect.gen(function* () {
-      const { fs, path, root } = yield* Workspace.make()
-      const file = path.join(root, "a.txt")
-      const seen = { old: 0, new: 0 }
-      for (let nth = 1; ; nth++) {
-        yield* fs.writeFileString(file, "old", { mode: 0o640 })
-        const { failing, hasFailed } = failAt(fs, nth)
-        const result = yield* WriteTool.make({ root })
-          .run({ path: "a.txt", content: "new" })
-          .pipe(Effect.provideService(FileSystem.FileSystem, failing))
-        const content = yield* fs.readFileString(file)
-        assert.strictEqual(content, result.isError === true ? "old" : "new")
-        assert.deepStrictEqual(yield* fs.readDirectory(root), ["a.txt"])
-        if (!hasFailed()) break
-        if (result.isError === true) assert.match(textOf(result), /ENOSPC|it was changed|outside/)
-        seen[content === "old" ? "old" : "new"]++
-      }
-      // Only syncing the folder and asking for the anchor may fail unnoticed.
-      assert.isAtLeast(seen.old, 10)
-      assert.isAtMost(seen.new, 3)
-    }).pipe(Workspace.provide)
+  it.live.each(["write", "edit"] as const)(
+    "F145: %s leaves the old file or the new one, with its mode, whichever call of the system fails",
+    (name) =>
+      Effect.gen(function* () {
+        const space = yield* Workspace.make()
+        const { fs, path, root } = space
+        const file = path.join(root, "a.txt")
+        const seen = { old: 0, new: 0 }
+        for (let nth = 1; ; nth++) {
+          yield* fs.remove(file, { force: true })
+          yield* fs.writeFileString(file, "old", { mode: 0o640 })
+          // A kill leaves what is there between two calls.
+          const look = () => {
+            const isWhole = ["old", "new"].includes(readFileSync(file, "utf8"))
+            assert.isTrue(isWhole && (statSync(file).mode & 0o777) === 0o640)
+          }
+          const { failing, hasFailed } = failAt(fs, nth, look)
+          const result = yield* change(name, root).pipe(Effect.provideService(FileSystem.FileSystem, failing))
+          const content = yield* fs.readFileString(file)
+          assert.strictEqual(content, result.isError === true ? "old" : "new")
+          assert.strictEqual(yield* mode(space, "a.txt"), "640")
+          assert.deepStrictEqual(yield* fs.readDirectory(root), ["a.txt"])
+          if (!hasFailed()) break
+          if (result.isError === true) assert.match(textOf(result), /ENOSPC|it was changed|outside/)
+          seen[content === "old" ? "old" : "new"]++
+        }
+        // Only syncing the folder and asking for the anchor may fail unnoticed.
+        assert.isAtLeast(seen.old, 10)
+        assert.isAtMost(seen.new, 3)
+      }).pipe(Workspace.provide)
   )
 
-  it.live("leaves a whole file when the process is killed", () =>
-    Effect.gen(function* () {
-      const { fs, path, root } = yield* Workspace.make({ "a.txt": "x".repeat(300_000) })
-      const script = path.resolve("test/tools/writer.ts")
-      const args = ["--conditions", "effect-agent-source", script, root]
-      const writer = yield* ChildProcess.make(process.execPath, args, { stderr: "inherit" })
-      yield* Stream.runHead(writer.stdout)
-      yield* Effect.sleep("40 millis")
-      yield* writer.kill({ killSignal: "SIGKILL" })
-      const content = yield* fs.readFileString(path.join(root, "a.txt"))
-      assert.strictEqual(content, (content[0] ?? "").repeat(300_000))
-    }).pipe(Workspace.provide)
+  it.live.each(["write", "edit"])(
+    "F145: %s leaves a whole file, with its mode, when the process is killed",
+    (name) =>
+      Effect.gen(function* () {
+        const space = yield* Workspace.make({ "a.txt": "0".repeat(300_000) })
+        const { fs, path, root } = space
+        const file = path.join(root, "a.txt")
+        yield* fs.chmod(file, 0o640)
+        const script = path.resolve("test/tools/writer.ts")
+        const args = ["--conditions", "effect-agent-source", script, name, root]
+        const writer = yield* ChildProcess.make(process.execPath, args, { stderr: "inherit" })
+        yield* Stream.runHead(writer.stdout)
+        yield* Effect.sleep("23 millis")
+        yield* writer.kill({ killSignal: "SIGKILL" })
+        const content = yield* fs.readFileString(file)
+        assert.strictEqual(content, (content[0] ?? "").repeat(300_000))
+        assert.strictEqual(yield* mode(space, "a.txt"), "640")
+      }).pipe(Workspace.provide)
   )
 })
 
-/** A file system on which one call fails: the `nth`, of all that the tool makes. */
-const failAt = (fs: FileSystem.FileSystem, nth: number) => {
+/** Makes "new" of "old", either way. */
+const change = (name: "write" | "edit", root: string) =>
+  name === "write"
+    ? WriteTool.make({ root }).run({ path: "a.txt", content: "new" })
+    : EditTool.make({ root }).run({ path: "a.txt", oldText: "old", newText: "new" })
+
+/** A file system on which one call fails: the `nth`, of all that the tool makes. Looks `before` each. */
+const failAt = (fs: FileSystem.FileSystem, nth: number, before: () => void) => {
   let calls = 0
   const count = <A>(method: string, effect: Effect.Effect<A, PlatformError.PlatformError>) =>
-    Effect.suspend(() => (++calls === nth ? Effect.fail(noSpace(method)) : effect))
+    Effect.suspend(() => (before(), ++calls === nth ? Effect.fail(noSpace(method)) : effect))
   const file = (opened: FileSystem.File): FileSystem.File => ({
     ...opened,
     // Where the folder's paths come from.

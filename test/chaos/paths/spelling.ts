@@ -39,41 +39,42 @@ const starts = ({ outside, root }: Folders): ReadonlyArray<string> => [
 ]
 
 /** Names of what is there, of what leads out, and of what only looks like it. */
-const names = ({ outside, root }: Folders): ReadonlyArray<string> => [
-  ...["..", "..", "..", ".", "", "...", "~", "a", "b", "c.txt", "root", "outside", "secret.txt", "new"],
-  // Links: see `furnish`.
-  ...["up", "out", "file", "relative", "chain", "dangling", "loop", "proc", "slash", "inside", "hard.txt"],
-  ...["\0", "..\0", "secret.txt\0.png", "\\..", "..\\", "..\\..\\outside", "C:", "con", "nul"],
-  ...["%2e%2e", "%2e%2e%2f", "..%2f", "..%00", "..;", ".. ", " ..", "..\n", "..\r", "\t.."],
-  // Full-width and other dots, slashes that are none, and what is not seen.
-  ...[
-    "．．",
-    "‥",
-    "․․",
-    "。。",
-    "..∕outside",
-    "..／outside",
-    "..⧸outside",
-    "..\u200b",
-    "\u202e..",
-    "\ufeff.."
-  ],
-  ...["ｏutside", "оutside", "secret．txt", "secret.t\u0445t", "SECRET.TXT", "se\u0301cret.txt"],
-  ...[
-    "-rf",
-    "--",
-    "$HOME",
-    "${HOME}",
-    "`id`",
-    "$(id)",
-    "*",
-    "[.][.]",
-    "{..,a}",
-    "x".repeat(255),
-    "x".repeat(300)
-  ],
-  ...[outside, root, `${outside}/secret.txt`, "proc/self/root", "dev/stdin", "etc/passwd"]
-]
+const names = ({ outside, root }: Folders): ReadonlyArray<string> =>
+  [
+    ["..", "..", "..", ".", "", "...", "~", "a", "b", "c.txt", "root", "outside", "secret.txt", "new"],
+    // Links, which `Ground` makes.
+    ["up", "out", "file", "relative", "chain", "dangling", "loop", "proc", "slash", "inside", "hard.txt"],
+    ["\0", "..\0", "secret.txt\0.png", "\\..", "..\\", "..\\..\\outside", "C:", "con", "nul"],
+    ["%2e%2e", "%2e%2e%2f", "..%2f", "..%00", "..;", ".. ", " ..", "..\n", "..\r", "\t.."],
+    // Full-width and other dots, slashes that are none, and what is not seen.
+    [
+      "．．",
+      "‥",
+      "․․",
+      "。。",
+      "..∕outside",
+      "..／outside",
+      "..⧸outside",
+      "..\u200b",
+      "\u202e..",
+      "\ufeff.."
+    ],
+    ["ｏutside", "оutside", "secret．txt", "secret.t\u0445t", "SECRET.TXT", "se\u0301cret.txt"],
+    [
+      "-rf",
+      "--",
+      "$HOME",
+      "${HOME}",
+      "`id`",
+      "$(id)",
+      "*",
+      "[.][.]",
+      "{..,a}",
+      "x".repeat(255),
+      "x".repeat(300)
+    ],
+    [outside, root, `${outside}/secret.txt`, "proc/self/root", "dev/stdin", "etc/passwd"]
+  ].flat()
 
 const separators = ["/", "/", "/", "/", "//", "/./", "\\", "\\/"]
 
