@@ -94,8 +94,9 @@ const run = Effect.fnUntraced(function* (
 ) {
   const paths = yield* Path.Path
   const shell = options.shell ?? "/bin/sh"
-  // Both outputs into one pipe, so that their order is kept. The outer shell becomes the inner one.
-  const process = ChildProcess.make("/bin/sh", ["-c", 'exec "$0" -c "$1" 2>&1', shell, command], {
+  // Both outputs into one pipe, so that their order is kept. The outer shell becomes the inner one. Behind a space, a
+  // command that begins with a dash is no option of the shell.
+  const process = ChildProcess.make("/bin/sh", ["-c", 'exec "$0" -c " $1" 2>&1', shell, command], {
     cwd: paths.resolve(options.root),
     env: ChildEnvironment.make(globalThis.process.env, {
       passed: options.passEnvironment ?? [],

@@ -101,7 +101,7 @@ describe("CommandRules", () => {
     decideAll("ask", ["git commit -m x", "git status && git commit -m x"])
   })
 
-  it("asks about what it cannot be sure of", () => {
+  it("F146: asks about what it cannot be sure of", () => {
     decideAll("ask", [
       "git status $(rm x)",
       "git status `rm x`",
@@ -141,7 +141,7 @@ describe("CommandRules", () => {
     ])
   })
 
-  it("lets no program run another by a star", () => {
+  it("F146: lets no program run another by a star", () => {
     decideAll("ask", [
       "env rm x",
       "env git status",

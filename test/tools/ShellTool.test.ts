@@ -205,7 +205,7 @@ describe.concurrent("ShellTool", () => {
     }).pipe(Workspace.provide)
   )
 
-  it.live("keeps keys out of the environment of commands", () =>
+  it.live("F151: keeps keys out of the environment of commands", () =>
     Effect.gen(function* () {
       const planted = {
         ANTHROPIC_API_KEY: "planted-1",

@@ -33,5 +33,69 @@ export const mutants: ReadonlyArray<Mutant> = [
     from: 'folder.options.hardLinks !== "allow" &&',
     to: "false &&",
     test: "test/tools/Root.test.ts"
+  },
+  {
+    fault: "F145",
+    without: "the new content is written beside the file",
+    file: "src/tools/AtomicWrite.ts",
+    from: "const temporary = folder.at(`.effect-agent-${crypto.randomUUID()}.tmp`)",
+    to: "const temporary = folder.at(name); yield* Effect.ignore(files.remove(temporary))",
+    test: "test/tools/WriteTool.test.ts"
+  },
+  {
+    fault: "F145",
+    without: "the mode is kept",
+    file: "src/tools/AtomicWrite.ts",
+    from: "const mode = previous === undefined ? 0o666 : previous.mode & 0o7777",
+    to: "const mode = 0o666",
+    test: "test/tools/WriteTool.test.ts"
+  },
+  {
+    fault: "F146",
+    without: "one command that is asked about has the line asked about",
+    file: "src/tools/CommandRules.ts",
+    from: 'verdicts.find((verdict) => verdict.decision === "ask") ??',
+    to: "",
+    test: "test/faults/commands.test.ts"
+  },
+  {
+    fault: "F146",
+    without: "a line end parts commands",
+    file: "src/tools/CommandLine.ts",
+    from: "const blank = /^(?:[ \\t]+|\\\\\\n)/",
+    to: "const blank = /^(?:[ \\t\\n]+|\\\\\\n)/",
+    test: "test/faults/commands.test.ts"
+  },
+  {
+    fault: "F146",
+    without: "arguments that run other programs are asked about",
+    file: "src/tools/CommandRules.ts",
+    from: 'return !command.includes("*") && matchesArgs(patterns, args, (index) => hatches.has(index))',
+    to: 'return !command.includes("*") && matchesArgs(patterns, args)',
+    test: "test/tools/CommandRules.test.ts"
+  },
+  {
+    fault: "F147",
+    without: "a command is no option of its shell",
+    file: "src/tools/ShellTool.ts",
+    from: '-c " $1" 2>&1',
+    to: '-c "$1" 2>&1',
+    test: "test/faults/commands.test.ts"
+  },
+  {
+    fault: "F147",
+    without: "a command is one argument",
+    file: "src/tools/ShellTool.ts",
+    from: '-c " $1" 2>&1',
+    to: '-c " $(eval echo "$1")" 2>&1',
+    test: "test/faults/commands.test.ts"
+  },
+  {
+    fault: "F151",
+    without: "variables with the name of a secret are left out",
+    file: "src/tools/ChildEnvironment.ts",
+    from: "secretName.test(name.toUpperCase()) ||",
+    to: "",
+    test: "test/faults/commands.test.ts"
   }
 ]
