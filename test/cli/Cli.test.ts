@@ -235,7 +235,7 @@ describe.concurrent("the program", { timeout: 30_000 }, () => {
       })
     )
 
-    it.effect("obeys no control sequence of a model or a tool", () =>
+    it.effect("F152: obeys no control sequence of a model or a tool", () =>
       Effect.gen(function* () {
         const url = yield* Program.server((_, body, response) =>
           body.includes("call_1")

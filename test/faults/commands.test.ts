@@ -86,13 +86,13 @@ describe("the environment of commands", () => {
       const names = [
         ...Vendors.companies.flatMap(({ keyNames }) => keyNames),
         ...Object.values(presets).flatMap(({ apiKeyName }) => (apiKeyName === undefined ? [] : [apiKeyName])),
-        ...[
-          "ANTHROPIC_CUSTOM_HEADERS",
-          "EFFECT_AGENT_TOKEN",
-          "EFFECT_AGENT_SERVER_TOKEN",
-          "AZURE_OPENAI_API_KEY"
-        ],
-        ...["AWS_SECRET_ACCESS_KEY", "AWS_BEARER_TOKEN_BEDROCK", "GOOGLE_APPLICATION_CREDENTIALS", "HF_TOKEN"]
+        "ANTHROPIC_CUSTOM_HEADERS",
+        "EFFECT_AGENT_SERVER_TOKEN",
+        "AZURE_OPENAI_API_KEY",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_BEARER_TOKEN_BEDROCK",
+        "GOOGLE_APPLICATION_CREDENTIALS",
+        "HF_TOKEN"
       ]
       const before = { ...process.env }
       for (const name of names) process.env[name] = `planted in ${name}`
@@ -133,40 +133,12 @@ describe("commands and their rules", () => {
 
   // Everything a line may be made of that turns one command into two, or hides one.
   const pieces = [
-    ...[
-      "good",
-      "good",
-      "good",
-      "evil",
-      "evil",
-      "a",
-      "-x",
-      "'b c'",
-      '"d e"',
-      "go'o'd",
-      "e\\vil",
-      '"evil"',
-      "''"
-    ],
-    ...[" ", " ", " ", " ", " ", " ", ";", "&&", "||", "|", "\n", "&", "\\\n", "\t", "\r", "\\"],
-    ...["$(", ")", "`", "$", "{", "}", "(", "<(", ">", "<", ">>", "2>&1", ">/dev/null", "#", "!", "*", "~"],
-    ...[
-      "A=1 ",
-      "PATH=. ",
-      "env ",
-      "exec ",
-      "eval ",
-      "command ",
-      "if ",
-      "then ",
-      "fi",
-      "for ",
-      "'",
-      '"',
-      "$IFS"
-    ],
-    ...["find . -exec ", "sed -i ", "xargs ", "sh -c ", "\u200b", "\u0000", "\u2028"]
-  ]
+    ["good", "good", "good", "evil", "evil", "a", "-x", "'b c'", '"d e"', "go'o'd", "e\\vil", '"evil"', "''"],
+    [" ", " ", " ", " ", " ", " ", ";", "&&", "||", "|", "\n", "&", "\\\n", "\t", "\r", "\\"],
+    ["$(", ")", "`", "$", "{", "}", "(", "<(", ">", "<", ">>", "2>&1", ">/dev/null", "#", "!", "*", "~"],
+    ["A=1 ", "PATH=. ", "env ", "exec ", "eval ", "command ", "if ", "then ", "fi", "for ", "'", '"', "$IFS"],
+    ["find . -exec ", "sed -i ", "xargs ", "sh -c ", "\u200b", "\u0000", "\u2028"]
+  ].flat()
   const rules: CommandRules.Rules = { allow: ["good *"] }
 
   it("F146: a rule that allows one program lets no other run, by the word of a real shell", () => {
