@@ -32,37 +32,22 @@ const patience = 950
 /** Who left before the end asked for no more: that is no failure. */
 export const exitCode = (ending: Ending): number => (ending === "closed" ? 0 : ExitCode.ofSignal[ending])
 
-export const layer: Layer.Layer<Signals> = Layer.effect(
-  Signals,
-  Effect.map(
-    Effect.acquireRelease(
-      Effect.sync(() => listen()),
-      ({ forget }) => Effect.sync(forget)
-    ),
-    ({ ending }) => ({ ending: Deferred.await(ending) })
-  )
-)
+/** Listens as long as the process lives: a signal that comes while it leaves must not end it in another way. */
+export const layer: Layer.Layer<Signals> = Layer.sync(Signals, () => ({ ending: Deferred.await(listen()) }))
 
-const listen = () => {
+const listen = (): Deferred.Deferred<Ending> => {
   const ending = Deferred.makeUnsafe<Ending>()
   const on = (kind: Ending) => () => {
     const isFirst = Deferred.doneUnsafe(ending, Effect.succeed(kind))
     if (!isFirst && kind !== "closed") process.exit(exitCode(kind))
     if (isFirst) setTimeout(() => process.exit(exitCode(kind)), patience).unref()
   }
-  const signals = [
-    ["SIGINT", on("SIGINT")],
-    ["SIGTERM", on("SIGTERM")],
-    ["SIGHUP", on("SIGHUP")]
-  ] as const
-  const closed = on("closed")
-  for (const [signal, listener] of signals) process.on(signal, listener)
-  process.stdout.on("error", closed)
+  process.on("SIGINT", on("SIGINT"))
+  process.on("SIGTERM", on("SIGTERM"))
+  process.on("SIGHUP", on("SIGHUP"))
+  process.stdout.on("error", on("closed"))
   process.stderr.on("error", ignore)
-  const forget = () => {
-    for (const [signal, listener] of signals) process.off(signal, listener)
-  }
-  return { ending, forget }
+  return ending
 }
 
 // Without stderr there is nobody to complain to; the answer may still be read.

@@ -87,7 +87,7 @@ describe("an end from outside", { timeout: 30_000 }, () => {
     })
   )
 
-  it.effect("a second time is at once", () =>
+  it.effect("F153: a second time is at once", () =>
     Effect.gen(function* () {
       const cwd = Program.folder({})
       const running = ({ says }: Program.Running) => says(/→ shell/)
@@ -108,7 +108,7 @@ describe("an end from outside", { timeout: 30_000 }, () => {
     })
   )
 
-  it.effect("by a reader who has left is quiet", () =>
+  it.effect("F153: by a reader who has left is quiet", () =>
     Effect.gen(function* () {
       const url = yield* Program.server((_, __, response) => {
         response.writeHead(200, { "content-type": "text/event-stream" })

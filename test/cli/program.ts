@@ -57,8 +57,15 @@ export interface Running {
 }
 
 /** Starts the program. Its environment has no keys, and does not look for local servers unless told. */
-export const start = (args: ReadonlyArray<string>, options: Options = {}): Running => {
-  const child = spawn(process.execPath, [bin, ...args], {
+export const start = (args: ReadonlyArray<string>, options?: Options): Running =>
+  startCommand([process.execPath, bin, ...args], options)
+
+/** Starts a line of a shell, in which `"$0" "$@"` is the program with its arguments. */
+export const startIn = (line: string, args: ReadonlyArray<string>, options?: Options): Running =>
+  startCommand(["/bin/sh", "-c", line, process.execPath, bin, ...args], options)
+
+const startCommand = ([command = "", ...args]: ReadonlyArray<string>, options: Options = {}): Running => {
+  const child = spawn(command, args, {
     cwd: options.cwd ?? home,
     env: { PATH: process.env["PATH"], HOME: home, CI: "true", ...options.env },
     stdio: [options.stdin === undefined ? "ignore" : "pipe", "pipe", "pipe"]

@@ -97,5 +97,69 @@ export const mutants: ReadonlyArray<Mutant> = [
     from: "secretName.test(name.toUpperCase()) ||",
     to: "",
     test: "test/faults/commands.test.ts"
+  },
+  {
+    fault: "F152",
+    without: "control characters above the ASCII ones are shown",
+    file: "src/cli/Inert.ts",
+    from: "const control = /(?![\\n\\t])\\p{Cc}/u",
+    to: "const control = /(?![\\n\\t])[\\u0000-\\u001f\\u007f]/u",
+    test: "test/faults/terminal.test.ts"
+  },
+  {
+    fault: "F152",
+    without: "the text of an answer is made inert",
+    file: "src/cli/TextOutput.ts",
+    from: "const shown = Inert.text(text)",
+    to: "const shown = text",
+    test: "test/faults/cli.test.ts"
+  },
+  {
+    fault: "F152",
+    without: "the name of a tool is made inert",
+    file: "src/cli/TextOutput.ts",
+    from: "return `${Inert.line(toolName)}: ${said}${time}`",
+    to: "return `${toolName}: ${said}${time}`",
+    test: "test/faults/terminal.test.ts"
+  },
+  {
+    fault: "F152",
+    without: "a question shows what reorders and hides",
+    file: "src/cli/Inert.ts",
+    from: "const deceptions = /(?![\\n\\t])[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\u00a0]/gu",
+    to: "const deceptions = /(?![\\n\\t])[\\p{Cc}]/gu",
+    test: "test/faults/terminal.test.ts"
+  },
+  {
+    fault: "F152",
+    without: "JSON escapes what a terminal obeys above the ASCII characters",
+    file: "src/cli/JsonOutput.ts",
+    from: "replaceAll(/[\\u007f-\\u009f]/g,",
+    to: "replaceAll(/[\\u007f]/g,",
+    test: "test/faults/terminal.test.ts"
+  },
+  {
+    fault: "F153",
+    without: "a reader who has left is noticed",
+    file: "src/cli/Signals.ts",
+    from: 'process.stdout.on("error", on("closed"))',
+    to: "",
+    test: "test/faults/cli.test.ts"
+  },
+  {
+    fault: "F153",
+    without: "SIGINT is heard",
+    file: "src/cli/Signals.ts",
+    from: 'process.on("SIGINT", on("SIGINT"))',
+    to: "",
+    test: "test/faults/cli.test.ts"
+  },
+  {
+    fault: "F153",
+    without: "stderr may be gone",
+    file: "src/cli/Signals.ts",
+    from: 'process.stderr.on("error", ignore)',
+    to: "",
+    test: "test/faults/cli.test.ts"
   }
 ]
