@@ -20,5 +20,7 @@ export interface Outcome {
 export interface Chaos {
   /** How often, unless told otherwise. */
   readonly count: number
+  /** What is counted. Default: times. */
+  readonly unit?: string
   readonly run: (options: Options) => Effect.Effect<Outcome>
 }

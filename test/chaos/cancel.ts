@@ -62,7 +62,7 @@ class Tally {
 }
 
 /** Failures nobody handled, while the scope lasts. */
-const strayFailures = Effect.gen(function* () {
+export const strayFailures = Effect.gen(function* () {
   const found: Array<string> = []
   const note = (failure: unknown) => {
     found.push(`unhandled: ${String(failure)}`)

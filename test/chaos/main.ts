@@ -1,17 +1,19 @@
 /**
- * `npm run chaos -- KIND [--seed N] [--count N]`: breaks things at random, and exits with 1 if a promise broke with them.
+ * `npm run chaos -- KIND [--seed N] [--count N | --minutes N]`: breaks things at random, and exits with 1 if a promise broke with them.
  */
 import { Effect } from "effect"
 import { parseArgs } from "node:util"
 import { cancel } from "./cancel.ts"
 import type { Chaos, Outcome } from "./Chaos.ts"
 import { paths } from "./paths.ts"
+import { soak } from "./soak.ts"
 import { wire } from "./wire.ts"
 
 /** A new kind is one more line here. */
 const kinds: ReadonlyMap<string, Chaos> = new Map([
   ["cancel", cancel],
   ["paths", paths],
+  ["soak", soak],
   ["wire", wire]
 ])
 
@@ -20,7 +22,7 @@ const shown = 20
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
-  options: { seed: { type: "string" }, count: { type: "string" } }
+  options: { seed: { type: "string" }, count: { type: "string" }, minutes: { type: "string" } }
 })
 const name = positionals[0] ?? ""
 const kind = kinds.get(name)
@@ -34,12 +36,12 @@ const report = ({ figures, violations }: Outcome): void => {
 
 if (kind === undefined) {
   console.error(
-    `Usage: npm run chaos -- KIND [--seed N] [--count N]   kinds: ${[...kinds.keys()].join(", ")}`
+    `Usage: npm run chaos -- KIND [--seed N] [--count N | --minutes N]   kinds: ${[...kinds.keys()].join(", ")}`
   )
   process.exitCode = 2
 } else {
   const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31))
-  const count = Number(values.count ?? kind.count)
-  console.log(`chaos ${name}: seed ${seed}, ${count} times, node ${process.version}`)
+  const count = Number(values.minutes ?? values.count ?? kind.count)
+  console.log(`chaos ${name}: seed ${seed}, ${count} ${kind.unit ?? "times"}, node ${process.version}`)
   report(await Effect.runPromise(kind.run({ seed, count, say: (line) => console.log(`  ${line}`) })))
 }
