@@ -6,6 +6,7 @@ import { parseArgs } from "node:util"
 import { cancel } from "./cancel.ts"
 import type { Chaos, Outcome } from "./Chaos.ts"
 import { paths } from "./paths.ts"
+import { inject } from "./inject.ts"
 import { soak } from "./soak.ts"
 import { wire } from "./wire.ts"
 
@@ -13,6 +14,7 @@ import { wire } from "./wire.ts"
 const kinds: ReadonlyMap<string, Chaos> = new Map([
   ["cancel", cancel],
   ["paths", paths],
+  ["inject", inject],
   ["soak", soak],
   ["wire", wire]
 ])
