@@ -134,12 +134,16 @@ export type Message = typeof Message.Type
 /** What `prompt`, `steer` and their like take: text, one message, or several. */
 export type Input = string | Message | ReadonlyArray<Message>
 
-// Unique in and across processes, and sortable within one: a random prefix per process, then a count.
-const prefix = Array.from(crypto.getRandomValues(new Uint8Array(6)), (byte) => byte.toString(36)).join("")
+// Unique in and across processes, and sortable within one: a random prefix per process, then a count. The prefix is made
+// with the first id: Node loads its cryptography for it, which an import should not wait for.
+let prefix: string | undefined
 let count = 0
 
+const makePrefix = () =>
+  Array.from(crypto.getRandomValues(new Uint8Array(6)), (byte) => byte.toString(36)).join("")
+
 /** A new message id. */
-export const makeId = (): MessageId => `msg_${prefix}_${(++count).toString(36)}`
+export const makeId = (): MessageId => `msg_${(prefix ??= makePrefix())}_${(++count).toString(36)}`
 
 export const text = (text: string): Text => ({ type: "text", text })
 

@@ -11,26 +11,16 @@ import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
+import { entryOf, program } from "../../bundle.config.ts"
 
 const repo = join(import.meta.dirname, "../..")
 const home = mkdtempSync(join(tmpdir(), "effect-agent-cli-"))
-const bin = join(home, "dist/cli/main.js")
+const bin = entryOf(join(home, "dist"))
 
 /** Bundles the program before the tests of a file, and cleans up behind them. */
 export const bundled = () => {
   beforeAll(async () => {
-    await build({
-      entryPoints: [join(repo, "src/cli/main.ts")],
-      outfile: bin,
-      bundle: true,
-      minify: true,
-      platform: "node",
-      format: "esm",
-      logLevel: "error",
-      banner: {
-        js: `import { createRequire as requireFrom } from "node:module"; const require = requireFrom(import.meta.url);`
-      }
-    })
+    await build(program(join(home, "dist")))
     copyFileSync(join(repo, "package.json"), join(home, "package.json"))
   }, 30_000)
   afterAll(() => rmSync(home, { recursive: true, force: true }))

@@ -1,0 +1,64 @@
+/**
+ * What esbuild makes of `src`: the library in few files, and the program with everything it needs inside.
+ *
+ * A module costs about a millisecond of an import, whatever is in it, so they are joined; a piece that is only sometimes
+ * needed stays a file of its own.
+ */
+import type { BuildOptions, Plugin } from "esbuild"
+import { globSync } from "node:fs"
+import { createRequire } from "node:module"
+import { join } from "node:path"
+
+const root = import.meta.dirname
+
+const esm = {
+  absWorkingDir: root,
+  bundle: true,
+  splitting: true,
+  format: "esm",
+  outbase: "src",
+  logLevel: "warning"
+} as const satisfies BuildOptions
+
+/** The subpaths. A provider is a file of its own too, so that who bundles one leaves the others out. */
+export const library = (outdir: string): BuildOptions => ({
+  ...esm,
+  entryPoints: [
+    "src/index.ts",
+    ...globSync(["src/*/index.ts", "src/providers/*.ts"], { cwd: root, exclude: ["src/cli/**"] })
+  ],
+  outdir,
+  chunkNames: "internal/[hash]",
+  packages: "external",
+  platform: "neutral",
+  target: "es2023",
+  sourcemap: true
+})
+
+/** Undici is CommonJS, and `export *` of that has no names for who imports it from another file: here they are. */
+const undici: Plugin = {
+  name: "undici",
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /platform-node.dist.Undici\.js$/ }, ({ path }) => ({
+      contents: `export { ${Object.keys(createRequire(path)("undici")).join(", ")} } from "undici"`
+    }))
+}
+
+/** The program: `cli/main.js`, which says the version alone, and what it loads when there is more to do. */
+export const program = (outdir: string): BuildOptions => ({
+  ...esm,
+  entryPoints: ["src/cli/main.ts"],
+  outdir,
+  chunkNames: "cli/[name]-[hash]",
+  platform: "node",
+  target: "node22",
+  minify: true,
+  plugins: [undici],
+  // What is bundled and still asks for CommonJS, undici first of all, gets it.
+  banner: {
+    js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);'
+  }
+})
+
+/** Where `program` puts its entry. */
+export const entryOf = (outdir: string): string => join(outdir, "cli/main.js")
