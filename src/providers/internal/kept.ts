@@ -10,19 +10,28 @@
 export class Kept {
   /** When each of them was put away, in milliseconds. */
   private idle: ReadonlyArray<number> = []
+  private isNew = true
+
+  /** A response comes. */
+  open(): void {
+    this.isNew = false
+  }
 
   /** A socket is there to be used again from now on. */
   add(now: number): void {
     this.idle = [...this.idle, now]
   }
 
-  /** Whether a request that goes out now may go over one of them, which is then in use. */
-  take(now: number): boolean {
+  /** What a request that goes out now goes over, as far as can be told. A kept socket is in use then. */
+  take(now: number): Socket {
     const alive = this.idle.filter((since) => now - since < longestIdle)
     this.idle = alive.slice(0, -1)
-    return alive.length > 0
+    return alive.length > 0 ? "kept" : this.isNew ? "fresh" : "either"
   }
 }
+
+/** Once there has been a response, only the client knows whether it has kept its socket. */
+export type Socket = "kept" | "fresh" | "either"
 
 /** Whether a reset came as soon as it comes of a socket that was dead. */
 export const isAtOnce = (sent: number, now: number): boolean => now - sent < roundTrip

@@ -202,19 +202,24 @@ const once = Effect.fnUntraced(function* (
   const request = HttpClientRequest.post(target, { headers, body: HttpBody.text(body, "application/json") })
   const clock = yield* Clock.Clock
   const began = clock.currentTimeMillisUnsafe()
-  const isFresh = !kept.take(began)
+  const socket = kept.take(began)
   const keep = () => kept.add(clock.currentTimeMillisUnsafe())
-  const opened = Effect.flatMap(plain(client.execute(request)), (response) => Connection.open(response, keep))
+  const opened = Effect.flatMap(plain(client.execute(request)), (response) => {
+    kept.open()
+    return Connection.open(response, keep)
+  })
   const connection = yield* Effect.acquireRelease(silence.head(opened), (connection) => connection.release, {
     interruptible: true
   }).pipe(
     Effect.catch((error) =>
-      Effect.succeed(error._tag === "StreamStalled" ? error : Network.reason(error, url, redact, isFresh))
+      Effect.succeed(
+        error._tag === "StreamStalled" ? error : Network.reason(error, url, redact, socket === "fresh")
+      )
     )
   )
   if (isReason(connection)) {
     const isEarly = isAtOnce(began, clock.currentTimeMillisUnsafe())
-    return { reason: connection, wasDead: !isFresh && isEarly && isReset(connection) }
+    return { reason: connection, wasDead: socket === "kept" && isEarly && isReset(connection) }
   }
   const refused = yield* refusal(connection, redact, model)
   return refused === undefined ? { connection, redact, url } : { reason: refused, wasDead: false }
