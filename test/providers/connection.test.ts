@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Stream } from "effect"
 import { NodeHttpClient } from "@effect/platform-node"
-import { FetchHttpClient } from "effect/http"
+import { FetchHttpClient, HttpClient, type HttpClientResponse } from "effect/http"
 import { Message, type Provider } from "effect-agent"
 import { OpenAiCompatible } from "effect-agent/providers"
 import type { ServerResponse } from "node:http"
@@ -72,6 +72,58 @@ describe("a kept connection", () => {
   )
 })
 
+const ofNode = [NodeHttpClient.layerUndici, NodeHttpClient.layerNodeHttp]
+
+describe("a client of Node", () => {
+  it.live("asks over one connection again", () =>
+    Effect.gen(function* () {
+      const sockets = new Set<unknown>()
+      const server = yield* serve((response) => {
+        sockets.add(response.socket)
+        stream(response).end(answer)
+      })
+      const provider = yield* OpenAiCompatible.make({ id: "acme", baseUrl: server.baseUrl })
+      for (let count = 0; count < 3; count++) yield* Effect.delay(ask(provider), "20 millis")
+      assert.strictEqual(sockets.size, 1)
+    }).pipe(Effect.provide(NodeHttpClient.layerUndici))
+  )
+
+  it.live("says when the connection breaks", () =>
+    Effect.gen(function* () {
+      const server = yield* serve((response) => {
+        stream(response).write(answer.slice(0, 20), () => reset(response))
+      })
+      const made = OpenAiCompatible.make({ id: "acme", baseUrl: server.baseUrl })
+      for (const client of ofNode) {
+        const { reason } = yield* Effect.provide(Effect.flip(Effect.flatMap(made, ask)), client)
+        assert.strictEqual(reason._tag, "StreamTruncated")
+      }
+    })
+  )
+
+  it.effect("may have its responses changed", () =>
+    Effect.gen(function* () {
+      const server = yield* serve((response) => stream(response).end(answer))
+      const shouting = (response: HttpClientResponse.HttpClientResponse) => {
+        const text = Stream.map(Stream.decodeText(response.stream), (said) => said.replace("Hi", "HI"))
+        const changed: HttpClientResponse.HttpClientResponse = Object.create(response, {
+          stream: { value: Stream.encodeText(text) }
+        })
+        return changed
+      }
+      const said = Effect.gen(function* () {
+        const client = HttpClient.transformResponse(yield* HttpClient.HttpClient, Effect.map(shouting))
+        const made = OpenAiCompatible.make({ id: "acme", baseUrl: server.baseUrl })
+        const provider = yield* Effect.provideService(made, HttpClient.HttpClient, client)
+        return yield* Stream.runCollect(provider.stream(request))
+      })
+      for (const client of ofNode) {
+        assert.include(JSON.stringify(yield* Effect.provide(said, client)), '"delta":"HI"')
+      }
+    })
+  )
+})
+
 describe("a connection", () => {
   it.live("may be compressed, whichever client reads it", () =>
     Effect.gen(function* () {
@@ -84,11 +136,7 @@ describe("a connection", () => {
           packer.write(answer)
           packer.flush()
         })
-        for (const client of [
-          FetchHttpClient.layer,
-          NodeHttpClient.layerUndici,
-          NodeHttpClient.layerNodeHttp
-        ]) {
+        for (const client of [FetchHttpClient.layer, ...ofNode]) {
           const provider = OpenAiCompatible.make({ id: "acme", baseUrl: server.baseUrl })
           const said = Effect.flatMap(provider, ({ stream }) => Stream.runCollect(stream(request)))
           assert.include(JSON.stringify(yield* Effect.provide(said, client)), '"delta":"Hi"')

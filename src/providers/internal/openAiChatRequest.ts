@@ -63,7 +63,7 @@ const encodeMessages = (
     if (message.role !== "toolResult") owed()
     if (message.role === "user") toUser(encoded.json)
     else if (encoded.json !== "") out.push(encoded.json)
-    images = [...images, ...encoded.images]
+    if (encoded.images.length > 0) images = [...images, ...encoded.images]
     afterTools = message.role === "toolResult"
   }
   owed()

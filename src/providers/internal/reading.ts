@@ -6,7 +6,6 @@ import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type * as Pull from "effect/Pull"
-import type * as Scope from "effect/Scope"
 import type { ModelEvent } from "../../ModelEvent.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { ProviderError } from "../../ProviderError.ts"
@@ -28,12 +27,11 @@ export interface Parts<Wire, State> {
 }
 
 /** Ends as soon as the answer is over, whatever the server does with the connection then. */
-export const pull = <Wire, State>(parts: Parts<Wire, State>): Effect.Effect<Next, never, Scope.Scope> =>
-  Effect.suspend(() => {
-    const reading = new Reading(parts)
-    const watch = Effect.map(parts.silence.broken, (stalled) => reading.stop(stalled))
-    return Effect.as(Effect.forkScoped(watch, { startImmediately: true }), reading.pull)
-  })
+export const pull = <Wire, State>(parts: Parts<Wire, State>): Next => {
+  const reading = new Reading(parts)
+  parts.silence.onBroken((stalled) => reading.stop(stalled))
+  return reading.pull
+}
 
 class Reading<Wire, State> {
   readonly pull: Next
@@ -101,32 +99,28 @@ class Reading<Wire, State> {
   }
 
   private read(): void {
-    const { reader } = this.parts.connection
-    if (reader === undefined) return this.onEnd()
     this.isReading = true
-    reader.read().then(this.onRead, this.onError)
+    this.parts.connection.read(this.onRead, this.onError)
   }
 
-  private readonly onRead = (result: ReadableStreamReadResult<Uint8Array>): void => {
+  private readonly onRead = (bytes: Uint8Array | undefined): void => {
     this.isReading = false
     const { answer, connection } = this.parts
-    if (result.done) return this.onEnd()
-    if (!answer.over) this.take(() => answer.push(result.value))
+    if (bytes === undefined) this.take(() => answer.end())
+    else this.onBytes(bytes)
     if (answer.outcome === "complete") connection.finish()
     else if (answer.over) connection.cancel()
     else if (answer.mayBeOver) this.parts.silence.expectEnd()
     this.go()
   }
 
-  private onEnd(): void {
-    this.parts.connection.end()
-    this.take(() => this.parts.answer.end())
-    this.go()
+  private onBytes(bytes: Uint8Array): void {
+    const { answer } = this.parts
+    if (!answer.over) this.take(() => answer.push(bytes))
   }
 
   private readonly onError = (cause: unknown): void => {
     this.isReading = false
-    this.parts.connection.isEnded = true
     this.take(() => this.parts.answer.cut(this.parts.broken(cause)))
     this.go()
   }

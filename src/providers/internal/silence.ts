@@ -6,8 +6,12 @@
  * content ends it: keep-alives do not.
  */
 import type * as Clock from "effect/Clock"
+import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import type * as Scope from "effect/Scope"
 import { StreamStalled } from "../../ProviderError.ts"
 
 /** The one knob for silence. `"Infinity"` is none. */
@@ -39,6 +43,10 @@ export class Silence {
   private readonly started: number
   private since: number | undefined = undefined
   private patience: number
+  /** When the head of a response was asked for; `undefined` while none is waited for. */
+  private asked: number | undefined = undefined
+  private broken: StreamStalled | undefined = undefined
+  private listener: (stalled: StreamStalled) => void = ignore
 
   constructor(limits: Limits, clock: Clock.Clock) {
     this.limits = limits
@@ -62,34 +70,84 @@ export class Silence {
     this.patience = Math.min(this.limits.idle, afterEnd)
   }
 
-  /** Waits for an effect that ends with the head of the response. */
-  head<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | StreamStalled, R> {
-    const { firstByte, total } = this.limits
-    const left = this.started + total - this.clock.currentTimeMillisUnsafe()
-    const duration = Math.max(0, Math.min(firstByte, left))
-    const orElse = () => Effect.fail(this.stalled(left < firstByte ? "total" : "firstByte"))
-    return duration === Infinity ? effect : Effect.timeoutOrElse(effect, { duration, orElse })
+  /** Tells the last one who asks, when the silence is too long. */
+  onBroken(listener: (stalled: StreamStalled) => void): void {
+    this.listener = listener
+    if (this.broken !== undefined) listener(this.broken)
   }
 
-  /** Ends when the silence is too long. */
-  get broken(): Effect.Effect<StreamStalled> {
-    const { total } = this.limits
-    const look: Effect.Effect<StreamStalled> = Effect.suspend(() => {
-      const now = this.clock.currentTimeMillisUnsafe()
-      const untilTotal = this.started + total - now
-      const untilIdle = (this.since ?? now) + this.patience - now
-      if (untilTotal <= 0) return Effect.succeed(this.stalled("total"))
-      if (untilIdle <= 0) return Effect.succeed(this.stalled("idle"))
-      return Effect.andThen(Effect.sleep(Math.min(untilTotal, untilIdle, afterEnd)), look)
-    })
-    return look
+  /**
+   * Waits for an effect that ends with the head of the response. What it gives after all, when nobody waits any more, goes
+   * to `late`.
+   */
+  head<A, E, R>(
+    effect: Effect.Effect<A, E, R>,
+    late: (given: A) => void
+  ): Effect.Effect<A, E | StreamStalled, R> {
+    return Effect.contextWith((context: Context.Context<R>) =>
+      Effect.callback<A, E | StreamStalled>((resume) => {
+        let isLeft = false
+        const leave = () => {
+          isLeft = true
+          this.stopAsking()
+        }
+        this.asked = this.clock.currentTimeMillisUnsafe()
+        const fiber = Effect.runForkWith(context)(effect)
+        fiber.addObserver((exit) => {
+          if (isLeft) return Exit.isSuccess(exit) && late(exit.value)
+          this.stopAsking()
+          resume(exit)
+        })
+        if (fiber.pollUnsafe() === undefined) {
+          this.onBroken((stalled) => {
+            leave()
+            fiber.interruptUnsafe()
+            resume(Effect.fail(stalled))
+          })
+        }
+        return Effect.suspend(() => {
+          leave()
+          return Fiber.interrupt(fiber)
+        })
+      })
+    )
   }
+
+  private stopAsking(): void {
+    this.asked = undefined
+    this.listener = ignore
+  }
+
+  /** Watches until the scope closes. */
+  get watch(): Effect.Effect<void, never, Scope.Scope> {
+    return Effect.contextWith((context: Context.Context<Scope.Scope>) => {
+      const fiber = Effect.runForkWith(context)(this.look)
+      return Effect.addFinalizer(() => Effect.sync(() => fiber.interruptUnsafe()))
+    })
+  }
+
+  private readonly look: Effect.Effect<void> = Effect.suspend(() => {
+    const now = this.clock.currentTimeMillisUnsafe()
+    const untilTotal = this.started + this.limits.total - now
+    const until =
+      this.asked === undefined
+        ? (this.since ?? now) + this.patience - now
+        : this.asked + this.limits.firstByte - now
+    if (untilTotal > 0 && until > 0) {
+      return Effect.andThen(Effect.sleep(Math.min(untilTotal, until, afterEnd)), this.look)
+    }
+    this.broken = this.stalled(untilTotal <= 0 ? "total" : this.asked === undefined ? "idle" : "firstByte")
+    this.listener(this.broken)
+    return Effect.void
+  })
 
   private stalled(kind: StreamStalled["kind"]): StreamStalled {
     const after = Duration.millis(this.limits[kind])
     return new StreamStalled({ kind, after, detail: `${words[kind]} ${Duration.format(after)}` })
   }
 }
+
+const ignore = (): void => {}
 
 /** Milliseconds. Also how often is looked, as patience may get shorter while the watch sleeps. */
 const afterEnd = 10_000

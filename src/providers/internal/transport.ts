@@ -120,6 +120,7 @@ const ask = Effect.fnUntraced(function* <Wire, State>(
   if (isReason(body)) return yield* fail(body)
 
   const silence = new Silence(limits, yield* Clock.Clock)
+  yield* silence.watch
   const sent = yield* send({ endpoint, client, kept, model: request.model, body, silence }, keys)
   if (isUnsent(sent)) {
     const error = fail(sent.reason)
@@ -131,9 +132,7 @@ const ask = Effect.fnUntraced(function* <Wire, State>(
   const { connection, redact, url } = sent
   const answer = new Answer(protocol, call, redact, state)
   const broken = (cause: unknown) => dropped(Network.reason(cause, url, redact))
-  return Stream.fromPull(
-    Effect.succeed(yield* Reading.pull({ provider, connection, answer, silence, broken }))
-  )
+  return Stream.fromPull(Effect.succeed(Reading.pull({ provider, connection, answer, silence, broken })))
 })
 
 /** Tells that the request goes out once more, without a wait. */
@@ -208,7 +207,8 @@ const once = Effect.fnUntraced(function* (
     kept.open()
     return Connection.open(response, keep)
   })
-  const connection = yield* Effect.acquireRelease(silence.head(opened), (connection) => connection.release, {
+  const head = silence.head(opened, (late) => late.cancel())
+  const connection = yield* Effect.acquireRelease(head, (connection) => connection.release, {
     interruptible: true
   }).pipe(
     Effect.catch((error) =>

@@ -1,0 +1,149 @@
+/**
+ * The body of a response as bytes that are asked for, one piece at a time, whichever client received it.
+ *
+ * What `fetch` and the clients of Node hold is read as it is: of what a turn costs outside the socket, the layers of
+ * streams on the way are the largest part. The body of any other client is read as the stream it offers.
+ */
+import * as Effect from "effect/Effect"
+import * as HttpClientResponse from "effect/http/HttpClientResponse"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Stream from "effect/Stream"
+
+/** The next piece, `undefined` at the end. */
+export type Told = (bytes: Uint8Array | undefined) => void
+export type Failed = (cause: unknown) => void
+
+export interface Body {
+  /** What it gives is what the server meant, and no encoding of it that is not known here. */
+  readonly isDecoded: boolean
+  /** Asks for the next piece, once the last one was told. Tells at once what is here already. */
+  readonly read: (told: Told, failed: Failed) => void
+  /** Closes the socket. */
+  readonly cancel: () => void
+}
+
+type Response = HttpClientResponse.HttpClientResponse
+
+/** The body, if there is one. */
+export const of = (response: Response): Effect.Effect<Body | undefined> => {
+  const encoding = response.headers["content-encoding"]?.trim().toLowerCase() ?? ""
+  const web = HttpClientResponse.toWeb(response)
+  if (Option.isSome(web)) {
+    // `fetch` decodes what it hands out.
+    const isDecoded = encoding.split(/\s*,\s*/).every((name) => byFetch.has(name))
+    return Effect.succeed(ofWeb(web.value.body, isDecoded))
+  }
+  const decompression = decompressionOf(encoding)
+  const isDecoded = decompression !== undefined || unencoded.has(encoding)
+  const readable = readableOf(response)
+  return decompression === undefined && readable !== undefined
+    ? Effect.sync(() => ofReadable(readable, isDecoded))
+    : Effect.map(streamed(response, decompression), (stream) => ofWeb(stream, isDecoded))
+}
+
+/** Other clients than `fetch` leave the decoding to their callers, and so ask for no encoding. Some servers encode all the same. */
+const decompressionOf = (encoding: string): DecompressionStream | undefined => {
+  const format = formats[encoding]
+  try {
+    return format === undefined ? undefined : runtime.decompression(format)
+  } catch {
+    return undefined
+  }
+}
+
+/** Runtimes know more formats than the types of browsers do, or fewer: then they throw. */
+interface Runtime {
+  decompression(format: string): DecompressionStream
+}
+const runtime: Runtime = { decompression: (format: CompressionFormat) => new DecompressionStream(format) }
+
+const formats: Readonly<Record<string, string>> = {
+  gzip: "gzip",
+  "x-gzip": "gzip",
+  deflate: "deflate",
+  br: "brotli"
+}
+
+const unencoded: ReadonlySet<string> = new Set(["", "identity"])
+const byFetch: ReadonlySet<string> = new Set([...unencoded, ...Object.keys(formats), "zstd"])
+
+const streamed = (
+  { stream }: Response,
+  decompression: DecompressionStream | undefined
+): Effect.Effect<ReadableStream<Uint8Array>> => {
+  if (decompression === undefined) return Stream.toReadableStreamEffect(stream)
+  const bytes = Stream.map(stream, (part) => Uint8Array.from(part))
+  return Effect.map(Stream.toReadableStreamEffect(bytes), (encoded) => encoded.pipeThrough(decompression))
+}
+
+const ofWeb = (stream: ReadableStream<Uint8Array> | null, isDecoded: boolean): Body | undefined => {
+  const reader = stream?.getReader()
+  return (
+    reader && {
+      isDecoded,
+      read: (told, failed) => {
+        reader.read().then(({ value }) => told(value), failed)
+      },
+      cancel: () => {
+        reader.cancel().catch(() => {})
+      }
+    }
+  )
+}
+
+// ───────────────────────── Node
+
+/** As much of a Node stream as is used here. */
+interface Readable {
+  readonly on: (event: string, listener: (cause: unknown) => void) => unknown
+  /** All that is buffered, or null. */
+  readonly read: () => unknown
+  readonly destroy: () => unknown
+}
+
+/**
+ * What the responses of `NodeHttpClient` are made from. Only own properties count: a response that somebody changed has
+ * them, if at all, from the one it was made of, and is read as it was meant.
+ */
+const readableOf = (response: Response): Readable | undefined => {
+  const source = own(own(response, "original") ?? response, "source")
+  const readable = own(source, "body") ?? source
+  return isReadable(readable) ? readable : undefined
+}
+
+const own = (from: unknown, name: string): unknown =>
+  Predicate.isObject(from) && Object.hasOwn(from, name) ? from[name] : undefined
+
+const isReadable = (value: unknown): value is Readable =>
+  Predicate.isObject(value) &&
+  typeof value["on"] === "function" &&
+  typeof value["read"] === "function" &&
+  typeof value["destroy"] === "function"
+
+const ofReadable = (readable: Readable, isDecoded: boolean): Body => {
+  let waiting: { readonly told: Told; readonly failed: Failed } | undefined
+  let over: { readonly cause?: unknown } | undefined
+  const read = (told: Told, failed: Failed): void => {
+    const bytes = readable.read()
+    if (bytes instanceof Uint8Array) told(bytes)
+    else if (over === undefined) waiting = { told, failed }
+    else if ("cause" in over) failed(over.cause)
+    else told(undefined)
+  }
+  const goOn = () => {
+    if (waiting === undefined) return
+    const { failed, told } = waiting
+    waiting = undefined
+    read(told, failed)
+  }
+  const end = (how: { readonly cause?: unknown }) => {
+    over ??= how
+    goOn()
+  }
+  readable.on("readable", goOn)
+  readable.on("end", () => end({}))
+  readable.on("error", (cause) => end({ cause }))
+  readable.on("close", () => end({ cause: new Error("The connection was closed before the end") }))
+  return { isDecoded, read, cancel: () => readable.destroy() }
+}
