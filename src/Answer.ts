@@ -45,8 +45,8 @@ export const make = (run: Run): Answer => ({
 })
 
 /**
- * Takes in one array of events. Deltas of a begun answer go straight on; anything else is looked at one by one, and so is
- * all that may be too much. Only an answer that has come to its end may have gone beyond.
+ * Takes in one array of events. What arrived together goes on together, unless some of it is about the call itself, or may
+ * be too much. Only an answer that has come to its end may have gone beyond.
  */
 export const heard = (
   run: Run,
@@ -59,9 +59,15 @@ export const heard = (
       discard: true
     })
   }
-  if (answer.started && events.every(isPlain)) return said(run, answer, events)
-  return Effect.forEach(events, (event) => one(run, answer, event), { discard: true })
+  if (events.some(isOfCall)) {
+    return Effect.forEach(events, (event) => one(run, answer, event), { discard: true })
+  }
+  return answer.started
+    ? said(run, answer, events)
+    : Effect.flatMapEager(begin(run, answer), () => said(run, answer, events))
 }
+
+const isOfCall = ({ _tag }: ModelEvent.ModelEvent): boolean => _tag === "Attempt" || _tag === "Retracted"
 
 /** Counts what has been said so far, and fails when that is more than may be spent. What was asked is counted in the end. */
 const metered = (run: Run, answer: Answer): Effect.Effect<void, LimitExceeded> =>
@@ -90,19 +96,6 @@ const enterForGood = (run: Run, answer: Answer): void => {
   answer.entry = Budget.nothing
 }
 
-const isPlain = (event: ModelEvent.ModelEvent): boolean => {
-  switch (event._tag) {
-    case "Start":
-    case "Finish":
-    case "Attempt":
-    case "Retracted":
-    case "ToolCallStart":
-      return false
-    default:
-      return true
-  }
-}
-
 const one = Effect.fnUntraced(function* (run: Run, answer: Answer, event: ModelEvent.ModelEvent) {
   if (answer.closed) return
   if (event._tag === "Attempt") {
@@ -111,11 +104,7 @@ const one = Effect.fnUntraced(function* (run: Run, answer: Answer, event: ModelE
   }
   if (event._tag === "Retracted") return yield* retract(run, answer)
   if (!answer.started) yield* begin(run, answer)
-  if (event._tag === "Start" || event._tag === "Finish") {
-    answer.reply = ModelEvent.append(answer.reply, event)
-    return
-  }
-  yield* said(run, answer, [event._tag === "ToolCallStart" ? withUniqueId(answer, event) : event])
+  yield* said(run, answer, [event])
 })
 
 const said = (
@@ -123,19 +112,23 @@ const said = (
   answer: Answer,
   events: ReadonlyArray<ModelEvent.ModelEvent>
 ): Effect.Effect<void> => {
-  for (const event of events) answer.reply = ModelEvent.append(answer.reply, event)
-  return run.emitter.deltas(answer.id, events)
+  const deltas: Array<ModelEvent.ModelEvent> = []
+  for (const heard of events) {
+    const event = heard._tag === "ToolCallStart" ? withUniqueId(answer, heard) : heard
+    answer.reply = ModelEvent.append(answer.reply, event)
+    // Both frame the answer, and are told by events of their own.
+    if (event._tag !== "Start" && event._tag !== "Finish") deltas.push(event)
+  }
+  return deltas.length === 0 ? Effect.void : run.emitter.deltas(answer.id, deltas)
 }
 
-/** The first thing said of an answer. */
-export const begin = (run: Run, answer: Answer): Effect.Effect<void> =>
-  Effect.uninterruptible(
-    Effect.suspend(() => {
-      answer.started = true
-      run.open = answer
-      return Running.emit(run, { _tag: "MessageStart", messageId: answer.id, role: "assistant" })
-    })
-  )
+/** The first thing said of an answer. Begun and said to be, even if it is stopped meanwhile. */
+export const begin = (run: Run, answer: Answer): Effect.Effect<void> => {
+  answer.started = true
+  run.open = answer
+  const told = Running.emit(run, { _tag: "MessageStart", messageId: answer.id, role: "assistant" })
+  return Exit.isExit(told) ? told : Effect.uninterruptible(told)
+}
 
 type CallStart = Extract<ModelEvent.ModelEvent, { readonly _tag: "ToolCallStart" }>
 

@@ -5,6 +5,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
+import * as PubSub from "effect/PubSub"
 import * as Schema from "effect/Schema"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 import type { AgentEvent, View } from "./AgentEvent.ts"
@@ -133,9 +134,10 @@ export class Conversation {
       onRun: (run) => {
         this.run = run
       },
-      observe: this.subscriptions.observe,
-      settles: (tag) => boundaries.has(tag),
-      settle: this.settle,
+      observe: (event) => {
+        this.subscriptions.observe(event)
+        if (boundaries.has(event._tag)) this.settle(event)
+      },
       listeners: () => this.subscriptions.listeners,
       reader: reader ?? Emitter.noReader
     }).pipe(Effect.updateContext(this.services))
@@ -145,25 +147,32 @@ export class Conversation {
   private rest({ ended }: Active): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.active = undefined
-      return SubscriptionRef.update(this.state, (state) => ({ ...state, phase: "idle" as const }))
-    }).pipe(Effect.andThen(ended.open))
+      this.set({ ...this.current, phase: "idle" })
+      return ended.open
+    })
   }
 
-  private readonly settle = (event: AgentEvent): Effect.Effect<void> =>
-    SubscriptionRef.update(this.state, (state) => {
-      const { lastError, messages, pendingToolCalls, phase } = Event.fold(
-        { ...Event.initial(state.messages), ...state, lastError: state.lastError },
-        event
-      )
-      return {
-        messages,
-        // Until its subscribers have heard of the end, a run is not over.
-        phase: event._tag === "RunEnd" ? state.phase : phase,
-        pendingToolCalls,
-        options: state.options,
-        ...(lastError === undefined ? {} : { lastError })
-      }
+  private settle(event: AgentEvent): void {
+    const state = this.current
+    const { lastError, messages, pendingToolCalls, phase } = Event.fold(
+      { ...Event.initial(state.messages), ...state, lastError: state.lastError },
+      event
+    )
+    this.set({
+      messages,
+      // Until its subscribers have heard of the end, a run is not over.
+      phase: event._tag === "RunEnd" ? state.phase : phase,
+      pendingToolCalls,
+      options: state.options,
+      ...(lastError === undefined ? {} : { lastError })
     })
+  }
+
+  /** In one step, so that whoever hears of an event sees its state: a run waits for nobody who looks at it. */
+  private set(state: AgentState): void {
+    this.state.value = state
+    PubSub.publishUnsafe(this.state.pubsub, state)
+  }
 
   /** What `resume` goes on from, taken from the queues if it has to be. */
   readonly continuation: Effect.Effect<Task, Loop.InvalidContinuation> = Effect.clockWith((clock) =>
@@ -192,19 +201,16 @@ export class Conversation {
   })
 
   update(patch: Partial<RunOptions>): Effect.Effect<void> {
-    return Effect.suspend(() => {
+    return Effect.sync(() => {
       this.change({ options: Options.patch(this.changes?.options ?? {}, patch) })
-      return SubscriptionRef.update(this.state, (state) => ({
-        ...state,
-        options: Options.patch(state.options, patch)
-      }))
+      this.set({ ...this.current, options: Options.patch(this.current.options, patch) })
     })
   }
 
   setMessages(messages: ReadonlyArray<Message.Message>): Effect.Effect<void> {
-    return Effect.suspend(() => {
+    return Effect.sync(() => {
       this.change({ replaced: true })
-      return SubscriptionRef.update(this.state, (state) => ({ ...state, messages }))
+      this.set({ ...this.current, messages })
     })
   }
 
@@ -215,12 +221,8 @@ export class Conversation {
   readonly reset: Effect.Effect<void, AgentBusy> = Effect.suspend(() => {
     if (this.active !== undefined) return Effect.fail(new AgentBusy())
     this.queues.clear("all")
-    return SubscriptionRef.update(this.state, ({ options }) => ({
-      messages: [],
-      phase: "idle" as const,
-      pendingToolCalls: new Set<string>(),
-      options
-    }))
+    this.set({ messages: [], phase: "idle", pendingToolCalls: new Set(), options: this.current.options })
+    return Effect.void
   })
 
   /** Ends the run that goes on, and takes no other. */

@@ -18,10 +18,6 @@ export type Listener = (event: AgentEvent) => Effect.Effect<void>
 export interface Audience {
   /** Sees every event first, and must be quick. */
   readonly observe: (event: AgentEvent) => void
-  /** The events that `settle` is for; never deltas. */
-  readonly settles: (tag: AgentEvent["_tag"]) => boolean
-  /** Done after `observe`, before anyone else hears of it. */
-  readonly settle: (event: AgentEvent) => Effect.Effect<void>
   /** Awaited, in order. */
   readonly listeners: () => ReadonlyArray<Listener>
   readonly reader: Reader
@@ -38,9 +34,10 @@ export interface Reader {
 /** Nobody reads. */
 export const noReader: Reader = { offer: () => Effect.void, release: () => {} }
 
+/** Both take effect when called, as far as nobody has to be waited for. */
 export interface Emitter {
   readonly emit: (body: Body) => Effect.Effect<void>
-  /** The hot path: one array of deltas of one answer. Takes effect when called, as far as nobody has to be waited for. */
+  /** The hot path: one array of deltas of one answer. */
   readonly deltas: (messageId: MessageId, deltas: ReadonlyArray<ModelEvent>) => Effect.Effect<void>
   /** The turn later events belong to. */
   turn: number | undefined
@@ -79,7 +76,6 @@ export const make = (base: Base, clock: Clock.Clock, audience: Audience): Emitte
     const events = make()
     for (const event of events) {
       audience.observe(event)
-      if (audience.settles(event._tag)) yield* audience.settle(event)
       for (const listener of audience.listeners()) yield* listener(event)
     }
     yield* audience.reader.offer(events)
@@ -101,10 +97,7 @@ export const make = (base: Base, clock: Clock.Clock, audience: Audience): Emitte
 
   const emitter: Emitter = {
     turn: undefined,
-    emit: (body) =>
-      Effect.suspend(() =>
-        isFree() && !audience.settles(body._tag) ? atOnce([stamp(body)]) : locked(() => [stamp(body)])
-      ),
+    emit: (body) => (isFree() ? atOnce([stamp(body)]) : locked(() => [stamp(body)])),
     deltas: (messageId, deltas) =>
       isFree() ? atOnce(stampDeltas(messageId, deltas)) : locked(() => stampDeltas(messageId, deltas))
   }

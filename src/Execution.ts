@@ -29,6 +29,7 @@ import type { RunResult } from "./RunResult.ts"
 import { ToolContext } from "./Tool.ts"
 import { ToolRegistry } from "./ToolRegistry.ts"
 import * as Usage from "./Usage.ts"
+import { traced } from "./Work.ts"
 
 /** What a run is to do. */
 export interface Task {
@@ -125,8 +126,6 @@ export const unheard = (): Audience => ({
   control: new Control(),
   onRun: () => {},
   observe: () => {},
-  settles: () => false,
-  settle: () => Effect.void,
   listeners: () => [],
   reader: Emitter.noReader
 })
@@ -147,12 +146,7 @@ export const fork = (
     Effect.sync(() => ({
       runId: audience.runId,
       control: audience.control,
-      fiber: Effect.runForkWith(context)(
-        execute(audience).pipe(Effect.withSpan("invoke_agent", {}, { captureStackTrace: false })),
-        {
-          uninterruptible: true
-        }
-      )
+      fiber: Effect.runForkWith(context)(traced("invoke_agent")(execute(audience)), { uninterruptible: true })
     }))
   )
 

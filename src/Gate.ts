@@ -9,7 +9,9 @@ import * as Running from "./Run.ts"
 
 /** Waits while the run is paused, and fails if it was told to stop. */
 export const open = (run: Run): Effect.Effect<void, Stopped> =>
-  Effect.andThen(whilePaused(run), Running.checkStopped(run))
+  run.control.paused === undefined && run.control.signal.current === undefined
+    ? Effect.void
+    : Effect.andThen(whilePaused(run), Running.checkStopped(run))
 
 /** Before a turn: out of bounds? asked to pause? */
 export const beforeTurn = Effect.fnUntraced(function* (

@@ -55,7 +55,7 @@ export const toolInput = (
 })
 
 const prepare = (run: Run, call: ToolCall, input?: Schema.Json): Effect.Effect<Decision> =>
-  Effect.match(
+  Effect.matchEager(
     run.registry.prepare(call, { among: run.offered, ...(input === undefined ? {} : { input }) }),
     {
       onSuccess: (prepared): Decision => ({

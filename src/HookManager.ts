@@ -80,7 +80,8 @@ export const make = <const Hooks extends ReadonlyArray<Hook.Hook>>(
   Effect.gen(function* () {
     const outer = yield* HookManager
     const own: Array<Registration> = []
-    const registrations = () => [...outer.registrations(), ...own]
+    const registrations = () =>
+      own.length === 0 ? outer.registrations() : [...outer.registrations(), ...own]
     const register = <E, R>(hook: Hook.Hook<E, R>): Effect.Effect<string, never, R> =>
       Effect.contextWith((services: Context.Context<R>) =>
         Effect.sync(() => {

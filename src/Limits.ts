@@ -20,29 +20,27 @@ const longestCycle = 3
 /** How many turns a run may have. */
 export const maxTurns = (run: Run): number => run.options.limits?.maxTurns ?? defaultMaxTurns
 
-/** The limits a turn must not begin beyond, but for that on turns, which has a policy. */
-export const check = (run: Run): Effect.Effect<void, LimitExceeded | TransformFailed | Stopped> =>
-  Effect.suspend(() => {
-    const { limits = {} } = run.options
-    const { executionTime } = limits
-    const elapsed = run.clock.currentTimeMillisUnsafe() - run.startedAt
-    const time = executionTime === undefined ? Infinity : Duration.toMillis(executionTime)
-    if (elapsed >= time) return exceeded("executionTime", elapsed, time)
-    const spent = run.budget.exceeded
-    if (spent !== undefined) return Effect.fail(spent)
-    return run.turn === 1 && run.budget.isCostUnknown
-      ? Effect.andThen(Effect.logWarning(costUnknown), checkSize(run))
-      : checkSize(run)
-  })
+/** The limits a turn must not begin beyond, but for that on turns, which has a policy. Looks when called. */
+export const check = (run: Run): Effect.Effect<void, LimitExceeded | TransformFailed | Stopped> => {
+  const { executionTime, maxContextSize } = run.options.limits ?? {}
+  const elapsed = run.clock.currentTimeMillisUnsafe() - run.startedAt
+  const time = executionTime === undefined ? Infinity : Duration.toMillis(executionTime)
+  if (elapsed >= time) return exceeded("executionTime", elapsed, time)
+  const spent = run.budget.exceeded
+  if (spent !== undefined) return Effect.fail(spent)
+  const size = maxContextSize === undefined ? Effect.void : checkSize(run, maxContextSize)
+  return run.turn === 1 && run.budget.isCostUnknown
+    ? Effect.andThen(Effect.logWarning(costUnknown), size)
+    : size
+}
 
 const costUnknown = "maxCost cannot hold: the provider tells no cost, and limits.prices is not set"
 
 /** Counts what would be sent: a window that leaves messages out leaves them out here too. */
 const checkSize = Effect.fnUntraced(function* (
-  run: Run
+  run: Run,
+  max: number
 ): Effect.fn.Return<void, LimitExceeded | TransformFailed | Stopped> {
-  const max = run.options.limits?.maxContextSize
-  if (max === undefined) return
   const messages = [...run.messages, ...run.pending.messages]
   const view = yield* Running.stoppable(run, run.contextManager.view(messages, run.options))
   const size = sizeOf(view.messages)
@@ -50,11 +48,10 @@ const checkSize = Effect.fnUntraced(function* (
 })
 
 /** A model that goes round in circles: the same calls with the same results. Polling that sees news goes on. */
-export const checkRepetition = (run: Run): Effect.Effect<void, LimitExceeded> =>
-  Effect.suspend(() => {
-    const max = maxIdentical(run)
-    return isCircling(run.recentCalls, max) ? exceeded("identicalToolCalls", max, max) : Effect.void
-  })
+export const checkRepetition = (run: Run): Effect.Effect<void, LimitExceeded> => {
+  const max = maxIdentical(run)
+  return isCircling(run.recentCalls, max) ? exceeded("identicalToolCalls", max, max) : Effect.void
+}
 
 /**
  * What the model is told of a call: its result, and once, before one more round would end the run, that it goes in

@@ -20,6 +20,7 @@ import * as RequestView from "./RequestView.ts"
 import type { Run } from "./Run.ts"
 import * as Running from "./Run.ts"
 import { Stopped } from "./Run.ts"
+import { traced } from "./Work.ts"
 
 /** An answer, and how long the model took; a hook that answers in its place takes no time. */
 export interface Asked {
@@ -186,14 +187,10 @@ const stream = (
           )
         : Effect.void
     ),
-    Effect.withSpan(
-      `chat ${request.model}`,
-      {
-        kind: "client",
-        attributes: { "gen_ai.operation.name": "chat", "gen_ai.request.model": request.model }
-      },
-      { captureStackTrace: false }
-    )
+    traced(`chat ${request.model}`, {
+      kind: "client",
+      attributes: { "gen_ai.operation.name": "chat", "gen_ai.request.model": request.model }
+    })
   )
 
 const failed = Effect.fnUntraced(function* (

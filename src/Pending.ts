@@ -21,26 +21,27 @@ export const deliver = Effect.fnUntraced(function* (
   yield* append(run)
 })
 
-const append = Effect.fnUntraced(function* (run: Run) {
+const append = (run: Run): Effect.Effect<void> => {
   const { messages } = run.pending
   run.pending = { messages: [], from: undefined }
-  for (const message of messages) yield* Running.append(run, message)
-})
+  return messages.length === 0
+    ? Effect.void
+    : Effect.forEach(messages, (message) => Running.append(run, message), { discard: true })
+}
 
 /**
  * Makes pending what hooks and then the queue give. A queue is emptied in the same step that finds the run over, and
  * what a hook gave is kept although the next one fails.
  */
-export const take = Effect.fnUntraced(function* (
-  run: Run,
-  name: QueueName
-): Effect.fn.Return<void, FailureReason | Stopped> {
+export const take = (run: Run, name: QueueName): Effect.Effect<void, FailureReason | Stopped> => {
   const add = (messages: ReadonlyArray<Message>) => {
     run.pending = { messages: [...run.pending.messages, ...messages], from: name }
   }
-  yield* Running.shape(run, name, () => ({ ...Running.baseInput(run), turn: run.turn }), add)
-  add(run.queues.drain(name))
-})
+  return Effect.mapEager(
+    Running.shape(run, name, () => ({ ...Running.baseInput(run), turn: run.turn }), add),
+    () => add(run.queues.drain(name))
+  )
+}
 
 /** Gives back what was taken from a queue. */
 export const restore = (run: Run): ReadonlyArray<Message> => {

@@ -76,25 +76,24 @@ const view = Effect.fnUntraced(function* (
 })
 
 /** A transcript a provider accepts, or an error that says what is wrong with it. */
-const sound = Effect.fnUntraced(function* (
+const sound = (
   run: Run,
   messages: ReadonlyArray<Message>
-): Effect.fn.Return<ReadonlyArray<Message>, FailureReason> {
+): Effect.Effect<ReadonlyArray<Message>, FailureReason> => {
   if (run.options.transcript === "strict") {
     const violations = Transcript.violations(messages)
-    if (violations.length > 0) return yield* new InvalidTranscript({ violations })
+    if (violations.length > 0) return Effect.fail(new InvalidTranscript({ violations }))
   }
   const repaired = Transcript.repair(messages)
-  yield* announce(run, repaired, "repair")
-  return repaired.messages
-})
+  return Effect.mapEager(announce(run, repaired, "repair"), () => repaired.messages)
+}
 
-const modelMessages = Effect.fnUntraced(function* (
+const modelMessages = (
   run: Run,
   messages: ReadonlyArray<Message>
-): Effect.fn.Return<ReadonlyArray<ModelMessage>, FailureReason | Stopped> {
+): Effect.Effect<ReadonlyArray<ModelMessage>, FailureReason | Stopped> => {
   let converted: ReadonlyArray<ModelMessage> | undefined
-  yield* Running.shape(
+  const asked = Running.shape(
     run,
     "toModelMessages",
     () => ({ ...Running.turnInput(run), messages: converted ?? messages }),
@@ -102,8 +101,8 @@ const modelMessages = Effect.fnUntraced(function* (
       converted = output
     }
   )
-  return converted ?? messages.filter((message) => message.role !== "custom")
-})
+  return Effect.mapEager(asked, () => converted ?? messages.filter((message) => message.role !== "custom"))
+}
 
 type Why = "window" | "compaction" | "repair"
 

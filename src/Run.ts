@@ -73,41 +73,45 @@ export class Stopped {
   }
 }
 
-/** Emits an event, after the size of the queues if that changed. */
+/**
+ * Emits an event, after the size of the queues if that changed. Like `append` and `ended` it takes effect when called, as
+ * far as nobody has to be waited for: a turn has a dozen events, and mostly nobody.
+ */
 export const emit = (run: Run, body: Body): Effect.Effect<void> => {
   const sizes = run.queues.takeChange()
   return sizes === undefined
     ? run.emitter.emit(body)
-    : Effect.andThen(run.emitter.emit({ _tag: "QueueUpdate", ...sizes }), run.emitter.emit(body))
+    : Effect.flatMapEager(run.emitter.emit({ _tag: "QueueUpdate", ...sizes }), () => run.emitter.emit(body))
 }
 
 /** Adds a finished message to the transcript, and says so. */
 export const append = (run: Run, message: Message): Effect.Effect<void> =>
-  Effect.andThen(
-    emit(run, { _tag: "MessageStart", messageId: message.id, role: message.role }),
+  Effect.flatMapEager(emit(run, { _tag: "MessageStart", messageId: message.id, role: message.role }), () =>
     ended(run, message)
   )
 
 /** The transcript grows here: before the event, so that whoever hears of a message can find it. */
-export const ended = (run: Run, message: Message): Effect.Effect<void> =>
-  Effect.suspend(() => {
-    run.messages = [...run.messages, message]
-    run.newMessages = [...run.newMessages, message]
-    return emit(run, { _tag: "MessageEnd", message })
-  })
+export const ended = (run: Run, message: Message): Effect.Effect<void> => {
+  run.messages = [...run.messages, message]
+  run.newMessages = [...run.newMessages, message]
+  return emit(run, { _tag: "MessageEnd", message })
+}
 
 /** Does something the run may be stopped in. What fails after the stop was stopped. */
 export const stoppable = <A, E, R>(
   run: Run,
   work: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E | Stopped, R> =>
-  Effect.flatMap(
-    attempt(run.control.signal, work),
-    (ended): Effect.Effect<A, E | Stopped> =>
-      ended._tag === "Done" && (Exit.isSuccess(ended.exit) || run.control.signal.current === undefined)
-        ? ended.exit
-        : Effect.fail(stoppedOf(run))
-  )
+  // What is done already needs no fiber it could be stopped in.
+  Exit.isExit(work) && run.control.signal.current === undefined
+    ? work
+    : Effect.flatMap(
+        attempt(run.control.signal, work),
+        (ended): Effect.Effect<A, E | Stopped> =>
+          ended._tag === "Done" && (Exit.isSuccess(ended.exit) || run.control.signal.current === undefined)
+            ? ended.exit
+            : Effect.fail(stoppedOf(run))
+      )
 
 /** Says that the run was cancelled, once. */
 export const announceCancel = (run: Run): Effect.Effect<void> =>

@@ -206,7 +206,7 @@ const promised =
         try: async (signal) => execute(params, { ...context, signal, progress }),
         catch: (thrown) => new PromiseRejected({ detail: messageOf(thrown), thrown })
       })
-      yield* Fiber.awaitAll(shown)
+      if (shown.length > 0) yield* Fiber.awaitAll(shown)
       return value
     })
 

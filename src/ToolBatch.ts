@@ -98,7 +98,8 @@ const together = Effect.fnUntraced(function* (state: State, calls: ReadonlyArray
   }
   const { toolConcurrency } = state.run.options
   yield* Effect.forEach(allowed, (one) => Effect.andThen(perform(state, one), pollSteering(state)), {
-    concurrency: toolConcurrency ?? defaultConcurrency,
+    // A single call needs no fiber beside the run's.
+    concurrency: allowed.length === 1 ? 1 : (toolConcurrency ?? defaultConcurrency),
     discard: true
   })
 })
@@ -146,12 +147,11 @@ const notToBeRun = (state: State): Outcome | undefined => {
 }
 
 /** The pause gate before each call, then whether there is still a run to go on with. */
-const gate = Effect.fnUntraced(function* (state: State): Effect.fn.Return<Outcome | undefined> {
-  yield* Gate.whilePaused(state.run)
-  return state.run.control.signal.current === undefined
-    ? undefined
-    : Unrun.immediate("aborted", "Not run: the run was cancelled")
-})
+const gate = ({ run }: State): Effect.Effect<Outcome | undefined> =>
+  Effect.matchEager(Gate.open(run), {
+    onSuccess: () => undefined,
+    onFailure: () => Unrun.immediate("aborted", "Not run: the run was cancelled")
+  })
 
 /** Runs one call, as often as its hooks ask for, and ends it. */
 const perform = Effect.fnUntraced(function* (state: State, allowed: Guards.Allowed): Effect.fn.Return<void> {

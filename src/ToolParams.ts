@@ -65,7 +65,7 @@ const schemaReader = <Params>(
     parameters,
     // Only what does not decode as it is is coerced, so a schema that takes "42" gets "42".
     decode: (input) =>
-      Effect.catch(decode(input), (error) => {
+      Effect.catchEager(decode(input), (error) => {
         const coerced = JsonSchema.decode(parameters(), input)
         return invalid(Result.isSuccess(coerced) ? decode(coerced.success) : Effect.fail(error))
       })

@@ -10,6 +10,7 @@ import * as Schema from "effect/Schema"
 import type { ToolCall, ToolOutcome } from "./Message.ts"
 import type { ToolDefinition } from "./Provider.ts"
 import * as Tool from "./Tool.ts"
+import { traced } from "./Work.ts"
 
 /** The model called a tool that is not there. */
 export class ToolNotFound extends Schema.TaggedError<ToolNotFound>()("ToolNotFound", {
@@ -85,7 +86,7 @@ export const make = <const Tools extends ReadonlyArray<Tool.Any>>(
   Effect.gen(function* () {
     const registered = new Map<string, Tool.Any>()
     // Outlives the registration: a call that was prepared before its tool went can still run.
-    const servicesOf = new WeakMap<Tool.Any, Context.Context<never>>()
+    const servicesOf = new WeakMap<Tool.Any, Laid>()
     // Rebuilt when a tool comes or goes, so that an unchanged set is the same array from turn to turn.
     let definitions: ReadonlyArray<ToolDefinition> | undefined
 
@@ -93,7 +94,7 @@ export const make = <const Tools extends ReadonlyArray<Tool.Any>>(
       const services = yield* Effect.context<Tool.Services<T>>()
       if (registered.has(tool.name)) return yield* Effect.die(new Error(`Duplicate tool name: ${tool.name}`))
       registered.set(tool.name, tool)
-      servicesOf.set(tool, services)
+      servicesOf.set(tool, laid(services))
       definitions = undefined
     })
     const unregister = (name: string) =>
@@ -101,15 +102,16 @@ export const make = <const Tools extends ReadonlyArray<Tool.Any>>(
         definitions = undefined
         return registered.delete(name)
       })
-    const prepare: ToolRegistry["Service"]["prepare"] = Effect.fnUntraced(function* (call, options) {
+    const prepare: ToolRegistry["Service"]["prepare"] = (call, options) => {
       const { among = registered, input } = options ?? {}
       const tool = find(among, call.name)
-      if (tool === undefined) return yield* new ToolNotFound({ name: call.name, known: [...among.keys()] })
-      return yield* input === undefined ? prepareRaw(tool, call) : decode(tool, call, input)
-    })
+      if (tool === undefined)
+        return Effect.fail(new ToolNotFound({ name: call.name, known: [...among.keys()] }))
+      return input === undefined ? prepareRaw(tool, call) : decode(tool, call, input)
+    }
 
     const execute = (prepared: PreparedCall, context: Tool.ToolContext["Service"]): Effect.Effect<Executed> =>
-      run(prepared, servicesOf.get(prepared.tool) ?? Context.empty(), context)
+      run(prepared, servicesOf.get(prepared.tool) ?? ((caller) => caller), context)
 
     for (const tool of tools) yield* register(tool)
     return ToolRegistry.of({
@@ -160,27 +162,42 @@ const decode = (
     ? decodeObject(tool, call, input)
     : Effect.fail(invalid(call, "the arguments must be a JSON object"))
 
+/** Eager: nearly all params are decoded on the spot. */
 const decodeObject = (
   tool: Tool.Any,
   call: ToolCall,
   input: Schema.Json
 ): Effect.Effect<PreparedCall, InvalidArguments> =>
   tool.decode(input).pipe(
-    Effect.map((params) => ({ call, tool, input, params })),
-    Effect.mapError(({ detail }) => invalid(call, detail))
+    Effect.mapEager((params) => ({ call, tool, input, params })),
+    Effect.mapErrorEager(({ detail }) => invalid(call, detail))
   )
 
 const invalid = (call: ToolCall, detail: string) => new InvalidArguments({ name: call.name, detail })
 
+/** Services of registration under the caller's: the caller's span and request-scoped services win. */
+type Laid = (caller: Context.Context<never>) => Context.Context<never>
+
+/** All calls of a run have one caller, so that this is merged once for a run. */
+const laid = (services: Context.Context<never>): Laid => {
+  const known = new WeakMap<Context.Context<never>, Context.Context<never>>()
+  return (caller) => {
+    const found = known.get(caller)
+    if (found !== undefined) return found
+    const merged = Context.merge(services, caller)
+    known.set(caller, merged)
+    return merged
+  }
+}
+
 const run = (
   { call, params, tool }: PreparedCall,
-  services: Context.Context<never>,
+  services: Laid,
   context: Tool.ToolContext["Service"]
 ): Effect.Effect<Executed> =>
   tool.run(params).pipe(
-    // Services of registration under the caller's: the caller's span and request-scoped services win.
     Effect.updateContext((caller: Context.Context<never>) =>
-      Context.add(Context.merge(services, caller), Tool.ToolContext, context)
+      Context.add(services(caller), Tool.ToolContext, context)
     ),
     Effect.scoped,
     Effect.catchDefect((defect) =>
@@ -195,17 +212,13 @@ const run = (
         outcome: output.isError === true ? "error" : "success"
       })
     ),
-    Effect.withSpan(
-      `execute_tool ${tool.name}`,
-      {
-        attributes: {
-          "gen_ai.operation.name": "execute_tool",
-          "gen_ai.tool.name": tool.name,
-          "gen_ai.tool.call.id": call.id
-        }
-      },
-      { captureStackTrace: false }
-    )
+    traced(`execute_tool ${tool.name}`, {
+      attributes: {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": tool.name,
+        "gen_ai.tool.call.id": call.id
+      }
+    })
   )
 
 /** Characters of one text in a result: some 250,000 tokens, more than is of use, and few enough to send. */

@@ -4,10 +4,12 @@
  * A run is never interrupted itself: it waits for its work here, and when it is told to stop, the work is interrupted
  * and the run goes on to its balanced end.
  */
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Tracer from "effect/Tracer"
 
 /** Why a run has to end. */
 export interface Stop {
@@ -110,3 +112,14 @@ const watch = <A, E>(
   })
   return Fiber.interrupt(fiber)
 }
+
+/** A span around work, for whoever traces. With no tracer and no span around it, it would be made for nobody. */
+export const traced =
+  (name: string, options: Pick<Tracer.SpanOptions, "attributes" | "kind"> = {}) =>
+  <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.contextWith((context: Context.Context<never>) =>
+      Context.getOrUndefined(context, Tracer.Tracer) === undefined &&
+      Context.getOrUndefined(context, Tracer.ParentSpan) === undefined
+        ? work
+        : Effect.withSpan(work, name, { ...options, captureStackTrace: false })
+    )
