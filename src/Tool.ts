@@ -9,16 +9,14 @@ import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import * as Predicate from "effect/Predicate"
-import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import { ToolOutput } from "./AgentEvent.ts"
-import { text } from "./Message.ts"
+import * as FailureText from "./FailureText.ts"
+import { type Encoder, encoderOf, failed, isOutput, output, rendered, ToolOutput } from "./ToolOutput.ts"
 import type { InvalidParams, ParamsReader, ParamsSchema } from "./ToolParams.ts"
 import * as ToolParams from "./ToolParams.ts"
 
-export { ToolOutput }
+export { failed, output, render, ToolOutput } from "./ToolOutput.ts"
 
 /** What one call knows of itself. Supplied for each call, never a requirement of the application. */
 export class ToolContext extends Context.Service<
@@ -149,24 +147,8 @@ export const fromPromise = <const Name extends string, Params = { readonly [key:
     params === undefined && options.parameters !== undefined
       ? ToolParams.trusted<Params>(options.parameters)
       : ToolParams.reader(params, options.parameters)
-  return build(common, reader, promised(execute), encoderOf(undefined), encoderOf(undefined))
+  return build(common, reader, promised(common.name, execute), encoderOf(undefined), encoderOf(undefined))
 }
-
-/** A result said in full. */
-export const output = (
-  content: string | ToolOutput["content"],
-  options?: Omit<ToolOutput, "content">
-): ToolOutput => ({ content: typeof content === "string" ? [text(content)] : content, ...options })
-
-/** A result that says what went wrong. */
-export const failed = (message: string, details?: Schema.Json): ToolOutput =>
-  output(message, { isError: true, ...(details === undefined ? {} : { details }) })
-
-/** Any value as a result: a `ToolOutput` as it is, a string as text, nothing as no text, anything else as JSON. */
-export const render = (value: unknown): ToolOutput =>
-  isOutput(value) ? value : rendered(value, () => undefined)
-
-type Encoder<A> = (value: A) => Schema.Json | undefined
 
 const build = <Name extends string, Params, Success, Failure, R>(
   common: Common<Name>,
@@ -187,13 +169,30 @@ const build = <Name extends string, Params, Success, Failure, R>(
     run: (params) =>
       Effect.suspend(() => execute(params)).pipe(
         Effect.map((value) => (isOutput(value) ? value : rendered(value, encodeSuccess))),
-        Effect.catch((failure) => Effect.sync(() => failed(messageOf(failure), encodeFailure(failure))))
+        Effect.catch((failure) =>
+          Effect.logDebug(`Tool ${common.name} failed`, Cause.fail(failure)).pipe(
+            Effect.catchDefect(() => Effect.void),
+            Effect.map(() => failed(FailureText.of(failure), encodeFailure(failure)))
+          )
+        )
       )
   }
 }
 
+/** A promise cannot be stopped, only left: says so of one that goes on although its signal was aborted. */
+const reportDeaf = (name: string, isSettled: () => boolean): Effect.Effect<void> =>
+  Effect.delay(
+    Effect.suspend(() =>
+      isSettled() ? Effect.void : Effect.logWarning(`Tool ${name} ignored its interruption`)
+    ),
+    "100 millis"
+  )
+
 const promised =
-  <Params>(execute: (params: Params, context: PromiseContext) => PromiseLike<unknown> | unknown) =>
+  <Params>(
+    name: string,
+    execute: (params: Params, context: PromiseContext) => PromiseLike<unknown> | unknown
+  ) =>
   (params: Params): Effect.Effect<unknown, PromiseRejected, ToolContext> =>
     Effect.gen(function* () {
       const context = yield* ToolContext
@@ -202,48 +201,14 @@ const promised =
       const progress = (partial: string | ToolOutput) => {
         shown.push(runFork(context.progress(typeof partial === "string" ? output(partial) : partial)))
       }
+      let settled = false
       const value = yield* Effect.tryPromise({
-        try: async (signal) => execute(params, { ...context, signal, progress }),
-        catch: (thrown) => new PromiseRejected({ detail: messageOf(thrown), thrown })
-      })
+        try: async (signal) => {
+          const done = Promise.resolve(execute(params, { ...context, signal, progress }))
+          return done.finally(() => (settled = true))
+        },
+        catch: (thrown) => new PromiseRejected({ detail: FailureText.of(thrown), thrown })
+      }).pipe(Effect.onInterrupt(() => Effect.forkDetach(reportDeaf(name, () => settled))))
       if (shown.length > 0) yield* Fiber.awaitAll(shown)
       return value
     })
-
-const encoderOf = <A>(schema: Schema.Codec<A, any, never, never> | undefined): Encoder<A> => {
-  if (schema === undefined) return () => undefined
-  const encode = Schema.encodeUnknownResult(Schema.toCodecJson(schema))
-  return (value) => Result.getOrUndefined(encode(value))
-}
-
-const rendered = <A>(value: A, encode: Encoder<A>): ToolOutput => {
-  const encoded = encode(value)
-  const shown = encoded ?? value
-  const content = typeof shown === "string" ? shown : shown === undefined ? "" : jsonText(shown)
-  if (content === undefined) return failed("The tool returned a value that is not JSON")
-  return output(content, encoded === undefined ? {} : { details: encoded })
-}
-
-const jsonText = (value: unknown): string | undefined => {
-  try {
-    return JSON.stringify(value)
-  } catch {
-    return undefined
-  }
-}
-
-// A value with other keys beside `content` is the tool's own, to be encoded.
-const isOutput = (value: unknown): value is ToolOutput =>
-  Predicate.isObject(value) &&
-  Array.isArray(value["content"]) &&
-  Object.keys(value).every((key) => Object.hasOwn(ToolOutput.fields, key)) &&
-  isToolOutput(value)
-
-const isToolOutput = Schema.is(ToolOutput)
-
-const messageOf = (failure: unknown): string => {
-  if (failure instanceof Error) return failure.message === "" ? failure.name : failure.message
-  if (typeof failure === "string") return failure
-  if (Predicate.hasProperty(failure, "message") && typeof failure.message === "string") return failure.message
-  return jsonText(failure) ?? Cause.pretty(Cause.fail(failure))
-}

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import * as FailureText from "./FailureText.ts"
 import type { ToolCall, ToolOutcome } from "./Message.ts"
 import type { ToolDefinition } from "./Provider.ts"
 import * as Tool from "./Tool.ts"
@@ -202,6 +203,8 @@ const run = (
     Effect.scoped,
     Effect.catchDefect((defect) =>
       Effect.logError(`Tool ${tool.name} died`, Cause.die(defect)).pipe(
+        // There are defects that no logger can write.
+        Effect.catchDefect(() => Effect.void),
         Effect.as(Tool.failed(`Tool ${tool.name} failed unexpectedly: ${firstLine(defect)}`))
       )
     ),
@@ -229,5 +232,4 @@ const bounded = (block: Tool.ToolOutput["content"][number]): Tool.ToolOutput["co
     ? { ...block, text: `${block.text.slice(0, maxText)}\n[cut: ${block.text.length} characters in all]` }
     : block
 
-const firstLine = (defect: unknown): string =>
-  (defect instanceof Error ? defect.message : String(defect)).split("\n", 1).join("").slice(0, 500)
+const firstLine = (defect: unknown): string => FailureText.of(defect).split("\n", 1).join("").slice(0, 500)

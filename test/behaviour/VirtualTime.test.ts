@@ -26,15 +26,17 @@ describe("Virtual time", () => {
       return run
     })
 
-    it.effect("T156 is 30 seconds by default", () =>
+    it.effect("F086: T156 is 30 seconds by default, and then the run goes on", () =>
       Effect.gen(function* () {
         const run = yield* timed({})
         yield* TestClock.adjust(29_999)
         assert.isTrue(yield* goesOn(run))
         yield* TestClock.adjust(1)
-        const { events } = yield* Fiber.join(run)
+        const { events, requests, view } = yield* Fiber.join(run)
         assert.deepStrictEqual(outcomes(events), ["timeout"])
         assert.strictEqual(ofTag(events, "ToolExecutionEnd")[0]?.durationMs, 30_000)
+        assert.strictEqual(requests.length, 2)
+        assert.strictEqual(view.status, "completed")
       })
     )
 

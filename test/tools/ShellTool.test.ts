@@ -126,7 +126,7 @@ describe.concurrent("ShellTool", () => {
     }).pipe(Workspace.provide)
   )
 
-  it.live("ends what takes too long, grandchildren that ignore SIGTERM too", () =>
+  it.live("F089: ends what takes too long, grandchildren that ignore SIGTERM too", () =>
     Effect.gen(function* () {
       const space = yield* Workspace.make()
       const started = performance.now()
@@ -143,7 +143,7 @@ describe.concurrent("ShellTool", () => {
     }).pipe(Workspace.provide)
   )
 
-  it.live("ends everything within 2 seconds of an interruption", () =>
+  it.live("F089: ends everything within 2 seconds of an interruption", () =>
     Effect.gen(function* () {
       const space = yield* Workspace.make()
       const fiber = yield* Effect.forkChild(space.call("shell", { command: deaf }))
@@ -169,7 +169,7 @@ describe.concurrent("ShellTool", () => {
     }).pipe(Workspace.provide)
   )
 
-  it.live("does not wait for a process that left its group, nor for its output", () =>
+  it.live("F089: does not wait for a process that left its group, nor for its output", () =>
     Effect.gen(function* () {
       const space = yield* Workspace.make()
       const started = performance.now()

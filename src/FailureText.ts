@@ -1,0 +1,26 @@
+/**
+ * Whatever was thrown or failed with, in words for the model: never a stack, never what is secret by its name.
+ */
+import * as Predicate from "effect/Predicate"
+
+export const of = (failure: unknown): string => {
+  try {
+    return told(failure).replaceAll(frames, "")
+  } catch {
+    return "It failed with something that cannot be read"
+  }
+}
+
+const told = (failure: unknown): string => {
+  if (failure instanceof Error) return failure.message === "" ? failure.name : failure.message
+  if (typeof failure === "string") return failure
+  if (typeof failure === "function") return "a function"
+  if (Predicate.hasProperty(failure, "message") && typeof failure.message === "string") return failure.message
+  return typeof failure === "bigint" ? String(failure) : (JSON.stringify(failure, open) ?? String(failure))
+}
+
+const frames = /\n\s+at [^\n]*:\d+:\d+\)?/g
+
+const open = (key: string, value: unknown): unknown => (closed.test(key) ? undefined : value)
+
+const closed = /^stack$|authorization|cookie|passw|secret|credential|api[-_]?key|token$/i
