@@ -21,7 +21,7 @@ const concurrency = 16
 /** Bytes per round the heap may grow by: less than one message. */
 const flat = 100
 /** Before so many rounds the heap tells nothing. */
-const enough = 5_000
+export const enough = 5_000
 /** Milliseconds from a stop to the end of the run. */
 const slowest = 1_000
 
@@ -98,10 +98,10 @@ const judge = (tally: Tally, heap: ReadonlyArray<Sample>, stray: ReadonlyArray<s
   }
 }
 
-const listed = (counts: ReadonlyMap<string, number>): string =>
+export const listed = (counts: ReadonlyMap<string, number>): string =>
   [...counts].map(([value, times]) => `${value} ${times}`).join(", ")
 
-const at = (sorted: ReadonlyArray<number>, share: number): number =>
+export const at = (sorted: ReadonlyArray<number>, share: number): number =>
   sorted[Math.floor(sorted.length * share)] ?? 0
-const millis = (value: number): string => `${value.toFixed(1)} ms`
-const megabytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(1)} MB`
+export const millis = (value: number): string => `${value.toFixed(1)} ms`
+export const megabytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(1)} MB`

@@ -3,6 +3,7 @@
  */
 import { Effect } from "effect"
 import { parseArgs } from "node:util"
+import { aborts } from "./aborts.ts"
 import { cancel } from "./cancel.ts"
 import type { Chaos, Outcome } from "./Chaos.ts"
 import { paths } from "./paths.ts"
@@ -12,6 +13,7 @@ import { wire } from "./wire.ts"
 
 /** A new kind is one more line here. */
 const kinds: ReadonlyMap<string, Chaos> = new Map([
+  ["aborts", aborts],
   ["cancel", cancel],
   ["paths", paths],
   ["inject", inject],

@@ -8,7 +8,8 @@ import { serve, stream } from "../providers/server.ts"
 import { faults, type Said, type Wire } from "./wires.ts"
 
 export interface Setup extends Partial<RunOptions.RunOptions> {
-  readonly tools?: ReadonlyArray<Tool.Any>
+  /** None that needs a service. */
+  readonly tools?: ReadonlyArray<Tool.Tool<string, any, any, any, never>>
   readonly messages?: ReadonlyArray<Message.Message>
 }
 
