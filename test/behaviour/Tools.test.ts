@@ -100,7 +100,7 @@ describe("Tools", () => {
     })
   )
 
-  it.effect("T24 calls are run although the answer says it stopped", () =>
+  it.effect("F074: T24 calls are run although the answer says it stopped", () =>
     Effect.gen(function* () {
       const { events } = yield* play(
         [ScriptedProvider.turn(Step.toolCall("a", {}), Step.finish("stop")), done],

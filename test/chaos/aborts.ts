@@ -140,32 +140,51 @@ const tell = async (response: ServerResponse, events: ReadonlyArray<string>, ran
 
 const ways = ["cancel", "interrupt a prompt", "interrupt a stream", "leave a stream"] as const
 
+/** Again and again until a run is aborted that would have gone on. */
 const round = (seed: number, servers: ReadonlyArray<Server>, tally: Tally): Effect.Effect<void> =>
-  Effect.scoped(
-    Effect.gen(function* () {
-      const random = new Random(seed)
-      const [first, ...others] = servers
-      if (first === undefined) return
-      const { baseUrl, wire } = random.pick(first, ...others)
-      const [cancel, ...rest] = ways
-      const way = random.pick(cancel, ...rest)
-      const agent = yield* agentAt(wire, baseUrl, { tools: [looking] })
-      const moment = yield* momentOf(agent, random)
-      const started = yield* Effect.forkChild(Effect.exit(ask(agent, way, random)))
-      yield* Effect.raceFirst(moment, Fiber.await(started))
-      const isOver = started.pollUnsafe() !== undefined
-      const begun = performance.now()
-      yield* way === "cancel" ? agent.cancel("enough") : Fiber.interrupt(started)
-      yield* Fiber.await(started)
-      yield* agent.waitForIdle
-      if (!isOver) tally.latencies.push(performance.now() - begun)
-      tally.count(tally.ways, way)
-      tally.count(tally.ends, isOver ? "ended before" : "aborted")
-      const next = yield* Effect.exit(agent.prompt("go on"))
-      const status = next._tag === "Success" ? next.value.status : String(next.cause)
-      if (status !== "completed") tally.violations.push(`seed ${seed}, ${way}: the next prompt ${status}`)
-    })
+  Effect.suspend(() => {
+    const random = new Random(seed)
+    const once = Effect.scoped(aborted(seed, random, servers, tally))
+    return Effect.asVoid(Effect.repeat(once, { until: (isAborted) => isAborted, times: 20 }))
+  })
+
+const aborted = Effect.fnUntraced(function* (
+  seed: number,
+  random: Random,
+  [first, ...others]: ReadonlyArray<Server>,
+  tally: Tally
+): Effect.fn.Return<boolean, never, Scope.Scope> {
+  if (first === undefined) return true
+  const { baseUrl, wire } = random.pick(first, ...others)
+  const [cancel, ...rest] = ways
+  const way = random.pick(cancel, ...rest)
+  const agent = yield* agentAt(wire, baseUrl, { tools: [looking] })
+  let status = "gone on"
+  const events = yield* Effect.forkScoped(
+    Stream.runForEach(agent.events, (event) =>
+      Effect.sync(() => {
+        if (event._tag === "RunEnd" && status === "gone on") status = event.status
+      })
+    ),
+    { startImmediately: true }
   )
+  const moment = yield* momentOf(agent, random)
+  const started = yield* Effect.forkChild(Effect.exit(ask(agent, way, random)))
+  yield* Effect.raceFirst(moment, Fiber.await(started))
+  const begun = performance.now()
+  yield* way === "cancel" ? agent.cancel("enough") : Fiber.interrupt(started)
+  yield* Fiber.await(started)
+  yield* agent.waitForIdle
+  const took = performance.now() - begun
+  const next = yield* Effect.exit(agent.prompt("go on"))
+  const answered = next._tag === "Success" ? next.value.status : String(next.cause)
+  if (answered !== "completed") tally.violations.push(`seed ${seed}, ${way}: the next prompt ${answered}`)
+  yield* Fiber.interrupt(events)
+  if (status === "cancelled") tally.latencies.push(took)
+  tally.count(tally.ways, way)
+  tally.count(tally.ends, status)
+  return status === "cancelled"
+})
 
 const ask = (agent: Agent.Agent, way: (typeof ways)[number], random: Random) => {
   switch (way) {

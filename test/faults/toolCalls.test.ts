@@ -46,20 +46,20 @@ describe("an answer that", () => {
       Effect.gen(function* () {
         for (const id of [undefined, null, ""]) {
           const calls = [look(id), look(id)]
-          const { agent, asked, faults } = yield* talking(wire, [{ calls }], { tools: [looking] })
+          const { agent, asked, faults } = yield* talking(wire, [{ calls }, { calls }], { tools: [looking] })
           const { newMessages } = yield* agent.prompt("hi")
           const made = newMessages.flatMap((message) =>
             message.role === "assistant" ? Message.toolCalls(message).map((call) => call.id) : []
           )
-          assert.strictEqual(new Set(made).size, 2)
+          assert.strictEqual(new Set(made).size, 4)
           assert.isTrue(made.every((one) => one !== ""))
           assert.deepStrictEqual(
             newMessages.flatMap((message) => (message.role === "toolResult" ? [message.toolCallId] : [])),
             made
           )
           assert.deepStrictEqual(faults(), [])
-          const sent = asked()[1]?.flatMap(({ by, ids }) => (by === "model" ? ids : [])) ?? []
-          assert.strictEqual(new Set(sent).size, wire.name === "google-generative" ? 1 : 2)
+          const sent = asked()[2]?.flatMap(({ by, ids }) => (by === "model" ? ids : [])) ?? []
+          assert.strictEqual(new Set(sent).size, wire.name === "google-generative" ? 1 : 4)
         }
       })
     )

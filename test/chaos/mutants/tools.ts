@@ -1,0 +1,293 @@
+/**
+ * The guards of tools, hooks, readers, aborts and limits, each taken out.
+ */
+import type { Mutant } from "./Mutant.ts"
+
+const toolCalls = "test/faults/toolCalls.test.ts"
+const hooks = "test/faults/hooks.test.ts"
+const abort = "test/faults/abort.test.ts"
+const limits = "test/faults/limits.test.ts"
+const overflow = "test/faults/overflow.test.ts"
+
+export const mutants: ReadonlyArray<Mutant> = [
+  {
+    fault: "F073",
+    without: "an answer that ends for calls it does not have is no failure",
+    file: "src/providers/internal/openAiChat.ts",
+    from: "return toolFinishes.has(finish) && calls.length === 0",
+    to: "return toolFinishes.has(finish) && calls.length < 0",
+    test: toolCalls
+  },
+  {
+    fault: "F074",
+    without: "calls are run only where the answer says that it calls",
+    file: "src/Turn.ts",
+    from: "if (Message.toolCalls(message).length > 0)",
+    to: 'if (message.stopReason === "toolUse")',
+    test: "test/behaviour/Tools.test.ts"
+  },
+  {
+    fault: "F075",
+    without: "a made id is the same in each answer",
+    file: "src/providers/internal/openAiChat.ts",
+    from: "wireId ?? `call_${state.call.seed}_${state.calls.length}`",
+    to: "wireId ?? `call_${state.calls.length}`",
+    test: toolCalls
+  },
+  {
+    fault: "F076",
+    without: "an id is made to fit in another way each time",
+    file: "src/providers/internal/callId.ts",
+    from: "digest(id, rule.length)",
+    to: "digest(id + Math.random(), rule.length)",
+    test: "test/faults/callIds.test.ts"
+  },
+  {
+    fault: "F077",
+    without: "however many tools there are, all are named",
+    file: "src/ToolRegistry.ts",
+    from: 'cut(this.known.join(", "))',
+    to: 'this.known.join(", ")',
+    test: toolCalls
+  },
+  {
+    fault: "F079",
+    without: "however much is wrong, all is told",
+    file: "src/ToolRegistry.ts",
+    from: "${cut(this.detail)}",
+    to: "${this.detail}",
+    test: toolCalls
+  },
+  {
+    fault: "F081",
+    without: "what is secret by its name is told",
+    file: "src/FailureText.ts",
+    from: "(closed.test(key) ? undefined : value)",
+    to: "value",
+    test: toolCalls
+  },
+  {
+    fault: "F081",
+    without: "what cannot be read is read",
+    file: "src/FailureText.ts",
+    from: 'return "It failed with something that cannot be read"',
+    to: "return told(failure)",
+    test: toolCalls
+  },
+  {
+    fault: "F082",
+    without: "what is no JSON is a success",
+    file: "src/ToolOutput.ts",
+    from: 'return failed("The tool returned a value that is not JSON")',
+    to: 'return output("")',
+    test: toolCalls
+  },
+  {
+    fault: "F086",
+    without: "a tool has all the time there is",
+    file: "src/ToolExecution.ts",
+    from: "const defaultTimeout = Duration.seconds(30)",
+    to: "const defaultTimeout = Duration.infinity",
+    test: "test/behaviour/VirtualTime.test.ts"
+  },
+  {
+    fault: "F087",
+    without: "a tool that does not listen is waited for",
+    file: "src/Work.ts",
+    from: "const grace = Duration.millis(100)",
+    to: "const grace = Duration.hours(1)",
+    test: abort
+  },
+  {
+    fault: "F087",
+    without: "a promise that goes on is not reported",
+    file: "src/Tool.ts",
+    from: ".pipe(Effect.onInterrupt(() => Effect.forkDetach(reportDeaf(name, () => settled))))",
+    to: "",
+    test: abort
+  },
+  {
+    fault: "F089",
+    without: "a process that ignores SIGTERM is left alone",
+    file: "src/tools/ShellTool.ts",
+    from: 'forceKillAfter: "400 millis"',
+    to: 'forceKillAfter: "400 hours"',
+    test: "test/tools/ShellTool.test.ts"
+  },
+  {
+    fault: "F091",
+    without: "a guard that fails has agreed",
+    file: "src/Guards.ts",
+    from: 'decision = refused("rejected", `A beforeTool hook failed: ${verdict.message}`)',
+    to: "decision = current",
+    test: hooks
+  },
+  {
+    fault: "F092",
+    without: "a hook has all the time there is",
+    file: "src/HookManager.ts",
+    from: "const defaultTimeout = Duration.seconds(5)",
+    to: "const defaultTimeout = Duration.infinity",
+    test: hooks
+  },
+  {
+    fault: "F093",
+    without: "nobody looks at what a hook returns",
+    file: "src/HookManager.ts",
+    from: "HookOutput.read(point, returned.value)",
+    to: "returned",
+    test: hooks
+  },
+  {
+    fault: "F093",
+    without: "hooks are shown what the run goes on with",
+    file: "src/HookManager.ts",
+    from: "hook(HookInput.frozen(input))",
+    to: "hook(input)",
+    test: hooks
+  },
+  {
+    fault: "F094",
+    without: "a listener that fails ends the run",
+    file: "src/Subscriptions.ts",
+    from: "Effect.exit(Effect.suspend(() => listener(event)))",
+    to: 'Effect.map(Effect.suspend(() => listener(event)), () => ({ _tag: "Success" }))',
+    test: hooks
+  },
+  {
+    fault: "F094",
+    without: "a listener is reported at every event",
+    file: "src/Subscriptions.ts",
+    from: 'exit._tag === "Success" || failed',
+    to: 'exit._tag === "Success"',
+    test: hooks
+  },
+  {
+    fault: "F095",
+    without: "the connection of an answer nobody reads is kept",
+    file: "src/providers/internal/connection.ts",
+    from: "if (rest === undefined) return Effect.sync(() => this.cancel())",
+    to: "if (rest === undefined) return Effect.void",
+    test: "test/faults/consumer.test.ts"
+  },
+  {
+    fault: "F096",
+    without: "a run goes as far ahead as it likes",
+    file: "src/Execution.ts",
+    from: "const readAhead = 64",
+    to: "const readAhead = 1_000_000",
+    test: "test/faults/consumer.test.ts"
+  },
+  {
+    fault: "F099",
+    without: "a request cannot be interrupted before it is answered",
+    file: "src/providers/internal/transport.ts",
+    from: "interruptible: true",
+    to: "interruptible: false",
+    test: abort
+  },
+  {
+    fault: "F101",
+    without: "what was said of an aborted answer is thrown away",
+    file: "src/ModelEvent.ts",
+    from: "content: reply.content.filter((block) => block !== undefined),",
+    to: "content: finish === undefined ? [] : reply.content.filter((block) => block !== undefined),",
+    test: abort
+  },
+  {
+    fault: "F103",
+    without: "the wait for a retry is waited out",
+    file: "src/Retry.ts",
+    from: "Effect.sleep(delay)",
+    to: "Effect.uninterruptible(Effect.sleep(delay))",
+    test: abort
+  },
+  {
+    fault: "F105",
+    without: "a reader that is cancelled keeps its connection",
+    file: "src/providers/internal/connection.ts",
+    from: "this.reader?.cancel().catch(() => {})",
+    to: "",
+    test: "test/chaos/aborts.test.ts"
+  },
+  {
+    fault: "F106",
+    without: "what was aborted is sent as it is",
+    file: "src/RequestView.ts",
+    from: "const repaired = Transcript.repair(messages)",
+    to: "const repaired = { messages, dropped: 0 }",
+    test: abort
+  },
+  {
+    fault: "F116",
+    without: "turns are not counted by default",
+    file: "src/Limits.ts",
+    from: "const defaultMaxTurns = 50",
+    to: "const defaultMaxTurns = Infinity",
+    test: "test/behaviour/Limits.test.ts"
+  },
+  {
+    fault: "F117",
+    without: "the same calls may be made for ever by default",
+    file: "src/Limits.ts",
+    from: "const defaultMaxIdentical = 5",
+    to: "const defaultMaxIdentical = Infinity",
+    test: limits
+  },
+  {
+    fault: "F117",
+    without: "only the same call in a row is one too many",
+    file: "src/Limits.ts",
+    from: "const longestCycle = 3",
+    to: "const longestCycle = 1",
+    test: limits
+  },
+  {
+    fault: "F117",
+    without: "the model is told nothing before the end",
+    file: "src/Limits.ts",
+    from: "return isNews && max > 2",
+    to: "return false",
+    test: limits
+  },
+  {
+    fault: "F118",
+    without: "sub-agents spend what nobody counts",
+    file: "src/Budget.ts",
+    from: "this.outer?.replace(before, now)",
+    to: "",
+    test: limits
+  },
+  {
+    fault: "F118",
+    without: "an answer is counted when it is over",
+    file: "src/Answer.ts",
+    from: "if (run.budget.isBounded) {",
+    to: "if (false) {",
+    test: limits
+  },
+  {
+    fault: "F118",
+    without: "what nobody tells is nothing",
+    file: "src/Answer.ts",
+    from: "told ?? Budget.estimate(Budget.inputOf(request), reply.content)",
+    to: "told ?? Budget.nothing",
+    test: limits
+  },
+  {
+    fault: "F119",
+    without: "what was made shorter once is made shorter again",
+    file: "src/ModelCall.ts",
+    from: "yield* prepared(run, shorter, answer)",
+    to: "yield* fitted(run, shorter, answer)",
+    test: overflow
+  },
+  {
+    fault: "F119",
+    without: "making it shorter is made shorter itself",
+    file: "src/RequestView.ts",
+    from: ".pipe(Effect.provideService(ContextManager, { view }))",
+    to: "",
+    test: overflow
+  }
+]
