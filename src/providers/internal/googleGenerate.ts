@@ -21,9 +21,9 @@ export const googleGenerate = (provider: string): Protocol<Wire, State> => ({
   initial: (call) => initial(provider, call),
   wire,
   step: (state, event, out) => {
+    const isLast = endsWith(state, event)
     step(state, event, out)
-    // A finish reason may stand on every chunk, and an error may come after it: only the end of the body is the last.
-    return false
+    return isLast
   },
   isComplete: (state) => state.finish !== undefined || state.blocked,
   end
@@ -69,6 +69,13 @@ const wire = (data: string, state: State): Wire | Reason => {
 const isAbsentOr = (json: Json.Json | undefined, is: (json: Json.Json | undefined) => boolean): boolean =>
   json === undefined || json === null || is(json)
 
+/**
+ * Whether nothing follows. Some servers put a finish reason on every chunk: of those only the end of the body is the
+ * last. But where a chunk came without one, the chunk that has one and the usage is the last.
+ */
+const endsWith = ({ wentOn }: State, { candidate, usage }: Wire): boolean =>
+  wentOn && usage !== undefined && Json.text(candidate?.["finishReason"]) !== undefined
+
 // ───────────────────────── Wire to domain
 
 /** A call, whose arguments may still be coming. */
@@ -99,6 +106,8 @@ export interface State {
   /** What was said about the text and belongs to none of its words: sources, citations, why it was stopped. */
   notes: Record<string, Json.Json>
   readonly calls: Array<OpenCall>
+  /** A chunk had no finish reason. */
+  wentOn: boolean
   blocked: boolean
   finish: string | undefined
   finishMessage: string | undefined
@@ -117,6 +126,7 @@ const initial = (provider: string, call: Call): State => ({
   signed: [],
   notes: {},
   calls: [],
+  wentOn: false,
   blocked: false,
   finish: undefined,
   finishMessage: undefined,
@@ -135,7 +145,8 @@ const step = (state: State, { blocked, candidate, id, parts, usage }: Wire, out:
   if (candidate === undefined) return
   start(state, out)
   const finish = Json.text(candidate["finishReason"])
-  if (finish !== undefined) {
+  if (finish === undefined) state.wentOn = true
+  else {
     state.finish = finish
     state.finishMessage = Json.text(candidate["finishMessage"])
   }
