@@ -74,7 +74,14 @@ export const hear = Effect.fnUntraced(function* (
   { baseUrl }: Pick<Server, "baseUrl">,
   options: Omit<Options, "baseUrl"> = {}
 ) {
-  const provider = yield* Effect.provide(Provider.Provider, providerOf(vendor, { baseUrl, ...options }))
+  return yield* heardOf(yield* providerOn(vendor, { baseUrl, ...options }))
+})
+
+export const providerOn = (vendor: Vendor, options: Options) =>
+  Effect.provide(Provider.Provider, providerOf(vendor, options))
+
+/** One answer of a provider, and why it stops. */
+export const heardOf = Effect.fnUntraced(function* (provider: Provider.Provider["Service"]) {
   const events: Array<ModelEvent.ModelEvent> = []
   const request = { model: "m-1", messages: [Message.user("Hi", 0)], tools: [], options: {} }
   const exit = yield* provider.stream(request).pipe(
