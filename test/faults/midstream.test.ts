@@ -1,31 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Effect } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { TestClock } from "effect/testing"
-import { Tool } from "effect-agent"
 import { ofTag } from "../behaviour/play.ts"
 import { serve, stream } from "../providers/server.ts"
-import { answer, bytes, play, told, until } from "./session.ts"
+import { answer, bytes, ended, play, recorder, told, until } from "./session.ts"
 import { vendors } from "./vendors.ts"
 
 const hello = { text: ["Hel", "lo", ", ", "you"] }
 const done = { text: ["done"] }
-
-/** A tool, and what it was called with. */
-const recorder = () => {
-  const calls: Array<string> = []
-  const tool = Tool.make({
-    name: "echo",
-    description: "Gives back what it is told.",
-    params: Schema.Struct({ text: Schema.String }),
-    execute: ({ text }) =>
-      Effect.as(
-        Effect.sync(() => calls.push(text)),
-        `heard ${text}`
-      )
-  })
-  return { calls, tool }
-}
 
 describe.each(vendors)("$name", (vendor) => {
   it.effect(

@@ -32,8 +32,9 @@ const retryAfterOf = (reason: Effect.Success<ReturnType<typeof play>>["reason"])
 describe.each(vendors)("$name", (vendor) => {
   it.effect("F015: `Retry-After: 1` is a second's wait, and little more", () =>
     Effect.gen(function* () {
-      const { requests, text, waited } = yield* limited(vendor, { "retry-after": "1" }, 1)
+      const { requests, retries, text, waited } = yield* limited(vendor, { "retry-after": "1" }, 1)
       assert.deepStrictEqual([text, requests], ["Hello", 2])
+      assert.strictEqual(retryAfterOf(retries[0]?.error.reason), 1000)
       assert.isTrue(waited >= 1000 && waited <= 1500, `${waited} ms`)
     }).pipe(Effect.provide(FetchHttpClient.layer))
   )

@@ -2,10 +2,21 @@
  * An agent on a real server that misbehaves: what is said and done, and what must hold whatever happens.
  */
 import { assert } from "@effect/vitest"
-import { Cause, ConfigProvider, Effect, Exit, Layer, Option, Stream, SubscriptionRef } from "effect"
+import {
+  Cause,
+  ConfigProvider,
+  Effect,
+  Exit,
+  Fiber,
+  Layer,
+  Option,
+  Schema,
+  Stream,
+  SubscriptionRef
+} from "effect"
 import { TestClock } from "effect/testing"
 import type { ModelEvent, ProviderError } from "effect-agent"
-import { Agent, AgentEvent, Message, Provider, type Tool, Transcript } from "effect-agent"
+import { Agent, AgentEvent, Message, Provider, Tool, Transcript } from "effect-agent"
 import type { ServerResponse } from "node:http"
 import { inspect } from "node:util"
 import { failureOf, ofTag, settle } from "../behaviour/play.ts"
@@ -90,6 +101,31 @@ export const heardOf = Effect.fnUntraced(function* (provider: Provider.Provider[
   )
   const failed = Exit.isFailure(exit) ? Option.getOrUndefined(Cause.findErrorOption(exit.cause)) : undefined
   return { events, reason: failed?._tag === "ProviderError" ? failed.reason : undefined }
+})
+
+/** A tool, and what it was called with. */
+export const recorder = () => {
+  const calls: Array<string> = []
+  const tool = Tool.make({
+    name: "echo",
+    description: "Gives back what it is told.",
+    params: Schema.Struct({ text: Schema.String }),
+    execute: ({ text }) =>
+      Effect.as(
+        Effect.sync(() => calls.push(text)),
+        `heard ${text}`
+      )
+  })
+  return { calls, tool }
+}
+
+/** Waits for a run that should be over by now, however much the clock of the test still stands. */
+export const ended = <A, E>(run: Fiber.Fiber<A, E>): Effect.Effect<A, E> =>
+  Effect.raceFirst(Fiber.join(run), tooLong)
+
+const tooLong = Effect.callback<never>((resume) => {
+  const timer = setTimeout(() => resume(Effect.die(new Error("It still runs"))), 5000)
+  return Effect.sync(() => clearTimeout(timer))
 })
 
 /** Lets the provider begin to wait, and the wait be over. */

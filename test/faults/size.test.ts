@@ -60,6 +60,7 @@ it.live("F039: an event above the cap is a failure, and read no further", () =>
     })
     const { reason, text } = yield* play(openAi, server)
     assert.deepStrictEqual([told(reason), text], ["Protocol tooLarge", ""])
+    assert.strictEqual(reason?.detail, "An event is too large")
     yield* server.idle
     assert.isBelow(sent, 100)
   }).pipe(Effect.provide(FetchHttpClient.layer))

@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Exit, Fiber, Queue } from "effect"
+import { Deferred, Duration, Effect, Exit, Queue } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { TestClock } from "effect/testing"
 import { AgentEvent } from "effect-agent"
 import type { ServerResponse } from "node:http"
 import { settle } from "../behaviour/play.ts"
 import { serve, stream } from "../providers/server.ts"
-import { agentOn, block, bytes, play, prompt, type Setup, told, until } from "./session.ts"
+import { agentOn, block, bytes, ended, play, prompt, type Setup, told, until } from "./session.ts"
 import type { Piece, Vendor } from "./vendors.ts"
 import { vendors } from "./vendors.ts"
 
@@ -46,7 +46,7 @@ describe.each(vendors)("$name", (vendor) => {
       yield* TestClock.adjust("59 seconds")
       assert.isUndefined(run.pollUnsafe())
       yield* TestClock.adjust("1 second")
-      const { reason } = yield* Fiber.join(run)
+      const { reason } = yield* ended(run)
       assert.strictEqual(told(reason), "StreamStalled firstByte")
       assert.isTrue(reason?.isRetryable)
       yield* server.idle
@@ -59,7 +59,7 @@ describe.each(vendors)("$name", (vendor) => {
       const run = yield* Effect.forkChild(play(vendor, server, { timeouts: { firstByte: "5 seconds" } }))
       yield* taken
       yield* TestClock.adjust("5 seconds")
-      const { reason } = yield* Fiber.join(run)
+      const { reason } = yield* ended(run)
       assert.deepStrictEqual(
         reason?._tag === "StreamStalled" ? Duration.toMillis(reason.after) : undefined,
         5000
@@ -79,7 +79,7 @@ describe.each(vendors)("$name", (vendor) => {
         yield* TestClock.adjust("119 seconds")
         assert.isUndefined(run.pollUnsafe())
         yield* TestClock.adjust("1 second")
-        const { exit, last, reason, text } = yield* Fiber.join(run)
+        const { exit, last, reason, text } = yield* ended(run)
         assert.strictEqual(told(reason), "StreamStalled idle")
         assert.isTrue(reason?.isRetryable)
         assert.deepStrictEqual([text, last?.stopReason], [said, "error"])
@@ -96,7 +96,7 @@ describe.each(vendors)("$name", (vendor) => {
       yield* TestClock.adjust("6 seconds")
       assert.isUndefined(run.pollUnsafe())
       yield* TestClock.adjust("1 second")
-      assert.strictEqual(told((yield* Fiber.join(run)).reason), "StreamStalled idle")
+      assert.strictEqual(told((yield* ended(run)).reason), "StreamStalled idle")
     }).pipe(Effect.provide(FetchHttpClient.layer))
   )
 
@@ -104,7 +104,8 @@ describe.each(vendors)("$name", (vendor) => {
     Effect.gen(function* () {
       const server = yield* serve((response) => stream(response).write(bytes(vendor.answer(hello))))
       // No time passes here: nothing that would have to be waited for can end it.
-      const { events, last, reason, text } = yield* play(vendor, server)
+      const run = yield* Effect.forkChild(play(vendor, server))
+      const { events, last, reason, text } = yield* ended(run)
       assert.deepStrictEqual([text, last?.stopReason, reason], ["Hello!", "stop", undefined])
       assert.strictEqual(events.at(-1)?.timestamp, events[0]?.timestamp)
       yield* TestClock.adjust("100 millis")
@@ -134,7 +135,7 @@ describe.each(vendors)("$name", (vendor) => {
         yield* TestClock.adjust("119 seconds")
       }
       response.end()
-      const played = yield* Fiber.join(run)
+      const played = yield* ended(run)
       assert.isUndefined(played.reason)
       assert.strictEqual(played.text, text.join(""))
       assert.isEmpty(played.retries)

@@ -1,31 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Effect } from "effect"
 import { FetchHttpClient } from "effect/http"
-import { Message, Tool } from "effect-agent"
+import { Message } from "effect-agent"
 import type { ServerResponse } from "node:http"
 import { outcomes } from "../behaviour/play.ts"
 import { serve, stream } from "../providers/server.ts"
-import { answer, bytes, play, told, until } from "./session.ts"
+import { answer, bytes, play, recorder, told, until } from "./session.ts"
 import type { Piece, Vendor } from "./vendors.ts"
 import { google, vendors } from "./vendors.ts"
 
 const hello = { text: ["Hel", "lo", ", ", "you"] }
-
-/** A tool, and what it was called with. */
-const recorder = () => {
-  const calls: Array<string> = []
-  const tool = Tool.make({
-    name: "echo",
-    description: "Gives back what it is told.",
-    params: Schema.Struct({ text: Schema.String }),
-    execute: ({ text }) =>
-      Effect.as(
-        Effect.sync(() => calls.push(text)),
-        text
-      )
-  })
-  return { calls, tool }
-}
 
 /** Ways in which a connection ends too early, after these bytes of the body. */
 const breaks: ReadonlyArray<readonly [name: string, cut: (response: ServerResponse, body: string) => void]> =
