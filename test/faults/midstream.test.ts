@@ -18,7 +18,7 @@ describe.each(vendors)("$name", (vendor) => {
         const half = [...until(vendor.answer(hello), "text", 2), vendor.error("the model is overloaded")]
         // The server itself would go on for ever.
         const server = yield* serve((response) => stream(response).write(bytes(half)))
-        const { last, reason, retries, text } = yield* play(vendor, server)
+        const { last, reason, retries, text } = yield* ended(yield* Effect.forkChild(play(vendor, server)))
         assert.include(["Overloaded", "ServerError"], told(reason))
         assert.strictEqual(reason?.detail, "the model is overloaded")
         assert.deepStrictEqual([text, last?.stopReason], ["Hello", "error"])
