@@ -304,6 +304,22 @@ describe("how a Gemini answer ends", () => {
     assert.strictEqual(stopReason, "toolUse")
   })
 
+  it("is over with a finish reason only where it tells something: not on every chunk, not without the usage", () => {
+    const usageMetadata = { promptTokenCount: 1, totalTokenCount: 2 }
+    const outcomes = (...chunks: ReadonlyArray<object>) => {
+      const answer = new Answer(protocol, call, (text) => text)
+      return chunks.map((chunk) => {
+        answer.push(new TextEncoder().encode(sse(chunk)))
+        return answer.outcome
+      })
+    }
+    const [a, last] = [says([{ text: "a" }]), says([{ text: "" }], "STOP")]
+    assert.deepStrictEqual(outcomes(a, { ...last, usageMetadata }), ["open", "complete"])
+    assert.deepStrictEqual(outcomes(a, last, { usageMetadata }), ["open", "open", "open"])
+    const every = { ...says([{ text: "a" }], "STOP"), usageMetadata }
+    assert.deepStrictEqual(outcomes(every, every, every), ["open", "open", "open"])
+  })
+
   it("is no answer when nothing came", () => {
     assert.deepInclude(failure(""), { _tag: "Protocol", kind: "empty" })
   })
