@@ -8,6 +8,7 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { Provider } from "../Provider.ts"
 import * as Retry from "../Retry.ts"
+import * as Address from "./internal/address.ts"
 import { anthropicMessages } from "./internal/anthropicMessages.ts"
 import type { Timeouts } from "./internal/silence.ts"
 import * as transport from "./internal/transport.ts"
@@ -45,7 +46,8 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
     id = "anthropic",
     timeouts
   } = options
-  const url = `${baseUrl.replace(/\/+$/, "").replace(/\/v1$/, "")}/v1/messages`
+  const [base, query] = Address.parts(baseUrl)
+  const url = `${base.replace(/\/v1$/, "")}/v1/messages${query}`
   return transport.make({
     id,
     protocol: anthropicMessages(id),

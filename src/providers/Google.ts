@@ -9,6 +9,7 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { Provider } from "../Provider.ts"
 import * as Retry from "../Retry.ts"
+import * as Address from "./internal/address.ts"
 import { googleGenerate } from "./internal/googleGenerate.ts"
 import type { Timeouts } from "./internal/silence.ts"
 import * as transport from "./internal/transport.ts"
@@ -32,24 +33,24 @@ export interface Options {
  * Google's own tools are vendor options, beside the tools of the run: `vendor: {tools: [{googleSearch: {}}]}`. What they
  * did, and images the model made, are kept in the `opaque` of a text block without words.
  */
-export const make = (options: Options): Effect.Effect<Provider["Service"], never, HttpClient.HttpClient> =>
-  transport.make({
+export const make = (options: Options): Effect.Effect<Provider["Service"], never, HttpClient.HttpClient> => {
+  const [base, query] = Address.parts(options.baseUrl ?? origin)
+  const rest = query === "" ? "" : `&${query.slice(1)}`
+  return transport.make({
     id,
     protocol: googleGenerate(id),
-    url: (model) => `${versioned(options.baseUrl ?? origin)}/${pathOf(model)}:streamGenerateContent?alt=sse`,
+    url: (model) => `${versioned(base)}/${pathOf(model)}:streamGenerateContent?alt=sse${rest}`,
     authorize: (key) => ({ "x-goog-api-key": key }),
     apiKey: options.apiKey,
     headers: options.headers,
     timeouts: options.timeouts
   })
+}
 
 const id = "google"
 const origin = "https://generativelanguage.googleapis.com"
 
-const versioned = (baseUrl: string): string => {
-  const url = baseUrl.replace(/\/+$/, "")
-  return /\/v\d\w*(?:\/|$)/.test(url) ? url : `${url}/v1beta`
-}
+const versioned = (url: string): string => (/\/v\d\w*(?:\/|$)/.test(url) ? url : `${url}/v1beta`)
 
 /** Tuned models and those of other publishers are named with their path. */
 const pathOf = (model: string): string => (model.includes("/") ? model : `models/${model}`)

@@ -10,6 +10,7 @@ import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
 import { Provider } from "../Provider.ts"
 import * as Retry from "../Retry.ts"
+import * as Address from "./internal/address.ts"
 import { common, type Compat } from "./internal/compat.ts"
 import { openAiChat } from "./internal/openAiChat.ts"
 import type { Timeouts } from "./internal/silence.ts"
@@ -22,7 +23,7 @@ export type { Compat, Preset, Timeouts }
 export interface Options {
   /** Names the server in messages, in errors, and to `Credentials`. */
   readonly id: string
-  /** Up to and with the version: "http://127.0.0.1:11434/v1". */
+  /** Up to and with the version: "http://127.0.0.1:11434/v1". A query stays. */
   readonly baseUrl: string
   /** Default none; `Credentials` wins over it. */
   readonly apiKey?: Redacted.Redacted
@@ -34,16 +35,18 @@ export interface Options {
 }
 
 /** A provider of one server. It asks once; nothing is retried. */
-export const make = (options: Options): Effect.Effect<Provider["Service"], never, HttpClient.HttpClient> =>
-  transport.make({
+export const make = (options: Options): Effect.Effect<Provider["Service"], never, HttpClient.HttpClient> => {
+  const [base, query] = Address.parts(options.baseUrl)
+  return transport.make({
     id: options.id,
     protocol: openAiChat(options.id, { ...common, ...options.compat }),
-    url: () => `${options.baseUrl.replace(/\/+$/, "")}/chat/completions`,
+    url: () => `${base}/chat/completions${query}`,
     authorize: (key) => ({ authorization: `Bearer ${key}` }),
     apiKey: options.apiKey,
     headers: options.headers,
     timeouts: options.timeouts
   })
+}
 
 /** What `layerConfig` does not read, and how it asks again. */
 export interface ConfigOptions extends Partial<Omit<Options, "id" | "apiKey">> {

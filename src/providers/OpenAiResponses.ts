@@ -9,6 +9,7 @@ import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
 import { Provider } from "../Provider.ts"
 import * as Retry from "../Retry.ts"
+import * as Address from "./internal/address.ts"
 import { openAiResponses } from "./internal/openAiResponses.ts"
 import type { Timeouts } from "./internal/silence.ts"
 import * as transport from "./internal/transport.ts"
@@ -95,6 +96,6 @@ const environment = Config.all({
 
 /** Some copy the whole address from where a vendor shows it. */
 const urlOf = (baseUrl: string): string => {
-  const [, path = "", query = ""] = /^([^?]*)(.*)$/.exec(baseUrl) ?? []
-  return `${path.replace(/\/*(?:\/responses)?\/*$/, "")}/responses${query}`
+  const [base, query] = Address.parts(baseUrl)
+  return `${base.replace(/\/+responses$/, "")}/responses${query}`
 }

@@ -5,7 +5,12 @@
 import { maxDepth, nestsTooDeep } from "../../JsonDepth.ts"
 import type { ModelEvent } from "../../ModelEvent.ts"
 import type { Reason } from "../../ProviderError.ts"
-import { Protocol as ProtocolFault, StreamTruncated } from "../../ProviderError.ts"
+import {
+  InvalidRequest,
+  Protocol as ProtocolFault,
+  ServerError,
+  StreamTruncated
+} from "../../ProviderError.ts"
 import * as Failure from "./failure.ts"
 import * as Json from "./json.ts"
 import type { Call, Protocol } from "./Protocol.ts"
@@ -155,7 +160,15 @@ export class Answer<Wire, State> {
 
   private finish(told: boolean): "complete" | Reason {
     if (!this.heard && !told) return new ProtocolFault({ kind: "empty", detail: "The answer was empty" })
-    return this.protocol.end(this.state, told, this.events) ?? "complete"
+    const missing = this.protocol.end(this.state, told, this.events)
+    return missing === undefined ? "complete" : this.reworded(missing)
+  }
+
+  /** A reason that is in the server's words, which are of an earlier event, with no secret in them. */
+  private reworded(reason: Reason): Reason {
+    const detail = this.redact(reason.detail)
+    if (detail === reason.detail) return reason
+    return reason._tag === "InvalidRequest" ? new InvalidRequest({ detail }) : new ServerError({ detail })
   }
 }
 

@@ -34,6 +34,7 @@ import { type Call, isReason, type Protocol } from "./Protocol.ts"
 import * as Reading from "./reading.ts"
 import * as Secrets from "./secrets.ts"
 import { type Limits, limits, Silence, type Timeouts } from "./silence.ts"
+import * as Tracing from "./tracing.ts"
 
 /** A vendor: its language and its address. */
 export interface Endpoint<Wire, State> {
@@ -60,7 +61,8 @@ export const make = Effect.fnUntraced(function* <Wire, State>(endpoint: Endpoint
     client,
     keys,
     limits: limits(endpoint.timeouts),
-    kept: new Kept()
+    kept: new Kept(),
+    used: new Secrets.Used()
   }
   return Provider.of({
     id: endpoint.id,
@@ -76,6 +78,7 @@ interface Opened<Wire, State> {
   readonly keys: Keys | undefined
   readonly limits: Limits
   readonly kept: Kept
+  readonly used: Secrets.Used
 }
 
 /** An answer, however many requests it takes. */
@@ -112,7 +115,7 @@ const ask = Effect.fnUntraced(function* <Wire, State>(
   begun: Begun<State>,
   isAgain = false
 ): Effect.fn.Return<Stream.Stream<ModelEvent, ProviderError>, ProviderError, Scope.Scope> {
-  const { client, endpoint, kept, keys, limits } = opened
+  const { client, endpoint, kept, keys, limits, used } = opened
   const { call, state } = begun
   const { id: provider, protocol } = endpoint
   const fail = (reason: Reason) => new ProviderError({ provider, reason })
@@ -121,7 +124,7 @@ const ask = Effect.fnUntraced(function* <Wire, State>(
 
   const silence = new Silence(limits, yield* Clock.Clock)
   yield* silence.watch
-  const sent = yield* send({ endpoint, client, kept, model: request.model, body, silence }, keys)
+  const sent = yield* send({ endpoint, client, kept, used, model: request.model, body, silence }, keys)
   if (isUnsent(sent)) {
     const error = fail(sent.reason)
     return sent.wasDead && !isAgain
@@ -147,6 +150,7 @@ interface Sending {
   readonly endpoint: Pick<Endpoint<never, never>, "url" | "headers" | "authorize" | "id" | "apiKey">
   readonly client: HttpClient.HttpClient
   readonly kept: Kept
+  readonly used: Secrets.Used
   readonly model: string
   readonly body: string
   readonly silence: Silence
@@ -186,7 +190,7 @@ const send = Effect.fnUntraced(function* (sending: Sending, built: Keys | undefi
 
 /** One HTTP request: the body of the answer, or why there is none. */
 const once = Effect.fnUntraced(function* (
-  { body, client, endpoint, kept, model, silence }: Sending,
+  { body, client, endpoint, kept, model, silence, used }: Sending,
   key: Redacted.Redacted | undefined
 ): Effect.fn.Return<Sent | Unsent, never, Scope.Scope> {
   const url = endpoint.url(model)
@@ -195,7 +199,7 @@ const once = Effect.fnUntraced(function* (
     ...endpoint.headers,
     ...(key === undefined ? {} : endpoint.authorize(Redacted.value(key).trim()))
   }
-  const redact = Secrets.make(key === undefined ? [] : [key], headers, url)
+  const redact = Secrets.make(used.with(key), headers, url)
   // Parsed, its query is apart from it: the client tells the URL in failures, with a key if one is in there.
   const target = URL.canParse(url) ? new URL(url) : url
   const request = HttpClientRequest.post(target, { headers, body: HttpBody.text(body, "application/json") })
@@ -203,7 +207,7 @@ const once = Effect.fnUntraced(function* (
   const began = clock.currentTimeMillisUnsafe()
   const socket = kept.take(began)
   const keep = () => kept.add(clock.currentTimeMillisUnsafe())
-  const opened = Effect.flatMap(plain(client.execute(request)), (response) => {
+  const opened = Effect.flatMap(plain(client.execute(request), redact), (response) => {
     kept.open()
     return Connection.open(response, keep)
   })
@@ -231,7 +235,7 @@ const isReset = (reason: Reason): boolean => reason._tag === "Transport" && reas
  * As it is sent, so it arrives: a redirect would take the key to another origin. And no span, and no header of one, for a
  * request that nobody traces.
  */
-const plain = <A, E, R>(execute: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+const plain = <A, E, R>(execute: Effect.Effect<A, E, R>, redact: Secrets.Redact): Effect.Effect<A, E, R> =>
   Effect.updateContext(execute, (context: Context.Context<R>) => {
     const init = {
       ...Context.getOrUndefined(context, FetchHttpClient.RequestInit),
@@ -239,14 +243,14 @@ const plain = <A, E, R>(execute: Effect.Effect<A, E, R>): Effect.Effect<A, E, R>
     }
     const direct = Context.add(context, FetchHttpClient.RequestInit, init)
     // The loop has spans of its own around this: a parent does not say that there is a tracer.
-    if (Context.getOrUndefined(context, Tracer.Tracer) === undefined) {
-      return Context.add(direct, HttpClient.TracerDisabledWhen, constTrue)
-    }
+    const tracer = Context.getOrUndefined(context, Tracer.Tracer)
+    if (tracer === undefined) return Context.add(direct, HttpClient.TracerDisabledWhen, constTrue)
     const names = Context.get(context, Headers.CurrentRedactedNames)
-    const params = Context.get(context, UrlParams.CurrentRedactedNames)
     return direct.pipe(
+      Context.add(Tracer.Tracer, Tracing.redacting(tracer, redact)),
       Context.add(Headers.CurrentRedactedNames, [...names, Secrets.secretName]),
-      Context.add(UrlParams.CurrentRedactedNames, [...params, Secrets.secretName])
+      // What a query is for is not told by its names.
+      Context.add(UrlParams.CurrentRedactedNames, [/^/])
     )
   })
 

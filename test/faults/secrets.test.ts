@@ -1,0 +1,31 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { FetchHttpClient } from "effect/http"
+import { drive, leaks } from "./secrets/drive.ts"
+import { languages, secrets, ways } from "./secrets/planted.ts"
+import { shapes } from "./secrets/shapes.ts"
+
+describe("secrets", () => {
+  it("F150: are twenty and more, against more than thirty answers", () => {
+    assert.isAtLeast(new Set(secrets.map(({ value }) => value)).size, 20)
+    assert.isAtLeast(shapes.length, 30)
+  })
+
+  it.live.each(languages)(
+    "F150: of a provider of %s are in no event, error, log or span, whatever a server gives back",
+    (language) =>
+      Effect.gen(function* () {
+        const found: Array<string> = []
+        for (const [index, shape] of shapes.entries()) {
+          // All ways with all answers are the business of chaos.
+          const way = ways[index % ways.length] ?? "options"
+          const sinks = yield* drive({ language, shape, way }, FetchHttpClient.layer)
+          assert.isNotEmpty(sinks.events)
+          assert.isNotEmpty(sinks.spans)
+          found.push(...leaks(sinks).map((leak) => `${shape.name}, by ${way}: ${leak}`))
+        }
+        assert.deepStrictEqual(found, [])
+      }),
+    30_000
+  )
+})
