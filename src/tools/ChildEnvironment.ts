@@ -56,10 +56,11 @@ const secretName = new RegExp(
   ].join("|")
 )
 
-// A password in a URL, a bearer token, the head of a private key, and what begins as vendors let their keys begin.
+// A password or a key in a URL, a bearer token, the head of a private key, and what begins as vendors let their keys begin.
 const secretValue = new RegExp(
   [
     ":\\/\\/[^\\s/:@]*:[^\\s/@]+@",
+    ":\\/\\/\\S*[?&][\\w-]*(?:[Kk]ey|KEY|[Ss]ig|[Tt]oken|[Ss]ecret|[Pp]assword|[Aa]uth)[\\w-]*=[^&\\s]{8}",
     "\\bBearer\\s+\\S{8}",
     "-----BEGIN [A-Z ]*PRIVATE KEY",
     "^(?:sk-|[rs]k_live_|gh[pousr]_|github_pat_|glpat-|xox[abprs]-|AKIA|ASIA|AIza|ya29\\.|hf_|gsk_|xai-|npm_|pypi-)[\\w-]{8}",

@@ -6,8 +6,9 @@ import { parseArgs } from "node:util"
 import { aborts } from "./aborts.ts"
 import { cancel } from "./cancel.ts"
 import type { Chaos, Outcome } from "./Chaos.ts"
-import { paths } from "./paths.ts"
 import { inject } from "./inject.ts"
+import { paths } from "./paths.ts"
+import { secrets } from "./secrets.ts"
 import { soak } from "./soak.ts"
 import { wire } from "./wire.ts"
 
@@ -15,8 +16,9 @@ import { wire } from "./wire.ts"
 const kinds: ReadonlyMap<string, Chaos> = new Map([
   ["aborts", aborts],
   ["cancel", cancel],
-  ["paths", paths],
   ["inject", inject],
+  ["paths", paths],
+  ["secrets", secrets],
   ["soak", soak],
   ["wire", wire]
 ])

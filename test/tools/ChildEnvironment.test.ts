@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { ChildEnvironment } from "effect-agent/tools"
 
 describe("ChildEnvironment", () => {
-  it("leaves out what looks like a secret by its name", () => {
+  it("F151: leaves out what looks like a secret by its name", () => {
     for (const name of [
       "ANTHROPIC_API_KEY",
       "OPENAI_API_KEY",
@@ -38,7 +38,7 @@ describe("ChildEnvironment", () => {
     }
   })
 
-  it("leaves out what looks like a secret by its value", () => {
+  it("F151: leaves out what looks like a secret by its value", () => {
     for (const value of [
       "sk-ant-api03-abcdefgh",
       "sk_live_abcdefgh1234",
@@ -49,6 +49,9 @@ describe("ChildEnvironment", () => {
       "AIzaSyAabcdefgh",
       "-----BEGIN RSA PRIVATE KEY-----\nabc",
       "postgres://u:p@host/db",
+      "https://host/v1?api-version=1&key=abcdefgh12",
+      "https://host/blob?sv=1&sig=abcdefgh12%3D",
+      "https://host/hook?access_token=abcdefgh",
       "redis://:pass@host",
       "Authorization: Bearer abcdefgh",
       "eyJhbGciOi.eyJzdWIi.sig",
@@ -75,6 +78,7 @@ describe("ChildEnvironment", () => {
       AUTHOR: "me",
       PASSENGER_APP: "x",
       HTTPS_PROXY: "http://proxy:8080",
+      BASE_URL: "https://host/v1?api-version=2024-10-21&monkey=no",
       GIT_AUTHOR_NAME: "me"
     }
     assert.deepStrictEqual(ChildEnvironment.make(kept), { ...kept, AI_AGENT: "effect-agent" })

@@ -161,5 +161,61 @@ export const mutants: ReadonlyArray<Mutant> = [
     from: 'process.stderr.on("error", ignore)',
     to: "",
     test: "test/faults/cli.test.ts"
+  },
+  {
+    fault: "F150",
+    without: "secrets are cut out of what a server says",
+    file: "src/providers/internal/secrets.ts",
+    from: 'return (text) => (text === "" ? text : cutOut(text, (secrets ??= all())))',
+    to: "return (text) => text",
+    test: "test/faults/secrets.test.ts"
+  },
+  {
+    fault: "F150",
+    without: "they are found however they are spelled",
+    file: "src/providers/internal/spelling.ts",
+    from: "depth < maxDepth &&",
+    to: "depth < 1 &&",
+    test: "test/faults/secrets.test.ts"
+  },
+  {
+    fault: "F150",
+    without: "the beginning of one is enough where a text was cut",
+    file: "src/providers/internal/secrets.ts",
+    from: "[...places(plain, secret), ...cutPlace(plain, secret)]",
+    to: "[...places(plain, secret)]",
+    test: "test/faults/secrets.test.ts"
+  },
+  {
+    fault: "F150",
+    without: "keys that were replaced are remembered",
+    file: "src/providers/internal/transport.ts",
+    from: ".slice(-maxKeys)",
+    to: ".slice(-1)",
+    test: "test/faults/secrets.test.ts"
+  },
+  {
+    fault: "F150",
+    without: "spans are told without secrets",
+    file: "src/providers/internal/transport.ts",
+    from: "Context.add(Tracer.Tracer, Tracing.redacting(tracer, redact)),",
+    to: "",
+    test: "test/faults/secrets.test.ts"
+  },
+  {
+    fault: "F150",
+    without: "an answer that ends badly is told without secrets",
+    file: "src/providers/internal/answer.ts",
+    from: 'return missing === undefined ? "complete" : this.reworded(missing)',
+    to: 'return missing ?? "complete"',
+    test: "test/faults/secrets.test.ts"
+  },
+  {
+    fault: "F150",
+    without: "a redirect is told by its origin alone",
+    file: "src/providers/internal/transport.ts",
+    from: 'return redirected(status, redact(headers["location"] ?? ""))',
+    to: 'return new Transport({ kind: "redirect", detail: headers["location"] ?? "" })',
+    test: "test/faults/secretsElsewhere.test.ts"
   }
 ]

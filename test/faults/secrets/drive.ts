@@ -67,12 +67,12 @@ const tracing = (spans: Array<Tracer.NativeSpan>) =>
     }
   })
 
-const ofSpan = ({ attributes, events, name, status }: Tracer.NativeSpan): string =>
+/** What exporters make of a span: names, attributes, events, and the words of a failure. */
+const exported = ({ attributes, events, name, status }: Tracer.NativeSpan): string =>
   [
     name,
     shown([...attributes]),
     shown(events),
-    shown(status),
     ...(status._tag === "Ended" && Exit.isFailure(status.exit)
       ? [Cause.pretty(status.exit.cause), ofError(Cause.squash(status.exit.cause))]
       : [])
@@ -109,13 +109,31 @@ const serving = (shape: Shape, language: Language, asked: () => void) =>
     ({ close }) => Effect.sync(close)
   )
 
+/** What a program logs, at all levels, and traces. */
+export const listening = <A, E, R>(program: Effect.Effect<A, E, R>) =>
+  Effect.suspend(() => {
+    const logs: Array<string> = []
+    const spans: Array<Tracer.NativeSpan> = []
+    return program.pipe(
+      Effect.provideService(Tracer.Tracer, tracing(spans)),
+      Effect.provideService(HttpClient.TracerHeaderFilter, () => true),
+      Effect.provideService(References.MinimumLogLevel, "All"),
+      Effect.provide(logging(logs)),
+      Effect.map((value) => ({
+        value,
+        logs: logs.join("\n"),
+        spans: spans.map(exported).join("\n"),
+        ended: spans.map(({ status }) => shown(status)).join("\n")
+      }))
+    )
+  })
+
 /** Runs the case, and gives all that came out. */
 export const drive = Effect.fnUntraced(function* (
   { language, shape, way }: Case,
   http: Layer.Layer<HttpClient.HttpClient>
 ) {
-  const [logs, events, errors]: [Array<string>, Array<string>, Array<string>] = [[], [], []]
-  const spans: Array<Tracer.NativeSpan> = []
+  const [events, errors]: [Array<string>, Array<string>] = [[], []]
   const run = Effect.gen(function* () {
     let asked = () => {}
     const isAsked = new Promise<void>((resolve) => {
@@ -144,17 +162,7 @@ export const drive = Effect.fnUntraced(function* (
     errors.push(Cause.pretty(exit.cause), shown(exit), ofError(error))
     yield* Effect.logError("The run failed", exit.cause)
   })
-  yield* run.pipe(
-    Effect.scoped,
-    Effect.provideService(Tracer.Tracer, tracing(spans)),
-    Effect.provideService(HttpClient.TracerHeaderFilter, () => true),
-    Effect.provideService(References.MinimumLogLevel, "All"),
-    Effect.provide(logging(logs))
-  )
-  return {
-    events: events.join("\n"),
-    errors: errors.join("\n"),
-    logs: logs.join("\n"),
-    spans: spans.map(ofSpan).join("\n")
-  } satisfies Sinks
+  const { ended, logs, spans } = yield* listening(Effect.scoped(run))
+  const sinks: Sinks = { events: events.join("\n"), errors: errors.join("\n"), logs, spans: spans + ended }
+  return sinks
 })

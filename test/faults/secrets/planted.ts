@@ -45,8 +45,8 @@ const signature = secret("signature in the query", "+/=")
 const bare = secret("bare query")
 const user = secret("user in the address")
 const userPassword = secret("password in the address", "+@:")
-export const inFile = secret(".env file")
-export const inEnvironment = secret("other vendor's key")
+const inFile = secret(".env file")
+const inEnvironment = secret("other vendor's key")
 
 export const secrets: ReadonlyArray<Secret> = [
   [key, configured, refused, replaced, token, subscription, custom, team, proxy, session, other, client],
@@ -64,6 +64,16 @@ const headers = {
 }
 
 const query = `?key=${inQuery.value}&sig=${encodeURIComponent(signature.value)}&${bare.value}`
+
+/** The environment of a program: its own key and address, and the keys of everybody else. */
+export const environment = (names: ReadonlyArray<string>, origin: string) => ({
+  ...Object.fromEntries(names.map((name) => [name, inEnvironment.value])),
+  OPENAI_API_KEY: key.value,
+  OPENAI_BASE_URL: `${origin}/v1${query}`
+})
+
+/** What the file `.env` of a workspace holds. */
+export const dotEnv = `# mine\nPASSWORD=${inFile.value}\n`
 
 /** Those of which a piece of twelve letters is in the text, however the rest is written. */
 export const found = (text: string): ReadonlyArray<string> =>
