@@ -7,7 +7,9 @@
  *   every byte inside of a character, and at each of the bytes around the end of a line, where a reader can go wrong
  * - in pieces of random sizes, a thousand times, from a few large ones to single bytes
  *
- * and ten of them, from all over the folder, go over HTTP in small pieces. Every case is a body; those ten are one more.
+ * With `--whole` it is every byte of every body, and ten thousand times.
+ *
+ * And ten of them, from all over the folder, go over HTTP in small pieces. Every case is a body; those ten are one more.
  */
 import { Effect, Result, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"
@@ -25,9 +27,10 @@ const small = 8 * 1024
 /** Of larger ones, at least. */
 const places = 2048
 const multiCuts = 1000
+const wholeMultiCuts = 10_000
 const overHttp = 10
 
-export const kind: Kind = async (dir) => {
+export const kind: Kind = async (dir, { whole }) => {
   const beside: Words = await import(pathToFileURL(join(dir, "..", "replay-server.mjs")).href)
   const server: Words = await beside.startReplay({ corpus: dir })
   const recordings = readdirSync(dir)
@@ -45,6 +48,14 @@ export const kind: Kind = async (dir) => {
   return {
     // Computing, but for the ten. Those come first: a connection that is kept is lost while nobody looks after it.
     concurrency: 1,
+    figures: (verdicts) => {
+      const read = known.filter(({ recording }) => verdicts.has(recording.name))
+      const bodies = read.map(({ recording }) => recording.body)
+      const cuts = bodies.reduce((sum, body) => sum + placesIn(body, whole).length, 0)
+      return [
+        `${read.length} bodies, parted in two at ${cuts} places, in many pieces ${timesOf(whole)} times each`
+      ]
+    },
     skipped: recordings.filter(({ api }) => Apis.byName[api] === undefined).map(({ name }) => name),
     cases: [
       ...travelling.map(({ api, recording }) => ({
@@ -53,7 +64,7 @@ export const kind: Kind = async (dir) => {
       })),
       ...known.map(({ api, recording }) => ({
         name: recording.name,
-        run: () => Promise.resolve(judge(api, recording))
+        run: () => Promise.resolve(judge(api, recording, whole))
       }))
     ],
     close: () => server.close()
@@ -91,15 +102,17 @@ const spread = <A>(all: ReadonlyArray<A>, count: number): ReadonlyArray<A> =>
     (_, index) => Math.floor((index * count) / all.length) !== Math.floor(((index - 1) * count) / all.length)
   )
 
-const judge = (api: Apis.Api, { body, model }: Recording): Judged => {
+const judge = (api: Apis.Api, { body, model }: Recording, whole: boolean): Judged => {
   const uncut = reading(api, model, [body])
   const differs = (where: string, pieces: ReadonlyArray<Uint8Array>) => {
     const difference = compare(uncut, reading(api, model, pieces))
     return difference === undefined ? [] : [`${where}: ${difference}`]
   }
   const problems = [
-    ...placesIn(body).flatMap((at) => differs(`cut at ${at}`, [body.subarray(0, at), body.subarray(at)])),
-    ...Array.from({ length: multiCuts }, (_, seed) => differs(`seed ${seed}`, pieces(body, seed))).flat()
+    ...placesIn(body, whole).flatMap((at) =>
+      differs(`cut at ${at}`, [body.subarray(0, at), body.subarray(at)])
+    ),
+    ...Array.from({ length: timesOf(whole) }, (_, seed) => differs(`seed ${seed}`, pieces(body, seed))).flat()
   ]
   return { problems, actual: uncut }
 }
@@ -121,9 +134,9 @@ const judgeTravelled = async (
 // ───────────────────────── Cutting
 
 /** Where a body is parted in two. */
-const placesIn = (body: Uint8Array): ReadonlyArray<number> => {
+const placesIn = (body: Uint8Array, whole: boolean): ReadonlyArray<number> => {
   const all = Array.from({ length: body.length }, (_, at) => at)
-  if (body.length <= small) return all
+  if (whole || body.length <= small) return all
   const stride = Math.ceil(body.length / places)
   return all.filter((at) => at % stride === 0 || isTender(body, at))
 }
@@ -133,6 +146,8 @@ const isTender = (body: Uint8Array, at: number): boolean => {
   for (let near = at - 2; near <= at + 1; near++) if (body[near] === 0x0a || body[near] === 0x0d) return true
   return ((body[at] ?? 0) & 0xc0) === 0x80
 }
+
+const timesOf = (whole: boolean): number => (whole ? wholeMultiCuts : multiCuts)
 
 /** Sizes, in bytes: the smaller they are the longer it takes, so most are not small. */
 const sizes: readonly [number, ...ReadonlyArray<number>] = [4096, 1024, 1024, 512, 512, 256, 256, 128, 64]

@@ -24,7 +24,55 @@ export const kind: Kind = async (dir) => {
       .filter((each: Words) => hasFace(each, face))
       .map(({ id }: Words) => ({ name: `${face}/${id}`, run: () => drives.judge(face, id) }))
   )
-  return { cases, concurrency: cases.length }
+  return { cases, concurrency: cases.length, figures }
+}
+
+/** The cases of the kit in which at least one of seven libraries failed with its defaults, when they were compared. */
+const hard: ReadonlySet<string> = new Set(
+  [
+    "conn-reset-once keepalive-stale redirect-cross",
+    "http-401-echo http-408-once http-429-sec http-429-ms http-429-absurd http-429-garbage http-500-once http-529-once",
+    "sse-unknown-event stall-head stall-first stall-text stall-done-open trunc-text",
+    "dup-tool-id tool-no-id tool-finish-stop tool-none tool-loop tool-throw tool-cyclic tool-undefined",
+    "abort-tool consumer-break slow-consumer"
+  ].flatMap((line) => line.split(" "))
+)
+
+/** Face by face; the hard ones; and the errors that a program can tell apart, by a tag of their own and fields. */
+const figures = (verdicts: ReadonlyMap<string, Judged>): ReadonlyArray<string> => {
+  const all = [...verdicts].map(([name, judged]) => {
+    const [face = "", id = ""] = name.split("/")
+    return { face, id, passed: judged.problems.length === 0, actual: judged.actual }
+  })
+  const share = (title: string, of: typeof all) =>
+    `${title}: ${of.filter(({ passed }) => passed).length} of ${of.length}`
+  const faces = [...new Set(all.map(({ face }) => face))]
+  const errors = all.flatMap(({ actual }) => errorOf(actual) ?? [])
+  const told = errors.filter((json) => toldBy(json) !== undefined && hasFields(json))
+  return [
+    ...faces.map((face) =>
+      share(
+        face,
+        all.filter((each) => each.face === face)
+      )
+    ),
+    ...faces.map((face) =>
+      share(
+        `${face}, hard`,
+        all.filter((each) => each.face === face && hard.has(each.id))
+      )
+    ),
+    `errors told apart: ${told.length} of ${errors.length}`
+  ]
+}
+
+const errorOf = (actual: Words): string | undefined => actual?.err?.json
+
+/** The reason says more than its name. The text may have been cut behind it. */
+const hasFields = (json: string): boolean => {
+  const [, failure, reason] = json.matchAll(/"_tag":"(\w+)"(,"\w+":)?/g)
+  const innermost = failure?.[1] === "ProviderError" ? reason : failure
+  return innermost?.[2] !== undefined
 }
 
 /** Faces that are driven at once: they mostly wait, for a silence or between two tries. */

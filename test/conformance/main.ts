@@ -5,6 +5,7 @@
  *
  *     --only REGEX   only cases whose name matches
  *     --verbose      every problem of a case, not the first alone
+ *     --whole        all there is to try, where a kind usually tries a part
  *     --dump NAME    prints what was judged for this case, as JSON
  *
  * A line for each case that fails, then `KIND: N passed, M failed`. Exit code 1 if any failed, 2 for bad arguments.
@@ -26,18 +27,21 @@ const { positionals, values } = parseArgs({
   options: {
     only: { type: "string", default: "" },
     verbose: { type: "boolean", default: false },
+    whole: { type: "boolean", default: false },
     dump: { type: "string" }
   }
 })
 const [name = "", dir = ""] = positionals
 const load = kinds[name]
 if (load === undefined || dir === "") {
-  console.error(`usage: main.ts ${Object.keys(kinds).join("|")} DIR [--only REGEX] [--verbose] [--dump NAME]`)
+  console.error(
+    `usage: main.ts ${Object.keys(kinds).join("|")} DIR [--only REGEX] [--verbose] [--whole] [--dump NAME]`
+  )
   process.exit(2)
 }
 
 const { kind } = await load()
-const suite = await kind(resolve(dir))
+const suite = await kind(resolve(dir), { whole: values.whole })
 const only = new RegExp(values.only)
 const cases = suite.cases.filter(
   (each) => (values.dump === undefined || each.name === values.dump) && only.test(each.name)
@@ -54,6 +58,8 @@ for (const [index, { problems, actual }] of judged.entries()) {
   for (const problem of values.verbose ? problems : problems.slice(0, 1))
     console.log(`FAIL ${title} ${problem}`)
 }
+const verdicts = new Map(judged.map((verdict, index) => [cases[index]?.name ?? "", verdict]))
+for (const line of suite.figures?.(verdicts) ?? []) console.log(line)
 for (const line of suite.skipped ?? []) console.log(`skipped ${line}`)
 console.log(`${name}: ${judged.length - failed} passed, ${failed} failed`)
 // What a case left behind, such as a tool that never settles, must not keep the process alive.

@@ -19,10 +19,17 @@ export interface Suite {
   readonly cases: ReadonlyArray<Case>
   /** What the folder holds and nobody can run yet, a line each. */
   readonly skipped?: ReadonlyArray<string>
+  /** What was measured besides, a line each, from the cases and their verdicts. */
+  readonly figures?: (verdicts: ReadonlyMap<string, Judged>) => ReadonlyArray<string>
   /** How many cases may run at once. */
   readonly concurrency: number
   readonly close?: () => Promise<void>
 }
 
+export interface Options {
+  /** All there is to try, where a kind usually tries a part. */
+  readonly whole: boolean
+}
+
 /** Opens a folder of cases. */
-export type Kind = (dir: string) => Promise<Suite>
+export type Kind = (dir: string, options: Options) => Promise<Suite>
