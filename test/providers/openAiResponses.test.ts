@@ -301,6 +301,27 @@ describe("openAiResponses", () => {
     assert.strictEqual(message(...begun, cut).stopReason, "length")
   })
 
+  it("runs a call once, however its events are out of place", () => {
+    const begun = { ...call1, status: "in_progress", arguments: "" }
+    const ended = { ...call1, arguments: '{"a":1}' }
+    const placeless = { type: "response.output_item.added", item: begun }
+    for (const wire of [
+      // Its beginning says no place.
+      [placeless, delta("function_call_arguments", 4, `{"a":1}`, { item_id: "fc_1" }), done(4, ended)],
+      // Another item has taken its place.
+      [added(0, begun), added(0, { ...shell, content: [] }), done(0, ended)],
+      // Its beginning comes after its end.
+      [done(0, ended), added(0, begun)]
+    ]) {
+      const call = calledWith(created(), ...wire, completed({ output: [ended] }))
+      assert.deepStrictEqual([call?.id, call?.params], ["call_1", { a: 1 }])
+    }
+    // Its id is another one in the last event.
+    const renamed = { ...ended, call_id: "call_7" }
+    const call = calledWith(created(), added(0, begun), done(0, ended), completed({ output: [renamed] }))
+    assert.deepStrictEqual([call?.id, call?.params], ["call_1", { a: 1 }])
+  })
+
   it("takes the text of a custom tool as it is", () => {
     const item = { id: "ct_1", type: "custom_tool_call", call_id: "call_1", name: "sql" }
     const found = calledWith(

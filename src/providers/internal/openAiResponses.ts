@@ -169,7 +169,7 @@ const sameCall =
 const isLike = ({ type, wire }: Item, wireItem: Json.JsonObject): boolean =>
   type === typeOf(wireItem) && (wire["name"] === undefined || wire["name"] === wireItem["name"])
 
-const nowhere: Place = { index: undefined, part: 0 }
+const nowhere: Place = { index: undefined, id: undefined, part: 0 }
 
 // ───────────────────────── Items
 
@@ -184,11 +184,14 @@ const kinds: Readonly<Record<string, Item["kind"]>> = {
 
 const kindOf = (type: string): Item["kind"] => kinds[type] ?? "other"
 
-/** The item at a place; without an index, the last of its type that goes on. */
-const at = (state: State, { index }: Place, type: string): Item | undefined =>
-  index === undefined
-    ? state.items.findLast((item) => item.type === type && !item.isDone)
-    : state.byIndex.get(index)
+/** The item at a place; of this id, if nothing is there; without an index, the last of its type that goes on. */
+const at = ({ byIndex, items }: State, { id, index }: Place, type: string): Item | undefined => {
+  const known = index === undefined ? undefined : byIndex.get(index)
+  if (known !== undefined) return known
+  const open = items.filter((item) => item.type === type && !item.isDone)
+  const named = id === undefined ? undefined : open.find(({ wire }) => wire["id"] === id)
+  return named ?? (index === undefined ? open.at(-1) : undefined)
+}
 
 const stepAdded = (state: State, place: Place, wireItem: Json.JsonObject, out: Array<ModelEvent>): void => {
   const known = place.index === undefined ? undefined : state.byIndex.get(place.index)

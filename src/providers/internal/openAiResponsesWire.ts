@@ -17,6 +17,8 @@ export type Speech = "text" | "refusal" | "summary" | "thinking" | "arguments"
 export interface Place {
   /** Of the item; absent if the server leaves it out. */
   readonly index: number | undefined
+  /** Of the item too: for where its place says nothing. */
+  readonly id: string | undefined
   /** Of the part in it. */
   readonly part: number
 }
@@ -118,6 +120,7 @@ const itemOf = (type: "added" | "done", event: Json.JsonObject): Wire | undefine
 
 const placeOf = (event: Json.JsonObject): Place => ({
   index: Json.number(event["output_index"]),
+  id: Json.text(event["item_id"] ?? Json.object(event["item"])?.["id"]),
   part: Json.number(event["content_index"]) ?? Json.number(event["summary_index"]) ?? 0
 })
 
