@@ -6,9 +6,11 @@ import { parseArgs } from "node:util"
 import { aborts } from "./aborts.ts"
 import { cancel } from "./cancel.ts"
 import type { Chaos, Outcome } from "./Chaos.ts"
+import { defaults } from "./defaults.ts"
 import { inject } from "./inject.ts"
 import { paths } from "./paths.ts"
 import { secrets } from "./secrets.ts"
+import { slow } from "./slow.ts"
 import { soak } from "./soak.ts"
 import { wire } from "./wire.ts"
 
@@ -16,9 +18,11 @@ import { wire } from "./wire.ts"
 const kinds: ReadonlyMap<string, Chaos> = new Map([
   ["aborts", aborts],
   ["cancel", cancel],
+  ["defaults", defaults],
   ["inject", inject],
   ["paths", paths],
   ["secrets", secrets],
+  ["slow", slow],
   ["soak", soak],
   ["wire", wire]
 ])
