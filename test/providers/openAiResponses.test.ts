@@ -311,7 +311,9 @@ describe("openAiResponses", () => {
       // Another item has taken its place.
       [added(0, begun), added(0, { ...shell, content: [] }), done(0, ended)],
       // Its beginning comes after its end.
-      [done(0, ended), added(0, begun)]
+      [done(0, ended), added(0, begun)],
+      // Its end comes twice, once without a place.
+      [added(0, begun), done(0, ended), { type: "response.output_item.done", item: ended }]
     ]) {
       const call = calledWith(created(), ...wire, completed({ output: [ended] }))
       assert.deepStrictEqual([call?.id, call?.params], ["call_1", { a: 1 }])
