@@ -12,7 +12,7 @@ export const behind = (root: string, events: ReadonlyArray<AgentEvent.AgentEvent
   const ends = events.filter(
     (event): event is AgentEvent.OfTag<"ToolExecutionEnd"> => event._tag === "ToolExecutionEnd"
   )
-  return [...lines(root, ends), ...files(root, ends), ...temporary(root)]
+  return [...lines(root, ends), ...files(root, ends)]
 }
 
 type Ends = ReadonlyArray<AgentEvent.OfTag<"ToolExecutionEnd">>
@@ -40,17 +40,17 @@ const files = (root: string, ends: Ends): ReadonlyArray<string> =>
     return good.length > 0 && content === undefined ? [`${path} was written, and is not there`] : []
   })
 
+/** Files that a write makes beside the one it writes. */
 const temporary = (root: string): ReadonlyArray<string> =>
-  readdirSync(root, { recursive: true, encoding: "utf8" }).flatMap((path) =>
-    path.endsWith(".tmp") ? [`left behind: ${path}`] : []
-  )
+  readdirSync(root, { recursive: true, encoding: "utf8" }).filter((path) => path.endsWith(".tmp"))
 
-/** What is still held some time after all is over: open files, processes, and what is counted. */
+/** What is still held some time after all is over: files, processes, and what is counted. */
 export const held = (
   root: string,
   counts: () => Readonly<Record<string, number>>
 ): Effect.Effect<ReadonlyArray<string>> => {
   const look = () => [
+    ...temporary(root),
     ...links("/proc/self/fd").filter((path) => path.startsWith(root)),
     ...children().flatMap((pid) => (linkOf(`/proc/${pid}/cwd`) === root ? [`process ${pid}`] : [])),
     ...Object.entries(counts()).flatMap(([name, count]) => (count === 0 ? [] : [`${count} ${name}`]))

@@ -46,7 +46,7 @@ export interface Played {
 }
 
 /** Milliseconds. No run may take longer, and no end of one. */
-const patience = 10_000
+const patience = 20_000
 const budget = 450
 
 export const play = (manner: Manner, point: Point | undefined): Effect.Effect<Played> => {
@@ -119,8 +119,8 @@ const agentOf = ({ retryTurn, toolExecution }: Manner, root: string) =>
     model: "m",
     tools: Session.tools(root),
     toolExecution,
-    toolTimeout: "400 millis",
-    limits: { executionTime: "4 seconds", maxTotalTokens: budget }
+    toolTimeout: "800 millis",
+    limits: { executionTime: "8 seconds", maxTotalTokens: budget }
   }).pipe(
     Effect.provide(
       Retry.layer({ retryTurn, schedule: Schedule.spaced("2 millis").pipe(Schedule.upTo({ times: 2 })) })(
@@ -128,7 +128,7 @@ const agentOf = ({ retryTurn, toolExecution }: Manner, root: string) =>
           id: "vendor",
           baseUrl: "http://127.0.0.1:9/v1",
           apiKey: Redacted.make("a key"),
-          timeouts: { firstByte: "250 millis", idle: "250 millis" }
+          timeouts: { firstByte: "500 millis", idle: "500 millis" }
         })
       )
     )

@@ -89,7 +89,7 @@ const isText = (content: Words, text: string): boolean =>
 
 export const tools = (root: string) =>
   [
-    ...Tools.make({ root, shell: { timeout: "300 millis" } }),
+    ...Tools.make({ root, shell: { timeout: "600 millis" } }),
     Tool.make({
       name: "append",
       description: "Leaves a line in the log.",
