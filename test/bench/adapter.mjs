@@ -13,26 +13,29 @@ export const meta = { name: "effect-agent", pkg: "effect-agent", streaming: true
 
 let runtime
 /** One provider for all runs of a process, as an application has it. */
-const runtimeOf = (baseUrl) =>
+export const runtimeOf = (baseUrl) =>
   (runtime ??= ManagedRuntime.make(
     OpenAiCompatible.layer({ id: "bench", baseUrl, apiKey: Redacted.make("x") }).pipe(
       Layer.provide(NodeHttpClient.layerUndici)
     )
   ))
 
-export const toolOf = ({ description, execute, jsonSchema, name }) =>
+const toolOf = ({ description, execute, jsonSchema, name }) =>
   Tool.fromPromise({ name, description, parameters: jsonSchema, execute })
 
-export function run({ baseURL, maxTurns, model, onText, prompt, signal, system, tools = [] }) {
+/** The same for all workloads. */
+export const optionsOf = ({ maxTurns, model, system, tools = [] }) => ({
+  model,
+  system,
+  tools: tools.map(toolOf),
+  toolConcurrency: 100,
+  limits: { maxTurns, maxIdenticalToolCalls: Infinity }
+})
+
+export function run({ baseURL, onText, prompt, signal, ...rest }) {
   const program = Effect.scoped(
     Effect.gen(function* () {
-      const agent = yield* Agent.make({
-        model,
-        system,
-        tools: tools.map(toolOf),
-        toolConcurrency: 100,
-        limits: { maxTurns, maxIdenticalToolCalls: Infinity }
-      })
+      const agent = yield* Agent.make(optionsOf(rest))
       let text = ""
       yield* Stream.runForEachArray(agent.stream(prompt), (events) =>
         Effect.sync(() => {

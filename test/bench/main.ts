@@ -1,0 +1,123 @@
+/**
+ * `npm run bench [-- --only W1,W2] [--rounds N] [--quick] [--peers]`: prints what raw clients and this library cost, as
+ * Markdown. Every measurement is a process of its own, all of a round are taken one after the other, and a ratio is the
+ * median of those within the rounds. CPU is that of the process that runs the agents, user and system.
+ */
+import { type ChildProcess, fork } from "node:child_process"
+import { once } from "node:events"
+import { readFileSync } from "node:fs"
+import { cpus } from "node:os"
+import { join } from "node:path"
+import { parseArgs } from "node:util"
+import { type Contender, ours, peers } from "./contenders.ts"
+import { type Job, jobs } from "./jobs.ts"
+import * as Startup from "./startup.ts"
+import { type Row, table } from "./table.ts"
+import type { Figures } from "./workloads.ts"
+
+const { values: options } = parseArgs({
+  options: {
+    only: { type: "string" },
+    rounds: { type: "string" },
+    quick: { type: "boolean", default: false },
+    peers: { type: "boolean", default: false }
+  }
+})
+
+const startServer = async () => {
+  const server = fork(join(import.meta.dirname, "server.ts"))
+  const [{ port }] = await once(server, "message")
+  return { server, origin: `http://127.0.0.1:${port}` }
+}
+
+type Measured = Figures | { readonly trouble: string }
+
+/** Longer than anything takes. */
+const patience = 300_000
+
+/** One measurement in a process of its own. */
+const measure = async (contender: Contender, job: Job, size: ReadonlyArray<number>, origin: string) => {
+  const child = fork(
+    join(import.meta.dirname, "measure.ts"),
+    [contender.path, job.workload, origin, ...size.map(String)],
+    { execArgv: ["--expose-gc"], stdio: ["ignore", "ignore", "ignore", "ipc"], timeout: patience }
+  )
+  return answerOf(child)
+}
+
+const answerOf = (child: ChildProcess): Promise<Measured> =>
+  new Promise((resolve) => {
+    child.once("message", (message: { readonly figures?: Figures; readonly trouble?: string }) =>
+      resolve(message.figures ?? { trouble: message.trouble ?? "it said nothing" })
+    )
+    child.once("exit", (code, signal) => resolve({ trouble: `it ended with ${signal ?? code}` }))
+  })
+
+/** All sizes of one contender in one round, as one set of figures: those of the nth size end in `n`. */
+const measureAll = async (contender: Contender, job: Job, origin: string): Promise<Measured> => {
+  const all: Record<string, number> = {}
+  for (const [index, { size }] of job.sizes.entries()) {
+    const measured = await measure(contender, job, size, origin)
+    if ("trouble" in measured) return measured
+    for (const [figure, value] of Object.entries(measured)) all[`${figure}${index}`] = value
+  }
+  return all
+}
+
+/** From one round to the next the first goes last, so that nobody always comes after the same one. */
+const turned = <A>(list: ReadonlyArray<A>, by: number): ReadonlyArray<A> => {
+  const at = by % list.length
+  return [...list.slice(at), ...list.slice(0, at)]
+}
+
+const play = async (
+  job: Job,
+  contenders: ReadonlyArray<Contender>,
+  rounds: number,
+  origin: string
+): Promise<string> => {
+  const rows = contenders.map((contender) => ({ contender, name: contender.name, rounds: Array<Measured>() }))
+  for (let round = 0; round < rounds; round++) {
+    for (const row of turned(rows, round)) row.rounds.push(await measureAll(row.contender, job, origin))
+  }
+  const columns = job.sizes.flatMap(({ label }, index) =>
+    job.columns.map((column) => ({
+      ...column,
+      figure: `${column.figure}${index}`,
+      label: label === undefined ? column.label : `${label}, ${column.label}`
+    }))
+  )
+  return table(`${job.id}: ${job.title}`, columns, rows)
+}
+
+/** Versions of what is measured, as they are installed. */
+const versionsOf = (names: ReadonlyArray<string>): string =>
+  names
+    .map((name) => {
+      const path = join(import.meta.dirname, "../../node_modules", name, "package.json")
+      return `${name} ${JSON.parse(readFileSync(path, "utf8")).version}`
+    })
+    .join(", ")
+
+const part = options.quick ? 0.1 : 1
+const only = options.only?.split(",")
+const wanted = (id: string): boolean => only === undefined || only.includes(id)
+const contenders = [...ours, ...(options.peers ? peers() : [])]
+const chosen = jobs(part).filter(({ id }) => wanted(id))
+const rounds = (usual: number): number => Number(options.rounds ?? (options.quick ? 1 : usual))
+
+if (chosen.length === 0 && !wanted("W5")) {
+  const known = [...jobs(1).map(({ id }) => id), "W5"].join(", ")
+  console.error(`Usage: npm run bench [-- --only ID,ID] [--rounds N] [--quick] [--peers]   IDs: ${known}`)
+  process.exit(2)
+}
+console.log(
+  `Node ${process.version}, ${versionsOf(["effect", "undici"])}; ${cpus().length} cores of ${cpus()[0]?.model}\n`
+)
+const { origin, server } = await startServer()
+for (const job of chosen) console.log(await play(job, contenders, rounds(job.rounds), origin))
+server.disconnect()
+if (wanted("W5")) {
+  const rows: ReadonlyArray<Row> = await Startup.startup(contenders, rounds(7))
+  console.log(table("W5: A process that begins", Startup.columns, rows))
+}
