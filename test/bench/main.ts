@@ -115,7 +115,9 @@ console.log(
   `Node ${process.version}, ${versionsOf(["effect", "undici"])}; ${cpus().length} cores of ${cpus()[0]?.model}\n`
 )
 const { origin, server } = await startServer()
-for (const job of chosen) console.log(await play(job, contenders, rounds(job.rounds), origin))
+for (const job of chosen) {
+  console.log(await play(job, job.onlyOurs === true ? ours : contenders, rounds(job.rounds), origin))
+}
 server.disconnect()
 if (wanted("W5")) {
   const rows: ReadonlyArray<Row> = await Startup.startup(contenders, rounds(7))

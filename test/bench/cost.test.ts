@@ -1,0 +1,187 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Redacted, Stream } from "effect"
+import { Agent, Tool } from "effect-agent"
+import { OpenAiCompatible } from "effect-agent/providers"
+import { HttpClient, HttpClientResponse } from "effect/http"
+import { type Count, each } from "./count.ts"
+
+/**
+ * What the hot paths may cost, counted and not timed: a quarter more than they did when this was last set. Whoever makes a
+ * path cheaper sets its bound lower.
+ */
+const bounds = {
+  delta: { steps: 14, fibers: 0, hops: 0 },
+  batch: { steps: 0.3, fibers: 0, hops: 0 },
+  heard: { steps: 29, fibers: 0, hops: 0 },
+  turn: { steps: 706, fibers: 10, hops: 1.25 },
+  call: { steps: 271, fibers: 5, hops: 0.1 }
+}
+
+const within = (count: Count, bound: Count): void => {
+  assert.isAbove(count.steps, 0)
+  assert.isAtMost(count.steps, bound.steps, "steps")
+  assert.isAtMost(count.fibers, bound.fibers, "fibers")
+  assert.isAtMost(count.hops, bound.hops, "hops")
+}
+
+const chunk = (delta: object, finish_reason: string | null = null): string =>
+  `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta, finish_reason }] })}\n\n`
+
+const answer = (pieces: ReadonlyArray<string>, reason = "stop"): ReadonlyArray<string> => [
+  chunk({ role: "assistant", content: "" }),
+  ...pieces,
+  chunk({}, reason) + "data: [DONE]\n\n"
+]
+
+const call = (index: number, id: string): string =>
+  chunk({
+    tool_calls: [{ index, id, type: "function", function: { name: "tick", arguments: `{"n":${index}}` } }]
+  })
+
+/** What a run with tools ends with. */
+const done = answer([chunk({ content: "done" })])
+
+/** An HTTP client that answers with the nth list of chunks. Each is read by itself, as from a socket. */
+const client = (answers: ReadonlyArray<ReadonlyArray<string>>) => {
+  let asked = 0
+  return HttpClient.make((request) =>
+    Effect.sync(() => {
+      const encoder = new TextEncoder()
+      const chunks = [...(answers[asked++] ?? [])]
+      const body = new ReadableStream({
+        pull: (controller) => {
+          const next = chunks.shift()
+          if (next === undefined) controller.close()
+          else controller.enqueue(encoder.encode(next))
+        }
+      })
+      const headers = { "content-type": "text/event-stream" }
+      return HttpClientResponse.fromWeb(request, new Response(body, { headers }))
+    })
+  )
+}
+
+/** Begins with the first answer each time it is built. */
+const provider = (answers: ReadonlyArray<ReadonlyArray<string>>) =>
+  OpenAiCompatible.layer({ id: "counted", baseUrl: "http://counted/v1", apiKey: Redacted.make("x") }).pipe(
+    Layer.provide(Layer.sync(HttpClient.HttpClient, () => client(answers)))
+  )
+
+const tick = Tool.fromPromise({
+  name: "tick",
+  description: "Ticks.",
+  parameters: { type: "object", properties: { n: { type: "integer" } }, required: ["n"] },
+  execute: async () => "ok"
+})
+
+const options = {
+  model: "m",
+  tools: [tick],
+  toolConcurrency: 1000,
+  limits: { maxTurns: 10_000, maxIdenticalToolCalls: Infinity }
+}
+
+/** A run, read as its stream. */
+const streamed = (answers: ReadonlyArray<ReadonlyArray<string>>) =>
+  Effect.gen(function* () {
+    const agent = yield* Agent.make(options)
+    yield* Stream.runForEachArray(agent.stream("go"), () => Effect.void)
+  }).pipe(Effect.scoped, Effect.provide(provider(answers)))
+
+/** A run with a subscriber. */
+const subscribed = (answers: ReadonlyArray<ReadonlyArray<string>>) =>
+  Effect.gen(function* () {
+    const agent = yield* Agent.make(options)
+    yield* agent.subscribe(() => Effect.void)
+    yield* agent.prompt("go")
+  }).pipe(Effect.scoped, Effect.provide(provider(answers)))
+
+const texts = (count: number) => Array.from({ length: count }, () => chunk({ content: "word" }))
+const together = (pieces: ReadonlyArray<string>, size: number) =>
+  Array.from({ length: pieces.length / size }, (_, n) => pieces.slice(n * size, (n + 1) * size).join(""))
+const turns = (count: number) => [
+  ...Array.from({ length: count }, (_, n) => answer([call(0, `call_${n}`)], "tool_calls")),
+  done
+]
+/** One call whose arguments come in so many pieces, and then some. */
+const argumentsIn = (pieces: number) => {
+  const piece = (json: string) => chunk({ tool_calls: [{ index: 0, function: { arguments: json } }] })
+  const begun = {
+    index: 0,
+    id: "call_0",
+    type: "function",
+    function: { name: "tick", arguments: '{"n":1,"x":"' }
+  }
+  const more = Array.from({ length: pieces - 2 }, () => piece("more of the same"))
+  return [chunk({ tool_calls: [begun] }), ...more, piece('"}')]
+}
+const calls = (count: number) => [
+  answer(
+    Array.from({ length: count }, (_, n) => call(n, `call_${n}`)),
+    "tool_calls"
+  ),
+  done
+]
+
+/** CPU of this thread in microseconds, the least of three. Not that of other tests, nor time spent waiting. */
+const cpuOf = <E>(program: Effect.Effect<unknown, E>): Effect.Effect<number, E> =>
+  Effect.gen(function* () {
+    let least = Infinity
+    for (let round = 0; round < 3; round++) {
+      const before = process.threadCpuUsage()
+      yield* program
+      const { system, user } = process.threadCpuUsage(before)
+      least = Math.min(least, system + user)
+    }
+    return least
+  })
+
+/** A piece of sixteen times as many may cost three times as much; if each copied all that came before, it would be thirty. */
+const doesNotGrow = <E>(program: (pieces: number) => Effect.Effect<unknown, E>) =>
+  Effect.gen(function* () {
+    const [few, many] = [5_000, 80_000]
+    const large = (yield* cpuOf(program(many))) / many
+    const small = (yield* cpuOf(program(few))) / few
+    assert.isBelow(large / small, 3)
+  })
+
+describe("what it costs", () => {
+  it.live("a delta that comes alone: steps of a fiber, and no wait for the scheduler", () =>
+    Effect.gen(function* () {
+      within(yield* each((deltas) => streamed([answer(texts(deltas))]), 100, 400), bounds.delta)
+    })
+  )
+
+  it.live("a delta of many that come together: next to nothing", () =>
+    Effect.gen(function* () {
+      within(yield* each((deltas) => streamed([answer(together(texts(deltas), 50))]), 100, 400), bounds.batch)
+    })
+  )
+
+  it.live("a delta with a subscriber: no wait either", () =>
+    Effect.gen(function* () {
+      within(yield* each((deltas) => subscribed([answer(texts(deltas))]), 100, 400), bounds.heard)
+    })
+  )
+
+  it.live("a turn with one call: as much after ninety as after ten", () =>
+    Effect.gen(function* () {
+      within(yield* each((count) => streamed(turns(count)), 10, 10), bounds.turn)
+      within(yield* each((count) => streamed(turns(count)), 90, 10), bounds.turn)
+    })
+  )
+
+  it.live("a call of many in one answer", () =>
+    Effect.gen(function* () {
+      within(yield* each((count) => streamed(calls(count)), 10, 40), bounds.call)
+    })
+  )
+
+  it.live("does not grow with the deltas before", () =>
+    doesNotGrow((deltas) => streamed([answer(together(texts(deltas), 10))]))
+  )
+
+  it.live("does not grow with the arguments before", () =>
+    doesNotGrow((pieces) => streamed([answer(together(argumentsIn(pieces), 10), "tool_calls"), done]))
+  )
+})
