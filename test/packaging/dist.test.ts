@@ -1,0 +1,118 @@
+import { assert, describe, it } from "@effect/vitest"
+import { build, type Metafile } from "esbuild"
+import { execFile } from "node:child_process"
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { promisify } from "node:util"
+import { gzipSync } from "node:zlib"
+import { afterAll, beforeAll } from "vitest"
+import { library, program } from "../../bundle.config.ts"
+
+const repo = join(import.meta.dirname, "../..")
+const cache = join(repo, "node_modules/.cache")
+mkdirSync(cache, { recursive: true })
+/** Inside, so that what is built finds `effect`. */
+const home = mkdtempSync(join(cache, "effect-agent-dist-"))
+const entries = ["ai", "compat", "promise", "providers", "resilience", "testing", "tools"]
+
+/** Runs a script in a Node of its own, and gives what it prints. */
+const node = async (script: string): Promise<unknown> => {
+  const file = join(home, "script.mjs")
+  writeFileSync(file, script)
+  const { stdout } = await promisify(execFile)(process.execPath, [file])
+  return JSON.parse(stdout)
+}
+
+/** The size of what an application gets that imports this, in kB. */
+const bundled = async (contents: string): Promise<number> => {
+  const { outputFiles } = await build({
+    stdin: { contents, resolveDir: home },
+    bundle: true,
+    minify: true,
+    write: false,
+    platform: "node",
+    format: "esm",
+    logLevel: "error"
+  })
+  return gzipSync(outputFiles[0]?.contents ?? "").length / 1024
+}
+
+/** The files that come with an output at once. */
+const closure = ({ outputs }: Metafile, output: string, found = new Set<string>()): ReadonlySet<string> => {
+  if (found.has(output)) return found
+  found.add(output)
+  for (const { kind, path } of outputs[output]?.imports ?? []) {
+    if (kind === "import-statement" && path in outputs) closure({ inputs: {}, outputs }, path, found)
+  }
+  return found
+}
+
+describe("what is built", { timeout: 60_000 }, () => {
+  beforeAll(() => build(library(home)))
+  afterAll(() => rmSync(home, { recursive: true, force: true }))
+
+  it("exports what the source does", async () => {
+    const all = ["core", ...entries].map((name) => (name === "core" ? "index" : `${name}/index`))
+    const imports = all.map((path, index) => `import * as m${index} from "./${path}.js"`)
+    const names = ["core", ...entries].map((name, index) => `${name}: Object.keys(m${index}).sort()`)
+    const pinned: unknown = JSON.parse(readFileSync(join(repo, "test/exports.json"), "utf8"))
+    const script = `${imports.join("\n")}\nconsole.log(JSON.stringify({ ${names.join(", ")} }))`
+    assert.deepStrictEqual(await node(script), pinned)
+  })
+
+  it("is one library: what one subpath fails with is the class of another", async () => {
+    const script = `
+      import * as Stream from "effect/Stream"
+      import { ProviderError, RunFailed } from "./index.js"
+      import { createAgent } from "./promise/index.js"
+      const failure = new ProviderError.ProviderError({
+        provider: "none",
+        reason: new ProviderError.Overloaded({ detail: "full" })
+      })
+      await using agent = createAgent({ provider: { id: "none", stream: () => Stream.fail(failure) }, model: "m" })
+      const error = await agent.prompt("go").catch((error) => error)
+      console.log(error instanceof RunFailed.RunFailed && error.reason === failure)`
+    assert.isTrue(await node(script))
+  })
+
+  it("loads few files of its own, and none of the heavy parts of Node", async () => {
+    const script = `
+      import { registerHooks } from "node:module"
+      const files = []
+      registerHooks({ load: (url, context, next) => (files.push(url), next(url, context)) })
+      const before = new Set(process.moduleLoadList)
+      await import("./index.js")
+      const own = files.filter((url) => url.startsWith(new URL(".", import.meta.url).href)).length
+      const heavy = process.moduleLoadList.filter((name) => !before.has(name) && /crypto|http|net|stream/.test(name))
+      console.log(JSON.stringify({ isFew: own > 0 && own <= 15, heavy }))`
+    assert.deepStrictEqual(await node(script), { isFew: true, heavy: [] })
+  })
+
+  it("leaves out of an application what that does not use", async () => {
+    const core = await bundled(`export * from "./index.js"`)
+    const one = await bundled(
+      `export { Agent } from "./index.js"
+       import { OpenAi } from "./providers/index.js"
+       export const { layer } = OpenAi`
+    )
+    assert.isBelow(core, 90)
+    assert.isBelow(one, 115)
+  })
+})
+
+describe("the program", { timeout: 60_000 }, () => {
+  it("says its version alone, and answers without a client for HTTP", async () => {
+    const { metafile } = await build({ ...program(home), write: false, metafile: true })
+    const outputs = Object.keys(metafile.outputs)
+    const named = (name: string) => outputs.find((output) => output.includes(`/${name}`)) ?? name
+    assert.deepStrictEqual([...closure(metafile, named("main.js"))], [named("main.js")])
+    const answers = [...closure(metafile, named("Program-"))].flatMap((output) =>
+      Object.keys(metafile.outputs[output]?.inputs ?? {})
+    )
+    assert.include(answers, "src/cli/Program.ts")
+    assert.deepStrictEqual(
+      answers.filter((input) => /undici|NodeHttpClient|providers\/(Anthropic|Google|OpenAi)/.test(input)),
+      []
+    )
+  })
+})
