@@ -19,7 +19,6 @@ import * as Tools from "../tools/Tools.ts"
 import * as Approval from "./Approval.ts"
 import * as ExitCode from "./ExitCode.ts"
 import * as Inert from "./Inert.ts"
-import * as JsonOutput from "./JsonOutput.ts"
 import type { Choice } from "./ModelChoice.ts"
 import * as Outcome from "./Outcome.ts"
 import { Screen } from "./Screen.ts"
@@ -89,7 +88,8 @@ const play = Effect.fnUntraced(function* (plan: Plan): Effect.fn.Return<Played, 
     return agent.cancel(kind)
   })
   yield* Effect.forkScoped(onEnding)
-  const show = plan.settings.json ? JsonOutput.make(screen) : TextOutput.make(screen)
+  const { make } = plan.settings.json ? yield* Effect.promise(() => import("./JsonOutput.ts")) : TextOutput
+  const show = make(screen)
   const exit = yield* Effect.exit(
     Stream.runForEachArray(agent.stream(plan.prompt), (events) =>
       Effect.map(show(events), () => {
