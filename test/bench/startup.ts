@@ -60,35 +60,77 @@ const written = async (name: string, module: string, folder: string) => {
   return { file, bundle, gzip }
 }
 
+/** A file that imports the modules of other packages that this one does, itself or through files of its own. */
+const others = async (module: string, folder: string): Promise<string> => {
+  const { metafile } = await build({
+    entryPoints: [module],
+    bundle: true,
+    write: false,
+    metafile: true,
+    packages: "external",
+    format: "esm",
+    outdir: folder,
+    logLevel: "error"
+  })
+  const imports = Object.values(metafile.outputs).flatMap((output) => output.imports)
+  const paths = new Set(imports.filter(({ external }) => external === true).map(({ path }) => path))
+  const file = join(folder, "others.entry.mjs")
+  const lines = [...paths].map((path) => `import ${JSON.stringify(import.meta.resolve(path))}\n`)
+  writeFileSync(file, lines.join(""))
+  return file
+}
+
 export const columns: ReadonlyArray<Column> = [
   { figure: "cpu", label: "CPU ms", ratio: true },
   { figure: "bundled", label: "CPU ms, bundled" },
   { figure: "gzip", label: "bundle, gzip kB" }
 ]
 
-/** The rounds of all rows, one after the other. Bare Node comes first, and is what the others are multiples of. */
+interface Subject {
+  readonly name: string
+  readonly measure: () => Promise<Figures>
+}
+
+const library = join(repo, "dist/index.js")
+
+/** Bare Node comes first, and is what the others are multiples of. */
+const subjects = async (
+  contenders: ReadonlyArray<Contender>,
+  folder: string
+): Promise<ReadonlyArray<Subject>> => {
+  const running = (name: string, ...args: ReadonlyArray<string>): Subject => ({
+    name,
+    measure: async () => ({ cpu: await cpuOf(args) })
+  })
+  const importing = async ({ name, path }: Contender, index: number): Promise<Subject> => {
+    const { bundle, file, gzip } = await written(`import-${index}`, path, folder)
+    const measure = async () => ({ cpu: await cpuOf([file]), bundled: await cpuOf([bundle]), gzip })
+    return { name: `import of ${name}`, measure }
+  }
+  const program = join(repo, "dist/cli/main.js")
+  return [
+    running("Node", "-e", "0"),
+    running("import of the modules of Effect it needs", await others(library, folder)),
+    ...(await Promise.all([{ name: "effect-agent alone", path: library }, ...contenders].map(importing))),
+    running("program: --version", program, "--version"),
+    running("program: first answer of local/rules", program, "read package.json and list src")
+  ]
+}
+
+/** The rounds of all rows: one after the other, each round in the same order. */
 export const startup = async (
   contenders: ReadonlyArray<Contender>,
   rounds: number
 ): Promise<ReadonlyArray<Row>> => {
   const folder = mkdtempSync(join(tmpdir(), "effect-agent-bench-"))
-  const imports = [{ name: "effect-agent alone", path: join(repo, "dist/index.js") }, ...contenders]
-  const subjects: Array<{ readonly name: string; readonly measure: () => Promise<Figures> }> = [
-    { name: "Node", measure: async () => ({ cpu: await cpuOf(["-e", "0"]) }) }
-  ]
-  for (const [index, { name, path }] of imports.entries()) {
-    const { bundle, file, gzip } = await written(`import-${index}`, path, folder)
-    const measure = async () => ({ cpu: await cpuOf([file]), bundled: await cpuOf([bundle]), gzip })
-    subjects.push({ name: `import of ${name}`, measure })
+  try {
+    const rows = (await subjects(contenders, folder)).map((subject) => ({
+      ...subject,
+      rounds: Array<Figures>()
+    }))
+    for (let round = 0; round < rounds; round++) for (const row of rows) row.rounds.push(await row.measure())
+    return rows
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
   }
-  const program = (name: string, ...args: ReadonlyArray<string>) =>
-    subjects.push({ name, measure: async () => ({ cpu: await cpuOf(["dist/cli/main.js", ...args]) }) })
-  program("program: --version", "--version")
-  program("program: first answer of local/rules", "read package.json and list src")
-  const rows = subjects.map(({ name }) => ({ name, rounds: Array<Figures>() }))
-  for (let round = 0; round < rounds; round++) {
-    for (const [index, { measure }] of subjects.entries()) rows[index]?.rounds.push(await measure())
-  }
-  rmSync(folder, { recursive: true, force: true })
-  return rows
 }
