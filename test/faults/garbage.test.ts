@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Schedule } from "effect"
+import { Effect, Layer } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientResponse } from "effect/http"
 import { serve, stream } from "../providers/server.ts"
 import { answer, block, bytes, heardOf, play, providerOn, told } from "./session.ts"
@@ -116,10 +116,9 @@ describe.each(vendors)("$name", (vendor) => {
         assert.isAbove(strange.length, 300)
         let next = 0
         const bodyOf = (piece: Piece) => bytes([...pieces.slice(0, second), piece, ...pieces.slice(second)])
-        const provider = yield* providerOn(vendor, {
-          baseUrl: "http://vendor.test/v1",
-          retry: { schedule: Schedule.recurs(0) }
-        }).pipe(Effect.provide(answering(() => strange.slice(next++, next).map(bodyOf).join(""))))
+        const provider = yield* providerOn(vendor, "http://vendor.test/v1").pipe(
+          Effect.provide(answering(() => strange.slice(next++, next).map(bodyOf).join("")))
+        )
         for (const piece of strange) {
           // A defect would fail the test, and a giant array end the process.
           const { events, reason } = yield* heardOf(provider)

@@ -10,6 +10,7 @@ import {
   Fiber,
   Layer,
   Option,
+  Schedule,
   Schema,
   Stream,
   SubscriptionRef
@@ -79,17 +80,14 @@ export const prompt = Effect.fnUntraced(function* (agent: Agent.Agent) {
   }
 })
 
-/** What the provider says of one answer, and why it stops. */
-export const hear = Effect.fnUntraced(function* (
-  vendor: Vendor,
-  { baseUrl }: Pick<Server, "baseUrl">,
-  options: Omit<Options, "baseUrl"> = {}
-) {
-  return yield* heardOf(yield* providerOn(vendor, { baseUrl, ...options }))
+/** What the vendor's provider says of one answer, and why it stops. */
+export const hear = Effect.fnUntraced(function* (vendor: Vendor, { baseUrl }: Pick<Server, "baseUrl">) {
+  return yield* heardOf(yield* providerOn(vendor, baseUrl))
 })
 
-export const providerOn = (vendor: Vendor, options: Options) =>
-  Effect.provide(Provider.Provider, providerOf(vendor, options))
+/** The vendor's provider alone. It asks once. */
+export const providerOn = (vendor: Vendor, baseUrl: string) =>
+  Effect.provide(Provider.Provider, providerOf(vendor, { baseUrl, retry: { schedule: Schedule.recurs(0) } }))
 
 /** One answer of a provider, and why it stops. */
 export const heardOf = Effect.fnUntraced(function* (provider: Provider.Provider["Service"]) {

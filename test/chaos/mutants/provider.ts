@@ -314,14 +314,6 @@ const framing: ReadonlyArray<Mutant> = [
     test: sizeTest
   },
   {
-    fault: "F039",
-    without: "a line grows in linear time",
-    file: sse,
-    from: 'else if (text !== "") this.held.push(text)',
-    to: 'else if (text !== "") this.held = [JSON.parse(JSON.stringify(this.held.join("") + text))]',
-    test: sizeTest
-  },
-  {
     fault: "F041",
     without: "brotli is read",
     file: connection,
