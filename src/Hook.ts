@@ -3,7 +3,8 @@
  *
  * A hook is a value made by the constructor of its point: `Hook.beforeTool((input) => Effect…)`. What it requires becomes
  * a requirement of the layer or the agent that registers it. What it returns is merged with the hooks before it; returning
- * nothing has no opinion.
+ * nothing has no opinion. What it is told is frozen, and what it returns is checked: anything its point does not take is a
+ * failure.
  *
  * - Guards (`beforeTool`, `approveTool`) fail closed: one that fails, times out or is disabled rejects the call.
  * - Shapers (`transformMessages`, `toModelMessages`, `prepareNextTurn`, `shouldStopAfterTurn`, `steering`, `followUp`)

@@ -291,7 +291,7 @@ describe("Retry", () => {
       })
     )
 
-    it.effect("is cut by executionTime", () =>
+    it.effect("F118: is cut by executionTime", () =>
       Effect.gen(function* () {
         const { exit, requests } = yield* retried([failing, done], { schedule: exact }, 500, {
           options: { limits: { executionTime: 500 } }

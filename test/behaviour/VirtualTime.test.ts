@@ -193,7 +193,7 @@ describe("Virtual time", () => {
         max: 3_600_000
       })
 
-    it.effect("D10 cuts a provider that says nothing more, and keeps what it said", () =>
+    it.effect("F118: D10 cuts a provider that says nothing more, and keeps what it said", () =>
       Effect.gen(function* () {
         const began = yield* Latch.make(false)
         const stalled = ScriptedProvider.turn(Step.start, Step.text("Hel"), Step.run(began.open), Step.never)
