@@ -152,7 +152,11 @@ export const drive = Effect.fnUntraced(function* (
       )
     )
     if (shape.isCancelled === true) {
-      yield* Effect.promise(() => isAsked)
+      // Some clients refuse an address, and ask nobody.
+      yield* Effect.raceFirst(
+        Effect.promise(() => isAsked),
+        Fiber.await(running)
+      )
       yield* Effect.sleep("5 millis")
       yield* agent.cancel("enough")
     }

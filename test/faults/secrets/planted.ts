@@ -75,16 +75,16 @@ export const environment = (names: ReadonlyArray<string>, origin: string) => ({
 /** What the file `.env` of a workspace holds. */
 export const dotEnv = `# mine\nPASSWORD=${inFile.value}\n`
 
-/** Those of which a piece of twelve letters is in the text, however the rest is written. */
-export const found = (text: string): ReadonlyArray<string> =>
-  secrets.flatMap(({ name, value }) => (pieces(value).some((piece) => text.includes(piece)) ? [name] : []))
+/** Those of which a piece of twelve letters is in the text, be they small or capital, however the rest is written. */
+export const found = (text: string): ReadonlyArray<string> => {
+  const small = text.toLowerCase()
+  return secrets.flatMap(({ name, value }) =>
+    pieces(value.toLowerCase()).some((piece) => small.includes(piece)) ? [name] : []
+  )
+}
 
 const pieces = (value: string): ReadonlyArray<string> =>
-  (value.match(/[A-Za-z0-9]{12,}/g) ?? []).flatMap((run) => [
-    run.slice(0, 12),
-    run.slice(3, 15),
-    run.slice(-12)
-  ])
+  (value.match(/[a-z0-9]{12,}/g) ?? []).flatMap((run) => [run.slice(0, 12), run.slice(3, 15), run.slice(-12)])
 
 export const languages = ["chat", "responses", "anthropic", "google"] as const
 export type Language = (typeof languages)[number]

@@ -1,0 +1,125 @@
+/**
+ * The package as it would be published, made in a folder of its own, with things beside it that must not come along.
+ */
+import { execFile } from "node:child_process"
+import {
+  cpSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync
+} from "node:fs"
+import { tmpdir } from "node:os"
+import { delimiter, dirname, join } from "node:path"
+
+/** Where all this comes from. */
+export const repo = join(import.meta.dirname, "../..")
+
+/** A folder for everything here. */
+export const home = mkdtempSync(join(tmpdir(), "effect-agent-published-"))
+
+/** What somebody may have lying about. */
+const decoys = [
+  ".env",
+  "src/.env",
+  "src/key.pem",
+  "src/tools/notes.md",
+  ".npmrc",
+  "test/a.test.ts",
+  "src.txt",
+  "out.tgz"
+]
+
+const sources = ["src", "build.mjs", "*.json", "*.md", "LICENSE"]
+
+// Ours, not the one of the machine.
+const env = { ...process.env, PATH: `${dirname(process.execPath)}${delimiter}${process.env["PATH"]}` }
+
+export interface Said {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs a program to its end. */
+export const run = (
+  command: string,
+  args: ReadonlyArray<string>,
+  options: { readonly cwd?: string; readonly env?: Readonly<Record<string, string>> } = {}
+): Promise<Said> =>
+  new Promise((done) => {
+    const all = { cwd: options.cwd ?? home, env: { ...env, ...options.env }, maxBuffer: 2 ** 26 }
+    execFile(command, args, all, (error, stdout, stderr) =>
+      done({ code: error === null ? 0 : Number(error.code ?? 1), stdout, stderr })
+    )
+  })
+
+const must = async (...args: Parameters<typeof run>): Promise<Said> => {
+  const said = await run(...args)
+  if (said.code !== 0) throw new Error(said.stderr)
+  return said
+}
+
+/** Packs what is in the folder. Gives the tarball. */
+export const pack = async (folder: string, into: string): Promise<string> => {
+  mkdirSync(into, { recursive: true })
+  const { stdout } = await must("npm", ["pack", "--ignore-scripts", "--json", "--pack-destination", into], {
+    cwd: folder
+  })
+  const [{ filename }] = JSON.parse(stdout)
+  return join(into, filename)
+}
+
+/** Builds and packs the package. Gives the tarball, and the folder it was unpacked to again. */
+export const publish = async () => {
+  const staging = join(home, "staging")
+  for (const file of sources.flatMap((pattern) => globSync(pattern, { cwd: repo }))) {
+    cpSync(join(repo, file), join(staging, file), { recursive: true })
+  }
+  symlinkSync(join(repo, "node_modules"), join(staging, "node_modules"))
+  for (const file of decoys) {
+    mkdirSync(dirname(join(staging, file)), { recursive: true })
+    writeFileSync(join(staging, file), "decoy\n")
+  }
+  await must(process.execPath, ["build.mjs"], { cwd: staging })
+  const tarball = await pack(staging, join(home, "packed"))
+  await must("tar", ["-xzf", tarball])
+  return { tarball, unpacked: join(home, "package") }
+}
+
+/** Installs it into an empty folder, with the `effect` that is here, and nothing from any network. */
+export const install = async (tarball: string): Promise<string> => {
+  const folder = join(home, "clean")
+  mkdirSync(folder)
+  writeFileSync(join(folder, "package.json"), `{ "type": "module", "private": true }`)
+  const flags = ["--ignore-scripts", "--offline", "--no-audit", "--no-fund"]
+  await must("npm", ["install", ...flags, tarball, join(repo, "node_modules/effect")], { cwd: folder })
+  return folder
+}
+
+/** The check before a release, on this tarball. */
+export const releaseCheck = (tarball: string): Promise<Said> =>
+  run(process.execPath, [
+    join(repo, "release-check.mjs"),
+    "--tarball",
+    tarball,
+    "--with",
+    join(repo, "node_modules/effect")
+  ])
+
+/** A tarball of next to nothing under our name, with this in its manifest and in its only module. */
+export const impostor = (name: string, manifest: object, module = ""): Promise<string> => {
+  const folder = join(home, name)
+  const own = { name: "effect-agent", version: "0.0.0", type: "module", exports: { ".": "./index.js" } }
+  mkdirSync(folder)
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ ...own, ...manifest }))
+  writeFileSync(join(folder, "index.js"), module)
+  return pack(folder, join(home, `packed-${name}`))
+}
+
+export const jsonIn = (file: string) => JSON.parse(readFileSync(file, "utf8"))
+
+export const cleanUp = () => rmSync(home, { recursive: true, force: true })

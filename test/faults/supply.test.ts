@@ -1,0 +1,159 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { globSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { afterAll, beforeAll } from "vitest"
+import * as Program from "../cli/program.ts"
+import * as Published from "./published.ts"
+
+const { repo } = Published
+const manifest = Published.jsonIn(join(repo, "package.json"))
+const lock = Published.jsonIn(join(repo, "package-lock.json"))
+
+/** Packages of the lock file, by where they are. */
+const locked: ReadonlyArray<readonly [string, Record<string, unknown>]> = Object.entries<
+  Record<string, unknown>
+>(lock.packages).filter(([at]) => at !== "")
+
+describe("what is published", { timeout: 120_000 }, () => {
+  let made = { tarball: "", unpacked: "" }
+  beforeAll(async () => {
+    made = await Published.publish()
+  }, 120_000)
+  afterAll(Published.cleanUp)
+
+  const files = () =>
+    globSync("**/*", { cwd: made.unpacked, withFileTypes: true }).flatMap((entry) =>
+      entry.isFile() ? [join(entry.parentPath, entry.name).slice(made.unpacked.length + 1)] : []
+    )
+  const read = (file: string) => readFileSync(join(made.unpacked, file), "utf8")
+
+  it("F157: is the sources, what was built of them, and six pages", () => {
+    const sources = globSync("**/*.ts", { cwd: join(repo, "src") })
+    const built = sources
+      .filter((file) => !file.startsWith("cli/"))
+      .map((file) => file.replace(/\.ts$/, ""))
+      .flatMap((name) => [".js", ".js.map", ".d.ts", ".d.ts.map"].map((end) => `dist/${name}${end}`))
+    const pages = ["AGENTS.md", "CHANGELOG.md", "LICENSE", "README.md", "SECURITY.md", "package.json"]
+    const expected = [...sources.map((file) => `src/${file}`), ...built, "dist/cli/main.js", ...pages]
+    assert.deepStrictEqual(files().toSorted(), expected.toSorted())
+  })
+
+  it("F157: holds no secret, no path of the machine it was built on, and no source within a map", () => {
+    const key =
+      /-----BEGIN [A-Z ]*PRIVATE KEY|\b(?:ghp|github_pat|npm|xox[abp])_[A-Za-z0-9]{20}|\bAKIA[A-Z0-9]{16}\b/
+    for (const file of files()) {
+      const text = read(file)
+      assert.notMatch(text, key, file)
+      assert.isFalse(text.includes(repo) || text.includes(Published.home), file)
+      if (!file.endsWith(".map")) continue
+      const { sources, sourcesContent } = JSON.parse(text)
+      assert.isUndefined(sourcesContent, file)
+      for (const source of sources) assert.match(source, /^(?:\.\.\/)+src\//, file)
+    }
+  })
+
+  it("F157: says where it was built, by whoever builds it, and is locked", () => {
+    assert.deepStrictEqual(manifest.publishConfig, { access: "public", provenance: true })
+    assert.strictEqual(lock.lockfileVersion, 3)
+    assert.isAbove(locked.length, 100)
+    const loose = locked.filter(
+      ([, { integrity, link }]) => link === true || !String(integrity).startsWith("sha512-")
+    )
+    assert.deepStrictEqual(
+      loose.map(([at]) => at),
+      []
+    )
+  })
+
+  it("F155: depends on effect alone, and is developed with exact versions, as they are locked", () => {
+    assert.isUndefined(manifest.dependencies)
+    assert.isUndefined(manifest.optionalDependencies)
+    const needed = Object.keys(manifest.peerDependencies).filter(
+      (name) => manifest.peerDependenciesMeta[name]?.optional !== true
+    )
+    assert.deepStrictEqual(needed, ["effect"])
+    for (const [name, version] of Object.entries(manifest.devDependencies)) {
+      assert.match(String(version), /^\d+\.\d+\.\d+$/, name)
+      assert.strictEqual(lock.packages[`node_modules/${name}`].version, version, name)
+    }
+  })
+
+  it("F154: does nothing when it is installed, nor does effect", () => {
+    for (const { scripts = {} } of [
+      manifest,
+      Published.jsonIn(join(repo, "node_modules/effect/package.json"))
+    ]) {
+      assert.deepStrictEqual(
+        ["preinstall", "install", "postinstall"].filter((name) => name in scripts),
+        []
+      )
+    }
+    // In development too nothing runs at install that was not allowed by name.
+    const running = locked.filter(
+      ([, { hasInstallScript, optional }]) => hasInstallScript === true && optional !== true
+    )
+    const allowed = new Set(Object.keys(manifest.allowScripts))
+    const neither = running
+      .map(([at]) => at.replace("node_modules/", ""))
+      .filter((name) => !allowed.has(name))
+    assert.deepStrictEqual(neither, [])
+  })
+
+  it("F154 F155 F156: passes the check before a release, offline, in two packages", async () => {
+    const { code, stderr, stdout } = await Published.releaseCheck(made.tarball)
+    assert.strictEqual(stderr, "")
+    assert.strictEqual(code, 0)
+    assert.match(stdout, /^effect@\S+, effect-agent@\S+: 2 packages, 8 entries, and the program runs\n$/)
+  })
+
+  it("F156: is not released when a package it needs is nowhere to be had", async () => {
+    assert.strictEqual(manifest.scripts.prepublishOnly, "npm run -s release-check")
+    assert.strictEqual(manifest.scripts["release-check"], "node release-check.mjs")
+    const dependencies = { "effect-agent-not-there": "0.1.0" }
+    const sibling = await Published.impostor("sibling", { dependencies })
+    const { code, stderr } = await Published.releaseCheck(sibling)
+    assert.strictEqual(code, 1)
+    assert.match(stderr, /effect-agent-not-there/)
+  })
+
+  it("F156: is not released when it imports what it does not ask for, nor with a script at install", async () => {
+    const broken = [
+      await Published.impostor("undeclared", {}, 'import "zod"'),
+      await Published.impostor("scripted", { scripts: { postinstall: "true" } })
+    ]
+    const said = await Promise.all(broken.map(Published.releaseCheck))
+    assert.deepStrictEqual(
+      said.map(({ code }) => code),
+      [1, 1]
+    )
+    assert.match(said[0]?.stderr ?? "", /Cannot find package 'zod'/)
+    assert.match(said[1]?.stderr ?? "", /does something when it is installed: postinstall/)
+  })
+
+  it.live("F154 F157: does the quick start of the README, and runs as a program, from an empty folder", () =>
+    Effect.gen(function* () {
+      const folder = yield* Effect.promise(() => Published.install(made.tarball))
+      const [, code = ""] = /```ts\n(\/\/ scratchpad\/quickstart\.ts\n[^]*?)```/.exec(read("README.md")) ?? []
+      writeFileSync(join(folder, "quickstart.ts"), code)
+      const url = yield* Program.server((_, body, response) =>
+        body.includes(`"role":"tool"`)
+          ? Program.says(response, ["Yes: 4 °C and rain."])
+          : Program.calls(response, "weather", { city: "Oslo" })
+      )
+      const env = { OPENAI_API_KEY: "sk-test", OPENAI_BASE_URL: `${url}/v1`, CI: "true" }
+      const answered = yield* Effect.promise(() =>
+        Published.run(process.execPath, ["quickstart.ts"], { cwd: folder, env })
+      )
+      assert.deepStrictEqual([answered.stdout, answered.code], ["Yes: 4 °C and rain.", 0])
+      const listed = yield* Effect.promise(() =>
+        Published.run(join(folder, "node_modules/.bin/effect-agent"), ["-m", "local/rules", "list"], {
+          cwd: folder,
+          env
+        })
+      )
+      assert.strictEqual(listed.code, 0)
+      assert.include(listed.stdout, "quickstart.ts")
+    })
+  )
+})
