@@ -103,6 +103,18 @@ describe.each(vendors)("the key of $name", ({ id, layer }) => {
     }).pipe(Effect.provide(FetchHttpClient.layer))
   )
 
+  it.live("goes beside a query that the address has", () =>
+    Effect.gen(function* () {
+      const server = yield* busy
+      for (const baseUrl of [server.baseUrl, `${server.baseUrl}/?api-version=1&x=2`]) {
+        yield* Effect.exit(ask("m").pipe(Effect.provide(layer({ baseUrl, ...a }))))
+      }
+      const [plain = "", queried = ""] = server.requests.map(({ url }) => url)
+      assert.strictEqual(queried, `${plain}${plain.includes("?") ? "&" : "?"}api-version=1&x=2`)
+      assert.strictEqual(holding(server, keyOfA), 2)
+    }).pipe(Effect.provide(FetchHttpClient.layer))
+  )
+
   it.live("is not lent to a vendor that has none", () =>
     Effect.gen(function* () {
       const [first, second] = yield* Effect.all([busy, busy])

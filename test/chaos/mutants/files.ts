@@ -217,5 +217,53 @@ export const mutants: ReadonlyArray<Mutant> = [
     from: 'return redirected(status, redact(headers["location"] ?? ""))',
     to: 'return new Transport({ kind: "redirect", detail: headers["location"] ?? "" })',
     test: "test/faults/secretsElsewhere.test.ts"
+  },
+  {
+    fault: "F154",
+    without: "nothing runs at install",
+    file: "package.json",
+    from: '"start": "node src/cli/main.ts",',
+    to: '"postinstall": "true", "start": "node src/cli/main.ts",',
+    test: "test/faults/supply.test.ts"
+  },
+  {
+    fault: "F155",
+    without: "versions for development are exact",
+    file: "package.json",
+    from: '"openai": "6.49.0"',
+    to: '"openai": "^6.49.0"',
+    test: "test/faults/supply.test.ts"
+  },
+  {
+    fault: "F155",
+    without: "effect is all that is needed",
+    file: "package.json",
+    from: '"peerDependencies": {',
+    to: '"dependencies": { "zod": "4.6.7" }, "peerDependencies": {',
+    test: "test/faults/supply.test.ts"
+  },
+  {
+    fault: "F156",
+    without: "a check that fails stops the release",
+    file: "release-check.mjs",
+    from: "process.exitCode = 1",
+    to: "process.exitCode = 0",
+    test: "test/faults/supply.test.ts"
+  },
+  {
+    fault: "F157",
+    without: "provenance is attested",
+    file: "package.json",
+    from: '"provenance": true',
+    to: '"provenance": false',
+    test: "test/faults/supply.test.ts"
+  },
+  {
+    fault: "F157",
+    without: "files are allowed by their kind",
+    file: "package.json",
+    from: '"src/**/*.ts",',
+    to: '"src",',
+    test: "test/faults/supply.test.ts"
   }
 ]
