@@ -65,6 +65,29 @@ describe("openAiChatRequest", () => {
     assert.strictEqual(encoded(whole), encode(request))
   })
 
+  it("writes a conversation that grows, shrinks or branches as if it was new", () => {
+    const calls = Message.assistant([call("a", "{}"), call("b", "{}")])
+    const shown = Message.toolResult({ id: "a", name: "f" }, [png])
+    const told = Message.toolResult({ id: "b", name: "f" }, "done")
+    const start = [Message.user("Look"), calls, shown, told]
+    const compat = { ...common, assistantAfterTools: true }
+    const known = encoder("acme", compat)
+    const growing: Array<Message.ModelMessage> = []
+    const check = (messages: ReadonlyArray<Message.ModelMessage>) => {
+      const request = { model: "m-1", messages, tools: [], options: {} }
+      assert.strictEqual(known(request), encoder("acme", compat)(request))
+    }
+    for (const message of [...start, Message.user("And now?"), Message.assistant("Well"), calls, told]) {
+      growing.push(message)
+      check(growing)
+    }
+    check(start)
+    check([...start, Message.assistant("Fine")])
+    check([...start, Message.user("Fine"), Message.assistant("Well")])
+    check([...start.slice(0, 3), Message.toolResult({ id: "b", name: "f" }, "failed"), Message.user("Fine")])
+    check([])
+  })
+
   it("sends images and files as parts", () => {
     const pdf: Message.File = { type: "file", source: { data: "BBBB", mediaType: "application/pdf" } }
     const mp3: Message.File = { type: "file", source: { data: "CCCC", mediaType: "audio/mpeg" } }

@@ -36,9 +36,9 @@ export const of = (response: Response): Effect.Effect<Body | undefined> => {
   }
   const decompression = decompressionOf(encoding)
   const isDecoded = decompression !== undefined || unencoded.has(encoding)
-  const readable = readableOf(response)
-  return decompression === undefined && readable !== undefined
-    ? Effect.sync(() => ofReadable(readable, isDecoded))
+  const readable = decompression === undefined ? readableOf(response) : undefined
+  return readable !== undefined
+    ? Effect.succeed(ofReadable(readable, isDecoded))
     : Effect.map(streamed(response, decompression), (stream) => ofWeb(stream, isDecoded))
 }
 

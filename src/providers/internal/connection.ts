@@ -11,11 +11,14 @@ import * as Body from "./body.ts"
 export const open = (
   response: HttpClientResponse.HttpClientResponse,
   keep: () => void
-): Effect.Effect<Connection> => Effect.map(Body.of(response), (body) => new Connection(response, body, keep))
+): Effect.Effect<Connection> =>
+  Effect.mapEager(Body.of(response), (body) => new Connection(response, body, keep))
 
 export class Connection {
   /** Kept as long as its body is read: Effect aborts the request of one that is garbage. */
   readonly response: HttpClientResponse.HttpClientResponse
+  readonly status: number
+  readonly headers: HttpClientResponse.HttpClientResponse["headers"]
   private readonly body: Body.Body | undefined
   private readonly keep: () => void
   /** Nothing comes any more. */
@@ -31,6 +34,8 @@ export class Connection {
     keep: () => void
   ) {
     this.response = response
+    this.status = response.status
+    this.headers = response.headers
     this.body = body
     this.keep = keep
     this.isEnded = body === undefined
@@ -79,7 +84,7 @@ export class Connection {
   private complete(): void {
     if (this.isEnded) return
     this.end()
-    if (!/\bclose\b/i.test(this.response.headers["connection"] ?? "")) this.keep()
+    if (!/\bclose\b/i.test(this.headers["connection"] ?? "")) this.keep()
   }
 
   private end(): void {

@@ -18,15 +18,17 @@ import { isReason } from "./Protocol.ts"
 /** Makes bodies for one provider, each message and each list of tools encoded once. */
 export const encoder = (provider: string, compat: Compat): ((request: ModelRequest) => string | Reason) => {
   const messageOf = once((message: Message.ModelMessage) => encodeMessage(provider, compat, message))
+  const messagesOf = writer(compat, messageOf)
   const toolsOf = once((tools: ReadonlyArray<ToolDefinition>) => Json.encode(tools.map(toTool)))
   return (request) => {
-    const messages = encodeMessages(request, compat, messageOf)
+    const messages = messagesOf(request.messages)
     if (typeof messages !== "string") return messages
+    const system = request.system ? Json.encode({ role: compat.systemRole, content: request.system }) : ""
     const vendor = request.options.vendor ?? {}
     const own = (name: string, json: string) => (name in vendor ? "" : `${JSON.stringify(name)}:${json},`)
     const tools = request.tools.length === 0 ? "" : own("tools", toolsOf(request.tools))
     const rest = Json.encode({ stream: true, ...parameters(request, compat), ...vendor })
-    return `{${own("model", Json.encode(request.model))}${own("messages", messages)}${tools}${rest.slice(1)}`
+    return `{${own("model", Json.encode(request.model))}${own("messages", `[${join(system, messages)}]`)}${tools}${rest.slice(1)}`
   }
 }
 
@@ -37,38 +39,60 @@ interface Encoded {
   readonly images: ReadonlyArray<string>
 }
 
-const encodeMessages = (
-  request: ModelRequest,
-  compat: Compat,
-  messageOf: (message: Message.ModelMessage) => Encoded | Reason
-): string | Reason => {
-  const out: Array<string> = []
-  let images: ReadonlyArray<string> = []
-  let afterTools = false
-  const toUser = (json: string) => {
-    if (afterTools && compat.assistantAfterTools) out.push(bridge)
-    out.push(json)
-  }
-  const owed = () => {
-    if (images.length > 0) toUser(`{"role":"user","content":[${[attached, ...images].join(",")}]}`)
-    afterTools = afterTools && images.length === 0
-    images = []
-  }
-  if (request.system !== undefined && request.system !== "") {
-    out.push(Json.encode({ role: compat.systemRole, content: request.system }))
-  }
-  for (const message of request.messages) {
-    const encoded = messageOf(message)
-    if (isReason(encoded)) return encoded
-    if (message.role !== "toolResult") owed()
-    if (message.role === "user") toUser(encoded.json)
-    else if (encoded.json !== "") out.push(encoded.json)
-    if (encoded.images.length > 0) images = [...images, ...encoded.images]
-    afterTools = message.role === "toolResult"
-  }
-  owed()
-  return `[${out.join(",")}]`
+/** The start of a conversation as JSON, and what is still owed after it. */
+interface Written {
+  readonly messages: ReadonlyArray<Message.ModelMessage>
+  readonly json: string
+  readonly images: ReadonlyArray<string>
+  readonly afterTools: boolean
 }
+
+const nothing: Written = { messages: [], json: "", images: [], afterTools: false }
+
+/** Writes messages. Of a conversation that goes on only what is new: its start is told by its very messages. */
+const writer = (compat: Compat, messageOf: (message: Message.ModelMessage) => Encoded | Reason) => {
+  const known = new WeakMap<Message.ModelMessage, Written>()
+  return (messages: ReadonlyArray<Message.ModelMessage>): string | Reason => {
+    const [first] = messages
+    const last = first === undefined ? undefined : known.get(first)
+    const start = last?.messages.every((message, index) => message === messages[index]) ? last : nothing
+    let { afterTools, images, json } = start
+    for (let index = start.messages.length; index < messages.length; index++) {
+      const message = messages[index]
+      if (message === undefined) continue
+      const encoded = messageOf(message)
+      if (isReason(encoded)) return encoded
+      if (message.role !== "toolResult") {
+        json = withImages(compat, { afterTools, images, json })
+        afterTools = afterTools && images.length === 0
+        images = []
+      }
+      json =
+        message.role === "user"
+          ? toUser(compat, { json, afterTools }, encoded.json)
+          : join(json, encoded.json)
+      if (encoded.images.length > 0) images = [...images, ...encoded.images]
+      afterTools = message.role === "toolResult"
+    }
+    if (first !== undefined) known.set(first, { messages: messages.slice(), json, images, afterTools })
+    return withImages(compat, { afterTools, images, json })
+  }
+}
+
+const join = (json: string, next: string): string =>
+  json === "" ? next : next === "" ? json : `${json},${next}`
+
+const toUser = (
+  compat: Compat,
+  { afterTools, json }: Pick<Written, "afterTools" | "json">,
+  said: string
+): string => join(afterTools && compat.assistantAfterTools ? join(json, bridge) : json, said)
+
+/** The images of results, which are owed until the last result of an answer. */
+const withImages = (compat: Compat, written: Omit<Written, "messages">): string =>
+  written.images.length === 0
+    ? written.json
+    : toUser(compat, written, `{"role":"user","content":[${[attached, ...written.images].join(",")}]}`)
 
 const attached = JSON.stringify({ type: "text", text: "Attached image(s) from tool result:" })
 const bridge = JSON.stringify({ role: "assistant", content: "I have the results of the tools." })

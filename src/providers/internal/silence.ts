@@ -11,7 +11,6 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import type * as Scope from "effect/Scope"
 import { StreamStalled } from "../../ProviderError.ts"
 
 /** The one knob for silence. `"Infinity"` is none. */
@@ -118,12 +117,9 @@ export class Silence {
     this.listener = ignore
   }
 
-  /** Watches until the scope closes. */
-  get watch(): Effect.Effect<void, never, Scope.Scope> {
-    return Effect.contextWith((context: Context.Context<Scope.Scope>) => {
-      const fiber = Effect.runForkWith(context)(this.look)
-      return Effect.addFinalizer(() => Effect.sync(() => fiber.interruptUnsafe()))
-    })
+  /** Starts to watch, until interrupted. */
+  watch(context: Context.Context<never>): Fiber.Fiber<void> {
+    return Effect.runForkWith(context)(this.look)
   }
 
   private readonly look: Effect.Effect<void> = Effect.suspend(() => {

@@ -6,19 +6,14 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { constTrue } from "effect/Function"
-import * as FetchHttpClient from "effect/http/FetchHttpClient"
-import * as Headers from "effect/http/Headers"
 import * as HttpBody from "effect/http/HttpBody"
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import type * as HttpClientResponse from "effect/http/HttpClientResponse"
-import * as UrlParams from "effect/http/UrlParams"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import * as Tracer from "effect/Tracer"
 import { Credentials, type Service as Keys } from "../../Credentials.ts"
 import { makeId } from "../../Message.ts"
 import type { ModelEvent } from "../../ModelEvent.ts"
@@ -28,13 +23,14 @@ import { Protocol as ProtocolFault, ProviderError, StreamTruncated, Transport } 
 import { Answer } from "./answer.ts"
 import * as Connection from "./connection.ts"
 import * as Failure from "./failure.ts"
+import { Held } from "./held.ts"
 import { isAtOnce, Kept } from "./kept.ts"
 import * as Network from "./network.ts"
+import * as Plain from "./plain.ts"
 import { type Call, isReason, type Protocol } from "./Protocol.ts"
 import * as Reading from "./reading.ts"
 import * as Secrets from "./secrets.ts"
 import { type Limits, limits, Silence, type Timeouts } from "./silence.ts"
-import * as Tracing from "./tracing.ts"
 
 /** A vendor: its language and its address. */
 export interface Endpoint<Wire, State> {
@@ -122,9 +118,12 @@ const ask = Effect.fnUntraced(function* <Wire, State>(
   const body = protocol.encode(request)
   if (isReason(body)) return yield* fail(body)
 
-  const silence = new Silence(limits, yield* Clock.Clock)
-  yield* silence.watch
-  const sent = yield* send({ endpoint, client, kept, used, model: request.model, body, silence }, keys)
+  const context = yield* Effect.context<Scope.Scope>()
+  const silence = new Silence(limits, Context.get(context, Clock.Clock))
+  const held = new Held(silence.watch(context))
+  yield* Scope.addFinalizer(Context.get(context, Scope.Scope), held.release)
+  const given = Context.getOrUndefined(context, Credentials) ?? keys
+  const sent = yield* send({ endpoint, client, kept, used, model: request.model, body, silence, held }, given)
   if (isUnsent(sent)) {
     const error = fail(sent.reason)
     return sent.wasDead && !isAgain
@@ -154,6 +153,7 @@ interface Sending {
   readonly model: string
   readonly body: string
   readonly silence: Silence
+  readonly held: Held
 }
 
 interface Sent {
@@ -172,9 +172,8 @@ interface Unsent {
 const isUnsent = (sent: Sent | Unsent): sent is Unsent => "reason" in sent
 
 /** Sends with the key of the moment. A key that is refused may have been replaced since it was asked for: once more then. */
-const send = Effect.fnUntraced(function* (sending: Sending, built: Keys | undefined) {
+const send = Effect.fnUntraced(function* (sending: Sending, keys: Keys | undefined) {
   const { apiKey, id } = sending.endpoint
-  const keys = Context.getOrUndefined(yield* Effect.context<never>(), Credentials) ?? built
   const asked = keys === undefined ? Option.none() : yield* keys.apiKey(id)
   const first = yield* once(
     sending,
@@ -190,9 +189,9 @@ const send = Effect.fnUntraced(function* (sending: Sending, built: Keys | undefi
 
 /** One HTTP request: the body of the answer, or why there is none. */
 const once = Effect.fnUntraced(function* (
-  { body, client, endpoint, kept, model, silence, used }: Sending,
+  { body, client, endpoint, held, kept, model, silence, used }: Sending,
   key: Redacted.Redacted | undefined
-): Effect.fn.Return<Sent | Unsent, never, Scope.Scope> {
+): Effect.fn.Return<Sent | Unsent> {
   const url = endpoint.url(model)
   const headers = {
     accept: "text/event-stream",
@@ -207,70 +206,49 @@ const once = Effect.fnUntraced(function* (
   const began = clock.currentTimeMillisUnsafe()
   const socket = kept.take(began)
   const keep = () => kept.add(clock.currentTimeMillisUnsafe())
-  const opened = Effect.flatMap(plain(client.execute(request), redact), (response) => {
+  const opened = Effect.flatMap(Plain.sent(client.execute(request), redact), (response) => {
     kept.open()
     return Connection.open(response, keep)
   })
-  const head = silence.head(opened, (late) => late.cancel())
-  const connection = yield* Effect.acquireRelease(head, (connection) => connection.release, {
-    interruptible: true
-  }).pipe(
-    Effect.catch((error) =>
-      Effect.succeed(
+  const connection = yield* Effect.match(
+    silence.head(opened, (late) => late.cancel()),
+    {
+      onSuccess: (connection) => held.take(connection),
+      onFailure: (error) =>
         error._tag === "StreamStalled" ? error : Network.reason(error, url, redact, socket === "fresh")
-      )
-    )
+    }
   )
   if (isReason(connection)) {
     const isEarly = isAtOnce(began, clock.currentTimeMillisUnsafe())
     return { reason: connection, wasDead: socket === "kept" && isEarly && isReset(connection) }
   }
-  const refused = yield* refusal(connection, redact, model)
-  return refused === undefined ? { connection, redact, url } : { reason: refused, wasDead: false }
+  return isAnswer(connection)
+    ? { connection, redact, url }
+    : { reason: yield* refusal(connection, redact, model), wasDead: false }
 })
+
+const isAnswer = ({ headers, isDecoded, status }: Connection.Connection): boolean =>
+  status >= 200 && status < 300 && !(headers["content-type"] ?? "").includes("html") && isDecoded
 
 const isReset = (reason: Reason): boolean => reason._tag === "Transport" && reason.kind === "reset"
 
-/**
- * As it is sent, so it arrives: a redirect would take the key to another origin. And no span, and no header of one, for a
- * request that nobody traces.
- */
-const plain = <A, E, R>(execute: Effect.Effect<A, E, R>, redact: Secrets.Redact): Effect.Effect<A, E, R> =>
-  Effect.updateContext(execute, (context: Context.Context<R>) => {
-    const init = {
-      ...Context.getOrUndefined(context, FetchHttpClient.RequestInit),
-      redirect: "manual" as const
-    }
-    const direct = Context.add(context, FetchHttpClient.RequestInit, init)
-    // The loop has spans of its own around this: a parent does not say that there is a tracer.
-    const tracer = Context.getOrUndefined(context, Tracer.Tracer)
-    if (tracer === undefined) return Context.add(direct, HttpClient.TracerDisabledWhen, constTrue)
-    const names = Context.get(context, Headers.CurrentRedactedNames)
-    return direct.pipe(
-      Context.add(Tracer.Tracer, Tracing.redacting(tracer, redact)),
-      Context.add(Headers.CurrentRedactedNames, [...names, Secrets.secretName]),
-      // What a query is for is not told by its names.
-      Context.add(UrlParams.CurrentRedactedNames, [/^/])
-    )
-  })
-
-/** Why a response is no answer, if it is none. */
+/** Why a response is no answer. */
 const refusal = Effect.fnUntraced(function* (
   connection: Connection.Connection,
   redact: Secrets.Redact,
   model: string
-): Effect.fn.Return<Reason | undefined> {
-  const { headers, status } = connection.response
+): Effect.fn.Return<Reason> {
+  const { headers, status } = connection
   if (status >= 300 && status < 400) return redirected(status, redact(headers["location"] ?? ""))
   // A browser does not tell what it redirects.
   if (status === 0) return redirected(0, "")
-  const type = headers["content-type"] ?? ""
-  if (status < 300 && !type.includes("html") && connection.isDecoded) return undefined
 
   const body = redact(yield* startOf(connection))
   connection.cancel()
   if (status < 300) {
-    const got = connection.isDecoded ? type : `the encoding ${headers["content-encoding"]}`
+    const got = connection.isDecoded
+      ? (headers["content-type"] ?? "")
+      : `the encoding ${headers["content-encoding"]}`
     const detail = `Expected an event stream, got ${redact(got).slice(0, 200)}`
     const told = body === "" ? {} : { body: Failure.excerpt(body) }
     return new ProtocolFault({ kind: "contentType", detail, status, ...told })
