@@ -175,7 +175,7 @@ export const count = (run: Run, usage: Usage.Usage | undefined): void => {
 }
 
 /** Ends the answer, whole or as far as it came. */
-export const close = Effect.fnUntraced(function* (
+export const close = Effect.fnUntracedEager(function* (
   run: Run,
   answer: Answer,
   request: ModelRequest | undefined,

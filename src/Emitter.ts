@@ -36,7 +36,7 @@ export const noReader: Reader = { offer: () => Effect.void, release: () => {} }
 
 /** Both take effect when called, as far as nobody has to be waited for. */
 export interface Emitter {
-  readonly emit: (body: Body) => Effect.Effect<void>
+  readonly emit: (bodies: ReadonlyArray<Body>) => Effect.Effect<void>
   /** The hot path: one array of deltas of one answer. */
   readonly deltas: (messageId: MessageId, deltas: ReadonlyArray<ModelEvent>) => Effect.Effect<void>
   /** The turn later events belong to. */
@@ -97,7 +97,7 @@ export const make = (base: Base, clock: Clock.Clock, audience: Audience): Emitte
 
   const emitter: Emitter = {
     turn: undefined,
-    emit: (body) => (isFree() ? atOnce([stamp(body)]) : locked(() => [stamp(body)])),
+    emit: (bodies) => (isFree() ? atOnce(bodies.map(stamp)) : locked(() => bodies.map(stamp))),
     deltas: (messageId, deltas) =>
       isFree() ? atOnce(stampDeltas(messageId, deltas)) : locked(() => stampDeltas(messageId, deltas))
   }

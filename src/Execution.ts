@@ -9,7 +9,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as Stream from "effect/Stream"
+import type * as Stream from "effect/Stream"
 import type { AgentEvent } from "./AgentEvent.ts"
 import * as Budget from "./Budget.ts"
 import { ContextManager } from "./ContextManager.ts"
@@ -172,7 +172,7 @@ const readAhead = 64
 export const stream = <E, R>(
   start: (reader: Emitter.Reader) => Effect.Effect<Started, E, R>
 ): Stream.Stream<AgentEvent, RunFailed | E, R> =>
-  Stream.unwrap(
+  Handoff.opened(
     Effect.suspend(() => {
       const handoff = Handoff.make<AgentEvent, RunFailed>(readAhead)
       return Effect.acquireRelease(start(handoff), (started) => {
@@ -182,7 +182,7 @@ export const stream = <E, R>(
       }).pipe(
         Effect.map(({ fiber }) => {
           fiber.addObserver((exit) => handoff.end(Exit.asVoid(exit)))
-          return Stream.fromPull(Effect.succeed(handoff.pull))
+          return handoff.pull
         })
       )
     })

@@ -11,10 +11,10 @@ import * as Running from "./Run.ts"
 export const open = (run: Run): Effect.Effect<void, Stopped> =>
   run.control.paused === undefined && run.control.signal.current === undefined
     ? Effect.void
-    : Effect.andThen(whilePaused(run), Running.checkStopped(run))
+    : Effect.flatMap(whilePaused(run), () => Running.checkStopped(run))
 
 /** Before a turn: out of bounds? asked to pause? */
-export const beforeTurn = Effect.fnUntraced(function* (
+export const beforeTurn = Effect.fnUntracedEager(function* (
   run: Run
 ): Effect.fn.Return<void, FailureReason | Stopped> {
   yield* Limits.check(run)
@@ -31,7 +31,7 @@ export const beforeTurn = Effect.fnUntraced(function* (
 })
 
 /** Waits while the run is paused, and says so. */
-export const whilePaused = Effect.fnUntraced(function* (run: Run) {
+const whilePaused = Effect.fnUntraced(function* (run: Run) {
   const { control } = run
   if (control.paused === undefined || control.signal.current !== undefined) return
   yield* Running.emit(run, { _tag: "RunPaused", ...control.paused })

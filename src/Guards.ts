@@ -30,7 +30,7 @@ export interface Refused {
 type Decision = Allowed | Refused
 
 /** Looks the call up, decodes its params, and asks the guards: all `beforeTool`, then all `approveTool`. */
-export const check = Effect.fnUntraced(function* (
+export const check = Effect.fnUntracedEager(function* (
   run: Run,
   message: Assistant,
   call: ToolCall
@@ -69,7 +69,7 @@ const prepare = (run: Run, call: ToolCall, input?: Schema.Json): Effect.Effect<D
     }
   )
 
-const beforeTool = Effect.fnUntraced(function* (
+const beforeTool = Effect.fnUntracedEager(function* (
   run: Run,
   message: Assistant,
   allowed: Allowed
@@ -110,7 +110,7 @@ const decided = (output: Hook.Output<"beforeTool">): Refused | undefined => {
   return skip === true ? { _tag: "Refused", outcome: "skipped", output: Tool.render(result) } : undefined
 }
 
-const approveTool = Effect.fnUntraced(function* (
+const approveTool = Effect.fnUntracedEager(function* (
   run: Run,
   message: Assistant,
   allowed: Allowed

@@ -6,8 +6,11 @@
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Channel from "effect/Channel"
 import * as Exit from "effect/Exit"
 import type * as Pull from "effect/Pull"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 
 type Batch<A> = Arr.NonEmptyReadonlyArray<A>
 
@@ -45,6 +48,9 @@ export const make = <A, E = never>(capacity: number): Handoff<A, E> => {
       wakeWriters = wakeWriters.filter((other) => other !== wake)
     })
   })
+  const forget = Effect.sync(() => {
+    wakeReader = undefined
+  })
   const next = (): Pull.Pull<Batch<A>, E> | undefined => {
     const batch = waiting
     if (Arr.isReadonlyArrayNonEmpty(batch)) {
@@ -73,18 +79,14 @@ export const make = <A, E = never>(capacity: number): Handoff<A, E> => {
       wakeReader = undefined
       wake?.(finished(exit))
     },
-    pull: Effect.suspend(() => {
+    pull: Effect.callback<Batch<A>, E | Cause.Done>((resume) => {
       const ready = next()
       if (ready === undefined) {
-        return Effect.callback<Batch<A>, E | Cause.Done>((resume) => {
-          wakeReader = resume
-          return Effect.sync(() => {
-            wakeReader = undefined
-          })
-        })
+        wakeReader = resume
+        return forget
       }
       releaseWriters()
-      return ready
+      resume(ready)
     }),
     release: () => {
       bound = Infinity
@@ -97,6 +99,15 @@ export const make = <A, E = never>(capacity: number): Handoff<A, E> => {
     }
   }
 }
+
+/**
+ * A stream of what an effect opens, in the stream's scope: `Stream.unwrap` of `Stream.fromPull`, less the step that it adds
+ * to every pull.
+ */
+export const opened = <A, E, E2, R>(
+  open: Effect.Effect<Pull.Pull<Batch<A>, E>, E2, R>
+): Stream.Stream<A, E | E2, Exclude<R, Scope.Scope>> =>
+  Stream.fromChannel(Channel.fromTransform((_, scope) => Scope.provide(open, scope)))
 
 const finished = <E>(exit: Exit.Exit<void, E>): Effect.Effect<never, E | Cause.Done> =>
   Exit.isSuccess(exit) ? Cause.done() : Effect.failCause(exit.cause)

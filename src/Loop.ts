@@ -173,7 +173,7 @@ const takeChanges = (run: Run, task: Execution.Task): void => {
 }
 
 /** Lets hooks prepare the next turn, then asks whether there should be one. */
-const betweenTurns = Effect.fnUntraced(function* (
+const betweenTurns = Effect.fnUntracedEager(function* (
   run: Run,
   done: Turn.Completed
 ): Effect.fn.Return<boolean, Reason> {
@@ -199,7 +199,7 @@ const betweenTurns = Effect.fnUntraced(function* (
 })
 
 /** Takes what comes next and goes on, or says how the run ended. */
-const next = Effect.fnUntraced(function* (
+const next = Effect.fnUntracedEager(function* (
   run: Run,
   done: Turn.Completed
 ): Effect.fn.Return<RunStatus | undefined, Reason> {

@@ -58,7 +58,7 @@ const saysNothing = (message: Message): boolean =>
   message.role === "user" &&
   message.content.every((block) => block.type === "text" && block.text.trim() === "")
 
-const view = Effect.fnUntraced(function* (
+const view = Effect.fnUntracedEager(function* (
   run: Run
 ): Effect.fn.Return<ReadonlyArray<ModelMessage>, FailureReason | Stopped> {
   let messages = run.messages

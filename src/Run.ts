@@ -74,27 +74,26 @@ export class Stopped {
 }
 
 /**
- * Emits an event, after the size of the queues if that changed. Like `append` and `ended` it takes effect when called, as
+ * Emits events, after the size of the queues if that changed. Like `append` and `ended` it takes effect when called, as
  * far as nobody has to be waited for: a turn has a dozen events, and mostly nobody.
  */
-export const emit = (run: Run, body: Body): Effect.Effect<void> => {
+export const emit = (run: Run, ...bodies: ReadonlyArray<Body>): Effect.Effect<void> => {
   const sizes = run.queues.takeChange()
-  return sizes === undefined
-    ? run.emitter.emit(body)
-    : Effect.flatMapEager(run.emitter.emit({ _tag: "QueueUpdate", ...sizes }), () => run.emitter.emit(body))
+  return run.emitter.emit(sizes === undefined ? bodies : [{ _tag: "QueueUpdate", ...sizes }, ...bodies])
 }
 
 /** Adds a finished message to the transcript, and says so. */
 export const append = (run: Run, message: Message): Effect.Effect<void> =>
-  Effect.flatMapEager(emit(run, { _tag: "MessageStart", messageId: message.id, role: message.role }), () =>
-    ended(run, message)
-  )
+  grow(run, message, { _tag: "MessageStart", messageId: message.id, role: message.role })
+
+/** Adds the message that an answer has become, and says that it is over. */
+export const ended = (run: Run, message: Message): Effect.Effect<void> => grow(run, message)
 
 /** The transcript grows here: before the event, so that whoever hears of a message can find it. */
-export const ended = (run: Run, message: Message): Effect.Effect<void> => {
+const grow = (run: Run, message: Message, ...start: ReadonlyArray<Body>): Effect.Effect<void> => {
   run.messages = [...run.messages, message]
   run.newMessages = [...run.newMessages, message]
-  return emit(run, { _tag: "MessageEnd", message })
+  return emit(run, ...start, { _tag: "MessageEnd", message })
 }
 
 /** Does something the run may be stopped in. What fails after the stop was stopped. */
@@ -122,9 +121,9 @@ export const announceCancel = (run: Run): Effect.Effect<void> =>
     return emit(run, { _tag: "RunCancelled", ...(stop.reason === undefined ? {} : { reason: stop.reason }) })
   })
 
-/** Fails if the run was told to stop. */
+/** Fails if the run was told to stop by the time it is called. */
 export const checkStopped = (run: Run): Effect.Effect<void, Stopped> =>
-  Effect.suspend(() => (run.control.signal.current === undefined ? Effect.void : Effect.fail(stoppedOf(run))))
+  run.control.signal.current === undefined ? Effect.void : Effect.fail(stoppedOf(run))
 
 const stoppedOf = (run: Run): Stopped => new Stopped(run.control.signal.current ?? { cause: "cancel" })
 

@@ -67,9 +67,10 @@ export const execute = Effect.fnUntraced(function* (
   }
   const calls = Message.toolCalls(message)
   yield* Running.emit(run, { _tag: "ToolsDetected", toolCalls: calls })
-  const tell = (call: Message.ToolCall) => Effect.map(answer(state, call), onResult)
+  const tell = (call: Message.ToolCall) => Effect.mapEager(answer(state, call), onResult)
   if (Unrun.cut(message.stopReason) !== undefined || isSequential(run, calls)) {
-    yield* Effect.forEach(calls, (call) => Effect.andThen(inTurn(state, call), tell(call)), { discard: true })
+    const one = (call: Message.ToolCall) => Effect.flatMap(inTurn(state, call), () => tell(call))
+    yield* Effect.forEach(calls, one, { discard: true })
   } else {
     yield* together(state, calls)
     yield* Effect.forEach(calls, tell, { discard: true })
@@ -97,7 +98,7 @@ const together = Effect.fnUntraced(function* (state: State, calls: ReadonlyArray
     if (one !== undefined) allowed.push(one)
   }
   const { toolConcurrency } = state.run.options
-  yield* Effect.forEach(allowed, (one) => Effect.andThen(perform(state, one), pollSteering(state)), {
+  yield* Effect.forEach(allowed, (one) => Effect.flatMap(perform(state, one), () => pollSteering(state)), {
     // A single call needs no fiber beside the run's.
     concurrency: allowed.length === 1 ? 1 : (toolConcurrency ?? defaultConcurrency),
     discard: true
@@ -107,7 +108,7 @@ const together = Effect.fnUntraced(function* (state: State, calls: ReadonlyArray
 const defaultConcurrency = 16
 
 /** Looks at one call. Gives what may run; anything else is settled on the spot. */
-const preflight = Effect.fnUntraced(function* (
+const preflight = Effect.fnUntracedEager(function* (
   state: State,
   call: Message.ToolCall
 ): Effect.fn.Return<Guards.Allowed | undefined> {
@@ -179,7 +180,7 @@ const perform = Effect.fnUntraced(function* (state: State, allowed: Guards.Allow
 })
 
 /** Ends one call: its result stands, and in fail mode a failure stops the others. */
-const settle = Effect.fnUntraced(function* (
+const settle = Effect.fnUntracedEager(function* (
   state: State,
   call: Message.ToolCall,
   { outcome, output }: Outcome,
@@ -220,7 +221,7 @@ const failures: ReadonlySet<Message.ToolOutcome> = new Set<Message.ToolOutcome>(
 ])
 
 /** Writes the result of a call into the transcript. */
-const answer = Effect.fnUntraced(function* (state: State, call: Message.ToolCall) {
+const answer = (state: State, call: Message.ToolCall): Effect.Effect<Message.ToolResult> => {
   const { outcome, output } = state.settled.get(call) ?? Unrun.aborted(call)
   const result = Message.toolResult(call, Limits.told(state.run, { call, output }), {
     isError: output.isError === true,
@@ -228,12 +229,11 @@ const answer = Effect.fnUntraced(function* (state: State, call: Message.ToolCall
     timestamp: state.run.clock.currentTimeMillisUnsafe(),
     ...(output.details === undefined ? {} : { details: output.details })
   })
-  yield* Running.append(state.run, result)
-  return result
-})
+  return Effect.mapEager(Running.append(state.run, result), () => result)
+}
 
 /** With `skipRemaining`, a message from the user makes the calls that have not begun moot. */
-const pollSteering = Effect.fnUntraced(function* (state: State) {
+const pollSteering = Effect.fnUntracedEager(function* (state: State) {
   const { run } = state
   if (run.options.steeringPolicy !== "skipRemaining" || state.polling || isMoot(state)) return
   if (run.control.signal.current !== undefined) return

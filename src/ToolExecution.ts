@@ -74,7 +74,7 @@ const concluded = (
 }
 
 /** Lets `afterTool` hooks replace parts of a result. One that fails makes an error of it. */
-export const review = Effect.fnUntraced(function* (
+export const review = Effect.fnUntracedEager(function* (
   run: Run,
   message: Message.Assistant,
   prepared: Registry.PreparedCall,

@@ -14,7 +14,8 @@ import type { Connection } from "./connection.ts"
 import type { Silence } from "./silence.ts"
 
 type Events = Arr.NonEmptyReadonlyArray<ModelEvent>
-type Next = Pull.Pull<Events, ProviderError>
+/** The next events of an answer. */
+export type Next = Pull.Pull<Events, ProviderError>
 
 /** What a reading is made of. */
 export interface Parts<Wire, State> {

@@ -2,6 +2,7 @@
  * All the HTTP there is: encode, send, look at the status, hand the body to the protocol. One for all vendors and
  * protocols, so that keys, redirects, silence and failures are dealt with in one place.
  */
+import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
@@ -15,6 +16,7 @@ import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { Credentials, type Service as Keys } from "../../Credentials.ts"
+import * as Handoff from "../../Handoff.ts"
 import { makeId } from "../../Message.ts"
 import type { ModelEvent } from "../../ModelEvent.ts"
 import { type ModelRequest, Provider } from "../../Provider.ts"
@@ -94,7 +96,7 @@ const parts = <Wire, State>(
   request: ModelRequest,
   begun: Begun<State>
 ): Stream.Stream<ModelEvent, ProviderError> => {
-  const part = Stream.unwrap(ask(opened, request, begun))
+  const part = Handoff.opened(ask(opened, request, begun))
   const { resume } = opened.endpoint.protocol
   if (resume === undefined) return part
   const rest = Stream.suspend(() => {
@@ -110,7 +112,7 @@ const ask = Effect.fnUntraced(function* <Wire, State>(
   request: ModelRequest,
   begun: Begun<State>,
   isAgain = false
-): Effect.fn.Return<Stream.Stream<ModelEvent, ProviderError>, ProviderError, Scope.Scope> {
+): Effect.fn.Return<Reading.Next, ProviderError, Scope.Scope> {
   const { client, endpoint, kept, keys, limits, used } = opened
   const { call, state } = begun
   const { id: provider, protocol } = endpoint
@@ -127,19 +129,24 @@ const ask = Effect.fnUntraced(function* <Wire, State>(
   if (isUnsent(sent)) {
     const error = fail(sent.reason)
     return sent.wasDead && !isAgain
-      ? Stream.concat(again(error), Stream.unwrap(ask(opened, request, begun, true)))
+      ? again(error, Scope.provide(ask(opened, request, begun, true), Context.get(context, Scope.Scope)))
       : yield* error
   }
 
   const { connection, redact, url } = sent
   const answer = new Answer(protocol, call, redact, state)
   const broken = (cause: unknown) => dropped(Network.reason(cause, url, redact))
-  return Stream.fromPull(Effect.succeed(Reading.pull({ provider, connection, answer, silence, broken })))
+  return Reading.pull({ provider, connection, answer, silence, broken })
 })
 
-/** Tells that the request goes out once more, without a wait. */
-const again = (error: ProviderError): Stream.Stream<ModelEvent> =>
-  Stream.succeed({ _tag: "Attempt", attempt: 1, delay: Duration.zero, error })
+/** Tells that the request goes out once more, without a wait; then what comes of it. */
+const again = (error: ProviderError, ask: Effect.Effect<Reading.Next, ProviderError>): Reading.Next => {
+  let next: Reading.Next = Effect.suspend(() => {
+    next = Effect.flatMap(ask, (opened) => (next = opened))
+    return Effect.succeed(Arr.of<ModelEvent>({ _tag: "Attempt", attempt: 1, delay: Duration.zero, error }))
+  })
+  return Effect.suspend(() => next)
+}
 
 /** With the head of the response here, a connection that breaks cuts the answer, however it breaks. */
 const dropped = (reason: Reason): Reason =>
