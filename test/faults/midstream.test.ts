@@ -4,7 +4,7 @@ import { FetchHttpClient } from "effect/http"
 import { TestClock } from "effect/testing"
 import { ofTag } from "../behaviour/play.ts"
 import { serve, stream } from "../providers/server.ts"
-import { answer, bytes, ended, play, recorder, told, until } from "./session.ts"
+import { answer, bytes, ended, hear, play, recorder, told, until } from "./session.ts"
 import { vendors } from "./vendors.ts"
 
 const hello = { text: ["Hel", "lo", ", ", "you"] }
@@ -63,6 +63,12 @@ describe.each(vendors)("$name", (vendor) => {
           [10, 5],
           [10, 5]
         ]
+      )
+      const again = yield* serve((response) => answer(response, twice[0] ?? []))
+      const tags = (yield* hear(vendor, again)).events.map(({ _tag }) => _tag)
+      assert.deepStrictEqual(
+        tags.filter((tag) => tag === "ToolCallEnd" || tag === "Finish"),
+        ["ToolCallEnd", "Finish"]
       )
     }).pipe(Effect.provide(FetchHttpClient.layer))
   )

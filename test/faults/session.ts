@@ -118,11 +118,14 @@ export const recorder = () => {
 }
 
 /** Waits for a run that should be over by now, however much the clock of the test still stands. */
-export const ended = <A, E>(run: Fiber.Fiber<A, E>): Effect.Effect<A, E> =>
-  Effect.raceFirst(Fiber.join(run), tooLong)
+export const ended = <A, E>(run: Fiber.Fiber<A, E>): Effect.Effect<A, E> => soon(Fiber.join(run))
+
+/** Waits for what should happen by now, and not for ever. */
+export const soon = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.raceFirst(effect, tooLong)
 
 const tooLong = Effect.callback<never>((resume) => {
-  const timer = setTimeout(() => resume(Effect.die(new Error("It still runs"))), 5000)
+  const timer = setTimeout(() => resume(Effect.die(new Error("It did not happen"))), 5000)
   return Effect.sync(() => clearTimeout(timer))
 })
 

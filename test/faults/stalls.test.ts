@@ -6,7 +6,7 @@ import { AgentEvent } from "effect-agent"
 import type { ServerResponse } from "node:http"
 import { settle } from "../behaviour/play.ts"
 import { serve, stream } from "../providers/server.ts"
-import { agentOn, block, bytes, ended, play, prompt, type Setup, told, until } from "./session.ts"
+import { agentOn, block, bytes, ended, play, prompt, type Setup, soon, told, until } from "./session.ts"
 import type { Piece, Vendor } from "./vendors.ts"
 import { vendors } from "./vendors.ts"
 
@@ -30,7 +30,7 @@ const stalled = Effect.fnUntraced(function* (vendor: Vendor, pieces: ReadonlyArr
   const response = yield* taken
   stream(response).write(bytes(pieces))
   if (pieces.length === 0) response.flushHeaders()
-  for (let count = 0; count < deltas; count++) yield* Queue.take(heard)
+  for (let count = 0; count < deltas; count++) yield* soon(Queue.take(heard))
   return { run, server }
 })
 
@@ -130,7 +130,7 @@ describe.each(vendors)("$name", (vendor) => {
       for (const piece of vendor.answer({ thinking, text })) {
         response.write(block(piece))
         if (piece.kind !== "text" && piece.kind !== "thinking") continue
-        yield* Queue.take(heard)
+        yield* soon(Queue.take(heard))
         yield* settle()
         yield* TestClock.adjust("119 seconds")
       }
