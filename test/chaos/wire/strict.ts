@@ -44,7 +44,7 @@ const isFailure = ({ error, object, type }: Json.JsonObject): boolean =>
 
 /** Whether the last word has been said, so that nothing after it counts. */
 const isOver = (events: ReadonlyArray<Json.JsonObject>): boolean =>
-  events.some(({ type }) => typeof type === "string" && lastWords.has(type))
+  events.some(({ type }) => typeof type === "string" && lastWords.has(type)) || lastChunk(events) !== -1
 
 const lastWords: ReadonlySet<string> = new Set([
   "message_stop",
@@ -238,8 +238,25 @@ const callIn = (item: Json.Json | undefined): ReadonlyArray<Call> => {
 const identified = (item: Json.Json | undefined, calls: Account): Account =>
   calls.map((one) => ({ ...one, id: JSON.stringify(Json.object(item)?.["call_id"] ?? "") }))
 
-export const google: Read = (events) => {
-  const candidates = events.map(({ candidates }) => Json.array(candidates).flatMap(isFirst)[0])
+const candidateIn = ({ candidates }: Json.JsonObject): Json.JsonObject | undefined =>
+  Json.array(candidates).flatMap(isFirst)[0]
+
+/** Where Google's answer is over: a finish reason with the usage, where an earlier chunk had none. */
+const lastChunk = (events: ReadonlyArray<Json.JsonObject>): number => {
+  const finishes = events.map((event) => Json.text(candidateIn(event)?.["finishReason"]))
+  const wentOn = events.findIndex(
+    (event, at) => candidateIn(event) !== undefined && finishes[at] === undefined
+  )
+  return events.findIndex(
+    ({ usageMetadata }, at) =>
+      wentOn !== -1 && at > wentOn && finishes[at] !== undefined && Json.isObject(usageMetadata)
+  )
+}
+
+export const google: Read = (all) => {
+  const last = lastChunk(all)
+  const events = last === -1 ? all : all.slice(0, last + 1)
+  const candidates = events.map(candidateIn)
   const finish = candidates.flatMap((candidate) => Json.text(candidate?.["finishReason"]) ?? []).at(-1)
   if (finish === undefined || unfinished.has(finish)) return []
   const parts = candidates.flatMap((candidate) => Json.array(Json.object(candidate?.["content"])?.["parts"]))
