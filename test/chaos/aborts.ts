@@ -198,21 +198,24 @@ const ask = (agent: Agent.Agent, way: (typeof ways)[number], random: Random) => 
 }
 
 /** A moment nobody planned for: after some time, some turns of the scheduler, or some events. */
-const momentOf = Effect.fnUntraced(function* (agent: Agent.Agent, random: Random) {
+const momentOf = (
+  agent: Agent.Agent,
+  random: Random
+): Effect.Effect<Effect.Effect<void>, never, Scope.Scope> => {
   switch (random.upTo(2)) {
     case 0:
-      return Effect.sleep(random.upTo(15))
+      return Effect.succeed(Effect.sleep(random.upTo(15)))
     case 1:
-      return Effect.asVoid(Effect.repeat(Effect.yieldNow, { times: random.upTo(200) }))
+      return Effect.succeed(Effect.asVoid(Effect.repeat(Effect.yieldNow, { times: random.upTo(200) })))
     default: {
       const reached = Latch.makeUnsafe(false)
       let left = random.upTo(45)
-      yield* agent.subscribe(() => (left-- === 0 ? reached.open : Effect.void))
+      const heard = agent.subscribe(() => (left-- === 0 ? reached.open : Effect.void))
       // Where the server says no more, an event may never come.
-      return Effect.asVoid(Effect.timeoutOption(reached.await, 100))
+      return Effect.as(heard, Effect.asVoid(Effect.timeoutOption(reached.await, 100)))
     }
   }
-})
+}
 
 // ───────────────────────── What is left
 

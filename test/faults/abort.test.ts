@@ -185,12 +185,16 @@ describe("a tool that does not listen", () => {
       const logger = Logger.make<unknown, void>(({ message }) => void logged.push(String(message)))
       const began = yield* Deferred.make<void>()
       const late = yield* Deferred.make<string>()
+      let speak = (_: string) => {}
+      const spoken = new Promise<string>((resolve) => {
+        speak = resolve
+      })
       const tools = [
         Tool.fromPromise({
           name: "promise",
           description: "Is busy, whatever its signal says.",
           execute: async (_, { progress }) => {
-            const told = await Effect.runPromise(Deferred.await(late))
+            const told = await spoken
             progress(told)
             return told
           }
@@ -220,6 +224,7 @@ describe("a tool that does not listen", () => {
       assert.strictEqual(logged.filter((line) => line.includes("ignored its interruption")).length, 2)
 
       const next = yield* Effect.forkChild(script.agent.prompt("and now?"))
+      speak("late")
       yield* Deferred.succeed(late, "late")
       assert.strictEqual((yield* Fiber.join(next)).status, "completed")
       const heard = script.events.length

@@ -5,6 +5,8 @@ import { serve, stream } from "../providers/server.ts"
 import { agentAt, looking, talking } from "./talking.ts"
 import { faults, type Said, type Wire, wires } from "./wires.ts"
 
+const decode = Schema.decodeUnknownEffect(Schema.Array(Message.Message))
+
 describe("ids of calls", () => {
   /** What each vendor takes. Google pairs by place. */
   const patterns: Readonly<Record<string, RegExp>> = {
@@ -34,7 +36,7 @@ describe("ids of calls", () => {
           // As after a restart, and once more after another one.
           const next = Effect.gen(function* () {
             const server = yield* serve((response) => stream(response).end(to.answer(told).join("")))
-            const messages = Schema.decodeUnknownSync(Schema.Array(Message.Message))(JSON.parse(kept))
+            const messages = yield* decode(JSON.parse(kept)).pipe(Effect.orDie)
             const agent = yield* agentAt(to, server.baseUrl, {
               messages,
               tools: [looking],
