@@ -28,7 +28,7 @@ const redactingSpan = (span: Tracer.Span, redact: Redact): Tracer.Span => {
   }
   return new Proxy(span, {
     get: (target, name) => {
-      const member: unknown = Reflect.get(name in told ? told : target, name)
+      const member: unknown = Reflect.get(Object.hasOwn(told, name) ? told : target, name)
       return typeof member === "function" ? member.bind(target) : member
     }
   })
