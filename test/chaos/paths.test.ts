@@ -15,6 +15,6 @@ describe("chaos", () => {
         assert.isAbove(Number(figures["answered all the same"]), 100)
         assert.isAbove(Number(figures["swaps"]), 500)
       }),
-    30_000
+    120_000
   )
 })

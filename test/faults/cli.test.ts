@@ -25,7 +25,7 @@ const ended = (
 /** Nothing of a stack trace. */
 const assertNoStack = (said: string) => assert.notMatch(said, /\n\s+at |node:internal|Error:/)
 
-describe.concurrent("the program, cut off from", { timeout: 30_000 }, () => {
+describe.concurrent("the program, cut off from", { timeout: 60_000 }, () => {
   it.effect.each([
     ["stdin", `"$0" "$@" <&-`, 0, /a\.txt/],
     ["stdout", `"$0" "$@" >&-`, 0, /^$/],
@@ -182,7 +182,7 @@ const onTerminal = (args: ReadonlyArray<string>, typed: string, beside = ":") =>
   })
 
 // `script` makes the terminal; a machine without it cannot run these.
-describe.skipIf(!withPty).concurrent("the program on a terminal", { timeout: 30_000 }, () => {
+describe.skipIf(!withPty).concurrent("the program on a terminal", { timeout: 60_000 }, () => {
   const echo = ["run echo hello"]
 
   it.effect.each([

@@ -26,6 +26,6 @@ describe("secrets", () => {
         }
         assert.deepStrictEqual(found, [])
       }),
-    30_000
+    120_000
   )
 })

@@ -25,7 +25,7 @@ const tried = [
   ["members of another shape", "--verbose"]
 ] as const
 
-describe.concurrent("secrets of the program", { timeout: 30_000 }, () => {
+describe.concurrent("secrets of the program", { timeout: 60_000 }, () => {
   it.effect.each(tried)("F150: are not in what it prints after %s, with %s", ([name, flag]) =>
     Effect.gen(function* () {
       const shape = shapes.find((each) => each.name === name)
