@@ -153,18 +153,24 @@ export class Conversation {
   }
 
   private settle(event: AgentEvent): void {
-    const state = this.current
-    const { lastError, messages, pendingToolCalls, phase } = Event.fold(
-      { ...Event.initial(state.messages), ...state, lastError: state.lastError },
-      event
-    )
-    this.set({
+    const { messages, options, pendingToolCalls, phase, lastError } = this.current
+    const view: View = {
       messages,
-      // Until its subscribers have heard of the end, a run is not over.
-      phase: event._tag === "RunEnd" ? state.phase : phase,
+      open: undefined,
+      phase,
       pendingToolCalls,
-      options: state.options,
-      ...(lastError === undefined ? {} : { lastError })
+      lastError,
+      status: undefined,
+      usage: undefined
+    }
+    const next = Event.fold(view, event)
+    this.set({
+      messages: next.messages,
+      // Until its subscribers have heard of the end, a run is not over.
+      phase: event._tag === "RunEnd" ? phase : next.phase,
+      pendingToolCalls: next.pendingToolCalls,
+      options,
+      ...(next.lastError === undefined ? {} : { lastError: next.lastError })
     })
   }
 

@@ -50,13 +50,14 @@ export const make = (base: Base, clock: Clock.Clock, audience: Audience): Emitte
   let seq = 0
   let held = 0
 
-  const stamp = (body: Body): AgentEvent => ({
-    ...body,
-    ...base,
-    seq: ++seq,
-    timestamp: clock.currentTimeMillisUnsafe(),
-    ...(emitter.turn === undefined ? {} : { turn: emitter.turn })
-  })
+  const stamp = (body: Body): AgentEvent => {
+    const timestamp = clock.currentTimeMillisUnsafe()
+    const { turn } = emitter
+    // One spread where there may be: it happens a dozen times a turn.
+    return turn !== undefined && base.parent === undefined
+      ? { ...body, runId: base.runId, seq: ++seq, timestamp, turn }
+      : { ...body, ...base, seq: ++seq, timestamp, ...(turn === undefined ? {} : { turn }) }
+  }
   const stampDeltas = (
     messageId: MessageId,
     deltas: ReadonlyArray<ModelEvent>

@@ -42,7 +42,7 @@ export const finish = Effect.fnUntraced(function* (
     _tag: "RunEnd",
     status: ended.status,
     ...(result.message === undefined ? {} : { messageId: result.message.id }),
-    newMessageIds: run.newMessages.map((message) => message.id),
+    newMessageIds: run.added.map((message) => message.id),
     usage: run.usage,
     turns: run.turn,
     durationMs: Duration.toMillis(result.duration),
@@ -122,7 +122,7 @@ const afterExecution = Effect.fnUntraced(function* (run: Run, ending: Ending): E
 })
 
 const lastAnswer = (run: Run): Message.Assistant | undefined =>
-  run.newMessages.findLast((message) => message.role === "assistant")
+  run.added.findLast((message) => message.role === "assistant")
 
 /** What is handed to the caller. */
 const resultOf = (
@@ -133,7 +133,7 @@ const resultOf = (
   runId: run.id,
   status,
   ...(message === undefined ? {} : { message }),
-  newMessages: run.newMessages,
+  newMessages: Running.newMessages(run),
   usage: run.usage,
   turns: run.turn,
   duration: Duration.millis(run.clock.currentTimeMillisUnsafe() - run.startedAt),

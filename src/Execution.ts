@@ -93,7 +93,7 @@ export const makeRun = Effect.fnUntraced(function* (
     budget: new Budget.Budget(() => run.options.limits, Context.get(context, Budget.Outer)),
     options: task.options,
     messages: task.messages,
-    newMessages: [],
+    added: [],
     pending: { messages: task.prompts, from: task.promptsFrom },
     offered: new Map(),
     open: undefined,

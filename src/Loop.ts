@@ -182,7 +182,7 @@ const betweenTurns = Effect.fnUntracedEager(function* (
     ...Running.turnInput(run),
     message: done.message,
     toolResults: done.toolResults,
-    newMessages: run.newMessages
+    newMessages: Running.newMessages(run)
   })
   yield* Running.shape(run, "prepareNextTurn", input, ({ messages, thinkingLevel, ...options }) => {
     run.messages = messages ?? run.messages

@@ -52,7 +52,7 @@ export const shortened = Effect.fnUntraced(function* (
 
 /** What came after the last answer. */
 const news = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> =>
-  messages.slice(messages.findLastIndex((message) => message.role === "assistant") + 1)
+  messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1)
 
 const saysNothing = (message: Message): boolean =>
   message.role === "user" &&
@@ -101,8 +101,13 @@ const modelMessages = (
       converted = output
     }
   )
-  return Effect.mapEager(asked, () => converted ?? messages.filter((message) => message.role !== "custom"))
+  return Effect.mapEager(asked, () => converted ?? forModel(messages))
 }
+
+const forModel = (messages: ReadonlyArray<Message>): ReadonlyArray<ModelMessage> =>
+  messages.every(isForModel) ? messages : messages.filter(isForModel)
+
+const isForModel = (message: Message): message is ModelMessage => message.role !== "custom"
 
 type Why = "window" | "compaction" | "repair"
 

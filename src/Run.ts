@@ -1,7 +1,7 @@
 /**
  * One run while it goes on: what it was told, what it has done, and whom it tells.
  *
- * Its fields change, but only in the run's own fiber; everything it hands out is replaced, never pushed to.
+ * Its fields change, but only in the run's own fiber; everything it hands out is a copy or replaced, never pushed to.
  */
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -44,7 +44,8 @@ export interface Run {
   options: RunOptions
   /** What requests are made from: the transcript, unless `prepareNextTurn` replaced it. */
   messages: ReadonlyArray<Message>
-  newMessages: ReadonlyArray<Message>
+  /** Grows; `newMessages` hands it out. */
+  readonly added: Array<Message>
   /** Messages that wait for their turn, and the queue they were taken from. */
   pending: { readonly messages: ReadonlyArray<Message>; readonly from: QueueName | undefined }
   /** The tools the model was offered for this turn: the ones it may call. */
@@ -86,13 +87,16 @@ export const emit = (run: Run, ...bodies: ReadonlyArray<Body>): Effect.Effect<vo
 export const append = (run: Run, message: Message): Effect.Effect<void> =>
   grow(run, message, { _tag: "MessageStart", messageId: message.id, role: message.role })
 
+/** What this run added so far. */
+export const newMessages = (run: Run): ReadonlyArray<Message> => run.added.slice()
+
 /** Adds the message that an answer has become, and says that it is over. */
 export const ended = (run: Run, message: Message): Effect.Effect<void> => grow(run, message)
 
 /** The transcript grows here: before the event, so that whoever hears of a message can find it. */
 const grow = (run: Run, message: Message, ...start: ReadonlyArray<Body>): Effect.Effect<void> => {
   run.messages = [...run.messages, message]
-  run.newMessages = [...run.newMessages, message]
+  run.added.push(message)
   return emit(run, ...start, { _tag: "MessageEnd", message })
 }
 

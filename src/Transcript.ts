@@ -87,11 +87,26 @@ export const openCalls = (messages: ReadonlyArray<Message>): ReadonlyArray<ToolC
   return callsOf(tail).filter((call) => !answered.has(call.id))
 }
 
+// Keyed by their first message: each turn asks again, and only what is new has to be looked at.
+const plainlySound = new WeakMap<Message, ReadonlyArray<Message>>()
+
 /** Each answer followed at once by the results of its calls, in order: what nearly every transcript is, told cheaply. */
 const isPlainlySound = (messages: ReadonlyArray<Message>): boolean => {
+  const [first] = messages
+  if (first === undefined) return true
+  const known = plainlySound.get(first) ?? []
+  const start = known.every((message, index) => message === messages[index]) ? known.length : 0
+  if (!isPlainlySoundFrom(messages, start)) return false
+  if (start < messages.length) plainlySound.set(first, messages.slice())
+  return true
+}
+
+const isPlainlySoundFrom = (messages: ReadonlyArray<Message>, start: number): boolean => {
   let owed: ReadonlyArray<ToolCall> = []
   let answered = 0
-  for (const message of messages) {
+  for (let index = start; index < messages.length; index++) {
+    const message = messages[index]
+    if (message === undefined) return false
     if (message.role === "toolResult") {
       if (owed[answered++]?.id !== message.toolCallId) return false
     } else {
