@@ -40,6 +40,8 @@ export class Silence {
   private readonly limits: Limits
   private readonly clock: Clock.Clock
   private readonly started: number
+  /** Milliseconds. No wait that begins while the watch sleeps may be over before it looks. */
+  private readonly nap: number
   private since: number | undefined = undefined
   private patience: number
   /** When the head of a response was asked for; `undefined` while none is waited for. */
@@ -52,6 +54,7 @@ export class Silence {
     this.clock = clock
     this.started = clock.currentTimeMillisUnsafe()
     this.patience = limits.idle
+    this.nap = Math.min(limits.firstByte, limits.idle, afterEnd)
   }
 
   /** Somebody waits from now on. */
@@ -130,7 +133,7 @@ export class Silence {
         ? (this.since ?? now) + this.patience - now
         : this.asked + this.limits.firstByte - now
     if (untilTotal > 0 && until > 0) {
-      return Effect.andThen(Effect.sleep(Math.min(untilTotal, until, afterEnd)), this.look)
+      return Effect.andThen(Effect.sleep(Math.min(untilTotal, until, this.nap)), this.look)
     }
     this.broken = this.stalled(untilTotal <= 0 ? "total" : this.asked === undefined ? "idle" : "firstByte")
     this.listener(this.broken)
@@ -145,7 +148,7 @@ export class Silence {
 
 const ignore = (): void => {}
 
-/** Milliseconds. Also how often is looked, as patience may get shorter while the watch sleeps. */
+/** Milliseconds. */
 const afterEnd = 10_000
 
 const words: Readonly<Record<StreamStalled["kind"], string>> = {
