@@ -88,6 +88,9 @@ export const announceLimit = (run: Run, { estimated, limit, max, value }: LimitE
 const afterExecution = Effect.fnUntraced(function* (run: Run, ending: Ending): Effect.fn.Return<Ending> {
   let message = lastAnswer(run)
   const { error, status } = ending
+  if (!run.hooks.has("onError") && !run.hooks.has("afterExecution")) {
+    return { status, error, ...(message === undefined ? {} : { message }) }
+  }
   const told = Effect.gen(function* () {
     if (error !== undefined) {
       yield* run.hooks.ask(

@@ -71,7 +71,9 @@ export class Subscriptions {
   )
 
   readonly close: Effect.Effect<void> = Effect.suspend(() =>
-    Effect.forEach([...this.readers], (reader) => Queue.end(reader), { discard: true })
+    this.readers.size === 0
+      ? Effect.void
+      : Effect.forEach([...this.readers], (reader) => Queue.end(reader), { discard: true })
   )
 }
 
