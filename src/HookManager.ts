@@ -170,10 +170,7 @@ const runHooks = (registrations: Service["registrations"], run: RunHooksOptions)
   })
 
   return {
-    has: (point) => {
-      const all = registrations()
-      return all.length > 0 && all.some((registration) => registration.point === point)
-    },
+    has: (point) => registrations().some((registration) => registration.point === point),
     ask: Effect.fnUntraced(function* (point, input, step) {
       for (const registration of registrations().filter((candidate) => candidate.point === point)) {
         const stepped = step(yield* invoke(registration, point, input()))
