@@ -279,6 +279,26 @@ describe("silence", () => {
     })
   )
 
+  it.effect("is as short as the limits say, whichever is shorter", () =>
+    Effect.gen(function* () {
+      const asked = yield* Deferred.make<void>()
+      const server = yield* serve(() => Deferred.doneUnsafe(asked, Exit.void))
+      const timeouts = { firstByte: "1 second", idle: "2 seconds" } as const
+      const unheard = yield* Effect.forkChild(reasonOf(server.baseUrl, { timeouts }))
+      yield* Deferred.await(asked)
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(kindOf(yield* Fiber.join(unheard)), ["StreamStalled", "firstByte"])
+
+      const { fiber } = yield* stalled(events(chunk({ content: "Hel" })), {
+        timeouts: { firstByte: "1 hour", idle: "2 seconds" }
+      })
+      yield* TestClock.adjust("1999 millis")
+      assert.isUndefined(fiber.pollUnsafe())
+      yield* TestClock.adjust("1 millis")
+      assert.deepStrictEqual(kindOf((yield* Fiber.join(fiber)).reason), ["StreamStalled", "idle"])
+    })
+  )
+
   it.effect("or not, an answer may have a limit as a whole", () =>
     Effect.gen(function* () {
       const { fiber } = yield* stalled(events(chunk({ content: "Hel" })), {

@@ -2,15 +2,15 @@
  * What a request holds until its scope closes: who watches it, and its connection.
  */
 import * as Effect from "effect/Effect"
-import type * as Fiber from "effect/Fiber"
 import type { Connection } from "./connection.ts"
+import type { Silence } from "./silence.ts"
 
 export class Held {
-  private readonly watch: Fiber.Fiber<void>
+  private readonly silence: Silence
   private connection: Connection | undefined = undefined
 
-  constructor(watch: Fiber.Fiber<void>) {
-    this.watch = watch
+  constructor(silence: Silence) {
+    this.silence = silence
   }
 
   /** The connection in place of one before, if there was one. */
@@ -21,7 +21,7 @@ export class Held {
   }
 
   readonly release: Effect.Effect<void> = Effect.suspend(() => {
-    this.watch.interruptUnsafe()
+    this.silence.stop()
     return this.connection === undefined ? Effect.void : this.connection.release
   })
 }

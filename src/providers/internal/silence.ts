@@ -40,12 +40,11 @@ export class Silence {
   private readonly limits: Limits
   private readonly clock: Clock.Clock
   private readonly started: number
-  /** Milliseconds. No wait that begins while the watch sleeps may be over before it looks. */
-  private readonly nap: number
   private since: number | undefined = undefined
   private patience: number
   /** When the head of a response was asked for; `undefined` while none is waited for. */
   private asked: number | undefined = undefined
+  private watch: Fiber.Fiber<void> | undefined = undefined
   private broken: StreamStalled | undefined = undefined
   private listener: (stalled: StreamStalled) => void = ignore
 
@@ -54,7 +53,6 @@ export class Silence {
     this.clock = clock
     this.started = clock.currentTimeMillisUnsafe()
     this.patience = limits.idle
-    this.nap = Math.min(limits.firstByte, limits.idle, afterEnd)
   }
 
   /** Somebody waits from now on. */
@@ -93,8 +91,11 @@ export class Silence {
           isLeft = true
           this.stopAsking()
         }
+        const fork = Effect.runForkWith(context)
         this.asked = this.clock.currentTimeMillisUnsafe()
-        const fiber = Effect.runForkWith(context)(effect)
+        this.stop()
+        this.watch = fork(this.look)
+        const fiber = fork(effect)
         fiber.addObserver((exit) => {
           if (isLeft) return Exit.isSuccess(exit) && late(exit.value)
           this.stopAsking()
@@ -120,9 +121,9 @@ export class Silence {
     this.listener = ignore
   }
 
-  /** Starts to watch, until interrupted. */
-  watch(context: Context.Context<never>): Fiber.Fiber<void> {
-    return Effect.runForkWith(context)(this.look)
+  /** Watches no longer. */
+  stop(): void {
+    this.watch?.interruptUnsafe()
   }
 
   private readonly look: Effect.Effect<void> = Effect.suspend(() => {
@@ -133,7 +134,9 @@ export class Silence {
         ? (this.since ?? now) + this.patience - now
         : this.asked + this.limits.firstByte - now
     if (untilTotal > 0 && until > 0) {
-      return Effect.andThen(Effect.sleep(Math.min(untilTotal, until, this.nap)), this.look)
+      // The head may come while the watch sleeps, and the patience is another one from then on.
+      const soon = Math.max(10, Math.min(this.limits.idle, afterEnd))
+      return Effect.andThen(Effect.sleep(Math.min(untilTotal, until, soon)), this.look)
     }
     this.broken = this.stalled(untilTotal <= 0 ? "total" : this.asked === undefined ? "idle" : "firstByte")
     this.listener(this.broken)
@@ -148,7 +151,7 @@ export class Silence {
 
 const ignore = (): void => {}
 
-/** Milliseconds. */
+/** Milliseconds. Also how often is looked at least, as patience may get shorter while the watch sleeps. */
 const afterEnd = 10_000
 
 const words: Readonly<Record<StreamStalled["kind"], string>> = {

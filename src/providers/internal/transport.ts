@@ -122,7 +122,7 @@ const ask = Effect.fnUntraced(function* <Wire, State>(
 
   const context = yield* Effect.context<Scope.Scope>()
   const silence = new Silence(limits, Context.get(context, Clock.Clock))
-  const held = new Held(silence.watch(context))
+  const held = new Held(silence)
   yield* Scope.addFinalizer(Context.get(context, Scope.Scope), held.release)
   const given = Context.getOrUndefined(context, Credentials) ?? keys
   const sent = yield* send({ endpoint, client, kept, used, model: request.model, body, silence, held }, given)
