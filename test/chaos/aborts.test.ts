@@ -11,6 +11,6 @@ describe("chaos", () => {
         const { violations } = yield* aborts.run({ seed: 11, count: 200, say: () => {} })
         assert.deepStrictEqual(violations, [])
       }),
-    60_000
+    120_000
   )
 })

@@ -43,6 +43,8 @@ const apiKey = Redacted.make("a key of these tests")
 const isCalling = ({ calls = [], finish }: Said): boolean =>
   finish === undefined ? calls.length > 0 : finish === "calls"
 const withId = ({ id }: Call, member: string) => (id === undefined ? {} : { [member]: id })
+/** Of calls so far: no two have one id. */
+let items = 0
 const halves = (text: string) => [text.slice(0, text.length / 2), text.slice(text.length / 2)]
 
 const openAiChat: Wire = {
@@ -96,7 +98,12 @@ const openAiResponses: Wire = {
       ...(begun === 0 ? [] : message),
       ...calls.flatMap((call, index) => {
         const output_index = index + begun
-        const item = { id: `f-${index}`, type: "function_call", ...withId(call, "call_id"), name: call.name }
+        const item = {
+          id: `f-${++items}`,
+          type: "function_call",
+          ...withId(call, "call_id"),
+          name: call.name
+        }
         const place = { item_id: item.id, output_index }
         return [
           { type: "response.output_item.added", output_index, item: { ...item, arguments: "" } },
