@@ -13,7 +13,11 @@ export interface Contender {
 }
 
 const here = import.meta.dirname
+/** Under `node_modules`. */
+export const peersFolder = ".bench-peers/node_modules"
 const folder = join(here, "../../node_modules/.bench-peers")
+/** What of theirs is worth naming. */
+export const packages = ["@earendil-works/pi-agent-core", "ai", "@openai/agents"]
 
 const adapter = (name: string) => join(here, "adapters", name)
 

@@ -6,10 +6,10 @@
 import { type ChildProcess, fork } from "node:child_process"
 import { once } from "node:events"
 import { readFileSync } from "node:fs"
-import { cpus } from "node:os"
+import { cpus, loadavg } from "node:os"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
-import { type Contender, ours, peers } from "./contenders.ts"
+import { type Contender, ours, packages, peers, peersFolder } from "./contenders.ts"
 import { type Job, jobs } from "./jobs.ts"
 import * as Startup from "./startup.ts"
 import { type Row, table } from "./table.ts"
@@ -90,14 +90,21 @@ const play = async (
   return table(`${job.id}: ${job.title}`, columns, rows)
 }
 
-/** Versions of what is measured, as they are installed. */
-const versionsOf = (names: ReadonlyArray<string>): string =>
+/** Packages with their versions, as they are installed in a folder. */
+const versionsOf = (names: ReadonlyArray<string>, folder = ""): string =>
   names
     .map((name) => {
-      const path = join(import.meta.dirname, "../../node_modules", name, "package.json")
+      const path = join(import.meta.dirname, "../../node_modules", folder, name, "package.json")
       return `${name} ${JSON.parse(readFileSync(path, "utf8")).version}`
     })
     .join(", ")
+
+/** What a reader must know to judge the figures. */
+const circumstances = (): string => {
+  const machine = `${cpus().length} cores of ${cpus()[0]?.model}, load ${loadavg()[0]?.toFixed(1)}`
+  const versions = versionsOf(["effect", "undici"])
+  return `Node ${process.version}, ${versions}${options.peers ? `, ${versionsOf(packages, peersFolder)}` : ""}; ${machine}`
+}
 
 const part = options.quick ? 0.1 : 1
 const only = options.only?.split(",")
@@ -111,9 +118,7 @@ if (chosen.length === 0 && !wanted("W5")) {
   console.error(`Usage: npm run bench [-- --only ID,ID] [--rounds N] [--quick] [--peers]   IDs: ${known}`)
   process.exit(2)
 }
-console.log(
-  `Node ${process.version}, ${versionsOf(["effect", "undici"])}; ${cpus().length} cores of ${cpus()[0]?.model}\n`
-)
+console.log(`${circumstances()}\n`)
 const { origin, server } = await startServer()
 for (const job of chosen) {
   console.log(await play(job, job.onlyOurs === true ? ours : contenders, rounds(job.rounds), origin))
