@@ -38,6 +38,17 @@ describe("Answer", () => {
     assert.include(outcomeOf(nested(20, event)), "Not a chunk")
   })
 
+  it("takes what half a million deltas come in, and not three times as much", () => {
+    const wordy = (megabytes: number) => {
+      const answer = new Answer(openAiChat("acme", common), { model: "m-1", seed: "s1" }, (text) => text)
+      const megabyte = new TextEncoder().encode(`: ${"x".repeat(2 ** 20)}\n\n`)
+      for (let count = 0; count < megabytes; count++) answer.push(megabyte)
+      return answer.outcome
+    }
+    assert.strictEqual(wordy(128), "open")
+    assert.strictEqual(Object(wordy(300)).kind, "tooLarge")
+  })
+
   it("refuses the deep arguments of a call that comes as JSON", () => {
     const answer = new Answer(googleGenerate("google"), { model: "m-1", seed: "s1" }, (text) => text)
     const call = `{"functionCall":{"name":"look","args":{"x":${nested(20_000)}}}}`

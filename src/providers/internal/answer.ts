@@ -18,8 +18,8 @@ import { isReason } from "./Protocol.ts"
 import type { Redact } from "./secrets.ts"
 import { type SseEvent, SseReader } from "./sse.ts"
 
-/** Bytes of a whole answer, decompressed: far more than any model says in one go. */
-const maxBytes = 64 * 1024 * 1024
+/** Bytes of a whole answer, decompressed: far more than any model says in one go. A delta of a word takes some 200 of them. */
+const maxBytes = 256 * 1024 * 1024
 
 export class Answer<Wire, State> {
   /** How it went, once it is over: complete, or why not. */
