@@ -168,6 +168,12 @@ describe("anthropicMessages", () => {
       ])
     })
 
+    it("runs no call whose arguments went to another block", () => {
+      const [begun, ...args] = toolUse(0, "toolu_1", '{"pa', 'th":"a.ts"}')
+      const reason = failure(start(), begun, said(0, "stray"), ...args, closing("tool_use"), stop)
+      assert.deepInclude(reason, { _tag: "Protocol", kind: "badShape" })
+    })
+
     it("ends no call before the answer is complete", () => {
       const tags = read(start(), ...weather, closing("tool_use"), stop).events.map(({ _tag }) => _tag)
       assert.deepStrictEqual(tags.slice(-2), ["ToolCallEnd", "Finish"])

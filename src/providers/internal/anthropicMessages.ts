@@ -84,6 +84,8 @@ export interface State {
   readonly open: Map<Index, Block>
   /** Ids of calls. */
   readonly ids: Set<string>
+  /** Arguments came for a block that is no call: the call that they are of lacks them. */
+  astray: boolean
   /** Where the blocks of this message begin. */
   from: number
   pauses: number
@@ -105,6 +107,7 @@ const initial = (provider: string, call: Call): State => ({
   blocks: [],
   open: new Map(),
   ids: new Set(),
+  astray: false,
   from: 0,
   pauses: 0,
   stop: undefined,
@@ -222,7 +225,7 @@ const opening = ({ contentIndex, id, kind, wire }: Block): ModelEvent => {
 const stepDelta = (state: State, index: Index, delta: Json.JsonObject, out: Array<ModelEvent>): void => {
   const { type } = delta
   const block = at(state, index)
-  if (type === "input_json_delta") stepInput(block, delta["partial_json"], out)
+  if (type === "input_json_delta") stepInput(state, block, delta["partial_json"], out)
   else if (block?.kind === "other") block.wire = grown(block.wire, delta)
   else if (type === "text_delta") say(begun(state, "text", block, index, out), delta["text"], out)
   else if (type === "thinking_delta") say(begun(state, "thinking", block, index, out), delta["thinking"], out)
@@ -247,10 +250,16 @@ const say = (block: Block, delta: Json.Json | undefined, out: Array<ModelEvent>)
   out.push({ _tag: kind === "text" ? "TextDelta" : "ThinkingDelta", contentIndex, delta })
 }
 
-const stepInput = (block: Block | undefined, json: Json.Json | undefined, out: Array<ModelEvent>): void => {
+const stepInput = (
+  state: State,
+  block: Block | undefined,
+  json: Json.Json | undefined,
+  out: Array<ModelEvent>
+): void => {
   if (block === undefined || typeof json !== "string" || json === "") return
-  block.text += json
   const { contentIndex, kind } = block
+  if (kind === "call" || kind === "other") block.text += json
+  else state.astray = true
   if (kind === "call") out.push({ _tag: "ToolCallDelta", contentIndex, delta: json })
 }
 
@@ -350,8 +359,10 @@ const argumentsOf = ({ text, wire }: Block): string => {
  * counts, if something was said and the arguments of all calls can be read.
  */
 const missing = (state: State, told: boolean): Reason | undefined => {
-  const { blocks, stop } = state
+  const { astray, blocks, stop } = state
   const calls = callsOf(state)
+  if (astray && calls.length > 0)
+    return new ProtocolFault({ kind: "badShape", detail: "The arguments of a call came for another block" })
   if (stop === undefined) {
     if (told && blocks.length === 0)
       return new ProtocolFault({ kind: "empty", detail: "The answer was empty" })
