@@ -41,12 +41,14 @@ const patience = "30 seconds"
 const flat = 0.03
 const enough = 20
 
+/** Given to every promise of the application, and never aborted. */
+const { signal } = new AbortController()
+
 const run = Effect.fnUntraced(function* ({ count, say, seed }: Options, fibers: Gauges.Fibers) {
   const stray = yield* strayFailures
   const warnings = yield* warned
   const root = yield* folder
   const origin = `http://127.0.0.1:${yield* server(seed)}`
-  const { signal } = new AbortController()
   const random = new Random(seed)
   const { forget, use } = yield* Application.make({ origin, root, signal, random })
   const tally = new Map<string, number>()
