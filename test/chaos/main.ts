@@ -1,5 +1,6 @@
 /**
- * `npm run chaos -- KIND [--seed N] [--count N | --minutes N]`: breaks things at random, and exits with 1 if a promise broke with them.
+ * `npm run chaos -- KIND [--seed N] [--count N | --minutes N]`: breaks things at random, and exits with 1 if a promise
+ * broke with them.
  */
 import { Effect } from "effect"
 import { parseArgs } from "node:util"
@@ -8,6 +9,7 @@ import { cancel } from "./cancel.ts"
 import type { Chaos, Outcome } from "./Chaos.ts"
 import { defaults } from "./defaults.ts"
 import { inject } from "./inject.ts"
+import { mutants } from "./mutants.ts"
 import { paths } from "./paths.ts"
 import { secrets } from "./secrets.ts"
 import { slow } from "./slow.ts"
@@ -20,6 +22,7 @@ const kinds: ReadonlyMap<string, Chaos> = new Map([
   ["cancel", cancel],
   ["defaults", defaults],
   ["inject", inject],
+  ["mutants", mutants],
   ["paths", paths],
   ["secrets", secrets],
   ["slow", slow],

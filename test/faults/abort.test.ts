@@ -189,7 +189,7 @@ describe("a tool that does not listen", () => {
       const logger = Logger.make<unknown, void>(({ message }) => void logged.push(String(message)))
       const began = yield* Deferred.make<void>()
       const late = yield* Deferred.make<string>()
-      let speak = (_: string) => {}
+      let speak: (text: string) => void = () => {}
       const spoken = new Promise<string>((resolve) => {
         speak = resolve
       })

@@ -119,7 +119,8 @@ describe("a hook", () => {
   )
 
   const nonsense: ReadonlyArray<unknown> = ["yes", 1, null, [], true, { block: "yes" }, { approved: "no" }]
-  for (const point of ["beforeTool", "approveTool"] as const) {
+  const { approveTool, beforeTool } = Hook
+  for (const [point, guard] of Object.entries({ beforeTool, approveTool })) {
     it.effect(`F093: that guards at ${point} and returns what means nothing has not agreed`, () =>
       Effect.gen(function* () {
         const meaningless = nonsense.filter(
@@ -130,7 +131,7 @@ describe("a hook", () => {
           const { given, tool } = acting()
           const { events } = yield* play([call, done], {
             tools: [tool],
-            hooks: [Hook[point](() => garbage(value))]
+            hooks: [guard(() => garbage(value))]
           })
           assert.deepStrictEqual([given, outcomes(events)], [[], ["rejected"]], JSON.stringify(value))
           assert.match(ofTag(events, "HookError")[0]?.error ?? "", /^(Expected|Missing key)/)
