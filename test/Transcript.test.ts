@@ -53,6 +53,22 @@ describe("Transcript", () => {
       assert.deepStrictEqual(Transcript.violations(repaired), [])
     })
 
+    it("looks at a conversation again when it does not just go on", () => {
+      const start: Array<Message.Message> = [Message.user("hi"), calls("a"), result("a")]
+      const violated = (...messages: ReadonlyArray<Message.Message>) =>
+        Transcript.violations(Transcript.repair(messages).messages)
+      assert.strictEqual(Transcript.repair(start).messages, start)
+      start.push(calls("b"))
+      assert.deepStrictEqual(shape(Transcript.repair(start).messages).slice(3), ["assistant", "result b"])
+      start.push(result("b"))
+      assert.strictEqual(Transcript.repair(start).messages, start)
+      const [first = Message.user("hi"), second = first] = start
+      assert.deepStrictEqual(violated(...start, result("b")), [])
+      assert.deepStrictEqual(violated(first, second), [])
+      assert.deepStrictEqual(violated(first, second, Message.user("wait"), result("a")), [])
+      assert.deepStrictEqual(violated(first, ...start.slice(2)), [])
+    })
+
     it("keeps calls of different answers apart although a vendor repeats ids", () => {
       const messages = [Message.user("hi"), calls("a"), result("a"), calls("a"), result("a")]
       assert.deepStrictEqual(Transcript.violations(messages), [])
