@@ -32,7 +32,9 @@ export const library = (outdir: string): BuildOptions => ({
   packages: "external",
   platform: "neutral",
   target: "es2023",
-  sourcemap: true
+  sourcemap: true,
+  // The sources are published beside it.
+  sourcesContent: false
 })
 
 /** Undici is CommonJS, and `export *` of that has no names for who imports it from another file: here they are. */

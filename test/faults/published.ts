@@ -33,7 +33,7 @@ const decoys = [
   "out.tgz"
 ]
 
-const sources = ["src", "build.mjs", "*.json", "*.md", "LICENSE"]
+const sources = ["src", "build.mjs", "bundle.config.ts", "*.json", "*.md", "LICENSE"]
 
 // Ours, not the one of the machine.
 const env = { ...process.env, PATH: `${dirname(process.execPath)}${delimiter}${process.env["PATH"]}` }

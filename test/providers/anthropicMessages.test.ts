@@ -169,8 +169,9 @@ describe("anthropicMessages", () => {
     })
 
     it("runs no call whose arguments went to another block", () => {
-      const [begun, ...args] = toolUse(0, "toolu_1", '{"pa', 'th":"a.ts"}')
-      const reason = failure(start(), begun, said(0, "stray"), ...args, closing("tool_use"), stop)
+      const [begun] = toolUse(0, "toolu_1")
+      const text = begin(1, { type: "text", text: "" })
+      const reason = failure(start(), begun, text, json(1, '{"path":"a.ts"}'), closing("tool_use"), stop)
       assert.deepInclude(reason, { _tag: "Protocol", kind: "badShape" })
     })
 
