@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Redacted } from "effect"
 import { FetchHttpClient } from "effect/http"
+import * as Secrets from "../../src/providers/internal/secrets.ts"
 import { drive, leaks } from "./secrets/drive.ts"
 import { languages, secrets, ways } from "./secrets/planted.ts"
 import { shapes } from "./secrets/shapes.ts"
@@ -9,6 +10,12 @@ describe("secrets", () => {
   it("F150: are twenty and more, against more than thirty answers", () => {
     assert.isAtLeast(new Set(secrets.map(({ value }) => value)).size, 20)
     assert.isAtLeast(shapes.length, 30)
+  })
+
+  it("F150: are found where a text breaks off in the middle of one", () => {
+    const redact = Secrets.make([Redacted.make("sk-planted-0123456789")], {}, "https://acme.test")
+    assert.strictEqual(redact("Incorrect key: sk-planted-0123"), "Incorrect key: [redacted]")
+    assert.strictEqual(redact("Incorrect key: sk-plan"), "Incorrect key: sk-plan")
   })
 
   it.live.each(languages)(

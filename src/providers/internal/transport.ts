@@ -206,9 +206,7 @@ const once = Effect.fnUntraced(function* (
     ...(key === undefined ? {} : endpoint.authorize(Redacted.value(key).trim()))
   }
   const redact = Secrets.make(used.with(key), headers, url)
-  // Parsed, its query is apart from it: the client tells the URL in failures, with a key if one is in there.
-  const target = URL.canParse(url) ? new URL(url) : url
-  const request = HttpClientRequest.post(target, { headers, body: HttpBody.text(body, "application/json") })
+  const request = HttpClientRequest.post(url, { headers, body: HttpBody.text(body, "application/json") })
   const clock = yield* Clock.Clock
   const began = clock.currentTimeMillisUnsafe()
   const socket = kept.take(began)

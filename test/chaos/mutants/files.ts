@@ -189,15 +189,15 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F150",
     without: "keys that were replaced are remembered",
-    file: "src/providers/internal/transport.ts",
-    from: ".slice(-maxKeys)",
+    file: "src/providers/internal/secrets.ts",
+    from: ".slice(-maxUsed)",
     to: ".slice(-1)",
     test: "test/faults/secrets.test.ts"
   },
   {
     fault: "F150",
     without: "spans are told without secrets",
-    file: "src/providers/internal/transport.ts",
+    file: "src/providers/internal/plain.ts",
     from: "Context.add(Tracer.Tracer, Tracing.redacting(tracer, redact)),",
     to: "",
     test: "test/faults/secrets.test.ts"
@@ -222,8 +222,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F154",
     without: "nothing runs at install",
     file: "package.json",
-    from: '"start": "node src/cli/main.ts",',
-    to: '"postinstall": "true", "start": "node src/cli/main.ts",',
+    from: `"start": "node start.mjs",`,
+    to: `"postinstall": "true", "start": "node start.mjs",`,
     test: "test/faults/supply.test.ts"
   },
   {

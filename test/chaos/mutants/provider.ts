@@ -5,6 +5,7 @@ import type { Mutant } from "./Mutant.ts"
 
 const network = "src/providers/internal/network.ts"
 const transport = "src/providers/internal/transport.ts"
+const plain = "src/providers/internal/plain.ts"
 const connection = "src/providers/internal/connection.ts"
 const failure = "src/providers/internal/failure.ts"
 const answer = "src/providers/internal/answer.ts"
@@ -103,7 +104,7 @@ const connecting: ReadonlyArray<Mutant> = [
     fault: "F008",
     without: "only a socket that was kept can have been dead, and only at once",
     file: transport,
-    from: "wasDead: !isFresh && isEarly && isReset(connection)",
+    from: 'wasDead: socket === "kept" && isEarly && isReset(connection)',
     to: "wasDead: isReset(connection)",
     test: connectTest
   },
@@ -119,7 +120,7 @@ const connecting: ReadonlyArray<Mutant> = [
     fault: "F008",
     without: "a socket that the server closes is not kept",
     file: connection,
-    from: 'if (!/\\bclose\\b/i.test(this.response.headers["connection"] ?? "")) this.keep()',
+    from: 'if (!/\\bclose\\b/i.test(this.headers["connection"] ?? "")) this.keep()',
     to: "this.keep()",
     test: connectTest
   }
@@ -146,16 +147,16 @@ const statuses: ReadonlyArray<Mutant> = [
     fault: "F010",
     without: "secrets are cut out of what is said",
     file: "src/providers/internal/secrets.ts",
-    from: '(rest, form) => rest.replaceAll(form, "[redacted]")',
-    to: "(rest) => rest",
+    from: 'return (text) => (text === "" ? text : cutOut(text, (secrets ??= all())))',
+    to: "return (text) => text",
     test: statusTest
   },
   {
     fault: "F010",
     without: "a key in an address stays out of spans",
-    file: transport,
-    from: "const target = URL.canParse(url) ? new URL(url) : url",
-    to: "const target = url",
+    file: plain,
+    from: "Tracing.redacting(tracer, redact)",
+    to: "tracer",
     test: statusTest
   },
   {
@@ -234,8 +235,8 @@ const statuses: ReadonlyArray<Mutant> = [
     fault: "F024",
     without: "a page is no answer",
     file: transport,
-    from: 'status < 300 && !type.includes("html") && connection.isDecoded',
-    to: "status < 300 && connection.isDecoded",
+    from: '!(headers["content-type"] ?? "").includes("html") && isDecoded',
+    to: "isDecoded",
     test: statusTest
   },
   {
@@ -257,7 +258,7 @@ const statuses: ReadonlyArray<Mutant> = [
   {
     fault: "F029",
     without: "a redirect is not followed",
-    file: transport,
+    file: plain,
     from: 'redirect: "manual" as const',
     to: 'redirect: "follow" as const',
     test: statusTest
@@ -316,7 +317,7 @@ const framing: ReadonlyArray<Mutant> = [
   {
     fault: "F041",
     without: "brotli is read",
-    file: connection,
+    file: "src/providers/internal/body.ts",
     from: '  br: "brotli"\n',
     to: "",
     test: encodingTest
@@ -325,8 +326,8 @@ const framing: ReadonlyArray<Mutant> = [
     fault: "F041",
     without: "what nobody here can decode is no answer",
     file: transport,
-    from: '!type.includes("html") && connection.isDecoded',
-    to: '!type.includes("html")',
+    from: '.includes("html") && isDecoded',
+    to: '.includes("html")',
     test: encodingTest
   },
   {
@@ -349,8 +350,8 @@ const framing: ReadonlyArray<Mutant> = [
     fault: "F044",
     without: "the label of a stream does not matter",
     file: transport,
-    from: 'status < 300 && !type.includes("html")',
-    to: 'status < 300 && type.includes("event-stream")',
+    from: '!(headers["content-type"] ?? "").includes("html")',
+    to: '(headers["content-type"] ?? "").includes("event-stream")',
     test: framingTest
   }
 ]
@@ -427,7 +428,7 @@ const ends: ReadonlyArray<Mutant> = [
     fault: "F058",
     without: "what a token limit cut does not run",
     file: "src/ToolBatch.ts",
-    from: 'if (message.stopReason === "length") return Unrun.truncated',
+    from: "if (cut !== undefined) return cut",
     to: "",
     test: truncationTest
   },

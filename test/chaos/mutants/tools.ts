@@ -166,8 +166,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F095",
     without: "the connection of an answer nobody reads is kept",
     file: "src/providers/internal/connection.ts",
-    from: "if (rest === undefined) return Effect.sync(() => this.cancel())",
-    to: "if (rest === undefined) return Effect.void",
+    from: "if (!this.isFinishing) return cancel",
+    to: "if (!this.isFinishing) return Effect.void",
     test: "test/faults/consumer.test.ts"
   },
   {
@@ -181,9 +181,9 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F099",
     without: "a request cannot be interrupted before it is answered",
-    file: "src/providers/internal/transport.ts",
-    from: "interruptible: true",
-    to: "interruptible: false",
+    file: "src/providers/internal/silence.ts",
+    from: "return Fiber.interrupt(fiber)",
+    to: "return Effect.void",
     test: abort
   },
   {
@@ -206,7 +206,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F105",
     without: "a reader that is cancelled keeps its connection",
     file: "src/providers/internal/connection.ts",
-    from: "this.reader?.cancel().catch(() => {})",
+    from: "this.body?.cancel()",
     to: "",
     test: "test/chaos/aborts.test.ts"
   },
