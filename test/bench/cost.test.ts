@@ -10,11 +10,11 @@ import { type Count, each } from "./count.ts"
  * path cheaper sets its bound lower.
  */
 const bounds = {
-  delta: { steps: 14, fibers: 0, hops: 0 },
-  batch: { steps: 0.3, fibers: 0, hops: 0 },
-  heard: { steps: 29, fibers: 0, hops: 0 },
-  turn: { steps: 706, fibers: 10, hops: 1.25 },
-  call: { steps: 271, fibers: 5, hops: 0.1 }
+  delta: { steps: 10, fibers: 0, hops: 0 },
+  batch: { steps: 0.2, fibers: 0, hops: 0 },
+  heard: { steps: 27.5, fibers: 0, hops: 0 },
+  turn: { steps: 285, fibers: 7.5, hops: 1.25 },
+  call: { steps: 83, fibers: 3.75, hops: 0 }
 }
 
 const within = (count: Count, bound: Count): void => {
