@@ -35,8 +35,14 @@ const decoys = [
 
 const sources = ["src", "build.mjs", "bundle.config.ts", "*.json", "*.md", "LICENSE"]
 
-// Ours, not the one of the machine.
-const env = { ...process.env, PATH: `${dirname(process.execPath)}${delimiter}${process.env["PATH"]}` }
+const env = {
+  ...process.env,
+  // Ours, not the one of the machine.
+  PATH: `${dirname(process.execPath)}${delimiter}${process.env["PATH"]}`,
+  // What npm says is looked at, however silent the one is that started this.
+  npm_config_loglevel: "error",
+  npm_config_silent: "false"
+}
 
 export interface Said {
   readonly code: number
