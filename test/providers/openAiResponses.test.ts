@@ -318,6 +318,10 @@ describe("openAiResponses", () => {
       const call = calledWith(created(), ...wire, completed({ output: [ended] }))
       assert.deepStrictEqual([call?.id, call?.params], ["call_1", { a: 1 }])
     }
+    // Its id and its name are others where it ends.
+    const torn = done(0, { ...ended, call_id: "ca", name: "ff" })
+    const whole = calledWith(created(), added(0, begun), torn, completed({ output: [ended] }))
+    assert.deepStrictEqual([whole?.id, whole?.name, whole?.params], ["call_1", "f", { a: 1 }])
     // Its id is another one in the last event.
     const renamed = { ...ended, call_id: "call_7" }
     const call = calledWith(created(), added(0, begun), done(0, ended), completed({ output: [renamed] }))

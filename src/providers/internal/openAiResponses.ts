@@ -5,14 +5,13 @@
  * An answer is a list of items. What has no place in a message of ours (searches and code that run at the vendor, tools
  * of the vendor's own) is an empty text that carries its item, to go back as it came.
  */
-import type { StopReason } from "../../Message.ts"
 import type { ModelEvent } from "../../ModelEvent.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { StreamTruncated } from "../../ProviderError.ts"
 import * as Json from "./json.ts"
 import * as Opaque from "./opaque.ts"
+import * as End from "./openAiResponsesEnd.ts"
 import { encoder } from "./openAiResponsesRequest.ts"
-import * as Usage from "./openAiResponsesUsage.ts"
 import * as Wires from "./openAiResponsesWire.ts"
 import type { Place, Speech, Wire } from "./openAiResponsesWire.ts"
 import { type Call, isReason, type Protocol, startOf } from "./Protocol.ts"
@@ -256,11 +255,12 @@ const finish = (state: State, item: Item, wireItem: Json.JsonObject, out: Array<
   if (item.isDone) return
   item.isDone = true
   item.type = typeOf(wireItem)
-  item.wire = wireItem
+  // A call stays the one that began, whatever is said of it in the end.
+  item.wire = item.kind === "call" ? { ...wireItem, ...identity(item.wire) } : wireItem
   const { block, kind } = item
   if (kind === "message") finishMessage(state, item, out)
   else if (kind === "call") {
-    startCall(state, item, Json.text(wireItem["name"]), out)
+    startCall(state, item, Json.text(item.wire["name"]), out)
     if (item.id !== undefined) complete("ToolCallDelta", block, argumentsOf(item), out)
   } else {
     if (kind === "thinking") complete("ThinkingDelta", block, thoughtIn(item), out)
@@ -270,6 +270,11 @@ const finish = (state: State, item: Item, wireItem: Json.JsonObject, out: Array<
     out.push({ _tag, contentIndex: block.contentIndex, opaque, ...redacted })
   }
 }
+
+const identity = ({ call_id: callId, name: called }: Json.JsonObject): Json.JsonObject => ({
+  ...(typeof callId === "string" ? { call_id: callId } : {}),
+  ...(typeof called === "string" ? { name: called } : {})
+})
 
 /** The first text of a message carries what is said of all of it, and each text what is said of its part. */
 const finishMessage = (state: State, item: Item, out: Array<ModelEvent>): void => {
@@ -400,7 +405,7 @@ const end = (state: State, _told: boolean, out: Array<ModelEvent>): Reason | und
   const { items, response } = state
   if (response === undefined) return new StreamTruncated({ detail: "The answer stopped before its end" })
   const calls = items.filter(({ kind }) => kind === "call")
-  const stopReason = stopReasonOf(response, calls.length > 0, state.refused)
+  const stopReason = End.stopReason(response, calls.length > 0, state.refused)
   if (stopReason === "toolUse" && calls.some(isUnsaid)) {
     return new StreamTruncated({ detail: "A call came without arguments, not even empty ones" })
   }
@@ -410,7 +415,7 @@ const end = (state: State, _told: boolean, out: Array<ModelEvent>): Reason | und
   out.push({
     _tag: "Finish",
     stopReason,
-    ...(usage === undefined ? {} : { usage: Usage.read(usage) })
+    ...(usage === undefined ? {} : { usage: End.usage(usage) })
   })
   return undefined
 }
@@ -438,11 +443,4 @@ const endCall = (state: State, item: Item, out: Array<ModelEvent>): void => {
     rawArguments: argumentsOf(item),
     opaque
   })
-}
-
-const stopReasonOf = (response: Json.JsonObject, hasCalls: boolean, refused: boolean): StopReason => {
-  const reason = Json.object(response["incomplete_details"])?.["reason"]
-  if (reason === "content_filter") return "contentFilter"
-  if (response["status"] === "incomplete" || reason !== undefined) return "length"
-  return hasCalls ? "toolUse" : refused ? "refusal" : "stop"
 }

@@ -1,10 +1,18 @@
 /**
- * What an answer of OpenAI Responses cost.
+ * What the last event of OpenAI Responses says: how the answer ended, and what it cost.
  */
+import type { StopReason } from "../../Message.ts"
 import * as Usage from "../../Usage.ts"
 import * as Json from "./json.ts"
 
-export const read = (wireUsage: Json.JsonObject): Usage.Usage => {
+export const stopReason = (response: Json.JsonObject, hasCalls: boolean, refused: boolean): StopReason => {
+  const reason = Json.object(response["incomplete_details"])?.["reason"]
+  if (reason === "content_filter") return "contentFilter"
+  if (response["status"] === "incomplete" || reason !== undefined) return "length"
+  return hasCalls ? "toolUse" : refused ? "refusal" : "stop"
+}
+
+export const usage = (wireUsage: Json.JsonObject): Usage.Usage => {
   const input = Json.object(wireUsage["input_tokens_details"])
   const reasoning = Json.number(Json.object(wireUsage["output_tokens_details"])?.["reasoning_tokens"])
   const total = Json.number(wireUsage["total_tokens"])
