@@ -1,8 +1,14 @@
 /**
  * A real HTTP server on loopback that answers as a test says, and what it saw.
  */
-import { Effect } from "effect"
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http"
+import { Effect, type Scope } from "effect"
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server as HttpServer,
+  type ServerResponse
+} from "node:http"
 
 export interface Seen {
   readonly url: string
@@ -21,41 +27,49 @@ export interface Server {
 type Handler = (response: ServerResponse, seen: Seen, count: number) => void
 
 /** Serves until the scope closes. `handler` gets the number of the request, from 1. */
-export const serve = (handler: Handler) =>
+export const serve = Effect.fnUntraced(function* (
+  handler: Handler
+): Effect.fn.Return<Server, never, Scope.Scope> {
+  const requests: Array<Seen> = []
+  const sockets = new Set<object>()
+  const waiting: Array<() => void> = []
+  const server = createServer((request, response) => {
+    bodyOf(request, (body) => {
+      const seen = { url: request.url ?? "", headers: request.headers, body }
+      handler(response, seen, requests.push(seen))
+    })
+  })
+  server.on("connection", (socket) => {
+    sockets.add(socket)
+    socket.on("error", () => {})
+    socket.on("close", () => {
+      sockets.delete(socket)
+      if (sockets.size === 0) for (const wake of waiting.splice(0)) wake()
+    })
+  })
+  const idle = Effect.callback<void>((resume) => {
+    if (sockets.size === 0) resume(Effect.void)
+    else waiting.push(() => resume(Effect.void))
+  })
+  const origin = yield* opened(server)
+  return { baseUrl: `${origin}/v1`, requests, idle }
+})
+
+/** Opens a server on a free port, until the scope closes, whoever is connected then. Gives its origin. */
+export const opened = (server: HttpServer): Effect.Effect<string, never, Scope.Scope> =>
   Effect.acquireRelease(
-    Effect.callback<Server & { readonly close: () => void }>((resume) => {
-      const requests: Array<Seen> = []
-      const sockets = new Set<object>()
-      const waiting: Array<() => void> = []
-      const server = createServer((request, response) => {
-        bodyOf(request, (body) => {
-          const seen = { url: request.url ?? "", headers: request.headers, body }
-          handler(response, seen, requests.push(seen))
-        })
-      })
-      server.on("connection", (socket) => {
-        sockets.add(socket)
-        socket.on("error", () => {})
-        socket.on("close", () => {
-          sockets.delete(socket)
-          if (sockets.size === 0) for (const wake of waiting.splice(0)) wake()
-        })
-      })
-      const idle = Effect.callback<void>((resume) => {
-        if (sockets.size === 0) resume(Effect.void)
-        else waiting.push(() => resume(Effect.void))
-      })
-      const close = () => {
-        server.closeAllConnections()
-        server.close()
-      }
+    Effect.callback<string>((resume) => {
       server.listen(0, "127.0.0.1", () => {
         const address = server.address()
         const port = typeof address === "object" ? address?.port : undefined
-        resume(Effect.succeed({ baseUrl: `http://127.0.0.1:${port}/v1`, requests, idle, close }))
+        resume(Effect.succeed(`http://127.0.0.1:${port}`))
       })
     }),
-    (server) => Effect.sync(server.close)
+    () =>
+      Effect.sync(() => {
+        server.closeAllConnections()
+        server.close()
+      })
   )
 
 const bodyOf = (request: IncomingMessage, then: (body: string) => void) => {

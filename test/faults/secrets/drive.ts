@@ -6,6 +6,7 @@ import { HttpClient } from "effect/http"
 import { Agent, AgentEvent } from "effect-agent"
 import { createServer } from "node:http"
 import { inspect } from "node:util"
+import { opened } from "../../providers/server.ts"
 import { found, type Language, provider, type Way } from "./planted.ts"
 import { echoOf, type Shape } from "./shapes.ts"
 
@@ -81,33 +82,21 @@ const exported = ({ attributes, events, name, status }: Tracer.NativeSpan): stri
 const encode = Schema.encodeUnknownExit(Schema.toCodecJson(AgentEvent.AgentEvent))
 
 /** Serves one answer over and over. `asked` is called when a request is there. */
-const serving = (shape: Shape, language: Language, asked: () => void) =>
-  Effect.acquireRelease(
-    Effect.callback<{ readonly origin: string; readonly close: () => void }>((resume) => {
-      // Of earlier requests too: some servers are behind.
-      const seen = new Set<string>()
-      const server = createServer((request, response) => {
-        request.on("end", () => {
-          response.on("error", () => {})
-          seen.add(echoOf(request))
-          shape.answer({ request, response, language, echo: [...seen].join(" ") })
-          asked()
-        })
-        request.resume()
-      })
-      server.on("connection", (socket) => socket.on("error", () => {}))
-      const close = () => {
-        server.closeAllConnections()
-        server.close()
-      }
-      server.listen(0, "127.0.0.1", () => {
-        const address = server.address()
-        const port = typeof address === "object" ? address?.port : undefined
-        resume(Effect.succeed({ origin: `http://127.0.0.1:${port}`, close }))
-      })
-    }),
-    ({ close }) => Effect.sync(close)
-  )
+const serving = (shape: Shape, language: Language, asked: () => void) => {
+  // Of earlier requests too: some servers are behind.
+  const seen = new Set<string>()
+  const server = createServer((request, response) => {
+    request.on("end", () => {
+      response.on("error", () => {})
+      seen.add(echoOf(request))
+      shape.answer({ request, response, language, echo: [...seen].join(" ") })
+      asked()
+    })
+    request.resume()
+  })
+  server.on("connection", (socket) => socket.on("error", () => {}))
+  return opened(server)
+}
 
 /** What a program logs, at all levels, and traces. */
 export const listening = <A, E, R>(program: Effect.Effect<A, E, R>) =>
@@ -139,7 +128,7 @@ export const drive = Effect.fnUntraced(function* (
     const isAsked = new Promise<void>((resolve) => {
       asked = resolve
     })
-    const { origin } = yield* serving(shape, language, () => asked())
+    const origin = yield* serving(shape, language, () => asked())
     const layer = provider(language, way, origin)
     const agent = yield* Agent.make({ model: "m-1" }).pipe(Effect.provide(layer), Effect.provide(http))
     const running = yield* Effect.forkChild(
