@@ -2,8 +2,8 @@
  * Gives the events of one run their number and time, and takes them to whoever listens: observers first, then awaited
  * subscribers, one event after another, then the reader.
  *
- * With nobody to wait for, all of that is one synchronous step: an array of deltas goes straight from the provider to the
- * reader.
+ * With nobody to wait for, all of that is one synchronous step: an array of deltas goes as it is from the provider to the
+ * reader, who goes on when the run next waits for something.
  */
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"

@@ -1,7 +1,8 @@
 /**
- * Hands arrays from one fiber to another, without the scheduler between them: a waiting reader goes on inside the
- * writer's `offer`. A queue wakes its reader by a scheduled task, which for a stream of single deltas costs more than
- * everything else on the way.
+ * Hands arrays from one fiber to another, without the scheduler between them: a waiting reader goes on in a microtask, as
+ * soon as the writer waits for something. What the writer says in one go arrives in one array, and a turn of a run says a
+ * dozen things in three goes. A queue wakes its reader by a scheduled task, which for a stream of single deltas costs more
+ * than everything else on the way.
  */
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
@@ -34,6 +35,7 @@ export const make = <A, E = never>(capacity: number): Handoff<A, E> => {
   let closed = false
   let bound = capacity
   let wakeReader: ((effect: Pull.Pull<Batch<A>, E>) => void) | undefined
+  let isWaking = false
   let wakeWriters: Array<() => void> = []
 
   const releaseWriters = () => {
@@ -42,6 +44,8 @@ export const make = <A, E = never>(capacity: number): Handoff<A, E> => {
     for (const wake of writers) wake()
   }
   const room = Effect.callback<void>((resume) => {
+    // The reader may have come since this was handed out.
+    if (waiting.length < bound) return resume(Effect.void)
     const wake = () => resume(Effect.void)
     wakeWriters.push(wake)
     return Effect.sync(() => {
@@ -51,6 +55,16 @@ export const make = <A, E = never>(capacity: number): Handoff<A, E> => {
   const forget = Effect.sync(() => {
     wakeReader = undefined
   })
+  /** Lets the reader go on, if it waits and there is something. */
+  const goOn = () => {
+    isWaking = false
+    const resume = wakeReader
+    const ready = resume && next()
+    if (resume === undefined || ready === undefined) return
+    wakeReader = undefined
+    releaseWriters()
+    resume(ready)
+  }
   const next = (): Pull.Pull<Batch<A>, E> | undefined => {
     const batch = waiting
     if (Arr.isReadonlyArrayNonEmpty(batch)) {
@@ -63,21 +77,17 @@ export const make = <A, E = never>(capacity: number): Handoff<A, E> => {
   return {
     offer: (batch) => {
       if (closed || ended !== undefined || !Arr.isReadonlyArrayNonEmpty(batch)) return Effect.void
-      if (wakeReader !== undefined) {
-        const wake = wakeReader
-        wakeReader = undefined
-        wake(Effect.succeed(batch))
-        return Effect.void
-      }
       waiting = waiting.length === 0 ? batch : waiting.concat(batch)
+      if (wakeReader !== undefined && !isWaking) {
+        isWaking = true
+        queueMicrotask(goOn)
+      }
       return waiting.length < bound ? Effect.void : room
     },
     end: (exit) => {
       if (ended !== undefined) return
       ended = exit
-      const wake = wakeReader
-      wakeReader = undefined
-      wake?.(finished(exit))
+      goOn()
     },
     pull: Effect.callback<Batch<A>, E | Cause.Done>((resume) => {
       const ready = next()

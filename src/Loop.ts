@@ -1,12 +1,14 @@
 /**
  * The agent loop: ask the model, run the tools it calls, ask again, until it stops calling.
  */
+import type * as EffectContext from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { AgentEvent, RunStatus } from "./AgentEvent.ts"
 import * as Event from "./AgentEvent.ts"
+import * as Alarm from "./Alarm.ts"
 import * as Budget from "./Budget.ts"
 import type * as Emitter from "./Emitter.ts"
 import * as Ending from "./Ending.ts"
@@ -103,7 +105,12 @@ const fresh = (
 })
 
 /** One run from start to end. Never to be interrupted: `Execution` sees to that, and stops it through its control. */
-export const execute = Effect.fnUntraced(function* (
+export const execute = (
+  task: Execution.Task,
+  audience: Execution.Audience
+): Effect.Effect<RunResult, RunFailed, Provider | ToolRegistry> => Alarm.within(executed(task, audience))
+
+const executed = Effect.fnUntraced(function* (
   task: Execution.Task,
   audience: Execution.Audience
 ): Effect.fn.Return<RunResult, RunFailed, Provider | ToolRegistry> {
@@ -142,11 +149,11 @@ const withDeadline = <A>(run: Run, work: Effect.Effect<A, Reason>): Effect.Effec
   const time = run.options.limits?.executionTime
   if (time === undefined) return work
   const left = Duration.toMillis(time) - (run.clock.currentTimeMillisUnsafe() - run.startedAt)
-  const ring = Effect.andThen(
-    Effect.sleep(Math.max(0, left)),
-    Effect.sync(() => run.control.signal.stop({ cause: "deadline" }))
-  )
-  return Effect.scoped(Effect.andThen(Effect.forkScoped(ring), work))
+  return Effect.contextWith((context: EffectContext.Context<never>) => {
+    const { alarm } = Alarm.of(context)
+    const unset = alarm.set(Math.max(0, left), () => run.control.signal.stop({ cause: "deadline" }))
+    return Effect.ensuring(work, Effect.sync(unset))
+  })
 }
 
 const turns = Effect.fnUntraced(function* (

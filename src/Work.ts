@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Tracer from "effect/Tracer"
+import * as Alarm from "./Alarm.ts"
 
 /** Why a run has to end. */
 export interface Stop {
@@ -58,8 +59,8 @@ export type Ended<A, E> =
   | { readonly _tag: "Done"; readonly exit: Exit.Exit<A, E> }
   | { readonly _tag: "Stopped" | "TimedOut"; readonly abandoned: boolean }
 
-/** How long interrupted work may take for its finalizers before the run goes on without it. */
-const grace = Duration.millis(100)
+/** Milliseconds that interrupted work may take for its finalizers before the run goes on without it. */
+const grace = 100
 
 /**
  * Waits for work, but no longer than `timeout`, and not when the signal stops. The work runs in a fiber of its own, so
@@ -72,42 +73,39 @@ export const attempt = <A, E, R>(
 ): Effect.Effect<Ended<A, E>, never, R> =>
   signal.current !== undefined
     ? Effect.succeed({ _tag: "Stopped", abandoned: false })
-    : Effect.contextWith((context) => {
-        const fork = Effect.runForkWith(context)
-        return Effect.callback<Ended<A, E>>((resume) =>
-          watch(fork(work), signal, timeout, fork, (ended) => resume(Effect.succeed(ended)))
-        )
-      })
-
-type Fork = (effect: Effect.Effect<void>) => Fiber.Fiber<void>
+    : Effect.contextWith((context) =>
+        Effect.callback<Ended<A, E>>((resume) => {
+          const { alarm, release } = Alarm.of(context)
+          return watch(Effect.runForkWith(context)(work), signal, timeout, alarm, (ended) => {
+            release()
+            resume(Effect.succeed(ended))
+          })
+        })
+      )
 
 /** Tells how a fiber ended, once. Returns what to do when nobody waits any more. */
 const watch = <A, E>(
   fiber: Fiber.Fiber<A, E>,
   signal: StopSignal,
   timeout: Duration.Duration,
-  fork: Fork,
+  alarm: Alarm.Alarm,
   tell: (ended: Ended<A, E>) => void
 ): Effect.Effect<void> => {
   let halted: "Stopped" | "TimedOut" | undefined
-  const after = (duration: Duration.Duration, then: () => void) => {
-    const timer = fork(Effect.sleep(duration))
-    timer.addObserver((exit) => Exit.isSuccess(exit) && then())
-    return timer
-  }
   const halt = (tag: "Stopped" | "TimedOut") => {
     if (halted !== undefined || fiber.pollUnsafe() !== undefined) return
     halted = tag
     fiber.interruptUnsafe()
     if (fiber.pollUnsafe() !== undefined) return
-    const patience = after(grace, () => tell({ _tag: tag, abandoned: true }))
-    fiber.addObserver(() => patience.interruptUnsafe())
+    fiber.addObserver(alarm.set(grace, () => tell({ _tag: tag, abandoned: true })))
   }
   const forget = signal.onStop(() => halt("Stopped"))
-  const timer = Duration.isFinite(timeout) ? after(timeout, () => halt("TimedOut")) : undefined
+  const unset = Duration.isFinite(timeout)
+    ? alarm.set(Duration.toMillis(timeout), () => halt("TimedOut"))
+    : undefined
   fiber.addObserver((exit) => {
     forget()
-    timer?.interruptUnsafe()
+    unset?.()
     tell(halted === undefined ? { _tag: "Done", exit } : { _tag: halted, abandoned: false })
   })
   return Fiber.interrupt(fiber)

@@ -1,16 +1,17 @@
 /**
  * How long a provider may say nothing.
  *
- * One fiber per answer watches, not one timer per delta: it sleeps until the earliest moment at which the silence could
- * be too long, and looks. Only the time for which somebody waited counts, so a slow reader is no silence, and only
+ * One alarm per answer, not one timer per delta: it rings at the earliest moment at which the silence could be too long,
+ * and then one looks. Only the time for which somebody waited counts, so a slow reader is no silence, and only
  * content ends it: keep-alives do not.
  */
-import type * as Clock from "effect/Clock"
-import type * as Context from "effect/Context"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Alarm from "../../Alarm.ts"
 import { StreamStalled } from "../../ProviderError.ts"
 
 /** The one knob for silence. `"Infinity"` is none. */
@@ -39,19 +40,21 @@ export const limits = (timeouts: Timeouts = {}): Limits => ({
 export class Silence {
   private readonly limits: Limits
   private readonly clock: Clock.Clock
+  private readonly alarm: ReturnType<typeof Alarm.of>
   private readonly started: number
   private since: number | undefined = undefined
   private patience: number
   /** When the head of a response was asked for; `undefined` while none is waited for. */
   private asked: number | undefined = undefined
-  private watch: Fiber.Fiber<void> | undefined = undefined
+  private unset: () => void = ignore
   private broken: StreamStalled | undefined = undefined
   private listener: (stalled: StreamStalled) => void = ignore
 
-  constructor(limits: Limits, clock: Clock.Clock) {
+  constructor(limits: Limits, context: Context.Context<never>) {
     this.limits = limits
-    this.clock = clock
-    this.started = clock.currentTimeMillisUnsafe()
+    this.clock = Context.get(context, Clock.Clock)
+    this.alarm = Alarm.of(context)
+    this.started = this.clock.currentTimeMillisUnsafe()
     this.patience = limits.idle
   }
 
@@ -94,7 +97,7 @@ export class Silence {
         const fork = Effect.runForkWith(context)
         this.asked = this.clock.currentTimeMillisUnsafe()
         this.stop()
-        this.watch = fork(this.look)
+        this.look()
         const fiber = fork(effect)
         fiber.addObserver((exit) => {
           if (isLeft) return Exit.isSuccess(exit) && late(exit.value)
@@ -123,10 +126,11 @@ export class Silence {
 
   /** Watches no longer. */
   stop(): void {
-    this.watch?.interruptUnsafe()
+    this.unset()
+    this.alarm.release()
   }
 
-  private readonly look: Effect.Effect<void> = Effect.suspend(() => {
+  private readonly look = (): void => {
     const now = this.clock.currentTimeMillisUnsafe()
     const untilTotal = this.started + this.limits.total - now
     const until =
@@ -134,14 +138,14 @@ export class Silence {
         ? (this.since ?? now) + this.patience - now
         : this.asked + this.limits.firstByte - now
     if (untilTotal > 0 && until > 0) {
-      // The head may come while the watch sleeps, and the patience is another one from then on.
+      // The head may come before it rings, and the patience is another one from then on.
       const soon = Math.max(10, Math.min(this.limits.idle, afterEnd))
-      return Effect.andThen(Effect.sleep(Math.min(untilTotal, until, soon)), this.look)
+      this.unset = this.alarm.alarm.set(Math.min(untilTotal, until, soon), this.look)
+      return
     }
     this.broken = this.stalled(untilTotal <= 0 ? "total" : this.asked === undefined ? "idle" : "firstByte")
     this.listener(this.broken)
-    return Effect.void
-  })
+  }
 
   private stalled(kind: StreamStalled["kind"]): StreamStalled {
     const after = Duration.millis(this.limits[kind])
@@ -151,7 +155,7 @@ export class Silence {
 
 const ignore = (): void => {}
 
-/** Milliseconds. Also how often is looked at least, as patience may get shorter while the watch sleeps. */
+/** Milliseconds. Also how often is looked at least, as patience may get shorter meanwhile. */
 const afterEnd = 10_000
 
 const words: Readonly<Record<StreamStalled["kind"], string>> = {

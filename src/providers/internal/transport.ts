@@ -121,7 +121,7 @@ const ask = Effect.fnUntraced(function* <Wire, State>(
   if (isReason(body)) return yield* fail(body)
 
   const context = yield* Effect.context<Scope.Scope>()
-  const silence = new Silence(limits, Context.get(context, Clock.Clock))
+  const silence = new Silence(limits, context)
   const held = new Held(silence)
   yield* Scope.addFinalizer(Context.get(context, Scope.Scope), held.release)
   const given = Context.getOrUndefined(context, Credentials) ?? keys

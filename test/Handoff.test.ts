@@ -1,0 +1,71 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Fiber } from "effect"
+import * as Handoff from "../src/Handoff.ts"
+
+/** Reads to the end, and tells what came together. */
+const read = (handoff: Handoff.Handoff<number, never>): Effect.Effect<Array<ReadonlyArray<number>>> =>
+  Effect.suspend(() => {
+    const batches: Array<ReadonlyArray<number>> = []
+    const all = Effect.forever(Effect.map(handoff.pull, (batch) => batches.push(batch)))
+    return Effect.as(Effect.exit(all), batches)
+  })
+
+describe("Handoff", () => {
+  it.effect("takes what is offered in one go over in one array, to a reader that waits", () =>
+    Effect.gen(function* () {
+      const handoff = Handoff.make<number>(10)
+      const reader = yield* Effect.forkChild(read(handoff), { startImmediately: true })
+      yield* handoff.offer([1])
+      yield* handoff.offer([2, 3])
+      yield* Effect.yieldNow
+      yield* handoff.offer([4])
+      handoff.end(Exit.void)
+      assert.deepStrictEqual(yield* Fiber.join(reader), [[1, 2, 3], [4]])
+    })
+  )
+
+  it.effect("wakes the reader before a timer or a task, although the writer just waits", () =>
+    Effect.gen(function* () {
+      const handoff = Handoff.make<number>(10)
+      let heard = false
+      const reading = Effect.map(handoff.pull, () => {
+        heard = true
+      })
+      yield* Effect.forkChild(reading, { startImmediately: true })
+      yield* handoff.offer([1])
+      assert.isFalse(heard)
+      yield* Effect.promise(() => Promise.resolve())
+      assert.isTrue(heard)
+    })
+  )
+
+  it.effect("holds a writer up while as much waits as may, and no longer", () =>
+    Effect.gen(function* () {
+      const handoff = Handoff.make<number>(2)
+      const writer = yield* Effect.forkChild(handoff.offer([1, 2]), { startImmediately: true })
+      assert.isUndefined(writer.pollUnsafe())
+      assert.deepStrictEqual(yield* handoff.pull, [1, 2])
+      yield* Fiber.join(writer)
+    })
+  )
+
+  it.effect("a writer that comes to wait after the reader was there does not", () =>
+    Effect.gen(function* () {
+      const handoff = Handoff.make<number>(2)
+      const room = handoff.offer([1, 2])
+      assert.deepStrictEqual(yield* handoff.pull, [1, 2])
+      const writer = yield* Effect.forkChild(room, { startImmediately: true })
+      assert.isDefined(writer.pollUnsafe())
+    })
+  )
+
+  it.effect("a reader that leaves before it is woken loses nothing for the next", () =>
+    Effect.gen(function* () {
+      const handoff = Handoff.make<number>(10)
+      const reader = yield* Effect.forkChild(handoff.pull, { startImmediately: true })
+      yield* handoff.offer([1])
+      yield* Fiber.interrupt(reader)
+      assert.deepStrictEqual(yield* handoff.pull, [1])
+    })
+  )
+})
