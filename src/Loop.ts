@@ -165,7 +165,7 @@ const turns = Effect.fnUntraced(function* (
     yield* Gate.open(run)
     if (run.turn >= Limits.maxTurns(run)) return yield* outOfTurns(run)
     yield* Gate.beforeTurn(run)
-    const done = yield* Turn.run(run, Pending.deliver(run, first && task.pollFirst))
+    const done = yield* Turn.run(run, () => Pending.deliver(run, first && task.pollFirst))
     if (yield* betweenTurns(run, done)) return "stopped"
     const status = yield* next(run, done)
     if (status !== undefined) return status
@@ -228,10 +228,7 @@ const outOfTurns = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<RunS
   if (onMaxTurns === "wrapUp") {
     run.options = { ...run.options, activeTools: [] }
     const instruction = Message.user(wrapUpInstruction ?? defaultWrapUp, run.clock.currentTimeMillisUnsafe())
-    yield* Turn.run(
-      run,
-      Effect.suspend(() => Running.append(run, instruction))
-    )
+    yield* Turn.run(run, () => Running.append(run, instruction))
     yield* Running.checkStopped(run)
   }
   return "incomplete"

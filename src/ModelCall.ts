@@ -79,15 +79,20 @@ const fitted = (
 const isTooLong = (error: FailureReason | Stopped): error is ProviderError =>
   error._tag === "ProviderError" && error.reason._tag === "ContextOverflow"
 
+interface Skipped {
+  readonly response?: string | Message.Assistant
+  readonly reason?: string
+}
+
 /** Lets hooks change the request, or answer in the model's place. */
-const prepared = Effect.fnUntraced(function* (
+const prepared = (
   run: Run,
   planned: ModelRequest,
   answer: Answer.Answer
-): Effect.fn.Return<void, FailureReason | Stopped> {
+): Effect.Effect<void, FailureReason | Stopped> => {
   let request = planned
-  let skipped: { readonly response?: string | Message.Assistant; readonly reason?: string } | undefined
-  yield* Running.observe(
+  let skipped: Skipped | undefined
+  const asked = Running.observe(
     run,
     "beforeModel",
     () => ({ ...Running.turnInput(run), options: request.options, view: request.messages }),
@@ -101,29 +106,41 @@ const prepared = Effect.fnUntraced(function* (
       return "stop"
     }
   )
-  if (skipped !== undefined) return yield* standIn(run, answer, skipped)
-  if (answer.request === undefined) {
-    yield* Running.emit(run, {
-      _tag: "ModelCallStart",
-      model: request.model,
-      messageCount: request.messages.length,
-      options: request.options
-    })
-  }
-  answer.request = request
-  yield* heardOut(run, request, answer)
-})
+  return Effect.flatMapEager(asked, () =>
+    skipped === undefined ? begun(run, request, answer) : standIn(run, answer, skipped)
+  )
+}
 
-/** Asks until there is something to go on with: an empty answer is retried or refused, if the options say so. */
-const heardOut = Effect.fnUntraced(function* (
+/** Says that the model is asked, and asks. */
+const begun = (
   run: Run,
   request: ModelRequest,
   answer: Answer.Answer
+): Effect.Effect<void, FailureReason | Stopped> => {
+  const { messages, model, options } = request
+  const isFirst = answer.request === undefined
+  answer.request = request
+  const told = isFirst
+    ? Running.emit(run, { _tag: "ModelCallStart", model, messageCount: messages.length, options })
+    : Effect.void
+  const { emptyResponse = "accept" } = run.options
+  return Effect.flatMapEager(told, () =>
+    emptyResponse === "accept"
+      ? Running.stoppable(run, stream(run, request, answer))
+      : heardOut(run, request, answer, emptyResponse)
+  )
+}
+
+/** Asks until there is something to go on with: an empty answer is retried or refused. */
+const heardOut = Effect.fnUntraced(function* (
+  run: Run,
+  request: ModelRequest,
+  answer: Answer.Answer,
+  policy: "retry" | "fail"
 ): Effect.fn.Return<void, FailureReason | Stopped> {
-  const policy = run.options.emptyResponse ?? "accept"
   for (let tries = 0; ; tries++) {
     yield* Running.stoppable(run, stream(run, request, answer))
-    if (policy === "accept" || !isEmpty(answer.reply)) return
+    if (!isEmpty(answer.reply)) return
     if (policy === "fail") {
       return yield* new ProviderError({
         provider: answer.reply.start?.provider ?? run.provider.id,
@@ -160,7 +177,7 @@ const modify = (
 const standIn = Effect.fnUntraced(function* (
   run: Run,
   answer: Answer.Answer,
-  { reason, response }: { readonly response?: string | Message.Assistant; readonly reason?: string }
+  { reason, response }: Skipped
 ): Effect.fn.Return<void, FailureReason> {
   if (response === undefined) {
     return yield* new ModelCallSkipped({ detail: reason ?? "a beforeModel hook skipped it" })

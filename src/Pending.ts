@@ -9,7 +9,7 @@ import type { Run, Stopped } from "./Run.ts"
 import * as Running from "./Run.ts"
 
 /** Puts what is pending into the transcript, and at the start of a run the steering that waits. */
-export const deliver = Effect.fnUntraced(function* (
+export const deliver = Effect.fnUntracedEager(function* (
   run: Run,
   pollFirst: boolean
 ): Effect.fn.Return<void, FailureReason | Stopped> {

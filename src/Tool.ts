@@ -194,21 +194,18 @@ const promised =
     execute: (params: Params, context: PromiseContext) => PromiseLike<unknown> | unknown
   ) =>
   (params: Params): Effect.Effect<unknown, PromiseRejected, ToolContext> =>
-    Effect.gen(function* () {
-      const context = yield* ToolContext
-      const runFork = Effect.runForkWith(yield* Effect.context<never>())
+    Effect.contextWith((services: Context.Context<ToolContext>) => {
+      const context = Context.get(services, ToolContext)
       const shown: Array<Fiber.Fiber<void>> = []
       const progress = (partial: string | ToolOutput) => {
-        shown.push(runFork(context.progress(typeof partial === "string" ? output(partial) : partial)))
+        const told = context.progress(typeof partial === "string" ? output(partial) : partial)
+        shown.push(Effect.runForkWith(services)(told))
       }
       let settled = false
-      const value = yield* Effect.tryPromise({
-        try: async (signal) => {
-          const done = Promise.resolve(execute(params, { ...context, signal, progress }))
-          return done.finally(() => (settled = true))
-        },
+      const called = Effect.tryPromise({
+        try: (signal) =>
+          Promise.resolve(execute(params, { ...context, signal, progress })).finally(() => (settled = true)),
         catch: (thrown) => new PromiseRejected({ detail: FailureText.of(thrown), thrown })
       }).pipe(Effect.onInterrupt(() => Effect.forkDetach(reportDeaf(name, () => settled))))
-      if (shown.length > 0) yield* Fiber.awaitAll(shown)
-      return value
+      return Effect.tap(called, () => (shown.length === 0 ? Effect.void : Fiber.awaitAll(shown)))
     })

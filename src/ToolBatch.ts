@@ -69,11 +69,13 @@ export const execute = Effect.fnUntraced(function* (
   yield* Running.emit(run, { _tag: "ToolsDetected", toolCalls: calls })
   const tell = (call: Message.ToolCall) => Effect.mapEager(answer(state, call), onResult)
   if (Unrun.cut(message.stopReason) !== undefined || isSequential(run, calls)) {
-    const one = (call: Message.ToolCall) => Effect.flatMap(inTurn(state, call), () => tell(call))
-    yield* Effect.forEach(calls, one, { discard: true })
+    for (const call of calls) {
+      yield* inTurn(state, call)
+      yield* tell(call)
+    }
   } else {
     yield* together(state, calls)
-    yield* Effect.forEach(calls, tell, { discard: true })
+    for (const call of calls) yield* tell(call)
   }
   if (state.hookFailure !== undefined) return yield* Effect.failCause(state.hookFailure)
   return { ...state, settled: calls.flatMap((call) => state.settled.get(call) ?? []) }
@@ -86,8 +88,7 @@ const isSequential = (run: Run, calls: ReadonlyArray<Message.ToolCall>): boolean
 /** One call from start to end, before the next one is looked at. */
 const inTurn = Effect.fnUntraced(function* (state: State, call: Message.ToolCall) {
   const allowed = yield* preflight(state, call)
-  if (allowed !== undefined) yield* perform(state, allowed)
-  yield* pollSteering(state)
+  yield* allowed === undefined ? pollSteering(state) : performed(state, allowed)
 })
 
 /** All looked at first, in order; then those that may run, side by side. */
@@ -97,13 +98,15 @@ const together = Effect.fnUntraced(function* (state: State, calls: ReadonlyArray
     const one = yield* preflight(state, call)
     if (one !== undefined) allowed.push(one)
   }
-  const { toolConcurrency } = state.run.options
-  yield* Effect.forEach(allowed, (one) => Effect.flatMap(perform(state, one), () => pollSteering(state)), {
-    // A single call needs no fiber beside the run's.
-    concurrency: allowed.length === 1 ? 1 : (toolConcurrency ?? defaultConcurrency),
-    discard: true
-  })
+  const concurrency = state.run.options.toolConcurrency ?? defaultConcurrency
+  const [first] = allowed
+  // A single call needs no fiber beside the run's.
+  if (first !== undefined && allowed.length === 1) yield* performed(state, first)
+  else yield* Effect.forEach(allowed, (one) => performed(state, one), { concurrency, discard: true })
 })
+
+const performed = (state: State, allowed: Guards.Allowed): Effect.Effect<void> =>
+  Effect.flatMap(perform(state, allowed), () => pollSteering(state))
 
 const defaultConcurrency = 16
 

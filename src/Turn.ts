@@ -39,14 +39,14 @@ interface Progress {
  */
 export const run = Effect.fnUntraced(function* (
   run: Run,
-  pending: Effect.Effect<void, FailureReason | Stopped>
+  pending: () => Effect.Effect<void, FailureReason | Stopped>
 ): Effect.fn.Return<Completed, FailureReason | Stopped> {
   run.turn++
   run.turnUsage = Usage.zero
   run.emitter.turn = run.turn
   const progress: Progress = { message: undefined, toolResults: [], toolsContinue: false }
   yield* Running.emit(run, { _tag: "TurnStart" })
-  const exit = yield* Effect.exit(Effect.andThen(pending, askAndAct(run, progress)))
+  const exit = yield* Effect.exit(Effect.flatMapEager(pending(), () => askAndAct(run, progress)))
   if (progress.message === undefined && Exit.isFailure(exit)) {
     progress.message = yield* ModelCall.unasked(run, exit.cause)
   }

@@ -8,8 +8,8 @@
  * per request, and it is told.
  */
 export class Kept {
-  /** When each of them was put away, in milliseconds. */
-  private idle: ReadonlyArray<number> = []
+  /** When each of them was put away, in milliseconds: the oldest first. */
+  private readonly idle: Array<number> = []
   private isNew = true
 
   /** A response comes. */
@@ -19,14 +19,16 @@ export class Kept {
 
   /** A socket is there to be used again from now on. */
   add(now: number): void {
-    this.idle = [...this.idle, now]
+    this.idle.push(now)
   }
 
   /** What a request that goes out now goes over, as far as can be told. A kept socket is in use then. */
   take(now: number): Socket {
-    const alive = this.idle.filter((since) => now - since < longestIdle)
-    this.idle = alive.slice(0, -1)
-    return alive.length > 0 ? "kept" : this.isNew ? "fresh" : "either"
+    // Clients take the one that was put away last: if that is too old, all are.
+    const since = this.idle.pop()
+    if (since !== undefined && now - since < longestIdle) return "kept"
+    this.idle.length = 0
+    return this.isNew ? "fresh" : "either"
   }
 }
 
