@@ -27,11 +27,11 @@ export interface Reviewed extends Outcome {
 const defaultTimeout = Duration.seconds(30)
 
 /** One execution. Progress counts only while it lasts. */
-export const invoke = Effect.fnUntraced(function* (
+export const invoke = (
   run: Run,
   signal: StopSignal,
   prepared: Registry.PreparedCall
-): Effect.fn.Return<Outcome> {
+): Effect.Effect<Outcome> => {
   const { call, tool } = prepared
   let open = true
   const progress = (partial: Tool.ToolOutput) =>
@@ -47,10 +47,11 @@ export const invoke = Effect.fnUntraced(function* (
     )
   const context = { toolCallId: call.id, runId: run.id, turn: run.turn, progress }
   const timeout = Duration.fromInputUnsafe(tool.timeout ?? run.options.toolTimeout ?? defaultTimeout)
-  const ended = yield* attempt(signal, run.registry.execute(prepared, context), timeout)
-  open = false
-  return yield* concluded(call, ended, timeout)
-})
+  return Effect.flatMap(attempt(signal, run.registry.execute(prepared, context), timeout), (ended) => {
+    open = false
+    return concluded(call, ended, timeout)
+  })
+}
 
 const concluded = (
   call: Message.ToolCall,
