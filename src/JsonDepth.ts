@@ -5,10 +5,14 @@
 /** Levels of brackets. */
 export const maxDepth = 256
 
-/** Counts brackets outside of strings, which it leaps over: 10 MB take a few milliseconds. */
+/**
+ * Counts brackets outside of strings, which it leaps over: 10 MB take a few milliseconds. A text too short to close as
+ * many as it opens is none that parses, and most events of a stream are that short.
+ */
 export const nestsTooDeep = (json: string): boolean => {
+  if (json.length <= 2 * maxDepth) return false
   let depth = 0
-  for (let at = 0; json.length > maxDepth && at < json.length; at++) {
+  for (let at = 0; at < json.length; at++) {
     const char = json.charCodeAt(at)
     if (char === 0x22) at = endOfString(json, at)
     else if (char === 0x7b || char === 0x5b) depth++

@@ -153,9 +153,14 @@ const checkValue = (reading: Reading, schema: JsonObject, value: Json, path: str
     fault(reading, path, `must be ${JSON.stringify(schema["const"])}`, value)
   }
   if (typeof value === "number") checkBounds(reading, schema, value, path)
-  if (typeof value === "string") checkSize(reading, schema, "Length", [...value].length, path)
-  if (Array.isArray(value)) checkSize(reading, schema, "Items", value.length, path)
+  if (typeof value === "string") checkSize(reading, schema, "Length", () => characters(value), path)
+  if (Array.isArray(value)) checkSize(reading, schema, "Items", () => value.length, path)
 }
+
+/** Unicode characters, as the specification counts. A text may be a whole file: it is searched, not taken apart. */
+const characters = (text: string): number => text.length - (text.match(surrogatePairs)?.length ?? 0)
+
+const surrogatePairs = /[\ud800-\udbff][\udc00-\udfff]/g
 
 const checkBounds = (reading: Reading, schema: JsonObject, value: number, path: string): void => {
   const { exclusiveMaximum, exclusiveMinimum, maximum, minimum, multipleOf } = schema
@@ -174,9 +179,17 @@ const checkBounds = (reading: Reading, schema: JsonObject, value: number, path: 
   }
 }
 
-const checkSize = (reading: Reading, schema: JsonObject, unit: string, size: number, path: string): void => {
+const checkSize = (
+  reading: Reading,
+  schema: JsonObject,
+  unit: string,
+  measure: () => number,
+  path: string
+): void => {
   const min = schema[`min${unit}`]
   const max = schema[`max${unit}`]
+  if (min === undefined && max === undefined) return
+  const size = measure()
   const noun = unit === "Length" ? "characters" : "items"
   if (typeof min === "number" && size < min) fault(reading, path, `must have at least ${min} ${noun}`, size)
   if (typeof max === "number" && size > max) fault(reading, path, `must have at most ${max} ${noun}`, size)

@@ -24,6 +24,13 @@ describe("Answer", () => {
     )
   })
 
+  it("takes data nested as deep as it may be", () => {
+    assert.include(outcomeOf(nested(256)), "Not a chunk")
+    assert.include(outcomeOf(nested(257)), "Nested more than 256 deep")
+    // Too short to close what it opens.
+    assert.include(outcomeOf("[".repeat(257)), "Unexpected end of JSON input")
+  })
+
   it("does not count brackets inside of strings", () => {
     const text = JSON.stringify(`${nested(300)} "quoted" \\" ${nested(300)}`)
     assert.strictEqual(
