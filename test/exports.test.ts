@@ -4,6 +4,7 @@ import { join } from "node:path"
 import * as core from "effect-agent"
 import * as ai from "effect-agent/ai"
 import * as compat from "effect-agent/compat"
+import * as node from "effect-agent/node"
 import * as promise from "effect-agent/promise"
 import * as providers from "effect-agent/providers"
 import * as resilience from "effect-agent/resilience"
@@ -14,7 +15,7 @@ import * as tools from "effect-agent/tools"
 describe("exports", () => {
   it("are these", () => {
     const names = Object.fromEntries(
-      Object.entries({ ai, core, compat, promise, providers, resilience, testing, tools }).map(
+      Object.entries({ ai, core, compat, node, promise, providers, resilience, testing, tools }).map(
         ([entry, module]) => [entry, Object.keys(module).sort()]
       )
     )

@@ -7,7 +7,7 @@ import * as Layer from "effect/Layer"
 
 export const layer: Layer.Layer<HttpClient.HttpClient> = Layer.unwrap(
   Effect.map(
-    Effect.promise(() => import("@effect/platform-node/NodeHttpClient")),
-    (module) => module.layerUndici
+    Effect.promise(() => import("../node/NodeHttp.ts")),
+    (module) => module.layer
   )
 )

@@ -1,6 +1,6 @@
 // effect-agent, as its users call it: an agent per run, read by `agent.stream`. The interface is the judge's: `meta` and
 // `run`. It imports the built package: `npm run build` first.
-import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import { NodeHttp } from "effect-agent/node"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
@@ -16,7 +16,7 @@ let runtime
 export const runtimeOf = (baseUrl) =>
   (runtime ??= ManagedRuntime.make(
     OpenAiCompatible.layer({ id: "bench", baseUrl, apiKey: Redacted.make("x") }).pipe(
-      Layer.provide(NodeHttpClient.layerUndici)
+      Layer.provide(NodeHttp.layer)
     )
   ))
 

@@ -5,6 +5,7 @@
 import { NodeHttpClient } from "@effect/platform-node"
 import { Effect } from "effect"
 import { FetchHttpClient } from "effect/http"
+import { NodeHttp } from "effect-agent/node"
 import { type Case, drive, leaks } from "../faults/secrets/drive.ts"
 import { languages, secrets as planted, ways } from "../faults/secrets/planted.ts"
 import { shapes } from "../faults/secrets/shapes.ts"
@@ -16,6 +17,7 @@ export const secrets: Chaos = { count: 1, run: (options) => run(options) }
 const clients = {
   fetch: FetchHttpClient.layer,
   undici: NodeHttpClient.layerUndici,
+  NodeHttp: NodeHttp.layer,
   "node:http": NodeHttpClient.layerNodeHttp
 }
 

@@ -6,6 +6,7 @@ import { NodeHttpClient } from "@effect/platform-node"
 import { Effect, Exit, type Layer, Option, Stream } from "effect"
 import { FetchHttpClient, type HttpClient } from "effect/http"
 import { Agent } from "effect-agent"
+import { NodeHttp } from "effect-agent/node"
 import { createServer, type ServerResponse } from "node:http"
 import * as Api from "../conformance/Api.ts"
 import type { Chaos, Options, Outcome } from "./Chaos.ts"
@@ -30,7 +31,8 @@ const languages: Readonly<Record<string, (origin: string) => ReturnType<Api.Api[
 
 const clients: Readonly<Record<string, Layer.Layer<HttpClient.HttpClient>>> = {
   fetch: FetchHttpClient.layer,
-  undici: NodeHttpClient.layerUndici
+  undici: NodeHttpClient.layerUndici,
+  NodeHttp: NodeHttp.layer
 }
 
 interface Taken {

@@ -7,6 +7,7 @@ import { NodeHttpClient } from "@effect/platform-node"
 import { Duration, Effect, type Layer, Redacted, Result, Stream } from "effect"
 import { FetchHttpClient, type HttpClient } from "effect/http"
 import { Message, ModelEvent, Provider, type ProviderError } from "effect-agent"
+import { NodeHttp } from "effect-agent/node"
 import * as providers from "effect-agent/providers"
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -27,7 +28,8 @@ const known: Words = providers
 const transports = [
   { name: "whole", options: "", client: FetchHttpClient.layer },
   { name: "chunk=1", options: "chunk=1", client: FetchHttpClient.layer },
-  { name: "rand=7", options: "rand=7", client: NodeHttpClient.layerUndici }
+  { name: "rand=7", options: "rand=7", client: NodeHttpClient.layerUndici },
+  { name: "rand=5", options: "rand=5", client: NodeHttp.layer }
 ]
 
 export const kind: Kind = async (dir) => {

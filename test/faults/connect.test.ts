@@ -4,6 +4,7 @@ import { Deferred, Effect, Exit, Fiber } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { TestClock } from "effect/testing"
 import { Tool } from "effect-agent"
+import { NodeHttp } from "effect-agent/node"
 import type { ServerResponse } from "node:http"
 import { refuse, serve } from "../providers/server.ts"
 import { answer, play, reset, told } from "./session.ts"
@@ -13,6 +14,7 @@ const hello = { text: ["Hel", "lo"] }
 
 const clients = [
   { client: "fetch", layer: FetchHttpClient.layer },
+  { client: "NodeHttp", layer: NodeHttp.layer },
   { client: "undici", layer: NodeHttpClient.layerUndici }
 ]
 

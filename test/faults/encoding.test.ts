@@ -2,6 +2,7 @@ import { NodeHttpClient } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { FetchHttpClient } from "effect/http"
+import { NodeHttp } from "effect-agent/node"
 import type { ServerResponse } from "node:http"
 import * as Zlib from "node:zlib"
 import { serve } from "../providers/server.ts"
@@ -10,6 +11,7 @@ import { openAi, vendors } from "./vendors.ts"
 
 const clients = [
   { client: "fetch", layer: FetchHttpClient.layer },
+  { client: "NodeHttp", layer: NodeHttp.layer },
   { client: "undici", layer: NodeHttpClient.layerUndici },
   { client: "node:http", layer: NodeHttpClient.layerNodeHttp }
 ]

@@ -2,6 +2,7 @@ import { NodeHttpClient } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { FetchHttpClient } from "effect/http"
+import { NodeHttp } from "effect-agent/node"
 import type { ServerResponse } from "node:http"
 import { serve, stream } from "../providers/server.ts"
 import { block, bytes, hear } from "./session.ts"
@@ -111,7 +112,7 @@ describe.each(vendors)("$name", (vendor) => {
       const all = new TextEncoder().encode(body)
       const inside = cut(all, (byte) => (byte & 0xc0) === 0x80)
       const single = cut(all, () => true)
-      for (const client of [FetchHttpClient.layer, NodeHttpClient.layerUndici]) {
+      for (const client of [FetchHttpClient.layer, NodeHttpClient.layerUndici, NodeHttp.layer]) {
         for (const parts of [inside, single, [all]]) {
           const heard = yield* heardFrom(vendor, (response) => inPieces(response, parts)).pipe(
             Effect.provide(client)

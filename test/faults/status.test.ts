@@ -2,6 +2,7 @@ import { NodeHttpClient } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Tracer } from "effect"
 import { FetchHttpClient, HttpClient } from "effect/http"
+import { NodeHttp } from "effect-agent/node"
 import { inspect } from "node:util"
 import { refuse, serve, stream } from "../providers/server.ts"
 import { answer, key, play, shown, told } from "./session.ts"
@@ -201,7 +202,7 @@ describe.each(vendors)("$name", (vendor) => {
     Effect.gen(function* () {
       const other = yield* serve((response) => answer(response, vendor.answer(hello)))
       for (const status of [301, 302, 303, 307, 308]) {
-        for (const client of [FetchHttpClient.layer, NodeHttpClient.layerUndici]) {
+        for (const client of [FetchHttpClient.layer, NodeHttpClient.layerUndici, NodeHttp.layer]) {
           const server = yield* serve((response, { url }) => {
             response.writeHead(status, { location: new URL(url, other.baseUrl).href }).end()
           })

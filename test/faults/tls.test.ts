@@ -2,6 +2,7 @@ import { NodeHttpClient } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { FetchHttpClient } from "effect/http"
+import { NodeHttp } from "effect-agent/node"
 import { createServer } from "node:https"
 import { serve } from "../providers/server.ts"
 import { certificate } from "./certificate.ts"
@@ -38,10 +39,7 @@ const serveTls = (vendor: Vendor, { cert, key }: ReturnType<typeof certificate>,
 
 /** A client that trusts this certificate: what is wrong with it then is something else. */
 const trusting = (ca: string) =>
-  Layer.provide(
-    NodeHttpClient.layerUndiciNoDispatcher,
-    NodeHttpClient.layerDispatcherOptions({ connect: { ca } })
-  )
+  Layer.provide(NodeHttp.layerNoDispatcher, NodeHttpClient.layerDispatcherOptions({ connect: { ca } }))
 
 describe.each(vendors)("$name", (vendor) => {
   it.effect(
@@ -68,6 +66,12 @@ describe.each(vendors)("$name", (vendor) => {
         {
           certificate: valid,
           client: NodeHttpClient.layerUndici,
+          host: "127.0.0.1",
+          code: "DEPTH_ZERO_SELF_SIGNED_CERT"
+        },
+        {
+          certificate: valid,
+          client: NodeHttp.layer,
           host: "127.0.0.1",
           code: "DEPTH_ZERO_SELF_SIGNED_CERT"
         },

@@ -3,6 +3,7 @@ import { Cause, Effect, Exit, Stream } from "effect"
 import { NodeHttpClient } from "@effect/platform-node"
 import { FetchHttpClient, HttpClient, type HttpClientResponse } from "effect/http"
 import { Message, type Provider } from "effect-agent"
+import { NodeHttp } from "effect-agent/node"
 import { OpenAiCompatible } from "effect-agent/providers"
 import type { ServerResponse } from "node:http"
 import { createDeflate, createGzip } from "node:zlib"
@@ -72,10 +73,10 @@ describe("a kept connection", () => {
   )
 })
 
-const ofNode = [NodeHttpClient.layerUndici, NodeHttpClient.layerNodeHttp]
+const ofNode = [NodeHttp.layer, NodeHttpClient.layerUndici, NodeHttpClient.layerNodeHttp]
 
 describe("a client of Node", () => {
-  it.live("asks over one connection again", () =>
+  it.live.each([NodeHttp.layer, NodeHttpClient.layerUndici])("asks over one connection again", (client) =>
     Effect.gen(function* () {
       const sockets = new Set<unknown>()
       const server = yield* serve((response) => {
@@ -85,7 +86,7 @@ describe("a client of Node", () => {
       const provider = yield* OpenAiCompatible.make({ id: "acme", baseUrl: server.baseUrl })
       for (let count = 0; count < 3; count++) yield* Effect.delay(ask(provider), "20 millis")
       assert.strictEqual(sockets.size, 1)
-    }).pipe(Effect.provide(NodeHttpClient.layerUndici))
+    }).pipe(Effect.provide(client))
   )
 
   it.live("says when the connection breaks", () =>

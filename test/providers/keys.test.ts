@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Layer, Option, Redacted, Schedule, Stream } from "effect"
 import { FetchHttpClient, type HttpClient } from "effect/http"
 import { Credentials, Message, Provider, ProviderError } from "effect-agent"
+import { NodeHttp } from "effect-agent/node"
 import { Anthropic, Google, OpenAi, OpenAiCompatible, OpenAiResponses } from "effect-agent/providers"
 import { Fallback, Retry } from "effect-agent/resilience"
 import { refuse, type Seen, serve, type Server } from "./server.ts"
@@ -132,6 +133,7 @@ describe.each(vendors)("the key of $name", ({ id, layer }) => {
 
   it.live.each([
     { client: "fetch", http: FetchHttpClient.layer },
+    { client: "NodeHttp", http: NodeHttp.layer },
     { client: "undici", http: NodeHttpClient.layerUndici },
     { client: "node:http", http: NodeHttpClient.layerNodeHttp }
   ])("does not follow a redirect, with $client", ({ http }) =>

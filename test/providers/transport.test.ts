@@ -17,6 +17,7 @@ import { NodeHttpClient } from "@effect/platform-node"
 import { FetchHttpClient } from "effect/http"
 import { TestClock } from "effect/testing"
 import { Credentials, Message, type ModelEvent, Provider, ProviderError } from "effect-agent"
+import { NodeHttp } from "effect-agent/node"
 import { OpenAi, OpenAiCompatible } from "effect-agent/providers"
 import { inspect } from "node:util"
 import { gzipSync } from "node:zlib"
@@ -92,7 +93,7 @@ describe("an answer over HTTP", () => {
     Effect.gen(function* () {
       const server = yield* serve((response) => stream(response).end(answer))
       const silent = yield* serve((response) => stream(response).write(events(hello[0])))
-      for (const client of [NodeHttpClient.layerUndici, NodeHttpClient.layerNodeHttp]) {
+      for (const client of [NodeHttp.layer, NodeHttpClient.layerUndici, NodeHttpClient.layerNodeHttp]) {
         const over = (baseUrl: string) =>
           OpenAiCompatible.make({ id: "acme", baseUrl }).pipe(
             Effect.map((provider) => provider.stream(request))

@@ -9,18 +9,11 @@ import * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Stream from "effect/Stream"
+import * as ByteSource from "../../ByteSource.ts"
 
-/** The next piece, `undefined` at the end. */
-export type Told = (bytes: Uint8Array | undefined) => void
-export type Failed = (cause: unknown) => void
-
-export interface Body {
+export interface Body extends ByteSource.ByteSource {
   /** What it gives is what the server meant, and no encoding of it that is not known here. */
   readonly isDecoded: boolean
-  /** Asks for the next piece, once the last one was told. Tells at once what is here already. */
-  readonly read: (told: Told, failed: Failed) => void
-  /** Closes the socket. */
-  readonly cancel: () => void
 }
 
 type Response = HttpClientResponse.HttpClientResponse
@@ -36,9 +29,9 @@ export const of = (response: Response): Effect.Effect<Body | undefined> => {
   }
   const decompression = decompressionOf(encoding)
   const isDecoded = decompression !== undefined || unencoded.has(encoding)
-  const readable = decompression === undefined ? readableOf(response) : undefined
-  return readable !== undefined
-    ? Effect.succeed(ofReadable(readable, isDecoded))
+  const body = decompression === undefined ? heldBy(response, isDecoded) : undefined
+  return body !== undefined
+    ? Effect.succeed(body)
     : Effect.map(streamed(response, decompression), (stream) => ofWeb(stream, isDecoded))
 }
 
@@ -103,14 +96,23 @@ interface Readable {
 }
 
 /**
- * What the responses of `NodeHttpClient` are made from. Only own properties count: a response that somebody changed has
- * them, if at all, from the one it was made of, and is read as it was meant.
+ * What the responses of `NodeHttp` offer, and those of `NodeHttpClient` are made from. Only own properties count: a response
+ * that somebody changed has them, if at all, from the one it was made of, and is read as it was meant.
  */
-const readableOf = (response: Response): Readable | undefined => {
-  const source = own(own(response, "original") ?? response, "source")
+const heldBy = (response: Response, isDecoded: boolean): Body | undefined => {
+  const original = own(response, "original") ?? response
+  const bytes = own(original, ByteSource.key)
+  if (ByteSource.isByteSource(bytes)) return ofBytes(bytes, isDecoded)
+  const source = own(original, "source")
   const readable = own(source, "body") ?? source
-  return isReadable(readable) ? readable : undefined
+  return isReadable(readable) ? ofReadable(readable, isDecoded) : undefined
 }
+
+const ofBytes = (bytes: ByteSource.ByteSource, isDecoded: boolean): Body => ({
+  isDecoded,
+  read: (told, failed) => bytes.read(told, failed),
+  cancel: () => bytes.cancel()
+})
 
 const own = (from: unknown, name: string): unknown =>
   Predicate.isObject(from) && Object.hasOwn(from, name) ? from[name] : undefined
@@ -122,9 +124,9 @@ const isReadable = (value: unknown): value is Readable =>
   typeof value["destroy"] === "function"
 
 const ofReadable = (readable: Readable, isDecoded: boolean): Body => {
-  let waiting: { readonly told: Told; readonly failed: Failed } | undefined
+  let waiting: { readonly told: ByteSource.Told; readonly failed: ByteSource.Failed } | undefined
   let over: { readonly cause?: unknown } | undefined
-  const read = (told: Told, failed: Failed): void => {
+  const read = (told: ByteSource.Told, failed: ByteSource.Failed): void => {
     const bytes = readable.read()
     if (bytes instanceof Uint8Array) told(bytes)
     else if (over === undefined) waiting = { told, failed }

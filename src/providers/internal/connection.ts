@@ -5,6 +5,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import type * as HttpClientResponse from "effect/http/HttpClientResponse"
+import type { Failed, Told } from "../../ByteSource.ts"
 import * as Body from "./body.ts"
 
 /** Opens a response's body. To be released. `keep`: the client has put the socket away, for another request. */
@@ -47,7 +48,7 @@ export class Connection {
   }
 
   /** The next bytes, `undefined` at the end. */
-  read(told: Body.Told, failed: Body.Failed): void {
+  read(told: Told, failed: Failed): void {
     if (this.isEnded || this.body === undefined) return told(undefined)
     this.body.read(
       (bytes) => {

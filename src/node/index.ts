@@ -1,0 +1,4 @@
+/**
+ * What is of Node alone. It needs `@effect/platform-node`.
+ */
+export * as NodeHttp from "./NodeHttp.ts"
