@@ -7,21 +7,33 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientError from "effect/http/HttpClientError"
-import type * as HttpClientRequest from "effect/http/HttpClientRequest"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import type * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as ByteSource from "../ByteSource.ts"
 import { NodeExchange } from "./internal/NodeExchange.ts"
 import { NodeResponse } from "./internal/NodeResponse.ts"
 
 const make = Effect.gen(function* () {
   const dispatcher = yield* NodeHttpClient.Dispatcher
   const other = yield* NodeHttpClient.makeUndici
-  const direct = HttpClient.make((request, url, signal) => dispatch(dispatcher, request, url, signal))
+  const direct = HttpClient.make((request, url, signal) =>
+    dispatch(dispatcher, request, url, (exchange) => {
+      // The signal is of this request alone, and gone with it.
+      signal.addEventListener("abort", () => exchange.abort(signal.reason), { once: true })
+    })
+  )
   return HttpClient.makeWith<HttpClientError.HttpClientError, never, HttpClientError.HttpClientError, never>(
     Effect.flatMap((request) =>
-      Effect.withFiber((fiber) =>
-        (isPlain(request, fiber) ? direct : other).postprocess(Effect.succeed(request))
-      )
+      Effect.withFiber((fiber) => {
+        if (!isPlain(request, fiber)) return other.postprocess(Effect.succeed(request))
+        const own = fiber.getRef(ByteSource.Owner)
+        const url = own === undefined ? Option.none() : HttpClientRequest.toUrl(request)
+        return own === undefined || Option.isNone(url)
+          ? direct.postprocess(Effect.succeed(request))
+          : dispatch(dispatcher, request, url.value, (exchange) => own(exchange.close))
+      })
     ),
     Effect.succeed
   )
@@ -40,7 +52,7 @@ const dispatch = (
   dispatcher: NodeHttpClient.Dispatcher["Service"],
   request: HttpClientRequest.HttpClientRequest,
   url: URL,
-  signal: AbortSignal
+  watch: (exchange: NodeExchange) => void
 ) =>
   Effect.callback<HttpClientResponse.HttpClientResponse, HttpClientError.HttpClientError>((resume) => {
     const exchange: NodeExchange = new NodeExchange({
@@ -62,8 +74,7 @@ const dispatch = (
           )
         )
     })
-    // The signal is of this request alone, and gone with it.
-    signal.addEventListener("abort", () => exchange.abort(signal.reason), { once: true })
+    watch(exchange)
     try {
       dispatcher.dispatch(
         {

@@ -5,6 +5,7 @@ import { HttpBody, HttpClient, HttpClientRequest, HttpClientResponse } from "eff
 import { NodeHttp } from "effect-agent/node"
 import { createServer as createTcpServer, type Socket } from "node:net"
 import type { IncomingHttpHeaders, ServerResponse } from "node:http"
+import * as ByteSource from "../../src/ByteSource.ts"
 import { serve } from "../providers/server.ts"
 
 const megabyte = 1024 * 1024
@@ -263,6 +264,65 @@ describe("a request", () => {
       const client = HttpClient.withScope(yield* HttpClient.HttpClient)
       yield* Effect.scoped(client.get(server.baseUrl))
       yield* server.idle
+    }).pipe(Effect.provide(NodeHttp.layer))
+  )
+})
+
+describe("who owns its responses", () => {
+  const owned = () => {
+    const opened: Array<() => void> = []
+    const own = (close: () => void) => {
+      opened.push(close)
+    }
+    const close = Effect.sync(() => {
+      for (const one of opened.splice(0)) one()
+    })
+    return { close, get: (url: string) => Effect.provideService(HttpClient.get(url), ByteSource.Owner, own) }
+  }
+
+  it.live("closes what nobody reads, or reads otherwise", () =>
+    Effect.gen(function* () {
+      const { close, get } = owned()
+      const server = yield* serve((response) => response.writeHead(200).write("piece"))
+      yield* get(server.baseUrl)
+      yield* close
+      yield* server.idle
+      const { text } = yield* get(server.baseUrl)
+      const fiber = yield* Effect.forkChild(Effect.flip(text), { startImmediately: true })
+      yield* close
+      assert.strictEqual((yield* Fiber.join(fiber)).reason._tag, "DecodeError")
+      yield* server.idle
+    }).pipe(Effect.provide(NodeHttp.layer))
+  )
+
+  it.live("leaves what somebody has claimed", () =>
+    Effect.gen(function* () {
+      const { close, get } = owned()
+      const responses = signals<ServerResponse>()
+      const server = yield* serve((response) => {
+        response.writeHead(200).write("piece")
+        responses.tell(response)
+      })
+      const response = yield* get(server.baseUrl)
+      const bytes = ByteSource.key in response ? response[ByteSource.key] : undefined
+      if (!ByteSource.isByteSource(bytes)) return assert.fail("The response has no bytes")
+      bytes.claim()
+      yield* close
+      ;(yield* responses.next).end(" and the rest")
+      assert.strictEqual(yield* response.text, "piece and the rest")
+    }).pipe(Effect.provide(NodeHttp.layer))
+  )
+
+  it.live("has what it interrupts closed at once, and no request that it could not name", () =>
+    Effect.gen(function* () {
+      const { get } = owned()
+      const asked = signals<void>()
+      const server = yield* serve(() => asked.tell())
+      const fiber = yield* Effect.forkChild(get(server.baseUrl))
+      yield* asked.next
+      yield* Fiber.interrupt(fiber)
+      yield* server.idle
+      assert.strictEqual((yield* reasonOf(get("no URL"))).tag, "InvalidUrlError")
     }).pipe(Effect.provide(NodeHttp.layer))
   )
 })

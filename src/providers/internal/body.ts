@@ -11,9 +11,11 @@ import * as Predicate from "effect/Predicate"
 import * as Stream from "effect/Stream"
 import * as ByteSource from "../../ByteSource.ts"
 
-export interface Body extends ByteSource.ByteSource {
+export interface Body extends Pick<ByteSource.ByteSource, "read" | "cancel"> {
   /** What it gives is what the server meant, and no encoding of it that is not known here. */
   readonly isDecoded: boolean
+  /** From now on nobody else closes the socket. */
+  readonly claim?: () => void
 }
 
 type Response = HttpClientResponse.HttpClientResponse
@@ -111,7 +113,8 @@ const heldBy = (response: Response, isDecoded: boolean): Body | undefined => {
 const ofBytes = (bytes: ByteSource.ByteSource, isDecoded: boolean): Body => ({
   isDecoded,
   read: (told, failed) => bytes.read(told, failed),
-  cancel: () => bytes.cancel()
+  cancel: () => bytes.cancel(),
+  claim: () => bytes.claim()
 })
 
 const own = (from: unknown, name: string): unknown =>

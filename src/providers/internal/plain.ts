@@ -1,6 +1,6 @@
 /**
  * A request as it is sent arrives: a redirect would take the key to another origin. And no span, and no header of one, for
- * a request that nobody traces.
+ * a request that nobody traces: then its client need not watch over it either.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -10,12 +10,14 @@ import * as Headers from "effect/http/Headers"
 import * as HttpClient from "effect/http/HttpClient"
 import * as UrlParams from "effect/http/UrlParams"
 import * as Tracer from "effect/Tracer"
+import * as ByteSource from "../../ByteSource.ts"
 import * as Secrets from "./secrets.ts"
 import * as Tracing from "./tracing.ts"
 
 export const sent = <A, E, R>(
   execute: Effect.Effect<A, E, R>,
-  redact: Secrets.Redact
+  redact: Secrets.Redact,
+  own: ByteSource.Own
 ): Effect.Effect<A, E, R> =>
   Effect.updateContext(execute, (context: Context.Context<R>) => {
     const init = {
@@ -25,7 +27,12 @@ export const sent = <A, E, R>(
     const direct = Context.add(context, FetchHttpClient.RequestInit, init)
     // The loop has spans of its own around this: a parent does not say that there is a tracer.
     const tracer = Context.getOrUndefined(context, Tracer.Tracer)
-    if (tracer === undefined) return Context.add(direct, HttpClient.TracerDisabledWhen, constTrue)
+    if (tracer === undefined) {
+      return direct.pipe(
+        Context.add(HttpClient.TracerDisabledWhen, constTrue),
+        Context.add(ByteSource.Owner, own)
+      )
+    }
     const names = Context.get(context, Headers.CurrentRedactedNames)
     return direct.pipe(
       Context.add(Tracer.Tracer, Tracing.redacting(tracer, redact)),

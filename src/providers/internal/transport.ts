@@ -211,7 +211,7 @@ const once = Effect.fnUntraced(function* (
   const began = clock.currentTimeMillisUnsafe()
   const socket = kept.take(began)
   const keep = () => kept.add(clock.currentTimeMillisUnsafe())
-  const opened = Effect.flatMap(Plain.sent(client.execute(request), redact), (response) => {
+  const opened = Effect.flatMap(Plain.sent(client.execute(request), redact, held.own), (response) => {
     kept.open()
     return Connection.open(response, keep)
   })
