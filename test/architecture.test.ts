@@ -10,7 +10,7 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   [
     "services",
-    /^(Handoff|ByteSource|Work|Provider|Credentials|ToolParams|FailureText|ToolOutput|Tool|ToolRegistry|Hook|HookInput|HookOutput|HookManager|ContextManager|Silence|Retry)\.ts$/
+    /^(Handoff|Alarm|ByteSource|Work|Provider|Credentials|ToolParams|FailureText|ToolOutput|Tool|ToolRegistry|Hook|HookInput|HookOutput|HookManager|ContextManager|Silence|Retry)\.ts$/
   ],
   [
     "loop",

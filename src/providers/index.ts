@@ -1,5 +1,6 @@
 /**
- * Who answers over HTTP. Each needs an `HttpClient`, such as `FetchHttpClient.layer` of `effect/http`.
+ * Who answers over HTTP. Each needs an `HttpClient`, such as `FetchHttpClient.layer` of `effect/http`, or `NodeHttp.layer`
+ * of `effect-agent/node`.
  */
 export * as Anthropic from "./Anthropic.ts"
 export * as Google from "./Google.ts"

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Cause, Deferred, Effect, Exit, Fiber, Option, Stream } from "effect"
 import { HttpBody, HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"
 import { NodeHttp } from "effect-agent/node"
+import { AsyncLocalStorage } from "node:async_hooks"
 import { createServer as createTcpServer, type Socket } from "node:net"
 import type { IncomingHttpHeaders, ServerResponse } from "node:http"
 import * as ByteSource from "../../src/ByteSource.ts"
@@ -208,6 +209,26 @@ describe("a request", () => {
         yield* turn
       }
       assert.strictEqual(sockets.size, 1)
+    }).pipe(Effect.provide(NodeHttp.layer))
+  )
+
+  it.live("keeps the async context of who asks", () =>
+    Effect.gen(function* () {
+      const server = yield* serve((response) => response.end("ok"))
+      const storage = new AsyncLocalStorage<number>()
+      const context = yield* Effect.context<HttpClient.HttpClient>()
+      const inBody = Effect.flatMap(HttpClient.get(server.baseUrl), ({ stream }) =>
+        Stream.runFold(
+          stream,
+          () => [storage.getStore()],
+          (stores) => [...stores, storage.getStore()]
+        )
+      )
+      for (const one of [1, 2]) {
+        const stores = storage.run(one, () => Effect.runPromiseWith(context)(inBody))
+        assert.deepStrictEqual(yield* Effect.promise(() => stores), [one, one])
+        yield* turn
+      }
     }).pipe(Effect.provide(NodeHttp.layer))
   )
 
