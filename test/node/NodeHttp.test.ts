@@ -212,20 +212,19 @@ describe("a request", () => {
     }).pipe(Effect.provide(NodeHttp.layer))
   )
 
-  it.live("keeps the async context of who asks", () =>
+  it.live("keeps the async context of who asks, over a socket of another", () =>
     Effect.gen(function* () {
       const server = yield* serve((response) => response.end("ok"))
       const storage = new AsyncLocalStorage<number>()
       const context = yield* Effect.context<HttpClient.HttpClient>()
-      const inBody = Effect.flatMap(HttpClient.get(server.baseUrl), ({ stream }) =>
-        Stream.runFold(
-          stream,
-          () => [storage.getStore()],
-          (stores) => [...stores, storage.getStore()]
-        )
-      )
-      for (const one of [1, 2]) {
-        const stores = storage.run(one, () => Effect.runPromiseWith(context)(inBody))
+      const asked = Effect.gen(function* () {
+        const response = yield* HttpClient.get(server.baseUrl)
+        const atHead = storage.getStore()
+        yield* response.text
+        return [atHead, storage.getStore()]
+      })
+      for (const one of [1, 2, 3]) {
+        const stores = storage.run(one, () => Effect.runPromiseWith(context)(asked))
         assert.deepStrictEqual(yield* Effect.promise(() => stores), [one, one])
         yield* turn
       }

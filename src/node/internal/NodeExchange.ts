@@ -3,7 +3,6 @@
  * parser: what arrives in one go is told in one go, in a microtask after it.
  */
 import type * as Undici from "@effect/platform-node/Undici"
-import { AsyncLocalStorage } from "node:async_hooks"
 import type { ByteSource, Failed, Told } from "../../ByteSource.ts"
 
 /** Told once: the head of the response, or why there is none. */
@@ -83,8 +82,7 @@ export class NodeExchange implements Undici.Dispatcher.DispatchHandler, ByteSour
     queueMicrotask(this.tell)
   }
 
-  /** In the async context of who asked, and not in the one that the socket was opened in. */
-  private readonly tell = AsyncLocalStorage.bind((): void => {
+  private readonly tell = (): void => {
     this.isTelling = false
     const { head, over, reader, waiting } = this
     if (waiting !== undefined && head !== undefined) {
@@ -97,7 +95,7 @@ export class NodeExchange implements Undici.Dispatcher.DispatchHandler, ByteSour
       this.reader = undefined
       this.read(reader.told, reader.failed)
     }
-  })
+  }
 
   // ───────────────────────── what undici calls
 
