@@ -69,8 +69,10 @@ export const execute = Effect.fnUntraced(function* (
   yield* Running.emit(run, { _tag: "ToolsDetected", toolCalls: calls })
   const tell = (call: Message.ToolCall) => Effect.mapEager(answer(state, call), onResult)
   if (Unrun.cut(message.stopReason) !== undefined || isSequential(run, calls)) {
+    // One call from start to end, before the next one is looked at.
     for (const call of calls) {
-      yield* inTurn(state, call)
+      const allowed = yield* preflight(state, call)
+      yield* allowed === undefined ? pollSteering(state) : performed(state, allowed)
       yield* tell(call)
     }
   } else {
@@ -84,12 +86,6 @@ export const execute = Effect.fnUntraced(function* (
 const isSequential = (run: Run, calls: ReadonlyArray<Message.ToolCall>): boolean =>
   run.options.toolExecution === "sequential" ||
   calls.some((call) => find(run.offered, call.name)?.executionMode === "sequential")
-
-/** One call from start to end, before the next one is looked at. */
-const inTurn = Effect.fnUntraced(function* (state: State, call: Message.ToolCall) {
-  const allowed = yield* preflight(state, call)
-  yield* allowed === undefined ? pollSteering(state) : performed(state, allowed)
-})
 
 /** All looked at first, in order; then those that may run, side by side. */
 const together = Effect.fnUntraced(function* (state: State, calls: ReadonlyArray<Message.ToolCall>) {
