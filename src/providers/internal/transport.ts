@@ -107,37 +107,43 @@ const parts = <Wire, State>(
 }
 
 /** `isAgain`: the request has gone out before, over a socket that was dead. */
-const ask = Effect.fnUntraced(function* <Wire, State>(
+const ask = <Wire, State>(
   opened: Opened<Wire, State>,
   request: ModelRequest,
   begun: Begun<State>,
   isAgain = false
-): Effect.fn.Return<Reading.Next, ProviderError, Scope.Scope> {
+): Effect.Effect<Reading.Next, ProviderError, Scope.Scope> => {
   const { client, endpoint, kept, keys, limits, used } = opened
-  const { call, state } = begun
   const { id: provider, protocol } = endpoint
   const fail = (reason: Reason) => new ProviderError({ provider, reason })
   const body = protocol.encode(request)
-  if (isReason(body)) return yield* fail(body)
+  if (isReason(body)) return Effect.fail(fail(body))
 
-  const context = yield* Effect.context<Scope.Scope>()
-  const silence = new Silence(limits, context)
-  const held = new Held(silence)
-  yield* Scope.addFinalizer(Context.get(context, Scope.Scope), held.release)
-  const given = Context.getOrUndefined(context, Credentials) ?? keys
-  const sent = yield* send({ endpoint, client, kept, used, model: request.model, body, silence, held }, given)
-  if (isUnsent(sent)) {
-    const error = fail(sent.reason)
-    return sent.wasDead && !isAgain
-      ? again(error, Scope.provide(ask(opened, request, begun, true), Context.get(context, Scope.Scope)))
-      : yield* error
-  }
-
-  const { connection, redact, url } = sent
-  const answer = new Answer(protocol, call, redact, state)
-  const broken = (cause: unknown) => dropped(Network.reason(cause, url, redact))
-  return Reading.pull({ provider, connection, answer, silence, broken })
-})
+  return Effect.contextWith((context: Context.Context<Scope.Scope>) => {
+    const scope = Context.get(context, Scope.Scope)
+    const clock = Context.get(context, Clock.Clock)
+    const silence = new Silence(limits, context)
+    const held = new Held(silence)
+    const given = Context.getOrUndefined(context, Credentials) ?? keys
+    const { model } = request
+    const sent = send({ endpoint, client, kept, used, model, body, clock, silence, held }, given)
+    const read = ({ connection, redact, url }: Sent): Reading.Next => {
+      const answer = new Answer(protocol, begun.call, redact, begun.state)
+      const broken = (cause: unknown) => dropped(Network.reason(cause, url, redact))
+      return Reading.pull({ provider, connection, answer, silence, broken })
+    }
+    const unsent = ({ reason, wasDead }: Unsent): Effect.Effect<Reading.Next, ProviderError> => {
+      const error = fail(reason)
+      return wasDead && !isAgain
+        ? Effect.succeed(again(error, Scope.provide(ask(opened, request, begun, true), scope)))
+        : Effect.fail(error)
+    }
+    return Effect.andThen(
+      Scope.addFinalizer(scope, held.release),
+      Effect.flatMap(sent, (sent) => (isUnsent(sent) ? unsent(sent) : Effect.succeed(read(sent))))
+    )
+  })
+}
 
 /** Tells that the request goes out once more, without a wait; then what comes of it. */
 const again = (error: ProviderError, ask: Effect.Effect<Reading.Next, ProviderError>): Reading.Next => {
@@ -159,6 +165,7 @@ interface Sending {
   readonly used: Secrets.Used
   readonly model: string
   readonly body: string
+  readonly clock: Clock.Clock
   readonly silence: Silence
   readonly held: Held
 }
@@ -178,16 +185,23 @@ interface Unsent {
 
 const isUnsent = (sent: Sent | Unsent): sent is Unsent => "reason" in sent
 
-/** Sends with the key of the moment. A key that is refused may have been replaced since it was asked for: once more then. */
-const send = Effect.fnUntraced(function* (sending: Sending, keys: Keys | undefined) {
+/** Sends with the key of the moment. */
+const send = (sending: Sending, keys: Keys | undefined): Effect.Effect<Sent | Unsent, ProviderError> =>
+  keys === undefined ? once(sending, sending.endpoint.apiKey) : sendWith(sending, keys)
+
+/** A key that is refused may have been replaced since it was asked for: once more then. */
+const sendWith = Effect.fnUntraced(function* (
+  sending: Sending,
+  keys: Keys
+): Effect.fn.Return<Sent | Unsent, ProviderError> {
   const { apiKey, id } = sending.endpoint
-  const asked = keys === undefined ? Option.none() : yield* keys.apiKey(id)
+  const asked = yield* keys.apiKey(id)
   const first = yield* once(
     sending,
     Option.getOrElse(asked, () => apiKey)
   )
   const isRefused = isUnsent(first) && first.reason._tag === "Unauthenticated"
-  if (keys === undefined || Option.isNone(asked) || !isRefused) return first
+  if (Option.isNone(asked) || !isRefused) return first
 
   const next = yield* keys.apiKey(id)
   const isNew = Option.isSome(next) && Redacted.value(next.value) !== Redacted.value(asked.value)
@@ -195,10 +209,10 @@ const send = Effect.fnUntraced(function* (sending: Sending, keys: Keys | undefin
 })
 
 /** One HTTP request: the body of the answer, or why there is none. */
-const once = Effect.fnUntraced(function* (
-  { body, client, endpoint, held, kept, model, silence, used }: Sending,
+const once = (
+  { body, client, clock, endpoint, held, kept, model, silence, used }: Sending,
   key: Redacted.Redacted | undefined
-): Effect.fn.Return<Sent | Unsent> {
+): Effect.Effect<Sent | Unsent> => {
   const url = endpoint.url(model)
   const headers = {
     accept: "text/event-stream",
@@ -207,7 +221,6 @@ const once = Effect.fnUntraced(function* (
   }
   const redact = Secrets.make(used.with(key), headers, url)
   const request = HttpClientRequest.post(url, { headers, body: HttpBody.text(body, "application/json") })
-  const clock = yield* Clock.Clock
   const began = clock.currentTimeMillisUnsafe()
   const socket = kept.take(began)
   const keep = () => kept.add(clock.currentTimeMillisUnsafe())
@@ -215,22 +228,24 @@ const once = Effect.fnUntraced(function* (
     kept.open()
     return Connection.open(response, keep)
   })
-  const connection = yield* Effect.match(
+  return Effect.matchEffect(
     silence.head(opened, (late) => late.cancel()),
     {
-      onSuccess: (connection) => held.take(connection),
-      onFailure: (error) =>
-        error._tag === "StreamStalled" ? error : Network.reason(error, url, redact, socket === "fresh")
+      onSuccess: (connection): Effect.Effect<Sent | Unsent> => {
+        held.take(connection)
+        return isAnswer(connection)
+          ? Effect.succeed({ connection, redact, url })
+          : Effect.map(refusal(connection, redact, model), (reason) => ({ reason, wasDead: false }))
+      },
+      onFailure: (error) => {
+        const isStalled = error._tag === "StreamStalled"
+        const reason = isStalled ? error : Network.reason(error, url, redact, socket === "fresh")
+        const isEarly = isAtOnce(began, clock.currentTimeMillisUnsafe())
+        return Effect.succeed({ reason, wasDead: socket === "kept" && isEarly && isReset(reason) })
+      }
     }
   )
-  if (isReason(connection)) {
-    const isEarly = isAtOnce(began, clock.currentTimeMillisUnsafe())
-    return { reason: connection, wasDead: socket === "kept" && isEarly && isReset(connection) }
-  }
-  return isAnswer(connection)
-    ? { connection, redact, url }
-    : { reason: yield* refusal(connection, redact, model), wasDead: false }
-})
+}
 
 const isAnswer = ({ headers, isDecoded, status }: Connection.Connection): boolean =>
   status >= 200 && status < 300 && !(headers["content-type"] ?? "").includes("html") && isDecoded
