@@ -45,8 +45,7 @@ const wire = (padded: string, state: State): Wire | Reason => {
   if (event.type === "message_start" && isOther(state, event.message)) {
     return new StreamTruncated({ detail: "Another answer began in the middle of this one" })
   }
-  const hole = Wires.holeOf(event)
-  if (hole !== undefined) state.repeat.learn(data, hole, Wires.rereadHole)
+  state.repeat.learn(data, () => Wires.holeOf(event), Wires.rereadHole)
   return event
 }
 

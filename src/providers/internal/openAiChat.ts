@@ -48,8 +48,7 @@ const wire = (data: string, state: State): Wire | Reason => {
   const repeated = state.repeat.match(data)
   if (repeated !== undefined) return repeated
   const read = readChunk(data, state)
-  const hole = isReason(read) ? undefined : holeOf(read)
-  if (hole !== undefined) state.repeat.learn(data, hole, rereadHole)
+  if (!isReason(read)) state.repeat.learn(data, () => holeOf(read), rereadHole)
   return read
 }
 

@@ -35,9 +35,20 @@ export class Repeat<Wire> {
   }
 
   /** Learns from an event that was read in full. `reread` reads the same member of an event. */
-  learn(data: string, hole: Hole<Wire>, reread: (event: Json.Json | undefined) => string | undefined): void {
+  learn(
+    data: string,
+    holeOf: () => Hole<Wire> | undefined,
+    reread: (event: Json.Json | undefined) => string | undefined
+  ): void {
     // A short answer is over before learning pays, and where every event differs in more it never does.
-    if (++this.misses < firstLesson || this.misses > lastLesson) return
+    if (this.misses >= lastLesson) return
+    if (this.misses < firstLesson - 1) {
+      this.misses++
+      return
+    }
+    const hole = holeOf()
+    if (hole === undefined) return
+    this.misses++
     this.fill = undefined
     const literal = locate(data, hole)
     if (literal === undefined) return
