@@ -31,6 +31,8 @@ export interface Handoff<in out A, in out E> {
 /** A handoff that lets the writer run at most `capacity` elements ahead of the reader. */
 export const make = <A, E = never>(capacity: number): Handoff<A, E> => {
   let waiting: ReadonlyArray<A> = []
+  /** `waiting`, if it was made here and may grow. */
+  let own: Array<A> = []
   let ended: Exit.Exit<void, E> | undefined
   let closed = false
   let bound = capacity
@@ -38,6 +40,12 @@ export const make = <A, E = never>(capacity: number): Handoff<A, E> => {
   let isWaking = false
   let wakeWriters: Array<() => void> = []
 
+  /** One batch waits as it came; more than that go into one array. */
+  const add = (batch: Batch<A>) => {
+    if (waiting.length === 0) waiting = batch
+    else if (waiting === own) for (const element of batch) own.push(element)
+    else waiting = own = waiting.concat(batch)
+  }
   const releaseWriters = () => {
     const writers = wakeWriters
     wakeWriters = []
@@ -77,7 +85,7 @@ export const make = <A, E = never>(capacity: number): Handoff<A, E> => {
   return {
     offer: (batch) => {
       if (closed || ended !== undefined || !Arr.isReadonlyArrayNonEmpty(batch)) return Effect.void
-      waiting = waiting.length === 0 ? batch : waiting.concat(batch)
+      add(batch)
       if (wakeReader !== undefined && !isWaking) {
         isWaking = true
         queueMicrotask(goOn)
