@@ -96,7 +96,7 @@ const connecting: ReadonlyArray<Mutant> = [
     fault: "F008",
     without: "a request that met a dead socket goes out again",
     file: transport,
-    from: "sent.wasDead && !isAgain",
+    from: "wasDead && !isAgain",
     to: "false",
     test: connectTest
   },
@@ -104,8 +104,8 @@ const connecting: ReadonlyArray<Mutant> = [
     fault: "F008",
     without: "only a socket that was kept can have been dead, and only at once",
     file: transport,
-    from: 'wasDead: socket === "kept" && isEarly && isReset(connection)',
-    to: "wasDead: isReset(connection)",
+    from: 'wasDead: socket === "kept" && isEarly && isReset(reason)',
+    to: "wasDead: isReset(reason)",
     test: connectTest
   },
   {

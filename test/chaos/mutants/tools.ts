@@ -94,8 +94,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F087",
     without: "a tool that does not listen is waited for",
     file: "src/Work.ts",
-    from: "const grace = Duration.millis(100)",
-    to: "const grace = Duration.hours(1)",
+    from: "const grace = 100",
+    to: "const grace = 3_600_000",
     test: abort
   },
   {
