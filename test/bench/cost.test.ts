@@ -13,8 +13,8 @@ const bounds = {
   delta: { steps: 10, fibers: 0, hops: 0 },
   batch: { steps: 0.2, fibers: 0, hops: 0 },
   heard: { steps: 27.5, fibers: 0, hops: 0 },
-  turn: { steps: 285, fibers: 7.5, hops: 1.25 },
-  call: { steps: 83, fibers: 3.75, hops: 0 }
+  turn: { steps: 177, fibers: 5, hops: 1.25 },
+  call: { steps: 48, fibers: 2.5, hops: 0 }
 }
 
 const within = (count: Count, bound: Count): void => {
