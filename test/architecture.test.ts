@@ -90,7 +90,7 @@ describe("architecture", () => {
   it("keeps a module within 250 lines, a protocol within 450", () => {
     const tooLong = files.flatMap((file) => {
       const lines = sourceOf(file).split("\n").length - 1
-      const max = file.startsWith("providers/internal/") ? 450 : (longer.get(file) ?? 250)
+      const max = protocols.test(file) ? 450 : (longer.get(file) ?? 250)
       return lines > max ? [`${file}: ${lines} lines`] : []
     })
     assert.deepStrictEqual(tooLong, [])
@@ -105,8 +105,12 @@ describe("architecture", () => {
   })
 })
 
+const protocols = /^providers\/internal\/(anthropicMessages|googleGenerate|openAiChat|openAiResponses)\.ts$/
+
 /** Modules whose noun does not split, each with its reason. */
 const longer: ReadonlyMap<string, number> = new Map([
   // A vocabulary: thirty events and the fold that reads them, which nobody should have to look for elsewhere.
-  ["AgentEvent.ts", 320]
+  ["AgentEvent.ts", 320],
+  // All that stands between a protocol and HTTP, in the order in which it happens.
+  ["providers/internal/transport.ts", 300]
 ])

@@ -108,6 +108,13 @@ describe("openAiChatRequest", () => {
     ])
   })
 
+  it("says nothing with an empty text, never with an empty list", () => {
+    for (const content of [[], [""], ["", ""]]) {
+      const [message] = messagesOf([Message.user(content.map((text) => Message.text(text)))])
+      assert.deepStrictEqual(message, { role: "user", content: "" })
+    }
+  })
+
   it("says so when a provider takes no images, and sends nothing", () => {
     for (const message of [Message.user([png]), Message.toolResult({ id: "a", name: "f" }, [png])]) {
       const body = encode({ messages: [message] }, { images: false })

@@ -2,23 +2,18 @@
  * A request in the language of OpenAI Chat Completions.
  * https://platform.openai.com/docs/api-reference/chat/create, read in November 2026.
  */
-import type * as Message from "../../Message.ts"
 import type { ModelRequest, ToolDefinition } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
-import { UnsupportedContent } from "../../ProviderError.ts"
 import type { ModelOptions } from "../../RunOptions.ts"
-import * as CallArguments from "./callArguments.ts"
-import { fit } from "./callId.ts"
 import type { Compat } from "./compat.ts"
 import { once } from "./encoded.ts"
 import * as Json from "./json.ts"
-import * as Opaque from "./opaque.ts"
-import { isReason } from "./Protocol.ts"
+import * as Messages from "./openAiChatMessages.ts"
+import { isClosed } from "./openAiSchema.ts"
 
 /** Makes bodies for one provider, each message and each list of tools encoded once. */
 export const encoder = (provider: string, compat: Compat): ((request: ModelRequest) => string | Reason) => {
-  const messageOf = once((message: Message.ModelMessage) => encodeMessage(provider, compat, message))
-  const messagesOf = writer(compat, messageOf)
+  const messagesOf = Messages.writer(provider, compat)
   const toolsOf = once((tools: ReadonlyArray<ToolDefinition>) => Json.encode(tools.map(toTool)))
   return (request) => {
     const messages = messagesOf(request.messages)
@@ -28,188 +23,8 @@ export const encoder = (provider: string, compat: Compat): ((request: ModelReque
     const own = (name: string, json: string) => (name in vendor ? "" : `${JSON.stringify(name)}:${json},`)
     const tools = request.tools.length === 0 ? "" : own("tools", toolsOf(request.tools))
     const rest = Json.encode({ stream: true, ...parameters(request, compat), ...vendor })
-    return `{${own("model", Json.encode(request.model))}${own("messages", `[${join(system, messages)}]`)}${tools}${rest.slice(1)}`
+    return `{${own("model", Json.encode(request.model))}${own("messages", `[${Messages.join(system, messages)}]`)}${tools}${rest.slice(1)}`
   }
-}
-
-/** A message as JSON, "" when there is nothing to send of it. */
-interface Encoded {
-  readonly json: string
-  /** JSON of parts that a tool message cannot hold: a user message takes them, after all results of the answer. */
-  readonly images: ReadonlyArray<string>
-}
-
-/** The start of a conversation as JSON, and what is still owed after it. */
-interface Written {
-  readonly messages: ReadonlyArray<Message.ModelMessage>
-  readonly json: string
-  readonly images: ReadonlyArray<string>
-  readonly afterTools: boolean
-}
-
-const nothing: Written = { messages: [], json: "", images: [], afterTools: false }
-
-/** Writes messages. Of a conversation that goes on only what is new: its start is told by its very messages. */
-const writer = (compat: Compat, messageOf: (message: Message.ModelMessage) => Encoded | Reason) => {
-  const known = new WeakMap<Message.ModelMessage, Written>()
-  return (messages: ReadonlyArray<Message.ModelMessage>): string | Reason => {
-    const [first] = messages
-    const last = first === undefined ? undefined : known.get(first)
-    const start = last?.messages.every((message, index) => message === messages[index]) ? last : nothing
-    let { afterTools, images, json } = start
-    for (let index = start.messages.length; index < messages.length; index++) {
-      const message = messages[index]
-      if (message === undefined) continue
-      const encoded = messageOf(message)
-      if (isReason(encoded)) return encoded
-      if (message.role !== "toolResult") {
-        json = withImages(compat, { afterTools, images, json })
-        afterTools = afterTools && images.length === 0
-        images = []
-      }
-      json =
-        message.role === "user"
-          ? toUser(compat, { json, afterTools }, encoded.json)
-          : join(json, encoded.json)
-      if (encoded.images.length > 0) images = [...images, ...encoded.images]
-      afterTools = message.role === "toolResult"
-    }
-    if (first !== undefined) known.set(first, { messages: messages.slice(), json, images, afterTools })
-    return withImages(compat, { afterTools, images, json })
-  }
-}
-
-const join = (json: string, next: string): string =>
-  json === "" ? next : next === "" ? json : `${json},${next}`
-
-const toUser = (
-  compat: Compat,
-  { afterTools, json }: Pick<Written, "afterTools" | "json">,
-  said: string
-): string => join(afterTools && compat.assistantAfterTools ? join(json, bridge) : json, said)
-
-/** The images of results, which are owed until the last result of an answer. */
-const withImages = (compat: Compat, written: Omit<Written, "messages">): string =>
-  written.images.length === 0
-    ? written.json
-    : toUser(compat, written, `{"role":"user","content":[${[attached, ...written.images].join(",")}]}`)
-
-const attached = JSON.stringify({ type: "text", text: "Attached image(s) from tool result:" })
-const bridge = JSON.stringify({ role: "assistant", content: "I have the results of the tools." })
-
-const encodeMessage = (provider: string, compat: Compat, message: Message.ModelMessage): Encoded | Reason => {
-  switch (message.role) {
-    case "user":
-      return encodeUser(compat, message)
-    case "assistant":
-      return alone(encodeAssistant(provider, compat, message))
-    case "toolResult":
-      return encodeResult(compat, message)
-  }
-}
-
-const alone = (json: string): Encoded => ({ json, images: [] })
-
-const encodeUser = (compat: Compat, { content }: Message.User): Encoded | Reason => {
-  const [first] = content
-  if (content.length === 0) return alone(Json.encode({ role: "user", content: "" }))
-  if (content.length === 1 && first?.type === "text") {
-    return alone(Json.encode({ role: "user", content: first.text }))
-  }
-  const parts: Array<Part> = []
-  for (const block of content) {
-    if (block.type === "text" && block.text === "") continue
-    const part = block.type === "text" ? { type: "text", text: block.text } : toMedia(compat, block)
-    if (isReason(part)) return part
-    parts.push(part)
-  }
-  return alone(Json.encode({ role: "user", content: parts }))
-}
-
-interface Part {
-  readonly type: string
-  readonly [field: string]: unknown
-}
-
-const toMedia = (compat: Compat, block: Message.Image | Message.File): Part | Reason => {
-  if (block.type === "image") return toImage(compat, block)
-  const { source } = block
-  if (!compat.files) return new UnsupportedContent({ detail: "This provider does not take files" })
-  if ("fileId" in source) return { type: "file", file: { file_id: source.fileId } }
-  const [kind, subtype = ""] = source.mediaType.split("/")
-  if (kind === "audio") {
-    return {
-      type: "input_audio",
-      input_audio: { data: source.data, format: subtype === "mpeg" ? "mp3" : subtype.replace("x-", "") }
-    }
-  }
-  return { type: "file", file: { filename: `file.${subtype}`, file_data: dataUrl(source) } }
-}
-
-const toImage = (compat: Compat, { source }: Message.Image): Part | Reason =>
-  compat.images
-    ? { type: "image_url", image_url: { url: "url" in source ? source.url : dataUrl(source) } }
-    : new UnsupportedContent({ detail: "This provider does not take images" })
-
-const dataUrl = (source: { readonly data: string; readonly mediaType: string }): string =>
-  `data:${source.mediaType};base64,${source.data}`
-
-/** Text and calls. Thinking goes back only to the provider that thought it, and only in the form it wants. */
-const encodeAssistant = (provider: string, compat: Compat, message: Message.Assistant): string => {
-  const text = message.content.reduce((all, block) => (block.type === "text" ? all + block.text : all), "")
-  const calls = message.content.flatMap((block) =>
-    block.type === "toolCall" ? [toCall(provider, compat, block)] : []
-  )
-  if (text === "" && calls.length === 0) return ""
-  return Json.encode({
-    role: "assistant",
-    content: text === "" ? null : text,
-    ...replayedThinking(provider, compat, message, calls.length > 0),
-    ...(calls.length === 0 ? {} : { tool_calls: calls })
-  })
-}
-
-const replayedThinking = (
-  provider: string,
-  compat: Compat,
-  message: Message.Assistant,
-  hasCalls: boolean
-): Readonly<Record<string, unknown>> => {
-  const thoughts = message.content.filter((block) => block.type === "thinking")
-  const details = thoughts.flatMap((block) => Json.array(Opaque.of(provider, block)?.["reasoningDetails"]))
-  if (details.length > 0) return { reasoning_details: details }
-  const text = thoughts.map((block) => block.text).join("")
-  return message.provider === provider && compat.replayThinking !== "none" && hasCalls && text !== ""
-    ? { [compat.replayThinking]: text }
-    : {}
-}
-
-const toCall = (provider: string, compat: Compat, call: Message.ToolCall): object => {
-  const extra = Opaque.of(provider, call)?.["extraContent"]
-  return {
-    id: fit(call.id, compat.callIds),
-    type: "function",
-    function: { name: call.name, arguments: CallArguments.text(call.rawArguments) },
-    ...(extra === undefined ? {} : { extra_content: extra })
-  }
-}
-
-const encodeResult = (compat: Compat, result: Message.ToolResult): Encoded | Reason => {
-  const images: Array<string> = []
-  for (const block of result.content) {
-    if (block.type !== "image") continue
-    const part = toImage(compat, block)
-    if (isReason(part)) return part
-    images.push(Json.encode(part))
-  }
-  const text = result.content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n")
-  const json = Json.encode({
-    role: "tool",
-    tool_call_id: fit(result.toolCallId, compat.callIds),
-    ...(compat.toolName ? { name: result.toolName } : {}),
-    content: text === "" && images.length > 0 ? "(see attached image)" : text
-  })
-  return { json, images }
 }
 
 const toTool = ({ description, name, parameters }: ToolDefinition) => ({
@@ -255,18 +70,6 @@ const toOutput = (output: ModelOptions["output"], compat: Compat): Readonly<Reco
   if (compat.output === "json_object") return { response_format: { type: "json_object" } }
   const { name, schema } = output
   return { response_format: { type: "json_schema", json_schema: { name, schema, strict: isClosed(schema) } } }
-}
-
-/** OpenAI enforces a schema only if each object in it names all its members and requires them, and refuses it otherwise. */
-export const isClosed = (schema: Json.Json): boolean => {
-  if (Json.isArray(schema)) return schema.every(isClosed)
-  if (!Json.isObject(schema)) return true
-  const members = Object.keys(Json.object(schema["properties"]) ?? {})
-  const required = Json.array(schema["required"])
-  const closed =
-    schema["type"] !== "object" ||
-    (schema["additionalProperties"] === false && members.every((member) => required.includes(member)))
-  return closed && Object.values(schema).every(isClosed)
 }
 
 const toCaching = (

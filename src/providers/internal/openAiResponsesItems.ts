@@ -11,6 +11,7 @@ import { UnsupportedContent } from "../../ProviderError.ts"
 import * as CallArguments from "./callArguments.ts"
 import * as Json from "./json.ts"
 import * as Opaque from "./opaque.ts"
+import { dataUrl, encodeContent, type Part } from "./openAiContent.ts"
 import { isReason } from "./Protocol.ts"
 
 export interface Item {
@@ -152,34 +153,15 @@ const encodeCall = (item: Json.JsonObject, call: Message.ToolCall): Item => {
 
 /** The item of what a user said, or why it cannot be sent. */
 export const encodeUser = ({ content }: Message.User): string | Reason => {
-  const parts = encodeParts(content)
-  return isReason(parts) ? parts : `{"role":"user","content":${parts}}`
+  const json = encodeContent(content, "input_text", toMedia)
+  return isReason(json) ? json : `{"role":"user","content":${json}}`
 }
 
 /** The output of a tool, for the item that answers its call. */
 export const encodeOutput = ({ content }: Message.ToolResult): string | Reason =>
   content.every((block) => block.type === "text")
     ? Json.encode(content.map((block) => block.text).join("\n"))
-    : encodeParts(content)
-
-const encodeParts = (content: Message.User["content"]): string | Reason => {
-  const [first] = content
-  if (first === undefined) return Json.encode("")
-  if (content.length === 1 && first.type === "text") return Json.encode(first.text)
-  const parts: Array<Part> = []
-  for (const block of content) {
-    if (block.type === "text" && block.text === "") continue
-    const part = block.type === "text" ? { type: "input_text", text: block.text } : toMedia(block)
-    if (isReason(part)) return part
-    parts.push(part)
-  }
-  return Json.encode(parts.length === 0 ? "" : parts)
-}
-
-interface Part {
-  readonly type: string
-  readonly [field: string]: unknown
-}
+    : encodeContent(content, "input_text", toMedia)
 
 const toMedia = (block: Message.Image | Message.File): Part | Reason => {
   if (block.type === "image") return toImage("url" in block.source ? block.source.url : dataUrl(block.source))
@@ -194,6 +176,3 @@ const toMedia = (block: Message.Image | Message.File): Part | Reason => {
 }
 
 const toImage = (url: string): Part => ({ type: "input_image", detail: "auto", image_url: url })
-
-const dataUrl = (source: { readonly data: string; readonly mediaType: string }): string =>
-  `data:${source.mediaType};base64,${source.data}`

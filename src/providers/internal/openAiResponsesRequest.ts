@@ -9,7 +9,6 @@ import type { ModelOptions } from "../../RunOptions.ts"
 import { fit, type Rule } from "./callId.ts"
 import { once } from "./encoded.ts"
 import * as Json from "./json.ts"
-import { isClosed } from "./openAiChatRequest.ts"
 import {
   type Answer,
   encodeOutput,
@@ -18,6 +17,7 @@ import {
   encodeUser,
   type Item
 } from "./openAiResponsesItems.ts"
+import { isClosed } from "./openAiSchema.ts"
 import { isReason } from "./Protocol.ts"
 
 /** Makes bodies for one provider, each message and each list of tools encoded once. */

@@ -1,0 +1,33 @@
+/**
+ * What somebody says, as both languages of OpenAI write it: a text, or a list of parts.
+ */
+import type * as Message from "../../Message.ts"
+import type { Reason } from "../../ProviderError.ts"
+import * as Json from "./json.ts"
+import { isReason } from "./Protocol.ts"
+
+export interface Part {
+  readonly type: string
+  readonly [field: string]: unknown
+}
+
+/** Content as JSON. A part that is an empty text is refused, and so is a list without parts. */
+export const encodeContent = (
+  content: Message.User["content"],
+  textType: string,
+  toMedia: (block: Message.Image | Message.File) => Part | Reason
+): string | Reason => {
+  const [first] = content
+  if (content.length === 1 && first?.type === "text") return Json.encode(first.text)
+  const parts: Array<Part> = []
+  for (const block of content) {
+    if (block.type === "text" && block.text === "") continue
+    const part = block.type === "text" ? { type: textType, text: block.text } : toMedia(block)
+    if (isReason(part)) return part
+    parts.push(part)
+  }
+  return Json.encode(parts.length === 0 ? "" : parts)
+}
+
+export const dataUrl = (source: { readonly data: string; readonly mediaType: string }): string =>
+  `data:${source.mediaType};base64,${source.data}`
