@@ -122,6 +122,20 @@ describe("openAiChatRequest", () => {
     }
   })
 
+  it("spells the name of a call as vendors spell names, whatever the model wrote", () => {
+    for (const [name, spelt] of [
+      ["functions.read", "functions_read"],
+      [" read", "_read"],
+      ["", "_"],
+      ["x".repeat(70), "x".repeat(64)]
+    ] as const) {
+      const answer = Message.assistant([{ ...call("a", "{}"), name }])
+      const result = Message.toolResult({ id: "a", name }, "There is no such tool")
+      const [said, told] = messagesOf([answer, result], { toolName: true })
+      assert.deepStrictEqual([said.tool_calls[0].function.name, told.name], [spelt, spelt])
+    }
+  })
+
   it("pairs calls with results, and tells an error by its text", () => {
     const answer = Message.assistant([Message.text("Let me see."), call("a", '{"x":1}'), call("b", "")])
     const results = [

@@ -7,6 +7,7 @@ import type * as Message from "../../Message.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { UnsupportedContent } from "../../ProviderError.ts"
 import * as CallArguments from "./callArguments.ts"
+import * as CallName from "./callName.ts"
 import * as Json from "./json.ts"
 import * as Opaque from "./opaque.ts"
 import { isReason } from "./Protocol.ts"
@@ -149,13 +150,12 @@ const encodeThinking = (provider: string, thinking: Message.Thinking): ReadonlyA
 }
 
 const encodeCall = (provider: string, call: Message.ToolCall): Block => {
-  // As the model wrote it, which may be the name of no tool, and in no vendor's alphabet.
-  const name = call.name.replace(/[^\w-]/g, "_").slice(0, 128)
+  const name = CallName.spelt(call.name, 128)
   const input = CallArguments.object(call.rawArguments)
   const caller = Opaque.of(provider, call)?.["caller"]
   return {
     kind: "call",
-    json: Json.encode({ type: "tool_use", name: name === "" ? "_" : name, input, caller }),
+    json: Json.encode({ type: "tool_use", name, input, caller }),
     id: call.id
   }
 }

@@ -7,6 +7,7 @@ import type { Reason } from "../../ProviderError.ts"
 import { UnsupportedContent } from "../../ProviderError.ts"
 import * as CallArguments from "./callArguments.ts"
 import { fit } from "./callId.ts"
+import * as CallName from "./callName.ts"
 import type { Compat } from "./compat.ts"
 import { once } from "./encoded.ts"
 import * as Json from "./json.ts"
@@ -155,12 +156,17 @@ const replayedThinking = (
     : {}
 }
 
+const nameLength = 64
+
 const toCall = (provider: string, compat: Compat, call: Message.ToolCall): object => {
   const extra = Opaque.of(provider, call)?.["extraContent"]
   return {
     id: fit(call.id, compat.callIds),
     type: "function",
-    function: { name: call.name, arguments: CallArguments.text(call.rawArguments) },
+    function: {
+      name: CallName.spelt(call.name, nameLength),
+      arguments: CallArguments.text(call.rawArguments)
+    },
     ...(extra === undefined ? {} : { extra_content: extra })
   }
 }
@@ -177,7 +183,7 @@ const encodeResult = (compat: Compat, result: Message.ToolResult): Encoded | Rea
   const json = Json.encode({
     role: "tool",
     tool_call_id: fit(result.toolCallId, compat.callIds),
-    ...(compat.toolName ? { name: result.toolName } : {}),
+    ...(compat.toolName ? { name: CallName.spelt(result.toolName, nameLength) } : {}),
     content: text === "" && images.length > 0 ? "(see attached image)" : text
   })
   return { json, images }

@@ -9,6 +9,7 @@ import type * as Message from "../../Message.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { UnsupportedContent } from "../../ProviderError.ts"
 import * as CallArguments from "./callArguments.ts"
+import * as CallName from "./callName.ts"
 import * as Json from "./json.ts"
 import * as Opaque from "./opaque.ts"
 import { dataUrl, encodeContent, type Part } from "./openAiContent.ts"
@@ -138,8 +139,7 @@ const isUnanswered = (
   })
 
 const encodeCall = (item: Json.JsonObject, call: Message.ToolCall): Item => {
-  // As the model wrote it, which may be the name of no tool, and in no vendor's alphabet.
-  const name = call.name.replace(/[^\w-]/g, "_").slice(0, 128) || "_"
+  const name = CallName.spelt(call.name, 128)
   const isCustom = item["type"] === "custom_tool_call"
   const own = isCustom ? { input: call.rawArguments } : { arguments: CallArguments.text(call.rawArguments) }
   return {
