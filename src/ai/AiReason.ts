@@ -128,7 +128,7 @@ const ofStatus = (reason: Failure, facts: Facts): Reason => {
 }
 
 const tooLong =
-  /context[ _-]?(?:window|length|size|limit)|(?:prompt|input|conversation) is too long|too many (?:input |prompt )?tokens|input token count/i
+  /context[ _-]?(?:window|length|size|limit)|(?:prompt|input|conversation) is too long|too many (?:input |prompt )?tokens(?!,? please wait| per (?:minute|hour|day)| processed)|input token count/i
 
 /** The class says no more than that the transport failed; the text of its cause often does. */
 const kindOf = (reason: AiError.NetworkError): Reasons.Transport["kind"] => {

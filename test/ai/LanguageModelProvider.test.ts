@@ -484,6 +484,10 @@ describe("LanguageModelProvider", () => {
           [new AiError.ContentPolicyError({ description: "no" }), "ContentPolicy"],
           [new AiError.InvalidRequestError({ description: "bad" }), "InvalidRequest"],
           [new AiError.InvalidRequestError({ description: "prompt is too long: 9 > 8" }), "ContextOverflow"],
+          [
+            new AiError.InvalidRequestError({ description: "Too many tokens, please wait a while" }),
+            "InvalidRequest"
+          ],
           [new AiError.UnknownError(http(404)), "NotFound"],
           [new AiError.UnknownError(http(402)), "QuotaExceeded"],
           [new AiError.UnknownError(http(408)), "ServerError"],

@@ -132,6 +132,8 @@ describe("failure", () => {
       error("Your input exceeds the context window of this model", "context_length_exceeded"),
       error("prompt too long; exceeded max context length by 1119046 tokens"),
       error("The total length of all messages is too long."),
+      error("too many tokens: the prompt has 9000, the model takes 8192"),
+      error("Too many input tokens"),
       error("Input is too long for requested model.")
     ]
     for (const body of unsized)
@@ -148,6 +150,9 @@ describe("failure", () => {
         400,
         error("'messages[1].tool_calls[0].id': string too long. Expected a string with maximum length 40")
       ),
+      refused(429, { message: "Too many tokens, please wait before trying again." }),
+      refused(429, { message: "Too many tokens per minute" }),
+      refused(429, { message: "Too many tokens processed, please slow down" }),
       refused(402, error("This request requires more credits, or fewer max_tokens.")),
       refused(413, error("Request exceeds the maximum size"))
     ]
@@ -172,6 +177,9 @@ describe("retryAfter", () => {
     assert.strictEqual(read({ "retry-after": "Sat, 21 Nov 2026 00:00:30 GMT" }), 30_000)
     assert.strictEqual(read({ "retry-after": "Sat, 21 Nov 2020 00:00:30 GMT" }), 0)
     assert.strictEqual(read({}, { details: [{ "@type": "x.RetryInfo", retryDelay: "34.4s" }] }), 34_400)
+    assert.strictEqual(read({}, { retry_after: 30 }), 30_000)
+    assert.strictEqual(read({}, { retryAfter: 1.5 }), 1500)
+    assert.strictEqual(read({}, { retry_after: "30" }), 30_000)
     assert.strictEqual(read({}, {}, "Please try again in 1m2.5s. Visit https://x.test/3s"), 62_500)
     assert.strictEqual(read({}, {}, "Please retry after 20 seconds."), 20_000)
     assert.strictEqual(read({}, {}, "Try again in 250ms"), 250)

@@ -60,6 +60,7 @@ const wordings: ReadonlyArray<RegExp> = [
   /(?:exceed|overflow|larger than|longer than|too (?:long|large) for)\w*[^]{0,60}context[ _-]?(?:window|length|size|limit)/i,
   // Bedrock, Perplexity, Cohere
   /(?:prompt|input|conversation|total length of all messages) (?:is )?too long/i,
-  /too many (?:input |prompt )?tokens/i,
+  // Bedrock says it too of what it was asked in a minute or a day.
+  /too many (?:input |prompt )?tokens(?!,? please wait| per (?:minute|hour|day)| processed)/i,
   /maximum context length/i
 ]

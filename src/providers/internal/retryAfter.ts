@@ -3,7 +3,7 @@
  */
 import * as Duration from "effect/Duration"
 import type { Json, JsonObject } from "./json.ts"
-import { array, isObject, number, object, text } from "./json.ts"
+import { array, isObject, object, text } from "./json.ts"
 
 /** Beyond it a number is nonsense, or as good as for ever. */
 const maxMillis = Duration.toMillis("365 days")
@@ -27,7 +27,7 @@ export const read = (
     retryAfterHeader(all["retry-after"], now) ??
     retryInfo(error) ??
     resetHeaders(all, now) ??
-    number(error?.["retry_after"] ?? error?.["retryAfter"]) ??
+    member(error?.["retry_after"] ?? error?.["retryAfter"]) ??
     prose(message)
   return millis === undefined ? undefined : Duration.millis(Math.min(Math.max(0, millis), maxMillis))
 }
@@ -71,6 +71,9 @@ const seconds = (value: string | undefined, unit = 1): number | undefined => {
   if (/^(?:\+?inf(?:inity)?)$/i.test(trimmed)) return Infinity
   return /^\d+(?:\.\d+)?(?:e\+?\d+)?$/i.test(trimmed) ? Number(trimmed) * unit * 1000 : undefined
 }
+
+/** Cloudflare, Discord and others: in seconds, as in the header of that name. */
+const member = (value: Json | undefined) => seconds(typeof value === "number" ? String(value) : text(value))
 
 const retryAfterHeader = (value: string | undefined, now: number | undefined) =>
   seconds(value) ?? until(value, now)
