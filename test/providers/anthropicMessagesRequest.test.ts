@@ -376,6 +376,8 @@ describe("anthropicMessagesRequest", () => {
         id: { type: "string", format: "odd", allOf: [{ minLength: 1 }] },
         list: { type: "array", minItems: 2, items: { $ref: "#/$defs/Item" } },
         some: { anyOf: [{ type: "null" }, { type: "object", properties: {} }] },
+        one: { oneOf: [{ type: "null" }, { type: "object", properties: {} }] },
+        oneOf: { type: ["object", "null"], properties: {} },
         map: { type: "object", additionalProperties: { type: "string" } }
       },
       $defs: { Item: { type: "object", properties: {}, additionalProperties: true } }
@@ -392,6 +394,8 @@ describe("anthropicMessagesRequest", () => {
           id: { type: "string" },
           list: { type: "array", items: { $ref: "#/$defs/Item" } },
           some: { anyOf: [{ type: "null" }, { type: "object", properties: {}, ...closed }] },
+          one: { anyOf: [{ type: "null" }, { type: "object", properties: {}, ...closed }] },
+          oneOf: { type: ["object", "null"], properties: {}, ...closed },
           map: { type: "object", additionalProperties: { type: "string" } }
         },
         $defs: { Item: { type: "object", properties: {}, ...closed } },

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import type { Schema } from "effect"
 import { Message, type Provider } from "effect-agent"
 import { OpenAiCompatible } from "effect-agent/providers"
 import { common, type Compat } from "../../src/providers/internal/compat.ts"
@@ -345,6 +346,50 @@ describe("openAiChatRequest", () => {
     })
     assert.isFalse(format({ ...schema, required: [] }).json_schema.strict)
     assert.deepStrictEqual(format(schema, { output: "json_object" }), { type: "json_object" })
+  })
+
+  it("knows an object among other types, which may be open too", () => {
+    const strict = (schema: Schema.Json) =>
+      bodyOf({ options: { output: { name: "answer", schema } } }).response_format.json_schema.strict
+    const properties = { a: { type: "string" } }
+    const within = (b: Schema.Json) => ({
+      type: "object",
+      properties: { b },
+      required: ["b"],
+      additionalProperties: false
+    })
+    const closed = { properties, required: ["a"], additionalProperties: false }
+    assert.isTrue(strict(within({ type: ["object", "null"], ...closed })))
+    assert.isFalse(strict(within({ type: ["object", "null"], properties })))
+  })
+
+  it("says `anyOf` for `oneOf`, which OpenAI refuses, and leaves what is but named so", () => {
+    const schema = (keyword: "anyOf" | "oneOf"): Schema.Json => ({
+      type: "object",
+      properties: {
+        oneOf: { [keyword]: [{ type: "string" }, { type: "null" }] },
+        kind: { enum: [{ oneOf: [] }], default: { oneOf: 1 } },
+        list: {
+          type: "array",
+          items: { [keyword]: [{ type: "array", prefixItems: [{ [keyword]: [true] }] }] }
+        },
+        again: { $ref: `#/properties/list/items/${keyword}/0` },
+        named: { $ref: "#/properties/oneOf" },
+        both: {
+          allOf: [{ type: "string" }, ...(keyword === "oneOf" ? [] : [{ anyOf: [{ minLength: 1 }] }])],
+          anyOf: [{ maxLength: 2 }],
+          ...(keyword === "oneOf" ? { oneOf: [{ minLength: 1 }] } : {})
+        }
+      },
+      $defs: { oneOf: { not: { [keyword]: [{ const: 1 }] } } }
+    })
+    const asked = (parameters: Schema.Json) => {
+      const output = { name: "answer", schema: parameters }
+      const body = bodyOf({ tools: [{ ...tool, parameters }], options: { output } })
+      return [body.tools[0].function.parameters, body.response_format.json_schema.schema]
+    }
+    assert.deepStrictEqual(asked(schema("oneOf")), [schema("anyOf"), schema("anyOf")])
+    assert.deepStrictEqual(asked(schema("anyOf")), [schema("anyOf"), schema("anyOf")])
   })
 
   it("lets the vendor's own fields win", () => {

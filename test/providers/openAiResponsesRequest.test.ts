@@ -75,6 +75,17 @@ describe("openAiResponsesRequest", () => {
     })
   })
 
+  it("says `anyOf` for `oneOf`, which is refused", () => {
+    const [known, told] = ["oneOf", "anyOf"].map((keyword) => ({
+      type: "object",
+      properties: { a: { [keyword]: [{ type: "string" }, { type: "null" }] } }
+    }))
+    assert(known !== undefined)
+    const output = { name: "answer", schema: known }
+    const body = bodyOf({ messages: [hi], tools: [{ ...tool, parameters: known }], options: { output } })
+    assert.deepStrictEqual([body.tools[0].parameters, body.text.format.schema], [told, told])
+  })
+
   it("says the same for the same, byte by byte", () => {
     const encodeBody = encoder("acme")
     const messages = [hi, Message.assistant([call("call_1")], mine), result("call_1")]

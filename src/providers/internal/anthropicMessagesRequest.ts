@@ -4,13 +4,14 @@
 import type { ModelMessage } from "../../Message.ts"
 import type { ModelRequest, ToolDefinition } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
-import type { ModelOptions, ThinkingLevel } from "../../RunOptions.ts"
+import type { ModelOptions } from "../../RunOptions.ts"
 import { enforceable } from "./anthropicMessagesSchema.ts"
 import * as Turns from "./anthropicMessagesTurns.ts"
 import { once } from "./encoded.ts"
 import * as Json from "./json.ts"
 import * as Opaque from "./opaque.ts"
 import { isReason } from "./Protocol.ts"
+import { budgets } from "./thinkingBudgets.ts"
 
 /** Makes bodies for one provider, each message and each list of tools encoded once. */
 export const encoder = (provider: string): ((request: ModelRequest) => string | Reason) => {
@@ -150,14 +151,6 @@ const toChoice = (choice: ModelOptions["toolChoice"]) =>
 /** The least the vendor takes. */
 const minBudget = 1024
 
-const budgets: Readonly<Record<Exclude<ThinkingLevel, "off">, number>> = {
-  minimal: 1024,
-  low: 2048,
-  medium: 8192,
-  high: 16384,
-  xhigh: 32768
-}
-
 /**
  * A budget, which is part of `max_tokens`. None where the vendor refuses to think: with a tool that must be called,
  * with no tokens to spare, and in a turn that began without.
@@ -196,7 +189,7 @@ const toOutput = (
     ? {}
     : {
         output_config: {
-          format: { type: "json_schema", schema: enforceable(output.schema) },
+          format: { type: "json_schema", schema: enforceable(output) },
           ...Json.object(given)
         }
       }

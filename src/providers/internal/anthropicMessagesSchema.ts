@@ -4,16 +4,23 @@
  *
  * It refuses a schema that says more. So what it cannot enforce is left out, and stays with whoever reads the output.
  */
+import type { ModelOptions } from "../../RunOptions.ts"
+import { once } from "./encoded.ts"
 import * as Json from "./json.ts"
+import { takesObjects, withAnyOf } from "./schema.ts"
 
-/** The schema as far as the vendor takes it. */
-export const enforceable = (schema: Json.Json): Json.Json => {
+/** The schema of an output as far as the vendor takes it, made once for each output. */
+export const enforceable = once(
+  ({ schema }: NonNullable<ModelOptions["output"]>): Json.Json => kept(withAnyOf(schema))
+)
+
+const kept = (schema: Json.Json): Json.Json => {
   if (!Json.isObject(schema)) return schema
-  const kept = Object.entries(schema).flatMap(([keyword, value]) =>
+  const members = Object.entries(schema).flatMap(([keyword, value]) =>
     isKept(keyword, value) ? [[keyword, inner(keyword, value)] as const] : []
   )
-  const isOpen = schema["type"] === "object" && (schema["additionalProperties"] ?? true) === true
-  return { ...Object.fromEntries(kept), ...(isOpen ? { additionalProperties: false } : {}) }
+  const isOpen = takesObjects(schema) && (schema["additionalProperties"] ?? true) === true
+  return { ...Object.fromEntries(members), ...(isOpen ? { additionalProperties: false } : {}) }
 }
 
 const isKept = (keyword: string, value: Json.Json): boolean => {
@@ -30,16 +37,16 @@ const inner = (keyword: string, value: Json.Json): Json.Json => {
     case "$defs":
     case "definitions":
       return Object.fromEntries(
-        Object.entries(Json.object(value) ?? {}).map(([name, schema]) => [name, enforceable(schema)])
+        Object.entries(Json.object(value) ?? {}).map(([name, schema]) => [name, kept(schema)])
       )
     case "allOf":
       return Json.array(value)
-        .map(enforceable)
+        .map(kept)
         .filter((schema) => !Json.isObject(schema) || Object.keys(schema).length > 0)
     case "anyOf":
-      return Json.array(value).map(enforceable)
+      return Json.array(value).map(kept)
     case "items":
-      return enforceable(value)
+      return kept(value)
     default:
       return value
   }

@@ -4,6 +4,7 @@
  */
 import type { ModelOptions } from "../../RunOptions.ts"
 import type * as Json from "./json.ts"
+import { budgets } from "./thinkingBudgets.ts"
 
 /**
  * The generation of a model: 2.5 of "gemini-2.5-flash", 0 of what is no Gemini. A Gemini without a number, such as
@@ -60,14 +61,6 @@ const budget = (name: string, asked: Level, { maxTokens, thinkingBudgets }: Mode
   // Thoughts count as output: with all of it spent on them, nothing would be said.
   const room = maxTokens === undefined ? Infinity : Math.floor(maxTokens / 2)
   return Math.min(most, Math.max(least, own ?? Math.min(budgets[asked], room)))
-}
-
-const budgets: Readonly<Record<Exclude<Level, "off">, number>> = {
-  minimal: 1024,
-  low: 2048,
-  medium: 8192,
-  high: 16_384,
-  xhigh: 32_768
 }
 
 interface Range {

@@ -9,7 +9,8 @@ import type { Compat } from "./compat.ts"
 import { once } from "./encoded.ts"
 import * as Json from "./json.ts"
 import * as Messages from "./openAiChatMessages.ts"
-import { isClosed } from "./openAiSchema.ts"
+import * as OpenAiSchema from "./openAiSchema.ts"
+import { withAnyOf } from "./schema.ts"
 
 /** Makes bodies for one provider, each message and each list of tools encoded once. */
 export const encoder = (provider: string, compat: Compat): ((request: ModelRequest) => string | Reason) => {
@@ -29,7 +30,7 @@ export const encoder = (provider: string, compat: Compat): ((request: ModelReque
 
 const toTool = ({ description, name, parameters }: ToolDefinition) => ({
   type: "function",
-  function: { name, description, parameters }
+  function: { name, description, parameters: withAnyOf(parameters) }
 })
 
 const parameters = ({ options, tools }: ModelRequest, compat: Compat): Readonly<Record<string, unknown>> => ({
@@ -68,8 +69,7 @@ const toThinking = (options: ModelOptions, compat: Compat): Readonly<Record<stri
 const toOutput = (output: ModelOptions["output"], compat: Compat): Readonly<Record<string, unknown>> => {
   if (output === undefined) return {}
   if (compat.output === "json_object") return { response_format: { type: "json_object" } }
-  const { name, schema } = output
-  return { response_format: { type: "json_schema", json_schema: { name, schema, strict: isClosed(schema) } } }
+  return { response_format: { type: "json_schema", json_schema: OpenAiSchema.format(output) } }
 }
 
 const toCaching = (

@@ -17,8 +17,9 @@ import {
   encodeUser,
   type Item
 } from "./openAiResponsesItems.ts"
-import { isClosed } from "./openAiSchema.ts"
+import * as OpenAiSchema from "./openAiSchema.ts"
 import { isReason } from "./Protocol.ts"
+import { withAnyOf } from "./schema.ts"
 
 /** Makes bodies for one provider, each message and each list of tools encoded once. */
 export const encoder = (provider: string): ((request: ModelRequest) => string | Reason) => {
@@ -117,7 +118,7 @@ const toTool = ({ description, name, parameters }: ToolDefinition) => ({
   type: "function",
   name,
   description,
-  parameters,
+  parameters: withAnyOf(parameters),
   // Without it the vendor makes a schema of its own of this one, in which everything is required.
   strict: false
 })
@@ -155,11 +156,8 @@ const toThinking = (model: string, level: ModelOptions["thinkingLevel"]): Parame
 /** OpenAI's models that think unasked. The others answer 400 when asked for what they thought. */
 const thinks = /(?:^|[/.])(?:o\d|gpt-(?:[5-9]|\d\d)|codex)(?!.*-chat)/
 
-const toOutput = (output: ModelOptions["output"]): Parameters => {
-  if (output === undefined) return {}
-  const { name, schema } = output
-  return { text: { format: { type: "json_schema", name, schema, strict: isClosed(schema) } } }
-}
+const toOutput = (output: ModelOptions["output"]): Parameters =>
+  output === undefined ? {} : { text: { format: { type: "json_schema", ...OpenAiSchema.format(output) } } }
 
 const toCaching = ({ cacheRetention, sessionId }: ModelOptions): Parameters =>
   sessionId === undefined || cacheRetention === "none"

@@ -2,16 +2,25 @@
  * What OpenAI asks of a JSON Schema.
  * https://platform.openai.com/docs/guides/structured-outputs
  */
+import type { ModelOptions } from "../../RunOptions.ts"
+import { once } from "./encoded.ts"
 import * as Json from "./json.ts"
+import { takesObjects, withAnyOf } from "./schema.ts"
+
+/** The schema of an output, and whether it is to be enforced, made once for each output. */
+export const format = once(({ name, schema }: NonNullable<ModelOptions["output"]>) => {
+  const taken = withAnyOf(schema)
+  return { name, schema: taken, strict: isClosed(taken) }
+})
 
 /** OpenAI enforces a schema only if each object in it names all its members and requires them, and refuses it otherwise. */
-export const isClosed = (schema: Json.Json): boolean => {
+const isClosed = (schema: Json.Json): boolean => {
   if (Json.isArray(schema)) return schema.every(isClosed)
   if (!Json.isObject(schema)) return true
   const members = Object.keys(Json.object(schema["properties"]) ?? {})
   const required = Json.array(schema["required"])
   const closed =
-    schema["type"] !== "object" ||
+    !takesObjects(schema) ||
     (schema["additionalProperties"] === false && members.every((member) => required.includes(member)))
   return closed && Object.values(schema).every(isClosed)
 }
