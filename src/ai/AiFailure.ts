@@ -17,7 +17,10 @@ const reasonOf = (error: ProviderError): AiError.AiErrorReason => {
   }
   switch (reason._tag) {
     case "RateLimited":
-      return new AiError.RateLimitError({ http, ...(retryAfter === undefined ? {} : { retryAfter }) })
+      // A vendor that says not to ask again: of the limits that one may run into, a quota is the one that does not pass.
+      return isRetryable
+        ? new AiError.RateLimitError({ http, ...(retryAfter === undefined ? {} : { retryAfter }) })
+        : new AiError.QuotaExhaustedError({ http })
     case "QuotaExceeded":
       return new AiError.QuotaExhaustedError({ http })
     case "Unauthenticated":

@@ -9,19 +9,17 @@
  * ```
  */
 import * as AiError from "effect/ai/AiError"
-import * as Prompt from "effect/ai/Prompt"
 import * as AiTool from "effect/ai/Tool"
 import type * as Toolkit from "effect/ai/Toolkit"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Base64 from "effect/encoding/Base64"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import * as Message from "../Message.ts"
 import * as Tool from "../Tool.ts"
 import type { ParamsReader } from "../ToolParams.ts"
 import * as ToolParams from "../ToolParams.ts"
+import * as FilePart from "./FilePart.ts"
 
 type AnyTools = Record<string, AiTool.Any>
 
@@ -169,7 +167,7 @@ const outputOf = ({ encodedResult, isFailure, modelOutput, result }: HandlerResu
   const details = detailsOf(encodedResult)
   return modelOutput === undefined
     ? { ...details, ...Tool.render(encodedResult) }
-    : { ...details, content: modelOutput.map(contentOf) }
+    : { ...details, content: modelOutput.map(FilePart.ofOutput) }
 }
 
 const failureOutput = <T extends AiTool.Any>(
@@ -193,13 +191,3 @@ const detailsOf = (encoded: unknown): Pick<Tool.ToolOutput, "details"> =>
   isJson(encoded) ? { details: encoded } : {}
 
 const isJson = Schema.is(Schema.Json)
-
-/** Our results hold texts and images; of anything else the model is told that it was there. */
-const contentOf = (part: Prompt.ToolModelOutputPart): Tool.ToolOutput["content"][number] => {
-  if (part.type === "text") return Message.text(part.text)
-  const { data, mediaType } = part
-  if (!mediaType.startsWith("image/")) return Message.text(Prompt.toolModelOutputToText([part]))
-  return data instanceof URL
-    ? { type: "image", source: { url: data.href } }
-    : Message.image(typeof data === "string" ? data : Base64.encode(data), mediaType)
-}

@@ -8,12 +8,11 @@ import * as AiError from "effect/ai/AiError"
 import type * as LanguageModel from "effect/ai/LanguageModel"
 import type * as Prompt from "effect/ai/Prompt"
 import * as AiTool from "effect/ai/Tool"
-import * as Base64 from "effect/encoding/Base64"
-import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import * as Message from "../Message.ts"
 import type { ModelRequest, ToolDefinition } from "../Provider.ts"
 import type { ModelOptions } from "../RunOptions.ts"
+import * as FilePart from "./FilePart.ts"
 import * as Metadata from "./Metadata.ts"
 
 /** Who answers, and with what options. */
@@ -109,22 +108,7 @@ const read = (target: Target, message: Prompt.Message): ReadonlyArray<Message.Mo
 }
 
 const readUser = (part: Prompt.UserMessagePart): Message.User["content"][number] =>
-  part.type === "text" ? Message.text(part.text) : readFile(part)
-
-/** A text is a data URL, base64, or, when it is neither, what a vendor calls a file that it has. */
-const readFile = ({ data, mediaType }: Prompt.FilePart): Message.Image | Message.File => {
-  if (data instanceof URL) return { type: "image", source: { url: data.href } }
-  if (typeof data !== "string") return inline(Base64.encode(data), mediaType)
-  const [, type = mediaType, base64 = data] = /^data:([^;,]+);base64,(.*)$/s.exec(data) ?? []
-  return Result.isSuccess(Base64.decode(base64))
-    ? inline(base64, type)
-    : { type: "file", source: { fileId: data } }
-}
-
-const inline = (data: string, mediaType: string): Message.Image | Message.File =>
-  mediaType.startsWith("image/")
-    ? { type: "image", source: { data, mediaType } }
-    : { type: "file", source: { data, mediaType } }
+  part.type === "text" ? Message.text(part.text) : FilePart.read(part)
 
 /** Tools that the vendor ran itself, and files it made, are left out. */
 const readAnswer = (
@@ -169,16 +153,9 @@ const opaqueOf = ({
 }
 
 const readResult = (part: Prompt.ToolResultPart): Message.ToolResult =>
-  Message.toolResult(part, part.modelOutput?.map(readOutput) ?? textOf(part.result), {
+  Message.toolResult(part, part.modelOutput?.map(FilePart.ofOutput) ?? textOf(part.result), {
     isError: part.isFailure
   })
-
-const readOutput = (part: Prompt.ToolModelOutputPart): Message.ToolResult["content"][number] => {
-  const read = readUser(part)
-  return read.type === "file"
-    ? Message.text(`[${part.type === "file" ? part.mediaType : "file"} omitted]`)
-    : read
-}
 
 const textOf = (result: unknown): string =>
   typeof result === "string" ? result : (JSON.stringify(result) ?? "")

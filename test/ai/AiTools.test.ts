@@ -217,6 +217,10 @@ describe("AiTools.fromToolkit", () => {
         toModelOutput: ({ bytes }) => [
           Prompt.makePart("text", { text: `${bytes} bytes` }),
           Prompt.makePart("file", { mediaType: "image/png", data: new Uint8Array([1, 2, 3]) }),
+          Prompt.makePart("file", { mediaType: "image/png", data: "AQID" }),
+          Prompt.makePart("file", { mediaType: "image/png", data: "data:image/jpeg;base64,AQID" }),
+          Prompt.makePart("file", { mediaType: "image/png", data: new URL("https://example.com/a.png") }),
+          Prompt.makePart("file", { mediaType: "image/png", data: "file-1" }),
           Prompt.makePart("file", { mediaType: "application/pdf", data: new Uint8Array([1]) })
         ]
       })
@@ -228,6 +232,10 @@ describe("AiTools.fromToolkit", () => {
       assert.deepStrictEqual(output.content, [
         Message.text("3 bytes"),
         Message.image("AQID", "image/png"),
+        Message.image("AQID", "image/png"),
+        Message.image("AQID", "image/jpeg"),
+        { type: "image", source: { url: "https://example.com/a.png" } },
+        Message.text("[image/png omitted]"),
         Message.text("[application/pdf omitted]")
       ])
       assert.deepStrictEqual(output.details, { bytes: 3 })

@@ -172,6 +172,8 @@ describe("ProviderLanguageModel", () => {
     Effect.gen(function* () {
       const cases: ReadonlyArray<readonly [ProviderError.Reason, AiError.AiErrorReason["_tag"]]> = [
         [new ProviderError.RateLimited({ detail: "", retryAfter: Duration.seconds(3) }), "RateLimitError"],
+        [new ProviderError.RateLimited({ detail: "", shouldRetry: false }), "QuotaExhaustedError"],
+        [new ProviderError.Overloaded({ detail: "", shouldRetry: false }), "InvalidResponseError"],
         [new ProviderError.QuotaExceeded({ detail: "" }), "QuotaExhaustedError"],
         [new ProviderError.Unauthenticated({ detail: "" }), "AuthenticationError"],
         [new ProviderError.Forbidden({ detail: "" }), "AuthenticationError"],
@@ -189,7 +191,8 @@ describe("ProviderLanguageModel", () => {
         ]).pipe(Effect.provide(layer))
         for (const error of [generated, streamed]) {
           assert.strictEqual(error.reason._tag, expected)
-          assert.strictEqual(error.isRetryable, reason.isRetryable)
+          const failed = new ProviderError.ProviderError({ provider: "acme", reason })
+          assert.strictEqual(error.isRetryable, failed.isRetryable)
           assert.deepStrictEqual(error.retryAfter, "retryAfter" in reason ? reason.retryAfter : undefined)
         }
       }
