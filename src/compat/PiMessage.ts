@@ -8,7 +8,7 @@ import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
 import type { ToolOutput } from "../AgentEvent.ts"
 import type * as Message from "../Message.ts"
-import type * as Usage from "../Usage.ts"
+import * as Usage from "../Usage.ts"
 
 export interface TextContent {
   readonly type: "text"
@@ -125,13 +125,13 @@ export const fromAssistant = (message: Message.Assistant): AssistantMessage => (
   provider: message.provider,
   model: message.model,
   ...(message.responseId === undefined ? {} : { responseId: message.responseId }),
-  usage: usageOf(message.usage ?? noUsage),
+  usage: usageOf(message.usage ?? Usage.zero),
   stopReason: stopReasonOf(message.stopReason),
   ...(message.errorMessage === undefined ? {} : { errorMessage: message.errorMessage }),
   timestamp: message.timestamp
 })
 
-export const fromToolResult = (message: Message.ToolResult): ToolResultMessage => ({
+const fromToolResult = (message: Message.ToolResult): ToolResultMessage => ({
   role: "toolResult",
   toolCallId: message.toolCallId,
   toolName: message.toolName,
@@ -190,10 +190,16 @@ const shown = (part: Message.Text | Message.Image | Message.File): TextContent |
     : { type: "text", text: `(file: ${source.mediaType})` }
 }
 
-const signatureOf = (opaque: Schema.Json): string =>
-  typeof opaque === "string" ? opaque : JSON.stringify(opaque)
+// By the object, which is the same in each update of an answer, and may hold a whole image.
+const signatures = new WeakMap<object, string>()
 
-const noUsage: Usage.Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 }
+const signatureOf = (opaque: Schema.Json): string => {
+  if (typeof opaque === "string") return opaque
+  if (typeof opaque !== "object" || opaque === null) return JSON.stringify(opaque)
+  const signature = signatures.get(opaque) ?? JSON.stringify(opaque)
+  signatures.set(opaque, signature)
+  return signature
+}
 
 const usageOf = ({ cacheRead, cacheWrite, cost, input, output, reasoning, total }: Usage.Usage): PiUsage => ({
   input: Math.max(0, input - cacheRead - cacheWrite),

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { AgentEvent } from "effect-agent"
+import type { AgentEvent, ModelEvent } from "effect-agent"
 import { Message } from "effect-agent"
 import { Pi } from "effect-agent/compat"
 import { ScriptedProvider, Step } from "effect-agent/testing"
@@ -198,6 +198,30 @@ describe("Pi", () => {
       )
     })
   )
+
+  it("writes out a signature once, however much is said after it", () => {
+    let written = 0
+    const opaque = {
+      get data() {
+        written++
+        return "image"
+      }
+    }
+    const base = { runId: "r", seq: 1, timestamp: 0, turn: 1, messageId: "m" }
+    const deltas: ReadonlyArray<ModelEvent.ModelEvent> = [
+      { _tag: "TextStart", contentIndex: 0 },
+      { _tag: "TextEnd", contentIndex: 0, opaque },
+      { _tag: "TextStart", contentIndex: 1 },
+      ...Array.from({ length: 100 }, () => ({ _tag: "TextDelta", contentIndex: 1, delta: "x" }) as const)
+    ]
+    const events = project(deltas.map((delta) => ({ _tag: "MessageDelta", ...base, delta }) as const))
+    const [last] = ofType(events, "message_update").slice(-1)
+    assert.deepStrictEqual(last?.message.content, [
+      { type: "text", text: "", textSignature: '{"data":"image"}' },
+      { type: "text", text: "x".repeat(100) }
+    ])
+    assert.strictEqual(written, 1)
+  })
 
   it("names in words what pi cannot carry", () => {
     const message = Message.user([
