@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { ProviderError } from "effect-agent"
 import { Answer } from "../../src/providers/internal/answer.ts"
 import { common } from "../../src/providers/internal/compat.ts"
 import { googleGenerate } from "../../src/providers/internal/googleGenerate.ts"
@@ -62,5 +63,23 @@ describe("Answer", () => {
     answer.push(new TextEncoder().encode(`data: {"candidates":[{"content":{"parts":[${call}]}}]}\n\n`))
     assert.isTrue(answer.over)
     assert.isEmpty(answer.take())
+  })
+
+  it("keeps what the server told when the connection breaks before it could end the event", () => {
+    const cut = (said: string) => {
+      const answer = new Answer(openAiChat("acme", common), { model: "m-1", seed: "s1" }, (text) => text)
+      const hello = '{"choices":[{"delta":{"content":"Hi"}}]}'
+      answer.push(new TextEncoder().encode(`data: ${hello}\n\n${said}`))
+      answer.cut(new ProviderError.Transport({ kind: "reset", detail: "reset" }))
+      return typeof answer.outcome === "string" ? answer.outcome : answer.outcome._tag
+    }
+    const limited = '{"error":{"message":"slow down","code":"rate_limit_exceeded"}}'
+    assert.strictEqual(cut(`event: error\ndata: ${limited}\n`), "RateLimited")
+    assert.strictEqual(cut(`data: ${limited}`), "RateLimited")
+    assert.strictEqual(cut(limited), "RateLimited")
+    assert.strictEqual(cut(""), "Transport")
+    assert.strictEqual(cut('data: {"choices":[{"delta"'), "Transport")
+    assert.strictEqual(cut('data: {"odd":1}\n'), "Transport")
+    assert.strictEqual(cut('data: {"choices":[{"delta":{},"finish_reason":"stop"}]}'), "complete")
   })
 })

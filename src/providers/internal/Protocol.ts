@@ -24,7 +24,7 @@ export interface Protocol<Wire, State> {
   /** The body of a request, or why the conversation cannot be sent. */
   readonly encode: (request: ModelRequest) => string | Reason
   /** Data that says that nothing follows, where the language has such. */
-  readonly sentinel?: string
+  readonly sentinel?: "[DONE]"
   readonly initial: (call: Call) => State
   /** Reads the data of one event. A failure is one that the event reports, or that it is no event of this language. */
   readonly wire: (data: string, state: State) => Wire | Reason

@@ -76,11 +76,14 @@ export class Answer<Wire, State> {
     }
   }
 
-  /** The connection is no more, for this reason. An answer that had said all it had to say is complete all the same. */
+  /**
+   * The connection is no more, for this reason. An answer that had said all it had to say is complete all the same, and
+   * one that had told why it fails fails for that.
+   */
   cut(reason: Reason): void {
     if (this.over) return
     this.end()
-    if (this.outcome !== "complete") this.outcome = reason
+    if (typeof this.outcome === "object" && isOurs(this.outcome)) this.outcome = reason
   }
 
   /** The events since the last time. */
@@ -122,7 +125,7 @@ export class Answer<Wire, State> {
   private readList(data: string): boolean {
     if (data.trim() === "[DONE]") {
       // Some gateways add it to every language.
-      if (this.protocol.sentinel === "[DONE]") this.outcome = this.finish(true)
+      if (this.protocol.sentinel !== undefined) this.outcome = this.finish(true)
       return true
     }
     const list = Json.parse(data)
@@ -171,6 +174,9 @@ export class Answer<Wire, State> {
     return reason._tag === "InvalidRequest" ? new InvalidRequest({ detail }) : new ServerError({ detail })
   }
 }
+
+/** What is missing or cannot be read is our finding; any other reason is what the server said. */
+const isOurs = ({ _tag }: Reason): boolean => _tag === "StreamTruncated" || _tag === "Protocol"
 
 const isCutJson = (outcome: string | Reason): boolean =>
   typeof outcome === "object" && outcome._tag === "Protocol" && outcome.kind === "badJson"
