@@ -14,6 +14,8 @@ import { googleGenerate } from "./internal/googleGenerate.ts"
 import type { Timeouts } from "./internal/silence.ts"
 import * as transport from "./internal/transport.ts"
 
+export type { Timeouts }
+
 export interface Options {
   /** `Credentials` wins over it. */
   readonly apiKey?: Redacted.Redacted

@@ -11,6 +11,8 @@ import type { Timeouts } from "./internal/silence.ts"
 import * as OpenAiCompatible from "./OpenAiCompatible.ts"
 import { openAi } from "./presets.ts"
 
+export type { Timeouts }
+
 export interface Options {
   /** `Credentials` wins over it. */
   readonly apiKey?: Redacted.Redacted
@@ -29,7 +31,10 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
 export const layer = (options: Options): Layer.Layer<Provider, never, HttpClient.HttpClient> =>
   Layer.effect(Provider, make(options))
 
-/** Reads the key from `OPENAI_API_KEY`, and the address from `OPENAI_BASE_URL` if it is there. Inside `Retry.layer(retry)`. */
+/**
+ * Reads the key from `OPENAI_API_KEY`, and, if they are there, the address from `OPENAI_BASE_URL` and whom to charge from
+ * `OPENAI_ORG_ID` and `OPENAI_PROJECT_ID`. Inside `Retry.layer(retry)`.
+ */
 export const layerConfig = (
   options?: Omit<Options, "apiKey"> & Pick<OpenAiCompatible.ConfigOptions, "retry">
 ): Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> =>

@@ -6,12 +6,12 @@ import * as Config from "effect/Config"
 import type * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
 import { Provider } from "../Provider.ts"
 import * as Retry from "../Retry.ts"
 import * as Address from "./internal/address.ts"
 import { common, type Compat } from "./internal/compat.ts"
+import * as Environment from "./internal/environment.ts"
 import { openAiChat } from "./internal/openAiChat.ts"
 import type { Timeouts } from "./internal/silence.ts"
 import * as transport from "./internal/transport.ts"
@@ -57,30 +57,25 @@ export interface ConfigOptions extends Partial<Omit<Options, "id" | "apiKey">> {
 export const layer = (options: Options): Layer.Layer<Provider, never, HttpClient.HttpClient> =>
   Layer.effect(Provider, make(options))
 
-/** Reads the key, and the address where one may be set, from the environment names of the preset. Inside `Retry.layer(retry)`. */
+/**
+ * Reads the key, and the address and headers where such may be set, from the environment names of the preset. Inside
+ * `Retry.layer(retry)`.
+ */
 export const layerConfig = (
   preset: Preset,
   { retry, ...options }: ConfigOptions = {}
 ): Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> =>
   Layer.unwrap(
-    Config.map(
-      Config.all({
-        apiKey:
-          preset.apiKeyName === undefined ? Config.succeed(undefined) : Config.Redacted(preset.apiKeyName),
-        baseUrl:
-          preset.baseUrlName === undefined
-            ? Config.succeed(Option.none<string>())
-            : Config.option(Config.NonEmptyString(preset.baseUrlName))
-      }),
-      ({ apiKey, baseUrl }) =>
-        Retry.layer(retry)(
-          layer({
-            id: preset.id,
-            baseUrl: Option.getOrElse(baseUrl, () => preset.baseUrl),
-            ...options,
-            compat: { ...preset.compat, ...options.compat },
-            ...(apiKey === undefined ? {} : { apiKey })
-          })
-        )
+    Config.map(Environment.of(preset), (read) =>
+      Retry.layer(retry)(
+        layer({
+          id: preset.id,
+          baseUrl: preset.baseUrl,
+          ...read,
+          ...options,
+          headers: { ...read.headers, ...options.headers },
+          compat: { ...preset.compat, ...options.compat }
+        })
+      )
     )
   )

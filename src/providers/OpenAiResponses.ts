@@ -10,9 +10,13 @@ import type * as Redacted from "effect/Redacted"
 import { Provider } from "../Provider.ts"
 import * as Retry from "../Retry.ts"
 import * as Address from "./internal/address.ts"
+import * as Environment from "./internal/environment.ts"
 import { openAiResponses } from "./internal/openAiResponses.ts"
 import type { Timeouts } from "./internal/silence.ts"
 import * as transport from "./internal/transport.ts"
+import { openAi } from "./presets.ts"
+
+export type { Timeouts }
 
 export interface Options {
   /** Names the server in messages, in errors, and to `Credentials`. Default "openai". */
@@ -69,30 +73,10 @@ export const layerConfig = ({ retry, ...options }: ConfigOptions = {}): Layer.La
   HttpClient.HttpClient
 > =>
   Layer.unwrap(
-    Config.map(environment, ({ apiKey, baseUrl, organization, project }) =>
-      Retry.layer(retry)(
-        layer({
-          ...(baseUrl === "" ? {} : { baseUrl }),
-          ...options,
-          apiKey,
-          headers: {
-            ...(organization === "" ? {} : { "openai-organization": organization }),
-            ...(project === "" ? {} : { "openai-project": project }),
-            ...options.headers
-          }
-        })
-      )
+    Config.map(Environment.of(openAi), (read) =>
+      Retry.layer(retry)(layer({ ...read, ...options, headers: { ...read.headers, ...options.headers } }))
     )
   )
-
-const optional = (name: string) => Config.withDefault(Config.String(name), "")
-
-const environment = Config.all({
-  apiKey: Config.Redacted("OPENAI_API_KEY"),
-  baseUrl: optional("OPENAI_BASE_URL"),
-  organization: optional("OPENAI_ORG_ID"),
-  project: optional("OPENAI_PROJECT_ID")
-})
 
 /** Some copy the whole address from where a vendor shows it. */
 const urlOf = (baseUrl: string): string => {

@@ -11,6 +11,8 @@ export interface Preset {
   readonly apiKeyName?: string
   /** The environment name of its address, where one is customary. */
   readonly baseUrlName?: string
+  /** The environment names of headers, by header, where such are customary. */
+  readonly headerNames?: Readonly<Record<string, string>>
   readonly compat?: Partial<Compat>
 }
 
@@ -22,6 +24,7 @@ export const openAi: Preset = {
   baseUrl: "https://api.openai.com/v1",
   apiKeyName: "OPENAI_API_KEY",
   baseUrlName: "OPENAI_BASE_URL",
+  headerNames: { "openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID" },
   compat: {
     maxTokensField: "max_completion_tokens",
     systemRole: "developer",

@@ -558,13 +558,22 @@ describe("keys", () => {
     Effect.gen(function* () {
       const server = yield* lock("key-of-openai")
       const env = ConfigProvider.layer(
-        ConfigProvider.fromEnvRecord({ OPENAI_API_KEY: "key-of-openai", OPENAI_BASE_URL: server.baseUrl })
+        ConfigProvider.fromEnvRecord({
+          OPENAI_API_KEY: "key-of-openai",
+          OPENAI_BASE_URL: server.baseUrl,
+          OPENAI_ORG_ID: "org-1",
+          OPENAI_PROJECT_ID: ""
+        })
       )
       const layer = OpenAi.layerConfig().pipe(Layer.provide(FetchHttpClient.layer))
       const provider = Context.get(yield* Layer.build(layer).pipe(Effect.provide(env)), Provider.Provider)
       assert.strictEqual(provider.id, "openai")
       assert.strictEqual(yield* textOf(provider.stream(request)), "Hello")
+      assert.strictEqual(server.requests[0]?.headers["openai-organization"], "org-1")
+      assert.notProperty(server.requests[0]?.headers, "openai-project")
 
+      const unset = ConfigProvider.fromEnvRecord({ OPENAI_API_KEY: "key-of-openai", OPENAI_BASE_URL: "" })
+      yield* Layer.build(layer).pipe(Effect.provide(ConfigProvider.layer(unset)))
       const none = ConfigProvider.layer(ConfigProvider.fromEnvRecord({}))
       const missing = yield* Effect.flip(Layer.build(layer).pipe(Effect.provide(none)))
       assert.include(missing.message, "OPENAI_API_KEY")
