@@ -22,12 +22,14 @@ export const nestsTooDeep = (json: string): boolean => {
   return false
 }
 
-const endOfString = (json: string, start: number): number => {
+/** The index of the quote that ends the string which begins at `start`; the length of the text where none does. */
+export const endOfString = (json: string, start: number): number => {
   let end = json.indexOf('"', start + 1)
   while (end !== -1 && isEscaped(json, end)) end = json.indexOf('"', end + 1)
   return end === -1 ? json.length : end
 }
 
+/** An odd number of backslashes stands before it. */
 const isEscaped = (json: string, at: number): boolean => {
   let slashes = 0
   while (json.charCodeAt(at - 1 - slashes) === 0x5c) slashes++

@@ -6,6 +6,7 @@
  * JSON in which one string is replaced by another is the same value but for that string. So an event whose bytes before
  * and after a string are those of an event already read needs but that string to be parsed.
  */
+import { endOfString } from "../../JsonDepth.ts"
 import * as Json from "./json.ts"
 
 /** A string in an event: the name of its member, its value, and the event with another string in its place. */
@@ -80,21 +81,6 @@ const locate = <Wire>(
   const at = data.indexOf(name)
   if (at === -1 || data.lastIndexOf(name) !== at) return undefined
   const start = data.indexOf('"', at + name.length)
-  const end = endOfString(data, start)
+  const end = endOfString(data, start) + 1
   return Json.parse(data.slice(start, end)) === value ? { start, end } : undefined
-}
-
-const endOfString = (data: string, start: number): number => {
-  let quote = data.indexOf('"', start + 1)
-  while (quote !== -1 && data.charCodeAt(quote - 1) === 0x5c && isEscaped(data, quote)) {
-    quote = data.indexOf('"', quote + 1)
-  }
-  return quote + 1
-}
-
-/** An odd number of backslashes stands before it. */
-const isEscaped = (data: string, index: number): boolean => {
-  let count = 0
-  while (data.charCodeAt(index - 1 - count) === 0x5c) count++
-  return count % 2 === 1
 }
