@@ -49,7 +49,10 @@ export const ModelOptions = Schema.Struct({
   cacheRetention: Schema.optionalKey(Schema.Literals(["none", "short", "long"])),
   /** The answer must be JSON of this schema. */
   output: Schema.optionalKey(Schema.Struct({ name: Schema.String, schema: Schema.Json })),
-  /** Goes into the body as it is. */
+  /**
+   * Goes into the body as it is, but for members that the provider's API has elsewhere, or together with those of the run:
+   * these are put there, such as a vendor's own tools.
+   */
   vendor: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json))
 })
 export type ModelOptions = typeof ModelOptions.Type

@@ -104,7 +104,7 @@ const warnOnce = Effect.sync(() => {
     })
 })
 
-/** The others of these are hints, which a vendor may ignore as well. */
+/** Options that need no warning: `toolChoice` has its place, the rest are hints, which a vendor may ignore as well. */
 const understood: ReadonlySet<string> = new Set(["toolChoice", "sessionId", "cacheRetention"])
 
 const ask = (

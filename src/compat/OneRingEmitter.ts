@@ -2,8 +2,9 @@
  * A run in the events oneringai's agent emits: `agent.stream("…").pipe(OneRingEmitter.project)`, each to be given to an
  * emitter as `emitter.emit(event.type, event)`.
  *
- * Only what came of running a tool is an event there: a call that was blocked, rejected, skipped, aborted or truncated
- * ends in silence. Iterations count from 1.
+ * What came of running a tool is an event there, and so is a call that nobody could run: of an unknown tool, or with
+ * arguments that do not fit. One that was blocked, rejected, skipped, aborted or truncated ends in silence. Iterations
+ * count from 1.
  *
  * Source: Integrail/oneringai, src/capabilities/agents/types/EventTypes.ts.
  */

@@ -37,8 +37,9 @@ export interface Options {
  * A provider for all of OpenAI's models. It asks once; nothing is retried.
  *
  * Nothing is kept at the vendor, unless `vendor: { store: true }` asks for it. The language knows no stop sequences and
- * no budgets of thinking: `stop` and `thinkingBudgets` are left out. A tool without a schema (`custom`, given as one of
- * the `vendor` tools) is called with its text as it is for `rawArguments`.
+ * no budgets of thinking: `stop` and `thinkingBudgets` are left out. The thinking level "off" sends nothing: the model
+ * thinks as it does by default. A tool without a schema (`custom`, given as one of the `vendor` tools) is called with its
+ * text as it is for `rawArguments`.
  */
 export const make = (options: Options): Effect.Effect<Provider["Service"], never, HttpClient.HttpClient> => {
   const id = options.id ?? "openai"
