@@ -30,8 +30,8 @@ type Token = ({ readonly _tag: "Word" } & Word) | { readonly _tag: "Operator"; r
 
 // In the order in which they are tried at each place.
 const separators = /^(?:&&|\|\||;|\||\n)/
-const harmlessRedirection =
-  /^(?:[12]?>&[12]|&>\s*\/dev\/null|[12]?>>?\s*\/dev\/null|<\s*\/dev\/null)(?=[\s;&|]|$)/
+// Not `&>`, which only bash knows: to others it is a command in the background, and then another redirection.
+const harmlessRedirection = /^(?:[12]?>&[12]|[12]?>>?\s*\/dev\/null|<\s*\/dev\/null)(?=[\s;&|]|$)/
 const blank = /^(?:[ \t]+|\\\n)/
 // Line ends and tabs are the only control characters a command needs; others are for hiding something.
 const hidden = /[^\P{Cc}\n\t]|[\u2028\u2029\u200b-\u200f\u202a-\u202e\u2066-\u2069]/u

@@ -109,6 +109,9 @@ describe("CommandRules", () => {
       "echo $HOME",
       "$X status",
       "git status & rm x",
+      // To sh this is a command in the background, and then one that writes to /dev/null.
+      "echo &>/dev/null rm -rf src",
+      "git status &> /dev/null",
       "git status > ~/.bashrc",
       "echo x >> file",
       "cat < /etc/passwd",
