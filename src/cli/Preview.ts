@@ -5,25 +5,22 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as TextDiff from "effect/TextDiff"
+import * as EditTool from "../tools/EditTool.ts"
 import * as Inert from "./Inert.ts"
 
 /** Lines of a change that are shown. What is left out is counted. */
 const maxLines = 24
+/** Characters of such a line that are shown. */
+const maxLine = 300
 /** Characters of a command or of params that are shown. */
 const maxText = 4_000
 /** A larger file is not compared. In bytes. */
 const maxBytes = 1024 * 1024
 
 const Write = Schema.Struct({ path: Schema.String, content: Schema.String })
-const Replacement = { oldText: Schema.String, newText: Schema.String }
-const Edit = Schema.Struct({
-  path: Schema.String,
-  oldText: Schema.optionalKey(Schema.String),
-  newText: Schema.optionalKey(Schema.String),
-  edits: Schema.optionalKey(Schema.Array(Schema.Struct(Replacement)))
-})
 const Shell = Schema.Struct({ command: Schema.String })
 
 /** Lines to show; everything in them is inert. `root` is where relative paths start. */
@@ -34,18 +31,23 @@ export const of = (
 ): Effect.Effect<ReadonlyArray<string>, never, FileSystem.FileSystem | Path.Path> => {
   const shell = Schema.decodeUnknownOption(Shell)(params)
   if (name === "shell" && Option.isSome(shell)) return Effect.succeed(["shell", ...cut(shell.value.command)])
-  const edit = Schema.decodeUnknownOption(Edit)(params)
-  if (name === "edit" && Option.isSome(edit)) return Effect.succeed(ofEdit(edit.value))
+  const edit = Option.flatMap(Schema.decodeUnknownOption(EditTool.Params)(params), ofEdit)
+  if (name === "edit" && Option.isSome(edit)) return Effect.succeed(edit.value)
   const write = Schema.decodeUnknownOption(Write)(params)
   if (name === "write" && Option.isSome(write)) return ofWrite(write.value, root)
   return Effect.succeed([Inert.exact(name), ...cut(JSON.stringify(params, undefined, 2))])
 }
 
-const ofEdit = ({ edits, newText = "", oldText = "", path }: typeof Edit.Type): ReadonlyArray<string> => {
-  const all = edits !== undefined && edits.length > 0 ? edits : [{ oldText, newText }]
-  const lines = all.flatMap((edit) => [...marked("-", edit.oldText), ...marked("+", edit.newText)])
-  return [`edit ${Inert.exact(path)}`, ...few(lines)]
-}
+/** Nothing for an edit that the tool refuses. */
+const ofEdit = (params: EditTool.Params): Option.Option<ReadonlyArray<string>> =>
+  Option.map(Result.getSuccess(EditTool.editsOf(params)), (edits) => {
+    const lines = edits.flatMap(({ newText, oldText, replaceAll = false }) => [
+      ...(replaceAll ? ["every occurrence:"] : []),
+      ...marked("-", oldText),
+      ...marked("+", newText)
+    ])
+    return [`edit ${Inert.exact(params.path)}`, ...few(lines)]
+  })
 
 const marked = (mark: string, text: string): ReadonlyArray<string> =>
   text === "" ? [] : text.split("\n").map((line) => mark + line)
@@ -74,12 +76,18 @@ const contentOf = Effect.fnUntraced(function* (path: string, root: string) {
 })
 
 const few = (lines: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const shown = lines.slice(0, maxLines).map((line) => Inert.exact(Array.from(line).slice(0, 300).join("")))
+  const shown = lines.slice(0, maxLines).map((line) => {
+    const chars = Array.from(line)
+    const start = Inert.exact(chars.slice(0, maxLine).join(""))
+    return chars.length > maxLine ? `${start}… ${omitted(chars.length - maxLine)}` : start
+  })
   const rest = lines.length - shown.length
   return rest > 0 ? [...shown, `… ${rest} more lines`] : shown
 }
 
 const cut = (text: string): ReadonlyArray<string> => {
   const shown = Inert.exact(text.slice(0, maxText)).split("\n")
-  return text.length > maxText ? [...shown, `… ${text.length - maxText} more characters, not shown`] : shown
+  return text.length > maxText ? [...shown, `… ${omitted(text.length - maxText)}`] : shown
 }
+
+const omitted = (count: number): string => `${count} more characters, not shown`

@@ -27,7 +27,8 @@ const edit = {
   })
 }
 
-const Params = Schema.Struct({
+/** What the tool is called with. */
+export const Params = Schema.Struct({
   path: Schema.String.annotate({ description: "The file, relative to the root or absolute" }),
   oldText: Schema.optionalKey(edit.oldText),
   newText: Schema.optionalKey(edit.newText),
@@ -37,7 +38,7 @@ const Params = Schema.Struct({
       "Several replacements at once, in place of oldText and newText. Each is looked for in the file as it is now"
   })
 })
-type Params = typeof Params.Type
+export type Params = typeof Params.Type
 
 /** The tool `edit`: all replacements or none, with the file's line ends, byte order mark and mode kept. */
 export const make = (options: Root.Options) =>
@@ -51,7 +52,7 @@ export const make = (options: Root.Options) =>
     failure: Schema.Union([...PathFailure.members, Replacement.EditRefused]),
     execute: Effect.fnUntraced(function* (params: Params) {
       const { path } = params
-      const edits = yield* editsOf(params)
+      const edits = yield* Effect.fromResult(editsOf(params))
       const { target, written } = yield* Files.update(options, path, (target) => change(target, path, edits))
       return rendered(target.shown, written)
     })
@@ -64,16 +65,19 @@ interface Done {
   readonly count: number
 }
 
-const editsOf = (params: Params): Effect.Effect<ReadonlyArray<Replacement.Edit>, Replacement.EditRefused> => {
+/** The replacements that a call asks for. Refused when it says them in two ways, or in none. */
+export const editsOf = (
+  params: Params
+): Result.Result<ReadonlyArray<Replacement.Edit>, Replacement.EditRefused> => {
   const { edits, newText, oldText, path, replaceAll } = params
-  const refuse = (detail: string) => Effect.fail(new Replacement.EditRefused({ path, detail }))
+  const refuse = (detail: string) => Result.fail(new Replacement.EditRefused({ path, detail }))
   if (edits !== undefined && edits.length > 0) {
     return oldText === undefined && newText === undefined
-      ? Effect.succeed(edits)
+      ? Result.succeed(edits)
       : refuse("give either edits or oldText and newText")
   }
   if (oldText === undefined || newText === undefined) return refuse("give oldText and newText, or edits")
-  return Effect.succeed([{ oldText, newText, ...(replaceAll === undefined ? {} : { replaceAll }) }])
+  return Result.succeed([{ oldText, newText, ...(replaceAll === undefined ? {} : { replaceAll }) }])
 }
 
 const change = Effect.fnUntraced(function* (
