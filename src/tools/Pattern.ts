@@ -143,32 +143,65 @@ const group = (reader: Reader): Node => {
 }
 
 const charClass = (reader: Reader): Node => {
-  const from = reader.at
-  reader.at++
-  while (reader.at < reader.chars.length && peek(reader) !== "]") {
-    const posix = /^\[:\w+:\]/.exec(reader.chars.slice(reader.at, reader.at + 12).join(""))
-    reader.at += posix !== null ? posix[0].length : peek(reader) === "\\" ? 2 : 1
-  }
+  const opening = peek(reader, 1) === "^" ? "[^" : "["
+  reader.at += opening.length
+  // To JavaScript this is an empty class, to others a class of `]` and more.
+  if (peek(reader) === "]") return fail(reader, "a class that begins with ], which is to be written \\],")
+  let members = ""
+  while (reader.at < reader.chars.length && peek(reader) !== "]") members += member(reader)
   if (peek(reader) !== "]") return fail(reader, "missing ]")
   reader.at++
-  const source = reader.chars.slice(from, reader.at).join("")
-  return matching(
-    reader,
-    source.replace(/\[:(\w+):\]/g, (whole, name: string) => posixClasses[name] ?? whole)
-  )
+  return matching(reader, `${opening}${members}]`)
 }
 
-const posixClasses: Readonly<Record<string, string>> = {
-  alpha: "a-zA-Z",
-  digit: "0-9",
-  alnum: "a-zA-Z0-9",
-  upper: "A-Z",
-  lower: "a-z",
-  space: "\\s",
-  punct: "!-\\/:-@\\[-`{-~",
-  word: "\\w",
-  xdigit: "0-9a-fA-F"
+/** A character, a range or a set, as it is written for JavaScript's engine. */
+const member = (reader: Reader): string => {
+  const first = memberPart(reader)
+  if (peek(reader) !== "-" || peek(reader, 1) === "]") return first.source
+  reader.at++
+  // Behind a set, as in `[\w-.]`, it is no range.
+  if (first.isSet) return `${first.source}\\-`
+  const last = memberPart(reader)
+  if (last.isSet) fail(reader, "a range that ends with a set")
+  return `${first.source}-${last.source}`
 }
+
+const memberPart = (reader: Reader): { readonly source: string; readonly isSet: boolean } => {
+  const text = reader.chars.slice(reader.at, reader.at + 40).join("")
+  const [posix, name = ""] = /^\[:(\^?\w*):\]/.exec(text) ?? []
+  if (posix !== undefined) {
+    const source = posixClasses.get(name)
+    if (source === undefined) fail(reader, `unknown class ${posix}`)
+    else reader.at += posix.length
+    return { source: source ?? "", isSet: true }
+  }
+  const escape = /^\\b/.exec(text)?.[0] ?? knownEscape.exec(text)?.[0]
+  if (escape !== undefined) {
+    reader.at += escape.length
+    return { source: escape, isSet: /^\\[dswp]/i.test(escape) }
+  }
+  const char = peek(reader) === "\\" ? peek(reader, 1) : peek(reader)
+  if (peek(reader) === "\\" && /\w/.test(char)) fail(reader, `unknown escape \\${char}`)
+  reader.at += peek(reader) === "\\" ? 2 : 1
+  return { source: quoted(char), isSet: false }
+}
+
+const posixClasses: ReadonlyMap<string, string> = new Map([
+  ["alpha", "a-zA-Z"],
+  ["digit", "0-9"],
+  ["alnum", "a-zA-Z0-9"],
+  ["upper", "A-Z"],
+  ["lower", "a-z"],
+  ["space", "\\s"],
+  ["blank", " \\t"],
+  ["cntrl", "\\x00-\\x1f\\x7f"],
+  ["graph", "!-~"],
+  ["print", " -~"],
+  ["punct", "!-\\/:-@\\[-`{-~"],
+  ["word", "\\w"],
+  ["xdigit", "0-9a-fA-F"],
+  ["ascii", "\\x00-\\x7f"]
+])
 
 const escape = (reader: Reader): Node => {
   const text = reader.chars.slice(reader.at, reader.at + 40).join("")
@@ -192,21 +225,19 @@ const escape = (reader: Reader): Node => {
 
 const knownEscape = /^\\(?:[dDwWsStnrfv0]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]+\}|[pP]\{[\w=]+\})/
 
-const literal = (reader: Reader, char: string): Node => {
-  if (!reader.ignoreCase) return { _tag: "Char", accepts: (other) => other === char }
-  return matching(reader, char.replace(/[\\^$.*+?()[\]{}|/]/, "\\$&"))
-}
+const literal = (reader: Reader, char: string): Node =>
+  reader.ignoreCase
+    ? matching(reader, `[${quoted(char)}]`)
+    : { _tag: "Char", accepts: (other) => other === char }
+
+/** As it is written in a class. */
+const quoted = (char: string): string => char.replace(/[\\^$.*+?()[\]{}|/-]/, "\\$&")
 
 /** One character as JavaScript's engine reads it; on one character it cannot take long. */
 const matching = (reader: Reader, source: string): Node => {
-  const flags = reader.ignoreCase ? "i" : ""
-  for (const unicode of ["u", ""]) {
-    try {
-      const expression = new RegExp(`^(?:${source})$`, `s${unicode}${flags}`)
-      return { _tag: "Char", accepts: (char) => expression.test(char) }
-    } catch {
-      // Without the flag the syntax is laxer; what fails both ways is wrong.
-    }
-  }
-  return fail(reader, `invalid ${source}`)
+  // With the flag `u` what is not understood fails. Without it, it would mean something else.
+  const found = Result.try(() => new RegExp(`^(?:${source})$`, reader.ignoreCase ? "sui" : "su"))
+  if (Result.isFailure(found)) return fail(reader, `invalid ${source}`)
+  const expression = found.success
+  return { _tag: "Char", accepts: (char) => expression.test(char) }
 }

@@ -38,6 +38,20 @@ describe("LineSearch", () => {
       "a|",
       "[\\]x]",
       "[a\\-z]",
+      "[-a]",
+      "[^-a]",
+      "[a-]",
+      "[a-b-x]",
+      "[--/]",
+      "[+--]",
+      "[.^$]",
+      "[\\^]",
+      "[[x]",
+      "[a\\tb]",
+      "[\\b]",
+      "[\\p{Lu}x]",
+      "[\\u{1f600}x]",
+      "[^\\s\\d]",
       "\\u0066oo",
       "\\x66oo",
       "\\t",
@@ -124,6 +138,7 @@ describe("LineSearch", () => {
   it("ignores case when asked to", () => {
     assert.isTrue(found("straße|foo", "A FOO", { ignoreCase: true }))
     assert.isTrue(found("(?i)[a-c]X", "Bx"))
+    assert.isTrue(found("a.-}[/-b]/", "AX-}B/", { ignoreCase: true }))
     assert.isFalse(found("foo", "FOO"))
     assert.strictEqual(LineSearch.literal("a.b", { ignoreCase: true })("xA.Bx"), 4)
     assert.strictEqual(LineSearch.literal("a.b")("axb"), -1)
@@ -143,6 +158,28 @@ describe("LineSearch", () => {
     assert.isBelow(performance.now() - started, 3_000)
   })
 
+  it("takes marks in a class that are quoted without need as themselves", () => {
+    assert.isTrue(found(`^[\\"\\'😀]+$`, `"'😀`))
+    assert.isTrue(found("^[\\w-./]+$", "a-b./"))
+    assert.isFalse(found("[\\w-./]", ","))
+  })
+
+  it("refuses what others read in another way", () => {
+    assert.include(fault("a[^]]b"), "a class that begins with ]")
+    assert.include(fault("[]]"), "a class that begins with ]")
+    assert.include(fault("[^]*foo"), "a class that begins with ]")
+    assert.include(fault("[[:blnk:]]"), "unknown class [:blnk:]")
+    assert.include(fault("[[:^alpha:]]"), "unknown class [:^alpha:]")
+    assert.include(fault("[[:constructor:]]"), "unknown class [:constructor:]")
+    assert.include(fault("\\p{Greek}"), "invalid \\p{Greek}")
+    assert.include(fault("[\\P{Greek}]"), "invalid [\\P{Greek}]")
+    assert.include(fault("\\u{110000}"), "invalid")
+    assert.include(fault("[\\1]"), "unknown escape \\1")
+    assert.include(fault("[\\q]"), "unknown escape \\q")
+    assert.include(fault("[+-[:digit:]]"), "a range that ends with")
+    assert.include(fault("[a-\\d]"), "a range that ends with")
+  })
+
   it("says what is wrong with a pattern", () => {
     assert.include(fault("foo("), "missing )")
     assert.include(fault("foo)"), "unmatched ) at position 4")
@@ -160,6 +197,30 @@ describe("LineSearch", () => {
   it("knows the classes of POSIX", () => {
     assert.isTrue(found("^[[:space:]]*[[:upper:]_]+$", "  FOO_BAR"))
     assert.isFalse(found("[[:digit:]]", "abc"))
+    const members = {
+      alpha: "aZ",
+      digit: "09",
+      alnum: "a9",
+      upper: "A",
+      lower: "z",
+      space: " \t\r",
+      blank: " \t",
+      cntrl: "\u0001\u001f\u007f",
+      graph: "!~a",
+      print: " ~a",
+      punct: "!/[`~",
+      word: "_a0",
+      xdigit: "fF0",
+      ascii: "\u0001a\u007f"
+    }
+    for (const [name, chars] of Object.entries(members)) {
+      for (const char of chars) {
+        assert.isTrue(found(`[[:${name}:]]`, char), `${name}: ${JSON.stringify(char)}`)
+        assert.isFalse(found(`[^[:${name}:]]`, char), `not ${name}: ${JSON.stringify(char)}`)
+      }
+      assert.isFalse(found(`[[:${name}:]]`, "é"), name)
+    }
+    assert.isFalse(found("[[:blank:][:graph:]]", "\r"))
   })
 })
 
