@@ -12,6 +12,13 @@ export const make = ({ err, out, paint }: Screen["Service"]) => {
   // An answer ends with its line, so that what follows starts on one of its own.
   let isLineOpen = false
 
+  const pieces = (event: AgentEvent): ReadonlyArray<Piece> => {
+    const next = piece(event)
+    if (next === undefined) return []
+    // The answer broke off. What is said of that, and what is said instead, is no part of its line.
+    const isBroken = event._tag === "ModelCallRetry" || event._tag === "MessageRetracted"
+    return isBroken && isLineOpen ? [answer("\n"), next] : [next]
+  }
   const piece = (event: AgentEvent): Piece | undefined => {
     switch (event._tag) {
       case "MessageDelta":
@@ -19,7 +26,7 @@ export const make = ({ err, out, paint }: Screen["Service"]) => {
       case "MessageEnd":
         return event.message.role === "assistant" && isLineOpen ? answer("\n") : undefined
       case "MessageRetracted":
-        return note(`${isLineOpen ? "\n" : ""}The answer broke off and starts again.`)
+        return note("The answer broke off and starts again.")
       case "ToolExecutionStart":
         return note(`→ ${ToolTitle.of(event.toolName, event.params)}`)
       case "ToolExecutionEnd":
@@ -47,7 +54,7 @@ export const make = ({ err, out, paint }: Screen["Service"]) => {
   const bad = (line: string): Piece => ({ write: err, text: `${paint.red(line)}\n` })
 
   return (events: ReadonlyArray<AgentEvent>): Effect.Effect<void> =>
-    Effect.forEach(joined(events, piece), ({ text, write }) => write(text), { discard: true })
+    Effect.forEach(joined(events.flatMap(pieces)), ({ text, write }) => write(text), { discard: true })
 }
 
 interface Piece {
@@ -56,19 +63,14 @@ interface Piece {
 }
 
 /** One write for what goes to one place in a row: deltas that came together are shown together. */
-const joined = (
-  events: ReadonlyArray<AgentEvent>,
-  piece: (event: AgentEvent) => Piece | undefined
-): ReadonlyArray<Piece> => {
-  const pieces: Array<Piece> = []
-  for (const event of events) {
-    const next = piece(event)
-    const last = pieces.at(-1)
-    if (next === undefined) continue
-    if (last?.write === next.write) pieces[pieces.length - 1] = { ...last, text: last.text + next.text }
-    else pieces.push(next)
+const joined = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Piece> => {
+  const writes: Array<Piece> = []
+  for (const next of pieces) {
+    const last = writes.at(-1)
+    if (last?.write === next.write) writes[writes.length - 1] = { ...last, text: last.text + next.text }
+    else writes.push(next)
   }
-  return pieces
+  return writes
 }
 
 /** The tool, and how it went: what a short result says, the size of a long one, the first line of an error. */

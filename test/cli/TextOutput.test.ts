@@ -1,0 +1,50 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schedule, Stream } from "effect"
+import { Agent, ProviderError } from "effect-agent"
+import { Retry } from "effect-agent/resilience"
+import { ScriptedProvider, Step } from "effect-agent/testing"
+import * as Paint from "../../src/cli/Paint.ts"
+import * as TextOutput from "../../src/cli/TextOutput.ts"
+
+/** What a run shows, write by write, each with its stream. */
+const shown = Effect.fnUntraced(function* (script: ScriptedProvider.Script) {
+  const writes: Array<string> = []
+  const to = (name: string) => (text: string) => Effect.sync(() => writes.push(`${name}: ${text}`))
+  const show = TextOutput.make({
+    out: (text) => Effect.asVoid(to("out")(text)),
+    err: (text) => Effect.asVoid(to("err")(text)),
+    paint: Paint.make(false),
+    isInteractive: false
+  })
+  const retry = Retry.layer({ schedule: Schedule.recurs(1), retryTurn: true })
+  yield* Effect.gen(function* () {
+    const agent = yield* Agent.make({ model: "m" })
+    yield* Stream.runForEach(agent.stream("go"), (event) => show([event]))
+  }).pipe(Effect.scoped, Effect.provide(retry(ScriptedProvider.layer(script))))
+  return writes
+})
+
+const busy = new ProviderError.Overloaded({ detail: "busy" })
+
+describe("TextOutput", () => {
+  it.effect("ends the line of an answer that broke off, on its stream, before it says so", () =>
+    Effect.gen(function* () {
+      const broken = ScriptedProvider.turn(Step.start, Step.text("Hel"), Step.fail(busy))
+      assert.deepStrictEqual(yield* shown([broken, ScriptedProvider.text("Hello")]), [
+        "out: Hel",
+        "out: \n",
+        "err: Trying again in 0.0 s: scripted: Overloaded: busy\n",
+        "err: The answer broke off and starts again.\n",
+        "out: Hello",
+        "out: \n"
+      ])
+    })
+  )
+
+  it.effect("ends no line where none has begun", () =>
+    Effect.gen(function* () {
+      const writes = yield* shown([ScriptedProvider.fail(busy), ScriptedProvider.text("Hello")])
+      assert.deepStrictEqual(writes.slice(1), ["out: Hello", "out: \n"])
+    })
+  )
+})
