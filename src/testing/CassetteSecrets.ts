@@ -42,21 +42,32 @@ export const inDeltas = (
   batches: ReadonlyArray<ReadonlyArray<ModelEvent>>,
   redact: Redact
 ): ReadonlyArray<ReadonlyArray<ModelEvent>> => {
-  const said = new Map<number, string>()
-  for (const event of batches.flat()) {
-    if ("delta" in event) said.set(event.contentIndex, (said.get(event.contentIndex) ?? "") + event.delta)
+  const said = new Map<string, string>()
+  const parts = partsOf(batches)
+  for (const { block, event } of parts.flat()) {
+    if ("delta" in event) said.set(block, (said.get(block) ?? "") + event.delta)
   }
   const clean = new Map(
-    [...said].flatMap(([at, text]) => (redact(text) === text ? [] : [[at, redact(text)] as const]))
+    [...said].flatMap(([block, text]) => (redact(text) === text ? [] : [[block, redact(text)] as const]))
   )
   if (clean.size === 0) return batches
+  return parts.map((batch) =>
+    batch.map(({ block, event }) => {
+      const delta = clean.get(block)
+      if (!("delta" in event) || delta === undefined) return event
+      clean.set(block, "")
+      return { ...event, delta }
+    })
+  )
+}
+
+/** Each event with the name of its block: numbers start again when an answer is taken back. */
+const partsOf = (batches: ReadonlyArray<ReadonlyArray<ModelEvent>>) => {
+  let answer = 0
   return batches.map((batch) =>
     batch.map((event) => {
-      if (!("delta" in event)) return event
-      const delta = clean.get(event.contentIndex)
-      if (delta === undefined) return event
-      clean.set(event.contentIndex, "")
-      return { ...event, delta }
+      if (event._tag === "Retracted") answer++
+      return { event, block: "contentIndex" in event ? `${answer} ${event.contentIndex}` : "" }
     })
   )
 }

@@ -484,6 +484,28 @@ it.layer(NodeServices.layer)("Cassette", (it) => {
       })
     )
 
+    it.effect("keep what was said after an answer was taken back apart from what was said before", () =>
+      Effect.gen(function* () {
+        const directory = yield* folder
+        const secrets = [Redacted.make("correct horse")]
+        const script = [
+          ScriptedProvider.turn(
+            Step.text(["It is corr", "ect horse, an"]),
+            Step.event({ _tag: "Retracted" }),
+            Step.event({ _tag: "TextStart", contentIndex: 0 }),
+            Step.event({ _tag: "TextDelta", contentIndex: 0, delta: "Not corr" }),
+            Step.event({ _tag: "TextDelta", contentIndex: 0, delta: "ect horse" }),
+            Step.event({ _tag: "TextEnd", contentIndex: 0 }),
+            Step.finish()
+          )
+        ]
+        yield* play({ directory, mode: "record", secrets }, script, ask(request()))
+        const said = yield* replay(directory, Stream.runCollect(stream(request())), { secrets })
+        const deltas = said.flatMap((event) => (event._tag === "TextDelta" ? [event.delta] : []))
+        assert.deepStrictEqual(deltas, ["It is [redacted], an", "", "Not [redacted]", ""])
+      })
+    )
+
     it.effect("know a request as `normalize` shows it", () =>
       Effect.gen(function* () {
         const directory = yield* folder
