@@ -69,8 +69,13 @@ export const update = Effect.fnUntraced(function* <A extends { readonly bytes: U
 ): Effect.fn.Return<{ readonly target: Target; readonly written: A }, PathFailure | E, Services | R> {
   const paths = yield* Path.Path
   if (path.endsWith("/")) return yield* new PathRefused({ path, detail: "it names a folder, not a file" })
-  const place = yield* Root.resolve(options, "write", path)
+  const resolve = Root.resolve(options, "write", path)
+  const pathOf = ({ existing, missing }: Root.Place) => paths.join(existing, ...missing)
+  const where = pathOf(yield* resolve)
   const change = Effect.gen(function* () {
+    // Again: whoever had the lock before may have made what was missing.
+    const place = yield* resolve
+    if (pathOf(place) !== where) return yield* Folder.changed(path)
     const target = yield* targetOf(options, place, path)
     const written = yield* content(target)
     const folder = yield* Effect.reduce(
@@ -81,7 +86,6 @@ export const update = Effect.fnUntraced(function* <A extends { readonly bytes: U
     yield* AtomicWrite.replace(folder, target.name, path, written.bytes, target.info)
     return { target, written }
   })
-  const where = paths.join(place.existing, ...place.missing)
   return yield* change.pipe(Effect.scoped, FileLock.withLock(where))
 })
 

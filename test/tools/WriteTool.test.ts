@@ -40,6 +40,25 @@ describe("WriteTool", () => {
     }).pipe(Workspace.provide)
   )
 
+  it.live("makes a file once when several calls make it side by side", () =>
+    Effect.gen(function* () {
+      const { call, fs, path, root } = yield* Workspace.make()
+      const contents = ["one", "two", "three", "four"]
+      const results = yield* Effect.forEach(
+        contents,
+        (content) => call("write", { path: "a/new.txt", content }),
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual(results.map(({ text }) => text.split(" ", 1).join("")).sort(), [
+        "Replaced",
+        "Replaced",
+        "Replaced",
+        "Wrote"
+      ])
+      assert.include(contents, yield* fs.readFileString(path.join(root, "a/new.txt")))
+    }).pipe(Workspace.provide)
+  )
+
   it.live("leaves nothing beside the file", () =>
     Effect.gen(function* () {
       const { call, fs, root } = yield* Workspace.make({ "a.txt": "old" })
