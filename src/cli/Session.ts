@@ -54,7 +54,8 @@ export const run = Effect.fnUntraced(
       Approval.advice({ ask, deny: plan.settings.deny }, refused)
     )
     if (remark !== undefined) yield* complain(remark)
-    return Math.max(code, yield* save(plan, outcome))
+    // What was said on the way to no answer does not take the place of an answer from before.
+    return code === ExitCode.answered ? yield* save(plan, outcome) : code
   },
   (effect, { choice }) => Effect.provide(effect, choice.provider)
 )

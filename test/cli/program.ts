@@ -116,9 +116,10 @@ export const says = (response: ServerResponse, texts: ReadonlyArray<string>, fin
   response.end("data: [DONE]\n\n")
 }
 
-/** An answer that calls one tool. */
-export const calls = (response: ServerResponse, name: string, params: unknown): void => {
+/** An answer that says something, if that, and calls one tool. */
+export const calls = (response: ServerResponse, name: string, params: unknown, said = ""): void => {
   response.writeHead(200, { "content-type": "text/event-stream" })
+  if (said !== "") send(response, { delta: { role: "assistant", content: said }, finish_reason: null })
   const call = {
     index: 0,
     id: "call_1",
