@@ -130,9 +130,7 @@ const lineAt = (text: string, offset: number): number => text.slice(0, offset).s
 const candidates = (text: string, wanted: string): string => {
   const inFile = text.split("\n")
   const inWanted = wanted.replace(/^\n+|\n+$/g, "").split("\n")
-  const spaced = inFile.findIndex((_, index) =>
-    inWanted.every((line, offset) => squeezed(inFile[index + offset] ?? "\0") === squeezed(line))
-  )
+  const spaced = firstPlace(inFile.map(squeezed), inWanted.map(squeezed))
   if (spaced !== -1) {
     const found = inFile.slice(spaced, spaced + Math.min(inWanted.length, 10))
     return `It differs only in white space from line ${spaced + 1} on:\n${found.map(shown).join("\n")}`
@@ -143,6 +141,13 @@ const candidates = (text: string, wanted: string): string => {
   return near.length === 0
     ? "No line of the file is like it; read the file again"
     : `Most like its first line:\n${near.map(({ line, number }) => `${number}: ${shown(line)}`).join("\n")}`
+}
+
+/** The index at which these lines follow one another, or -1. As one text, which the engine searches faster than a loop. */
+const firstPlace = (among: ReadonlyArray<string>, wanted: ReadonlyArray<string>): number => {
+  const text = `\n${among.join("\n")}\n`
+  const at = text.indexOf(`\n${wanted.join("\n")}\n`)
+  return at === -1 ? -1 : lineAt(text, at) - 1
 }
 
 const squeezed = (line: string): string => line.replace(/\s+/g, "")

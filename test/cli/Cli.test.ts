@@ -49,23 +49,6 @@ describe.concurrent("the program", { timeout: 30_000 }, () => {
         assert.strictEqual(readFileSync(join(cwd, "answer.txt"), "utf8"), stdout)
       })
     )
-
-    it.effect("leaves the file for the answer as it is when there is no answer", () =>
-      Effect.gen(function* () {
-        const cwd = Program.folder({ "limit.md": "old", "cut.md": "old" })
-        const url = yield* Program.server((_, body, response) =>
-          body.includes("be short")
-            ? Program.says(response, ["half an ans"], "length")
-            : Program.calls(response, "list", {}, "Let me look.")
-        )
-        const limit = ["--max-turns", "1", "-o", "limit.md", "what is here?"]
-        assert.strictEqual((yield* Program.run(limit, { cwd, env: openAi(url) })).code, 3)
-        assert.strictEqual(readFileSync(join(cwd, "limit.md"), "utf8"), "old")
-        const cut = ["-o", "cut.md", "be short"]
-        assert.strictEqual((yield* Program.run(cut, { cwd, env: openAi(url) })).code, 1)
-        assert.strictEqual(readFileSync(join(cwd, "cut.md"), "utf8"), "old")
-      })
-    )
   })
 
   describe("--json", () => {
@@ -222,6 +205,23 @@ describe.concurrent("the program", { timeout: 30_000 }, () => {
   })
 
   describe("with a key", () => {
+    it.effect("leaves the file for the answer as it is when there is no answer", () =>
+      Effect.gen(function* () {
+        const cwd = Program.folder({ "limit.md": "old", "cut.md": "old" })
+        const url = yield* Program.server((_, body, response) =>
+          body.includes("be short")
+            ? Program.says(response, ["half an ans"], "length")
+            : Program.calls(response, "list", {}, "Let me look.")
+        )
+        const limit = ["--max-turns", "1", "-o", "limit.md", "what is here?"]
+        assert.strictEqual((yield* Program.run(limit, { cwd, env: openAi(url) })).code, 3)
+        assert.strictEqual(readFileSync(join(cwd, "limit.md"), "utf8"), "old")
+        const cut = ["-o", "cut.md", "be short"]
+        assert.strictEqual((yield* Program.run(cut, { cwd, env: openAi(url) })).code, 1)
+        assert.strictEqual(readFileSync(join(cwd, "cut.md"), "utf8"), "old")
+      })
+    )
+
     it.effect("asks its company, and streams the text", () =>
       Effect.gen(function* () {
         const seen: Array<string | undefined> = []

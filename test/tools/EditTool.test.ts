@@ -101,6 +101,18 @@ describe("EditTool", () => {
     }).pipe(Workspace.provide)
   )
 
+  it.live("guesses in time that grows with the file, not with the file times the text", () =>
+    Effect.gen(function* () {
+      const started = performance.now()
+      const lines = Array.from({ length: 20_000 }, (_, index) => `line ${index} of the file`).join("\n")
+      const long = yield* edit(lines, { oldText: "line 7 ".repeat(1_400), newText: "" })
+      assert.include(long.text, "No line of the file is like it")
+      const alike = yield* edit("a\n".repeat(100_000), { oldText: `${"a \n".repeat(2_000)}b`, newText: "" })
+      assert.include(alike.text, "Most like its first line:\n1: a\n")
+      assert.isBelow(performance.now() - started, 3_000)
+    }).pipe(Workspace.provide)
+  )
+
   it.live("refuses what would do nothing", () =>
     Effect.gen(function* () {
       assert.include((yield* edit("a", { oldText: "a", newText: "a" })).text, "are the same")
