@@ -47,11 +47,12 @@ const harmless: ReadonlySet<string> = new Set([
   "SSH_AUTH_SOCK"
 ])
 
-// Words between underscores, or at the end of a name; headers, DSNs and webhooks carry keys by custom. Not `PWD`.
+// Words between underscores, or at the end of a name; headers, DSNs and webhooks carry keys by custom.
+// `PWD` and `OLDPWD` are folders, `MYSQL_PWD` is none.
 const secretName = new RegExp(
   [
     "(?:^|_)(?:KEYS?|TOKENS?|PAT|JWT|PASS|AUTH|BEARER|COOKIES?|CREDS?|DSN|HEADERS|WEBHOOK)(?:_|$)",
-    "(?:KEY|TOKEN)$",
+    "(?:KEY|TOKEN|_PWD)$",
     "PASSWORD|PASSWD|PASSPHRASE|SECRET|CREDENTIAL|APIKEY|AUTHORIZATION|CONNECTION_STRING"
   ].join("|")
 )
