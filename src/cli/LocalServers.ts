@@ -35,13 +35,17 @@ export const find = Effect.fnUntraced(function* (env: Environment) {
   return Option.firstSomeOf(found)
 })
 
+/** A URL does not say the port that is usual for its protocol. */
+export const portOf = ({ port, protocol }: URL): number =>
+  port === "" ? (protocol === "https:" ? 443 : 80) : Number(port)
+
 const isLoopback = ({ hostname }: URL): boolean =>
   hostname === "localhost" || hostname === "[::1]" || /^127(?:\.\d+){3}$/.test(hostname)
 
 const isListening = (url: URL): Effect.Effect<boolean> =>
   isLoopback(url)
     ? Effect.callback<boolean>((resume) => {
-        const socket = connect({ host: url.hostname.replace(/^\[|\]$/g, ""), port: Number(url.port) || 80 })
+        const socket = connect({ host: url.hostname.replace(/^\[|\]$/g, ""), port: portOf(url) })
         const settle = (listens: boolean) => {
           socket.destroy()
           resume(Effect.succeed(listens))

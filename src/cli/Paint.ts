@@ -19,8 +19,8 @@ export const wanted = (options: {
 }): boolean => {
   const { env, flag, isTerminal } = options
   if (!flag) return false
-  const forced = env["FORCE_COLOR"]
-  if (forced !== undefined) return forced !== "0" && forced !== "false"
+  const forced = env["FORCE_COLOR"] ?? ""
+  if (forced !== "") return forced !== "0" && forced !== "false"
   return isTerminal && (env["NO_COLOR"] ?? "") === "" && env["TERM"] !== "dumb"
 }
 

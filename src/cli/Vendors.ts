@@ -109,9 +109,11 @@ const addressOf = (usual: string, set: string | undefined): string => {
   const host = (set ?? "").trim()
   if (host === "") return usual
   const { port, protocol } = new URL(usual)
-  const url = URL.parse(/^https?:\/\//.test(host) ? host : `${protocol}//${host}`)
+  const isUrl = /^https?:\/\//.test(host)
+  const url = URL.parse(isUrl ? host : `${protocol}//${host}`)
   if (url === null) return usual
   if (url.hostname === "0.0.0.0") url.hostname = "127.0.0.1"
-  if (url.port === "" && !/^https?:\/\//.test(host)) url.port = port
+  // Looked for in the text: a URL forgets the port that is usual for its protocol.
+  if (!isUrl && !/:\d+(?:\/|$)/.test(host)) url.port = port
   return `${url.origin}/v1`
 }

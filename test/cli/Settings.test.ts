@@ -2,8 +2,11 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Layer, Option } from "effect"
 import { CliOutput } from "effect/cli"
+import * as LocalServers from "../../src/cli/LocalServers.ts"
 import * as ModelChoice from "../../src/cli/ModelChoice.ts"
+import * as Paint from "../../src/cli/Paint.ts"
 import * as Settings from "../../src/cli/Settings.ts"
+import * as Vendors from "../../src/cli/Vendors.ts"
 
 const parse = (...args: ReadonlyArray<string>) =>
   Settings.parse(args, "0").pipe(
@@ -105,4 +108,38 @@ describe("ModelChoice", () => {
       assert.match((yield* Effect.flip(choose({}, model))).message, said)
     })
   )
+})
+
+describe("Local servers", () => {
+  const [ollama] = Vendors.servers
+  it.each([
+    ["", "http://127.0.0.1:11434/v1", 11434],
+    ["example.com", "http://example.com:11434/v1", 11434],
+    ["127.0.0.1:8080", "http://127.0.0.1:8080/v1", 8080],
+    ["127.0.0.1:80", "http://127.0.0.1/v1", 80],
+    ["[::1]", "http://[::1]:11434/v1", 11434],
+    ["[::1]:80/", "http://[::1]/v1", 80],
+    ["0.0.0.0", "http://127.0.0.1:11434/v1", 11434],
+    ["http://localhost", "http://localhost/v1", 80],
+    ["https://localhost", "https://localhost/v1", 443],
+    ["https://localhost:8443", "https://localhost:8443/v1", 8443]
+  ] as const)("OLLAMA_HOST=%s", (host, address, port) => {
+    const url = ollama?.baseUrl({ OLLAMA_HOST: host }) ?? ""
+    assert.strictEqual(url, address)
+    assert.strictEqual(LocalServers.portOf(new URL(url)), port)
+  })
+})
+
+describe("Colours", () => {
+  it.each([
+    [{}, [true, false]],
+    [{ NO_COLOR: "1" }, [false, false]],
+    [{ FORCE_COLOR: "1" }, [true, true]],
+    [{ FORCE_COLOR: "0" }, [false, false]],
+    [{ FORCE_COLOR: "" }, [true, false]],
+    [{ FORCE_COLOR: "", NO_COLOR: "1" }, [false, false]]
+  ] as const)("with %j on a terminal, and without one", (env, wanted) => {
+    const found = [true, false].map((isTerminal) => Paint.wanted({ isTerminal, flag: true, env }))
+    assert.deepStrictEqual(found, [...wanted])
+  })
 })
