@@ -18,7 +18,7 @@ export interface Matches {
   readonly search: (path: string, text: string) => void
   /** More was there than the limits let in. */
   readonly isFull: () => boolean
-  /** Matching lines, and the files they are in. */
+  /** Matching lines that are shown, and the files they are in. */
   readonly count: () => { readonly lines: number; readonly files: number }
   readonly lines: ReadonlyArray<string>
 }
@@ -60,8 +60,9 @@ export const make = (matches: Search, limits: Limits): Matches => {
       const hits = hitsIn(lines, matches, limits.matches - count + 1)
       if (hits.length === 0) return
       if (count + hits.length > limits.matches) full = true
-      files++
+      const before = count
       write(path, lines, hits.slice(0, limits.matches - count))
+      if (count > before) files++
     },
     isFull: () => full,
     count: () => ({ lines: count, files }),

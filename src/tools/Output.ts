@@ -3,20 +3,23 @@
  * asked for, the tail how it ended; what is lost is the middle.
  */
 
-/** Text that may come without end. Holds at most `limit` characters of it (UTF-16 code units), and counts the rest. */
+/** Text that may come without end. Holds a part of it, in characters (UTF-16 code units), and counts the rest. */
 export interface Bounded {
   readonly append: (text: string) => void
   /** Characters appended so far. */
   readonly total: () => number
   /** Characters that are no longer held. */
   readonly omitted: () => number
-  /** The last `count` characters, or fewer when fewer are held. */
+  /** The last `count` characters, or as many of them as are held without a gap. */
   readonly tail: (count: number) => string
   /** All of it, or head, note and tail. */
   readonly text: () => string
 }
 
-/** An empty text that keeps half of `limit` from its start and half from its end. */
+/**
+ * An empty text that keeps half of `limit` from its start and half from its end. Holds up to one and a half times
+ * `limit` in between.
+ */
 export const bounded = (limit: number): Bounded => {
   const headLimit = Math.floor(limit / 2)
   const tailLimit = limit - headLimit
@@ -37,7 +40,7 @@ export const bounded = (limit: number): Bounded => {
     },
     total: () => total,
     omitted,
-    tail: (count) => startWhole((head + tail).slice(-count)),
+    tail: (count) => startWhole((omitted() === 0 ? head + tail : tail.slice(-tailLimit)).slice(-count)),
     text: () =>
       omitted() === 0
         ? head + tail

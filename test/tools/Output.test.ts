@@ -27,6 +27,17 @@ describe("Output", () => {
     }
   })
 
+  it("gives an end without gaps, and no more than it holds of it", () => {
+    const output = Output.bounded(10)
+    output.append("abcdefg")
+    assert.strictEqual(output.tail(100), "abcdefg")
+    output.append("h".repeat(20) + "ijklmno")
+    assert.strictEqual(output.tail(100), "klmno")
+    assert.strictEqual(output.tail(2), "no")
+    output.append("p")
+    assert.strictEqual(output.tail(100), "lmnop")
+  })
+
   it("cuts no character in two", () => {
     // Encoding fails on half a character.
     assert.isString(encodeURIComponent(Output.cut("😀".repeat(100), 51)))

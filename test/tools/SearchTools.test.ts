@@ -179,6 +179,15 @@ describe("GrepTool", () => {
     }).pipe(Workspace.provide)
   )
 
+  it.live("counts the files it shows something of", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make({ "a.txt": "hit\n", "b.txt": "hit\n", "c.txt": "hit\n" })
+      const { details, text } = yield* call("grep", { pattern: "hit", limit: 2 })
+      assert.match(text, /^a\.txt:1: hit\nb\.txt:1: hit\n\[Only/)
+      assert.deepStrictEqual(details, { matches: 2, files: 2, complete: false })
+    }).pipe(Workspace.provide)
+  )
+
   it.live("shows the part of a long line that matches", () =>
     Effect.gen(function* () {
       const { call } = yield* Workspace.make({ "a.txt": `${"x".repeat(5_000)}needle${"y".repeat(5_000)}` })
