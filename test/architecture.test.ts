@@ -6,7 +6,7 @@ import { dirname, join, relative } from "node:path"
 const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   [
     "data",
-    /^(Usage|Message|ProviderError|ModelEvent|RunOptions|FailureReason|AgentEvent|RunReport|RunResult|RunFailed|Transcript|JsonCoercion|JsonDepth|JsonSchema)\.ts$/
+    /^(Usage|Message|ProviderError|ModelEvent|RunOptions|FailureReason|AgentEvent|RunReport|RunResult|RunFailed|Transcript|JsonCoercion|JsonDepth|JsonSchema|VendorKeys)\.ts$/
   ],
   [
     "services",

@@ -7,6 +7,7 @@ import * as Inspectable from "effect/Inspectable"
 import * as Predicate from "effect/Predicate"
 import type { Reason } from "../ProviderError.ts"
 import * as Reasons from "../ProviderError.ts"
+import * as VendorKeys from "../VendorKeys.ts"
 
 /** The reason behind an `AiError`. Keys that a server or a proxy echoes are cut out. */
 export const fromAiError = ({ reason }: AiError.AiError): Reason => {
@@ -48,18 +49,12 @@ export const fromAiError = ({ reason }: AiError.AiError): Reason => {
 export const fromUnknown = (error: unknown): Reason =>
   AiError.isAiError(error)
     ? fromAiError(error)
-    : new Reasons.ServerError({ detail: withoutKeys(textOf(error)).slice(0, maxDetail) })
+    : new Reasons.ServerError({ detail: VendorKeys.cutOut(textOf(error)).slice(0, maxDetail) })
 
 const textOf = (error: unknown): string => {
   if (Predicate.hasProperty(error, "message") && typeof error.message === "string") return error.message
   return typeof error === "string" ? error : Inspectable.toStringUnknown(error)
 }
-
-/** A text with everything that looks like a key cut out of it. */
-const withoutKeys = (text: string): string => text.replace(keys, "[redacted]")
-
-// Prefixes of OpenAI, Anthropic, OpenRouter, Groq, xAI, Hugging Face and GitHub; Google; and any bearer token.
-const keys = /\b(?:sk|pk|gsk|xai|hf|ghp|github_pat)[-_][\w-]{12,}|\bAIza[\w-]{20,}|\bBearer\s+\S{8,}/g
 
 interface Facts {
   readonly detail: string
@@ -74,10 +69,10 @@ const factsOf = (reason: Failure): Facts => {
   const { body, response } = httpOf(reason) ?? {}
   const requestId = header(reason, "x-request-id") ?? header(reason, "request-id")
   return {
-    detail: withoutKeys(detailOf(reason)).slice(0, maxDetail),
+    detail: VendorKeys.cutOut(detailOf(reason)).slice(0, maxDetail),
     ...(response === undefined ? {} : { status: response.status }),
     ...(requestId === undefined ? {} : { requestId }),
-    ...(body === undefined ? {} : { body: excerpt(withoutKeys(body)) })
+    ...(body === undefined ? {} : { body: excerpt(VendorKeys.cutOut(body)) })
   }
 }
 

@@ -6,6 +6,7 @@ import * as Redacted from "effect/Redacted"
 import type * as Schema from "effect/Schema"
 import { isObject } from "../JsonCoercion.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
+import * as VendorKeys from "../VendorKeys.ts"
 
 /** Replaces what must not be written. */
 export type Redact = (text: string) => string
@@ -16,7 +17,8 @@ export const make = (secrets: ReadonlyArray<Redacted.Redacted>): Redact => {
     .map(Redacted.value)
     .filter((value) => value !== "")
     .sort((a, b) => b.length - a.length)
-  return (text) => values.reduce((rest, value) => rest.replaceAll(value, cut), text).replace(keys, cut)
+  return (text) =>
+    VendorKeys.cutOut(values.reduce((rest, value) => rest.replaceAll(value, VendorKeys.redacted), text))
 }
 
 /** In every text of a value. */
@@ -72,18 +74,13 @@ const partsOf = (batches: ReadonlyArray<ReadonlyArray<ModelEvent>>) => {
   )
 }
 
-const cut = "[redacted]"
-
-// Prefixes of OpenAI, Anthropic, OpenRouter, Groq, xAI, Hugging Face and GitHub; Google; and any bearer token.
-const keys = /\b(?:sk|pk|gsk|xai|hf|ghp|github_pat)[-_][\w-]{12,}|\bAIza[\w-]{20,}|\bBearer\s+\S{8,}/g
-
 const secretName = /auth|key|token|secret|cookie|password/i
 
 const unnamed = (json: Schema.Json): Schema.Json => {
   if (Array.isArray(json)) return json.map(unnamed)
   if (!isObject(json)) return json
   return mapValues(json, (value, name) =>
-    typeof value === "string" && secretName.test(name) ? cut : unnamed(value)
+    typeof value === "string" && secretName.test(name) ? VendorKeys.redacted : unnamed(value)
   )
 }
 

@@ -5,6 +5,7 @@
  * Judged by name and by value, since names differ from house to house. It is a net, not a wall: a secret under an
  * innocent name with an innocent value passes, and files in the home folder are not the environment.
  */
+import * as VendorKeys from "../VendorKeys.ts"
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -34,7 +35,8 @@ export const make = (
 
 /** Whether a variable looks like a secret, by its name or its value. */
 export const isSecret = (name: string, value: string): boolean =>
-  !harmless.has(name) && (secretName.test(name.toUpperCase()) || secretValue.test(value))
+  !harmless.has(name) &&
+  (secretName.test(name.toUpperCase()) || secretValue.test(value) || VendorKeys.is(value))
 
 // What a command cannot do without; and a socket, which `git push` needs and which holds no key.
 const harmless: ReadonlySet<string> = new Set([
@@ -57,14 +59,13 @@ const secretName = new RegExp(
   ].join("|")
 )
 
-// A password or a key in a URL, a bearer token, the head of a private key, and what begins as vendors let their keys begin.
+// A password or a key in a URL, a bearer token, the head of a private key, and what was signed (JWT).
 const secretValue = new RegExp(
   [
     ":\\/\\/[^\\s/:@]*:[^\\s/@]+@",
     ":\\/\\/\\S*[?&][\\w-]*(?:[Kk]ey|KEY|[Ss]ig|[Tt]oken|[Ss]ecret|[Pp]assword|[Aa]uth)[\\w-]*=[^&\\s]{8}",
     "\\bBearer\\s+\\S{8}",
     "-----BEGIN [A-Z ]*PRIVATE KEY",
-    "^(?:sk-|[rs]k_live_|gh[pousr]_|github_pat_|glpat-|xox[abprs]-|AKIA|ASIA|AIza|ya29\\.|hf_|gsk_|xai-|npm_|pypi-)[\\w-]{8}",
     "^eyJ[\\w-]+\\.eyJ"
   ].join("|")
 )
