@@ -10,18 +10,20 @@ import * as CommandLine from "./CommandLine.ts"
 import * as Launchers from "./Launchers.ts"
 
 /**
- * Rules by decision. Each is a command with its arguments: `git status`, `npm run *`. A `*` of its own stands for one
- * argument, or at the end for any number of them, none included; within a word it stands for any characters. A rule
- * that allows spells out the program.
+ * Rules by decision. Each is a command with its arguments: `git status`, `npm run *`. A rule without `*` is for exactly
+ * these arguments: `rm` is `rm` alone, `rm *` is every call of it. A `*` of its own stands for one argument, or at the
+ * end for any number of them, none included; within a word it stands for any characters.
  */
 export interface Rules {
+  /** The name of the program stands as it is called by, with its folder if it has one, and without a `*`. */
   readonly allow?: ReadonlyArray<string>
-  /** Wins over the others. A name without a folder denies the program wherever it lies. */
+  /** Wins over the others. A name without a folder is that of the program wherever it lies. */
   readonly deny?: ReadonlyArray<string>
-  /** Wins over `allow`. */
+  /** Wins over `allow`. Names are read as in `deny`. */
   readonly ask?: ReadonlyArray<string>
 }
 
+/** What the rules say of a command line. */
 export interface Verdict {
   readonly decision: "allow" | "deny" | "ask"
   /** Why, for the person who is asked or the model that is denied. */
@@ -46,9 +48,9 @@ const ask = (reason: string): Verdict => ({ decision: "ask", reason })
 
 const judgeCommand = (rules: Rules, words: CommandLine.Words): Verdict => {
   const [command] = words
-  const denied = (rules.deny ?? []).find((rule) => matches(rule, words, "deny"))
+  const denied = (rules.deny ?? []).find((rule) => matches(rule, words, "care"))
   if (denied !== undefined) return { decision: "deny", reason: `the rule "${denied}" denies it` }
-  const asked = (rules.ask ?? []).find((rule) => matches(rule, words, "deny"))
+  const asked = (rules.ask ?? []).find((rule) => matches(rule, words, "care"))
   if (asked !== undefined) return ask(`the rule "${asked}" says so`)
   if ((rules.allow ?? []).some((rule) => matches(rule, words, "allow")))
     return { decision: "allow", reason: "rules allow it" }
@@ -57,14 +59,14 @@ const judgeCommand = (rules: Rules, words: CommandLine.Words): Verdict => {
     : ask(`no rule is for ${command} with these arguments`)
 }
 
-/** A rule to be careful with matches by the last part of the program's path; one that allows, by all of it. */
-const matches = (rule: string, words: CommandLine.Words, kind: "allow" | "deny"): boolean => {
+/** A rule of care, to deny or to ask, matches by the last part of the program's path; one that allows, by all of it. */
+const matches = (rule: string, words: CommandLine.Words, kind: "allow" | "care"): boolean => {
   const [command, ...patterns] = wordsOf(rule) ?? []
   if (command === undefined) return false
   const [program, ...args] = words
-  const name = kind === "deny" && !command.includes("/") ? (program.split("/").at(-1) ?? program) : program
+  const name = kind === "care" && !command.includes("/") ? (program.split("/").at(-1) ?? program) : program
   if (!matchesWord(command, name)) return false
-  if (kind === "deny") return matchesArgs(patterns, args)
+  if (kind === "care") return matchesArgs(patterns, args)
   // What would let other programs run is allowed by its own letters only, not by a star.
   const hatches = new Set(Launchers.hatches(words))
   return !command.includes("*") && matchesArgs(patterns, args, (index) => hatches.has(index))

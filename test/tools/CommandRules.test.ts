@@ -215,6 +215,13 @@ describe("CommandRules", () => {
     assert.strictEqual(decide("ls", { allow: ["ls *"], deny: ["*"] }), "deny")
   })
 
+  it("takes a rule without a star for exactly these arguments", () => {
+    assert.strictEqual(decide("/bin/rm", { deny: ["rm"] }), "deny")
+    assert.strictEqual(decide("rm x", { allow: ["rm *"], deny: ["rm"] }), "allow")
+    assert.strictEqual(decide("/bin/rm x", { allow: ["/bin/rm *"], ask: ["rm *"] }), "ask")
+    assert.strictEqual(decide("/bin/rm x", { allow: ["/bin/rm *"] }), "allow")
+  })
+
   it("asks when a rule of care cannot be read", () => {
     assert.strictEqual(decide("ls", { allow: ["ls"], deny: ["rm $X"] }), "ask")
     assert.strictEqual(decide("ls", { allow: ["ls", "rm $("] }), "allow")
