@@ -1,11 +1,11 @@
 /**
- * Failures in words for a person: one line, what happened and what to do next.
+ * Failures in words for a person: what happened and what to do next.
  */
 import type { EventError, LimitExceeded } from "../FailureReason.ts"
 import type { ProviderError } from "../ProviderError.ts"
 import { companies } from "./Vendors.ts"
 
-/** One line, or as many as the provider's own words have. */
+/** One line, unless a provider's own words have more: who shows them makes them one. */
 export const explain = (error: EventError): string => {
   switch (error._tag) {
     case "ProviderError":
@@ -53,7 +53,7 @@ const ofLimit = (error: LimitExceeded): string => {
     case "executionTime":
       return `Stopped after ${error.max / 1000} seconds, by --timeout.`
     case "identicalToolCalls":
-      return `Stopped: the model made the same tool call ${error.value} times, with the same result.`
+      return `Stopped: the model made the same tool calls ${error.value} times, with the same results.`
     default:
       return `${error.message}.`
   }

@@ -120,7 +120,7 @@ interface State {
   readonly others: Map<number, State | "match">
 }
 
-// No line that is searched holds a NUL; where one does, it ends the line for the search.
+// A NUL is read as one, which text seldom holds: `$` is before it, nothing matches it, and what follows is searched on.
 const lineEnd = 0
 
 const automaton = (steps: ReadonlyArray<Step>): Search => {

@@ -18,7 +18,7 @@ export interface LineWindow {
   readonly push: (text: string) => void
   /** Call once, after the last piece. */
   readonly end: () => void
-  /** Whether what follows can only change `total`. */
+  /** Whether what follows can only change `total` and `crlf`. */
   readonly isFull: () => boolean
   readonly lines: ReadonlyArray<string>
   /** Numbers of the lines shown that were cut, and their full lengths in characters. */
