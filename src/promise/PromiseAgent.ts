@@ -26,6 +26,7 @@ export type PromptOptions = Partial<RunOptions> & {
   readonly signal?: AbortSignal
 }
 
+/** An agent by promises: one conversation, one run at a time. */
 export interface PromiseAgent {
   /**
    * Runs until the answer is there. Rejects with `RunFailed` (its `reason` says why, its `result` what was done), with
@@ -58,6 +59,7 @@ type Supplies<R> = [R] extends [never]
   ? { readonly layer?: Layer.Layer<never, unknown> }
   : { readonly layer: Layer.Layer<R, unknown> }
 
+/** Options of an agent, with who answers. `layer` is there to be given, or must be, by what provider, tools and hooks need. */
 export type Options<RP, T extends Tools, H extends Hooks> = Agent.AgentOptions<T, H> & {
   /** Who answers, such as `OpenAi.layer({ apiKey })`; or a provider as it is. */
   readonly provider: Layer.Layer<Provider, unknown, RP> | Provider["Service"]

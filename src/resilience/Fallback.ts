@@ -23,6 +23,7 @@ export interface Entry<L extends ProviderLayer = ProviderLayer> {
 type Candidate = ProviderLayer | Entry
 type LayerOf<C> = C extends Entry<infer L> ? L : C
 
+/** When the next provider is asked. */
 export interface Options {
   /** Whether another provider is asked after this error. Default: after all but a refusal on grounds of content. */
   readonly when?: (error: ProviderError) => boolean

@@ -40,6 +40,7 @@ import * as Secrets from "./CassetteSecrets.ts"
 export const Mode = Schema.Literals(["live", "record", "replay", "auto"])
 export type Mode = typeof Mode.Type
 
+/** Where a cassette is, and what it does. */
 export interface Options {
   /** The folder of the recordings. One for each provider: two of them may be asked the same. */
   readonly directory: string

@@ -7,6 +7,7 @@
  */
 import * as VendorKeys from "../VendorKeys.ts"
 
+/** Variables by name, as `process.env` has them; one that is undefined is not there. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /** Marks processes that an agent started, for those that ask (a convention among agent tools). */

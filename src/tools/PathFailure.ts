@@ -27,6 +27,7 @@ export class FileFailed extends Schema.TaggedError<FileFailed>()("FileFailed", {
   }
 }
 
+/** Either of them, as a schema: what tools that take a path fail with. */
 export const PathFailure = Schema.Union([PathRefused, FileFailed])
 export type PathFailure = typeof PathFailure.Type
 

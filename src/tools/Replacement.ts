@@ -10,6 +10,7 @@ import * as Schema from "effect/Schema"
 import { cutLine } from "./Output.ts"
 import { nearest } from "./Similarity.ts"
 
+/** One text to be replaced by another. */
 export interface Edit {
   readonly oldText: string
   readonly newText: string
@@ -27,6 +28,7 @@ export class EditRefused extends Schema.TaggedError<EditRefused>()("EditRefused"
   }
 }
 
+/** What the edits made of a text. */
 export interface Replaced {
   readonly text: string
   /** How many places were replaced. */

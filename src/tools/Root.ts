@@ -12,6 +12,7 @@ import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import { FileFailed, PathRefused, type PathFailure, fromPlatform } from "./PathFailure.ts"
 
+/** The folders that tools may use, and how. */
 export interface Options {
   /** Where relative paths start. Always readable. Relative to the folder of the process, or absolute. */
   readonly root: string
@@ -27,6 +28,7 @@ export interface Options {
   readonly hardLinks?: "refuse" | "allow"
 }
 
+/** What a path is to be used for. Writing takes in making and replacing. */
 export type Access = "read" | "write"
 
 /** A path inside the roots. */

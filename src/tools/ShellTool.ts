@@ -22,6 +22,7 @@ import * as ChildEnvironment from "./ChildEnvironment.ts"
 import * as Output from "./Output.ts"
 import { fromPlatform } from "./PathFailure.ts"
 
+/** Where and how commands run. */
 export interface Options {
   /** Where commands run. */
   readonly root: string
@@ -35,7 +36,7 @@ export interface Options {
   readonly maxOutput?: number
   /** Names of variables that commands get although they look like secrets. Default: none. */
   readonly passEnvironment?: ReadonlyArray<string>
-  /** Variables that commands get on top. */
+  /** Variables that commands get on top, secrets or not. Default: none. */
   readonly environment?: ChildEnvironment.Environment
 }
 
