@@ -31,20 +31,30 @@ interface Reading {
 }
 
 const read = (reading: Reading, schema: Json, value: Json, path: string): Json => {
-  if (schema === false) return fault(reading, path, "is not allowed", value)
-  if (!isObject(schema)) return value
-  const target = typeof schema["$ref"] === "string" ? resolve(reading.root, schema["$ref"]) : schema
+  const target = referred(reading.root, schema)
+  if (target === false) return fault(reading, path, "is not allowed", value)
   if (!isObject(target)) return value
 
   const coerced = coerce(typesOf(target), value)
   checkType(reading, target, coerced, path)
   checkValue(reading, target, coerced, path)
-  const inner = isObject(coerced)
+  const within = isObject(coerced)
     ? readProperties(reading, target, coerced, path)
     : Array.isArray(coerced)
       ? readItems(reading, target, coerced, path)
       : coerced
-  return readCombined(reading, target, inner, path)
+  return readCombined(reading, target, within, path)
+}
+
+/** What a schema stands for, its references followed. Nothing where they lead nowhere, or in a circle. */
+export const referred = (
+  root: Json,
+  schema: Json | undefined,
+  seen: ReadonlyArray<string> = []
+): Json | undefined => {
+  if (!isObject(schema) || typeof schema["$ref"] !== "string") return schema
+  const { $ref } = schema
+  return seen.includes($ref) ? undefined : referred(root, resolve(root, $ref), [...seen, $ref])
 }
 
 const resolve = (root: Json, ref: string): Json | undefined =>
@@ -52,10 +62,21 @@ const resolve = (root: Json, ref: string): Json | undefined =>
     .replace(/^#\/?/, "")
     .split("/")
     .filter((step) => step !== "")
-    .reduce<Json | undefined>(
-      (at, step) => (isObject(at) ? at[step.replaceAll("~1", "/").replaceAll("~0", "~")] : undefined),
-      root
-    )
+    .reduce<Json | undefined>((at, step) => inner(at, unescaped(step)), root)
+
+const inner = (at: Json | undefined, name: string): Json | undefined =>
+  isObject(at) ? at[name] : Array.isArray(at) ? at[Number(name)] : undefined
+
+/** A reference is a part of a URI, but not everybody writes it as one. */
+const unescaped = (step: string): string => decoded(step).replaceAll("~1", "/").replaceAll("~0", "~")
+
+const decoded = (step: string): string => {
+  try {
+    return decodeURIComponent(step)
+  } catch {
+    return step
+  }
+}
 
 const readProperties = (
   reading: Reading,
@@ -116,7 +137,7 @@ const readAlternative = (reading: Reading, options: ReadonlyArray<Json>, value: 
     return { faults, decoded: read({ root: reading.root, faults }, option, value, path) }
   })
   const fitting = tried.filter((attempt) => attempt.faults.length === 0)
-  const chosen = fitting.find((attempt) => attempt.decoded === value) ?? fitting[0]
+  const chosen = fitting.find((attempt) => same(attempt.decoded, value)) ?? fitting[0]
   if (chosen !== undefined) return chosen.decoded
   return fault(
     reading,
@@ -126,10 +147,11 @@ const readAlternative = (reading: Reading, options: ReadonlyArray<Json>, value: 
   )
 }
 
+/** As it is: what only fits when it is coerced is something else. */
 const accepts = (root: Json, schema: Json, value: Json): boolean => {
   const faults: Array<string> = []
-  read({ root, faults }, schema, value, "")
-  return faults.length === 0
+  const taken = read({ root, faults }, schema, value, "")
+  return faults.length === 0 && same(taken, value)
 }
 
 const checkType = (reading: Reading, schema: JsonObject, value: Json, path: string): void => {

@@ -1,6 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Result } from "effect"
+import { Result, type Schema } from "effect"
 import * as JsonSchema from "../src/JsonSchema.ts"
+
+const decoded = (schema: Schema.Json, value: Schema.Json) =>
+  Result.getOrElse(JsonSchema.decode(schema, value), (found) => found.join("\n"))
 
 /** What is wrong with a text that may have so many characters. */
 const faults = (text: string, size: { readonly minLength?: number; readonly maxLength?: number }) => {
@@ -14,5 +17,38 @@ describe("JsonSchema", () => {
     assert.deepStrictEqual(faults("\ud83d😀\ude00", { minLength: 3, maxLength: 3 }), [])
     assert.match(faults("a😀b", { minLength: 4 }).join(), /must have at least 4 characters/)
     assert.match(faults("a😀b", { maxLength: 2 }).join(), /must have at most 2 characters/)
+  })
+
+  it("follows a reference to a reference, whatever its name is, and into lists", () => {
+    const $defs = {
+      first: { $ref: "#/$defs/with%20space~1slash" },
+      "with space/slash": { $ref: "#/$defs/kinds/anyOf/1" },
+      kinds: { anyOf: [{ type: "string" }, { type: "boolean" }] },
+      "100%": { type: "boolean" },
+      none: false
+    }
+    assert.strictEqual(decoded({ $defs, $ref: "#/$defs/first" }, "true"), true)
+    assert.strictEqual(decoded({ $defs, $ref: "#/$defs/100%" }, "true"), true)
+    assert.match(String(decoded({ $defs, $ref: "#/$defs/first" }, "x")), /must be boolean/)
+    assert.match(String(decoded({ $defs, $ref: "#/$defs/none" }, "x")), /is not allowed/)
+  })
+
+  it("takes anything where references lead nowhere, or in a circle", () => {
+    const $defs = { a: { $ref: "#/$defs/b" }, b: { $ref: "#/$defs/a" } }
+    assert.strictEqual(decoded({ $defs, $ref: "#/$defs/a" }, "x"), "x")
+    assert.strictEqual(decoded({ $defs, $ref: "#/$defs/c" }, "x"), "x")
+  })
+
+  it("prefers the alternative that takes a value as it is, also of objects and lists", () => {
+    const of = (type: string) => ({ type: "object", properties: { id: { type } } })
+    const listOf = (type: string) => ({ type: "array", items: { type } })
+    assert.deepStrictEqual(decoded({ anyOf: [of("string"), of("number")] }, { id: 7 }), { id: 7 })
+    assert.deepStrictEqual(decoded({ anyOf: [of("string"), of("boolean")] }, { id: 7 }), { id: "7" })
+    assert.deepStrictEqual(decoded({ oneOf: [listOf("string"), listOf("number")] }, [7]), [7])
+  })
+
+  it("refuses by `not` what is so as it is, not what could be read so", () => {
+    assert.strictEqual(decoded({ not: { type: "string" } }, 7), 7)
+    assert.match(String(decoded({ not: { type: "string" } }, "x")), /not allowed/)
   })
 })
