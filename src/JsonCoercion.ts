@@ -3,6 +3,7 @@
  */
 import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
+import { nestsTooDeep } from "./JsonDepth.ts"
 
 type Json = Schema.Json
 export type JsonObject = { readonly [key: string]: Json }
@@ -63,6 +64,7 @@ export const isType = (type: string, value: Json): boolean => {
 export const isObject = (value: Json | undefined): value is JsonObject => Predicate.isObject(value)
 
 const parse = (text: string): Json | undefined => {
+  if (nestsTooDeep(text)) return undefined
   try {
     return JSON.parse(text)
   } catch {

@@ -72,7 +72,8 @@ interface Common<Name extends string> {
  * A tool from a schema and an Effect.
  *
  * - `params`: default none. Any Effect Schema, or any Standard Schema; one that cannot say its JSON Schema needs
- *   `parameters` beside it, or the model is told of any object.
+ *   `parameters` beside it, or the model is told of any object. So does a union at the root: the model is told of an
+ *   object without fields, as every provider insists on an object.
  * - `success`: how a value is encoded for the model; without it a string goes as it is, anything else as JSON.
  * - `failure`: how a failure is encoded, into `details`; its text is the failure's `message`.
  * - `execute`: may return a value, or a `ToolOutput` to say content, details and `terminate` itself.

@@ -6,6 +6,8 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "effect/StandardSchema"
+import * as FailureText from "./FailureText.ts"
+import { isObject, type JsonObject } from "./JsonCoercion.ts"
 import * as JsonSchema from "./JsonSchema.ts"
 
 /** The params are not what the tool takes. `detail` is for the model: one line per fault. */
@@ -78,7 +80,10 @@ const standardReader = <Params>(
 ): ParamsReader<Params> => ({
   parameters: () => given ?? describe(params),
   decode: (input) =>
-    Effect.promise(async () => params["~standard"].validate(input)).pipe(
+    Effect.tryPromise({
+      try: async () => params["~standard"].validate(input),
+      catch: (thrown) => new InvalidParams({ detail: FailureText.of(thrown) })
+    }).pipe(
       Effect.flatMap((result) =>
         result.issues === undefined
           ? Effect.succeed(result.value)
@@ -93,21 +98,34 @@ const issueText = (issue: StandardSchemaV1.Issue): string => {
 }
 
 /** The root inlined, definitions beside it, and always an object, which every provider insists on. */
-const objectSchema = (document: ReturnType<typeof Schema.toJsonSchemaDocument>): Schema.Json => {
-  const root = document.schema["type"] === "object" ? document.schema : { type: "object", properties: {} }
-  return toJson(
-    Object.keys(document.definitions).length === 0 ? root : { ...root, $defs: document.definitions }
-  )
+const objectSchema = ({
+  definitions,
+  schema
+}: ReturnType<typeof Schema.toJsonSchemaDocument>): Schema.Json => {
+  const $defs = toJson(definitions)
+  const root = JsonSchema.referred({ $defs }, toJson(schema))
+  if (!isObject(root) || root["type"] !== "object") return { type: "object", properties: {} }
+  const isReferred = JSON.stringify($defs).includes(JSON.stringify({ $ref: schema["$ref"] }).slice(1, -1))
+  // A root with a name of its own is told once, unless something within refers to it.
+  const others = Object.entries($defs).filter(([, definition]) => definition !== root || isReferred)
+  return others.length === 0 ? root : { ...root, $defs: Object.fromEntries(others) }
 }
 
-const describe = (params: StandardSchemaV1<any, any>): Schema.Json =>
-  describesItself(params)
-    ? toJson(params["~standard"].jsonSchema.input({ target: "draft-2020-12" }))
-    : { type: "object" }
+/** Some schemas throw where JSON Schema has no words for them: zod's of dates, for one. */
+const describe = (params: StandardSchemaV1<any, any>): Schema.Json => {
+  if (!describesItself(params)) return anyObject
+  try {
+    return toJson(params["~standard"].jsonSchema.input({ target: "draft-2020-12" }))
+  } catch {
+    return anyObject
+  }
+}
+
+const anyObject: Schema.Json = { type: "object" }
 
 const describesItself = (
   params: StandardSchemaV1<any, any>
 ): params is StandardSchemaV1<any, any> & StandardJSONSchemaV1<any, any> =>
   "jsonSchema" in params["~standard"]
 
-const toJson = (value: unknown): Schema.Json => JSON.parse(JSON.stringify(value))
+const toJson = (value: object): JsonObject => JSON.parse(JSON.stringify(value))

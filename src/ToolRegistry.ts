@@ -4,6 +4,7 @@
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
@@ -150,7 +151,7 @@ const prepareRaw = (tool: Tool.Any, call: ToolCall): Effect.Effect<PreparedCall,
   const { prepareArguments } = tool
   return Effect.try({
     try: () => prepareArguments(params),
-    catch: (thrown) => invalid(call, String(thrown))
+    catch: (thrown) => invalid(call, FailureText.of(thrown))
   }).pipe(Effect.flatMap((prepared) => decode(tool, call, prepared)))
 }
 
@@ -163,16 +164,20 @@ const decode = (
     ? decodeObject(tool, call, input)
     : Effect.fail(invalid(call, "the arguments must be a JSON object"))
 
-/** Eager: nearly all params are decoded on the spot. */
+/** Eager: nearly all params are decoded on the spot. A check that throws refuses the params as one that says no. */
 const decodeObject = (
   tool: Tool.Any,
   call: ToolCall,
   input: Schema.Json
-): Effect.Effect<PreparedCall, InvalidArguments> =>
-  tool.decode(input).pipe(
+): Effect.Effect<PreparedCall, InvalidArguments> => {
+  const decoded = tool.decode(input).pipe(
     Effect.mapEager((params) => ({ call, tool, input, params })),
     Effect.mapErrorEager(({ detail }) => invalid(call, detail))
   )
+  return Exit.isExit(decoded) && !Exit.hasDies(decoded)
+    ? decoded
+    : Effect.catchDefect(decoded, (defect) => Effect.fail(invalid(call, FailureText.of(defect))))
+}
 
 const invalid = (call: ToolCall, detail: string) => new InvalidArguments({ name: call.name, detail })
 
