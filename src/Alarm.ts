@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 
 interface Entry {
-  /** Milliseconds of the clock. */
+  /** In milliseconds, as `now` counts them. */
   readonly at: number
   readonly ring: () => void
 }
@@ -27,7 +27,7 @@ export class Alarm {
 
   /** Rings once, in so many milliseconds. Returns how to take that back. */
   set(after: number, ring: () => void): () => void {
-    const entry = { at: this.clock.currentTimeMillisUnsafe() + after, ring }
+    const entry = { at: now(this.clock) + after, ring }
     this.entries.add(entry)
     this.sleepUntil(entry.at)
     return () => this.entries.delete(entry)
@@ -43,7 +43,7 @@ export class Alarm {
   private sleepUntil(at: number): void {
     if (this.sleep !== undefined && this.sleep.until <= at) return
     this.sleep?.fiber.interruptUnsafe()
-    const left = Math.max(0, at - this.clock.currentTimeMillisUnsafe())
+    const left = Math.max(0, at - now(this.clock))
     const fiber = this.fork(Effect.andThen(Effect.sleep(left), this.wake))
     this.sleep = { until: at, fiber }
   }
@@ -51,13 +51,16 @@ export class Alarm {
   /** Rings what is due, and sleeps on. */
   private readonly wake = Effect.sync(() => {
     this.sleep = undefined
-    const now = this.clock.currentTimeMillisUnsafe()
-    const due = [...this.entries].filter(({ at }) => at <= now)
+    const reached = now(this.clock)
+    const due = [...this.entries].filter(({ at }) => at <= reached)
     for (const entry of due) this.entries.delete(entry)
     for (const { ring } of due) ring()
     for (const { at } of this.entries) this.sleepUntil(at)
   })
 }
+
+/** Milliseconds since whenever. Unlike the time of day nobody sets them back, so time limits go by these. */
+export const now = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe()) / 1_000_000
 
 /** That of the run around, for all that is done in it. */
 export const Current = Context.Reference<Alarm | undefined>("effect-agent/Alarm", {

@@ -24,6 +24,8 @@ export interface Answer {
   closed: boolean
   /** What the model was asked; a hook may have answered instead. */
   request: ModelRequest | undefined
+  /** When that was first, in milliseconds since the run began. */
+  askedAt: number
   /** What the budget knows of it. */
   entry: Budget.Entry
   started: boolean
@@ -37,6 +39,7 @@ export const make = (run: Run): Answer => ({
   id: Message.makeId(),
   closed: false,
   request: undefined,
+  askedAt: 0,
   entry: Budget.nothing,
   started: false,
   timestamp: run.clock.currentTimeMillisUnsafe(),
@@ -160,6 +163,7 @@ const brokenOff: ReadonlySet<string> = new Set(["StreamTruncated", "StreamStalle
 /** Takes back what was said of an answer; another one follows. */
 export const retract = Effect.fnUntraced(function* (run: Run, answer: Answer) {
   enterForGood(run, answer)
+  run.open = undefined
   if (answer.started) yield* Running.emit(run, { _tag: "MessageRetracted", messageId: answer.id })
   answer.id = Message.makeId()
   answer.started = false

@@ -9,6 +9,7 @@ import type { RunStatus } from "./AgentEvent.ts"
 import * as Answer from "./Answer.ts"
 import type { EventError, FailureReason } from "./FailureReason.ts"
 import { LimitExceeded } from "./FailureReason.ts"
+import * as Limits from "./Limits.ts"
 import type * as Message from "./Message.ts"
 import type { Run } from "./Run.ts"
 import * as Running from "./Run.ts"
@@ -58,8 +59,7 @@ const endingOf = (run: Run, exit: Exit.Exit<RunStatus, Reason>): Ending => {
   const error = Answer.errorOf(exit.cause)
   if (!(error instanceof Stopped)) return { status: "failed", error }
   if (error.stop.cause === "cancel") return { status: "cancelled", error: undefined }
-  const value = run.clock.currentTimeMillisUnsafe() - run.startedAt
-  const max = Duration.toMillis(run.options.limits?.executionTime ?? 0)
+  const [value, max] = [Running.elapsed(run), Limits.executionTime(run)]
   return { status: "failed", error: new LimitExceeded({ limit: "executionTime", value, max }) }
 }
 
@@ -107,7 +107,7 @@ const afterExecution = Effect.fnUntraced(function* (run: Run, ending: Ending): E
         ...(error === undefined ? {} : { error }),
         ...(message === undefined ? {} : { message }),
         report: run.report,
-        durationMs: run.clock.currentTimeMillisUnsafe() - run.startedAt
+        durationMs: Running.elapsed(run)
       }),
       (verdict) => {
         if (verdict._tag === "Said" && error === undefined) message = verdict.output.modified ?? message
@@ -139,7 +139,7 @@ const resultOf = (
   newMessages: Running.newMessages(run),
   usage: run.usage,
   turns: run.turn,
-  duration: Duration.millis(run.clock.currentTimeMillisUnsafe() - run.startedAt),
+  duration: Duration.millis(Running.elapsed(run)),
   report: run.report,
   undelivered
 })

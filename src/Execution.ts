@@ -11,6 +11,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import type * as Stream from "effect/Stream"
 import type { AgentEvent } from "./AgentEvent.ts"
+import * as Alarm from "./Alarm.ts"
 import * as Budget from "./Budget.ts"
 import { ContextManager } from "./ContextManager.ts"
 import { Control } from "./Control.ts"
@@ -81,7 +82,7 @@ export const makeRun = Effect.fnUntraced(function* (
   const run: Run = {
     id,
     clock,
-    startedAt: clock.currentTimeMillisUnsafe(),
+    startedAt: Alarm.now(clock),
     provider: Context.get(context, Provider),
     registry: Context.get(context, ToolRegistry),
     contextManager: Context.get(context, ContextManager),

@@ -5,6 +5,7 @@ import { range } from "effect/Array"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Hash from "effect/Hash"
+import type { Alarm } from "./Alarm.ts"
 import type { TransformFailed } from "./FailureReason.ts"
 import { LimitExceeded } from "./FailureReason.ts"
 import type { ToolOutput } from "./AgentEvent.ts"
@@ -20,11 +21,45 @@ const longestCycle = 3
 /** How many turns a run may have. */
 export const maxTurns = (run: Run): number => run.options.limits?.maxTurns ?? defaultMaxTurns
 
+/** How many milliseconds a run may take. */
+export const executionTime = (run: Run): number => {
+  const time = run.options.limits?.executionTime
+  return time === undefined ? Infinity : Duration.toMillis(time)
+}
+
+/** Stops a run when its time is over, counted from its beginning. */
+export class Deadline {
+  private readonly run: Run
+  private readonly alarm: Alarm
+  private time = Infinity
+  private takeBack = () => {}
+
+  constructor(run: Run, alarm: Alarm) {
+    this.run = run
+    this.alarm = alarm
+  }
+
+  /** Goes by the options as they are now. */
+  set(): void {
+    const time = executionTime(this.run)
+    if (time === this.time) return
+    this.unset()
+    this.time = time
+    if (!Number.isFinite(time)) return
+    const left = Math.max(0, time - Running.elapsed(this.run))
+    this.takeBack = this.alarm.set(left, () => this.run.control.signal.stop({ cause: "deadline" }))
+  }
+
+  unset(): void {
+    this.takeBack()
+  }
+}
+
 /** The limits a turn must not begin beyond, but for that on turns, which has a policy. Looks when called. */
 export const check = (run: Run): Effect.Effect<void, LimitExceeded | TransformFailed | Stopped> => {
-  const { executionTime, maxContextSize } = run.options.limits ?? {}
-  const elapsed = run.clock.currentTimeMillisUnsafe() - run.startedAt
-  const time = executionTime === undefined ? Infinity : Duration.toMillis(executionTime)
+  const maxContextSize = run.options.limits?.maxContextSize
+  const elapsed = Running.elapsed(run)
+  const time = executionTime(run)
   if (elapsed >= time) return exceeded("executionTime", elapsed, time)
   const spent = run.budget.exceeded
   if (spent !== undefined) return Effect.fail(spent)

@@ -1,8 +1,6 @@
 /**
  * The agent loop: ask the model, run the tools it calls, ask again, until it stops calling.
  */
-import type * as EffectContext from "effect/Context"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
@@ -123,12 +121,14 @@ const executed = Effect.fnUntraced(function* (
     model: run.options.model,
     continued: task.continued
   })
+  const { alarm } = Alarm.of(yield* Effect.context<never>())
+  const deadline = new Limits.Deadline(run, alarm)
   const exit = yield* Effect.exit(
-    Effect.andThen(
-      beforeExecution(run, task),
-      Effect.suspend(() => withDeadline(run, turns(run, task)))
-    ).pipe(Effect.provideService(Budget.Outer, run.budget))
+    Effect.andThen(beforeExecution(run, task), turns(run, task, deadline)).pipe(
+      Effect.provideService(Budget.Outer, run.budget)
+    )
   )
+  deadline.unset()
   return yield* Ending.finish(run, Pending.restore(run), exit)
 })
 
@@ -145,26 +145,18 @@ const beforeExecution = (run: Run, task: Execution.Task): Effect.Effect<void, Re
     }
   )
 
-const withDeadline = <A>(run: Run, work: Effect.Effect<A, Reason>): Effect.Effect<A, Reason> => {
-  const time = run.options.limits?.executionTime
-  if (time === undefined) return work
-  const left = Duration.toMillis(time) - (run.clock.currentTimeMillisUnsafe() - run.startedAt)
-  return Effect.contextWith((context: EffectContext.Context<never>) => {
-    const { alarm } = Alarm.of(context)
-    const unset = alarm.set(Math.max(0, left), () => run.control.signal.stop({ cause: "deadline" }))
-    return Effect.ensuring(work, Effect.sync(unset))
-  })
-}
-
 const turns = Effect.fnUntraced(function* (
   run: Run,
-  task: Execution.Task
+  task: Execution.Task,
+  deadline: Limits.Deadline
 ): Effect.fn.Return<RunStatus, Reason> {
+  deadline.set()
   for (let first = true; ; first = false) {
-    takeChanges(run, task)
     yield* Gate.open(run)
+    takeChanges(run, task, deadline)
     if (run.turn >= Limits.maxTurns(run)) return yield* outOfTurns(run)
     yield* Gate.beforeTurn(run)
+    takeChanges(run, task, deadline)
     const done = yield* Turn.run(run, () => Pending.deliver(run, first && task.pollFirst))
     if (yield* betweenTurns(run, done)) return "stopped"
     const status = yield* next(run, done)
@@ -172,11 +164,12 @@ const turns = Effect.fnUntraced(function* (
   }
 })
 
-/** What the application changed while the last turn went on. */
-const takeChanges = (run: Run, task: Execution.Task): void => {
+/** What the application changed while the last turn went on, or the run was paused before this one. */
+const takeChanges = (run: Run, task: Execution.Task, deadline: Limits.Deadline): void => {
   const changes = task.nextTurn()
   run.options = Options.patch(run.options, changes?.options)
   run.messages = changes?.messages ?? run.messages
+  deadline.set()
 }
 
 /** Lets hooks prepare the next turn, then asks whether there should be one. */

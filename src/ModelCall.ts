@@ -38,11 +38,10 @@ export const ask = Effect.fnUntraced(function* (
   onMessage: (message: Message.Assistant) => void
 ): Effect.fn.Return<Asked, FailureReason | Stopped> {
   const answer = Answer.make(run)
-  const startedAt = answer.timestamp
   const exit = yield* Effect.exit(fitted(run, planned, answer))
   const message = yield* Answer.close(run, answer, planned, exit)
   onMessage(message)
-  const durationMs = run.clock.currentTimeMillisUnsafe() - startedAt
+  const durationMs = Running.elapsed(run) - answer.askedAt
   if (Exit.isFailure(exit)) return yield* failed(run, answer, exit.cause)
   if (answer.request === undefined) return { message, durationMs: undefined }
   yield* Running.emit(run, {
@@ -119,6 +118,7 @@ const begun = (
 ): Effect.Effect<void, FailureReason | Stopped> => {
   const { messages, model, options } = request
   const isFirst = answer.request === undefined
+  if (isFirst) answer.askedAt = Running.elapsed(run)
   answer.request = request
   const told = isFirst
     ? Running.emit(run, { _tag: "ModelCallStart", model, messageCount: messages.length, options })

@@ -7,6 +7,7 @@ import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Body, OpenAnswer } from "./AgentEvent.ts"
+import * as Alarm from "./Alarm.ts"
 import type { Budget } from "./Budget.ts"
 import type * as ContextManager from "./ContextManager.ts"
 import type { Control } from "./Control.ts"
@@ -29,6 +30,7 @@ import { attempt } from "./Work.ts"
 export interface Run {
   readonly id: string
   readonly clock: Clock.Clock
+  /** By `Alarm.now`. */
   readonly startedAt: number
   readonly provider: Provider["Service"]
   readonly registry: ToolRegistry["Service"]
@@ -82,6 +84,9 @@ export const emit = (run: Run, ...bodies: ReadonlyArray<Body>): Effect.Effect<vo
   const sizes = run.queues.takeChange()
   return run.emitter.emit(sizes === undefined ? bodies : [{ _tag: "QueueUpdate", ...sizes }, ...bodies])
 }
+
+/** Whole milliseconds since the run began. */
+export const elapsed = (run: Run): number => Math.floor(Alarm.now(run.clock) - run.startedAt)
 
 /** Adds a finished message to the transcript, and says so. */
 export const append = (run: Run, message: Message): Effect.Effect<void> =>

@@ -167,14 +167,14 @@ const perform = Effect.fnUntraced(function* (state: State, allowed: Guards.Allow
     modified: allowed.modified,
     approved: allowed.approved
   })
-  const startedAt = run.clock.currentTimeMillisUnsafe()
+  const startedAt = Running.elapsed(run)
   const maxRetries = run.options.limits?.maxToolRetries ?? 1
   for (let tries = 0; ; tries++) {
     const done = yield* ToolExecution.invoke(run, state.signal, allowed.prepared)
     const reviewed = yield* ToolExecution.review(run, state.message, allowed.prepared, done)
     state.hookFailure ??= reviewed.hookFailure
     if (reviewed.retry && tries < maxRetries) continue
-    return yield* settle(state, call, reviewed, run.clock.currentTimeMillisUnsafe() - startedAt)
+    return yield* settle(state, call, reviewed, Running.elapsed(run) - startedAt)
   }
 })
 

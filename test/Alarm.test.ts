@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { type Context, Effect, Fiber } from "effect"
+import { Clock, type Context, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import * as Alarm from "../src/Alarm.ts"
 
@@ -52,6 +52,27 @@ describe("Alarm", () => {
       alarm.clear()
       yield* TestClock.adjust(35)
       assert.lengthOf(rung, 3)
+    })
+  )
+
+  it.effect("rings at its time although somebody sets the clock", () =>
+    Effect.gen(function* () {
+      const clock = yield* Clock.Clock
+      let hours = 0
+      const set: Clock.Clock = {
+        ...clock,
+        currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe() + hours * 3_600_000
+      }
+      const { rung, set: ring } = yield* Effect.provideService(ringing, Clock.Clock, set)
+      ring(1000, "first")
+      hours = -1
+      yield* TestClock.adjust(1000)
+      assert.deepStrictEqual(rung, ["first"])
+      ring(1000, "second")
+      ring(2000, "third")
+      hours = 1
+      yield* TestClock.adjust(1000)
+      assert.deepStrictEqual(rung, ["first", "second"])
     })
   )
 

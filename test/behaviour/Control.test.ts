@@ -625,6 +625,31 @@ describe("Control", () => {
       })
     )
 
+    it.effect("lets what is changed meanwhile count for the turn it holds back", () =>
+      Effect.gen(function* () {
+        for (const byHook of [false, true]) {
+          const script = yield* agent([call("a"), done], {
+            tools: [say("a")],
+            hooks: [Hook.pauseCheck(({ turn }) => Effect.succeed({ shouldPause: byHook && turn === 1 }))]
+          })
+          yield* script.agent.subscribe((event) => {
+            if (event._tag === "TurnEnd" && event.turn === 1 && !byHook) return script.agent.pause()
+            if (event._tag !== "RunPaused") return Effect.void
+            return script.agent
+              .setMessages([Message.user("instead")])
+              .pipe(
+                Effect.andThen(script.agent.update({ model: "other" })),
+                Effect.andThen(script.agent.resumeRun)
+              )
+          })
+          yield* script.agent.prompt("hi")
+          const [, second] = yield* script.requests
+          assert.strictEqual(second?.model, "other")
+          assert.deepStrictEqual(texts(second?.messages ?? []), ["instead"])
+        }
+      })
+    )
+
     it.effect("T122 by a hook, then cancelled: nothing is consumed", () =>
       Effect.gen(function* () {
         const script = yield* agent([done], {

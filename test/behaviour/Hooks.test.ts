@@ -507,8 +507,9 @@ describe("Hooks", () => {
   })
 
   describe("afterModel", () => {
-    it.effect("hears each answer, and how long it took", () =>
+    it.effect("hears each answer, and how long it took, without the hooks before it", () =>
       Effect.gen(function* () {
+        const asked = yield* Latch.make(false)
         const began = yield* Latch.make(false)
         const heard: Array<unknown> = []
         const slow = ScriptedProvider.turn(
@@ -519,6 +520,7 @@ describe("Hooks", () => {
         const run = yield* Effect.forkChild(
           play([slow], {
             hooks: [
+              Hook.beforeModel(() => Effect.andThen(asked.open, Effect.sleep(100))),
               Hook.afterModel(({ durationMs, message, messages }) =>
                 Effect.sync(
                   () => void heard.push(Message.textOf(message), durationMs, messages.at(-1) === message)
@@ -527,6 +529,8 @@ describe("Hooks", () => {
             ]
           })
         )
+        yield* asked.await
+        yield* TestClock.adjust(100)
         yield* began.await
         yield* TestClock.adjust(250)
         const { events } = yield* Fiber.join(run)

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Fiber, Latch, Layer, Stream } from "effect"
+import { Duration, Effect, Fiber, Latch, Layer, Option, Stream } from "effect"
 import { AgentEvent, Hook, Loop, Message, Provider, RunOptions, Tool, ToolRegistry } from "effect-agent"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import { TestClock } from "effect/testing"
@@ -314,6 +314,29 @@ describe("Virtual time", () => {
       })
     )
 
+    it.effect("may be changed while the run goes on, and counts from its beginning", () =>
+      Effect.gen(function* () {
+        for (const [minutes, before] of [
+          [30, 29],
+          [90, 89]
+        ] as const) {
+          const { began, go, tool } = yield* gated
+          const script = yield* agent([call("gated"), ScriptedProvider.never], { tools: [tool], ...hour })
+          const run = yield* Effect.forkChild(Effect.exit(script.agent.prompt("hi")))
+          yield* began.await
+          yield* TestClock.adjust("10 seconds")
+          yield* script.agent.update({ limits: { executionTime: `${minutes} minutes` } })
+          yield* go.open
+          yield* settle()
+          yield* TestClock.adjust(before * 60_000)
+          assert.isTrue(yield* goesOn(run))
+          yield* TestClock.adjust("1 minute")
+          const max = minutes * 60_000
+          assert.deepInclude(reasonOf(yield* Fiber.join(run)), { limit: "executionTime", max })
+        }
+      })
+    )
+
     it.effect("leaves nothing behind in a run that ends before", () =>
       Effect.gen(function* () {
         const script = yield* agent([done, done], { ...hour })
@@ -401,7 +424,7 @@ describe("Virtual time", () => {
       })
     )
 
-    it.effect("retry is left at once when the run is cancelled", () =>
+    it.effect("retry is left at once when the run is cancelled, and nothing is being said meanwhile", () =>
       Effect.gen(function* () {
         const retracted = yield* Latch.make(false)
         const script = yield* agent([empty, done], { emptyResponse: "retry" })
@@ -411,6 +434,7 @@ describe("Virtual time", () => {
         const run = yield* Effect.forkChild(script.agent.prompt("hi"))
         yield* retracted.await
         yield* settle()
+        assert.isTrue(Option.isNone(yield* script.agent.partial))
         yield* script.agent.cancel()
         assert.strictEqual((yield* Fiber.join(run)).status, "cancelled")
         assert.strictEqual((yield* script.requests).length, 1)
