@@ -53,6 +53,25 @@ describe("Transcript", () => {
       assert.deepStrictEqual(Transcript.violations(repaired), [])
     })
 
+    it("puts results behind their answer at once, before what was said between", () => {
+      const messages = [Message.user("hi"), calls("a"), Message.user("wait"), result("a")]
+      const { dropped, messages: repaired } = Transcript.repair(messages)
+      assert.deepStrictEqual(shape(repaired), ["user", "assistant", "result a", "user"])
+      assert.strictEqual(dropped, 0)
+      assert.deepStrictEqual(Transcript.violations(repaired), [])
+    })
+
+    it("lets the first of two calls with one id stand, and its result", () => {
+      const thought = Message.text("both")
+      const answer = Message.assistant([thought, call("a"), call("b"), call("a")], { stopReason: "toolUse" })
+      const messages = [Message.user("hi"), answer, result("a"), result("b"), result("a")]
+      const { messages: repaired } = Transcript.repair(messages)
+      assert.deepStrictEqual(shape(repaired), ["user", "assistant", "result a", "result b"])
+      assert.deepStrictEqual(Transcript.violations(repaired), [])
+      assert.strictEqual(repaired[1], Transcript.repair(messages).messages[1])
+      assert.strictEqual(repaired[1]?.id, answer.id)
+    })
+
     it("looks at a conversation again when it does not just go on", () => {
       const start: Array<Message.Message> = [Message.user("hi"), calls("a"), result("a")]
       const violated = (...messages: ReadonlyArray<Message.Message>) =>
@@ -104,6 +123,13 @@ describe("Transcript", () => {
         "result c"
       ])
     })
+  })
+
+  it("names a result that comes late, and a message that stands before it", () => {
+    const late = [Message.user("hi"), calls("a", "b"), result("a"), Message.user("wait"), result("b")]
+    assert.deepStrictEqual(Transcript.violations(late), ["result b does not follow its answer at once"])
+    const note = Message.custom("note", {})
+    assert.deepStrictEqual(Transcript.violations([Message.user("hi"), calls("a"), note, result("a")]), [])
   })
 
   it("names what a provider would refuse", () => {

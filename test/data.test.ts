@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Arbitrary, Effect, Schema } from "effect"
+import { Arbitrary, Duration, Effect, Schema } from "effect"
 import {
   AgentEvent,
   Message,
@@ -56,6 +56,33 @@ describe("data", () => {
       assert.deepStrictEqual(back, { ...options, toolTimeout: 30_000 })
     })
   )
+})
+
+describe("RunOptions", () => {
+  const isOptions = Schema.is(RunOptions.RunOptions)
+
+  it("takes a duration in all the ways Effect does", () => {
+    const inputs: ReadonlyArray<Duration.Input> = [
+      { seconds: 5 },
+      { minutes: 1, milliseconds: 0 },
+      5_000_000_000n,
+      [5, 0],
+      "1.5 hours",
+      "-1 seconds",
+      "-Infinity",
+      Duration.seconds(5)
+    ]
+    for (const toolTimeout of inputs) assert.isTrue(isOptions({ model: "m", toolTimeout }), `${toolTimeout}`)
+    const encode = Schema.encodeSync(Schema.toCodecJson(RunOptions.RunOptions))
+    assert.deepInclude(encode({ model: "m", toolTimeout: { seconds: 5 } }), { toolTimeout: 5000 })
+    assert.deepInclude(encode({ model: "m", toolTimeout: 5_000_000_000n }), { toolTimeout: 5000 })
+    assert.deepInclude(encode({ model: "m", toolTimeout: "-Infinity" }), { toolTimeout: 0 })
+  })
+
+  it("takes nothing else for one", () => {
+    for (const toolTimeout of [{ secs: 5 }, {}, { seconds: "5" }, [5], ["5", 0], "soon", null, new Date()])
+      assert.isFalse(isOptions({ model: "m", toolTimeout }), JSON.stringify(toolTimeout))
+  })
 })
 
 describe("ModelEvent.append", () => {
