@@ -1,6 +1,6 @@
 /**
  * Laws of a transcript, and views that keep them. Every tool call of an answer has exactly one result, after it and
- * before the next answer, in the order of the calls. All functions are pure and return the messages they are given, so
+ * before what is said next, in the order of the calls. All functions are pure and return the messages they are given, so
  * that encodings may be cached by identity.
  */
 import type { Assistant, Message, ToolCall } from "./Message.ts"
@@ -19,7 +19,7 @@ export const isFailed = (message: Message): boolean =>
 /** What a provider would refuse, in words. Empty for a valid transcript. */
 export const violations = (messages: ReadonlyArray<Message>): ReadonlyArray<string> => {
   const found: Array<string> = []
-  for (const { answer, results } of exchanges(messages, (orphan) =>
+  for (const { answer, late, results } of exchanges(messages, (orphan) =>
     found.push(`result ${orphan.toolCallId} answers no call`)
   )) {
     const calls = callsOf(answer)
@@ -33,25 +33,34 @@ export const violations = (messages: ReadonlyArray<Message>): ReadonlyArray<stri
     if (order.length === ids.length && order.some((id, index) => id !== ids[index])) {
       found.push(`results ${order.join(", ")} are not in the order of the calls`)
     }
+    for (const result of late) found.push(`result ${result.toolCallId} does not follow its answer at once`)
   }
   return found
 }
 
 /**
  * The nearest transcript a provider accepts: failed answers and results without a call are left out, a call without a
- * result gets an honest one, results follow their answer in the order of its calls. The same array when all is well.
+ * result gets an honest one, a call whose id is taken goes, results follow their answer in the order of its calls. The
+ * same array when all is well.
  */
 export const repair = (messages: ReadonlyArray<Message>): Trimmed => {
   if (isPlainlySound(messages)) return { messages, dropped: 0 }
   if (!messages.some(isFailed) && violations(messages).length === 0) return { messages, dropped: 0 }
   const repaired: Array<Message> = []
+  const kept = new Set<Message>()
   for (let index = 0; index < messages.length; index++) {
     const message = messages[index]
     if (message === undefined || message.role === "toolResult" || isFailed(message)) continue
-    repaired.push(message)
-    if (message.role === "assistant") repaired.push(...resultsFor(message, messages, index + 1))
+    kept.add(message)
+    if (message.role !== "assistant") {
+      repaired.push(message)
+      continue
+    }
+    const answer = withoutDoubles(message)
+    const results = resultsFor(answer, messages, index + 1)
+    for (const result of results) kept.add(result)
+    repaired.push(answer, ...results)
   }
-  const kept = new Set(repaired)
   return { messages: repaired, dropped: messages.filter((message) => !kept.has(message)).length }
 }
 
@@ -122,6 +131,8 @@ const isPlainlySoundFrom = (messages: ReadonlyArray<Message>, start: number): bo
 interface Exchange {
   readonly answer: Assistant
   readonly results: Array<Msg.ToolResult>
+  /** Those of them that something was said before. */
+  readonly late: Array<Msg.ToolResult>
 }
 
 /** Each answer with the results up to the next one. A failed answer owes no results. */
@@ -131,15 +142,20 @@ const exchanges = (
 ): ReadonlyArray<Exchange> => {
   const all: Array<Exchange> = []
   let current: Exchange | undefined
+  let isLate = false
   for (const message of messages) {
+    if (message.role === "user") isLate = true
     if (message.role === "assistant") {
-      current = { answer: message, results: [] }
+      isLate = false
+      current = { answer: message, results: [], late: [] }
       if (!isFailed(message)) all.push(current)
     } else if (message.role === "toolResult") {
       const known =
         current !== undefined && callsOf(current.answer).some((call) => call.id === message.toolCallId)
-      if (known && current !== undefined && !isFailed(current.answer)) current.results.push(message)
-      else onOrphan(message)
+      if (known && current !== undefined && !isFailed(current.answer)) {
+        current.results.push(message)
+        if (isLate) current.late.push(message)
+      } else onOrphan(message)
     }
   }
   return all
@@ -160,6 +176,21 @@ const resultsFor = (
       following.find((message) => message.role === "toolResult" && message.toolCallId === call.id) ??
       missingResult(call, answer)
   )
+}
+
+// Keyed by the answer, for the reason given below.
+const undoubled = new WeakMap<Assistant, Assistant>()
+
+/** The answer without the calls whose id another one of it had before. */
+const withoutDoubles = (answer: Assistant): Assistant => {
+  const known = undoubled.get(answer)
+  if (known !== undefined) return known
+  const ids = new Set<string>()
+  const isFirst = ({ id }: ToolCall) => ids.size < ids.add(id).size
+  const content = answer.content.filter((block) => block.type !== "toolCall" || isFirst(block))
+  const made = content.length === answer.content.length ? answer : { ...answer, content }
+  undoubled.set(answer, made)
+  return made
 }
 
 // Keyed by the call, so that a repaired view gives the same object each time and its encoding can be cached.
