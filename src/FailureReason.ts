@@ -2,6 +2,7 @@
  * Why a run failed: the reasons of `RunFailed`, and what the events say of them.
  */
 import * as Schema from "effect/Schema"
+import * as FailureText from "./FailureText.ts"
 import { ProviderError } from "./ProviderError.ts"
 
 export const LimitName = Schema.Literals([
@@ -100,5 +101,5 @@ export type EventError = typeof EventError.Type
 /** What the event says of a defect. */
 export const defect = (cause: unknown): Defect => ({
   _tag: "Defect",
-  message: cause instanceof Error ? cause.message : String(cause)
+  message: FailureText.of(cause)
 })

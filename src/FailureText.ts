@@ -1,5 +1,5 @@
 /**
- * Whatever was thrown or failed with, in words for the model: never a stack, never what is secret by its name.
+ * Whatever was thrown or failed with, in words for models and events: never a stack, never what is secret by its name.
  */
 import * as Predicate from "effect/Predicate"
 
@@ -16,11 +16,13 @@ const told = (failure: unknown): string => {
   if (typeof failure === "string") return failure
   if (typeof failure === "function") return "a function"
   if (Predicate.hasProperty(failure, "message") && typeof failure.message === "string") return failure.message
-  return typeof failure === "bigint" ? String(failure) : (JSON.stringify(failure, open) ?? String(failure))
+  return typeof failure === "bigint"
+    ? String(failure)
+    : (JSON.stringify(failure, unlessSecret) ?? String(failure))
 }
 
 const frames = /\n\s+at [^\n]*:\d+:\d+\)?/g
 
-const open = (key: string, value: unknown): unknown => (closed.test(key) ? undefined : value)
+const unlessSecret = (key: string, value: unknown): unknown => (secret.test(key) ? undefined : value)
 
-const closed = /^stack$|authorization|cookie|passw|secret|credential|api[-_]?key|token$/i
+const secret = /^stack$|authorization|cookie|passw|secret|credential|api[-_]?key|token$/i

@@ -9,6 +9,7 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as AgentEvent from "./AgentEvent.ts"
 import { HookFailed } from "./FailureReason.ts"
+import * as FailureText from "./FailureText.ts"
 import type * as Hook from "./Hook.ts"
 import * as HookInput from "./HookInput.ts"
 import * as HookOutput from "./HookOutput.ts"
@@ -205,7 +206,4 @@ const limited = (
       )
     : Effect.exit(effect)
 
-const messageOf = (cause: Cause.Cause<unknown>): string => {
-  const error: unknown = Cause.squash(cause)
-  return error instanceof Error ? error.message : String(error)
-}
+const messageOf = (cause: Cause.Cause<unknown>): string => FailureText.of(Cause.squash(cause))

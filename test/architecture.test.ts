@@ -6,11 +6,11 @@ import { dirname, join, relative } from "node:path"
 const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   [
     "data",
-    /^(Usage|Message|ProviderError|ModelEvent|RunOptions|FailureReason|AgentEvent|RunReport|RunResult|RunFailed|Transcript|JsonCoercion|JsonDepth|JsonSchema|VendorKeys)\.ts$/
+    /^(Usage|Message|ProviderError|ModelEvent|RunOptions|FailureReason|FailureText|AgentEvent|RunReport|RunResult|RunFailed|Transcript|JsonCoercion|JsonDepth|VendorKeys|JsonSchema)\.ts$/
   ],
   [
     "services",
-    /^(Handoff|Alarm|ByteSource|Work|Provider|Credentials|ToolParams|FailureText|ToolOutput|Tool|ToolRegistry|Hook|HookInput|HookOutput|HookManager|ContextManager|Silence|Retry)\.ts$/
+    /^(Handoff|Alarm|ByteSource|Work|Provider|Credentials|ToolParams|ToolOutput|Tool|ToolRegistry|Hook|HookInput|HookOutput|HookManager|ContextManager|Silence|Retry)\.ts$/
   ],
   [
     "loop",

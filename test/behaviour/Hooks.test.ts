@@ -23,6 +23,20 @@ const call = (name: string) => ScriptedProvider.toolCall(name, {})
 const broken = Effect.fail("broke")
 
 describe("Hooks", () => {
+  it.effect("may fail with anything: it is told in words, and without what is secret by its name", () =>
+    Effect.gen(function* () {
+      for (const [failure, told] of [
+        [{ message: "no such user", apiKey: "k-123" }, "no such user"],
+        [{ status: 7, apiKey: "k-123" }, '{"status":7}'],
+        [Object.create(null), "{}"]
+      ] as const) {
+        const { events } = yield* play([done], { hooks: [Hook.afterModel(() => Effect.fail(failure))] })
+        assert.strictEqual(status(events), "completed")
+        assert.strictEqual(ofTag(events, "HookError")[0]?.error, told)
+      }
+    })
+  )
+
   it.effect("T03 registered once fire in every run of the agent", () =>
     Effect.gen(function* () {
       const fired: Array<string> = []

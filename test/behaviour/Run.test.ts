@@ -579,6 +579,20 @@ describe("Run", () => {
       })
     )
 
+    it.effect("a provider that dies of something that has no words fails the run, with balanced events", () =>
+      Effect.gen(function* () {
+        for (const [defect, message] of [
+          [Object.create(null), "{}"],
+          [{ message: "out of luck", password: "p-123" }, "out of luck"],
+          [{ code: 7, password: "p-123" }, '{"code":7}']
+        ] as const) {
+          const { events } = yield* play([ScriptedProvider.die(defect)])
+          assert.deepStrictEqual(ofTag(events, "RunEnd")[0]?.error, { _tag: "Defect", message })
+          assert.deepStrictEqual(Invariants.broken(events), [])
+        }
+      })
+    )
+
     it.effect("a provider that throws before it gives a stream fails the run like one that dies in it", () =>
       Effect.gen(function* () {
         const boom = new Error("boom")
