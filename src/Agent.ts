@@ -64,6 +64,7 @@ export interface Agent {
   readonly followUp: (message: Message.Input) => Effect.Effect<void>
   /** Holds the run at its next gate. Nothing when idle. */
   readonly pause: (reason?: string) => Effect.Effect<void>
+  /** Lets a paused run go on. Nothing when idle: `resume` starts a new run. */
   readonly resumeRun: Effect.Effect<void>
   /** Interrupts what is in flight and ends the run, balanced. Does not wait for that; nothing when idle. */
   readonly cancel: (reason?: string) => Effect.Effect<void>

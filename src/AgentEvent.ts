@@ -3,7 +3,9 @@
  *
  * ```text
  * RunStart Turn* RunEnd
- * Turn     TurnStart Message* ModelCallStart Answer ModelCallEnd (ToolsDetected Tool* Message*)? TurnEnd
+ * Turn     TurnStart Message* Call (ToolsDetected Tool* Message*)? TurnEnd
+ * Call     ModelCallStart Try* Answer ModelCallEnd | Answer
+ * Try      (MessageStart MessageDelta*)? (ModelCallError ModelCallRetry)? MessageRetracted?
  * Message  MessageStart MessageEnd
  * Answer   MessageStart MessageDelta* MessageEnd
  * Tool     ToolExecutionStart ToolInvoked? ToolExecutionProgress* ToolExecutionEnd
@@ -12,7 +14,9 @@
  * The tools of one turn may interleave, and each start has exactly one end. `RunEnd` is there on every path, once, and
  * last. `RunPaused`, `RunResumed`, `RunCancelled`, `RunError`, `HookError`, `LimitReached`, `ContextTransformed` and
  * `QueueUpdate` come where they happen. A model call that fails has `ModelCallError` in place of its end, one that is
- * stopped neither. A message travels whole once, in its `MessageEnd`; later events name it by id.
+ * stopped neither. Where a hook answers, or nobody could be asked, the answer stands alone. A try that failed says
+ * `ModelCallError` with `willRetry` and `ModelCallRetry`; what it had said is taken back by `MessageRetracted`, and so is
+ * an empty answer that is not accepted. A message travels whole once, in its `MessageEnd`; later events name it by id.
  */
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"

@@ -143,7 +143,7 @@ export const beforeExecution = at("beforeExecution")
 export const afterExecution = at("afterExecution")
 /** A run or a tool failed. */
 export const onError = at("onError")
-/** At each gate: any hook may pause the run. */
+/** Before each turn: any hook may pause the run. */
 export const pauseCheck = at("pauseCheck")
 /** Before each model call. May change what is sent, or answer itself. */
 export const beforeModel = at("beforeModel")
@@ -153,7 +153,7 @@ export const afterModel = at("afterModel")
 export const beforeTool = at("beforeTool")
 /** Guard, after `beforeTool`: one rejection rejects. Has no time limit, unless `approvalTimeout` sets one. */
 export const approveTool = at("approveTool")
-/** After a tool ran, whatever came of it. Replaces fields of the result, or asks for a retry. */
+/** After a tool ran, whatever came of it, unless it was aborted. Replaces fields of the result, or asks for a retry. */
 export const afterTool = at("afterTool")
 /** After a turn, before the next: other messages, model, thinking level, system prompt or tools. */
 export const prepareNextTurn = at("prepareNextTurn")

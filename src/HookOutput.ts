@@ -13,9 +13,10 @@ import { ModelOptions, RunOptions, ThinkingLevel } from "./RunOptions.ts"
 
 const optional = Schema.optionalKey
 
-/** Messages, each looked at once. */
 const isMessage = Schema.is(Message.Message)
 const known = new WeakSet<object>()
+
+/** Each message is looked at once. */
 const isKnown = (input: unknown): boolean => {
   if (!Predicate.isObject(input)) return false
   if (known.has(input)) return true

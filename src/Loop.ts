@@ -63,7 +63,10 @@ export const run = (
 ): Effect.Effect<RunResult, RunFailed, Provider | ToolRegistry> =>
   Execution.join(start((now) => fresh(Message.fromInput(prompt, now), context, options)))
 
-/** Goes on from a transcript that ends with a user message, a tool result or a custom message. */
+/**
+ * Goes on from a transcript that ends with a user message, a tool result or a custom message. Fails with
+ * `InvalidContinuation` when it has no messages, or ends with an answer.
+ */
 export const resume = (
   context: Context,
   options: RunOptions

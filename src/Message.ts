@@ -134,8 +134,8 @@ export type Message = typeof Message.Type
 /** What `prompt`, `steer` and their like take: text, one message, or several. */
 export type Input = string | Message | ReadonlyArray<Message>
 
-// Unique in and across processes, and sortable within one: a random prefix per process, then a count. The prefix is made
-// with the first id: Node loads its cryptography for it, which an import should not wait for.
+// Unique in and across processes: a random prefix per process, then a count. The prefix is made with the first id: Node
+// loads its cryptography for it, which an import should not wait for.
 let prefix: string | undefined
 let count = 0
 

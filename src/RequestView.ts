@@ -35,12 +35,13 @@ export const shortened = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ModelRequest | undefined, FailureReason | Stopped> {
   const { compact, view } = run.contextManager
   if (compact === undefined) return undefined
-  const trying = Effect.catch(
-    compact(run.messages, run.options),
-    (failure) =>
+  const trying = compact(run.messages, run.options).pipe(
+    Effect.catch((failure) =>
       Effect.as(Effect.logWarning("The conversation could not be made shorter", failure), undefined)
+    ),
     // A model that is asked for a summary may find that too long as well.
-  ).pipe(Effect.provideService(ContextManager, { view }))
+    Effect.provideService(ContextManager, { view })
+  )
   const compacted = yield* Running.stoppable(run, trying)
   if (compacted === undefined || Limits.sizeOf(compacted.messages) >= Limits.sizeOf(run.messages)) {
     return undefined

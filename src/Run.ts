@@ -1,7 +1,8 @@
 /**
  * One run while it goes on: what it was told, what it has done, and whom it tells.
  *
- * Its fields change, but only in the run's own fiber; everything it hands out is a copy or replaced, never pushed to.
+ * Its fields change, but only in the run's own fiber and those of its tools, a step at a time; everything it hands out is
+ * a copy or replaced, never pushed to.
  */
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"

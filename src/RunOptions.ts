@@ -90,18 +90,21 @@ export const Limits = Schema.Struct({
   maxTurns: Schema.optionalKey(Bound),
   /** Default "fail". `wrapUp` asks once more, without tools, for a summary. */
   onMaxTurns: Schema.optionalKey(Schema.Literals(["fail", "stop", "wrapUp"])),
+  /** What `wrapUp` says to the model, as the user. Default: that it has no more turns, and is to say how far it came. */
   wrapUpInstruction: Schema.optionalKey(Schema.String),
-  /** Wall time, pauses included. Work in flight is cut. */
+  /** From the beginning of the run, pauses included. Work in flight is cut. Default none. */
   executionTime: Schema.optionalKey(DurationInput),
+  /** Every call counts, also one that is refused. Those beyond are answered, not run, and the run fails. Default none. */
   maxToolCalls: Schema.optionalKey(Bound),
-  /** UTF-8 bytes of the messages of one request. */
+  /** UTF-8 bytes of the messages of one request. Default none. */
   maxContextSize: Schema.optionalKey(Bound),
   /**
    * Of this run, its retries and the runs inside of it. What a provider does not tell is estimated at four characters a
    * token, and so is an answer while it is said: it is cut where it goes beyond.
+   * Default none.
    */
   maxTotalTokens: Schema.optionalKey(Bound),
-  /** In the currency of `Usage.cost`, and counted likewise. */
+  /** In the currency of `Usage.cost`, and counted likewise. Default none. */
   maxCost: Schema.optionalKey(Bound),
   /** Of a million tokens, for where the provider tells no cost: without them `maxCost` does not see it. */
   prices: Schema.optionalKey(Schema.Struct({ input: Schema.Finite, output: Schema.Finite })),
@@ -132,7 +135,10 @@ export const RunOptions = Schema.Struct({
   steeringPolicy: Schema.optionalKey(Schema.Literals(["afterTurn", "skipRemaining"])),
   /** What to do with a transcript a provider would refuse. Default "repair", in the request only. */
   transcript: Schema.optionalKey(Schema.Literals(["repair", "strict"])),
-  /** What to do with an answer that says nothing. Default "accept". */
+  /**
+   * What to do with an answer that says nothing. "retry" asks twice more, after 1 and 5 seconds, and then accepts. Default
+   * "accept".
+   */
   emptyResponse: Schema.optionalKey(Schema.Literals(["accept", "retry", "fail"])),
   /** Default "warn". Guards fail closed whatever this says. */
   hookFailureMode: Schema.optionalKey(Schema.Literals(["fail", "warn", "ignore"])),

@@ -66,8 +66,8 @@ export const repair = (messages: ReadonlyArray<Message>): Trimmed => {
 
 /**
  * The newest `max` messages, cut where no call loses its result: forward from there to the next safe place, else back to
- * the last one, even if that keeps more than `max`. Leading developer messages stay, with `keepFirstUser` the first
- * user message too.
+ * the last one, even if that keeps more than `max`. A leading developer message stays, with `keepFirstUser` the
+ * first user message too.
  */
 export const window = (
   messages: ReadonlyArray<Message>,
