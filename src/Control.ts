@@ -28,8 +28,17 @@ export class Control {
 
   /** Until resumed or stopped. */
   readonly whileRunnable: Effect.Effect<void> = Effect.callback<void>((resume) => {
-    const wake = () => resume(Effect.void)
+    let forget = () => {}
+    const leave = () => {
+      this.waiting.delete(wake)
+      forget()
+    }
+    const wake = () => {
+      leave()
+      resume(Effect.void)
+    }
     this.waiting.add(wake)
-    this.signal.onStop(wake)
+    forget = this.signal.onStop(wake)
+    return Effect.sync(leave)
   })
 }

@@ -152,7 +152,7 @@ export const fork = (
   )
 
 /** Stops a run and waits until it has come to its end. */
-export const stopAndWait = ({ control, fiber }: Started, reason: string): Effect.Effect<void> =>
+const stopAndWait = ({ control, fiber }: Started, reason: string): Effect.Effect<void> =>
   Effect.suspend(() => {
     control.signal.stop({ cause: "cancel", reason })
     return Effect.asVoid(Fiber.await(fiber))

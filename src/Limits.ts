@@ -4,7 +4,6 @@
 import { range } from "effect/Array"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Hash from "effect/Hash"
 import type { Alarm } from "./Alarm.ts"
 import type { TransformFailed } from "./FailureReason.ts"
 import { LimitExceeded } from "./FailureReason.ts"
@@ -89,14 +88,16 @@ export const checkRepetition = (run: Run): Effect.Effect<void, LimitExceeded> =>
 }
 
 /**
- * What the model is told of a call: its result, and once, before one more round would end the run, that it goes in
- * circles. With a limit of two there is no round in which to say so.
+ * Keeps what came of a call, and gives what the model is told of it: its result, and once, before one more round would
+ * end the run, that it goes in circles. With a limit of two there is no round in which to say so.
  */
-export const told = (run: Run, settled: CallAndOutput): ToolOutput["content"] => {
+export const record = (run: Run, settled: CallAndOutput): ToolOutput["content"] => {
   const max = maxIdentical(run)
   if (!Number.isFinite(max)) return settled.output.content
   const before = run.recentCalls
-  run.recentCalls = [...before, signature(settled)].slice(-max * longestCycle)
+  const made = signature(settled)
+  const known = before.find((one) => isSame(one, made)) ?? made
+  run.recentCalls = [...before, known].slice(-max * longestCycle)
   const isNews = isCircling(run.recentCalls, max - 1) && !isCircling(before, max - 1)
   return isNews && max > 2 ? [...settled.output.content, text(warning(max - 1))] : settled.output.content
 }
@@ -111,17 +112,30 @@ interface CallAndOutput {
   readonly output: ToolOutput
 }
 
-/** What tells one call and its result from another. Long ones by length and hash, as a dozen of them are kept. */
-const signature = ({ call, output }: CallAndOutput): string => {
-  const json = JSON.stringify([call.name, call.params ?? call.rawArguments, output.content])
-  return json.length <= 1000 ? json : `${json.length} ${Hash.string(json)}`
-}
+/** What tells one call and its result from another: texts that the transcript holds anyway, so a long one costs nothing. */
+type Signature = ReadonlyArray<string>
+
+/** Arguments of so many characters are compared as they were written, shorter ones by what they say. */
+const longArguments = 1000
+
+const signature = ({ call, output }: CallAndOutput): Signature => [
+  call.name,
+  call.rawArguments.length > longArguments
+    ? call.rawArguments
+    : JSON.stringify(call.params ?? call.rawArguments),
+  ...output.content.flatMap((block) =>
+    block.type === "text" ? ["text", block.text] : ["image", ...Object.values(block.source)]
+  )
+]
+
+const isSame = (one: Signature, other: Signature): boolean =>
+  one.length === other.length && one.every((part, index) => part === other[index])
 
 /** The last calls are the same ones over and over: one, two or three of them, so many times. */
-const isCircling = (calls: ReadonlyArray<string>, times: number): boolean =>
+const isCircling = (calls: ReadonlyArray<Signature>, times: number): boolean =>
   range(1, longestCycle).some((length) => repeats(calls, length, times))
 
-const repeats = (calls: ReadonlyArray<string>, length: number, times: number): boolean => {
+const repeats = (calls: ReadonlyArray<Signature>, length: number, times: number): boolean => {
   const tail = calls.slice(-length * times)
   return tail.length === length * times && tail.every((call, index) => call === tail[index % length])
 }

@@ -206,11 +206,11 @@ export const fromInput = (input: Input, timestamp?: number): ReadonlyArray<Messa
 
 const isMessage = (input: Message | ReadonlyArray<Message>): input is Message => "role" in input
 
-/** The text blocks of a message, joined. */
-export const textOf = (message: Message): string =>
-  message.role === "custom"
-    ? ""
-    : message.content.reduce((joined, block) => (block.type === "text" ? joined + block.text : joined), "")
+/** The text blocks of a message or of a tool's output, joined. */
+export const textOf = (message: Message | Pick<ToolResult, "content">): string =>
+  "content" in message
+    ? message.content.reduce((joined, block) => (block.type === "text" ? joined + block.text : joined), "")
+    : ""
 
 /** The tool calls of an answer, in the order the model made them. */
 export const toolCalls = (message: Assistant): ReadonlyArray<ToolCall> =>

@@ -62,8 +62,8 @@ export interface Run {
   turnUsage: Usage
   /** All calls that were looked at, whatever came of them. */
   toolCalls: number
-  /** What the last tool calls were and said, oldest first: for the limit on identical calls. */
-  recentCalls: ReadonlyArray<string>
+  /** What the last tool calls were and said, oldest first, the same ones as one: for the limit on identical calls. */
+  recentCalls: ReadonlyArray<ReadonlyArray<string>>
   report: RunReport
   cancelAnnounced: boolean
 }

@@ -79,6 +79,7 @@ export const execute = Effect.fnUntraced(function* (
     yield* together(state, calls)
     for (const call of calls) yield* tell(call)
   }
+  state.signal.release()
   if (state.hookFailure !== undefined) return yield* Effect.failCause(state.hookFailure)
   return { ...state, settled: calls.flatMap((call) => state.settled.get(call) ?? []) }
 })
@@ -112,6 +113,7 @@ const preflight = Effect.fnUntracedEager(function* (
   call: Message.ToolCall
 ): Effect.fn.Return<Guards.Allowed | undefined> {
   const { message, run } = state
+  run.toolCalls++
   const label = find(run.offered, call.name)?.label
   yield* Running.emit(run, {
     _tag: "ToolExecutionStart",
@@ -134,7 +136,6 @@ const preflight = Effect.fnUntracedEager(function* (
 /** Reasons that hold before anybody is asked. */
 const notToBeRun = (state: State): Outcome | undefined => {
   const { message, run } = state
-  run.toolCalls++
   const cut = Unrun.cut(message.stopReason)
   if (cut !== undefined) return cut
   if (state.hookFailure !== undefined) return Unrun.runEnds
@@ -150,13 +151,14 @@ const notToBeRun = (state: State): Outcome | undefined => {
 const gate = ({ run }: State): Effect.Effect<Outcome | undefined> =>
   Effect.matchEager(Gate.open(run), {
     onSuccess: () => undefined,
-    onFailure: () => Unrun.immediate("aborted", "Not run: the run was cancelled")
+    onFailure: () => Unrun.immediate("aborted", "Not run: the run was stopped")
   })
 
 /** Runs one call, as often as its hooks ask for, and ends it. */
 const perform = Effect.fnUntraced(function* (state: State, allowed: Guards.Allowed): Effect.fn.Return<void> {
   const { run } = state
   const { call } = allowed.prepared
+  if (state.failure !== undefined) return yield* settle(state, call, Unrun.skippedByFailure)
   if (state.signal.current !== undefined) return yield* settle(state, call, Unrun.aborted(call))
   if (isMoot(state)) return yield* settle(state, call, Unrun.skippedBySteering)
   yield* Running.emit(run, {
@@ -189,7 +191,11 @@ const settle = Effect.fnUntracedEager(function* (
   const isError = output.isError === true
   state.settled.set(call, { call, output, outcome })
   if (isError && failures.has(outcome) && run.options.toolFailureMode === "fail" && !state.failure) {
-    state.failure = new ToolFailed({ toolCallId: call.id, toolName: call.name, detail: Unrun.textOf(output) })
+    state.failure = new ToolFailed({
+      toolCallId: call.id,
+      toolName: call.name,
+      detail: Message.textOf(output)
+    })
     state.signal.stop({ cause: "cancel", reason: "another tool failed" })
   }
   if (isError && failures.has(outcome)) {
@@ -222,7 +228,7 @@ const failures: ReadonlySet<Message.ToolOutcome> = new Set<Message.ToolOutcome>(
 /** Writes the result of a call into the transcript. */
 const answer = (state: State, call: Message.ToolCall): Effect.Effect<Message.ToolResult> => {
   const { outcome, output } = state.settled.get(call) ?? Unrun.aborted(call)
-  const result = Message.toolResult(call, Limits.told(state.run, { call, output }), {
+  const result = Message.toolResult(call, Limits.record(state.run, { call, output }), {
     isError: output.isError === true,
     outcome,
     timestamp: state.run.clock.currentTimeMillisUnsafe(),

@@ -18,7 +18,7 @@ import type { Ended, StopSignal } from "./Work.ts"
 import { attempt } from "./Work.ts"
 
 /** What came of it after its hooks saw it. */
-export interface Reviewed extends Outcome {
+interface Reviewed extends Outcome {
   readonly retry: boolean
   /** A hook failed the run. */
   readonly hookFailure: Cause.Cause<FailureReason | Stopped> | undefined

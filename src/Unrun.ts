@@ -38,7 +38,3 @@ const cuts: Partial<Record<StopReason, Outcome>> = {
 export const skippedBySteering = immediate("skipped", "Skipped due to queued user message.")
 export const runEnds = immediate("aborted", "Not run: the run ended first.")
 export const skippedByFailure = immediate("aborted", "Not run: another tool of this batch failed.")
-
-/** The words of a result. */
-export const textOf = (output: Tool.ToolOutput): string =>
-  output.content.map((block) => (block.type === "text" ? block.text : "")).join("")

@@ -22,6 +22,7 @@ export interface Stop {
 export class StopSignal {
   private readonly listeners = new Set<() => void>()
   private stopped: Stop | undefined
+  private leave = () => {}
 
   get current(): Stop | undefined {
     return this.stopped
@@ -46,11 +47,16 @@ export class StopSignal {
     return () => this.listeners.delete(listener)
   }
 
-  /** A signal that stops with this one, and may be stopped before. */
+  /** A signal that stops with this one, and may be stopped before. This one knows it until it is released. */
   child(): StopSignal {
     const child = new StopSignal()
-    this.onStop(() => this.stopped && child.stop(this.stopped))
+    child.leave = this.onStop(() => this.stopped && child.stop(this.stopped))
     return child
+  }
+
+  /** Is told no more by the signal it is a child of. */
+  release(): void {
+    this.leave()
   }
 }
 

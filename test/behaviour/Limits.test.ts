@@ -325,6 +325,25 @@ describe("Limits", () => {
       })
     )
 
+    it.effect("compares long arguments and long results in full", () =>
+      Effect.gen(function* () {
+        const long = "x".repeat(20_000)
+        const written = ScriptedProvider.toolCall("a", { text: long })
+        assert.deepStrictEqual(yield* turnsOf([written], 3), ["identicalToolCalls", 3])
+        assert.deepStrictEqual(yield* turnsOf([call("long")], 3, [say("long", long)]), [
+          "identicalToolCalls",
+          3
+        ])
+        let news = 1000
+        const poll = Tool.make({
+          name: "poll",
+          description: "",
+          execute: () => Effect.sync(() => `${long}${++news}${long}`)
+        })
+        assert.deepStrictEqual(yield* turnsOf([call("poll")], 3, [poll]), ["maxTurns", 30])
+      })
+    )
+
     it.effect("T789 stops a model whose calls are cut at its token limit again and again", () =>
       Effect.gen(function* () {
         const cut = ScriptedProvider.turn(Step.toolCall("a", {}), Step.finish("length"))

@@ -209,6 +209,19 @@ describe("Tools", () => {
       })
     )
 
+    it.effect("in fail mode a call that had not begun says that another one failed", () =>
+      Effect.gen(function* () {
+        for (const order of [{ toolExecution: "sequential" }, { toolConcurrency: 1 }] as const) {
+          const { events, view } = yield* play([calls("bad", "b")], {
+            tools: [failing("bad"), say("b")],
+            options: { ...order, toolFailureMode: "fail" }
+          })
+          assert.deepStrictEqual(outcomes(events), ["error", "aborted"])
+          assert.match(resultTexts(view.messages)[1] ?? "", /another tool of this batch failed/)
+        }
+      })
+    )
+
     it.effect("a block, a rejection and a skip are no failures of the tool in fail mode", () =>
       Effect.gen(function* () {
         const { view } = yield* play([calls("block", "reject", "skip"), done], {
