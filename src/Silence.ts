@@ -27,7 +27,7 @@ class Line {
   private held: ReadonlyArray<ModelEvent> = []
 
   pass(events: ReadonlyArray<ModelEvent>): ReadonlyArray<ModelEvent> {
-    return this.spoke && !events.some(isTurn) ? events : events.flatMap((event) => this.one(event))
+    return this.spoke && !events.some(movesLine) ? events : events.flatMap((event) => this.one(event))
   }
 
   release(): ReadonlyArray<ModelEvent> {
@@ -55,4 +55,5 @@ class Line {
   }
 }
 
-const isTurn = (event: ModelEvent): boolean => event._tag === "Retracted" || event._tag === "Start"
+/** Whether the line may be elsewhere behind it. */
+const movesLine = (event: ModelEvent): boolean => event._tag === "Retracted" || event._tag === "Start"
