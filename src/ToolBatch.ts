@@ -149,10 +149,7 @@ const notToBeRun = (state: State): Outcome | undefined => {
 
 /** The pause gate before each call, then whether there is still a run to go on with. */
 const gate = ({ run }: State): Effect.Effect<Outcome | undefined> =>
-  Effect.matchEager(Gate.open(run), {
-    onSuccess: () => undefined,
-    onFailure: () => Unrun.immediate("aborted", "Not run: the run was stopped")
-  })
+  Effect.matchEager(Gate.open(run), { onSuccess: () => undefined, onFailure: () => Unrun.runStopped })
 
 /** Runs one call, as often as its hooks ask for, and ends it. */
 const perform = Effect.fnUntraced(function* (state: State, allowed: Guards.Allowed): Effect.fn.Return<void> {
@@ -191,11 +188,8 @@ const settle = Effect.fnUntracedEager(function* (
   const isError = output.isError === true
   state.settled.set(call, { call, output, outcome })
   if (isError && failures.has(outcome) && run.options.toolFailureMode === "fail" && !state.failure) {
-    state.failure = new ToolFailed({
-      toolCallId: call.id,
-      toolName: call.name,
-      detail: Message.textOf(output)
-    })
+    const detail = Message.textOf(output)
+    state.failure = new ToolFailed({ toolCallId: call.id, toolName: call.name, detail })
     state.signal.stop({ cause: "cancel", reason: "another tool failed" })
   }
   if (isError && failures.has(outcome)) {

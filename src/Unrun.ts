@@ -37,4 +37,5 @@ const cuts: Partial<Record<StopReason, Outcome>> = {
 
 export const skippedBySteering = immediate("skipped", "Skipped due to queued user message.")
 export const runEnds = immediate("aborted", "Not run: the run ended first.")
+export const runStopped = immediate("aborted", "Not run: the run was stopped.")
 export const skippedByFailure = immediate("aborted", "Not run: another tool of this batch failed.")
