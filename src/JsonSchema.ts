@@ -12,6 +12,7 @@ import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type { JsonObject } from "./JsonCoercion.ts"
 import { coerce, isObject, isType } from "./JsonCoercion.ts"
+import * as JsonReference from "./JsonReference.ts"
 
 type Json = Schema.Json
 
@@ -31,7 +32,7 @@ interface Reading {
 }
 
 const read = (reading: Reading, schema: Json, value: Json, path: string): Json => {
-  const target = referred(reading.root, schema)
+  const target = JsonReference.follow(reading.root, schema)
   if (target === false) return fault(reading, path, "is not allowed", value)
   if (!isObject(target)) return value
 
@@ -44,38 +45,6 @@ const read = (reading: Reading, schema: Json, value: Json, path: string): Json =
       ? readItems(reading, target, coerced, path)
       : coerced
   return readCombined(reading, target, within, path)
-}
-
-/** What a schema stands for, its references followed. Nothing where they lead nowhere, or in a circle. */
-export const referred = (
-  root: Json,
-  schema: Json | undefined,
-  seen: ReadonlyArray<string> = []
-): Json | undefined => {
-  if (!isObject(schema) || typeof schema["$ref"] !== "string") return schema
-  const { $ref } = schema
-  return seen.includes($ref) ? undefined : referred(root, resolve(root, $ref), [...seen, $ref])
-}
-
-const resolve = (root: Json, ref: string): Json | undefined =>
-  ref
-    .replace(/^#\/?/, "")
-    .split("/")
-    .filter((step) => step !== "")
-    .reduce<Json | undefined>((at, step) => inner(at, unescaped(step)), root)
-
-const inner = (at: Json | undefined, name: string): Json | undefined =>
-  isObject(at) ? at[name] : Array.isArray(at) ? at[Number(name)] : undefined
-
-/** A reference is a part of a URI, but not everybody writes it as one. */
-const unescaped = (step: string): string => decoded(step).replaceAll("~1", "/").replaceAll("~0", "~")
-
-const decoded = (step: string): string => {
-  try {
-    return decodeURIComponent(step)
-  } catch {
-    return step
-  }
 }
 
 const readProperties = (

@@ -8,6 +8,7 @@ import * as Schema from "effect/Schema"
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "effect/StandardSchema"
 import * as FailureText from "./FailureText.ts"
 import { isObject, type JsonObject } from "./JsonCoercion.ts"
+import * as JsonReference from "./JsonReference.ts"
 import * as JsonSchema from "./JsonSchema.ts"
 
 /** The params are not what the tool takes. `detail` is for the model: one line per fault. */
@@ -103,7 +104,7 @@ const objectSchema = ({
   schema
 }: ReturnType<typeof Schema.toJsonSchemaDocument>): Schema.Json => {
   const $defs = toJson(definitions)
-  const root = JsonSchema.referred({ $defs }, toJson(schema))
+  const root = JsonReference.follow({ $defs }, toJson(schema))
   if (!isObject(root) || root["type"] !== "object") return { type: "object", properties: {} }
   const isReferred = JSON.stringify($defs).includes(JSON.stringify({ $ref: schema["$ref"] }).slice(1, -1))
   // A root with a name of its own is told once, unless something within refers to it.
