@@ -62,7 +62,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F081",
     without: "what is secret by its name is told",
     file: "src/FailureText.ts",
-    from: "(closed.test(key) ? undefined : value)",
+    from: "(secret.test(key) ? undefined : value)",
     to: "value",
     test: toolCalls
   },
@@ -286,7 +286,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F119",
     without: "making it shorter is made shorter itself",
     file: "src/RequestView.ts",
-    from: ".pipe(Effect.provideService(ContextManager, { view }))",
+    from: "Effect.provideService(ContextManager, { view })",
     to: "",
     test: overflow
   }
