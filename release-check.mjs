@@ -80,11 +80,15 @@ const checkClosure = () => {
   return names
 }
 
+/** All but what is of Node alone can be imported as it is; that asks for the one package it needs. */
 const checkImports = () => {
   const { exports } = JSON.parse(readFileSync(join(folder, "node_modules/effect-agent/package.json"), "utf8"))
-  const entries = Object.keys(exports).filter((entry) => !entry.endsWith(".json"))
+  const entries = Object.keys(exports).filter((entry) => !entry.endsWith(".json") && entry !== "./node")
   const lines = entries.map((entry) => `await import(${JSON.stringify(join("effect-agent", entry))})`)
-  run(process.execPath, ["--input-type=module", "--eval", lines.join("\n")])
+  const asks = `await import("effect-agent/node").catch((error) => {
+    if (!error.message.includes("'@effect/platform-node'")) throw error
+  })`
+  run(process.execPath, ["--input-type=module", "--eval", [...lines, asks].join("\n")])
   return entries.length
 }
 

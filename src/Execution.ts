@@ -166,8 +166,8 @@ export const join = <E, R>(start: Effect.Effect<Started, E, R>): Effect.Effect<R
     )
   )
 
-/** How far a run may be ahead of the reader of its stream, in events: a hundred calls may begin before it has to look. */
-const readAhead = 256
+/** How far a run may be ahead of the reader of its stream, in events. */
+const readAhead = 64
 
 /** A run for its events; leaving the stream stops the run. `start` is given its reader. */
 export const stream = <E, R>(

@@ -174,7 +174,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F096",
     without: "a run goes as far ahead as it likes",
     file: "src/Execution.ts",
-    from: "const readAhead = 256",
+    from: "const readAhead = 64",
     to: "const readAhead = 1_000_000",
     test: "test/faults/consumer.test.ts"
   },
