@@ -202,10 +202,11 @@ const run = (
   context: Tool.ToolContext["Service"]
 ): Effect.Effect<Executed> =>
   tool.run(params).pipe(
+    Effect.scoped,
+    // Around the scope: within, every call would have a caller of its own.
     Effect.updateContext((caller: Context.Context<never>) =>
       Context.add(services(caller), Tool.ToolContext, context)
     ),
-    Effect.scoped,
     Effect.catchDefect((defect) =>
       Effect.logError(`Tool ${tool.name} died`, Cause.die(defect)).pipe(
         // There are defects that no logger can write.
