@@ -21,6 +21,8 @@ export class Repeat<Wire> {
   private after = ""
   private fill: ((value: string) => Wire) | undefined = undefined
   private misses = 0
+  /** Since the last miss. */
+  private hits = 0
 
   /** The event, if it differs in that string only from the one last learned. */
   match(data: string): Wire | undefined {
@@ -31,7 +33,7 @@ export class Repeat<Wire> {
     if (data.slice(0, before.length) !== before || data.slice(end) !== after) return undefined
     const value = Json.parse(data.slice(before.length, end))
     if (typeof value !== "string") return undefined
-    this.misses = firstLesson
+    this.hits++
     return fill(value)
   }
 
@@ -41,9 +43,9 @@ export class Repeat<Wire> {
     holeOf: () => Hole<Wire> | undefined,
     reread: (event: Json.Json | undefined) => string | undefined
   ): void {
-    // A short answer is over before learning pays, and where every event differs in more it never does.
-    if (this.misses >= lastLesson) return
-    if (this.misses < firstLesson - 1) {
+    if (this.hits >= paid) this.misses = firstLesson - 1
+    this.hits = 0
+    if (!isLesson(this.misses + 1)) {
       this.misses++
       return
     }
@@ -68,8 +70,17 @@ const flat = (text: string): string => {
   return typeof copy === "string" ? copy : text
 }
 
+/**
+ * A short answer is over before learning pays. Where every event differs in more, or soon another kind follows, as in many
+ * small calls, it never does: then it is tried ever more rarely.
+ */
+const isLesson = (misses: number): boolean =>
+  misses >= firstLesson && (misses <= lastLesson || (misses & (misses - 1)) === 0)
+
 const firstLesson = 8
 const lastLesson = 12
+/** Hits that a lesson is worth. */
+const paid = 4
 const probe = "another"
 
 /** Where the string stands, when its member's name stands nowhere else. */
