@@ -68,11 +68,11 @@ export const Current = Context.Reference<Alarm | undefined>("effect-agent/Alarm"
 })
 
 /** Work with an alarm for all that is done in it. What is still set when it ends does not ring. */
-export const within = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+export const within = <A, E, R>(work: (alarm: Alarm) => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.contextWith((context: Context.Context<R>) => {
     const alarm = new Alarm(context)
     return Effect.ensuring(
-      Effect.provideService(work, Current, alarm),
+      Effect.provideService(work(alarm), Current, alarm),
       Effect.sync(() => alarm.clear())
     )
   })

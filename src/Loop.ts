@@ -109,11 +109,13 @@ const fresh = (
 export const execute = (
   task: Execution.Task,
   audience: Execution.Audience
-): Effect.Effect<RunResult, RunFailed, Provider | ToolRegistry> => Alarm.within(executed(task, audience))
+): Effect.Effect<RunResult, RunFailed, Provider | ToolRegistry> =>
+  Alarm.within((alarm) => executed(task, audience, alarm))
 
 const executed = Effect.fnUntraced(function* (
   task: Execution.Task,
-  audience: Execution.Audience
+  audience: Execution.Audience,
+  alarm: Alarm.Alarm
 ): Effect.fn.Return<RunResult, RunFailed, Provider | ToolRegistry> {
   const run = yield* Execution.makeRun(task, audience)
   run.queues.takeChange()
@@ -124,7 +126,6 @@ const executed = Effect.fnUntraced(function* (
     model: run.options.model,
     continued: task.continued
   })
-  const { alarm } = Alarm.of(yield* Effect.context<never>())
   const deadline = new Limits.Deadline(run, alarm)
   const exit = yield* Effect.exit(
     Effect.andThen(beforeExecution(run, task), turns(run, task, deadline)).pipe(

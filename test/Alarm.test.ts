@@ -83,7 +83,7 @@ describe("Alarm", () => {
         Alarm.of(context).alarm.set(100, () => rung.push("within"))
         return Effect.sleep(50)
       })
-      const fiber = yield* Effect.forkChild(Alarm.within(work))
+      const fiber = yield* Effect.forkChild(Alarm.within(() => work))
       yield* TestClock.adjust(50)
       yield* Fiber.join(fiber)
       yield* TestClock.adjust(100)
