@@ -5,16 +5,18 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import type { Scope } from "effect/Scope"
+import * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 import type { AgentEvent } from "./AgentEvent.ts"
 import * as Event from "./AgentEvent.ts"
 import type { Control } from "./Control.ts"
-import type { AgentBusy, AgentState } from "./Conversation.ts"
+import type { AgentState } from "./AgentState.ts"
+import type { AgentBusy } from "./Conversation.ts"
 import { Conversation } from "./Conversation.ts"
 import * as Execution from "./Execution.ts"
 import type * as Hook from "./Hook.ts"
@@ -22,7 +24,7 @@ import * as HookManager from "./HookManager.ts"
 import type * as Loop from "./Loop.ts"
 import * as Message from "./Message.ts"
 import { Provider } from "./Provider.ts"
-import type { QueueMode, QueueName, Sizes } from "./Queues.ts"
+import type { QueueMode, QueueName, Queues, Sizes } from "./Queues.ts"
 import type { RunFailed } from "./RunFailed.ts"
 import type { RunOptions } from "./RunOptions.ts"
 import type { RunReport } from "./RunReport.ts"
@@ -31,7 +33,7 @@ import type * as Tool from "./Tool.ts"
 import * as ToolRegistry from "./ToolRegistry.ts"
 
 export { AgentBusy } from "./Conversation.ts"
-export type { AgentState } from "./Conversation.ts"
+export type { AgentState } from "./AgentState.ts"
 
 /** A run that belongs to the agent's scope, not to whoever started it. */
 export interface StartedRun {
@@ -89,7 +91,7 @@ export interface Agent {
   /** Awaited for each event, in order of subscription. Its first failure is logged; none changes anything. */
   readonly subscribe: <E, R>(
     listener: (event: AgentEvent) => Effect.Effect<void, E, R>
-  ) => Effect.Effect<void, never, R | Scope>
+  ) => Effect.Effect<void, never, R | Scope.Scope>
   /** The report of the run that goes on, or of the last one. */
   readonly report: Effect.Effect<Option.Option<RunReport>>
   /** This agent's tools. Changes count from the next turn. */
@@ -114,7 +116,11 @@ export type AgentOptions<T extends Tools, H extends Hooks> = RunOptions & {
 /** Makes an agent that lives as long as its scope. It requires a provider, and what its tools and hooks need. */
 export const make = <const T extends Tools = readonly [], const H extends Hooks = readonly []>(
   options: AgentOptions<T, H>
-): Effect.Effect<Agent, never, Scope | Provider | Tool.Services<T[number]> | Hook.Services<H[number]>> =>
+): Effect.Effect<
+  Agent,
+  never,
+  Scope.Scope | Provider | Tool.Services<T[number]> | Hook.Services<H[number]>
+> =>
   Effect.gen(function* () {
     const { followUpMode, hooks, messages = [], steeringMode, tools, ...runOptions } = options
     const modes = {
@@ -123,9 +129,8 @@ export const make = <const T extends Tools = readonly [], const H extends Hooks 
     }
     const registry = yield* ToolRegistry.make(...(tools ?? []))
     const manager = yield* HookManager.make(...(hooks ?? []))
-    const provider = yield* Provider
-    const made = yield* Effect.context<never>()
-    const own = Context.make(Provider, provider).pipe(
+    const made = yield* Effect.context<Provider | Scope.Scope>()
+    const own = Context.make(Provider, Context.get(made, Provider)).pipe(
       Context.add(ToolRegistry.ToolRegistry, registry),
       Context.add(HookManager.HookManager, manager)
     )
@@ -138,55 +143,97 @@ export const make = <const T extends Tools = readonly [], const H extends Hooks 
     const conversation = new Conversation(state, modes, (caller) =>
       // Services of the agent under the caller's, so that its span and its request-scoped services win; but the
       // provider, the tools and the hooks are the agent's.
-      Context.merge(Context.merge(made, caller), own)
+      Context.mergeAll(made, caller, own)
     )
-    yield* Effect.addFinalizer(() => conversation.close)
-    return agentOf(conversation, registry, manager)
+    yield* Scope.addFinalizer(
+      Context.get(made, Scope.Scope),
+      Effect.suspend(() => conversation.close())
+    )
+    return new Facade(conversation, registry, manager)
   })
 
 /** An agent behind a tag of your own: `class Coder extends Context.Service<Coder, Agent.Agent>()("Coder") {}`. */
 export const layer = <Self, const T extends Tools = readonly [], const H extends Hooks = readonly []>(
   tag: Context.Service<Self, Agent>,
   options: AgentOptions<T, H>
-): Layer.Layer<Self, never, Exclude<Provider | Tool.Services<T[number]> | Hook.Services<H[number]>, Scope>> =>
-  Layer.effect(tag, make(options))
+): Layer.Layer<
+  Self,
+  never,
+  Exclude<Provider | Tool.Services<T[number]> | Hook.Services<H[number]>, Scope.Scope>
+> => Layer.effect(tag, make(options))
 
-const agentOf = (conversation: Conversation, tools: Agent["tools"], hooks: HookManager.Service): Agent => {
-  const { queues, state } = conversation
-  const messagesOf = (input: Message.Input) =>
-    Effect.clockWith((clock) => Effect.succeed(Message.fromInput(input, clock.currentTimeMillisUnsafe())))
-  const prompted = (input: Message.Input) => () =>
-    Effect.map(messagesOf(input), (prompts) => ({ prompts, continued: false, pollFirst: true }))
-  const enqueue = (name: QueueName) => (input: Message.Input) =>
-    Effect.map(messagesOf(input), (messages) => queues.add(name, messages))
-  return {
-    prompt: (input, options) => Execution.join(conversation.begin(prompted(input), options)),
-    stream: (input, options) =>
-      Execution.stream((reader) => conversation.begin(prompted(input), options, reader)),
-    resume: Execution.join(conversation.begin(() => conversation.continuation, undefined)),
-    start: (input, options) => Effect.map(conversation.begin(prompted(input), options), startedRun),
-    steer: enqueue("steering"),
-    followUp: enqueue("followUp"),
-    pause: (reason) => Effect.sync(() => conversation.control?.pause(reason)),
-    resumeRun: Effect.sync(() => conversation.control?.resume()),
-    cancel: (reason) => Effect.sync(() => cancel(conversation.control, reason)),
-    reset: conversation.reset,
-    waitForIdle: conversation.waitForIdle,
-    update: (patch) => conversation.update(patch),
-    setMessages: (messages) => conversation.setMessages(messages),
-    queueSizes: Effect.sync(() => queues.sizes),
-    clearQueue: (which) => Effect.sync(() => queues.clear(which)),
-    setQueueMode: (which, mode) => Effect.sync(() => queues.setMode(which, mode)),
-    state,
-    partial: Effect.sync(() => Option.fromUndefinedOr(Event.partial({ open: conversation.run?.open }))),
-    events: conversation.subscriptions.events,
-    droppedEvents: Effect.sync(() => conversation.subscriptions.dropped),
-    subscribe: (listener) => conversation.subscriptions.subscribe(listener),
-    report: Effect.sync(() => Option.fromUndefinedOr(conversation.run?.report)),
-    tools,
-    hooks
+/** Functions are its own, for whoever takes an agent apart; the effects are made when they are asked for. */
+class Facade implements Agent {
+  readonly state: Agent["state"]
+  readonly tools: Agent["tools"]
+  readonly hooks: Agent["hooks"]
+  private readonly conversation: Conversation
+
+  constructor(conversation: Conversation, tools: Agent["tools"], hooks: Agent["hooks"]) {
+    this.conversation = conversation
+    this.state = conversation.state
+    this.tools = tools
+    this.hooks = hooks
+  }
+
+  readonly prompt: Agent["prompt"] = (input, options) =>
+    Execution.join(this.conversation.begin(prompted(input), options))
+  readonly stream: Agent["stream"] = (input, options) =>
+    Execution.stream((reader) => this.conversation.begin(prompted(input), options, reader))
+  readonly start: Agent["start"] = (input, options) =>
+    Effect.map(this.conversation.begin(prompted(input), options), startedRun)
+  readonly steer: Agent["steer"] = (message) => this.enqueue("steering", message)
+  readonly followUp: Agent["followUp"] = (message) => this.enqueue("followUp", message)
+  readonly pause: Agent["pause"] = (reason) => Effect.sync(() => this.conversation.control?.pause(reason))
+  readonly cancel: Agent["cancel"] = (reason) => Effect.sync(() => cancel(this.conversation.control, reason))
+  readonly update: Agent["update"] = (patch) => this.conversation.update(patch)
+  readonly setMessages: Agent["setMessages"] = (messages) => this.conversation.setMessages(messages)
+  readonly clearQueue: Agent["clearQueue"] = (which) => Effect.sync(() => this.queues.clear(which))
+  readonly setQueueMode: Agent["setQueueMode"] = (which, mode) =>
+    Effect.sync(() => this.queues.setMode(which, mode))
+  readonly subscribe: Agent["subscribe"] = (listener) => this.conversation.subscriptions.subscribe(listener)
+
+  get resume(): Agent["resume"] {
+    return Execution.join(this.conversation.begin(this.conversation.continuation, undefined))
+  }
+  get resumeRun(): Agent["resumeRun"] {
+    return Effect.sync(() => this.conversation.control?.resume())
+  }
+  get reset(): Agent["reset"] {
+    return this.conversation.reset
+  }
+  get waitForIdle(): Agent["waitForIdle"] {
+    return this.conversation.waitForIdle
+  }
+  get queueSizes(): Agent["queueSizes"] {
+    return Effect.sync(() => this.queues.sizes)
+  }
+  get partial(): Agent["partial"] {
+    return Effect.sync(() => Option.fromUndefinedOr(Event.partial({ open: this.conversation.run?.open })))
+  }
+  get events(): Agent["events"] {
+    return this.conversation.subscriptions.events
+  }
+  get droppedEvents(): Agent["droppedEvents"] {
+    return Effect.sync(() => this.conversation.subscriptions.dropped)
+  }
+  get report(): Agent["report"] {
+    return Effect.sync(() => Option.fromUndefinedOr(this.conversation.run?.report))
+  }
+
+  private get queues(): Queues {
+    return this.conversation.queues
+  }
+
+  private enqueue(name: QueueName, input: Message.Input): Effect.Effect<void> {
+    return Effect.clockWith((clock) =>
+      Effect.sync(() => this.queues.add(name, Message.fromInput(input, clock.currentTimeMillisUnsafe())))
+    )
   }
 }
+
+const prompted = (input: Message.Input) => (now: number) =>
+  Exit.succeed({ prompts: Message.fromInput(input, now), continued: false, pollFirst: true })
 
 const cancel = (control: Control | undefined, reason: string | undefined): void =>
   control?.signal.stop({ cause: "cancel", ...(reason === undefined ? {} : { reason }) })

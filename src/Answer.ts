@@ -30,7 +30,8 @@ export interface Answer {
   entry: Budget.Entry
   started: boolean
   timestamp: number
-  reply: ModelEvent.Reply
+  /** Grows; what is shown of it is a copy. */
+  reply: ModelEvent.Draft
   /** Ids of its tool calls so far: vendors repeat them, or leave them out. */
   readonly callIds: Set<string>
 }
@@ -43,7 +44,7 @@ export const make = (run: Run): Answer => ({
   entry: Budget.nothing,
   started: false,
   timestamp: run.clock.currentTimeMillisUnsafe(),
-  reply: ModelEvent.emptyReply,
+  reply: ModelEvent.draft(),
   callIds: new Set()
 })
 
@@ -118,7 +119,7 @@ const said = (
   const deltas: Array<ModelEvent.ModelEvent> = []
   for (const heard of events) {
     const event = heard._tag === "ToolCallStart" ? withUniqueId(answer, heard) : heard
-    answer.reply = ModelEvent.append(answer.reply, event)
+    ModelEvent.add(answer.reply, event)
     // Both frame the answer, and are told by events of their own.
     if (event._tag !== "Start" && event._tag !== "Finish") deltas.push(event)
   }
@@ -167,7 +168,7 @@ export const retract = Effect.fnUntraced(function* (run: Run, answer: Answer) {
   if (answer.started) yield* Running.emit(run, { _tag: "MessageRetracted", messageId: answer.id })
   answer.id = Message.makeId()
   answer.started = false
-  answer.reply = ModelEvent.emptyReply
+  answer.reply = ModelEvent.draft()
   answer.callIds.clear()
 })
 

@@ -27,18 +27,20 @@ export class Control {
   }
 
   /** Until resumed or stopped. */
-  readonly whileRunnable: Effect.Effect<void> = Effect.callback<void>((resume) => {
-    let forget = () => {}
-    const leave = () => {
-      this.waiting.delete(wake)
-      forget()
-    }
-    const wake = () => {
-      leave()
-      resume(Effect.void)
-    }
-    this.waiting.add(wake)
-    forget = this.signal.onStop(wake)
-    return Effect.sync(leave)
-  })
+  get whileRunnable(): Effect.Effect<void> {
+    return Effect.callback<void>((resume) => {
+      let forget = () => {}
+      const leave = () => {
+        this.waiting.delete(wake)
+        forget()
+      }
+      const wake = () => {
+        leave()
+        resume(Effect.void)
+      }
+      this.waiting.add(wake)
+      forget = this.signal.onStop(wake)
+      return Effect.sync(leave)
+    })
+  }
 }

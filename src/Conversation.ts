@@ -2,14 +2,16 @@
  * What an agent keeps between and during its runs: the transcript, the queues, who listens, and the one run that may go
  * on. `Agent` is its public face.
  */
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Latch from "effect/Latch"
 import * as PubSub from "effect/PubSub"
 import * as Schema from "effect/Schema"
 import * as SubscriptionRef from "effect/SubscriptionRef"
-import type { AgentEvent, View } from "./AgentEvent.ts"
-import * as Event from "./AgentEvent.ts"
+import type { AgentState } from "./AgentState.ts"
+import * as State from "./AgentState.ts"
 import { Control } from "./Control.ts"
 import * as Emitter from "./Emitter.ts"
 import * as Execution from "./Execution.ts"
@@ -32,32 +34,13 @@ export class AgentBusy extends Schema.TaggedError<AgentBusy>()("AgentBusy", {}) 
   }
 }
 
-/** What can be seen of an agent. Changes at the boundaries of messages, tools and runs, never per delta. */
-export interface AgentState {
-  readonly messages: ReadonlyArray<Message.Message>
-  readonly phase: View["phase"]
-  readonly pendingToolCalls: ReadonlySet<string>
-  readonly options: RunOptions
-  readonly lastError?: string
-}
-
 interface Active {
   readonly control: Control
   /** Opened when the run and its last subscriber are done. */
   readonly ended: Latch.Latch
 }
 
-/** Where the state changes. */
-const boundaries: ReadonlySet<AgentEvent["_tag"]> = new Set<AgentEvent["_tag"]>([
-  "RunStart",
-  "RunPaused",
-  "RunResumed",
-  "TurnStart",
-  "MessageEnd",
-  "ToolExecutionStart",
-  "ToolExecutionEnd",
-  "RunEnd"
-])
+type Begun<E> = Effect.Effect<Execution.Started, AgentBusy | E>
 
 type Task = Pick<Execution.Task, "prompts" | "continued" | "pollFirst" | "promptsFrom">
 
@@ -97,23 +80,28 @@ export class Conversation {
    * interrupted between being first and having started.
    */
   begin<E>(
-    makeTask: () => Effect.Effect<Task, E>,
+    makeTask: (now: number) => Exit.Exit<Task, E>,
     options: Partial<RunOptions> | undefined,
     reader?: Emitter.Reader
-  ): Effect.Effect<Execution.Started, AgentBusy | E> {
-    const begun = Effect.gen({ self: this }, function* () {
-      if (this.closed) return yield* Effect.die(new Error("The agent's scope is closed"))
-      if (this.active !== undefined) return yield* new AgentBusy()
-      const active: Active = { control: new Control(), ended: Latch.makeUnsafe(false) }
-      this.active = active
-      this.changes = undefined
-      const task = yield* Effect.onError(makeTask(), () => this.rest(active))
-      return yield* this.fork(active, task, Options.patch(this.current.options, options), reader)
+  ): Begun<E> {
+    return Effect.contextWith((caller: Context.Context<never>): Begun<E> => {
+      if (this.closed) return Effect.die(new Error("The agent's scope is closed"))
+      if (this.active !== undefined) return Effect.fail(new AgentBusy())
+      const task = makeTask(Context.get(caller, Clock.Clock).currentTimeMillisUnsafe())
+      const full = Options.patch(this.current.options, options)
+      return Exit.map(task, (task) => this.fork(caller, task, full, reader))
     })
-    return Effect.uninterruptible(begun)
   }
 
-  private fork(active: Active, task: Task, options: RunOptions, reader?: Emitter.Reader) {
+  private fork(
+    caller: Context.Context<never>,
+    task: Task,
+    options: RunOptions,
+    reader: Emitter.Reader | undefined
+  ): Execution.Started {
+    const active: Active = { control: new Control(), ended: Latch.makeUnsafe(false) }
+    this.active = active
+    this.changes = undefined
     const full: Execution.Task = {
       ...task,
       messages: this.current.messages,
@@ -128,7 +116,7 @@ export class Conversation {
     }
     const executor: Execution.Executor = (audience) =>
       Effect.ensuring(Loop.execute(full, audience), this.rest(active))
-    return Execution.fork(executor, {
+    return Execution.forkWith(this.services(caller), executor, {
       runId: Execution.makeRunId(),
       control: active.control,
       onRun: (run) => {
@@ -136,11 +124,11 @@ export class Conversation {
       },
       observe: (event) => {
         this.subscriptions.observe(event)
-        if (boundaries.has(event._tag)) this.settle(event)
+        if (State.isBoundary(event)) this.set(State.after(this.current, event))
       },
       listeners: () => this.subscriptions.listeners,
       reader: reader ?? Emitter.noReader
-    }).pipe(Effect.updateContext(this.services))
+    })
   }
 
   /** A run is over when its last subscriber has heard of it. */
@@ -152,28 +140,6 @@ export class Conversation {
     })
   }
 
-  private settle(event: AgentEvent): void {
-    const { messages, options, pendingToolCalls, phase, lastError } = this.current
-    const view: View = {
-      messages,
-      open: undefined,
-      phase,
-      pendingToolCalls,
-      lastError,
-      status: undefined,
-      usage: undefined
-    }
-    const next = Event.fold(view, event)
-    this.set({
-      messages: next.messages,
-      // Until its subscribers have heard of the end, a run is not over.
-      phase: event._tag === "RunEnd" ? phase : next.phase,
-      pendingToolCalls: next.pendingToolCalls,
-      options,
-      ...(next.lastError === undefined ? {} : { lastError: next.lastError })
-    })
-  }
-
   /** In one step, so that whoever hears of an event sees its state: a run waits for nobody who looks at it. */
   private set(state: AgentState): void {
     this.state.value = state
@@ -181,30 +147,27 @@ export class Conversation {
   }
 
   /** What `resume` goes on from, taken from the queues if it has to be. */
-  readonly continuation: Effect.Effect<Task, Loop.InvalidContinuation> = Effect.clockWith((clock) =>
-    this.goingOn(clock.currentTimeMillisUnsafe())
-  )
-
-  private goingOn(timestamp: number): Effect.Effect<Task, Loop.InvalidContinuation> {
+  readonly continuation = (timestamp: number): Exit.Exit<Task, Loop.InvalidContinuation> => {
     const { messages } = this.current
     const last = messages.at(-1)
     if (last === undefined) return refuse("No messages to continue from")
     const prompts = Transcript.openCalls(messages).map((call) => unanswered(call, timestamp))
     if (prompts.length > 0 || last.role !== "assistant") {
-      return Effect.succeed({ prompts, continued: true, pollFirst: true })
+      return Exit.succeed({ prompts, continued: true, pollFirst: true })
     }
     for (const promptsFrom of ["steering", "followUp"] as const) {
       const queued = this.queues.drain(promptsFrom)
       if (queued.length === 0) continue
       const pollFirst = promptsFrom === "followUp"
-      return Effect.succeed({ prompts: queued, promptsFrom, continued: true, pollFirst })
+      return Exit.succeed({ prompts: queued, promptsFrom, continued: true, pollFirst })
     }
     return refuse("Cannot continue from message role: assistant")
   }
 
-  readonly waitForIdle: Effect.Effect<void> = Effect.suspend(() => {
-    return this.active === undefined ? Effect.void : this.active.ended.await
-  })
+  /** Until no run goes on, its subscribers included. */
+  get waitForIdle(): Effect.Effect<void> {
+    return Effect.suspend(() => (this.active === undefined ? Effect.void : this.active.ended.await))
+  }
 
   update(patch: Partial<RunOptions>): Effect.Effect<void> {
     return Effect.sync(() => {
@@ -224,19 +187,25 @@ export class Conversation {
     if (this.active !== undefined) this.changes = { ...this.changes, ...changes }
   }
 
-  readonly reset: Effect.Effect<void, AgentBusy> = Effect.suspend(() => {
-    if (this.active !== undefined) return Effect.fail(new AgentBusy())
-    this.queues.clear("all")
-    this.set({ messages: [], phase: "idle", pendingToolCalls: new Set(), options: this.current.options })
-    return Effect.void
-  })
+  get reset(): Effect.Effect<void, AgentBusy> {
+    return Effect.suspend(() => {
+      if (this.active !== undefined) return Effect.fail(new AgentBusy())
+      this.queues.clear("all")
+      this.set({ messages: [], phase: "idle", pendingToolCalls: new Set(), options: this.current.options })
+      return Effect.void
+    })
+  }
 
   /** Ends the run that goes on, and takes no other. */
-  readonly close: Effect.Effect<void> = Effect.suspend(() => {
+  close(): Effect.Effect<void> {
     this.closed = true
-    this.active?.control.signal.stop({ cause: "cancel", reason: "the agent was closed" })
-    return Effect.andThen(this.waitForIdle, this.subscriptions.close)
-  })
+    if (this.active === undefined) return this.subscriptions.close()
+    this.active.control.signal.stop({ cause: "cancel", reason: "the agent was closed" })
+    return Effect.andThen(
+      this.waitForIdle,
+      Effect.suspend(() => this.subscriptions.close())
+    )
+  }
 }
 
 const unanswered = (call: Message.ToolCall, timestamp: number): Message.ToolResult =>
@@ -246,4 +215,4 @@ const unanswered = (call: Message.ToolCall, timestamp: number): Message.ToolResu
     timestamp
   })
 
-const refuse = (detail: string) => Effect.fail(new Loop.InvalidContinuation({ detail }))
+const refuse = (detail: string) => Exit.fail(new Loop.InvalidContinuation({ detail }))

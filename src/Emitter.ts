@@ -45,62 +45,85 @@ export interface Emitter {
 
 type Base = Pick<AgentEvent, "runId" | "parent">
 
-export const make = (base: Base, clock: Clock.Clock, audience: Audience): Emitter => {
-  const lock = Semaphore.makeUnsafe(1)
-  let seq = 0
-  let held = 0
+export const make = (base: Base, clock: Clock.Clock, audience: Audience): Emitter =>
+  new Telling(base, clock, audience)
 
-  const stamp = (body: Body): AgentEvent => {
-    const timestamp = clock.currentTimeMillisUnsafe()
-    const { turn } = emitter
-    // One spread where there may be: it happens a dozen times a turn.
-    return turn !== undefined && base.parent === undefined
-      ? { ...body, runId: base.runId, seq: ++seq, timestamp, turn }
-      : { ...body, ...base, seq: ++seq, timestamp, ...(turn === undefined ? {} : { turn }) }
+class Telling implements Emitter {
+  turn: number | undefined
+  private readonly base: Base
+  private readonly clock: Clock.Clock
+  private readonly audience: Audience
+  private seq = 0
+  /** Made when somebody has to be waited for. */
+  private lock: Semaphore.Semaphore | undefined
+  private held = 0
+
+  constructor(base: Base, clock: Clock.Clock, audience: Audience) {
+    this.base = base
+    this.clock = clock
+    this.audience = audience
+    this.turn = undefined
   }
-  const stampDeltas = (
-    messageId: MessageId,
-    deltas: ReadonlyArray<ModelEvent>
-  ): ReadonlyArray<AgentEvent> => {
-    const timestamp = clock.currentTimeMillisUnsafe()
-    const { runId, parent } = base
-    const turn = emitter.turn ?? 0
+
+  emit(bodies: ReadonlyArray<Body>): Effect.Effect<void> {
+    return this.isFree() ? this.atOnce(this.stamp(bodies)) : this.locked(() => this.stamp(bodies))
+  }
+
+  deltas(messageId: MessageId, deltas: ReadonlyArray<ModelEvent>): Effect.Effect<void> {
+    return this.isFree()
+      ? this.atOnce(this.stampDeltas(messageId, deltas))
+      : this.locked(() => this.stampDeltas(messageId, deltas))
+  }
+
+  /** Nobody has to be waited for, so that everything can happen in this very step. */
+  private isFree(): boolean {
+    return this.held === 0 && this.audience.listeners().length === 0
+  }
+
+  private atOnce(events: ReadonlyArray<AgentEvent>): Effect.Effect<void> {
+    for (const event of events) this.audience.observe(event)
+    return this.audience.reader.offer(events)
+  }
+
+  private locked(make: () => ReadonlyArray<AgentEvent>): Effect.Effect<void> {
+    this.held++
+    this.lock ??= Semaphore.makeUnsafe(1)
+    return deliver(this.audience, make).pipe(
+      this.lock.withPermit,
+      Effect.uninterruptible,
+      Effect.ensuring(Effect.sync(() => this.held--))
+    )
+  }
+
+  private stamp(bodies: ReadonlyArray<Body>): ReadonlyArray<AgentEvent> {
+    const { base, turn } = this
+    const timestamp = this.clock.currentTimeMillisUnsafe()
+    // One spread where there may be: it happens a dozen times a turn.
+    return bodies.map((body) =>
+      turn !== undefined && base.parent === undefined
+        ? { ...body, runId: base.runId, seq: ++this.seq, timestamp, turn }
+        : { ...body, ...base, seq: ++this.seq, timestamp, ...(turn === undefined ? {} : { turn }) }
+    )
+  }
+
+  private stampDeltas(messageId: MessageId, deltas: ReadonlyArray<ModelEvent>): ReadonlyArray<AgentEvent> {
+    const { runId, parent } = this.base
+    const { turn = 0 } = this
+    const timestamp = this.clock.currentTimeMillisUnsafe()
     return deltas.map((delta) =>
       parent === undefined
-        ? { _tag: "MessageDelta", runId, seq: ++seq, timestamp, turn, messageId, delta }
-        : { _tag: "MessageDelta", runId, seq: ++seq, timestamp, turn, parent, messageId, delta }
+        ? { _tag: "MessageDelta", runId, seq: ++this.seq, timestamp, turn, messageId, delta }
+        : { _tag: "MessageDelta", runId, seq: ++this.seq, timestamp, turn, parent, messageId, delta }
     )
   }
-
-  const deliver = Effect.fnUntraced(function* (make: () => ReadonlyArray<AgentEvent>) {
-    // Stamped inside the lock: parallel tools must not overtake one another between number and delivery.
-    const events = make()
-    for (const event of events) {
-      audience.observe(event)
-      for (const listener of audience.listeners()) yield* listener(event)
-    }
-    yield* audience.reader.offer(events)
-  })
-  const locked = (make: () => ReadonlyArray<AgentEvent>): Effect.Effect<void> => {
-    held++
-    return deliver(make).pipe(
-      lock.withPermit,
-      Effect.uninterruptible,
-      Effect.ensuring(Effect.sync(() => held--))
-    )
-  }
-  /** Nobody has to be waited for, so that everything can happen in this very step. */
-  const isFree = () => held === 0 && audience.listeners().length === 0
-  const atOnce = (events: ReadonlyArray<AgentEvent>): Effect.Effect<void> => {
-    for (const event of events) audience.observe(event)
-    return audience.reader.offer(events)
-  }
-
-  const emitter: Emitter = {
-    turn: undefined,
-    emit: (bodies) => (isFree() ? atOnce(bodies.map(stamp)) : locked(() => bodies.map(stamp))),
-    deltas: (messageId, deltas) =>
-      isFree() ? atOnce(stampDeltas(messageId, deltas)) : locked(() => stampDeltas(messageId, deltas))
-  }
-  return emitter
 }
+
+const deliver = Effect.fnUntraced(function* (audience: Audience, make: () => ReadonlyArray<AgentEvent>) {
+  // Stamped inside the lock: parallel tools must not overtake one another between number and delivery.
+  const events = make()
+  for (const event of events) {
+    audience.observe(event)
+    for (const listener of audience.listeners()) yield* listener(event)
+  }
+  yield* audience.reader.offer(events)
+})

@@ -9,6 +9,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { AgentEvent } from "./AgentEvent.ts"
 import * as Alarm from "./Alarm.ts"
@@ -144,12 +145,19 @@ export const fork = (
   audience: Audience
 ): Effect.Effect<Started, never, Provider | ToolRegistry> =>
   Effect.contextWith((context: Context.Context<Provider | ToolRegistry>) =>
-    Effect.sync(() => ({
-      runId: audience.runId,
-      control: audience.control,
-      fiber: Effect.runForkWith(context)(traced("invoke_agent")(execute(audience)), { uninterruptible: true })
-    }))
+    Effect.succeed(forkWith(context, execute, audience))
   )
+
+/** The same, at once and with these services. */
+export const forkWith = (
+  context: Context.Context<Provider | ToolRegistry>,
+  execute: Executor,
+  audience: Audience
+): Started => ({
+  runId: audience.runId,
+  control: audience.control,
+  fiber: Effect.runForkWith(context)(traced("invoke_agent")(execute(audience)), { uninterruptible: true })
+})
 
 /** Stops a run and waits until it has come to its end. */
 const stopAndWait = ({ control, fiber }: Started, reason: string): Effect.Effect<void> =>
@@ -173,18 +181,19 @@ const readAhead = 64
 export const stream = <E, R>(
   start: (reader: Emitter.Reader) => Effect.Effect<Started, E, R>
 ): Stream.Stream<AgentEvent, RunFailed | E, R> =>
-  Handoff.opened(
-    Effect.suspend(() => {
-      const handoff = Handoff.make<AgentEvent, RunFailed>(readAhead)
-      return Effect.acquireRelease(start(handoff), (started) => {
-        started.control.signal.stop({ cause: "cancel", reason: "the reader left" })
-        handoff.close()
-        return stopAndWait(started, "the reader left")
-      }).pipe(
-        Effect.map(({ fiber }) => {
-          fiber.addObserver((exit) => handoff.end(Exit.asVoid(exit)))
-          return handoff.pull
+  Handoff.opened((scope) =>
+    Effect.uninterruptible(
+      Effect.suspend(() => {
+        const handoff = Handoff.make<AgentEvent, RunFailed>(readAhead)
+        return Effect.flatMap(start(handoff), (started) => {
+          const leave = Effect.suspend(() => {
+            started.control.signal.stop({ cause: "cancel", reason: "the reader left" })
+            handoff.close()
+            return stopAndWait(started, "the reader left")
+          })
+          started.fiber.addObserver((exit) => handoff.end(Exit.asVoid(exit)))
+          return Effect.as(Scope.addFinalizer(scope, leave), handoff.pull)
         })
-      )
-    })
+      })
+    )
   )

@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Channel from "effect/Channel"
 import * as Exit from "effect/Exit"
 import type * as Pull from "effect/Pull"
-import * as Scope from "effect/Scope"
+import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 
 type Batch<A> = Arr.NonEmptyReadonlyArray<A>
@@ -29,103 +29,118 @@ export interface Handoff<in out A, in out E> {
 }
 
 /** A handoff that lets the writer run at most `capacity` elements ahead of the reader. */
-export const make = <A, E = never>(capacity: number): Handoff<A, E> => {
-  let waiting: ReadonlyArray<A> = []
+export const make = <A, E = never>(capacity: number): Handoff<A, E> => new Handing<A, E>(capacity)
+
+class Handing<A, E> implements Handoff<A, E> {
+  private waiting: ReadonlyArray<A> = none
   /** `waiting`, if it was made here and may grow. */
-  let own: Array<A> = []
-  let ended: Exit.Exit<void, E> | undefined
-  let closed = false
-  let bound = capacity
-  let wakeReader: ((effect: Pull.Pull<Batch<A>, E>) => void) | undefined
-  let isWaking = false
-  let wakeWriters: Array<() => void> = []
+  private own: Array<A> = none
+  private ended: Exit.Exit<void, E> | undefined
+  private closed = false
+  private bound: number
+  private wakeReader: ((effect: Pull.Pull<Batch<A>, E>) => void) | undefined
+  private isWaking = false
+  private wakeWriters: ReadonlyArray<() => void> = none
+
+  constructor(capacity: number) {
+    this.bound = capacity
+  }
+
+  offer(batch: ReadonlyArray<A>): Effect.Effect<void> {
+    if (this.closed || this.ended !== undefined || !Arr.isReadonlyArrayNonEmpty(batch)) return Effect.void
+    this.add(batch)
+    if (this.wakeReader !== undefined && !this.isWaking) {
+      this.isWaking = true
+      queueMicrotask(() => this.goOn())
+    }
+    return this.waiting.length < this.bound ? Effect.void : this.room
+  }
+
+  end(exit: Exit.Exit<void, E>): void {
+    if (this.ended !== undefined) return
+    this.ended = exit
+    this.goOn()
+  }
+
+  readonly pull: Pull.Pull<Batch<A>, E> = Effect.callback<Batch<A>, E | Cause.Done>((resume) => {
+    const ready = this.next()
+    if (ready === undefined) {
+      this.wakeReader = resume
+      return this.forget
+    }
+    this.releaseWriters()
+    resume(ready)
+  })
+
+  readonly release = (): void => {
+    this.bound = Infinity
+    this.releaseWriters()
+  }
+
+  close(): void {
+    this.closed = true
+    this.waiting = none
+    this.releaseWriters()
+  }
 
   /** One batch waits as it came; more than that go into one array. */
-  const add = (batch: Batch<A>) => {
-    if (waiting.length === 0) waiting = batch
-    else if (waiting === own) for (const element of batch) own.push(element)
-    else waiting = own = waiting.concat(batch)
-  }
-  const releaseWriters = () => {
-    const writers = wakeWriters
-    wakeWriters = []
-    for (const wake of writers) wake()
-  }
-  const room = Effect.callback<void>((resume) => {
-    // The reader may have come since this was handed out.
-    if (waiting.length < bound) return resume(Effect.void)
-    const wake = () => resume(Effect.void)
-    wakeWriters.push(wake)
-    return Effect.sync(() => {
-      wakeWriters = wakeWriters.filter((other) => other !== wake)
-    })
-  })
-  const forget = Effect.sync(() => {
-    wakeReader = undefined
-  })
-  /** Lets the reader go on, if it waits and there is something. */
-  const goOn = () => {
-    isWaking = false
-    const resume = wakeReader
-    const ready = resume && next()
-    if (resume === undefined || ready === undefined) return
-    wakeReader = undefined
-    releaseWriters()
-    resume(ready)
-  }
-  const next = (): Pull.Pull<Batch<A>, E> | undefined => {
-    const batch = waiting
-    if (Arr.isReadonlyArrayNonEmpty(batch)) {
-      waiting = []
-      return Effect.succeed(batch)
-    }
-    return ended === undefined ? undefined : finished(ended)
+  private add(batch: Batch<A>): void {
+    if (this.waiting.length === 0) this.waiting = batch
+    else if (this.waiting === this.own) for (const element of batch) this.own.push(element)
+    else this.waiting = this.own = this.waiting.concat(batch)
   }
 
-  return {
-    offer: (batch) => {
-      if (closed || ended !== undefined || !Arr.isReadonlyArrayNonEmpty(batch)) return Effect.void
-      add(batch)
-      if (wakeReader !== undefined && !isWaking) {
-        isWaking = true
-        queueMicrotask(goOn)
-      }
-      return waiting.length < bound ? Effect.void : room
-    },
-    end: (exit) => {
-      if (ended !== undefined) return
-      ended = exit
-      goOn()
-    },
-    pull: Effect.callback<Batch<A>, E | Cause.Done>((resume) => {
-      const ready = next()
-      if (ready === undefined) {
-        wakeReader = resume
-        return forget
-      }
-      releaseWriters()
-      resume(ready)
-    }),
-    release: () => {
-      bound = Infinity
-      releaseWriters()
-    },
-    close: () => {
-      closed = true
-      waiting = []
-      releaseWriters()
+  private next(): Pull.Pull<Batch<A>, E> | undefined {
+    const batch = this.waiting
+    if (Arr.isReadonlyArrayNonEmpty(batch)) {
+      this.waiting = none
+      return Effect.succeed(batch)
     }
+    return this.ended === undefined ? undefined : finished(this.ended)
+  }
+
+  /** Lets the reader go on, if it waits and there is something. */
+  private goOn(): void {
+    this.isWaking = false
+    const resume = this.wakeReader
+    const ready = resume && this.next()
+    if (resume === undefined || ready === undefined) return
+    this.wakeReader = undefined
+    this.releaseWriters()
+    resume(ready)
+  }
+
+  private readonly forget = Effect.sync(() => {
+    this.wakeReader = undefined
+  })
+
+  private get room(): Effect.Effect<void> {
+    return Effect.callback<void>((resume) => {
+      // The reader may have come since this was handed out.
+      if (this.waiting.length < this.bound) return resume(Effect.void)
+      const wake = () => resume(Effect.void)
+      this.wakeWriters = [...this.wakeWriters, wake]
+      return Effect.sync(() => {
+        this.wakeWriters = this.wakeWriters.filter((other) => other !== wake)
+      })
+    })
+  }
+
+  private releaseWriters(): void {
+    const writers = this.wakeWriters
+    if (writers.length === 0) return
+    this.wakeWriters = none
+    for (const wake of writers) wake()
   }
 }
 
-/**
- * A stream of what an effect opens, in the stream's scope: `Stream.unwrap` of `Stream.fromPull`, less the step that it adds
- * to every pull.
- */
+/** Never pushed to. */
+const none: Array<never> = []
+
+/** A stream of what an effect opens, in the stream's scope: `Stream.fromPull`, less the steps that it adds. */
 export const opened = <A, E, E2, R>(
-  open: Effect.Effect<Pull.Pull<Batch<A>, E>, E2, R>
-): Stream.Stream<A, E | E2, Exclude<R, Scope.Scope>> =>
-  Stream.fromChannel(Channel.fromTransform((_, scope) => Scope.provide(open, scope)))
+  open: (scope: Scope.Scope) => Effect.Effect<Pull.Pull<Batch<A>, E>, E2, R>
+): Stream.Stream<A, E | E2, R> => Stream.fromChannel(Channel.fromTransform((_, scope) => open(scope)))
 
 const finished = <E>(exit: Exit.Exit<void, E>): Effect.Effect<never, E | Cause.Done> =>
   Exit.isSuccess(exit) ? Cause.done() : Effect.failCause(exit.cause)

@@ -78,31 +78,28 @@ const isIsolated = (point: Hook.Point): boolean =>
 export const make = <const Hooks extends ReadonlyArray<Hook.Hook>>(
   ...hooks: Hooks
 ): Effect.Effect<Service, never, Hook.Services<Hooks[number]>> =>
-  Effect.gen(function* () {
-    const outer = yield* HookManager
+  Effect.contextWith((services: Context.Context<Hook.Services<Hooks[number]>>) => {
+    const outer = Context.get(services, HookManager)
     const own: Array<Registration> = []
+    const add = <E, R>(hook: Hook.Hook<E, R>, services: Context.Context<R>): string => {
+      const id = `${hook.point}-${++idCount}`
+      own.push({ id, point: hook.point, run: withServices(hook, services) })
+      return id
+    }
     const registrations = () =>
       own.length === 0 ? outer.registrations() : [...outer.registrations(), ...own]
-    const register = <E, R>(hook: Hook.Hook<E, R>): Effect.Effect<string, never, R> =>
-      Effect.contextWith((services: Context.Context<R>) =>
+    for (const hook of hooks) add(hook, services)
+    return Effect.succeed<Service>({
+      forRun: (options) => new Asking(registrations, options),
+      register: <E, R>(hook: Hook.Hook<E, R>) =>
+        Effect.contextWith((services: Context.Context<R>) => Effect.sync(() => add(hook, services))),
+      unregister: (id) =>
         Effect.sync(() => {
-          const id = `${hook.point}-${++idCount}`
-          own.push({ id, point: hook.point, run: withServices(hook, services) })
-          return id
-        })
-      )
-    const unregister = (id: string) =>
-      Effect.sync(() => {
-        const index = own.findIndex((registration) => registration.id === id)
-        return index !== -1 && own.splice(index, 1).length === 1
-      })
-    for (const hook of hooks) yield* register(hook)
-    return {
-      forRun: (options) => runHooks(registrations, options),
-      register,
-      unregister,
+          const index = own.findIndex((registration) => registration.id === id)
+          return index !== -1 && own.splice(index, 1).length === 1
+        }),
       registrations
-    } satisfies Service
+    })
   })
 
 // Unique across managers: the counters of a run are kept by it.
@@ -128,56 +125,73 @@ export const layer = <const Hooks extends ReadonlyArray<Hook.Hook>>(
   ...hooks: Hooks
 ): Layer.Layer<never, never, Hook.Services<Hooks[number]>> => Layer.effect(HookManager, make(...hooks))
 
-const runHooks = (registrations: Service["registrations"], run: RunHooksOptions): RunHooks => {
-  const errorsInRow = new Map<string, number>()
-  const isDisabled = (id: string) => (errorsInRow.get(id) ?? 0) >= maxConsecutiveErrors
+/** The hooks as one run asks them, and how often each has failed in a row. */
+class Asking implements RunHooks {
+  private readonly registrations: Service["registrations"]
+  private readonly run: RunHooksOptions
+  private readonly errorsInRow = new Map<string, number>()
 
-  const failed = Effect.fnUntraced(function* (point: Hook.Point, id: string, message: string) {
-    const consecutiveErrors = (errorsInRow.get(id) ?? 0) + 1
-    errorsInRow.set(id, consecutiveErrors)
-    const mode = run.options().hookFailureMode ?? "warn"
-    if (mode === "fail" && isIsolated(point)) return yield* new HookFailed({ hook: point, detail: message })
-    if (mode === "ignore" && isIsolated(point)) return
-    yield* run.onError({
+  constructor(registrations: Service["registrations"], run: RunHooksOptions) {
+    this.registrations = registrations
+    this.run = run
+  }
+
+  has(point: Hook.Point): boolean {
+    return this.registrations().some((registration) => registration.point === point)
+  }
+
+  ask<P extends Hook.Point, E = never>(
+    point: P,
+    input: () => Hook.Input<P>,
+    step: (verdict: Verdict<P>) => Step | Effect.Effect<Step, E>
+  ): Effect.Effect<void, HookFailed | E> {
+    return Effect.gen({ self: this }, function* () {
+      for (const registration of this.registrations().filter((candidate) => candidate.point === point)) {
+        const stepped = step(yield* this.invoke(registration, point, input()))
+        if ((typeof stepped === "string" ? stepped : yield* stepped) === "stop") return
+      }
+    })
+  }
+
+  private invoke<P extends Hook.Point>({ id, run: hook }: Registration, point: P, input: Hook.Input<P>) {
+    return Effect.gen({ self: this }, function* (): Effect.fn.Return<Verdict<P>, HookFailed> {
+      if (this.errors(id) >= maxConsecutiveErrors) {
+        return isIsolated(point) ? { _tag: "Silent" } : { _tag: "Failed", message: `hook ${id} is disabled` }
+      }
+      const returned = yield* limited(
+        Effect.suspend(() => hook(HookInput.frozen(input))),
+        timeoutOf(point, this.run.options())
+      )
+      const isSilent = Exit.isSuccess(returned) && returned.value === undefined
+      const exit = Exit.isSuccess(returned) && !isSilent ? HookOutput.read(point, returned.value) : returned
+      if (Exit.isSuccess(exit)) {
+        this.errorsInRow.delete(id)
+        return isSilent ? { _tag: "Silent" } : { _tag: "Said", output: exit.value }
+      }
+      const message = messageOf(exit.cause)
+      yield* this.failed(point, id, message)
+      return { _tag: "Failed", message }
+    })
+  }
+
+  private failed(point: Hook.Point, id: string, message: string): Effect.Effect<void, HookFailed> {
+    const consecutiveErrors = this.errors(id) + 1
+    this.errorsInRow.set(id, consecutiveErrors)
+    const mode = this.run.options().hookFailureMode ?? "warn"
+    if (mode === "fail" && isIsolated(point))
+      return Effect.fail(new HookFailed({ hook: point, detail: message }))
+    if (mode === "ignore" && isIsolated(point)) return Effect.void
+    return this.run.onError({
       hook: point,
       hookId: id,
       error: message,
       consecutiveErrors,
       disabled: consecutiveErrors >= maxConsecutiveErrors
     })
-  })
+  }
 
-  const invoke = Effect.fnUntraced(function* <P extends Hook.Point>(
-    { id, run: hook }: Registration,
-    point: P,
-    input: Hook.Input<P>
-  ): Effect.fn.Return<Verdict<P>, HookFailed> {
-    if (isDisabled(id)) {
-      return isIsolated(point) ? { _tag: "Silent" } : { _tag: "Failed", message: `hook ${id} is disabled` }
-    }
-    const returned = yield* limited(
-      Effect.suspend(() => hook(HookInput.frozen(input))),
-      timeoutOf(point, run.options())
-    )
-    const isSilent = Exit.isSuccess(returned) && returned.value === undefined
-    const exit = Exit.isSuccess(returned) && !isSilent ? HookOutput.read(point, returned.value) : returned
-    if (Exit.isSuccess(exit)) {
-      errorsInRow.delete(id)
-      return isSilent ? { _tag: "Silent" } : { _tag: "Said", output: exit.value }
-    }
-    const message = messageOf(exit.cause)
-    yield* failed(point, id, message)
-    return { _tag: "Failed", message }
-  })
-
-  return {
-    has: (point) => registrations().some((registration) => registration.point === point),
-    ask: Effect.fnUntraced(function* (point, input, step) {
-      for (const registration of registrations().filter((candidate) => candidate.point === point)) {
-        const stepped = step(yield* invoke(registration, point, input()))
-        if ((typeof stepped === "string" ? stepped : yield* stepped) === "stop") return
-      }
-    })
+  private errors(id: string): number {
+    return this.errorsInRow.get(id) ?? 0
   }
 }
 

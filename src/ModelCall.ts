@@ -183,7 +183,7 @@ const standIn = Effect.fnUntraced(function* (
     return yield* new ModelCallSkipped({ detail: reason ?? "a beforeModel hook skipped it" })
   }
   yield* Answer.begin(run, answer)
-  const content = typeof response === "string" ? [Message.text(response)] : response.content
+  const content = typeof response === "string" ? [Message.text(response)] : response.content.slice()
   const stopReason = typeof response === "string" ? "stop" : response.stopReason
   answer.reply = { start: undefined, content, finish: { _tag: "Finish", stopReason } }
 })

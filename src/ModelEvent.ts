@@ -57,43 +57,66 @@ export interface Reply {
 /** Nothing said yet. */
 export const emptyReply: Reply = { start: undefined, content: [], finish: undefined }
 
+/** A reply of one's own, to be added to in place: a copy for each delta would cost as much as the whole. */
+export interface Draft {
+  start: Reply["start"]
+  content: Array<Text | Thinking | ToolCall>
+  finish: Reply["finish"]
+}
+
+export const draft = (): Draft => ({ start: undefined, content: [], finish: undefined })
+
 /**
  * Adds one event to a reply. Pure, and total: a delta for a block that was never opened opens it, so that a provider
  * which forgets a start loses nothing.
  */
 export const append = (reply: Reply, event: ModelEvent): Reply => {
+  const next: Draft = { ...reply, content: reply.content.slice() }
+  add(next, event)
+  return next
+}
+
+/** The same in place. Its blocks are replaced, never changed. */
+export const add = (to: Draft, event: ModelEvent): void => {
   switch (event._tag) {
     case "Start":
-      return { ...reply, start: event }
+      to.start = event
+      break
     case "TextStart":
-      return put(reply, event.contentIndex, { type: "text", text: "" })
+      to.content[event.contentIndex] = { type: "text", text: "" }
+      break
     case "TextDelta":
-      return put(reply, event.contentIndex, grow(textAt(reply, event.contentIndex), event.delta))
+      to.content[event.contentIndex] = grow(textAt(to, event.contentIndex), event.delta)
+      break
     case "TextEnd":
-      return put(reply, event.contentIndex, close(textAt(reply, event.contentIndex), event))
+      to.content[event.contentIndex] = close(textAt(to, event.contentIndex), event)
+      break
     case "ThinkingStart":
-      return put(reply, event.contentIndex, { type: "thinking", text: "" })
+      to.content[event.contentIndex] = { type: "thinking", text: "" }
+      break
     case "ThinkingDelta":
-      return put(reply, event.contentIndex, grow(thinkingAt(reply, event.contentIndex), event.delta))
+      to.content[event.contentIndex] = grow(thinkingAt(to, event.contentIndex), event.delta)
+      break
     case "ThinkingEnd":
-      return put(reply, event.contentIndex, closeThinking(thinkingAt(reply, event.contentIndex), event))
+      to.content[event.contentIndex] = closeThinking(thinkingAt(to, event.contentIndex), event)
+      break
     case "ToolCallStart":
-      return put(reply, event.contentIndex, {
-        type: "toolCall",
-        id: event.id,
-        name: event.name,
-        rawArguments: ""
-      })
+      to.content[event.contentIndex] = { type: "toolCall", id: event.id, name: event.name, rawArguments: "" }
+      break
     case "ToolCallDelta":
-      return put(reply, event.contentIndex, growCall(callAt(reply, event.contentIndex), event.delta))
+      to.content[event.contentIndex] = growCall(callAt(to, event.contentIndex), event.delta)
+      break
     case "ToolCallEnd":
-      return put(reply, event.contentIndex, closeCall(callAt(reply, event.contentIndex), event))
+      to.content[event.contentIndex] = closeCall(callAt(to, event.contentIndex), event)
+      break
     case "Finish":
-      return { ...reply, finish: event }
+      to.finish = event
+      break
     case "Attempt":
-      return reply
+      break
     case "Retracted":
-      return emptyReply
+      Object.assign(to, draft())
+      break
   }
 }
 
@@ -126,12 +149,6 @@ export const toAssistant = (
       : { provider: start.provider, model: start.model, protocol: start.protocol }),
     ...(start?.responseId === undefined ? {} : { responseId: start.responseId })
   }
-}
-
-const put = (reply: Reply, index: number, block: Text | Thinking | ToolCall): Reply => {
-  const content = reply.content.slice()
-  content[index] = block
-  return { ...reply, content }
 }
 
 const textAt = (reply: Reply, index: number): Text => {

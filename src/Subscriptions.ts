@@ -55,26 +55,24 @@ export class Subscriptions {
     })
   }
 
-  readonly events: Stream.Stream<AgentEvent> = Stream.unwrap(
-    Effect.suspend(() =>
-      Effect.acquireRelease(
-        Effect.map(Queue.sliding<AgentEvent, Cause.Done>(eventBuffer), (reader) => {
-          this.readers.add(reader)
-          return reader
-        }),
-        (reader) => {
-          this.readers.delete(reader)
-          return Queue.shutdown(reader)
-        }
-      )
-    ).pipe(Effect.map(Stream.fromQueue))
-  )
+  get events(): Stream.Stream<AgentEvent> {
+    const open = Effect.map(Queue.sliding<AgentEvent, Cause.Done>(eventBuffer), (reader) => {
+      this.readers.add(reader)
+      return reader
+    })
+    const close = (reader: Queue.Queue<AgentEvent, Cause.Done>) => {
+      this.readers.delete(reader)
+      return Queue.shutdown(reader)
+    }
+    return Stream.unwrap(Effect.map(Effect.acquireRelease(open, close), Stream.fromQueue))
+  }
 
-  readonly close: Effect.Effect<void> = Effect.suspend(() =>
-    this.readers.size === 0
+  /** Ends what is read. */
+  close(): Effect.Effect<void> {
+    return this.readers.size === 0
       ? Effect.void
       : Effect.forEach([...this.readers], (reader) => Queue.end(reader), { discard: true })
-  )
+  }
 }
 
 const unheard = (cause: Cause.Cause<unknown>) =>

@@ -46,8 +46,8 @@ export interface Tool<out Name extends string, in out Params, out Success, out F
   readonly prepareArguments?: (raw: Schema.Json) => Schema.Json
   readonly decode: (input: Schema.Json) => Effect.Effect<Params, InvalidParams>
   readonly execute: (params: Params) => Effect.Effect<Success | ToolOutput, Failure, R>
-  /** `execute` with its success and its failure rendered for the model. */
-  readonly run: (params: Params) => Effect.Effect<ToolOutput, never, R>
+  /** `execute` in a scope of its own, with its success and its failure rendered for the model. */
+  readonly run: (params: Params) => Effect.Effect<ToolOutput, never, Exclude<R, Scope.Scope>>
 }
 
 /** A tool whose types are not known here. */
@@ -87,12 +87,9 @@ export const make = <const Name extends string, Params = {}, Success = unknown, 
   }
 ): Tool<Name, Params, Success, Failure, R> => {
   const { execute, failure, params, success, ...common } = options
-  return build(
-    common,
-    ToolParams.reader(params, options.parameters),
-    execute,
-    encoderOf(success),
-    encoderOf(failure)
+  const run = running(common.name, execute, encoderOf(success), encoderOf(failure))
+  return build(common, ToolParams.reader(params, options.parameters), execute, (params) =>
+    Effect.scoped(run(params))
   )
 }
 
@@ -107,12 +104,9 @@ export const fromJsonSchema = <const Name extends string, Success = unknown, Fai
   }
 ): Tool<Name, Schema.Json, Success, Failure, R> => {
   const { execute, ...common } = options
-  return build(
-    common,
-    ToolParams.fromJsonSchema(options.parameters),
-    execute,
-    encoderOf(undefined),
-    encoderOf(undefined)
+  const run = running(common.name, execute, encoderOf(undefined), encoderOf(undefined))
+  return build(common, ToolParams.fromJsonSchema(options.parameters), execute, (params) =>
+    Effect.scoped(run(params))
   )
 }
 
@@ -148,37 +142,56 @@ export const fromPromise = <const Name extends string, Params = { readonly [key:
     params === undefined && options.parameters !== undefined
       ? ToolParams.trusted<Params>(options.parameters)
       : ToolParams.reader(params, options.parameters)
-  return build(common, reader, promised(common.name, execute), encoderOf(undefined), encoderOf(undefined))
+  const called = promised(common.name, execute)
+  // Without the scope, for which a plain function has no use.
+  return build(
+    common,
+    reader,
+    called,
+    running(common.name, called, encoderOf(undefined), encoderOf(undefined))
+  )
 }
 
 const build = <Name extends string, Params, Success, Failure, R>(
   common: Common<Name>,
-  reader: ParamsReader<Params>,
-  execute: (params: Params) => Effect.Effect<Success | ToolOutput, Failure, R>,
-  encodeSuccess: Encoder<Success>,
-  encodeFailure: Encoder<Failure>
+  { decode, known, parameters }: ParamsReader<Params>,
+  execute: Tool<Name, Params, Success, Failure, R>["execute"],
+  run: Tool<Name, Params, Success, Failure, R>["run"]
 ): Tool<Name, Params, Success, Failure, R> => {
-  let parameters: Schema.Json | undefined
+  if (known !== undefined) return { ...common, parameters: known, decode, execute, run }
+  let described: Schema.Json | undefined
   return {
     ...common,
     // Asked for with the first request, not when the module loads: a schema is costly to describe.
     get parameters() {
-      return (parameters ??= reader.parameters())
+      return (described ??= parameters())
     },
-    decode: reader.decode,
+    decode,
     execute,
-    run: (params) =>
-      Effect.suspend(() => execute(params)).pipe(
-        Effect.map((value) => (isOutput(value) ? value : rendered(value, encodeSuccess))),
-        Effect.catch((failure) =>
-          Effect.logDebug(`Tool ${common.name} failed`, Cause.fail(failure)).pipe(
+    run
+  }
+}
+
+/** Runs a tool for the model: whatever comes of it is something to read. */
+const running =
+  <Params, Success, Failure, R>(
+    name: string,
+    execute: (params: Params) => Effect.Effect<Success | ToolOutput, Failure, R>,
+    encodeSuccess: Encoder<Success>,
+    encodeFailure: Encoder<Failure>
+  ) =>
+  (params: Params): Effect.Effect<ToolOutput, never, R> =>
+    Effect.matchEffect(
+      Effect.suspend(() => execute(params)),
+      {
+        onSuccess: (value) => Effect.succeed(isOutput(value) ? value : rendered(value, encodeSuccess)),
+        onFailure: (failure) =>
+          Effect.logDebug(`Tool ${name} failed`, Cause.fail(failure)).pipe(
             Effect.catchDefect(() => Effect.void),
             Effect.map(() => failed(FailureText.of(failure), encodeFailure(failure)))
           )
-        )
-      )
-  }
-}
+      }
+    )
 
 /** A promise cannot be stopped, only left: says so of one that goes on although its signal was aborted. */
 const reportDeaf = (name: string, isSettled: () => boolean): Effect.Effect<void> =>
@@ -202,11 +215,22 @@ const promised =
         const told = context.progress(typeof partial === "string" ? output(partial) : partial)
         shown.push(Effect.runForkWith(services)(told))
       }
-      let settled = false
-      const called = Effect.tryPromise({
-        try: (signal) =>
-          Promise.resolve(execute(params, { ...context, signal, progress })).finally(() => (settled = true)),
-        catch: (thrown) => new PromiseRejected({ detail: FailureText.of(thrown), thrown })
-      }).pipe(Effect.onInterrupt(() => Effect.forkDetach(reportDeaf(name, () => settled))))
-      return Effect.tap(called, () => (shown.length === 0 ? Effect.void : Fiber.awaitAll(shown)))
+      return Effect.callback<unknown, PromiseRejected>((resume, signal) => {
+        let settled = false
+        const resolved = (value: unknown) => {
+          settled = true
+          const told = Effect.succeed(value)
+          resume(shown.length === 0 ? told : Effect.andThen(Fiber.awaitAll(shown), told))
+        }
+        const rejected = (thrown: unknown) => {
+          settled = true
+          resume(Effect.suspend(() => new PromiseRejected({ detail: FailureText.of(thrown), thrown })))
+        }
+        try {
+          Promise.resolve(execute(params, { ...context, signal, progress })).then(resolved, rejected)
+        } catch (thrown) {
+          rejected(thrown)
+        }
+        return Effect.forkDetach(reportDeaf(name, () => settled))
+      })
     })

@@ -26,6 +26,8 @@ export type ParamsSchema<Params> = Schema.Codec<Params, any, never, never> | Sta
 /** How params are told to the model and read from its answer. */
 export interface ParamsReader<Params> {
   readonly parameters: () => Schema.Json
+  /** The same, where it needs no making. */
+  readonly known?: Schema.Json
   readonly decode: (input: Schema.Json) => Effect.Effect<Params, InvalidParams>
 }
 
@@ -41,6 +43,7 @@ export const reader = <Params>(
 /** Reads by plain JSON Schema; scalars of the wrong kind are coerced. */
 export const fromJsonSchema = (parameters: Schema.Json): ParamsReader<Schema.Json> => ({
   parameters: () => parameters,
+  known: parameters,
   decode: (input) => {
     const decoded = JsonSchema.decode(parameters, input)
     return Result.isSuccess(decoded)

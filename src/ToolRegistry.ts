@@ -7,11 +7,14 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as FailureText from "./FailureText.ts"
 import type { ToolCall, ToolOutcome } from "./Message.ts"
 import type { ToolDefinition } from "./Provider.ts"
 import * as Tool from "./Tool.ts"
+import type { Laid } from "./ToolServices.ts"
+import { ToolServices } from "./ToolServices.ts"
 import { traced } from "./Work.ts"
 
 /** The model called a tool that is not there. */
@@ -85,46 +88,49 @@ export class ToolRegistry extends Context.Service<
 export const make = <const Tools extends ReadonlyArray<Tool.Any>>(
   ...tools: Tools
 ): Effect.Effect<ToolRegistry["Service"], never, Tool.Services<Tools[number]>> =>
-  Effect.gen(function* () {
+  Effect.contextWith((services: Context.Context<Tool.Services<Tools[number]>>) => {
     const registered = new Map<string, Tool.Any>()
-    // Outlives the registration: a call that was prepared before its tool went can still run.
-    const servicesOf = new WeakMap<Tool.Any, Laid>()
+    const servicesOf = new ToolServices()
     // Rebuilt when a tool comes or goes, so that an unchanged set is the same array from turn to turn.
     let definitions: ReadonlyArray<ToolDefinition> | undefined
 
-    const register = Effect.fnUntraced(function* <T extends Tool.Any>(tool: T) {
-      const services = yield* Effect.context<Tool.Services<T>>()
-      if (registered.has(tool.name)) return yield* Effect.die(new Error(`Duplicate tool name: ${tool.name}`))
+    /** Whether its name was free. */
+    const add = (tool: Tool.Any, services: Context.Context<never>): boolean => {
+      if (registered.has(tool.name)) return false
       registered.set(tool.name, tool)
-      servicesOf.set(tool, laid(services))
+      servicesOf.set(tool, services)
       definitions = undefined
-    })
-    const unregister = (name: string) =>
-      Effect.sync(() => {
-        definitions = undefined
-        return registered.delete(name)
-      })
-    const prepare: ToolRegistry["Service"]["prepare"] = (call, options) => {
-      const { among = registered, input } = options ?? {}
-      const tool = find(among, call.name)
-      if (tool === undefined)
-        return Effect.fail(new ToolNotFound({ name: call.name, known: [...among.keys()] }))
-      return input === undefined ? prepareRaw(tool, call) : decode(tool, call, input)
+      return true
     }
-
-    const execute = (prepared: PreparedCall, context: Tool.ToolContext["Service"]): Effect.Effect<Executed> =>
-      run(prepared, servicesOf.get(prepared.tool) ?? ((caller) => caller), context)
-
-    for (const tool of tools) yield* register(tool)
-    return ToolRegistry.of({
-      register,
-      unregister,
+    const registry = ToolRegistry.of({
+      register: (tool) =>
+        Effect.contextWith((services: Context.Context<Tool.Services<typeof tool>>) =>
+          add(tool, services) ? Effect.void : duplicate(tool)
+        ),
+      unregister: (name) =>
+        Effect.sync(() => {
+          const tool = registered.get(name)
+          if (tool === undefined) return false
+          definitions = undefined
+          servicesOf.leave(tool)
+          return registered.delete(name)
+        }),
       definitions: Effect.sync(() => (definitions ??= Array.from(registered.values(), definition))),
       get: (name) => Effect.sync(() => find(registered, name)),
-      prepare,
-      execute
+      prepare: (call, options) => {
+        const { among = registered, input } = options ?? {}
+        const tool = find(among, call.name)
+        if (tool === undefined)
+          return Effect.fail(new ToolNotFound({ name: call.name, known: [...among.keys()] }))
+        return input === undefined ? prepareRaw(tool, call) : decode(tool, call, input)
+      },
+      execute: (prepared, context) => run(prepared, servicesOf.get(prepared.tool), context)
     })
+    const twice = tools.find((tool) => !add(tool, services))
+    return twice === undefined ? Effect.succeed(registry) : duplicate(twice)
   })
+
+const duplicate = (tool: Tool.Any) => Effect.die(new Error(`Duplicate tool name: ${tool.name}`))
 
 /** A registry with these tools, as a layer. */
 export const layer = <const Tools extends ReadonlyArray<Tool.Any>>(
@@ -181,46 +187,20 @@ const decodeObject = (
 
 const invalid = (call: ToolCall, detail: string) => new InvalidArguments({ name: call.name, detail })
 
-/** Services of registration under the caller's: the caller's span and request-scoped services win. */
-type Laid = (caller: Context.Context<never>) => Context.Context<never>
-
-/** All calls of a run have one caller, so that this is merged once for a run. */
-const laid = (services: Context.Context<never>): Laid => {
-  const known = new WeakMap<Context.Context<never>, Context.Context<never>>()
-  return (caller) => {
-    const found = known.get(caller)
-    if (found !== undefined) return found
-    const merged = Context.merge(services, caller)
-    known.set(caller, merged)
-    return merged
-  }
-}
-
 const run = (
   { call, params, tool }: PreparedCall,
   services: Laid,
   context: Tool.ToolContext["Service"]
 ): Effect.Effect<Executed> =>
   tool.run(params).pipe(
-    Effect.scoped,
-    // Around the scope: within, every call would have a caller of its own.
+    // Around its scope: within, every call would have a caller of its own.
     Effect.updateContext((caller: Context.Context<never>) =>
       Context.add(services(caller), Tool.ToolContext, context)
     ),
-    Effect.catchDefect((defect) =>
-      Effect.logError(`Tool ${tool.name} died`, Cause.die(defect)).pipe(
-        // There are defects that no logger can write.
-        Effect.catchDefect(() => Effect.void),
-        Effect.as(Tool.failed(`Tool ${tool.name} failed unexpectedly: ${firstLine(defect)}`))
-      )
-    ),
-    Effect.map(
-      (output): Executed => ({
-        ...output,
-        content: output.content.map(bounded),
-        outcome: output.isError === true ? "error" : "success"
-      })
-    ),
+    Effect.matchCauseEffect({
+      onSuccess: (output) => Effect.succeed(executed(output)),
+      onFailure: (cause) => died(tool, cause)
+    }),
     traced(`execute_tool ${tool.name}`, {
       attributes: {
         "gen_ai.operation.name": "execute_tool",
@@ -229,6 +209,25 @@ const run = (
       }
     })
   )
+
+const executed = (output: Tool.ToolOutput): Executed => ({
+  ...output,
+  content: output.content.map(bounded),
+  outcome: output.isError === true ? "error" : "success"
+})
+
+/** A defect is told in few words, and logged whole. An interruption stays one. */
+const died = (tool: Tool.Any, cause: Cause.Cause<never>): Effect.Effect<Executed> => {
+  const defect = Cause.findDefect(cause)
+  if (Result.isFailure(defect)) return Effect.failCause(cause)
+  return Effect.logError(`Tool ${tool.name} died`, Cause.die(defect.success)).pipe(
+    // There are defects that no logger can write.
+    Effect.catchDefect(() => Effect.void),
+    Effect.map(() =>
+      executed(Tool.failed(`Tool ${tool.name} failed unexpectedly: ${firstLine(defect.success)}`))
+    )
+  )
+}
 
 /** Characters of one text in a result: some 250,000 tokens, more than is of use, and few enough to send. */
 const maxText = 1_000_000

@@ -105,7 +105,8 @@ const toTool = <Tools extends AnyTools>(
     },
     decode: reader.decode,
     execute,
-    run: (params) => Effect.catch(execute(params), (failure) => failureOutput(tool, services, failure))
+    run: (params) =>
+      Effect.scoped(Effect.catch(execute(params), (failure) => failureOutput(tool, services, failure)))
   }
 }
 

@@ -96,7 +96,7 @@ const parts = <Wire, State>(
   request: ModelRequest,
   begun: Begun<State>
 ): Stream.Stream<ModelEvent, ProviderError> => {
-  const part = Handoff.opened(ask(opened, request, begun))
+  const part = Handoff.opened((scope) => ask(opened, request, begun, scope))
   const { resume } = opened.endpoint.protocol
   if (resume === undefined) return part
   const rest = Stream.suspend(() => {
@@ -111,16 +111,16 @@ const ask = <Wire, State>(
   opened: Opened<Wire, State>,
   request: ModelRequest,
   begun: Begun<State>,
+  scope: Scope.Scope,
   isAgain = false
-): Effect.Effect<Reading.Next, ProviderError, Scope.Scope> => {
+): Effect.Effect<Reading.Next, ProviderError> => {
   const { client, endpoint, kept, keys, limits, used } = opened
   const { id: provider, protocol } = endpoint
   const fail = (reason: Reason) => new ProviderError({ provider, reason })
   const body = protocol.encode(request)
   if (isReason(body)) return Effect.fail(fail(body))
 
-  return Effect.contextWith((context: Context.Context<Scope.Scope>) => {
-    const scope = Context.get(context, Scope.Scope)
+  return Effect.contextWith((context: Context.Context<never>) => {
     const clock = Context.get(context, Clock.Clock)
     const silence = new Silence(limits, context)
     const held = new Held(silence)
@@ -135,7 +135,7 @@ const ask = <Wire, State>(
     const unsent = ({ reason, wasDead }: Unsent): Effect.Effect<Reading.Next, ProviderError> => {
       const error = fail(reason)
       return wasDead && !isAgain
-        ? Effect.succeed(again(error, Scope.provide(ask(opened, request, begun, true), scope)))
+        ? Effect.succeed(again(error, ask(opened, request, begun, scope, true)))
         : Effect.fail(error)
     }
     return Effect.andThen(

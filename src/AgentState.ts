@@ -1,0 +1,53 @@
+/**
+ * What can be seen of an agent between the events: kept by folding them.
+ */
+import type { AgentEvent, View } from "./AgentEvent.ts"
+import * as Event from "./AgentEvent.ts"
+import type * as Message from "./Message.ts"
+import type { RunOptions } from "./RunOptions.ts"
+
+/** Changes at the boundaries of messages, tools and runs, never per delta. */
+export interface AgentState {
+  readonly messages: ReadonlyArray<Message.Message>
+  readonly phase: View["phase"]
+  readonly pendingToolCalls: ReadonlySet<string>
+  readonly options: RunOptions
+  readonly lastError?: string
+}
+
+/** Where the state changes. */
+const boundaries: ReadonlySet<AgentEvent["_tag"]> = new Set<AgentEvent["_tag"]>([
+  "RunStart",
+  "RunPaused",
+  "RunResumed",
+  "TurnStart",
+  "MessageEnd",
+  "ToolExecutionStart",
+  "ToolExecutionEnd",
+  "RunEnd"
+])
+
+export const isBoundary = (event: AgentEvent): boolean => boundaries.has(event._tag)
+
+/** The state after one more event. */
+export const after = (state: AgentState, event: AgentEvent): AgentState => {
+  const { lastError, messages, options, pendingToolCalls, phase } = state
+  const view: View = {
+    messages,
+    open: undefined,
+    phase,
+    pendingToolCalls,
+    lastError,
+    status: undefined,
+    usage: undefined
+  }
+  const next = Event.fold(view, event)
+  return {
+    messages: next.messages,
+    // Until its subscribers have heard of the end, a run is not over.
+    phase: event._tag === "RunEnd" ? phase : next.phase,
+    pendingToolCalls: next.pendingToolCalls,
+    options,
+    ...(next.lastError === undefined ? {} : { lastError: next.lastError })
+  }
+}
