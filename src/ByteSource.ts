@@ -1,8 +1,13 @@
 /**
- * A body as bytes that are asked for, one piece at a time, with no stream around them. What a client of ours offers beside
- * the stream of its response, and what the providers read where it is offered.
+ * What a client of ours offers beside Effect's interface, and the providers use where it is offered: to send a request in
+ * one step, and to read a body as bytes that are asked for, one piece at a time, with no stream around them.
  */
-import * as Context from "effect/Context"
+import type * as Context from "effect/Context"
+import type * as Exit from "effect/Exit"
+import type { HttpClient } from "effect/http/HttpClient"
+import type { HttpClientError } from "effect/http/HttpClientError"
+import type { HttpClientRequest } from "effect/http/HttpClientRequest"
+import type { HttpClientResponse } from "effect/http/HttpClientResponse"
 import * as Predicate from "effect/Predicate"
 
 /** The next piece, `undefined` at the end. */
@@ -14,26 +19,32 @@ export interface ByteSource {
   readonly read: (told: Told, failed: Failed) => void
   /** Nothing more is read: closes the socket, unless the end has come. */
   readonly cancel: () => void
-  /** From now on it is the caller's to cancel, and no `Owner`'s. */
-  readonly claim: () => void
 }
 
-/** Is given, for each request that it makes, what closes its socket: to be called when the responses are done with. */
-export type Own = (close: () => void) => void
-
 /**
- * Who asks may say that it closes what it opened. A client that knows this need not watch for interruptions and for
- * responses that are garbage, which is a good part of what a request costs beyond undici.
+ * Sends a request, tells once what came of it, and returns what closes its socket. That is all the watching there is: who
+ * sends has to close what he does not read to its end. A client that has to see to that itself, whatever becomes of its
+ * callers and its responses, spends a good part of a request on it.
  */
-export const Owner = Context.Reference<Own | undefined>("effect-agent/ByteSource/Owner", {
-  defaultValue: () => undefined
-})
+export type Send = (
+  request: HttpClientRequest,
+  told: (exit: Exit.Exit<HttpClientResponse, HttpClientError>) => void
+) => () => void
 
-/** The property of a response that has its bytes. A text, so that two copies of this package understand each other. */
+/** The property of a client and of a response. A text, so that two copies of this package understand each other. */
 export const key = "~effect-agent/ByteSource"
 
+/** A client with another way in; not where a service asks for something that only the usual one has. */
+export interface Sender {
+  readonly [key]: (services: Context.Context<never>) => Send | undefined
+}
+
+/** The other way in of a client, if it has one. A client made of that client has not: it may do more than send. */
+export const sendOf = (client: HttpClient, services: Context.Context<never>): Send | undefined =>
+  isSender(client) ? client[key](services) : undefined
+
+const isSender = (client: object): client is Sender =>
+  Object.hasOwn(client, key) && Predicate.hasProperty(client, key) && typeof client[key] === "function"
+
 export const isByteSource = (value: unknown): value is ByteSource =>
-  Predicate.isObject(value) &&
-  typeof value["read"] === "function" &&
-  typeof value["cancel"] === "function" &&
-  typeof value["claim"] === "function"
+  Predicate.isObject(value) && typeof value["read"] === "function" && typeof value["cancel"] === "function"

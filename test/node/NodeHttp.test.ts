@@ -1,6 +1,6 @@
 import { NodeHttpClient } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Deferred, Effect, Exit, Fiber, Option, Stream } from "effect"
+import { Cause, Context, Deferred, Effect, Exit, Fiber, Layer, Option, Stream, Tracer } from "effect"
 import { HttpBody, HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"
 import { NodeHttp } from "effect-agent/node"
 import { AsyncLocalStorage } from "node:async_hooks"
@@ -288,63 +288,79 @@ describe("a request", () => {
   )
 })
 
-describe("who owns its responses", () => {
-  const owned = () => {
-    const opened: Array<() => void> = []
-    const own = (close: () => void) => {
-      opened.push(close)
-    }
-    const close = Effect.sync(() => {
-      for (const one of opened.splice(0)) one()
-    })
-    return { close, get: (url: string) => Effect.provideService(HttpClient.get(url), ByteSource.Owner, own) }
-  }
-
-  it.live("closes what nobody reads, or reads otherwise", () =>
+describe("a request that is sent without Effect", () => {
+  /** Sends over the client of the layer, which has a way for that unless a service asks for more. */
+  const send = Effect.gen(function* () {
+    return ByteSource.sendOf(yield* HttpClient.HttpClient, yield* Effect.context<never>())
+  })
+  const get = (url: string) =>
     Effect.gen(function* () {
-      const { close, get } = owned()
-      const server = yield* serve((response) => response.writeHead(200).write("piece"))
-      yield* get(server.baseUrl)
-      yield* close
+      const told = signals<Exit.Exit<HttpClientResponse.HttpClientResponse, unknown>>()
+      const close = (yield* send)?.(HttpClientRequest.get(url), told.tell)
+      if (close === undefined) return assert.fail("There is no way to send")
+      return { close: Effect.sync(close), response: Effect.flatten(told.next) }
+    })
+
+  it.live("has its body read, or closed by who sent it", () =>
+    Effect.gen(function* () {
+      const server = yield* serve((response, { url }) => {
+        if (url.includes("whole")) response.writeHead(200).end("whole")
+        else response.writeHead(200).write("piece")
+      })
+      const whole = yield* get(`${server.baseUrl}/whole`)
+      assert.strictEqual(yield* (yield* whole.response).text, "whole")
+      yield* whole.close
+
+      const unread = yield* get(server.baseUrl)
+      yield* unread.response
+      yield* unread.close
       yield* server.idle
-      const { text } = yield* get(server.baseUrl)
+      const broken = yield* get(server.baseUrl)
+      const { text } = yield* broken.response
       const fiber = yield* Effect.forkChild(Effect.flip(text), { startImmediately: true })
-      yield* close
+      yield* broken.close
       assert.strictEqual((yield* Fiber.join(fiber)).reason._tag, "DecodeError")
       yield* server.idle
     }).pipe(Effect.provide(NodeHttp.layer))
   )
 
-  it.live("leaves what somebody has claimed", () =>
+  it.live("closes its socket before there is a response, and fails as any other does", () =>
     Effect.gen(function* () {
-      const { close, get } = owned()
-      const responses = signals<ServerResponse>()
-      const server = yield* serve((response) => {
-        response.writeHead(200).write("piece")
-        responses.tell(response)
-      })
-      const response = yield* get(server.baseUrl)
-      const bytes = ByteSource.key in response ? response[ByteSource.key] : undefined
-      if (!ByteSource.isByteSource(bytes)) return assert.fail("The response has no bytes")
-      bytes.claim()
-      yield* close
-      ;(yield* responses.next).end(" and the rest")
-      assert.strictEqual(yield* response.text, "piece and the rest")
+      const asked = signals<void>()
+      const server = yield* serve(() => asked.tell())
+      const unanswered = yield* get(server.baseUrl)
+      yield* asked.next
+      yield* unanswered.close
+      yield* server.idle
+      assert.strictEqual((yield* reasonOf(unanswered.response)).tag, "TransportError")
+      const nowhere = yield* get("no URL")
+      assert.strictEqual((yield* reasonOf(nowhere.response)).tag, "InvalidUrlError")
     }).pipe(Effect.provide(NodeHttp.layer))
   )
 
-  it.live("has what it interrupts closed at once, and no request that it could not name", () =>
+  it.effect("goes by the usual way where a tracer, undici's options or another client want to see it", () =>
     Effect.gen(function* () {
-      const { get } = owned()
-      const asked = signals<void>()
-      const server = yield* serve(() => asked.tell())
-      const fiber = yield* Effect.forkChild(get(server.baseUrl))
-      yield* asked.next
-      yield* Fiber.interrupt(fiber)
-      yield* server.idle
-      assert.strictEqual((yield* reasonOf(get("no URL"))).tag, "InvalidUrlError")
+      assert.isDefined(yield* send)
+      const tracer = Tracer.make({ span: (options) => new Tracer.NativeSpan(options) })
+      assert.isUndefined(yield* Effect.provideService(send, Tracer.Tracer, tracer))
+      const options = { blocking: true }
+      assert.isUndefined(yield* Effect.provideService(send, NodeHttpClient.UndiciOptions, options))
+      const mapped = HttpClient.mapRequest(yield* HttpClient.HttpClient, HttpClientRequest.acceptJson)
+      assert.isUndefined(yield* Effect.provideService(send, HttpClient.HttpClient, mapped))
     }).pipe(Effect.provide(NodeHttp.layer))
   )
+
+  it.effect("so do those of a client that was made with them", () => {
+    const tracer = Tracer.make({ span: (options) => new Tracer.NativeSpan(options) })
+    return Effect.gen(function* () {
+      assert.isUndefined(
+        ByteSource.sendOf(
+          yield* HttpClient.HttpClient,
+          Context.omit(Tracer.Tracer)(yield* Effect.context<never>())
+        )
+      )
+    }).pipe(Effect.provide(Layer.provide(NodeHttp.layer, Layer.succeed(Tracer.Tracer, tracer))))
+  })
 })
 
 describe("a failure", () => {

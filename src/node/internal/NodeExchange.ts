@@ -24,7 +24,6 @@ export class NodeExchange implements Undici.Dispatcher.DispatchHandler, ByteSour
   private size = 0
   private over: { readonly cause?: unknown } | undefined = undefined
   private isTelling = false
-  private isClaimed = false
 
   constructor(waiting: Waiting) {
     this.waiting = waiting
@@ -39,15 +38,6 @@ export class NodeExchange implements Undici.Dispatcher.DispatchHandler, ByteSour
 
   cancel(): void {
     if (this.over === undefined) this.abort(new Error("The response was not read to its end"))
-  }
-
-  claim(): void {
-    this.isClaimed = true
-  }
-
-  /** Its owner is done with it. */
-  readonly close = (): void => {
-    if (!this.isClaimed) this.cancel()
   }
 
   /** Closes the socket, and drops what was not read. Whoever waits is told `reason`. */

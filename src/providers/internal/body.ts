@@ -14,8 +14,6 @@ import * as ByteSource from "../../ByteSource.ts"
 export interface Body extends Pick<ByteSource.ByteSource, "read" | "cancel"> {
   /** What it gives is what the server meant, and no encoding of it that is not known here. */
   readonly isDecoded: boolean
-  /** From now on nobody else closes the socket. */
-  readonly claim?: () => void
 }
 
 type Response = HttpClientResponse.HttpClientResponse
@@ -113,8 +111,7 @@ const heldBy = (response: Response, isDecoded: boolean): Body | undefined => {
 const ofBytes = (bytes: ByteSource.ByteSource, isDecoded: boolean): Body => ({
   isDecoded,
   read: (told, failed) => bytes.read(told, failed),
-  cancel: () => bytes.cancel(),
-  claim: () => bytes.claim()
+  cancel: () => bytes.cancel()
 })
 
 const own = (from: unknown, name: string): unknown =>

@@ -62,11 +62,6 @@ export class Connection {
     )
   }
 
-  /** Somebody has it, and releases it. */
-  claim(): void {
-    this.body?.claim?.()
-  }
-
   /** Closes the socket at once. */
   cancel(): void {
     if (this.isEnded) return

@@ -2,35 +2,35 @@
  * What a request holds until its scope closes: who watches it, and its connection.
  */
 import * as Effect from "effect/Effect"
-import type { Own } from "../../ByteSource.ts"
 import type { Connection } from "./connection.ts"
 import type { Silence } from "./silence.ts"
 
 export class Held {
   private readonly silence: Silence
   private connection: Connection | undefined = undefined
-  private readonly opened: Array<() => void> = []
+  /** Closes a request that has no connection yet. */
+  private giveUp: (() => void) | undefined = undefined
 
   constructor(silence: Silence) {
     this.silence = silence
   }
 
-  /** Takes what closes a request's socket, until its connection is there and does. */
-  readonly own: Own = (close) => {
-    this.opened.push(close)
+  /** A request is under way: how to give it up, until its connection is there. */
+  await(giveUp: () => void): void {
+    this.giveUp = giveUp
   }
 
   /** The connection in place of one before, if there was one. */
   take(connection: Connection): Connection {
     this.connection?.cancel()
     this.connection = connection
-    connection.claim()
+    this.giveUp = undefined
     return connection
   }
 
   readonly release: Effect.Effect<void> = Effect.suspend(() => {
     this.silence.stop()
-    for (const close of this.opened) close()
+    this.giveUp?.()
     return this.connection === undefined ? Effect.void : this.connection.release
   })
 }

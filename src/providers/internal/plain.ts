@@ -10,14 +10,12 @@ import * as Headers from "effect/http/Headers"
 import * as HttpClient from "effect/http/HttpClient"
 import * as UrlParams from "effect/http/UrlParams"
 import * as Tracer from "effect/Tracer"
-import * as ByteSource from "../../ByteSource.ts"
 import * as Secrets from "./secrets.ts"
 import * as Tracing from "./tracing.ts"
 
 export const sent = <A, E, R>(
   execute: Effect.Effect<A, E, R>,
-  redact: Secrets.Redact,
-  own: ByteSource.Own
+  redact: Secrets.Redact
 ): Effect.Effect<A, E, R> =>
   Effect.updateContext(execute, (context: Context.Context<R>) => {
     const init = {
@@ -28,10 +26,7 @@ export const sent = <A, E, R>(
     // The loop has spans of its own around this: a parent does not say that there is a tracer.
     const tracer = Context.getOrUndefined(context, Tracer.Tracer)
     if (tracer === undefined) {
-      return direct.pipe(
-        Context.add(HttpClient.TracerDisabledWhen, constTrue),
-        Context.add(ByteSource.Owner, own)
-      )
+      return Context.add(direct, HttpClient.TracerDisabledWhen, constTrue)
     }
     const names = Context.get(context, Headers.CurrentRedactedNames)
     return direct.pipe(

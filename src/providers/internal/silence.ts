@@ -37,6 +37,25 @@ export const limits = (timeouts: Timeouts = {}): Limits => ({
   total: Duration.toMillis(timeouts.total ?? Duration.infinity)
 })
 
+/** Asks for something, and tells once what came of it. */
+export type Ask<A, E> = (tell: (exit: Exit.Exit<A, E>) => void) => Asking
+
+interface Asking {
+  /** Asks no longer. */
+  readonly stop: () => void
+  /** The same, and waits for it. */
+  readonly leave: Effect.Effect<void>
+}
+
+/** Asks by an effect, in a fiber of its own. */
+export const byEffect =
+  <A, E, R>(effect: Effect.Effect<A, E, R>, context: Context.Context<R>): Ask<A, E> =>
+  (tell) => {
+    const fiber = Effect.runForkWith(context)(effect)
+    fiber.addObserver(tell)
+    return { stop: () => fiber.interruptUnsafe(), leave: Fiber.interrupt(fiber) }
+  }
+
 export class Silence {
   private readonly limits: Limits
   private readonly clock: Clock.Clock
@@ -79,44 +98,34 @@ export class Silence {
     if (this.broken !== undefined) listener(this.broken)
   }
 
-  /**
-   * Waits for an effect that ends with the head of the response. What it gives after all, when nobody waits any more, goes
-   * to `late`.
-   */
-  head<A, E, R>(
-    effect: Effect.Effect<A, E, R>,
-    late: (given: A) => void
-  ): Effect.Effect<A, E | StreamStalled, R> {
-    return Effect.contextWith((context: Context.Context<R>) =>
-      Effect.callback<A, E | StreamStalled>((resume) => {
-        let isLeft = false
-        const leave = () => {
-          isLeft = true
-          this.stopAsking()
-        }
-        const fork = Effect.runForkWith(context)
-        this.asked = this.clock.currentTimeMillisUnsafe()
-        this.stop()
-        this.look()
-        const fiber = fork(effect)
-        fiber.addObserver((exit) => {
-          if (isLeft) return Exit.isSuccess(exit) && late(exit.value)
-          this.stopAsking()
-          resume(exit)
-        })
-        if (fiber.pollUnsafe() === undefined) {
-          this.onBroken((stalled) => {
-            leave()
-            fiber.interruptUnsafe()
-            resume(Effect.fail(stalled))
-          })
-        }
-        return Effect.suspend(() => {
-          leave()
-          return Fiber.interrupt(fiber)
-        })
+  /** Waits for the head of a response. What is given after all, when nobody waits any more, goes to `late`. */
+  head<A, E>(ask: Ask<A, E>, late: (given: A) => void): Effect.Effect<A, E | StreamStalled> {
+    return Effect.callback<A, E | StreamStalled>((resume) => {
+      let isLeft = false
+      const leave = () => {
+        isLeft = true
+        this.stopAsking()
+      }
+      this.asked = this.clock.currentTimeMillisUnsafe()
+      this.stop()
+      this.look()
+      const asking = ask((exit) => {
+        if (isLeft) return Exit.isSuccess(exit) && late(exit.value)
+        leave()
+        resume(exit)
       })
-    )
+      if (!isLeft) {
+        this.onBroken((stalled) => {
+          leave()
+          asking.stop()
+          resume(Effect.fail(stalled))
+        })
+      }
+      return Effect.suspend(() => {
+        leave()
+        return asking.leave
+      })
+    })
   }
 
   private stopAsking(): void {

@@ -9,30 +9,32 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as HttpBody from "effect/http/HttpBody"
 import * as HttpClient from "effect/http/HttpClient"
+import type { HttpClientError } from "effect/http/HttpClientError"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import type * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import * as ByteSource from "../../ByteSource.ts"
 import { Credentials, type Service as Keys } from "../../Credentials.ts"
 import * as Handoff from "../../Handoff.ts"
 import { makeId } from "../../Message.ts"
 import type { ModelEvent } from "../../ModelEvent.ts"
 import { type ModelRequest, Provider } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
-import { Protocol as ProtocolFault, ProviderError, StreamTruncated, Transport } from "../../ProviderError.ts"
+import { ProviderError, StreamTruncated } from "../../ProviderError.ts"
 import { Answer } from "./answer.ts"
 import * as Connection from "./connection.ts"
-import * as Failure from "./failure.ts"
 import { Held } from "./held.ts"
 import { isAtOnce, Kept } from "./kept.ts"
 import * as Network from "./network.ts"
 import * as Plain from "./plain.ts"
 import { type Call, isReason, type Protocol } from "./Protocol.ts"
 import * as Reading from "./reading.ts"
+import * as Refusal from "./refusal.ts"
 import * as Secrets from "./secrets.ts"
-import { type Limits, limits, Silence, type Timeouts } from "./silence.ts"
+import { type Ask, byEffect, type Limits, limits, Silence, type Timeouts } from "./silence.ts"
 
 /** A vendor: its language and its address. */
 export interface Endpoint<Wire, State> {
@@ -64,7 +66,7 @@ export const make = Effect.fnUntraced(function* <Wire, State>(endpoint: Endpoint
   }
   return Provider.of({
     id: endpoint.id,
-    stream: (request) => Stream.suspend(() => parts(opened, request, begin(opened, request)))
+    stream: (request) => parts(opened, request)
   })
 })
 
@@ -93,17 +95,22 @@ const begin = <Wire, State>({ endpoint }: Opened<Wire, State>, { model }: ModelR
 /** Asks, and again for each time that the server pauses. */
 const parts = <Wire, State>(
   opened: Opened<Wire, State>,
-  request: ModelRequest,
-  begun: Begun<State>
+  request: ModelRequest
 ): Stream.Stream<ModelEvent, ProviderError> => {
-  const part = Handoff.opened((scope) => ask(opened, request, begun, scope))
   const { resume } = opened.endpoint.protocol
-  if (resume === undefined) return part
-  const rest = Stream.suspend(() => {
-    const next = resume(begun.state, request)
-    return next === undefined ? Stream.empty : parts(opened, next, begun)
-  })
-  return Stream.concat(part, rest)
+  if (resume === undefined)
+    return Handoff.opened((scope) => ask(opened, request, begin(opened, request), scope))
+  const from = (request: ModelRequest, begun: Begun<State>): Stream.Stream<ModelEvent, ProviderError> => {
+    const rest = Stream.suspend(() => {
+      const next = resume(begun.state, request)
+      return next === undefined ? Stream.empty : from(next, begun)
+    })
+    return Stream.concat(
+      Handoff.opened((scope) => ask(opened, request, begun, scope)),
+      rest
+    )
+  }
+  return Stream.suspend(() => from(request, begin(opened, request)))
 }
 
 /** `isAgain`: the request has gone out before, over a socket that was dead. */
@@ -126,7 +133,7 @@ const ask = <Wire, State>(
     const held = new Held(silence)
     const given = Context.getOrUndefined(context, Credentials) ?? keys
     const { model } = request
-    const sent = send({ endpoint, client, kept, used, model, body, clock, silence, held }, given)
+    const sent = send({ endpoint, client, kept, used, model, body, clock, silence, held, context }, given)
     const read = ({ connection, redact, url }: Sent): Reading.Next => {
       const answer = new Answer(protocol, begun.call, redact, begun.state)
       const broken = (cause: unknown) => dropped(Network.reason(cause, url, redact))
@@ -168,6 +175,7 @@ interface Sending {
   readonly clock: Clock.Clock
   readonly silence: Silence
   readonly held: Held
+  readonly context: Context.Context<never>
 }
 
 interface Sent {
@@ -210,7 +218,7 @@ const sendWith = Effect.fnUntraced(function* (
 
 /** One HTTP request: the body of the answer, or why there is none. */
 const once = (
-  { body, client, clock, endpoint, held, kept, model, silence, used }: Sending,
+  { body, client, clock, context, endpoint, held, kept, model, silence, used }: Sending,
   key: Redacted.Redacted | undefined
 ): Effect.Effect<Sent | Unsent> => {
   const url = endpoint.url(model)
@@ -224,74 +232,47 @@ const once = (
   const began = clock.currentTimeMillisUnsafe()
   const socket = kept.take(began)
   const keep = () => kept.add(clock.currentTimeMillisUnsafe())
-  const opened = Effect.flatMap(Plain.sent(client.execute(request), redact, held.own), (response) => {
+  const open = (response: HttpClientResponse.HttpClientResponse) => {
     kept.open()
     return Connection.open(response, keep)
-  })
-  return Effect.matchEffect(
-    silence.head(opened, (late) => late.cancel()),
-    {
-      onSuccess: (connection): Effect.Effect<Sent | Unsent> => {
-        held.take(connection)
-        return isAnswer(connection)
-          ? Effect.succeed({ connection, redact, url })
-          : Effect.map(refusal(connection, redact, model), (reason) => ({ reason, wasDead: false }))
-      },
-      onFailure: (error) => {
-        const isStalled = error._tag === "StreamStalled"
-        const reason = isStalled ? error : Network.reason(error, url, redact, socket === "fresh")
-        const isEarly = isAtOnce(began, clock.currentTimeMillisUnsafe())
-        return Effect.succeed({ reason, wasDead: socket === "kept" && isEarly && isReset(reason) })
-      }
+  }
+  const direct = ByteSource.sendOf(client, context)
+  const opened =
+    direct === undefined
+      ? silence.head(
+          byEffect(Effect.flatMap(Plain.sent(client.execute(request), redact), open), context),
+          (late) => late.cancel()
+        )
+      : Effect.flatMap(silence.head(directly(direct, request, held), ignore), open)
+  return Effect.matchEffect(opened, {
+    onSuccess: (connection): Effect.Effect<Sent | Unsent> => {
+      held.take(connection)
+      return Refusal.isAnswer(connection)
+        ? Effect.succeed({ connection, redact, url })
+        : Effect.map(Refusal.of(connection, redact, model), (reason) => ({ reason, wasDead: false }))
+    },
+    onFailure: (error) => {
+      const isStalled = error._tag === "StreamStalled"
+      const reason = isStalled ? error : Network.reason(error, url, redact, socket === "fresh")
+      const isEarly = isAtOnce(began, clock.currentTimeMillisUnsafe())
+      return Effect.succeed({ reason, wasDead: socket === "kept" && isEarly && isReset(reason) })
     }
-  )
+  })
 }
 
-const isAnswer = ({ headers, isDecoded, status }: Connection.Connection): boolean =>
-  status >= 200 && status < 300 && !(headers["content-type"] ?? "").includes("html") && isDecoded
+/** Asks without a fiber. What comes too late is closed with the rest. */
+const directly =
+  (
+    send: ByteSource.Send,
+    request: HttpClientRequest.HttpClientRequest,
+    held: Held
+  ): Ask<HttpClientResponse.HttpClientResponse, HttpClientError> =>
+  (tell) => {
+    const close = send(request, tell)
+    held.await(close)
+    return { stop: close, leave: Effect.sync(close) }
+  }
+
+const ignore = (): void => {}
 
 const isReset = (reason: Reason): boolean => reason._tag === "Transport" && reason.kind === "reset"
-
-/** Why a response is no answer. */
-const refusal = Effect.fnUntraced(function* (
-  connection: Connection.Connection,
-  redact: Secrets.Redact,
-  model: string
-): Effect.fn.Return<Reason> {
-  const { headers, status } = connection
-  if (status >= 300 && status < 400) return redirected(status, redact(headers["location"] ?? ""))
-  // A browser does not tell what it redirects.
-  if (status === 0) return redirected(0, "")
-
-  const body = redact(yield* startOf(connection))
-  connection.cancel()
-  if (status < 300) {
-    const got = connection.isDecoded
-      ? (headers["content-type"] ?? "")
-      : `the encoding ${headers["content-encoding"]}`
-    const detail = `Expected an event stream, got ${redact(got).slice(0, 200)}`
-    const told = body === "" ? {} : { body: Failure.excerpt(body) }
-    return new ProtocolFault({ kind: "contentType", detail, status, ...told })
-  }
-  const now = (yield* Clock.Clock).currentTimeMillisUnsafe()
-  return Failure.ofResponse({ status, headers: redacted(headers, redact), body, model, now })
-})
-
-const redirected = (status: number, location: string): Reason => {
-  const target = URL.canParse(location) ? new URL(location).origin : "elsewhere"
-  return new Transport({
-    kind: "redirect",
-    detail: `Redirected to ${target}, which is not followed`,
-    ...(status === 0 ? {} : { status })
-  })
-}
-
-const redacted = (headers: HttpClientResponse.HttpClientResponse["headers"], redact: Secrets.Redact) =>
-  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, redact(value)]))
-
-/** Enough of a body to tell a failure by, if it comes in time: the status alone says something too. */
-const startOf = (connection: Connection.Connection): Effect.Effect<string> =>
-  Effect.timeoutOrElse(connection.text(64 * 1024), {
-    duration: "2 seconds",
-    orElse: () => Effect.succeed("")
-  })

@@ -213,7 +213,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F150",
     without: "a redirect is told by its origin alone",
-    file: "src/providers/internal/transport.ts",
+    file: "src/providers/internal/refusal.ts",
     from: 'return redirected(status, redact(headers["location"] ?? ""))',
     to: 'return new Transport({ kind: "redirect", detail: headers["location"] ?? "" })',
     test: "test/faults/secretsElsewhere.test.ts"

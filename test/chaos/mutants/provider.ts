@@ -234,7 +234,7 @@ const statuses: ReadonlyArray<Mutant> = [
   {
     fault: "F024",
     without: "a page is no answer",
-    file: transport,
+    file: "src/providers/internal/refusal.ts",
     from: '!(headers["content-type"] ?? "").includes("html") && isDecoded',
     to: "isDecoded",
     test: statusTest
@@ -325,7 +325,7 @@ const framing: ReadonlyArray<Mutant> = [
   {
     fault: "F041",
     without: "what nobody here can decode is no answer",
-    file: transport,
+    file: "src/providers/internal/refusal.ts",
     from: '.includes("html") && isDecoded',
     to: '.includes("html")',
     test: encodingTest
@@ -349,7 +349,7 @@ const framing: ReadonlyArray<Mutant> = [
   {
     fault: "F044",
     without: "the label of a stream does not matter",
-    file: transport,
+    file: "src/providers/internal/refusal.ts",
     from: '!(headers["content-type"] ?? "").includes("html")',
     to: '(headers["content-type"] ?? "").includes("event-stream")',
     test: framingTest

@@ -102,8 +102,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F087",
     without: "a promise that goes on is not reported",
     file: "src/Tool.ts",
-    from: ".pipe(Effect.onInterrupt(() => Effect.forkDetach(reportDeaf(name, () => settled))))",
-    to: "",
+    from: "return Effect.forkDetach(reportDeaf(name, () => settled))",
+    to: "return Effect.void",
     test: abort
   },
   {
@@ -182,7 +182,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F099",
     without: "a request cannot be interrupted before it is answered",
     file: "src/providers/internal/silence.ts",
-    from: "return Fiber.interrupt(fiber)",
+    from: "return asking.leave",
     to: "return Effect.void",
     test: abort
   },

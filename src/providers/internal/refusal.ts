@@ -1,0 +1,58 @@
+/**
+ * A response that is no answer: read as far as it says why.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type * as HttpClientResponse from "effect/http/HttpClientResponse"
+import type { Reason } from "../../ProviderError.ts"
+import { Protocol as ProtocolFault, Transport } from "../../ProviderError.ts"
+import type * as Connection from "./connection.ts"
+import * as Failure from "./failure.ts"
+import type * as Secrets from "./secrets.ts"
+
+export const isAnswer = ({ headers, isDecoded, status }: Connection.Connection): boolean =>
+  status >= 200 && status < 300 && !(headers["content-type"] ?? "").includes("html") && isDecoded
+
+/** Why a response is no answer. */
+export const of = Effect.fnUntraced(function* (
+  connection: Connection.Connection,
+  redact: Secrets.Redact,
+  model: string
+): Effect.fn.Return<Reason> {
+  const { headers, status } = connection
+  if (status >= 300 && status < 400) return redirected(status, redact(headers["location"] ?? ""))
+  // A browser does not tell what it redirects.
+  if (status === 0) return redirected(0, "")
+
+  const body = redact(yield* startOf(connection))
+  connection.cancel()
+  if (status < 300) {
+    const got = connection.isDecoded
+      ? (headers["content-type"] ?? "")
+      : `the encoding ${headers["content-encoding"]}`
+    const detail = `Expected an event stream, got ${redact(got).slice(0, 200)}`
+    const told = body === "" ? {} : { body: Failure.excerpt(body) }
+    return new ProtocolFault({ kind: "contentType", detail, status, ...told })
+  }
+  const now = (yield* Clock.Clock).currentTimeMillisUnsafe()
+  return Failure.ofResponse({ status, headers: redacted(headers, redact), body, model, now })
+})
+
+const redirected = (status: number, location: string): Reason => {
+  const target = URL.canParse(location) ? new URL(location).origin : "elsewhere"
+  return new Transport({
+    kind: "redirect",
+    detail: `Redirected to ${target}, which is not followed`,
+    ...(status === 0 ? {} : { status })
+  })
+}
+
+const redacted = (headers: HttpClientResponse.HttpClientResponse["headers"], redact: Secrets.Redact) =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, redact(value)]))
+
+/** Enough of a body to tell a failure by, if it comes in time: the status alone says something too. */
+const startOf = (connection: Connection.Connection): Effect.Effect<string> =>
+  Effect.timeoutOrElse(connection.text(64 * 1024), {
+    duration: "2 seconds",
+    orElse: () => Effect.succeed("")
+  })
