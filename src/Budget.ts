@@ -44,8 +44,9 @@ export class Budget {
   /** Puts what is known of an answer now in place of what was known of it before. */
   replace(before: Entry, now: Entry): void {
     const { estimated, usage } = this.spent
+    const grown = Usage.add(usage, this.priced(now.usage))
     this.spent = {
-      usage: Usage.add(Usage.add(usage, this.priced(now.usage)), negative(this.priced(before.usage))),
+      usage: before === nothing ? grown : Usage.add(grown, negative(this.priced(before.usage))),
       estimated: estimated + now.estimated - before.estimated
     }
     this.outer?.replace(before, now)

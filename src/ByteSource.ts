@@ -3,22 +3,34 @@
  * one step, and to read a body as bytes that are asked for, one piece at a time, with no stream around them.
  */
 import type * as Context from "effect/Context"
-import type * as Exit from "effect/Exit"
 import type { HttpClient } from "effect/http/HttpClient"
-import type { HttpClientError } from "effect/http/HttpClientError"
-import type { HttpClientRequest } from "effect/http/HttpClientRequest"
-import type { HttpClientResponse } from "effect/http/HttpClientResponse"
 import * as Predicate from "effect/Predicate"
 
 /** The next piece, `undefined` at the end. */
-export type Told = (bytes: Uint8Array | undefined) => void
+export type Told<Piece = Uint8Array> = (bytes: Piece | undefined) => void
 export type Failed = (cause: unknown) => void
 
-export interface ByteSource {
+export interface ByteSource<Piece = Uint8Array> {
   /** Asks for the next piece, once the last one was told. Tells at once what is here already. */
-  readonly read: (told: Told, failed: Failed) => void
+  readonly read: (told: Told<Piece>, failed: Failed) => void
   /** Nothing more is read: closes the socket, unless the end has come. */
   readonly cancel: () => void
+}
+
+/** A request. The names of its headers are in lower case. */
+export interface Asked {
+  readonly method: string
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** The head of a response, and what its body is read from. */
+export interface Answered {
+  readonly status: number
+  /** By names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly bytes: ByteSource
 }
 
 /**
@@ -26,10 +38,7 @@ export interface ByteSource {
  * sends has to close what he does not read to its end. A client that has to see to that itself, whatever becomes of its
  * callers and its responses, spends a good part of a request on it.
  */
-export type Send = (
-  request: HttpClientRequest,
-  told: (exit: Exit.Exit<HttpClientResponse, HttpClientError>) => void
-) => () => void
+export type Send = (asked: Asked, answered: (answered: Answered) => void, failed: Failed) => () => void
 
 /** The property of a client and of a response. A text, so that two copies of this package understand each other. */
 export const key = "~effect-agent/ByteSource"
@@ -48,3 +57,20 @@ const isSender = (client: object): client is Sender =>
 
 export const isByteSource = (value: unknown): value is ByteSource =>
   Predicate.isObject(value) && typeof value["read"] === "function" && typeof value["cancel"] === "function"
+
+/** The same as a stream of the web, which reads nothing before it is asked to. */
+export const toReadable = <Piece>(bytes: ByteSource<Piece>): ReadableStream<Piece> =>
+  new ReadableStream(
+    {
+      pull: (controller) =>
+        new Promise((resolve, reject) => {
+          bytes.read((piece) => {
+            if (piece === undefined) controller.close()
+            else controller.enqueue(piece)
+            resolve()
+          }, reject)
+        }),
+      cancel: () => bytes.cancel()
+    },
+    { highWaterMark: 0 }
+  )

@@ -31,15 +31,19 @@ export const make = (usage: Partial<Usage>): Usage => ({
 })
 
 /** Adds two usages. `reasoning` and `cost` stay absent when neither side has them. */
-export const add = (self: Usage, that: Usage): Usage => ({
-  input: self.input + that.input,
-  output: self.output + that.output,
-  cacheRead: self.cacheRead + that.cacheRead,
-  cacheWrite: self.cacheWrite + that.cacheWrite,
-  total: self.total + that.total,
-  ...sumOf("reasoning", self, that),
-  ...sumOf("cost", self, that)
-})
+export const add = (self: Usage, that: Usage): Usage => {
+  const sum: Usage = {
+    input: self.input + that.input,
+    output: self.output + that.output,
+    cacheRead: self.cacheRead + that.cacheRead,
+    cacheWrite: self.cacheWrite + that.cacheWrite,
+    total: self.total + that.total
+  }
+  const reasoning = sumOf(self.reasoning, that.reasoning)
+  const cost = sumOf(self.cost, that.cost)
+  if (reasoning === undefined) return cost === undefined ? sum : { ...sum, cost }
+  return cost === undefined ? { ...sum, reasoning } : { ...sum, reasoning, cost }
+}
 
-const sumOf = (key: "reasoning" | "cost", self: Usage, that: Usage) =>
-  self[key] === undefined && that[key] === undefined ? {} : { [key]: (self[key] ?? 0) + (that[key] ?? 0) }
+const sumOf = (one: number | undefined, other: number | undefined): number | undefined =>
+  one === undefined ? other : one + (other ?? 0)

@@ -20,9 +20,10 @@ export interface Stop {
 
 /** Something that is stopped once, and tells whoever asked. */
 export class StopSignal {
-  private readonly listeners = new Set<() => void>()
+  /** Few at a time, and the last to come is mostly the first to go. */
+  private listeners: Array<() => void> = []
   private stopped: Stop | undefined
-  private leave = () => {}
+  private leave = ignore
 
   get current(): Stop | undefined {
     return this.stopped
@@ -32,8 +33,8 @@ export class StopSignal {
   stop(stop: Stop): void {
     if (this.stopped !== undefined) return
     this.stopped = stop
-    const listeners = [...this.listeners].reverse()
-    this.listeners.clear()
+    const listeners = this.listeners.reverse()
+    this.listeners = []
     for (const listener of listeners) listener()
   }
 
@@ -41,10 +42,13 @@ export class StopSignal {
   onStop(listener: () => void): () => void {
     if (this.stopped !== undefined) {
       listener()
-      return () => {}
+      return ignore
     }
-    this.listeners.add(listener)
-    return () => this.listeners.delete(listener)
+    this.listeners.push(listener)
+    return () => {
+      const index = this.listeners.lastIndexOf(listener)
+      if (index !== -1) this.listeners.splice(index, 1)
+    }
   }
 
   /** A signal that stops with this one, and may be stopped before. This one knows it until it is released. */
@@ -59,6 +63,8 @@ export class StopSignal {
     this.leave()
   }
 }
+
+const ignore = (): void => {}
 
 /** How work ended. Abandoned work ignored its interruption and goes on unobserved. */
 export type Ended<A, E> =

@@ -9,7 +9,7 @@ import { StopSignal } from "../src/Work.ts"
 import { say } from "./behaviour/play.ts"
 
 /** How many wait for its stop. */
-const waiting = (signal: StopSignal): number => signal["listeners"].size
+const waiting = (signal: StopSignal): number => signal["listeners"].length
 
 describe("StopSignal", () => {
   it("tells a child, unless that was released", () => {

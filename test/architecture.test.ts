@@ -110,7 +110,5 @@ const protocols = /^providers\/internal\/(anthropicMessages|googleGenerate|openA
 /** Modules whose noun does not split, each with its reason. */
 const longer: ReadonlyMap<string, number> = new Map([
   // A vocabulary: thirty events and the fold that reads them, which nobody should have to look for elsewhere.
-  ["AgentEvent.ts", 320],
-  // All that stands between a protocol and HTTP, in the order in which it happens.
-  ["providers/internal/transport.ts", 280]
+  ["AgentEvent.ts", 320]
 ])

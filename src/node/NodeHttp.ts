@@ -3,18 +3,17 @@
  * parser to their reader, with no stream of Node between them. All that is not a plain request is left to that client.
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import type * as Undici from "@effect/platform-node/Undici"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientError from "effect/http/HttpClientError"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import type * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import * as Tracer from "effect/Tracer"
 import * as ByteSource from "../ByteSource.ts"
-import { NodeExchange } from "./internal/NodeExchange.ts"
+import { type Headers, NodeExchange } from "./internal/NodeExchange.ts"
 import { NodeResponse } from "./internal/NodeResponse.ts"
 
 const make = Effect.gen(function* () {
@@ -22,9 +21,27 @@ const make = Effect.gen(function* () {
   const other = yield* NodeHttpClient.makeUndici
   const direct = HttpClient.make((request, url, signal) =>
     Effect.callback<HttpClientResponse.HttpClientResponse, HttpClientError.HttpClientError>((resume) => {
-      const exchange = dispatch(dispatcher, request, url, resume)
+      const href = url.href.split("#", 1).join("")
+      const exchange: NodeExchange = new NodeExchange({
+        head: (status, headers) =>
+          resume(Effect.succeed(new NodeResponse(request, href, status, headers, exchange))),
+        failed: (cause) =>
+          resume(
+            Effect.fail(
+              new HttpClientError.HttpClientError({
+                reason: new HttpClientError.TransportError({ request, cause })
+              })
+            )
+          )
+      })
       // The signal is of this request alone, and gone with it.
       signal.addEventListener("abort", () => exchange.abort(signal.reason), { once: true })
+      const { body, headers, method } = request
+      dispatch(dispatcher, exchange, url, {
+        method,
+        headers,
+        body: body._tag === "Uint8Array" ? body.body : null
+      })
       return Effect.sync(() => exchange.abort(new Error("The request was interrupted")))
     })
   )
@@ -66,42 +83,43 @@ const isTraced = (services: Context.Context<never>): boolean =>
 
 const sending =
   (dispatcher: NodeHttpClient.Dispatcher["Service"]): ByteSource.Send =>
-  (request, told) => {
-    const url = HttpClientRequest.toUrl(request)
-    if (Option.isNone(url)) {
-      told(Exit.fail(failure(new HttpClientError.InvalidUrlError({ request }))))
-      return () => {}
-    }
-    const exchange = dispatch(dispatcher, request, url.value, told)
+  ({ url, ...asked }, answered, failed) => {
+    const exchange: NodeExchange = new NodeExchange({
+      head: (status, headers) => answered({ status, headers: joined(headers), bytes: exchange }),
+      failed
+    })
+    if (URL.canParse(url)) dispatch(dispatcher, exchange, new URL(url), asked)
+    else exchange.onResponseError(undefined, new InvalidUrl())
     return () => exchange.cancel()
   }
 
+/** As `HttpClientError` names it, too. */
+class InvalidUrl extends Error {
+  readonly _tag = "InvalidUrlError"
+  override readonly message = "The URL is not valid"
+}
+
+const joined = (headers: Headers): Readonly<Record<string, string>> => {
+  const one: Record<string, string> = {}
+  for (const name in headers) {
+    const value = headers[name]
+    if (value !== undefined) one[name] = typeof value === "string" ? value : value.join(", ")
+  }
+  return one
+}
+
 const dispatch = (
   dispatcher: NodeHttpClient.Dispatcher["Service"],
-  request: HttpClientRequest.HttpClientRequest,
+  exchange: NodeExchange,
   url: URL,
-  told: (exit: Exit.Exit<HttpClientResponse.HttpClientResponse, HttpClientError.HttpClientError>) => void
-): NodeExchange => {
-  const exchange: NodeExchange = new NodeExchange({
-    head: (status, headers) => {
-      const { href } = url
-      const at = href.indexOf("#")
-      told(
-        Exit.succeed(
-          new NodeResponse(request, at === -1 ? href : href.slice(0, at), status, headers, exchange)
-        )
-      )
-    },
-    failed: (cause) => told(Exit.fail(failure(new HttpClientError.TransportError({ request, cause }))))
-  })
+  request: Pick<Undici.Dispatcher.DispatchOptions, "method" | "headers" | "body">
+): void => {
   try {
     dispatcher.dispatch(
       {
-        method: request.method,
-        headers: request.headers,
+        ...request,
         origin: url.origin,
         path: url.pathname + url.search,
-        body: request.body._tag === "Uint8Array" ? request.body.body : null,
         // The callers time, as with the other client.
         headersTimeout: 60 * 60 * 1000,
         bodyTimeout: 0
@@ -111,11 +129,7 @@ const dispatch = (
   } catch (cause) {
     exchange.onResponseError(undefined, cause)
   }
-  return exchange
 }
-
-const failure = (reason: HttpClientError.HttpClientErrorReason) =>
-  new HttpClientError.HttpClientError({ reason })
 
 /** Sends with the given dispatcher. */
 export const layerNoDispatcher: Layer.Layer<HttpClient.HttpClient, never, NodeHttpClient.Dispatcher> =

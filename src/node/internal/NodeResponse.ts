@@ -102,7 +102,7 @@ export class NodeResponse extends Inspectable.Class implements HttpClientRespons
   }
 
   private get readable(): ReadableStream<Uint8Array> {
-    return (this.body ??= readableOf(this[ByteSource.key]))
+    return (this.body ??= ByteSource.toReadable(this[ByteSource.key]))
   }
 
   override toJSON(): unknown {
@@ -114,20 +114,3 @@ export class NodeResponse extends Inspectable.Class implements HttpClientRespons
     return pipeArguments(this, arguments)
   }
 }
-
-const readableOf = (bytes: ByteSource.ByteSource): ReadableStream<Uint8Array> =>
-  new ReadableStream(
-    {
-      pull: (controller) =>
-        new Promise((resolve, reject) => {
-          bytes.read((piece) => {
-            if (piece === undefined) controller.close()
-            else controller.enqueue(piece)
-            resolve()
-          }, reject)
-        }),
-      cancel: () => bytes.cancel()
-    },
-    // Nothing is read before it is asked for.
-    { highWaterMark: 0 }
-  )

@@ -18,9 +18,26 @@ export interface Body extends Pick<ByteSource.ByteSource, "read" | "cancel"> {
 
 type Response = HttpClientResponse.HttpClientResponse
 
+type Headers = Readonly<Record<string, string | undefined>>
+
+const encodingOf = (headers: Headers): string => headers["content-encoding"]?.trim().toLowerCase() ?? ""
+
+/** The body of an answer whose bytes are here to be read. */
+export const ofSource = ({ bytes, headers }: ByteSource.Answered): Body | undefined => {
+  const encoding = encodingOf(headers)
+  const decompression = decompressionOf(encoding)
+  if (decompression === undefined) return ofBytes(bytes, unencoded.has(encoding))
+  const encoded = ByteSource.toReadable({
+    read: (told: ByteSource.Told<Uint8Array<ArrayBuffer>>, failed) =>
+      bytes.read((piece) => told(piece && Uint8Array.from(piece)), failed),
+    cancel: () => bytes.cancel()
+  })
+  return ofWeb(encoded.pipeThrough(decompression), true)
+}
+
 /** The body, if there is one. */
 export const of = (response: Response): Effect.Effect<Body | undefined> => {
-  const encoding = response.headers["content-encoding"]?.trim().toLowerCase() ?? ""
+  const encoding = encodingOf(response.headers)
   const web = HttpClientResponse.toWeb(response)
   if (Option.isSome(web)) {
     // `fetch` decodes what it hands out.

@@ -5,7 +5,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import type * as HttpClientResponse from "effect/http/HttpClientResponse"
-import type { Failed, Told } from "../../ByteSource.ts"
+import type { Answered, Failed, Told } from "../../ByteSource.ts"
 import * as Body from "./body.ts"
 
 /** Opens a response's body. To be released. `keep`: the client has put the socket away, for another request. */
@@ -15,11 +15,20 @@ export const open = (
 ): Effect.Effect<Connection> =>
   Effect.mapEager(Body.of(response), (body) => new Connection(response, body, keep))
 
+/** The same for a response that came the client's own way. */
+export const take = (answered: Answered, keep: () => void): Connection =>
+  new Connection(answered, Body.ofSource(answered), keep)
+
+interface Head {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+}
+
 export class Connection {
   /** Kept as long as its body is read: Effect aborts the request of one that is garbage. */
-  readonly response: HttpClientResponse.HttpClientResponse
+  readonly response: Head
   readonly status: number
-  readonly headers: HttpClientResponse.HttpClientResponse["headers"]
+  readonly headers: Head["headers"]
   private readonly body: Body.Body | undefined
   private readonly keep: () => void
   /** Nothing comes any more. */
@@ -29,11 +38,7 @@ export class Connection {
   /** Gives up on the rest. */
   private patience: Fiber.Fiber<void> | undefined = undefined
 
-  constructor(
-    response: HttpClientResponse.HttpClientResponse,
-    body: Body.Body | undefined,
-    keep: () => void
-  ) {
+  constructor(response: Head, body: Body.Body | undefined, keep: () => void) {
     this.response = response
     this.status = response.status
     this.headers = response.headers

@@ -3,7 +3,6 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import type * as HttpClientResponse from "effect/http/HttpClientResponse"
 import type { Reason } from "../../ProviderError.ts"
 import { Protocol as ProtocolFault, Transport } from "../../ProviderError.ts"
 import type * as Connection from "./connection.ts"
@@ -47,7 +46,7 @@ const redirected = (status: number, location: string): Reason => {
   })
 }
 
-const redacted = (headers: HttpClientResponse.HttpClientResponse["headers"], redact: Secrets.Redact) =>
+const redacted = (headers: Connection.Connection["headers"], redact: Secrets.Redact) =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, redact(value)]))
 
 /** Enough of a body to tell a failure by, if it comes in time: the status alone says something too. */

@@ -7,16 +7,11 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as HttpBody from "effect/http/HttpBody"
 import * as HttpClient from "effect/http/HttpClient"
-import type { HttpClientError } from "effect/http/HttpClientError"
-import * as HttpClientRequest from "effect/http/HttpClientRequest"
-import type * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import * as ByteSource from "../../ByteSource.ts"
 import { Credentials, type Service as Keys } from "../../Credentials.ts"
 import * as Handoff from "../../Handoff.ts"
 import { makeId } from "../../Message.ts"
@@ -25,16 +20,16 @@ import { type ModelRequest, Provider } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { ProviderError, StreamTruncated } from "../../ProviderError.ts"
 import { Answer } from "./answer.ts"
-import * as Connection from "./connection.ts"
+import type * as Connection from "./connection.ts"
+import * as Exchange from "./exchange.ts"
 import { Held } from "./held.ts"
 import { isAtOnce, Kept } from "./kept.ts"
 import * as Network from "./network.ts"
-import * as Plain from "./plain.ts"
 import { type Call, isReason, type Protocol } from "./Protocol.ts"
 import * as Reading from "./reading.ts"
 import * as Refusal from "./refusal.ts"
 import * as Secrets from "./secrets.ts"
-import { type Ask, byEffect, type Limits, limits, Silence, type Timeouts } from "./silence.ts"
+import { type Limits, limits, Silence, type Timeouts } from "./silence.ts"
 
 /** A vendor: its language and its address. */
 export interface Endpoint<Wire, State> {
@@ -133,7 +128,8 @@ const ask = <Wire, State>(
     const held = new Held(silence)
     const given = Context.getOrUndefined(context, Credentials) ?? keys
     const { model } = request
-    const sent = send({ endpoint, client, kept, used, model, body, clock, silence, held, context }, given)
+    const means = { client, context, silence, held }
+    const sent = send({ endpoint, means, kept, used, model, body, clock }, given)
     const read = ({ connection, redact, url }: Sent): Reading.Next => {
       const answer = new Answer(protocol, begun.call, redact, begun.state)
       const broken = (cause: unknown) => dropped(Network.reason(cause, url, redact))
@@ -167,15 +163,12 @@ const dropped = (reason: Reason): Reason =>
 
 interface Sending {
   readonly endpoint: Pick<Endpoint<never, never>, "url" | "headers" | "authorize" | "id" | "apiKey">
-  readonly client: HttpClient.HttpClient
+  readonly means: Exchange.Means
   readonly kept: Kept
   readonly used: Secrets.Used
   readonly model: string
   readonly body: string
   readonly clock: Clock.Clock
-  readonly silence: Silence
-  readonly held: Held
-  readonly context: Context.Context<never>
 }
 
 interface Sent {
@@ -218,7 +211,7 @@ const sendWith = Effect.fnUntraced(function* (
 
 /** One HTTP request: the body of the answer, or why there is none. */
 const once = (
-  { body, client, clock, context, endpoint, held, kept, model, silence, used }: Sending,
+  { body, clock, endpoint, kept, means, model, used }: Sending,
   key: Redacted.Redacted | undefined
 ): Effect.Effect<Sent | Unsent> => {
   const url = endpoint.url(model)
@@ -228,51 +221,25 @@ const once = (
     ...(key === undefined ? {} : endpoint.authorize(Redacted.value(key).trim()))
   }
   const redact = Secrets.make(used.with(key), headers, url)
-  const request = HttpClientRequest.post(url, { headers, body: HttpBody.text(body, "application/json") })
   const began = clock.currentTimeMillisUnsafe()
   const socket = kept.take(began)
+  const opened = () => kept.open()
   const keep = () => kept.add(clock.currentTimeMillisUnsafe())
-  const open = (response: HttpClientResponse.HttpClientResponse) => {
-    kept.open()
-    return Connection.open(response, keep)
-  }
-  const direct = ByteSource.sendOf(client, context)
-  const opened =
-    direct === undefined
-      ? silence.head(
-          byEffect(Effect.flatMap(Plain.sent(client.execute(request), redact), open), context),
-          (late) => late.cancel()
-        )
-      : Effect.flatMap(silence.head(directly(direct, request, held), ignore), open)
-  return Effect.matchEffect(opened, {
+  const posted = Exchange.post(means, { url, headers, body, redact, opened, keep })
+  return Effect.matchEffect(posted, {
     onSuccess: (connection): Effect.Effect<Sent | Unsent> => {
-      held.take(connection)
+      means.held.take(connection)
       return Refusal.isAnswer(connection)
         ? Effect.succeed({ connection, redact, url })
         : Effect.map(Refusal.of(connection, redact, model), (reason) => ({ reason, wasDead: false }))
     },
     onFailure: (error) => {
       const isStalled = error._tag === "StreamStalled"
-      const reason = isStalled ? error : Network.reason(error, url, redact, socket === "fresh")
+      const reason = isStalled ? error : Network.reason(error.cause, url, redact, socket === "fresh")
       const isEarly = isAtOnce(began, clock.currentTimeMillisUnsafe())
       return Effect.succeed({ reason, wasDead: socket === "kept" && isEarly && isReset(reason) })
     }
   })
 }
-
-/** Asks without a fiber. What comes too late is closed with the rest. */
-const directly =
-  (
-    send: ByteSource.Send,
-    request: HttpClientRequest.HttpClientRequest,
-    held: Held
-  ): Ask<HttpClientResponse.HttpClientResponse, HttpClientError> =>
-  (tell) => {
-    const close = send(request, tell)
-    held.await(close)
-    return { stop: close, leave: Effect.sync(close) }
-  }
-
-const ignore = (): void => {}
 
 const isReset = (reason: Reason): boolean => reason._tag === "Transport" && reason.kind === "reset"

@@ -1,0 +1,100 @@
+/**
+ * Sends one request and waits for the head of its response: over the way of its own that a client of ours has, which is one
+ * step, or as an effect, which any client is.
+ */
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as HttpBody from "effect/http/HttpBody"
+import type * as HttpClient from "effect/http/HttpClient"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import * as Exit from "effect/Exit"
+import * as ByteSource from "../../ByteSource.ts"
+import type { StreamStalled } from "../../ProviderError.ts"
+import * as Connection from "./connection.ts"
+import type { Held } from "./held.ts"
+import * as Plain from "./plain.ts"
+import type { Redact } from "./secrets.ts"
+import { type Ask, byEffect, type Silence } from "./silence.ts"
+
+/** What there is to send with. */
+export interface Means {
+  readonly client: HttpClient.HttpClient
+  readonly context: Context.Context<never>
+  readonly silence: Silence
+  readonly held: Held
+}
+
+/** A request to be posted. */
+export interface Posted {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  /** JSON. */
+  readonly body: string
+  readonly redact: Redact
+  /** Called when the head is here, and when the client has put the socket away. */
+  readonly opened: () => void
+  readonly keep: () => void
+}
+
+/** There is no response. */
+export class Failed {
+  readonly _tag = "Failed"
+  readonly cause: unknown
+  constructor(cause: unknown) {
+    this.cause = cause
+  }
+}
+
+export const post = (
+  means: Means,
+  posted: Posted
+): Effect.Effect<Connection.Connection, Failed | StreamStalled> => {
+  const send = ByteSource.sendOf(means.client, means.context)
+  const ask = send === undefined ? asEffect(means, posted) : directly(send, means, posted)
+  return means.silence.head(ask, (late) => late.cancel())
+}
+
+const asEffect = (
+  { client, context }: Means,
+  { body, headers, keep, opened, redact, url }: Posted
+): Ask<Connection.Connection, Failed> => {
+  const request = HttpClientRequest.post(url, { headers, body: HttpBody.text(body, "application/json") })
+  const answered = Effect.flatMap(Plain.sent(client.execute(request), redact), (response) => {
+    opened()
+    return Connection.open(response, keep)
+  })
+  return byEffect(
+    Effect.mapError(answered, (cause) => new Failed(cause)),
+    context
+  )
+}
+
+/** Without a fiber. */
+const directly =
+  (
+    send: ByteSource.Send,
+    { held }: Means,
+    { body, headers, keep, opened, url }: Posted
+  ): Ask<Connection.Connection, Failed> =>
+  (tell) => {
+    const close = send(
+      { method: "POST", url, headers: named(headers), body },
+      (answered) => {
+        opened()
+        tell(Exit.succeed(Connection.take(answered, keep)))
+      },
+      (cause) => tell(Exit.fail(new Failed(cause)))
+    )
+    held.await(close)
+    return { stop: close, leave: Effect.sync(close) }
+  }
+
+const named = (headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> => {
+  const all: Record<string, string> = {}
+  for (const name in headers) {
+    const value = headers[name]
+    if (value !== undefined) all[name.toLowerCase()] = value
+  }
+  all["content-type"] = "application/json"
+  return all
+}
