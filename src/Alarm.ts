@@ -1,6 +1,7 @@
 /**
- * Rings at set times, with one fiber that sleeps until the first of them, however many are set. Nearly all time limits are
- * taken back long before they ring, and a fiber and a timer for each would be a large part of what a tool call costs.
+ * Rings at set times, with one fiber that sleeps until the first of them, however many are set and by however many runs.
+ * Nearly all time limits are taken back long before they ring, and a fiber and a timer for each would be a large part of
+ * what a tool call costs.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -13,16 +14,18 @@ interface Entry {
   readonly ring: () => void
 }
 
-export class Alarm {
+/** All that is set by one clock. */
+class Alarm {
   private readonly clock: Clock.Clock
   private readonly fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
   private readonly entries = new Set<Entry>()
-  private sleep: { readonly until: number; readonly fiber: Fiber.Fiber<void> } | undefined
+  /** How many are about to set something again. */
+  private users = 0
+  private sleep: { readonly until: number; readonly fiber: Fiber.Fiber<void> } | undefined = undefined
 
-  /** It goes by the clock of this context. */
-  constructor(context: Context.Context<never>) {
-    this.clock = Context.get(context, Clock.Clock)
-    this.fork = Effect.runForkWith(context)
+  constructor(clock: Clock.Clock) {
+    this.clock = clock
+    this.fork = Effect.runForkWith(Context.make(Clock.Clock, clock))
   }
 
   /** Rings once, in so many milliseconds. Returns how to take that back. */
@@ -30,12 +33,24 @@ export class Alarm {
     const entry = { at: now(this.clock) + after, ring }
     this.entries.add(entry)
     this.sleepUntil(entry.at)
-    return () => this.entries.delete(entry)
+    return () => {
+      this.entries.delete(entry)
+      this.rest()
+    }
   }
 
-  /** Takes back all that was set, and sleeps no longer. */
-  clear(): void {
-    this.entries.clear()
+  /** Sleeps on although nothing is set: more will be, soon. Returns how to say that no more will. */
+  keep(): () => void {
+    this.users++
+    return () => {
+      this.users--
+      this.rest()
+    }
+  }
+
+  /** Nobody is kept from ending by a timer that is for nothing. */
+  private rest(): void {
+    if (this.users > 0 || this.entries.size > 0) return
     this.sleep?.fiber.interruptUnsafe()
     this.sleep = undefined
   }
@@ -59,30 +74,18 @@ export class Alarm {
   })
 }
 
+export type { Alarm }
+
+const alarms = new WeakMap<Clock.Clock, Alarm>()
+
+/** The alarm of a clock. */
+export const of = (clock: Clock.Clock): Alarm => {
+  const known = alarms.get(clock)
+  if (known !== undefined) return known
+  const alarm = new Alarm(clock)
+  alarms.set(clock, alarm)
+  return alarm
+}
+
 /** Milliseconds since whenever. Unlike the time of day nobody sets them back, so time limits go by these. */
 export const now = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe()) / 1_000_000
-
-/** That of the run around, for all that is done in it. */
-export const Current = Context.Reference<Alarm | undefined>("effect-agent/Alarm", {
-  defaultValue: () => undefined
-})
-
-/** Work with an alarm for all that is done in it. What is still set when it ends does not ring. */
-export const within = <A, E, R>(work: (alarm: Alarm) => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.contextWith((context: Context.Context<R>) => {
-    const alarm = new Alarm(context)
-    return Effect.ensuring(
-      Effect.provideService(work(alarm), Current, alarm),
-      Effect.sync(() => alarm.clear())
-    )
-  })
-
-/** The alarm around, or else one of one's own, of which `release` leaves nothing behind. */
-export const of = (
-  context: Context.Context<never>
-): { readonly alarm: Alarm; readonly release: () => void } => {
-  const current = Context.get(context, Current)
-  if (current !== undefined) return { alarm: current, release: () => {} }
-  const alarm = new Alarm(context)
-  return { alarm, release: () => alarm.clear() }
-}

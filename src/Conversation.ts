@@ -36,8 +36,8 @@ export class AgentBusy extends Schema.TaggedError<AgentBusy>()("AgentBusy", {}) 
 
 interface Active {
   readonly control: Control
-  /** Opened when the run and its last subscriber are done. */
-  readonly ended: Latch.Latch
+  /** Opened when the run and its last subscriber are done, where somebody waits for that. */
+  ended?: Latch.Latch
 }
 
 type Begun<E> = Effect.Effect<Execution.Started, AgentBusy | E>
@@ -99,7 +99,7 @@ export class Conversation {
     options: RunOptions,
     reader: Emitter.Reader | undefined
   ): Execution.Started {
-    const active: Active = { control: new Control(), ended: Latch.makeUnsafe(false) }
+    const active: Active = { control: new Control() }
     this.active = active
     this.changes = undefined
     const full: Execution.Task = {
@@ -132,11 +132,11 @@ export class Conversation {
   }
 
   /** A run is over when its last subscriber has heard of it. */
-  private rest({ ended }: Active): Effect.Effect<void> {
+  private rest(active: Active): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.active = undefined
       this.set({ ...this.current, phase: "idle" })
-      return ended.open
+      return active.ended?.open ?? Effect.void
     })
   }
 
@@ -166,7 +166,11 @@ export class Conversation {
 
   /** Until no run goes on, its subscribers included. */
   get waitForIdle(): Effect.Effect<void> {
-    return Effect.suspend(() => (this.active === undefined ? Effect.void : this.active.ended.await))
+    return Effect.suspend(() => {
+      if (this.active === undefined) return Effect.void
+      this.active.ended ??= Latch.makeUnsafe(false)
+      return this.active.ended.await
+    })
   }
 
   update(patch: Partial<RunOptions>): Effect.Effect<void> {

@@ -153,11 +153,13 @@ export const forkWith = (
   context: Context.Context<Provider | ToolRegistry>,
   execute: Executor,
   audience: Audience
-): Started => ({
-  runId: audience.runId,
-  control: audience.control,
-  fiber: Effect.runForkWith(context)(traced("invoke_agent")(execute(audience)), { uninterruptible: true })
-})
+): Started => {
+  const done = Alarm.of(Context.get(context, Clock.Clock)).keep()
+  const work = traced("invoke_agent")(execute(audience))
+  const fiber = Effect.runForkWith(context)(work, { uninterruptible: true })
+  fiber.addObserver(done)
+  return { runId: audience.runId, control: audience.control, fiber }
+}
 
 /** Stops a run and waits until it has come to its end. */
 const stopAndWait = ({ control, fiber }: Started, reason: string): Effect.Effect<void> =>

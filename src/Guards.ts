@@ -30,17 +30,21 @@ export interface Refused {
 type Decision = Allowed | Refused
 
 /** Looks the call up, decodes its params, and asks the guards: all `beforeTool`, then all `approveTool`. */
-export const check = Effect.fnUntracedEager(function* (
+export const check = (
   run: Run,
   message: Assistant,
   call: ToolCall
-): Effect.fn.Return<Decision, FailureReason | Stopped> {
-  const prepared = yield* Running.stoppable(run, prepare(run, call))
-  if (prepared._tag === "Refused") return prepared
-  const before = yield* beforeTool(run, message, prepared)
-  if (before._tag === "Refused") return before
-  return yield* approveTool(run, message, before)
-})
+): Effect.Effect<Decision, FailureReason | Stopped> =>
+  Running.stoppable(run, prepare(run, call)).pipe(
+    unlessRefused((allowed) => beforeTool(run, message, allowed)),
+    unlessRefused((allowed) => approveTool(run, message, allowed))
+  )
+
+const unlessRefused = <E>(next: (allowed: Allowed) => Effect.Effect<Decision, E>) =>
+  Effect.flatMapEager(
+    (decision: Decision): Effect.Effect<Decision, E> =>
+      decision._tag === "Refused" ? Effect.succeed(decision) : next(decision)
+  )
 
 /** What tool hooks are told. */
 export const toolInput = (
@@ -69,12 +73,12 @@ const prepare = (run: Run, call: ToolCall, input?: Schema.Json): Effect.Effect<D
     }
   )
 
-const beforeTool = Effect.fnUntracedEager(function* (
+const beforeTool = (
   run: Run,
   message: Assistant,
   allowed: Allowed
-): Effect.fn.Return<Decision, FailureReason | Stopped> {
-  if (!run.hooks.has("beforeTool")) return allowed
+): Effect.Effect<Decision, FailureReason | Stopped> => {
+  if (!run.hooks.has("beforeTool")) return Effect.succeed(allowed)
   let decision: Decision = allowed
   let current = allowed
   const asked = run.hooks.ask(
@@ -96,9 +100,8 @@ const beforeTool = Effect.fnUntracedEager(function* (
       })
     }
   )
-  yield* Running.stoppable(run, asked)
-  return decision
-})
+  return Effect.map(Running.stoppable(run, asked), () => decision)
+}
 
 /** A block or a skip settles the call; anything else lets it go on. */
 const decided = (output: Hook.Output<"beforeTool">): Refused | undefined => {
@@ -110,12 +113,12 @@ const decided = (output: Hook.Output<"beforeTool">): Refused | undefined => {
   return skip === true ? { _tag: "Refused", outcome: "skipped", output: Tool.render(result) } : undefined
 }
 
-const approveTool = Effect.fnUntracedEager(function* (
+const approveTool = (
   run: Run,
   message: Assistant,
   allowed: Allowed
-): Effect.fn.Return<Decision, FailureReason | Stopped> {
-  if (!run.hooks.has("approveTool")) return allowed
+): Effect.Effect<Decision, FailureReason | Stopped> => {
+  if (!run.hooks.has("approveTool")) return Effect.succeed(allowed)
   let decision: Decision = allowed
   let current: Allowed = { ...allowed, approved: true }
   const asked = run.hooks.ask(
@@ -142,9 +145,8 @@ const approveTool = Effect.fnUntracedEager(function* (
       })
     }
   )
-  yield* Running.stoppable(run, asked)
-  return decision
-})
+  return Effect.map(Running.stoppable(run, asked), () => decision)
+}
 
 const refused = (outcome: ToolOutcome, message: string): Refused => ({
   _tag: "Refused",

@@ -4,7 +4,7 @@
 import { range } from "effect/Array"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type { Alarm } from "./Alarm.ts"
+import * as Alarm from "./Alarm.ts"
 import type { TransformFailed } from "./FailureReason.ts"
 import { LimitExceeded } from "./FailureReason.ts"
 import type { ToolOutput } from "./AgentEvent.ts"
@@ -29,13 +29,11 @@ export const executionTime = (run: Run): number => {
 /** Stops a run when its time is over, counted from its beginning. */
 export class Deadline {
   private readonly run: Run
-  private readonly alarm: Alarm
   private time = Infinity
   private takeBack = () => {}
 
-  constructor(run: Run, alarm: Alarm) {
+  constructor(run: Run) {
     this.run = run
-    this.alarm = alarm
   }
 
   /** Goes by the options as they are now. */
@@ -46,7 +44,8 @@ export class Deadline {
     this.time = time
     if (!Number.isFinite(time)) return
     const left = Math.max(0, time - Running.elapsed(this.run))
-    this.takeBack = this.alarm.set(left, () => this.run.control.signal.stop({ cause: "deadline" }))
+    const stop = () => this.run.control.signal.stop({ cause: "deadline" })
+    this.takeBack = Alarm.of(this.run.clock).set(left, stop)
   }
 
   unset(): void {

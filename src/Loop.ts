@@ -6,7 +6,6 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { AgentEvent, RunStatus } from "./AgentEvent.ts"
 import * as Event from "./AgentEvent.ts"
-import * as Alarm from "./Alarm.ts"
 import * as Budget from "./Budget.ts"
 import type * as Emitter from "./Emitter.ts"
 import * as Ending from "./Ending.ts"
@@ -106,16 +105,9 @@ const fresh = (
 })
 
 /** One run from start to end. Never to be interrupted: `Execution` sees to that, and stops it through its control. */
-export const execute = (
+export const execute = Effect.fnUntraced(function* (
   task: Execution.Task,
   audience: Execution.Audience
-): Effect.Effect<RunResult, RunFailed, Provider | ToolRegistry> =>
-  Alarm.within((alarm) => executed(task, audience, alarm))
-
-const executed = Effect.fnUntraced(function* (
-  task: Execution.Task,
-  audience: Execution.Audience,
-  alarm: Alarm.Alarm
 ): Effect.fn.Return<RunResult, RunFailed, Provider | ToolRegistry> {
   const run = yield* Execution.makeRun(task, audience)
   run.queues.takeChange()
@@ -126,7 +118,7 @@ const executed = Effect.fnUntraced(function* (
     model: run.options.model,
     continued: task.continued
   })
-  const deadline = new Limits.Deadline(run, alarm)
+  const deadline = new Limits.Deadline(run)
   const exit = yield* Effect.exit(
     Effect.andThen(beforeExecution(run, task), turns(run, task, deadline)).pipe(
       Effect.provideService(Budget.Outer, run.budget)

@@ -9,12 +9,12 @@ import type { Run, Stopped } from "./Run.ts"
 import * as Running from "./Run.ts"
 
 /** Puts what is pending into the transcript, and at the start of a run the steering that waits. */
-export const deliver = Effect.fnUntracedEager(function* (
-  run: Run,
-  pollFirst: boolean
-): Effect.fn.Return<void, FailureReason | Stopped> {
-  yield* append(run)
-  if (!pollFirst) return
+export const deliver = (run: Run, pollFirst: boolean): Effect.Effect<void, FailureReason | Stopped> => {
+  const appended = append(run)
+  return pollFirst ? Effect.flatMapEager(appended, () => poll(run)) : appended
+}
+
+const poll = Effect.fnUntracedEager(function* (run: Run): Effect.fn.Return<void, FailureReason | Stopped> {
   yield* Running.checkStopped(run)
   yield* take(run, "steering")
   yield* Running.checkStopped(run)
@@ -23,10 +23,9 @@ export const deliver = Effect.fnUntracedEager(function* (
 
 const append = (run: Run): Effect.Effect<void> => {
   const { messages } = run.pending
+  if (messages.length === 0) return Effect.void
   run.pending = { messages: [], from: undefined }
-  return messages.length === 0
-    ? Effect.void
-    : Effect.forEach(messages, (message) => Running.append(run, message), { discard: true })
+  return Effect.forEach(messages, (message) => Running.append(run, message), { discard: true })
 }
 
 /**
@@ -35,6 +34,7 @@ const append = (run: Run): Effect.Effect<void> => {
  */
 export const take = (run: Run, name: QueueName): Effect.Effect<void, FailureReason | Stopped> => {
   const add = (messages: ReadonlyArray<Message>) => {
+    if (messages.length === 0) return
     run.pending = { messages: [...run.pending.messages, ...messages], from: name }
   }
   return Effect.mapEager(

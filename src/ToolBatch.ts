@@ -95,7 +95,7 @@ const together = Effect.fnUntraced(function* (state: State, calls: ReadonlyArray
     const one = yield* preflight(state, call)
     if (one !== undefined) allowed.push(one)
   }
-  const concurrency = state.run.options.toolConcurrency ?? defaultConcurrency
+  const { toolConcurrency: concurrency = defaultConcurrency } = state.run.options
   const [first] = allowed
   // A single call needs no fiber beside the run's.
   if (first !== undefined && allowed.length === 1) yield* performed(state, first)
@@ -113,8 +113,8 @@ const preflight = Effect.fnUntracedEager(function* (
   call: Message.ToolCall
 ): Effect.fn.Return<Guards.Allowed | undefined> {
   const { message, run } = state
-  run.toolCalls++
   const label = find(run.offered, call.name)?.label
+  run.toolCalls++
   yield* Running.emit(run, {
     _tag: "ToolExecutionStart",
     toolCallId: call.id,
@@ -187,12 +187,12 @@ const settle = Effect.fnUntracedEager(function* (
   const { run } = state
   const isError = output.isError === true
   state.settled.set(call, { call, output, outcome })
-  if (isError && failures.has(outcome) && run.options.toolFailureMode === "fail" && !state.failure) {
+  if (isError && Unrun.failures.has(outcome) && run.options.toolFailureMode === "fail" && !state.failure) {
     const detail = Message.textOf(output)
     state.failure = new ToolFailed({ toolCallId: call.id, toolName: call.name, detail })
     state.signal.stop({ cause: "cancel", reason: "another tool failed" })
   }
-  if (isError && failures.has(outcome)) {
+  if (isError && Unrun.failures.has(outcome)) {
     const told = Running.observe(run, "onError", () => ({
       ...Running.baseInput(run),
       scope: "tool",
@@ -211,14 +211,6 @@ const settle = Effect.fnUntracedEager(function* (
   })
 })
 
-/** What counts as the tool's own failure; what a guard or a stop decided does not. */
-const failures: ReadonlySet<Message.ToolOutcome> = new Set<Message.ToolOutcome>([
-  "error",
-  "timeout",
-  "unknownTool",
-  "invalidArguments"
-])
-
 /** Writes the result of a call into the transcript. */
 const answer = (state: State, call: Message.ToolCall): Effect.Effect<Message.ToolResult> => {
   const { outcome, output } = state.settled.get(call) ?? Unrun.aborted(call)
@@ -232,14 +224,16 @@ const answer = (state: State, call: Message.ToolCall): Effect.Effect<Message.Too
 }
 
 /** With `skipRemaining`, a message from the user makes the calls that have not begun moot. */
-const pollSteering = Effect.fnUntracedEager(function* (state: State) {
-  const { run } = state
-  if (run.options.steeringPolicy !== "skipRemaining" || state.polling || isMoot(state)) return
-  if (run.control.signal.current !== undefined) return
+const pollSteering = (state: State): Effect.Effect<void> => {
+  const { control, options } = state.run
+  const isOff = options.steeringPolicy !== "skipRemaining" || control.signal.current !== undefined
+  if (isOff || state.polling || isMoot(state)) return Effect.void
   state.polling = true
-  failed(state, yield* Effect.exit(Pending.take(run, "steering")))
-  state.polling = false
-})
+  return Effect.map(Effect.exit(Pending.take(state.run, "steering")), (exit) => {
+    failed(state, exit)
+    state.polling = false
+  })
+}
 
 const isMoot = ({ run }: State): boolean => run.pending.messages.length > 0
 

@@ -75,14 +75,22 @@ const concluded = (
 }
 
 /** Lets `afterTool` hooks replace parts of a result. One that fails makes an error of it. */
-export const review = Effect.fnUntracedEager(function* (
+export const review = (
+  run: Run,
+  message: Message.Assistant,
+  prepared: Registry.PreparedCall,
+  done: Outcome
+): Effect.Effect<Reviewed> =>
+  done.outcome === "aborted" || !run.hooks.has("afterTool")
+    ? Effect.succeed({ ...done, retry: false, hookFailure: undefined })
+    : reviewed(run, message, prepared, done)
+
+const reviewed = Effect.fnUntraced(function* (
   run: Run,
   message: Message.Assistant,
   prepared: Registry.PreparedCall,
   done: Outcome
 ): Effect.fn.Return<Reviewed> {
-  if (done.outcome === "aborted" || !run.hooks.has("afterTool"))
-    return { ...done, retry: false, hookFailure: undefined }
   let output = done.output
   let retry = false
   const asked = run.hooks.ask(

@@ -39,3 +39,11 @@ export const skippedBySteering = immediate("skipped", "Skipped due to queued use
 export const runEnds = immediate("aborted", "Not run: the run ended first.")
 export const runStopped = immediate("aborted", "Not run: the run was stopped.")
 export const skippedByFailure = immediate("aborted", "Not run: another tool of this batch failed.")
+
+/** What counts as the tool's own failure; what a guard or a stop decided does not. */
+export const failures: ReadonlySet<ToolOutcome> = new Set<ToolOutcome>([
+  "error",
+  "timeout",
+  "unknownTool",
+  "invalidArguments"
+])

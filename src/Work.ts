@@ -4,6 +4,7 @@
  * A run is never interrupted itself: it waits for its work here, and when it is told to stop, the work is interrupted
  * and the run goes on to its balanced end.
  */
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -85,13 +86,11 @@ export const attempt = <A, E, R>(
 ): Effect.Effect<Ended<A, E>, never, R> =>
   signal.current !== undefined
     ? Effect.succeed({ _tag: "Stopped", abandoned: false })
-    : Effect.contextWith((context) =>
+    : Effect.contextWith((context: Context.Context<R>) =>
         Effect.callback<Ended<A, E>>((resume) => {
-          const { alarm, release } = Alarm.of(context)
-          return watch(Effect.runForkWith(context)(work), signal, timeout, alarm, (ended) => {
-            release()
-            resume(Effect.succeed(ended))
-          })
+          const alarm = Alarm.of(Context.get(context, Clock.Clock))
+          const tell = (ended: Ended<A, E>) => resume(Effect.succeed(ended))
+          return watch(Effect.runForkWith(context)(work), signal, timeout, alarm, tell)
         })
       )
 

@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, type Context, Effect, Fiber } from "effect"
+import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import * as Alarm from "../src/Alarm.ts"
 
 const ringing = Effect.gen(function* () {
-  const alarm = new Alarm.Alarm(yield* Effect.context<never>())
+  const alarm = Alarm.of(yield* Clock.Clock)
   const rung: Array<string> = []
   return { alarm, rung, set: (after: number, name: string) => alarm.set(after, () => rung.push(name)) }
 })
@@ -42,14 +42,14 @@ describe("Alarm", () => {
   it.effect("one that rings may set the next", () =>
     Effect.gen(function* () {
       const { alarm, rung } = yield* ringing
+      let unset = alarm.set(10, () => again())
       const again = () => {
         rung.push("again")
-        alarm.set(10, again)
+        unset = alarm.set(10, again)
       }
-      alarm.set(10, again)
       yield* TestClock.adjust(35)
       assert.lengthOf(rung, 3)
-      alarm.clear()
+      unset()
       yield* TestClock.adjust(35)
       assert.lengthOf(rung, 3)
     })
@@ -76,18 +76,48 @@ describe("Alarm", () => {
     })
   )
 
-  it.effect("work within one finds it, and leaves nothing set", () =>
+  it.effect("sleeps as long as something is set, or somebody is about to set more, and no longer", () =>
     Effect.gen(function* () {
-      const rung: Array<string> = []
-      const work = Effect.contextWith((context: Context.Context<never>) => {
-        Alarm.of(context).alarm.set(100, () => rung.push("within"))
-        return Effect.sleep(50)
-      })
-      const fiber = yield* Effect.forkChild(Alarm.within(() => work))
-      yield* TestClock.adjust(50)
-      yield* Fiber.join(fiber)
-      yield* TestClock.adjust(100)
-      assert.deepStrictEqual(rung, [])
+      const { sleeps, clock } = yield* watched
+      const alarm = Alarm.of(clock)
+      const take = [alarm.set(100, () => {}), alarm.set(200, () => {})]
+      assert.strictEqual(sleeps.size, 1)
+      for (const unset of take) unset()
+      assert.strictEqual(sleeps.size, 0)
+
+      const done = alarm.keep()
+      alarm.set(100, () => {})()
+      alarm.set(200, () => {})()
+      assert.strictEqual(sleeps.size, 1)
+      done()
+      assert.strictEqual(sleeps.size, 0)
     })
   )
+
+  it.effect("is one for all runs of a clock", () =>
+    Effect.gen(function* () {
+      const clock = yield* Clock.Clock
+      assert.strictEqual(Alarm.of(clock), Alarm.of(clock))
+      assert.notStrictEqual(Alarm.of(clock), Alarm.of({ ...clock }))
+    })
+  )
+})
+
+/** A clock that knows who sleeps by it. */
+const watched = Effect.gen(function* () {
+  const clock = yield* Clock.Clock
+  const sleeps = new Set<unknown>()
+  const counting: Clock.Clock = {
+    ...clock,
+    sleep: (duration) =>
+      Effect.suspend(() => {
+        const one = {}
+        sleeps.add(one)
+        return Effect.ensuring(
+          clock.sleep(duration),
+          Effect.sync(() => sleeps.delete(one))
+        )
+      })
+  }
+  return { sleeps, clock: counting }
 })

@@ -5,8 +5,8 @@
  * and then one looks. Only the time for which somebody waited counts, so a slow reader is no silence, and only
  * content ends it: keep-alives do not.
  */
-import * as Clock from "effect/Clock"
-import * as Context from "effect/Context"
+import type * as Clock from "effect/Clock"
+import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -59,7 +59,7 @@ export const byEffect =
 export class Silence {
   private readonly limits: Limits
   private readonly clock: Clock.Clock
-  private readonly alarm: ReturnType<typeof Alarm.of>
+  private readonly alarm: Alarm.Alarm
   private readonly started: number
   private since: number | undefined = undefined
   private patience: number
@@ -69,10 +69,10 @@ export class Silence {
   private broken: StreamStalled | undefined = undefined
   private listener: (stalled: StreamStalled) => void = ignore
 
-  constructor(limits: Limits, context: Context.Context<never>) {
+  constructor(limits: Limits, clock: Clock.Clock) {
     this.limits = limits
-    this.clock = Context.get(context, Clock.Clock)
-    this.alarm = Alarm.of(context)
+    this.clock = clock
+    this.alarm = Alarm.of(clock)
     this.started = this.clock.currentTimeMillisUnsafe()
     this.patience = limits.idle
   }
@@ -136,7 +136,6 @@ export class Silence {
   /** Watches no longer. */
   stop(): void {
     this.unset()
-    this.alarm.release()
   }
 
   private readonly look = (): void => {
@@ -149,7 +148,7 @@ export class Silence {
     if (untilTotal > 0 && until > 0) {
       // The head may come before it rings, and the patience is another one from then on.
       const soon = Math.max(10, Math.min(this.limits.idle, afterEnd))
-      this.unset = this.alarm.alarm.set(Math.min(untilTotal, until, soon), this.look)
+      this.unset = this.alarm.set(Math.min(untilTotal, until, soon), this.look)
       return
     }
     this.broken = this.stalled(untilTotal <= 0 ? "total" : this.asked === undefined ? "idle" : "firstByte")

@@ -124,7 +124,7 @@ const ask = <Wire, State>(
 
   return Effect.contextWith((context: Context.Context<never>) => {
     const clock = Context.get(context, Clock.Clock)
-    const silence = new Silence(limits, context)
+    const silence = new Silence(limits, clock)
     const held = new Held(silence)
     const given = Context.getOrUndefined(context, Credentials) ?? keys
     const { model } = request
