@@ -42,12 +42,12 @@ export const after = (state: AgentState, event: AgentEvent): AgentState => {
     usage: undefined
   }
   const next = Event.fold(view, event)
-  return {
+  const after: AgentState = {
     messages: next.messages,
     // Until its subscribers have heard of the end, a run is not over.
     phase: event._tag === "RunEnd" ? phase : next.phase,
     pendingToolCalls: next.pendingToolCalls,
-    options,
-    ...(next.lastError === undefined ? {} : { lastError: next.lastError })
+    options
   }
+  return next.lastError === undefined ? after : { ...after, lastError: next.lastError }
 }

@@ -126,6 +126,7 @@ export class Conversation {
         this.subscriptions.observe(event)
         if (State.isBoundary(event)) this.set(State.after(this.current, event))
       },
+      observesDeltas: () => this.subscriptions.hasReaders,
       listeners: () => this.subscriptions.listeners,
       reader: reader ?? Emitter.noReader
     })

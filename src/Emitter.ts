@@ -18,6 +18,8 @@ export type Listener = (event: AgentEvent) => Effect.Effect<void>
 export interface Audience {
   /** Sees every event first, and must be quick. */
   readonly observe: (event: AgentEvent) => void
+  /** Whether anybody who observes wants deltas too: there are many of them. */
+  readonly observesDeltas: () => boolean
   /** Awaited, in order. */
   readonly listeners: () => ReadonlyArray<Listener>
   readonly reader: Reader
@@ -70,9 +72,9 @@ class Telling implements Emitter {
   }
 
   deltas(messageId: MessageId, deltas: ReadonlyArray<ModelEvent>): Effect.Effect<void> {
-    return this.isFree()
-      ? this.atOnce(this.stampDeltas(messageId, deltas))
-      : this.locked(() => this.stampDeltas(messageId, deltas))
+    if (!this.isFree()) return this.locked(() => this.stampDeltas(messageId, deltas))
+    const events = this.stampDeltas(messageId, deltas)
+    return this.audience.observesDeltas() ? this.atOnce(events) : this.audience.reader.offer(events)
   }
 
   /** Nobody has to be waited for, so that everything can happen in this very step. */

@@ -128,6 +128,7 @@ export const unheard = (): Audience => ({
   control: new Control(),
   onRun: () => {},
   observe: () => {},
+  observesDeltas: () => false,
   listeners: () => [],
   reader: Emitter.noReader
 })

@@ -18,6 +18,10 @@ export class Subscriptions {
   /** How many events readers have lost. */
   dropped = 0
 
+  get hasReaders(): boolean {
+    return this.readers.size > 0
+  }
+
   /** Takes an event to the readers; one that is too far behind loses its oldest. */
   readonly observe = (event: AgentEvent): void => {
     for (const reader of this.readers) {

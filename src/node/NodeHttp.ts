@@ -37,14 +37,18 @@ const make = Effect.gen(function* () {
       // The signal is of this request alone, and gone with it.
       signal.addEventListener("abort", () => exchange.abort(signal.reason), { once: true })
       const { body, headers, method } = request
-      dispatch(dispatcher, exchange, url, {
+      dispatch(dispatcher, exchange, {
+        ...addressOf(url),
         method,
         headers,
-        body: body._tag === "Uint8Array" ? body.body : null
+        body: body._tag === "Uint8Array" ? body.body : null,
+        // The callers time, as with the other client.
+        headersTimeout: 60 * 60 * 1000
       })
       return Effect.sync(() => exchange.abort(new Error("The request was interrupted")))
     })
   )
+  const send = sending(dispatcher)
   const built = yield* Effect.context<never>()
   const client = HttpClient.makeWith<
     HttpClientError.HttpClientError,
@@ -64,7 +68,7 @@ const make = Effect.gen(function* () {
   const sender: ByteSource.Sender = {
     // A tracer wants to know of every request, and options are for the other client.
     [ByteSource.key]: (services) =>
-      [services, built].some((some) => hasOptions(some) || isTraced(some)) ? undefined : sending(dispatcher)
+      [services, built].some((some) => hasOptions(some) || isTraced(some)) ? undefined : send
   }
   return Object.assign(client, sender)
 })
@@ -81,17 +85,26 @@ const hasOptions = (services: Context.Context<never>): boolean => {
 const isTraced = (services: Context.Context<never>): boolean =>
   Context.getOrUndefined(services, Tracer.Tracer) !== undefined
 
-const sending =
-  (dispatcher: NodeHttpClient.Dispatcher["Service"]): ByteSource.Send =>
-  ({ url, ...asked }, answered, failed) => {
+const sending = (dispatcher: NodeHttpClient.Dispatcher["Service"]): ByteSource.Send => {
+  // One conversation goes to one address.
+  let last: { readonly url: string; readonly address: Address | undefined } | undefined
+  return ({ url, ...asked }, answered, failed) => {
     const exchange: NodeExchange = new NodeExchange({
       head: (status, headers) => answered({ status, headers: joined(headers), bytes: exchange }),
       failed
     })
-    if (URL.canParse(url)) dispatch(dispatcher, exchange, new URL(url), asked)
-    else exchange.onResponseError(undefined, new InvalidUrl())
+    if (last?.url !== url) last = { url, address: URL.canParse(url) ? addressOf(new URL(url)) : undefined }
+    const { address } = last
+    if (address === undefined) exchange.onResponseError(undefined, new InvalidUrl())
+    // Who sends times it.
+    else dispatch(dispatcher, exchange, { ...asked, ...address, headersTimeout: 0 })
     return () => exchange.cancel()
   }
+}
+
+type Address = Pick<Undici.Dispatcher.DispatchOptions, "origin" | "path">
+
+const addressOf = (url: URL): Address => ({ origin: url.origin, path: url.pathname + url.search })
 
 /** As `HttpClientError` names it, too. */
 class InvalidUrl extends Error {
@@ -111,21 +124,10 @@ const joined = (headers: Headers): Readonly<Record<string, string>> => {
 const dispatch = (
   dispatcher: NodeHttpClient.Dispatcher["Service"],
   exchange: NodeExchange,
-  url: URL,
-  request: Pick<Undici.Dispatcher.DispatchOptions, "method" | "headers" | "body">
+  request: Undici.Dispatcher.DispatchOptions
 ): void => {
   try {
-    dispatcher.dispatch(
-      {
-        ...request,
-        origin: url.origin,
-        path: url.pathname + url.search,
-        // The callers time, as with the other client.
-        headersTimeout: 60 * 60 * 1000,
-        bodyTimeout: 0
-      },
-      exchange
-    )
+    dispatcher.dispatch({ ...request, bodyTimeout: 0 }, exchange)
   } catch (cause) {
     exchange.onResponseError(undefined, cause)
   }

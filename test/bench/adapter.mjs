@@ -8,6 +8,7 @@ import * as ManagedRuntime from "effect/ManagedRuntime"
 import * as Stream from "effect/Stream"
 import { Agent, AgentEvent, Tool } from "effect-agent"
 import { OpenAiCompatible } from "effect-agent/providers"
+import { once } from "./adapters/once.mjs"
 
 export const meta = { name: "effect-agent", pkg: "effect-agent", streaming: true }
 
@@ -20,8 +21,9 @@ export const runtimeOf = (baseUrl) =>
     )
   ))
 
-const toolOf = ({ description, execute, jsonSchema, name }) =>
+const toolOf = once(({ description, execute, jsonSchema, name }) =>
   Tool.fromPromise({ name, description, parameters: jsonSchema, execute })
+)
 
 /** The same for all workloads. */
 export const optionsOf = ({ maxTurns, model, system, tools = [] }) => ({

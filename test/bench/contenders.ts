@@ -49,9 +49,6 @@ export const peers = (): ReadonlyArray<Contender> => {
       throw new Error("the peers could not be installed")
     }
   }
-  return Object.entries(names).map(([name, file]) => {
-    const path = join(folder, file)
-    copyFileSync(adapter(file), path)
-    return { name, path }
-  })
+  for (const file of ["once.mjs", ...Object.values(names)]) copyFileSync(adapter(file), join(folder, file))
+  return Object.entries(names).map(([name, file]) => ({ name, path: join(folder, file) }))
 }

@@ -1,6 +1,7 @@
 // The AI SDK: `streamText` with its OpenAI-compatible provider.
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible"
 import { jsonSchema as schema, stepCountIs, streamText, tool } from "ai"
+import { once } from "./once.mjs"
 
 export const meta = { name: "AI SDK" }
 
@@ -8,10 +9,10 @@ let provider
 const providerOf = (baseURL) =>
   (provider ??= createOpenAICompatible({ name: "bench", baseURL, apiKey: "x", includeUsage: true }))
 
-const toolOf = ({ description, execute, jsonSchema, name }) => [
+const toolOf = once(({ description, execute, jsonSchema, name }) => [
   name,
   tool({ description, inputSchema: schema(jsonSchema), execute })
-]
+])
 
 export async function run({ baseURL, maxTurns, model, onText, prompt, signal, system, tools = [] }) {
   let trouble

@@ -1,6 +1,7 @@
 // OpenAI's Agents SDK over Chat Completions.
 import { Agent, OpenAIChatCompletionsModel, run as runAgent, setTracingDisabled, tool } from "@openai/agents"
 import OpenAI from "openai"
+import { once } from "./once.mjs"
 
 export const meta = { name: "OpenAI Agents" }
 
@@ -9,8 +10,9 @@ setTracingDisabled(true)
 let client
 const clientOf = (baseURL) => (client ??= new OpenAI({ baseURL, apiKey: "x", maxRetries: 0 }))
 
-const toolOf = ({ description, execute, jsonSchema, name }) =>
+const toolOf = once(({ description, execute, jsonSchema, name }) =>
   tool({ name, description, parameters: jsonSchema, strict: true, execute })
+)
 
 export async function run({ baseURL, maxTurns, model, onText, prompt, signal, system, tools = [] }) {
   const agent = new Agent({

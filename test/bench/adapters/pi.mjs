@@ -1,6 +1,7 @@
 // pi-agent-core with pi-ai's Chat Completions.
 import { Agent } from "@earendil-works/pi-agent-core"
 import { streamSimple } from "@earendil-works/pi-ai/api/openai-completions"
+import { once } from "./once.mjs"
 
 export const meta = { name: "pi" }
 
@@ -17,13 +18,13 @@ const modelOf = (id, baseUrl) => ({
   maxTokens: 4096
 })
 
-const toolOf = ({ description, execute, jsonSchema, name }) => ({
+const toolOf = once(({ description, execute, jsonSchema, name }) => ({
   name,
   label: name,
   description,
   parameters: jsonSchema,
   execute: async (_, params) => ({ content: [{ type: "text", text: await execute(params) }], details: {} })
-})
+}))
 
 export async function run({ baseURL, model, onText, prompt, signal, system, tools = [] }) {
   const agent = new Agent({
