@@ -3,6 +3,7 @@ import { Effect, Layer, Redacted, Stream } from "effect"
 import { Agent, Tool } from "effect-agent"
 import { OpenAiCompatible } from "effect-agent/providers"
 import { HttpClient, HttpClientResponse } from "effect/http"
+import * as ByteSource from "../../src/ByteSource.ts"
 import { type Count, each } from "./count.ts"
 
 /**
@@ -13,8 +14,10 @@ const bounds = {
   delta: { steps: 10, fibers: 0, hops: 0 },
   batch: { steps: 0.2, fibers: 0, hops: 0 },
   heard: { steps: 27.5, fibers: 0, hops: 0 },
-  turn: { steps: 177, fibers: 5, hops: 1.25 },
-  call: { steps: 48, fibers: 2.5, hops: 0 }
+  turn: { steps: 160, fibers: 5, hops: 1.25 },
+  ownWay: { steps: 144, fibers: 3.75, hops: 1.25 },
+  agent: { steps: 234, fibers: 5, hops: 1.25 },
+  call: { steps: 39, fibers: 2.5, hops: 0 }
 }
 
 const within = (count: Count, bound: Count): void => {
@@ -61,10 +64,30 @@ const client = (answers: ReadonlyArray<ReadonlyArray<string>>) => {
   )
 }
 
+/** The same with a way of its own, as NodeHttp has one. */
+const sender = (answers: ReadonlyArray<ReadonlyArray<string>>) => {
+  let asked = 0
+  const send: ByteSource.Send = (_, answered) => {
+    const encoder = new TextEncoder()
+    const chunks = [...(answers[asked++] ?? [])]
+    const bytes: ByteSource.ByteSource = {
+      read: (told) => {
+        const next = chunks.shift()
+        queueMicrotask(() => told(next === undefined ? undefined : encoder.encode(next)))
+      },
+      cancel: () => {}
+    }
+    const headers = { "content-type": "text/event-stream" }
+    queueMicrotask(() => answered({ status: 200, headers, bytes }))
+    return () => {}
+  }
+  return Object.assign(client(answers), { [ByteSource.key]: () => send })
+}
+
 /** Begins with the first answer each time it is built. */
-const provider = (answers: ReadonlyArray<ReadonlyArray<string>>) =>
+const provider = (answers: ReadonlyArray<ReadonlyArray<string>>, over = client) =>
   OpenAiCompatible.layer({ id: "counted", baseUrl: "http://counted/v1", apiKey: Redacted.make("x") }).pipe(
-    Layer.provide(Layer.sync(HttpClient.HttpClient, () => client(answers)))
+    Layer.provide(Layer.sync(HttpClient.HttpClient, () => over(answers)))
   )
 
 const tick = Tool.fromPromise({
@@ -81,12 +104,20 @@ const options = {
   limits: { maxTurns: 10_000, maxIdenticalToolCalls: Infinity }
 }
 
+const one = Effect.gen(function* () {
+  const agent = yield* Agent.make(options)
+  yield* Stream.runForEachArray(agent.stream("go"), () => Effect.void)
+}).pipe(Effect.scoped)
+
 /** A run, read as its stream. */
-const streamed = (answers: ReadonlyArray<ReadonlyArray<string>>) =>
-  Effect.gen(function* () {
-    const agent = yield* Agent.make(options)
-    yield* Stream.runForEachArray(agent.stream("go"), () => Effect.void)
-  }).pipe(Effect.scoped, Effect.provide(provider(answers)))
+const streamed = (answers: ReadonlyArray<ReadonlyArray<string>>, over = client) =>
+  Effect.provide(one, provider(answers, over))
+
+/** So many agents, one after another, each with a run of one answer. */
+const agents = (count: number) =>
+  Effect.replicateEffect(one, count, { discard: true }).pipe(
+    Effect.provide(provider(Array.from({ length: count }, () => done)))
+  )
 
 /** A run with a subscriber. */
 const subscribed = (answers: ReadonlyArray<ReadonlyArray<string>>) =>
@@ -168,6 +199,18 @@ describe("what it costs", () => {
     Effect.gen(function* () {
       within(yield* each((count) => streamed(turns(count)), 10, 10), bounds.turn)
       within(yield* each((count) => streamed(turns(count)), 90, 10), bounds.turn)
+    })
+  )
+
+  it.live("a turn over a client that has a way of its own", () =>
+    Effect.gen(function* () {
+      within(yield* each((count) => streamed(turns(count), sender), 10, 10), bounds.ownWay)
+    })
+  )
+
+  it.live("an agent with one run of one turn", () =>
+    Effect.gen(function* () {
+      within(yield* each(agents, 5, 20), bounds.agent)
     })
   )
 
