@@ -51,7 +51,7 @@ export const make = (base: Base, clock: Clock.Clock, audience: Audience): Emitte
   new Telling(base, clock, audience)
 
 class Telling implements Emitter {
-  turn: number | undefined
+  turn: number | undefined = undefined
   private readonly base: Base
   private readonly clock: Clock.Clock
   private readonly audience: Audience
@@ -64,7 +64,6 @@ class Telling implements Emitter {
     this.base = base
     this.clock = clock
     this.audience = audience
-    this.turn = undefined
   }
 
   emit(bodies: ReadonlyArray<Body>): Effect.Effect<void> {

@@ -1,13 +1,13 @@
 /**
- * Sends one request and waits for the head of its response: over the way of its own that a client of ours has, which is one
- * step, or as an effect, which any client is.
+ * Sends one request and waits for the head of its response: by the way of its own that a client of ours has, in one step, or
+ * as an effect, which any client can do.
  */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as HttpBody from "effect/http/HttpBody"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
-import * as Exit from "effect/Exit"
 import * as ByteSource from "../../ByteSource.ts"
 import type { StreamStalled } from "../../ProviderError.ts"
 import * as Connection from "./connection.ts"
