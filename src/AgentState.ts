@@ -42,12 +42,12 @@ export const after = (state: AgentState, event: AgentEvent): AgentState => {
     usage: undefined
   }
   const next = Event.fold(view, event)
-  const after: AgentState = {
+  const seen: AgentState = {
     messages: next.messages,
     // Until its subscribers have heard of the end, a run is not over.
     phase: event._tag === "RunEnd" ? phase : next.phase,
     pendingToolCalls: next.pendingToolCalls,
     options
   }
-  return next.lastError === undefined ? after : { ...after, lastError: next.lastError }
+  return next.lastError === undefined ? seen : { ...seen, lastError: next.lastError }
 }

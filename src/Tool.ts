@@ -88,9 +88,7 @@ export const make = <const Name extends string, Params = {}, Success = unknown, 
 ): Tool<Name, Params, Success, Failure, R> => {
   const { execute, failure, params, success, ...common } = options
   const run = running(common.name, execute, encoderOf(success), encoderOf(failure))
-  return build(common, ToolParams.reader(params, options.parameters), execute, (params) =>
-    Effect.scoped(run(params))
-  )
+  return build(common, ToolParams.reader(params, options.parameters), execute, scoped(run))
 }
 
 /**
@@ -105,9 +103,7 @@ export const fromJsonSchema = <const Name extends string, Success = unknown, Fai
 ): Tool<Name, Schema.Json, Success, Failure, R> => {
   const { execute, ...common } = options
   const run = running(common.name, execute, encoderOf(undefined), encoderOf(undefined))
-  return build(common, ToolParams.fromJsonSchema(options.parameters), execute, (params) =>
-    Effect.scoped(run(params))
-  )
+  return build(common, ToolParams.fromJsonSchema(options.parameters), execute, scoped(run))
 }
 
 /** What a plain function is told of its call. */
@@ -192,6 +188,12 @@ const running =
           )
       }
     )
+
+/** Each call in a scope of its own. */
+const scoped =
+  <Params, R>(run: (params: Params) => Effect.Effect<ToolOutput, never, R>) =>
+  (params: Params): Effect.Effect<ToolOutput, never, Exclude<R, Scope.Scope>> =>
+    Effect.scoped(run(params))
 
 /** A promise cannot be stopped, only left: says so of one that goes on although its signal was aborted. */
 const reportDeaf = (name: string, isSettled: () => boolean): Effect.Effect<void> =>

@@ -6,6 +6,7 @@ import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import type * as Undici from "@effect/platform-node/Undici"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Headers from "effect/http/Headers"
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientError from "effect/http/HttpClientError"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
@@ -13,7 +14,7 @@ import type * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Layer from "effect/Layer"
 import * as Tracer from "effect/Tracer"
 import * as ByteSource from "../ByteSource.ts"
-import { type Headers, NodeExchange } from "./internal/NodeExchange.ts"
+import { NodeExchange } from "./internal/NodeExchange.ts"
 import { NodeResponse } from "./internal/NodeResponse.ts"
 
 const make = Effect.gen(function* () {
@@ -90,7 +91,7 @@ const sending = (dispatcher: NodeHttpClient.Dispatcher["Service"]): ByteSource.S
   let last: { readonly url: string; readonly address: Address | undefined } | undefined
   return ({ url, ...asked }, answered, failed) => {
     const exchange: NodeExchange = new NodeExchange({
-      head: (status, headers) => answered({ status, headers: joined(headers), bytes: exchange }),
+      head: (status, headers) => answered({ status, headers: Headers.fromInput(headers), bytes: exchange }),
       failed
     })
     if (last?.url !== url) last = { url, address: URL.canParse(url) ? addressOf(new URL(url)) : undefined }
@@ -110,15 +111,6 @@ const addressOf = (url: URL): Address => ({ origin: url.origin, path: url.pathna
 class InvalidUrl extends Error {
   readonly _tag = "InvalidUrlError"
   override readonly message = "The URL is not valid"
-}
-
-const joined = (headers: Headers): Readonly<Record<string, string>> => {
-  const one: Record<string, string> = {}
-  for (const name in headers) {
-    const value = headers[name]
-    if (value !== undefined) one[name] = typeof value === "string" ? value : value.join(", ")
-  }
-  return one
 }
 
 const dispatch = (

@@ -5,6 +5,7 @@
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Headers from "effect/http/Headers"
 import * as HttpBody from "effect/http/HttpBody"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
@@ -77,8 +78,9 @@ const directly =
     { body, headers, keep, opened, url }: Posted
   ): Ask<Connection.Connection, Failed> =>
   (tell) => {
+    const named = Headers.set(Headers.fromInput(headers), "content-type", "application/json")
     const close = send(
-      { method: "POST", url, headers: named(headers), body },
+      { method: "POST", url, headers: named, body },
       (answered) => {
         opened()
         tell(Exit.succeed(Connection.take(answered, keep)))
@@ -88,13 +90,3 @@ const directly =
     held.await(close)
     return { stop: close, leave: Effect.sync(close) }
   }
-
-const named = (headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> => {
-  const all: Record<string, string> = {}
-  for (const name in headers) {
-    const value = headers[name]
-    if (value !== undefined) all[name.toLowerCase()] = value
-  }
-  all["content-type"] = "application/json"
-  return all
-}

@@ -1,6 +1,6 @@
 /**
  * A request as it is sent arrives: a redirect would take the key to another origin. And no span, and no header of one, for
- * a request that nobody traces: then its client need not watch over it either.
+ * a request that nobody traces.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
