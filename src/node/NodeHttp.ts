@@ -14,16 +14,18 @@ import type * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Layer from "effect/Layer"
 import * as Tracer from "effect/Tracer"
 import * as ByteSource from "../ByteSource.ts"
-import { NodeExchange } from "./internal/NodeExchange.ts"
+import { NodeCrowd } from "./internal/NodeCrowd.ts"
+import { NodeExchange, type Waiting } from "./internal/NodeExchange.ts"
 import { NodeResponse } from "./internal/NodeResponse.ts"
 
 const make = Effect.gen(function* () {
   const dispatcher = yield* NodeHttpClient.Dispatcher
   const other = yield* NodeHttpClient.makeUndici
+  const line: Line = { dispatcher, crowd: new NodeCrowd() }
   const direct = HttpClient.make((request, url, signal) =>
     Effect.callback<HttpClientResponse.HttpClientResponse, HttpClientError.HttpClientError>((resume) => {
       const href = url.href.split("#", 1).join("")
-      const exchange: NodeExchange = new NodeExchange({
+      const waiting: Waiting = {
         head: (status, headers) =>
           resume(Effect.succeed(new NodeResponse(request, href, status, headers, exchange))),
         failed: (cause) =>
@@ -34,22 +36,24 @@ const make = Effect.gen(function* () {
               })
             )
           )
-      })
+      }
+      const exchange = new NodeExchange(waiting, line.crowd)
       // The signal is of this request alone, and gone with it.
       signal.addEventListener("abort", () => exchange.abort(signal.reason), { once: true })
       const { body, headers, method } = request
-      dispatch(dispatcher, exchange, {
+      dispatch(line, exchange, {
         ...addressOf(url),
         method,
         headers,
         body: body._tag === "Uint8Array" ? body.body : null,
         // The callers time, as with the other client.
-        headersTimeout: 60 * 60 * 1000
+        headersTimeout: 60 * 60 * 1000,
+        bodyTimeout: 0
       })
       return Effect.sync(() => exchange.abort(new Error("The request was interrupted")))
     })
   )
-  const send = sending(dispatcher)
+  const send = sending(line)
   const built = yield* Effect.context<never>()
   const client = HttpClient.makeWith<
     HttpClientError.HttpClientError,
@@ -86,19 +90,26 @@ const hasOptions = (services: Context.Context<never>): boolean => {
 const isTraced = (services: Context.Context<never>): boolean =>
   Context.getOrUndefined(services, Tracer.Tracer) !== undefined
 
-const sending = (dispatcher: NodeHttpClient.Dispatcher["Service"]): ByteSource.Send => {
+/** What requests go out by. */
+interface Line {
+  readonly dispatcher: NodeHttpClient.Dispatcher["Service"]
+  readonly crowd: NodeCrowd
+}
+
+const sending = (line: Line): ByteSource.Send => {
   // One conversation goes to one address.
   let last: { readonly url: string; readonly address: Address | undefined } | undefined
-  return ({ url, ...asked }, answered, failed) => {
-    const exchange: NodeExchange = new NodeExchange({
+  return ({ body, headers, method, url }, answered, failed) => {
+    const waiting: Waiting = {
       head: (status, headers) => answered({ status, headers: Headers.fromInput(headers), bytes: exchange }),
       failed
-    })
+    }
+    const exchange = new NodeExchange(waiting, line.crowd)
     if (last?.url !== url) last = { url, address: URL.canParse(url) ? addressOf(new URL(url)) : undefined }
     const { address } = last
     if (address === undefined) exchange.onResponseError(undefined, new InvalidUrl())
     // Who sends times it.
-    else dispatch(dispatcher, exchange, { ...asked, ...address, headersTimeout: 0 })
+    else dispatch(line, exchange, { ...address, method, headers, body, headersTimeout: 0, bodyTimeout: 0 })
     return () => exchange.cancel()
   }
 }
@@ -114,16 +125,17 @@ class InvalidUrl extends Error {
 }
 
 const dispatch = (
-  dispatcher: NodeHttpClient.Dispatcher["Service"],
+  { crowd, dispatcher }: Line,
   exchange: NodeExchange,
   request: Undici.Dispatcher.DispatchOptions
-): void => {
-  try {
-    dispatcher.dispatch({ ...request, bodyTimeout: 0 }, exchange)
-  } catch (cause) {
-    exchange.onResponseError(undefined, cause)
-  }
-}
+): void =>
+  crowd.send(exchange, () => {
+    try {
+      dispatcher.dispatch(request, exchange)
+    } catch (cause) {
+      exchange.onResponseError(undefined, cause)
+    }
+  })
 
 /** Sends with the given dispatcher. */
 export const layerNoDispatcher: Layer.Layer<HttpClient.HttpClient, never, NodeHttpClient.Dispatcher> =

@@ -231,6 +231,41 @@ describe("a request", () => {
     }).pipe(Effect.provide(NodeHttp.layer))
   )
 
+  it.live("of many at once is answered, in the async context of who asks", () =>
+    Effect.gen(function* () {
+      const server = yield* serve((response, { body }) => response.end(body))
+      const storage = new AsyncLocalStorage<number>()
+      const context = yield* Effect.context<HttpClient.HttpClient>()
+      const asked = (one: number) =>
+        Effect.gen(function* () {
+          const request = HttpClientRequest.bodyText(HttpClientRequest.post(server.baseUrl), String(one))
+          const response = yield* HttpClient.execute(request)
+          const atHead = storage.getStore()
+          return [atHead, storage.getStore(), yield* response.text]
+        })
+      const all = Array.from({ length: 200 }, (_, one) => one)
+      const answers = yield* Effect.promise(() =>
+        Promise.all(all.map((one) => storage.run(one, () => Effect.runPromiseWith(context)(asked(one)))))
+      )
+      assert.deepStrictEqual(
+        answers,
+        all.map((one) => [one, one, String(one)])
+      )
+    }).pipe(Effect.provide(NodeHttp.layer))
+  )
+
+  it.live("of many at once that is interrupted before it is its turn is not sent", () =>
+    Effect.gen(function* () {
+      const server = yield* serve((response) => response.end("ok"))
+      const get = Effect.forkChild(HttpClient.get(server.baseUrl), { startImmediately: true })
+      const fibers = yield* Effect.replicateEffect(get, 100)
+      yield* Fiber.interruptAll(fibers.slice(4))
+      for (const fiber of fibers.slice(0, 4)) yield* Fiber.join(fiber)
+      assert.strictEqual(yield* textOf(server.baseUrl), "ok")
+      assert.strictEqual(server.requests.length, 5)
+    }).pipe(Effect.provide(NodeHttp.layer))
+  )
+
   it.live("keeps to the options of undici, by the other client", () =>
     Effect.gen(function* () {
       const seen: Array<IncomingHttpHeaders> = []

@@ -1,9 +1,11 @@
 /**
  * One request over undici and what comes back, as undici's parser tells it. Nobody is told anything from inside of the
- * parser: what arrives in one go is told in one go, in a microtask after it.
+ * parser: what arrives in one go is told in one go, after it.
  */
 import type * as Undici from "@effect/platform-node/Undici"
+import { AsyncResource } from "node:async_hooks"
 import type { ByteSource, Failed, Told } from "../../ByteSource.ts"
+import type { Member, NodeCrowd } from "./NodeCrowd.ts"
 
 /** Told once: the head of the response, or why there is none. */
 export interface Waiting {
@@ -13,7 +15,11 @@ export interface Waiting {
 
 export type Headers = Parameters<NonNullable<Undici.Dispatcher.DispatchHandler["onResponseStart"]>>[2]
 
-export class NodeExchange implements Undici.Dispatcher.DispatchHandler, ByteSource {
+export class NodeExchange
+  extends AsyncResource
+  implements Undici.Dispatcher.DispatchHandler, ByteSource, Member
+{
+  private readonly crowd: NodeCrowd
   private controller: Undici.Dispatcher.DispatchController | undefined = undefined
   /** Who waits for the head. A response is not known here: one that nobody has any more is to be found garbage. */
   private waiting: Waiting | undefined
@@ -25,8 +31,15 @@ export class NodeExchange implements Undici.Dispatcher.DispatchHandler, ByteSour
   private over: { readonly cause?: unknown } | undefined = undefined
   private isTelling = false
 
-  constructor(waiting: Waiting) {
+  constructor(waiting: Waiting, crowd: NodeCrowd) {
+    super("effect-agent/NodeExchange")
     this.waiting = waiting
+    this.crowd = crowd
+    crowd.join()
+  }
+
+  get isOver(): boolean {
+    return this.over !== undefined
   }
 
   read(told: Told, failed: Failed): void {
@@ -62,17 +75,20 @@ export class NodeExchange implements Undici.Dispatcher.DispatchHandler, ByteSour
   }
 
   private end(how: { readonly cause?: unknown }): void {
-    this.over ??= how
+    if (this.over === undefined) {
+      this.over = how
+      this.crowd.leave()
+    }
     this.wake()
   }
 
   private wake(): void {
     if (this.isTelling) return
     this.isTelling = true
-    queueMicrotask(this.tell)
+    this.crowd.tell(this)
   }
 
-  private readonly tell = (): void => {
+  readonly tell = (): void => {
     this.isTelling = false
     const { head, over, reader, waiting } = this
     if (waiting !== undefined && head !== undefined) {
