@@ -36,9 +36,11 @@ export interface Reader {
 /** Nobody reads. */
 export const noReader: Reader = { offer: () => Effect.void, release: () => {} }
 
-/** Both take effect when called, as far as nobody has to be waited for. */
+/** All take effect when called, as far as nobody has to be waited for. */
 export interface Emitter {
-  readonly emit: (bodies: ReadonlyArray<Body>) => Effect.Effect<void>
+  readonly emit: (body: Body) => Effect.Effect<void>
+  /** Several, with nothing in between. */
+  readonly emitAll: (bodies: ReadonlyArray<Body>) => Effect.Effect<void>
   /** The hot path: one array of deltas of one answer. */
   readonly deltas: (messageId: MessageId, deltas: ReadonlyArray<ModelEvent>) => Effect.Effect<void>
   /** The turn later events belong to. */
@@ -66,8 +68,15 @@ class Telling implements Emitter {
     this.audience = audience
   }
 
-  emit(bodies: ReadonlyArray<Body>): Effect.Effect<void> {
-    return this.isFree() ? this.atOnce(this.stamp(bodies)) : this.locked(() => this.stamp(bodies))
+  emit(body: Body): Effect.Effect<void> {
+    if (!this.isFree()) return this.emitAll([body])
+    const event = this.stamp(body, this.clock.currentTimeMillisUnsafe())
+    this.audience.observe(event)
+    return this.audience.reader.offer([event])
+  }
+
+  emitAll(bodies: ReadonlyArray<Body>): Effect.Effect<void> {
+    return this.isFree() ? this.atOnce(this.stampAll(bodies)) : this.locked(() => this.stampAll(bodies))
   }
 
   deltas(messageId: MessageId, deltas: ReadonlyArray<ModelEvent>): Effect.Effect<void> {
@@ -96,15 +105,17 @@ class Telling implements Emitter {
     )
   }
 
-  private stamp(bodies: ReadonlyArray<Body>): ReadonlyArray<AgentEvent> {
-    const { base, turn } = this
+  private stampAll(bodies: ReadonlyArray<Body>): ReadonlyArray<AgentEvent> {
     const timestamp = this.clock.currentTimeMillisUnsafe()
+    return bodies.map((body) => this.stamp(body, timestamp))
+  }
+
+  private stamp(body: Body, timestamp: number): AgentEvent {
+    const { base, turn } = this
     // One spread where there may be: it happens a dozen times a turn.
-    return bodies.map((body) =>
-      turn !== undefined && base.parent === undefined
-        ? { ...body, runId: base.runId, seq: ++this.seq, timestamp, turn }
-        : { ...body, ...base, seq: ++this.seq, timestamp, ...(turn === undefined ? {} : { turn }) }
-    )
+    return turn !== undefined && base.parent === undefined
+      ? { ...body, runId: base.runId, seq: ++this.seq, timestamp, turn }
+      : { ...body, ...base, seq: ++this.seq, timestamp, ...(turn === undefined ? {} : { turn }) }
   }
 
   private stampDeltas(messageId: MessageId, deltas: ReadonlyArray<ModelEvent>): ReadonlyArray<AgentEvent> {

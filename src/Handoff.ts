@@ -85,9 +85,12 @@ class Handing<A, E> implements Handoff<A, E> {
 
   /** One batch waits as it came; more than that go into one array. */
   private add(batch: Batch<A>): void {
-    if (this.waiting.length === 0) this.waiting = batch
-    else if (this.waiting === this.own) for (const element of batch) this.own.push(element)
-    else this.waiting = this.own = this.waiting.concat(batch)
+    if (this.waiting.length === 0) {
+      this.waiting = batch
+      return
+    }
+    if (this.waiting !== this.own) this.waiting = this.own = this.waiting.slice()
+    for (const element of batch) this.own.push(element)
   }
 
   private next(): Pull.Pull<Batch<A>, E> | undefined {

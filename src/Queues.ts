@@ -52,7 +52,12 @@ export class Queues {
     this.modes = { ...this.modes, [name]: mode }
   }
 
-  /** The sizes, if they changed since last asked: what a run announces before its next event. */
+  /** Whether the sizes changed since they were last announced, which a run does before its next event. */
+  get isChanged(): boolean {
+    return this.changed
+  }
+
+  /** The sizes to announce, if they changed. */
   takeChange(): Sizes | undefined {
     if (!this.changed) return undefined
     this.changed = false

@@ -78,32 +78,42 @@ export class Stopped {
 }
 
 /**
- * Emits events, after the size of the queues if that changed. Like `append` and `ended` it takes effect when called, as
+ * Emits an event, after the size of the queues if that changed. Like `append` and `ended` it takes effect when called, as
  * far as nobody has to be waited for: a turn has a dozen events, and mostly nobody.
  */
-export const emit = (run: Run, ...bodies: ReadonlyArray<Body>): Effect.Effect<void> => {
+export const emit = (run: Run, body: Body): Effect.Effect<void> =>
+  run.queues.isChanged ? emitAll(run, [body]) : run.emitter.emit(body)
+
+const emitAll = (run: Run, bodies: ReadonlyArray<Body>): Effect.Effect<void> => {
   const sizes = run.queues.takeChange()
-  return run.emitter.emit(sizes === undefined ? bodies : [{ _tag: "QueueUpdate", ...sizes }, ...bodies])
+  return run.emitter.emitAll(sizes === undefined ? bodies : [{ _tag: "QueueUpdate", ...sizes }, ...bodies])
 }
 
 /** Whole milliseconds since the run began. */
 export const elapsed = (run: Run): number => Math.floor(Alarm.now(run.clock) - run.startedAt)
 
 /** Adds a finished message to the transcript, and says so. */
-export const append = (run: Run, message: Message): Effect.Effect<void> =>
-  grow(run, message, { _tag: "MessageStart", messageId: message.id, role: message.role })
+export const append = (run: Run, message: Message): Effect.Effect<void> => {
+  grow(run, message)
+  return emitAll(run, [
+    { _tag: "MessageStart", messageId: message.id, role: message.role },
+    { _tag: "MessageEnd", message }
+  ])
+}
 
 /** What this run added so far. */
 export const newMessages = (run: Run): ReadonlyArray<Message> => run.added.slice()
 
 /** Adds the message that an answer has become, and says that it is over. */
-export const ended = (run: Run, message: Message): Effect.Effect<void> => grow(run, message)
+export const ended = (run: Run, message: Message): Effect.Effect<void> => {
+  grow(run, message)
+  return emit(run, { _tag: "MessageEnd", message })
+}
 
-/** The transcript grows here: before the event, so that whoever hears of a message can find it. */
-const grow = (run: Run, message: Message, ...start: ReadonlyArray<Body>): Effect.Effect<void> => {
+/** The transcript grows before the event, so that whoever hears of a message can find it. */
+const grow = (run: Run, message: Message): void => {
   run.messages = [...run.messages, message]
   run.added.push(message)
-  return emit(run, ...start, { _tag: "MessageEnd", message })
 }
 
 /** Does something the run may be stopped in. What fails after the stop was stopped. */

@@ -15,7 +15,7 @@ import * as Layer from "effect/Layer"
 import * as Tracer from "effect/Tracer"
 import * as ByteSource from "../ByteSource.ts"
 import { NodeCrowd } from "./internal/NodeCrowd.ts"
-import { NodeExchange, type Waiting } from "./internal/NodeExchange.ts"
+import { type Headers as Incoming, NodeExchange, type Waiting } from "./internal/NodeExchange.ts"
 import { NodeResponse } from "./internal/NodeResponse.ts"
 
 const make = Effect.gen(function* () {
@@ -101,7 +101,12 @@ const sending = (line: Line): ByteSource.Send => {
   let last: { readonly url: string; readonly address: Address | undefined } | undefined
   return ({ body, headers, method, url }, answered, failed) => {
     const waiting: Waiting = {
-      head: (status, headers) => answered({ status, headers: Headers.fromInput(headers), bytes: exchange }),
+      head: (status, headers) =>
+        answered({
+          status,
+          headers: isSingle(headers) ? headers : Headers.fromInput(headers),
+          bytes: exchange
+        }),
       failed
     }
     const exchange = new NodeExchange(waiting, line.crowd)
@@ -113,6 +118,10 @@ const sending = (line: Line): ByteSource.Send => {
     return () => exchange.cancel()
   }
 }
+
+/** Whether none came twice. Their names are in lower case. */
+const isSingle = (headers: Incoming): headers is Readonly<Record<string, string>> =>
+  Object.values(headers).every((value) => typeof value === "string")
 
 type Address = Pick<Undici.Dispatcher.DispatchOptions, "origin" | "path">
 

@@ -5,16 +5,15 @@
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Headers from "effect/http/Headers"
 import * as HttpBody from "effect/http/HttpBody"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as ByteSource from "../../ByteSource.ts"
 import type { StreamStalled } from "../../ProviderError.ts"
+import type { Address } from "./addresses.ts"
 import * as Connection from "./connection.ts"
 import type { Held } from "./held.ts"
 import * as Plain from "./plain.ts"
-import type { Redact } from "./secrets.ts"
 import { type Ask, byEffect, type Silence } from "./silence.ts"
 
 /** What there is to send with. */
@@ -27,11 +26,9 @@ export interface Means {
 
 /** A request to be posted. */
 export interface Posted {
-  readonly url: string
-  readonly headers: Readonly<Record<string, string>>
+  readonly address: Address
   /** JSON. */
   readonly body: string
-  readonly redact: Redact
   /** Called when the head is here, and when the client has put the socket away. */
   readonly opened: () => void
   readonly keep: () => void
@@ -57,7 +54,7 @@ export const post = (
 
 const asEffect = (
   { client, context }: Means,
-  { body, headers, keep, opened, redact, url }: Posted
+  { address: { headers, redact, url }, body, keep, opened }: Posted
 ): Ask<Connection.Connection, Failed> => {
   const request = HttpClientRequest.post(url, { headers, body: HttpBody.text(body, "application/json") })
   const answered = Effect.flatMap(Plain.sent(client.execute(request), redact), (response) => {
@@ -75,12 +72,11 @@ const directly =
   (
     send: ByteSource.Send,
     { held }: Means,
-    { body, headers, keep, opened, url }: Posted
+    { address: { headers, url }, body, keep, opened }: Posted
   ): Ask<Connection.Connection, Failed> =>
   (tell) => {
-    const named = Headers.set(Headers.fromInput(headers), "content-type", "application/json")
     const close = send(
-      { method: "POST", url, headers: named, body },
+      { method: "POST", url, headers, body },
       (answered) => {
         opened()
         tell(Exit.succeed(Connection.take(answered, keep)))

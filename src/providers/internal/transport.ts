@@ -19,6 +19,7 @@ import type { ModelEvent } from "../../ModelEvent.ts"
 import { type ModelRequest, Provider } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { ProviderError, StreamTruncated } from "../../ProviderError.ts"
+import { type Address, Addresses, type Places } from "./addresses.ts"
 import { Answer } from "./answer.ts"
 import type * as Connection from "./connection.ts"
 import * as Exchange from "./exchange.ts"
@@ -28,20 +29,13 @@ import * as Network from "./network.ts"
 import { type Call, isReason, type Protocol } from "./Protocol.ts"
 import * as Reading from "./reading.ts"
 import * as Refusal from "./refusal.ts"
-import * as Secrets from "./secrets.ts"
 import { type Limits, limits, Silence, type Timeouts } from "./silence.ts"
 
 /** A vendor: its language and its address. */
-export interface Endpoint<Wire, State> {
+export interface Endpoint<Wire, State> extends Places {
   /** Names the provider in errors, in messages and to `Credentials`. */
   readonly id: string
   readonly protocol: Protocol<Wire, State>
-  /** Where requests for a model go. */
-  readonly url: (model: string) => string
-  /** Sent with each request, as they are. */
-  readonly headers?: Readonly<Record<string, string>> | undefined
-  /** The headers that carry a key. */
-  readonly authorize: (key: string) => Readonly<Record<string, string>>
   /** For when `Credentials` has none. Without any key the request goes out without one, as local servers like it. */
   readonly apiKey?: Redacted.Redacted | undefined
   readonly timeouts?: Timeouts | undefined
@@ -57,7 +51,7 @@ export const make = Effect.fnUntraced(function* <Wire, State>(endpoint: Endpoint
     keys,
     limits: limits(endpoint.timeouts),
     kept: new Kept(),
-    used: new Secrets.Used()
+    addresses: new Addresses(endpoint)
   }
   return Provider.of({
     id: endpoint.id,
@@ -73,7 +67,7 @@ interface Opened<Wire, State> {
   readonly keys: Keys | undefined
   readonly limits: Limits
   readonly kept: Kept
-  readonly used: Secrets.Used
+  readonly addresses: Addresses
 }
 
 /** An answer, however many requests it takes. */
@@ -116,7 +110,7 @@ const ask = <Wire, State>(
   scope: Scope.Scope,
   isAgain = false
 ): Effect.Effect<Reading.Next, ProviderError> => {
-  const { client, endpoint, kept, keys, limits, used } = opened
+  const { addresses, client, endpoint, kept, keys, limits } = opened
   const { id: provider, protocol } = endpoint
   const fail = (reason: Reason) => new ProviderError({ provider, reason })
   const body = protocol.encode(request)
@@ -129,8 +123,8 @@ const ask = <Wire, State>(
     const given = Context.getOrUndefined(context, Credentials) ?? keys
     const { model } = request
     const means = { client, context, silence, held }
-    const sent = send({ endpoint, means, kept, used, model, body, clock }, given)
-    const read = ({ connection, redact, url }: Sent): Reading.Next => {
+    const sent = send({ endpoint, addresses, means, kept, model, body, clock }, given)
+    const read = ({ address: { redact, url }, connection }: Sent): Reading.Next => {
       const answer = new Answer(protocol, begun.call, redact, begun.state)
       const broken = (cause: unknown) => dropped(Network.reason(cause, url, redact))
       return Reading.pull({ provider, connection, answer, silence, broken })
@@ -162,10 +156,10 @@ const dropped = (reason: Reason): Reason =>
   reason._tag === "Transport" ? new StreamTruncated({ detail: reason.detail }) : reason
 
 interface Sending {
-  readonly endpoint: Pick<Endpoint<never, never>, "url" | "headers" | "authorize" | "id" | "apiKey">
+  readonly endpoint: Pick<Endpoint<never, never>, "id" | "apiKey">
+  readonly addresses: Addresses
   readonly means: Exchange.Means
   readonly kept: Kept
-  readonly used: Secrets.Used
   readonly model: string
   readonly body: string
   readonly clock: Clock.Clock
@@ -173,8 +167,7 @@ interface Sending {
 
 interface Sent {
   readonly connection: Connection.Connection
-  readonly url: string
-  readonly redact: Secrets.Redact
+  readonly address: Address
 }
 
 /** No answer. */
@@ -211,31 +204,27 @@ const sendWith = Effect.fnUntraced(function* (
 
 /** One HTTP request: the body of the answer, or why there is none. */
 const once = (
-  { body, clock, endpoint, kept, means, model, used }: Sending,
+  { addresses, body, clock, kept, means, model }: Sending,
   key: Redacted.Redacted | undefined
 ): Effect.Effect<Sent | Unsent> => {
-  const url = endpoint.url(model)
-  const headers = {
-    accept: "text/event-stream",
-    ...endpoint.headers,
-    ...(key === undefined ? {} : endpoint.authorize(Redacted.value(key).trim()))
-  }
-  const redact = Secrets.make(used.with(key), headers, url)
+  const address = addresses.of(model, key)
   const began = clock.currentTimeMillisUnsafe()
   const socket = kept.take(began)
   const opened = () => kept.open()
   const keep = () => kept.add(clock.currentTimeMillisUnsafe())
-  const posted = Exchange.post(means, { url, headers, body, redact, opened, keep })
+  const posted = Exchange.post(means, { address, body, opened, keep })
   return Effect.matchEffect(posted, {
     onSuccess: (connection): Effect.Effect<Sent | Unsent> => {
       means.held.take(connection)
       return Refusal.isAnswer(connection)
-        ? Effect.succeed({ connection, redact, url })
-        : Effect.map(Refusal.of(connection, redact, model), (reason) => ({ reason, wasDead: false }))
+        ? Effect.succeed({ connection, address })
+        : Effect.map(Refusal.of(connection, address.redact, model), (reason) => ({ reason, wasDead: false }))
     },
     onFailure: (error) => {
       const isStalled = error._tag === "StreamStalled"
-      const reason = isStalled ? error : Network.reason(error.cause, url, redact, socket === "fresh")
+      const reason = isStalled
+        ? error
+        : Network.reason(error.cause, address.url, address.redact, socket === "fresh")
       const isEarly = isAtOnce(began, clock.currentTimeMillisUnsafe())
       return Effect.succeed({ reason, wasDead: socket === "kept" && isEarly && isReset(reason) })
     }

@@ -1,0 +1,57 @@
+/**
+ * Where the requests for a model go, and under which headers. The same from turn to turn, as long as the key is.
+ */
+import * as Headers from "effect/http/Headers"
+import * as Redacted from "effect/Redacted"
+import * as Secrets from "./secrets.ts"
+
+/** What of an endpoint makes an address. */
+export interface Places {
+  /** Where requests for a model go. */
+  readonly url: (model: string) => string
+  /** Sent with each request, as they are. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** The headers that carry a key. */
+  readonly authorize: (key: string) => Readonly<Record<string, string>>
+}
+
+export interface Address {
+  readonly url: string
+  readonly headers: Headers.Headers
+  readonly redact: Secrets.Redact
+}
+
+type Key = Redacted.Redacted | undefined
+
+export class Addresses {
+  private readonly places: Places
+  private readonly used = new Secrets.Used()
+  private last: { readonly model: string; readonly key: Key; readonly address: Address } | undefined
+
+  constructor(places: Places) {
+    this.places = places
+  }
+
+  of(model: string, key: Key): Address {
+    const { last } = this
+    if (last !== undefined && last.model === model && isSame(last.key, key)) return last.address
+    const address = this.make(model, key)
+    this.last = { model, key, address }
+    return address
+  }
+
+  private make(model: string, key: Key): Address {
+    const { authorize, headers, url } = this.places
+    const to = url(model)
+    const named = Headers.fromInput({
+      accept: "text/event-stream",
+      ...headers,
+      ...(key === undefined ? {} : authorize(Redacted.value(key).trim())),
+      "content-type": "application/json"
+    })
+    return { url: to, headers: named, redact: Secrets.make(this.used.with(key), named, to) }
+  }
+}
+
+const isSame = (one: Key, other: Key): boolean =>
+  one === other || (one !== undefined && other !== undefined && Redacted.value(one) === Redacted.value(other))
