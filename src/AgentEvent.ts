@@ -238,12 +238,6 @@ export const fold = (view: View, event: AgentEvent): View => {
   switch (event._tag) {
     case "RunStart":
       return { ...initial(view.messages), phase: "model" }
-    case "RunPaused":
-      return { ...view, phase: "paused" }
-    case "RunResumed":
-      return { ...view, phase: view.pendingToolCalls.size > 0 ? "tools" : "model" }
-    case "TurnStart":
-      return { ...view, phase: "model" }
     case "MessageStart":
       return event.role === "assistant"
         ? {
@@ -257,38 +251,55 @@ export const fold = (view: View, event: AgentEvent): View => {
         : view
     case "MessageRetracted":
       return { ...view, open: undefined }
-    case "MessageEnd":
-      return {
-        ...view,
-        messages: [...view.messages, event.message],
-        ...(event.message.role === "assistant"
-          ? { open: undefined, lastError: event.message.errorMessage ?? view.lastError }
-          : {})
-      }
-    case "ToolExecutionStart":
-      return {
-        ...view,
-        phase: "tools",
-        pendingToolCalls: new Set(view.pendingToolCalls).add(event.toolCallId)
-      }
-    case "ToolExecutionEnd": {
-      const pendingToolCalls = new Set(view.pendingToolCalls)
-      pendingToolCalls.delete(event.toolCallId)
-      return { ...view, pendingToolCalls }
+    case "MessageEnd": {
+      const next = progressed(view, event)
+      return event.message.role === "assistant" ? { ...next, open: undefined } : next
     }
     case "RunEnd":
-      return {
-        ...view,
-        phase: "idle",
-        pendingToolCalls: new Set(),
-        status: event.status,
-        usage: event.usage,
-        lastError: event.error?.message ?? view.lastError
-      }
+      return { ...progressed(view, event), status: event.status, usage: event.usage }
     default:
-      return view
+      return progressed(view, event)
   }
 }
+
+/** As much of a view as changes at the boundaries of messages, tools and turns. */
+export interface Progress extends Pick<View, "messages" | "phase" | "pendingToolCalls"> {
+  readonly lastError?: string | undefined
+}
+
+/** The same of whatever has that in it, while a run goes on. */
+export const progressed = <State extends Progress>(state: State, event: AgentEvent): State => {
+  switch (event._tag) {
+    case "RunPaused":
+      return { ...state, phase: "paused" }
+    case "RunResumed":
+      return { ...state, phase: state.pendingToolCalls.size > 0 ? "tools" : "model" }
+    case "TurnStart":
+      return { ...state, phase: "model" }
+    case "MessageEnd": {
+      const { message } = event
+      const failed = message.role === "assistant" ? message.errorMessage : undefined
+      return { ...state, messages: [...state.messages, message], ...error(failed) }
+    }
+    case "ToolExecutionStart":
+      return {
+        ...state,
+        phase: "tools",
+        pendingToolCalls: new Set(state.pendingToolCalls).add(event.toolCallId)
+      }
+    case "ToolExecutionEnd": {
+      const pendingToolCalls = new Set(state.pendingToolCalls)
+      pendingToolCalls.delete(event.toolCallId)
+      return { ...state, pendingToolCalls }
+    }
+    case "RunEnd":
+      return { ...state, phase: "idle", pendingToolCalls: new Set(), ...error(event.error?.message) }
+    default:
+      return state
+  }
+}
+
+const error = (lastError: string | undefined) => (lastError === undefined ? undefined : { lastError })
 
 /** The answer being said, as the message it would be if it ended now. */
 export const partial = ({ open }: Pick<View, "open">): Message.Assistant | undefined =>

@@ -31,23 +31,11 @@ export const isBoundary = (event: AgentEvent): boolean => boundaries.has(event._
 
 /** The state after one more event. */
 export const after = (state: AgentState, event: AgentEvent): AgentState => {
-  const { lastError, messages, options, pendingToolCalls, phase } = state
-  const view: View = {
-    messages,
-    open: undefined,
-    phase,
-    pendingToolCalls,
-    lastError,
-    status: undefined,
-    usage: undefined
+  if (event._tag === "RunStart") {
+    const { messages, options } = state
+    return { messages, phase: "model", pendingToolCalls: new Set(), options }
   }
-  const next = Event.fold(view, event)
-  const seen: AgentState = {
-    messages: next.messages,
-    // Until its subscribers have heard of the end, a run is not over.
-    phase: event._tag === "RunEnd" ? phase : next.phase,
-    pendingToolCalls: next.pendingToolCalls,
-    options
-  }
-  return next.lastError === undefined ? seen : { ...seen, lastError: next.lastError }
+  const next = Event.progressed(state, event)
+  // Until its subscribers have heard of the end, a run is not over.
+  return event._tag === "RunEnd" ? { ...next, phase: state.phase } : next
 }

@@ -38,14 +38,39 @@ const read = (reading: Reading, schema: Json, value: Json, path: string): Json =
 
   const coerced = coerce(typesOf(target), value)
   checkType(reading, target, coerced, path)
-  checkValue(reading, target, coerced, path)
+  const { asks, combines } = sortOf(target)
+  if (asks) checkValue(reading, target, coerced, path)
   const within = isObject(coerced)
     ? readProperties(reading, target, coerced, path)
     : Array.isArray(coerced)
       ? readItems(reading, target, coerced, path)
       : coerced
-  return readCombined(reading, target, within, path)
+  return combines ? readCombined(reading, target, within, path) : within
 }
+
+interface Sort {
+  /** Asks something of the value beside its type. */
+  readonly asks: boolean
+  /** Is made of other schemas. */
+  readonly combines: boolean
+}
+
+const sorts = new WeakMap<JsonObject, Sort>()
+
+/** Most schemas say little more than a type, and are read with every call. */
+const sortOf = (schema: JsonObject): Sort => {
+  const known = sorts.get(schema)
+  if (known !== undefined) return known
+  const has = (keyword: string) => schema[keyword] !== undefined
+  const sort = { asks: askers.some(has), combines: combiners.some(has) }
+  sorts.set(schema, sort)
+  return sort
+}
+
+const combiners = ["allOf", "anyOf", "oneOf", "not"]
+const bounds = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]
+const sizes = ["minLength", "maxLength", "minItems", "maxItems"]
+const askers = ["enum", "const", ...bounds, ...sizes]
 
 const readProperties = (
   reading: Reading,

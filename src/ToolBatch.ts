@@ -84,7 +84,9 @@ export const execute = Effect.fnUntraced(function* (
   return { ...state, settled: calls.flatMap((call) => state.settled.get(call) ?? []) }
 })
 
+/** A single call is neither: the shorter way does for it. */
 const isSequential = (run: Run, calls: ReadonlyArray<Message.ToolCall>): boolean =>
+  calls.length === 1 ||
   run.options.toolExecution === "sequential" ||
   calls.some((call) => find(run.offered, call.name)?.executionMode === "sequential")
 

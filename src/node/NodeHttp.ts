@@ -72,8 +72,7 @@ const make = Effect.gen(function* () {
   }, Effect.succeed)
   const sender: ByteSource.Sender = {
     // A tracer wants to know of every request, and options are for the other client.
-    [ByteSource.key]: (services) =>
-      [services, built].some((some) => hasOptions(some) || isTraced(some)) ? undefined : send
+    [ByteSource.key]: (services) => (isWatched(services) || isWatched(built) ? undefined : send)
   }
   return Object.assign(client, sender)
 })
@@ -87,8 +86,8 @@ const hasOptions = (services: Context.Context<never>): boolean => {
   return options !== undefined && Object.keys(options).length > 0
 }
 
-const isTraced = (services: Context.Context<never>): boolean =>
-  Context.getOrUndefined(services, Tracer.Tracer) !== undefined
+const isWatched = (services: Context.Context<never>): boolean =>
+  hasOptions(services) || Context.getOrUndefined(services, Tracer.Tracer) !== undefined
 
 /** What requests go out by. */
 interface Line {

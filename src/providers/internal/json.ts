@@ -33,7 +33,10 @@ export const isArray = (json: Json | undefined): json is ReadonlyArray<Json> => 
 
 export const object = (json: Json | undefined): JsonObject | undefined => (isObject(json) ? json : undefined)
 
-export const array = (json: Json | undefined): ReadonlyArray<Json> => (isArray(json) ? json : [])
+export const array = (json: Json | undefined): ReadonlyArray<Json> => (isArray(json) ? json : none)
+
+/** Asked for with every delta. */
+const none: ReadonlyArray<Json> = []
 
 /** A string that says something. */
 export const text = (json: Json | undefined): string | undefined =>
