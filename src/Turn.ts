@@ -29,7 +29,8 @@ export interface Completed {
 /** What is known of a turn for its `TurnEnd`, however it ends. */
 interface Progress {
   message: Message.Assistant | undefined
-  toolResults: ReadonlyArray<Message.ToolResult>
+  /** Grows until the turn ends. */
+  readonly toolResults: Array<Message.ToolResult>
   toolsContinue: boolean
 }
 
@@ -84,7 +85,7 @@ const act = Effect.fnUntraced(function* (
   progress: Progress
 ): Effect.fn.Return<Completed, FailureReason | Stopped> {
   const batch = yield* ToolBatch.execute(run, message, reviewed, (result) => {
-    progress.toolResults = [...progress.toolResults, result]
+    progress.toolResults.push(result)
   })
   const terminated = batch.settled.every(({ output }) => output.terminate === true)
   progress.toolsContinue = !terminated
