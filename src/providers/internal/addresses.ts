@@ -26,7 +26,9 @@ type Key = Redacted.Redacted | undefined
 export class Addresses {
   private readonly places: Places
   private readonly used = new Secrets.Used()
-  private last: { readonly model: string; readonly key: Key; readonly address: Address } | undefined
+  private last:
+    | { readonly model: string; readonly secret: string | undefined; readonly address: Address }
+    | undefined
 
   constructor(places: Places) {
     this.places = places
@@ -34,24 +36,22 @@ export class Addresses {
 
   of(model: string, key: Key): Address {
     const { last } = this
-    if (last !== undefined && last.model === model && isSame(last.key, key)) return last.address
-    const address = this.make(model, key)
-    this.last = { model, key, address }
+    const secret = key === undefined ? undefined : Redacted.value(key)
+    if (last !== undefined && last.model === model && last.secret === secret) return last.address
+    const address = this.make(model, key, secret)
+    this.last = { model, secret, address }
     return address
   }
 
-  private make(model: string, key: Key): Address {
+  private make(model: string, key: Key, secret: string | undefined): Address {
     const { authorize, headers, url } = this.places
     const to = url(model)
     const named = Headers.fromInput({
       accept: "text/event-stream",
       ...headers,
-      ...(key === undefined ? {} : authorize(Redacted.value(key).trim())),
+      ...(secret === undefined ? {} : authorize(secret.trim())),
       "content-type": "application/json"
     })
     return { url: to, headers: named, redact: Secrets.make(this.used.with(key), named, to) }
   }
 }
-
-const isSame = (one: Key, other: Key): boolean =>
-  one === other || (one !== undefined && other !== undefined && Redacted.value(one) === Redacted.value(other))
