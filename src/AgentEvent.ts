@@ -262,12 +262,12 @@ export const fold = (view: View, event: AgentEvent): View => {
   }
 }
 
-/** As much of a view as changes at the boundaries of messages, tools and turns. */
+/** @internal As much of a view as changes at the boundaries of messages, tools and turns. */
 export interface Progress extends Pick<View, "messages" | "phase" | "pendingToolCalls"> {
   readonly lastError?: string | undefined
 }
 
-/** The same of whatever has that in it, while a run goes on. */
+/** @internal The same of whatever has that in it, after one more event of a run that has begun: itself, if nothing changed. */
 export const progressed = <State extends Progress>(state: State, event: AgentEvent): State => {
   switch (event._tag) {
     case "RunPaused":

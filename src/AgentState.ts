@@ -2,7 +2,7 @@
  * What can be seen of an agent between the events: kept by folding them.
  */
 import type { AgentEvent, View } from "./AgentEvent.ts"
-import * as Event from "./AgentEvent.ts"
+import { progressed } from "./AgentEvent.ts"
 import type * as Message from "./Message.ts"
 import type { RunOptions } from "./RunOptions.ts"
 
@@ -15,27 +15,13 @@ export interface AgentState {
   readonly lastError?: string
 }
 
-/** Where the state changes. */
-const boundaries: ReadonlySet<AgentEvent["_tag"]> = new Set<AgentEvent["_tag"]>([
-  "RunStart",
-  "RunPaused",
-  "RunResumed",
-  "TurnStart",
-  "MessageEnd",
-  "ToolExecutionStart",
-  "ToolExecutionEnd",
-  "RunEnd"
-])
-
-export const isBoundary = (event: AgentEvent): boolean => boundaries.has(event._tag)
-
-/** The state after one more event. */
+/** The state after one more event: itself, if that changes nothing. */
 export const after = (state: AgentState, event: AgentEvent): AgentState => {
   if (event._tag === "RunStart") {
     const { messages, options } = state
     return { messages, phase: "model", pendingToolCalls: new Set(), options }
   }
-  const next = Event.progressed(state, event)
+  const next = progressed(state, event)
   // Until its subscribers have heard of the end, a run is not over.
   return event._tag === "RunEnd" ? { ...next, phase: state.phase } : next
 }

@@ -7,6 +7,7 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
+import { once } from "./Once.ts"
 
 interface Entry {
   /** In milliseconds, as `now` counts them. */
@@ -76,16 +77,8 @@ class Alarm {
 
 export type { Alarm }
 
-const alarms = new WeakMap<Clock.Clock, Alarm>()
-
 /** The alarm of a clock. */
-export const of = (clock: Clock.Clock): Alarm => {
-  const known = alarms.get(clock)
-  if (known !== undefined) return known
-  const alarm = new Alarm(clock)
-  alarms.set(clock, alarm)
-  return alarm
-}
+export const of = once((clock: Clock.Clock): Alarm => new Alarm(clock))
 
 /** Milliseconds since whenever. Unlike the time of day nobody sets them back, so time limits go by these. */
 export const now = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe()) / 1_000_000

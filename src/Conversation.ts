@@ -124,7 +124,8 @@ export class Conversation {
       },
       observe: (event) => {
         this.subscriptions.observe(event)
-        if (State.isBoundary(event)) this.set(State.after(this.current, event))
+        const next = State.after(this.current, event)
+        if (next !== this.current) this.set(next)
       },
       observesDeltas: () => this.subscriptions.hasReaders,
       listeners: () => this.subscriptions.listeners,

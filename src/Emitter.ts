@@ -69,10 +69,9 @@ class Telling implements Emitter {
   }
 
   emit(body: Body): Effect.Effect<void> {
-    if (!this.isFree()) return this.emitAll([body])
-    const event = this.stamp(body, this.clock.currentTimeMillisUnsafe())
-    this.audience.observe(event)
-    return this.audience.reader.offer([event])
+    return this.isFree()
+      ? this.atOnce([this.stamp(body, this.clock.currentTimeMillisUnsafe())])
+      : this.emitAll([body])
   }
 
   emitAll(bodies: ReadonlyArray<Body>): Effect.Effect<void> {

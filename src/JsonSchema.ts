@@ -13,6 +13,7 @@ import type * as Schema from "effect/Schema"
 import type { JsonObject } from "./JsonCoercion.ts"
 import { coerce, isObject, isType } from "./JsonCoercion.ts"
 import * as JsonReference from "./JsonReference.ts"
+import { once } from "./Once.ts"
 
 type Json = Schema.Json
 
@@ -55,17 +56,11 @@ interface Sort {
   readonly combines: boolean
 }
 
-const sorts = new WeakMap<JsonObject, Sort>()
-
 /** Most schemas say little more than a type, and are read with every call. */
-const sortOf = (schema: JsonObject): Sort => {
-  const known = sorts.get(schema)
-  if (known !== undefined) return known
+const sortOf = once((schema: JsonObject): Sort => {
   const has = (keyword: string) => schema[keyword] !== undefined
-  const sort = { asks: askers.some(has), combines: combiners.some(has) }
-  sorts.set(schema, sort)
-  return sort
-}
+  return { asks: askers.some(has), combines: combiners.some(has) }
+})
 
 const combiners = ["allOf", "anyOf", "oneOf", "not"]
 const bounds = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]

@@ -5,6 +5,7 @@
  */
 import type { Assistant, Message, ToolCall } from "./Message.ts"
 import * as Msg from "./Message.ts"
+import { once } from "./Once.ts"
 
 /** A view of a transcript, and how many of its messages the view leaves out. */
 export interface Trimmed {
@@ -178,20 +179,14 @@ const resultsFor = (
   )
 }
 
-// Keyed by the answer, for the reason given below.
-const undoubled = new WeakMap<Assistant, Assistant>()
-
+// Once, for the reason given below.
 /** The answer without the calls whose id another one of it had before. */
-const withoutDoubles = (answer: Assistant): Assistant => {
-  const known = undoubled.get(answer)
-  if (known !== undefined) return known
+const withoutDoubles = once((answer: Assistant): Assistant => {
   const ids = new Set<string>()
   const isFirst = ({ id }: ToolCall) => ids.size < ids.add(id).size
   const content = answer.content.filter((block) => block.type !== "toolCall" || isFirst(block))
-  const made = content.length === answer.content.length ? answer : { ...answer, content }
-  undoubled.set(answer, made)
-  return made
-}
+  return content.length === answer.content.length ? answer : { ...answer, content }
+})
 
 // Keyed by the call, so that a repaired view gives the same object each time and its encoding can be cached.
 const missing = new WeakMap<ToolCall, Msg.ToolResult>()

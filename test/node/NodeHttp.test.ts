@@ -241,7 +241,8 @@ describe("a request", () => {
           const request = HttpClientRequest.bodyText(HttpClientRequest.post(server.baseUrl), String(one))
           const response = yield* HttpClient.execute(request)
           const atHead = storage.getStore()
-          return [atHead, storage.getStore(), yield* response.text]
+          const text = yield* response.text
+          return [atHead, storage.getStore(), text]
         })
       const all = Array.from({ length: 200 }, (_, one) => one)
       const answers = yield* Effect.promise(() =>

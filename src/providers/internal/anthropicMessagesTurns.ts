@@ -8,7 +8,7 @@ import type { Reason } from "../../ProviderError.ts"
 import type { Block } from "./anthropicMessagesContent.ts"
 import * as Content from "./anthropicMessagesContent.ts"
 import { fit, type Rule } from "./callId.ts"
-import { once } from "./encoded.ts"
+import { once } from "../../Once.ts"
 import { isReason } from "./Protocol.ts"
 
 export interface Turn {

@@ -7,7 +7,7 @@ import type { ModelRequest, ToolDefinition } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
 import type { ModelOptions } from "../../RunOptions.ts"
 import { fit, type Rule } from "./callId.ts"
-import { once } from "./encoded.ts"
+import { once } from "../../Once.ts"
 import * as Json from "./json.ts"
 import {
   type Answer,

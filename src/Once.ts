@@ -1,6 +1,6 @@
 /**
- * JSON texts of objects that do not change, made once for each object. The loop sends the same messages and tools again
- * with every turn, so that a request costs what is new in it, and one join.
+ * What is made of objects that do not change, made once for each: the texts of messages and tools above all, which the loop
+ * sends again with every turn, so that a request costs what is new in it, and one join.
  */
 
 /** Remembers what `make` gave for an object, as long as the object lives. */
