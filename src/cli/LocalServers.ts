@@ -4,6 +4,7 @@
  * Mostly nothing listens, which a refused connection says at once; only what listens is asked for its models.
  */
 import * as Arr from "effect/Array"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
@@ -20,8 +21,10 @@ export interface Found {
   readonly address: string
 }
 
-/** For a connection, and again for the list of models. */
-const patience = "200 millis"
+/** For a connection, which the system itself answers. */
+const toConnect = "200 millis"
+/** For the models of a server that listens: it may be busy, and so may this machine. */
+const toTell = "1 second"
 
 /** The first server, in the order of `Vendors.servers`, that has a model to offer. All are asked at once. */
 export const find = Effect.fnUntraced(function* (env: Environment) {
@@ -53,11 +56,13 @@ const isListening = (url: URL): Effect.Effect<boolean> =>
         socket.once("connect", () => settle(true))
         socket.once("error", () => settle(false))
         return Effect.sync(() => socket.destroy())
-      }).pipe(orNothing, Effect.map(Option.getOrElse(() => false)))
+      }).pipe(orNothing(toConnect), Effect.map(Option.getOrElse(() => false)))
     : Effect.succeed(false)
 
-const orNothing = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<Option.Option<A>, never, R> =>
-  Effect.option(Effect.timeout(effect, patience))
+const orNothing =
+  (patience: Duration.Input) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<Option.Option<A>, never, R> =>
+    Effect.option(Effect.timeout(effect, patience))
 
 const Models = Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.String })) })
 
@@ -72,7 +77,7 @@ const modelOf = (
     const ids = data.map(({ id }) => id).filter((id) => !/embed/i.test(id))
     const able = server.id === "ollama" ? yield* withTools(new URL(address).origin, ids) : ids
     return Option.map(Arr.head(able), (model): Found => ({ server, model, address }))
-  }).pipe(orNothing, Effect.map(Option.flatten))
+  }).pipe(orNothing(toTell), Effect.map(Option.flatten))
 
 const Shown = Schema.Struct({ capabilities: Schema.Array(Schema.String) })
 
