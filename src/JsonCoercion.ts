@@ -1,21 +1,26 @@
 /**
  * Reads JSON scalars as the type a schema wants, where nothing is invented by that.
  */
-import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
 import { nestsTooDeep } from "./JsonDepth.ts"
 
 type Json = Schema.Json
 export type JsonObject = { readonly [key: string]: Json }
 
-/** The value itself when it fits one of the types; else the first reading of it that does. */
-export const coerce = (types: ReadonlyArray<string>, value: Json): Json => {
-  if (types.length === 0 || types.some((type) => isType(type, value))) return value
+/** Whether it is of one of the types, or any will do. */
+export const fits = (types: ReadonlyArray<string>, value: Json): boolean => {
+  const [only] = types
+  if (only === undefined) return true
+  return types.length === 1 ? isType(only, value) : types.some((type) => isType(type, value))
+}
+
+/** The first reading of a value that fits one of the types, if there is one. */
+export const coerce = (types: ReadonlyArray<string>, value: Json): Json | undefined => {
   for (const type of types) {
     const coerced = coerceTo(type, value)
     if (coerced !== undefined) return coerced
   }
-  return value
+  return undefined
 }
 
 const coerceTo = (type: string, value: Json): Json | undefined => {
@@ -61,7 +66,8 @@ export const isType = (type: string, value: Json): boolean => {
   }
 }
 
-export const isObject = (value: Json | undefined): value is JsonObject => Predicate.isObject(value)
+export const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
 
 const parse = (text: string): Json | undefined => {
   if (nestsTooDeep(text)) return undefined

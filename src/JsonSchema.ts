@@ -11,7 +11,7 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type { JsonObject } from "./JsonCoercion.ts"
-import { coerce, isObject, isType } from "./JsonCoercion.ts"
+import { coerce, fits, isObject } from "./JsonCoercion.ts"
 import * as JsonReference from "./JsonReference.ts"
 import { once } from "./Once.ts"
 
@@ -37,29 +37,44 @@ const read = (reading: Reading, schema: Json, value: Json, path: string): Json =
   if (target === false) return fault(reading, path, "is not allowed", value)
   if (!isObject(target)) return value
 
-  const coerced = coerce(typesOf(target), value)
-  checkType(reading, target, coerced, path)
-  const { asks, combines } = sortOf(target)
+  const sort = sortOf(target)
+  const { asks, combines, types } = sort
+  const coerced = fits(types, value) ? value : readType(reading, types, value, path)
   if (asks) checkValue(reading, target, coerced, path)
   const within = isObject(coerced)
-    ? readProperties(reading, target, coerced, path)
+    ? readProperties(reading, sort, coerced, path)
     : Array.isArray(coerced)
       ? readItems(reading, target, coerced, path)
       : coerced
   return combines ? readCombined(reading, target, within, path) : within
 }
 
+/** What a schema says, as it is asked for with every value. */
 interface Sort {
+  readonly types: ReadonlyArray<string>
+  readonly properties: JsonObject
+  readonly required: ReadonlyArray<string>
+  /** What properties beside those must be: anything, where nothing is said. */
+  readonly others: Json
   /** Asks something of the value beside its type. */
   readonly asks: boolean
   /** Is made of other schemas. */
   readonly combines: boolean
 }
 
-/** Most schemas say little more than a type, and are read with every call. */
+/** Most schemas say little more than a type. */
 const sortOf = once((schema: JsonObject): Sort => {
+  const { additionalProperties: others = true, properties, required, type } = schema
   const has = (keyword: string) => schema[keyword] !== undefined
-  return { asks: askers.some(has), combines: combiners.some(has) }
+  return {
+    types: typeof type === "string" ? [type] : strings(type),
+    properties: isObject(properties) ? properties : {},
+    required: strings(required),
+    // Which of them a pattern allows is not looked at.
+    others: others === false && has("patternProperties") ? true : others,
+    asks: askers.some(has),
+    combines: combiners.some(has)
+  }
 })
 
 const combiners = ["allOf", "anyOf", "oneOf", "not"]
@@ -69,23 +84,19 @@ const askers = ["enum", "const", ...bounds, ...sizes]
 
 const readProperties = (
   reading: Reading,
-  schema: JsonObject,
+  { others, properties, required }: Sort,
   value: JsonObject,
   path: string
 ): JsonObject => {
-  const properties = isObject(schema["properties"]) ? schema["properties"] : {}
-  for (const key of strings(schema["required"])) {
+  for (const key of required) {
     if (!Object.hasOwn(value, key)) fault(reading, at(path, key), "is missing", null)
   }
-  const rest = schema["additionalProperties"]
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => {
       const known = Object.hasOwn(properties, key) ? properties[key] : undefined
       if (known !== undefined) return [key, read(reading, known, item, at(path, key))]
-      if (rest === false && schema["patternProperties"] === undefined) {
-        return [key, fault(reading, at(path, key), "is not a known property", item)]
-      }
-      return [key, isObject(rest) ? read(reading, rest, item, at(path, key)) : item]
+      if (others === false) return [key, fault(reading, at(path, key), "is not a known property", item)]
+      return [key, isObject(others) ? read(reading, others, item, at(path, key)) : item]
     })
   )
 }
@@ -143,11 +154,10 @@ const accepts = (root: Json, schema: Json, value: Json): boolean => {
   return faults.length === 0 && same(taken, value)
 }
 
-const checkType = (reading: Reading, schema: JsonObject, value: Json, path: string): void => {
-  const types = typesOf(schema)
-  if (types.length > 0 && !types.some((type) => isType(type, value))) {
-    fault(reading, path, `must be ${types.join(" or ")}`, value)
-  }
+/** A value of another type, read as one that fits. */
+const readType = (reading: Reading, types: ReadonlyArray<string>, value: Json, path: string): Json => {
+  const coerced = coerce(types, value)
+  return coerced === undefined ? fault(reading, path, `must be ${types.join(" or ")}`, value) : coerced
 }
 
 const checkValue = (reading: Reading, schema: JsonObject, value: Json, path: string): void => {
@@ -205,9 +215,6 @@ const checkSize = (
   if (typeof min === "number" && size < min) fault(reading, path, `must have at least ${min} ${noun}`, size)
   if (typeof max === "number" && size > max) fault(reading, path, `must have at most ${max} ${noun}`, size)
 }
-
-const typesOf = (schema: JsonObject): ReadonlyArray<string> =>
-  typeof schema["type"] === "string" ? [schema["type"]] : strings(schema["type"])
 
 const list = (value: Json | undefined): ReadonlyArray<Json> => (Array.isArray(value) ? value : [])
 

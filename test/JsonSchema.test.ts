@@ -19,6 +19,23 @@ describe("JsonSchema", () => {
     assert.match(faults("a😀b", { maxLength: 2 }).join(), /must have at most 2 characters/)
   })
 
+  it("reads a scalar of another type as one that fits, and nothing is one of them", () => {
+    assert.strictEqual(decoded({ type: "null" }, "null"), null)
+    assert.strictEqual(decoded({ type: ["null", "integer"] }, "7"), 7)
+    assert.strictEqual(decoded({ type: [] }, "7"), "7")
+    assert.match(String(decoded({ type: ["null", "integer"] }, "x")), /must be null or integer, got "x"/)
+  })
+
+  it("lets properties be that nobody named, unless it is said that there are none", () => {
+    const properties = { a: { type: "integer" } }
+    const closed = { type: "object", properties, additionalProperties: false }
+    assert.deepStrictEqual(decoded({ type: "object", properties }, { a: "1", b: "2" }), { a: 1, b: "2" })
+    assert.match(String(decoded(closed, { b: "2" })), /b is not a known property/)
+    assert.deepStrictEqual(decoded({ ...closed, patternProperties: {} }, { b: "2" }), { b: "2" })
+    const counts = { type: "object", additionalProperties: { type: "integer" } }
+    assert.deepStrictEqual(decoded(counts, { b: "2" }), { b: 2 })
+  })
+
   it("follows a reference to a reference, whatever its name is, and into lists", () => {
     const $defs = {
       first: { $ref: "#/$defs/with%20space~1slash" },
