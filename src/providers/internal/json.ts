@@ -26,12 +26,13 @@ export const problem = (text: string): string => {
   }
 }
 
+export const isArray: (json: Json | undefined) => json is ReadonlyArray<Json> = Array.isArray
+
 export const isObject = (json: Json | undefined): json is JsonObject =>
-  typeof json === "object" && json !== null && !Array.isArray(json)
+  typeof json === "object" && json !== null && !isArray(json)
 
-export const isArray = (json: Json | undefined): json is ReadonlyArray<Json> => Array.isArray(json)
-
-export const object = (json: Json | undefined): JsonObject | undefined => (isObject(json) ? json : undefined)
+export const object = (json: Json | undefined): JsonObject | undefined =>
+  typeof json === "object" && json !== null && !isArray(json) ? json : undefined
 
 export const array = (json: Json | undefined): ReadonlyArray<Json> => (isArray(json) ? json : none)
 

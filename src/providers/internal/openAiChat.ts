@@ -65,11 +65,17 @@ const readChunk = (data: string, state: State): Wire | Reason => {
     id: Json.text(chunk["id"]),
     delta,
     finish: Json.text(choice?.["finish_reason"]),
-    usage:
-      Json.object(chunk["usage"]) ??
-      Json.object(Json.object(chunk["x_groq"])?.["usage"]) ??
-      Json.object(choice?.["usage"])
+    usage: usageIn(chunk, choice)
   }
+}
+
+/** Groq and Moonshot have places of their own for it. */
+const usageIn = (
+  { usage, x_groq: groq }: Json.JsonObject,
+  choice: Json.JsonObject | undefined
+): Json.JsonObject | undefined => {
+  const elsewhere = groq === undefined ? undefined : Json.object(groq)?.["usage"]
+  return Json.object(usage ?? elsewhere ?? choice?.["usage"])
 }
 
 /** A whole answer in place of a stream has a message where a chunk has a delta; some servers send both. */
@@ -145,6 +151,8 @@ export interface State {
   /** What OpenRouter and its like want back, of the thinking that is open. */
   details: Array<Json.JsonObject>
   readonly calls: Array<OpenCall>
+  /** Of the calls. */
+  readonly ids: Set<string>
   readonly byIndex: Map<number, OpenCall>
   refused: boolean
   finish: string | undefined
@@ -163,6 +171,7 @@ const initial = (provider: string, call: Call): State => ({
   proseLength: 0,
   details: [],
   calls: [],
+  ids: new Set(),
   byIndex: new Map(),
   refused: false,
   finish: undefined,
@@ -175,7 +184,7 @@ const step = (state: State, { delta, finish, id, usage }: Wire, out: Array<Model
   if (usage !== undefined) state.usage = usage
   if (finish !== undefined) state.finish = finish
   if (delta === undefined) return
-  start(state, out)
+  if (!state.started) start(state, out)
   stepThinking(state, delta, out)
   const { content } = delta
   if (typeof content === "string") say(state, "text", content, out)
@@ -190,19 +199,17 @@ const step = (state: State, { delta, finish, id, usage }: Wire, out: Array<Model
 }
 
 const start = (state: State, out: Array<ModelEvent>): void => {
-  if (state.started) return
   state.started = true
   out.push(startOf(state, name, state.responseId))
 }
 
 /** The same thought may come under several names. */
 const stepThinking = (state: State, delta: Json.JsonObject, out: Array<ModelEvent>): void => {
-  const plain =
-    Json.text(delta["reasoning_content"]) ??
-    Json.text(delta["reasoning"]) ??
-    Json.text(delta["reasoning_text"])
+  const { reasoning, reasoning_content: content, reasoning_details: details, reasoning_text: said } = delta
+  if ((content ?? reasoning ?? said ?? details ?? null) === null) return
+  const plain = Json.text(content) ?? Json.text(reasoning) ?? Json.text(said)
   if (plain !== undefined) say(state, "thinking", plain, out)
-  for (const detail of Json.array(delta["reasoning_details"])) {
+  for (const detail of Json.array(details)) {
     if (!Json.isObject(detail)) continue
     open(state, "thinking", out)
     addDetail(state.details, detail)
@@ -322,7 +329,7 @@ const openCall = (
   closeProse(state, out)
   const wireId = Json.text(wireCall["id"])
   const own = wireId ?? `call_${state.call.seed}_${state.calls.length}`
-  const id = state.calls.some((other) => other.id === own) ? `${own}_${state.calls.length}` : own
+  const id = state.ids.has(own) ? `${own}_${state.calls.length}` : own
   const call: OpenCall = {
     contentIndex: state.next++,
     wireId,
@@ -332,6 +339,7 @@ const openCall = (
     extra: undefined
   }
   state.calls.push(call)
+  state.ids.add(id)
   const index = Json.number(wireCall["index"])
   if (index !== undefined) state.byIndex.set(index, call)
   if (called !== undefined) startCall(call, out)
@@ -349,7 +357,7 @@ const startCall = ({ contentIndex, id, json, name }: OpenCall, out: Array<ModelE
 const end = (state: State, told: boolean, out: Array<ModelEvent>): Reason | undefined => {
   const incomplete = missing(state, told)
   if (incomplete !== undefined) return incomplete
-  start(state, out)
+  if (!state.started) start(state, out)
   closeProse(state, out)
   for (const call of state.calls) {
     const { contentIndex, extra, json, name } = call
