@@ -9,7 +9,7 @@ import * as Exit from "effect/Exit"
 import * as Latch from "effect/Latch"
 import * as PubSub from "effect/PubSub"
 import * as Schema from "effect/Schema"
-import * as SubscriptionRef from "effect/SubscriptionRef"
+import type * as SubscriptionRef from "effect/SubscriptionRef"
 import type { AgentState } from "./AgentState.ts"
 import * as State from "./AgentState.ts"
 import { Control } from "./Control.ts"
@@ -72,7 +72,7 @@ export class Conversation {
   }
 
   get current(): AgentState {
-    return SubscriptionRef.getUnsafe(this.state)
+    return this.state.value
   }
 
   /**
@@ -122,13 +122,13 @@ export class Conversation {
       onRun: (run) => {
         this.run = run
       },
-      observe: (event) => {
-        this.subscriptions.observe(event)
-        const next = State.after(this.current, event)
-        if (next !== this.current) this.set(next)
+      observe: (events) => {
+        if (this.subscriptions.hasReaders) this.subscriptions.observe(events)
+        const { current } = this
+        const next = events.reduce(State.after, current)
+        if (next !== current) this.set(next)
       },
-      observesDeltas: () => this.subscriptions.hasReaders,
-      listeners: () => this.subscriptions.listeners,
+      subscriptions: this.subscriptions,
       reader: reader ?? Emitter.noReader
     })
   }

@@ -16,32 +16,50 @@ import type { ModelEvent } from "./ModelEvent.ts"
 export type Listener = (event: AgentEvent) => Effect.Effect<void>
 
 export interface Audience {
-  /** Sees every event first, and must be quick. */
-  readonly observe: (event: AgentEvent) => void
-  /** Whether anybody who observes wants deltas too: there are many of them. */
-  readonly observesDeltas: () => boolean
-  /** Awaited, in order. */
-  readonly listeners: () => ReadonlyArray<Listener>
+  /** Sees events first, those of one go together, and must be quick. */
+  readonly observe: (events: ReadonlyArray<AgentEvent>) => void
+  readonly subscriptions: Subscriptions
   readonly reader: Reader
+}
+
+/** Who listens beside, as it is at the moment. */
+export interface Subscriptions {
+  /** Awaited, in order. */
+  readonly listeners: ReadonlyArray<Listener>
+  /** Whether anybody who observes wants deltas too: there are many of them. */
+  readonly hasReaders: boolean
 }
 
 /** Who reads the events of a run. */
 export interface Reader {
-  /** Takes events. Suspends while it is too far behind. */
+  /** Takes what there is no end of. Suspends while it is too far behind. */
   readonly offer: (events: ReadonlyArray<AgentEvent>) => Effect.Effect<void>
+  /** Takes what an answer has few of: held up by these, a hundred calls in parallel would wait for one another. */
+  readonly add: (events: ReadonlyArray<AgentEvent>) => void
+  /** The same, where more of it is about to come from others: all of it is read at once. */
+  readonly addLater: (events: ReadonlyArray<AgentEvent>) => void
   /** From now on `offer` does not suspend: the run is about to end, although nobody may be reading. */
   readonly release: () => void
 }
 
 /** Nobody reads. */
-export const noReader: Reader = { offer: () => Effect.void, release: () => {} }
+export const noReader: Reader = {
+  offer: () => Effect.void,
+  add: () => {},
+  addLater: () => {},
+  release: () => {}
+}
 
 /** All take effect when called, as far as nobody has to be waited for. */
 export interface Emitter {
   readonly emit: (body: Body) => Effect.Effect<void>
+  /** One of many that happen side by side, which the reader hears of together. */
+  readonly emitAmongMany: (body: Body) => Effect.Effect<void>
   /** Several, with nothing in between. */
   readonly emitAll: (bodies: ReadonlyArray<Body>) => Effect.Effect<void>
-  /** The hot path: one array of deltas of one answer. */
+  /** A partial result. Suspends while the reader is too far behind. */
+  readonly progress: (body: Body) => Effect.Effect<void>
+  /** The hot path: one array of deltas of one answer. Suspends like `progress`. */
   readonly deltas: (messageId: MessageId, deltas: ReadonlyArray<ModelEvent>) => Effect.Effect<void>
   /** The turn later events belong to. */
   turn: number | undefined
@@ -74,30 +92,58 @@ class Telling implements Emitter {
       : this.emitAll([body])
   }
 
+  emitAmongMany(body: Body): Effect.Effect<void> {
+    if (!this.isFree()) return this.emitAll([body])
+    const events = [this.stamp(body, this.clock.currentTimeMillisUnsafe())]
+    this.audience.observe(events)
+    this.audience.reader.addLater(events)
+    return Effect.void
+  }
+
   emitAll(bodies: ReadonlyArray<Body>): Effect.Effect<void> {
-    return this.isFree() ? this.atOnce(this.stampAll(bodies)) : this.locked(() => this.stampAll(bodies))
+    return this.isFree()
+      ? this.atOnce(this.stampAll(bodies))
+      : this.locked(() => this.stampAll(bodies), this.added)
+  }
+
+  progress(body: Body): Effect.Effect<void> {
+    if (!this.isFree()) return this.locked(() => this.stampAll([body]), this.offered)
+    const events = this.stampAll([body])
+    this.audience.observe(events)
+    return this.offered(events)
   }
 
   deltas(messageId: MessageId, deltas: ReadonlyArray<ModelEvent>): Effect.Effect<void> {
-    if (!this.isFree()) return this.locked(() => this.stampDeltas(messageId, deltas))
+    const { audience } = this
+    if (!this.isFree()) return this.locked(() => this.stampDeltas(messageId, deltas), this.offered)
     const events = this.stampDeltas(messageId, deltas)
-    return this.audience.observesDeltas() ? this.atOnce(events) : this.audience.reader.offer(events)
+    if (audience.subscriptions.hasReaders) audience.observe(events)
+    return audience.reader.offer(events)
   }
 
   /** Nobody has to be waited for, so that everything can happen in this very step. */
   private isFree(): boolean {
-    return this.held === 0 && this.audience.listeners().length === 0
+    return this.held === 0 && this.audience.subscriptions.listeners.length === 0
   }
 
   private atOnce(events: ReadonlyArray<AgentEvent>): Effect.Effect<void> {
-    for (const event of events) this.audience.observe(event)
-    return this.audience.reader.offer(events)
+    this.audience.observe(events)
+    this.audience.reader.add(events)
+    return Effect.void
   }
 
-  private locked(make: () => ReadonlyArray<AgentEvent>): Effect.Effect<void> {
+  private readonly offered = (events: ReadonlyArray<AgentEvent>): Effect.Effect<void> =>
+    this.audience.reader.offer(events)
+
+  private readonly added = (events: ReadonlyArray<AgentEvent>): Effect.Effect<void> => {
+    this.audience.reader.add(events)
+    return Effect.void
+  }
+
+  private locked(make: () => ReadonlyArray<AgentEvent>, hand: Reader["offer"]): Effect.Effect<void> {
     this.held++
     this.lock ??= Semaphore.makeUnsafe(1)
-    return deliver(this.audience, make).pipe(
+    return deliver(this.audience, make, hand).pipe(
       this.lock.withPermit,
       Effect.uninterruptible,
       Effect.ensuring(Effect.sync(() => this.held--))
@@ -129,12 +175,16 @@ class Telling implements Emitter {
   }
 }
 
-const deliver = Effect.fnUntraced(function* (audience: Audience, make: () => ReadonlyArray<AgentEvent>) {
+const deliver = Effect.fnUntraced(function* (
+  audience: Audience,
+  make: () => ReadonlyArray<AgentEvent>,
+  hand: Reader["offer"]
+) {
   // Stamped inside the lock: parallel tools must not overtake one another between number and delivery.
   const events = make()
   for (const event of events) {
-    audience.observe(event)
-    for (const listener of audience.listeners()) yield* listener(event)
+    audience.observe([event])
+    for (const listener of audience.subscriptions.listeners) yield* listener(event)
   }
-  yield* audience.reader.offer(events)
+  yield* hand(events)
 })

@@ -71,9 +71,9 @@ export const makeRun = Effect.fnUntraced(function* (
   const parent = caller._tag === "Some" ? { parent: parentOf(caller.value) } : {}
   const emitter = Emitter.make({ runId: id, ...parent }, clock, {
     ...audience,
-    observe: (event) => {
-      if (event._tag !== "MessageDelta") run.report = RunReport.fold(run.report, event)
-      audience.observe(event)
+    observe: (events) => {
+      run.report = events.reduce(RunReport.fold, run.report)
+      audience.observe(events)
     }
   })
   const hooks = Context.get(context, HookManager).forRun({
@@ -128,8 +128,7 @@ export const unheard = (): Audience => ({
   control: new Control(),
   onRun: () => {},
   observe: () => {},
-  observesDeltas: () => false,
-  listeners: () => [],
+  subscriptions: { listeners: [], hasReaders: false },
   reader: Emitter.noReader
 })
 

@@ -7,11 +7,13 @@ import * as Limits from "./Limits.ts"
 import type { Run, Stopped } from "./Run.ts"
 import * as Running from "./Run.ts"
 
+/** Whether nobody has to wait, and nothing is over. */
+export const isOpen = ({ control }: Run): boolean =>
+  control.paused === undefined && control.signal.current === undefined
+
 /** Waits while the run is paused, and fails if it was told to stop. */
 export const open = (run: Run): Effect.Effect<void, Stopped> =>
-  run.control.paused === undefined && run.control.signal.current === undefined
-    ? Effect.void
-    : Effect.flatMap(whilePaused(run), () => Running.checkStopped(run))
+  isOpen(run) ? Effect.void : Effect.flatMap(whilePaused(run), () => Running.checkStopped(run))
 
 /** Before a turn: out of bounds? asked to pause? */
 export const beforeTurn = Effect.fnUntracedEager(function* (

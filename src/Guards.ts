@@ -34,11 +34,14 @@ export const check = (
   run: Run,
   message: Assistant,
   call: ToolCall
-): Effect.Effect<Decision, FailureReason | Stopped> =>
-  Running.stoppable(run, prepare(run, call)).pipe(
+): Effect.Effect<Decision, FailureReason | Stopped> => {
+  const prepared = Running.stoppable(run, prepare(run, call))
+  if (!run.hooks.has("beforeTool") && !run.hooks.has("approveTool")) return prepared
+  return prepared.pipe(
     unlessRefused((allowed) => beforeTool(run, message, allowed)),
     unlessRefused((allowed) => approveTool(run, message, allowed))
   )
+}
 
 const unlessRefused = <E>(next: (allowed: Allowed) => Effect.Effect<Decision, E>) =>
   Effect.flatMapEager(

@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Channel from "effect/Channel"
 import * as Exit from "effect/Exit"
 import type * as Pull from "effect/Pull"
+import type * as Scheduler from "effect/Scheduler"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 
@@ -18,6 +19,10 @@ type Batch<A> = Arr.NonEmptyReadonlyArray<A>
 export interface Handoff<in out A, in out E> {
   /** Hands over a batch. Suspends while `capacity` elements wait to be read. */
   readonly offer: (batch: ReadonlyArray<A>) => Effect.Effect<void>
+  /** Hands over a batch, however much waits. */
+  readonly add: (batch: ReadonlyArray<A>) => void
+  /** The same, and a waiting reader goes on by a scheduled task: what many writers say meanwhile goes along. */
+  readonly addLater: (batch: ReadonlyArray<A>) => void
   /** Ends the reading side, after what was offered before. */
   readonly end: (exit: Exit.Exit<void, E>) => void
   /** The next batch: all that waits, as it waits. One reader at a time. */
@@ -39,7 +44,10 @@ class Handing<A, E> implements Handoff<A, E> {
   private closed = false
   private bound: number
   private wakeReader: ((effect: Pull.Pull<Batch<A>, E>) => void) | undefined
+  /** Of the reader's scheduler. */
+  private tasks: Scheduler.SchedulerDispatcher | undefined
   private isWaking = false
+  private wakesLater = false
   private wakeWriters: ReadonlyArray<() => void> = none
 
   constructor(capacity: number) {
@@ -47,13 +55,19 @@ class Handing<A, E> implements Handoff<A, E> {
   }
 
   offer(batch: ReadonlyArray<A>): Effect.Effect<void> {
-    if (this.closed || this.ended !== undefined || !Arr.isReadonlyArrayNonEmpty(batch)) return Effect.void
-    this.add(batch)
-    if (this.wakeReader !== undefined && !this.isWaking) {
-      this.isWaking = true
-      queueMicrotask(() => this.goOn())
-    }
+    if (!this.keep(batch)) return Effect.void
+    this.wakeSoon()
     return this.waiting.length < this.bound ? Effect.void : this.room
+  }
+
+  add(batch: ReadonlyArray<A>): void {
+    if (this.keep(batch)) this.wakeSoon()
+  }
+
+  addLater(batch: ReadonlyArray<A>): void {
+    if (!this.keep(batch) || this.wakeReader === undefined || this.wakesLater) return
+    this.wakesLater = true
+    this.tasks?.scheduleTask(this.goOnLater, 0)
   }
 
   end(exit: Exit.Exit<void, E>): void {
@@ -62,15 +76,23 @@ class Handing<A, E> implements Handoff<A, E> {
     this.goOn()
   }
 
-  readonly pull: Pull.Pull<Batch<A>, E> = Effect.callback<Batch<A>, E | Cause.Done>((resume) => {
+  readonly pull: Pull.Pull<Batch<A>, E> = reading(this)
+
+  /** Tells what waits, or keeps whom to tell. */
+  read(
+    resume: (next: Pull.Pull<Batch<A>, E>) => void,
+    scheduler: Scheduler.Scheduler
+  ): Effect.Effect<void> | undefined {
     const ready = this.next()
     if (ready === undefined) {
       this.wakeReader = resume
+      this.tasks ??= scheduler.makeDispatcher()
       return this.forget
     }
     this.releaseWriters()
     resume(ready)
-  })
+    return undefined
+  }
 
   readonly release = (): void => {
     this.bound = Infinity
@@ -83,14 +105,16 @@ class Handing<A, E> implements Handoff<A, E> {
     this.releaseWriters()
   }
 
-  /** One batch waits as it came; more than that go into one array. */
-  private add(batch: Batch<A>): void {
+  /** One batch waits as it came; more than that go into one array. Whether there was somebody and something to keep. */
+  private keep(batch: ReadonlyArray<A>): boolean {
+    if (this.closed || this.ended !== undefined || batch.length === 0) return false
     if (this.waiting.length === 0) {
       this.waiting = batch
-      return
+      return true
     }
     if (this.waiting !== this.own) this.waiting = this.own = this.waiting.slice()
     for (const element of batch) this.own.push(element)
+    return true
   }
 
   private next(): Pull.Pull<Batch<A>, E> | undefined {
@@ -102,9 +126,24 @@ class Handing<A, E> implements Handoff<A, E> {
     return this.ended === undefined ? undefined : finished(this.ended)
   }
 
+  private wakeSoon(): void {
+    if (this.wakeReader === undefined || this.isWaking) return
+    this.isWaking = true
+    queueMicrotask(this.goOnSoon)
+  }
+
+  private readonly goOnSoon = (): void => {
+    this.isWaking = false
+    this.goOn()
+  }
+
+  private readonly goOnLater = (): void => {
+    this.wakesLater = false
+    this.goOn()
+  }
+
   /** Lets the reader go on, if it waits and there is something. */
   private goOn(): void {
-    this.isWaking = false
     const resume = this.wakeReader
     const ready = resume && this.next()
     if (resume === undefined || ready === undefined) return
@@ -136,6 +175,11 @@ class Handing<A, E> implements Handoff<A, E> {
     for (const wake of writers) wake()
   }
 }
+
+const reading = <A, E>(handing: Handing<A, E>): Pull.Pull<Batch<A>, E> =>
+  Effect.callback<Batch<A>, E | Cause.Done>(function (resume) {
+    return handing.read(resume, this)
+  })
 
 /** Never pushed to. */
 const none: Array<never> = []

@@ -217,7 +217,7 @@ const outOfTurns = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<RunS
   if (onMaxTurns === "wrapUp") {
     run.options = { ...run.options, activeTools: [] }
     const instruction = Message.user(wrapUpInstruction ?? defaultWrapUp, run.clock.currentTimeMillisUnsafe())
-    yield* Turn.run(run, () => Running.append(run, instruction))
+    yield* Turn.run(run, () => Running.append(run, [instruction]))
     yield* Running.checkStopped(run)
   }
   return "incomplete"

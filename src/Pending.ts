@@ -25,7 +25,7 @@ const append = (run: Run): Effect.Effect<void> => {
   const { messages } = run.pending
   if (messages.length === 0) return Effect.void
   run.pending = { messages: [], from: undefined }
-  return Effect.forEach(messages, (message) => Running.append(run, message), { discard: true })
+  return Running.append(run, messages)
 }
 
 /**

@@ -84,6 +84,14 @@ export class Stopped {
 export const emit = (run: Run, body: Body): Effect.Effect<void> =>
   run.queues.isChanged ? emitAll(run, [body]) : run.emitter.emit(body)
 
+/** Emits one of many events that happen side by side, which the reader hears of together. */
+export const emitAmongMany = (run: Run, body: Body): Effect.Effect<void> =>
+  run.queues.isChanged ? emitAll(run, [body]) : run.emitter.emitAmongMany(body)
+
+/** Emits a partial result, held up by a reader who is too far behind. */
+export const progress = (run: Run, body: Body): Effect.Effect<void> =>
+  Effect.flatMapEager(run.queues.isChanged ? emitAll(run, []) : Effect.void, () => run.emitter.progress(body))
+
 const emitAll = (run: Run, bodies: ReadonlyArray<Body>): Effect.Effect<void> => {
   const sizes = run.queues.takeChange()
   return run.emitter.emitAll(sizes === undefined ? bodies : [{ _tag: "QueueUpdate", ...sizes }, ...bodies])
@@ -92,13 +100,18 @@ const emitAll = (run: Run, bodies: ReadonlyArray<Body>): Effect.Effect<void> => 
 /** Whole milliseconds since the run began. */
 export const elapsed = (run: Run): number => Math.floor(Alarm.now(run.clock) - run.startedAt)
 
-/** Adds a finished message to the transcript, and says so. */
-export const append = (run: Run, message: Message): Effect.Effect<void> => {
-  grow(run, message)
-  return emitAll(run, [
-    { _tag: "MessageStart", messageId: message.id, role: message.role },
-    { _tag: "MessageEnd", message }
-  ])
+/** Adds finished messages to the transcript, and says so. */
+export const append = (run: Run, messages: ReadonlyArray<Message>): Effect.Effect<void> => {
+  grow(run, messages)
+  return emitAll(
+    run,
+    messages.flatMap(
+      (message): ReadonlyArray<Body> => [
+        { _tag: "MessageStart", messageId: message.id, role: message.role },
+        { _tag: "MessageEnd", message }
+      ]
+    )
+  )
 }
 
 /** What this run added so far. */
@@ -106,14 +119,14 @@ export const newMessages = (run: Run): ReadonlyArray<Message> => run.added.slice
 
 /** Adds the message that an answer has become, and says that it is over. */
 export const ended = (run: Run, message: Message): Effect.Effect<void> => {
-  grow(run, message)
+  grow(run, [message])
   return emit(run, { _tag: "MessageEnd", message })
 }
 
 /** The transcript grows before the event, so that whoever hears of a message can find it. */
-const grow = (run: Run, message: Message): void => {
-  run.messages = [...run.messages, message]
-  run.added.push(message)
+const grow = (run: Run, messages: ReadonlyArray<Message>): void => {
+  run.messages = [...run.messages, ...messages]
+  for (const message of messages) run.added.push(message)
 }
 
 /** Does something the run may be stopped in. What fails after the stop was stopped. */

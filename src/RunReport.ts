@@ -117,11 +117,7 @@ export const fold = (report: RunReport, event: AgentEvent): RunReport => {
     case "ModelCallRetry":
       return { ...report, retries: report.retries + 1 }
     case "ToolInvoked":
-      return decided(
-        decided(report, event.modified, { type: "tool_modified", ...ofCall(event) }),
-        event.approved,
-        { type: "tool_approved", ...ofCall(event) }
-      )
+      return event.modified || event.approved ? toolAllowed(report, event) : report
     case "ToolExecutionEnd":
       return toolEnded(report, event)
     case "RunPaused":
@@ -149,7 +145,14 @@ export const fold = (report: RunReport, event: AgentEvent): RunReport => {
   }
 }
 
+type ToolStart = Extract<AgentEvent, { readonly _tag: "ToolInvoked" }>
 type ToolEnd = Extract<AgentEvent, { readonly _tag: "ToolExecutionEnd" }>
+
+const toolAllowed = (report: RunReport, event: ToolStart): RunReport =>
+  decided(decided(report, event.modified, { type: "tool_modified", ...ofCall(event) }), event.approved, {
+    type: "tool_approved",
+    ...ofCall(event)
+  })
 
 const toolEnded = (report: RunReport, event: ToolEnd): RunReport => {
   const counted: RunReport = {

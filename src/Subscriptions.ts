@@ -22,11 +22,13 @@ export class Subscriptions {
     return this.readers.size > 0
   }
 
-  /** Takes an event to the readers; one that is too far behind loses its oldest. */
-  readonly observe = (event: AgentEvent): void => {
+  /** Takes events to the readers; one that is too far behind loses its oldest. */
+  observe(events: ReadonlyArray<AgentEvent>): void {
     for (const reader of this.readers) {
-      if (Queue.sizeUnsafe(reader) >= eventBuffer) this.dropped++
-      Queue.offerUnsafe(reader, event)
+      for (const event of events) {
+        if (Queue.sizeUnsafe(reader) >= eventBuffer) this.dropped++
+        Queue.offerUnsafe(reader, event)
+      }
     }
   }
 

@@ -12,23 +12,13 @@ import * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as FailureText from "./FailureText.ts"
+import { Called, type PromiseContext, ToolContext } from "./ToolContext.ts"
 import { type Encoder, encoderOf, failed, isOutput, output, rendered, ToolOutput } from "./ToolOutput.ts"
 import type { InvalidParams, ParamsReader, ParamsSchema } from "./ToolParams.ts"
 import * as ToolParams from "./ToolParams.ts"
 
+export { type PromiseContext, ToolContext } from "./ToolContext.ts"
 export { failed, output, render, ToolOutput } from "./ToolOutput.ts"
-
-/** What one call knows of itself. Supplied for each call, never a requirement of the application. */
-export class ToolContext extends Context.Service<
-  ToolContext,
-  {
-    readonly toolCallId: string
-    readonly runId: string
-    readonly turn: number
-    /** Shows a partial result to observers; the model sees only the final one. Ignored once the call is over. */
-    readonly progress: (partial: ToolOutput) => Effect.Effect<void>
-  }
->()("effect-agent/ToolContext") {}
 
 /** A tool by any schema. `execute` may fail with anything; what it fails with is told to the model. */
 export interface Tool<out Name extends string, in out Params, out Success, out Failure, out R> {
@@ -106,16 +96,6 @@ export const fromJsonSchema = <const Name extends string, Success = unknown, Fai
   return build(common, ToolParams.fromJsonSchema(options.parameters), execute, scoped(run))
 }
 
-/** What a plain function is told of its call. */
-export interface PromiseContext {
-  readonly toolCallId: string
-  readonly runId: string
-  readonly turn: number
-  /** Aborts when the call is cancelled or times out. */
-  readonly signal: AbortSignal
-  readonly progress: (partial: string | ToolOutput) => void
-}
-
 /** A plain function threw, or its promise was rejected. */
 export class PromiseRejected extends Schema.TaggedError<PromiseRejected>()("PromiseRejected", {
   detail: Schema.String,
@@ -138,13 +118,13 @@ export const fromPromise = <const Name extends string, Params = { readonly [key:
     params === undefined && options.parameters !== undefined
       ? ToolParams.trusted<Params>(options.parameters)
       : ToolParams.reader(params, options.parameters)
-  const called = promised(common.name, execute)
+  const asValue = { onSuccess: (value: unknown) => Effect.succeed(value), onFailure: reject }
   // Without the scope, for which a plain function has no use.
   return build(
     common,
     reader,
-    called,
-    running(common.name, called, encoderOf(undefined), encoderOf(undefined))
+    promised(common.name, execute, asValue),
+    promised(common.name, execute, asOutput(common.name, encoderOf(undefined), encoderOf(undefined)))
   )
 }
 
@@ -179,15 +159,22 @@ const running =
   (params: Params): Effect.Effect<ToolOutput, never, R> =>
     Effect.matchEffect(
       Effect.suspend(() => execute(params)),
-      {
-        onSuccess: (value) => Effect.succeed(isOutput(value) ? value : rendered(value, encodeSuccess)),
-        onFailure: (failure) =>
-          Effect.logDebug(`Tool ${name} failed`, Cause.fail(failure)).pipe(
-            Effect.catchDefect(() => Effect.void),
-            Effect.map(() => failed(FailureText.of(failure), encodeFailure(failure)))
-          )
-      }
+      asOutput(name, encodeSuccess, encodeFailure)
     )
+
+const asOutput = <Success, Failure>(
+  name: string,
+  encodeSuccess: Encoder<Success>,
+  encodeFailure: Encoder<Failure>
+) => ({
+  onSuccess: (value: Success | ToolOutput) =>
+    Effect.succeed(isOutput(value) ? value : rendered(value, encodeSuccess)),
+  onFailure: (failure: Failure) =>
+    Effect.logDebug(`Tool ${name} failed`, Cause.fail(failure)).pipe(
+      Effect.catchDefect(() => Effect.void),
+      Effect.map(() => failed(FailureText.of(failure), encodeFailure(failure)))
+    )
+})
 
 /** Each call in a scope of its own. */
 const scoped =
@@ -204,35 +191,49 @@ const reportDeaf = (name: string, isSettled: () => boolean): Effect.Effect<void>
     "100 millis"
   )
 
+const reject = (failure: PromiseRejected): Effect.Effect<never, PromiseRejected> => Effect.fail(failure)
+
 const promised =
-  <Params>(
+  <Params, A, E>(
     name: string,
-    execute: (params: Params, context: PromiseContext) => PromiseLike<unknown> | unknown
+    execute: (params: Params, context: PromiseContext) => PromiseLike<unknown> | unknown,
+    told: {
+      readonly onSuccess: (value: unknown) => Effect.Effect<A, E>
+      readonly onFailure: (failure: PromiseRejected) => Effect.Effect<A, E>
+    }
   ) =>
-  (params: Params): Effect.Effect<unknown, PromiseRejected, ToolContext> =>
+  (params: Params): Effect.Effect<A, E, ToolContext> =>
     Effect.contextWith((services: Context.Context<ToolContext>) => {
       const context = Context.get(services, ToolContext)
       const shown: Array<Fiber.Fiber<void>> = []
       const progress = (partial: string | ToolOutput) => {
-        const told = context.progress(typeof partial === "string" ? output(partial) : partial)
-        shown.push(Effect.runForkWith(services)(told))
+        const partly = context.progress(typeof partial === "string" ? output(partial) : partial)
+        shown.push(Effect.runForkWith(services)(partly))
       }
-      return Effect.callback<unknown, PromiseRejected>((resume, signal) => {
+      return Effect.callback<A, E>((resume) => {
+        const called = new Called(context, progress)
         let settled = false
         const resolved = (value: unknown) => {
           settled = true
-          const told = Effect.succeed(value)
-          resume(shown.length === 0 ? told : Effect.andThen(Fiber.awaitAll(shown), told))
+          const heard = Effect.suspend(() => told.onSuccess(value))
+          resume(shown.length === 0 ? heard : Effect.andThen(Fiber.awaitAll(shown), heard))
         }
         const rejected = (thrown: unknown) => {
           settled = true
-          resume(Effect.suspend(() => new PromiseRejected({ detail: FailureText.of(thrown), thrown })))
+          resume(
+            Effect.suspend(() =>
+              told.onFailure(new PromiseRejected({ detail: FailureText.of(thrown), thrown }))
+            )
+          )
         }
         try {
-          Promise.resolve(execute(params, { ...context, signal, progress })).then(resolved, rejected)
+          Promise.resolve(execute(params, called.context)).then(resolved, rejected)
         } catch (thrown) {
           rejected(thrown)
         }
-        return Effect.forkDetach(reportDeaf(name, () => settled))
+        return Effect.suspend(() => {
+          called.abort()
+          return Effect.forkDetach(reportDeaf(name, () => settled))
+        })
       })
     })

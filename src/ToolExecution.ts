@@ -18,7 +18,7 @@ import type { Ended, StopSignal } from "./Work.ts"
 import { attempt } from "./Work.ts"
 
 /** What came of it after its hooks saw it. */
-interface Reviewed extends Outcome {
+export interface Reviewed extends Outcome {
   readonly retry: boolean
   /** A hook failed the run. */
   readonly hookFailure: Cause.Cause<FailureReason | Stopped> | undefined
@@ -26,18 +26,19 @@ interface Reviewed extends Outcome {
 
 const defaultTimeout = Duration.seconds(30)
 
-/** One execution. Progress counts only while it lasts. */
-export const invoke = (
+/** One execution, and what its hooks make of it. Progress counts only while it lasts. */
+export const execute = (
   run: Run,
+  message: Message.Assistant,
   signal: StopSignal,
   prepared: Registry.PreparedCall
-): Effect.Effect<Outcome> => {
+): Effect.Effect<Reviewed> => {
   const { call, tool } = prepared
   let open = true
   const progress = (partial: Tool.ToolOutput) =>
     Effect.suspend(() =>
       open
-        ? Running.emit(run, {
+        ? Running.progress(run, {
             _tag: "ToolExecutionProgress",
             toolCallId: call.id,
             toolName: call.name,
@@ -49,7 +50,9 @@ export const invoke = (
   const timeout = Duration.fromInputUnsafe(tool.timeout ?? run.options.toolTimeout ?? defaultTimeout)
   return Effect.flatMap(attempt(signal, run.registry.execute(prepared, context), timeout), (ended) => {
     open = false
-    return concluded(call, ended, timeout)
+    return Effect.flatMapEager(concluded(call, ended, timeout), (done) =>
+      review(run, message, prepared, done)
+    )
   })
 }
 
@@ -75,7 +78,7 @@ const concluded = (
 }
 
 /** Lets `afterTool` hooks replace parts of a result. One that fails makes an error of it. */
-export const review = (
+const review = (
   run: Run,
   message: Message.Assistant,
   prepared: Registry.PreparedCall,

@@ -84,8 +84,8 @@ const act = Effect.fnUntraced(function* (
   reviewed: Exit.Exit<void, FailureReason | Stopped>,
   progress: Progress
 ): Effect.fn.Return<Completed, FailureReason | Stopped> {
-  const batch = yield* ToolBatch.execute(run, message, reviewed, (result) => {
-    progress.toolResults.push(result)
+  const batch = yield* ToolBatch.execute(run, message, reviewed, (results) => {
+    progress.toolResults.push(...results)
   })
   const terminated = batch.settled.every(({ output }) => output.terminate === true)
   progress.toolsContinue = !terminated

@@ -59,6 +59,43 @@ describe("Handoff", () => {
     })
   )
 
+  it.effect("holds nobody up who only adds", () =>
+    Effect.gen(function* () {
+      const handoff = Handoff.make<number>(2)
+      handoff.add([1, 2, 3])
+      handoff.addLater([4])
+      assert.deepStrictEqual(yield* handoff.pull, [1, 2, 3, 4])
+    })
+  )
+
+  it.live("wakes the reader by a task for what has time, once for all that comes until then", () =>
+    Effect.gen(function* () {
+      const handoff = Handoff.make<number>(10)
+      const reader = yield* Effect.forkChild(read(handoff), { startImmediately: true })
+      for (const one of [1, 2, 3]) {
+        handoff.addLater([one])
+        yield* Effect.promise(() => Promise.resolve())
+      }
+      yield* Effect.sleep(0)
+      handoff.add([4])
+      handoff.end(Exit.void)
+      assert.deepStrictEqual(yield* Fiber.join(reader), [[1, 2, 3], [4]])
+    })
+  )
+
+  it.effect("what is in a hurry takes along what has time", () =>
+    Effect.gen(function* () {
+      const handoff = Handoff.make<number>(10)
+      const reader = yield* Effect.forkChild(read(handoff), { startImmediately: true })
+      handoff.addLater([1])
+      handoff.add([2])
+      yield* Effect.promise(() => Promise.resolve())
+      handoff.addLater([3])
+      handoff.end(Exit.void)
+      assert.deepStrictEqual(yield* Fiber.join(reader), [[1, 2], [3]])
+    })
+  )
+
   it.effect("a reader that leaves before it is woken loses nothing for the next", () =>
     Effect.gen(function* () {
       const handoff = Handoff.make<number>(10)

@@ -337,6 +337,27 @@ describe("Loop", () => {
     })
   )
 
+  it.effect("does not make tools wait for a slow reader", () =>
+    Effect.gen(function* () {
+      const all = yield* Latch.make(false)
+      let begun = 0
+      const count = Tool.make({
+        name: "count",
+        description: "Counts.",
+        execute: () => Effect.as(++begun === 100 ? all.open : Effect.void, "")
+      })
+      const calls = Array.from({ length: 100 }, () => ({ name: "count", params: {} }))
+      const provider = yield* ScriptedProvider.make([ScriptedProvider.toolCalls(...calls)])
+      yield* Loop.stream("Hi", { messages: [] }, { model: "m", limits: { maxTurns: 1 } }).pipe(
+        // Whoever is told of the first tool reads on when all have run.
+        Stream.runForEach((event) => (event._tag === "ToolExecutionStart" ? all.await : Effect.void)),
+        Effect.exit,
+        Effect.provide([provider.layer, ToolRegistry.layer(count)])
+      )
+      assert.strictEqual(begun, 100)
+    })
+  )
+
   describe("tools and their services", () => {
     class Request extends Context.Service<Request, { readonly user: string }>()("test/Request") {}
     const whoami = Tool.make({

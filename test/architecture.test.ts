@@ -10,11 +10,11 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   [
     "services",
-    /^(Handoff|Alarm|ByteSource|Work|Provider|Credentials|ToolParams|ToolOutput|Tool|ToolServices|ToolRegistry|Hook|HookInput|HookOutput|HookManager|ContextManager|Silence|Retry)\.ts$/
+    /^(Handoff|Alarm|ByteSource|Work|Provider|Credentials|ToolParams|ToolOutput|ToolContext|Tool|ToolServices|ToolRegistry|Hook|HookInput|HookOutput|HookManager|ContextManager|Silence|Retry)\.ts$/
   ],
   [
     "loop",
-    /^(Budget|Control|Queues|Emitter|Run|Limits|Gate|Guards|Pending|RequestView|Answer|ModelCall|Unrun|ToolExecution|ToolBatch|Turn|Ending|Execution|Loop)\.ts$/
+    /^(Budget|Control|Queues|Emitter|Run|Limits|Gate|Guards|Pending|RequestView|Answer|ModelCall|Unrun|Settlement|ToolExecution|ToolBatch|Turn|Ending|Execution|Loop)\.ts$/
   ],
   ["agent", /^(AgentState|Subscriptions|Conversation|Agent)\.ts$/],
   ["edges", /^(providers|resilience|tools|compat|promise|testing|ai|node)\//],

@@ -848,6 +848,30 @@ describe("Tools", () => {
       })
     )
 
+    it.effect("find it aborted who look at their signal when all is over", () =>
+      Effect.gen(function* () {
+        const began = yield* Latch.make(false)
+        const told: Array<Tool.PromiseContext> = []
+        const slow = Tool.fromPromise({
+          name: "slow",
+          description: "Never ends.",
+          timeout: 500,
+          execute: (_params, context) => {
+            told.push(context)
+            began.openUnsafe()
+            return new Promise(() => {})
+          }
+        })
+        const run = yield* Effect.forkChild(play([calls("slow"), done], { tools: [slow] }))
+        yield* began.await
+        yield* TestClock.adjust(500)
+        yield* Fiber.join(run)
+        const [context] = told
+        assert.isTrue(context?.signal.aborted)
+        assert.strictEqual({ ...context }.signal, context?.signal)
+      })
+    )
+
     it.effect("have their progress told before their end", () =>
       Effect.gen(function* () {
         const loud = Tool.fromPromise({
