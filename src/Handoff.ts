@@ -17,7 +17,7 @@ import * as Stream from "effect/Stream"
 type Batch<A> = Arr.NonEmptyReadonlyArray<A>
 
 export interface Handoff<in out A, in out E> {
-  /** Hands over a batch. Suspends while `capacity` elements wait to be read. */
+  /** Hands over a batch. Suspends, if `capacity` elements waited before it, until they are read. */
   readonly offer: (batch: ReadonlyArray<A>) => Effect.Effect<void>
   /** Hands over a batch, however much waits. */
   readonly add: (batch: ReadonlyArray<A>) => void
@@ -33,7 +33,7 @@ export interface Handoff<in out A, in out E> {
   readonly close: () => void
 }
 
-/** A handoff that lets the writer run at most `capacity` elements ahead of the reader. */
+/** A handoff that lets the writer run at most `capacity` elements, and a batch, ahead of the reader. */
 export const make = <A, E = never>(capacity: number): Handoff<A, E> => new Handing<A, E>(capacity)
 
 class Handing<A, E> implements Handoff<A, E> {
@@ -55,9 +55,10 @@ class Handing<A, E> implements Handoff<A, E> {
   }
 
   offer(batch: ReadonlyArray<A>): Effect.Effect<void> {
+    const isBehind = this.waiting.length >= this.bound
     if (!this.keep(batch)) return Effect.void
     this.wakeSoon()
-    return this.waiting.length < this.bound ? Effect.void : this.room
+    return isBehind ? this.room : Effect.void
   }
 
   add(batch: ReadonlyArray<A>): void {

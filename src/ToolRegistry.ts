@@ -11,6 +11,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as FailureText from "./FailureText.ts"
 import type { ToolCall, ToolOutcome } from "./Message.ts"
+import { once } from "./Once.ts"
 import type { ToolDefinition } from "./Provider.ts"
 import * as Tool from "./Tool.ts"
 import type { Laid } from "./ToolServices.ts"
@@ -142,11 +143,14 @@ export const layer = <const Tools extends ReadonlyArray<Tool.Any>>(
 export const find = (tools: ReadonlyMap<string, Tool.Any>, name: string): Tool.Any | undefined =>
   tools.get(name) ?? tools.get(name.trim().replaceAll(/\s+/g, " "))
 
-const definition = (tool: Tool.Any): ToolDefinition => ({
-  name: tool.name,
-  description: tool.description,
-  parameters: tool.parameters
-})
+// Once: what a provider makes of it is kept by the definition.
+const definition = once(
+  (tool: Tool.Any): ToolDefinition => ({
+    name: tool.name,
+    description: tool.description,
+    parameters: tool.parameters
+  })
+)
 
 const prepareRaw = (tool: Tool.Any, call: ToolCall): Effect.Effect<PreparedCall, InvalidArguments> => {
   const { params } = call

@@ -13,6 +13,12 @@ export interface Trimmed {
   readonly dropped: number
 }
 
+/** Whether messages go on from others: the very same ones, and perhaps more. */
+export const goesOnFrom = (messages: ReadonlyArray<Message>, start: ReadonlyArray<Message>): boolean => {
+  for (let index = 0; index < start.length; index++) if (messages[index] !== start[index]) return false
+  return true
+}
+
 /** An answer that must not be sent again: it failed, or was cut off by a cancel. */
 export const isFailed = (message: Message): boolean =>
   message.role === "assistant" && (message.stopReason === "error" || message.stopReason === "aborted")
@@ -105,7 +111,7 @@ const isPlainlySound = (messages: ReadonlyArray<Message>): boolean => {
   const [first] = messages
   if (first === undefined) return true
   const known = plainlySound.get(first) ?? []
-  const start = known.every((message, index) => message === messages[index]) ? known.length : 0
+  const start = goesOnFrom(messages, known) ? known.length : 0
   if (!isPlainlySoundFrom(messages, start)) return false
   if (start < messages.length) plainlySound.set(first, messages.slice())
   return true

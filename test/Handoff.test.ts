@@ -42,9 +42,10 @@ describe("Handoff", () => {
   it.effect("holds a writer up while as much waits as may, and no longer", () =>
     Effect.gen(function* () {
       const handoff = Handoff.make<number>(2)
-      const writer = yield* Effect.forkChild(handoff.offer([1, 2]), { startImmediately: true })
+      yield* handoff.offer([1, 2])
+      const writer = yield* Effect.forkChild(handoff.offer([3]), { startImmediately: true })
       assert.isUndefined(writer.pollUnsafe())
-      assert.deepStrictEqual(yield* handoff.pull, [1, 2])
+      assert.deepStrictEqual(yield* handoff.pull, [1, 2, 3])
       yield* Fiber.join(writer)
     })
   )
@@ -52,8 +53,9 @@ describe("Handoff", () => {
   it.effect("a writer that comes to wait after the reader was there does not", () =>
     Effect.gen(function* () {
       const handoff = Handoff.make<number>(2)
-      const room = handoff.offer([1, 2])
-      assert.deepStrictEqual(yield* handoff.pull, [1, 2])
+      yield* handoff.offer([1, 2])
+      const room = handoff.offer([3])
+      assert.deepStrictEqual(yield* handoff.pull, [1, 2, 3])
       const writer = yield* Effect.forkChild(room, { startImmediately: true })
       assert.isDefined(writer.pollUnsafe())
     })

@@ -59,5 +59,11 @@ export const encode = (value: unknown): string => {
   return json.includes("\\ud") ? json.replace(loneSurrogate, "\\ufffd") : json
 }
 
+/** Writes a list, given how to write one of it. */
+export const listOf =
+  <Item>(write: (item: Item) => string) =>
+  (items: ReadonlyArray<Item>): string =>
+    `[${items.map(write).join(",")}]`
+
 // An odd number of backslashes before the `u`: an even number is text that only looks like an escape.
 const loneSurrogate = /(?<=(?<!\\)(?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g

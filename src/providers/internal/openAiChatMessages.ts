@@ -10,6 +10,7 @@ import { fit } from "./callId.ts"
 import * as CallName from "./callName.ts"
 import type { Compat } from "./compat.ts"
 import { once } from "../../Once.ts"
+import { goesOnFrom } from "../../Transcript.ts"
 import * as Json from "./json.ts"
 import * as Opaque from "./opaque.ts"
 import { dataUrl, encodeContent, type Part } from "./openAiContent.ts"
@@ -45,7 +46,7 @@ export const writer = (
   return (messages) => {
     const [first] = messages
     const last = first === undefined ? undefined : known.get(first)
-    const start = last?.messages.every((message, index) => message === messages[index]) ? last : nothing
+    const start = last !== undefined && goesOnFrom(messages, last.messages) ? last : nothing
     let { afterTools, images, json } = start
     for (let index = start.messages.length; index < messages.length; index++) {
       const message = messages[index]

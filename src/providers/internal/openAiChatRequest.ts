@@ -12,10 +12,10 @@ import * as Messages from "./openAiChatMessages.ts"
 import * as OpenAiSchema from "./openAiSchema.ts"
 import { withAnyOf } from "./schema.ts"
 
-/** Makes bodies for one provider, each message and each list of tools encoded once. */
+/** Makes bodies for one provider, each message and each tool encoded once. */
 export const encoder = (provider: string, compat: Compat): ((request: ModelRequest) => string | Reason) => {
   const messagesOf = Messages.writer(provider, compat)
-  const toolsOf = once((tools: ReadonlyArray<ToolDefinition>) => Json.encode(tools.map(toTool)))
+  const toolsOf = Json.listOf(once((tool: ToolDefinition) => Json.encode(toTool(tool))))
   return (request) => {
     const messages = messagesOf(request.messages)
     if (typeof messages !== "string") return messages

@@ -29,7 +29,7 @@ export const encoder = (provider: string): ((request: ModelRequest) => string | 
     own: once((message: Message.Assistant) => encodeOwn(provider, message)),
     plain: once((message: Message.Assistant) => encodePlain(provider, message))
   }
-  const toolsOf = once((tools: ReadonlyArray<ToolDefinition>) => Json.encode(tools.map(toTool)))
+  const toolsOf = Json.listOf(once((tool: ToolDefinition) => Json.encode(toTool(tool))))
   return (request) => {
     const input = encodeInput(request, encoders)
     if (isReason(input)) return input
