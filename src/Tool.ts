@@ -5,19 +5,23 @@
  * a short notice (the cause goes to the log). Neither ends a run.
  */
 import * as Cause from "effect/Cause"
-import * as Context from "effect/Context"
+import type * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
+import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import * as Begin from "./Begin.ts"
 import * as FailureText from "./FailureText.ts"
-import { Called, type PromiseContext, ToolContext } from "./ToolContext.ts"
-import { type Encoder, encoderOf, failed, isOutput, output, rendered, ToolOutput } from "./ToolOutput.ts"
+import type { PromiseContext, PromiseRejected } from "./PromiseCall.ts"
+import * as PromiseCall from "./PromiseCall.ts"
+import type { ToolContext } from "./ToolContext.ts"
+import { type Encoder, encoderOf, failed, isOutput, rendered, ToolOutput } from "./ToolOutput.ts"
 import type { InvalidParams, ParamsReader, ParamsSchema } from "./ToolParams.ts"
 import * as ToolParams from "./ToolParams.ts"
 
-export { type PromiseContext, ToolContext } from "./ToolContext.ts"
+export { type PromiseContext, PromiseRejected } from "./PromiseCall.ts"
+export { ToolContext } from "./ToolContext.ts"
 export { failed, output, render, ToolOutput } from "./ToolOutput.ts"
 
 /** A tool by any schema. `execute` may fail with anything; what it fails with is told to the model. */
@@ -96,16 +100,6 @@ export const fromJsonSchema = <const Name extends string, Success = unknown, Fai
   return build(common, ToolParams.fromJsonSchema(options.parameters), execute, scoped(run))
 }
 
-/** A plain function threw, or its promise was rejected. */
-export class PromiseRejected extends Schema.TaggedError<PromiseRejected>()("PromiseRejected", {
-  detail: Schema.String,
-  thrown: Schema.Defect()
-}) {
-  override get message(): string {
-    return this.detail
-  }
-}
-
 /** A tool from a plain async function. What it throws is told to the model by its message. */
 export const fromPromise = <const Name extends string, Params = { readonly [key: string]: Schema.Json }>(
   options: Common<Name> & {
@@ -118,14 +112,21 @@ export const fromPromise = <const Name extends string, Params = { readonly [key:
     params === undefined && options.parameters !== undefined
       ? ToolParams.trusted<Params>(options.parameters)
       : ToolParams.reader(params, options.parameters)
-  const asValue = { onSuccess: (value: unknown) => Effect.succeed(value), onFailure: reject }
+  const begin = (params: Params, services: Context.Context<ToolContext>) =>
+    PromiseCall.begin(common.name, execute, params, services)
+  const called = (params: Params): Effect.Effect<unknown, PromiseRejected, ToolContext> =>
+    Effect.contextWith((services: Context.Context<ToolContext>) =>
+      Effect.callback((resume) => Effect.sync(begin(params, services)(resume)))
+    )
+  const told = asOutput(common.name, encoderOf(undefined), encoderOf(undefined))
+  const run = (params: Params): Effect.Effect<ToolOutput, never, ToolContext> =>
+    Begin.direct(
+      Effect.suspend(() => Effect.matchEffect(called(params), told)),
+      (services) => (tell) =>
+        begin(params, services)((exit) => Begin.goOn(services, () => concluded(exit, told), tell))
+    )
   // Without the scope, for which a plain function has no use.
-  return build(
-    common,
-    reader,
-    promised(common.name, execute, asValue),
-    promised(common.name, execute, asOutput(common.name, encoderOf(undefined), encoderOf(undefined)))
-  )
+  return build(common, reader, called, run)
 }
 
 const build = <Name extends string, Params, Success, Failure, R>(
@@ -162,14 +163,24 @@ const running =
       asOutput(name, encodeSuccess, encodeFailure)
     )
 
+interface Told<Success, Failure> {
+  readonly onSuccess: (value: Success) => Effect.Effect<ToolOutput>
+  readonly onFailure: (failure: Failure) => Effect.Effect<ToolOutput>
+}
+
+const concluded = <Success, Failure>(
+  exit: Exit.Exit<Success, Failure>,
+  told: Told<Success, Failure>
+): Effect.Effect<ToolOutput> =>
+  Exit.isSuccess(exit) ? told.onSuccess(exit.value) : Effect.matchEffect(exit, told)
+
 const asOutput = <Success, Failure>(
   name: string,
   encodeSuccess: Encoder<Success>,
   encodeFailure: Encoder<Failure>
-) => ({
-  onSuccess: (value: Success | ToolOutput) =>
-    Effect.succeed(isOutput(value) ? value : rendered(value, encodeSuccess)),
-  onFailure: (failure: Failure) =>
+): Told<Success | ToolOutput, Failure> => ({
+  onSuccess: (value) => Effect.succeed(isOutput(value) ? value : rendered(value, encodeSuccess)),
+  onFailure: (failure) =>
     Effect.logDebug(`Tool ${name} failed`, Cause.fail(failure)).pipe(
       Effect.catchDefect(() => Effect.void),
       Effect.map(() => failed(FailureText.of(failure), encodeFailure(failure)))
@@ -181,59 +192,3 @@ const scoped =
   <Params, R>(run: (params: Params) => Effect.Effect<ToolOutput, never, R>) =>
   (params: Params): Effect.Effect<ToolOutput, never, Exclude<R, Scope.Scope>> =>
     Effect.scoped(run(params))
-
-/** A promise cannot be stopped, only left: says so of one that goes on although its signal was aborted. */
-const reportDeaf = (name: string, isSettled: () => boolean): Effect.Effect<void> =>
-  Effect.delay(
-    Effect.suspend(() =>
-      isSettled() ? Effect.void : Effect.logWarning(`Tool ${name} ignored its interruption`)
-    ),
-    "100 millis"
-  )
-
-const reject = (failure: PromiseRejected): Effect.Effect<never, PromiseRejected> => Effect.fail(failure)
-
-const promised =
-  <Params, A, E>(
-    name: string,
-    execute: (params: Params, context: PromiseContext) => PromiseLike<unknown> | unknown,
-    told: {
-      readonly onSuccess: (value: unknown) => Effect.Effect<A, E>
-      readonly onFailure: (failure: PromiseRejected) => Effect.Effect<A, E>
-    }
-  ) =>
-  (params: Params): Effect.Effect<A, E, ToolContext> =>
-    Effect.contextWith((services: Context.Context<ToolContext>) => {
-      const context = Context.get(services, ToolContext)
-      const shown: Array<Fiber.Fiber<void>> = []
-      const progress = (partial: string | ToolOutput) => {
-        const partly = context.progress(typeof partial === "string" ? output(partial) : partial)
-        shown.push(Effect.runForkWith(services)(partly))
-      }
-      return Effect.callback<A, E>((resume) => {
-        const called = new Called(context, progress)
-        let settled = false
-        const resolved = (value: unknown) => {
-          settled = true
-          const heard = Effect.suspend(() => told.onSuccess(value))
-          resume(shown.length === 0 ? heard : Effect.andThen(Fiber.awaitAll(shown), heard))
-        }
-        const rejected = (thrown: unknown) => {
-          settled = true
-          resume(
-            Effect.suspend(() =>
-              told.onFailure(new PromiseRejected({ detail: FailureText.of(thrown), thrown }))
-            )
-          )
-        }
-        try {
-          Promise.resolve(execute(params, called.context)).then(resolved, rejected)
-        } catch (thrown) {
-          rejected(thrown)
-        }
-        return Effect.suspend(() => {
-          called.abort()
-          return Effect.forkDetach(reportDeaf(name, () => settled))
-        })
-      })
-    })

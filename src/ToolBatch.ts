@@ -2,8 +2,10 @@
  * The tool calls of one answer: each looked up, guarded, run and answered. Every call gets exactly one result, in the
  * order of the calls, on every path.
  */
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { goOn, starter } from "./Begin.ts"
 import type { FailureReason, ToolFailed } from "./FailureReason.ts"
 import * as Gate from "./Gate.ts"
 import * as Guards from "./Guards.ts"
@@ -43,7 +45,7 @@ export const execute = Effect.fnUntraced(function* (
     // One call from start to end, before the next one is looked at.
     for (const call of calls) {
       const allowed = yield* preflight(settlement, call)
-      yield* allowed === undefined ? Settling.pollSteering(settlement) : performed(settlement, allowed)
+      yield* allowed === undefined ? Settling.pollSteering(settlement) : sideBySide(settlement, [allowed])
       yield* answer([call])
     }
   } else {
@@ -69,17 +71,41 @@ const together = Effect.fnUntraced(function* (settlement: Settlement) {
     const one = yield* preflight(settlement, call)
     if (one !== undefined) allowed.push(one)
   }
-  const { toolConcurrency: concurrency = defaultConcurrency } = settlement.run.options
-  const [first] = allowed
-  // A single call needs no fiber beside the run's.
-  if (first !== undefined && allowed.length === 1) yield* performed(settlement, first)
-  else yield* Effect.forEach(allowed, (one) => performed(settlement, one), { concurrency, discard: true })
+  yield* sideBySide(settlement, allowed)
 })
 
-const performed = (settlement: Settlement, allowed: Guards.Allowed): Effect.Effect<void> =>
-  settlement.run.options.steeringPolicy === "skipRemaining"
-    ? Effect.flatMap(perform(settlement, allowed), () => Settling.pollSteering(settlement))
-    : perform(settlement, allowed)
+/** So many at once, in their order. No call has a fiber beside that of its tool, where that needs one. */
+const sideBySide = (settlement: Settlement, allowed: ReadonlyArray<Guards.Allowed>): Effect.Effect<void> =>
+  Effect.contextWith((services: Context.Context<never>) =>
+    // Nobody interrupts it: a run that is to stop stops its tools.
+    Effect.callback<void>((resume) => {
+      const { message, run, signal } = settlement
+      const place = { run, message, signal, services, start: starter(services) }
+      const atOnce = Math.max(1, run.options.toolConcurrency ?? defaultConcurrency)
+      let begun = 0
+      let running = 0
+      let isFilling = false
+      let result: Exit.Exit<void> = Exit.void
+      const fill = () => {
+        isFilling = true
+        for (let next = allowed[begun]; next !== undefined && running < atOnce; next = allowed[++begun]) {
+          running++
+          perform(settlement, place, next, tell)
+        }
+        isFilling = false
+        if (running === 0) resume(result)
+      }
+      const tell = (exit: Exit.Exit<void>) => {
+        running--
+        if (Exit.isFailure(exit)) {
+          result = exit
+          signal.stop({ cause: "cancel", reason: "another tool died" })
+        }
+        if (!isFilling) fill()
+      }
+      fill()
+    })
+  )
 
 const defaultConcurrency = 16
 
@@ -135,36 +161,58 @@ const notToBeRun = (settlement: Settlement): Outcome | undefined => {
   return Settling.isMoot(settlement) ? Unrun.skippedBySteering : undefined
 }
 
-/** Runs one call, as often as its hooks ask for, and ends it. */
-const perform = (settlement: Settlement, allowed: Guards.Allowed): Effect.Effect<void> => {
-  const { run } = settlement
-  const { call, input } = allowed.prepared
-  if (settlement.failure !== undefined) return Settling.settle(settlement, call, Unrun.skippedByFailure)
-  if (settlement.signal.current !== undefined) return Settling.settle(settlement, call, Unrun.aborted(call))
-  if (Settling.isMoot(settlement)) return Settling.settle(settlement, call, Unrun.skippedBySteering)
-  const told = Running.emit(run, {
-    _tag: "ToolInvoked",
-    toolCallId: call.id,
-    toolName: call.name,
-    params: input,
-    modified: allowed.modified,
-    approved: allowed.approved
-  })
-  return Effect.flatMapEager(told, () => tried(settlement, allowed, Running.elapsed(run), 0))
+/** Runs one call, as often as its hooks ask for, and ends it. Tells when that is done. */
+const perform = (
+  settlement: Settlement,
+  place: ToolExecution.Place,
+  { approved, modified, prepared }: Guards.Allowed,
+  tell: (exit: Exit.Exit<void>) => void
+): void => {
+  const { run, services } = place
+  const { call, input } = prepared
+  const settle = (outcome: Outcome, durationMs?: number) => {
+    const settled = () => Settling.settle(settlement, call, outcome, durationMs)
+    goOn(services, () => Effect.flatMapEager(settled(), () => Settling.pollSteering(settlement)), tell)
+  }
+  const reviewed = (startedAt: number, retries: number) => (exit: Exit.Exit<ToolExecution.Reviewed>) => {
+    if (Exit.isFailure(exit)) return tell(Exit.asVoid(exit))
+    const { hookFailure, retry } = exit.value
+    settlement.hookFailure ??= hookFailure
+    if (!retry || retries >= (run.options.limits?.maxToolRetries ?? 1)) {
+      return settle(exit.value, Running.elapsed(run) - startedAt)
+    }
+    // By a task: a tool that is done at once may be asked for a thousand times.
+    goOn(
+      services,
+      () => Effect.yieldNow,
+      () => execute(startedAt, retries + 1)
+    )
+  }
+  const execute = (startedAt: number, retries: number): void => {
+    try {
+      ToolExecution.execute(place, prepared, reviewed(startedAt, retries))
+    } catch (defect) {
+      // Of a tool whose timeout is none: there is no fiber here to die of it.
+      tell(Exit.die(defect))
+    }
+  }
+  const moot = notToBeBegun(settlement, call)
+  if (moot !== undefined) return settle(moot)
+  const invoked = () =>
+    Running.emit(run, {
+      _tag: "ToolInvoked",
+      toolCallId: call.id,
+      toolName: call.name,
+      params: input,
+      modified,
+      approved
+    })
+  goOn(services, invoked, (exit) => (Exit.isFailure(exit) ? tell(exit) : execute(Running.elapsed(run), 0)))
 }
 
-const tried = (
-  settlement: Settlement,
-  allowed: Guards.Allowed,
-  startedAt: number,
-  retries: number
-): Effect.Effect<void> => {
-  const { message, run, signal } = settlement
-  const { prepared } = allowed
-  return Effect.flatMap(ToolExecution.execute(run, message, signal, prepared), (reviewed) => {
-    settlement.hookFailure ??= reviewed.hookFailure
-    return reviewed.retry && retries < (run.options.limits?.maxToolRetries ?? 1)
-      ? tried(settlement, allowed, startedAt, retries + 1)
-      : Settling.settle(settlement, prepared.call, reviewed, Running.elapsed(run) - startedAt)
-  })
+/** Reasons that came up since it was looked at. */
+const notToBeBegun = (settlement: Settlement, call: Message.ToolCall): Outcome | undefined => {
+  if (settlement.failure !== undefined) return Unrun.skippedByFailure
+  if (settlement.signal.current !== undefined) return Unrun.aborted(call)
+  return Settling.isMoot(settlement) ? Unrun.skippedBySteering : undefined
 }

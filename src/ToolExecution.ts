@@ -2,9 +2,12 @@
  * Runs one tool call that may run: in time, in a fiber it can be stopped in, reviewed by its hooks.
  */
 import type * as Cause from "effect/Cause"
+import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Alarm from "./Alarm.ts"
+import * as Begin from "./Begin.ts"
 import type { FailureReason } from "./FailureReason.ts"
 import * as Guards from "./Guards.ts"
 import type * as Message from "./Message.ts"
@@ -15,7 +18,7 @@ import type * as Registry from "./ToolRegistry.ts"
 import type { Outcome } from "./Unrun.ts"
 import { aborted, immediate } from "./Unrun.ts"
 import type { Ended, StopSignal } from "./Work.ts"
-import { attempt } from "./Work.ts"
+import { watch } from "./Work.ts"
 
 /** What came of it after its hooks saw it. */
 export interface Reviewed extends Outcome {
@@ -26,13 +29,22 @@ export interface Reviewed extends Outcome {
 
 const defaultTimeout = Duration.seconds(30)
 
-/** One execution, and what its hooks make of it. Progress counts only while it lasts. */
+/** Where a call runs. */
+export interface Place {
+  readonly run: Run
+  readonly message: Message.Assistant
+  readonly signal: StopSignal
+  readonly services: Context.Context<never>
+  /** With those. */
+  readonly start: Begin.Starter
+}
+
+/** One execution, and what its hooks make of it: tells that once. Progress counts only while it lasts. */
 export const execute = (
-  run: Run,
-  message: Message.Assistant,
-  signal: StopSignal,
-  prepared: Registry.PreparedCall
-): Effect.Effect<Reviewed> => {
+  { message, run, services, signal, start }: Place,
+  prepared: Registry.PreparedCall,
+  tell: (exit: Exit.Exit<Reviewed>) => void
+): void => {
   const { call, tool } = prepared
   let open = true
   const progress = (partial: Tool.ToolOutput) =>
@@ -48,11 +60,12 @@ export const execute = (
     )
   const context = { toolCallId: call.id, runId: run.id, turn: run.turn, progress }
   const timeout = Duration.fromInputUnsafe(tool.timeout ?? run.options.toolTimeout ?? defaultTimeout)
-  return Effect.flatMap(attempt(signal, run.registry.execute(prepared, context), timeout), (ended) => {
+  const work = start(() => run.registry.execute(prepared, context))
+  watch(work, { signal, timeout, alarm: Alarm.of(run.clock) }, (ended) => {
     open = false
-    return Effect.flatMapEager(concluded(call, ended, timeout), (done) =>
-      review(run, message, prepared, done)
-    )
+    const reviewed = () =>
+      Effect.flatMapEager(concluded(call, ended, timeout), (done) => review(run, message, prepared, done))
+    Begin.goOn(services, reviewed, tell)
   })
 }
 

@@ -41,6 +41,15 @@ export const rendered = <A>(value: A, encode: Encoder<A>): ToolOutput => {
   return output(content, encoded === undefined ? {} : { details: encoded })
 }
 
+/** Characters of one text in a result: some 250,000 tokens, more than is of use, and few enough to send. */
+const maxText = 1_000_000
+
+/** A block of a result, its text no longer than that. */
+export const bounded = (block: ToolOutput["content"][number]): ToolOutput["content"][number] =>
+  block.type === "text" && block.text.length > maxText
+    ? { ...block, text: `${block.text.slice(0, maxText)}\n[cut: ${block.text.length} characters in all]` }
+    : block
+
 const jsonText = (value: unknown): string | undefined => {
   try {
     return JSON.stringify(value)

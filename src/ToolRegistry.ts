@@ -9,11 +9,13 @@ import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as Begin from "./Begin.ts"
 import * as FailureText from "./FailureText.ts"
 import type { ToolCall, ToolOutcome } from "./Message.ts"
 import { once } from "./Once.ts"
 import type { ToolDefinition } from "./Provider.ts"
 import * as Tool from "./Tool.ts"
+import * as Output from "./ToolOutput.ts"
 import type { Laid } from "./ToolServices.ts"
 import { ToolServices } from "./ToolServices.ts"
 import { traced } from "./Work.ts"
@@ -195,28 +197,40 @@ const run = (
   { call, params, tool }: PreparedCall,
   services: Laid,
   context: Tool.ToolContext["Service"]
-): Effect.Effect<Executed> =>
-  tool.run(params).pipe(
-    // Around its scope: within, every call would have a caller of its own.
-    Effect.updateContext((caller: Context.Context<never>) =>
-      Context.add(services(caller), Tool.ToolContext, context)
-    ),
-    Effect.matchCauseEffect({
-      onSuccess: (output) => Effect.succeed(executed(output)),
-      onFailure: (cause) => died(tool, cause)
-    }),
-    traced(`execute_tool ${tool.name}`, {
-      attributes: {
-        "gen_ai.operation.name": "execute_tool",
-        "gen_ai.tool.name": tool.name,
-        "gen_ai.tool.call.id": call.id
-      }
-    })
+): Effect.Effect<Executed> => {
+  const running = tool.run(params)
+  // Around its scope: within, every call would have a caller of its own.
+  const supplied = (caller: Context.Context<never>) =>
+    Context.add(services(caller), Tool.ToolContext, context)
+  const told = {
+    onSuccess: (output: Tool.ToolOutput) => Effect.succeed(executed(output)),
+    onFailure: (cause: Cause.Cause<never>) => died(tool, cause)
+  }
+  const work = Effect.suspend(() =>
+    running.pipe(
+      Effect.updateContext(supplied),
+      Effect.matchCauseEffect(told),
+      traced(`execute_tool ${tool.name}`, {
+        attributes: {
+          "gen_ai.operation.name": "execute_tool",
+          "gen_ai.tool.name": tool.name,
+          "gen_ai.tool.call.id": call.id
+        }
+      })
+    )
   )
+  const begin = Begin.wayOf(running)
+  if (begin === undefined) return work
+  return Begin.direct(
+    work,
+    (caller) => (tell) =>
+      begin(supplied(caller))((exit) => Begin.goOn(caller, () => Exit.match(exit, told), tell))
+  )
+}
 
 const executed = (output: Tool.ToolOutput): Executed => ({
   ...output,
-  content: output.content.map(bounded),
+  content: output.content.map(Output.bounded),
   outcome: output.isError === true ? "error" : "success"
 })
 
@@ -232,13 +246,5 @@ const died = (tool: Tool.Any, cause: Cause.Cause<never>): Effect.Effect<Executed
     )
   )
 }
-
-/** Characters of one text in a result: some 250,000 tokens, more than is of use, and few enough to send. */
-const maxText = 1_000_000
-
-const bounded = (block: Tool.ToolOutput["content"][number]): Tool.ToolOutput["content"][number] =>
-  block.type === "text" && block.text.length > maxText
-    ? { ...block, text: `${block.text.slice(0, maxText)}\n[cut: ${block.text.length} characters in all]` }
-    : block
 
 const firstLine = (defect: unknown): string => FailureText.of(defect).split("\n", 1).join("").slice(0, 500)

@@ -8,10 +8,10 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
-import * as Tracer from "effect/Tracer"
+import type * as Exit from "effect/Exit"
+import type * as Tracer from "effect/Tracer"
 import * as Alarm from "./Alarm.ts"
+import * as Begin from "./Begin.ts"
 
 /** Why a run has to end. */
 export interface Stop {
@@ -76,8 +76,8 @@ export type Ended<A, E> =
 const grace = 100
 
 /**
- * Waits for work, but no longer than `timeout`, and not when the signal stops. The work runs in a fiber of its own, so
- * work that never settles, or ignores its interruption, holds nobody up.
+ * Waits for work, but no longer than `timeout`, and not when the signal stops. The work goes on beside whoever waits, so
+ * that work that never settles, or ignores its interruption, holds nobody up.
  */
 export const attempt = <A, E, R>(
   signal: StopSignal,
@@ -86,40 +86,70 @@ export const attempt = <A, E, R>(
 ): Effect.Effect<Ended<A, E>, never, R> =>
   signal.current !== undefined
     ? Effect.succeed({ _tag: "Stopped", abandoned: false })
-    : Effect.contextWith((context: Context.Context<R>) =>
+    : Effect.contextWith((services: Context.Context<R>) =>
         Effect.callback<Ended<A, E>>((resume) => {
-          const alarm = Alarm.of(Context.get(context, Clock.Clock))
-          const tell = (ended: Ended<A, E>) => resume(Effect.succeed(ended))
-          return watch(Effect.runForkWith(context)(work), signal, timeout, alarm, tell)
+          const alarm = Alarm.of(Context.get(services, Clock.Clock))
+          const leave = watch(Begin.inFiber(services, work), { signal, timeout, alarm }, (ended) =>
+            resume(Effect.succeed(ended))
+          )
+          return Effect.callback<void>((left) => leave(() => left(Effect.void)))
         })
       )
 
-/** Tells how a fiber ended, once. Returns what to do when nobody waits any more. */
-const watch = <A, E>(
-  fiber: Fiber.Fiber<A, E>,
-  signal: StopSignal,
-  timeout: Duration.Duration,
-  alarm: Alarm.Alarm,
+/** What work is waited for with. */
+export interface Bounds {
+  readonly signal: StopSignal
+  readonly timeout: Duration.Duration
+  readonly alarm: Alarm.Alarm
+}
+
+/**
+ * The same for whoever has no fiber to wait in: tells once how the work ended. Gives what to do when nobody waits any more,
+ * which tells when the work has stopped.
+ */
+export const watch = <A, E>(
+  begin: Begin.Begin<A, E>,
+  { alarm, signal, timeout }: Bounds,
   tell: (ended: Ended<A, E>) => void
-): Effect.Effect<void> => {
-  let halted: "Stopped" | "TimedOut" | undefined
-  const halt = (tag: "Stopped" | "TimedOut") => {
-    if (halted !== undefined || fiber.pollUnsafe() !== undefined) return
-    halted = tag
-    fiber.interruptUnsafe()
-    if (fiber.pollUnsafe() !== undefined) return
-    fiber.addObserver(alarm.set(grace, () => tell({ _tag: tag, abandoned: true })))
+): ((left: () => void) => void) => {
+  if (signal.current !== undefined) {
+    tell({ _tag: "Stopped", abandoned: false })
+    return (left) => left()
   }
-  const forget = signal.onStop(() => halt("Stopped"))
-  const unset = Duration.isFinite(timeout)
-    ? alarm.set(Duration.toMillis(timeout), () => halt("TimedOut"))
-    : undefined
-  fiber.addObserver((exit) => {
+  let isOver = false
+  let isTold = false
+  let halted: "Stopped" | "TimedOut" | undefined
+  let forget = ignore
+  let unset = ignore
+  let leave = ignore
+  const end = (ended: Ended<A, E>) => {
+    if (isTold) return
+    isTold = true
+    tell(ended)
+  }
+  const stop = begin((exit) => {
+    isOver = true
     forget()
-    unset?.()
-    tell(halted === undefined ? { _tag: "Done", exit } : { _tag: halted, abandoned: false })
+    unset()
+    end(halted === undefined ? { _tag: "Done", exit } : { _tag: halted, abandoned: false })
+    leave()
   })
-  return Fiber.interrupt(fiber)
+  if (isOver) return (left) => left()
+  const halt = (tag: "Stopped" | "TimedOut") => {
+    if (halted !== undefined || isOver) return
+    halted = tag
+    unset()
+    unset = ignore
+    stop()
+    if (!isOver) unset = alarm.set(grace, () => end({ _tag: tag, abandoned: true }))
+  }
+  forget = signal.onStop(() => halt("Stopped"))
+  if (Duration.isFinite(timeout)) unset = alarm.set(Duration.toMillis(timeout), () => halt("TimedOut"))
+  return (left) => {
+    if (isOver) return left()
+    leave = left
+    stop()
+  }
 }
 
 /** A span around work, for whoever traces. With no tracer and no span around it, it would be made for nobody. */
@@ -127,8 +157,5 @@ export const traced =
   (name: string, options: Pick<Tracer.SpanOptions, "attributes" | "kind"> = {}) =>
   <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.contextWith((context: Context.Context<never>) =>
-      Context.getOrUndefined(context, Tracer.Tracer) === undefined &&
-      Context.getOrUndefined(context, Tracer.ParentSpan) === undefined
-        ? work
-        : Effect.withSpan(work, name, { ...options, captureStackTrace: false })
+      Begin.isTraced(context) ? Effect.withSpan(work, name, { ...options, captureStackTrace: false }) : work
     )

@@ -10,7 +10,7 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   [
     "services",
-    /^(Handoff|Alarm|ByteSource|Work|Provider|Credentials|ToolParams|ToolOutput|ToolContext|Tool|ToolServices|ToolRegistry|Hook|HookInput|HookOutput|HookManager|ContextManager|Silence|Retry)\.ts$/
+    /^(Handoff|Alarm|ByteSource|Begin|Work|Provider|Credentials|ToolParams|ToolOutput|ToolContext|PromiseCall|Tool|ToolServices|ToolRegistry|Hook|HookInput|HookOutput|HookManager|ContextManager|Silence|Retry)\.ts$/
   ],
   [
     "loop",

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Context, Effect, Exit, Fiber, Latch, Ref, Schema } from "effect"
-import { Hook, Message, RunOptions, Tool, ToolRegistry, Transcript } from "effect-agent"
+import { Cause, Context, Effect, Exit, Fiber, Latch, Layer, Ref, Schema } from "effect"
+import { Hook, Loop, Message, RunOptions, Tool, ToolRegistry, Transcript } from "effect-agent"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import { TestClock } from "effect/testing"
 import { agent, echo, failing, failureOf, ofTag, outcomes, play, range, reasonOf } from "./play.ts"
@@ -652,6 +652,20 @@ describe("Tools", () => {
   })
 
   describe("concurrency", () => {
+    it.effect("a thousand calls that are done at once, one after another or all together", () =>
+      Effect.gen(function* () {
+        const names = Array.from({ length: 1000 }, () => "now")
+        for (const toolConcurrency of [0, 1, 1000]) {
+          const { events, view } = yield* play([calls(...names), done], {
+            tools: [say("now")],
+            options: { toolConcurrency, limits: { maxIdenticalToolCalls: Infinity } }
+          })
+          assert.strictEqual(toolResults(view.messages).length, 1000)
+          assert.isTrue(outcomes(events).every((outcome) => outcome === "success"))
+        }
+      })
+    )
+
     /** How many ran at once, at most. */
     const busiest = Effect.fnUntraced(function* (
       count: number,
@@ -924,6 +938,41 @@ describe("Tools", () => {
           (yield* registry.definitions).map(({ name }) => name),
           ["b", "a"]
         )
+      })
+    )
+
+    it.effect("is asked for every call by whoever wraps it, also of plain functions", () =>
+      Effect.gen(function* () {
+        const plain = Tool.fromPromise({ name: "plain", description: "Plain.", execute: () => "done" })
+        const asked: Array<string> = []
+        const wrapped = Layer.effect(
+          ToolRegistry.ToolRegistry,
+          Effect.map(ToolRegistry.make(plain), (inner) =>
+            ToolRegistry.ToolRegistry.of({
+              ...inner,
+              execute: (prepared, context) =>
+                Effect.tap(inner.execute(prepared, context), () =>
+                  Effect.sync(() => asked.push(prepared.call.name))
+                )
+            })
+          )
+        )
+        const provider = yield* ScriptedProvider.make([calls("plain", "plain"), calls("plain"), done])
+        yield* Loop.run("hi", { messages: [] }, { model: "m" }).pipe(
+          Effect.provide([provider.layer, wrapped])
+        )
+        assert.deepStrictEqual(asked, ["plain", "plain", "plain"])
+      })
+    )
+
+    it.effect("ends a run by a timeout that is none, whoever listens", () =>
+      Effect.gen(function* () {
+        const odd = { ...say("odd"), timeout: "soon" as never }
+        const script = yield* agent([calls("odd", "odd"), done], { tools: [odd] })
+        yield* script.agent.subscribe(() => Effect.yieldNow)
+        const exit = yield* Effect.exit(script.agent.prompt("hi"))
+        assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
+        assert.deepStrictEqual(tags(script.events).slice(-1), ["RunEnd"])
       })
     )
 

@@ -14,10 +14,10 @@ const bounds = {
   delta: { steps: 10, fibers: 0, hops: 0 },
   batch: { steps: 0.2, fibers: 0, hops: 0 },
   heard: { steps: 27.5, fibers: 0, hops: 0 },
-  turn: { steps: 160, fibers: 5, hops: 1.25 },
-  ownWay: { steps: 144, fibers: 3.75, hops: 1.25 },
-  agent: { steps: 234, fibers: 5, hops: 1.25 },
-  call: { steps: 39, fibers: 2.5, hops: 0 }
+  turn: { steps: 134, fibers: 3.75, hops: 1.25 },
+  ownWay: { steps: 118, fibers: 2.5, hops: 1.25 },
+  agent: { steps: 222, fibers: 5, hops: 1.25 },
+  call: { steps: 10, fibers: 0, hops: 0 }
 }
 
 const within = (count: Count, bound: Count): void => {

@@ -101,9 +101,9 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F087",
     without: "a promise that goes on is not reported",
-    file: "src/Tool.ts",
-    from: "return Effect.forkDetach(reportDeaf(name, () => settled))",
-    to: "return Effect.void",
+    file: "src/PromiseCall.ts",
+    from: "Effect.runForkWith(services)(reportDeaf(name, () => isSettled))",
+    to: "",
     test: abort
   },
   {
