@@ -63,7 +63,7 @@ export const heard = (
       discard: true
     })
   }
-  if (events.some(isOfCall)) {
+  if (hasSomeOfCall(events)) {
     return Effect.forEach(events, (event) => one(run, answer, event), { discard: true })
   }
   return answer.started
@@ -71,7 +71,10 @@ export const heard = (
     : Effect.flatMapEager(begin(run, answer), () => said(run, answer, events))
 }
 
-const isOfCall = ({ _tag }: ModelEvent.ModelEvent): boolean => _tag === "Attempt" || _tag === "Retracted"
+const hasSomeOfCall = (events: ReadonlyArray<ModelEvent.ModelEvent>): boolean => {
+  for (const { _tag } of events) if (_tag === "Attempt" || _tag === "Retracted") return true
+  return false
+}
 
 /** Counts what has been said so far, and fails when that is more than may be spent. What was asked is counted in the end. */
 const metered = (run: Run, answer: Answer): Effect.Effect<void, LimitExceeded> =>

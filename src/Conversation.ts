@@ -124,9 +124,9 @@ export class Conversation {
       },
       observe: (events) => {
         if (this.subscriptions.hasReaders) this.subscriptions.observe(events)
-        const { current } = this
-        const next = events.reduce(State.after, current)
-        if (next !== current) this.set(next)
+        const { value } = this.state
+        const next = events.reduce(State.after, value)
+        if (next !== value) this.set(next)
       },
       subscriptions: this.subscriptions,
       reader: reader ?? Emitter.noReader

@@ -87,9 +87,11 @@ class Telling implements Emitter {
   }
 
   emit(body: Body): Effect.Effect<void> {
-    return this.isFree()
-      ? this.atOnce([this.stamp(body, this.clock.currentTimeMillisUnsafe())])
-      : this.emitAll([body])
+    if (!this.isFree()) return this.emitAll([body])
+    const events = [this.stamp(body, this.clock.currentTimeMillisUnsafe())]
+    this.audience.observe(events)
+    this.audience.reader.add(events)
+    return Effect.void
   }
 
   emitAmongMany(body: Body): Effect.Effect<void> {
@@ -101,9 +103,11 @@ class Telling implements Emitter {
   }
 
   emitAll(bodies: ReadonlyArray<Body>): Effect.Effect<void> {
-    return this.isFree()
-      ? this.atOnce(this.stampAll(bodies))
-      : this.locked(() => this.stampAll(bodies), this.added)
+    if (!this.isFree()) return this.locked(() => this.stampAll(bodies), this.added)
+    const events = this.stampAll(bodies)
+    this.audience.observe(events)
+    this.audience.reader.add(events)
+    return Effect.void
   }
 
   progress(body: Body): Effect.Effect<void> {
@@ -124,12 +128,6 @@ class Telling implements Emitter {
   /** Nobody has to be waited for, so that everything can happen in this very step. */
   private isFree(): boolean {
     return this.held === 0 && this.audience.subscriptions.listeners.length === 0
-  }
-
-  private atOnce(events: ReadonlyArray<AgentEvent>): Effect.Effect<void> {
-    this.audience.observe(events)
-    this.audience.reader.add(events)
-    return Effect.void
   }
 
   private readonly offered = (events: ReadonlyArray<AgentEvent>): Effect.Effect<void> =>
@@ -167,11 +165,16 @@ class Telling implements Emitter {
     const { runId, parent } = this.base
     const { turn = 0 } = this
     const timestamp = this.clock.currentTimeMillisUnsafe()
-    return deltas.map((delta) =>
-      parent === undefined
-        ? { _tag: "MessageDelta", runId, seq: ++this.seq, timestamp, turn, messageId, delta }
-        : { _tag: "MessageDelta", runId, seq: ++this.seq, timestamp, turn, parent, messageId, delta }
-    )
+    const events: Array<AgentEvent> = []
+    for (const delta of deltas) {
+      const seq = ++this.seq
+      events.push(
+        parent === undefined
+          ? { _tag: "MessageDelta", runId, seq, timestamp, turn, messageId, delta }
+          : { _tag: "MessageDelta", runId, seq, timestamp, turn, parent, messageId, delta }
+      )
+    }
+    return events
   }
 }
 

@@ -26,3 +26,6 @@ const frames = /\n\s+at [^\n]*:\d+:\d+\)?/g
 const unlessSecret = (key: string, value: unknown): unknown => (secret.test(key) ? undefined : value)
 
 const secret = /^stack$|authorization|cookie|passw|secret|credential|api[-_]?key|token$/i
+
+/** As much of it as stands in a sentence. */
+export const firstLine = (failure: unknown): string => of(failure).split("\n", 1).join("").slice(0, 500)

@@ -16,7 +16,8 @@ export interface Sizes {
 export class Queues {
   private queued: Readonly<Record<QueueName, ReadonlyArray<Message>>> = { steering: [], followUp: [] }
   private modes: Readonly<Record<QueueName, QueueMode>>
-  private changed = false
+  /** Whether the sizes changed since they were last announced, which a run does before its next event. */
+  isChanged = false
 
   constructor(modes?: Partial<Record<QueueName, QueueMode>>) {
     this.modes = { steering: "one-at-a-time", followUp: "one-at-a-time", ...modes }
@@ -52,20 +53,15 @@ export class Queues {
     this.modes = { ...this.modes, [name]: mode }
   }
 
-  /** Whether the sizes changed since they were last announced, which a run does before its next event. */
-  get isChanged(): boolean {
-    return this.changed
-  }
-
   /** The sizes to announce, if they changed. */
   takeChange(): Sizes | undefined {
-    if (!this.changed) return undefined
-    this.changed = false
+    if (!this.isChanged) return undefined
+    this.isChanged = false
     return this.sizes
   }
 
   private set(name: QueueName, messages: ReadonlyArray<Message>): void {
-    if (messages.length !== this.queued[name].length) this.changed = true
+    if (messages.length !== this.queued[name].length) this.isChanged = true
     this.queued = { ...this.queued, [name]: messages }
   }
 }

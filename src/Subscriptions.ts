@@ -18,9 +18,7 @@ export class Subscriptions {
   /** How many events readers have lost. */
   dropped = 0
 
-  get hasReaders(): boolean {
-    return this.readers.size > 0
-  }
+  hasReaders = false
 
   /** Takes events to the readers; one that is too far behind loses its oldest. */
   observe(events: ReadonlyArray<AgentEvent>): void {
@@ -64,10 +62,12 @@ export class Subscriptions {
   get events(): Stream.Stream<AgentEvent> {
     const open = Effect.map(Queue.sliding<AgentEvent, Cause.Done>(eventBuffer), (reader) => {
       this.readers.add(reader)
+      this.hasReaders = true
       return reader
     })
     const close = (reader: Queue.Queue<AgentEvent, Cause.Done>) => {
       this.readers.delete(reader)
+      this.hasReaders = this.readers.size > 0
       return Queue.shutdown(reader)
     }
     return Stream.unwrap(Effect.map(Effect.acquireRelease(open, close), Stream.fromQueue))

@@ -14,8 +14,9 @@ import type { Run, Stopped } from "./Run.ts"
 import * as Running from "./Run.ts"
 import type { Settled, Settlement } from "./Settlement.ts"
 import * as Settling from "./Settlement.ts"
-import { find } from "./ToolRegistry.ts"
+import type * as Tool from "./Tool.ts"
 import * as ToolExecution from "./ToolExecution.ts"
+import { find } from "./ToolRegistry.ts"
 import type { Outcome } from "./Unrun.ts"
 import * as Unrun from "./Unrun.ts"
 
@@ -62,7 +63,9 @@ export const execute = Effect.fnUntraced(function* (
 const isSequential = (run: Run, calls: ReadonlyArray<Message.ToolCall>): boolean =>
   calls.length === 1 ||
   run.options.toolExecution === "sequential" ||
-  calls.some((call) => find(run.offered, call.name)?.executionMode === "sequential")
+  ([...run.offered.values()].some(isAlone) && calls.some((call) => isAlone(find(run.offered, call.name))))
+
+const isAlone = (tool: Tool.Any | undefined): boolean => tool?.executionMode === "sequential"
 
 /** All looked at first, in order; then those that may run, side by side. */
 const together = Effect.fnUntraced(function* (settlement: Settlement) {

@@ -182,10 +182,10 @@ const decodeObject = (
   call: ToolCall,
   input: Schema.Json
 ): Effect.Effect<PreparedCall, InvalidArguments> => {
-  const decoded = tool.decode(input).pipe(
-    Effect.mapEager((params) => ({ call, tool, input, params })),
-    Effect.mapErrorEager(({ detail }) => invalid(call, detail))
-  )
+  const decoded = Effect.mapBothEager(tool.decode(input), {
+    onSuccess: (params) => ({ call, tool, input, params }),
+    onFailure: ({ detail }) => invalid(call, detail)
+  })
   return Exit.isExit(decoded) && !Exit.hasDies(decoded)
     ? decoded
     : Effect.catchDefect(decoded, (defect) => Effect.fail(invalid(call, FailureText.of(defect))))
@@ -202,14 +202,13 @@ const run = (
   // Around its scope: within, every call would have a caller of its own.
   const supplied = (caller: Context.Context<never>) =>
     Context.add(services(caller), Tool.ToolContext, context)
-  const told = {
-    onSuccess: (output: Tool.ToolOutput) => Effect.succeed(executed(output)),
-    onFailure: (cause: Cause.Cause<never>) => died(tool, cause)
-  }
   const work = Effect.suspend(() =>
     running.pipe(
       Effect.updateContext(supplied),
-      Effect.matchCauseEffect(told),
+      Effect.matchCauseEffect({
+        onSuccess: (output) => Effect.succeed(executed(output)),
+        onFailure: (cause) => died(tool, cause)
+      }),
       traced(`execute_tool ${tool.name}`, {
         attributes: {
           "gen_ai.operation.name": "execute_tool",
@@ -224,7 +223,10 @@ const run = (
   return Begin.direct(
     work,
     (caller) => (tell) =>
-      begin(supplied(caller))((exit) => Begin.goOn(caller, () => Exit.match(exit, told), tell))
+      begin(supplied(caller))((exit) => {
+        if (Exit.isSuccess(exit)) tell(Exit.succeed(executed(exit.value)))
+        else Begin.goOn(caller, () => died(tool, exit.cause), tell)
+      })
   )
 }
 
@@ -242,9 +244,7 @@ const died = (tool: Tool.Any, cause: Cause.Cause<never>): Effect.Effect<Executed
     // There are defects that no logger can write.
     Effect.catchDefect(() => Effect.void),
     Effect.map(() =>
-      executed(Tool.failed(`Tool ${tool.name} failed unexpectedly: ${firstLine(defect.success)}`))
+      executed(Tool.failed(`Tool ${tool.name} failed unexpectedly: ${FailureText.firstLine(defect.success)}`))
     )
   )
 }
-
-const firstLine = (defect: unknown): string => FailureText.of(defect).split("\n", 1).join("").slice(0, 500)
