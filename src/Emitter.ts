@@ -34,21 +34,24 @@ export interface Subscriptions {
 export interface Reader {
   /** Takes what there is no end of. Suspends while it is too far behind. */
   readonly offer: (events: ReadonlyArray<AgentEvent>) => Effect.Effect<void>
-  /** Takes what an answer has few of: held up by these, a hundred calls in parallel would wait for one another. */
-  readonly add: (events: ReadonlyArray<AgentEvent>) => void
+  /**
+   * Takes what an answer has few of, and never suspends: held up by these, a hundred calls in parallel would wait for one
+   * another.
+   */
+  readonly add: (events: ReadonlyArray<AgentEvent>) => Effect.Effect<void>
   /** The same, where more of it is about to come from others: all of it is read at once. */
-  readonly addLater: (events: ReadonlyArray<AgentEvent>) => void
+  readonly addLater: (events: ReadonlyArray<AgentEvent>) => Effect.Effect<void>
   /** From now on `offer` does not suspend: the run is about to end, although nobody may be reading. */
   readonly release: () => void
 }
 
+/** A way to hand events over. */
+type Way = "offer" | "add" | "addLater"
+
+const drop = () => Effect.void
+
 /** Nobody reads. */
-export const noReader: Reader = {
-  offer: () => Effect.void,
-  add: () => {},
-  addLater: () => {},
-  release: () => {}
-}
+export const noReader: Reader = { offer: drop, add: drop, addLater: drop, release: () => {} }
 
 /** All take effect when called, as far as nobody has to be waited for. */
 export interface Emitter {
@@ -87,42 +90,30 @@ class Telling implements Emitter {
   }
 
   emit(body: Body): Effect.Effect<void> {
-    if (!this.isFree()) return this.emitAll([body])
-    const events = [this.stamp(body, this.clock.currentTimeMillisUnsafe())]
-    this.audience.observe(events)
-    this.audience.reader.add(events)
-    return Effect.void
+    return this.isFree() ? this.told([this.stampNow(body)], "add") : this.emitAll([body])
   }
 
   emitAmongMany(body: Body): Effect.Effect<void> {
-    if (!this.isFree()) return this.emitAll([body])
-    const events = [this.stamp(body, this.clock.currentTimeMillisUnsafe())]
-    this.audience.observe(events)
-    this.audience.reader.addLater(events)
-    return Effect.void
+    return this.isFree() ? this.told([this.stampNow(body)], "addLater") : this.emitAll([body])
   }
 
   emitAll(bodies: ReadonlyArray<Body>): Effect.Effect<void> {
-    if (!this.isFree()) return this.locked(() => this.stampAll(bodies), this.added)
-    const events = this.stampAll(bodies)
-    this.audience.observe(events)
-    this.audience.reader.add(events)
-    return Effect.void
+    return this.isFree()
+      ? this.told(this.stampAll(bodies), "add")
+      : this.locked(() => this.stampAll(bodies), "add")
   }
 
   progress(body: Body): Effect.Effect<void> {
-    if (!this.isFree()) return this.locked(() => this.stampAll([body]), this.offered)
-    const events = this.stampAll([body])
-    this.audience.observe(events)
-    return this.offered(events)
+    return this.isFree()
+      ? this.told([this.stampNow(body)], "offer")
+      : this.locked(() => [this.stampNow(body)], "offer")
   }
 
   deltas(messageId: MessageId, deltas: ReadonlyArray<ModelEvent>): Effect.Effect<void> {
     const { audience } = this
-    if (!this.isFree()) return this.locked(() => this.stampDeltas(messageId, deltas), this.offered)
+    if (!this.isFree()) return this.locked(() => this.stampDeltas(messageId, deltas), "offer")
     const events = this.stampDeltas(messageId, deltas)
-    if (audience.subscriptions.hasReaders) audience.observe(events)
-    return audience.reader.offer(events)
+    return audience.subscriptions.hasReaders ? this.told(events, "offer") : audience.reader.offer(events)
   }
 
   /** Nobody has to be waited for, so that everything can happen in this very step. */
@@ -130,18 +121,15 @@ class Telling implements Emitter {
     return this.held === 0 && this.audience.subscriptions.listeners.length === 0
   }
 
-  private readonly offered = (events: ReadonlyArray<AgentEvent>): Effect.Effect<void> =>
-    this.audience.reader.offer(events)
-
-  private readonly added = (events: ReadonlyArray<AgentEvent>): Effect.Effect<void> => {
-    this.audience.reader.add(events)
-    return Effect.void
+  private told(events: ReadonlyArray<AgentEvent>, way: Way): Effect.Effect<void> {
+    this.audience.observe(events)
+    return this.audience.reader[way](events)
   }
 
-  private locked(make: () => ReadonlyArray<AgentEvent>, hand: Reader["offer"]): Effect.Effect<void> {
+  private locked(make: () => ReadonlyArray<AgentEvent>, way: Way): Effect.Effect<void> {
     this.held++
     this.lock ??= Semaphore.makeUnsafe(1)
-    return deliver(this.audience, make, hand).pipe(
+    return deliver(this.audience, make, way).pipe(
       this.lock.withPermit,
       Effect.uninterruptible,
       Effect.ensuring(Effect.sync(() => this.held--))
@@ -151,6 +139,10 @@ class Telling implements Emitter {
   private stampAll(bodies: ReadonlyArray<Body>): ReadonlyArray<AgentEvent> {
     const timestamp = this.clock.currentTimeMillisUnsafe()
     return bodies.map((body) => this.stamp(body, timestamp))
+  }
+
+  private stampNow(body: Body): AgentEvent {
+    return this.stamp(body, this.clock.currentTimeMillisUnsafe())
   }
 
   private stamp(body: Body, timestamp: number): AgentEvent {
@@ -181,7 +173,7 @@ class Telling implements Emitter {
 const deliver = Effect.fnUntraced(function* (
   audience: Audience,
   make: () => ReadonlyArray<AgentEvent>,
-  hand: Reader["offer"]
+  way: Way
 ) {
   // Stamped inside the lock: parallel tools must not overtake one another between number and delivery.
   const events = make()
@@ -189,5 +181,5 @@ const deliver = Effect.fnUntraced(function* (
     audience.observe([event])
     for (const listener of audience.subscriptions.listeners) yield* listener(event)
   }
-  yield* hand(events)
+  yield* audience.reader[way](events)
 })

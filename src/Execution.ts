@@ -176,7 +176,7 @@ export const join = <E, R>(start: Effect.Effect<Started, E, R>): Effect.Effect<R
     )
   )
 
-/** How far a run may be ahead of the reader of its stream, in events. */
+/** So many events may wait for the reader of a stream before its run waits with the next of an answer. */
 const readAhead = 64
 
 /** A run for its events; leaving the stream stops the run. `start` is given its reader. */

@@ -19,10 +19,10 @@ type Batch<A> = Arr.NonEmptyReadonlyArray<A>
 export interface Handoff<in out A, in out E> {
   /** Hands over a batch. Suspends, if `capacity` elements waited before it, until they are read. */
   readonly offer: (batch: ReadonlyArray<A>) => Effect.Effect<void>
-  /** Hands over a batch, however much waits. */
-  readonly add: (batch: ReadonlyArray<A>) => void
+  /** Hands over a batch, however much waits. Never suspends. */
+  readonly add: (batch: ReadonlyArray<A>) => Effect.Effect<void>
   /** The same, and a waiting reader goes on by a scheduled task: what many writers say meanwhile goes along. */
-  readonly addLater: (batch: ReadonlyArray<A>) => void
+  readonly addLater: (batch: ReadonlyArray<A>) => Effect.Effect<void>
   /** Ends the reading side, after what was offered before. */
   readonly end: (exit: Exit.Exit<void, E>) => void
   /** The next batch: all that waits, as it waits. One reader at a time. */
@@ -61,14 +61,17 @@ class Handing<A, E> implements Handoff<A, E> {
     return isBehind ? this.room : Effect.void
   }
 
-  add(batch: ReadonlyArray<A>): void {
+  add(batch: ReadonlyArray<A>): Effect.Effect<void> {
     if (this.keep(batch)) this.wakeSoon()
+    return Effect.void
   }
 
-  addLater(batch: ReadonlyArray<A>): void {
-    if (!this.keep(batch) || this.wakeReader === undefined || this.wakesLater) return
-    this.wakesLater = true
-    this.tasks?.scheduleTask(this.goOnLater, 0)
+  addLater(batch: ReadonlyArray<A>): Effect.Effect<void> {
+    if (this.keep(batch) && this.wakeReader !== undefined && !this.wakesLater) {
+      this.wakesLater = true
+      this.tasks?.scheduleTask(this.goOnLater, 0)
+    }
+    return Effect.void
   }
 
   end(exit: Exit.Exit<void, E>): void {

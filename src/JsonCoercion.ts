@@ -8,11 +8,8 @@ type Json = Schema.Json
 export type JsonObject = { readonly [key: string]: Json }
 
 /** Whether it is of one of the types, or any will do. */
-export const fits = (types: ReadonlyArray<string>, value: Json): boolean => {
-  const [only] = types
-  if (only === undefined) return true
-  return types.length === 1 ? isType(only, value) : types.some((type) => isType(type, value))
-}
+export const fits = (types: ReadonlyArray<string>, value: Json): boolean =>
+  types.length === 0 || types.some((type) => isType(type, value))
 
 /** The first reading of a value that fits one of the types, if there is one. */
 export const coerce = (types: ReadonlyArray<string>, value: Json): Json | undefined => {

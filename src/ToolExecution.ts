@@ -1,5 +1,5 @@
 /**
- * Runs one tool call that may run: in time, in a fiber it can be stopped in, reviewed by its hooks.
+ * Runs one tool call that may run: in time, stopped when the run is, reviewed by its hooks.
  */
 import type * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"

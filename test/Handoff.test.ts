@@ -64,8 +64,8 @@ describe("Handoff", () => {
   it.effect("holds nobody up who only adds", () =>
     Effect.gen(function* () {
       const handoff = Handoff.make<number>(2)
-      handoff.add([1, 2, 3])
-      handoff.addLater([4])
+      yield* handoff.add([1, 2, 3])
+      yield* handoff.addLater([4])
       assert.deepStrictEqual(yield* handoff.pull, [1, 2, 3, 4])
     })
   )
@@ -75,11 +75,11 @@ describe("Handoff", () => {
       const handoff = Handoff.make<number>(10)
       const reader = yield* Effect.forkChild(read(handoff), { startImmediately: true })
       for (const one of [1, 2, 3]) {
-        handoff.addLater([one])
+        yield* handoff.addLater([one])
         yield* Effect.promise(() => Promise.resolve())
       }
       yield* Effect.sleep(0)
-      handoff.add([4])
+      yield* handoff.add([4])
       handoff.end(Exit.void)
       assert.deepStrictEqual(yield* Fiber.join(reader), [[1, 2, 3], [4]])
     })
@@ -89,10 +89,10 @@ describe("Handoff", () => {
     Effect.gen(function* () {
       const handoff = Handoff.make<number>(10)
       const reader = yield* Effect.forkChild(read(handoff), { startImmediately: true })
-      handoff.addLater([1])
-      handoff.add([2])
+      yield* handoff.addLater([1])
+      yield* handoff.add([2])
       yield* Effect.promise(() => Promise.resolve())
-      handoff.addLater([3])
+      yield* handoff.addLater([3])
       handoff.end(Exit.void)
       assert.deepStrictEqual(yield* Fiber.join(reader), [[1, 2], [3]])
     })

@@ -13,12 +13,10 @@ import * as Opaque from "./opaque.ts"
 import { isReason } from "./Protocol.ts"
 import { budgets } from "./thinkingBudgets.ts"
 
-/** Makes bodies for one provider, each message and each list of tools encoded once. */
+/** Makes bodies for one provider, each message and each tool encoded once. */
 export const encoder = (provider: string): ((request: ModelRequest) => string | Reason) => {
   const turnsOf = Turns.maker(provider)
-  const toolsOf = once((tools: ReadonlyArray<ToolDefinition>) =>
-    tools.map((tool) => Json.encode(toTool(tool)))
-  )
+  const toolOf = once((tool: ToolDefinition) => Json.encode(toTool(tool)))
   return (request) => {
     const { system = "" } = request
     const turns = turnsOf(request)
@@ -29,7 +27,7 @@ export const encoder = (provider: string): ((request: ModelRequest) => string | 
     const { tools: theirs, ...vendor } = toVendor(given)
     const tools = [
       ...Json.array(theirs).map(Json.encode),
-      ...lastMarked(toolsOf(request.tools), mark("tools"))
+      ...lastMarked(request.tools.map(toolOf), mark("tools"))
     ]
     const own = (name: string, json: string) => (name in vendor ? "" : `${JSON.stringify(name)}:${json},`)
     return [

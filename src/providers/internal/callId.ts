@@ -37,3 +37,24 @@ const hash = (text: string, seed: number): number => {
   low = Math.imul(low ^ (low >>> 16), 2246822507) ^ Math.imul(high ^ (high >>> 13), 3266489909)
   return 4294967296 * (2097151 & low) + (high >>> 0)
 }
+
+/** The ids of the calls of one answer, which a wire may leave out, or give twice. */
+export class CallIds {
+  private readonly given = new Set<string>()
+  private readonly seed: string
+  private count = 0
+
+  /** `seed`: unique per answer. */
+  constructor(seed: string) {
+    this.seed = seed
+  }
+
+  /** That of the next call: the wire's, if it has one that no call had before. */
+  next(wireId: string | undefined): string {
+    const number = this.count++
+    const own = wireId ?? `call_${this.seed}_${number}`
+    const id = this.given.has(own) ? `${own}_${number}` : own
+    this.given.add(id)
+    return id
+  }
+}

@@ -7,6 +7,7 @@ import type { ModelEvent } from "../../ModelEvent.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { InvalidRequest, ServerError, StreamTruncated } from "../../ProviderError.ts"
 import * as Usage from "../../Usage.ts"
+import { CallIds } from "./callId.ts"
 import * as Failure from "./failure.ts"
 import { Arguments } from "./googleArguments.ts"
 import { encoder } from "./googleGenerateRequest.ts"
@@ -106,6 +107,7 @@ export interface State {
   /** What was said about the text and belongs to none of its words: sources, citations, why it was stopped. */
   notes: Record<string, Json.Json>
   readonly calls: Array<OpenCall>
+  readonly ids: CallIds
   /** A chunk had no finish reason. */
   wentOn: boolean
   blocked: boolean
@@ -126,6 +128,7 @@ const initial = (provider: string, call: Call): State => ({
   signed: [],
   notes: {},
   calls: [],
+  ids: new CallIds(call.seed),
   wentOn: false,
   blocked: false,
   finish: undefined,
@@ -266,8 +269,7 @@ const callOf = (state: State, wireCall: Json.JsonObject, out: Array<ModelEvent>)
   if (called === undefined && wireCall["args"] === undefined && wireCall["partialArgs"] === undefined)
     return undefined
   closeProse(state, out)
-  const own = wireId ?? `call_${state.call.seed}_${state.calls.length}`
-  const id = state.calls.some((other) => other.id === own) ? `${own}_${state.calls.length}` : own
+  const id = state.ids.next(wireId)
   const call: OpenCall = {
     contentIndex: state.next++,
     id,

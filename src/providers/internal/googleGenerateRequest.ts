@@ -13,10 +13,9 @@ import * as Json from "./json.ts"
 import * as Opaque from "./opaque.ts"
 import { isReason } from "./Protocol.ts"
 
-/** Makes bodies for one provider, each message encoded once for each model, and each list of tools once. */
+/** Makes bodies for one provider, each message encoded once for each model, and each tool once. */
 export const encoder = (provider: string): ((request: ModelRequest) => string | Reason) => {
   const byModel = new Map<string, (message: Message.ModelMessage) => Encoded | Reason>()
-  const toolsOf = once(declarations)
   return (request) => {
     const messageOf = byModel.get(request.model) ?? once(encodeMessage(provider, request.model))
     byModel.set(request.model, messageOf)
@@ -24,7 +23,7 @@ export const encoder = (provider: string): ((request: ModelRequest) => string | 
     if (typeof contents !== "string") return contents
     const vendor = request.options.vendor ?? {}
     const tools = [
-      ...(request.tools.length === 0 ? [] : [toolsOf(request.tools)]),
+      ...(request.tools.length === 0 ? [] : [declarations(request.tools)]),
       ...Json.array(vendor["tools"]).map(Json.encode)
     ]
     const members = [

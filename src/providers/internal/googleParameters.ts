@@ -3,6 +3,7 @@
  * https://ai.google.dev/api/generate-content, read in November 2026.
  */
 import type { ModelRequest, ToolDefinition } from "../../Provider.ts"
+import { once } from "../../Once.ts"
 import type { ModelOptions } from "../../RunOptions.ts"
 import { toParameters } from "./googleSchema.ts"
 import { generation, thinkingConfig } from "./googleThinking.ts"
@@ -12,10 +13,12 @@ type Fields = Readonly<Record<string, unknown>>
 
 /** The tools as one entry of the list of tools; Google's own tools are entries beside it. */
 export const declarations = (tools: ReadonlyArray<ToolDefinition>): string =>
-  Json.encode({ functionDeclarations: tools.map(toDeclaration) })
+  `{"functionDeclarations":${listed(tools)}}`
 
 const toDeclaration = ({ description, name, parameters }: ToolDefinition): Fields =>
   defined({ name, description, parameters: toParameters(parameters) })
+
+const listed = Json.listOf(once((tool: ToolDefinition) => Json.encode(toDeclaration(tool))))
 
 /**
  * The members of the body besides the contents and the tools. What the vendor options name goes where the API has it:

@@ -3,6 +3,9 @@
  * a strict parser takes.
  */
 import type * as Schema from "effect/Schema"
+import { isObject } from "../../JsonCoercion.ts"
+
+export { isObject }
 
 export type Json = Schema.Json
 export type JsonObject = Schema.JsonObject
@@ -28,11 +31,7 @@ export const problem = (text: string): string => {
 
 export const isArray: (json: Json | undefined) => json is ReadonlyArray<Json> = Array.isArray
 
-export const isObject = (json: Json | undefined): json is JsonObject =>
-  typeof json === "object" && json !== null && !isArray(json)
-
-export const object = (json: Json | undefined): JsonObject | undefined =>
-  typeof json === "object" && json !== null && !isArray(json) ? json : undefined
+export const object = (json: Json | undefined): JsonObject | undefined => (isObject(json) ? json : undefined)
 
 export const array = (json: Json | undefined): ReadonlyArray<Json> => (isArray(json) ? json : none)
 

@@ -8,6 +8,7 @@ import { parseArguments } from "../../ModelEvent.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { Overloaded, Protocol as ProtocolFault, ServerError, StreamTruncated } from "../../ProviderError.ts"
 import * as Usage from "../../Usage.ts"
+import { CallIds } from "./callId.ts"
 import type { Compat } from "./compat.ts"
 import * as Failure from "./failure.ts"
 import * as Json from "./json.ts"
@@ -151,8 +152,7 @@ export interface State {
   /** What OpenRouter and its like want back, of the thinking that is open. */
   details: Array<Json.JsonObject>
   readonly calls: Array<OpenCall>
-  /** Of the calls. */
-  readonly ids: Set<string>
+  readonly ids: CallIds
   readonly byIndex: Map<number, OpenCall>
   refused: boolean
   finish: string | undefined
@@ -171,7 +171,7 @@ const initial = (provider: string, call: Call): State => ({
   proseLength: 0,
   details: [],
   calls: [],
-  ids: new Set(),
+  ids: new CallIds(call.seed),
   byIndex: new Map(),
   refused: false,
   finish: undefined,
@@ -328,8 +328,7 @@ const openCall = (
 ): OpenCall => {
   closeProse(state, out)
   const wireId = Json.text(wireCall["id"])
-  const own = wireId ?? `call_${state.call.seed}_${state.calls.length}`
-  const id = state.ids.has(own) ? `${own}_${state.calls.length}` : own
+  const id = state.ids.next(wireId)
   const call: OpenCall = {
     contentIndex: state.next++,
     wireId,
@@ -339,7 +338,6 @@ const openCall = (
     extra: undefined
   }
   state.calls.push(call)
-  state.ids.add(id)
   const index = Json.number(wireCall["index"])
   if (index !== undefined) state.byIndex.set(index, call)
   if (called !== undefined) startCall(call, out)

@@ -29,9 +29,9 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F075",
     without: "a made id is the same in each answer",
-    file: "src/providers/internal/openAiChat.ts",
-    from: "wireId ?? `call_${state.call.seed}_${state.calls.length}`",
-    to: "wireId ?? `call_${state.calls.length}`",
+    file: "src/providers/internal/callId.ts",
+    from: "wireId ?? `call_${this.seed}_${number}`",
+    to: "wireId ?? `call_${number}`",
     test: toolCalls
   },
   {
