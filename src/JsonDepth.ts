@@ -22,6 +22,19 @@ export const nestsTooDeep = (json: string): boolean => {
   return false
 }
 
+/** The index behind a string, an object or an array that begins at `start`; the length of the text where it does not end. */
+export const endOfValue = (json: string, start: number): number => {
+  let depth = 0
+  for (let at = start; at < json.length; at++) {
+    const char = json.charCodeAt(at)
+    if (char === 0x22) at = endOfString(json, at)
+    else if (char === 0x7b || char === 0x5b) depth++
+    else if (char === 0x7d || char === 0x5d) depth--
+    if (depth === 0) return at + 1
+  }
+  return json.length
+}
+
 /** The index of the quote that ends the string which begins at `start`; the length of the text where none does. */
 export const endOfString = (json: string, start: number): number => {
   let end = json.indexOf('"', start + 1)

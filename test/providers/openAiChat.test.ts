@@ -505,6 +505,46 @@ describe("openAiChat", () => {
     assert.deepStrictEqual(calls(replayed), [["a", "f", whole]])
   })
 
+  describe("events that differ in their delta only", () => {
+    const deltas = Array.from({ length: 90 }, (_, index) => [
+      call(index, { id: `c${index}`, name: "f" }),
+      call(index, { json: '{"n":' }),
+      call(index, { json: `"\\"delta\\":{${index}]"}` }),
+      text(index % 7 === 0 ? "" : `w${index}`),
+      delta(index % 5 === 0 ? { refusal: "no" } : { reasoning: "hm", content: null }),
+      delta(index % 9 === 0 ? {} : { reasoning_details: [{ type: "reasoning.text", text: "x", index }] })
+    ]).flat()
+    /** No two of them share a frame. */
+    const apart = (chunks: ReadonlyArray<object>) => chunks.map((chunk, created) => ({ ...chunk, created }))
+
+    it("are read as they are one by one", () => {
+      const end = [finish("tool_calls"), "[DONE]"]
+      const replayed = replay(...deltas, ...end)
+      assert.strictEqual(calls(replayed).length, 90)
+      assert.strictEqual(replayed.failure, undefined)
+      assert.deepStrictEqual(replayed, replay(...apart(deltas), ...end))
+    })
+
+    it("fail as they do one by one", () => {
+      for (const odd of [{ content: 5 }, { tool_calls: {} }]) {
+        const { failure } = replay(...deltas, delta(odd))
+        assert.strictEqual(failure?._tag === "Protocol" && failure.kind, "badShape")
+        assert.deepStrictEqual(failure, replay(delta(odd)).failure)
+      }
+      const cut = JSON.stringify(text("a")).slice(0, -1)
+      assert.deepStrictEqual(replay(...deltas, cut).failure, replay(cut).failure)
+    })
+
+    it("may have a message in place of the delta", () => {
+      const message = (content: string) => ({ choices: [{ index: 0, message: { content } }] })
+      const words = Array.from({ length: 40 }, (_, index) => message(`${index} `))
+      assert.strictEqual(
+        said(replay(...words, finish("stop")), "TextDelta"),
+        said(replay(...apart(words)), "TextDelta")
+      )
+    })
+  })
+
   it.effect("never throws, and gives the same for the same", () =>
     Effect.gen(function* () {
       const keys = [

@@ -64,8 +64,9 @@ export const startOf = (
 })
 
 /** The first of the answers that an event tells of. Others may be interleaved, when more than one was asked for. */
-export const firstAnswer = (answers: Json.Json | undefined): Json.JsonObject | undefined =>
-  Json.array(answers).find(isFirst)
-
-const isFirst = (answer: Json.Json): answer is Json.JsonObject =>
-  Json.isObject(answer) && (answer["index"] ?? 0) === 0
+export const firstAnswer = (answers: Json.Json | undefined): Json.JsonObject | undefined => {
+  for (const answer of Json.array(answers)) {
+    if (Json.isObject(answer) && (answer["index"] ?? 0) === 0) return answer
+  }
+  return undefined
+}

@@ -19,7 +19,7 @@ import type { Index, Wire } from "./anthropicMessagesWire.ts"
 import * as Json from "./json.ts"
 import * as Opaque from "./opaque.ts"
 import { type Call, isReason, type Protocol, startOf } from "./Protocol.ts"
-import { Repeat } from "./repeat.ts"
+import { piece, Repeat } from "./repeat.ts"
 
 /** The protocol for one provider, whose id marks what only it can read again. */
 export const anthropicMessages = (provider: string): Protocol<Wire, State> => ({
@@ -73,7 +73,7 @@ interface Block {
 export interface State {
   readonly provider: string
   readonly call: Call
-  readonly repeat: Repeat<Wire>
+  readonly repeat: Repeat<Wire, string>
   started: boolean
   /** The wire's id of the message that is coming. An answer with pauses is several messages. */
   messageId: string | undefined
@@ -100,7 +100,7 @@ export interface State {
 const initial = (provider: string, call: Call): State => ({
   provider,
   call,
-  repeat: new Repeat(),
+  repeat: new Repeat(piece),
   started: false,
   messageId: undefined,
   blocks: [],

@@ -72,7 +72,7 @@ const wireOf = (event: Json.JsonObject): Wire | undefined => {
 const other: Wire = { type: "other" }
 
 /** The string in which a delta differs from the next one. */
-export const holeOf = (wire: Wire): Hole<Wire> | undefined => {
+export const holeOf = (wire: Wire): Hole<Wire, string> | undefined => {
   if (wire.type !== "content_block_delta") return undefined
   const { delta } = wire
   const member = spoken.find((name) => Json.text(delta[name]) !== undefined)

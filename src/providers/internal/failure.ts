@@ -117,7 +117,8 @@ const detailOf = (detail: Json.Json | undefined): string | undefined =>
   typeof detail === "string" ? detail : Json.isArray(detail) ? JSON.stringify(detail) : undefined
 
 const reportsFailure = (event: Json.Json | undefined): boolean => {
-  if (!Json.isObject(event)) return Json.isArray(event) && event.some(reportsFailure)
+  if (typeof event !== "object" || event === null) return false
+  if (Json.isArray(event)) return event.some(reportsFailure)
   const { error } = event
   return (
     (error !== undefined && error !== null && error !== "" && error !== false) ||

@@ -31,7 +31,9 @@ export const problem = (text: string): string => {
 
 export const isArray: (json: Json | undefined) => json is ReadonlyArray<Json> = Array.isArray
 
-export const object = (json: Json | undefined): JsonObject | undefined => (isObject(json) ? json : undefined)
+/** Asked for several times with every delta: what `isObject` does, without the call. */
+export const object = (json: Json | undefined): JsonObject | undefined =>
+  typeof json === "object" && json !== null && !isArray(json) ? json : undefined
 
 export const array = (json: Json | undefined): ReadonlyArray<Json> => (isArray(json) ? json : none)
 

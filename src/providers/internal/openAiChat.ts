@@ -15,7 +15,7 @@ import * as Json from "./json.ts"
 import * as Opaque from "./opaque.ts"
 import { encoder } from "./openAiChatRequest.ts"
 import { type Call, firstAnswer, isReason, type Protocol, startOf } from "./Protocol.ts"
-import { type Hole, Repeat } from "./repeat.ts"
+import { type Hole, type Kind, piece, Repeat } from "./repeat.ts"
 
 /** The protocol for one provider, whose id marks what only it can read again. */
 export const openAiChat = (provider: string, compat: Compat): Protocol<Wire, State> => ({
@@ -46,28 +46,31 @@ export interface Wire {
 }
 
 const wire = (data: string, state: State): Wire | Reason => {
-  const repeated = state.repeat.match(data)
+  const repeated = state.pieces.match(data)
   if (repeated !== undefined) return repeated
-  const read = readChunk(data, state)
-  if (!isReason(read)) state.repeat.learn(data, () => holeOf(read), rereadHole)
+  const read = state.deltas.match(data) ?? readChunk(data, state)
+  if (!isReason(read)) state.pieces.learn(data, () => pieceOf(read), rereadPiece)
   return read
 }
 
-const readChunk = (data: string, state: State): Wire | Reason => {
+const readChunk = (data: string, { call, deltas, started }: State): Wire | Reason => {
   const chunk = Json.parse(data)
   if (chunk === undefined) return Failure.badJson(data)
   if (!Json.isObject(chunk)) return Failure.badShape("Not a chunk", data)
-  const failure = Failure.inBand(chunk, data, state.call.model)
+  const failure = Failure.inBand(chunk, data, call.model)
   if (failure !== undefined) return failure
   const choice = firstAnswer(chunk["choices"])
   const delta = deltaOf(choice)
   if (delta !== undefined && !isReadable(delta)) return Failure.badShape("Not a delta", data)
-  return {
-    id: Json.text(chunk["id"]),
+  const read: Wire = {
+    // Told with the first event of the answer.
+    id: started ? undefined : Json.text(chunk["id"]),
     delta,
     finish: Json.text(choice?.["finish_reason"]),
     usage: usageIn(chunk, choice)
   }
+  deltas.learn(data, () => frameOf(read), rereadDelta)
+  return read
 }
 
 /** Groq and Moonshot have places of their own for it. */
@@ -83,8 +86,15 @@ const usageIn = (
 const deltaOf = (choice: Json.JsonObject | undefined): Json.JsonObject | undefined =>
   Json.object(choice?.["delta"]) ?? Json.object(choice?.["message"])
 
-/** The string of a chunk in which it differs from the next one. */
-const holeOf = (wire: Wire): Hole<Wire> | undefined => {
+/** What holds all that differs between a chunk and the next one, mostly. */
+const frameOf = (wire: Wire): Hole<Wire, Json.JsonObject> | undefined =>
+  wire.delta && { member: "delta", value: wire.delta, fill: (delta) => ({ ...wire, delta }) }
+
+const rereadDelta = (event: Json.Json | undefined): Json.JsonObject | undefined =>
+  deltaOf(firstAnswer(Json.object(event)?.["choices"]))
+
+/** The string that mostly is all that differs. */
+const pieceOf = (wire: Wire): Hole<Wire, string> | undefined => {
   const { delta } = wire
   if (delta === undefined) return undefined
   for (const member of ["content", "reasoning_content", "reasoning"]) {
@@ -104,8 +114,8 @@ const holeOf = (wire: Wire): Hole<Wire> | undefined => {
   return { member: "arguments", value, fill }
 }
 
-const rereadHole = (event: Json.Json | undefined): string | undefined => {
-  const delta = deltaOf(firstAnswer(Json.object(event)?.["choices"]))
+const rereadPiece = (event: Json.Json | undefined): string | undefined => {
+  const delta = rereadDelta(event)
   const call = delta === undefined ? undefined : onlyCall(delta)
   return (
     Json.text(delta?.["content"]) ??
@@ -118,6 +128,11 @@ const rereadHole = (event: Json.Json | undefined): string | undefined => {
 const onlyCall = (delta: Json.JsonObject): Json.JsonObject | undefined => {
   const calls = Json.array(delta["tool_calls"])
   return calls.length === 1 ? Json.object(calls[0]) : undefined
+}
+
+const readable: Kind<Json.JsonObject> = {
+  fits: (json): json is Json.JsonObject => Json.isObject(json) && isReadable(json),
+  probe: { another: "" }
 }
 
 /** Whether nothing would be lost. */
@@ -157,7 +172,8 @@ export interface State {
   refused: boolean
   finish: string | undefined
   usage: Json.JsonObject | undefined
-  readonly repeat: Repeat<Wire>
+  readonly pieces: Repeat<Wire, string>
+  readonly deltas: Repeat<Wire, Json.JsonObject>
 }
 
 const initial = (provider: string, call: Call): State => ({
@@ -176,7 +192,8 @@ const initial = (provider: string, call: Call): State => ({
   refused: false,
   finish: undefined,
   usage: undefined,
-  repeat: new Repeat()
+  pieces: new Repeat(piece),
+  deltas: new Repeat(readable)
 })
 
 const step = (state: State, { delta, finish, id, usage }: Wire, out: Array<ModelEvent>): void => {

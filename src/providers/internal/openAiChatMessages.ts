@@ -173,19 +173,20 @@ const toCall = (provider: string, compat: Compat, call: Message.ToolCall): objec
 }
 
 const encodeResult = (compat: Compat, result: Message.ToolResult): Encoded | Reason => {
+  const texts: Array<string> = []
   const images: Array<string> = []
   for (const block of result.content) {
+    if (block.type === "text") texts.push(block.text)
     if (block.type !== "image") continue
     const part = toImage(compat, block)
     if (isReason(part)) return part
     images.push(Json.encode(part))
   }
-  const text = result.content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n")
-  const json = Json.encode({
-    role: "tool",
-    tool_call_id: fit(result.toolCallId, compat.callIds),
-    ...(compat.toolName ? { name: CallName.spelt(result.toolName, nameLength) } : {}),
-    content: text === "" && images.length > 0 ? "(see attached image)" : text
-  })
+  const text = texts.join("\n")
+  const content = text === "" && images.length > 0 ? "(see attached image)" : text
+  const answered = { role: "tool", tool_call_id: fit(result.toolCallId, compat.callIds) }
+  const json = compat.toolName
+    ? Json.encode({ ...answered, name: CallName.spelt(result.toolName, nameLength), content })
+    : Json.encode({ ...answered, content })
   return { json, images }
 }

@@ -108,12 +108,13 @@ export class Silence {
       }
       this.asked = this.clock.currentTimeMillisUnsafe()
       this.stop()
-      this.look()
       const asking = ask((exit) => {
         if (isLeft) return Exit.isSuccess(exit) && late(exit.value)
         leave()
         resume(exit)
       })
+      // The request is on its way by now.
+      this.look()
       if (!isLeft) {
         this.onBroken((stalled) => {
           leave()
