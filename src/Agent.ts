@@ -164,14 +164,12 @@ export const layer = <Self, const T extends Tools = readonly [], const H extends
 
 /** Functions are its own, for whoever takes an agent apart; the effects are made when they are asked for. */
 class Facade implements Agent {
-  readonly state: Agent["state"]
   readonly tools: Agent["tools"]
   readonly hooks: Agent["hooks"]
   private readonly conversation: Conversation
 
   constructor(conversation: Conversation, tools: Agent["tools"], hooks: Agent["hooks"]) {
     this.conversation = conversation
-    this.state = conversation.state
     this.tools = tools
     this.hooks = hooks
   }
@@ -193,6 +191,9 @@ class Facade implements Agent {
     Effect.sync(() => this.queues.setMode(which, mode))
   readonly subscribe: Agent["subscribe"] = (listener) => this.conversation.subscriptions.subscribe(listener)
 
+  get state(): Agent["state"] {
+    return this.conversation.state
+  }
   get resume(): Agent["resume"] {
     return Execution.join(this.conversation.begin(this.conversation.continuation, undefined))
   }

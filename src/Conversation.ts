@@ -46,7 +46,9 @@ type Task = Pick<Execution.Task, "prompts" | "continued" | "pollFirst" | "prompt
 
 export class Conversation {
   readonly queues: Queues
-  readonly state: SubscriptionRef.SubscriptionRef<AgentState>
+  private readonly kept: SubscriptionRef.SubscriptionRef<AgentState>
+  /** Whether somebody has asked for the state, and may watch it. */
+  private isShown = false
   /** Lays the agent's services over the caller's. */
   private readonly services: (caller: Context.Context<never>) => Context.Context<Provider | ToolRegistry>
   private active: Active | undefined
@@ -62,7 +64,7 @@ export class Conversation {
     modes: Partial<Record<QueueName, QueueMode>>,
     services: (caller: Context.Context<never>) => Context.Context<Provider | ToolRegistry>
   ) {
-    this.state = state
+    this.kept = state
     this.queues = new Queues(modes)
     this.services = services
   }
@@ -72,7 +74,16 @@ export class Conversation {
   }
 
   get current(): AgentState {
-    return this.state.value
+    return this.kept.value
+  }
+
+  /** The state, to be watched: its changes are published from the first time that somebody asks for it. */
+  get state(): SubscriptionRef.SubscriptionRef<AgentState> {
+    if (!this.isShown) {
+      this.isShown = true
+      this.set(this.current)
+    }
+    return this.kept
   }
 
   /**
@@ -124,9 +135,9 @@ export class Conversation {
       },
       observe: (events) => {
         if (this.subscriptions.hasReaders) this.subscriptions.observe(events)
-        const { value } = this.state
-        const next = events.reduce(State.after, value)
-        if (next !== value) this.set(next)
+        const { current } = this
+        const next = events.reduce(State.after, current)
+        if (next !== current) this.set(next)
       },
       subscriptions: this.subscriptions,
       reader: reader ?? Emitter.noReader
@@ -144,8 +155,8 @@ export class Conversation {
 
   /** In one step, so that whoever hears of an event sees its state: a run waits for nobody who looks at it. */
   private set(state: AgentState): void {
-    this.state.value = state
-    PubSub.publishUnsafe(this.state.pubsub, state)
+    this.kept.value = state
+    if (this.isShown) PubSub.publishUnsafe(this.kept.pubsub, state)
   }
 
   /** What `resume` goes on from, taken from the queues if it has to be. */
