@@ -5,6 +5,7 @@ import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { isKnown } from "./Begin.ts"
 import * as Budget from "./Budget.ts"
 import type { EventError, FailureReason } from "./FailureReason.ts"
 import type { LimitExceeded } from "./FailureReason.ts"
@@ -134,7 +135,7 @@ export const begin = (run: Run, answer: Answer): Effect.Effect<void> => {
   answer.started = true
   run.open = answer
   const told = Running.emit(run, { _tag: "MessageStart", messageId: answer.id, role: "assistant" })
-  return Exit.isExit(told) ? told : Effect.uninterruptible(told)
+  return isKnown(told) ? told : Effect.uninterruptible(told)
 }
 
 type CallStart = Extract<ModelEvent.ModelEvent, { readonly _tag: "ToolCallStart" }>

@@ -10,7 +10,7 @@ import * as Tracer from "effect/Tracer"
 /** Begins work, which tells once how it ended. Gives how to stop it, of which it tells in the same way. */
 export type Begin<A, E> = (tell: (exit: Exit.Exit<A, E>) => void) => () => void
 
-const key: unique symbol = Symbol.for("effect-agent/Begin")
+const key = "~effect-agent/Begin"
 
 /** An effect that can also be begun without a fiber. */
 interface Direct<A, E, R> extends Effect.Effect<A, E, R> {
@@ -69,8 +69,19 @@ export const goOn = <A, E, R>(
   else Effect.runForkWith(services)(next).addObserver(tell)
 }
 
-const isKnown = <A, E, R>(effect: Effect.Effect<A, E, R>): effect is Exit.Exit<A, E> & typeof effect =>
-  Exit.isExit(effect)
+/** The same as an effect, and whatever came of the first one. */
+export const after = <A, E, R, B, E2, R2>(
+  effect: Effect.Effect<A, E, R>,
+  next: (exit: Exit.Exit<A, E>) => Effect.Effect<B, E2, R2>
+): Effect.Effect<B, E2, R | R2> =>
+  isKnown(effect) ? next(effect) : Effect.flatMap(Effect.exit(effect), next)
+
+/** Whether it is known how an effect ends: it did. What `Exit.isExit` asks of any value, for a fifth of the calls. */
+export const isKnown = <A, E, R>(
+  effect: Effect.Effect<A, E, R>
+): effect is Exit.Exit<A, E> & Effect.Effect<A, E, R> => exitKey in effect
+
+const exitKey = "~effect/Exit" satisfies keyof Exit.Exit.Proto<unknown>
 
 const attempted = <A, E, R>(make: () => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
   try {

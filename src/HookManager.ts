@@ -137,7 +137,8 @@ class Asking implements RunHooks {
   }
 
   has(point: Hook.Point): boolean {
-    return this.registrations().some((registration) => registration.point === point)
+    for (const registration of this.registrations()) if (registration.point === point) return true
+    return false
   }
 
   ask<P extends Hook.Point, E = never>(
@@ -215,7 +216,7 @@ const limited = (
   timeout: Duration.Duration
 ): Effect.Effect<Exit.Exit<any, unknown>> =>
   Duration.isFinite(timeout)
-    ? Effect.map(attempt(new StopSignal(), effect, timeout), (ended) =>
+    ? Effect.map(attempt(new StopSignal(), effect, Duration.toMillis(timeout)), (ended) =>
         ended._tag === "Done" ? ended.exit : Exit.fail(`timed out after ${Duration.format(timeout)}`)
       )
     : Effect.exit(effect)

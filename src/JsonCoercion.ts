@@ -8,8 +8,10 @@ type Json = Schema.Json
 export type JsonObject = { readonly [key: string]: Json }
 
 /** Whether it is of one of the types, or any will do. */
-export const fits = (types: ReadonlyArray<string>, value: Json): boolean =>
-  types.length === 0 || types.some((type) => isType(type, value))
+export const fits = (types: ReadonlyArray<string>, value: Json): boolean => {
+  for (const type of types) if (isType(type, value)) return true
+  return types.length === 0
+}
 
 /** The first reading of a value that fits one of the types, if there is one. */
 export const coerce = (types: ReadonlyArray<string>, value: Json): Json | undefined => {

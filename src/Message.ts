@@ -188,7 +188,7 @@ export const toolResult = (
   content: typeof content === "string" ? [text(content)] : content,
   isError: false,
   outcome: options?.isError === true ? "error" : "success",
-  timestamp: Date.now(),
+  timestamp: options?.timestamp ?? Date.now(),
   ...options
 })
 

@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Body, OpenAnswer } from "./AgentEvent.ts"
 import * as Alarm from "./Alarm.ts"
+import { isKnown } from "./Begin.ts"
 import type { Budget } from "./Budget.ts"
 import type * as ContextManager from "./ContextManager.ts"
 import type { Control } from "./Control.ts"
@@ -135,7 +136,7 @@ export const stoppable = <A, E, R>(
   work: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E | Stopped, R> =>
   // What is done already needs no fiber it could be stopped in.
-  Exit.isExit(work) && run.control.signal.current === undefined
+  isKnown(work) && run.control.signal.current === undefined
     ? work
     : Effect.flatMap(
         attempt(run.control.signal, work),

@@ -62,9 +62,8 @@ export const settle = (
 ): Effect.Effect<void> => {
   const isError = output.isError === true
   settlement.settled.set(call, { call, output, outcome })
-  const heard = isError && Unrun.failures.has(outcome) ? failedCall(settlement, call, output) : Effect.void
   const emit = settlement.settled.size < settlement.calls.length ? Running.emitAmongMany : Running.emit
-  return Effect.flatMapEager(heard, () =>
+  const told = () =>
     emit(settlement.run, {
       _tag: "ToolExecutionEnd",
       toolCallId: call.id,
@@ -74,7 +73,9 @@ export const settle = (
       outcome,
       durationMs
     })
-  )
+  return isError && Unrun.failures.has(outcome)
+    ? Effect.flatMapEager(failedCall(settlement, call, output), told)
+    : told()
 }
 
 const failedCall = (

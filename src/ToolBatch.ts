@@ -5,7 +5,7 @@
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { goOn, starter } from "./Begin.ts"
+import { after, goOn, starter } from "./Begin.ts"
 import type { FailureReason, ToolFailed } from "./FailureReason.ts"
 import * as Gate from "./Gate.ts"
 import * as Guards from "./Guards.ts"
@@ -138,7 +138,7 @@ const preflight = (
 }
 
 const guarded = (settlement: Settlement, call: Message.ToolCall): Effect.Effect<Guards.Allowed | undefined> =>
-  Effect.flatMapEager(Effect.exit(Guards.check(settlement.run, settlement.message, call)), (exit) => {
+  after(Guards.check(settlement.run, settlement.message, call), (exit) => {
     if (Exit.isSuccess(exit)) {
       return exit.value._tag === "Allowed" ? Effect.succeed(exit.value) : refuse(settlement, call, exit.value)
     }
@@ -179,10 +179,10 @@ const perform = (
   }
   const reviewed = (startedAt: number, retries: number) => (exit: Exit.Exit<ToolExecution.Reviewed>) => {
     if (Exit.isFailure(exit)) return tell(Exit.asVoid(exit))
-    const { hookFailure, retry } = exit.value
-    settlement.hookFailure ??= hookFailure
-    if (!retry || retries >= (run.options.limits?.maxToolRetries ?? 1)) {
-      return settle(exit.value, Running.elapsed(run) - startedAt)
+    const { value } = exit
+    settlement.hookFailure ??= value.hookFailure
+    if (!value.retry || retries >= (run.options.limits?.maxToolRetries ?? 1)) {
+      return settle(value, Running.elapsed(run) - startedAt)
     }
     // By a task: a tool that is done at once may be asked for a thousand times.
     goOn(

@@ -27,7 +27,8 @@ export interface Reviewed extends Outcome {
   readonly hookFailure: Cause.Cause<FailureReason | Stopped> | undefined
 }
 
-const defaultTimeout = Duration.seconds(30)
+/** Milliseconds. */
+const defaultTimeout = 30_000
 
 /** Where a call runs. */
 export interface Place {
@@ -59,35 +60,38 @@ export const execute = (
         : Effect.void
     )
   const context = { toolCallId: call.id, runId: run.id, turn: run.turn, progress }
-  const timeout = Duration.fromInputUnsafe(tool.timeout ?? run.options.toolTimeout ?? defaultTimeout)
+  const timeout = timeoutOf(run, tool)
   const work = start(() => run.registry.execute(prepared, context))
   watch(work, { signal, timeout, alarm: Alarm.of(run.clock) }, (ended) => {
     open = false
-    const reviewed = () =>
-      Effect.flatMapEager(concluded(call, ended, timeout), (done) => review(run, message, prepared, done))
-    Begin.goOn(services, reviewed, tell)
+    const reviewed = () => review(run, message, prepared, concluded(call, ended, timeout))
+    const isLeftBehind = ended._tag !== "Done" && ended.abandoned
+    Begin.goOn(services, () => (isLeftBehind ? Effect.flatMap(leftBehind(call), reviewed) : reviewed()), tell)
   })
 }
+
+const timeoutOf = (run: Run, tool: Tool.Any): number => {
+  const told = tool.timeout ?? run.options.toolTimeout
+  return told === undefined ? defaultTimeout : Duration.toMillis(told)
+}
+
+const leftBehind = (call: Message.ToolCall): Effect.Effect<void> =>
+  Effect.logWarning(`Tool ${call.name} ignored its interruption`)
 
 const concluded = (
   call: Message.ToolCall,
   ended: Ended<Registry.Executed, never>,
-  timeout: Duration.Duration
-): Effect.Effect<Outcome> => {
+  timeout: number
+): Outcome => {
   if (ended._tag === "Done") {
-    if (Exit.isFailure(ended.exit)) return Effect.succeed(aborted(call))
+    if (Exit.isFailure(ended.exit)) return aborted(call)
     const { outcome, ...output } = ended.exit.value
-    return Effect.succeed({ output, outcome })
+    return { output, outcome }
   }
   const left = ended.abandoned ? " It did not stop when told to, and was left behind." : ""
-  const result =
-    ended._tag === "TimedOut"
-      ? immediate("timeout", `Tool ${call.name} timed out after ${Duration.format(timeout)}.${left}`)
-      : immediate("aborted", `Tool ${call.name} was aborted.${left}`)
-  return Effect.as(
-    ended.abandoned ? Effect.logWarning(`Tool ${call.name} ignored its interruption`) : Effect.void,
-    result
-  )
+  if (ended._tag === "Stopped") return immediate("aborted", `Tool ${call.name} was aborted.${left}`)
+  const limit = Duration.format(Duration.millis(timeout))
+  return immediate("timeout", `Tool ${call.name} timed out after ${limit}.${left}`)
 }
 
 /** Lets `afterTool` hooks replace parts of a result. One that fails makes an error of it. */

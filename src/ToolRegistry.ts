@@ -176,19 +176,19 @@ const decode = (
     ? decodeObject(tool, call, input)
     : Effect.fail(invalid(call, "the arguments must be a JSON object"))
 
-/** Eager: nearly all params are decoded on the spot. A check that throws refuses the params as one that says no. */
+/** Nearly all params are decoded on the spot. A check that throws refuses the params as one that says no. */
 const decodeObject = (
   tool: Tool.Any,
   call: ToolCall,
   input: Schema.Json
 ): Effect.Effect<PreparedCall, InvalidArguments> => {
-  const decoded = Effect.mapBothEager(tool.decode(input), {
-    onSuccess: (params) => ({ call, tool, input, params }),
-    onFailure: ({ detail }) => invalid(call, detail)
-  })
-  return Exit.isExit(decoded) && !Exit.hasDies(decoded)
-    ? decoded
-    : Effect.catchDefect(decoded, (defect) => Effect.fail(invalid(call, FailureText.of(defect))))
+  const prepared = (params: unknown): PreparedCall => ({ call, tool, input, params })
+  const decoded = tool.decode(input)
+  if (Begin.isKnown(decoded) && Exit.isSuccess(decoded)) return Effect.succeed(prepared(decoded.value))
+  return decoded.pipe(
+    Effect.mapBoth({ onSuccess: prepared, onFailure: ({ detail }) => invalid(call, detail) }),
+    Effect.catchDefect((defect) => Effect.fail(invalid(call, FailureText.of(defect))))
+  )
 }
 
 const invalid = (call: ToolCall, detail: string) => new InvalidArguments({ name: call.name, detail })

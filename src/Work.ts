@@ -6,7 +6,6 @@
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type * as Tracer from "effect/Tracer"
@@ -76,13 +75,13 @@ export type Ended<A, E> =
 const grace = 100
 
 /**
- * Waits for work, but no longer than `timeout`, and not when the signal stops. The work goes on beside whoever waits, so
+ * Waits for work, but no longer than `timeout` milliseconds, and not when the signal stops. The work goes on beside whoever waits, so
  * that work that never settles, or ignores its interruption, holds nobody up.
  */
 export const attempt = <A, E, R>(
   signal: StopSignal,
   work: Effect.Effect<A, E, R>,
-  timeout: Duration.Duration = Duration.infinity
+  timeout = Infinity
 ): Effect.Effect<Ended<A, E>, never, R> =>
   signal.current !== undefined
     ? Effect.succeed({ _tag: "Stopped", abandoned: false })
@@ -99,7 +98,8 @@ export const attempt = <A, E, R>(
 /** What work is waited for with. */
 export interface Bounds {
   readonly signal: StopSignal
-  readonly timeout: Duration.Duration
+  /** In milliseconds; `Infinity` for none. */
+  readonly timeout: number
   readonly alarm: Alarm.Alarm
 }
 
@@ -144,7 +144,7 @@ export const watch = <A, E>(
     if (!isOver) unset = alarm.set(grace, () => end({ _tag: tag, abandoned: true }))
   }
   forget = signal.onStop(() => halt("Stopped"))
-  if (Duration.isFinite(timeout)) unset = alarm.set(Duration.toMillis(timeout), () => halt("TimedOut"))
+  if (Number.isFinite(timeout)) unset = alarm.set(timeout, () => halt("TimedOut"))
   return (left) => {
     if (isOver) return left()
     leave = left

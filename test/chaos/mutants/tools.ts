@@ -86,8 +86,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F086",
     without: "a tool has all the time there is",
     file: "src/ToolExecution.ts",
-    from: "const defaultTimeout = Duration.seconds(30)",
-    to: "const defaultTimeout = Duration.infinity",
+    from: "const defaultTimeout = 30_000",
+    to: "const defaultTimeout = Infinity",
     test: "test/behaviour/VirtualTime.test.ts"
   },
   {
@@ -127,7 +127,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     without: "a hook has all the time there is",
     file: "src/HookManager.ts",
     from: "const defaultTimeout = Duration.seconds(5)",
-    to: "const defaultTimeout = Duration.infinity",
+    to: "const defaultTimeout = Infinity",
     test: hooks
   },
   {
