@@ -486,23 +486,62 @@ describe("openAiChat", () => {
     })
   })
 
-  it("reads events that differ in one string as it reads them one by one", () => {
+  /** No two of them share a frame: each is read in full. */
+  const apart = (chunks: ReadonlyArray<object>) => chunks.map((chunk, created) => ({ ...chunk, created }))
+
+  describe("events that differ in one string only", () => {
     const words = ['"', "\\", "\\u", "é🌍", "\n", "a", '{"content":"x"}', "\ud83d", "]}"]
     const pieces = Array.from({ length: 60 }, (_, index) => words[index % words.length] ?? "")
-    const thinking = pieces.map((piece) => delta({ reasoning_content: piece }))
-    const args = pieces.map((piece) => call(0, { json: piece }))
-    const replayed = replay(
-      ...thinking,
-      ...pieces.map(text),
-      call(0, { id: "a", name: "f" }),
-      ...args,
-      finish("stop"),
-      "[DONE]"
-    )
-    const whole = pieces.join("")
-    assert.strictEqual(said(replayed, "ThinkingDelta"), whole)
-    assert.strictEqual(said(replayed, "TextDelta"), whole)
-    assert.deepStrictEqual(calls(replayed), [["a", "f", whole]])
+
+    it("are read as they are one by one", () => {
+      const thinking = pieces.map((piece) => delta({ reasoning_content: piece }))
+      const args = pieces.map((piece) => call(0, { json: piece }))
+      const chunks = [...thinking, ...pieces.map(text), call(0, { id: "a", name: "f" }), ...args]
+      const replayed = replay(...chunks, finish("stop"), "[DONE]")
+      const whole = pieces.join("")
+      assert.strictEqual(said(replayed, "ThinkingDelta"), whole)
+      assert.strictEqual(said(replayed, "TextDelta"), whole)
+      assert.deepStrictEqual(calls(replayed), [["a", "f", whole]])
+      assert.deepStrictEqual(replayed, replay(...apart(chunks), finish("stop"), "[DONE]"))
+    })
+
+    it("are read as one by one when they say something else, too", () => {
+      const withExtra = (json: string) =>
+        delta({
+          tool_calls: [{ index: 0, function: { arguments: json }, extra_content: { google: json.length } }]
+        })
+      const shapes: ReadonlyArray<(said: string) => object> = [
+        (said) => delta({ content: said, reasoning: "hm" }),
+        (said) => delta({ content: said, refusal: "no" }),
+        (said) =>
+          delta({ content: said, tool_calls: [{ index: 1, function: { name: "g", arguments: "{}" } }] }),
+        (said) => delta({ content: said }, "length"),
+        (said) => ({ ...text(said), usage: { completion_tokens: 3 } }),
+        (said) => delta({ reasoning: said, reasoning_details: [{ type: "reasoning.text", text: "t" }] }),
+        (said) => delta({ reasoning: said, reasoning_text: "again" }),
+        (said) => call(0, { name: "f", json: said }),
+        (said) => call(0, { id: "a", name: "f", json: said }),
+        (said) => call(undefined, { json: said }),
+        withExtra
+      ]
+      for (const shape of shapes) {
+        const between = [usage({ completion_tokens: 9 }), finish("stop"), call(0, { id: "b", name: "g" })]
+        const chunks = [call(0, { id: "a", name: "f" }), ...pieces.map(shape), ...between, shape("z")]
+        assert.deepStrictEqual(replay(...chunks, "[DONE]"), replay(...apart(chunks), "[DONE]"))
+      }
+    })
+
+    it("belong to the call that has their index now", () => {
+      const chunks = ["a", "b"].flatMap((id) => [
+        call(0, { id, name: "f" }),
+        ...pieces.map((json) => call(0, { json }))
+      ])
+      const replayed = replay(...chunks, finish("tool_calls"), "[DONE]")
+      assert.deepStrictEqual(
+        calls(replayed),
+        ["a", "b"].map((id) => [id, "f", pieces.join("")])
+      )
+    })
   })
 
   describe("events that differ in their delta only", () => {
@@ -514,9 +553,6 @@ describe("openAiChat", () => {
       delta(index % 5 === 0 ? { refusal: "no" } : { reasoning: "hm", content: null }),
       delta(index % 9 === 0 ? {} : { reasoning_details: [{ type: "reasoning.text", text: "x", index }] })
     ]).flat()
-    /** No two of them share a frame. */
-    const apart = (chunks: ReadonlyArray<object>) => chunks.map((chunk, created) => ({ ...chunk, created }))
-
     it("are read as they are one by one", () => {
       const end = [finish("tool_calls"), "[DONE]"]
       const replayed = replay(...deltas, ...end)

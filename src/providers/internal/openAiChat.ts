@@ -10,12 +10,11 @@ import { Overloaded, Protocol as ProtocolFault, ServerError, StreamTruncated } f
 import * as Usage from "../../Usage.ts"
 import { CallIds } from "./callId.ts"
 import type { Compat } from "./compat.ts"
-import * as Failure from "./failure.ts"
 import * as Json from "./json.ts"
 import * as Opaque from "./opaque.ts"
 import { encoder } from "./openAiChatRequest.ts"
-import { type Call, firstAnswer, isReason, type Protocol, startOf } from "./Protocol.ts"
-import { type Hole, type Kind, piece, Repeat } from "./repeat.ts"
+import { type Chunk, Chunks, type Wire } from "./openAiChatWire.ts"
+import { type Call, type Protocol, startOf } from "./Protocol.ts"
 
 /** The protocol for one provider, whose id marks what only it can read again. */
 export const openAiChat = (provider: string, compat: Compat): Protocol<Wire, State> => ({
@@ -23,7 +22,7 @@ export const openAiChat = (provider: string, compat: Compat): Protocol<Wire, Sta
   encode: encoder(provider, compat),
   sentinel: "[DONE]",
   initial: (call) => initial(provider, call),
-  wire,
+  wire: (data, { chunks }) => chunks.read(data),
   step: (state, event, out) => {
     step(state, event, out)
     // The usage comes after the finish reason: only the sentinel and the end of the body are the last of it.
@@ -34,111 +33,6 @@ export const openAiChat = (provider: string, compat: Compat): Protocol<Wire, Sta
 })
 
 const name = "openai-chat"
-
-// ───────────────────────── Wire
-
-/** What is of use in a chunk: the first choice, and the usage. */
-export interface Wire {
-  readonly id: string | undefined
-  readonly delta: Json.JsonObject | undefined
-  readonly finish: string | undefined
-  readonly usage: Json.JsonObject | undefined
-}
-
-const wire = (data: string, state: State): Wire | Reason => {
-  const repeated = state.pieces.match(data)
-  if (repeated !== undefined) return repeated
-  const read = state.deltas.match(data) ?? readChunk(data, state)
-  if (!isReason(read)) state.pieces.learn(data, () => pieceOf(read), rereadPiece)
-  return read
-}
-
-const readChunk = (data: string, { call, deltas, started }: State): Wire | Reason => {
-  const chunk = Json.parse(data)
-  if (chunk === undefined) return Failure.badJson(data)
-  if (!Json.isObject(chunk)) return Failure.badShape("Not a chunk", data)
-  const failure = Failure.inBand(chunk, data, call.model)
-  if (failure !== undefined) return failure
-  const choice = firstAnswer(chunk["choices"])
-  const delta = deltaOf(choice)
-  if (delta !== undefined && !isReadable(delta)) return Failure.badShape("Not a delta", data)
-  const read: Wire = {
-    // Told with the first event of the answer.
-    id: started ? undefined : Json.text(chunk["id"]),
-    delta,
-    finish: Json.text(choice?.["finish_reason"]),
-    usage: usageIn(chunk, choice)
-  }
-  deltas.learn(data, () => frameOf(read), rereadDelta)
-  return read
-}
-
-/** Groq and Moonshot have places of their own for it. */
-const usageIn = (
-  { usage, x_groq: groq }: Json.JsonObject,
-  choice: Json.JsonObject | undefined
-): Json.JsonObject | undefined => {
-  const elsewhere = groq === undefined ? undefined : Json.object(groq)?.["usage"]
-  return Json.object(usage ?? elsewhere ?? choice?.["usage"])
-}
-
-/** A whole answer in place of a stream has a message where a chunk has a delta; some servers send both. */
-const deltaOf = (choice: Json.JsonObject | undefined): Json.JsonObject | undefined =>
-  Json.object(choice?.["delta"]) ?? Json.object(choice?.["message"])
-
-/** What holds all that differs between a chunk and the next one, mostly. */
-const frameOf = (wire: Wire): Hole<Wire, Json.JsonObject> | undefined =>
-  wire.delta && { member: "delta", value: wire.delta, fill: (delta) => ({ ...wire, delta }) }
-
-const rereadDelta = (event: Json.Json | undefined): Json.JsonObject | undefined =>
-  deltaOf(firstAnswer(Json.object(event)?.["choices"]))
-
-/** The string that mostly is all that differs. */
-const pieceOf = (wire: Wire): Hole<Wire, string> | undefined => {
-  const { delta } = wire
-  if (delta === undefined) return undefined
-  for (const member of ["content", "reasoning_content", "reasoning"]) {
-    const value = Json.text(delta[member])
-    if (value !== undefined) {
-      return { member, value, fill: (text) => ({ ...wire, delta: { ...delta, [member]: text } }) }
-    }
-  }
-  const call = onlyCall(delta)
-  const fn = Json.object(call?.["function"])
-  const value = Json.text(fn?.["arguments"])
-  if (value === undefined) return undefined
-  const fill = (text: string) => ({
-    ...wire,
-    delta: { ...delta, tool_calls: [{ ...call, function: { ...fn, arguments: text } }] }
-  })
-  return { member: "arguments", value, fill }
-}
-
-const rereadPiece = (event: Json.Json | undefined): string | undefined => {
-  const delta = rereadDelta(event)
-  const call = delta === undefined ? undefined : onlyCall(delta)
-  return (
-    Json.text(delta?.["content"]) ??
-    Json.text(delta?.["reasoning_content"]) ??
-    Json.text(delta?.["reasoning"]) ??
-    Json.text(Json.object(call?.["function"])?.["arguments"])
-  )
-}
-
-const onlyCall = (delta: Json.JsonObject): Json.JsonObject | undefined => {
-  const calls = Json.array(delta["tool_calls"])
-  return calls.length === 1 ? Json.object(calls[0]) : undefined
-}
-
-const readable: Kind<Json.JsonObject> = {
-  fits: (json): json is Json.JsonObject => Json.isObject(json) && isReadable(json),
-  probe: { another: "" }
-}
-
-/** Whether nothing would be lost. */
-const isReadable = ({ content, tool_calls: calls }: Json.JsonObject): boolean =>
-  (content === undefined || content === null || typeof content === "string" || Json.isArray(content)) &&
-  (calls === undefined || calls === null || Json.isArray(calls))
 
 // ───────────────────────── Wire to domain
 
@@ -156,6 +50,7 @@ interface OpenCall {
 export interface State {
   readonly provider: string
   readonly call: Call
+  readonly chunks: Chunks
   started: boolean
   responseId: string | undefined
   /** The number of the next block. */
@@ -172,13 +67,12 @@ export interface State {
   refused: boolean
   finish: string | undefined
   usage: Json.JsonObject | undefined
-  readonly pieces: Repeat<Wire, string>
-  readonly deltas: Repeat<Wire, Json.JsonObject>
 }
 
 const initial = (provider: string, call: Call): State => ({
   provider,
   call,
+  chunks: new Chunks(call.model),
   started: false,
   responseId: undefined,
   next: 0,
@@ -191,12 +85,16 @@ const initial = (provider: string, call: Call): State => ({
   byIndex: new Map(),
   refused: false,
   finish: undefined,
-  usage: undefined,
-  pieces: new Repeat(piece),
-  deltas: new Repeat(readable)
+  usage: undefined
 })
 
-const step = (state: State, { delta, finish, id, usage }: Wire, out: Array<ModelEvent>): void => {
+const step = (state: State, wire: Wire, out: Array<ModelEvent>): void => {
+  if (wire.type === "chunk") stepChunk(state, wire, out)
+  else if (wire.type === "arguments") stepArguments(callOf(state, wire.call, undefined, out), wire.said, out)
+  else say(state, wire.type, wire.said, out)
+}
+
+const stepChunk = (state: State, { delta, finish, id, usage }: Chunk, out: Array<ModelEvent>): void => {
   if (id !== undefined) state.responseId ??= id
   if (usage !== undefined) state.usage = usage
   if (finish !== undefined) state.finish = finish
@@ -302,7 +200,7 @@ const closeProse = (state: State, out: Array<ModelEvent>): void => {
 const stepCall = (state: State, wireCall: Json.JsonObject, out: Array<ModelEvent>): void => {
   const fn = Json.object(wireCall["function"])
   const called = Json.text(fn?.["name"])
-  const call = findCall(state, wireCall, called) ?? openCall(state, wireCall, called, out)
+  const call = callOf(state, wireCall, called, out)
   call.extra ??= wireCall["extra_content"]
   if (call.name === "" && called !== undefined) {
     call.name = called
@@ -311,10 +209,22 @@ const stepCall = (state: State, wireCall: Json.JsonObject, out: Array<ModelEvent
   const given = fn?.["arguments"]
   // Some local servers send the value where its text belongs.
   const json = typeof given === "string" ? given : Json.isObject(given) ? JSON.stringify(given) : ""
-  if (json === "") return
-  call.json += json
-  if (call.name !== "") out.push({ _tag: "ToolCallDelta", contentIndex: call.contentIndex, delta: json })
+  stepArguments(call, json, out)
 }
+
+const stepArguments = (call: OpenCall, delta: string, out: Array<ModelEvent>): void => {
+  if (delta === "") return
+  call.json += delta
+  if (call.name !== "") out.push({ _tag: "ToolCallDelta", contentIndex: call.contentIndex, delta })
+}
+
+/** The call that a piece belongs to. */
+const callOf = (
+  state: State,
+  wireCall: Json.JsonObject,
+  called: string | undefined,
+  out: Array<ModelEvent>
+): OpenCall => findCall(state, wireCall, called) ?? openCall(state, wireCall, called, out)
 
 /**
  * The open call that a piece belongs to, if it does not begin a new one. Indices may be missing, start anywhere, or be 0

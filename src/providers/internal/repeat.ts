@@ -87,8 +87,8 @@ const flat = (text: string): string => {
 }
 
 /**
- * A short answer is over before learning pays. Where every event differs in more, or soon another kind follows, as in many
- * small calls, it never does: then it is tried ever more rarely.
+ * A short answer is over before learning pays. Where every event differs in more, or soon another kind follows, it never
+ * does: then it is tried ever more rarely.
  */
 const isLesson = (misses: number): boolean =>
   misses >= firstLesson && (misses <= lastLesson || (misses & (misses - 1)) === 0)

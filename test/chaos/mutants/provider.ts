@@ -11,6 +11,7 @@ const failure = "src/providers/internal/failure.ts"
 const answer = "src/providers/internal/answer.ts"
 const sse = "src/providers/internal/sse.ts"
 const chat = "src/providers/internal/openAiChat.ts"
+const chunks = "src/providers/internal/openAiChatWire.ts"
 const retryAfter = "src/providers/internal/retryAfter.ts"
 const silence = "src/providers/internal/silence.ts"
 const errors = "src/ProviderError.ts"
@@ -435,9 +436,9 @@ const ends: ReadonlyArray<Mutant> = [
   {
     fault: "F060",
     without: "data that is no JSON is a failure",
-    file: chat,
-    from: "if (chunk === undefined) return Failure.badJson(data)",
-    to: "if (chunk === undefined) return { id: undefined, delta: undefined, finish: undefined, usage: undefined }",
+    file: chunks,
+    from: "if (json === undefined) return Failure.badJson(data)",
+    to: 'if (json === undefined) return { type: "chunk", id: undefined, delta: undefined, finish: undefined, usage: undefined }',
     test: garbageTest
   },
   {
@@ -451,7 +452,7 @@ const ends: ReadonlyArray<Mutant> = [
   {
     fault: "F062",
     without: "content of a wrong type is a failure, as it would be lost",
-    file: chat,
+    file: chunks,
     from: "delta !== undefined && !isReadable(delta)",
     to: "false",
     test: garbageTest

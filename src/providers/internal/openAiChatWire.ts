@@ -1,0 +1,168 @@
+/**
+ * The chunks of OpenAI Chat Completions: https://platform.openai.com/docs/api-reference/chat-streaming
+ *
+ * Nearly all chunks of an answer are the next piece of one text, and read as that alone.
+ */
+import type { Reason } from "../../ProviderError.ts"
+import * as Failure from "./failure.ts"
+import * as Json from "./json.ts"
+import { firstAnswer, isReason } from "./Protocol.ts"
+import { type Hole, type Kind, piece, Repeat } from "./repeat.ts"
+
+export type Wire = Chunk | Piece
+
+/** What is of use in a chunk: the first choice, and the usage. */
+export interface Chunk {
+  readonly type: "chunk"
+  /** That of the answer, with the first delta at the latest. */
+  readonly id: string | undefined
+  readonly delta: Json.JsonObject | undefined
+  readonly finish: string | undefined
+  readonly usage: Json.JsonObject | undefined
+}
+
+/** A chunk that says nothing else. */
+export type Piece =
+  | { readonly type: "text" | "thinking"; readonly said: string }
+  /** The call is as a delta has it, but for its arguments. */
+  | { readonly type: "arguments"; readonly call: Json.JsonObject; readonly said: string }
+
+/** Reads the chunks of one answer. */
+export class Chunks {
+  private readonly model: string
+  private readonly pieces = new Repeat<Wire, string>(piece)
+  private readonly deltas = new Repeat<Chunk, Json.JsonObject>(readable)
+  private isBegun = false
+
+  constructor(model: string) {
+    this.model = model
+  }
+
+  read(data: string): Wire | Reason {
+    const repeated = this.pieces.match(data)
+    if (repeated !== undefined) return repeated
+    const chunk = this.deltas.match(data) ?? this.readChunk(data)
+    if (!isReason(chunk)) this.pieces.learn(data, () => pieceOf(chunk), rereadPiece)
+    return chunk
+  }
+
+  private readChunk(data: string): Chunk | Reason {
+    const json = Json.parse(data)
+    if (json === undefined) return Failure.badJson(data)
+    if (!Json.isObject(json)) return Failure.badShape("Not a chunk", data)
+    const failure = Failure.inBand(json, data, this.model)
+    if (failure !== undefined) return failure
+    const choice = firstAnswer(json["choices"])
+    const delta = deltaOf(choice)
+    if (delta !== undefined && !isReadable(delta)) return Failure.badShape("Not a delta", data)
+    const chunk: Chunk = {
+      type: "chunk",
+      id: this.isBegun ? undefined : Json.text(json["id"]),
+      delta,
+      finish: Json.text(choice?.["finish_reason"]),
+      usage: usageIn(json, choice)
+    }
+    this.isBegun ||= delta !== undefined
+    this.deltas.learn(data, () => frameOf(chunk), rereadDelta)
+    return chunk
+  }
+}
+
+/** Groq and Moonshot have places of their own for it. */
+const usageIn = (
+  { usage, x_groq: groq }: Json.JsonObject,
+  choice: Json.JsonObject | undefined
+): Json.JsonObject | undefined => {
+  const elsewhere = groq === undefined ? undefined : Json.object(groq)?.["usage"]
+  return Json.object(usage ?? elsewhere ?? choice?.["usage"])
+}
+
+/** A whole answer in place of a stream has a message where a chunk has a delta; some servers send both. */
+const deltaOf = (choice: Json.JsonObject | undefined): Json.JsonObject | undefined =>
+  Json.object(choice?.["delta"]) ?? Json.object(choice?.["message"])
+
+const readable: Kind<Json.JsonObject> = {
+  fits: (json): json is Json.JsonObject => Json.isObject(json) && isReadable(json),
+  probe: { another: "" }
+}
+
+/** Whether nothing would be lost. */
+const isReadable = ({ content, tool_calls: calls }: Json.JsonObject): boolean =>
+  (content === undefined || content === null || typeof content === "string" || Json.isArray(content)) &&
+  (calls === undefined || calls === null || Json.isArray(calls))
+
+// ───────────────────────── What differs between a chunk and the next one
+
+/** The delta, mostly. */
+const frameOf = (chunk: Chunk): Hole<Chunk, Json.JsonObject> | undefined =>
+  chunk.delta && { member: "delta", value: chunk.delta, fill: (delta) => ({ ...chunk, delta }) }
+
+const rereadDelta = (event: Json.Json | undefined): Json.JsonObject | undefined =>
+  deltaOf(firstAnswer(Json.object(event)?.["choices"]))
+
+/** A text, mostly. */
+const pieceOf = (chunk: Chunk): Hole<Wire, string> | undefined => {
+  const { delta } = chunk
+  if (delta === undefined) return undefined
+  for (const [member, type] of texts) {
+    const value = Json.text(delta[member])
+    if (value === undefined) continue
+    return saysOnly(chunk, delta, member)
+      ? { member, value, fill: (said) => ({ type, said }) }
+      : { member, value, fill: (said) => ({ ...chunk, delta: { ...delta, [member]: said } }) }
+  }
+  const call = onlyCall(delta)
+  const fn = Json.object(call?.["function"])
+  const value = Json.text(fn?.["arguments"])
+  if (call === undefined || value === undefined) return undefined
+  const member = "arguments"
+  if (saysOnly(chunk, delta, "tool_calls") && isSilent(fn?.["name"]) && call["extra_content"] === undefined) {
+    return { member, value, fill: (said) => ({ type: member, call, said }) }
+  }
+  const fill = (said: string) => ({
+    ...chunk,
+    delta: { ...delta, tool_calls: [{ ...call, function: { ...fn, arguments: said } }] }
+  })
+  return { member, value, fill }
+}
+
+const texts: ReadonlyArray<readonly ["content" | "reasoning_content" | "reasoning", "text" | "thinking"]> = [
+  ["content", "text"],
+  ["reasoning_content", "thinking"],
+  ["reasoning", "thinking"]
+]
+
+const rereadPiece = (event: Json.Json | undefined): string | undefined => {
+  const delta = rereadDelta(event)
+  const call = delta === undefined ? undefined : onlyCall(delta)
+  return (
+    Json.text(delta?.["content"]) ??
+    Json.text(delta?.["reasoning_content"]) ??
+    Json.text(delta?.["reasoning"]) ??
+    Json.text(Json.object(call?.["function"])?.["arguments"])
+  )
+}
+
+const onlyCall = (delta: Json.JsonObject): Json.JsonObject | undefined => {
+  const calls = Json.array(delta["tool_calls"])
+  return calls.length === 1 ? Json.object(calls[0]) : undefined
+}
+
+/** Whether there is nothing beside that member which says anything. */
+const saysOnly = (chunk: Chunk, delta: Json.JsonObject, member: string): boolean =>
+  chunk.finish === undefined &&
+  chunk.usage === undefined &&
+  speaking.every((other) => other === member || isSilent(delta[other]))
+
+const speaking: ReadonlyArray<string> = [
+  "content",
+  "reasoning",
+  "reasoning_content",
+  "reasoning_details",
+  "reasoning_text",
+  "refusal",
+  "tool_calls"
+]
+
+const isSilent = (json: Json.Json | undefined): boolean =>
+  json === undefined || json === null || json === "" || (Json.isArray(json) && json.length === 0)
