@@ -34,10 +34,7 @@ export const library = (outdir: string): BuildOptions => ({
   target: "es2023",
   sourcemap: true,
   // The sources are published beside it.
-  sourcesContent: false,
-  // Fields by assignment: V8 defines a field by a call of the runtime until a constructor has run a dozen times, and most
-  // of ours run once per agent.
-  tsconfigRaw: { compilerOptions: { useDefineForClassFields: false } }
+  sourcesContent: false
 })
 
 /** Undici is CommonJS, and `export *` of that has no names for who imports it from another file: here they are. */

@@ -7,7 +7,7 @@ import { StopSignal } from "./Work.ts"
 /** What an application may do to a run from outside. */
 export class Control {
   readonly signal = new StopSignal()
-  private pausedFor: { readonly reason?: string } | undefined = undefined
+  private pausedFor: { readonly reason?: string } | undefined
   private readonly waiting = new Set<() => void>()
 
   get paused(): { readonly reason?: string } | undefined {

@@ -51,13 +51,13 @@ export class Conversation {
   private isShown = false
   /** Lays the agent's services over the caller's. */
   private readonly services: (caller: Context.Context<never>) => Context.Context<Provider | ToolRegistry>
-  private active: Active | undefined = undefined
+  private active: Active | undefined
   private closed = false
   /** The run that goes on, or the last one. */
-  run: Run | undefined = undefined
+  run: Run | undefined
   readonly subscriptions = new Subscriptions()
   /** What the application changed since the last turn began. */
-  private changes: { options?: Partial<RunOptions>; replaced?: boolean } | undefined = undefined
+  private changes: { options?: Partial<RunOptions>; replaced?: boolean } | undefined
 
   constructor(
     state: SubscriptionRef.SubscriptionRef<AgentState>,

@@ -80,7 +80,7 @@ class Telling implements Emitter {
   private readonly audience: Audience
   private seq = 0
   /** Made when somebody has to be waited for. */
-  private lock: Semaphore.Semaphore | undefined = undefined
+  private lock: Semaphore.Semaphore | undefined
   private held = 0
 
   constructor(base: Base, clock: Clock.Clock, audience: Audience) {

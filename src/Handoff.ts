@@ -40,12 +40,12 @@ class Handing<A, E> implements Handoff<A, E> {
   private waiting: ReadonlyArray<A> = none
   /** `waiting`, if it was made here and may grow. */
   private own: Array<A> = none
-  private ended: Exit.Exit<void, E> | undefined = undefined
+  private ended: Exit.Exit<void, E> | undefined
   private closed = false
   private bound: number
-  private wakeReader: ((effect: Pull.Pull<Batch<A>, E>) => void) | undefined = undefined
+  private wakeReader: ((effect: Pull.Pull<Batch<A>, E>) => void) | undefined
   /** Of the reader's scheduler. */
-  private tasks: Scheduler.SchedulerDispatcher | undefined = undefined
+  private tasks: Scheduler.SchedulerDispatcher | undefined
   private isWaking = false
   private wakesLater = false
   private wakeWriters: ReadonlyArray<() => void> = none

@@ -85,7 +85,7 @@ export const begin =
 
 /** An `AbortController`, made when somebody looks at its signal, as few functions do. */
 class Aborting {
-  private controller: AbortController | undefined = undefined
+  private controller: AbortController | undefined
   private isAborted = false
 
   get signal(): AbortSignal {

@@ -10,7 +10,7 @@ export type Laid = (caller: Context.Context<never>) => Context.Context<never>
 export class ToolServices {
   private readonly registered = new Map<Tool.Any, Laid>()
   /** Those of tools that went: a call that was prepared before can still run. */
-  private gone: WeakMap<Tool.Any, Laid> | undefined = undefined
+  private gone: WeakMap<Tool.Any, Laid> | undefined
 
   set(tool: Tool.Any, services: Context.Context<never>): void {
     this.registered.set(tool, laid(services))

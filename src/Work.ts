@@ -22,7 +22,7 @@ export interface Stop {
 export class StopSignal {
   /** Few at a time, and the last to come is mostly the first to go. */
   private listeners: Array<() => void> = []
-  private stopped: Stop | undefined = undefined
+  private stopped: Stop | undefined
   private leave = ignore
 
   get current(): Stop | undefined {

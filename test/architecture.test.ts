@@ -96,19 +96,6 @@ describe("architecture", () => {
     assert.deepStrictEqual(tooLong, [])
   })
 
-  it("has all fields of an object from the start", () => {
-    // They are built as assignments: one that came later would give the object another shape in the middle of its life.
-    const late = files.flatMap((file) =>
-      classesOf(sourceOf(file)).flatMap(({ body, constructed }) =>
-        [...body.matchAll(/^ {2}(?:(?:private|protected|readonly) )*(\w+): [^=]*?\| undefined$/gm)]
-          .map(([, field = ""]) => field)
-          .filter((field) => !constructed.includes(`this.${field} = `))
-          .map((field) => `${file}: ${field}`)
-      )
-    )
-    assert.deepStrictEqual(late, [])
-  })
-
   it("keeps the loop and the turn within 400 lines together", () => {
     const lines = ["Loop.ts", "Turn.ts"].map((file) => sourceOf(file).split("\n").length - 1)
     assert.isAtMost(
@@ -117,13 +104,6 @@ describe("architecture", () => {
     )
   })
 })
-
-/** The text of each class, and of its constructor. */
-const classesOf = (source: string) =>
-  [...source.matchAll(/^(?:export )?class \w+.*?\n(.*?)^\}/gms)].map(([, body = ""]) => ({
-    body,
-    constructed: /^ {2}constructor\(.*?^ {2}\}/ms.exec(body)?.[0] ?? ""
-  }))
 
 const protocols = /^providers\/internal\/(anthropicMessages|googleGenerate|openAiChat|openAiResponses)\.ts$/
 

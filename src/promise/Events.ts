@@ -31,13 +31,13 @@ const done = { done: true, value: undefined } as const
 class Reading<A> implements AsyncIterator<A, undefined> {
   private readonly start: Start<A>
   private readonly signal: AbortSignal | undefined
-  private fiber: Fiber.Fiber<void, unknown> | undefined = undefined
+  private fiber: Fiber.Fiber<void, unknown> | undefined
   private batch: ReadonlyArray<A> = []
   private at = 0
   /** Oldest first; more than one only when `next` is called without waiting for the one before. */
   private readonly waiting: Array<Waiting<A>> = []
-  private wakeDeliverer: (() => void) | undefined = undefined
-  private ended: Exit.Exit<void, unknown> | undefined = undefined
+  private wakeDeliverer: (() => void) | undefined
+  private ended: Exit.Exit<void, unknown> | undefined
   private left = false
 
   constructor(start: Start<A>, signal: AbortSignal | undefined) {

@@ -28,7 +28,7 @@ export class Addresses {
   private readonly used = new Secrets.Used()
   private last:
     | { readonly model: string; readonly secret: string | undefined; readonly address: Address }
-    | undefined = undefined
+    | undefined
 
   constructor(places: Places) {
     this.places = places
