@@ -114,9 +114,11 @@ export const answer = (
 }
 
 /** With `skipRemaining`, a message from the user makes the calls that have not begun moot. */
+export const isPolled = ({ run }: Settlement): boolean => run.options.steeringPolicy === "skipRemaining"
+
+/** Asks for that message. */
 export const pollSteering = (settlement: Settlement): Effect.Effect<void> => {
-  const { control, options } = settlement.run
-  const isOff = options.steeringPolicy !== "skipRemaining" || control.signal.current !== undefined
+  const isOff = !isPolled(settlement) || settlement.run.control.signal.current !== undefined
   if (isOff || settlement.polling || isMoot(settlement)) return Effect.void
   settlement.polling = true
   return Effect.map(Effect.exit(Pending.take(settlement.run, "steering")), (exit) => {

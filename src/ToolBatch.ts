@@ -175,7 +175,8 @@ const perform = (
   const { call, input } = prepared
   const settle = (outcome: Outcome, durationMs?: number) => {
     const settled = () => Settling.settle(settlement, call, outcome, durationMs)
-    goOn(services, () => Effect.flatMapEager(settled(), () => Settling.pollSteering(settlement)), tell)
+    const polled = () => Effect.flatMapEager(settled(), () => Settling.pollSteering(settlement))
+    goOn(services, Settling.isPolled(settlement) ? polled : settled, tell)
   }
   const reviewed = (startedAt: number, retries: number) => (exit: Exit.Exit<ToolExecution.Reviewed>) => {
     if (Exit.isFailure(exit)) return tell(Exit.asVoid(exit))

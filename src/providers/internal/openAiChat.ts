@@ -90,8 +90,10 @@ const initial = (provider: string, call: Call): State => ({
 
 const step = (state: State, wire: Wire, out: Array<ModelEvent>): void => {
   if (wire.type === "chunk") stepChunk(state, wire, out)
-  else if (wire.type === "arguments") stepArguments(callOf(state, wire.call, undefined, out), wire.said, out)
-  else say(state, wire.type, wire.said, out)
+  else if (wire.type === "arguments") {
+    const call = findCall(state, wire.call, undefined) ?? openCall(state, wire.call, undefined, out)
+    stepArguments(call, wire.said, out)
+  } else say(state, wire.type, wire.said, out)
 }
 
 const stepChunk = (state: State, { delta, finish, id, usage }: Chunk, out: Array<ModelEvent>): void => {
@@ -200,7 +202,7 @@ const closeProse = (state: State, out: Array<ModelEvent>): void => {
 const stepCall = (state: State, wireCall: Json.JsonObject, out: Array<ModelEvent>): void => {
   const fn = Json.object(wireCall["function"])
   const called = Json.text(fn?.["name"])
-  const call = callOf(state, wireCall, called, out)
+  const call = findCall(state, wireCall, called) ?? openCall(state, wireCall, called, out)
   call.extra ??= wireCall["extra_content"]
   if (call.name === "" && called !== undefined) {
     call.name = called
@@ -217,14 +219,6 @@ const stepArguments = (call: OpenCall, delta: string, out: Array<ModelEvent>): v
   call.json += delta
   if (call.name !== "") out.push({ _tag: "ToolCallDelta", contentIndex: call.contentIndex, delta })
 }
-
-/** The call that a piece belongs to. */
-const callOf = (
-  state: State,
-  wireCall: Json.JsonObject,
-  called: string | undefined,
-  out: Array<ModelEvent>
-): OpenCall => findCall(state, wireCall, called) ?? openCall(state, wireCall, called, out)
 
 /**
  * The open call that a piece belongs to, if it does not begin a new one. Indices may be missing, start anywhere, or be 0

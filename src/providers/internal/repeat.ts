@@ -32,6 +32,8 @@ export class Repeat<Wire, Value extends Json.Json> {
   private after = ""
   private fill: ((value: Value) => Wire) | undefined = undefined
   private misses = 0
+  /** The miss that is learned from next. */
+  private lesson = firstLesson
   /** Since the last miss. */
   private hits = 0
 
@@ -58,15 +60,15 @@ export class Repeat<Wire, Value extends Json.Json> {
     holeOf: () => Hole<Wire, Value> | undefined,
     reread: (event: Json.Json | undefined) => Json.Json | undefined
   ): void {
-    if (this.hits >= paid) this.misses = firstLesson - 1
-    this.hits = 0
-    if (!isLesson(this.misses + 1)) {
-      this.misses++
-      return
+    if (this.hits >= paid) {
+      this.lesson = firstLesson
+      this.misses = firstLesson - 1
     }
+    this.hits = 0
+    if (++this.misses < this.lesson) return
     const hole = holeOf()
     if (hole === undefined) return
-    this.misses++
+    this.lesson = lessonAfter(this.misses)
     this.fill = undefined
     const literal = locate(data, hole)
     if (literal === undefined) return
@@ -90,11 +92,10 @@ const flat = (text: string): string => {
  * A short answer is over before learning pays. Where every event differs in more, or soon another kind follows, it never
  * does: then it is tried ever more rarely.
  */
-const isLesson = (misses: number): boolean =>
-  misses >= firstLesson && (misses <= lastLesson || (misses & (misses - 1)) === 0)
+const lessonAfter = (misses: number): number => (misses < lastInRow ? misses + 1 : 2 * misses)
 
 const firstLesson = 8
-const lastLesson = 12
+const lastInRow = 12
 /** Hits that a lesson is worth. */
 const paid = 4
 
