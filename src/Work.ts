@@ -75,8 +75,8 @@ export type Ended<A, E> =
 const grace = 100
 
 /**
- * Waits for work, but no longer than `timeout` milliseconds, and not when the signal stops. The work goes on beside whoever waits, so
- * that work that never settles, or ignores its interruption, holds nobody up.
+ * Waits for work, but no longer than `timeout` milliseconds, and not when the signal stops. The work goes on beside
+ * whoever waits, so that work that never settles, or ignores its interruption, holds nobody up.
  */
 export const attempt = <A, E, R>(
   signal: StopSignal,

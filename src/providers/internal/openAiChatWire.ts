@@ -134,13 +134,12 @@ const texts: ReadonlyArray<readonly ["content" | "reasoning_content" | "reasonin
 
 const rereadPiece = (event: Json.Json | undefined): string | undefined => {
   const delta = rereadDelta(event)
-  const call = delta === undefined ? undefined : onlyCall(delta)
-  return (
-    Json.text(delta?.["content"]) ??
-    Json.text(delta?.["reasoning_content"]) ??
-    Json.text(delta?.["reasoning"]) ??
-    Json.text(Json.object(call?.["function"])?.["arguments"])
-  )
+  if (delta === undefined) return undefined
+  for (const [member] of texts) {
+    const value = Json.text(delta[member])
+    if (value !== undefined) return value
+  }
+  return Json.text(Json.object(onlyCall(delta)?.["function"])?.["arguments"])
 }
 
 const onlyCall = (delta: Json.JsonObject): Json.JsonObject | undefined => {
