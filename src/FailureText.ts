@@ -21,7 +21,7 @@ const told = (failure: unknown): string => {
     : (JSON.stringify(failure, unlessSecret) ?? String(failure))
 }
 
-const frames = /\n\s+at [^\n]*:\d+:\d+\)?/g
+const frames = /\n[^\S\n]+at [^\n]*:\d+:\d+\)?/g
 
 const unlessSecret = (key: string, value: unknown): unknown => (secret.test(key) ? undefined : value)
 

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ProviderError } from "effect-agent"
 import { Answer } from "../../src/providers/internal/answer.ts"
+import { anthropicMessages } from "../../src/providers/internal/anthropicMessages.ts"
 import { common } from "../../src/providers/internal/compat.ts"
 import { googleGenerate } from "../../src/providers/internal/googleGenerate.ts"
 import { openAiChat } from "../../src/providers/internal/openAiChat.ts"
@@ -63,6 +64,37 @@ describe("Answer", () => {
     answer.push(new TextEncoder().encode(`data: {"candidates":[{"content":{"parts":[${call}]}}]}\n\n`))
     assert.isTrue(answer.over)
     assert.isEmpty(answer.take())
+  })
+
+  it("takes no text between events for JSON that nests deeper", () => {
+    const stray = (text: string) => {
+      const answer = new Answer(openAiChat("acme", common), { model: "m-1", seed: "s1" }, (said) => said)
+      answer.push(new TextEncoder().encode(`oops\n${text}\n\n`))
+      answer.end()
+      return typeof answer.outcome === "string" ? answer.outcome : answer.outcome.detail
+    }
+    assert.strictEqual(stray(nested(30_000)), "Not an event stream")
+    assert.strictEqual(stray(`${'{"error":'.repeat(5000)}1${"}".repeat(5000)}`), "Not an event stream")
+    assert.strictEqual(stray('{"error":{"message":"busy"}}'), "busy")
+  })
+
+  it("keeps no input of a tool of the vendor's that nests deeper than anything means", () => {
+    const answer = new Answer(anthropicMessages("acme"), { model: "m-1", seed: "s1" }, (text) => text)
+    const input = `{"query":${nested(20_000)}}`
+    const events = [
+      {
+        type: "content_block_start",
+        index: 0,
+        content_block: { type: "server_tool_use", id: "s", input: {} }
+      },
+      { type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: input } },
+      { type: "message_delta", delta: { stop_reason: "end_turn" } },
+      { type: "message_stop" }
+    ]
+    for (const event of events) answer.push(new TextEncoder().encode(`data: ${JSON.stringify(event)}\n\n`))
+    assert.strictEqual(answer.outcome, "complete")
+    // The next request writes it.
+    assert.isBelow(JSON.stringify(answer.take()).length, 1000)
   })
 
   it("keeps what the server told when the connection breaks before it could end the event", () => {

@@ -90,6 +90,67 @@ describe("failure", () => {
     assert.isAtMost(new TextEncoder().encode(html.body).length, 4096)
   })
 
+  it("is typed, whatever stands where a word or a number belongs", () => {
+    const odd: ReadonlyArray<unknown> = [
+      { toString: 1, valueOf: 1 },
+      [429],
+      [[429]],
+      true,
+      null,
+      1e308,
+      -1,
+      429.5,
+      "",
+      {},
+      []
+    ]
+    for (const value of odd) {
+      const bodies = [
+        { error: { message: "m", code: value, status: value, status_code: value, type: value } },
+        { code: value, message: value, type: value, detail: value, request_id: value },
+        { error: { message: value, metadata: { raw: value, headers: { x: value, "retry-after": value } } } },
+        { error: { message: "m", retry_after: value, details: [{ retryDelay: value, violations: value }] } },
+        { error: { message: "m", details: [{ violations: [{ quotaId: value }] }, value] } },
+        { error: value },
+        [value]
+      ]
+      for (const body of bodies) {
+        const said = JSON.stringify(body)
+        assert.strictEqual(refused(400, said)._tag, "InvalidRequest", said)
+        assert.include(["ServerError", "InvalidRequest"], Failure.said(said, "m-1")._tag, said)
+      }
+    }
+    // A status is a number, or its digits.
+    const status = (code: unknown) =>
+      Failure.said(JSON.stringify({ error: { message: "m", code } }), "m-1").status
+    assert.deepStrictEqual(
+      [status(429), status("429"), status([429]), status("4e2"), status(200)],
+      [429, 429, undefined, undefined, undefined]
+    )
+  })
+
+  it("is typed, however deep its body nests", () => {
+    const lists = (levels: number) => `${"[".repeat(levels)}${"]".repeat(levels)}`
+    const objects = (levels: number) => `${'{"error":'.repeat(levels)}1${"}".repeat(levels)}`
+    for (const deep of [lists(30_000), objects(30_000)]) {
+      const bodies = [
+        deep,
+        `{"detail":${deep}}`,
+        `{"error":{"message":"m","code":${deep}}}`,
+        `{"error":{"message":"m","details":${deep}}}`,
+        `{"error":{"message":"m","metadata":{"headers":{"x":${deep}}}}}`
+      ]
+      for (const body of bodies) {
+        const reason = refused(429, body)
+        assert.strictEqual(reason._tag, "RateLimited")
+        assert.isAtMost(reason.detail.length, 400)
+        assert.strictEqual(Failure.said(body, "m-1")._tag, "ServerError")
+      }
+    }
+    // As deep as it may be.
+    assert.strictEqual(refused(429, `{"message":"m","detail":${lists(250)}}`).detail, "m")
+  })
+
   it("is not to be tried again where the vendor says so itself", () => {
     const isRetryable = (said: string) => {
       const reason = refused(500, error("no"), { "x-should-retry": said })
@@ -202,6 +263,16 @@ describe("retryAfter", () => {
     )
     const metadata = { headers: { "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": String(now + 7000) } }
     assert.strictEqual(read({}, { metadata }), 7000)
+  })
+
+  it("is read among more headers than a function takes", () => {
+    const headers = Object.fromEntries(
+      Array.from({ length: 200_000 }, (_, index) => [
+        [`x-ratelimit-reset-${index}`, `${index}s`],
+        [`x-ratelimit-remaining-${index}`, "0"]
+      ]).flat()
+    )
+    assert.strictEqual(read({}, { metadata: { headers } }), 199_999_000)
   })
 
   it("is bounded, and nonsense is none", () => {

@@ -17,6 +17,7 @@ import type { Call, Protocol } from "./Protocol.ts"
 import { isReason } from "./Protocol.ts"
 import type { Redact } from "./secrets.ts"
 import { type SseEvent, SseReader } from "./sse.ts"
+import * as Wording from "./wording.ts"
 
 /** Bytes of a whole answer, decompressed: far more than any model says in one go. A delta of a word takes some 200 of them. */
 const maxBytes = 256 * 1024 * 1024
@@ -113,7 +114,7 @@ export class Answer<Wire, State> {
   private readData(data: string, event: string): void {
     this.heard = true
     if (event === "error") {
-      this.outcome = Failure.said(this.redact(data), this.call.model)
+      this.outcome = Failure.said(this.redact(Wording.shortened(data)), this.call.model)
       return
     }
     const wire = this.protocol.wire(data, this.state)
@@ -138,7 +139,7 @@ export class Answer<Wire, State> {
 
   /** The failure as the data would give it with no secret in it. */
   private redacted(data: string, reason: Reason): Reason {
-    const clean = this.redact(data)
+    const clean = this.redact(Wording.shortened(data))
     if (clean === data) return reason
     const again = this.protocol.wire(clean, this.state)
     return isReason(again) ? again : Failure.said(clean, this.call.model)
@@ -149,7 +150,7 @@ export class Answer<Wire, State> {
     const stray = this.redact(this.sse.stray).trim()
     if (stray === "") return undefined
     const failure = Failure.inBand(
-      Json.parse(stray.slice(Math.max(0, stray.search(/[{[]/)))),
+      Json.parseShallow(stray.slice(Math.max(0, stray.search(/[{[]/)))),
       stray,
       this.call.model
     )
@@ -157,7 +158,7 @@ export class Answer<Wire, State> {
     return new ProtocolFault({
       kind: "contentType",
       detail: "Not an event stream",
-      body: Failure.excerpt(stray)
+      body: Wording.excerpt(stray)
     })
   }
 

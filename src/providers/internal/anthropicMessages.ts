@@ -318,7 +318,7 @@ const opaqueOf = (state: State, block: Block): Json.JsonObject | undefined => {
 }
 
 const inputGiven = ({ text }: Block): Json.JsonObject => {
-  const input = text === "" ? undefined : Json.object(Json.parse(text))
+  const input = text === "" ? undefined : Json.object(Json.parseShallow(text))
   return input === undefined ? {} : { input }
 }
 

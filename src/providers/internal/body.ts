@@ -41,7 +41,7 @@ export const of = (response: Response): Effect.Effect<Body | undefined> => {
   const web = HttpClientResponse.toWeb(response)
   if (Option.isSome(web)) {
     // `fetch` decodes what it hands out.
-    const isDecoded = encoding.split(/\s*,\s*/).every((name) => byFetch.has(name))
+    const isDecoded = encoding.split(",").every((name) => byFetch.has(name.trim()))
     return Effect.succeed(ofWeb(web.value.body, isDecoded))
   }
   const decompression = decompressionOf(encoding)
@@ -54,7 +54,7 @@ export const of = (response: Response): Effect.Effect<Body | undefined> => {
 
 /** Other clients than `fetch` leave the decoding to their callers, and so ask for no encoding. Some servers encode all the same. */
 const decompressionOf = (encoding: string): DecompressionStream | undefined => {
-  const format = formats[encoding]
+  const format = formats.get(encoding)
   try {
     return format === undefined ? undefined : runtime.decompression(format)
   } catch {
@@ -68,15 +68,15 @@ interface Runtime {
 }
 const runtime: Runtime = { decompression: (format: CompressionFormat) => new DecompressionStream(format) }
 
-const formats: Readonly<Record<string, string>> = {
-  gzip: "gzip",
-  "x-gzip": "gzip",
-  deflate: "deflate",
-  br: "brotli"
-}
+const formats: ReadonlyMap<string, string> = new Map([
+  ["gzip", "gzip"],
+  ["x-gzip", "gzip"],
+  ["deflate", "deflate"],
+  ["br", "brotli"]
+])
 
 const unencoded: ReadonlySet<string> = new Set(["", "identity"])
-const byFetch: ReadonlySet<string> = new Set([...unencoded, ...Object.keys(formats), "zstd"])
+const byFetch: ReadonlySet<string> = new Set([...unencoded, ...formats.keys(), "zstd"])
 
 const streamed = (
   { stream }: Response,

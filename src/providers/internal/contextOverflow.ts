@@ -4,6 +4,7 @@
  */
 import type { JsonObject } from "./json.ts"
 import { number } from "./json.ts"
+import * as Wording from "./wording.ts"
 
 /** In tokens, as far as the provider says them. */
 export interface Overflow {
@@ -17,7 +18,8 @@ export const find = (
   message: string,
   error: JsonObject | undefined
 ): Overflow | undefined => {
-  const match = wordings.map((wording) => wording.exec(message)).find((found) => found !== null)
+  const words = Wording.start(message)
+  const match = wordings.map((wording) => wording.exec(words)).find((found) => found !== null)
   if (match === undefined && !codes.some((code) => overflowCodes.test(code))) return undefined
   const limit = number(error?.["n_ctx"]) ?? count(match?.groups?.["limit"])
   const size = number(error?.["n_prompt_tokens"]) ?? count(match?.groups?.["size"])
@@ -57,7 +59,7 @@ const wordings: ReadonlyArray<RegExp> = [
   /too large for \S+ model\. max size: (?<limit>\d+) tokens/i,
   // Ollama, Azure, MiniMax, Together and others
   /context[ _-]?(?:window|length|size|limit)[^]{0,60}(?:exceed|overflow|too (?:long|large|small))/i,
-  /(?:exceed|overflow|larger than|longer than|too (?:long|large) for)\w*[^]{0,60}context[ _-]?(?:window|length|size|limit)/i,
+  /(?:exceed|overflow|larger than|longer than|too (?:long|large) for)\w{0,10}[^]{0,60}context[ _-]?(?:window|length|size|limit)/i,
   // Bedrock, Perplexity, Cohere
   /(?:prompt|input|conversation|total length of all messages) (?:is )?too long/i,
   // Bedrock says it too of what it was asked in a minute or a day.

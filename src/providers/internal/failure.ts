@@ -10,6 +10,7 @@ import type { Reason } from "../../ProviderError.ts"
 import * as ContextOverflow from "./contextOverflow.ts"
 import * as Json from "./json.ts"
 import * as RetryAfter from "./retryAfter.ts"
+import * as Wording from "./wording.ts"
 
 /** A response that is no answer, its body read as far as it is of use, with no secret in it. */
 export interface Refusal {
@@ -25,13 +26,13 @@ export interface Refusal {
 /** Why the provider refused. */
 export const ofResponse = (refusal: Refusal): Reason => {
   const { body, headers, model, now, status } = refusal
-  const told = tell(Json.parse(body), body)
+  const told = tell(Json.parseShallow(body), body)
   const requestId = idHeaders.map((name) => headers[name]).find((id) => id !== undefined) ?? told.requestId
   return classify(told, status, model, RetryAfter.read(headers, told.error, told.message, now), {
-    detail: cut(told.message === "" ? `HTTP ${status}` : told.message, maxDetail),
+    detail: Wording.cut(told.message === "" ? `HTTP ${status}` : told.message, maxDetail),
     status,
     ...(requestId === undefined ? {} : { requestId }),
-    ...(body === "" ? {} : { body: excerpt(body) }),
+    ...(body === "" ? {} : { body: Wording.excerpt(body) }),
     ...(headers["x-should-retry"] === "false" ? { shouldRetry: false } : {})
   })
 }
@@ -41,25 +42,21 @@ export const inBand = (event: Json.Json | undefined, data: string, model: string
   reportsFailure(event) ? ofEvent(event, data, model) : undefined
 
 /** The failure in an event that is one by its name, whatever its data looks like. */
-export const said = (data: string, model: string): Reason => ofEvent(Json.parse(data), data, model)
+export const said = (data: string, model: string): Reason => ofEvent(Json.parseShallow(data), data, model)
 
 /** Data that is no event of the language. The part of it that is shown is short: it may be half an answer. */
 export const badJson = (data: string): Reason =>
-  new Reasons.Protocol({ kind: "badJson", detail: `${cut(Json.problem(data), 200)}: ${cut(data, 200)}` })
+  new Reasons.Protocol({
+    kind: "badJson",
+    detail: `${Wording.cut(Json.problem(data), 200)}: ${Wording.cut(data, 200)}`
+  })
 
 export const badShape = (what: string, data: string): Reason =>
-  new Reasons.Protocol({ kind: "badShape", detail: `${what}: ${cut(data, 200)}` })
+  new Reasons.Protocol({ kind: "badShape", detail: `${what}: ${Wording.cut(data, 200)}` })
 
-/** At most 4 kB in UTF-8. */
-export const excerpt = (body: string): string => {
-  const bytes = new TextEncoder().encode(body.slice(0, maxBody))
-  return bytes.length <= maxBody
-    ? body.slice(0, maxBody)
-    : whole(new TextDecoder().decode(bytes.subarray(0, maxBody)))
-}
-
-const maxBody = 4096
 const maxDetail = 1600
+/** Codes and names are words. */
+const maxCode = 200
 
 const idHeaders = [
   "x-request-id",
@@ -70,12 +67,9 @@ const idHeaders = [
   "cf-ray"
 ]
 
-const cut = (value: string, length: number): string =>
-  value.length <= length ? value : `${value.slice(0, length)}…`
-const whole = (value: string): string => value.replace(/\ufffd+$/, "")
-
 /** What was told, with the members that vendors put in different places. */
 interface Told {
+  /** As far as it is searched, and more than is shown. */
   readonly message: string
   /** Codes, types and names, in lower case. */
   readonly codes: ReadonlyArray<string>
@@ -88,28 +82,45 @@ const tell = (json: Json.Json | undefined, raw: string): Told => {
   const root = Json.isArray(json) ? Json.object(json[0]) : Json.object(json)
   const inner = root?.["error"]
   const error = Json.object(inner) ?? root
-  const details = Json.array(error?.["details"]).flatMap((detail) => (Json.isObject(detail) ? [detail] : []))
+  const details = detailsOf(error)
   const named = [error?.["code"], error?.["type"], error?.["status"], root?.["code"], root?.["type"]]
-  const coded = [error?.["code"], error?.["status_code"], error?.["status"], root?.["code"]].map(Number)
+  const coded = [error?.["code"], error?.["status_code"], error?.["status"], root?.["code"]].map(statusIn)
   return {
-    message: messageOf(root, inner) ?? (typeof json === "string" ? json : cut(raw.trim(), 300)),
-    codes: [...named, ...details.map((detail) => detail["reason"])].flatMap((code) =>
-      typeof code === "string" ? [code.toLowerCase()] : []
+    message: Wording.start(
+      messageOf(root, inner) ?? (typeof json === "string" ? json : Wording.cut(raw.trim(), 300))
     ),
-    status: coded.find((code) => Number.isInteger(code) && code >= 400 && code < 600),
+    codes: [...named, ...details.map((detail) => detail["reason"])].flatMap((code) =>
+      typeof code === "string" ? [code.slice(0, maxCode).toLowerCase()] : []
+    ),
+    status: coded.find((code) => code !== undefined),
     requestId: Json.text(root?.["request_id"]) ?? Json.text(error?.["request_id"]),
     error
   }
 }
 
+/** Google's. More than a few are no explanation. */
+const detailsOf = (error: Json.JsonObject | undefined): ReadonlyArray<Json.JsonObject> =>
+  Json.array(error?.["details"])
+    .slice(0, 32)
+    .flatMap((detail) => (Json.isObject(detail) ? [detail] : []))
+
+/** A status of HTTP that tells of a failure, as a number or as its digits. */
+const statusIn = (json: Json.Json | undefined): number | undefined => {
+  const status = typeof json === "string" && /^\d{3}$/.test(json) ? Number(json) : Json.number(json)
+  const isStatus = status !== undefined && Number.isInteger(status) && status >= 400 && status < 600
+  return isStatus ? status : undefined
+}
+
 const messageOf = (root: Json.JsonObject | undefined, inner: Json.Json | undefined): string | undefined => {
   const error = Json.object(inner)
   // In quotes, as a sentence of somebody else that came with no member to say what it is.
-  if (typeof inner === "string") return JSON.stringify(inner)
+  if (typeof inner === "string") return JSON.stringify(Wording.start(inner))
   const message = Json.text(error?.["message"]) ?? Json.text(root?.["message"]) ?? detailOf(root?.["detail"])
   // OpenRouter's own message is but "Provider returned error".
   const upstream = Json.text(Json.object(error?.["metadata"])?.["raw"])
-  return upstream === undefined ? message : `${message ?? "Provider returned error"}: ${upstream}`
+  return upstream === undefined
+    ? message
+    : `${Wording.start(message ?? "Provider returned error")}: ${upstream}`
 }
 
 /** FastAPI: a text, or a list of what is wrong where. */
@@ -131,10 +142,10 @@ const ofEvent = (event: Json.Json | undefined, data: string, model: string): Rea
   const told = tell(event, data)
   const status = told.status ?? statusOf(told.codes)
   return classify(told, status, model, RetryAfter.read({}, told.error, told.message), {
-    detail: cut(told.message, maxDetail),
+    detail: Wording.cut(told.message, maxDetail),
     ...(told.status === undefined ? {} : { status: told.status }),
     ...(told.requestId === undefined ? {} : { requestId: told.requestId }),
-    body: excerpt(data)
+    body: Wording.excerpt(data)
   })
 }
 
@@ -203,9 +214,9 @@ const quotaWords =
 
 /** Google: the quota of the day is used up, though it asks to try again in a minute. */
 const isDaily = (told: Told): boolean =>
-  Json.array(told.error?.["details"]).some((detail) =>
-    Json.array(Json.object(detail)?.["violations"]).some((violation) =>
-      /PerDay/.test(Json.text(Json.object(violation)?.["quotaId"]) ?? "")
+  detailsOf(told.error).some((detail) =>
+    Json.array(detail["violations"]).some((violation) =>
+      (Json.text(Json.object(violation)?.["quotaId"]) ?? "").includes("PerDay")
     )
   )
 

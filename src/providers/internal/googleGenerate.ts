@@ -173,7 +173,7 @@ const note = ({ finish, notes }: State, candidate: Json.JsonObject): void => {
   const citations = Json.object(candidate["citationMetadata"])
   const sources = [...Json.array(citations?.["citationSources"]), ...Json.array(citations?.["citations"])]
   if (sources.length > 0) notes["citations"] = [...Json.array(notes["citations"]), ...sources]
-  if (stopReasons[finish ?? ""] === "contentFilter") {
+  if (stopReasons.get(finish ?? "") === "contentFilter") {
     const { content: _, ...said } = candidate
     notes["filter"] = said
   }
@@ -320,7 +320,7 @@ const missing = ({ blocked, finish, finishMessage }: State): Reason | undefined 
   if (finish === undefined) {
     return blocked ? undefined : new StreamTruncated({ detail: "The answer stopped before its end" })
   }
-  if (Object.hasOwn(stopReasons, finish)) return undefined
+  if (stopReasons.has(finish)) return undefined
   const detail = `The answer ended with ${finish}${finishMessage === undefined ? "" : `: ${finishMessage}`}`
   // Google adds such words for new failures, so an unknown one is no good end. Most come of chance: a call the model
   // wrote badly, or one of no function it was told of.
@@ -329,26 +329,26 @@ const missing = ({ blocked, finish, finishMessage }: State): Reason | undefined 
 
 /** Calls make it `toolUse`: Gemini has no word for that. */
 const stopReasonOf = ({ calls, finish }: State): StopReason => {
-  const stopReason = finish === undefined ? "contentFilter" : (stopReasons[finish] ?? "error")
+  const stopReason = finish === undefined ? "contentFilter" : (stopReasons.get(finish) ?? "error")
   return stopReason === "stop" && calls.length > 0 ? "toolUse" : stopReason
 }
 
-const stopReasons: Readonly<Record<string, StopReason>> = {
-  STOP: "stop",
+const stopReasons: ReadonlyMap<string, StopReason> = new Map([
+  ["STOP", "stop"],
   // Said by servers that stand in for Google.
-  FUNCTION_CALL: "stop",
-  MAX_TOKENS: "length",
-  SAFETY: "contentFilter",
-  RECITATION: "contentFilter",
-  LANGUAGE: "contentFilter",
-  BLOCKLIST: "contentFilter",
-  PROHIBITED_CONTENT: "contentFilter",
-  SPII: "contentFilter",
-  MODEL_ARMOR: "contentFilter",
-  IMAGE_SAFETY: "contentFilter",
-  IMAGE_PROHIBITED_CONTENT: "contentFilter",
-  IMAGE_RECITATION: "contentFilter"
-}
+  ["FUNCTION_CALL", "stop"],
+  ["MAX_TOKENS", "length"],
+  ["SAFETY", "contentFilter"],
+  ["RECITATION", "contentFilter"],
+  ["LANGUAGE", "contentFilter"],
+  ["BLOCKLIST", "contentFilter"],
+  ["PROHIBITED_CONTENT", "contentFilter"],
+  ["SPII", "contentFilter"],
+  ["MODEL_ARMOR", "contentFilter"],
+  ["IMAGE_SAFETY", "contentFilter"],
+  ["IMAGE_PROHIBITED_CONTENT", "contentFilter"],
+  ["IMAGE_RECITATION", "contentFilter"]
+])
 
 /** The prompt includes what was cached, but not what Google's own tools put in; the candidates leave the thoughts out. */
 const usageOf = (wireUsage: Json.JsonObject): Usage.Usage => {

@@ -4,6 +4,7 @@
  */
 import type * as Schema from "effect/Schema"
 import { isObject } from "../../JsonCoercion.ts"
+import { nestsTooDeep } from "../../JsonDepth.ts"
 
 export { isObject }
 
@@ -18,6 +19,9 @@ export const parse = (text: string): Json | undefined => {
     return undefined
   }
 }
+
+/** The same, and `undefined` too for JSON that nests deeper than 256 levels. */
+export const parseShallow = (text: string): Json | undefined => (nestsTooDeep(text) ? undefined : parse(text))
 
 /** Why a text is no JSON, in the words of the engine. */
 export const problem = (text: string): string => {

@@ -22,7 +22,7 @@ export const reason = (cause: unknown, url: string, redact: Redact, isFresh = fa
   const detail = `${message.includes(code) ? message : `${code}: ${message}`} (${host})`
   if (chain.some(isOurs) || /^ERR_INVALID_|invalid header|bad port/i.test(`${code} ${message}`))
     return new InvalidRequest({ detail })
-  const stall = stalls[code]
+  const stall = stalls.get(code)
   if (stall !== undefined) return new StreamStalled({ kind: stall, detail, after: Duration.seconds(300) })
   const isBad = chain.some(isBadHttp) || (isFresh && chain.some(isCutHead))
   const kind = isBad ? "badHttp" : kindOf(code)
@@ -44,10 +44,10 @@ const kinds: ReadonlyArray<readonly [RegExp, Kind]> = [
 ]
 
 /** undici's own limits, for those who set ours higher. */
-const stalls: Readonly<Record<string, StreamStalled["kind"]>> = {
-  UND_ERR_HEADERS_TIMEOUT: "firstByte",
-  UND_ERR_BODY_TIMEOUT: "idle"
-}
+const stalls: ReadonlyMap<string, StreamStalled["kind"]> = new Map([
+  ["UND_ERR_HEADERS_TIMEOUT", "firstByte"],
+  ["UND_ERR_BODY_TIMEOUT", "idle"]
+])
 
 /** undici's parser, which does not always give a code. */
 const isBadHttp = (link: unknown): boolean => link instanceof Error && link.name === "HTTPParserError"

@@ -314,19 +314,19 @@ const toolFinishes: ReadonlySet<string> = new Set(["tool_calls", "tool_call", "f
 
 /** Calls make it `toolUse`, whatever the word: many servers say "stop". */
 const stopReasonOf = ({ calls, finish, refused }: State): StopReason => {
-  const stopReason = stopReasons[finish ?? ""] ?? "stop"
+  const stopReason = stopReasons.get(finish ?? "") ?? "stop"
   return stopReason !== "stop" ? stopReason : calls.length > 0 ? "toolUse" : refused ? "refusal" : "stop"
 }
 
-const stopReasons: Readonly<Record<string, StopReason>> = {
-  length: "length",
-  max_tokens: "length",
-  model_length: "length",
-  model_context_window_exceeded: "length",
-  content_filter: "contentFilter",
-  sensitive: "contentFilter",
-  refusal: "refusal"
-}
+const stopReasons: ReadonlyMap<string, StopReason> = new Map([
+  ["length", "length"],
+  ["max_tokens", "length"],
+  ["model_length", "length"],
+  ["model_context_window_exceeded", "length"],
+  ["content_filter", "contentFilter"],
+  ["sensitive", "contentFilter"],
+  ["refusal", "refusal"]
+])
 
 const usageOf = (wireUsage: Json.JsonObject): Usage.Usage => {
   const prompt = Json.object(wireUsage["prompt_tokens_details"])

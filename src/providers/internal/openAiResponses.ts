@@ -174,14 +174,14 @@ const nowhere: Place = { index: undefined, id: undefined, part: 0 }
 
 const typeOf = (item: Json.JsonObject): string => Json.text(item["type"]) ?? ""
 
-const kinds: Readonly<Record<string, Item["kind"]>> = {
-  message: "message",
-  reasoning: "thinking",
-  function_call: "call",
-  custom_tool_call: "call"
-}
+const kinds: ReadonlyMap<string, Item["kind"]> = new Map([
+  ["message", "message"],
+  ["reasoning", "thinking"],
+  ["function_call", "call"],
+  ["custom_tool_call", "call"]
+])
 
-const kindOf = (type: string): Item["kind"] => kinds[type] ?? "other"
+const kindOf = (type: string): Item["kind"] => kinds.get(type) ?? "other"
 
 /** The item at a place; of this id, if nothing is there; without an index, the last of its type that goes on. */
 const at = ({ byIndex, items }: State, { id, index }: Place, type: string): Item | undefined => {

@@ -54,9 +54,9 @@ const wireOf = (event: Json.JsonObject): Wire | undefined => {
   // A whole answer in place of a stream.
   if (type === undefined && event["object"] === "response") return { type: "ended", response: event }
   if (typeof type !== "string") return undefined
-  const speech = deltas[type]
+  const speech = deltas.get(type)
   if (speech !== undefined) return spoken("delta", speech, event, event["delta"])
-  const said = wholes[type]
+  const said = wholes.get(type)
   if (said !== undefined) return spoken("whole", said[0], event, event[said[1]])
   switch (type) {
     case "response.output_item.added":
@@ -76,24 +76,24 @@ const wireOf = (event: Json.JsonObject): Wire | undefined => {
 
 const other: Wire = { type: "other" }
 
-const deltas: Readonly<Record<string, Speech>> = {
-  "response.output_text.delta": "text",
-  "response.refusal.delta": "refusal",
-  "response.reasoning_summary_text.delta": "summary",
-  "response.reasoning_text.delta": "thinking",
-  "response.function_call_arguments.delta": "arguments",
-  "response.custom_tool_call_input.delta": "arguments"
-}
+const deltas: ReadonlyMap<string, Speech> = new Map([
+  ["response.output_text.delta", "text"],
+  ["response.refusal.delta", "refusal"],
+  ["response.reasoning_summary_text.delta", "summary"],
+  ["response.reasoning_text.delta", "thinking"],
+  ["response.function_call_arguments.delta", "arguments"],
+  ["response.custom_tool_call_input.delta", "arguments"]
+])
 
 /** With the member that holds all of it. */
-const wholes: Readonly<Record<string, readonly [Speech, string]>> = {
-  "response.output_text.done": ["text", "text"],
-  "response.refusal.done": ["refusal", "refusal"],
-  "response.reasoning_summary_text.done": ["summary", "text"],
-  "response.reasoning_text.done": ["thinking", "text"],
-  "response.function_call_arguments.done": ["arguments", "arguments"],
-  "response.custom_tool_call_input.done": ["arguments", "input"]
-}
+const wholes: ReadonlyMap<string, readonly [Speech, string]> = new Map([
+  ["response.output_text.done", ["text", "text"]],
+  ["response.refusal.done", ["refusal", "refusal"]],
+  ["response.reasoning_summary_text.done", ["summary", "text"]],
+  ["response.reasoning_text.done", ["thinking", "text"]],
+  ["response.function_call_arguments.done", ["arguments", "arguments"]],
+  ["response.custom_tool_call_input.done", ["arguments", "input"]]
+])
 
 /** `response.done` is how some of OpenAI's servers end any answer. */
 const ends: ReadonlySet<string> = new Set(["response.completed", "response.incomplete", "response.done"])

@@ -8,6 +8,7 @@ import { Protocol as ProtocolFault, Transport } from "../../ProviderError.ts"
 import type * as Connection from "./connection.ts"
 import * as Failure from "./failure.ts"
 import type * as Secrets from "./secrets.ts"
+import * as Wording from "./wording.ts"
 
 export const isAnswer = ({ headers, isDecoded, status }: Connection.Connection): boolean =>
   status >= 200 && status < 300 && !(headers["content-type"] ?? "").includes("html") && isDecoded
@@ -30,7 +31,7 @@ export const of = Effect.fnUntraced(function* (
       ? (headers["content-type"] ?? "")
       : `the encoding ${headers["content-encoding"]}`
     const detail = `Expected an event stream, got ${redact(got).slice(0, 200)}`
-    const told = body === "" ? {} : { body: Failure.excerpt(body) }
+    const told = body === "" ? {} : { body: Wording.excerpt(body) }
     return new ProtocolFault({ kind: "contentType", detail, status, ...told })
   }
   const now = (yield* Clock.Clock).currentTimeMillisUnsafe()

@@ -4,6 +4,7 @@
 import * as Duration from "effect/Duration"
 import type { Json, JsonObject } from "./json.ts"
 import { array, isObject, object, text } from "./json.ts"
+import * as Wording from "./wording.ts"
 
 /** Beyond it a number is nonsense, or as good as for ever. */
 const maxMillis = Duration.toMillis("365 days")
@@ -34,34 +35,39 @@ export const read = (
 
 /** "1m2.5s", "250ms", "20 seconds", "3": in milliseconds. A bare number counts in seconds. */
 const spell = (value: string): number | undefined => {
-  const parts = [...value.matchAll(/(\d+(?:\.\d+)?)\s*([a-z]*)/gi)]
-  const millis = parts.map(([, amount, unit]) => Number(amount) * (units[unit?.toLowerCase() ?? ""] ?? NaN))
+  const parts = [...value.slice(0, maxSpan).matchAll(/(\d+(?:\.\d+)?)\s*([a-z]*)/gi)]
+  const millis = parts.map(
+    ([, amount, unit]) => Number(amount) * (units.get(unit?.toLowerCase() ?? "") ?? NaN)
+  )
   const sum = millis.reduce((total, part) => total + part, 0)
   return parts.length === 0 || !Number.isFinite(sum) ? undefined : sum
 }
 
-const units: Readonly<Record<string, number>> = {
-  "": 1000,
-  ms: 1,
-  milliseconds: 1,
-  s: 1000,
-  sec: 1000,
-  secs: 1000,
-  second: 1000,
-  seconds: 1000,
-  m: 60_000,
-  min: 60_000,
-  mins: 60_000,
-  minute: 60_000,
-  minutes: 60_000,
-  h: 3_600_000,
-  hr: 3_600_000,
-  hour: 3_600_000,
-  hours: 3_600_000,
-  d: 86_400_000,
-  day: 86_400_000,
-  days: 86_400_000
-}
+/** Characters of a span. Vendors take a dozen. */
+const maxSpan = 100
+
+const units: ReadonlyMap<string, number> = new Map([
+  ["", 1000],
+  ["ms", 1],
+  ["milliseconds", 1],
+  ["s", 1000],
+  ["sec", 1000],
+  ["secs", 1000],
+  ["second", 1000],
+  ["seconds", 1000],
+  ["m", 60_000],
+  ["min", 60_000],
+  ["mins", 60_000],
+  ["minute", 60_000],
+  ["minutes", 60_000],
+  ["h", 3_600_000],
+  ["hr", 3_600_000],
+  ["hour", 3_600_000],
+  ["hours", 3_600_000],
+  ["d", 86_400_000],
+  ["day", 86_400_000],
+  ["days", 86_400_000]
+])
 
 const positive = (value: number | undefined) => (value !== undefined && value > 0 ? value : undefined)
 
@@ -97,11 +103,17 @@ const retryInfo = (error: JsonObject | undefined): number | undefined => {
 const resetHeaders = (headers: Headers, now: number | undefined): number | undefined => {
   const waits = Object.entries(headers).flatMap(([name, value]) => {
     const pair = name.replace("reset", "remaining")
-    if (!/ratelimit.*reset/.test(name) || value === undefined || headers[pair]?.trim() !== "0") return []
+    if (!isReset(name) || value === undefined || headers[pair]?.trim() !== "0") return []
     const wait = resetAt(value.trim(), now)
     return wait === undefined ? [] : [wait]
   })
-  return waits.length === 0 ? undefined : Math.max(...waits)
+  return waits.length === 0 ? undefined : waits.reduce((longest, wait) => Math.max(longest, wait))
+}
+
+/** "x-ratelimit-reset-tokens". */
+const isReset = (name: string): boolean => {
+  const limit = name.indexOf("ratelimit")
+  return limit !== -1 && name.includes("reset", limit)
 }
 
 /** A date, seconds or milliseconds since the epoch, or a span. */
@@ -115,16 +127,18 @@ const resetAt = (value: string, now: number | undefined): number | undefined => 
 /** OpenRouter hands the upstream's headers on in the body. */
 const headersIn = (error: JsonObject | undefined): Headers => {
   const headers: Json | undefined = object(error?.["metadata"])?.["headers"]
-  return isObject(headers)
-    ? Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)]))
-    : {}
+  if (!isObject(headers)) return {}
+  const told = Object.entries(headers).flatMap(([name, value]) =>
+    typeof value === "string" || typeof value === "number" ? [[name.toLowerCase(), `${value}`] as const] : []
+  )
+  return Object.fromEntries(told)
 }
 
 /** "Please try again in 1m2.5s." */
 const prose = (message: string): number | undefined => {
   const span =
-    /(?:try again|retry|available|reset)\w*\s+(?:in|after)\s+((?:\d+(?:\.\d+)?\s*[a-z]+\s*)+)/i.exec(
-      message
+    /(?:try again|retry|available|reset)\w{0,10}\s+(?:in|after)\s+((?:\d+(?:\.\d+)?\s*[a-z]+\s*)+)/i.exec(
+      Wording.start(message)
     )?.[1]
   return span === undefined ? undefined : spell(leading(span))
 }
@@ -132,6 +146,6 @@ const prose = (message: string): number | undefined => {
 /** The amounts at the start: what follows them is the rest of the sentence. */
 const leading = (span: string): string =>
   [...span.matchAll(/\d+(?:\.\d+)?\s*([a-z]+)/gi)]
-    .filter(([, unit]) => unit !== undefined && unit.toLowerCase() in units)
+    .filter(([, unit]) => unit !== undefined && units.has(unit.toLowerCase()))
     .map(([amount]) => amount)
     .join(" ")

@@ -158,7 +158,8 @@ export class SseReader {
   private otherField(line: string, out: Array<SseEvent>): void {
     if (line === "data") this.addData("", out)
     else if (line === "event") this.event = ""
-    else if (!/^(?:id|retry)(?::|$)/.test(line) && this.stray.length < maxStray) this.stray += `${line}\n`
+    else if (!/^(?:id|retry)(?::|$)/.test(line) && this.stray.length < maxStray)
+      this.stray += `${line.slice(0, maxStray)}\n`
   }
 
   private dispatch(out: Array<SseEvent>): void {
