@@ -10,6 +10,7 @@ import type { Reason } from "../../ProviderError.ts"
 import * as ContextOverflow from "./contextOverflow.ts"
 import * as Json from "./json.ts"
 import * as RetryAfter from "./retryAfter.ts"
+import * as Status from "./status.ts"
 import * as Wording from "./wording.ts"
 
 /** A response that is no answer, its body read as far as it is of use, with no secret in it. */
@@ -84,7 +85,7 @@ const tell = (json: Json.Json | undefined, raw: string): Told => {
   const error = Json.object(inner) ?? root
   const details = detailsOf(error)
   const named = [error?.["code"], error?.["type"], error?.["status"], root?.["code"], root?.["type"]]
-  const coded = [error?.["code"], error?.["status_code"], error?.["status"], root?.["code"]].map(statusIn)
+  const coded = [error?.["code"], error?.["status_code"], error?.["status"], root?.["code"]].map(Status.of)
   return {
     message: Wording.start(
       messageOf(root, inner) ?? (typeof json === "string" ? json : Wording.cut(raw.trim(), 300))
@@ -103,13 +104,6 @@ const detailsOf = (error: Json.JsonObject | undefined): ReadonlyArray<Json.JsonO
   Json.array(error?.["details"])
     .slice(0, 32)
     .flatMap((detail) => (Json.isObject(detail) ? [detail] : []))
-
-/** A status of HTTP that tells of a failure, as a number or as its digits. */
-const statusIn = (json: Json.Json | undefined): number | undefined => {
-  const status = typeof json === "string" && /^\d{3}$/.test(json) ? Number(json) : Json.number(json)
-  const isStatus = status !== undefined && Number.isInteger(status) && status >= 400 && status < 600
-  return isStatus ? status : undefined
-}
 
 const messageOf = (root: Json.JsonObject | undefined, inner: Json.Json | undefined): string | undefined => {
   const error = Json.object(inner)
@@ -140,7 +134,7 @@ const reportsFailure = (event: Json.Json | undefined): boolean => {
 
 const ofEvent = (event: Json.Json | undefined, data: string, model: string): Reason => {
   const told = tell(event, data)
-  const status = told.status ?? statusOf(told.codes)
+  const status = told.status ?? Status.meant(told.codes)
   return classify(told, status, model, RetryAfter.read({}, told.error, told.message), {
     detail: Wording.cut(told.message, maxDetail),
     ...(told.status === undefined ? {} : { status: told.status }),
@@ -148,21 +142,6 @@ const ofEvent = (event: Json.Json | undefined, data: string, model: string): Rea
     body: Wording.excerpt(data)
   })
 }
-
-/** The status that a code stands for, where there is no status. */
-const statusOf = (codes: ReadonlyArray<string>): number =>
-  symbolic.find(([pattern]) => codes.some((code) => pattern.test(code)))?.[1] ?? 500
-
-const symbolic: ReadonlyArray<readonly [RegExp, number]> = [
-  [/rate.?limit|too_many_requests|resource_exhausted|throttl/, 429],
-  [/overload|capacity|slow_down|unavailable/, 529],
-  [/permission|forbidden/, 403],
-  [/authenti|api_key|unauthorized/, 401],
-  [/not_found/, 404],
-  [/billing|quota|payment/, 402],
-  [/timeout|deadline/, 408],
-  [/invalid|bad_request|tool_use_failed|precondition|unsupported/, 400]
-]
 
 interface Facts {
   readonly detail: string
