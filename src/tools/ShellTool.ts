@@ -15,12 +15,14 @@ import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import type { PlatformError } from "effect/PlatformError"
 import * as ChildProcess from "effect/process/ChildProcess"
+import type * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as Tool from "../Tool.ts"
 import * as ChildEnvironment from "./ChildEnvironment.ts"
 import * as Output from "./Output.ts"
 import { fromPlatform } from "./PathFailure.ts"
+import * as ProcessGroup from "./ProcessGroup.ts"
 
 /** Where and how commands run. */
 export interface Options {
@@ -110,16 +112,15 @@ const run = Effect.fnUntraced(function* (
   })
   const decoder = new TextDecoder()
   const outer = yield* Effect.scope
-  const { exit, reader } = yield* Effect.gen(function* () {
-    const handle = yield* process
+  const body = Effect.fnUntraced(function* (handle: ChildProcessSpawner.ChildProcessHandle) {
     const reading = Stream.runForEach(handle.stdout, (bytes) =>
       Effect.sync(() => output.append(decoder.decode(bytes, { stream: true })))
     )
     const reader = yield* Effect.forkIn(reading, outer)
     return { reader, exit: yield* exitOf(handle.exitCode, limit) }
-  }).pipe(
-    // Ends the process group. All that could still write is gone then, but a process that left the group: not waited for.
-    Effect.scoped,
+  })
+  // All that could still write is gone after this, but for a process that left the group: it is not waited for.
+  const { exit, reader } = yield* ProcessGroup.use(process, body).pipe(
     Effect.mapError((error) => new ShellFailed({ detail: fromPlatform(shell, error).detail }))
   )
   yield* Fiber.await(reader).pipe(Effect.timeoutOption("500 millis"))

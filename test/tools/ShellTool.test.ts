@@ -24,6 +24,10 @@ const pidIn = Effect.fnUntraced(function* ({ fs, path, root }: Workspace.Workspa
 // A child and a grandchild that ignore SIGTERM and hold the output open.
 const deaf = `trap '' TERM; echo $$ > child; (trap '' TERM; sh -c 'echo $$ > grandchild; while :; do sleep 1; done') & wait; while :; do sleep 1; done`
 
+// A child in the group of the command, and a parent that left it and never reads how the child ended: once killed, the
+// child is an entry (a zombie) in the group until its parent ends, 2 seconds later.
+const unread = `sh -c 'sh -c "echo \\$\\$ > child; exec sleep 30" & exec setsid sleep 2' > /dev/null 2>&1`
+
 /** Bytes that a process holds while it runs a command that has said `output` bytes and goes on. */
 const heldOf = async (output: number): Promise<number> => {
   const script = join(import.meta.dirname, "retained.ts")
@@ -153,6 +157,38 @@ describe.concurrent("ShellTool", () => {
       yield* Fiber.interrupt(fiber)
       assert.isBelow(performance.now() - started, 2_000)
       for (const pid of pids) assert.isFalse(yield* isAlive(space, pid))
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("is over when all it started is dead, although a parent elsewhere has not noticed yet", () =>
+    Effect.gen(function* () {
+      const space = yield* Workspace.make()
+      const fiber = yield* Effect.forkChild(space.call("shell", { command: `${unread} & wait` }))
+      const child = yield* pidIn(space, "child")
+      const started = performance.now()
+      yield* Fiber.interrupt(fiber)
+      assert.isBelow(performance.now() - started, 1_000)
+      assert.isFalse(yield* isAlive(space, child))
+      assert.match(yield* space.fs.readFileString(`/proc/${child}/stat`), /\) Z /)
+      const ended = performance.now()
+      const { text } = yield* space.call("shell", { command: `${unread} & sleep 0.1; echo done` })
+      assert.strictEqual(text, "done")
+      assert.isBelow(performance.now() - ended, 100 + 1_000)
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("waits for what ends slowly when told to, though its output is closed", () =>
+    Effect.gen(function* () {
+      const space = yield* Workspace.make()
+      // The shell itself is gone at once; a process of its group needs a moment to clean up.
+      const slow =
+        "sh -c 'trap \"sleep 0.1; echo clean > cleaned; exit\" TERM; echo $$ > child; while :; do sleep 0.01; done'"
+      const command = `${slow} > /dev/null 2>&1 & wait`
+      const fiber = yield* Effect.forkChild(space.call("shell", { command }))
+      const child = yield* pidIn(space, "child")
+      yield* Fiber.interrupt(fiber)
+      assert.isFalse(yield* isAlive(space, child))
+      assert.strictEqual(yield* space.fs.readFileString(space.path.join(space.root, "cleaned")), "clean\n")
     }).pipe(Workspace.provide)
   )
 
