@@ -60,7 +60,7 @@ export const resolve = Effect.fnUntraced(function* (
   if (isVirtual(where))
     return yield* new PathRefused({ path, detail: "it is a view of the system, not a file" })
   if (!roots.some((inside) => contains(paths, inside, where))) {
-    return yield* new PathRefused({ path, detail: allowed(access, roots) })
+    return yield* new PathRefused({ path, detail: allowed(access, root, roots) })
   }
   const shown = contains(paths, root, where) ? paths.relative(root, where) || "." : where
   return { existing, missing, shown, roots }
@@ -81,7 +81,7 @@ const misspelling = (path: string, separator: string): string | undefined => {
   if (/^~(?:\/|$)/.test(path)) return "~ is not expanded; give a path relative to the root"
   if (/^[a-z][a-z0-9+.-]+:\/\//i.test(path)) return "it is a URL; give a path"
   // Elsewhere a backslash is part of a name; what looks like a path of Windows is meant as one.
-  if (separator === "/" && /^[a-z]:[\\/]|^\\\\|(?:^|\\)\.\.(?:\\|$)/i.test(path)) {
+  if (separator === "/" && /^[a-z]:[\\/]|^\\\\|^\.\.\\|\\\.\.(?:\\|$)/i.test(path)) {
     return "it is a path of Windows; use / between names"
   }
   return undefined
@@ -106,10 +106,11 @@ const rootsFor = Effect.fnUntraced(function* (options: Options, access: Access, 
   return found.flatMap(Option.toArray)
 })
 
-const allowed = (access: Access, roots: ReadonlyArray<string>): string =>
+const allowed = (access: Access, root: string, roots: ReadonlyArray<string>): string =>
   roots.length === 0
     ? `nothing may be ${access === "write" ? "changed" : "read"} here`
-    : `only paths inside ${roots.join(", ")} may be ${access === "write" ? "changed" : "read"}`
+    : `it leads outside. Only paths inside ${roots.join(", ")} may be ${access === "write" ? "changed" : "read"}; ` +
+      `a relative path starts at ${root}`
 
 /** Follows links as far as the path exists. */
 const deepest = Effect.fnUntraced(function* (path: string, absolute: string) {

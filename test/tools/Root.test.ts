@@ -64,9 +64,20 @@ describe("Root", () => {
 
   it.live("says what is allowed instead", () =>
     Effect.gen(function* () {
-      const { call, root } = yield* Workspace.make()
-      const { text } = yield* call("read", { path: "../outside/secret.txt" })
-      assert.strictEqual(text, `"../outside/secret.txt" is refused: only paths inside ${root} may be read.`)
+      const { call, root } = yield* Workspace.make({ "a.txt": "inside" })
+      const refused = (path: string, verb = "read") =>
+        `"${path}" is refused: it leads outside. Only paths inside ${root} may be ${verb}; a relative path starts at ${root}.`
+      const path = "../outside/secret.txt"
+      assert.strictEqual((yield* call("read", { path })).text, refused(path))
+      assert.strictEqual((yield* call("write", { path, content: "" })).text, refused(path, "changed"))
+      for (const up of ["..", "../", "../..", "a/../.."]) {
+        assert.strictEqual((yield* call("list", { path: up })).text, refused(up))
+        assert.strictEqual((yield* call("find", { path: up, pattern: "*" })).text, refused(up))
+        assert.strictEqual((yield* call("grep", { path: up, pattern: "x" })).text, refused(up))
+      }
+      for (const windows of ["..\\a", "a\\..", "a\\..\\b", "..\\", "C:\\a", "c:/a", "\\\\host\\a"]) {
+        assert.include((yield* call("list", { path: windows })).text, "it is a path of Windows; use /")
+      }
     }).pipe(Workspace.provide)
   )
 
