@@ -6,18 +6,16 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
-import * as SubscriptionRef from "effect/SubscriptionRef"
 import type { AgentEvent } from "./AgentEvent.ts"
 import * as Event from "./AgentEvent.ts"
-import type { Control } from "./Control.ts"
-import type { AgentState } from "./AgentState.ts"
+import type { AgentState, Subscribable } from "./AgentState.ts"
 import type { AgentBusy } from "./Conversation.ts"
 import { Conversation } from "./Conversation.ts"
+import type { StartedRun } from "./Execution.ts"
 import * as Execution from "./Execution.ts"
 import type * as Hook from "./Hook.ts"
 import * as HookManager from "./HookManager.ts"
@@ -29,18 +27,14 @@ import type { RunFailed } from "./RunFailed.ts"
 import type { RunOptions } from "./RunOptions.ts"
 import type { RunReport } from "./RunReport.ts"
 import type { RunResult } from "./RunResult.ts"
+import type { SubscribeOptions } from "./Subscriptions.ts"
 import type * as Tool from "./Tool.ts"
 import * as ToolRegistry from "./ToolRegistry.ts"
 
 export { AgentBusy } from "./Conversation.ts"
-export type { AgentState } from "./AgentState.ts"
-
-/** A run that belongs to the agent's scope, not to whoever started it. */
-export interface StartedRun {
-  readonly runId: string
-  readonly result: Effect.Effect<RunResult, RunFailed>
-  readonly cancel: (reason?: string) => Effect.Effect<void>
-}
+export type { StartedRun } from "./Execution.ts"
+export type { AgentState, Subscribable } from "./AgentState.ts"
+export type { SubscribeOptions } from "./Subscriptions.ts"
 
 export interface Agent {
   /** Runs until the answer is there. Interrupting it cancels the run, and waits for its balanced end. */
@@ -81,16 +75,28 @@ export interface Agent {
   readonly queueSizes: Effect.Effect<Sizes>
   readonly clearQueue: (which: QueueName | "all") => Effect.Effect<void>
   readonly setQueueMode: (which: QueueName, mode: QueueMode) => Effect.Effect<void>
-  readonly state: SubscriptionRef.SubscriptionRef<AgentState>
+  /** What can be seen of the agent: read it with `state.get`, watch it with `state.changes`. */
+  readonly state: Subscribable<AgentState>
   /** The answer being said, made when asked. */
   readonly partial: Effect.Effect<Option.Option<Message.Assistant>>
-  /** The events of all runs from now on. Never slows a run: a reader that falls behind loses the oldest. */
+  /**
+   * The events of all runs from now on, until the agent's scope closes. Never slows a run: a reader that falls behind by
+   * 1024 events loses the oldest.
+   */
   readonly events: Stream.Stream<AgentEvent>
   /** How many events readers of `events` have lost. */
   readonly droppedEvents: Effect.Effect<number>
-  /** Awaited for each event, in order of subscription. Its first failure is logged; none changes anything. */
+  /**
+   * Calls the listener for each event of each run, until the scope closes, and awaits it before the next event. Subscribers
+   * are called in order of subscription. One that subscribes in the agent's own scope hears the end of the last run too.
+   *
+   * A listener changes nothing: its first failure is logged; one that takes longer than `timeout` (default 5 seconds) for an
+   * event is interrupted and unsubscribed, and one that is busy when the run is told to stop is interrupted after 100 ms
+   * and hears only `RunEnd` of that run. Interruption is its abort signal: `Effect.tryPromise((signal) => …)`.
+   */
   readonly subscribe: <E, R>(
-    listener: (event: AgentEvent) => Effect.Effect<void, E, R>
+    listener: (event: AgentEvent) => Effect.Effect<void, E, R>,
+    options?: SubscribeOptions
   ) => Effect.Effect<void, never, R | Scope.Scope>
   /** The report of the run that goes on, or of the last one. */
   readonly report: Effect.Effect<Option.Option<RunReport>>
@@ -134,19 +140,20 @@ export const make = <const T extends Tools = readonly [], const H extends Hooks 
       Context.add(ToolRegistry.ToolRegistry, registry),
       Context.add(HookManager.HookManager, manager)
     )
-    const state = yield* SubscriptionRef.make<AgentState>({
+    const state = {
       messages,
       phase: "idle",
-      pendingToolCalls: new Set(),
+      pendingToolCalls: new Set<string>(),
       options: runOptions
-    })
-    const conversation = new Conversation(state, modes, (caller) =>
+    } as const
+    const scope = Context.get(made, Scope.Scope)
+    const conversation = new Conversation(state, modes, scope, (caller) =>
       // Services of the agent under the caller's, so that its span and its request-scoped services win; but the
       // provider, the tools and the hooks are the agent's.
       Context.mergeAll(made, caller, own)
     )
     yield* Scope.addFinalizer(
-      Context.get(made, Scope.Scope),
+      scope,
       Effect.suspend(() => conversation.close())
     )
     return new Facade(conversation, registry, manager)
@@ -179,20 +186,21 @@ class Facade implements Agent {
   readonly stream: Agent["stream"] = (input, options) =>
     Execution.stream((reader) => this.conversation.begin(prompted(input), options, reader))
   readonly start: Agent["start"] = (input, options) =>
-    Effect.map(this.conversation.begin(prompted(input), options), startedRun)
+    Effect.map(this.conversation.begin(prompted(input), options), Execution.handle)
   readonly steer: Agent["steer"] = (message) => this.enqueue("steering", message)
   readonly followUp: Agent["followUp"] = (message) => this.enqueue("followUp", message)
   readonly pause: Agent["pause"] = (reason) => Effect.sync(() => this.conversation.control?.pause(reason))
-  readonly cancel: Agent["cancel"] = (reason) => Effect.sync(() => cancel(this.conversation.control, reason))
+  readonly cancel: Agent["cancel"] = (reason) => Effect.sync(() => this.conversation.control?.cancel(reason))
   readonly update: Agent["update"] = (patch) => this.conversation.update(patch)
   readonly setMessages: Agent["setMessages"] = (messages) => this.conversation.setMessages(messages)
   readonly clearQueue: Agent["clearQueue"] = (which) => Effect.sync(() => this.queues.clear(which))
   readonly setQueueMode: Agent["setQueueMode"] = (which, mode) =>
     Effect.sync(() => this.queues.setMode(which, mode))
-  readonly subscribe: Agent["subscribe"] = (listener) => this.conversation.subscriptions.subscribe(listener)
+  readonly subscribe: Agent["subscribe"] = (listener, options) =>
+    this.conversation.subscriptions.subscribe(listener, options)
 
   get state(): Agent["state"] {
-    return this.conversation.state
+    return this.conversation.watched
   }
   get resume(): Agent["resume"] {
     return Execution.join(this.conversation.begin(this.conversation.continuation, undefined))
@@ -235,12 +243,3 @@ class Facade implements Agent {
 
 const prompted = (input: Message.Input) => (now: number) =>
   Exit.succeed({ prompts: Message.fromInput(input, now), continued: false, pollFirst: true })
-
-const cancel = (control: Control | undefined, reason: string | undefined): void =>
-  control?.signal.stop({ cause: "cancel", ...(reason === undefined ? {} : { reason }) })
-
-const startedRun = ({ control, fiber, runId }: Execution.Started): StartedRun => ({
-  runId,
-  result: Fiber.join(fiber),
-  cancel: (reason) => Effect.sync(() => cancel(control, reason))
-})

@@ -5,7 +5,6 @@ import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { isKnown } from "./Begin.ts"
 import * as Budget from "./Budget.ts"
 import type { EventError, FailureReason } from "./FailureReason.ts"
 import type { LimitExceeded } from "./FailureReason.ts"
@@ -130,12 +129,11 @@ const said = (
   return deltas.length === 0 ? Effect.void : run.emitter.deltas(answer.id, deltas)
 }
 
-/** The first thing said of an answer. Begun and said to be, even if it is stopped meanwhile. */
+/** The first thing said of an answer. */
 export const begin = (run: Run, answer: Answer): Effect.Effect<void> => {
   answer.started = true
   run.open = answer
-  const told = Running.emit(run, { _tag: "MessageStart", messageId: answer.id, role: "assistant" })
-  return isKnown(told) ? told : Effect.uninterruptible(told)
+  return Running.emit(run, { _tag: "MessageStart", messageId: answer.id, role: "assistant" })
 }
 
 type CallStart = Extract<ModelEvent.ModelEvent, { readonly _tag: "ToolCallStart" }>

@@ -26,6 +26,11 @@ export class Control {
     for (const wake of waiting) wake()
   }
 
+  /** Stops what is in flight and ends the run. */
+  cancel(reason?: string): void {
+    this.signal.stop({ cause: "cancel", ...(reason === undefined ? {} : { reason }) })
+  }
+
   /** Until resumed or stopped. */
   get whileRunnable(): Effect.Effect<void> {
     return Effect.callback<void>((resume) => {

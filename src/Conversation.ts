@@ -7,12 +7,12 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Latch from "effect/Latch"
-import * as PubSub from "effect/PubSub"
 import * as Schema from "effect/Schema"
-import type * as SubscriptionRef from "effect/SubscriptionRef"
+import type * as Scope from "effect/Scope"
 import type { AgentState } from "./AgentState.ts"
 import * as State from "./AgentState.ts"
 import { Control } from "./Control.ts"
+import type * as Delivery from "./Delivery.ts"
 import * as Emitter from "./Emitter.ts"
 import * as Execution from "./Execution.ts"
 import * as Loop from "./Loop.ts"
@@ -46,26 +46,29 @@ type Task = Pick<Execution.Task, "prompts" | "continued" | "pollFirst" | "prompt
 
 export class Conversation {
   readonly queues: Queues
-  private readonly kept: SubscriptionRef.SubscriptionRef<AgentState>
-  /** Whether somebody has asked for the state, and may watch it. */
-  private isShown = false
+  private readonly state: State.Changing<AgentState>
   /** Lays the agent's services over the caller's. */
   private readonly services: (caller: Context.Context<never>) => Context.Context<Provider | ToolRegistry>
   private active: Active | undefined
   private closed = false
   /** The run that goes on, or the last one. */
   run: Run | undefined
-  readonly subscriptions = new Subscriptions()
+  readonly subscriptions: Subscriptions
+  /** The state, as others see it. */
+  readonly watched: State.Subscribable<AgentState>
   /** What the application changed since the last turn began. */
   private changes: { options?: Partial<RunOptions>; replaced?: boolean } | undefined
 
   constructor(
-    state: SubscriptionRef.SubscriptionRef<AgentState>,
+    state: AgentState,
     modes: Partial<Record<QueueName, QueueMode>>,
+    scope: Scope.Scope,
     services: (caller: Context.Context<never>) => Context.Context<Provider | ToolRegistry>
   ) {
-    this.kept = state
+    this.state = new State.Changing(state)
+    this.watched = this.state.subscribable
     this.queues = new Queues(modes)
+    this.subscriptions = new Subscriptions(scope)
     this.services = services
   }
 
@@ -74,16 +77,7 @@ export class Conversation {
   }
 
   get current(): AgentState {
-    return this.kept.value
-  }
-
-  /** The state, to be watched: its changes are published from the first time that somebody asks for it. */
-  get state(): SubscriptionRef.SubscriptionRef<AgentState> {
-    if (!this.isShown) {
-      this.isShown = true
-      this.set(this.current)
-    }
-    return this.kept
+    return this.state.current
   }
 
   /**
@@ -93,7 +87,7 @@ export class Conversation {
   begin<E>(
     makeTask: (now: number) => Exit.Exit<Task, E>,
     options: Partial<RunOptions> | undefined,
-    reader?: Emitter.Reader
+    reader?: Delivery.Reader
   ): Begun<E> {
     return Effect.contextWith((caller: Context.Context<never>): Begun<E> => {
       if (this.closed) return Effect.die(new Error("The agent's scope is closed"))
@@ -108,7 +102,7 @@ export class Conversation {
     caller: Context.Context<never>,
     task: Task,
     options: RunOptions,
-    reader: Emitter.Reader | undefined
+    reader: Delivery.Reader | undefined
   ): Execution.Started {
     const active: Active = { control: new Control() }
     this.active = active
@@ -137,7 +131,7 @@ export class Conversation {
         if (this.subscriptions.hasReaders) this.subscriptions.observe(events)
         const { current } = this
         const next = events.reduce(State.after, current)
-        if (next !== current) this.set(next)
+        if (next !== current) this.state.set(next)
       },
       subscriptions: this.subscriptions,
       reader: reader ?? Emitter.noReader
@@ -148,15 +142,9 @@ export class Conversation {
   private rest(active: Active): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.active = undefined
-      this.set({ ...this.current, phase: "idle" })
+      this.state.set({ ...this.current, phase: "idle" })
       return active.ended?.open ?? Effect.void
     })
-  }
-
-  /** In one step, so that whoever hears of an event sees its state: a run waits for nobody who looks at it. */
-  private set(state: AgentState): void {
-    this.kept.value = state
-    if (this.isShown) PubSub.publishUnsafe(this.kept.pubsub, state)
   }
 
   /** What `resume` goes on from, taken from the queues if it has to be. */
@@ -189,14 +177,14 @@ export class Conversation {
   update(patch: Partial<RunOptions>): Effect.Effect<void> {
     return Effect.sync(() => {
       this.change({ options: Options.patch(this.changes?.options ?? {}, patch) })
-      this.set({ ...this.current, options: Options.patch(this.current.options, patch) })
+      this.state.set({ ...this.current, options: Options.patch(this.current.options, patch) })
     })
   }
 
   setMessages(messages: ReadonlyArray<Message.Message>): Effect.Effect<void> {
     return Effect.sync(() => {
       this.change({ replaced: true })
-      this.set({ ...this.current, messages })
+      this.state.set({ ...this.current, messages })
     })
   }
 
@@ -208,7 +196,12 @@ export class Conversation {
     return Effect.suspend(() => {
       if (this.active !== undefined) return Effect.fail(new AgentBusy())
       this.queues.clear("all")
-      this.set({ messages: [], phase: "idle", pendingToolCalls: new Set(), options: this.current.options })
+      this.state.set({
+        messages: [],
+        phase: "idle",
+        pendingToolCalls: new Set(),
+        options: this.current.options
+      })
       return Effect.void
     })
   }
@@ -216,11 +209,13 @@ export class Conversation {
   /** Ends the run that goes on, and takes no other. */
   close(): Effect.Effect<void> {
     this.closed = true
-    if (this.active === undefined) return this.subscriptions.close()
-    this.active.control.signal.stop({ cause: "cancel", reason: "the agent was closed" })
+    this.active?.control.signal.stop({ cause: "cancel", reason: "the agent was closed" })
     return Effect.andThen(
       this.waitForIdle,
-      Effect.suspend(() => this.subscriptions.close())
+      Effect.suspend(() => {
+        this.state.close()
+        return this.subscriptions.close()
+      })
     )
   }
 }

@@ -16,6 +16,7 @@ import * as Alarm from "./Alarm.ts"
 import * as Budget from "./Budget.ts"
 import { ContextManager } from "./ContextManager.ts"
 import { Control } from "./Control.ts"
+import type * as Delivery from "./Delivery.ts"
 import * as Emitter from "./Emitter.ts"
 import * as Handoff from "./Handoff.ts"
 import { HookManager } from "./HookManager.ts"
@@ -52,7 +53,7 @@ export interface Task {
 }
 
 /** Who controls a run, and who hears of it. */
-export interface Audience extends Emitter.Audience {
+export interface Audience extends Delivery.Audience {
   readonly runId: string
   readonly control: Control
   /** Called once, before the first event. */
@@ -69,7 +70,8 @@ export const makeRun = Effect.fnUntraced(function* (
   const caller = Context.getOption(context, ToolContext)
   const id = audience.runId
   const parent = caller._tag === "Some" ? { parent: parentOf(caller.value) } : {}
-  const emitter = Emitter.make({ runId: id, ...parent }, clock, {
+  const surroundings = { clock, services: context, signal: audience.control.signal }
+  const emitter = Emitter.make({ runId: id, ...parent }, surroundings, {
     ...audience,
     observe: (events) => {
       run.report = events.reduce(RunReport.fold, run.report)
@@ -128,7 +130,7 @@ export const unheard = (): Audience => ({
   control: new Control(),
   onRun: () => {},
   observe: () => {},
-  subscriptions: { listeners: [], hasReaders: false },
+  subscriptions: { subscribers: [], hasReaders: false },
   reader: Emitter.noReader
 })
 
@@ -161,6 +163,22 @@ export const forkWith = (
   return { runId: audience.runId, control: audience.control, fiber }
 }
 
+/** A run that belongs to the agent's scope, not to the fiber that started it. */
+export interface StartedRun {
+  readonly runId: string
+  /** The run's result, or its failure. */
+  readonly result: Effect.Effect<RunResult, RunFailed>
+  /** Ends the run, balanced: its `result` then has status "cancelled". Does not wait for that. */
+  readonly cancel: (reason?: string) => Effect.Effect<void>
+}
+
+/** What an application may do with a run it started. */
+export const handle = ({ control, fiber, runId }: Started): StartedRun => ({
+  runId,
+  result: Fiber.join(fiber),
+  cancel: (reason) => Effect.sync(() => control.cancel(reason))
+})
+
 /** Stops a run and waits until it has come to its end. */
 const stopAndWait = ({ control, fiber }: Started, reason: string): Effect.Effect<void> =>
   Effect.suspend(() => {
@@ -181,7 +199,7 @@ const readAhead = 64
 
 /** A run for its events; leaving the stream stops the run. `start` is given its reader. */
 export const stream = <E, R>(
-  start: (reader: Emitter.Reader) => Effect.Effect<Started, E, R>
+  start: (reader: Delivery.Reader) => Effect.Effect<Started, E, R>
 ): Stream.Stream<AgentEvent, RunFailed | E, R> =>
   Handoff.opened((scope) =>
     Effect.uninterruptible(

@@ -7,7 +7,7 @@ import * as Stream from "effect/Stream"
 import type { AgentEvent, RunStatus } from "./AgentEvent.ts"
 import * as Event from "./AgentEvent.ts"
 import * as Budget from "./Budget.ts"
-import type * as Emitter from "./Emitter.ts"
+import type * as Delivery from "./Delivery.ts"
 import * as Ending from "./Ending.ts"
 import * as Execution from "./Execution.ts"
 import type { FailureReason } from "./FailureReason.ts"
@@ -78,7 +78,7 @@ export const resume = (
 
 const streamOf = (task: (now: number) => Execution.Task) => Execution.stream((reader) => start(task, reader))
 
-const start = (task: (now: number) => Execution.Task, reader?: Emitter.Reader) =>
+const start = (task: (now: number) => Execution.Task, reader?: Delivery.Reader) =>
   Effect.clockWith((clock) => {
     const unheard = Execution.unheard()
     const made = task(clock.currentTimeMillisUnsafe())

@@ -1,24 +1,53 @@
 /**
- * Who listens to the runs of an agent: subscribers, which are waited for, and readers, which are not.
+ * Who listens to the runs of an agent: subscribers, which are awaited, and readers, which are not.
  */
 import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
+import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "./AgentEvent.ts"
-import type { Listener } from "./Emitter.ts"
+import { isKnown } from "./Begin.ts"
+import type { Subscriber } from "./Delivery.ts"
 
 /** How many events a reader of `events` may be behind before it loses the oldest. */
 const eventBuffer = 1024
 
+/** Of a subscriber, for one event. */
+const defaultTimeout = Duration.seconds(5)
+
+/** How a subscriber is awaited. */
+export interface SubscribeOptions {
+  /**
+   * How long the listener may take for one event. A listener that takes longer is interrupted and unsubscribed, and a
+   * warning is logged. Default: 5 seconds. `"Infinity"`: no limit.
+   */
+  readonly timeout?: Duration.Input
+  /** Names the subscriber in the log. Default: the name of the function, else its number. */
+  readonly name?: string
+}
+
+type Listener<E, R> = (event: AgentEvent) => Effect.Effect<void, E, R>
+
 export class Subscriptions {
-  listeners: ReadonlyArray<Listener> = []
+  subscribers: ReadonlyArray<Subscriber> = []
   private readonly readers = new Set<Queue.Queue<AgentEvent, Cause.Done>>()
+  /** Of the agent. */
+  private readonly scope: Scope.Scope
+  private isClosed = false
+  private count = 0
   /** How many events readers have lost. */
   dropped = 0
 
   hasReaders = false
+
+  constructor(scope: Scope.Scope) {
+    this.scope = scope
+  }
 
   /** Takes events to the readers; one that is too far behind loses its oldest. */
   observe(events: ReadonlyArray<AgentEvent>): void {
@@ -30,35 +59,32 @@ export class Subscriptions {
     }
   }
 
-  /** Listens until the scope closes. */
-  subscribe<E, R>(listener: (event: AgentEvent) => Effect.Effect<void, E, R>) {
-    return Effect.gen({ self: this }, function* () {
-      const context = yield* Effect.context<R>()
-      let failed = false
-      const own: Listener = (event) =>
-        Effect.updateContext(
-          Effect.exit(Effect.suspend(() => listener(event))),
-          (caller: Context.Context<never>): Context.Context<R> => Context.merge(caller, context)
-        ).pipe(
-          Effect.flatMap((exit) => {
-            // It may fail at every delta: once is enough to know.
-            if (exit._tag === "Success" || failed) return Effect.void
-            failed = true
-            return unheard(exit.cause)
-          })
-        )
-      yield* Effect.acquireRelease(
-        Effect.sync(() => {
-          this.listeners = [...this.listeners, own]
-        }),
-        () =>
-          Effect.sync(() => {
-            this.listeners = this.listeners.filter((other) => other !== own)
-          })
+  /** Listens until the scope closes; in the agent's own scope until its last run has ended. */
+  subscribe<E, R>(
+    listener: Listener<E, R>,
+    options: SubscribeOptions = {}
+  ): Effect.Effect<void, never, R | Scope.Scope> {
+    return Effect.contextWith((context: Context.Context<R | Scope.Scope>) => {
+      const timeout = Option.filter(
+        Duration.fromInput(options.timeout ?? defaultTimeout),
+        Duration.isGreaterThan(Duration.zero)
       )
+      if (Option.isNone(timeout)) return Effect.die(new Error(noTimeout(options.timeout)))
+      const subscriber: Subscriber = {
+        name: options.name ?? (listener.name === "" ? `${++this.count}` : listener.name),
+        timeout: Duration.toMillis(timeout.value),
+        hear: hearing(listener, context),
+        drop: () => {
+          this.subscribers = this.subscribers.filter((other) => other !== subscriber)
+        }
+      }
+      const scope = Context.get(context, Scope.Scope)
+      if (!this.isClosed) this.subscribers = [...this.subscribers, subscriber]
+      return scope === this.scope ? Effect.void : Scope.addFinalizer(scope, Effect.sync(subscriber.drop))
     })
   }
 
+  /** All events from now on, until the agent closes. */
   get events(): Stream.Stream<AgentEvent> {
     const open = Effect.map(Queue.sliding<AgentEvent, Cause.Done>(eventBuffer), (reader) => {
       this.readers.add(reader)
@@ -70,16 +96,56 @@ export class Subscriptions {
       this.hasReaders = this.readers.size > 0
       return Queue.shutdown(reader)
     }
-    return Stream.unwrap(Effect.map(Effect.acquireRelease(open, close), Stream.fromQueue))
+    return Stream.suspend(() =>
+      this.isClosed
+        ? Stream.empty
+        : Stream.unwrap(Effect.map(Effect.acquireRelease(open, close), Stream.fromQueue))
+    )
   }
 
-  /** Ends what is read. */
+  /** Ends the streams of events, and removes the subscribers. */
   close(): Effect.Effect<void> {
+    this.isClosed = true
+    this.subscribers = []
     return this.readers.size === 0
       ? Effect.void
       : Effect.forEach([...this.readers], (reader) => Queue.end(reader), { discard: true })
   }
 }
+
+/** Calls a listener, with the services it subscribed with over those of the run. Its first failure is logged. */
+const hearing = <E, R>(
+  listener: Listener<E, R>,
+  context: Context.Context<R>
+): ((event: AgentEvent) => Effect.Effect<void>) => {
+  let failed = false
+  const reported = (exit: Exit.Exit<void, E>): Effect.Effect<void> => {
+    // It may fail at every delta: once is enough to know.
+    if (Exit.isSuccess(exit) || failed) return Effect.void
+    failed = true
+    return unheard(exit.cause)
+  }
+  return (event) => {
+    const said = called(listener, event)
+    return isKnown(said)
+      ? reported(said)
+      : Effect.updateContext(
+          Effect.exit(said),
+          (run: Context.Context<never>): Context.Context<R> => Context.merge(run, context)
+        ).pipe(Effect.flatMap(reported))
+  }
+}
+
+const called = <E, R>(listener: Listener<E, R>, event: AgentEvent): Effect.Effect<void, E, R> => {
+  try {
+    return listener(event)
+  } catch (defect) {
+    return Effect.die(defect)
+  }
+}
+
+const noTimeout = (timeout: unknown): string =>
+  `subscribe: the timeout ${String(timeout)} is no duration above zero; give milliseconds, or a text such as "5 seconds"`
 
 const unheard = (cause: Cause.Cause<unknown>) =>
   Effect.logWarning("A subscriber failed, and may fail again; the run goes on", cause)

@@ -72,23 +72,25 @@ export type Ended<A, E> =
   | { readonly _tag: "Stopped" | "TimedOut"; readonly abandoned: boolean }
 
 /** Milliseconds that interrupted work may take for its finalizers before the run goes on without it. */
-const grace = 100
+export const grace = 100
 
 /**
- * Waits for work, but no longer than `timeout` milliseconds, and not when the signal stops. The work goes on beside
- * whoever waits, so that work that never settles, or ignores its interruption, holds nobody up.
+ * Waits for work, but no longer than `timeout` milliseconds, and no longer than `patience` milliseconds after the signal
+ * stops. The work goes on beside the fiber that waits, so that work that never settles, or ignores its interruption, holds
+ * nothing up. By default there is no timeout and no patience.
  */
 export const attempt = <A, E, R>(
   signal: StopSignal,
   work: Effect.Effect<A, E, R>,
-  timeout = Infinity
+  timeout = Infinity,
+  patience = 0
 ): Effect.Effect<Ended<A, E>, never, R> =>
-  signal.current !== undefined
+  signal.current !== undefined && patience === 0
     ? Effect.succeed({ _tag: "Stopped", abandoned: false })
     : Effect.contextWith((services: Context.Context<R>) =>
         Effect.callback<Ended<A, E>>((resume) => {
           const alarm = Alarm.of(Context.get(services, Clock.Clock))
-          const leave = watch(Begin.inFiber(services, work), { signal, timeout, alarm }, (ended) =>
+          const leave = watch(Begin.inFiber(services, work), { signal, timeout, patience, alarm }, (ended) =>
             resume(Effect.succeed(ended))
           )
           return Effect.callback<void>((left) => leave(() => left(Effect.void)))
@@ -100,6 +102,8 @@ export interface Bounds {
   readonly signal: StopSignal
   /** In milliseconds; `Infinity` for none. */
   readonly timeout: number
+  /** How many milliseconds work may go on after the signal has stopped, before it is interrupted. Default 0. */
+  readonly patience?: number
   readonly alarm: Alarm.Alarm
 }
 
@@ -109,10 +113,10 @@ export interface Bounds {
  */
 export const watch = <A, E>(
   begin: Begin.Begin<A, E>,
-  { alarm, signal, timeout }: Bounds,
+  { alarm, patience = 0, signal, timeout }: Bounds,
   tell: (ended: Ended<A, E>) => void
 ): ((left: () => void) => void) => {
-  if (signal.current !== undefined) {
+  if (signal.current !== undefined && patience === 0) {
     tell({ _tag: "Stopped", abandoned: false })
     return (left) => left()
   }
@@ -143,8 +147,13 @@ export const watch = <A, E>(
     stop()
     if (!isOver) unset = alarm.set(grace, () => end({ _tag: tag, abandoned: true }))
   }
-  forget = signal.onStop(() => halt("Stopped"))
   if (Number.isFinite(timeout)) unset = alarm.set(timeout, () => halt("TimedOut"))
+  forget = signal.onStop(() => {
+    if (patience === 0) return halt("Stopped")
+    if (halted !== undefined) return
+    unset()
+    unset = alarm.set(patience, () => halt("Stopped"))
+  })
   return (left) => {
     if (isOver) return left()
     leave = left

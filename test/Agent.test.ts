@@ -1,18 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import {
-  Context,
-  Deferred,
-  Effect,
-  Exit,
-  Fiber,
-  Latch,
-  Layer,
-  Option,
-  Ref,
-  Schema,
-  Stream,
-  SubscriptionRef
-} from "effect"
+import { Context, Deferred, Effect, Exit, Fiber, Latch, Layer, Option, Ref, Schema, Stream } from "effect"
 import { Agent, AgentEvent, Hook, Message, Tool, Transcript } from "effect-agent"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 
@@ -74,7 +61,7 @@ describe("Agent", () => {
       const two = yield* Agent.make({ model: "m" }).pipe(Effect.provide(layer))
       const paused = yield* Effect.forkChild(one.prompt("hi"))
       assert.strictEqual((yield* two.prompt("hi")).status, "completed")
-      assert.strictEqual(SubscriptionRef.getUnsafe(one.state).phase, "paused")
+      assert.strictEqual(one.state.getUnsafe().phase, "paused")
       yield* one.resumeRun
       assert.strictEqual((yield* Fiber.join(paused)).status, "completed")
     })
@@ -174,11 +161,11 @@ describe("Agent", () => {
       const run = yield* Effect.forkChild(agent.prompt("hi"))
       yield* Deferred.await(halfway)
       assert.deepStrictEqual(Option.map(yield* agent.partial, Message.textOf), Option.some("Hel"))
-      assert.strictEqual(SubscriptionRef.getUnsafe(agent.state).messages.length, 1)
+      assert.strictEqual(agent.state.getUnsafe().messages.length, 1)
       yield* Deferred.succeed(go, undefined)
       yield* Fiber.join(run)
       assert.isTrue(Option.isNone(yield* agent.partial))
-      assert.strictEqual(SubscriptionRef.getUnsafe(agent.state).messages.length, 2)
+      assert.strictEqual(agent.state.getUnsafe().messages.length, 2)
     })
   )
 
@@ -192,7 +179,7 @@ describe("Agent", () => {
         Effect.provide(provider.layer)
       )
       const view = yield* agent.stream("hi").pipe(Stream.runFold(AgentEvent.initial, AgentEvent.fold))
-      const state = SubscriptionRef.getUnsafe(agent.state)
+      const state = agent.state.getUnsafe()
       assert.deepStrictEqual(view.messages, state.messages)
       assert.strictEqual(view.phase, state.phase)
       assert.strictEqual(view.pendingToolCalls.size, 0)
@@ -238,7 +225,7 @@ describe("Agent", () => {
         ])
         yield* agent.setMessages([Message.user("hi"), open])
         yield* agent.resume
-        assert.deepStrictEqual(Transcript.violations(SubscriptionRef.getUnsafe(agent.state).messages), [])
+        assert.deepStrictEqual(Transcript.violations(agent.state.getUnsafe().messages), [])
       })
   )
 

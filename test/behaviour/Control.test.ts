@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Latch, Option, Stream, SubscriptionRef } from "effect"
+import { Deferred, Effect, Exit, Fiber, Latch, Option, Stream } from "effect"
 import { Agent, AgentEvent, Hook, Message, Tool, Transcript } from "effect-agent"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import { TestClock } from "effect/testing"
@@ -202,7 +202,7 @@ describe("Control", () => {
           yield* one.agent.stream("hi").pipe(Stream.take(count + 1), Stream.runDrain)
           assert.strictEqual(ended.length, count + 1)
           assert.deepStrictEqual(Invariants.broken(one.events), [])
-          assert.strictEqual(SubscriptionRef.getUnsafe(one.agent.state).phase, "idle")
+          assert.strictEqual(one.agent.state.getUnsafe().phase, "idle")
         }
       })
     )
@@ -427,7 +427,7 @@ describe("Control", () => {
         yield* Fiber.interrupt(run)
         assert.strictEqual(status(script.events), "cancelled")
         assert.notInclude(tags(script.events), "RunResumed")
-        assert.deepStrictEqual(SubscriptionRef.getUnsafe(script.agent.state).messages, [])
+        assert.deepStrictEqual(script.agent.state.getUnsafe().messages, [])
       })
     )
 
@@ -468,7 +468,7 @@ describe("Control", () => {
       const run = yield* Effect.forkChild(one.agent.prompt("hi"))
       yield* paused.await
       yield* settle()
-      const state = SubscriptionRef.getUnsafe(one.agent.state)
+      const state = one.agent.state.getUnsafe()
       const asked = (yield* one.requests).length
       yield* one.agent.resumeRun
       return { ...one, asked, state, result: yield* Fiber.join(run) }
@@ -527,7 +527,7 @@ describe("Control", () => {
         const run = yield* script.agent.start("hi")
         yield* began.await
         yield* settle()
-        assert.strictEqual(SubscriptionRef.getUnsafe(script.agent.state).phase, "tools")
+        assert.strictEqual(script.agent.state.getUnsafe().phase, "tools")
         yield* go.open
         yield* run.result
       })
@@ -708,7 +708,7 @@ describe("Control", () => {
         yield* go.open
         yield* Fiber.joinAll(waiters)
         assert.deepStrictEqual(order, ["heard", "idle", "idle", "idle"])
-        assert.strictEqual(SubscriptionRef.getUnsafe(script.agent.state).phase, "idle")
+        assert.strictEqual(script.agent.state.getUnsafe().phase, "idle")
       })
     )
 

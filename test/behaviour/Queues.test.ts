@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, SubscriptionRef } from "effect"
+import { Effect, Exit, Fiber } from "effect"
 import { Agent, AgentEvent, Hook, Message, ProviderError, Tool } from "effect-agent"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import * as Invariants from "./invariants.ts"
@@ -490,10 +490,10 @@ describe("Queues", () => {
         assert.isTrue(Exit.isFailure(yield* Effect.exit(script.agent.prompt(text))))
         assert.deepStrictEqual(yield* script.agent.queueSizes, { steering: 0, followUp: 1 })
       }
-      assert.strictEqual(SubscriptionRef.getUnsafe(script.agent.state).lastError, "boom")
+      assert.strictEqual(script.agent.state.getUnsafe().lastError, "boom")
       yield* script.agent.reset
       assert.deepStrictEqual(yield* script.agent.queueSizes, none)
-      const state: Agent.AgentState = SubscriptionRef.getUnsafe(script.agent.state)
+      const state: Agent.AgentState = script.agent.state.getUnsafe()
       assert.deepStrictEqual(state.messages, [])
       assert.isUndefined(state.lastError)
       assert.strictEqual((yield* script.agent.prompt("hi")).status, "completed")

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Context, Effect, Exit, Fiber, Layer, Option, Redacted, Scope, Stream } from "effect"
-import { SubscriptionRef, Tracer } from "effect"
+import { Tracer } from "effect"
 import { Agent, AgentEvent, Credentials, Hook, HookManager, Loop, Message, Provider } from "effect-agent"
 import { ProviderError, Tool, ToolRegistry, Transcript } from "effect-agent"
 import { ScriptedProvider, Step } from "effect-agent/testing"
@@ -10,7 +10,7 @@ import { say, settle, status, tags, texts } from "./play.ts"
 
 const done = ScriptedProvider.text("done")
 const call = (name: string) => ScriptedProvider.toolCall(name, {})
-const phase = (one: Agent.Agent) => SubscriptionRef.getUnsafe(one.state).phase
+const phase = (one: Agent.Agent) => one.state.getUnsafe().phase
 
 describe("Run", () => {
   describe("is cold", () => {
@@ -57,7 +57,7 @@ describe("Run", () => {
         yield* Stream.runDrain(stream)
         const { messages } = yield* Stream.runFold(stream, AgentEvent.initial, AgentEvent.fold)
         assert.deepStrictEqual(texts(messages), ["s", "done"])
-        const all = SubscriptionRef.getUnsafe(script.agent.state).messages
+        const all = script.agent.state.getUnsafe().messages
         assert.deepStrictEqual(texts(all), ["p", "done", "p", "done", "s", "done", "s", "done"])
         assert.strictEqual(new Set(all.map(({ id }) => id)).size, 8)
       })
@@ -100,7 +100,7 @@ describe("Run", () => {
         for (const exit of exits) {
           if (Exit.isFailure(exit)) assert.include(String(Cause.squash(exit.cause)), "AgentBusy")
         }
-        assert.strictEqual(SubscriptionRef.getUnsafe(script.agent.state).messages.length, 2)
+        assert.strictEqual(script.agent.state.getUnsafe().messages.length, 2)
         assert.strictEqual(ofTag(script.events, "RunStart").length, 1)
       })
     )
@@ -126,7 +126,7 @@ describe("Run", () => {
         yield* script.agent.clearQueue("all")
         yield* go.open
         assert.strictEqual((yield* run.result).status, "completed")
-        assert.notInclude(texts(SubscriptionRef.getUnsafe(script.agent.state).messages), "x")
+        assert.notInclude(texts(script.agent.state.getUnsafe().messages), "x")
       })
     )
 
@@ -159,14 +159,11 @@ describe("Run", () => {
         const run = yield* script.agent.start("3")
         yield* began.await
         assert.strictEqual(phase(script.agent), "tools")
-        assert.deepStrictEqual(
-          [...SubscriptionRef.getUnsafe(script.agent.state).pendingToolCalls],
-          ["call-1"]
-        )
+        assert.deepStrictEqual([...script.agent.state.getUnsafe().pendingToolCalls], ["call-1"])
         yield* run.cancel()
         yield* run.result
         assert.strictEqual(phase(script.agent), "idle")
-        assert.strictEqual(SubscriptionRef.getUnsafe(script.agent.state).pendingToolCalls.size, 0)
+        assert.strictEqual(script.agent.state.getUnsafe().pendingToolCalls.size, 0)
       })
     )
 
@@ -179,11 +176,11 @@ describe("Run", () => {
         ])
         for (const text of ["1", "2"]) {
           yield* Effect.exit(script.agent.prompt(text))
-          const { lastError } = SubscriptionRef.getUnsafe(script.agent.state)
+          const { lastError } = script.agent.state.getUnsafe()
           assert.isTrue(lastError !== undefined && lastError !== "")
         }
         yield* script.agent.prompt("3")
-        assert.isUndefined(SubscriptionRef.getUnsafe(script.agent.state).lastError)
+        assert.isUndefined(script.agent.state.getUnsafe().lastError)
       })
     )
 
@@ -191,7 +188,7 @@ describe("Run", () => {
       Effect.gen(function* () {
         const script = yield* agent([ScriptedProvider.text(range(500).map(String))])
         let changes = 0
-        yield* SubscriptionRef.changes(script.agent.state).pipe(
+        yield* script.agent.state.changes.pipe(
           Stream.runForEach(() => Effect.sync(() => void changes++)),
           Effect.forkScoped({ startImmediately: true })
         )
@@ -209,7 +206,7 @@ describe("Run", () => {
         yield* script.agent.prompt("2")
         assert.deepStrictEqual(texts((yield* script.requests)[1]?.messages ?? []), ["a", "b", "2"])
         yield* script.agent.setMessages([])
-        assert.deepStrictEqual(SubscriptionRef.getUnsafe(script.agent.state).messages, [])
+        assert.deepStrictEqual(script.agent.state.getUnsafe().messages, [])
       })
     )
 
@@ -221,12 +218,12 @@ describe("Run", () => {
           const script = yield* agent([call("gated"), done, done], { tools: [tool] })
           const run = yield* script.agent.start("hi")
           yield* began.await
-          const { messages } = SubscriptionRef.getUnsafe(script.agent.state)
+          const { messages } = script.agent.state.getUnsafe()
           yield* script.agent.setMessages([Message.user("in short"), ...messages.slice(-1)])
           yield* go.open
           yield* run.result
           assert.deepStrictEqual(texts((yield* script.requests)[1]?.messages ?? []), ["in short", "", "went"])
-          assert.deepStrictEqual(texts(SubscriptionRef.getUnsafe(script.agent.state).messages), [
+          assert.deepStrictEqual(texts(script.agent.state.getUnsafe().messages), [
             "in short",
             "",
             "went",
@@ -244,10 +241,7 @@ describe("Run", () => {
             : Effect.void
         )
         yield* script.agent.prompt("hi")
-        assert.deepStrictEqual(texts(SubscriptionRef.getUnsafe(script.agent.state).messages), [
-          "in short",
-          "done"
-        ])
+        assert.deepStrictEqual(texts(script.agent.state.getUnsafe().messages), ["in short", "done"])
       })
     )
 
@@ -259,7 +253,7 @@ describe("Run", () => {
         yield* began.await
         yield* script.agent.update({ system: "two" })
         yield* script.agent.update({ modelOptions: { topP: 0.5 } })
-        assert.deepInclude(SubscriptionRef.getUnsafe(script.agent.state).options, {
+        assert.deepInclude(script.agent.state.getUnsafe().options, {
           system: "two",
           modelOptions: { topP: 0.5 }
         })

@@ -2,7 +2,7 @@
  * Runs over real connections, in all four languages, that are aborted at random moments: the run ends at once, its socket
  * is closed, nothing is left behind, and the next request is one that a vendor takes.
  */
-import { Effect, Fiber, Latch, Logger, type Scope, Stream, SubscriptionRef } from "effect"
+import { Effect, Fiber, Latch, Logger, type Scope, Stream } from "effect"
 import type { Agent } from "effect-agent"
 import { createServer, type ServerResponse } from "node:http"
 import { agentAt, looking } from "../faults/talking.ts"
@@ -173,7 +173,7 @@ const aborted = Effect.fnUntraced(function* (
   yield* Effect.raceFirst(moment, Fiber.await(started))
   const begun = performance.now()
   // A run that has not begun is not cancelled, and would go on for as long as the server says nothing.
-  const isRunning = SubscriptionRef.getUnsafe(agent.state).phase !== "idle"
+  const isRunning = agent.state.getUnsafe().phase !== "idle"
   yield* way === "cancel" && isRunning ? agent.cancel("enough") : Fiber.interrupt(started)
   yield* Fiber.await(started)
   yield* agent.waitForIdle

@@ -1,7 +1,7 @@
 /**
  * One agent, one run, stopped somewhere in one of the ways a run can be stopped; then what must hold after that.
  */
-import { Duration, Effect, Exit, Fiber, Scope, Stream, SubscriptionRef } from "effect"
+import { Duration, Effect, Exit, Fiber, Scope, Stream } from "effect"
 import type { AgentEvent, RunOptions } from "effect-agent"
 import { Agent, Message } from "effect-agent"
 import * as EventLaws from "../laws/eventLaws.ts"
@@ -103,7 +103,7 @@ const setUp = Effect.fnUntraced(function* (ground: Ground): Effect.fn.Return<Pla
   }
   const wrong: Array<string> = []
   const closeScope = Effect.map(Scope.close(scope, Exit.void), () => {
-    const { phase } = SubscriptionRef.getUnsafe(agent.state)
+    const { phase } = agent.state.getUnsafe()
     if (phase !== "idle") wrong.push(`the agent is closed, its run goes on: ${phase}`)
   })
   return { ground, way, agent, events, sent: [], closeScope, wrong }
@@ -197,7 +197,7 @@ const again = Effect.fnUntraced(function* ({ agent, closeScope, way }: Play) {
 /** What was sent is there once, what was acquired is released, and all the laws of events hold. */
 const afterwards = Effect.fnUntraced(function* ({ agent, events, ground, sent, way, wrong }: Play) {
   yield* settle(() => events.at(-1)?._tag === "RunEnd" && ground.acquired === ground.released)
-  const state = SubscriptionRef.getUnsafe(agent.state)
+  const state = agent.state.getUnsafe()
   const { followUp, steering } = yield* agent.queueSizes
   const texts = state.messages.map(Message.textOf)
   const arrived = sent.filter((text) => texts.includes(text))

@@ -1,7 +1,7 @@
 /**
  * Plays scenarios through the public API: the agent or the stateless loop, op by op.
  */
-import { Effect, Layer, Option, Stream, SubscriptionRef } from "effect"
+import { Effect, Layer, Option, Stream } from "effect"
 import { Agent, HookManager, Loop, ToolRegistry } from "effect-agent"
 import { errorKind, nameOf, project, reportOf } from "./goldenProjection.ts"
 import { hooksOf, messagesOf, optionsOf, promptOf, servicesOf, toolsOf } from "./goldenScript.ts"
@@ -24,7 +24,7 @@ const agentSession = Effect.fnUntraced(function* (stage: Stage) {
     messages: messagesOf(initial?.messages, stage)
   })
   yield* stage.listen(agent.subscribe)
-  const state = () => SubscriptionRef.getUnsafe(agent.state)
+  const state = () => agent.state.getUnsafe()
   const messages = () => state().messages
   return { snapshot: () => snapshotOf(state()), messages, ops: opsOf(agent, stage) } satisfies Session
 })
@@ -44,7 +44,7 @@ const opsOf = (agent: Agent.Agent, stage: Stage): Session["ops"] => ({
   clearAllQueues: () => agent.clearQueue("all"),
   hasQueuedMessages: () => Effect.map(agent.queueSizes, (sizes) => sizes.steering + sizes.followUp > 0),
   queueSizes: () => agent.queueSizes,
-  snapshot: () => Effect.map(SubscriptionRef.get(agent.state), snapshotOf),
+  snapshot: () => Effect.map(agent.state.get, snapshotOf),
   report: () => Effect.map(agent.report, (report) => reportOf(Option.getOrThrow(report))),
   setSteeringMode: ({ mode }) => agent.setQueueMode("steering", mode),
   setFollowUpMode: ({ mode }) => agent.setQueueMode("followUp", mode),

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Layer, Logger, Stream, SubscriptionRef } from "effect"
+import { Deferred, Effect, Exit, Fiber, Layer, Logger, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { TestClock } from "effect/testing"
 import { Agent, Message, Tool, Transcript } from "effect-agent"
@@ -74,7 +74,7 @@ describe.each(wires)("an abort on $name", (wire) => {
           const ended = yield* timed(Effect.andThen(stop, Fiber.await(run)))
           const closed = yield* timed(Effect.timeoutOption(server.idle, late))
           times.push(ended.took, closed.took)
-          const last = SubscriptionRef.getUnsafe(agent.state).messages.at(-1)
+          const last = agent.state.getUnsafe().messages.at(-1)
           assert.deepInclude(last, { role: "assistant", stopReason: "aborted", content: [] })
           if (way === "cancel") assert.strictEqual((yield* Fiber.join(run)).status, "cancelled")
         }
@@ -162,7 +162,7 @@ describe.each(wires)("an abort on $name", (wire) => {
           let heard = 0
           yield* first.subscribe(() => (heard++ === stops ? first.cancel("enough") : Effect.void))
           status = (yield* first.prompt("hi")).status
-          const { messages } = SubscriptionRef.getUnsafe(first.state)
+          const { messages } = first.state.getUnsafe()
           assert.deepStrictEqual(Transcript.violations(messages), [])
           if (way === "resumed") yield* Effect.ignore(first.resume)
           const kept = JSON.parse(JSON.stringify(messages))
@@ -235,7 +235,7 @@ describe("a tool that does not listen", () => {
       yield* Effect.sleep(20)
       assert.strictEqual(script.events.length, heard)
       assert.notInclude(JSON.stringify(script.events), '"late"')
-      const { messages } = SubscriptionRef.getUnsafe(script.agent.state)
+      const { messages } = script.agent.state.getUnsafe()
       assert.deepStrictEqual(Transcript.violations(messages), [])
       assert.strictEqual(messages.filter(({ role }) => role === "toolResult").length, 3)
       const first = script.events.filter(({ runId }) => runId === value.runId)
@@ -267,6 +267,6 @@ it.live("F095: a stream that is left stops the tools, and its history goes on", 
     assert.strictEqual(ofTag(script.events, "RunEnd")[0]?.status, "cancelled")
     const { newMessages } = yield* script.agent.prompt([Message.user("go on")])
     assert.deepStrictEqual(texts(newMessages), ["go on", "done"])
-    assert.deepStrictEqual(Transcript.violations(SubscriptionRef.getUnsafe(script.agent.state).messages), [])
+    assert.deepStrictEqual(Transcript.violations(script.agent.state.getUnsafe().messages), [])
   })
 )

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Latch, Stream, SubscriptionRef } from "effect"
+import { Effect, Fiber, Latch, Stream } from "effect"
 import { AgentEvent, Message, Transcript } from "effect-agent"
 import { createAgent } from "effect-agent/promise"
 import { readFileSync } from "node:fs"
@@ -61,7 +61,7 @@ describe.each(wires)("a reader of $name", (wire) => {
           server.requests.flatMap(({ body }) => faults(wire, body)),
           []
         )
-        assert.deepStrictEqual(Transcript.violations(SubscriptionRef.getUnsafe(agent.state).messages), [])
+        assert.deepStrictEqual(Transcript.violations(agent.state.getUnsafe().messages), [])
       }
       areSoon(times)
     })
@@ -141,7 +141,7 @@ it.live.skipIf(process.platform !== "linux")(
       assert.isAtMost(ahead, 4 * megabyte)
       assert.isAbove(ahead, 0)
       assert.strictEqual(read, parts * 16 * 1024)
-      const [, answer] = SubscriptionRef.getUnsafe(agent.state).messages
+      const [, answer] = agent.state.getUnsafe().messages
       assert.strictEqual(answer === undefined ? 0 : Message.textOf(answer).length, read)
       assert.strictEqual(last.at(-1), "RunEnd")
     })

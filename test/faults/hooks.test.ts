@@ -234,8 +234,9 @@ describe("a listener", () => {
       })
       const script = yield* agent([call, done], { tools: [say("act")] })
       const slow: Array<AgentEvent.AgentEvent> = []
-      yield* script.agent.subscribe((event) =>
-        Effect.map(Effect.sleep("1 minute"), () => void slow.push(event))
+      yield* script.agent.subscribe(
+        (event) => Effect.map(Effect.sleep("1 minute"), () => void slow.push(event)),
+        { timeout: "2 minutes" }
       )
       yield* script.agent.subscribe(() => Effect.die(new Error("planned")))
       yield* script.agent.subscribe(() => {

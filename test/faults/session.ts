@@ -2,19 +2,7 @@
  * An agent on a real server that misbehaves: what is said and done, and what must hold whatever happens.
  */
 import { assert } from "@effect/vitest"
-import {
-  Cause,
-  ConfigProvider,
-  Effect,
-  Exit,
-  Fiber,
-  Layer,
-  Option,
-  Schedule,
-  Schema,
-  Stream,
-  SubscriptionRef
-} from "effect"
+import { Cause, ConfigProvider, Effect, Exit, Fiber, Layer, Option, Schedule, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { ModelEvent, ProviderError } from "effect-agent"
 import { Agent, AgentEvent, Message, Provider, Tool, Transcript } from "effect-agent"
@@ -62,7 +50,7 @@ export const prompt = Effect.fnUntraced(function* (agent: Agent.Agent) {
     Stream.runForEach((event) => Effect.sync(() => events.push(event))),
     Effect.exit
   )
-  const { messages } = yield* SubscriptionRef.get(agent.state)
+  const { messages } = yield* agent.state.get
   assert.deepStrictEqual(Transcript.violations(messages), [])
   assert.notInclude(shown(events, exit), key.slice(0, -4))
   const failure = failureOf(exit)?.reason

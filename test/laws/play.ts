@@ -1,7 +1,7 @@
 /**
  * Plays a plan with one agent, under a test clock, and says what laws were broken.
  */
-import { Effect, Exit, Fiber, Scope, Stream, SubscriptionRef } from "effect"
+import { Effect, Exit, Fiber, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { AgentEvent, Provider, RunOptions } from "effect-agent"
 import { Agent } from "effect-agent"
@@ -50,7 +50,7 @@ const played = Effect.fnUntraced(function* (plan: Plan): Effect.fn.Return<Played
   const last = yield* Effect.exit(agent.prompt("again", unlimited))
   yield* untilHeard(events)
   yield* TestClock.adjust("3 hours")
-  const state = SubscriptionRef.getUnsafe(agent.state)
+  const state = agent.state.getUnsafe()
   yield* Scope.close(scope, Exit.void)
   return { stage, events, exits, state, requests: yield* requests, queued, last }
 })

@@ -2,18 +2,7 @@
  * Plays the session with one call that goes wrong, and looks at what came of it.
  */
 import { NodeServices } from "@effect/platform-node"
-import {
-  Cause,
-  Effect,
-  Exit,
-  Layer,
-  Metric,
-  Redacted,
-  Schedule,
-  Schema,
-  Scope,
-  SubscriptionRef
-} from "effect"
+import { Cause, Effect, Exit, Layer, Metric, Redacted, Schedule, Schema, Scope } from "effect"
 import { Agent, AgentEvent, Message, RunFailed, RunResult, Transcript } from "effect-agent"
 import { OpenAiCompatible } from "effect-agent/providers"
 import { Retry } from "effect-agent/resilience"
@@ -94,7 +83,7 @@ const session = Effect.fnUntraced(function* (manner: Manner, injector: Injector,
   injector.calm = true
   yield* injector.over.open
   const second = yield* inTime(agent.prompt(Session.prompts.last))
-  const state = SubscriptionRef.getUnsafe(agent.state)
+  const state = agent.state.getUnsafe()
   const queued = yield* agent.queueSizes
   const closed = yield* inTime(Scope.close(scope, Exit.void))
   const violations = [
