@@ -8,7 +8,6 @@ import * as Tool from "../Tool.ts"
 import * as Files from "./Files.ts"
 import { visible } from "./Output.ts"
 import { FileFailed, PathFailure } from "./PathFailure.ts"
-import type * as Root from "./Root.ts"
 import * as Walk from "./Walk.ts"
 
 /** Paths given at most. */
@@ -27,7 +26,7 @@ const Params = Schema.Struct({
 type Params = typeof Params.Type
 
 /** The tool `find`. Ignore files (`.gitignore`) are not read. */
-export const make = (options: Root.Options) =>
+export const make = (options: Walk.Options) =>
   Tool.make({
     name: "find",
     label: "Find",
@@ -43,7 +42,8 @@ export const make = (options: Root.Options) =>
       }
       const matches = matcher(pattern)
       const found: Array<string> = []
-      const ended = yield* Walk.walk(folder, { all }, (entry) =>
+      const budget = yield* Walk.budget(options)
+      const ended = yield* Walk.walk(folder, { all, budget }, (entry) =>
         Effect.sync((): Walk.Step => {
           const isFolder = entry.type === "Directory"
           if (!matches(isFolder ? `${entry.path}/` : entry.path)) return "continue"
@@ -53,9 +53,13 @@ export const make = (options: Root.Options) =>
         })
       )
       const note =
-        ended === "stop" ? [`[Only the first ${maxResults} are shown. Narrow the pattern or the path.]`] : []
+        ended === "continue"
+          ? []
+          : budget.hasStopped()
+            ? [Walk.lateNote(budget)]
+            : [`[Only the first ${maxResults} are shown. Narrow the pattern or the path.]`]
       return Tool.output(
-        found.length === 0 ? "Nothing matches." : [...found.map(visible), ...note].join("\n"),
+        [...(found.length === 0 ? ["Nothing matches."] : found.map(visible)), ...note].join("\n"),
         {
           details: { path: shown, found: found.length, complete: ended === "continue" }
         }

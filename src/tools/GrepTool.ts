@@ -11,9 +11,9 @@ import { below, matcher } from "./FindTool.ts"
 import * as Folder from "./Folder.ts"
 import * as LineSearch from "./LineSearch.ts"
 import * as Matches from "./Matches.ts"
-import { visible } from "./Output.ts"
+import { cutLine, visible } from "./Output.ts"
+import * as Paced from "./Paced.ts"
 import { PathFailure } from "./PathFailure.ts"
-import type * as Root from "./Root.ts"
 import * as Walk from "./Walk.ts"
 
 /** Matching lines given at most. */
@@ -28,7 +28,7 @@ export class InvalidPattern extends Schema.TaggedError<InvalidPattern>()("Invali
   detail: Schema.String
 }) {
   override get message(): string {
-    return `The pattern ${JSON.stringify(this.pattern)} is invalid: ${this.detail}. For the text as it is set literal.`
+    return `The pattern ${JSON.stringify(cutLine(this.pattern, 300))} is invalid: ${this.detail}. For the text as it is set literal.`
   }
 }
 
@@ -60,8 +60,11 @@ const Params = Schema.Struct({
 })
 type Params = typeof Params.Type
 
-/** The tool `grep`. Takes time linear to what it searches, whatever the pattern, and stops between files. */
-export const make = (options: Root.Options) =>
+/**
+ * The tool `grep`. Whatever the pattern and the files are, it goes on in slices of some milliseconds, so that it can be
+ * interrupted, and gives what it found when `searchTime` is over.
+ */
+export const make = (options: Walk.Options) =>
   Tool.make({
     name: "grep",
     label: "Grep",
@@ -72,13 +75,14 @@ export const make = (options: Root.Options) =>
     failure: Schema.Union([...PathFailure.members, InvalidPattern]),
     execute: Effect.fnUntraced(function* (params: Params) {
       const { context = 0, limit = maxMatches, path = "." } = params
+      const budget = yield* Walk.budget(options)
       const matches = Matches.make(yield* searchOf(params), { context, matches: limit, size: maxOutput })
       const { file, folder, shown } = yield* Files.openEither(options, path)
       if (file !== undefined) {
-        yield* searchFile(matches, folder, file, shown)
-        return rendered(matches, 0)
+        yield* searchFile({ matches, budget }, folder, file, shown)
+        return rendered({ matches, budget }, 0)
       }
-      return rendered(matches, yield* searchFolder(matches, folder, shown, params))
+      return rendered({ matches, budget }, yield* searchFolder({ matches, budget }, folder, shown, params))
     }, Effect.scoped)
   })
 
@@ -93,51 +97,60 @@ const searchOf = (params: Params): Effect.Effect<LineSearch.Search, InvalidPatte
   )
 }
 
+interface Searching {
+  readonly matches: Matches.Matches
+  readonly budget: Paced.Budget
+}
+
 /** Searches what is below the folder. Gives the number of files left out for their size. */
 const searchFolder = Effect.fnUntraced(function* (
-  matches: Matches.Matches,
+  searching: Searching,
   folder: Folder.Folder,
   shown: string,
   params: Params
 ) {
   const isWanted = params.glob === undefined ? () => true : matcher(params.glob)
   let tooLarge = 0
-  yield* Walk.walk(folder, { all: params.all === true }, (entry) => {
+  yield* Walk.walk(folder, { all: params.all === true, budget: searching.budget }, (entry) => {
     if (entry.type !== "File" || !isWanted(entry.path)) return Effect.succeed<Walk.Step>("continue")
-    return searchFile(matches, entry.folder, entry.name, below(shown, entry.path)).pipe(
+    return searchFile(searching, entry.folder, entry.name, below(shown, entry.path)).pipe(
       Effect.catch((failure) =>
         // What else cannot be read, or may not be, holds nothing for the search.
         Effect.sync(() => {
           if (failure._tag === "FileFailed" && failure.reason === "tooLarge") tooLarge++
         })
       ),
-      Effect.map((): Walk.Step => (matches.isFull() ? "stop" : "continue"))
+      Effect.map((): Walk.Step => (searching.matches.isFull() ? "stop" : "continue"))
     )
   })
   return tooLarge
 })
 
 const searchFile = Effect.fnUntraced(function* (
-  matches: Matches.Matches,
+  { budget, matches }: Searching,
   folder: Folder.Folder,
   name: string,
   shown: string
 ) {
   const opened = yield* Folder.openFile(folder, name, shown)
   const bytes = yield* Files.readAll(opened, shown, maxFileBytes)
-  if (FileKind.of(bytes)._tag === "Text") matches.search(visible(shown), new TextDecoder().decode(bytes))
+  if (FileKind.of(bytes)._tag !== "Text") return
+  const text = yield* Paced.run(Paced.decoded(bytes, new TextDecoder()))
+  yield* Paced.runWithin(matches.search(visible(shown), text), budget)
 }, Effect.scoped)
 
-const rendered = (matches: Matches.Matches, tooLarge: number): Tool.ToolOutput => {
+const rendered = ({ budget, matches }: Searching, tooLarge: number): Tool.ToolOutput => {
   const { files, lines } = matches.count()
+  const isLate = budget.hasStopped()
   const notes = [
     ...(matches.isFull()
       ? [`[Only the first ${lines} matching lines are shown. Narrow the pattern, the path or the glob.]`]
       : []),
+    ...(isLate ? [Walk.lateNote(budget)] : []),
     ...(tooLarge > 0 ? [`[${tooLarge} files of more than ${maxFileBytes} bytes were not searched.]`] : [])
   ]
   const text = lines === 0 ? ["No line matches."] : matches.lines
   return Tool.output([...text, ...notes].join("\n"), {
-    details: { matches: lines, files, complete: !matches.isFull() && tooLarge === 0 }
+    details: { matches: lines, files, complete: !matches.isFull() && !isLate && tooLarge === 0 }
   })
 }

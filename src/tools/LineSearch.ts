@@ -4,10 +4,11 @@
  * nothing could stop it, since it does not yield.
  */
 import * as Result from "effect/Result"
+import * as Paced from "./Paced.ts"
 import * as Pattern from "./Pattern.ts"
 
 /** Where the first match in a line ends (the earliest end, in code units), or -1. */
-export type Search = (line: string) => number
+export type Search = (line: string) => Paced.Work<number>
 
 /** Searches for a regular expression. Fails with what is wrong with it. */
 export const regex = (
@@ -27,10 +28,10 @@ export const regex = (
 
 /** Searches for a text as it is. */
 export const literal = (text: string, options?: { readonly ignoreCase?: boolean }): Search => {
-  const fold = (from: string) => (options?.ignoreCase === true ? from.toLowerCase() : from)
-  const wanted = fold(text)
-  return (line) => {
-    const at = fold(line).indexOf(wanted)
+  const ignoreCase = options?.ignoreCase === true
+  const wanted = ignoreCase ? text.toLowerCase() : text
+  return function* (line) {
+    const at = yield* Paced.indexOf(ignoreCase ? yield* Paced.lowered(line) : line, wanted)
     return at === -1 ? -1 : at + wanted.length
   }
 }
@@ -123,9 +124,16 @@ interface State {
 // A NUL is read as one, which text seldom holds: `$` is before it, nothing matches it, and what follows is searched on.
 const lineEnd = 0
 
+/** Characters that are read between two pauses, when the states they lead to are known. */
+const stride = 10_000
+/** Steps that are held in states. A pattern and a text that make ever new states are given up to memory, not to time. */
+const maxHeld = 1_000_000
+
 const automaton = (steps: ReadonlyArray<Step>): Search => {
   const states = new Map<string, State>()
-  let transitions = 0
+  let held = 0
+  // Also from one line to the next, as most lines are short.
+  let read = 0
 
   const stateOf = (reached: ReadonlyArray<number>, before: Before): State => {
     const key = `${before} ${reached.join(" ")}`
@@ -137,6 +145,8 @@ const automaton = (steps: ReadonlyArray<Step>): Search => {
   }
   const advance = (state: State, code: number): State | "match" => {
     const reached = closure(steps, state, code)
+    // About ten times what a known character takes, for each.
+    read += 10 * reached.steps.size
     if (reached.matched) return "match"
     const char = code === lineEnd ? "" : String.fromCodePoint(code)
     const after = new Set([0])
@@ -150,9 +160,9 @@ const automaton = (steps: ReadonlyArray<Step>): Search => {
     )
   }
   const transition = (state: State, code: number): State | "match" => {
-    // A pattern and a text that make ever new states are given up to memory, not to time.
-    if (++transitions > 20_000) {
-      transitions = 0
+    held += state.steps.length + 50
+    if (held > maxHeld) {
+      held = 0
       states.clear()
     }
     const next = advance(state, code)
@@ -163,9 +173,13 @@ const automaton = (steps: ReadonlyArray<Step>): Search => {
   const follow = (state: State, code: number): State | "match" =>
     (code < 128 ? state.ascii[code] : state.others.get(code)) ?? transition(state, code)
 
-  return (line) => {
+  return function* (line) {
     let state = stateOf([0], "start")
     for (let index = 0; index < line.length; ) {
+      if (++read > stride) {
+        read = 0
+        yield
+      }
       const code = line.codePointAt(index) ?? lineEnd
       const next = follow(state, code)
       if (next === "match") return index

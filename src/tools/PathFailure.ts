@@ -4,7 +4,7 @@
 import type { PlatformError } from "effect/PlatformError"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { visible } from "./Output.ts"
+import { cutLine, visible } from "./Output.ts"
 
 /** The path is not one the tool may use. `detail` says why, and what is allowed. */
 export class PathRefused extends Schema.TaggedError<PathRefused>()("PathRefused", {
@@ -49,4 +49,4 @@ const systemText = (reason: PlatformError["reason"]): string =>
     ? reason.cause.message.split(",", 1).join("")
     : (reason.description ?? reason._tag)
 
-const quoted = (path: string): string => `"${visible(path)}"`
+const quoted = (path: string): string => `"${visible(cutLine(path, 300))}"`

@@ -6,12 +6,12 @@ import * as FindTool from "./FindTool.ts"
 import * as GrepTool from "./GrepTool.ts"
 import * as ListTool from "./ListTool.ts"
 import * as ReadTool from "./ReadTool.ts"
-import type * as Root from "./Root.ts"
 import * as ShellTool from "./ShellTool.ts"
+import type * as Walk from "./Walk.ts"
 import * as WriteTool from "./WriteTool.ts"
 
 /** Options of the file tools, and those of the shell. All share the root. */
-export interface Options extends Root.Options {
+export interface Options extends Walk.Options {
   readonly shell?: Omit<ShellTool.Options, "root">
 }
 

@@ -1,9 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import * as LineSearch from "../../src/tools/LineSearch.ts"
+import { whole } from "./stretch.ts"
 
+const at = (search: LineSearch.Search) => (line: string) => whole(search(line))
 const search = (pattern: string, options?: { readonly ignoreCase?: boolean }) =>
-  Result.getOrThrow(LineSearch.regex(pattern, options))
+  at(Result.getOrThrow(LineSearch.regex(pattern, options)))
 const found = (pattern: string, line: string, options?: { readonly ignoreCase?: boolean }) =>
   search(pattern, options)(line) !== -1
 const fault = (pattern: string) => Result.getOrThrow(Result.flip(LineSearch.regex(pattern)))
@@ -140,8 +142,8 @@ describe("LineSearch", () => {
     assert.isTrue(found("(?i)[a-c]X", "Bx"))
     assert.isTrue(found("a.-}[/-b]/", "AX-}B/", { ignoreCase: true }))
     assert.isFalse(found("foo", "FOO"))
-    assert.strictEqual(LineSearch.literal("a.b", { ignoreCase: true })("xA.Bx"), 4)
-    assert.strictEqual(LineSearch.literal("a.b")("axb"), -1)
+    assert.strictEqual(at(LineSearch.literal("a.b", { ignoreCase: true }))("xA.Bx"), 4)
+    assert.strictEqual(at(LineSearch.literal("a.b"))("axb"), -1)
   })
 
   it("tells where a match ends", () => {

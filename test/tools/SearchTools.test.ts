@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect, Fiber, Option } from "effect"
+import * as Stretch from "./stretch.ts"
 import * as Workspace from "./workspace.ts"
 
 const project = {
@@ -218,6 +219,66 @@ describe("GrepTool", () => {
     }).pipe(Workspace.provide)
   )
 
+  // One line for which the pattern has a new state at nearly each character, of up to 1,650 steps.
+  const hard = { pattern: "[ab]*a[ab]{1650}c", line: disorder(200_000) }
+  // Two words of which the engine compares half at each place of the file.
+  const word = `${"a".repeat(30_000)}b${"a".repeat(30_000)}`
+
+  it.live.each([
+    ["a pattern of many states", hard.pattern, hard.line],
+    ["a long word that nearly matches", word, "a".repeat(300_000)],
+    ["the same in any case", `(?i)${"a".repeat(500)}b`, "A".repeat(300_000)],
+    ["many empty lines", "^x", "\n".repeat(3_000_000)],
+    ["bytes that are no text", "\\p{Lu}", new Uint8Array(3_000_000).fill(0xff)]
+  ] as const)("lets others go on, and ends when it is interrupted: %s", ([, pattern, content]) =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make({ "a.txt": content })
+      yield* call("grep", { pattern: "x", path: "none" })
+      const { result, stretch } = yield* Stretch.longest(
+        Effect.timeoutOption(call("grep", { pattern }), "400 millis")
+      )
+      assert.isBelow(stretch, 60)
+      // Slow machines come to no end in that time either.
+      if (Option.isSome(result)) assert.strictEqual(result.value.text, "No line matches.")
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("gives what it found until its time is over", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make({ "a.txt": "xc\n", "b.txt": hard.line }, () => ({
+        searchTime: "200 millis"
+      }))
+      const started = performance.now()
+      const { details, text } = yield* call("grep", { pattern: `x?${hard.pattern}|xc` })
+      assert.isBelow(performance.now() - started, 3_000)
+      assert.strictEqual(
+        text,
+        "a.txt:1: xc\n[Stopped after 0.2 seconds: not all was searched. Narrow the pattern or the path.]"
+      )
+      assert.deepStrictEqual(details, { matches: 1, files: 1, complete: false })
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("says when there was no time for a folder, also in find", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make({ "a.txt": "hit\n" }, () => ({ searchTime: 0 }))
+      const note = "[Stopped after 0 seconds: not all was searched. Narrow the pattern or the path.]"
+      assert.strictEqual((yield* call("grep", { pattern: "hit" })).text, `No line matches.\n${note}`)
+      const found = yield* call("find", { pattern: "*" })
+      assert.strictEqual(found.text, `Nothing matches.\n${note}`)
+      assert.deepInclude(found.details, { complete: false })
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("has all the time it is given", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make({ "a.txt": "hit\n" }, () => ({ searchTime: "Infinity" }))
+      const { details, text } = yield* call("grep", { pattern: "hit" })
+      assert.strictEqual(text, "a.txt:1: hit")
+      assert.deepInclude(details, { complete: true })
+    }).pipe(Workspace.provide)
+  )
+
   it.live("can be interrupted between files", () =>
     Effect.gen(function* () {
       const files = Object.fromEntries(
@@ -232,3 +293,13 @@ describe("GrepTool", () => {
     }).pipe(Workspace.provide)
   )
 })
+
+/** As and bs in no order. */
+function disorder(length: number): string {
+  let [state, text] = [1, ""]
+  for (let index = 0; index < length; index++) {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0
+    text += (state >>> 16) % 2 === 0 ? "a" : "b"
+  }
+  return text
+}
