@@ -1,11 +1,20 @@
 import { NodeHttpClient } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, type Layer, Option, Redacted, Schedule, Stream } from "effect"
+import { Cause, Effect, type Layer, Option, Redacted, Schedule, Stream } from "effect"
 import { FetchHttpClient, type HttpClient } from "effect/http"
-import { Credentials, Message, Provider, ProviderError } from "effect-agent"
+import {
+  Agent,
+  type AgentEvent,
+  Credentials,
+  Message,
+  Provider,
+  ProviderError,
+  RunFailed
+} from "effect-agent"
 import { NodeHttp } from "effect-agent/node"
 import { Anthropic, Google, OpenAi, OpenAiCompatible, OpenAiResponses } from "effect-agent/providers"
 import { Fallback, Retry } from "effect-agent/resilience"
+import { inspect } from "node:util"
 import { refuse, type Seen, serve, type Server } from "./server.ts"
 
 type ProviderLayer = Layer.Layer<Provider.Provider, never, HttpClient.HttpClient>
@@ -153,6 +162,86 @@ describe.each(vendors)("the key of $name", ({ id, layer }) => {
       }
       assertApart(first, second, [5, 0])
     }).pipe(Effect.provide(http))
+  )
+})
+
+const clients = [
+  { client: "fetch", http: FetchHttpClient.layer },
+  { client: "NodeHttp", http: NodeHttp.layer },
+  { client: "undici", http: NodeHttpClient.layerUndici },
+  { client: "node:http", http: NodeHttpClient.layerNodeHttp }
+]
+
+/** All that is shown of what a run of an agent says and fails with. */
+const shownOf = (layer: ProviderLayer, http: Layer.Layer<HttpClient.HttpClient>) =>
+  Effect.gen(function* () {
+    const agent = yield* Agent.make({ model: "m" })
+    const events: Array<AgentEvent.AgentEvent> = []
+    const hear = (event: AgentEvent.AgentEvent) => Effect.sync(() => events.push(event))
+    const exit = yield* Effect.exit(Stream.runForEach(agent.stream("hi"), hear))
+    assert(exit._tag === "Failure")
+    const error = Cause.squash(exit.cause)
+    assert.instanceOf(error, RunFailed.RunFailed)
+    const texts = [String(error), JSON.stringify([error, events]), inspect([error, events], { depth: 20 })]
+    return { reason: error.reason, shown: [...texts, Cause.pretty(exit.cause)].join("\n") }
+  }).pipe(Effect.scoped, Effect.provide(layer), Effect.provide(http))
+
+describe.each(clients)("with $client", ({ http }) => {
+  const secret = "sk-live-AAAA\nBBBBCCCCDDDD"
+  const odd: ReadonlyArray<
+    readonly [string, { apiKey?: Redacted.Redacted; headers?: Record<string, string> }]
+  > = [
+    ["a line end in a key", { apiKey: Redacted.make(secret) }],
+    ["two line ends in a key", { apiKey: Redacted.make("sk-live-AAAA\r\nBBBBCCCCDDDD") }],
+    ["a tab behind a line end in a key", { apiKey: Redacted.make("sk-live-AAAA\n\tBBBBCCCCDDDD") }],
+    ["a character in a key that is no byte", { apiKey: Redacted.make("sk-live-AAAA€BBBBCCCCDDDD") }],
+    ["a NUL in a key", { apiKey: Redacted.make("sk-live-AAAA\0BBBBCCCCDDDD") }],
+    ["a line end in a header", { headers: { "x-api-key": secret } }],
+    ["a name that is none", { headers: { "x api key": "sk-live-AAAABBBBCCCCDDDD" } }]
+  ]
+
+  it.live.each(odd)("%s is a typed failure that does not tell it, and nothing is sent", ([, options]) =>
+    Effect.gen(function* () {
+      const server = yield* busy
+      const layer = OpenAiCompatible.layer({ id: "local", baseUrl: server.baseUrl, ...options })
+      const { reason, shown } = yield* shownOf(layer, http)
+      assert(reason._tag === "ProviderError")
+      assert.strictEqual(reason.reason._tag, "InvalidRequest")
+      assert.include(reason.reason.detail, "header")
+      for (const piece of ["AAAA", "BBBB", "DDDD"]) assert.notInclude(shown, piece)
+      assert.strictEqual(server.requests.length, 0)
+    })
+  )
+
+  it.live("a key may hold any byte that a header may", () =>
+    Effect.gen(function* () {
+      const server = yield* busy
+      const apiKey = Redacted.make("sk-\t ~é\xff!")
+      yield* Effect.exit(
+        ask("m").pipe(
+          Effect.provide(OpenAiCompatible.layer({ id: "local", baseUrl: server.baseUrl, apiKey }))
+        )
+      )
+      assert.strictEqual(server.requests.length, 1)
+    }).pipe(Effect.provide(http))
+  )
+
+  it.live.each(["usr:hunter2", "tok1234", ":pw", "me:x", "ab:p%40s", "longer-user:longer-password"])(
+    "%s in an address is not told",
+    (credentials) =>
+      Effect.gen(function* () {
+        const [user = "", password = ""] = credentials.split(":").map(decodeURIComponent)
+        const basic = btoa(`${user}:${password}`)
+        const message = `<${user}> <${password}> ${credentials}@ Basic ${basic}`
+        const server = yield* serve((response) => refuse(response, 401, { error: { message } }))
+        const baseUrl = server.baseUrl.replace("//", `//${credentials}@`)
+        const { shown } = yield* shownOf(OpenAiCompatible.layer({ id: "local", baseUrl }), http)
+        // No part of a word: "me" and "x" are in many.
+        for (const part of [user, password, basic].filter((part) => part !== "")) {
+          assert.notInclude(shown.split(/[^\w@-]+/), part)
+          assert.notInclude(shown, `${part}@`)
+        }
+      })
   )
 })
 

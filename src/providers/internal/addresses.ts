@@ -19,6 +19,8 @@ export interface Address {
   readonly url: string
   readonly headers: Headers.Headers
   readonly redact: Secrets.Redact
+  /** Why no request can be sent there, if none can. */
+  readonly problem: string | undefined
 }
 
 type Key = Redacted.Redacted | undefined
@@ -52,6 +54,25 @@ export class Addresses {
       ...(secret === undefined ? {} : authorize(secret.trim())),
       "content-type": "application/json"
     })
-    return { url: to, headers: named, redact: Secrets.make(this.used.with(key), named, to) }
+    const redact = Secrets.make(this.used.with(key), named, to)
+    return { url: to, headers: named, redact, problem: problemOf(named) }
   }
 }
+
+/** Clients differ in what they make of such headers: some fail with an error of their own, some die. */
+const problemOf = (headers: Headers.Headers): string | undefined => {
+  for (const [name, value] of Object.entries(headers)) {
+    if (!isName.test(name)) return `No header can have the name ${JSON.stringify(name)}`
+    if (!isValue.test(value)) {
+      return (
+        `The header ${name} has a line end, or another character that no header may have. ` +
+        "Check the key or the value that was set for it."
+      )
+    }
+  }
+  return undefined
+}
+
+/** https://www.rfc-editor.org/rfc/rfc9110#name-fields */
+const isName = /^[\w!#$%&'*+.^`|~-]+$/
+const isValue = /^[\t\x20-\x7e\x80-\xff]*$/

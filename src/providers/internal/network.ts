@@ -7,6 +7,7 @@ import { hasProperty } from "effect/Predicate"
 import type { Reason } from "../../ProviderError.ts"
 import { InvalidRequest, StreamStalled, Transport } from "../../ProviderError.ts"
 import type { Redact } from "./secrets.ts"
+import * as Wording from "./wording.ts"
 
 /**
  * Of the URL only the host is told: the rest may hold a key. `isFresh`: nothing had come over the socket before, so what
@@ -17,7 +18,8 @@ export const reason = (cause: unknown, url: string, redact: Redact, isFresh = fa
   const code = chain.map(codeOf).find((found) => found !== undefined) ?? ""
   const last = chain.findLast((link) => link instanceof Error && link.message !== "")
   const told = last instanceof Error ? last.message : String(last ?? "The connection failed")
-  const message = redact(told.replace(/\s+/g, " ").trim()).slice(0, 300)
+  // White space in a secret is part of it.
+  const message = redact(Wording.start(told)).replace(/\s+/g, " ").trim().slice(0, 300)
   const host = URL.canParse(url) ? new URL(url).host : "no URL"
   const detail = `${message.includes(code) ? message : `${code}: ${message}`} (${host})`
   if (chain.some(isOurs) || /^ERR_INVALID_|invalid header|bad port/i.test(`${code} ${message}`))

@@ -18,7 +18,7 @@ import { makeId } from "../../Message.ts"
 import type { ModelEvent } from "../../ModelEvent.ts"
 import { type ModelRequest, Provider } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
-import { ProviderError, StreamTruncated } from "../../ProviderError.ts"
+import { InvalidRequest, ProviderError, StreamTruncated } from "../../ProviderError.ts"
 import { type Address, Addresses, type Places } from "./addresses.ts"
 import { Answer } from "./answer.ts"
 import type * as Connection from "./connection.ts"
@@ -208,6 +208,10 @@ const once = (
   key: Redacted.Redacted | undefined
 ): Effect.Effect<Sent | Unsent> => {
   const address = addresses.of(model, key)
+  if (address.problem !== undefined) {
+    const reason = new InvalidRequest({ detail: address.problem })
+    return Effect.succeed({ reason, wasDead: false })
+  }
   const began = clock.currentTimeMillisUnsafe()
   const socket = kept.take(began)
   const opened = () => kept.open()
