@@ -10,10 +10,13 @@ const weather = Tool.fromPromise({
   execute: async ({ city }) => `4 °C and rain in ${city}`
 })
 
-await using agent = createAgent({ provider: OpenAi.layerConfig(), model: "gpt-5-mini", tools: [weather] })
+const agent = createAgent({ provider: OpenAi.layerConfig(), model: "gpt-5-mini", tools: [weather] })
 
-for await (const event of agent.stream("Do I need a coat in Oslo?", {
-  signal: AbortSignal.timeout(60_000)
-})) {
-  if (AgentEvent.isTextDelta(event)) process.stdout.write(event.delta.delta)
+try {
+  const signal = AbortSignal.timeout(60_000)
+  for await (const event of agent.stream("Do I need a coat in Oslo?", { signal })) {
+    if (AgentEvent.isTextDelta(event)) process.stdout.write(event.delta.delta)
+  }
+} finally {
+  await agent.close()
 }

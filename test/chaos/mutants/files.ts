@@ -24,7 +24,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "src/tools/Folder.ts",
     from: "Root.isVirtual(where) || !roots.some((root) => Root.contains(paths, root, where))",
     to: "false",
-    test: "test/chaos/paths.test.ts"
+    test: "test/chaos/paths.slow.test.ts"
   },
   {
     fault: "F142",
@@ -112,7 +112,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "src/cli/TextOutput.ts",
     from: "const shown = Inert.text(text)",
     to: "const shown = text",
-    test: "test/faults/cli.test.ts"
+    test: "test/faults/cli.slow.test.ts"
   },
   {
     fault: "F152",
@@ -144,7 +144,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "src/cli/Signals.ts",
     from: 'process.stdout.on("error", on("closed"))',
     to: "",
-    test: "test/faults/cli.test.ts"
+    test: "test/faults/cli.slow.test.ts"
   },
   {
     fault: "F153",
@@ -152,7 +152,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "src/cli/Signals.ts",
     from: 'process.on("SIGINT", on("SIGINT"))',
     to: "",
-    test: "test/faults/cli.test.ts"
+    test: "test/faults/cli.slow.test.ts"
   },
   {
     fault: "F153",
@@ -160,7 +160,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "src/cli/Signals.ts",
     from: 'process.stderr.on("error", ignore)',
     to: "",
-    test: "test/faults/cli.test.ts"
+    test: "test/faults/cli.slow.test.ts"
   },
   {
     fault: "F150",
@@ -216,7 +216,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "src/providers/internal/refusal.ts",
     from: 'return redirected(status, redact(headers["location"] ?? ""))',
     to: 'return new Transport({ kind: "redirect", detail: headers["location"] ?? "" })',
-    test: "test/faults/secretsElsewhere.test.ts"
+    test: "test/faults/secretsElsewhere.slow.test.ts"
   },
   {
     fault: "F154",
@@ -224,7 +224,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "package.json",
     from: `"start": "node start.mjs",`,
     to: `"postinstall": "true", "start": "node start.mjs",`,
-    test: "test/faults/supply.test.ts"
+    test: "test/faults/supply.slow.test.ts"
   },
   {
     fault: "F155",
@@ -232,7 +232,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "package.json",
     from: '"openai": "6.49.0"',
     to: '"openai": "^6.49.0"',
-    test: "test/faults/supply.test.ts"
+    test: "test/faults/supply.slow.test.ts"
   },
   {
     fault: "F155",
@@ -240,7 +240,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "package.json",
     from: '"peerDependencies": {',
     to: '"dependencies": { "zod": "4.6.7" }, "peerDependencies": {',
-    test: "test/faults/supply.test.ts"
+    test: "test/faults/supply.slow.test.ts"
   },
   {
     fault: "F156",
@@ -248,7 +248,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "release-check.mjs",
     from: "process.exitCode = 1",
     to: "process.exitCode = 0",
-    test: "test/faults/supply.test.ts"
+    test: "test/faults/supply.slow.test.ts"
   },
   {
     fault: "F157",
@@ -256,7 +256,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "package.json",
     from: '"provenance": true',
     to: '"provenance": false',
-    test: "test/faults/supply.test.ts"
+    test: "test/faults/supply.slow.test.ts"
   },
   {
     fault: "F157",
@@ -264,6 +264,6 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "package.json",
     from: '"src/**/*.ts",',
     to: '"src",',
-    test: "test/faults/supply.test.ts"
+    test: "test/faults/supply.slow.test.ts"
   }
 ]

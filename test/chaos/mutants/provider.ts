@@ -337,7 +337,7 @@ const framing: ReadonlyArray<Mutant> = [
     file: answer,
     from: "this.sse.overflow || this.bytes > maxBytes)",
     to: "this.sse.overflow)",
-    test: encodingTest
+    test: "test/faults/encodingBomb.slow.test.ts"
   },
   {
     fault: "F042",

@@ -208,7 +208,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "src/providers/internal/connection.ts",
     from: "this.body?.cancel()",
     to: "",
-    test: "test/chaos/aborts.test.ts"
+    test: "test/chaos/aborts.slow.test.ts"
   },
   {
     fault: "F106",
