@@ -1,31 +1,64 @@
 /**
- * OpenAI, by its Chat Completions.
+ * OpenAI, by its Responses: what its models think stays with the conversation, sealed, and searches and code can run at
+ * the vendor. Other servers speak it too.
  */
-import type * as Config from "effect/Config"
+import * as Config from "effect/Config"
 import type * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
 import { Provider } from "../Provider.ts"
+import * as Retry from "../Retry.ts"
+import * as Address from "./internal/address.ts"
+import * as Environment from "./internal/environment.ts"
+import { openAiResponses } from "./internal/openAiResponses.ts"
 import type { Timeouts } from "./internal/silence.ts"
-import * as OpenAiCompatible from "./OpenAiCompatible.ts"
+import * as transport from "./internal/transport.ts"
 import { openAi } from "./presets.ts"
 
 export type { Timeouts }
 
 export interface Options {
+  /** Names the server in messages, in errors, and to `Credentials`. Default "openai". */
+  readonly id?: string
   /** `Credentials` wins over it. */
   readonly apiKey?: Redacted.Redacted
-  /** Default "https://api.openai.com/v1". */
+  /**
+   * Default "https://api.openai.com/v1". A query stays: "https://name.openai.azure.com/openai?api-version=…", whose key
+   * goes into the header "api-key".
+   */
   readonly baseUrl?: string
-  /** Such as "openai-organization". */
+  /** Such as "openai-organization". Those whose name speaks of a key or a token are kept out of every error. */
   readonly headers?: Readonly<Record<string, string>>
   readonly timeouts?: Timeouts
 }
 
-/** A provider for all of OpenAI's models. It asks once; nothing is retried. */
-export const make = (options: Options): Effect.Effect<Provider["Service"], never, HttpClient.HttpClient> =>
-  OpenAiCompatible.make({ ...openAi, ...options })
+/**
+ * A provider for all of OpenAI's models. It asks once; nothing is retried.
+ *
+ * Nothing is kept at the vendor, unless `vendor: { store: true }` asks for it. The language knows no stop sequences and
+ * no budgets of thinking: `stop` and `thinkingBudgets` are left out. The thinking level "off" sends nothing: the model
+ * thinks as it does by default. A tool without a schema (`custom`, given as one of the `vendor` tools) is called with its
+ * text as it is for `rawArguments`.
+ */
+export const make = (options: Options): Effect.Effect<Provider["Service"], never, HttpClient.HttpClient> => {
+  const id = options.id ?? "openai"
+  const url = urlOf(options.baseUrl ?? "https://api.openai.com/v1")
+  return transport.make({
+    id,
+    protocol: openAiResponses(id),
+    url: () => url,
+    authorize: (key) => ({ authorization: `Bearer ${key}` }),
+    apiKey: options.apiKey,
+    headers: options.headers,
+    timeouts: options.timeouts
+  })
+}
+
+/** What `layerConfig` does not read, and how it asks again. */
+export interface ConfigOptions extends Omit<Options, "apiKey"> {
+  readonly retry?: Retry.Options
+}
 
 /** `make` as a layer. */
 export const layer = (options: Options): Layer.Layer<Provider, never, HttpClient.HttpClient> =>
@@ -35,7 +68,19 @@ export const layer = (options: Options): Layer.Layer<Provider, never, HttpClient
  * Reads the key from `OPENAI_API_KEY`, and, if they are there, the address from `OPENAI_BASE_URL` and whom to charge from
  * `OPENAI_ORG_ID` and `OPENAI_PROJECT_ID`. Inside `Retry.layer(retry)`.
  */
-export const layerConfig = (
-  options?: Omit<Options, "apiKey"> & Pick<OpenAiCompatible.ConfigOptions, "retry">
-): Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> =>
-  OpenAiCompatible.layerConfig(openAi, options)
+export const layerConfig = ({ retry, ...options }: ConfigOptions = {}): Layer.Layer<
+  Provider,
+  Config.ConfigError,
+  HttpClient.HttpClient
+> =>
+  Layer.unwrap(
+    Config.map(Environment.of(openAi), (read) =>
+      Retry.layer(retry)(layer({ ...read, ...options, headers: { ...read.headers, ...options.headers } }))
+    )
+  )
+
+/** Some copy the whole address from where a vendor shows it. */
+const urlOf = (baseUrl: string): string => {
+  const [base, query] = Address.parts(baseUrl)
+  return `${base.replace(/\/+responses$/, "")}/responses${query}`
+}

@@ -1,0 +1,82 @@
+/** DeepSeek. The facts and their sources were read on the day that `Models.readOn` names. */
+import type { Rule, Thinking } from "./rule.ts"
+
+const switched: Thinking["wire"] = {
+  chat: { thinking: { type: "enabled" }, reasoning_effort: "$" },
+  messages: { thinking: { type: "enabled" }, output_config: { effort: "$" } },
+  responses: { reasoning: { effort: "$" } }
+}
+const stoppable: Thinking["levels"] = {
+  off: { thinking: { type: "disabled" } },
+  minimal: "low",
+  low: "low",
+  medium: "high",
+  high: "high",
+  xhigh: "high",
+  max: "max"
+}
+const common = {
+  vendor: "deepseek",
+  endpoints: ["chat", "messages", "responses"],
+  sampling: "ignored",
+  forcedTools: "whileOff",
+  replay: "reasoning_content",
+  input: ["text"]
+} satisfies Partial<Rule>
+
+export const rules: ReadonlyArray<Rule> = [
+  {
+    ...common,
+    family: "DeepSeek V4 Pro",
+    pattern: String.raw`deepseek-(?:v4(?:[.-]\d)?-)?pro`,
+    thinking: { kind: "effort", wire: switched, levels: stoppable, omitted: "thinks", usual: "high" },
+    contextWindow: 1_000_000,
+    maxOutput: 384_000,
+    note: "the server maps minimal→low, medium→high, xhigh→high, ultra→max",
+    sources: [
+      "api-docs.deepseek.com/guides/thinking_mode",
+      "deepseek-ai/DeepSeek-V3#1376",
+      "BerriAI/litellm#37470"
+    ],
+    verified: true
+  },
+  {
+    ...common,
+    family: "DeepSeek V4 Flash, V4.1 Flash",
+    pattern: String.raw`deepseek-(?:flash|v4)`,
+    thinking: { kind: "effort", wire: switched, levels: stoppable, omitted: "thinks", usual: "high" },
+    contextWindow: 1_000_000,
+    maxOutput: 384_000,
+    input: ["text", "image"],
+    note: "the server maps minimal→low, medium→high, xhigh→high, ultra→max",
+    sources: [
+      "api-docs.deepseek.com/guides/thinking_mode",
+      "deepseek-ai/DeepSeek-V3#1376",
+      "BerriAI/litellm#37470"
+    ],
+    verified: true
+  },
+  {
+    ...common,
+    family: "DeepSeek before V4",
+    pattern: String.raw`deepseek-`,
+    thinking: {
+      kind: "switch",
+      levels: {
+        off: { thinking: { type: "disabled" } },
+        minimal: { thinking: { type: "enabled" } },
+        low: { thinking: { type: "enabled" } },
+        medium: { thinking: { type: "enabled" } },
+        high: { thinking: { type: "enabled" } },
+        xhigh: { thinking: { type: "enabled" } },
+        max: { thinking: { type: "enabled" } }
+      },
+      omitted: "varies"
+    },
+    contextWindow: 131_072,
+    maxOutput: 65_536,
+    sources: ["@ai-sdk/deepseek@3.0.56 src/chat/is-deepseek-v4-model.ts"],
+    verified: false,
+    isUnknown: true
+  }
+]

@@ -1,0 +1,111 @@
+/** Models that Groq serves. The facts and their sources were read on the day that `Models.readOn` names. */
+import type { Rule, Thinking } from "./rule.ts"
+
+const effort: Thinking["wire"] = { chat: { reasoning_effort: "$" } }
+const common = {
+  vendor: "groq",
+  endpoints: ["chat"],
+  sampling: "any",
+  contextWindow: 131_072,
+  forcedTools: "taken",
+  isResold: true,
+  input: ["text", "image"]
+} satisfies Partial<Rule>
+
+export const rules: ReadonlyArray<Rule> = [
+  {
+    ...common,
+    family: "GPT-OSS",
+    pattern: String.raw`^openai/gpt-oss`,
+    thinking: {
+      kind: "always-on",
+      wire: effort,
+      levels: {
+        off: "low",
+        minimal: "low",
+        low: "low",
+        medium: "medium",
+        high: "high",
+        xhigh: "high",
+        max: "high"
+      },
+      omitted: "thinks",
+      usual: "medium"
+    },
+    maxOutput: 65_536,
+    input: ["text"],
+    sources: [
+      "@ai-sdk/groq@4.0.84 src/groq-model-catalog.ts",
+      "@earendil-works/pi-ai@1.5.2 dist/providers/data/groq.json",
+      "console.groq.com/docs/reasoning"
+    ],
+    verified: true
+  },
+  {
+    ...common,
+    family: "Qwen 3.6",
+    pattern: String.raw`^qwen/qwen3\.6`,
+    thinking: {
+      kind: "effort",
+      wire: effort,
+      levels: {
+        off: "none",
+        minimal: "default",
+        low: "default",
+        medium: "default",
+        high: "default",
+        xhigh: "default",
+        max: "default"
+      },
+      omitted: "thinks",
+      usual: "default"
+    },
+    maxOutput: 16_384,
+    sources: [
+      "@ai-sdk/groq@4.0.84 src/groq-model-catalog.ts",
+      "@earendil-works/pi-ai@1.5.2 dist/providers/data/groq.json"
+    ],
+    verified: true
+  },
+  {
+    ...common,
+    family: "Qwen 3.8",
+    pattern: String.raw`^qwen/qwen3\.8`,
+    thinking: {
+      kind: "effort",
+      wire: effort,
+      levels: {
+        off: "none",
+        minimal: "low",
+        low: "low",
+        medium: "medium",
+        high: "high",
+        xhigh: "high",
+        max: "high"
+      },
+      omitted: "thinks"
+    },
+    maxOutput: 16_384,
+    sources: ["@earendil-works/pi-ai@1.5.2 dist/providers/data/groq.json"],
+    verified: false
+  },
+  {
+    ...common,
+    family: "Llama 4",
+    pattern: String.raw`^meta-llama/llama-4`,
+    thinking: { kind: "none", omitted: "doesNotThink" },
+    maxOutput: 32_768,
+    sources: ["@ai-sdk/groq@4.0.84 src/groq-model-catalog.ts"],
+    verified: false
+  },
+  {
+    ...common,
+    family: "Llama and others",
+    pattern: String.raw`^(?:llama-|meta-llama/|gemma)`,
+    thinking: { kind: "none", omitted: "doesNotThink" },
+    maxOutput: 32_768,
+    input: ["text"],
+    sources: ["@ai-sdk/groq@4.0.84 src/groq-model-catalog.ts"],
+    verified: true
+  }
+]

@@ -1,0 +1,83 @@
+/** MiniMax. The facts and their sources were read on the day that `Models.readOn` names. */
+import type { Rule, Thinking } from "./rule.ts"
+
+const adaptive: Thinking["wire"] = {
+  messages: { thinking: { type: "adaptive" }, output_config: { effort: "$" } }
+}
+const common = {
+  vendor: "minimax",
+  endpoints: ["messages", "chat"],
+  sampling: "any",
+  stop: false,
+  input: ["text", "image", "video"]
+} satisfies Partial<Rule>
+
+export const rules: ReadonlyArray<Rule> = [
+  {
+    ...common,
+    family: "MiniMax M3.1",
+    pattern: String.raw`[Mm]ini[Mm]ax-[Mm]3\.`,
+    thinking: {
+      kind: "always-on",
+      wire: adaptive,
+      levels: {
+        off: "low",
+        minimal: "low",
+        low: "low",
+        medium: "medium",
+        high: "high",
+        xhigh: "xhigh",
+        max: "max"
+      },
+      omitted: "thinks",
+      usual: "max"
+    },
+    contextWindow: 1_000_000,
+    maxOutput: 524_288,
+    sources: [
+      "dev.to/aihubmix fixing-requires-adaptive-thinking-2013",
+      "platform.minimax.io/docs/guides/text-generation",
+      "@earendil-works/pi-ai@1.5.2 dist/providers/data/minimax.json"
+    ],
+    verified: true
+  },
+  {
+    ...common,
+    family: "MiniMax M3",
+    pattern: String.raw`[Mm]ini[Mm]ax-[Mm]3`,
+    thinking: {
+      kind: "switch",
+      levels: {
+        off: { thinking: { type: "disabled" } },
+        minimal: { thinking: { type: "adaptive" } },
+        low: { thinking: { type: "adaptive" } },
+        medium: { thinking: { type: "adaptive" } },
+        high: { thinking: { type: "adaptive" } },
+        xhigh: { thinking: { type: "adaptive" } },
+        max: { thinking: { type: "adaptive" } }
+      },
+      omitted: "thinks",
+      usual: "adaptive"
+    },
+    contextWindow: 1_000_000,
+    maxOutput: 524_288,
+    sources: ["java.agentscope.io/v2/en/integration/model/minimax"],
+    verified: true
+  },
+  {
+    ...common,
+    family: "MiniMax M2.x (retired 2026-11-18)",
+    pattern: String.raw`[Mm]ini[Mm]ax-`,
+    thinking: { kind: "always-on", omitted: "thinks" },
+    contextWindow: 204_800,
+    maxOutput: 131_072,
+    input: ["text"],
+    note: "disabled is taken and thinks all the same",
+    sources: [
+      "java.agentscope.io/v2/en/integration/model/minimax",
+      "dev.to/aihubmix fixing-requires-adaptive-thinking-2013"
+    ],
+    verified: false,
+    isUnknown: true
+  }
+]

@@ -1,0 +1,515 @@
+/** OpenAI's models. The facts and their sources were read on the day that `Models.readOn` names. */
+import type { Rule, Thinking } from "./rule.ts"
+
+const effort: Thinking["wire"] = {
+  chat: { reasoning_effort: "$" },
+  responses: { reasoning: { effort: "$", summary: "auto" } }
+}
+const fromLow: Thinking["levels"] = {
+  off: "low",
+  minimal: "low",
+  low: "low",
+  medium: "medium",
+  high: "high",
+  xhigh: "xhigh",
+  max: "max"
+}
+const fromNone: Thinking["levels"] = {
+  off: "none",
+  minimal: "low",
+  low: "low",
+  medium: "medium",
+  high: "high",
+  xhigh: "xhigh",
+  max: "max"
+}
+const fromMedium: Thinking["levels"] = {
+  off: "medium",
+  minimal: "medium",
+  low: "medium",
+  medium: "medium",
+  high: "high",
+  xhigh: "xhigh",
+  max: "xhigh"
+}
+const fromNoneToXhigh: Thinking["levels"] = {
+  off: "none",
+  minimal: "low",
+  low: "low",
+  medium: "medium",
+  high: "high",
+  xhigh: "xhigh",
+  max: "xhigh"
+}
+const fromLowToHigh: Thinking["levels"] = {
+  off: "low",
+  minimal: "low",
+  low: "low",
+  medium: "medium",
+  high: "high",
+  xhigh: "high",
+  max: "high"
+}
+const common = {
+  vendor: "openai",
+  forcedTools: "taken",
+  endpoints: ["responses", "chat"],
+  input: ["text", "image", "pdf"],
+  sampling: "refused"
+} satisfies Partial<Rule>
+
+export const rules: ReadonlyArray<Rule> = [
+  {
+    ...common,
+    family: "GPT-6 Astra, GPT-6.1 Sol",
+    pattern: String.raw`gpt-6(?:-astra|\.1-sol)`,
+    thinking: {
+      kind: "always-on",
+      wire: effort,
+      levels: fromLow,
+      perEndpoint: { chat: { max: "xhigh" } },
+      omitted: "thinks",
+      usual: "medium"
+    },
+    contextWindow: 1_050_000,
+    maxOutput: 128_000,
+    stop: false,
+    tools: "responses",
+    longCache: "options",
+    sources: [
+      "developers.openai.com/api/docs/guides/deployment-checklist",
+      "BerriAI/litellm-docs#1173",
+      "UKGovernmentBEIS/inspect_ai#5254",
+      "bolna-ai/bolna#1019",
+      "coder/xum#4064"
+    ],
+    verified: true
+  },
+  {
+    ...common,
+    family: "GPT-6 Sol, Luna, GPT-6.1 Terra",
+    pattern: String.raw`gpt-6(?:-(?:sol|luna)|\.1-terra)`,
+    thinking: {
+      kind: "effort",
+      wire: effort,
+      levels: fromNone,
+      perEndpoint: { chat: { max: "xhigh" } },
+      omitted: "thinks"
+    },
+    sampling: "whileOff",
+    contextWindow: 1_050_000,
+    maxOutput: 128_000,
+    stop: false,
+    tools: "chatWithEffortNone",
+    longCache: "options",
+    sources: [
+      "developers.openai.com/api/docs/guides/deployment-checklist",
+      "onyx-dot-app/onyx#15008",
+      "@ai-sdk/openai@4.0.118 src/openai-model-catalog.ts"
+    ],
+    verified: true
+  },
+  {
+    ...common,
+    family: "GPT-5.6 Cyber",
+    pattern: String.raw`gpt-5\.6-cyber`,
+    thinking: {
+      kind: "always-on",
+      wire: effort,
+      levels: fromLow,
+      perEndpoint: { chat: { max: "xhigh" } },
+      omitted: "thinks"
+    },
+    contextWindow: 400_000,
+    maxOutput: 128_000,
+    endpoints: ["responses"],
+    stop: false,
+    tools: "responses",
+    longCache: "options",
+    sources: ["@earendil-works/pi-ai@1.5.2 dist/providers/data/openai.json"],
+    verified: false
+  },
+  {
+    ...common,
+    family: "GPT-5.6 Sol, Terra, Luna",
+    pattern: String.raw`gpt-5\.6`,
+    thinking: {
+      kind: "effort",
+      wire: effort,
+      levels: fromNone,
+      perEndpoint: { chat: { max: "xhigh" } },
+      omitted: "thinks"
+    },
+    sampling: "whileOff",
+    contextWindow: 1_050_000,
+    maxOutput: 128_000,
+    stop: false,
+    tools: "chatWithEffortNone",
+    longCache: "options",
+    sources: [
+      "BerriAI/litellm#34569",
+      "TheR1D/shell_gpt#801",
+      "danny-avila/LibreChat#14231",
+      "@ai-sdk/openai@4.0.118 src/openai-model-catalog.ts"
+    ],
+    verified: true
+  },
+  {
+    ...common,
+    family: "GPT-5.2 Pro",
+    pattern: String.raw`gpt-5\.2-pro`,
+    thinking: { kind: "always-on", wire: effort, levels: fromMedium, omitted: "thinks" },
+    contextWindow: 400_000,
+    maxOutput: 128_000,
+    endpoints: ["responses"],
+    stop: false,
+    tools: "responses",
+    longCache: "retention",
+    sources: ["CherryHQ/cherry-studio#11920", "@earendil-works/pi-ai@1.5.2 dist/providers/data/openai.json"],
+    verified: true
+  },
+  {
+    ...common,
+    family: "GPT-5.4 Pro, 5.5 Pro",
+    pattern: String.raw`gpt-5\.[45]-pro`,
+    thinking: { kind: "always-on", wire: effort, levels: fromMedium, omitted: "thinks" },
+    contextWindow: 1_050_000,
+    maxOutput: 128_000,
+    endpoints: ["responses"],
+    stop: false,
+    tools: "responses",
+    longCache: "retention",
+    sources: ["CherryHQ/cherry-studio#11920", "@earendil-works/pi-ai@1.5.2 dist/providers/data/openai.json"],
+    verified: true
+  },
+  {
+    ...common,
+    family: "GPT-5.4 mini, nano",
+    pattern: String.raw`gpt-5\.4-(?:mini|nano)`,
+    thinking: {
+      kind: "effort",
+      wire: effort,
+      levels: fromNoneToXhigh,
+      omitted: "doesNotThink",
+      usual: "none"
+    },
+    sampling: "whileOff",
+    contextWindow: 400_000,
+    maxOutput: 128_000,
+    stop: false,
+    tools: "chatWithoutEffort",
+    longCache: "retention",
+    sources: [
+      "fazer-ai/agents#66",
+      "@ai-sdk/openai@4.0.118 src/openai-model-catalog.ts",
+      "@earendil-works/pi-ai@1.5.2 dist/providers/data/openai.json"
+    ],
+    verified: true
+  },
+  {
+    ...common,
+    family: "GPT-5.4, GPT-5.5",
+    pattern: String.raw`gpt-5\.[45](?!\d)`,
+    thinking: { kind: "effort", wire: effort, levels: fromNoneToXhigh, omitted: "thinks" },
+    sampling: "whileOff",
+    contextWindow: 1_050_000,
+    maxOutput: 128_000,
+    stop: false,
+    tools: "chatWithoutEffort",
+    longCache: "retention",
+    note: "5.4 defaults to none; the default of 5.5 is not verified",
+    sources: [
+      "pipecat-ai/pipecat#4043",
+      "openai/openai-openapi#541",
+      "charmbracelet/crush#2913",
+      "bolna-ai/bolna#1019"
+    ],
+    verified: true
+  },
+  {
+    ...common,
+    family: "GPT-5.x chat-latest",
+    pattern: String.raw`gpt-5\.\d-chat`,
+    thinking: { kind: "none", wire: effort, omitted: "thinks", usual: "medium" },
+    contextWindow: 128_000,
+    maxOutput: 16_384,
+    stop: false,
+    longCache: "retention",
+    note: "reasons at medium only: no other value is taken, so none is sent",
+    sources: ["Laisky/one-api#285"],
+    verified: true
+  },
+  {
+    ...common,
+    family: "GPT-5 chat-latest",
+    pattern: String.raw`gpt-5-chat`,
+    thinking: { kind: "none", wire: effort, omitted: "doesNotThink" },
+    sampling: "any",
+    contextWindow: 128_000,
+    maxOutput: 16_384,
+    tools: "none",
+    sources: ["@ai-sdk/openai@4.0.118 src/openai-model-catalog.ts"],
+    verified: true
+  },
+  {
+    ...common,
+    family: "GPT-5.2 and 5.3 Codex, 5.1 Codex Max",
+    pattern: String.raw`gpt-5\.(?:[23]-codex|1-codex-max)`,
+    thinking: {
+      kind: "always-on",
+      wire: effort,
+      levels: {
+        off: "low",
+        minimal: "low",
+        low: "low",
+        medium: "medium",
+        high: "high",
+        xhigh: "xhigh",
+        max: "xhigh"
+      },
+      omitted: "thinks"
+    },
+    contextWindow: 400_000,
+    maxOutput: 128_000,
+    endpoints: ["responses"],
+    stop: false,
+    tools: "responses",
+    longCache: "retention",
+    note: "@earendil-works/pi-ai sends none to gpt-5.3-codex",
+    sources: ["openai/codex#7911", "router-for-me/CLIProxyAPI#249"],
+    verified: false
+  },
+  {
+    ...common,
+    family: "GPT-5.1 Codex, mini",
+    pattern: String.raw`gpt-5\.1-codex`,
+    thinking: { kind: "always-on", wire: effort, levels: fromLowToHigh, omitted: "thinks" },
+    contextWindow: 400_000,
+    maxOutput: 128_000,
+    endpoints: ["responses"],
+    stop: false,
+    tools: "responses",
+    longCache: "retention",
+    note: "mini: medium and high only",
+    sources: ["router-for-me/CLIProxyAPI#249"],
+    verified: false
+  },
+  {
+    ...common,
+    family: "GPT-5.2",
+    pattern: String.raw`gpt-5\.[23](?!\d)`,
+    thinking: {
+      kind: "effort",
+      wire: effort,
+      levels: fromNoneToXhigh,
+      omitted: "doesNotThink",
+      usual: "none"
+    },
+    sampling: "whileOff",
+    contextWindow: 400_000,
+    maxOutput: 128_000,
+    stop: false,
+    tools: "chatWithoutEffort",
+    longCache: "retention",
+    sources: ["livekit/agents#5088", "gwdg/chat-ai#113", "openai/codex#7911"],
+    verified: true
+  },
+  {
+    ...common,
+    family: "GPT-5.1",
+    pattern: String.raw`gpt-5\.1(?!\d)`,
+    thinking: {
+      kind: "effort",
+      wire: effort,
+      levels: {
+        off: "none",
+        minimal: "low",
+        low: "low",
+        medium: "medium",
+        high: "high",
+        xhigh: "high",
+        max: "high"
+      },
+      omitted: "doesNotThink",
+      usual: "none"
+    },
+    sampling: "whileOff",
+    contextWindow: 400_000,
+    maxOutput: 128_000,
+    stop: false,
+    longCache: "retention",
+    sources: [
+      "anomalyco/opencode#4451",
+      "CortexReach/memory-lancedb-pro#201",
+      "learn.microsoft.com @azure/ai-projects ReasoningEffort"
+    ],
+    verified: true
+  },
+  {
+    ...common,
+    family: "GPT-5 Pro",
+    pattern: String.raw`gpt-5-pro`,
+    thinking: {
+      kind: "always-on",
+      wire: effort,
+      levels: {
+        off: "high",
+        minimal: "high",
+        low: "high",
+        medium: "high",
+        high: "high",
+        xhigh: "high",
+        max: "high"
+      },
+      omitted: "thinks",
+      usual: "high"
+    },
+    contextWindow: 400_000,
+    maxOutput: 128_000,
+    endpoints: ["responses"],
+    stop: false,
+    tools: "responses",
+    sources: ["learn.microsoft.com @azure/ai-projects ReasoningEffort"],
+    verified: true
+  },
+  {
+    ...common,
+    family: "GPT-5 Codex",
+    pattern: String.raw`gpt-5-codex`,
+    thinking: { kind: "always-on", wire: effort, levels: fromLowToHigh, omitted: "thinks", usual: "medium" },
+    contextWindow: 400_000,
+    maxOutput: 128_000,
+    endpoints: ["responses"],
+    stop: false,
+    tools: "responses",
+    sources: ["@ai-sdk/openai@4.0.118 src/openai-model-catalog.ts"],
+    verified: false
+  },
+  {
+    ...common,
+    family: "GPT-5, mini, nano",
+    pattern: String.raw`gpt-5(?![.\d])`,
+    thinking: {
+      kind: "always-on",
+      wire: effort,
+      levels: {
+        off: "minimal",
+        minimal: "minimal",
+        low: "low",
+        medium: "medium",
+        high: "high",
+        xhigh: "high",
+        max: "high"
+      },
+      omitted: "thinks",
+      usual: "medium"
+    },
+    contextWindow: 400_000,
+    maxOutput: 128_000,
+    stop: false,
+    sources: ["microsoft/vscode#301045", "rikkahub/rikkahub#856"],
+    verified: true
+  },
+  {
+    ...common,
+    family: "o1-pro, o3-pro, deep research",
+    pattern: String.raw`(?:^|/)o\d(?:-mini)?-(?:pro|deep-research)`,
+    thinking: { kind: "always-on", wire: effort, levels: fromLowToHigh, omitted: "thinks", usual: "medium" },
+    contextWindow: 200_000,
+    maxOutput: 100_000,
+    endpoints: ["responses"],
+    stop: false,
+    tools: "responses",
+    sources: [
+      "openai@7.57.0 resources/shared.d.ts ResponsesModel",
+      "@earendil-works/pi-ai@1.5.2 dist/providers/data/openai.json"
+    ],
+    verified: true
+  },
+  {
+    ...common,
+    family: "o1, o3, o3-mini, o4-mini",
+    pattern: String.raw`(?:^|/)o\d`,
+    thinking: { kind: "always-on", wire: effort, levels: fromLowToHigh, omitted: "thinks", usual: "medium" },
+    contextWindow: 200_000,
+    maxOutput: 100_000,
+    stop: false,
+    sources: [
+      "@earendil-works/pi-ai@1.5.2 dist/providers/data/openai.json",
+      "openai@7.57.0 resources/chat/completions/completions.d.ts (stop)"
+    ],
+    verified: true
+  },
+  {
+    ...common,
+    family: "GPT-4.1",
+    pattern: String.raw`gpt-4\.1`,
+    thinking: { kind: "none", wire: effort, omitted: "doesNotThink" },
+    sampling: "any",
+    contextWindow: 1_047_576,
+    maxOutput: 32_768,
+    longCache: "retention",
+    note: "reasoning_effort is refused",
+    sources: ["BoundaryML/baml#2708", "@earendil-works/pi-ai@1.5.2 dist/providers/data/openai.json"],
+    verified: true
+  },
+  {
+    ...common,
+    family: "GPT-4o",
+    pattern: String.raw`gpt-4o|chatgpt-4o`,
+    thinking: { kind: "none", wire: effort, omitted: "doesNotThink" },
+    sampling: "any",
+    contextWindow: 128_000,
+    maxOutput: 16_384,
+    note: "reasoning_effort is refused, none as well; *-search-preview refuses temperature",
+    sources: ["AAswordman/Operit#1048", "@ai-sdk/openai@4.0.118 src/openai-model-catalog.ts"],
+    verified: true
+  },
+  {
+    ...common,
+    family: "GPT-4 Turbo and Vision",
+    pattern: String.raw`gpt-4-(?:turbo|vision|\d{4}-vision)`,
+    thinking: { kind: "none", wire: effort, omitted: "doesNotThink" },
+    sampling: "any",
+    contextWindow: 128_000,
+    maxOutput: 4096,
+    input: ["text", "image"],
+    note: "reasoning_effort is refused",
+    sources: ["@earendil-works/pi-ai@1.5.2 dist/providers/data/openai.json"],
+    verified: false
+  },
+  {
+    ...common,
+    family: "GPT-4, GPT-3.5",
+    pattern: String.raw`gpt-(?:4|3\.5)`,
+    thinking: { kind: "none", wire: effort, omitted: "doesNotThink" },
+    sampling: "any",
+    contextWindow: 128_000,
+    maxOutput: 4096,
+    input: ["text"],
+    note: "reasoning_effort is refused",
+    sources: ["@earendil-works/pi-ai@1.5.2 dist/providers/data/openai.json"],
+    verified: true
+  },
+  {
+    ...common,
+    family: "unknown GPT",
+    pattern: String.raw`gpt-(?:5\.(?:[7-9]|\d\d)|[6-9]|\d\d)`,
+    thinking: {
+      kind: "always-on",
+      wire: effort,
+      levels: fromLow,
+      perEndpoint: { chat: { max: "xhigh" } },
+      omitted: "thinks"
+    },
+    contextWindow: 400_000,
+    maxOutput: 128_000,
+    endpoints: ["responses"],
+    stop: false,
+    tools: "responses",
+    longCache: "options",
+    sources: ["rule for unknown ids: as the newest"],
+    verified: false,
+    isUnknown: true
+  }
+]

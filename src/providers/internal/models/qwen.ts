@@ -1,0 +1,82 @@
+/** Qwen. The facts and their sources were read on the day that `Models.readOn` names. */
+import type { Rule, Thinking } from "./rule.ts"
+
+const flagged: Thinking["wire"] = { chat: { enable_thinking: true, reasoning_effort: "$" } }
+const budget: Thinking["wire"] = { chat: { enable_thinking: true, thinking_budget: "$" } }
+const common = {
+  vendor: "qwen",
+  endpoints: ["chat"],
+  input: ["text", "image", "video"],
+  sampling: "any",
+  forcedTools: "whileOff"
+} satisfies Partial<Rule>
+
+export const rules: ReadonlyArray<Rule> = [
+  {
+    ...common,
+    family: "Qwen 3.8",
+    pattern: String.raw`qwen3\.8`,
+    thinking: {
+      kind: "effort",
+      wire: flagged,
+      levels: {
+        off: { enable_thinking: false },
+        minimal: "low",
+        low: "low",
+        medium: "medium",
+        high: "medium",
+        xhigh: "xhigh",
+        max: "xhigh"
+      },
+      omitted: "thinks",
+      usual: "xhigh"
+    },
+    contextWindow: 1_000_000,
+    maxOutput: 131_072,
+    sources: [
+      "@earendil-works/pi-ai@1.5.2 dist/providers/data/qwen-token-plan.json",
+      "docs.apiyi.com qwen-3-8/chat-completions (takes none … max)",
+      "agentscope-ai/agentscope#1608"
+    ],
+    verified: false
+  },
+  {
+    ...common,
+    family: "Qwen thinking only",
+    pattern: String.raw`qwen.*-thinking|qwq`,
+    thinking: { kind: "always-on", omitted: "thinks" },
+    contextWindow: 131_072,
+    maxOutput: 32_768,
+    forcedTools: "refused",
+    sources: ["@ai-sdk/alibaba@2.0.58 src/alibaba-chat-language-model-options.ts"],
+    verified: false
+  },
+  {
+    ...common,
+    family: "Qwen hybrid (3 to 3.7, plus, max, flash)",
+    pattern: String.raw`qwen`,
+    thinking: {
+      kind: "budget",
+      wire: budget,
+      levels: {
+        off: { enable_thinking: false },
+        minimal: 1024,
+        low: 2048,
+        medium: 8192,
+        high: 16_384,
+        xhigh: 32_768,
+        max: { enable_thinking: true }
+      },
+      omitted: "varies"
+    },
+    contextWindow: 1_000_000,
+    maxOutput: 65_536,
+    sources: [
+      "@ai-sdk/alibaba@2.0.58 src/alibaba-chat-language-model-options.ts",
+      "cloudwego/eino#994",
+      "QwenLM/qwen-code#7659"
+    ],
+    verified: false,
+    isUnknown: true
+  }
+]

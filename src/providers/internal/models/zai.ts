@@ -1,0 +1,112 @@
+/** GLM. The facts and their sources were read on the day that `Models.readOn` names. */
+import type { Rule, Thinking } from "./rule.ts"
+
+const switched: Thinking["wire"] = { chat: { thinking: { type: "enabled" }, reasoning_effort: "$" } }
+const fromLow: Thinking["levels"] = {
+  off: "low",
+  minimal: "low",
+  low: "low",
+  medium: "low",
+  high: "high",
+  xhigh: "high",
+  max: "max"
+}
+const stoppable: Thinking["levels"] = {
+  off: { thinking: { type: "disabled" } },
+  minimal: { thinking: { type: "enabled" } },
+  low: { thinking: { type: "enabled" } },
+  medium: { thinking: { type: "enabled" } },
+  high: { thinking: { type: "enabled" } },
+  xhigh: { thinking: { type: "enabled" } },
+  max: { thinking: { type: "enabled" } }
+}
+const common = {
+  vendor: "zai",
+  endpoints: ["chat"],
+  sampling: "any",
+  maxOutput: 131_072,
+  forcedTools: "refused",
+  input: ["text"]
+} satisfies Partial<Rule>
+
+export const rules: ReadonlyArray<Rule> = [
+  {
+    ...common,
+    family: "GLM-5.3 Flash",
+    pattern: String.raw`glm-5[.-]3-flash`,
+    thinking: { kind: "always-on", wire: switched, levels: fromLow, omitted: "thinks", usual: "max" },
+    contextWindow: 1_000_000,
+    input: ["text", "image"],
+    note: "tool_stream: true, else a call arrives whole; clear_thinking: false keeps earlier thoughts; reasoning_effort none is taken and thinks at max depth",
+    sources: [
+      "NousResearch/hermes-agent#85890",
+      "stefandevo/glm-acp-agent#74",
+      "ceulen-dev/ceulen v0.23.0",
+      "vectorize-io/hindsight#4246"
+    ],
+    verified: true
+  },
+  {
+    ...common,
+    family: "GLM-5.3",
+    pattern: String.raw`glm-5[.-]3`,
+    thinking: { kind: "always-on", wire: switched, levels: fromLow, omitted: "thinks", usual: "max" },
+    contextWindow: 1_000_000,
+    note: "tool_stream: true, else a call arrives whole; clear_thinking: false keeps earlier thoughts; reasoning_effort none is taken and thinks at max depth",
+    sources: [
+      "NousResearch/hermes-agent#85890",
+      "stefandevo/glm-acp-agent#74",
+      "ceulen-dev/ceulen v0.23.0",
+      "vectorize-io/hindsight#4246"
+    ],
+    verified: true
+  },
+  {
+    ...common,
+    family: "GLM-5.2",
+    pattern: String.raw`glm-5[.-]2`,
+    thinking: {
+      kind: "effort",
+      wire: switched,
+      levels: {
+        off: { thinking: { type: "disabled" } },
+        minimal: "high",
+        low: "high",
+        medium: "high",
+        high: "high",
+        xhigh: "high",
+        max: "max"
+      },
+      omitted: "thinks"
+    },
+    contextWindow: 1_000_000,
+    note: "tool_stream: true, else a call arrives whole; clear_thinking: false keeps earlier thoughts",
+    sources: [
+      "KiwiGaze/glm-for-copilot#40",
+      "NousResearch/hermes-agent#96373 (says disabled is refused here too)"
+    ],
+    verified: false
+  },
+  {
+    ...common,
+    family: "GLM with vision",
+    pattern: String.raw`glm-\d(?:[.-]\d)?v`,
+    thinking: { kind: "switch", levels: stoppable, omitted: "thinks", usual: "enabled" },
+    contextWindow: 204_800,
+    input: ["text", "image"],
+    note: "tool_stream: true, else a call arrives whole; clear_thinking: false keeps earlier thoughts",
+    sources: ["stefandevo/glm-acp-agent#74", "SillyTavern/SillyTavern#5132"],
+    verified: false
+  },
+  {
+    ...common,
+    family: "GLM-4.5 to 5.1",
+    pattern: String.raw`glm-`,
+    thinking: { kind: "switch", levels: stoppable, omitted: "thinks", usual: "enabled" },
+    contextWindow: 204_800,
+    note: "tool_stream: true, else a call arrives whole; clear_thinking: false keeps earlier thoughts",
+    sources: ["stefandevo/glm-acp-agent#74", "SillyTavern/SillyTavern#5132"],
+    verified: false,
+    isUnknown: true
+  }
+]
