@@ -108,7 +108,9 @@ export const AgentEvent = Schema.TaggedUnion({
     ...base,
     messageId: Schema.String,
     usage: Schema.optionalKey(Usage),
-    durationMs: Schema.Finite
+    durationMs: Schema.Finite,
+    /** The options that the provider changed, since the model does not accept them as asked. Absent: none. */
+    adjusted: Schema.optionalKey(Schema.Array(ModelEvent.Adjustment))
   },
   ModelCallError: { ...base, error: EventError, willRetry: Schema.Boolean },
   ModelCallRetry: { ...base, attempt: Schema.Int, delayMs: Schema.Finite, error: ProviderError },

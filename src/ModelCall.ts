@@ -48,7 +48,8 @@ export const ask = Effect.fnUntraced(function* (
     _tag: "ModelCallEnd",
     messageId: message.id,
     ...(message.usage === undefined ? {} : { usage: message.usage }),
-    durationMs
+    durationMs,
+    ...(answer.reply.start?.adjusted === undefined ? {} : { adjusted: answer.reply.start.adjusted })
   })
   return { message, durationMs }
 })

@@ -20,13 +20,28 @@ const index = { contentIndex: Schema.Int }
 const delta = { ...index, delta: Schema.String }
 const end = { ...index, opaque: Schema.optionalKey(Schema.Json) }
 
+/** An option of a request that the provider changed, since the model does not accept it as it was asked for. */
+export const Adjustment = Schema.Struct({
+  /** "temperature", "toolChoice", "thinkingLevel" … */
+  option: Schema.String,
+  /** `null`: nothing was asked for. */
+  asked: Schema.Json,
+  /** `null`: the option was left out. */
+  sent: Schema.Json,
+  /** One sentence for people. */
+  reason: Schema.String
+})
+export type Adjustment = typeof Adjustment.Type
+
 export const ModelEvent = Schema.TaggedUnion({
   /** Who answers. A loop that misses it makes one from the request. */
   Start: {
     provider: Schema.String,
     model: Schema.String,
     protocol: Schema.String,
-    responseId: Schema.optionalKey(Schema.String)
+    responseId: Schema.optionalKey(Schema.String),
+    /** The options that the provider changed. Absent: none. */
+    adjusted: Schema.optionalKey(Schema.Array(Adjustment))
   },
   TextStart: index,
   TextDelta: delta,

@@ -53,7 +53,7 @@ const DurationInput = Schema.declare(
   }
 )
 
-export const ThinkingLevel = Schema.Literals(["off", "minimal", "low", "medium", "high", "xhigh"])
+export const ThinkingLevel = Schema.Literals(["off", "minimal", "low", "medium", "high", "xhigh", "max"])
 export type ThinkingLevel = typeof ThinkingLevel.Type
 
 /** What a provider is asked for, besides the conversation. Absent means the provider's own default. */
@@ -74,10 +74,10 @@ export const ModelOptions = Schema.Struct({
   /** The answer must be JSON of this schema. */
   output: Schema.optionalKey(Schema.Struct({ name: Schema.String, schema: Schema.Json })),
   /**
-   * Goes into the body as it is, but for members that the provider's API has elsewhere, or together with those of the run:
-   * these are put there, such as a vendor's own tools.
+   * Members of the request's body by provider id: `{ openai: { seed: 7 } }`. A provider reads the entry of its own id and
+   * ignores the others. It merges objects with its own members, adds `tools` to those of the run, and replaces all else.
    */
-  vendor: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json))
+  vendor: Schema.optionalKey(Schema.Record(Schema.String, Schema.Record(Schema.String, Schema.Json)))
 })
 export type ModelOptions = typeof ModelOptions.Type
 

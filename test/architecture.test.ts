@@ -27,10 +27,14 @@ const edgeOf = (file: string) => (file.includes("/") ? file.split("/")[0] : unde
 const root = join(import.meta.dirname, "../src")
 const files = globSync("**/*.ts", { cwd: root })
 const sourceOf = (file: string) => readFileSync(join(root, file), "utf8")
+/** Examples in docstrings import as users do. */
+const docs = /\/\*\*[^]*?\*\//g
 const importsOf = (file: string) =>
-  [...sourceOf(file).matchAll(/(?:from|import)[ (]"(.+?)"/g)].flatMap(([, to]) =>
-    to === undefined ? [] : [to]
-  )
+  [
+    ...sourceOf(file)
+      .replace(docs, "")
+      .matchAll(/(?:from|import)[ (]"(.+?)"/g)
+  ].flatMap(([, to]) => (to === undefined ? [] : [to]))
 const imports = files.flatMap((from) =>
   importsOf(from)
     .filter((to) => to.startsWith("."))
@@ -90,7 +94,7 @@ describe("architecture", () => {
   it("keeps a module within 250 lines, a protocol within 450", () => {
     const tooLong = files.flatMap((file) => {
       const lines = sourceOf(file).split("\n").length - 1
-      const max = protocols.test(file) ? 450 : (longer.get(file) ?? 250)
+      const max = tables.test(file) ? Infinity : protocols.test(file) ? 450 : (longer.get(file) ?? 250)
       return lines > max ? [`${file}: ${lines} lines`] : []
     })
     assert.deepStrictEqual(tooLong, [])
@@ -104,6 +108,9 @@ describe("architecture", () => {
     )
   })
 })
+
+/** Facts, a rule for each family of models. */
+const tables = /^providers\/internal\/models\//
 
 const protocols = /^providers\/internal\/(anthropicMessages|googleGenerate|openAiChat|openAiResponses)\.ts$/
 

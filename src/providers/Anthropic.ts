@@ -10,14 +10,21 @@ import { Provider } from "../Provider.ts"
 import * as Retry from "../Retry.ts"
 import * as Address from "./internal/address.ts"
 import { anthropicMessages } from "./internal/anthropicMessages.ts"
+import { given } from "./internal/given.ts"
 import type { Timeouts } from "./internal/silence.ts"
+import * as Models from "./Models.ts"
 import * as transport from "./internal/transport.ts"
 
 export type { Timeouts }
 
 export interface Options {
-  /** Default "anthropic". Names the server in messages, in errors, and to `Credentials`. */
+  /** Default "anthropic". Names the server in messages, in errors, in `modelOptions.vendor` and to `Credentials`. */
   readonly id?: string
+  /**
+   * Whose models the server has: the rules of the model table that hold. Default: `id` if the table knows it, else
+   * "anthropic".
+   */
+  readonly vendor?: string
   /** `Credentials` wins over it. */
   readonly apiKey?: Redacted.Redacted
   /** Sent in place of a key, as `Authorization: Bearer`. A key from `Credentials` is then sent like it. */
@@ -33,9 +40,10 @@ export interface Options {
  * A provider for all of Anthropic's models. It asks once; nothing is retried. An answer that the vendor pauses is asked
  * to go on, and is one answer.
  *
- * Prompts are cached unless `cacheRetention` is "none". A `thinkingLevel` is a budget of tokens; models that want no
- * budget take `vendor: { thinking: { type: "adaptive" } }`. The vendor's own tools, as `vendor.tools`, stand beside the
- * tools of the agent; while they work nothing is said, so `timeouts.idle` may have to be longer.
+ * Prompts are cached unless `cacheRetention` is "none". `maxTokens` is by default the most that the model answers with.
+ * Options that a model does not accept are left out or changed by the rules of `Models`, and reported in
+ * `ModelCallEnd.adjusted`. The vendor's own tools, given as `vendor: { anthropic: { tools } }`, stand beside the tools of
+ * the agent. The server is silent while they work: `timeouts.idle` may have to be longer.
  */
 export const make = (options: Options): Effect.Effect<Provider["Service"], never, HttpClient.HttpClient> => {
   const {
@@ -51,6 +59,7 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
   return transport.make({
     id,
     protocol: anthropicMessages(id),
+    serves: { endpoint: "messages", vendor: options.vendor ?? (Models.hasVendor(id) ? id : "anthropic") },
     url: () => url,
     headers: { "anthropic-version": "2023-06-01", ...headers },
     authorize: authorize(options),
@@ -95,7 +104,12 @@ export const layerConfig = ({ retry, ...options }: ConfigOptions = {}): Layer.La
   Layer.unwrap(
     Config.map(Config.all({ key, baseUrl, headers }), (read) =>
       Retry.layer(retry)(
-        layer({ ...read.key, ...read.baseUrl, ...options, headers: { ...read.headers, ...options.headers } })
+        layer({
+          ...read.key,
+          ...read.baseUrl,
+          ...given(options),
+          headers: { ...read.headers, ...options.headers }
+        })
       )
     )
   )

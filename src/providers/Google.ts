@@ -10,6 +10,7 @@ import * as Redacted from "effect/Redacted"
 import { Provider } from "../Provider.ts"
 import * as Retry from "../Retry.ts"
 import * as Address from "./internal/address.ts"
+import { given } from "./internal/given.ts"
 import { googleGenerate } from "./internal/googleGenerate.ts"
 import type { Timeouts } from "./internal/silence.ts"
 import * as transport from "./internal/transport.ts"
@@ -32,8 +33,10 @@ export interface Options {
 /**
  * A provider for all of Google's models. It asks once; nothing is retried.
  *
- * Google's own tools are vendor options, beside the tools of the run: `vendor: {tools: [{googleSearch: {}}]}`. What they
- * did, and images the model made, are kept in the `opaque` of a text block without words.
+ * Options that a model does not accept are left out or changed by the rules of `Models`, and reported in
+ * `ModelCallEnd.adjusted`. Google's own tools, given as `vendor: { google: { tools: [{ googleSearch: {} }] } }`, stand
+ * beside the tools of the agent. Their results, and images that the model made, are kept in the `opaque` of a text block
+ * without words.
  */
 export const make = (options: Options): Effect.Effect<Provider["Service"], never, HttpClient.HttpClient> => {
   const [base, query] = Address.parts(options.baseUrl ?? origin)
@@ -41,6 +44,7 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
   return transport.make({
     id,
     protocol: googleGenerate(id),
+    serves: { endpoint: "generateContent", vendor: id },
     url: (model) => `${versioned(base)}/${pathOf(model)}:streamGenerateContent?alt=sse${rest}`,
     authorize: (key) => ({ "x-goog-api-key": key }),
     apiKey: options.apiKey,
@@ -80,7 +84,7 @@ export const layerConfig = ({ retry, ...options }: ConfigOptions = {}): Layer.La
       Retry.layer(retry)(
         layer({
           ...Option.match(baseUrl, { onNone: () => ({}), onSome: (baseUrl) => ({ baseUrl }) }),
-          ...options,
+          ...given(options),
           apiKey: Redacted.make(apiKey)
         })
       )

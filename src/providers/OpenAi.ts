@@ -1,6 +1,6 @@
 /**
- * OpenAI, by its Responses: what its models think stays with the conversation, sealed, and searches and code can run at
- * the vendor. Other servers speak it too.
+ * OpenAI's models, by the Responses API: their thinking goes back to them sealed, and searches and code can run at the
+ * vendor. `OpenAiCompatible` with the preset `openAi` speaks Chat Completions instead.
  */
 import * as Config from "effect/Config"
 import type * as Effect from "effect/Effect"
@@ -11,21 +11,25 @@ import { Provider } from "../Provider.ts"
 import * as Retry from "../Retry.ts"
 import * as Address from "./internal/address.ts"
 import * as Environment from "./internal/environment.ts"
+import { given } from "./internal/given.ts"
 import { openAiResponses } from "./internal/openAiResponses.ts"
 import type { Timeouts } from "./internal/silence.ts"
 import * as transport from "./internal/transport.ts"
+import * as Models from "./Models.ts"
 import { openAi } from "./presets.ts"
 
 export type { Timeouts }
 
 export interface Options {
-  /** Names the server in messages, in errors, and to `Credentials`. Default "openai". */
+  /** Names the server in messages, in errors, in `modelOptions.vendor` and to `Credentials`. Default "openai". */
   readonly id?: string
+  /** Whose models the server has: the rules of the model table that hold. Default: `id` if the table knows it, else "openai". */
+  readonly vendor?: string
   /** `Credentials` wins over it. */
   readonly apiKey?: Redacted.Redacted
   /**
-   * Default "https://api.openai.com/v1". A query stays: "https://name.openai.azure.com/openai?api-version=…", whose key
-   * goes into the header "api-key".
+   * Default "https://api.openai.com/v1". It must speak the Responses API, whatever its address. A query stays:
+   * "https://name.openai.azure.com/openai?api-version=…", whose key goes into the header "api-key".
    */
   readonly baseUrl?: string
   /** Such as "openai-organization". Those whose name speaks of a key or a token are kept out of every error. */
@@ -36,17 +40,22 @@ export interface Options {
 /**
  * A provider for all of OpenAI's models. It asks once; nothing is retried.
  *
- * Nothing is kept at the vendor, unless `vendor: { store: true }` asks for it. The language knows no stop sequences and
- * no budgets of thinking: `stop` and `thinkingBudgets` are left out. The thinking level "off" sends nothing: the model
- * thinks as it does by default. A tool without a schema (`custom`, given as one of the `vendor` tools) is called with its
- * text as it is for `rawArguments`.
+ * The vendor keeps nothing, unless `vendor: { openai: { store: true } }` asks for it. Options that a model does not accept
+ * are left out or changed by the rules of `Models`, and reported in `ModelCallEnd.adjusted`. The vendor's own tools, given
+ * as `vendor: { openai: { tools } }`, stand beside the tools of the agent. A tool without a schema (`custom`, one of them)
+ * is called with its text as it is for `rawArguments`.
  */
 export const make = (options: Options): Effect.Effect<Provider["Service"], never, HttpClient.HttpClient> => {
   const id = options.id ?? "openai"
-  const url = urlOf(options.baseUrl ?? "https://api.openai.com/v1")
+  const url = urlOf(options.baseUrl ?? openAi.baseUrl)
   return transport.make({
     id,
     protocol: openAiResponses(id),
+    serves: {
+      endpoint: "responses",
+      vendor: options.vendor ?? (Models.hasVendor(id) ? id : "openai"),
+      keepsPrompts: true
+    },
     url: () => url,
     authorize: (key) => ({ authorization: `Bearer ${key}` }),
     apiKey: options.apiKey,
@@ -75,7 +84,9 @@ export const layerConfig = ({ retry, ...options }: ConfigOptions = {}): Layer.La
 > =>
   Layer.unwrap(
     Config.map(Environment.of(openAi), (read) =>
-      Retry.layer(retry)(layer({ ...read, ...options, headers: { ...read.headers, ...options.headers } }))
+      Retry.layer(retry)(
+        layer({ ...read, ...given(options), headers: { ...read.headers, ...options.headers } })
+      )
     )
   )
 

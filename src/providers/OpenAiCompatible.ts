@@ -10,11 +10,13 @@ import type * as Redacted from "effect/Redacted"
 import { Provider } from "../Provider.ts"
 import * as Retry from "../Retry.ts"
 import * as Address from "./internal/address.ts"
-import { common, type Compat } from "./internal/compat.ts"
+import { common, type Compat, thinkingOf } from "./internal/compat.ts"
 import * as Environment from "./internal/environment.ts"
 import { openAiChat } from "./internal/openAiChat.ts"
 import type { Timeouts } from "./internal/silence.ts"
 import * as transport from "./internal/transport.ts"
+import { given } from "./internal/given.ts"
+import * as Models from "./Models.ts"
 import type { Preset } from "./presets.ts"
 
 export * as presets from "./presets.ts"
@@ -37,9 +39,19 @@ export interface Options {
 /** A provider of one server. It asks once; nothing is retried. */
 export const make = (options: Options): Effect.Effect<Provider["Service"], never, HttpClient.HttpClient> => {
   const [base, query] = Address.parts(options.baseUrl)
+  const compat = { ...common, ...given(options.compat ?? {}) }
+  const vendor = compat.vendor ?? (Models.hasVendor(options.id) ? options.id : undefined)
+  const isToldHow = options.compat?.thinking !== undefined || vendor === undefined
   return transport.make({
     id: options.id,
-    protocol: openAiChat(options.id, { ...common, ...options.compat }),
+    protocol: openAiChat(options.id, compat),
+    serves: {
+      endpoint: "chat",
+      vendor,
+      isGateway: compat.gateway,
+      thinking: isToldHow ? thinkingOf(compat) : undefined,
+      keepsPrompts: compat.cacheKey
+    },
     url: () => `${base}/chat/completions${query}`,
     authorize: (key) => ({ authorization: `Bearer ${key}` }),
     apiKey: options.apiKey,
@@ -72,9 +84,9 @@ export const layerConfig = (
           id: preset.id,
           baseUrl: preset.baseUrl,
           ...read,
-          ...options,
+          ...given(options),
           headers: { ...read.headers, ...options.headers },
-          compat: { ...preset.compat, ...options.compat }
+          compat: { ...preset.compat, ...given(options.compat ?? {}) }
         })
       )
     )

@@ -5,6 +5,6 @@
 export * as Anthropic from "./Anthropic.ts"
 export * as Google from "./Google.ts"
 export * as OpenAi from "./OpenAi.ts"
-export * as OpenAiResponses from "./OpenAiResponses.ts"
 export * as OpenAiCompatible from "./OpenAiCompatible.ts"
+export * as Models from "./Models.ts"
 export * as LocalRules from "./LocalRules.ts"

@@ -17,7 +17,7 @@ export interface Preset {
 }
 
 // Most models know three levels.
-const threeEfforts = { minimal: "low", xhigh: "high" }
+const threeEfforts = { minimal: "low", xhigh: "high", max: "high" }
 
 export const openAi: Preset = {
   id: "openai",
@@ -37,7 +37,7 @@ export const openRouter: Preset = {
   id: "openrouter",
   baseUrl: "https://openrouter.ai/api/v1",
   apiKeyName: "OPENROUTER_API_KEY",
-  compat: { thinking: "reasoning" }
+  compat: { gateway: true, thinking: "reasoning", efforts: { max: "xhigh" } }
 }
 
 export const deepSeek: Preset = {
@@ -45,9 +45,7 @@ export const deepSeek: Preset = {
   baseUrl: "https://api.deepseek.com/v1",
   apiKeyName: "DEEPSEEK_API_KEY",
   compat: {
-    thinking: "switch",
     replayThinking: "reasoning_content",
-    images: false,
     files: false,
     output: "json_object"
   }
@@ -58,7 +56,6 @@ export const mistral: Preset = {
   baseUrl: "https://api.mistral.ai/v1",
   apiKeyName: "MISTRAL_API_KEY",
   compat: {
-    thinking: "none",
     callIds: { pattern: /^[a-zA-Z0-9]{9}$/, length: 9 },
     toolName: true,
     assistantAfterTools: true,
@@ -70,56 +67,67 @@ export const groq: Preset = {
   id: "groq",
   baseUrl: "https://api.groq.com/openai/v1",
   apiKeyName: "GROQ_API_KEY",
-  compat: { maxTokensField: "max_completion_tokens", efforts: threeEfforts, files: false }
+  compat: { maxTokensField: "max_completion_tokens", files: false }
 }
 
 export const xai: Preset = {
   id: "xai",
   baseUrl: "https://api.x.ai/v1",
   apiKeyName: "XAI_API_KEY",
-  compat: { maxTokensField: "max_completion_tokens", efforts: threeEfforts }
+  compat: { maxTokensField: "max_completion_tokens" }
 }
 
 export const kimi: Preset = {
   id: "kimi",
   baseUrl: "https://api.moonshot.ai/v1",
   apiKeyName: "MOONSHOT_API_KEY",
-  compat: { thinking: "switch", replayThinking: "reasoning_content", files: false }
+  compat: {
+    vendor: "moonshot",
+    maxTokensField: "max_completion_tokens",
+    replayThinking: "reasoning_content",
+    files: false
+  }
 }
 
 export const zai: Preset = {
   id: "zai",
   baseUrl: "https://api.z.ai/api/paas/v4",
   apiKeyName: "ZAI_API_KEY",
-  compat: { thinking: "switch", files: false, output: "json_object" }
+  compat: { files: false, output: "json_object" }
 }
 
 export const together: Preset = {
   id: "together",
   baseUrl: "https://api.together.xyz/v1",
   apiKeyName: "TOGETHER_API_KEY",
-  compat: { efforts: threeEfforts, files: false }
+  compat: { gateway: true, thinking: "none", files: false }
 }
 
 export const fireworks: Preset = {
   id: "fireworks",
   baseUrl: "https://api.fireworks.ai/inference/v1",
   apiKeyName: "FIREWORKS_API_KEY",
-  compat: { efforts: threeEfforts, files: false }
+  compat: { gateway: true, thinking: "none", files: false }
 }
 
 export const cerebras: Preset = {
   id: "cerebras",
   baseUrl: "https://api.cerebras.ai/v1",
   apiKeyName: "CEREBRAS_API_KEY",
-  compat: { maxTokensField: "max_completion_tokens", efforts: threeEfforts, images: false, files: false }
+  compat: {
+    gateway: true,
+    thinking: "none",
+    maxTokensField: "max_completion_tokens",
+    images: false,
+    files: false
+  }
 }
 
 export const nvidia: Preset = {
   id: "nvidia",
   baseUrl: "https://integrate.api.nvidia.com/v1",
   apiKeyName: "NVIDIA_API_KEY",
-  compat: { efforts: threeEfforts, files: false }
+  compat: { gateway: true, thinking: "none", files: false }
 }
 
 // Servers on this machine: no key, and no files.

@@ -183,14 +183,14 @@ describe("View", () => {
       const { requests } = yield* play([done], {
         options: {
           system: "s",
-          modelOptions: { maxTokens: 9, vendor: { seed: 1 } },
+          modelOptions: { maxTokens: 9, vendor: { acme: { seed: 1 } } },
           limits: { maxTurns: 3 },
           toolTimeout: 5
         },
         hooks: [Hook.afterModel(() => Effect.void)]
       })
       assert.sameMembers(Object.keys(requests[0] ?? {}), ["model", "system", "messages", "tools", "options"])
-      assert.deepStrictEqual(requests[0]?.options, { maxTokens: 9, vendor: { seed: 1 } })
+      assert.deepStrictEqual(requests[0]?.options, { maxTokens: 9, vendor: { acme: { seed: 1 } } })
     })
   )
 

@@ -3,13 +3,13 @@ import { Effect, Layer, Stream } from "effect"
 import { HttpClient, HttpClientResponse } from "effect/http"
 import { Loop, Message, type ModelEvent, Provider, ToolRegistry } from "effect-agent"
 import * as Anthropic from "../../src/providers/Anthropic.ts"
-import * as OpenAi from "../../src/providers/OpenAi.ts"
+import * as OpenAiCompatible from "../../src/providers/OpenAiCompatible.ts"
 import { failing } from "./play.ts"
 
 const vendors = [
   {
     name: "OpenAI",
-    layer: OpenAi.layer({}),
+    layer: OpenAiCompatible.layer(OpenAiCompatible.presets.openAi),
     end: ["[DONE]"],
     answer: [
       { id: "c1", choices: [{ index: 0, delta: { role: "assistant", content: "Grüße, " } }] },

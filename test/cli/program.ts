@@ -12,6 +12,7 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
 import { entryOf, program } from "../../bundle.config.ts"
+import * as Responses from "../differential/streams/openAiResponses.ts"
 
 const repo = join(import.meta.dirname, "../..")
 const home = mkdtempSync(join(tmpdir(), "effect-agent-cli-"))
@@ -108,17 +109,35 @@ export const server = (respond: (request: IncomingMessage, body: string, respons
       })
   ).pipe(Effect.map((listening) => `http://127.0.0.1:${(listening.address() as AddressInfo).port}`))
 
-/** Answers of Chat Completions, one piece of text an event. */
+const isResponses = ({ req }: ServerResponse): boolean => req.url?.includes("/responses") === true
+
+const cuts: Readonly<Record<string, string>> = {
+  length: "max_output_tokens",
+  content_filter: "content_filter"
+}
+
+/** An answer of Responses or Chat Completions, as the request wants it, one piece of text an event. */
 export const says = (response: ServerResponse, texts: ReadonlyArray<string>, finish = "stop"): void => {
   response.writeHead(200, { "content-type": "text/event-stream" })
+  if (isResponses(response)) {
+    const items = texts.length === 0 ? [] : [Responses.message(0, "output_text", texts)]
+    response.end(Responses.answer(items, Responses.tokens(1, 1), cuts[finish]))
+    return
+  }
   for (const content of texts) send(response, { delta: { role: "assistant", content }, finish_reason: null })
   send(response, { delta: {}, finish_reason: finish })
   response.end("data: [DONE]\n\n")
 }
 
 /** An answer that says something, if that, and calls one tool. */
-export const calls = (response: ServerResponse, name: string, params: unknown, said = ""): void => {
+export const calls = (response: ServerResponse, name: string, params: object, said = ""): void => {
   response.writeHead(200, { "content-type": "text/event-stream" })
+  if (isResponses(response)) {
+    const prose = said === "" ? [] : [Responses.message(0, "output_text", [said])]
+    const items = [...prose, Responses.call(prose.length, "call_1", name, params)]
+    response.end(Responses.answer(items, Responses.tokens(1, 1)))
+    return
+  }
   if (said !== "") send(response, { delta: { role: "assistant", content: said }, finish_reason: null })
   const call = {
     index: 0,

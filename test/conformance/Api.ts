@@ -4,7 +4,7 @@
 import { type Layer, Redacted } from "effect"
 import type { HttpClient } from "effect/http"
 import type { Provider } from "effect-agent"
-import { Anthropic, Google, OpenAiCompatible, OpenAiResponses } from "effect-agent/providers"
+import { Anthropic, Google, OpenAi, OpenAiCompatible } from "effect-agent/providers"
 import { Answer } from "../../src/providers/internal/answer.ts"
 import { anthropicMessages } from "../../src/providers/internal/anthropicMessages.ts"
 import { common } from "../../src/providers/internal/compat.ts"
@@ -36,7 +36,7 @@ export const openAiChat: Api = {
 
 export const openAiResponses: Api = {
   open: opening(responses("vendor")),
-  layer: (baseUrl) => OpenAiResponses.layer({ id: "vendor", baseUrl, apiKey })
+  layer: (baseUrl) => OpenAi.layer({ id: "vendor", baseUrl, apiKey })
 }
 
 export const anthropic: Api = {

@@ -11,6 +11,7 @@ const folders = {
   golden: "golden/scenarios",
   wire: "wire/corpus",
   requests: "wire/requests",
+  models: "wire/models",
   cuts: "wire/corpus",
   faults: "faults"
 }

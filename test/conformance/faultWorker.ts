@@ -7,7 +7,7 @@
 import { Cause, ConfigProvider, Effect, Exit, Layer, type Schema, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { Agent, AgentEvent, Tool } from "effect-agent"
-import { Anthropic, Google, OpenAi, OpenAiResponses } from "effect-agent/providers"
+import { Anthropic, Google, OpenAi, OpenAiCompatible } from "effect-agent/providers"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import type { Words } from "./words.ts"
@@ -21,10 +21,13 @@ interface Face {
   readonly path: string
 }
 
+const openAiChat: Face["layerConfig"] = (options) =>
+  OpenAiCompatible.layerConfig(OpenAiCompatible.presets.openAi, options)
+
 const faces: Readonly<Record<Order["face"], Face>> = {
-  oai: { layerConfig: OpenAi.layerConfig, keyName: "OPENAI_API_KEY", path: "/v1" },
+  oai: { layerConfig: openAiChat, keyName: "OPENAI_API_KEY", path: "/v1" },
   ant: { layerConfig: Anthropic.layerConfig, keyName: "ANTHROPIC_API_KEY", path: "" },
-  rsp: { layerConfig: OpenAiResponses.layerConfig, keyName: "OPENAI_API_KEY", path: "/v1" },
+  rsp: { layerConfig: OpenAi.layerConfig, keyName: "OPENAI_API_KEY", path: "/v1" },
   gem: { layerConfig: Google.layerConfig, keyName: "GEMINI_API_KEY", path: "" }
 }
 

@@ -18,6 +18,7 @@ const kinds: Readonly<Record<string, () => Promise<{ readonly kind: Kind }>>> = 
   golden: () => import("./golden.ts"),
   wire: () => import("./wire.ts"),
   requests: () => import("./requests.ts"),
+  models: () => import("./models.ts"),
   cuts: () => import("./cuts.ts"),
   faults: () => import("./faults.ts")
 }

@@ -8,7 +8,7 @@
 import { Effect, type Layer, Redacted, Result, type Schema, Stream } from "effect"
 import { FetchHttpClient, type HttpClient } from "effect/http"
 import { Message, Provider, Transcript } from "effect-agent"
-import { Anthropic, Google, OpenAi, OpenAiCompatible, OpenAiResponses } from "effect-agent/providers"
+import { Anthropic, Google, OpenAi, OpenAiCompatible } from "effect-agent/providers"
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
@@ -61,7 +61,7 @@ const capture = (vendor: Vendor, words: Words) =>
 
 type Opaque = Schema.Json
 
-interface Vendor {
+export interface Vendor {
   /** Names the provider in messages, and in what it is given back. */
   readonly id: string
   readonly layer: (
@@ -74,24 +74,20 @@ interface Vendor {
 
 const apiKey = Redacted.make("key")
 
-const apis: Readonly<Record<string, Vendor>> = {
+export const apis: Readonly<Record<string, Vendor>> = {
   "openai-chat": {
     id: "openai",
     // Other vendors' models want to read again what they thought.
-    layer: (baseUrl, { body }) =>
-      JSON.stringify(body).includes('"reasoning_content"')
-        ? OpenAiCompatible.layer({
-            id: "openai",
-            baseUrl,
-            apiKey,
-            compat: OpenAiCompatible.presets.deepSeek.compat ?? {}
-          })
-        : OpenAi.layer({ baseUrl, apiKey }),
+    layer: (baseUrl, { body }) => {
+      const isReplayed = JSON.stringify(body).includes('"reasoning_content"')
+      const { compat = {} } = isReplayed ? OpenAiCompatible.presets.deepSeek : OpenAiCompatible.presets.openAi
+      return OpenAiCompatible.layer({ id: "openai", baseUrl, apiKey, compat })
+    },
     sign: () => ({ provider: "openai" })
   },
   "openai-responses": {
     id: "openai",
-    layer: (baseUrl) => OpenAiResponses.layer({ baseUrl, apiKey }),
+    layer: (baseUrl) => OpenAi.layer({ baseUrl, apiKey }),
     sign: (part, signature) => ({
       provider: "openai",
       item: {
@@ -119,7 +115,7 @@ const apis: Readonly<Record<string, Vendor>> = {
 
 // ───────────────────────── In words of ours
 
-const toRequest = (vendor: Vendor, { api, body, neutral, path }: Words): Provider.ModelRequest => {
+export const toRequest = (vendor: Vendor, { api, body, neutral, path }: Words): Provider.ModelRequest => {
   const { custom, messages, params = {}, reasoning, system, toolChoice, tools = [] }: Words = neutral
   const { maxTokens, stop, temperature, topP }: Words = params
   const model: string = body.model ?? /models\/([^:]+)/.exec(path)?.[1]
@@ -138,7 +134,7 @@ const toRequest = (vendor: Vendor, { api, body, neutral, path }: Words): Provide
       stop,
       toolChoice,
       thinkingLevel: reasoning,
-      vendor: custom
+      vendor: custom === undefined ? undefined : { [vendor.id]: custom }
     })
   }
 }

@@ -18,7 +18,7 @@ import type { Words } from "./words.ts"
 /** Which provider speaks the API of a folder. */
 const providerNames: Readonly<Record<string, string>> = {
   "openai-chat": "OpenAiCompatible",
-  "openai-responses": "OpenAiResponses",
+  "openai-responses": "OpenAi",
   "anthropic-messages": "Anthropic",
   "google-generative": "Google"
 }

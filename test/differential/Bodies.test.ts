@@ -14,6 +14,7 @@ const { clock, note, png, weather } = Conversation
 interface Setting {
   readonly tools: ReadonlyArray<Tool.Any>
   readonly modelOptions: RunOptions.ModelOptions
+  readonly model?: string
   readonly system?: string
 }
 
@@ -57,7 +58,11 @@ describe.each(wires)("$name", (wire) => {
 
   it.live("knows every option as it is sent", () =>
     Effect.gen(function* () {
-      const setting = { tools: [weather], modelOptions: Conversation.everyOption }
+      const setting = {
+        model: wire.plainModel,
+        tools: [weather],
+        modelOptions: Conversation.everyOption
+      }
       assert.deepStrictEqual(yield* lastBody(wire, setting, "Hi", 1), wire.bodies.everyOption)
     })
   )

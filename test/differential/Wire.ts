@@ -4,7 +4,7 @@
 import type { Layer, Redacted } from "effect"
 import type { HttpClient } from "effect/http"
 import type { Provider } from "effect-agent"
-import { Anthropic, Google, OpenAi, OpenAiResponses } from "effect-agent/providers"
+import { Anthropic, Google, OpenAi, OpenAiCompatible } from "effect-agent/providers"
 import * as anthropicBodies from "./bodies/anthropic.ts"
 import * as googleBodies from "./bodies/google.ts"
 import * as openAiChatBodies from "./bodies/openAiChat.ts"
@@ -22,6 +22,8 @@ export interface Wire {
   readonly model: string
   /** The first is a text, the second has three calls. */
   readonly fixtures: ReadonlyArray<Fixture>
+  /** A model that accepts every option. */
+  readonly plainModel: string
   readonly sdk: (address: Sdk.Address) => Promise<Said>
   readonly layer: (options: {
     readonly baseUrl: string
@@ -35,22 +37,25 @@ export const wires: ReadonlyArray<Wire> = [
   {
     name: "openai, Chat Completions",
     model: "gpt-5-mini",
+    plainModel: "gpt-4.1",
     fixtures: openAiChat.fixtures,
     sdk: Sdk.openAiChat,
-    layer: OpenAi.layer,
+    layer: (options) => OpenAiCompatible.layer({ ...OpenAiCompatible.presets.openAi, ...options }),
     bodies: openAiChatBodies
   },
   {
     name: "openai, Responses",
     model: "gpt-5-mini",
+    plainModel: "gpt-4.1",
     fixtures: openAiResponses.fixtures,
     sdk: Sdk.openAiResponses,
-    layer: OpenAiResponses.layer,
+    layer: OpenAi.layer,
     bodies: openAiResponsesBodies
   },
   {
     name: "@anthropic-ai/sdk",
     model: "claude-sonnet-5",
+    plainModel: "claude-sonnet-4-5",
     fixtures: anthropic.fixtures,
     sdk: Sdk.anthropic,
     layer: Anthropic.layer,
@@ -59,6 +64,7 @@ export const wires: ReadonlyArray<Wire> = [
   {
     name: "@google/genai",
     model: "gemini-2.5-pro",
+    plainModel: "gemini-2.5-pro",
     fixtures: google.fixtures,
     sdk: Sdk.google,
     layer: (options) => Google.layer({ ...options, baseUrl: options.baseUrl.replace(/\/v1$/, "") }),

@@ -4,11 +4,15 @@
 import { Effect, Redacted, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { Message } from "effect-agent"
-import { OpenAi } from "effect-agent/providers"
+import { OpenAiCompatible } from "effect-agent/providers"
 import { parentPort, workerData } from "node:worker_threads"
 
 const ask = Effect.gen(function* () {
-  const provider = yield* OpenAi.make({ baseUrl: workerData, apiKey: Redacted.make("a key of this test") })
+  const provider = yield* OpenAiCompatible.make({
+    ...OpenAiCompatible.presets.openAi,
+    baseUrl: workerData,
+    apiKey: Redacted.make("a key of this test")
+  })
   const request = { model: "m-1", messages: [Message.user("Hi")], tools: [], options: {} }
   return yield* Stream.runFold(
     provider.stream(request),

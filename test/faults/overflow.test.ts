@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { Agent, ContextManager, Hook, Loop, Message, ProviderError, ToolRegistry } from "effect-agent"
-import { OpenAi } from "effect-agent/providers"
+import { OpenAiCompatible } from "effect-agent/providers"
 import { Retry } from "effect-agent/resilience"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import * as Invariants from "../behaviour/invariants.ts"
@@ -171,7 +171,8 @@ describe("a conversation that is too long", () => {
             }
           })
         )
-        const provider = OpenAi.layer({
+        const provider = OpenAiCompatible.layer({
+          ...OpenAiCompatible.presets.openAi,
           baseUrl: server.baseUrl,
           apiKey: Redacted.make("a key of this test")
         })

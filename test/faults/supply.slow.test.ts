@@ -150,7 +150,7 @@ describe("what is published", { timeout: 120_000 }, () => {
       const [, code = ""] = /```ts\n(\/\/ scratchpad\/quickstart\.ts\n[^]*?)```/.exec(read("README.md")) ?? []
       writeFileSync(join(folder, "quickstart.ts"), code)
       const url = yield* Program.server((_, body, response) =>
-        body.includes(`"role":"tool"`)
+        body.includes(`"function_call_output"`)
           ? Program.says(response, ["Yes: 4 °C and rain."])
           : Program.calls(response, "weather", { city: "Oslo" })
       )

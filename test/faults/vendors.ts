@@ -5,7 +5,7 @@
 import type { Config, Layer } from "effect"
 import type { HttpClient } from "effect/http"
 import type { Provider } from "effect-agent"
-import { Anthropic, Google, OpenAi, type OpenAiCompatible, OpenAiResponses } from "effect-agent/providers"
+import { Anthropic, Google, OpenAi, OpenAiCompatible } from "effect-agent/providers"
 import type { Retry } from "effect-agent/resilience"
 
 /** One server-sent event. `kind`: what it is for, in any language. */
@@ -244,7 +244,7 @@ const googleAnswer = ({ calls = [], finish = "stop", text = [], thinking = [] }:
 export const openAi: Vendor = {
   name: "openai, Chat Completions",
   keyName: "OPENAI_API_KEY",
-  layerConfig: OpenAi.layerConfig,
+  layerConfig: (options) => OpenAiCompatible.layerConfig(OpenAiCompatible.presets.openAi, options),
   answer: chatAnswer,
   error: (message) => ({ kind: "error", data: { error: { message, type: "server_error", code: 503 } } })
 }
@@ -260,7 +260,7 @@ export const anthropic: Vendor = {
 export const responses: Vendor = {
   name: "openai, Responses",
   keyName: "OPENAI_API_KEY",
-  layerConfig: OpenAiResponses.layerConfig,
+  layerConfig: OpenAi.layerConfig,
   answer: responsesAnswer,
   error: (message) => named("error", "error", { code: "server_error", message, param: null })
 }

@@ -5,7 +5,7 @@
 import { type Layer, Redacted } from "effect"
 import type { HttpClient } from "effect/http"
 import type { Provider } from "effect-agent"
-import { Anthropic, Google, OpenAi, OpenAiResponses } from "effect-agent/providers"
+import { Anthropic, Google, OpenAi, OpenAiCompatible } from "effect-agent/providers"
 import { named, unnamed } from "../differential/streams/Fixture.ts"
 
 /** `id`: as it stands in the answer; without one there is no such member. */
@@ -49,7 +49,7 @@ const halves = (text: string) => [text.slice(0, text.length / 2), text.slice(tex
 
 const openAiChat: Wire = {
   name: "openai-chat",
-  layer: (baseUrl) => OpenAi.layer({ baseUrl, apiKey }),
+  layer: (baseUrl) => OpenAiCompatible.layer({ ...OpenAiCompatible.presets.openAi, baseUrl, apiKey }),
   answer: (said) => {
     const { calls = [], text = [] } = said
     const chunk = (delta: object, finish: string | null = null) =>
@@ -81,7 +81,7 @@ const openAiChat: Wire = {
 
 const openAiResponses: Wire = {
   name: "openai-responses",
-  layer: (baseUrl) => OpenAiResponses.layer({ baseUrl, apiKey }),
+  layer: (baseUrl) => OpenAi.layer({ baseUrl, apiKey }),
   answer: ({ calls = [], text = [] }) => {
     const response = (rest: object) => ({ id: "r-1", model: "m", status: "completed", output: [], ...rest })
     const begun = text.length === 0 ? 0 : 1

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer, Redacted, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { Message, ModelEvent, Provider } from "effect-agent"
-import * as OpenAiResponses from "../../src/providers/OpenAiResponses.ts"
+import * as OpenAi from "../../src/providers/OpenAi.ts"
 import { events, refuse, serve, stream } from "./server.ts"
 
 const key = "sk-proj-0123456789"
@@ -25,12 +25,11 @@ const ask = <E>(
     return yield* Stream.runCollect(provider.stream({ model: "gpt-5", messages, tools: [], options: {} }))
   }).pipe(Effect.provide(layer))
 
-const layer = (options: OpenAiResponses.Options) =>
-  Layer.provide(OpenAiResponses.layer(options), FetchHttpClient.layer)
+const layer = (options: OpenAi.Options) => Layer.provide(OpenAi.layer(options), FetchHttpClient.layer)
 
 const answering = serve((response) => stream(response).end(thinksAndCalls))
 
-describe("OpenAiResponses", () => {
+describe("OpenAi", () => {
   it.effect("asks, and gives back what it was answered", () =>
     Effect.gen(function* () {
       const server = yield* answering
@@ -87,7 +86,7 @@ describe("OpenAiResponses", () => {
       const server = yield* answering
       const asked = (env: Record<string, string>) =>
         ask(
-          OpenAiResponses.layerConfig({ id: "mine" }).pipe(
+          OpenAi.layerConfig({ id: "mine" }).pipe(
             Layer.provide([
               FetchHttpClient.layer,
               ConfigProvider.layer(ConfigProvider.fromEnvRecord({ OPENAI_BASE_URL: server.baseUrl, ...env }))

@@ -3,6 +3,7 @@ import { Message, type Provider } from "effect-agent"
 import { anthropicMessages } from "../../src/providers/internal/anthropicMessages.ts"
 import { readerOf } from "./reader.ts"
 import { events as sse } from "./server.ts"
+import { questionOf } from "./asked.ts"
 
 const protocol = anthropicMessages("acme")
 const { failure, message, read, readPieces } = readerOf(protocol, { model: "claude-1", seed: "s1" })
@@ -449,12 +450,12 @@ const bodyOf = (
 ) =>
   JSON.parse(
     String(
-      protocol.encode({
-        model: "claude-1",
-        messages,
-        tools: [],
-        options: { cacheRetention: "none", ...options }
-      })
+      protocol.encode(
+        questionOf(
+          { id: "acme", endpoint: "messages", vendor: "anthropic" },
+          { model: "claude-1", messages, tools: [], options: { cacheRetention: "none", ...options } }
+        )
+      )
     )
   )
 

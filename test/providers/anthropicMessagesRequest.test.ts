@@ -1,12 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Message, type Provider } from "effect-agent"
-import { encoder } from "../../src/providers/internal/anthropicMessagesRequest.ts"
+import { encoder as messagesEncoder } from "../../src/providers/internal/anthropicMessagesRequest.ts"
 import { isReason } from "../../src/providers/internal/Protocol.ts"
+import { asked as askedOf } from "./asked.ts"
+
+const encoder = (provider: string) =>
+  askedOf({ id: provider, endpoint: "messages", vendor: "anthropic" }, messagesEncoder(provider))
 
 type Options = Provider.ModelRequest["options"]
 
 const encode = (request: Partial<Provider.ModelRequest>) =>
-  encoder("acme")({ model: "claude-1", messages: [], tools: [], options: {}, ...request })
+  encoder("acme")({ model: "claude-sonnet-4-5", messages: [], tools: [], options: {}, ...request })
 
 /** The body as the server reads it. */
 const bodyOf = (request: Partial<Provider.ModelRequest>) => {
@@ -42,7 +46,7 @@ const result = (id: string, content: string | Message.ToolResult["content"] = "o
 const png = Message.image("AAAA", "image/png")
 const pngPart = { type: "image", source: { type: "base64", media_type: "image/png", data: "AAAA" } }
 const text = (value: string) => ({ type: "text", text: value })
-const mine = { provider: "acme", model: "claude-1" }
+const mine = { provider: "acme", model: "claude-sonnet-4-5" }
 const signed: Message.Thinking = {
   type: "thinking",
   text: "Hm",
@@ -59,19 +63,19 @@ describe("anthropicMessagesRequest", () => {
       options: { cacheRetention: "none" }
     } as const
     assert.deepStrictEqual(bodyOf(request), {
-      model: "claude-1",
+      model: "claude-sonnet-4-5",
       system: [text("Be brief.")],
       tools: [{ name: "f", description: "F.", input_schema: { type: "object", properties: {} } }],
       messages: [{ role: "user", content: [text("Hi")] }],
       stream: true,
-      max_tokens: 8192
+      max_tokens: 64_000
     })
   })
 
   it("writes the same text for the same conversation", () => {
     const messages = [hi, Message.assistant([call("a")], mine), result("a")]
     const encoded = encoder("acme")
-    const whole = { model: "claude-1", messages, tools: [tool], options: {} }
+    const whole = { model: "claude-sonnet-4-5", messages, tools: [tool], options: {} }
     assert.strictEqual(encoded(whole), encoded({ ...whole, messages: [...messages] }))
     assert.strictEqual(encoded(whole), encode(whole))
   })
@@ -177,7 +181,7 @@ describe("anthropicMessagesRequest", () => {
       const answer = Message.assistant([signed, Message.text("Ho")], mine)
       const contentFor = (model: string) => bodyOf({ model, messages: [hi, answer, hi] }).messages[1].content
       assert.deepStrictEqual(contentFor("claude-2"), [text("Ho")])
-      assert.deepStrictEqual(contentFor("claude-1"), [
+      assert.deepStrictEqual(contentFor("claude-sonnet-4-5"), [
         { type: "thinking", thinking: "Hm", signature: "sig" },
         text("Ho")
       ])
@@ -281,14 +285,14 @@ describe("anthropicMessagesRequest", () => {
 
     it("are four at most, with those in vendor options", () => {
       const tools = [1, 2].map((n) => ({ type: "web_search", name: `s${n}`, ...ephemeral }))
-      const marks = marksOf({ vendor: { tools } })
+      const marks = marksOf({ vendor: { acme: { tools } } })
       assert.strictEqual(marks.count, 4)
       assert.deepStrictEqual(marks.messages, [[none], [none], [none, ephemeral.cache_control]])
-      assert.strictEqual(marksOf({ vendor: { tools: [...tools, ...tools, ...tools] } }).count, 6)
+      assert.strictEqual(marksOf({ vendor: { acme: { tools: [...tools, ...tools, ...tools] } } }).count, 6)
     })
 
     it("leave the rest of the text as it was", () => {
-      const request = { model: "claude-1", system: "S", messages: [hi, ...round], tools: [tool] }
+      const request = { model: "claude-sonnet-4-5", system: "S", messages: [hi, ...round], tools: [tool] }
       const without = String(encode({ ...request, options: { cacheRetention: "none" } }))
       const marked = String(encode({ ...request, options: {} }))
       assert.strictEqual(marked.replaceAll(',"cache_control":{"type":"ephemeral"}', ""), without)
@@ -322,7 +326,7 @@ describe("anthropicMessagesRequest", () => {
     it("is a budget, and leaves tokens for the answer", () => {
       assert.deepInclude(asked({ thinkingLevel: "high" }), {
         thinking: enabled(16384),
-        max_tokens: 16384 + 8192
+        max_tokens: 64_000
       })
       const own = { thinkingLevel: "low", thinkingBudgets: { low: 3000.5 } } as const
       assert.deepStrictEqual(asked(own).thinking, enabled(3000))
@@ -347,7 +351,7 @@ describe("anthropicMessagesRequest", () => {
       const options = { thinkingLevel: "low", temperature: 0.5, topP: 0.9 } as const
       assert.doesNotHaveAnyKeys(asked(options), ["temperature", "top_p"])
       assert.strictEqual(asked({ ...options, topP: 0.95 }).top_p, 0.95)
-      const vendor = { thinking: { type: "adaptive" } }
+      const vendor = { acme: { thinking: { type: "adaptive" } } }
       assert.deepInclude(asked({ ...options, vendor }), { thinking: { type: "adaptive" } })
       assert.notProperty(asked({ ...options, vendor }), "temperature")
     })
@@ -410,7 +414,7 @@ describe("anthropicMessagesRequest", () => {
       const options: Options = {
         maxTokens: 5,
         output: { name: "out", schema: { type: "object" } },
-        vendor: { max_tokens: 6, top_k: 3, tools: [search], output_config: { effort: "low" } }
+        vendor: { acme: { max_tokens: 6, top_k: 3, tools: [search], output_config: { effort: "low" } } }
       }
       const body = asked(options, { tools: [tool] })
       assert.deepInclude(body, { max_tokens: 6, top_k: 3 })
@@ -424,7 +428,7 @@ describe("anthropicMessagesRequest", () => {
     })
 
     it("may be in words of other vendors", () => {
-      const body = asked({ vendor: { seed: 7, user: "u-1", metadata: { a: "b" } } })
+      const body = asked({ vendor: { acme: { seed: 7, user: "u-1", metadata: { a: "b" } } } })
       assert.deepStrictEqual(body.metadata, { user_id: "u-1" })
       assert.doesNotHaveAnyKeys(body, ["seed", "user"])
     })

@@ -171,6 +171,7 @@ describe("a connection", () => {
             throw bug
           }
         },
+        serves: { endpoint: "chat" },
         url: () => server.baseUrl,
         authorize: () => ({})
       })

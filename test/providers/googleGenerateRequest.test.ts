@@ -1,8 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Message, type Provider, type RunOptions } from "effect-agent"
-import { encoder } from "../../src/providers/internal/googleGenerateRequest.ts"
+import { encoder as googleEncoder } from "../../src/providers/internal/googleGenerateRequest.ts"
+import { asked } from "./asked.ts"
 
 type Request = Partial<Provider.ModelRequest>
+
+const encoder = (provider: string) =>
+  asked({ id: provider, endpoint: "generateContent", vendor: "google" }, googleEncoder(provider))
 
 const encode = (request: Request, encodeRequest = encoder("google")) =>
   encodeRequest({ model: "gemini-2.5-flash", messages: [], tools: [], options: {}, ...request })
@@ -309,14 +313,16 @@ describe("parameters of a Gemini request", () => {
         temperature: 1,
         toolChoice: "required",
         vendor: {
-          seed: 7,
-          safetySettings: [],
-          tools: [{ googleSearch: {} }],
-          toolConfig: {
-            includeServerSideToolInvocations: true,
-            functionCallingConfig: { streamFunctionCallArguments: true }
-          },
-          generationConfig: { temperature: 0, topK: 3 }
+          google: {
+            seed: 7,
+            safetySettings: [],
+            tools: [{ googleSearch: {} }],
+            toolConfig: {
+              includeServerSideToolInvocations: true,
+              functionCallingConfig: { streamFunctionCallArguments: true }
+            },
+            generationConfig: { temperature: 0, topK: 3 }
+          }
         }
       }
     })

@@ -12,7 +12,7 @@ import {
   RunFailed
 } from "effect-agent"
 import { NodeHttp } from "effect-agent/node"
-import { Anthropic, Google, OpenAi, OpenAiCompatible, OpenAiResponses } from "effect-agent/providers"
+import { Anthropic, Google, OpenAi, OpenAiCompatible } from "effect-agent/providers"
 import { Fallback, Retry } from "effect-agent/resilience"
 import { inspect } from "node:util"
 import { refuse, type Seen, serve, type Server } from "./server.ts"
@@ -34,7 +34,6 @@ const vendors: ReadonlyArray<{
     id: "local",
     layer: (options) => OpenAiCompatible.layer({ id: "local", ...options })
   },
-  { name: "OpenAiResponses", id: "openai", layer: OpenAiResponses.layer },
   { name: "Anthropic", id: "anthropic", layer: Anthropic.layer },
   { name: "Google", id: "google", layer: Google.layer }
 ]
@@ -47,6 +46,10 @@ const b = { apiKey: Redacted.make(keyOfB) }
 /** Another vendor than this one. */
 const otherLayer = (baseUrl: string, id: string, apiKey?: Redacted.Redacted): ProviderLayer =>
   OpenAiCompatible.layer({ id, baseUrl, ...(apiKey === undefined ? {} : { apiKey }) })
+
+/** OpenAI's own server, by Chat Completions. */
+const chat = (options: { readonly baseUrl: string; readonly apiKey?: Redacted.Redacted }) =>
+  OpenAiCompatible.layer({ ...OpenAiCompatible.presets.openAi, ...options })
 
 const fast = { schedule: Schedule.recurs(1) }
 
@@ -257,7 +260,7 @@ describe("keys", () => {
       )
       const both = Fallback.layer([
         Retry.layer(fast)(Anthropic.layer({ baseUrl: first.baseUrl })),
-        Retry.layer(fast)(OpenAi.layer({ baseUrl: second.baseUrl }))
+        Retry.layer(fast)(chat({ baseUrl: second.baseUrl }))
       ])
       yield* Effect.exit(ask("m").pipe(Effect.provide(both), Effect.provide(rotating)))
 
@@ -283,7 +286,7 @@ describe("keys", () => {
       })
       const error = yield* Effect.flip(
         ask("m").pipe(
-          Effect.provide(OpenAi.layer({ baseUrl: server.baseUrl, ...a })),
+          Effect.provide(chat({ baseUrl: server.baseUrl, ...a })),
           Effect.provide(Credentials.layer(() => Effect.fail(locked)))
         )
       )

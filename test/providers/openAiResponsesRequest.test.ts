@@ -1,9 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Message, type Provider } from "effect-agent"
-import { encoder } from "../../src/providers/internal/openAiResponsesRequest.ts"
+import { encoder as responsesEncoder } from "../../src/providers/internal/openAiResponsesRequest.ts"
 import { isReason } from "../../src/providers/internal/Protocol.ts"
+import { asked as askedOf } from "./asked.ts"
 
 type Request = Partial<Provider.ModelRequest>
+
+const encoder = (provider: string) =>
+  askedOf(
+    { id: provider, endpoint: "responses", vendor: "openai", keepsPrompts: true },
+    responsesEncoder(provider)
+  )
 
 const encode = (request: Request) =>
   encoder("acme")({ model: "gpt-4o", messages: [], tools: [], options: {}, ...request })
@@ -233,7 +240,7 @@ describe("openAiResponsesRequest", () => {
     const said = Message.text("A")
     const said1 = { role: "assistant", content: "A" }
     const sent = (content: Message.Assistant["content"], store = false) =>
-      inputOf([Message.assistant(content, mine)], store ? { options: { vendor: { store } } } : {})
+      inputOf([Message.assistant(content, mine)], store ? { options: { vendor: { acme: { store } } } } : {})
     const raw = { id: "rs_2", summary: [], content: [{ type: "reasoning_text", text: "Hm" }] }
     const named = { id: "rs_3", summary: [], encrypted_content: null }
     assert.deepStrictEqual(sent([thought({ ...sealed, status: "completed" }), thought(raw), said]), [
@@ -304,24 +311,29 @@ describe("openAiResponsesRequest", () => {
 
   it("asks for thinking, and for the seal of it where a model may think", () => {
     const include = ["reasoning.encrypted_content"]
-    assert.deepStrictEqual(asked({ thinkingLevel: "high" }), {
+    assert.deepStrictEqual(asked({ thinkingLevel: "high" }, { model: "gpt-5" }), {
       include,
       reasoning: { effort: "high", summary: "auto" }
     })
     assert.deepStrictEqual(asked({ thinkingLevel: "off" }), {})
+    assert.deepStrictEqual(asked({ thinkingLevel: "high" }), {})
     for (const model of ["gpt-5", "openai/gpt-5.1-codex", "o4-mini", "gpt-10"]) {
       assert.deepStrictEqual(asked({}, { model }), { include }, model)
     }
-    for (const model of ["gpt-4.1", "gpt-5-chat-latest", "llama-3", "my-gpt-5"]) {
+    for (const model of ["gpt-4.1", "gpt-5-chat-latest", "llama-3"]) {
       assert.deepStrictEqual(asked({}, { model }), {}, model)
     }
   })
 
   it("names the cache by the session", () => {
     const sessionId = "s".repeat(100)
-    assert.deepStrictEqual(asked({ sessionId: "s", cacheRetention: "long" }), {
-      prompt_cache_key: "s",
-      prompt_cache_retention: "24h"
+    const long = { sessionId: "s", cacheRetention: "long" } as const
+    const key = { prompt_cache_key: "s" }
+    assert.deepStrictEqual(asked(long), key)
+    assert.deepStrictEqual(asked(long, { model: "gpt-4.1" }), { ...key, prompt_cache_retention: "24h" })
+    assert.deepInclude(asked(long, { model: "gpt-6-luna" }), {
+      ...key,
+      prompt_cache_options: { ttl: "12h" }
     })
     assert.isAtMost(asked({ sessionId }).prompt_cache_key.length, 64)
     assert.deepStrictEqual(asked({ sessionId: "s", cacheRetention: "none" }), {})
@@ -331,7 +343,7 @@ describe("openAiResponsesRequest", () => {
     const text = { verbosity: "low" }
     const options = { thinkingLevel: "low", output: { name: "o", schema: {} } } as const
     const vendor = { store: true, user: "u", model: "gpt-6", text, reasoning: { summary: "detailed" } }
-    const body = bodyOf({ options: { ...options, vendor } })
+    const body = bodyOf({ model: "gpt-5", options: { ...options, vendor: { acme: vendor } } })
     assert.deepInclude(body, { store: true, user: "u", model: "gpt-6" })
     assert.deepStrictEqual(body.reasoning, { effort: "low", summary: "detailed" })
     assert.deepInclude(body.text, text)

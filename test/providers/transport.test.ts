@@ -18,7 +18,7 @@ import { FetchHttpClient } from "effect/http"
 import { TestClock } from "effect/testing"
 import { Credentials, Message, type ModelEvent, Provider, ProviderError } from "effect-agent"
 import { NodeHttp } from "effect-agent/node"
-import { OpenAi, OpenAiCompatible } from "effect-agent/providers"
+import { OpenAiCompatible } from "effect-agent/providers"
 import { inspect } from "node:util"
 import { gzipSync } from "node:zlib"
 import { events, refuse, serve, stream } from "./server.ts"
@@ -565,7 +565,9 @@ describe("keys", () => {
           OPENAI_PROJECT_ID: ""
         })
       )
-      const layer = OpenAi.layerConfig().pipe(Layer.provide(FetchHttpClient.layer))
+      const layer = OpenAiCompatible.layerConfig(OpenAiCompatible.presets.openAi).pipe(
+        Layer.provide(FetchHttpClient.layer)
+      )
       const provider = Context.get(yield* Layer.build(layer).pipe(Effect.provide(env)), Provider.Provider)
       assert.strictEqual(provider.id, "openai")
       assert.strictEqual(yield* textOf(provider.stream(request)), "Hello")

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { LLMock } from "@copilotkit/aimock"
 import { Effect, FileSystem, Path, Redacted } from "effect"
 import { Agent, Message, Transcript } from "effect-agent"
-import { OpenAi } from "effect-agent/providers"
+import { OpenAiCompatible } from "effect-agent/providers"
 import { Tools } from "effect-agent/tools"
 
 /** A server that plays a session of four turns: find the fault, look at it, mend it, run it. */
@@ -39,7 +39,13 @@ describe("a session over HTTP", () => {
       const mock = yield* server
 
       const agent = yield* Agent.make({ model: "gpt-5-mini", tools: Tools.make({ root }) }).pipe(
-        Effect.provide(OpenAi.layer({ baseUrl: `${mock.url}/v1`, apiKey: Redacted.make("test") }))
+        Effect.provide(
+          OpenAiCompatible.layer({
+            ...OpenAiCompatible.presets.openAi,
+            baseUrl: `${mock.url}/v1`,
+            apiKey: Redacted.make("test")
+          })
+        )
       )
       const { message, newMessages, status, turns } = yield* agent.prompt("2 + 3 comes out wrong. Mend it.")
 

@@ -4,7 +4,7 @@ import { LLMock } from "@copilotkit/aimock"
 import { Effect, type Layer, Redacted, Schedule, Schema, Stream } from "effect"
 import type { HttpClient } from "effect/http"
 import { Agent, AgentEvent, Message, type Provider, Tool, Transcript } from "effect-agent"
-import { Anthropic, Google, OpenAi, OpenAiResponses } from "effect-agent/providers"
+import { Anthropic, Google, OpenAi, OpenAiCompatible } from "effect-agent/providers"
 import { Retry } from "effect-agent/resilience"
 
 interface Vendor {
@@ -17,14 +17,15 @@ const apiKey = Redacted.make("a key of this test")
 
 const vendors: ReadonlyArray<Vendor> = [
   {
+    name: "OpenAiCompatible",
+    model: "gpt-5-mini",
+    layer: (origin) =>
+      OpenAiCompatible.layer({ ...OpenAiCompatible.presets.openAi, baseUrl: `${origin}/v1`, apiKey })
+  },
+  {
     name: "OpenAi",
     model: "gpt-5-mini",
     layer: (origin) => OpenAi.layer({ baseUrl: `${origin}/v1`, apiKey })
-  },
-  {
-    name: "OpenAiResponses",
-    model: "gpt-5-mini",
-    layer: (origin) => OpenAiResponses.layer({ baseUrl: `${origin}/v1`, apiKey })
   },
   {
     name: "Anthropic",

@@ -5,10 +5,10 @@
  * A protocol is total and deterministic: the same wire gives the same model events, and nothing throws. Its state is a
  * private accumulator, made anew for each answer and changed in place, because `step` runs once per delta.
  */
-import type { ModelEvent } from "../../ModelEvent.ts"
-import type { ModelRequest } from "../../Provider.ts"
+import type { Adjustment, ModelEvent } from "../../ModelEvent.ts"
 import type { Reason } from "../../ProviderError.ts"
 import * as Json from "./json.ts"
+import type { Question } from "./question.ts"
 
 /** What an answer knows of the call it belongs to. */
 export interface Call {
@@ -16,13 +16,15 @@ export interface Call {
   readonly model: string
   /** Unique per call: makes the ids that a wire leaves out. */
   readonly seed: string
+  /** The options that were changed for the model. Default none. */
+  readonly adjusted?: ReadonlyArray<Adjustment>
 }
 
 export interface Protocol<Wire, State> {
   /** The `protocol` of its answers: "openai-chat". */
   readonly name: string
   /** The body of a request, or why the conversation cannot be sent. */
-  readonly encode: (request: ModelRequest) => string | Reason
+  readonly encode: (question: Question) => string | Reason
   /** Data that says that nothing follows, where the language has such. */
   readonly sentinel?: "[DONE]"
   readonly initial: (call: Call) => State
@@ -44,7 +46,7 @@ export interface Protocol<Wire, State> {
    * For a language whose server may pause in the middle of an answer. What to ask next, if it did, once `end` has found
    * nothing missing; what comes then is read with the same state, and is the same answer.
    */
-  readonly resume?: (state: State, request: ModelRequest) => ModelRequest | undefined
+  readonly resume?: (state: State, question: Question) => Question | undefined
 }
 
 /** A failure, where a wire may be. Reasons are errors, and a wire is a plain object. */
@@ -60,7 +62,8 @@ export const startOf = (
   provider,
   model: call.model,
   protocol,
-  ...(responseId === undefined ? {} : { responseId })
+  ...(responseId === undefined ? {} : { responseId }),
+  ...(call.adjusted === undefined || call.adjusted.length === 0 ? {} : { adjusted: call.adjusted })
 })
 
 /** The first of the answers that an event tells of. Others may be interleaved, when more than one was asked for. */

@@ -8,7 +8,6 @@
 import type { Assistant, StopReason } from "../../Message.ts"
 import type { ModelEvent } from "../../ModelEvent.ts"
 import { parseArguments } from "../../ModelEvent.ts"
-import type { ModelRequest } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { Protocol as ProtocolFault, ServerError, StreamTruncated } from "../../ProviderError.ts"
 import * as Usage from "../../Usage.ts"
@@ -19,6 +18,7 @@ import type { Index, Wire } from "./anthropicMessagesWire.ts"
 import * as Json from "./json.ts"
 import * as Opaque from "./opaque.ts"
 import { type Call, isReason, type Protocol, startOf } from "./Protocol.ts"
+import type { Question } from "./question.ts"
 import { piece, Repeat } from "./repeat.ts"
 
 /** The protocol for one provider, whose id marks what only it can read again. */
@@ -412,7 +412,7 @@ const isPaused = (state: State): boolean =>
   pauses.has(state.stop ?? "") && state.pauses < maxPauses && callsOf(state).length === 0
 
 /** Asks to go on, with all that was said: what comes is the same answer. */
-const resume = (state: State, request: ModelRequest): ModelRequest | undefined => {
+const resume = (state: State, question: Question): Question | undefined => {
   if (!isPaused(state)) return undefined
   const said: Assistant = {
     role: "assistant",
@@ -420,7 +420,7 @@ const resume = (state: State, request: ModelRequest): ModelRequest | undefined =
     content: state.blocks.slice(state.from).map((block) => contentOf(state, block)),
     stopReason: "stop",
     provider: state.provider,
-    model: request.model,
+    model: question.model,
     protocol: name,
     timestamp: 0
   }
@@ -430,9 +430,8 @@ const resume = (state: State, request: ModelRequest): ModelRequest | undefined =
   state.stop = undefined
   state.earlier = usageOf(state)
   state.usage = undefined
-  const { options } = request
-  const vendor = inContainer(options.vendor ?? {}, state.container)
-  return { ...request, messages: [...request.messages, said], options: { ...options, vendor } }
+  const vendor = inContainer(question.vendor, state.container)
+  return { ...question, messages: [...question.messages, said], vendor }
 }
 
 const contentOf = (state: State, block: Block): Assistant["content"][number] => {

@@ -2,45 +2,44 @@
  * A request in the language of Anthropic Messages: https://docs.anthropic.com/en/api/messages
  */
 import type { ModelMessage } from "../../Message.ts"
-import type { ModelRequest, ToolDefinition } from "../../Provider.ts"
+import type { ToolDefinition } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
-import type { ModelOptions } from "../../RunOptions.ts"
 import { enforceable } from "./anthropicMessagesSchema.ts"
 import * as Turns from "./anthropicMessagesTurns.ts"
 import { once } from "../../Once.ts"
 import * as Json from "./json.ts"
 import * as Opaque from "./opaque.ts"
 import { isReason } from "./Protocol.ts"
-import { budgets } from "./thinkingBudgets.ts"
+import { merge, type Question } from "./question.ts"
 
 /** Makes bodies for one provider, each message and each tool encoded once. */
-export const encoder = (provider: string): ((request: ModelRequest) => string | Reason) => {
+export const encoder = (provider: string): ((question: Question) => string | Reason) => {
   const turnsOf = Turns.maker(provider)
   const toolOf = once((tool: ToolDefinition) => Json.encode(toTool(tool)))
-  return (request) => {
-    const { system = "" } = request
-    const turns = turnsOf(request)
+  return (question) => {
+    const { options, system = "" } = question
+    const turns = turnsOf(question)
     if (isReason(turns)) return turns
-    const given = inContainer(request.options.vendor ?? {}, containerOf(provider, request.messages))
-    const mark = marker(request.options, Json.encode(given))
+    const given = inContainer(question.vendor, containerOf(provider, question.messages))
+    const mark = marker(options, Json.encode(given))
     // Searches, code and the like that run at the vendor stand beside the tools that run here.
     const { tools: theirs, ...vendor } = toVendor(given)
     const tools = [
       ...Json.array(theirs).map(Json.encode),
-      ...lastMarked(request.tools.map(toolOf), mark("tools"))
+      ...lastMarked(question.tools.map(toolOf), mark("tools"))
     ]
     const own = (name: string, json: string) => (name in vendor ? "" : `${JSON.stringify(name)}:${json},`)
     return [
-      `{${own("model", Json.encode(request.model))}`,
+      `{${own("model", Json.encode(question.model))}`,
       system.trim() === "" ? "" : own("system", toSystem(system, mark("system"))),
       tools.length === 0 ? "" : `"tools":[${tools.join(",")}],`,
       own("messages", toMessages(turns, mark)),
-      Json.encode(parameters(request.options, turns, vendor, tools.length > 0)).slice(1)
+      Json.encode(merge(parameters(question, turns, tools.length > 0), vendor)).slice(1)
     ].join("")
   }
 }
 
-type Vendor = NonNullable<ModelOptions["vendor"]>
+type Vendor = Json.JsonObject
 
 /** Vendor options that name the machine in which code of this conversation runs, if there is one. */
 export const inContainer = (vendor: Vendor, id: string | undefined): Vendor => {
@@ -88,7 +87,7 @@ const maxMarks = 4
 type Mark = (place: Place) => string | undefined
 
 /** The marks that are left, `vendor` being JSON that may hold some. */
-const marker = ({ cacheRetention }: ModelOptions, vendor: string): Mark => {
+const marker = ({ cacheRetention }: Question["options"], vendor: string): Mark => {
   const left =
     cacheRetention === "none" ? 0 : Math.max(0, maxMarks - (vendor.split('"cache_control":').length - 1))
   const marked = places.slice(0, left)
@@ -114,80 +113,38 @@ const toMessages = (turns: ReadonlyArray<Turns.Turn>, mark: Mark): string => {
 
 // ───────────────────────── Parameters
 
-/** Enough for a file of some 30 kB, and not more than the smallest model still served can say. */
-const answerTokens = 8192
+/** Where the most that a model answers with is not known. The API wants a number. */
+const answerTokens = 32_000
 
 const parameters = (
-  options: ModelOptions,
+  { options, rule, thinking }: Question,
   turns: ReadonlyArray<Turns.Turn>,
-  vendor: Vendor,
   hasTools: boolean
-): Readonly<Record<string, unknown>> => {
-  const maxTokens = Json.number(vendor["max_tokens"]) ?? options.maxTokens
-  const isForced = hasTools && (typeof options.toolChoice === "object" || options.toolChoice === "required")
-  const thinking =
-    Json.object(vendor["thinking"]) ?? (isForced ? undefined : toThinking(options, turns, maxTokens))
-  return {
+): Json.JsonObject => {
+  const own = Json.defined({
     stream: true,
-    max_tokens: maxTokens ?? answerTokens + thinkingTokens(thinking),
-    thinking,
-    ...toSampling(options, thinkingTokens(thinking) > 0),
+    max_tokens: options.maxTokens ?? rule?.maxOutput ?? answerTokens,
+    temperature: options.temperature,
+    top_p: options.topP,
     stop_sequences: options.stop,
     tool_choice: hasTools ? toChoice(options.toolChoice) : undefined,
-    ...vendor,
-    ...toOutput(options.output, vendor["output_config"])
-  }
+    ...toOutput(options.output)
+  })
+  return isRefused(thinking, turns) ? own : merge(own, thinking)
 }
 
-const toChoice = (choice: ModelOptions["toolChoice"]) =>
+const toChoice = (choice: Question["options"]["toolChoice"]): Json.Json | undefined =>
   choice === undefined
     ? undefined
     : typeof choice === "object"
       ? { type: "tool", name: choice.name }
       : { type: choice === "required" ? "any" : choice }
 
-/** The least the vendor takes. */
-const minBudget = 1024
+/** A budget is refused in a turn that began without thinking. */
+const isRefused = ({ thinking }: Json.JsonObject, turns: ReadonlyArray<Turns.Turn>): boolean =>
+  Json.object(thinking)?.["type"] === "enabled" && !Turns.mayThink(turns)
 
-/**
- * A budget, which is part of `max_tokens`. None where the vendor refuses to think: with a tool that must be called,
- * with no tokens to spare, and in a turn that began without.
- */
-const toThinking = (
-  { thinkingBudgets, thinkingLevel: level }: ModelOptions,
-  turns: ReadonlyArray<Turns.Turn>,
-  maxTokens = Infinity
-): Json.JsonObject | undefined => {
-  if (level === undefined || level === "off" || maxTokens <= minBudget || !Turns.mayThink(turns))
-    return undefined
-  const wanted = Math.min(Math.floor(thinkingBudgets?.[level] ?? budgets[level]), maxTokens - minBudget)
-  return { type: "enabled", budget_tokens: Math.max(minBudget, wanted) }
-}
-
-/** What thinking may take of `max_tokens`, 0 for none. */
-const thinkingTokens = (thinking: Json.JsonObject | undefined): number => {
-  const isOn = thinking?.["type"] === "enabled" || thinking?.["type"] === "adaptive"
-  return isOn ? (Json.number(thinking["budget_tokens"]) ?? budgets.high) : 0
-}
-
-/** One of the two, as newer models refuse both; with thinking hardly any. */
-const toSampling = (
-  { temperature, topP }: ModelOptions,
-  thinks: boolean
-): Readonly<Record<string, unknown>> => {
-  if (thinks) return topP !== undefined && topP >= 0.95 ? { top_p: topP } : {}
-  return temperature === undefined ? { top_p: topP } : { temperature: Math.min(1, temperature) }
-}
-
-const toOutput = (
-  output: ModelOptions["output"],
-  given: Json.Json | undefined
-): Readonly<Record<string, unknown>> =>
+const toOutput = (output: Question["options"]["output"]): Json.JsonObject =>
   output === undefined
     ? {}
-    : {
-        output_config: {
-          format: { type: "json_schema", schema: enforceable(output) },
-          ...Json.object(given)
-        }
-      }
+    : { output_config: { format: { type: "json_schema", schema: enforceable(output) } } }

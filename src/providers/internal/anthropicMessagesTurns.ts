@@ -3,13 +3,13 @@
  * the user. Tool results are the user's, and come first in the turn that follows the calls, all of them.
  */
 import type { ModelMessage } from "../../Message.ts"
-import type { ModelRequest } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
 import type { Block } from "./anthropicMessagesContent.ts"
 import * as Content from "./anthropicMessagesContent.ts"
 import { fit, type Rule } from "./callId.ts"
 import { once } from "../../Once.ts"
 import { isReason } from "./Protocol.ts"
+import type { Question } from "./question.ts"
 
 export interface Turn {
   readonly role: "user" | "assistant"
@@ -21,7 +21,9 @@ export interface Turn {
 }
 
 /** Makes turns for one provider, each message encoded once. */
-export const maker = (provider: string): ((request: ModelRequest) => ReadonlyArray<Turn> | Reason) => {
+export const maker = (
+  provider: string
+): ((question: Pick<Question, "messages" | "model">) => ReadonlyArray<Turn> | Reason) => {
   const blocksOf = once((message: ModelMessage) => Content.encodeMessage(provider, message))
   return ({ messages, model }) => {
     const turns: Array<Turn> = []

@@ -3,6 +3,8 @@
  */
 import type { ThinkingLevel } from "../../RunOptions.ts"
 import type { Rule } from "./callId.ts"
+import type * as Json from "./json.ts"
+import type { Thinking } from "./models/rule.ts"
 
 export interface Compat {
   /**
@@ -15,16 +17,27 @@ export interface Compat {
   /** Whether to ask for usage. Servers that do not know `stream_options` refuse it. Default true. */
   readonly streamUsage: boolean
   /**
-   * How a thinking level is asked for: `effort` is `reasoning_effort`, `reasoning` is OpenRouter's object of that name,
-   * `switch` is `thinking: {type}` (Z.ai, Kimi, DeepSeek), `flag` is `enable_thinking` (Qwen). With `effort` the level "off"
-   * sends nothing, as not every model has a word for it: it thinks as it does by default. Default "effort".
+   * Whose models the server has: the rules of the model table that hold for them. Default: the server's id, if the table
+   * has rules of that name, else none.
+   */
+  readonly vendor?: string
+  /**
+   * The server passes requests on to other vendors. Of the model table only limits and inputs of the id's family hold then.
+   * Default false.
+   */
+  readonly gateway: boolean
+  /**
+   * How a model without a rule is asked for a thinking level: `effort` is `reasoning_effort`, `reasoning` is OpenRouter's
+   * object of that name, `switch` is `thinking: {type}`, `flag` is `enable_thinking`. With `effort` the level "off" is left
+   * out, as not every model has a word for it. With `none` a level is left out and reported, as everything is that a request
+   * cannot say. Default "effort", and "none" for a vendor of the model table.
    */
   readonly thinking: "none" | "effort" | "reasoning" | "switch" | "flag"
-  /** The vendor's word for a level, where it is another. Default none is. */
+  /** The server's word for a level, where it is another. Default none is. */
   readonly efforts: Partial<Record<Exclude<ThinkingLevel, "off">, string>>
   /**
-   * The field in which thinking goes back with a message that calls tools. DeepSeek and Kimi answer 400 without it, others
-   * with it. What came as `reasoning_details` always goes back. Default "none".
+   * The field in which thinking goes back with each message of the assistant, empty where there was none. DeepSeek and Kimi
+   * answer 400 without it, others with it. What came as `reasoning_details` always goes back. Default "none".
    */
   readonly replayThinking: "none" | "reasoning_content" | "reasoning"
   /** What the ids of tool calls must look like. Default anything. */
@@ -51,6 +64,7 @@ export const common: Compat = {
   maxTokensField: "max_tokens",
   systemRole: "system",
   streamUsage: true,
+  gateway: false,
   thinking: "effort",
   efforts: {},
   replayThinking: "none",
@@ -60,4 +74,36 @@ export const common: Compat = {
   files: true,
   cacheKey: false,
   output: "json_schema"
+}
+
+const levels = ["minimal", "low", "medium", "high", "xhigh", "max"] as const
+
+/** How a model without a rule is asked to think. */
+export const thinkingOf = ({ efforts, thinking }: Compat): Thinking | undefined => {
+  const words = Object.fromEntries(levels.map((level) => [level, efforts[level] ?? level]))
+  const always = (word: Json.JsonObject) => Object.fromEntries(levels.map((level) => [level, word]))
+  switch (thinking) {
+    case "none":
+      return undefined
+    case "effort":
+      return { kind: "effort", wire: { chat: { reasoning_effort: "$" } }, levels: { off: null, ...words } }
+    case "reasoning":
+      return {
+        kind: "effort",
+        wire: { chat: { reasoning: { effort: "$" } } },
+        levels: { off: { reasoning: { enabled: false } }, ...words },
+        budget: { wire: { chat: { reasoning: { max_tokens: "$" } } } }
+      }
+    case "switch":
+      return {
+        kind: "switch",
+        levels: { off: { thinking: { type: "disabled" } }, ...always({ thinking: { type: "enabled" } }) }
+      }
+    case "flag":
+      return {
+        kind: "switch",
+        levels: { off: { enable_thinking: false }, ...always({ enable_thinking: true }) },
+        budget: { wire: { chat: { enable_thinking: true, thinking_budget: "$" } } }
+      }
+  }
 }

@@ -2,34 +2,34 @@
  * A request in the language of Gemini's generateContent. https://ai.google.dev/api/generate-content, read in November 2026.
  */
 import type * as Message from "../../Message.ts"
-import type { ModelRequest } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
 import * as CallArguments from "./callArguments.ts"
 import { once } from "../../Once.ts"
 import { toFile, toImage } from "./googleMedia.ts"
 import { declarations, parameters } from "./googleParameters.ts"
-import { generation } from "./googleThinking.ts"
+import { generation } from "./googleGeneration.ts"
 import * as Json from "./json.ts"
 import * as Opaque from "./opaque.ts"
 import { isReason } from "./Protocol.ts"
+import type { Question } from "./question.ts"
 
 /** Makes bodies for one provider, each message encoded once for each model, and each tool once. */
-export const encoder = (provider: string): ((request: ModelRequest) => string | Reason) => {
+export const encoder = (provider: string): ((question: Question) => string | Reason) => {
   const byModel = new Map<string, (message: Message.ModelMessage) => Encoded | Reason>()
-  return (request) => {
-    const messageOf = byModel.get(request.model) ?? once(encodeMessage(provider, request.model))
-    byModel.set(request.model, messageOf)
-    const contents = encodeContents(request.messages, messageOf)
+  return (question) => {
+    const { model, vendor } = question
+    const messageOf = byModel.get(model) ?? once(encodeMessage(provider, model))
+    byModel.set(model, messageOf)
+    const contents = encodeContents(question.messages, messageOf)
     if (typeof contents !== "string") return contents
-    const vendor = request.options.vendor ?? {}
     const tools = [
-      ...(request.tools.length === 0 ? [] : [declarations(request.tools)]),
+      ...(question.tools.length === 0 ? [] : [declarations(question.tools)]),
       ...Json.array(vendor["tools"]).map(Json.encode)
     ]
     const members = [
       "contents" in vendor ? "" : `"contents":${contents}`,
       tools.length === 0 ? "" : `"tools":[${tools.join(",")}]`,
-      Json.encode(parameters(request, tools.length > 0)).slice(1, -1)
+      Json.encode(parameters(question, tools.length > 0)).slice(1, -1)
     ]
     return `{${members.filter((member) => member !== "").join(",")}}`
   }

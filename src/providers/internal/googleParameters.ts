@@ -2,12 +2,13 @@
  * What a request of Gemini's generateContent holds besides the conversation.
  * https://ai.google.dev/api/generate-content, read in November 2026.
  */
-import type { ModelRequest, ToolDefinition } from "../../Provider.ts"
+import type { ToolDefinition } from "../../Provider.ts"
 import { once } from "../../Once.ts"
 import type { ModelOptions } from "../../RunOptions.ts"
 import { toParameters } from "./googleSchema.ts"
-import { generation, thinkingConfig } from "./googleThinking.ts"
+import { generation } from "./googleGeneration.ts"
 import * as Json from "./json.ts"
+import type { Question } from "./question.ts"
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -24,8 +25,9 @@ const listed = Json.listOf(once((tool: ToolDefinition) => Json.encode(toDeclarat
  * The members of the body besides the contents and the tools. What the vendor options name goes where the API has it:
  * `{seed: 7}` is a field of the generation config, `{safetySettings: […]}` one of the body.
  */
-export const parameters = ({ model, options, system, tools }: ModelRequest, hasTools: boolean): Fields => {
-  const { contents: _contents, generationConfig, toolConfig, tools: _tools, ...vendor } = options.vendor ?? {}
+export const parameters = (question: Question, hasTools: boolean): Fields => {
+  const { model, options, system, thinking, tools } = question
+  const { contents: _contents, generationConfig, toolConfig, tools: _tools, ...vendor } = question.vendor
   // Before Gemini 3, tools and a schema of the answer exclude each other.
   const isTold = hasTools && generation(model) < 3
   const { configured, rest } = divided(vendor)
@@ -34,7 +36,7 @@ export const parameters = ({ model, options, system, tools }: ModelRequest, hasT
     topP: options.topP,
     maxOutputTokens: options.maxTokens,
     stopSequences: options.stop,
-    thinkingConfig: thinkingConfig(model, options),
+    ...Json.object(thinking["generationConfig"]),
     ...(isTold ? {} : toOutput(options.output)),
     ...configured,
     ...Json.object(generationConfig)

@@ -51,6 +51,12 @@ export const text = (json: Json | undefined): string | undefined =>
 export const number = (json: Json | undefined): number | undefined =>
   typeof json === "number" && Number.isFinite(json) ? json : undefined
 
+/** An object without the members that are `undefined`. */
+export const defined = (members: Readonly<Record<string, Json | undefined>>): JsonObject =>
+  Object.fromEntries(
+    Object.entries(members).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]))
+  )
+
 /** An object less some of its members. */
 export const without = (json: JsonObject, ...members: ReadonlyArray<string>): JsonObject =>
   Object.fromEntries(Object.entries(json).filter(([member]) => !members.includes(member)))

@@ -137,7 +137,7 @@ const encodeAssistant = (provider: string, compat: Compat, message: Message.Assi
   return Json.encode({
     role: "assistant",
     content: text === "" ? null : text,
-    ...replayedThinking(provider, compat, message, calls.length > 0),
+    ...replayedThinking(provider, compat, message),
     ...(calls.length === 0 ? {} : { tool_calls: calls })
   })
 }
@@ -145,16 +145,14 @@ const encodeAssistant = (provider: string, compat: Compat, message: Message.Assi
 const replayedThinking = (
   provider: string,
   compat: Compat,
-  message: Message.Assistant,
-  hasCalls: boolean
+  message: Message.Assistant
 ): Readonly<Record<string, unknown>> => {
   const thoughts = message.content.filter((block) => block.type === "thinking")
   const details = thoughts.flatMap((block) => Json.array(Opaque.of(provider, block)?.["reasoningDetails"]))
   if (details.length > 0) return { reasoning_details: details }
-  const text = thoughts.map((block) => block.text).join("")
-  return message.provider === provider && compat.replayThinking !== "none" && hasCalls && text !== ""
-    ? { [compat.replayThinking]: text }
-    : {}
+  if (compat.replayThinking === "none") return {}
+  const isOwn = message.provider === provider
+  return { [compat.replayThinking]: isOwn ? thoughts.map((block) => block.text).join("") : "" }
 }
 
 const nameLength = 64

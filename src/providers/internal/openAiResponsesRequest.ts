@@ -3,12 +3,14 @@
  * https://platform.openai.com/docs/api-reference/responses/create, read in November 2026.
  */
 import type * as Message from "../../Message.ts"
-import type { ModelRequest, ToolDefinition } from "../../Provider.ts"
+import type { ToolDefinition } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
 import type { ModelOptions } from "../../RunOptions.ts"
 import { fit, type Rule } from "./callId.ts"
 import { once } from "../../Once.ts"
 import * as Json from "./json.ts"
+import type { Thinking } from "./models/rule.ts"
+import * as Caching from "./openAiCaching.ts"
 import {
   type Answer,
   encodeOutput,
@@ -19,26 +21,28 @@ import {
 } from "./openAiResponsesItems.ts"
 import * as OpenAiSchema from "./openAiSchema.ts"
 import { isReason } from "./Protocol.ts"
+import { merge, type Question } from "./question.ts"
 import { withAnyOf } from "./schema.ts"
 
 /** Makes bodies for one provider, each message and each list of tools encoded once. */
-export const encoder = (provider: string): ((request: ModelRequest) => string | Reason) => {
+export const encoder = (provider: string): ((question: Question) => string | Reason) => {
   const encoders: Encoders = {
     user: once(encodeUser),
     output: once(encodeOutput),
     own: once((message: Message.Assistant) => encodeOwn(provider, message)),
     plain: once((message: Message.Assistant) => encodePlain(provider, message))
   }
-  const toolsOf = Json.listOf(once((tool: ToolDefinition) => Json.encode(toTool(tool))))
-  return (request) => {
-    const input = encodeInput(request, encoders)
+  const toolOf = once((tool: ToolDefinition) => Json.encode(toTool(tool)))
+  return (question) => {
+    const input = encodeInput(question, encoders)
     if (isReason(input)) return input
-    const { model, options, system, tools } = request
-    const vendor = options.vendor ?? {}
+    const { model, system, tools } = question
+    const { tools: theirs, ...vendor } = question.vendor
     const own = (name: string, json: string) => (name in vendor ? "" : `${JSON.stringify(name)}:${json},`)
     const said = system === undefined || system === "" ? "" : own("instructions", Json.encode(system))
-    const known = tools.length === 0 ? "" : own("tools", toolsOf(tools))
-    const rest = Json.encode(withVendor(parameters(request), vendor))
+    const listed = [...tools.map(toolOf), ...Json.array(theirs).map(Json.encode)]
+    const known = listed.length === 0 ? "" : `"tools":[${listed.join(",")}],`
+    const rest = Json.encode(merge(parameters(question), vendor))
     return `{${own("model", Json.encode(model))}${said}${own("input", input)}${known}${rest.slice(1)}`
   }
 }
@@ -53,13 +57,13 @@ interface Encoders {
   readonly plain: (message: Message.Assistant) => ReadonlyArray<Item>
 }
 
-const encodeInput = (request: ModelRequest, encoders: Encoders): string | Reason => {
+const encodeInput = (question: Question, encoders: Encoders): string | Reason => {
   const out: Array<string> = []
   const calls = new Calls()
-  for (const message of request.messages) {
+  for (const message of question.messages) {
     if (message.role === "assistant") {
       calls.settle(out)
-      for (const item of itemsOf(message, request, encoders)) out.push(calls.add(item))
+      for (const item of itemsOf(message, question, encoders)) out.push(calls.add(item))
       continue
     }
     const json = message.role === "user" ? encoders.user(message) : encoders.output(message)
@@ -77,12 +81,12 @@ const encodeInput = (request: ModelRequest, encoders: Encoders): string | Reason
  */
 const itemsOf = (
   message: Message.Assistant,
-  { model, options }: ModelRequest,
+  { model, vendor }: Question,
   { own, plain }: Encoders
 ): ReadonlyArray<Item> => {
   const { isReadable, items } = own(message)
   const isOwn = message.model === model || message.model === ""
-  return isOwn && (isReadable || options.vendor?.["store"] === true) ? items : plain(message)
+  return isOwn && (isReadable || vendor["store"] === true) ? items : plain(message)
 }
 
 const rule: Rule = { pattern: /^[\w-]{1,64}$/, length: 32 }
@@ -125,56 +129,39 @@ const toTool = ({ description, name, parameters }: ToolDefinition) => ({
 
 // ───────────────────────── Parameters
 
-type Parameters = Readonly<Record<string, unknown>>
-
-/** There is none for `stop`, and none for a budget of thinking: this language has no words for them. */
-const parameters = ({ model, options, tools }: ModelRequest): Parameters => ({
-  stream: true,
-  // What the vendor keeps is not ours to rely on: the whole conversation goes along each time.
-  store: false,
-  // Less is refused.
-  max_output_tokens: options.maxTokens === undefined ? undefined : Math.max(16, options.maxTokens),
-  temperature: options.temperature,
-  top_p: options.topP,
-  ...(tools.length === 0 ? {} : { tool_choice: toChoice(options.toolChoice) }),
-  ...toThinking(model, options.thinkingLevel),
-  ...toOutput(options.output),
-  ...toCaching(options)
-})
+/** There is none for stop sequences, and none for a budget of thinking. */
+const parameters = (question: Question): Json.JsonObject => {
+  const { options, thinking, tools } = question
+  const own = Json.defined({
+    stream: true,
+    // What the vendor keeps is not ours to rely on: the whole conversation goes along each time.
+    store: false,
+    max_output_tokens: options.maxTokens,
+    temperature: options.temperature,
+    top_p: options.topP,
+    tool_choice: tools.length === 0 ? undefined : toChoice(options.toolChoice),
+    include: mayThink(question) ? ["reasoning.encrypted_content"] : undefined,
+    ...toOutput(options.output),
+    ...toCaching(question)
+  })
+  return merge(own, thinking)
+}
 
 const toChoice = (choice: ModelOptions["toolChoice"]) =>
   typeof choice === "object" ? { type: "function", name: choice.name } : choice
 
-const toThinking = (model: string, level: ModelOptions["thinkingLevel"]): Parameters => {
-  const isAsked = level !== undefined && level !== "off"
-  return {
-    ...(isAsked || thinks.test(model) ? { include: ["reasoning.encrypted_content"] } : {}),
-    ...(isAsked ? { reasoning: { effort: level, summary: "auto" } } : {})
-  }
-}
+/** A model that does not think answers 400 when it is asked for its thoughts. */
+const mayThink = ({ rule, thinking }: Question): boolean =>
+  Object.keys(thinking).length > 0 || (rule?.thinking ?? none).kind !== "none"
 
-/** OpenAI's models that think unasked. The others answer 400 when asked for what they thought. */
-const thinks = /(?:^|[/.])(?:o\d|gpt-(?:[5-9]|\d\d)|codex)(?!.*-chat)/
+const none: Thinking = { kind: "none" }
 
-const toOutput = (output: ModelOptions["output"]): Parameters =>
+const toOutput = (output: ModelOptions["output"]): Json.JsonObject =>
   output === undefined ? {} : { text: { format: { type: "json_schema", ...OpenAiSchema.format(output) } } }
 
-const toCaching = ({ cacheRetention, sessionId }: ModelOptions): Parameters =>
-  sessionId === undefined || cacheRetention === "none"
+const toCaching = ({ options, rule }: Question): Json.JsonObject =>
+  options.sessionId === undefined || options.cacheRetention === "none"
     ? {}
-    : {
-        prompt_cache_key: fit(sessionId, keyRule),
-        ...(cacheRetention === "long" ? { prompt_cache_retention: "24h" } : {})
-      }
+    : { prompt_cache_key: fit(options.sessionId, keyRule), ...Caching.long(options, rule) }
 
 const keyRule: Rule = { pattern: /^[^]{1,64}$/, length: 32 }
-
-/** Two of the parameters hold more than one: `text: {verbosity}` leaves the format as it is. */
-const withVendor = (own: Parameters, vendor: Json.JsonObject): Parameters => {
-  const both = (name: "reasoning" | "text") => {
-    const ours = own[name]
-    const theirs = vendor[name]
-    return typeof ours === "object" && Json.isObject(theirs) ? { [name]: { ...ours, ...theirs } } : {}
-  }
-  return { ...own, ...vendor, ...both("reasoning"), ...both("text") }
-}

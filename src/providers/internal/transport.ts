@@ -19,7 +19,9 @@ import type { ModelEvent } from "../../ModelEvent.ts"
 import { type ModelRequest, Provider } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { InvalidRequest, ProviderError, StreamTruncated } from "../../ProviderError.ts"
+import * as Models from "../Models.ts"
 import { type Address, Addresses, type Places } from "./addresses.ts"
+import { adjuster, type Server } from "./adjust.ts"
 import { Answer } from "./answer.ts"
 import type * as Connection from "./connection.ts"
 import * as Exchange from "./exchange.ts"
@@ -27,6 +29,7 @@ import { Held } from "./held.ts"
 import { isAtOnce, Kept } from "./kept.ts"
 import * as Network from "./network.ts"
 import { type Call, isReason, type Protocol } from "./Protocol.ts"
+import type { Question } from "./question.ts"
 import * as Reading from "./reading.ts"
 import * as Refusal from "./refusal.ts"
 import { type Limits, limits, Silence, type Timeouts } from "./silence.ts"
@@ -36,6 +39,8 @@ export interface Endpoint<Wire, State> extends Places {
   /** Names the provider in errors, in messages and to `Credentials`. */
   readonly id: string
   readonly protocol: Protocol<Wire, State>
+  /** Whose models it serves, and by which API. */
+  readonly serves: Omit<Server, "id" | "own">
   /** For when `Credentials` has none. Without any key the request goes out without one, as local servers like it. */
   readonly apiKey?: Redacted.Redacted | undefined
   readonly timeouts?: Timeouts | undefined
@@ -51,7 +56,8 @@ export const make = Effect.fnUntraced(function* <Wire, State>(endpoint: Endpoint
     keys,
     limits: limits(endpoint.timeouts),
     kept: new Kept(),
-    addresses: new Addresses(endpoint)
+    addresses: new Addresses(endpoint),
+    adjust: adjuster({ ...endpoint.serves, id: endpoint.id, own: yield* Models.Rules })
   }
   return Provider.of({
     id: endpoint.id,
@@ -68,6 +74,7 @@ interface Opened<Wire, State> {
   readonly limits: Limits
   readonly kept: Kept
   readonly addresses: Addresses
+  readonly adjust: ReturnType<typeof adjuster>
 }
 
 /** An answer, however many requests it takes. */
@@ -76,8 +83,11 @@ interface Begun<State> {
   readonly state: State
 }
 
-const begin = <Wire, State>({ endpoint }: Opened<Wire, State>, { model }: ModelRequest): Begun<State> => {
-  const call = { model, seed: makeId().slice("msg_".length) }
+const begin = <Wire, State>(
+  { endpoint }: Opened<Wire, State>,
+  { adjusted, model }: Question
+): Begun<State> => {
+  const call = { model, seed: makeId().slice("msg_".length), adjusted }
   return { call, state: endpoint.protocol.initial(call) }
 }
 
@@ -86,26 +96,29 @@ const parts = <Wire, State>(
   opened: Opened<Wire, State>,
   request: ModelRequest
 ): Stream.Stream<ModelEvent, ProviderError> => {
-  const { resume } = opened.endpoint.protocol
+  const { id: provider, protocol } = opened.endpoint
+  const question = opened.adjust(request)
+  if (isReason(question)) return Stream.fail(new ProviderError({ provider, reason: question }))
+  const { resume } = protocol
   if (resume === undefined)
-    return Handoff.opened((scope) => ask(opened, request, begin(opened, request), scope))
-  const from = (request: ModelRequest, begun: Begun<State>): Stream.Stream<ModelEvent, ProviderError> => {
+    return Handoff.opened((scope) => ask(opened, question, begin(opened, question), scope))
+  const from = (question: Question, begun: Begun<State>): Stream.Stream<ModelEvent, ProviderError> => {
     const rest = Stream.suspend(() => {
-      const next = resume(begun.state, request)
+      const next = resume(begun.state, question)
       return next === undefined ? Stream.empty : from(next, begun)
     })
     return Stream.concat(
-      Handoff.opened((scope) => ask(opened, request, begun, scope)),
+      Handoff.opened((scope) => ask(opened, question, begun, scope)),
       rest
     )
   }
-  return Stream.suspend(() => from(request, begin(opened, request)))
+  return Stream.suspend(() => from(question, begin(opened, question)))
 }
 
 /** `isAgain`: the request has gone out before, over a socket that was dead. */
 const ask = <Wire, State>(
   opened: Opened<Wire, State>,
-  request: ModelRequest,
+  question: Question,
   begun: Begun<State>,
   scope: Scope.Scope,
   isAgain = false
@@ -113,7 +126,7 @@ const ask = <Wire, State>(
   const { addresses, client, endpoint, kept, keys, limits } = opened
   const { id: provider, protocol } = endpoint
   const fail = (reason: Reason) => new ProviderError({ provider, reason })
-  const body = protocol.encode(request)
+  const body = protocol.encode(question)
   if (isReason(body)) return Effect.fail(fail(body))
 
   return Effect.contextWith((context: Context.Context<never>) => {
@@ -121,7 +134,7 @@ const ask = <Wire, State>(
     const silence = new Silence(limits, clock)
     const held = new Held(silence)
     const given = Context.getOrUndefined(context, Credentials) ?? keys
-    const { model } = request
+    const { model } = question
     const means = { client, context, silence, held }
     const sent = send({ endpoint, addresses, means, kept, model, body, clock }, given)
     const read = ({ address: { redact, url }, connection }: Sent): Reading.Next => {
@@ -132,7 +145,7 @@ const ask = <Wire, State>(
     const unsent = ({ reason, wasDead }: Unsent): Effect.Effect<Reading.Next, ProviderError> => {
       const error = fail(reason)
       return wasDead && !isAgain
-        ? Effect.succeed(again(error, ask(opened, request, begun, scope, true)))
+        ? Effect.succeed(again(error, ask(opened, question, begun, scope, true)))
         : Effect.fail(error)
     }
     return Effect.andThen(

@@ -74,7 +74,16 @@ export const violations = (messages: ReadonlyArray<Message.Message>): ReadonlyAr
     message.role === "custom" ? [] : [message]
   )
   return languages.flatMap(({ encode, name, steps }) => {
-    const body = encode({ model: "m", messages: sent, tools: [], options: {} })
+    const body = encode({
+      model: "m",
+      messages: sent,
+      tools: [],
+      options: {},
+      thinking: {},
+      vendor: {},
+      rule: undefined,
+      adjusted: []
+    })
     if (isReason(body)) return [`${name}: ${body.detail}`]
     return order(steps(JSON.parse(body))).map((violation) => `${name}: ${violation}`)
   })

@@ -7,7 +7,7 @@ import { Cause, Context, Effect, Exit, Layer, Redacted, Schedule, Schema, Stream
 import type { HttpClient } from "effect/http"
 import { Agent, Provider, RunFailed, RunResult, Tool } from "effect-agent"
 import { createAgent } from "effect-agent/promise"
-import { Anthropic, Google, OpenAiCompatible, OpenAiResponses } from "effect-agent/providers"
+import { Anthropic, Google, OpenAi, OpenAiCompatible } from "effect-agent/providers"
 import { Retry } from "effect-agent/resilience"
 import { Tools } from "effect-agent/tools"
 import type { Random } from "../Random.ts"
@@ -23,9 +23,7 @@ const vendorsAt = (origin: string): readonly [Vendor, ...ReadonlyArray<Vendor>] 
   Retry.layer({ schedule })(
     OpenAiCompatible.layer({ id: "chat", baseUrl: `${origin}/v1`, apiKey, timeouts })
   ),
-  Retry.layer({ schedule, retryTurn: true })(
-    OpenAiResponses.layer({ baseUrl: `${origin}/v1`, apiKey, timeouts })
-  ),
+  Retry.layer({ schedule, retryTurn: true })(OpenAi.layer({ baseUrl: `${origin}/v1`, apiKey, timeouts })),
   Retry.layer({ schedule, retryTurn: true })(Anthropic.layer({ baseUrl: origin, apiKey, timeouts })),
   Retry.layer({ schedule })(Google.layer({ baseUrl: origin, apiKey, timeouts }))
 ]

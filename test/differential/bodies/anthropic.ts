@@ -77,7 +77,8 @@ export const session = {
   ],
   stream: true,
   max_tokens: 4000,
-  thinking: { type: "enabled", budget_tokens: 2048 },
+  thinking: { type: "adaptive", display: "summarized" },
+  output_config: { effort: "low" },
   tool_choice: { type: "auto" }
 } satisfies Body
 
@@ -86,7 +87,7 @@ export const session = {
  * asked for here, 2023-06-01, has it.
  */
 export const everyOption = {
-  model: "claude-sonnet-5",
+  model: "claude-sonnet-4-5",
   tools: [
     {
       name: "weather",

@@ -63,7 +63,7 @@ export const session = {
 } satisfies Body
 
 export const everyOption = {
-  model: "gpt-5-mini",
+  model: "gpt-4.1",
   messages: [{ role: "user", content: "Hi" }],
   tools: [
     {

@@ -87,7 +87,7 @@ export const session = {
 
 /** There is no `stop` in this language. */
 export const everyOption = {
-  model: "gpt-5-mini",
+  model: "gpt-4.1",
   input: [{ role: "user", content: "Hi" }],
   tools: [
     {
@@ -104,7 +104,6 @@ export const everyOption = {
   temperature: 0.5,
   top_p: 0.9,
   tool_choice: { type: "function", name: "weather" },
-  include: ["reasoning.encrypted_content"],
   text: { format: { type: "json_schema", name: "answer", schema: answer, strict: true } },
   prompt_cache_key: "session-1",
   prompt_cache_retention: "24h"

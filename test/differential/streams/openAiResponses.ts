@@ -39,7 +39,7 @@ const item = (index: number, began: object, ended: object, events: ReadonlyArray
 
 type Kind = "output_text" | "refusal"
 
-const message = (index: number, kind: Kind, texts: ReadonlyArray<string>): Told => {
+export const message = (index: number, kind: Kind, texts: ReadonlyArray<string>): Told => {
   const shell = { id: `msg_${index}`, type: "message", role: "assistant" }
   const place = { item_id: shell.id, output_index: index, content_index: 0 }
   const member = kind === "refusal" ? "refusal" : "text"
@@ -72,7 +72,7 @@ const thought = (index: number, texts: ReadonlyArray<string>): Told => {
   ])
 }
 
-const call = (index: number, callId: string, name: string, params: object): Told => {
+export const call = (index: number, callId: string, name: string, params: object): Told => {
   const shell = { id: `fc_${index}`, type: "function_call", call_id: callId, name }
   const place = { item_id: shell.id, output_index: index }
   const json = JSON.stringify(params)
@@ -87,7 +87,7 @@ const call = (index: number, callId: string, name: string, params: object): Told
   )
 }
 
-const tokens = (input: number, output: number, cached = 0, reasoning = 0) => ({
+export const tokens = (input: number, output: number, cached = 0, reasoning = 0) => ({
   input_tokens: input,
   input_tokens_details: { cached_tokens: cached },
   output_tokens: output,
@@ -96,7 +96,7 @@ const tokens = (input: number, output: number, cached = 0, reasoning = 0) => ({
 })
 
 /** A whole answer: events carry their number. */
-const answer = (items: ReadonlyArray<Told>, usage: object, cutBy?: string): string => {
+export const answer = (items: ReadonlyArray<Told>, usage: object, cutBy?: string): string => {
   const ended = response({
     status: cutBy === undefined ? "completed" : "incomplete",
     incomplete_details: cutBy === undefined ? null : { reason: cutBy },

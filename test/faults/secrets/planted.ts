@@ -4,7 +4,7 @@
 import { ConfigProvider, Effect, Layer, Option, Redacted, Schedule } from "effect"
 import type { HttpClient } from "effect/http"
 import { Credentials, type Provider } from "effect-agent"
-import { Anthropic, Google, OpenAiCompatible, OpenAiResponses } from "effect-agent/providers"
+import { Anthropic, Google, OpenAi, OpenAiCompatible } from "effect-agent/providers"
 import { Retry } from "effect-agent/resilience"
 
 export interface Secret {
@@ -123,8 +123,8 @@ const layers: Readonly<Record<Language, (way: Way, common: Common) => ProviderLa
       : OpenAiCompatible.layer({ id: "chat", ...common, apiKey }),
   responses: (way, common) =>
     way === "environment"
-      ? configuredBy(OpenAiResponses.layerConfig({ ...common, retry: once }))
-      : OpenAiResponses.layer({ ...common, apiKey }),
+      ? configuredBy(OpenAi.layerConfig({ ...common, retry: once }))
+      : OpenAi.layer({ ...common, apiKey }),
   anthropic: (way, common) =>
     way === "environment"
       ? configuredBy(Anthropic.layerConfig({ ...common, retry: once }))

@@ -1,0 +1,222 @@
+/**
+ * Adapts a request to what its model accepts. Every change is reported; a request that the model cannot serve at all is
+ * refused before it is sent.
+ */
+import type { ModelRequest } from "../../Provider.ts"
+import type { Reason } from "../../ProviderError.ts"
+import type { ModelOptions, ThinkingLevel } from "../../RunOptions.ts"
+import * as Models from "../Models.ts"
+import * as Capability from "./capability.ts"
+import { Changes } from "./changes.ts"
+import * as Json from "./json.ts"
+import type { Endpoint, Rule, Thinking } from "./models/rule.ts"
+import { isReason } from "./Protocol.ts"
+import { type Question, vendorOf } from "./question.ts"
+import * as Think from "./thinking.ts"
+
+/** A provider, as far as it decides what its models accept. */
+export interface Server extends Models.Served {
+  /** The provider's id: names its members of `modelOptions.vendor`. */
+  readonly id: string
+  readonly endpoint: Endpoint
+  /** How a model without a rule is asked to think. Default: it is not. */
+  readonly thinking?: Thinking | undefined
+  /** Whether the server is told how long to keep a prompt. */
+  readonly keepsPrompts?: boolean | undefined
+}
+
+/** Adapts requests for one server. */
+export const adjuster = (server: Server): ((request: ModelRequest) => Question | Reason) => {
+  let last: { readonly model: string; readonly rule: Rule | undefined } | undefined
+  return (request) => {
+    const { model } = request
+    if (last?.model !== model) last = { model, rule: Models.find(model, server) }
+    const { rule } = last
+    const vendor = vendorOf(request.options.vendor, server.id)
+    if (isReason(vendor)) return vendor
+    return Capability.missing(server.endpoint, rule, request) ?? question(server, rule, request, vendor)
+  }
+}
+
+// ───────────────────────── What is changed
+
+const question = (
+  server: Server,
+  rule: Rule | undefined,
+  request: ModelRequest,
+  vendor: Json.JsonObject
+): Question => {
+  const { thinkingBudgets, thinkingLevel, vendor: _vendor, ...asked } = request.options
+  const changes = new Changes(asked)
+  const hasTools = request.tools.length > 0 || Json.array(vendor["tools"]).length > 0
+  limit(changes, server, rule)
+  const level = allowTools(changes, server, rule, hasTools, thinkingLevel)
+  const own = vendor["thinking"]
+  const isOwn = server.endpoint === "messages" && Json.isObject(own)
+  const thinking = isOwn
+    ? {}
+    : think(changes, server, rule, { level, asked: thinkingLevel, thinkingBudgets }, vendor)
+  const thinks = isOwn
+    ? own["type"] !== "disabled"
+    : rule?.thinking !== undefined && Think.isOn(rule.thinking, level)
+  sample(changes, rule, thinks)
+  const { adjusted, options } = changes
+  return { ...request, options, thinking, vendor, rule, adjusted }
+}
+
+/** OpenAI's Responses API refuses less. */
+const minOutput = 16
+
+const limit = (changes: Changes, { endpoint, keepsPrompts }: Server, rule: Rule | undefined): void => {
+  const { cacheRetention, maxTokens, sessionId, temperature } = changes.options
+  const most = rule?.maxOutput
+  if (maxTokens !== undefined && most !== undefined && maxTokens > most)
+    changes.set("maxTokens", most, "It is the most that the model answers with.")
+  if (endpoint === "responses" && maxTokens !== undefined && maxTokens < minOutput)
+    changes.set("maxTokens", minOutput, "The Responses API accepts no less.")
+  if (endpoint === "messages" && temperature !== undefined && temperature > 1)
+    changes.set("temperature", 1, "The Messages API accepts no more.")
+  if (endpoint === "responses") changes.leaveOut("stop", "The Responses API has no stop sequences.")
+  else if (rule?.stop === false) changes.leaveOut("stop", "The model refuses stop sequences.")
+  if (
+    keepsPrompts === true &&
+    cacheRetention === "long" &&
+    sessionId !== undefined &&
+    rule?.longCache === undefined
+  )
+    changes.report("cacheRetention", "long", "short", "The model is not known to keep prompts for long.")
+}
+
+// ───────────────────────── Tools
+
+/** Settles the tool choice, and the thinking level that goes with tools. */
+const allowTools = (
+  changes: Changes,
+  { endpoint }: Server,
+  rule: Rule | undefined,
+  hasTools: boolean,
+  level: ThinkingLevel | undefined
+): ThinkingLevel | undefined => {
+  if (!hasTools || rule === undefined) return level
+  const onChat = endpoint === "chat" ? chatLevel(changes, rule, level) : level
+  return force(changes, rule, onChat)
+}
+
+/** The level that Chat Completions accepts beside tools. */
+const chatLevel = (
+  changes: Changes,
+  { tools }: Rule,
+  level: ThinkingLevel | undefined
+): ThinkingLevel | undefined => {
+  const isAsked = level !== undefined && level !== "off"
+  if (tools === "chatWithEffortNone") {
+    if (level !== "off")
+      changes.report(
+        "thinkingLevel",
+        level,
+        "none",
+        "On Chat Completions the model takes tools only without thinking; the Responses API takes both."
+      )
+    return "off"
+  }
+  if (tools !== "chatWithoutEffort" || !isAsked) return level
+  const reason =
+    "On Chat Completions the model takes tools only without an effort; the Responses API takes both."
+  changes.report("thinkingLevel", level, null, reason)
+  return undefined
+}
+
+/** A tool that must be called: thinking gives way to it, where the model does not do both. */
+const force = (changes: Changes, rule: Rule, level: ThinkingLevel | undefined): ThinkingLevel | undefined => {
+  const { toolChoice } = changes.options
+  const { forcedTools = "taken", thinking } = rule
+  if (forcedTools === "taken" || (typeof toolChoice !== "object" && toolChoice !== "required")) return level
+  const isRefused =
+    forcedTools === "refused" || (forcedTools === "namedWhileOff" && typeof toolChoice !== "object")
+  if (isRefused) {
+    changes.leaveOut("toolChoice", "The model cannot be made to call a tool: it decides by itself.")
+    return level
+  }
+  if (thinking === undefined || !Think.isOn(thinking, level)) return level
+  if (Think.isOn(thinking, "off")) {
+    changes.leaveOut(
+      "toolChoice",
+      "The model cannot be made to call a tool while it thinks, and it always does."
+    )
+    return level
+  }
+  changes.report(
+    "thinkingLevel",
+    level,
+    "off",
+    "The model can be made to call a tool only while it does not think."
+  )
+  return "off"
+}
+
+// ───────────────────────── Thinking and sampling
+
+interface Asked {
+  readonly thinkingBudgets: ModelOptions["thinkingBudgets"] | undefined
+  /** The level that goes with the tools. */
+  readonly level: ThinkingLevel | undefined
+  /** The level as the application asked for it. */
+  readonly asked: ThinkingLevel | undefined
+}
+
+const think = (
+  changes: Changes,
+  { endpoint, thinking: usual }: Server,
+  rule: Rule | undefined,
+  { asked, level, thinkingBudgets }: Asked,
+  vendor: Json.JsonObject
+): Json.JsonObject => {
+  if (level === undefined) return {}
+  const thinking = rule?.thinking ?? usual
+  if (thinking === undefined) {
+    if (asked === level)
+      changes.report(
+        "thinkingLevel",
+        asked,
+        null,
+        "No rule says how the model is asked to think: add one with Models.layer."
+      )
+    return {}
+  }
+  const own = thinkingBudgets?.[level]
+  const maxTokens = Json.number(vendor["max_tokens"]) ?? changes.options.maxTokens
+  const { members, word } = Think.send(thinking, endpoint, level, { own, maxTokens })
+  if (own !== undefined && thinking.budget === undefined)
+    changes.report("thinkingBudgets", own, null, "The model takes no budget of thinking.")
+  const isSilentOff = level === "off" && word === null && !Think.isOn(thinking, "off")
+  if (asked === level && word !== undefined && !isSilentOff)
+    changes.report("thinkingLevel", asked, word, reasonOf(thinking, level, word))
+  return members
+}
+
+const reasonOf = (thinking: Thinking, level: ThinkingLevel, word: string | number | null): string => {
+  if (thinking.kind === "none") return "The model has no thinking level."
+  if (level === "off") return "The model cannot stop thinking."
+  if (word === null && thinking.kind === "budget") return "maxTokens leaves no room for thinking."
+  return word === null ? "The model takes no thinking level here." : "The model does not know this level."
+}
+
+const sample = (changes: Changes, rule: Rule | undefined, thinks: boolean): void => {
+  const { sampling = "any" } = rule ?? {}
+  if (sampling === "any" || sampling === "ignored") return
+  if (sampling === "refused") return leaveBothOut(changes, "The model refuses it.")
+  if (thinks) {
+    const { topP = 0 } = changes.options
+    if (sampling !== "one") return leaveBothOut(changes, whileOff)
+    changes.leaveOut("temperature", whileOff)
+    if (topP < 0.95) changes.leaveOut("topP", "While the model thinks it accepts no topP below 0.95.")
+  } else if (sampling !== "whileOff" && changes.options.temperature !== undefined)
+    changes.leaveOut("topP", "The model accepts either temperature or topP.")
+}
+
+const whileOff = "The model accepts it only while it does not think."
+
+const leaveBothOut = (changes: Changes, reason: string): void => {
+  changes.leaveOut("temperature", reason)
+  changes.leaveOut("topP", reason)
+}
