@@ -65,7 +65,6 @@ export const make = Effect.fnUntraced(function* <Wire, State>(endpoint: Endpoint
   })
 })
 
-/** An endpoint with what it uses. */
 interface Opened<Wire, State> {
   readonly endpoint: Endpoint<Wire, State>
   readonly client: HttpClient.HttpClient
@@ -97,9 +96,9 @@ const parts = <Wire, State>(
   request: ModelRequest
 ): Stream.Stream<ModelEvent, ProviderError> => {
   const { id: provider, protocol } = opened.endpoint
+  const { resume } = protocol
   const question = opened.adjust(request)
   if (isReason(question)) return Stream.fail(new ProviderError({ provider, reason: question }))
-  const { resume } = protocol
   if (resume === undefined)
     return Handoff.opened((scope) => ask(opened, question, begin(opened, question), scope))
   const from = (question: Question, begun: Begun<State>): Stream.Stream<ModelEvent, ProviderError> => {
