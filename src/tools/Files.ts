@@ -10,6 +10,7 @@ import * as FileLock from "./FileLock.ts"
 import * as Folder from "./Folder.ts"
 import { visible } from "./Output.ts"
 import { FileFailed, type PathFailure, PathRefused, fromPlatform } from "./PathFailure.ts"
+import * as Protection from "./Protection.ts"
 import * as Root from "./Root.ts"
 import { nearest } from "./Similarity.ts"
 
@@ -71,7 +72,9 @@ export const update = Effect.fnUntraced(function* <A extends { readonly bytes: U
   if (path.endsWith("/")) return yield* new PathRefused({ path, detail: "it names a folder, not a file" })
   const resolve = Root.resolve(options, "write", path)
   const pathOf = ({ existing, missing }: Root.Place) => paths.join(existing, ...missing)
-  const where = pathOf(yield* resolve)
+  const first = yield* resolve
+  yield* Protection.check(options, first, path)
+  const where = pathOf(first)
   const change = Effect.gen(function* () {
     // Again: whoever had the lock before may have made what was missing.
     const place = yield* resolve
@@ -83,6 +86,10 @@ export const update = Effect.fnUntraced(function* <A extends { readonly bytes: U
       () => target.folder,
       (parent, name) => Folder.make(parent, name, path)
     )
+    // Where it is now: a folder above may have got another name meanwhile.
+    const at = paths.join(yield* Folder.current(folder, path), target.name)
+    const name = Protection.nameIn(paths, options, folder.roots, at)
+    if (name !== undefined) return yield* Protection.refused(path, `${name} is protected`)
     yield* AtomicWrite.replace(folder, target.name, path, written.bytes, target.info)
     return { target, written }
   })

@@ -103,6 +103,13 @@ export const changed = (path: string): FileFailed =>
     detail: "it was changed by something else meanwhile; look at it again"
   })
 
+/** The path that the open folder has now, which another process may have changed since it was opened. */
+export const current = Effect.fnUntraced(function* (folder: Folder, shown: string) {
+  const files = yield* FileSystem.FileSystem
+  const path = folder.anchored ? files.readLink(folder.here) : files.realPath(folder.here)
+  return yield* Effect.mapError(path, (error) => fromPlatform(shown, error))
+})
+
 const hold = Effect.fnUntraced(function* (
   options: Root.Options,
   roots: ReadonlyArray<string>,

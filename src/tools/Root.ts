@@ -26,6 +26,13 @@ export interface Options {
    * other names: the file is replaced, not overwritten.
    */
   readonly hardLinks?: "refuse" | "allow"
+  /**
+   * Names of files and folders that `write` and `edit` refuse to change, wherever in the roots they are, and all that is
+   * in them. In whatever case they are written. With `.git` among them, git's folders under other names and the folder
+   * that `core.hooksPath` names are refused too. Default: `Protection.names`. To add one: `[...Protection.names, "keys"]`.
+   * `[]`: nothing is protected.
+   */
+  readonly protect?: ReadonlyArray<string>
 }
 
 /** What a path is to be used for. Writing takes in making and replacing. */
