@@ -47,7 +47,10 @@ export interface Agent {
     input: Message.Input,
     options?: Partial<RunOptions>
   ) => Stream.Stream<AgentEvent, RunFailed | AgentBusy>
-  /** Goes on without a new prompt: from queued messages, unanswered calls, or a tail the model has not answered. */
+  /**
+   * Runs without a new prompt: with queued messages after an answer, else from the transcript as it stands. A broken answer
+   * is kept, not sent, and asked for again; a call without a result gets an error result and is not run.
+   */
   readonly resume: Effect.Effect<RunResult, RunFailed | AgentBusy | Loop.InvalidContinuation>
   /** The only hot form: the run starts now, and ends with the agent's scope at the latest. */
   readonly start: (

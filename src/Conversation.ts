@@ -11,6 +11,7 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type { AgentState } from "./AgentState.ts"
 import * as State from "./AgentState.ts"
+import * as Continuation from "./Continuation.ts"
 import { Control } from "./Control.ts"
 import type * as Delivery from "./Delivery.ts"
 import * as Emitter from "./Emitter.ts"
@@ -25,7 +26,6 @@ import type { RunOptions } from "./RunOptions.ts"
 import * as Options from "./RunOptions.ts"
 import { Subscriptions } from "./Subscriptions.ts"
 import type { ToolRegistry } from "./ToolRegistry.ts"
-import * as Transcript from "./Transcript.ts"
 
 /** The agent runs already. Steer it, or wait for it. */
 export class AgentBusy extends Schema.TaggedError<AgentBusy>()("AgentBusy", {}) {
@@ -147,22 +147,32 @@ export class Conversation {
     })
   }
 
-  /** What `resume` goes on from, taken from the queues if it has to be. */
-  readonly continuation = (timestamp: number): Exit.Exit<Task, Loop.InvalidContinuation> => {
+  /**
+   * The task of `resume`: unanswered calls get error results; after an answer, complete or broken off, queued messages are
+   * the prompt; without any the model is asked again for an answer that broke off.
+   */
+  readonly continuation = (timestamp: number): Exit.Exit<Task, Continuation.InvalidContinuation> => {
     const { messages } = this.current
-    const last = messages.at(-1)
-    if (last === undefined) return refuse("No messages to continue from")
-    const prompts = Transcript.openCalls(messages).map((call) => unanswered(call, timestamp))
-    if (prompts.length > 0 || last.role !== "assistant") {
-      return Exit.succeed({ prompts, continued: true, pollFirst: true })
+    if (messages.length === 0) {
+      return Exit.fail(new Continuation.InvalidContinuation({ detail: "No messages to continue from" }))
     }
+    const isUnanswered = Continuation.isUnanswered(messages)
+    if (!isUnanswered || Continuation.isBrokenOff(messages)) {
+      const queued = this.queuedPrompts()
+      if (queued !== undefined) return Exit.succeed(queued)
+    }
+    if (!isUnanswered) return Exit.fail(Continuation.answered())
+    const prompts = Continuation.missingResults(messages, timestamp)
+    return Exit.succeed({ prompts, continued: true, pollFirst: true })
+  }
+
+  private queuedPrompts(): Task | undefined {
     for (const promptsFrom of ["steering", "followUp"] as const) {
-      const queued = this.queues.drain(promptsFrom)
-      if (queued.length === 0) continue
+      const prompts = this.queues.drain(promptsFrom)
       const pollFirst = promptsFrom === "followUp"
-      return Exit.succeed({ prompts: queued, promptsFrom, continued: true, pollFirst })
+      if (prompts.length > 0) return { prompts, promptsFrom, continued: true, pollFirst }
     }
-    return refuse("Cannot continue from message role: assistant")
+    return undefined
   }
 
   /** Until no run goes on, its subscribers included. */
@@ -219,12 +229,3 @@ export class Conversation {
     )
   }
 }
-
-const unanswered = (call: Message.ToolCall, timestamp: number): Message.ToolResult =>
-  Message.toolResult(call, `Tool ${call.name} was not run: the run had ended.`, {
-    isError: true,
-    outcome: "aborted",
-    timestamp
-  })
-
-const refuse = (detail: string) => Exit.fail(new Loop.InvalidContinuation({ detail }))

@@ -2,11 +2,11 @@
  * The agent loop: ask the model, run the tools it calls, ask again, until it stops calling.
  */
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { AgentEvent, RunStatus } from "./AgentEvent.ts"
 import * as Event from "./AgentEvent.ts"
 import * as Budget from "./Budget.ts"
+import * as Continuation from "./Continuation.ts"
 import type * as Delivery from "./Delivery.ts"
 import * as Ending from "./Ending.ts"
 import * as Execution from "./Execution.ts"
@@ -28,14 +28,7 @@ import type { RunResult } from "./RunResult.ts"
 import type { ToolRegistry } from "./ToolRegistry.ts"
 import * as Turn from "./Turn.ts"
 
-/** There is nothing a run could go on from. */
-export class InvalidContinuation extends Schema.TaggedError<InvalidContinuation>()("InvalidContinuation", {
-  detail: Schema.String
-}) {
-  override get message(): string {
-    return this.detail
-  }
-}
+export { InvalidContinuation } from "./Continuation.ts"
 
 /** What happened before the prompt. */
 export interface Context {
@@ -63,17 +56,27 @@ export const run = (
   Execution.join(start((now) => fresh(Message.fromInput(prompt, now), context, options)))
 
 /**
- * Goes on from a transcript that ends with a user message, a tool result or a custom message. Fails with
- * `InvalidContinuation` when it has no messages, or ends with an answer.
+ * Runs without a new prompt, from a transcript that the model has not answered.
+ *
+ * The transcript may end with a user message, a tool result or a custom message; with calls that have no result, which get
+ * an error result first and are not run; or with an answer that failed or was cancelled, for which the model is asked again.
+ * Fails with `InvalidContinuation` before any event when it has no messages, or ends with a complete answer.
  */
 export const resume = (
   context: Context,
   options: RunOptions
-): Stream.Stream<AgentEvent, RunFailed | InvalidContinuation, Provider | ToolRegistry> => {
-  const last = context.messages.at(-1)
-  if (last === undefined) return refuse("Cannot continue: no messages in context")
-  if (last.role === "assistant") return refuse("Cannot continue from message role: assistant")
-  return streamOf(() => ({ ...fresh([], context, options), continued: true }))
+): Stream.Stream<AgentEvent, RunFailed | Continuation.InvalidContinuation, Provider | ToolRegistry> => {
+  const { messages } = context
+  if (messages.length === 0) {
+    return Stream.fail(
+      new Continuation.InvalidContinuation({ detail: "Cannot continue: no messages in context" })
+    )
+  }
+  if (!Continuation.isUnanswered(messages)) return Stream.fail(Continuation.answered())
+  return streamOf((now) => ({
+    ...fresh(Continuation.missingResults(messages, now), context, options),
+    continued: true
+  }))
 }
 
 const streamOf = (task: (now: number) => Execution.Task) => Execution.stream((reader) => start(task, reader))
@@ -87,8 +90,6 @@ const start = (task: (now: number) => Execution.Task, reader?: Delivery.Reader) 
       reader === undefined ? unheard : { ...unheard, reader }
     )
   })
-
-const refuse = (detail: string) => Stream.fail(new InvalidContinuation({ detail }))
 
 const fresh = (
   prompts: ReadonlyArray<Message.Message>,

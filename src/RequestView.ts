@@ -51,9 +51,11 @@ export const shortened = Effect.fnUntraced(function* (
   return yield* make(run)
 })
 
-/** What came after the last answer. */
-const news = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> =>
-  messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1)
+/** The messages after the last complete answer. Answers that failed or were cancelled are not sent, and do not count. */
+const news = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
+  const isAnswer = (message: Message) => message.role === "assistant" && !Transcript.isFailed(message)
+  return messages.slice(messages.findLastIndex(isAnswer) + 1).filter((each) => !Transcript.isFailed(each))
+}
 
 const saysNothing = (message: Message): boolean =>
   message.role === "user" &&
