@@ -15,11 +15,12 @@ import type * as Hook from "./Hook.ts"
 import * as Message from "./Message.ts"
 import type * as ModelEvent from "./ModelEvent.ts"
 import type { ModelRequest } from "./Provider.ts"
-import { Protocol as ProtocolError, ProviderError, StreamTruncated } from "./ProviderError.ts"
+import { Protocol as ProtocolError, ProviderError } from "./ProviderError.ts"
 import * as RequestView from "./RequestView.ts"
 import type { Run } from "./Run.ts"
 import * as Running from "./Run.ts"
 import { Stopped } from "./Run.ts"
+import * as Silence from "./Silence.ts"
 import { traced } from "./Work.ts"
 
 /** An answer, and how long the model took; a hook that answers in its place takes no time. */
@@ -197,12 +198,7 @@ const stream = (
   Stream.runForEachArray(run.provider.stream(request), (events) => Answer.heard(run, answer, events)).pipe(
     Effect.flatMap(() =>
       answer.reply.finish === undefined
-        ? Effect.fail(
-            new ProviderError({
-              provider: answer.reply.start?.provider ?? run.provider.id,
-              reason: new StreamTruncated({ detail: "the answer ended before it was finished" })
-            })
-          )
+        ? Effect.fail(Silence.truncated(answer.reply.start?.provider ?? run.provider.id))
         : Effect.void
     ),
     traced(`chat ${request.model}`, {

@@ -38,7 +38,7 @@ export const defaultSchedule: Schedule.Schedule<unknown, ProviderError> = Schedu
 
 /**
  * Retries a provider by a schedule, as long as nothing of the answer was said: an answer that broke off is not started
- * anew behind the reader's back, unless `retryTurn` says so. A provider's own `retryAfter` wins over a shorter delay. Each retry is an `Attempt`
+ * anew behind the reader's back, unless `retryTurn` says so. A stream that ends without `Finish` broke off. A provider's own `retryAfter` wins over a shorter delay. Each retry is an `Attempt`
  * event; the wait is interruptible.
  */
 export const layer = (
@@ -52,17 +52,23 @@ export const make = (
   options?: Options
 ): Provider.Provider["Service"] => ({
   id: inner.id,
-  stream: (request) => retrying(inner.stream(request), options ?? {})
+  stream: (request) => retrying({ provider: inner.id, answer: inner.stream(request) }, options ?? {})
 })
 
 /** Decides whether a failure is worth another try, and after how long. */
 type Patience = (error: ProviderError) => Effect.Effect<Duration.Duration | undefined>
 
-const retrying = (once: Silence.Answer, options: Options): Silence.Answer =>
+/** One try, and the provider it is made in the name of. */
+interface Try {
+  readonly provider: string
+  readonly answer: Silence.Answer
+}
+
+const retrying = (once: Try, options: Options): Silence.Answer =>
   Stream.unwrap(Effect.map(patience(options), (wait) => from(once, options, wait, 1)))
 
-const from = (once: Silence.Answer, options: Options, wait: Patience, attempt: number): Silence.Answer =>
-  Silence.orElse(once, (error, spoke) => {
+const from = (once: Try, options: Options, wait: Patience, attempt: number): Silence.Answer =>
+  Silence.orElse(once.provider, once.answer, (error, spoke) => {
     if (spoke && options.retryTurn !== true) return Stream.fail(error)
     const again = Effect.map(wait(error), (delay) => {
       if (delay === undefined) return Stream.fail(error)

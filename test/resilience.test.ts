@@ -7,9 +7,8 @@ import { TestClock } from "effect/testing"
 
 const busy = new ProviderError.Overloaded({ detail: "busy" })
 const fast = { schedule: Schedule.recurs(3) }
-const ask = Effect.flatMap(Provider.Provider, (provider) =>
-  Stream.runCollect(provider.stream({ model: "m", messages: [Message.user("hi")], tools: [], options: {} }))
-)
+const request = { model: "m", messages: [Message.user("hi")], tools: [], options: {} }
+const ask = Effect.flatMap(Provider.Provider, (provider) => Stream.runCollect(provider.stream(request)))
 const tags = (events: ReadonlyArray<ModelEvent.ModelEvent>) => events.map(({ _tag }) => _tag)
 const answer = ["Start", "TextStart", "TextDelta", "TextEnd", "Finish"]
 
@@ -81,6 +80,118 @@ describe("Retry", () => {
         yield* Effect.flip(ask.pipe(Effect.provide(Retry.layer()(provider.layer))))
         assert.strictEqual((yield* provider.requests).length, 1)
       }
+    })
+  )
+})
+
+/** Streams that end without `Finish`, and have said nothing by then. */
+const unfinished: ReadonlyArray<ScriptedProvider.Turn> = [
+  ScriptedProvider.turn(),
+  ScriptedProvider.turn(Step.start),
+  ScriptedProvider.turn(Step.text("Hel"), Step.finish(), Step.event({ _tag: "Retracted" }))
+]
+const cutOff = ScriptedProvider.turn(Step.start, Step.text("Hel"))
+const causeOf = (event: ModelEvent.ModelEvent | undefined) =>
+  event?._tag === "Attempt" ? [event.error.provider, event.error.reason._tag] : event?._tag
+
+describe("a stream that ends without Finish", () => {
+  it.effect("is retried by Retry while nothing was said", () =>
+    Effect.gen(function* () {
+      for (const turn of unfinished) {
+        const provider = ScriptedProvider.layer([turn, ScriptedProvider.text("ok")], { id: "flaky" })
+        const events = yield* ask.pipe(Effect.provide(Retry.layer(fast)(provider)))
+        const from = events.findIndex(({ _tag }) => _tag === "Attempt")
+        assert.deepStrictEqual(tags(events).slice(from), ["Attempt", ...answer])
+        assert.deepStrictEqual(causeOf(events[from]), ["flaky", "StreamTruncated"])
+      }
+    })
+  )
+
+  it.effect(
+    "is retried by Retry after the default schedule, and fails as truncated when it is out of tries",
+    () =>
+      Effect.gen(function* () {
+        const provider = yield* ScriptedProvider.make([], {
+          exhausted: () => ScriptedProvider.turn(Step.start)
+        })
+        const run = yield* Effect.forkChild(
+          Effect.flip(ask.pipe(Effect.provide(Retry.layer()(provider.layer)))),
+          {
+            startImmediately: true
+          }
+        )
+        yield* TestClock.adjust("10 seconds")
+        assert.deepInclude(yield* Fiber.join(run), { provider: "scripted" })
+        assert.strictEqual((yield* Fiber.join(run)).reason._tag, "StreamTruncated")
+        assert.strictEqual((yield* provider.requests).length, 3)
+      })
+  )
+
+  it.effect("fails once something was said, unless the turn is retried", () =>
+    Effect.gen(function* () {
+      const provider = yield* ScriptedProvider.make([cutOff, cutOff, ScriptedProvider.text("Hello")])
+      const error = yield* Effect.flip(ask.pipe(Effect.provide(Retry.layer(fast)(provider.layer))))
+      assert.strictEqual(error.reason._tag, "StreamTruncated")
+      assert.strictEqual((yield* provider.requests).length, 1)
+      const events = yield* ask.pipe(
+        Effect.provide(Retry.layer({ ...fast, retryTurn: true })(provider.layer))
+      )
+      assert.deepStrictEqual(tags(events).slice(0, 6), [
+        "Start",
+        "TextStart",
+        "TextDelta",
+        "TextEnd",
+        "Attempt",
+        "Retracted"
+      ])
+      assert.deepStrictEqual(tags(events).slice(6), answer)
+    })
+  )
+
+  it.effect("makes Fallback ask the next provider while nothing was said", () =>
+    Effect.gen(function* () {
+      for (const turn of unfinished) {
+        const layer = Fallback.layer([
+          ScriptedProvider.layer([turn], { id: "flaky" }),
+          ScriptedProvider.layer([ScriptedProvider.text("ok")])
+        ])
+        const events = yield* ask.pipe(Effect.provide(layer))
+        const from = events.findIndex(({ _tag }) => _tag === "Attempt")
+        assert.deepStrictEqual(tags(events).slice(from), ["Attempt", ...answer])
+        assert.deepStrictEqual(causeOf(events[from]), ["flaky", "StreamTruncated"])
+      }
+      const second = yield* ScriptedProvider.make([])
+      const late = Fallback.layer([ScriptedProvider.layer([cutOff]), second.layer])
+      assert.strictEqual((yield* Effect.flip(ask.pipe(Effect.provide(late)))).reason._tag, "StreamTruncated")
+      assert.strictEqual((yield* second.requests).length, 0)
+    })
+  )
+
+  it.effect("is told in the name of the provider that its Start says, in a run too", () =>
+    Effect.gen(function* () {
+      const start: ModelEvent.ModelEvent = { _tag: "Start", provider: "vendor", model: "m", protocol: "p" }
+      const custom = Provider.Provider.of({ id: "router", stream: () => Stream.succeed(start) })
+      const error = yield* Effect.flip(
+        Stream.runDrain(Retry.make(custom, { schedule: Schedule.recurs(0) }).stream(request))
+      )
+      assert.strictEqual(error.message, "vendor: StreamTruncated: the answer ended before it was finished")
+    })
+  )
+
+  it.effect("is mended within a run: one answer, one retry, no error", () =>
+    Effect.gen(function* () {
+      const provider = ScriptedProvider.layer([
+        ScriptedProvider.turn(Step.start),
+        ScriptedProvider.text("ok")
+      ])
+      const events = yield* Loop.stream("hi", { messages: [] }, { model: "m" }).pipe(
+        Stream.runCollect,
+        Effect.provide([Retry.layer(fast)(provider), ToolRegistry.layer()])
+      )
+      const view = events.reduce(AgentEvent.fold, AgentEvent.initial())
+      assert.deepStrictEqual(view.messages.map(Message.textOf), ["hi", "ok"])
+      assert.strictEqual(events.filter(({ _tag }) => _tag === "ModelCallRetry").length, 1)
+      assert.strictEqual(events.filter(({ _tag }) => _tag === "RunError").length, 0)
     })
   )
 })

@@ -33,7 +33,8 @@ const byDefault = (error: ProviderError): boolean => error.reason._tag !== "Cont
 
 /**
  * One provider out of several, asked in order. Each hop is an `Attempt` event with its cause, and the `Start` of the
- * answer says who gave it. A provider that broke off in mid-answer is not replaced. Compose with `Retry` on either side:
+ * answer says who gave it. A provider that broke off in mid-answer is not replaced; one whose stream ended without `Finish`
+ * before it said anything is. Compose with `Retry` on either side:
  * inside, each provider is retried before the next is asked; outside, the whole list is.
  */
 export const layer = <const Candidates extends readonly [Candidate, ...ReadonlyArray<Candidate>]>(
@@ -76,7 +77,7 @@ const ask = (
 ): Silence.Answer => {
   if (current === undefined) return Stream.empty
   const answer = current.provider.stream({ ...request, model: current.model ?? request.model })
-  return Silence.orElse(answer, (error, spoke) => {
+  return Silence.orElse(current.provider.id, answer, (error, spoke) => {
     if (spoke || others.length === 0 || !when(error)) return Stream.fail(error)
     const hop: ModelEvent = { _tag: "Attempt", attempt, delay: Duration.zero, error }
     return Stream.concat(Stream.succeed(hop), ask(others, request, when, attempt + 1))
