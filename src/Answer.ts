@@ -120,11 +120,17 @@ const said = (
   events: ReadonlyArray<ModelEvent.ModelEvent>
 ): Effect.Effect<void> => {
   const deltas: Array<ModelEvent.ModelEvent> = []
-  for (const heard of events) {
-    const event = heard._tag === "ToolCallStart" ? withUniqueId(answer, heard) : heard
+  const take = (event: ModelEvent.ModelEvent): void => {
     ModelEvent.add(answer.reply, event)
     // Both frame the answer, and are told by events of their own.
     if (event._tag !== "Start" && event._tag !== "Finish") deltas.push(event)
+  }
+  for (const event of events) {
+    if (event._tag === "ToolCallStart") take(withUniqueId(answer, event))
+    else {
+      if (event._tag === "ToolCallDelta" || event._tag === "ToolCallEnd") openCall(answer, event, take)
+      take(event)
+    }
   }
   return deltas.length === 0 ? Effect.void : run.emitter.deltas(answer.id, deltas)
 }
@@ -138,11 +144,22 @@ export const begin = (run: Run, answer: Answer): Effect.Effect<void> => {
 
 type CallStart = Extract<ModelEvent.ModelEvent, { readonly _tag: "ToolCallStart" }>
 
-const withUniqueId = (answer: Answer, event: CallStart): CallStart => {
-  let id = event.id === "" ? `call_${Message.makeId()}` : event.id
-  for (let n = 2; answer.callIds.has(id); n++) id = `${event.id}_${n}`
+/** The start, or block, of a tool call under an id that no other call of the answer has. */
+export const withUniqueId = <Call extends CallStart | Message.ToolCall>(answer: Answer, call: Call): Call => {
+  let id = call.id === "" ? `call_${Message.makeId()}` : call.id
+  for (let n = 2; answer.callIds.has(id); n++) id = `${call.id}_${n}`
   answer.callIds.add(id)
-  return id === event.id ? event : { ...event, id }
+  return id === call.id ? call : { ...call, id }
+}
+
+/** Opens the call that a piece belongs to, if the provider did not. It has no name, so it is answered as an unknown tool. */
+const openCall = (
+  answer: Answer,
+  { contentIndex }: { readonly contentIndex: number },
+  take: (event: ModelEvent.ModelEvent) => void
+): void => {
+  if (answer.reply.content[contentIndex]?.type === "toolCall") return
+  take(withUniqueId(answer, { _tag: "ToolCallStart", contentIndex, id: "", name: "" }))
 }
 
 /** Says that the model will be asked again, for the same answer. */

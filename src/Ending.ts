@@ -42,7 +42,7 @@ export const finish = Effect.fnUntraced(function* (
   yield* Running.emit(run, {
     _tag: "RunEnd",
     status: ended.status,
-    ...(result.message === undefined ? {} : { messageId: result.message.id }),
+    ...messageIdOf(run),
     newMessageIds: run.added.map((message) => message.id),
     usage: run.usage,
     turns: run.turn,
@@ -123,6 +123,12 @@ const afterExecution = Effect.fnUntraced(function* (run: Run, ending: Ending): E
   yield* Running.emit(run, { _tag: "RunError", error: failed, retryable: false })
   return { status: "failed", error: failed, ...withMessage }
 })
+
+/** An `afterExecution` hook replaces the answer for the caller alone: the event names the one observers saw. */
+const messageIdOf = (run: Run): { readonly messageId?: Message.MessageId } => {
+  const answer = lastAnswer(run)
+  return answer === undefined ? {} : { messageId: answer.id }
+}
 
 const lastAnswer = (run: Run): Message.Assistant | undefined =>
   run.added.findLast((message) => message.role === "assistant")

@@ -23,7 +23,7 @@ export const beforeTurn = Effect.fnUntracedEager(function* (
   yield* Running.observe(
     run,
     "pauseCheck",
-    () => Running.turnInput(run),
+    () => ({ ...Running.turnInput(run), turn: run.turn + 1 }),
     ({ reason, shouldPause }) => {
       if (shouldPause) run.control.pause(reason ?? "Hook requested pause")
       return "next"

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import type { FailureReason } from "./FailureReason.ts"
 import type * as Hook from "./Hook.ts"
+import * as HookInput from "./HookInput.ts"
 import type { Assistant, ToolCall, ToolOutcome } from "./Message.ts"
 import type { Run, Stopped } from "./Run.ts"
 import * as Running from "./Run.ts"
@@ -49,17 +50,36 @@ const unlessRefused = <E>(next: (allowed: Allowed) => Effect.Effect<Decision, E>
       decision._tag === "Refused" ? Effect.succeed(decision) : next(decision)
   )
 
-/** What tool hooks are told. */
-export const toolInput = (
-  run: Run,
-  message: Assistant,
-  { call, params }: Registry.PreparedCall
-): Hook.ToolInput => ({
-  ...Running.turnInput(run),
-  message,
-  call,
-  params
-})
+/** A call as its hooks are told of it. */
+interface Shown {
+  readonly input: () => Hook.ToolInput
+  /** Shows the call as it is now, to the next hook. */
+  readonly show: (prepared: Registry.PreparedCall) => Effect.Effect<"next">
+}
+
+/**
+ * Shows a call to its hooks, one after another. Params with instances of classes cannot be copied, so each hook is shown what
+ * is decoded anew: none can change what the tool, or the next hook, is given.
+ */
+export const showing = (run: Run, message: Assistant, prepared: Registry.PreparedCall): Shown => {
+  let { call, params } = prepared
+  return {
+    input: () => ({ ...Running.turnInput(run), message, call, params }),
+    show: (now) =>
+      Effect.map(decodedAnew(run, now), (copy) => {
+        call = now.call
+        params = copy.params
+        return "next"
+      })
+  }
+}
+
+const decodedAnew = (run: Run, prepared: Registry.PreparedCall): Effect.Effect<Registry.PreparedCall> => {
+  const { call, input, params } = prepared
+  return HookInput.isCopied(params)
+    ? Effect.succeed(prepared)
+    : Effect.orElseSucceed(run.registry.prepare(call, { among: run.offered, input }), () => prepared)
+}
 
 const prepare = (run: Run, call: ToolCall, input?: Schema.Json): Effect.Effect<Decision> =>
   Effect.matchEager(
@@ -84,26 +104,23 @@ const beforeTool = (
   if (!run.hooks.has("beforeTool")) return Effect.succeed(allowed)
   let decision: Decision = allowed
   let current = allowed
-  const asked = run.hooks.ask(
-    "beforeTool",
-    () => toolInput(run, message, current.prepared),
-    (verdict) => {
-      if (verdict._tag === "Silent") return "next"
-      if (verdict._tag === "Failed")
-        decision = refused("rejected", `A beforeTool hook failed: ${verdict.message}`)
-      else decision = decided(verdict.output) ?? decision
-      if (verdict._tag === "Failed" || decision._tag === "Refused") return "stop"
-      const { params } = verdict.output
-      if (params === undefined) return "next"
-      return Effect.map(prepare(run, current.prepared.call, params), (again) => {
-        decision = again
-        if (again._tag === "Refused") return "stop"
-        current = again
-        return "next"
-      })
-    }
-  )
-  return Effect.map(Running.stoppable(run, asked), () => decision)
+  const { input, show } = showing(run, message, allowed.prepared)
+  const asked = run.hooks.ask("beforeTool", input, (verdict) => {
+    if (verdict._tag === "Silent") return show(current.prepared)
+    if (verdict._tag === "Failed")
+      decision = refused("rejected", `A beforeTool hook failed: ${verdict.message}`)
+    else decision = decided(verdict.output) ?? decision
+    if (verdict._tag === "Failed" || decision._tag === "Refused") return "stop"
+    const { params } = verdict.output
+    if (params === undefined) return show(current.prepared)
+    return Effect.flatMap(prepare(run, current.prepared.call, structuredClone(params)), (again) => {
+      decision = again
+      if (again._tag === "Refused") return Effect.succeed("stop" as const)
+      current = again
+      return show(again.prepared)
+    })
+  })
+  return Effect.map(Running.stoppable(run, Effect.andThen(show(allowed.prepared), asked)), () => decision)
 }
 
 /** A block or a skip settles the call; anything else lets it go on. */
@@ -124,31 +141,28 @@ const approveTool = (
   if (!run.hooks.has("approveTool")) return Effect.succeed(allowed)
   let decision: Decision = allowed
   let current: Allowed = { ...allowed, approved: true }
-  const asked = run.hooks.ask(
-    "approveTool",
-    () => toolInput(run, message, current.prepared),
-    (verdict) => {
-      if (verdict._tag === "Silent") return "next"
-      if (verdict._tag === "Failed") {
-        decision = refused("rejected", `Tool execution was rejected: the approval failed: ${verdict.message}`)
-        return "stop"
-      }
-      const { approved, params, reason } = verdict.output
-      if (!approved) {
-        decision = refused("rejected", `Tool execution was rejected: ${reason ?? "not approved"}`)
-        return "stop"
-      }
-      decision = current
-      if (params === undefined) return "next"
-      return Effect.map(prepare(run, current.prepared.call, params), (again) => {
-        decision = again._tag === "Refused" ? again : { ...again, approved: true }
-        if (decision._tag === "Refused") return "stop"
-        current = decision
-        return "next"
-      })
+  const { input, show } = showing(run, message, allowed.prepared)
+  const asked = run.hooks.ask("approveTool", input, (verdict) => {
+    if (verdict._tag === "Silent") return show(current.prepared)
+    if (verdict._tag === "Failed") {
+      decision = refused("rejected", `Tool execution was rejected: the approval failed: ${verdict.message}`)
+      return "stop"
     }
-  )
-  return Effect.map(Running.stoppable(run, asked), () => decision)
+    const { approved, params, reason } = verdict.output
+    if (!approved) {
+      decision = refused("rejected", `Tool execution was rejected: ${reason ?? "not approved"}`)
+      return "stop"
+    }
+    decision = current
+    if (params === undefined) return show(current.prepared)
+    return Effect.flatMap(prepare(run, current.prepared.call, structuredClone(params)), (again) => {
+      decision = again._tag === "Refused" ? again : { ...again, approved: true }
+      if (decision._tag === "Refused") return Effect.succeed("stop" as const)
+      current = decision
+      return show(decision.prepared)
+    })
+  })
+  return Effect.map(Running.stoppable(run, Effect.andThen(show(allowed.prepared), asked)), () => decision)
 }
 
 const refused = (outcome: ToolOutcome, message: string): Refused => ({

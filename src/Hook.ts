@@ -17,6 +17,7 @@ import type * as Schema from "effect/Schema"
 import type { RunStatus, ToolOutput } from "./AgentEvent.ts"
 import type { EventError } from "./FailureReason.ts"
 import type { Assistant, Message, ModelMessage, ToolCall, ToolOutcome, ToolResult } from "./Message.ts"
+import type { ToolDefinition } from "./Provider.ts"
 import type { ModelOptions, RunOptions, ThinkingLevel } from "./RunOptions.ts"
 import type { RunReport } from "./RunReport.ts"
 
@@ -46,6 +47,23 @@ export interface AfterTurnInput extends TurnInput {
   readonly newMessages: ReadonlyArray<Message>
 }
 
+/**
+ * Where a run stands when it polls for steering:
+ *
+ * - `"start"`: once, in turn 1 behind the prompts, before the model is asked;
+ * - `"tools"`: after a tool call of the turn, with `steeringPolicy: "skipRemaining"`;
+ * - `"turnEnd"`: after the turn.
+ */
+export type SteeringPhase = "start" | "tools" | "turnEnd"
+
+/** What a model call asks with, beside its messages and options. */
+interface RequestParts {
+  readonly model: string
+  readonly system?: string
+  /** The tools the model is offered. Only those that the run offers by its own options can be called. */
+  readonly tools: ReadonlyArray<ToolDefinition>
+}
+
 /** Input and output of each point. */
 export interface Points {
   readonly beforeExecution: [
@@ -64,11 +82,14 @@ export interface Points {
     { readonly modified?: Assistant }
   ]
   readonly onError: [Base & { readonly scope: "run" | "tool"; readonly error: EventError | ToolOutput }, void]
+  /** `turn` is the turn that is about to begin: 1 before the first. */
   readonly pauseCheck: [TurnInput, { readonly shouldPause: boolean; readonly reason?: string }]
   readonly beforeModel: [
-    TurnInput & { readonly options: ModelOptions; readonly view: ReadonlyArray<ModelMessage> },
+    TurnInput & RequestParts & { readonly options: ModelOptions; readonly view: ReadonlyArray<ModelMessage> },
     {
-      readonly modified?: ModelOptions & { readonly messages?: ReadonlyArray<ModelMessage> }
+      /** Replaces parts of this one request; the run's options stay as they are. */
+      readonly modified?: ModelOptions &
+        Partial<RequestParts> & { readonly messages?: ReadonlyArray<ModelMessage> }
       /** Do not ask the model. `response` answers in its place; without one the run fails. */
       readonly skip?: boolean
       readonly response?: string | Assistant
@@ -111,7 +132,9 @@ export interface Points {
   readonly shouldStopAfterTurn: [AfterTurnInput, boolean]
   readonly transformMessages: [TurnInput, ReadonlyArray<Message>]
   readonly toModelMessages: [TurnInput, ReadonlyArray<ModelMessage>]
-  readonly steering: [Base & { readonly turn: number }, ReadonlyArray<Message>]
+  /** `turn` is the turn that began last. */
+  readonly steering: [Base & { readonly turn: number; readonly phase: SteeringPhase }, ReadonlyArray<Message>]
+  /** `turn` is the turn that ended. */
   readonly followUp: [Base & { readonly turn: number }, ReadonlyArray<Message>]
 }
 
@@ -143,9 +166,12 @@ export const beforeExecution = at("beforeExecution")
 export const afterExecution = at("afterExecution")
 /** A run or a tool failed. */
 export const onError = at("onError")
-/** Before each turn: any hook may pause the run. */
+/** Before each turn, `turn` being the one that is about to begin: any hook may pause the run. */
 export const pauseCheck = at("pauseCheck")
-/** Before each model call. May change what is sent, or answer itself. */
+/**
+ * Before each model call. May change its model, system prompt, tools, messages and model options, or answer in the model's
+ * place. The changes count for this call alone; `prepareNextTurn` changes later turns.
+ */
 export const beforeModel = at("beforeModel")
 /** After each answer. */
 export const afterModel = at("afterModel")
@@ -163,7 +189,7 @@ export const shouldStopAfterTurn = at("shouldStopAfterTurn")
 export const transformMessages = at("transformMessages")
 /** Makes model messages of the view. Default: leaves custom messages out. */
 export const toModelMessages = at("toModelMessages")
-/** Polled for messages to put in, at the start and after each turn. */
+/** Polled for messages to put in, at the start of a run and after each turn; `phase` tells which poll it is. */
 export const steering = at("steering")
 /** Polled for messages when the run would end. */
 export const followUp = at("followUp")

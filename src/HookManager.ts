@@ -199,8 +199,15 @@ class Asking implements RunHooks {
 /** Services of registration under the caller's: the caller's span and request-scoped services win. */
 const withServices =
   <E, R>(hook: Hook.Hook<E, R>, services: Context.Context<R>) =>
-  (input: any): Effect.Effect<unknown, E> =>
-    Effect.updateContext(hook.run(input), (caller: Context.Context<never>) => Context.merge(services, caller))
+  (input: any): Effect.Effect<unknown, E | string> => {
+    const work = hook.run(input)
+    return Effect.isEffect(work)
+      ? Effect.updateContext(work, (caller: Context.Context<never>) => Context.merge(services, caller))
+      : Effect.fail(noEffect)
+  }
+
+const noEffect =
+  "The hook returned no Effect. Return Effect.succeed(value), Effect.void, or Effect.promise(() => promise)."
 
 const timeoutOf = (
   point: Hook.Point,
@@ -210,15 +217,16 @@ const timeoutOf = (
   return input === undefined ? defaultTimeout : Duration.fromInputUnsafe(input)
 }
 
-/** A hook that ignores its time limit is left behind, so that it cannot hold the run up. */
+/**
+ * Runs a hook in a fiber of its own: what no fiber can run would end the run's. A hook that ignores its time limit is left
+ * behind, so that it cannot hold the run up.
+ */
 const limited = (
   effect: Effect.Effect<any, unknown>,
   timeout: Duration.Duration
 ): Effect.Effect<Exit.Exit<any, unknown>> =>
-  Duration.isFinite(timeout)
-    ? Effect.map(attempt(new StopSignal(), effect, Duration.toMillis(timeout)), (ended) =>
-        ended._tag === "Done" ? ended.exit : Exit.fail(`timed out after ${Duration.format(timeout)}`)
-      )
-    : Effect.exit(effect)
+  Effect.map(attempt(new StopSignal(), effect, Duration.toMillis(timeout)), (ended) =>
+    ended._tag === "Done" ? ended.exit : Exit.fail(`timed out after ${Duration.format(timeout)}`)
+  )
 
 const messageOf = (cause: Cause.Cause<unknown>): string => FailureText.of(Cause.squash(cause))

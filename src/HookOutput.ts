@@ -2,6 +2,7 @@
  * What a hook may return. Types do not reach everybody who writes hooks, and a guard that returned something else must not
  * count as one that agreed.
  */
+import * as Exit from "effect/Exit"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
@@ -9,6 +10,7 @@ import { ToolOutput } from "./AgentEvent.ts"
 import type { Point } from "./Hook.ts"
 import { originals } from "./HookInput.ts"
 import * as Message from "./Message.ts"
+import { render } from "./ToolOutput.ts"
 import { ModelOptions, RunOptions, ThinkingLevel } from "./RunOptions.ts"
 
 const optional = Schema.optionalKey
@@ -32,7 +34,20 @@ const messages = Schema.declare(areMessages, { expected: "messages" }).pipe(
   Schema.decode(SchemaTransformation.transform({ decode: originals, encode: originals }))
 )
 
+/** Rendered here, so that a result that cannot be read is a failure of its hook. */
+const rendered = Schema.Unknown.pipe(
+  Schema.decode(
+    SchemaTransformation.transform<unknown, unknown>({ decode: render, encode: (output) => output })
+  )
+)
+
 const reason = optional(Schema.String)
+
+const toolDefinition = Schema.Struct({
+  name: Schema.String,
+  description: Schema.String,
+  parameters: Schema.Json
+})
 
 const outputs: Readonly<Record<Point, Schema.Codec<any, any, never, never>>> = {
   beforeExecution: Schema.Struct({
@@ -44,7 +59,15 @@ const outputs: Readonly<Record<Point, Schema.Codec<any, any, never, never>>> = {
   afterModel: Schema.Unknown,
   pauseCheck: Schema.Struct({ shouldPause: Schema.Boolean, reason }),
   beforeModel: Schema.Struct({
-    modified: optional(Schema.Struct({ ...ModelOptions.fields, messages: optional(messages) })),
+    modified: optional(
+      Schema.Struct({
+        ...ModelOptions.fields,
+        messages: optional(messages),
+        model: optional(Schema.String),
+        system: optional(Schema.String),
+        tools: optional(Schema.Array(toolDefinition))
+      })
+    ),
     skip: optional(Schema.Boolean),
     response: optional(Schema.Union([Schema.String, Message.Assistant])),
     reason
@@ -54,7 +77,7 @@ const outputs: Readonly<Record<Point, Schema.Codec<any, any, never, never>>> = {
     block: optional(Schema.Boolean),
     terminate: optional(Schema.Boolean),
     skip: optional(Schema.Boolean),
-    result: optional(Schema.Unknown),
+    result: optional(rendered),
     reason
   }),
   approveTool: Schema.Struct({ approved: Schema.Boolean, reason, params: optional(Schema.Json) }),
@@ -79,9 +102,17 @@ const outputs: Readonly<Record<Point, Schema.Codec<any, any, never, never>>> = {
   followUp: messages
 }
 
-/** Reads what a hook of this point returned; keys that mean nothing there are left out. */
-export const read = (point: Point, output: unknown) =>
-  Schema.decodeUnknownExit(outputs[point])(defined(output, 3))
+/**
+ * Reads what a hook of this point returned; keys that mean nothing there are left out. A value that throws when it is read
+ * is a failure of the hook.
+ */
+export const read = (point: Point, output: unknown): Exit.Exit<any, unknown> => {
+  try {
+    return Schema.decodeUnknownExit(outputs[point])(defined(output, 3))
+  } catch (thrown) {
+    return Exit.fail(thrown)
+  }
+}
 
 /** Without the keys whose value is `undefined`: whoever writes them means to say nothing. */
 const defined = (value: unknown, depth: number): unknown =>

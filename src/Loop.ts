@@ -202,9 +202,9 @@ const next = Effect.fnUntracedEager(function* (
 ): Effect.fn.Return<RunStatus | undefined, Reason> {
   if (run.turn >= Limits.maxTurns(run)) return done.toolsContinue ? yield* outOfTurns(run) : naturalEnd(done)
   // Steering may have been taken during the tools.
-  if (run.pending.messages.length === 0) yield* Pending.take(run, "steering")
+  if (run.pending.messages.length === 0) yield* Pending.takeSteering(run, "turnEnd")
   if (done.toolsContinue || run.pending.messages.length > 0) return undefined
-  yield* Pending.take(run, "followUp")
+  yield* Pending.takeFollowUps(run)
   return run.pending.messages.length > 0 ? undefined : naturalEnd(done)
 })
 

@@ -11,7 +11,6 @@ import * as Stream from "effect/Stream"
 import * as Answer from "./Answer.ts"
 import type { FailureReason, LimitExceeded } from "./FailureReason.ts"
 import { ModelCallSkipped } from "./FailureReason.ts"
-import type * as Hook from "./Hook.ts"
 import * as Message from "./Message.ts"
 import type * as ModelEvent from "./ModelEvent.ts"
 import type { ModelRequest } from "./Provider.ts"
@@ -40,7 +39,7 @@ export const ask = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Asked, FailureReason | Stopped> {
   const answer = Answer.make(run)
   const exit = yield* Effect.exit(fitted(run, planned, answer))
-  const message = yield* Answer.close(run, answer, planned, exit)
+  const message = yield* Answer.close(run, answer, answer.request ?? planned, exit)
   onMessage(message)
   const durationMs = Running.elapsed(run) - answer.askedAt
   if (Exit.isFailure(exit)) return yield* failed(run, answer, exit.cause)
@@ -96,9 +95,9 @@ const prepared = (
   const asked = Running.observe(
     run,
     "beforeModel",
-    () => ({ ...Running.turnInput(run), options: request.options, view: request.messages }),
+    () => RequestView.hookInput(run, request),
     ({ modified, reason, response, skip }) => {
-      if (modified !== undefined) request = modify(request, modified)
+      if (modified !== undefined) request = RequestView.modified(request, modified)
       if (skip !== true) return "next"
       skipped = {
         ...(response === undefined ? {} : { response }),
@@ -107,9 +106,11 @@ const prepared = (
       return "stop"
     }
   )
-  return Effect.flatMapEager(asked, () =>
-    skipped === undefined ? begun(run, request, answer) : standIn(run, answer, skipped)
-  )
+  return Effect.flatMapEager(asked, () => {
+    if (skipped !== undefined) return standIn(run, answer, skipped)
+    if (request.tools !== planned.tools) RequestView.offerOnly(run, request.tools)
+    return begun(run, request, answer)
+  })
 }
 
 /** Says that the model is asked, and asks. */
@@ -167,15 +168,6 @@ const isEmpty = (reply: ModelEvent.Reply): boolean =>
     (block) => block.type === "thinking" || (block.type === "text" && block.text.trim() === "")
   )
 
-const modify = (
-  request: ModelRequest,
-  { messages, ...options }: NonNullable<Hook.Output<"beforeModel">["modified"]>
-): ModelRequest => ({
-  ...request,
-  options: { ...request.options, ...options },
-  messages: messages ?? request.messages
-})
-
 const standIn = Effect.fnUntraced(function* (
   run: Run,
   answer: Answer.Answer,
@@ -185,7 +177,12 @@ const standIn = Effect.fnUntraced(function* (
     return yield* new ModelCallSkipped({ detail: reason ?? "a beforeModel hook skipped it" })
   }
   yield* Answer.begin(run, answer)
-  const content = typeof response === "string" ? [Message.text(response)] : response.content.slice()
+  const content =
+    typeof response === "string"
+      ? [Message.text(response)]
+      : response.content.map((block) =>
+          block.type === "toolCall" ? Answer.withUniqueId(answer, block) : block
+        )
   const stopReason = typeof response === "string" ? "stop" : response.stopReason
   answer.reply = { start: undefined, content, finish: { _tag: "Finish", stopReason } }
 })

@@ -3,6 +3,7 @@
  */
 import * as Effect from "effect/Effect"
 import type { FailureReason } from "./FailureReason.ts"
+import type * as Hook from "./Hook.ts"
 import type { Message } from "./Message.ts"
 import type { QueueName } from "./Queues.ts"
 import type { Run, Stopped } from "./Run.ts"
@@ -16,7 +17,7 @@ export const deliver = (run: Run, pollFirst: boolean): Effect.Effect<void, Failu
 
 const poll = Effect.fnUntracedEager(function* (run: Run): Effect.fn.Return<void, FailureReason | Stopped> {
   yield* Running.checkStopped(run)
-  yield* take(run, "steering")
+  yield* takeSteering(run, "start")
   yield* Running.checkStopped(run)
   yield* append(run)
 })
@@ -29,18 +30,37 @@ const append = (run: Run): Effect.Effect<void> => {
 }
 
 /**
- * Makes pending what hooks and then the queue give. A queue is emptied in the same step that finds the run over, and
- * what a hook gave is kept although the next one fails.
+ * Takes steering from the hooks and then from the queue, and makes it pending. `phase` tells the hooks where the run stands.
+ * What a hook gave is kept although the next one fails.
  */
-export const take = (run: Run, name: QueueName): Effect.Effect<void, FailureReason | Stopped> => {
-  const add = (messages: ReadonlyArray<Message>) => {
-    if (messages.length === 0) return
-    run.pending = { messages: [...run.pending.messages, ...messages], from: name }
-  }
-  return Effect.mapEager(
-    Running.shape(run, name, () => ({ ...Running.baseInput(run), turn: run.turn }), add),
-    () => add(run.queues.drain(name))
+export const takeSteering = (
+  run: Run,
+  phase: Hook.SteeringPhase
+): Effect.Effect<void, FailureReason | Stopped> =>
+  Effect.mapEager(
+    Running.shape(
+      run,
+      "steering",
+      () => ({ ...Running.baseInput(run), turn: run.turn, phase }),
+      (messages) => add(run, "steering", messages)
+    ),
+    () => add(run, "steering", run.queues.drain("steering"))
   )
+
+/** Takes follow-ups in the same way. The queue is emptied in the step that finds the run over. */
+export const takeFollowUps = (run: Run): Effect.Effect<void, FailureReason | Stopped> =>
+  Effect.mapEager(
+    Running.shape(
+      run,
+      "followUp",
+      () => ({ ...Running.baseInput(run), turn: run.turn }),
+      (messages) => add(run, "followUp", messages)
+    ),
+    () => add(run, "followUp", run.queues.drain("followUp"))
+  )
+
+const add = (run: Run, from: QueueName, messages: ReadonlyArray<Message>): void => {
+  if (messages.length > 0) run.pending = { messages: [...run.pending.messages, ...messages], from }
 }
 
 /** Gives back what was taken from a queue. */

@@ -6,6 +6,7 @@ import { ContextManager } from "./ContextManager.ts"
 import type { FailureReason } from "./FailureReason.ts"
 import { InvalidTranscript } from "./FailureReason.ts"
 import * as Limits from "./Limits.ts"
+import type * as Hook from "./Hook.ts"
 import type { Message, ModelMessage } from "./Message.ts"
 import type { ModelRequest, ToolDefinition } from "./Provider.ts"
 import type { Run, Stopped } from "./Run.ts"
@@ -50,6 +51,43 @@ export const shortened = Effect.fnUntraced(function* (
   yield* tellDropped(run, compacted, "compaction")
   return yield* make(run)
 })
+
+/** What `beforeModel` hooks are told of a request. */
+export const hookInput = (run: Run, request: ModelRequest): Hook.Input<"beforeModel"> => {
+  const { messages: view, model, options, system, tools } = request
+  return {
+    ...Running.turnInput(run),
+    options,
+    view,
+    model,
+    tools,
+    ...(system === undefined ? {} : { system })
+  }
+}
+
+/** The request with what a `beforeModel` hook changed. */
+export const modified = (
+  request: ModelRequest,
+  {
+    messages = request.messages,
+    model = request.model,
+    system = request.system,
+    tools = request.tools,
+    ...options
+  }: NonNullable<Hook.Output<"beforeModel">["modified"]>
+): ModelRequest => ({
+  model,
+  messages,
+  tools,
+  ...(system === undefined ? {} : { system }),
+  options: { ...request.options, ...options }
+})
+
+/** A tool that a hook took out of the request cannot be called; one it put in is not known to the run. */
+export const offerOnly = (run: Run, tools: ModelRequest["tools"]): void => {
+  const names = new Set(tools.map(({ name }) => name))
+  run.offered = new Map([...run.offered].filter(([name]) => names.has(name)))
+}
 
 /** The messages after the last complete answer. Answers that failed or were cancelled are not sent, and do not count. */
 const news = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {

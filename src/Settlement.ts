@@ -121,7 +121,7 @@ export const pollSteering = (settlement: Settlement): Effect.Effect<void> => {
   const isOff = !isPolled(settlement) || settlement.run.control.signal.current !== undefined
   if (isOff || settlement.polling || isMoot(settlement)) return Effect.void
   settlement.polling = true
-  return Effect.map(Effect.exit(Pending.take(settlement.run, "steering")), (exit) => {
+  return Effect.map(Effect.exit(Pending.takeSteering(settlement.run, "tools")), (exit) => {
     keepFailure(settlement, exit)
     settlement.polling = false
   })

@@ -113,21 +113,23 @@ const reviewed = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Reviewed> {
   let output = done.output
   let retry = false
+  const { input, show } = Guards.showing(run, message, prepared)
+  yield* show(prepared)
   const asked = run.hooks.ask(
     "afterTool",
     () => ({
-      ...Guards.toolInput(run, message, prepared),
+      ...input(),
       result: output,
       isError: output.isError === true,
       outcome: done.outcome
     }),
     (verdict) => {
       if (verdict._tag === "Failed") output = Tool.failed(`An afterTool hook failed: ${verdict.message}`)
-      if (verdict._tag !== "Said") return "next"
+      if (verdict._tag !== "Said") return show(prepared)
       const { retry: again, ...fields } = verdict.output
       output = { ...output, ...fields }
       retry ||= again === true
-      return "next"
+      return show(prepared)
     }
   )
   const exit = yield* Effect.exit(Running.stoppable(run, asked))

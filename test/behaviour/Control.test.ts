@@ -617,7 +617,8 @@ describe("Control", () => {
         )
         const { status: ended } = yield* script.agent.prompt("hi")
         assert.strictEqual(ended, "completed")
-        assert.deepStrictEqual(asked, [0, 1])
+        assert.deepStrictEqual(asked, [1, 2])
+        assert.isBelow(tags(script.events).indexOf("RunPaused"), tags(script.events).indexOf("TurnStart"))
         assert.deepStrictEqual(
           ofTag(script.events, "RunPaused").map(({ reason }) => reason),
           ["review"]
@@ -630,7 +631,7 @@ describe("Control", () => {
         for (const byHook of [false, true]) {
           const script = yield* agent([call("a"), done], {
             tools: [say("a")],
-            hooks: [Hook.pauseCheck(({ turn }) => Effect.succeed({ shouldPause: byHook && turn === 1 }))]
+            hooks: [Hook.pauseCheck(({ turn }) => Effect.succeed({ shouldPause: byHook && turn === 2 }))]
           })
           yield* script.agent.subscribe((event) => {
             if (event._tag === "TurnEnd" && event.turn === 1 && !byHook) return script.agent.pause()

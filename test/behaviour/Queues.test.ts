@@ -267,7 +267,7 @@ describe("Queues", () => {
         yield* script.agent.subscribe(once(script, "ToolInvoked", script.agent.steer("1")))
         yield* script.agent.hooks.register(
           Hook.pauseCheck(({ turn }) =>
-            turn === 1
+            turn === 2
               ? Effect.andThen(script.agent.steer("2"), Effect.asVoid(script.agent.cancel()))
               : Effect.void
           )
@@ -394,15 +394,13 @@ describe("Queues", () => {
           tools: [say("a")],
           hooks: [
             Hook.steering(polled([[], ["s1"]])),
-            Hook.steering(({ turn }) => (turn === 1 && poll++ > 0 ? Effect.fail("broke") : Effect.void))
+            Hook.steering(({ phase }) => (phase === "turnEnd" ? Effect.fail("broke") : Effect.void))
           ]
         })
         assert.strictEqual(reasonOf(exit)?._tag, "TransformFailed")
         assert.deepStrictEqual(asked(failureOf(exit)?.result.undelivered ?? []), ["s1"])
       })
     )
-    let poll = 0
-
     it.effect("D13 that make the remaining calls moot, when the policy says so", () =>
       Effect.gen(function* () {
         const { events, view } = yield* play([calls("a", "b"), done], {
