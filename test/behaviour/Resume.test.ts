@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Latch, Stream, SubscriptionRef } from "effect"
+import { Effect, Fiber, Latch, Stream } from "effect"
 import { Loop, Message, ProviderError, ToolRegistry, Transcript } from "effect-agent"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import * as Invariants from "./invariants.ts"
@@ -61,7 +61,7 @@ describe("resume", () => {
       Effect.gen(function* () {
         const script = yield* agent([turn, done], { tools: [say("t")] })
         yield* Effect.flip(script.agent.prompt("hi"))
-        const before = messagesOf(yield* SubscriptionRef.get(script.agent.state))
+        const before = messagesOf(yield* script.agent.state.get)
         assert.strictEqual(before.length, 2)
         script.events.length = 0
         const { newMessages, status: ended } = yield* script.agent.resume
@@ -69,7 +69,7 @@ describe("resume", () => {
         assert.deepStrictEqual(texts(newMessages), ["done"])
         const [first, second] = yield* script.requests
         assert.deepStrictEqual(second?.messages, first?.messages)
-        const after = messagesOf(yield* SubscriptionRef.get(script.agent.state))
+        const after = messagesOf(yield* script.agent.state.get)
         assert.deepStrictEqual(after.slice(0, 2), before)
         assert.deepStrictEqual(texts(after).slice(2), ["done"])
         assert.deepStrictEqual(Transcript.violations(after), [])
