@@ -10,6 +10,7 @@ import * as HookInput from "./HookInput.ts"
 import type { Assistant, ToolCall, ToolOutcome } from "./Message.ts"
 import type { Run, Stopped } from "./Run.ts"
 import * as Running from "./Run.ts"
+import type { ToolOutput } from "./AgentEvent.ts"
 import * as Tool from "./Tool.ts"
 import type * as Registry from "./ToolRegistry.ts"
 
@@ -25,7 +26,7 @@ export interface Allowed {
 export interface Refused {
   readonly _tag: "Refused"
   readonly outcome: ToolOutcome
-  readonly output: Tool.ToolOutput
+  readonly output: ToolOutput
 }
 
 type Decision = Allowed | Refused

@@ -10,7 +10,7 @@ import { ToolOutput } from "./AgentEvent.ts"
 import type { Point } from "./Hook.ts"
 import { originals } from "./HookInput.ts"
 import * as Message from "./Message.ts"
-import { render } from "./ToolOutput.ts"
+import { isOutput, render } from "./ToolOutput.ts"
 import { ModelOptions, RunOptions, ThinkingLevel } from "./RunOptions.ts"
 
 const optional = Schema.optionalKey
@@ -116,7 +116,10 @@ export const read = (point: Point, output: unknown): Exit.Exit<any, unknown> => 
 
 /** Without the keys whose value is `undefined`: whoever writes them means to say nothing. */
 const defined = (value: unknown, depth: number): unknown =>
-  depth > 0 && Predicate.isObject(value) && Object.getPrototypeOf(value) === Object.prototype
+  depth > 0 &&
+  !isOutput(value) &&
+  Predicate.isObject(value) &&
+  Object.getPrototypeOf(value) === Object.prototype
     ? Object.fromEntries(
         Object.entries(value).flatMap(([key, inner]) =>
           inner === undefined ? [] : [[key, defined(inner, depth - 1)]]

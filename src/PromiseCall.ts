@@ -9,7 +9,8 @@ import * as Schema from "effect/Schema"
 import { type Begin, goOn } from "./Begin.ts"
 import * as FailureText from "./FailureText.ts"
 import { ToolContext } from "./ToolContext.ts"
-import { output, type ToolOutput } from "./ToolOutput.ts"
+import type { ToolOutput } from "./AgentEvent.ts"
+import { output } from "./ToolOutput.ts"
 
 /** What a plain function is told of its call. */
 export interface PromiseContext {
@@ -31,14 +32,36 @@ export class PromiseRejected extends Schema.TaggedError<PromiseRejected>()("Prom
   }
 }
 
-/** Calls a function. `name` is that of its tool. */
-export const begin =
+const way = Symbol.for("effect-agent/PromiseCall")
+
+type Way = (params: unknown, services: Context.Context<ToolContext>) => Begin<unknown, PromiseRejected>
+
+/** The function as one that returns an Effect, and that can also be begun without a fiber. `name` is that of its tool. */
+export const execution = <Params>(
+  name: string,
+  execute: (params: Params, context: PromiseContext) => PromiseLike<unknown> | unknown
+): ((params: Params) => Effect.Effect<unknown, PromiseRejected, ToolContext>) => {
+  const called = begin(name, execute)
+  return Object.assign(
+    (params: Params): Effect.Effect<unknown, PromiseRejected, ToolContext> =>
+      Effect.contextWith((services: Context.Context<ToolContext>) =>
+        Effect.callback((resume) => Effect.sync(called(params, services)(resume)))
+      ),
+    { [way]: called }
+  )
+}
+
+/** How to begin what `execution` made, without a fiber; undefined for any other function. */
+export const wayOf = (execute: object): Way | undefined => (hasWay(execute) ? execute[way] : undefined)
+
+const hasWay = (execute: object): execute is { readonly [way]: Way } => way in execute
+
+const begin =
   <Params>(
     name: string,
-    execute: (params: Params, context: PromiseContext) => PromiseLike<unknown> | unknown,
-    params: Params,
-    services: Context.Context<ToolContext>
-  ): Begin<unknown, PromiseRejected> =>
+    execute: (params: Params, context: PromiseContext) => PromiseLike<unknown> | unknown
+  ) =>
+  (params: Params, services: Context.Context<ToolContext>): Begin<unknown, PromiseRejected> =>
   (tell) => {
     const context = Context.get(services, ToolContext)
     const aborting = new Aborting()

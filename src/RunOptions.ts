@@ -2,56 +2,8 @@
  * What a run is told, as data: a durable run journals it, `beforeExecution` and `prepareNextTurn` patch it. What is a
  * function is a hook or a service.
  */
-import * as Duration from "effect/Duration"
-import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import * as SchemaTransformation from "effect/SchemaTransformation"
-
-const inWords = /^(-?Infinity|-?\d+(\.\d+)? (nano|micro|milli|second|minute|hour|day|week)s?)$/
-
-const units: ReadonlySet<string> = new Set([
-  "weeks",
-  "days",
-  "hours",
-  "minutes",
-  "seconds",
-  "milliseconds",
-  "microseconds",
-  "nanoseconds"
-])
-
-/** Only what names a unit: any other object would be read as no time at all. */
-const isByUnits = (input: unknown): boolean =>
-  Predicate.isObject(input) &&
-  Object.keys(input).length > 0 &&
-  Object.entries(input).every(
-    ([unit, amount]) => units.has(unit) && (amount === undefined || typeof amount === "number")
-  )
-
-/** As Effect takes it: `"30 seconds"`, milliseconds, `{ seconds: 30 }`, a `Duration`. Travels as milliseconds in JSON. */
-const DurationInput = Schema.declare(
-  (input): input is Duration.Input =>
-    typeof input === "number" ||
-    typeof input === "bigint" ||
-    (typeof input === "string" && inWords.test(input)) ||
-    Duration.isDuration(input) ||
-    (Array.isArray(input) && input.length === 2 && input.every(Predicate.isNumber)) ||
-    isByUnits(input),
-  {
-    expected: 'a duration, such as "30 seconds" or milliseconds',
-    toCodecJson: () =>
-      Schema.link<Duration.Input>()(
-        Schema.Union([Schema.Finite, Schema.Literal("Infinity")]),
-        SchemaTransformation.transform({
-          decode: (wire): Duration.Input => wire,
-          encode: (input) => {
-            const millis = Duration.toMillis(Duration.fromInputUnsafe(input))
-            return Number.isFinite(millis) ? millis : millis > 0 ? "Infinity" : 0
-          }
-        })
-      )
-  }
-)
+import { DurationInput } from "./DurationInput.ts"
 
 export const ThinkingLevel = Schema.Literals(["off", "minimal", "low", "medium", "high", "xhigh", "max"])
 export type ThinkingLevel = typeof ThinkingLevel.Type

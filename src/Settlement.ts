@@ -12,6 +12,7 @@ import * as Message from "./Message.ts"
 import * as Pending from "./Pending.ts"
 import type { Run, Stopped } from "./Run.ts"
 import * as Running from "./Run.ts"
+import * as Output from "./ToolOutput.ts"
 import type { Outcome } from "./Unrun.ts"
 import * as Unrun from "./Unrun.ts"
 import type { StopSignal } from "./Work.ts"
@@ -30,7 +31,7 @@ export interface Settlement {
   readonly settled: Map<Message.ToolCall, Settled>
   /** Of a tool, in fail mode. */
   failure: ToolFailed | undefined
-  /** Of a hook that fails the run. */
+  /** Of a hook that fails the run, or a defect of the batch: the run ends with it, once each call has its result. */
   hookFailure: Cause.Cause<FailureReason | Stopped> | undefined
   tooMany: boolean
   polling: boolean
@@ -57,9 +58,10 @@ export const make = (
 export const settle = (
   settlement: Settlement,
   call: Message.ToolCall,
-  { outcome, output }: Outcome,
+  { outcome, output: given }: Outcome,
   durationMs = 0
 ): Effect.Effect<void> => {
+  const output = Output.plain(given)
   const isError = output.isError === true
   settlement.settled.set(call, { call, output, outcome })
   const emit = settlement.settled.size < settlement.calls.length ? Running.emitAmongMany : Running.emit
@@ -91,6 +93,12 @@ const failedCall = (
   }
   const told = Running.observe(run, "onError", () => ({ ...Running.baseInput(run), scope: "tool", error }))
   return Effect.mapEager(Effect.exit(told), (exit) => keepFailure(settlement, exit))
+}
+
+/** Keeps a defect of the batch, and stops the calls that go on. */
+export const die = (settlement: Settlement, cause: Cause.Cause<never>): void => {
+  settlement.hookFailure ??= cause
+  settlement.signal.stop({ cause: "cancel", reason: "another tool died" })
 }
 
 /** What is written of a call into the transcript. */

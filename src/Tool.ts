@@ -4,28 +4,32 @@
  * Trouble in a tool is told to the model, which can do something about it: an expected failure as its text, a defect as
  * a short notice (the cause goes to the log). Neither ends a run.
  */
-import * as Cause from "effect/Cause"
-import type * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import * as Schema from "effect/Schema"
+import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import * as Begin from "./Begin.ts"
 import * as FailureText from "./FailureText.ts"
+import * as InvalidTool from "./InvalidTool.ts"
 import type { PromiseContext, PromiseRejected } from "./PromiseCall.ts"
 import * as PromiseCall from "./PromiseCall.ts"
 import type { ToolContext } from "./ToolContext.ts"
-import { type Encoder, encoderOf, failed, isOutput, rendered, ToolOutput } from "./ToolOutput.ts"
+import { encoderOf, failed, type ToolOutput } from "./ToolOutput.ts"
 import type { InvalidParams, ParamsReader, ParamsSchema } from "./ToolParams.ts"
 import * as ToolParams from "./ToolParams.ts"
 
+export { InvalidTool } from "./InvalidTool.ts"
 export { type PromiseContext, PromiseRejected } from "./PromiseCall.ts"
 export { ToolContext } from "./ToolContext.ts"
-export { failed, output, render, ToolOutput } from "./ToolOutput.ts"
+export { failed, isOutput, output, render, type ToolOutput } from "./ToolOutput.ts"
 
-/** A tool by any schema. `execute` may fail with anything; what it fails with is told to the model. */
+/**
+ * A tool by any schema. `execute` may fail with anything; what it fails with is told to the model.
+ *
+ * `execute` is what runs, each time in a scope of its own. To wrap a tool, copy it:
+ * `{ ...tool, execute: (params) => Effect.tap(tool.execute(params), log) }`.
+ */
 export interface Tool<out Name extends string, in out Params, out Success, out Failure, out R> {
+  /** At most 64 letters, digits, _ and -. */
   readonly name: Name
   /** For people; the model sees `name`. */
   readonly label?: string
@@ -40,16 +44,36 @@ export interface Tool<out Name extends string, in out Params, out Success, out F
   readonly prepareArguments?: (raw: Schema.Json) => Schema.Json
   readonly decode: (input: Schema.Json) => Effect.Effect<Params, InvalidParams>
   readonly execute: (params: Params) => Effect.Effect<Success | ToolOutput, Failure, R>
-  /** `execute` in a scope of its own, with its success and its failure rendered for the model. */
-  readonly run: (params: Params) => Effect.Effect<ToolOutput, never, Exclude<R, Scope.Scope>>
+  /** A success as JSON, also kept as `details`. Default, and where it is undefined: as `Tool.render` writes it. */
+  readonly encodeSuccess?: (value: unknown) => Schema.Json | undefined
+  /** A failure as a result. Default: its message. */
+  readonly renderFailure?: (failure: unknown) => Effect.Effect<ToolOutput>
 }
 
-/** A tool whose types are not known here. */
+/** A tool whose types are not known here. A list of these does not say what its tools need: see `Runnable`. */
 export type Any = Tool<string, any, any, any, any>
+
+/**
+ * A tool that needs nothing of the application: the type for a list that is made at run time,
+ * `const tools: ReadonlyArray<Tool.Runnable> = await load()`.
+ */
+export type Runnable = Tool<string, any, unknown, unknown, Scope.Scope | ToolContext>
+
+/**
+ * The requirement of a tool whose type hides what it needs, as `Tool.Any` does. Nothing provides it: declare the tool or the
+ * list as `Tool.Runnable`, or with the services it needs.
+ */
+export interface HiddenServices {
+  readonly "This tool is typed Tool.Any, which hides what it needs. Type it Tool.Runnable": never
+}
 
 /** What the application must provide: all that a tool uses, but what each call brings along. */
 export type Services<T> =
-  T extends Tool<any, any, any, any, infer R> ? Exclude<R, Scope.Scope | ToolContext> : never
+  T extends Tool<any, any, any, any, infer R>
+    ? 0 extends 1 & R
+      ? HiddenServices
+      : Exclude<R, Scope.Scope | ToolContext>
+    : never
 
 interface Common<Name extends string> {
   readonly name: Name
@@ -63,7 +87,8 @@ interface Common<Name extends string> {
 }
 
 /**
- * A tool from a schema and an Effect.
+ * A tool from a schema and an Effect. Throws `InvalidTool` for options that cannot work: a name that providers refuse, a
+ * `timeout` that is no duration, `params` that are no schema of an object.
  *
  * - `params`: default none. Any Effect Schema, or any Standard Schema; one that cannot say its JSON Schema needs
  *   `parameters` beside it, or the model is told of any object. So does a union at the root: the model is told of an
@@ -81,13 +106,19 @@ export const make = <const Name extends string, Params = {}, Success = unknown, 
   }
 ): Tool<Name, Params, Success, Failure, R> => {
   const { execute, failure, params, success, ...common } = options
-  const run = running(common.name, execute, encoderOf(success), encoderOf(failure))
-  return build(common, ToolParams.reader(params, options.parameters), execute, scoped(run))
+  InvalidTool.refuse(options)
+  InvalidTool.refuseParams(options, params)
+  const encodeFailure = encoderOf(failure)
+  return build(common, ToolParams.reader(params, options.parameters), {
+    execute,
+    ...(success === undefined ? {} : { encodeSuccess: encoderOf(success) }),
+    renderFailure: (value) => Effect.sync(() => failed(FailureText.of(value), encodeFailure(value)))
+  })
 }
 
 /**
  * A tool whose schema is plain JSON Schema, from a file or another process. Scalars of the wrong kind are coerced where
- * nothing is invented. The params reach `execute` as JSON.
+ * nothing is invented. The params reach `execute` as JSON. Throws `InvalidTool` as `make` does.
  */
 export const fromJsonSchema = <const Name extends string, Success = unknown, Failure = never, R = never>(
   options: Common<Name> & {
@@ -96,11 +127,15 @@ export const fromJsonSchema = <const Name extends string, Success = unknown, Fai
   }
 ): Tool<Name, Schema.Json, Success, Failure, R> => {
   const { execute, ...common } = options
-  const run = running(common.name, execute, encoderOf(undefined), encoderOf(undefined))
-  return build(common, ToolParams.fromJsonSchema(options.parameters), execute, scoped(run))
+  InvalidTool.refuse(options)
+  InvalidTool.refuseJsonSchema(options, options.parameters)
+  return build(common, ToolParams.fromJsonSchema(options.parameters), { execute })
 }
 
-/** A tool from a plain async function. What it throws is told to the model by its message. */
+/**
+ * A tool from a plain async function. What it throws is told to the model by its message. Throws `InvalidTool` as `make`
+ * does.
+ */
 export const fromPromise = <const Name extends string, Params = { readonly [key: string]: Schema.Json }>(
   options: Common<Name> & {
     readonly params?: ParamsSchema<Params>
@@ -108,34 +143,26 @@ export const fromPromise = <const Name extends string, Params = { readonly [key:
   }
 ): Tool<Name, Params, unknown, PromiseRejected, ToolContext> => {
   const { execute, params, ...common } = options
+  InvalidTool.refuse(options)
+  InvalidTool.refuseParams(options, params)
   const reader: ParamsReader<Params> =
     params === undefined && options.parameters !== undefined
       ? ToolParams.trusted<Params>(options.parameters)
       : ToolParams.reader(params, options.parameters)
-  const begin = (params: Params, services: Context.Context<ToolContext>) =>
-    PromiseCall.begin(common.name, execute, params, services)
-  const called = (params: Params): Effect.Effect<unknown, PromiseRejected, ToolContext> =>
-    Effect.contextWith((services: Context.Context<ToolContext>) =>
-      Effect.callback((resume) => Effect.sync(begin(params, services)(resume)))
-    )
-  const told = asOutput(common.name, encoderOf(undefined), encoderOf(undefined))
-  const run = (params: Params): Effect.Effect<ToolOutput, never, ToolContext> =>
-    Begin.direct(
-      Effect.suspend(() => Effect.matchEffect(called(params), told)),
-      (services) => (tell) =>
-        begin(params, services)((exit) => Begin.goOn(services, () => concluded(exit, told), tell))
-    )
-  // Without the scope, for which a plain function has no use.
-  return build(common, reader, called, run)
+  return build(common, reader, { execute: PromiseCall.execution(common.name, execute) })
 }
+
+type Behaviour<Name extends string, Params, Success, Failure, R> = Pick<
+  Tool<Name, Params, Success, Failure, R>,
+  "execute" | "encodeSuccess" | "renderFailure"
+>
 
 const build = <Name extends string, Params, Success, Failure, R>(
   common: Common<Name>,
   { decode, known, parameters }: ParamsReader<Params>,
-  execute: Tool<Name, Params, Success, Failure, R>["execute"],
-  run: Tool<Name, Params, Success, Failure, R>["run"]
+  behaviour: Behaviour<Name, Params, Success, Failure, R>
 ): Tool<Name, Params, Success, Failure, R> => {
-  if (known !== undefined) return { ...common, parameters: known, decode, execute, run }
+  if (known !== undefined) return { ...common, parameters: known, decode, ...behaviour }
   let described: Schema.Json | undefined
   return {
     ...common,
@@ -144,51 +171,6 @@ const build = <Name extends string, Params, Success, Failure, R>(
       return (described ??= parameters())
     },
     decode,
-    execute,
-    run
+    ...behaviour
   }
 }
-
-/** Runs a tool for the model: whatever comes of it is something to read. */
-const running =
-  <Params, Success, Failure, R>(
-    name: string,
-    execute: (params: Params) => Effect.Effect<Success | ToolOutput, Failure, R>,
-    encodeSuccess: Encoder<Success>,
-    encodeFailure: Encoder<Failure>
-  ) =>
-  (params: Params): Effect.Effect<ToolOutput, never, R> =>
-    Effect.matchEffect(
-      Effect.suspend(() => execute(params)),
-      asOutput(name, encodeSuccess, encodeFailure)
-    )
-
-interface Told<Success, Failure> {
-  readonly onSuccess: (value: Success) => Effect.Effect<ToolOutput>
-  readonly onFailure: (failure: Failure) => Effect.Effect<ToolOutput>
-}
-
-const concluded = <Success, Failure>(
-  exit: Exit.Exit<Success, Failure>,
-  told: Told<Success, Failure>
-): Effect.Effect<ToolOutput> =>
-  Exit.isSuccess(exit) ? told.onSuccess(exit.value) : Effect.matchEffect(exit, told)
-
-const asOutput = <Success, Failure>(
-  name: string,
-  encodeSuccess: Encoder<Success>,
-  encodeFailure: Encoder<Failure>
-): Told<Success | ToolOutput, Failure> => ({
-  onSuccess: (value) => Effect.succeed(isOutput(value) ? value : rendered(value, encodeSuccess)),
-  onFailure: (failure) =>
-    Effect.logDebug(`Tool ${name} failed`, Cause.fail(failure)).pipe(
-      Effect.catchDefect(() => Effect.void),
-      Effect.map(() => failed(FailureText.of(failure), encodeFailure(failure)))
-    )
-})
-
-/** Each call in a scope of its own. */
-const scoped =
-  <Params, R>(run: (params: Params) => Effect.Effect<ToolOutput, never, R>) =>
-  (params: Params): Effect.Effect<ToolOutput, never, Exclude<R, Scope.Scope>> =>
-    Effect.scoped(run(params))

@@ -2,6 +2,7 @@
  * The tool calls of one answer: each looked up, guarded, run and answered. Every call gets exactly one result, in the
  * order of the calls, on every path.
  */
+import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -88,7 +89,6 @@ const sideBySide = (settlement: Settlement, allowed: ReadonlyArray<Guards.Allowe
       let begun = 0
       let running = 0
       let isFilling = false
-      let result: Exit.Exit<void> = Exit.void
       const fill = () => {
         isFilling = true
         for (let next = allowed[begun]; next !== undefined && running < atOnce; next = allowed[++begun]) {
@@ -96,14 +96,11 @@ const sideBySide = (settlement: Settlement, allowed: ReadonlyArray<Guards.Allowe
           perform(settlement, place, next, tell)
         }
         isFilling = false
-        if (running === 0) resume(result)
+        if (running === 0) resume(Exit.void)
       }
       const tell = (exit: Exit.Exit<void>) => {
         running--
-        if (Exit.isFailure(exit)) {
-          result = exit
-          signal.stop({ cause: "cancel", reason: "another tool died" })
-        }
+        if (Exit.isFailure(exit)) Settling.die(settlement, exit.cause)
         if (!isFilling) fill()
       }
       fill()
@@ -196,8 +193,9 @@ const perform = (
     try {
       ToolExecution.execute(place, prepared, reviewed(startedAt, retries))
     } catch (defect) {
-      // Of a tool whose timeout is none: there is no fiber here to die of it.
-      tell(Exit.die(defect))
+      // There is no fiber here to die of it. The call has its result first.
+      Settling.die(settlement, Cause.die(defect))
+      settle(Unrun.aborted(call))
     }
   }
   const moot = notToBeBegun(settlement, call)

@@ -3,7 +3,7 @@
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-import type { ToolOutput } from "./ToolOutput.ts"
+import type { ToolOutput } from "./AgentEvent.ts"
 
 /** What one call knows of itself. Supplied for each call, never a requirement of the application. */
 export class ToolContext extends Context.Service<

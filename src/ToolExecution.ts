@@ -6,6 +6,7 @@ import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type { ToolOutput } from "./AgentEvent.ts"
 import * as Alarm from "./Alarm.ts"
 import * as Begin from "./Begin.ts"
 import type { FailureReason } from "./FailureReason.ts"
@@ -14,6 +15,7 @@ import type * as Message from "./Message.ts"
 import type { Run, Stopped } from "./Run.ts"
 import * as Running from "./Run.ts"
 import * as Tool from "./Tool.ts"
+import * as Output from "./ToolOutput.ts"
 import type * as Registry from "./ToolRegistry.ts"
 import type { Outcome } from "./Unrun.ts"
 import { aborted, immediate } from "./Unrun.ts"
@@ -48,14 +50,14 @@ export const execute = (
 ): void => {
   const { call, tool } = prepared
   let open = true
-  const progress = (partial: Tool.ToolOutput) =>
+  const progress = (partial: ToolOutput) =>
     Effect.suspend(() =>
       open
         ? Running.progress(run, {
             _tag: "ToolExecutionProgress",
             toolCallId: call.id,
             toolName: call.name,
-            partial
+            partial: Output.plain(partial)
           })
         : Effect.void
     )

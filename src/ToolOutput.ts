@@ -4,65 +4,96 @@
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { ToolOutput } from "./AgentEvent.ts"
+import * as AgentEvent from "./AgentEvent.ts"
+import * as JsonText from "./JsonText.ts"
 import { text } from "./Message.ts"
 
-export { ToolOutput }
+/** Marks what `output` and `failed` made: the shape alone could be a value of the application. */
+export const brand: unique symbol = Symbol.for("effect-agent/ToolOutput")
 
-/** A result said in full. */
+/** A result said in full. Only `Tool.output` and `Tool.failed` make one; a copy by spread stays one. */
+export interface ToolOutput extends AgentEvent.ToolOutput {
+  readonly [brand]: true
+}
+
+/**
+ * A result said in full: content for the model, `details` for programs and displays, whether it is an error, whether the
+ * run may end with it.
+ */
 export const output = (
-  content: string | ToolOutput["content"],
-  options?: Omit<ToolOutput, "content">
-): ToolOutput => ({ content: typeof content === "string" ? [text(content)] : content, ...options })
+  content: string | AgentEvent.ToolOutput["content"],
+  options?: Omit<AgentEvent.ToolOutput, "content">
+): ToolOutput => ({
+  content: typeof content === "string" ? [text(content)] : content,
+  ...options,
+  [brand]: true
+})
 
 /** A result that says what went wrong. */
 export const failed = (message: string, details?: Schema.Json): ToolOutput =>
   output(message, { isError: true, ...(details === undefined ? {} : { details }) })
 
-/** Any value as a result: a `ToolOutput` as it is, a string as text, nothing as no text, anything else as JSON. */
-export const render = (value: unknown): ToolOutput =>
-  isOutput(value) ? value : rendered(value, () => undefined)
+/** Whether `output` or `failed` made the value, or a copy by spread of such a value. */
+export const isOutput = (value: unknown): value is ToolOutput =>
+  Predicate.isObject(value) && value[brand] === true
 
-export type Encoder<A> = (value: A) => Schema.Json | undefined
+/** As it is told in events: without the mark, and without members that are `undefined`. */
+export const plain = ({
+  content,
+  details,
+  isError,
+  terminate
+}: AgentEvent.ToolOutput): AgentEvent.ToolOutput => ({
+  content,
+  ...(details === undefined ? {} : { details }),
+  ...(isError === undefined ? {} : { isError }),
+  ...(terminate === undefined ? {} : { terminate })
+})
+
+/**
+ * Any value as a result: a `ToolOutput` as it is, a string as text, nothing as no text, anything else as JSON. What is not
+ * JSON is an error that says what to return instead.
+ */
+export const render = (value: unknown): ToolOutput =>
+  Result.match(
+    rendered(value, () => undefined),
+    { onSuccess: (output) => output, onFailure: notJson }
+  )
+
+/** What the model reads of a result that is not JSON. */
+export const notJson = (fault: JsonText.Fault): ToolOutput =>
+  failed(`The tool returned a value that is not JSON. ${fault}`)
+
+export type Encoder = (value: unknown) => Schema.Json | undefined
 
 /** Encodes by a schema, where there is one and it knows the value. */
-export const encoderOf = <A>(schema: Schema.Codec<A, any, never, never> | undefined): Encoder<A> => {
+export const encoderOf = <A>(schema: Schema.Codec<A, any, never, never> | undefined): Encoder => {
   if (schema === undefined) return () => undefined
   const encode = Schema.encodeUnknownResult(Schema.toCodecJson(schema))
   return (value) => Result.getOrUndefined(encode(value))
 }
 
-/** The value as it is encoded; what cannot be encoded, as far as it is JSON. */
-export const rendered = <A>(value: A, encode: Encoder<A>): ToolOutput => {
+/** The value as it is encoded; one that cannot be encoded, as JSON. Fails with what is not JSON. */
+export const rendered = (value: unknown, encode: Encoder): Result.Result<ToolOutput, JsonText.Fault> => {
+  if (isOutput(value)) return isToolOutput(plain(value)) ? Result.succeed(value) : Result.fail(badContent)
   const encoded = encode(value)
   const shown = encoded ?? value
-  const content = typeof shown === "string" ? shown : shown === undefined ? "" : jsonText(shown)
-  if (content === undefined) return failed("The tool returned a value that is not JSON")
-  return output(content, encoded === undefined ? {} : { details: encoded })
+  const content = typeof shown === "string" ? Result.succeed(shown) : JsonText.of(shown)
+  return Result.map(content, (content) => output(content, encoded === undefined ? {} : { details: encoded }))
 }
+
+const badContent =
+  "The content of Tool.output must be a string, or a list of text and image blocks, and its details JSON."
 
 /** Characters of one text in a result: some 250,000 tokens, more than is of use, and few enough to send. */
 const maxText = 1_000_000
 
 /** A block of a result, its text no longer than that. */
-export const bounded = (block: ToolOutput["content"][number]): ToolOutput["content"][number] =>
+export const bounded = (
+  block: AgentEvent.ToolOutput["content"][number]
+): AgentEvent.ToolOutput["content"][number] =>
   block.type === "text" && block.text.length > maxText
     ? { ...block, text: `${block.text.slice(0, maxText)}\n[cut: ${block.text.length} characters in all]` }
     : block
 
-const jsonText = (value: unknown): string | undefined => {
-  try {
-    return JSON.stringify(value)
-  } catch {
-    return undefined
-  }
-}
-
-// A value with other keys beside `content` is the tool's own, to be encoded.
-export const isOutput = (value: unknown): value is ToolOutput =>
-  Predicate.isObject(value) &&
-  Array.isArray(value["content"]) &&
-  Object.keys(value).every((key) => Object.hasOwn(ToolOutput.fields, key)) &&
-  isToolOutput(value)
-
-const isToolOutput = Schema.is(ToolOutput)
+const isToolOutput = Schema.is(AgentEvent.ToolOutput)

@@ -1,24 +1,23 @@
 /**
  * The tools of an application, by name: looked up, their params decoded, run.
  */
-import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
-import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Begin from "./Begin.ts"
 import * as FailureText from "./FailureText.ts"
-import type { ToolCall, ToolOutcome } from "./Message.ts"
+import type { ToolCall } from "./Message.ts"
+import * as InvalidTool from "./InvalidTool.ts"
 import { once } from "./Once.ts"
 import type { ToolDefinition } from "./Provider.ts"
 import * as Tool from "./Tool.ts"
-import * as Output from "./ToolOutput.ts"
-import type { Laid } from "./ToolServices.ts"
+import * as ToolRun from "./ToolRun.ts"
 import { ToolServices } from "./ToolServices.ts"
-import { traced } from "./Work.ts"
+
+export type { Executed } from "./ToolRun.ts"
 
 /** The model called a tool that is not there. */
 export class ToolNotFound extends Schema.TaggedError<ToolNotFound>()("ToolNotFound", {
@@ -54,13 +53,13 @@ export interface PreparedCall {
   readonly params: unknown
 }
 
-/** What came of running a call. */
-export type Executed = Tool.ToolOutput & { readonly outcome: Extract<ToolOutcome, "success" | "error"> }
-
 export class ToolRegistry extends Context.Service<
   ToolRegistry,
   {
-    /** Adds a tool, from the next turn on. Dies when the name is taken: the model could not tell them apart. */
+    /**
+     * Adds a tool, from the next turn on. Dies when the name is taken, as the model could not tell the two apart, and with
+     * `InvalidTool` when the tool cannot work.
+     */
     readonly register: <T extends Tool.Any>(tool: T) => Effect.Effect<void, never, Tool.Services<T>>
     /** Removes a tool, from the next turn on. `false` when there is none of that name. */
     readonly unregister: (name: string) => Effect.Effect<boolean>
@@ -83,7 +82,7 @@ export class ToolRegistry extends Context.Service<
     readonly execute: (
       prepared: PreparedCall,
       context: Tool.ToolContext["Service"]
-    ) => Effect.Effect<Executed>
+    ) => Effect.Effect<ToolRun.Executed>
   }
 >()("effect-agent/ToolRegistry") {}
 
@@ -97,19 +96,17 @@ export const make = <const Tools extends ReadonlyArray<Tool.Any>>(
     // Rebuilt when a tool comes or goes, so that an unchanged set is the same array from turn to turn.
     let definitions: ReadonlyArray<ToolDefinition> | undefined
 
-    /** Whether its name was free. */
-    const add = (tool: Tool.Any, services: Context.Context<never>): boolean => {
-      if (registered.has(tool.name)) return false
+    const add = (tool: Tool.Any, services: Context.Context<never>): Effect.Effect<void> => {
+      const fault = InvalidTool.of(tool) ?? (registered.has(tool.name) ? duplicate(tool) : undefined)
+      if (fault !== undefined) return Effect.die(fault)
       registered.set(tool.name, tool)
       servicesOf.set(tool, services)
       definitions = undefined
-      return true
+      return Effect.void
     }
     const registry = ToolRegistry.of({
       register: (tool) =>
-        Effect.contextWith((services: Context.Context<Tool.Services<typeof tool>>) =>
-          add(tool, services) ? Effect.void : duplicate(tool)
-        ),
+        Effect.contextWith((services: Context.Context<Tool.Services<typeof tool>>) => add(tool, services)),
       unregister: (name) =>
         Effect.sync(() => {
           const tool = registered.get(name)
@@ -127,13 +124,18 @@ export const make = <const Tools extends ReadonlyArray<Tool.Any>>(
           return Effect.fail(new ToolNotFound({ name: call.name, known: [...among.keys()] }))
         return input === undefined ? prepareRaw(tool, call) : decode(tool, call, input)
       },
-      execute: (prepared, context) => run(prepared, servicesOf.get(prepared.tool), context)
+      execute: (prepared, context) => ToolRun.run(prepared, servicesOf.get(prepared.tool), context)
     })
-    const twice = tools.find((tool) => !add(tool, services))
-    return twice === undefined ? Effect.succeed(registry) : duplicate(twice)
+    return Effect.as(
+      Effect.forEach(tools, (tool) => add(tool, services), { discard: true }),
+      registry
+    )
   })
 
-const duplicate = (tool: Tool.Any) => Effect.die(new Error(`Duplicate tool name: ${tool.name}`))
+const duplicate = (tool: Tool.Any) =>
+  new Error(
+    `Duplicate tool name: ${tool.name}. Give each tool a name of its own, or unregister the first one before.`
+  )
 
 /** A registry with these tools, as a layer. */
 export const layer = <const Tools extends ReadonlyArray<Tool.Any>>(
@@ -141,9 +143,9 @@ export const layer = <const Tools extends ReadonlyArray<Tool.Any>>(
 ): Layer.Layer<ToolRegistry, never, Tool.Services<Tools[number]>> =>
   Layer.effect(ToolRegistry, make(...tools))
 
-/** By its name, or by that with its white space in order, which models get wrong. */
+/** By its name, or by that without the white space around it, which some models add. */
 export const find = (tools: ReadonlyMap<string, Tool.Any>, name: string): Tool.Any | undefined =>
-  tools.get(name) ?? tools.get(name.trim().replaceAll(/\s+/g, " "))
+  tools.get(name) ?? tools.get(name.trim())
 
 // Once: what a provider makes of it is kept by the definition.
 const definition = once(
@@ -192,59 +194,3 @@ const decodeObject = (
 }
 
 const invalid = (call: ToolCall, detail: string) => new InvalidArguments({ name: call.name, detail })
-
-const run = (
-  { call, params, tool }: PreparedCall,
-  services: Laid,
-  context: Tool.ToolContext["Service"]
-): Effect.Effect<Executed> => {
-  const running = tool.run(params)
-  // Around its scope: within, every call would have a caller of its own.
-  const supplied = (caller: Context.Context<never>) =>
-    Context.add(services(caller), Tool.ToolContext, context)
-  const work = Effect.suspend(() =>
-    running.pipe(
-      Effect.updateContext(supplied),
-      Effect.matchCauseEffect({
-        onSuccess: (output) => Effect.succeed(executed(output)),
-        onFailure: (cause) => died(tool, cause)
-      }),
-      traced(`execute_tool ${tool.name}`, {
-        attributes: {
-          "gen_ai.operation.name": "execute_tool",
-          "gen_ai.tool.name": tool.name,
-          "gen_ai.tool.call.id": call.id
-        }
-      })
-    )
-  )
-  const begin = Begin.wayOf(running)
-  if (begin === undefined) return work
-  return Begin.direct(
-    work,
-    (caller) => (tell) =>
-      begin(supplied(caller))((exit) => {
-        if (Exit.isSuccess(exit)) tell(Exit.succeed(executed(exit.value)))
-        else Begin.goOn(caller, () => died(tool, exit.cause), tell)
-      })
-  )
-}
-
-const executed = (output: Tool.ToolOutput): Executed => ({
-  ...output,
-  content: output.content.map(Output.bounded),
-  outcome: output.isError === true ? "error" : "success"
-})
-
-/** A defect is told in few words, and logged whole. An interruption stays one. */
-const died = (tool: Tool.Any, cause: Cause.Cause<never>): Effect.Effect<Executed> => {
-  const defect = Cause.findDefect(cause)
-  if (Result.isFailure(defect)) return Effect.failCause(cause)
-  return Effect.logError(`Tool ${tool.name} died`, Cause.die(defect.success)).pipe(
-    // There are defects that no logger can write.
-    Effect.catchDefect(() => Effect.void),
-    Effect.map(() =>
-      executed(Tool.failed(`Tool ${tool.name} failed unexpectedly: ${FailureText.firstLine(defect.success)}`))
-    )
-  )
-}

@@ -2,11 +2,12 @@
  * Results of calls that did not run, or not to their end, in words for the model.
  */
 import type { StopReason, ToolCall, ToolOutcome } from "./Message.ts"
+import type { ToolOutput } from "./AgentEvent.ts"
 import * as Tool from "./Tool.ts"
 
 /** What came of a call. */
 export interface Outcome {
-  readonly output: Tool.ToolOutput
+  readonly output: ToolOutput
   readonly outcome: ToolOutcome
 }
 

@@ -25,7 +25,7 @@ const add = Tool.make({
 })
 
 interface Setup {
-  readonly tools?: ReadonlyArray<Tool.Any>
+  readonly tools?: ReadonlyArray<Tool.Runnable>
   readonly hooks?: ReadonlyArray<Hook.Hook>
   readonly options?: Partial<RunOptions.RunOptions>
   readonly messages?: ReadonlyArray<Message.Message>

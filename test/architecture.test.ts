@@ -6,11 +6,11 @@ import { dirname, join, relative } from "node:path"
 const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   [
     "data",
-    /^(Usage|Message|ProviderError|ModelEvent|RunOptions|FailureReason|FailureText|AgentEvent|RunReport|RunResult|RunFailed|Transcript|JsonCoercion|JsonReference|JsonDepth|VendorKeys|JsonSchema|Once)\.ts$/
+    /^(Usage|Message|ProviderError|ModelEvent|RunOptions|FailureReason|FailureText|AgentEvent|RunReport|RunResult|RunFailed|Transcript|JsonCoercion|JsonReference|JsonDepth|VendorKeys|JsonSchema|JsonText|Once|DurationInput|NearestName|InvalidInput)\.ts$/
   ],
   [
     "services",
-    /^(Handoff|Alarm|ByteSource|Begin|Work|Provider|Credentials|ToolParams|ToolOutput|ToolContext|PromiseCall|Tool|ToolServices|ToolRegistry|Hook|HookInput|HookOutput|HookManager|ContextManager|Silence|Retry)\.ts$/
+    /^(Handoff|Alarm|ByteSource|Begin|Work|Provider|Credentials|ToolParams|ToolOutput|ToolContext|PromiseCall|InvalidTool|Tool|ToolRun|ToolServices|ToolRegistry|Hook|HookInput|HookOutput|HookManager|ContextManager|Silence|Retry)\.ts$/
   ],
   [
     "loop",

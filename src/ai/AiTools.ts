@@ -105,8 +105,7 @@ const toTool = <Tools extends AnyTools>(
     },
     decode: reader.decode,
     execute,
-    run: (params) =>
-      Effect.scoped(Effect.catch(execute(params), (failure) => failureOutput(tool, services, failure)))
+    renderFailure: (failure) => failureOutput(tool, services, failure)
   }
 }
 
@@ -168,7 +167,7 @@ const outputOf = ({ encodedResult, isFailure, modelOutput, result }: HandlerResu
   const details = detailsOf(encodedResult)
   return modelOutput === undefined
     ? { ...details, ...Tool.render(encodedResult) }
-    : { ...details, content: modelOutput.map(FilePart.ofOutput) }
+    : Tool.output(modelOutput.map(FilePart.ofOutput), details)
 }
 
 const failureOutput = <T extends AiTool.Any>(

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, Schema } from "effect"
 import { AiError, Prompt, Tool as AiTool, Toolkit } from "effect/ai"
-import { Agent, Hook, Message, Tool, ToolRegistry } from "effect-agent"
+import { Agent, type AgentEvent, Hook, Message, Tool, ToolRegistry } from "effect-agent"
 import { AiTools } from "effect-agent/ai"
 import { ScriptedProvider } from "effect-agent/testing"
 
@@ -60,11 +60,11 @@ const run = Effect.fnUntraced(function* <T extends Tool.Any>(
   name: string,
   params: Schema.Json
 ): Effect.fn.Return<
-  { readonly output: ToolRegistry.Executed; readonly shown: ReadonlyArray<Tool.ToolOutput> },
+  { readonly output: ToolRegistry.Executed; readonly shown: ReadonlyArray<AgentEvent.ToolOutput> },
   ToolRegistry.ToolNotFound | ToolRegistry.InvalidArguments,
   Tool.Services<T>
 > {
-  const shown: Array<Tool.ToolOutput> = []
+  const shown: Array<AgentEvent.ToolOutput> = []
   const registry = yield* ToolRegistry.make(...tools)
   const rawArguments = JSON.stringify(params)
   const prepared = yield* registry.prepare({ type: "toolCall", id: "c1", name, rawArguments, params })

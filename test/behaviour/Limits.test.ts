@@ -263,7 +263,7 @@ describe("Limits", () => {
     const turnsOf = Effect.fnUntraced(function* (
       cycle: ReadonlyArray<ScriptedProvider.Turn>,
       max: number | undefined,
-      tools: ReadonlyArray<Tool.Any> = [say("a"), say("b"), say("c"), say("d"), echo]
+      tools: ReadonlyArray<Tool.Runnable> = [say("a"), say("b"), say("c"), say("d"), echo]
     ) {
       const { events, exit, requests } = yield* play(
         range(40).flatMap(() => cycle),

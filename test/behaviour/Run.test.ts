@@ -724,7 +724,7 @@ describe("Run", () => {
       Effect.gen(function* () {
         const parents: Array<AgentEvent.AgentEvent["parent"]> = []
         const runIds: Array<string> = []
-        const nested = (name: string, script: ScriptedProvider.Script, tools: ReadonlyArray<Tool.Any>) =>
+        const nested = (name: string, script: ScriptedProvider.Script, tools: ReadonlyArray<Tool.Runnable>) =>
           Tool.make({
             name,
             description: "Asks another.",

@@ -576,10 +576,10 @@ describe("Tools", () => {
   })
 
   describe("names", () => {
-    it.effect("T399 are found although they are padded or spaced out", () =>
+    it.effect("T399 are found although they are padded", () =>
       Effect.gen(function* () {
-        const { events } = yield* play([calls(" read  file\t", "read file", "Read File"), done], {
-          tools: [say("read file")]
+        const { events } = yield* play([calls(" read_file\t", "read_file", "Read_File"), done], {
+          tools: [say("read_file")]
         })
         assert.sameMembers(outcomes(events), ["success", "success", "unknownTool"])
       })
@@ -962,17 +962,6 @@ describe("Tools", () => {
           Effect.provide([provider.layer, wrapped])
         )
         assert.deepStrictEqual(asked, ["plain", "plain", "plain"])
-      })
-    )
-
-    it.effect("ends a run by a timeout that is none, whoever listens", () =>
-      Effect.gen(function* () {
-        const odd = { ...say("odd"), timeout: "soon" as never }
-        const script = yield* agent([calls("odd", "odd"), done], { tools: [odd] })
-        yield* script.agent.subscribe(() => Effect.yieldNow)
-        const exit = yield* Effect.exit(script.agent.prompt("hi"))
-        assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
-        assert.deepStrictEqual(tags(script.events).slice(-1), ["RunEnd"])
       })
     )
 

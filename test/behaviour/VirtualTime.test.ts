@@ -18,7 +18,7 @@ describe("Virtual time", () => {
   describe("of tools", () => {
     const timed = Effect.fnUntraced(function* (
       options: Partial<RunOptions.RunOptions>,
-      own: Partial<Pick<Tool.Any, "timeout">> = {}
+      own: Partial<Pick<Tool.Runnable, "timeout">> = {}
     ) {
       const { begun, tool } = yield* sleeper(own)
       const run = yield* Effect.forkChild(play([sleep(3_600_000), done], { tools: [tool], options }))

@@ -17,7 +17,7 @@ import {
 import { ScriptedProvider } from "effect-agent/testing"
 
 export interface Setup {
-  readonly tools?: ReadonlyArray<Tool.Any>
+  readonly tools?: ReadonlyArray<Tool.Runnable>
   readonly hooks?: ReadonlyArray<Hook.Hook>
   readonly options?: Partial<RunOptions.RunOptions>
   readonly messages?: ReadonlyArray<Message.Message>
@@ -54,7 +54,7 @@ export const play = Effect.fnUntraced(function* (script: ScriptedProvider.Script
   }
 })
 
-type Tools = ReadonlyArray<Tool.Any>
+type Tools = ReadonlyArray<Tool.Runnable>
 type Hooks = ReadonlyArray<Hook.Hook>
 
 /** An agent on a script, and every event of it, as a subscriber hears them. */
@@ -124,7 +124,7 @@ export const failing = (name: string, failure: unknown = "not today") =>
 
 /** A tool that takes as long as its caller says. `begun` waits for the next call of it to begin. */
 export const sleeper = Effect.fnUntraced(function* (
-  options: Partial<Pick<Tool.Any, "name" | "timeout" | "executionMode">> = {}
+  options: Partial<Pick<Tool.Runnable, "name" | "timeout" | "executionMode">> = {}
 ) {
   const log: Array<string> = []
   const began = yield* Queue.unbounded<number>()

@@ -73,7 +73,7 @@ const delegate = Effect.fnUntraced(function* (ground: Ground) {
   })
 })
 
-export const tools = (ground: Ground): ReadonlyArray<Tool.Any> =>
+export const tools = (ground: Ground): ReadonlyArray<Tool.Runnable> =>
   Object.entries(behaviours).map(([name, behave]) =>
     Tool.make({
       name,

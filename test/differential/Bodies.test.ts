@@ -12,7 +12,7 @@ import { type Wire, wires } from "./Wire.ts"
 const { clock, note, png, weather } = Conversation
 
 interface Setting {
-  readonly tools: ReadonlyArray<Tool.Any>
+  readonly tools: ReadonlyArray<Tool.Runnable>
   readonly modelOptions: RunOptions.ModelOptions
   readonly model?: string
   readonly system?: string

@@ -154,7 +154,7 @@ describe("a budget", () => {
   )
 
   /** A tool that asks a model of its own, so many levels deep. */
-  const delegating = (script: ScriptedProvider.Script, depth = 1): Tool.Any =>
+  const delegating = (script: ScriptedProvider.Script, depth = 1): Tool.Runnable =>
     Tool.make({
       name: "delegate",
       description: "Asks another agent.",

@@ -16,7 +16,7 @@ import type { Options, Piece, Vendor } from "./vendors.ts"
 export const key = "sk-planted-0123456789abcdef"
 
 export interface Setup extends Omit<Options, "baseUrl"> {
-  readonly tools?: ReadonlyArray<Tool.Any>
+  readonly tools?: ReadonlyArray<Tool.Runnable>
 }
 
 /** An agent that asks this server, with the defaults that an application gets. */

@@ -182,7 +182,7 @@ describe("a tool that", () => {
       }
     )
   ]
-  const ways: Readonly<Record<string, (value: unknown) => Tool.Any>> = {
+  const ways: Readonly<Record<string, (value: unknown) => Tool.Runnable>> = {
     "throws in a plain function": (value) =>
       Tool.fromPromise({
         name: "bad",
@@ -238,7 +238,7 @@ describe("a tool that", () => {
         function: [() => 1, "error", "not JSON"],
         symbol: [Symbol("s"), "error", "not JSON"],
         bigint: [10n, "error", "not JSON"],
-        "bigint inside": [{ n: 10n }, "error", "not JSON"],
+        bigint_inside: [{ n: 10n }, "error", "not JSON"],
         throwing: [
           {
             toJSON: () => {
@@ -249,8 +249,8 @@ describe("a tool that", () => {
           "not JSON"
         ],
         undefined: [undefined, "success", ""],
-        "undefined inside": [{ a: undefined, b: [undefined] }, "success", '{"b":[null]}'],
-        nan: [Number.NaN, "success", "null"]
+        undefined_inside: [{ a: undefined, b: [undefined] }, "success", '{"b":[null]}'],
+        nan: [Number.NaN, "error", "not JSON"]
       }
       for (const [name, [value, outcome, words]] of Object.entries(returned)) {
         for (const tool of [

@@ -67,7 +67,7 @@ const endOf = (ending: Answer["ending"], calls: boolean): Step.Step => {
 }
 
 /** One tool of each kind. Each holds a resource while it runs. */
-export const tools = (stage: Stage): ReadonlyArray<Tool.Any> =>
+export const tools = (stage: Stage): ReadonlyArray<Tool.Runnable> =>
   ToolKind.literals.map((kind) =>
     Tool.make({
       name: kind,

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, PlatformError, Stream } from "effect"
 import { ChildProcess } from "effect/process"
-import type { Tool } from "effect-agent"
+import { Tool } from "effect-agent"
 import { EditTool, WriteTool } from "effect-agent/tools"
 import { readFileSync, statSync } from "node:fs"
 import * as Workspace from "./workspace.ts"
@@ -153,9 +153,12 @@ describe("WriteTool", () => {
 
 /** Makes "new" of "old", either way. */
 const change = (name: "write" | "edit", root: string) =>
-  name === "write"
-    ? WriteTool.make({ root }).run({ path: "a.txt", content: "new" })
-    : EditTool.make({ root }).run({ path: "a.txt", oldText: "old", newText: "new" })
+  Effect.catch(
+    name === "write"
+      ? WriteTool.make({ root }).execute({ path: "a.txt", content: "new" })
+      : EditTool.make({ root }).execute({ path: "a.txt", oldText: "old", newText: "new" }),
+    (failure) => Effect.succeed(Tool.failed(failure.message))
+  )
 
 /** A file system on which one call fails: the `nth`, of all that the tool makes. Looks `before` each. */
 const failAt = (fs: FileSystem.FileSystem, nth: number, before: () => void) => {

@@ -34,7 +34,7 @@ const program = Effect.gen(function* () {
       JSON.stringify(partial.content).includes("said") ? Deferred.succeed(allSaid, undefined) : Effect.void
   })
   const run = (text: string) =>
-    shell.run({ command: text }).pipe(Effect.provideService(Tool.ToolContext, context))
+    Effect.scoped(shell.execute({ command: text })).pipe(Effect.provideService(Tool.ToolContext, context))
   // What loads at the first use is no output.
   yield* run("true")
   const before = yield* inUse

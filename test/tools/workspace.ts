@@ -4,7 +4,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, FileSystem, Path, type Scope } from "effect"
 import type { ChildProcessSpawner } from "effect/process"
-import { Tool, ToolRegistry } from "effect-agent"
+import { type AgentEvent, Tool, ToolRegistry } from "effect-agent"
 import { Tools } from "effect-agent/tools"
 
 export const secret = "the secret outside"
@@ -71,5 +71,5 @@ export const provide = <A, E>(
   >
 ): Effect.Effect<A, E> => effect.pipe(Effect.scoped, Effect.provide(NodeServices.layer))
 
-const textOf = (output: Tool.ToolOutput): string =>
+const textOf = (output: AgentEvent.ToolOutput): string =>
   output.content.map((block) => (block.type === "text" ? block.text : `<${block.type}>`)).join("\n")

@@ -10,10 +10,10 @@ const path = "a.txt"
 
 const content = (round: number) => String(round % 10).repeat(300_000)
 
-const write = (round: number) => WriteTool.make({ root }).run({ path, content: content(round) })
+const write = (round: number) => WriteTool.make({ root }).execute({ path, content: content(round) })
 const edit = Effect.flatMap(
   FileSystem.FileSystem.use((files) => files.readFileString(`${root}/${path}`)),
-  (oldText) => EditTool.make({ root }).run({ path, oldText, newText: content(Number(oldText[0]) + 1) })
+  (oldText) => EditTool.make({ root }).execute({ path, oldText, newText: content(Number(oldText[0]) + 1) })
 )
 
 let round = 1

@@ -78,8 +78,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F082",
     without: "what is no JSON is a success",
     file: "src/ToolOutput.ts",
-    from: 'return failed("The tool returned a value that is not JSON")',
-    to: 'return output("")',
+    from: "failed(`The tool returned a value that is not JSON. ${fault}`)",
+    to: 'output("")',
     test: toolCalls
   },
   {

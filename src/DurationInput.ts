@@ -1,0 +1,58 @@
+/**
+ * Spans of time as applications write them: checked, because `Duration` reads what it does not know as no time at all.
+ */
+import * as Duration from "effect/Duration"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+import * as SchemaTransformation from "effect/SchemaTransformation"
+
+const inWords = /^(Infinity|\d+(\.\d+)? (nano|micro|milli|second|minute|hour|day|week)s?)$/
+
+const units: ReadonlySet<string> = new Set([
+  "weeks",
+  "days",
+  "hours",
+  "minutes",
+  "seconds",
+  "milliseconds",
+  "microseconds",
+  "nanoseconds"
+])
+
+const isAmount = (input: unknown): boolean => typeof input === "number" && input >= 0
+
+/** Only an object that names a unit: `Duration` reads any other object as no time at all. */
+const isByUnits = (input: unknown): boolean =>
+  Predicate.isObject(input) &&
+  Object.keys(input).length > 0 &&
+  Object.entries(input).every(
+    ([unit, amount]) => units.has(unit) && (amount === undefined || isAmount(amount))
+  )
+
+/** Whether a value is a duration of zero or more: as text, milliseconds, nanoseconds (bigint), units or `Duration`. */
+export const is = (input: unknown): input is Duration.Input => {
+  if (typeof input === "bigint") return input >= 0n
+  if (typeof input === "string") return inWords.test(input)
+  if (Duration.isDuration(input)) return !Duration.isNegative(input)
+  if (Array.isArray(input)) return input.length === 2 && input.every(isAmount)
+  return isAmount(input) || isByUnits(input)
+}
+
+/** The accepted forms, for error messages. */
+export const expected = 'a duration such as "30 seconds", milliseconds, { minutes: 5 } or "Infinity"'
+
+/** Accepts what `is` accepts. Encodes to milliseconds, or `"Infinity"`. */
+export const DurationInput = Schema.declare(is, {
+  expected,
+  toCodecJson: () =>
+    Schema.link<Duration.Input>()(
+      Schema.Union([Schema.Finite, Schema.Literal("Infinity")]),
+      SchemaTransformation.transform({
+        decode: (wire): Duration.Input => wire,
+        encode: (input) => {
+          const millis = Duration.toMillis(Duration.fromInputUnsafe(input))
+          return Number.isFinite(millis) ? millis : "Infinity"
+        }
+      })
+    )
+})

@@ -1,0 +1,491 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Duration, Effect, Exit, Layer, Logger, References, Schema, type Scope } from "effect"
+import { Agent, AgentEvent, Hook, Message, Provider, Tool, ToolRegistry, Transcript } from "effect-agent"
+import { ScriptedProvider } from "effect-agent/testing"
+import * as z from "zod"
+import { agent, failing, ofTag, outcomes, play, resultTexts, say, toolResults } from "./play.ts"
+
+const calls = (...names: ReadonlyArray<string>) =>
+  ScriptedProvider.toolCalls(...names.map((name) => ({ name, params: {} })))
+const done = ScriptedProvider.text("done")
+
+/** What a constructor throws. */
+const thrownBy = (make: () => unknown): Tool.InvalidTool => {
+  try {
+    make()
+  } catch (thrown) {
+    if (thrown instanceof Tool.InvalidTool) return thrown
+    throw thrown
+  }
+  return assert.fail("nothing was thrown")
+}
+
+const options = (members: object): any => ({
+  name: "bad",
+  description: "",
+  parameters: { type: "object" },
+  execute: () => Effect.succeed("ok"),
+  ...members
+})
+const constructors: ReadonlyArray<(options: any) => Tool.Any> = [
+  Tool.make,
+  Tool.fromJsonSchema,
+  Tool.fromPromise
+]
+
+const logs = () => {
+  const lines: Array<string> = []
+  const logger = Logger.make<unknown, void>((entry) => {
+    lines.push(`${entry.logLevel}: ${String(entry.message)}`)
+  })
+  return {
+    lines,
+    layer: Layer.merge(Logger.layer([logger]), Layer.succeed(References.MinimumLogLevel, "All"))
+  }
+}
+
+describe("a tool that cannot work", () => {
+  it("is refused by every constructor when its timeout is no duration", () => {
+    const bad = ["5 minuts", "soon", Number.NaN, -1, -1n, "-1 seconds", {}, { minuts: 5 }, { seconds: -1 }]
+    for (const timeout of [...bad, Duration.negate(Duration.seconds(1)), [1, Number.NaN], true, null]) {
+      for (const make of constructors) {
+        const { message } = thrownBy(() => make(options({ timeout })))
+        assert.include(message, 'Tool "bad": `timeout` is ')
+        assert.include(
+          message,
+          'expected a duration such as "30 seconds", milliseconds, { minutes: 5 } or "Infinity"'
+        )
+      }
+    }
+    assert.include(thrownBy(() => Tool.make(options({ timeout: "5 minuts" }))).message, 'is "5 minuts";')
+    assert.include(thrownBy(() => Tool.make(options({ timeout: Number.NaN }))).message, "is NaN;")
+    for (const timeout of [
+      "5 minutes",
+      "Infinity",
+      0,
+      10,
+      10n,
+      { minutes: 5 },
+      Duration.infinity,
+      [1, 0],
+      Infinity
+    ]) {
+      for (const make of constructors) assert.isTrue(Object.is(make(options({ timeout })).timeout, timeout))
+    }
+  })
+
+  it("is refused by every constructor when providers would refuse its name", () => {
+    const names = {
+      "get weather": "get_weather",
+      "files.read": "files_read",
+      größe: "gr__e",
+      [`${"a".repeat(64)}b`]: "a".repeat(64)
+    }
+    for (const [name, better] of Object.entries(names)) {
+      for (const make of constructors) {
+        const { message, tool } = thrownBy(() => make(options({ name })))
+        assert.strictEqual(tool, name)
+        assert.include(message, "only letters, digits, _ and -, at most 64 characters")
+        assert.include(message, `Use "${better}"`)
+      }
+    }
+    assert.include(thrownBy(() => Tool.make(options({ name: "" }))).message, "`name` is missing")
+    assert.include(thrownBy(() => Tool.make(options({ name: undefined }))).message, "`name` is missing")
+    for (const name of ["a", "a".repeat(64), "get_weather-2", "_", "A1"]) Tool.make(options({ name }))
+  })
+
+  it("is refused when a member is missing or is something else", () => {
+    const faults: ReadonlyArray<readonly [members: object, words: string]> = [
+      [{ description: undefined }, "`description` is missing"],
+      [{ execute: undefined }, "`execute` must be a function; it is undefined"],
+      [{ execute: "ls" }, '`execute` must be a function; it is "ls"'],
+      [{ executionMode: "serial" }, '`executionMode` is "serial"; expected "sequential" or "parallel"'],
+      [{ prepareArguments: {} }, "`prepareArguments` must be a function"]
+    ]
+    for (const [members, words] of faults) {
+      for (const make of constructors) assert.include(thrownBy(() => make(options(members))).message, words)
+    }
+  })
+
+  it("is refused when its params are no schema of an object", () => {
+    const faults: ReadonlyArray<readonly [params: unknown, words: string]> = [
+      [
+        { city: z.string(), days: z.number() },
+        "a plain object with the keys city, days, not a schema. Put it into z.object"
+      ],
+      [{ type: "object", properties: {} }, "Use Tool.fromJsonSchema"],
+      ["city", '`params` must be a schema; it is "city"'],
+      [Schema.String, "`params` is a schema of string, but models call tools with an object"],
+      [Schema.Array(Schema.String), "`params` is a schema of arrays"],
+      [Schema.NumberFromString, "`params` is a schema of string"]
+    ]
+    for (const [params, words] of faults) {
+      assert.include(thrownBy(() => Tool.make(options({ params }))).message, words)
+      assert.include(thrownBy(() => Tool.fromPromise(options({ params }))).message, words)
+    }
+    for (const parameters of [{ type: "string" }, { type: ["string", "null"] }]) {
+      assert.include(
+        thrownBy(() => Tool.fromJsonSchema(options({ parameters }))).message,
+        "JSON Schema of its params is of type"
+      )
+    }
+    assert.include(
+      thrownBy(() => Tool.fromJsonSchema(options({ parameters: "x" }))).message,
+      "`parameters` must be a JSON Schema"
+    )
+    for (const parameters of [{}, { type: ["object", "null"] }, { anyOf: [] }])
+      Tool.fromJsonSchema(options({ parameters }))
+  })
+
+  it.effect("is refused by a registry and an agent, however it was made", () =>
+    Effect.gen(function* () {
+      const bad = { ...say("ok"), timeout: "soon" as never }
+      const registry = yield* ToolRegistry.make()
+      const provider = ScriptedProvider.layer([])
+      for (const refused of [
+        registry.register(bad),
+        ToolRegistry.make(bad),
+        Effect.provide(Effect.void, ToolRegistry.layer(bad)),
+        Effect.scoped(Agent.make({ model: "m", tools: [bad] })).pipe(Effect.provide(provider))
+      ]) {
+        const exit = yield* Effect.exit(refused)
+        assert.isTrue(Exit.isFailure(exit))
+        const defect = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
+        assert.instanceOf(defect, Tool.InvalidTool)
+      }
+      assert.deepStrictEqual(yield* registry.definitions, [])
+      yield* registry.register(say("ok"))
+      const twice = yield* Effect.exit(registry.register(say("ok")))
+      assert.match(
+        String(Exit.isFailure(twice) && Cause.squash(twice.cause)),
+        /Duplicate tool name: ok\. Give each tool/
+      )
+    })
+  )
+
+  it.effect.each(["parallel", "sequential"] as const)(
+    "ends a run only after each call has its result (%s)",
+    (toolExecution) =>
+      Effect.gen(function* () {
+        let reads = 0
+        const odd: Tool.Runnable = Object.defineProperty({ ...say("odd") }, "timeout", {
+          get: () => (reads++ === 0 ? "1 second" : "soon")
+        })
+        const script = yield* agent([calls("fine", "odd", "fine"), done], {
+          tools: [say("fine"), odd],
+          toolExecution
+        })
+        const exit = yield* Effect.exit(script.agent.prompt("hi"))
+        assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
+        const { events } = script
+        assert.strictEqual(events.at(-1)?._tag, "RunEnd")
+        assert.strictEqual(
+          ofTag(events, "ToolExecutionEnd").length,
+          ofTag(events, "ToolExecutionStart").length
+        )
+        const view = events.reduce(AgentEvent.fold, AgentEvent.initial([]))
+        assert.deepStrictEqual(
+          toolResults(view.messages).map(({ toolCallId }) => toolCallId),
+          ["call-1", "call-2", "call-3"]
+        )
+        assert.deepStrictEqual(Transcript.violations(view.messages), [])
+        assert.deepStrictEqual([...view.pendingToolCalls], [])
+      })
+  )
+})
+
+describe("execute", () => {
+  const params = Schema.Struct({ n: Schema.Finite })
+  const made: ReadonlyArray<Tool.Runnable> = [
+    Tool.make({ name: "made", description: "", params, execute: ({ n }) => Effect.succeed(`raw ${n}`) }),
+    Tool.fromPromise({ name: "promised", description: "", params, execute: async ({ n }) => `raw ${n}` }),
+    Tool.fromJsonSchema({
+      name: "json",
+      description: "",
+      parameters: {},
+      execute: () => Effect.succeed("raw 1")
+    })
+  ]
+
+  it.effect("is what runs: a copy of a tool with another one runs that", () =>
+    Effect.gen(function* () {
+      for (const tool of made) {
+        const wrapped = {
+          ...tool,
+          execute: (n: any) => Effect.map(tool.execute(n), (said) => `<${String(said)}>`)
+        }
+        const script = [ScriptedProvider.toolCall(tool.name, { n: 1 }), done]
+        assert.deepStrictEqual(resultTexts((yield* play(script, { tools: [tool] })).view.messages), ["raw 1"])
+        assert.deepStrictEqual(resultTexts((yield* play(script, { tools: [wrapped] })).view.messages), [
+          "<raw 1>"
+        ])
+      }
+    })
+  )
+
+  it.effect(
+    "of a copy may fail, die, need a scope, and return another type than the schema of the first",
+    () =>
+      Effect.gen(function* () {
+        const first = Tool.make({
+          name: "first",
+          description: "",
+          success: Schema.Struct({ n: Schema.Finite }),
+          execute: () => Effect.succeed({ n: 1 })
+        })
+        let released = 0
+        const copies: ReadonlyArray<
+          readonly [execute: () => Effect.Effect<unknown, unknown, Scope.Scope>, text: string]
+        > = [
+          [() => Effect.succeed("text"), "text"],
+          [() => Effect.succeed({ n: 2 }), '{"n":2}'],
+          [() => Effect.fail("no"), "no"],
+          [() => Effect.die("bug"), "Tool first failed unexpectedly: bug"],
+          [
+            () =>
+              Effect.as(
+                Effect.addFinalizer(() => Effect.sync(() => released++)),
+                "scoped"
+              ),
+            "scoped"
+          ]
+        ]
+        for (const [execute, text] of copies) {
+          const { view } = yield* play([calls("first"), done], { tools: [{ ...first, execute }] })
+          assert.deepStrictEqual(resultTexts(view.messages), [text])
+        }
+        assert.strictEqual(released, 1)
+      })
+  )
+
+  it.effect("is all that a tool by hand needs", () =>
+    Effect.gen(function* () {
+      const byHand: Tool.Tool<"hand", Schema.Json, unknown, unknown, never> = {
+        name: "hand",
+        description: "",
+        parameters: { type: "object" },
+        decode: Effect.succeed,
+        execute: (params) => Effect.fail({ message: JSON.stringify(params) })
+      }
+      const { view } = yield* play([ScriptedProvider.toolCall("hand", { a: 1 }), done], { tools: [byHand] })
+      assert.deepStrictEqual(resultTexts(view.messages), ['{"a":1}'])
+    })
+  )
+
+  it.effect("that returns no Effect is an error for the model, and the log says what to use", () =>
+    Effect.gen(function* () {
+      const cases: ReadonlyArray<readonly [tool: Tool.Runnable, told: string, advice: string]> = [
+        [
+          Tool.make(options({ execute: async () => "x" })),
+          "execute returned a promise",
+          "Use Tool.fromPromise for an async function"
+        ],
+        [
+          Tool.make(options({ execute: () => Promise.reject(new Error("unheard")) })),
+          "execute returned a promise",
+          "Use Tool.fromPromise"
+        ],
+        [
+          Tool.fromJsonSchema(options({ execute: async () => "x" })),
+          "execute returned a promise",
+          "Use Tool.fromPromise"
+        ],
+        [
+          Tool.make(options({ execute: () => "x" })),
+          "execute returned no Effect",
+          "Return Effect.succeed(value)"
+        ],
+        [
+          Tool.make(options({ execute: () => undefined })),
+          "execute returned no Effect",
+          "Return Effect.succeed(value)"
+        ],
+        [
+          Tool.fromPromise(options({ execute: () => Effect.succeed(1) })),
+          "execute returned an Effect",
+          "Use Tool.make"
+        ]
+      ]
+      for (const [tool, told, advice] of cases) {
+        const { layer, lines } = logs()
+        const { events, view } = yield* play([calls("bad"), done], { tools: [tool], layer })
+        assert.deepStrictEqual(outcomes(events), ["error"])
+        assert.include(resultTexts(view.messages)[0], `Tool bad does not work: its ${told}`)
+        const errors = lines.filter((line) => line.startsWith("Error"))
+        assert.strictEqual(errors.length, 1)
+        assert.include(errors[0], advice)
+      }
+    })
+  )
+})
+
+describe("a result", () => {
+  it.effect("that has the shape of a ToolOutput is a value, unless Tool.output or Tool.failed made it", () =>
+    Effect.gen(function* () {
+      const values: ReadonlyArray<readonly [value: unknown, text: string]> = [
+        [{ content: [] }, '{"content":[]}'],
+        [{ content: [], isError: true }, '{"content":[],"isError":true}'],
+        [{ content: [{ type: "text", text: "hi" }] }, '{"content":[{"type":"text","text":"hi"}]}'],
+        [Tool.output("hi"), "hi"],
+        [{ ...Tool.output("hi") }, "hi"]
+      ]
+      for (const [value, text] of values) {
+        for (const tool of [
+          say("look", value),
+          Tool.fromPromise({ name: "look", description: "", execute: () => value })
+        ]) {
+          const { events, view } = yield* play([calls("look"), done], { tools: [tool] })
+          assert.deepStrictEqual(resultTexts(view.messages), [text])
+          assert.deepStrictEqual(outcomes(events), ["success"])
+        }
+      }
+      const search = Tool.make({
+        name: "look",
+        description: "",
+        success: Schema.Struct({ content: Schema.Array(Schema.String) }),
+        execute: () => Effect.succeed({ content: [] })
+      })
+      const [result] = toolResults((yield* play([calls("look"), done], { tools: [search] })).view.messages)
+      assert.deepStrictEqual(result?.details, { content: [] })
+    })
+  )
+
+  it.effect("stays the error it is, with members that are undefined, and leaves no mark in events", () =>
+    Effect.gen(function* () {
+      const error: any = { isError: true, details: undefined, terminate: undefined }
+      for (const value of [Tool.output("no", error), { ...Tool.failed("no"), details: undefined }]) {
+        const { events, view } = yield* play([calls("look"), done], { tools: [say("look", value)] })
+        assert.deepStrictEqual(outcomes(events), ["error"])
+        assert.deepStrictEqual(resultTexts(view.messages), ["no"])
+        assert.deepStrictEqual(ofTag(events, "ToolExecutionEnd")[0]?.result, {
+          content: [Message.text("no")],
+          isError: true
+        })
+      }
+    })
+  )
+
+  it.effect("by Tool.output with a content that is none is an error", () =>
+    Effect.gen(function* () {
+      const bad: any = [{ type: "video" }]
+      const { layer, lines } = logs()
+      const { events, view } = yield* play([calls("look"), done], {
+        tools: [say("look", Tool.output(bad))],
+        layer
+      })
+      assert.deepStrictEqual(outcomes(events), ["error"])
+      assert.include(
+        resultTexts(view.messages)[0],
+        "The content of Tool.output must be a string, or a list of text and image blocks"
+      )
+      assert.isTrue(lines.some((line) => line.startsWith("Error: Tool look returned")))
+    })
+  )
+
+  it.effect("of a hook that stands in for the tool is a value too, unless Tool.output made it", () =>
+    Effect.gen(function* () {
+      const standIn = (result: any) =>
+        play([calls("look"), done], {
+          tools: [say("look")],
+          hooks: [Hook.beforeTool(() => Effect.succeed({ skip: true, result }))]
+        })
+      assert.deepStrictEqual(resultTexts((yield* standIn({ content: [] })).view.messages), ['{"content":[]}'])
+      assert.deepStrictEqual(resultTexts((yield* standIn(Tool.output("cached"))).view.messages), ["cached"])
+    })
+  )
+
+  it.effect(
+    "that is not JSON is an error that says what to return instead, to the model and to the log",
+    () =>
+      Effect.gen(function* () {
+        const circle: { name: string; self?: unknown } = { name: "c" }
+        circle.self = circle
+        const shared = { a: 1 }
+        const values: ReadonlyArray<readonly [value: unknown, advice: string]> = [
+          [new Map([["a", 1]]), "A Map is not JSON. Return Object.fromEntries(map) or [...map]."],
+          [
+            { found: new Map() },
+            'A Map is not JSON. Return Object.fromEntries(map) or [...map]. It is at "found".'
+          ],
+          [new Set([1]), "Return [...set]"],
+          [Number.NaN, "NaN is not JSON. Return null or a text."],
+          [[1, -Infinity], "-Infinity is not JSON"],
+          [
+            new Uint8Array(1000),
+            "Bytes are not JSON. Return their text, base64, or an image: Tool.output([Message.image("
+          ],
+          [Buffer.from("hi"), "Bytes are not JSON"],
+          [new ArrayBuffer(8), "Bytes are not JSON"],
+          [10n, "A bigint is not JSON. Return String(value)."],
+          [{ total: 10n }, 'It is at "total".'],
+          [circle, "It refers to itself"],
+          [() => 1, "A function is not JSON"],
+          [[() => 1], 'A function is not JSON. Return data. It is at "0".'],
+          [[Symbol("s")], "A symbol is not JSON"],
+          [new Error("no"), "Throw it, or fail with it"],
+          [{ later: Promise.resolve(1) }, "Await it"],
+          [/a/, "A RegExp is not JSON"],
+          [{ toJSON: () => new Map() }, "A Map is not JSON"]
+        ]
+        for (const [value, advice] of values) {
+          const { layer, lines } = logs()
+          const { events, view } = yield* play([calls("odd"), done], { tools: [say("odd", value)], layer })
+          assert.deepStrictEqual(outcomes(events), ["error"], advice)
+          const text = resultTexts(view.messages)[0] ?? ""
+          assert.include(text, `The tool returned a value that is not JSON. `)
+          assert.include(text, advice)
+          assert.isBelow(text.length, 300)
+          const errors = lines.filter((line) => line.startsWith("Error"))
+          assert.strictEqual(errors.length, 1)
+          assert.include(errors[0], "Tool odd returned a value that is not JSON. ")
+          assert.include(errors[0], advice)
+          assert.isTrue(Tool.render(value).isError)
+        }
+        const json: ReadonlyArray<readonly [value: unknown, text: string]> = [
+          [[shared, shared, { shared }], '[{"a":1},{"a":1},{"shared":{"a":1}}]'],
+          [
+            { at: new Date(0), url: new URL("http://a.b/") },
+            '{"at":"1970-01-01T00:00:00.000Z","url":"http://a.b/"}'
+          ],
+          [{ a: undefined, b: [undefined, null] }, '{"b":[null,null]}'],
+          [
+            new (class Point {
+              readonly x = 1
+              length() {
+                return 1
+              }
+            })(),
+            '{"x":1}'
+          ],
+          [Object.create(null), "{}"],
+          [{ run: () => 1, mark: Symbol("s"), a: 1 }, '{"a":1}']
+        ]
+        for (const [value, text] of json) {
+          const { events, view } = yield* play([calls("odd"), done], { tools: [say("odd", value)] })
+          assert.deepStrictEqual(outcomes(events), ["success"])
+          assert.deepStrictEqual(resultTexts(view.messages), [text])
+        }
+      })
+  )
+})
+
+describe("types", () => {
+  it("a list of tools that need nothing needs nothing, and one that hides what it needs says so", () => {
+    type Needs<A> = A extends Effect.Effect<unknown, unknown, infer R> ? R : "no effect"
+    type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
+    const loaded: ReadonlyArray<Tool.Runnable> = [say("a"), failing("b")]
+    const hidden: ReadonlyArray<Tool.Any> = loaded
+    const runnable = Agent.make({ model: "m", tools: loaded })
+    const any = Agent.make({ model: "m", tools: hidden })
+    const fine: Same<Needs<typeof runnable>, Provider.Provider | Scope.Scope> = true
+    const told: Same<Needs<typeof any>, Provider.Provider | Scope.Scope | Tool.HiddenServices> = true
+    class Db extends Schema.Class<Db>("Db")({}) {}
+    const needy = Tool.make({
+      name: "db",
+      description: "",
+      execute: (): Effect.Effect<void, never, Db> => Effect.die("no")
+    })
+    const refused: typeof needy extends Tool.Runnable ? true : false = false
+    assert.deepStrictEqual([fine, told, refused], [true, true, false])
+  })
+})
