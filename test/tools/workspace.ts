@@ -4,7 +4,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, FileSystem, Path, type Scope } from "effect"
 import type { ChildProcessSpawner } from "effect/process"
-import { type AgentEvent, Tool, ToolRegistry } from "effect-agent"
+import { type AgentEvent, ToolRegistry } from "effect-agent"
 import { Tools } from "effect-agent/tools"
 
 export const secret = "the secret outside"
