@@ -172,7 +172,7 @@ describe("Protection", () => {
         writeRoots: [".claude/commands", "."]
       }))
       const path = ".claude/commands/y.md"
-      const written = yield* WriteTool.make({ root: `${space.root}/.claude` }).run({
+      const written = yield* WriteTool.make({ root: `${space.root}/.claude` }).execute({
         path: "y.md",
         content: "x"
       })
@@ -195,9 +195,9 @@ describe("Protection", () => {
           Effect.andThen(fs.access(path, options), Effect.ignore(fs.rename(at("plain"), at(".git"))))
       }
       const result = yield* WriteTool.make({ root })
-        .run({ path: "plain/config", content: "mine" })
-        .pipe(Effect.provideService(FileSystem.FileSystem, renaming))
-      assert.isTrue(result.isError)
+        .execute({ path: "plain/config", content: "mine" })
+        .pipe(Effect.provideService(FileSystem.FileSystem, renaming), Effect.exit)
+      assert.strictEqual(result._tag, "Failure")
       assert.strictEqual(yield* fs.readFileString(at(".git/config")), config)
     }).pipe(Workspace.provide)
   )
