@@ -68,20 +68,29 @@ describe("RunOptions", () => {
       5_000_000_000n,
       [5, 0],
       "1.5 hours",
-      "-1 seconds",
-      "-Infinity",
+      "Infinity",
       Duration.seconds(5)
     ]
     for (const toolTimeout of inputs) assert.isTrue(isOptions({ model: "m", toolTimeout }), `${toolTimeout}`)
     const encode = Schema.encodeSync(Schema.toCodecJson(RunOptions.RunOptions))
     assert.deepInclude(encode({ model: "m", toolTimeout: { seconds: 5 } }), { toolTimeout: 5000 })
     assert.deepInclude(encode({ model: "m", toolTimeout: 5_000_000_000n }), { toolTimeout: 5000 })
-    assert.deepInclude(encode({ model: "m", toolTimeout: "-Infinity" }), { toolTimeout: 0 })
+    assert.deepInclude(encode({ model: "m", toolTimeout: "Infinity" }), { toolTimeout: "Infinity" })
   })
 
   it("takes nothing else for one", () => {
     for (const toolTimeout of [{ secs: 5 }, {}, { seconds: "5" }, [5], ["5", 0], "soon", null, new Date()])
       assert.isFalse(isOptions({ model: "m", toolTimeout }), JSON.stringify(toolTimeout))
+    for (const toolTimeout of [
+      Number.NaN,
+      -1,
+      -1n,
+      "-1 seconds",
+      "-Infinity",
+      { seconds: -1 },
+      [1, Number.NaN]
+    ])
+      assert.isFalse(isOptions({ model: "m", toolTimeout }), String(toolTimeout))
   })
 })
 

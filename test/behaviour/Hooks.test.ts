@@ -569,7 +569,7 @@ describe("Hooks", () => {
       Effect.gen(function* () {
         const seen: Array<unknown> = []
         const { view } = yield* play([call("a"), done], {
-          tools: [say("a", { content: [Message.text("raw")], details: { n: 1 } })],
+          tools: [say("a", Tool.output("raw", { details: { n: 1 } }))],
           hooks: [
             Hook.afterTool(({ outcome, result }) => {
               seen.push(result, outcome)
