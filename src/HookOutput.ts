@@ -4,13 +4,14 @@
  */
 import * as Exit from "effect/Exit"
 import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import { ToolOutput } from "./AgentEvent.ts"
 import type { Point } from "./Hook.ts"
 import { originals } from "./HookInput.ts"
 import * as Message from "./Message.ts"
-import { isOutput, render } from "./ToolOutput.ts"
+import { isOutput, rendered as written } from "./ToolOutput.ts"
 import { ModelOptions, RunOptions, ThinkingLevel } from "./RunOptions.ts"
 
 const optional = Schema.optionalKey
@@ -34,10 +35,13 @@ const messages = Schema.declare(areMessages, { expected: "messages" }).pipe(
   Schema.decode(SchemaTransformation.transform({ decode: originals, encode: originals }))
 )
 
-/** Rendered here, so that a result that cannot be read is a failure of its hook. */
+/** Rendered here, so that a result that cannot be read, or is not JSON, is a failure of its hook. */
 const rendered = Schema.Unknown.pipe(
   Schema.decode(
-    SchemaTransformation.transform<unknown, unknown>({ decode: render, encode: (output) => output })
+    SchemaTransformation.transform<unknown, unknown>({
+      decode: (result) => Result.getOrThrowWith(written(result), (fault) => `\`result\`: ${fault}`),
+      encode: (output) => output
+    })
   )
 )
 

@@ -66,15 +66,20 @@ export const notJson = (fault: JsonText.Fault): ToolOutput =>
 
 export type Encoder = (value: unknown) => Schema.Json | undefined
 
+const none: Encoder = () => undefined
+
 /** Encodes by a schema, where there is one and it knows the value. */
 export const encoderOf = <A>(schema: Schema.Codec<A, any, never, never> | undefined): Encoder => {
-  if (schema === undefined) return () => undefined
+  if (schema === undefined) return none
   const encode = Schema.encodeUnknownResult(Schema.toCodecJson(schema))
   return (value) => Result.getOrUndefined(encode(value))
 }
 
 /** The value as it is encoded; one that cannot be encoded, as JSON. Fails with what is not JSON. */
-export const rendered = (value: unknown, encode: Encoder): Result.Result<ToolOutput, JsonText.Fault> => {
+export const rendered = (
+  value: unknown,
+  encode: Encoder = none
+): Result.Result<ToolOutput, JsonText.Fault> => {
   if (isOutput(value)) return isToolOutput(plain(value)) ? Result.succeed(value) : Result.fail(badContent)
   const encoded = encode(value)
   const shown = encoded ?? value

@@ -94,7 +94,7 @@ const success = (tool: Tool.Any, value: unknown): Effect.Effect<AgentEvent.ToolO
   if (Effect.isEffect(value) && PromiseCall.wayOf(tool.execute) !== undefined) {
     return misused(tool, "an Effect", "Use Tool.make for a function that returns an Effect.")
   }
-  const rendered = Output.rendered(value, tool.encodeSuccess ?? (() => undefined))
+  const rendered = Output.rendered(value, tool.encodeSuccess)
   return Result.isSuccess(rendered)
     ? Effect.succeed(rendered.success)
     : logged(

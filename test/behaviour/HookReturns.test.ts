@@ -140,11 +140,7 @@ describe("a hook that returns what cannot be read", () => {
           }
         },
         { content: [{ type: "text", text: "x" }], details: unreadable() },
-        new (class {
-          get content(): string {
-            throw new Error("cannot be read")
-          }
-        })()
+        new Map()
       ]
       for (const result of results) {
         const hook = returning("beforeTool", Effect.succeed({ skip: true, result }))

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Fiber, Latch, Layer } from "effect"
-import { Hook, HookManager, Loop, Message, RunOptions, ToolRegistry } from "effect-agent"
+import { Hook, HookManager, Loop, Message, RunOptions, Tool, ToolRegistry } from "effect-agent"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import { TestClock } from "effect/testing"
 import * as Invariants from "./invariants.ts"
