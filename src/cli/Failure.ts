@@ -9,7 +9,7 @@ import { companies } from "./Vendors.ts"
 export const explain = (error: EventError): string => {
   switch (error._tag) {
     case "ProviderError":
-      return `${error.message.replace(/[.\s]+$/, "")}. ${adviceOn(error)}`.trim()
+      return `${withoutStop(error.message)}. ${adviceOn(error)}`.trim()
     case "LimitExceeded":
       return ofLimit(error)
     case "Defect":
@@ -17,6 +17,13 @@ export const explain = (error: EventError): string => {
     default:
       return error.message
   }
+}
+
+/** Without the full stops and white space at its end. A pattern for that takes quadratic time on a run of spaces. */
+const withoutStop = (message: string): string => {
+  let trimmed = message.trimEnd()
+  while (trimmed.endsWith(".")) trimmed = trimmed.slice(0, -1).trimEnd()
+  return trimmed
 }
 
 const adviceOn = ({ isRetryable, provider, reason }: ProviderError): string => {

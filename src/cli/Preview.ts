@@ -2,92 +2,158 @@
  * What a tool call would do, for the person who decides on it: the whole command, or what changes in which file.
  */
 import * as Effect from "effect/Effect"
-import * as FileSystem from "effect/FileSystem"
+import type * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
-import * as Path from "effect/Path"
+import type * as Path from "effect/Path"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as TextDiff from "effect/TextDiff"
 import * as EditTool from "../tools/EditTool.ts"
+import * as Files from "../tools/Files.ts"
+import type { PathFailure } from "../tools/PathFailure.ts"
+import * as Root from "../tools/Root.ts"
 import * as Inert from "./Inert.ts"
 
-/** Lines of a change that are shown. What is left out is counted. */
-const maxLines = 24
-/** Characters of such a line that are shown. */
-const maxLine = 300
-/** Characters of a command or of params that are shown. */
-const maxText = 4_000
-/** A larger file is not compared. In bytes. */
+/** A call in lines. */
+export interface Preview {
+  /** What it is, on one line, inert. */
+  readonly title: string
+  /** All that it would do, as it is: not inert yet. */
+  readonly lines: ReadonlyArray<string>
+  /** How much of the lines is shown before somebody asks for more. */
+  readonly brief: Size
+}
+
+interface Size {
+  readonly lines: number
+  /** Of one line. */
+  readonly chars: number
+}
+
+/** Changes of a file: the start of them. */
+const ofChange: Size = { lines: 24, chars: 300 }
+/** Commands and params: nearly always all of them. */
+const ofText: Size = { lines: 100, chars: 4_000 }
+/** Characters of all lines together. */
+const maxChars = 8_000
+/** Characters of a name that are shown; the system allows no longer path. */
+const maxName = 4_096
+/** A larger file is not read, and a longer text not compared. In bytes, and in characters. */
 const maxBytes = 1024 * 1024
+/** Lines, old and new together: more take too long to compare. */
+const maxCompared = 100_000
 
 const Write = Schema.Struct({ path: Schema.String, content: Schema.String })
 const Shell = Schema.Struct({ command: Schema.String })
 
-/** Lines to show; everything in them is inert. `root` is where relative paths start. */
+/**
+ * Says what a call would do. `root` is where the file tools work: of files there, and of no others, the content is read.
+ */
 export const of = (
   name: string,
   params: unknown,
   root: string
-): Effect.Effect<ReadonlyArray<string>, never, FileSystem.FileSystem | Path.Path> => {
+): Effect.Effect<Preview, never, FileSystem.FileSystem | Path.Path> => {
   const shell = Schema.decodeUnknownOption(Shell)(params)
-  if (name === "shell" && Option.isSome(shell)) return Effect.succeed(["shell", ...cut(shell.value.command)])
+  if (name === "shell" && Option.isSome(shell))
+    return Effect.succeed({ title: "shell", lines: shell.value.command.split("\n"), brief: ofText })
   const edit = Option.flatMap(Schema.decodeUnknownOption(EditTool.Params)(params), ofEdit)
   if (name === "edit" && Option.isSome(edit)) return Effect.succeed(edit.value)
   const write = Schema.decodeUnknownOption(Write)(params)
   if (name === "write" && Option.isSome(write)) return ofWrite(write.value, root)
-  return Effect.succeed([Inert.exact(name), ...cut(JSON.stringify(params, undefined, 2))])
+  return Effect.succeed({ title: named(name), lines: json(params).split("\n"), brief: ofText })
+}
+
+/** The start of it, inert, with a line for what is left out. */
+export const brief = (preview: Preview): ReadonlyArray<string> => {
+  const { brief, lines } = preview
+  const rest = lines.length - count(preview)
+  const shown = lines.slice(0, lines.length - rest).map((line) => start(line, brief.chars))
+  return rest === 0
+    ? shown
+    : [...shown, `… ${rest} more ${rest === 1 ? "line" : "lines"} hidden, v shows all`]
+}
+
+/** Whether `brief` leaves something out. */
+export const isCut = (preview: Preview): boolean =>
+  preview.lines.length > count(preview) || preview.lines.some(({ length }) => length > preview.brief.chars)
+
+/** Lines that are shown: no more than fill a screen or two. */
+const count = ({ brief, lines }: Preview): number => {
+  let chars = 0
+  const most = lines.findIndex((line, index) => {
+    chars += Math.min(line.length, brief.chars)
+    return index >= brief.lines || (index > 0 && chars > maxChars)
+  })
+  return most === -1 ? lines.length : most
+}
+
+const start = (line: string, limit: number): string => {
+  if (line.length <= limit) return Inert.exact(line)
+  // Half of a character is not shown.
+  const end = /[\ud800-\udbff]/.test(line.charAt(limit - 1)) ? limit - 1 : limit
+  return `${Inert.exact(line.slice(0, end))}… ${line.length - end} more characters hidden, v shows all`
+}
+
+const named = (name: string): string =>
+  name.length <= maxName
+    ? Inert.name(name)
+    : `${Inert.name(name.slice(0, maxName))}… ${name.length - maxName} more characters`
+
+/** Lines are for what a person can take in: indented, large params become many times as large. */
+const json = (params: unknown): string => {
+  const flat = JSON.stringify(params)
+  return flat.length > ofText.chars ? flat : JSON.stringify(params, undefined, 2)
 }
 
 /** Nothing for an edit that the tool refuses. */
-const ofEdit = (params: EditTool.Params): Option.Option<ReadonlyArray<string>> =>
+const ofEdit = (params: EditTool.Params): Option.Option<Preview> =>
   Option.map(Result.getSuccess(EditTool.editsOf(params)), (edits) => {
     const lines = edits.flatMap(({ newText, oldText, replaceAll = false }) => [
       ...(replaceAll ? ["every occurrence:"] : []),
       ...marked("-", oldText),
       ...marked("+", newText)
     ])
-    return [`edit ${Inert.exact(params.path)}`, ...few(lines)]
+    return { title: `edit ${named(params.path)}`, lines, brief: ofChange }
   })
 
 const marked = (mark: string, text: string): ReadonlyArray<string> =>
   text === "" ? [] : text.split("\n").map((line) => mark + line)
 
 const ofWrite = Effect.fnUntraced(function* ({ content, path }: typeof Write.Type, root: string) {
-  const before = yield* Effect.option(contentOf(path, root))
-  const title = `write ${Inert.exact(path)}`
-  if (Option.isNone(before)) return [`${title}: replaces what is there`, ...few(marked("+", content))]
-  const script = TextDiff.lines(before.value ?? "", content, { maxEdits: 1_000 })
-  const count = (tag: "Insert" | "Delete") =>
-    script.reduce((sum, run) => (run._tag === tag ? sum + run.items.length : sum), 0)
-  const change = `+${count("Insert")} -${count("Delete")} lines`
-  const what = before.value === undefined ? `new file, ${change}` : change
-  return [`${title}: ${what}`, ...few(TextDiff.unified(script).split("\n"))]
-})
-
-/** Nothing when there is no such file. Fails when there is one that cannot be compared. */
-const contentOf = Effect.fnUntraced(function* (path: string, root: string) {
-  const files = yield* FileSystem.FileSystem
-  const at = (yield* Path.Path).resolve(root, path)
-  const info = yield* Effect.catchReason(files.stat(at), "PlatformError", "NotFound", () => Effect.undefined)
-  if (info === undefined) return undefined
-  // Anything else, a pipe or a device, may have no end.
-  if (info.type !== "File" || info.size > maxBytes) return yield* Effect.fail("not comparable")
-  return yield* files.readFileString(at)
-})
-
-const few = (lines: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const shown = lines.slice(0, maxLines).map((line) => {
-    const chars = Array.from(line)
-    const start = Inert.exact(chars.slice(0, maxLine).join(""))
-    return chars.length > maxLine ? `${start}… ${omitted(chars.length - maxLine)}` : start
+  const before = yield* Effect.result(contentOf(path, root))
+  const preview = (what: string, lines: ReadonlyArray<string>) => ({
+    title: `write ${named(path)}: ${what}`,
+    lines,
+    brief: ofChange
   })
-  const rest = lines.length - shown.length
-  return rest > 0 ? [...shown, `… ${rest} more lines`] : shown
-}
+  const added = marked("+", content.replace(/\n$/, ""))
+  const uncompared = (why: string) => preview(`not compared with what is there: ${Inert.name(why)}`, added)
+  if (Result.isFailure(before)) return uncompared(before.failure.detail)
+  if (before.success === undefined) return preview(`new file, +${added.length} -0 lines`, added)
+  if (isTooLarge(before.success, content)) return uncompared("it is too large")
+  const script = TextDiff.lines(before.success, content, { maxEdits: 1_000 })
+  const sum = (tag: "Insert" | "Delete") =>
+    script.reduce((total, run) => (run._tag === tag ? total + run.items.length : total), 0)
+  return preview(`+${sum("Insert")} -${sum("Delete")} lines`, TextDiff.unified(script).split("\n"))
+})
 
-const cut = (text: string): ReadonlyArray<string> => {
-  const shown = Inert.exact(text.slice(0, maxText)).split("\n")
-  return text.length > maxText ? [...shown, `… ${omitted(text.length - maxText)}`] : shown
-}
+const isTooLarge = (...texts: ReadonlyArray<string>): boolean =>
+  texts.some(({ length }) => length > maxBytes) ||
+  texts.reduce((sum, text) => sum + text.split("\n").length, 0) > maxCompared
 
-const omitted = (count: number): string => `${count} more characters, not shown`
+/**
+ * Nothing when there is no such file. Fails when there is one that cannot be compared: it is outside the root, no regular
+ * file, or too large.
+ */
+const contentOf = Effect.fnUntraced(function* (
+  path: string,
+  root: string
+): Effect.fn.Return<string | undefined, PathFailure, FileSystem.FileSystem | Path.Path> {
+  const { missing } = yield* Root.resolve({ root }, "read", path)
+  if (missing.length > 0) return undefined
+  const bytes = yield* Effect.scoped(
+    Effect.flatMap(Files.open({ root }, path), (opened) => Files.readAll(opened, path, maxBytes))
+  )
+  return new TextDecoder().decode(bytes)
+})

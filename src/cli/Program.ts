@@ -13,6 +13,7 @@ import * as Option from "effect/Option"
 import * as References from "effect/References"
 import * as ExitCode from "./ExitCode.ts"
 import * as Inert from "./Inert.ts"
+import * as Keyboard from "./Keyboard.ts"
 import * as ModelChoice from "./ModelChoice.ts"
 import * as Paint from "./Paint.ts"
 import * as Screen from "./Screen.ts"
@@ -88,6 +89,7 @@ const services = ({ color, verbose }: { readonly color: boolean; readonly verbos
   return Layer.mergeAll(
     NodeServices.layer,
     Signals.layer,
+    Keyboard.layer,
     Layer.sync(Screen.Screen, () => Screen.make({ color, env })),
     CliOutput.layer(CliOutput.defaultFormatter({ colors })),
     CliOutput.layerPresenter({ present }),

@@ -17,6 +17,8 @@ export class Screen extends Context.Service<
     readonly paint: Paint
     /** A person can read a question on stderr and type the answer. */
     readonly isInteractive: boolean
+    /** Lines that stderr shows at once. */
+    readonly rows: () => number
   }
 >()("effect-agent/cli/Screen") {}
 
@@ -30,7 +32,9 @@ export const make = (options: {
     out: write(process.stdout),
     err: write(process.stderr),
     paint: Painting.make(Painting.wanted({ isTerminal, flag: options.color, env: options.env })),
-    isInteractive: isTerminal && process.stdin.isTTY === true
+    isInteractive: isTerminal && process.stdin.isTTY === true,
+    // A terminal that does not know its height says 0.
+    rows: () => process.stderr.rows || 24
   })
 }
 

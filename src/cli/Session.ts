@@ -12,13 +12,13 @@ import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import * as Result from "effect/Result"
 import type { Scope } from "effect/Scope"
 import * as Stream from "effect/Stream"
-import type * as Terminal from "effect/Terminal"
 import * as Agent from "../Agent.ts"
 import type { Provider } from "../Provider.ts"
 import * as Tools from "../tools/Tools.ts"
 import * as Approval from "./Approval.ts"
 import * as ExitCode from "./ExitCode.ts"
 import * as Inert from "./Inert.ts"
+import type { Keyboard } from "./Keyboard.ts"
 import type { Choice } from "./ModelChoice.ts"
 import * as Outcome from "./Outcome.ts"
 import { Screen } from "./Screen.ts"
@@ -30,11 +30,11 @@ import * as TextOutput from "./TextOutput.ts"
 type Services =
   | ChildProcessSpawner
   | FileSystem.FileSystem
+  | Keyboard
   | Path.Path
   | Provider
   | Screen
   | Signals.Signals
-  | Terminal.Terminal
 
 /** What is to be run. */
 export interface Plan {

@@ -112,6 +112,26 @@ describe.concurrent("the program", { timeout: 30_000 }, () => {
       })
     )
 
+    it.effect("is refused when it is more than a model reads, also when it has no end", () =>
+      Effect.gen(function* () {
+        let asked = 0
+        const url = yield* Program.server((_, __, response) => {
+          asked++
+          Program.says(response, [])
+        })
+        const most = 8 * 1024 * 1024
+        const more = yield* Program.run(["-"], { env: openAi(url), stdin: "a".repeat(most + 1) })
+        assert.strictEqual(more.code, 2)
+        assert.match(more.stderr, /stdin has more than 8 MB.*Pipe in less/)
+        const endless = Program.startIn(`yes | "$0" "$@"`, ["-"], { env: openAi(url) })
+        const ended = yield* Effect.promise(() => endless.ended)
+        assert.strictEqual(ended.code, 2)
+        assert.strictEqual(asked, 0)
+        const enough = yield* Program.run(["-"], { env: openAi(url), stdin: "a".repeat(most) })
+        assert.deepStrictEqual([enough.code, asked], [1, 1])
+      })
+    )
+
     it.effect("is not waited for when it stays silent and open", () =>
       Effect.gen(function* () {
         const { code, stdout } = yield* Program.run(["list"], { cwd: Program.folder(files), stdin: "open" })

@@ -87,15 +87,18 @@ describe("an end from outside", { timeout: 30_000 }, () => {
     })
   )
 
-  it.effect("F153: a second time is at once", () =>
+  it.effect("F153: a second time is at once, and does not wait for the end of the run", () =>
     Effect.gen(function* () {
       const cwd = Program.folder({})
       const running = ({ says }: Program.Running) => says(/→ shell/)
-      const ended = yield* interrupted(["--yes", `run trap "" TERM; sleep 30`], { cwd }, running, [
-        "SIGINT",
-        "SIGINT"
-      ])
-      assert.strictEqual(ended.code, 130)
+      const args = ["--yes", `run trap "" TERM; sleep 30`]
+      const twice = yield* interrupted(args, { cwd }, running, ["SIGINT", "SIGINT"])
+      assert.strictEqual(twice.code, 130)
+      const once = yield* interrupted(args, { cwd }, running)
+      assert.strictEqual(once.code, 130)
+      // The command has to be killed first, which takes 0.4 seconds.
+      assert.match(once.stderr, /✗ shell/)
+      assert.notMatch(twice.stderr, /✗ shell/)
     })
   )
 

@@ -14,7 +14,8 @@ const shown = Effect.fnUntraced(function* (script: ScriptedProvider.Script) {
     out: (text) => Effect.asVoid(to("out")(text)),
     err: (text) => Effect.asVoid(to("err")(text)),
     paint: Paint.make(false),
-    isInteractive: false
+    isInteractive: false,
+    rows: () => 24
   })
   const retry = Retry.layer({ schedule: Schedule.recurs(1), retryTurn: true })
   yield* Effect.gen(function* () {

@@ -1,10 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { spawnSync } from "node:child_process"
-import { once } from "node:events"
-import { readFileSync, writeFileSync } from "node:fs"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import * as Program from "../cli/program.ts"
+import * as Terminal from "../cli/terminal.ts"
 import { active, hostile, splits } from "./sequences.ts"
 
 Program.bundled()
@@ -148,41 +147,11 @@ describe.concurrent("the program, cut off from", { timeout: 60_000 }, () => {
   )
 })
 
-const withPty = spawnSync("script", ["-qefc", "true", "/dev/null"]).status === 0
-
-/** Runs on a terminal of its own, and types once it is asked. Gives what was seen. The terminal has to be as it was. */
+/** Runs on a terminal, and types once it is asked. */
 const onTerminal = (args: ReadonlyArray<string>, typed: string, beside = ":") =>
-  Effect.gen(function* () {
-    const cwd = Program.folder({})
-    // The shell in between must outlive a Ctrl-C, to say what it found.
-    writeFileSync(
-      join(cwd, "line"),
-      `trap : INT; stty > before; (${beside}) & "$@"; code=$?; stty > after; exit $code`
-    )
-    const line = `exec script -qefc 'exec /bin/sh ./line "'"$0"'" '"$(printf "'%s' " "$@")" /dev/null`
-    const running = Program.startIn(line, args, {
-      cwd,
-      stdin: "open",
-      env: { SHELL: "/bin/sh", TERM: "xterm" }
-    })
-    const type = async ({ child }: Program.Running) => {
-      let seen = ""
-      while (!seen.includes("Allow this?") && child.exitCode === null) {
-        const [text] = await once(child.stdout ?? child, "data")
-        seen += String(text)
-      }
-      child.stdin?.on("error", () => {})
-      child.stdin?.write(typed)
-    }
-    const { code, stdout } = yield* ended(running, type)
-    const settings = (name: string) => readFileSync(join(cwd, name), "utf8")
-    assert.strictEqual(settings("after"), settings("before"))
-    assertNoStack(stdout)
-    return { code, seen: stdout }
-  })
+  Terminal.run(args, ({ sees, type }) => sees(/Allow this\?/).then(() => type(typed)), { beside })
 
-// `script` makes the terminal; a machine without it cannot run these.
-describe.skipIf(!withPty).concurrent("the program on a terminal", { timeout: 60_000 }, () => {
+describe.skipIf(!Terminal.isThere).concurrent("the program on a terminal", { timeout: 60_000 }, () => {
   const echo = ["run echo hello"]
 
   it.effect.each([

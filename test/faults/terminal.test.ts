@@ -71,7 +71,8 @@ const screen = () => {
       out: write("out"),
       err: write("err"),
       paint: Paint.make(false),
-      isInteractive: true
+      isInteractive: true,
+      rows: () => 24
     })
   }
 }
@@ -148,7 +149,7 @@ describe("a terminal", () => {
           yield* Preview.of("write", { path: sequence, content: sequence }, "/nowhere"),
           yield* Preview.of("edit", { path: sequence, oldText: sequence, newText: sequence }, "/nowhere"),
           yield* Preview.of(sequence, { [sequence]: sequence }, "/nowhere")
-        ].flat()
+        ].flatMap((preview) => [preview.title, ...Preview.brief(preview)])
         const shown = lines.join("\n")
         assert.deepStrictEqual(active(shown), [], JSON.stringify(sequence))
         assert.notMatch(shown, /[\p{Cf}\p{Zl}\p{Zp}\u00a0]/u, JSON.stringify(sequence))

@@ -1,0 +1,155 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { existsSync } from "node:fs"
+import { join } from "node:path"
+import * as Program from "./program.ts"
+import * as Terminal from "./terminal.ts"
+
+Program.bundled()
+
+/** A model that calls tools, one an answer, the first of them when `when` is done, and then says "done". */
+const model = (
+  calls: ReadonlyArray<readonly [name: string, params: object]>,
+  when: (() => Promise<void>) | undefined = undefined
+) =>
+  Effect.map(
+    Program.server(async (_, body, response) => {
+      const turn = JSON.parse(body).messages.filter(
+        ({ role }: { role: string }) => role === "assistant"
+      ).length
+      if (turn === 0) await when?.()
+      const call = calls[turn]
+      if (call === undefined) Program.says(response, ["done"])
+      else Program.calls(response, call[0], call[1])
+    }),
+    (url) => ({ OPENAI_API_KEY: "sk-test", OPENAI_BASE_URL: `${url}/v1`, NO_COLOR: "1" })
+  )
+
+/** Makes the file `ran`, or another one. */
+const touch = (name = "ran") => ["shell", { command: `touch ${name}` }] as const
+
+const gate = () => {
+  let open = () => {}
+  const isOpen = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return { open, isOpen }
+}
+
+describe.skipIf(!Terminal.isThere).concurrent("a question on a terminal", { timeout: 30_000 }, () => {
+  it.effect.each([
+    ["a line", "y\r", /y\r?\n/, "n\r"],
+    ["the start of a line", "y", /y$/, "\r"],
+    ["many lines", "y\ry\ra\r", /a\r?\n/, "n\r"]
+  ] as const)("is not answered by %s typed before it", ([, early, echo, answer]) =>
+    Effect.gen(function* () {
+      const cwd = Program.folder({})
+      const { isOpen, open } = gate()
+      const env = yield* model([touch()], () => isOpen)
+      const { seen } = yield* Terminal.run(
+        ["go"],
+        async ({ sees, type }) => {
+          await sees(/Model: .*\r\n/)
+          type(early)
+          // The terminal has it when it shows it.
+          await sees(echo)
+          open()
+          await sees(/Allow this\?/)
+          type(answer)
+        },
+        { cwd, env }
+      )
+      assert.match(seen, /Allow this\?/)
+      assert.match(seen, /rejected: the user said no/)
+      assert.isFalse(existsSync(join(cwd, "ran")))
+    })
+  )
+
+  it.effect("is not answered by what was typed behind the answer to the one before it", () =>
+    Effect.gen(function* () {
+      const cwd = Program.folder({})
+      const env = yield* model([touch("first"), touch("second")])
+      const { seen } = yield* Terminal.run(
+        ["go"],
+        async ({ sees, type }) => {
+          await sees(/Allow this\?/)
+          type("y\ry\ra\ry")
+          await sees(/Allow this\?[^]*Allow this\?/)
+          type("\r")
+        },
+        { cwd, env }
+      )
+      assert.match(seen, /rejected: the user said no/)
+      assert.isTrue(existsSync(join(cwd, "first")))
+      assert.isFalse(existsSync(join(cwd, "second")))
+    })
+  )
+
+  it.effect("ends by Ctrl-C also while the input from before is dropped", () =>
+    Effect.gen(function* () {
+      const cwd = Program.folder({})
+      const env = yield* model([touch()])
+      const { code } = yield* Terminal.run(
+        ["go"],
+        async ({ sees, type }) => {
+          await sees(/ {2}touch ran/)
+          type("\u0003")
+        },
+        { cwd, env }
+      )
+      assert.strictEqual(code, 130)
+      assert.isFalse(existsSync(join(cwd, "ran")))
+    })
+  )
+
+  it.effect("comes behind the line that says which tool is called", () =>
+    Effect.gen(function* () {
+      const env = yield* model([touch()])
+      const { seen } = yield* Terminal.run(
+        ["go"],
+        ({ sees, type }) => sees(/Allow/).then(() => type("n\r")),
+        {
+          env
+        }
+      )
+      assert.match(seen, /→ shell touch ran[^]*\nshell\r?\n {2}touch ran\r?\nAllow this\?/)
+    })
+  )
+
+  it.effect("shows all of a write that is viewed, then asks again", () =>
+    Effect.gen(function* () {
+      const cwd = Program.folder({})
+      const content = Array.from({ length: 60 }, (_, index) => `line ${index}\n`).join("")
+      const env = yield* model([["write", { path: "new.txt", content }]])
+      const { seen } = yield* Terminal.run(
+        ["go"],
+        async ({ sees, type }) => {
+          await sees(/Allow this\?/)
+          type("v\r")
+          // A new terminal does not know its size: 24 lines.
+          await sees(/37 more lines\./)
+          type("\r")
+          await sees(/14 more lines\./)
+          type("\r")
+          await sees(/line 59[^]*Allow this\?/)
+          type("y\r")
+        },
+        { cwd, env }
+      )
+      assert.match(seen, /… 36 more lines hidden, v shows all/)
+      assert.isTrue(existsSync(join(cwd, "new.txt")))
+    })
+  )
+
+  it.effect("is not asked with -p: the call is refused", () =>
+    Effect.gen(function* () {
+      const cwd = Program.folder({})
+      const env = yield* model([touch()])
+      const { code, seen } = yield* Terminal.run(["-p", "go"], () => Promise.resolve(), { cwd, env })
+      assert.strictEqual(code, 0)
+      assert.notMatch(seen, /Allow this/)
+      assert.match(seen, /rejected: it needs approval/)
+      assert.isFalse(existsSync(join(cwd, "ran")))
+    })
+  )
+})
