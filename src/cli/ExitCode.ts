@@ -11,7 +11,7 @@ export const failed = 1
 export const usage = 2
 /** 3: a limit was reached: turns, time, calls. */
 export const limit = 3
-/** 4: the run waits for something nobody here can give. */
+/** 4: reserved. No run ends with the status "suspended" yet. */
 export const suspended = 4
 /** 5: what was asked for was refused, and there is no answer. */
 export const refused = 5

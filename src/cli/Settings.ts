@@ -35,8 +35,10 @@ const description = [
   `Tools: ${Tools.names.join(", ")}. Those that change something (${[...Tools.changing].join(", ")})`,
   "ask first on a terminal, and are refused without one, unless --allow or --yes was given.",
   "",
+  "Requests go through the proxy of HTTPS_PROXY or HTTP_PROXY, but for the hosts of NO_PROXY and this machine.",
+  "",
   "The answer goes to stdout, everything else to stderr. Exit codes: 0 answered, 1 failed or cut short,",
-  "2 wrong usage, 3 a limit was reached, 4 suspended, 5 refused and no answer, 130 interrupted, 143 terminated."
+  "2 wrong usage, 3 a limit was reached, 5 refused and no answer, 130 interrupted, 143 terminated."
 ].join("\n  ")
 
 type Name = (typeof Tools.names)[number]

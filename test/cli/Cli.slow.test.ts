@@ -296,6 +296,8 @@ describe.concurrent("the program", { timeout: 30_000 }, () => {
         const help = yield* Program.run(["--help"])
         assert.strictEqual(help.code, 0)
         assert.match(help.stdout, /read FILE\n.*list FOLDER/)
+        assert.match(help.stdout, /HTTPS_PROXY/)
+        assert.notMatch(help.stdout, /suspend|\b4 /)
       })
     )
   })
