@@ -243,7 +243,10 @@ describe("Approval", () => {
           .filter((line) => /^ {2}\+/.test(line))
         assert.deepStrictEqual(
           lines,
-          [...content.split("\n").map((line) => `  +${line}`)].with(-1, "  +line 24\\u{200b}")
+          content
+            .split("\n")
+            .map((line) => `  +${line}`)
+            .with(-1, "  +line 24\\u{200b}")
         )
         assert.match(
           after,

@@ -90,25 +90,30 @@ const filled = (piece: string) => piece.repeat(Math.ceil(size / piece.length)).s
 
 /** Texts that make an expression with two ways to match the same characters take quadratic time. */
 const slow = [
-  ...[
-    " ",
-    "\n",
-    "\r",
-    "\t",
-    ".",
-    ". ",
-    " \n",
-    "\n\n ",
-    "\u00a0",
-    "\u3000",
-    "\u0001",
-    "\u009b",
-    "\ud800",
-    "\\",
-    '"',
-    "a"
-  ],
-  ...["\u001b[", "a ", "a\n", "x".repeat(300) + "\n", "\u202e", "{", "%", "at "]
+  " ",
+  "\n",
+  "\r",
+  "\t",
+  ".",
+  ". ",
+  " \n",
+  "\n\n ",
+  "\u00a0",
+  "\u3000",
+  "\u0001",
+  "\u009b",
+  "\ud800",
+  "\\",
+  '"',
+  "a",
+  "\u001b[",
+  "a ",
+  "a\n",
+  "x".repeat(300) + "\n",
+  "\u202e",
+  "{",
+  "%",
+  "at "
 ].map((piece) => `a${filled(piece)}b`)
 
 /** The least milliseconds of the processor that it takes, of three times: others are at work on this machine. */
