@@ -10,6 +10,7 @@ import * as FileKind from "./FileKind.ts"
 import * as Files from "./Files.ts"
 import * as Folder from "./Folder.ts"
 import { cut } from "./Output.ts"
+import * as Paced from "./Paced.ts"
 import { FileFailed, PathFailure } from "./PathFailure.ts"
 import * as Replacement from "./Replacement.ts"
 import type * as Root from "./Root.ts"
@@ -54,7 +55,7 @@ export const make = (options: Root.Options) =>
       const { path } = params
       const edits = yield* Effect.fromResult(editsOf(params))
       const { target, written } = yield* Files.update(options, path, (target) => change(target, path, edits))
-      return rendered(target.shown, written)
+      return yield* rendered(target.shown, written)
     })
   })
 
@@ -93,11 +94,10 @@ const change = Effect.fnUntraced(function* (
   if (!Folder.sameFile(info, opened.info)) return yield* Folder.changed(path)
   const bytes = yield* Files.readAll(opened, path, maxBytes)
   const before = yield* decoded(bytes, path)
-  const replaced = Replacement.apply(before, edits)
-  if (Result.isFailure(replaced)) {
-    return yield* new Replacement.EditRefused({ path, detail: replaced.failure })
-  }
-  const { count, text } = replaced.success
+  const { count, text } = yield* Effect.mapError(
+    Replacement.apply(before, edits),
+    (detail) => new Replacement.EditRefused({ path, detail })
+  )
   return { bytes: encoded(text, bytes), before, after: text, count } satisfies Done
 }, Effect.scoped)
 
@@ -107,10 +107,17 @@ const decoded = (bytes: Uint8Array, path: string): Effect.Effect<string, FileFai
   const refuse = (what: string) =>
     new FileFailed({ path, reason: "other", detail: `it is ${what}, and only UTF-8 text can be edited` })
   if (kind._tag !== "Text") return Effect.fail(refuse(kind._tag === "Image" ? kind.mediaType : kind.what))
-  return Effect.try({
-    try: () => new TextDecoder("utf-8", { fatal: true }).decode(bytes),
-    catch: () => refuse("not valid UTF-8")
-  })
+  return Effect.flatMap(Paced.run(validText(bytes)), (text) =>
+    text === undefined ? Effect.fail(refuse("not valid UTF-8")) : Effect.succeed(text)
+  )
+}
+
+function* validText(bytes: Uint8Array): Paced.Work<string | undefined> {
+  try {
+    return yield* Paced.decoded(bytes, new TextDecoder("utf-8", { fatal: true }))
+  } catch {
+    return undefined
+  }
 }
 
 const byteOrderMark = [0xef, 0xbb, 0xbf]
@@ -124,9 +131,9 @@ const encoded = (text: string, original: Uint8Array): Uint8Array => {
   return marked
 }
 
-const rendered = (path: string, done: Done): Tool.ToolOutput => {
-  // Bounded: a change of everything in a long file would take the diff minutes.
-  const script = TextDiff.lines(done.before, done.after, { maxEdits: 2_000 })
+const rendered = Effect.fnUntraced(function* (path: string, done: Done) {
+  const script = TextDiff.lines(done.before, done.after, { maxEdits: maxEditsOf(done) })
+  yield* Effect.yieldNow
   const count = (tag: "Insert" | "Delete") =>
     script.reduce((sum, run) => (run._tag === tag ? sum + run.items.length : sum), 0)
   const [added, removed] = [count("Insert"), count("Delete")]
@@ -140,4 +147,17 @@ const rendered = (path: string, done: Done): Tool.ToolOutput => {
       diff: cut(TextDiff.unified(script, { fromFile: path, toFile: path }), maxDiff)
     }
   })
+})
+
+/**
+ * How far the diff looks for the shortest one: it takes time for each line and each edit, some 4 nanoseconds. Beyond, it
+ * counts lines as changed that are not.
+ */
+const maxEditsOf = ({ after, before }: Done): number =>
+  Math.min(2_000, Math.floor(2_000_000 / (lineCount(before) + lineCount(after))))
+
+const lineCount = (text: string): number => {
+  let count = 1
+  for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) count++
+  return count
 }

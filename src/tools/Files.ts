@@ -9,6 +9,7 @@ import * as AtomicWrite from "./AtomicWrite.ts"
 import * as FileLock from "./FileLock.ts"
 import * as Folder from "./Folder.ts"
 import { visible } from "./Output.ts"
+import * as Paced from "./Paced.ts"
 import { FileFailed, type PathFailure, PathRefused, fromPlatform } from "./PathFailure.ts"
 import * as Protection from "./Protection.ts"
 import * as Root from "./Root.ts"
@@ -143,7 +144,7 @@ const notFound = Effect.fnUntraced(function* (options: Root.Options, place: Root
     Effect.scoped,
     Effect.orElseSucceed((): Array<string> => [])
   )
-  const near = nearest(missing, names, (name) => name, 3)
+  const near = yield* Paced.run(nearest(missing, names, (name) => name, 3))
   const above = place.shown.slice(0, place.shown.length - paths.join(...place.missing).length)
   const hint =
     near.length === 0 ? "" : `. Near to it: ${near.map((name) => visible(above + name)).join(", ")}`

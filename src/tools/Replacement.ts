@@ -5,9 +5,11 @@
  * Line ends are not compared: a text given with `\n` is found in a file with `\r\n`, and what replaces it gets the line
  * ends of the file. What is not replaced stays as it is, to the byte.
  */
+import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { cutLine } from "./Output.ts"
+import * as Paced from "./Paced.ts"
 import { nearest } from "./Similarity.ts"
 
 /** One text to be replaced by another. */
@@ -35,29 +37,44 @@ export interface Replaced {
   readonly count: number
 }
 
-/** Applies the edits, or says why not, for the model. */
-export const apply = (original: string, edits: ReadonlyArray<Edit>): Result.Result<Replaced, string> => {
-  const lineEnd = usualLineEnd(original)
-  const file = withoutReturns(original)
+/**
+ * Applies the edits, or fails with why not, for the model. Long texts are worked on in slices of some milliseconds, so
+ * that it can be interrupted.
+ */
+export const apply = (original: string, edits: ReadonlyArray<Edit>): Effect.Effect<Replaced, string> =>
+  Effect.flatMap(
+    Effect.suspend(() => Paced.run(replaced(original, edits))),
+    Effect.fromResult
+  )
+
+type Found<A> = Paced.Work<Result.Result<A, string>>
+
+function* replaced(original: string, edits: ReadonlyArray<Edit>): Found<Replaced> {
+  const lineEnd = yield* usualLineEnd(original)
+  const file = yield* withoutReturns(original)
   const places: Array<Place> = []
   for (const [index, edit] of edits.entries()) {
-    const found = find(file, edit)
+    const wanted = plainLines(edit.oldText)
+    const found = yield* find(file, edit, wanted)
     if (Result.isFailure(found)) {
       return Result.fail(
         edits.length === 1 ? found.failure : `edit ${index + 1} of ${edits.length}: ${found.failure}`
       )
     }
-    const newText = lines(edit.newText).join(lineEnd)
+    const newText = plainLines(edit.newText).replaceAll("\n", lineEnd)
     for (const at of found.success) {
-      places.push({
-        from: file.offsetOf(at),
-        to: file.offsetOf(at + lines(edit.oldText).join("\n").length),
-        newText
-      })
+      if (
+        places.push({ from: file.offsetOf(at), to: file.offsetOf(at + wanted.length), newText }) % stride ===
+        0
+      )
+        yield
     }
   }
-  return joined(original, places)
+  return yield* joined(original, places)
 }
+
+/** Places, lines or characters that are looked at between two pauses. */
+const stride = 5_000
 
 /** A place in the original, by offsets. */
 interface Place {
@@ -72,11 +89,11 @@ interface Plain {
   readonly offsetOf: (at: number) => number
 }
 
-const withoutReturns = (original: string): Plain => {
+function* withoutReturns(original: string): Paced.Work<Plain> {
   // Offsets in the plain text before which a \r was taken out.
   const removed: Array<number> = []
   for (let at = original.indexOf("\r\n"); at !== -1; at = original.indexOf("\r\n", at + 1)) {
-    removed.push(at - removed.length)
+    if (removed.push(at - removed.length) % stride === 0) yield
   }
   return {
     text: removed.length === 0 ? original : original.replaceAll("\r\n", "\n"),
@@ -96,28 +113,31 @@ const countBelow = (ascending: ReadonlyArray<number>, bound: number): number => 
   return low
 }
 
-const usualLineEnd = (text: string): "\n" | "\r\n" => {
-  const all = text.split("\n").length - 1
-  const crlf = text.split("\r\n").length - 1
+function* usualLineEnd(text: string): Paced.Work<"\n" | "\r\n"> {
+  let [all, crlf] = [0, 0]
+  for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) {
+    if (text[at - 1] === "\r") crlf++
+    if (++all % stride === 0) yield
+  }
   return crlf * 2 > all ? "\r\n" : "\n"
 }
 
-const lines = (text: string): Array<string> => text.split(/\r?\n/)
+const plainLines = (text: string): string => text.replaceAll("\r\n", "\n")
 
 /** The offsets at which the old text stands. */
-const find = (file: Plain, edit: Edit): Result.Result<ReadonlyArray<number>, string> => {
-  const wanted = lines(edit.oldText).join("\n")
+function* find(file: Plain, edit: Edit, wanted: string): Found<ReadonlyArray<number>> {
   if (wanted === "") return Result.fail("the old text is empty. To make or fill a file use write")
-  if (wanted === lines(edit.newText).join("\n"))
-    return Result.fail("the old text and the new text are the same")
+  if (wanted === plainLines(edit.newText)) return Result.fail("the old text and the new text are the same")
   const found: Array<number> = []
-  for (let at = file.text.indexOf(wanted); at !== -1; at = file.text.indexOf(wanted, at + wanted.length)) {
-    found.push(at)
+  for (let at = yield* Paced.indexOf(file.text, wanted); at !== -1; ) {
+    if (found.push(at) % stride === 0) yield
+    at = yield* Paced.indexOf(file.text, wanted, at + wanted.length)
   }
   if (found.length === 0)
-    return Result.fail(`the old text is not in the file. ${candidates(file.text, wanted)}`)
+    return Result.fail(`the old text is not in the file. ${yield* candidates(file.text, wanted)}`)
   if (found.length > 1 && edit.replaceAll !== true) {
-    const numbers = found.slice(0, 10).map((at) => lineAt(file.text, at))
+    const numbers: Array<number> = []
+    for (const at of found.slice(0, 10)) numbers.push(yield* lineAt(file.text, at))
     return Result.fail(
       `the old text is there ${found.length} times, at line ${numbers.join(", ")}${found.length > 10 ? ", ..." : ""}. ` +
         "Give more of the text around it, or set replaceAll"
@@ -126,44 +146,68 @@ const find = (file: Plain, edit: Edit): Result.Result<ReadonlyArray<number>, str
   return Result.succeed(found)
 }
 
-const lineAt = (text: string, offset: number): number => text.slice(0, offset).split("\n").length
+/** The number of the line that the offset is in, from 1. */
+function* lineAt(text: string, offset: number): Paced.Work<number> {
+  let number = 1
+  for (let at = text.indexOf("\n"); at !== -1 && at < offset; at = text.indexOf("\n", at + 1)) {
+    if (++number % stride === 0) yield
+  }
+  return number
+}
 
 /** What the model may have meant: the same lines but for white space, else the lines most like the first one. */
-const candidates = (text: string, wanted: string): string => {
+function* candidates(text: string, wanted: string): Paced.Work<string> {
   const inFile = text.split("\n")
-  const inWanted = wanted.replace(/^\n+|\n+$/g, "").split("\n")
-  const spaced = firstPlace(inFile.map(squeezed), inWanted.map(squeezed))
+  yield
+  const inWanted = withoutOuterLines(wanted).split("\n")
+  const spaced = yield* firstPlace(yield* squeezed(inFile), yield* squeezed(inWanted))
   if (spaced !== -1) {
     const found = inFile.slice(spaced, spaced + Math.min(inWanted.length, 10))
     return `It differs only in white space from line ${spaced + 1} on:\n${found.map(shown).join("\n")}`
   }
   const first = inWanted.find((line) => line.trim() !== "") ?? ""
   const numbered = inFile.slice(0, 20_000).map((line, index) => ({ line, number: index + 1 }))
-  const near = nearest(first.trim(), numbered, ({ line }) => line.trim(), 3)
+  const near = yield* nearest(first.trim(), numbered, ({ line }) => line.trim(), 3)
   return near.length === 0
     ? "No line of the file is like it; read the file again"
     : `Most like its first line:\n${near.map(({ line, number }) => `${number}: ${shown(line)}`).join("\n")}`
 }
 
-/** The index at which these lines follow one another, or -1. As one text, which the engine searches faster than a loop. */
-const firstPlace = (among: ReadonlyArray<string>, wanted: ReadonlyArray<string>): number => {
-  const text = `\n${among.join("\n")}\n`
-  const at = text.indexOf(`\n${wanted.join("\n")}\n`)
-  return at === -1 ? -1 : lineAt(text, at) - 1
+/** Without the line ends at both ends of it. */
+const withoutOuterLines = (text: string): string => {
+  let [from, to] = [0, text.length]
+  while (from < to && text[from] === "\n") from++
+  while (to > from && text[to - 1] === "\n") to--
+  return text.slice(from, to)
 }
 
-const squeezed = (line: string): string => line.replace(/\s+/g, "")
+/** The index at which these lines follow one another, or -1. As one text, which the engine searches faster than a loop. */
+function* firstPlace(among: ReadonlyArray<string>, wanted: ReadonlyArray<string>): Paced.Work<number> {
+  const text = `\n${among.join("\n")}\n`
+  yield
+  const at = yield* Paced.indexOf(text, `\n${wanted.join("\n")}\n`)
+  return at === -1 ? -1 : (yield* lineAt(text, at)) - 1
+}
+
+/** The lines without their white space. */
+function* squeezed(lines: ReadonlyArray<string>): Paced.Work<ReadonlyArray<string>> {
+  const all: Array<string> = []
+  for (const line of lines) {
+    if (all.push(line.replace(/\s+/g, "")) % stride === 0) yield
+  }
+  return all
+}
 
 const shown = (line: string): string => cutLine(line, 200)
 
-const joined = (original: string, places: ReadonlyArray<Place>): Result.Result<Replaced, string> => {
+function* joined(original: string, places: ReadonlyArray<Place>): Found<Replaced> {
   const sorted = places.toSorted((self, that) => self.from - that.from)
-  let text = ""
+  const parts: Array<string> = []
   let at = 0
   for (const { from, newText, to } of sorted) {
     if (from < at) return Result.fail("two of the edits change the same text. Make them one")
-    text += original.slice(at, from) + newText
+    if (parts.push(original.slice(at, from), newText) % (2 * stride) === 0) yield
     at = to
   }
-  return Result.succeed({ text: text + original.slice(at), count: sorted.length })
+  return Result.succeed({ text: parts.join("") + original.slice(at), count: sorted.length })
 }

@@ -1,6 +1,7 @@
 /**
  * How alike two texts are, to guess what was meant.
  */
+import type * as Paced from "./Paced.ts"
 
 /** Characters of a text that are looked at: many candidates may be as long as a file. */
 const compared = 200
@@ -28,18 +29,23 @@ const similarity = (self: string, that: string): number => {
 }
 
 /** The candidates most like `wanted`, best first; none that has little in common with it. */
-export const nearest = <A>(
+export function* nearest<A>(
   wanted: string,
   candidates: ReadonlyArray<A>,
   textOf: (candidate: A) => string,
   count: number
-): ReadonlyArray<A> =>
-  candidates
-    .map((candidate) => ({ candidate, score: similarity(wanted, textOf(candidate)) }))
-    .filter(({ score }) => score >= 0.5)
+): Paced.Work<ReadonlyArray<A>> {
+  const scored: Array<{ readonly candidate: A; readonly score: number }> = []
+  for (const [index, candidate] of candidates.entries()) {
+    if (index % 20 === 0) yield
+    const score = similarity(wanted, textOf(candidate))
+    if (score >= 0.5) scored.push({ candidate, score })
+  }
+  return scored
     .toSorted((self, that) => that.score - self.score)
     .slice(0, count)
     .map(({ candidate }) => candidate)
+}
 
 const sorted = (text: string): string => Array.from(text).toSorted().join("")
 

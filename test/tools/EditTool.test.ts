@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import * as Stretch from "./stretch.ts"
 import * as Workspace from "./workspace.ts"
 
 /** Edits a file of this content; gives the call's result and the content afterwards. */
@@ -110,6 +111,47 @@ describe("EditTool", () => {
       const alike = yield* edit("a\n".repeat(100_000), { oldText: `${"a \n".repeat(2_000)}b`, newText: "" })
       assert.include(alike.text, "Most like its first line:\n1: a\n")
       assert.isBelow(performance.now() - started, 3_000)
+    }).pipe(Workspace.provide)
+  )
+
+  const size = 256 * 1024
+  const numbered = Array.from({ length: size / 13 }, (_, index) => `line ${String(index).padStart(7, "0")}`)
+  const word = `${"a".repeat(30_000)}b${"a".repeat(30_000)}`
+  it.live.each([
+    ["a text that nearly is there everywhere", "a".repeat(size), { oldText: word, newText: "" }],
+    ["a place at each character", " ".repeat(size), { oldText: " ", newText: "\n", replaceAll: true }],
+    ["a place in each line", "\r\n".repeat(size / 2), { oldText: "\n", newText: "x", replaceAll: true }],
+    [
+      "many edits, none of them in order",
+      numbered.join("\n"),
+      {
+        edits: numbered
+          .slice(0, 3_000)
+          .toReversed()
+          .map((oldText) => ({ oldText, newText: "z" }))
+      }
+    ],
+    ["lines that are all alike", numbered.join("\n"), { oldText: "line 000000X\nno", newText: "" }],
+    [
+      "empty lines in what is looked for",
+      " ".repeat(size),
+      { oldText: `x${"\n".repeat(size)}y`, newText: "" }
+    ],
+    [
+      "white space in what is looked for",
+      "\n".repeat(size),
+      { oldText: `${" \n".repeat(size / 2)}x`, newText: "" }
+    ],
+    ["bytes that are no text", new Uint8Array(size).fill(0xff), { oldText: "a", newText: "b" }]
+  ] as const)("lets others go on meanwhile: %s", ([, content, params]) =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make({ "a.txt": content })
+      // Not what is compiled first.
+      yield* call("edit", { path: "a.txt", oldText: "no", newText: "" })
+      const { stretch } = yield* Stretch.longest(
+        Effect.timeoutOption(call("edit", { path: "a.txt", ...params }), "1 second")
+      )
+      assert.isBelow(stretch, 100)
     }).pipe(Workspace.provide)
   )
 

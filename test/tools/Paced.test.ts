@@ -56,7 +56,9 @@ describe("Paced", () => {
       ["aab".repeat(1_000), "aabb"],
       ["ab".repeat(2_000_000), "ba".repeat(600_000)],
       [`${"x".repeat(2_000_001)}end`, "end"],
-      [`${"x".repeat(999_999)}end`, "end"]
+      [`${"x".repeat(999_999)}end`, "end"],
+      [`${"x".repeat(1_000_001)}end`, "end"],
+      [`${"ab".repeat(40)}c`, "bc"]
     ] as const) {
       for (const from of [0, 1, 4]) {
         assert.strictEqual(whole(Paced.indexOf(text, wanted, from)), text.indexOf(wanted, from))
