@@ -35,6 +35,9 @@ const adviceOn = ({ isRetryable, provider, reason }: ProviderError): string => {
     case "QuotaExceeded":
       return "Check the account's credit."
     case "NotFound":
+      return provider === "openai"
+        ? "Name another model, or openai-chat/ID for a server that speaks only Chat Completions."
+        : "Name another model with --model provider/id."
     case "ModelNotSupported":
       return "Name another model with --model provider/id."
     case "ContextOverflow":

@@ -15,6 +15,7 @@ import * as Stream from "effect/Stream"
 import * as Agent from "../Agent.ts"
 import type { Provider } from "../Provider.ts"
 import * as Tools from "../tools/Tools.ts"
+import * as Adjustments from "./Adjustments.ts"
 import * as Approval from "./Approval.ts"
 import * as ExitCode from "./ExitCode.ts"
 import * as Inert from "./Inert.ts"
@@ -91,9 +92,10 @@ const play = Effect.fnUntraced(function* (plan: Plan): Effect.fn.Return<Played, 
   yield* Effect.forkScoped(onEnding)
   const { make } = plan.settings.json ? yield* Effect.promise(() => import("./JsonOutput.ts")) : TextOutput
   const show = make(screen)
+  const showAdjusted = Adjustments.make(screen)
   const exit = yield* Effect.exit(
     Stream.runForEachArray(agent.stream(plan.prompt), (events) =>
-      Effect.map(show(events), () => {
+      Effect.map(Effect.andThen(show(events), showAdjusted(events)), () => {
         outcome = events.reduce(Outcome.fold, outcome)
       })
     )

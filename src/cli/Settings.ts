@@ -17,7 +17,7 @@ import * as Tools from "../tools/Tools.ts"
 import { modelName } from "./ModelChoice.ts"
 import { companies } from "./Vendors.ts"
 
-const keyNames = companies.flatMap(({ keyNames }) => keyNames)
+const keyNames = [...new Set(companies.flatMap(({ keyNames }) => keyNames))]
 
 // The first line is indented for us, the others are not.
 const description = [

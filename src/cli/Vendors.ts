@@ -70,7 +70,12 @@ export const companies: ReadonlyArray<Hosted> = [
     model: "claude-sonnet-5",
     load: own(() => import("../providers/Anthropic.ts"))
   },
-  hosted(presets.openAi, "gpt-5.5"),
+  {
+    id: presets.openAi.id,
+    keyNames: ["OPENAI_API_KEY"],
+    model: "gpt-5.5",
+    load: own(() => import("../providers/OpenAi.ts"))
+  },
   {
     id: "google",
     keyNames: ["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"],
@@ -86,7 +91,10 @@ export const companies: ReadonlyArray<Hosted> = [
   hosted(presets.zai, "glm-5.1"),
   hosted(presets.cerebras, "zai-glm-4.7"),
   hosted(presets.together, "moonshotai/Kimi-K2.6"),
-  hosted(presets.fireworks, "accounts/fireworks/models/kimi-k2p6")
+  hosted(presets.fireworks, "accounts/fireworks/models/kimi-k2p6"),
+  hosted(presets.nvidia, "openai/gpt-oss-120b"),
+  // OpenAI by Chat Completions, for servers at OPENAI_BASE_URL that speak nothing else.
+  { ...hosted(presets.openAi, "gpt-4.1"), id: "openai-chat" }
 ]
 
 const jan: Preset = { ...presets.lmStudio, id: "jan", baseUrl: "http://127.0.0.1:1337/v1" }

@@ -76,6 +76,8 @@ export const layer = (own: ReadonlyArray<Rule>): Layer.Layer<never> =>
 
 /** Whose rules an id is looked up in. */
 export interface Served {
+  /** The provider's id: rules of the application may name it in the place of a vendor. */
+  readonly id?: string | undefined
   /** The vendor that the provider says it serves. Default none: no rule of the table holds. */
   readonly vendor?: string | undefined
   /** The provider passes requests on to other vendors: limits and inputs of the id's family hold, nothing else. */
@@ -87,9 +89,10 @@ export interface Served {
 /** The rule for a model, if one is known. */
 export const find = (
   model: string,
-  { isGateway = false, own = [], vendor }: Served = {}
+  { id, isGateway = false, own = [], vendor }: Served = {}
 ): Rule | undefined => {
-  const added = own.find((rule) => (rule.vendor ?? vendor) === vendor && Ids.matches(rule.pattern, model))
+  const isOurs = (rule: Rule) => rule.vendor === undefined || rule.vendor === vendor || rule.vendor === id
+  const added = own.find((rule) => isOurs(rule) && Ids.matches(rule.pattern, model))
   const known = isGateway ? ofFamily(model) : ofVendor(model, vendor)
   return added === undefined || known === undefined ? (added ?? known) : { ...known, ...added }
 }

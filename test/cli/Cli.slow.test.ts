@@ -256,6 +256,36 @@ describe.concurrent("the program", { timeout: 30_000 }, () => {
         assert.notMatch(stderr, /sk-test/)
       })
     )
+
+    it.effect("speaks Responses to openai, and Chat Completions to openai-chat", () =>
+      Effect.gen(function* () {
+        const seen: Array<string | undefined> = []
+        const url = yield* Program.server((request, _, response) => {
+          seen.push(request.url)
+          Program.says(response, ["Hi"])
+        })
+        for (const model of ["openai/gpt-4.1", "openai-chat/gpt-4.1"]) {
+          const { code, stdout } = yield* Program.run(["-m", model, "hi"], { env: openAi(url) })
+          assert.deepStrictEqual([code, stdout], [0, "Hi\n"])
+        }
+        assert.deepStrictEqual(seen, ["/v1/responses", "/v1/chat/completions"])
+      })
+    )
+
+    it.effect("hears once of each option that was changed for the model", () =>
+      Effect.gen(function* () {
+        const url = yield* Program.server((_, body, response) =>
+          body.includes("call_1")
+            ? Program.says(response, ["Done"])
+            : Program.calls(response, "list", { path: "." })
+        )
+        for (const flags of [[], ["--json"]]) {
+          const args = ["-m", "openai-chat/gpt-5.6-sol", ...flags, "hi"]
+          const { stderr } = yield* Program.run(args, { env: openAi(url) })
+          assert.strictEqual(stderr.split('thinkingLevel is "none": On Chat Completions').length, 2, stderr)
+        }
+      })
+    )
   })
 
   describe("what is shown", () => {

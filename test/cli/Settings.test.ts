@@ -6,6 +6,7 @@ import * as LocalServers from "../../src/cli/LocalServers.ts"
 import * as ModelChoice from "../../src/cli/ModelChoice.ts"
 import * as Paint from "../../src/cli/Paint.ts"
 import * as Settings from "../../src/cli/Settings.ts"
+import { OpenAiCompatible } from "effect-agent/providers"
 import * as Vendors from "../../src/cli/Vendors.ts"
 
 const parse = (...args: ReadonlyArray<string>) =>
@@ -102,12 +103,27 @@ describe("ModelChoice", () => {
     ["nobody/x", /Providers: /],
     ["openai/", /provider\/id/],
     ["local/model", /provider\/id/],
-    ["groq/x", /^groq needs a key: set GROQ_API_KEY\.$/]
+    ["groq/x", /^groq needs a key: set GROQ_API_KEY\.$/],
+    ["openai-chat/x", /^openai-chat needs a key: set OPENAI_API_KEY\.$/]
   ] as const)("says what is wrong with %s", ([model, said]) =>
     Effect.gen(function* () {
       assert.match((yield* Effect.flip(choose({}, model))).message, said)
     })
   )
+})
+
+describe("Vendors", () => {
+  it("are all presets of the library", () => {
+    const known = [...Vendors.companies, ...Vendors.servers].map(({ id }) => id)
+    assert.deepStrictEqual(
+      Object.values(OpenAiCompatible.presets).filter(({ id }) => !known.includes(id)),
+      []
+    )
+    for (const { apiKeyName, id } of Object.values(OpenAiCompatible.presets)) {
+      const company = Vendors.companies.find((company) => company.id === id)
+      assert.deepStrictEqual(company?.keyNames ?? [], apiKeyName === undefined ? [] : [apiKeyName], id)
+    }
+  })
 })
 
 describe("Local servers", () => {

@@ -1,0 +1,29 @@
+/**
+ * Options that a provider changed for its model, each said once on stderr.
+ */
+import * as Effect from "effect/Effect"
+import type { AgentEvent } from "../AgentEvent.ts"
+import type { Adjustment } from "../ModelEvent.ts"
+import * as Inert from "./Inert.ts"
+import type { Screen } from "./Screen.ts"
+
+/** Shows the changes among events that were not shown before. */
+export const make = ({ err, paint }: Screen["Service"]) => {
+  const shown = new Set<string>()
+  const fresh = (line: string): boolean => !shown.has(line) && shown.add(line).has(line)
+  return (events: ReadonlyArray<AgentEvent>): Effect.Effect<void> => {
+    const lines = events.flatMap((event) => adjustedIn(event).map(lineOf)).filter(fresh)
+    return lines.length === 0 ? Effect.void : err(lines.map((line) => `${paint.dim(line)}\n`).join(""))
+  }
+}
+
+const adjustedIn = (event: AgentEvent): ReadonlyArray<Adjustment> =>
+  event._tag === "ModelCallEnd" ? (event.adjusted ?? []) : []
+
+const lineOf = ({ asked, option, reason, sent }: Adjustment): string => {
+  const change =
+    sent === null
+      ? `${option} ${JSON.stringify(asked)} is left out`
+      : `${option} is ${JSON.stringify(sent)}${asked === null ? "" : ` in place of ${JSON.stringify(asked)}`}`
+  return Inert.line(`${change}: ${reason}`)
+}

@@ -1,0 +1,278 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Message, type Provider, type RunOptions } from "effect-agent"
+import type { ModelOptions } from "../../src/RunOptions.ts"
+import { adjuster, type Server } from "../../src/providers/internal/adjust.ts"
+import { isReason } from "../../src/providers/internal/Protocol.ts"
+import { questionOf } from "./asked.ts"
+
+const tool: Provider.ToolDefinition = { name: "f", description: "F.", parameters: { type: "object" } }
+
+const servers = {
+  anthropic: { id: "anthropic", endpoint: "messages", vendor: "anthropic" },
+  openai: { id: "openai", endpoint: "responses", vendor: "openai", keepsPrompts: true },
+  chat: { id: "openai", endpoint: "chat", vendor: "openai", keepsPrompts: true },
+  google: { id: "google", endpoint: "generateContent", vendor: "google" },
+  deepseek: { id: "deepseek", endpoint: "chat", vendor: "deepseek" },
+  moonshot: { id: "kimi", endpoint: "chat", vendor: "moonshot" },
+  zai: { id: "zai", endpoint: "chat", vendor: "zai" },
+  acme: { id: "acme", endpoint: "chat" }
+} as const satisfies Record<string, Server>
+
+const asked = (
+  server: keyof typeof servers,
+  model: string,
+  options: ModelOptions,
+  tools: ReadonlyArray<Provider.ToolDefinition> = []
+) => questionOf(servers[server], { model, messages: [Message.user("Hi")], tools, options })
+
+/** Each change as `[option, asked, sent]`. */
+const changes = (...args: Parameters<typeof asked>) =>
+  asked(...args).adjusted.map(({ asked, option, sent }) => [option, asked, sent])
+
+const refused = (server: keyof typeof servers, request: Partial<Provider.ModelRequest>) => {
+  const reason = adjuster(servers[server])({ model: "m", messages: [], tools: [], options: {}, ...request })
+  return isReason(reason) ? [reason._tag, reason.detail] : []
+}
+
+describe("a thinking level", () => {
+  const levels = ["off", "minimal", "low", "medium", "high", "xhigh", "max"] as const
+  const efforts = (server: keyof typeof servers, model: string, path: (thinking: any) => unknown) =>
+    levels.map((thinkingLevel) => path(asked(server, model, { thinkingLevel }).thinking))
+
+  it("is sent in the model's word", () => {
+    assert.deepStrictEqual(
+      efforts("openai", "gpt-5.1", ({ reasoning }) => reasoning.effort),
+      ["none", "low", "low", "medium", "high", "high", "high"]
+    )
+    assert.deepStrictEqual(
+      efforts("openai", "gpt-6-luna", ({ reasoning }) => reasoning.effort),
+      ["none", "low", "low", "medium", "high", "xhigh", "max"]
+    )
+    assert.deepStrictEqual(
+      efforts("chat", "gpt-6-luna", ({ reasoning_effort }) => reasoning_effort),
+      ["none", "low", "low", "medium", "high", "xhigh", "xhigh"]
+    )
+    assert.deepStrictEqual(
+      efforts("anthropic", "claude-opus-4-6", ({ output_config }) => output_config?.effort),
+      [undefined, "low", "low", "medium", "high", "high", "max"]
+    )
+    assert.deepStrictEqual(
+      efforts("moonshot", "kimi-k3", ({ reasoning_effort }) => reasoning_effort),
+      ["low", "low", "low", "high", "high", "max", "max"]
+    )
+  })
+
+  it("is a budget where the model counts in tokens", () => {
+    const budget = (options: ModelOptions) => asked("anthropic", "claude-haiku-4-5", options).thinking
+    const enabled = (budget_tokens: number) => ({ thinking: { type: "enabled", budget_tokens } })
+    assert.deepStrictEqual(budget({ thinkingLevel: "low" }), enabled(2048))
+    assert.deepStrictEqual(budget({ thinkingLevel: "max", maxTokens: 8000 }), enabled(6976))
+    assert.deepStrictEqual(budget({ thinkingLevel: "low", thinkingBudgets: { low: 3000 } }), enabled(3000))
+    assert.deepStrictEqual(budget({ thinkingLevel: "low", maxTokens: 1024 }), {})
+    assert.deepStrictEqual(
+      changes("anthropic", "claude-haiku-4-5", { thinkingLevel: "low", maxTokens: 1024 }),
+      [["thinkingLevel", "low", null]]
+    )
+    const tokens = (model: string, options: ModelOptions) =>
+      asked("google", model, options).thinking["generationConfig"]
+    const config = (thinkingBudget: number, includeThoughts = true) => ({
+      thinkingConfig: { includeThoughts, thinkingBudget }
+    })
+    assert.deepStrictEqual(tokens("gemini-2.5-pro", { thinkingLevel: "off" }), config(128, false))
+    assert.deepStrictEqual(tokens("gemini-2.5-flash", { thinkingLevel: "off" }), config(0, false))
+    const own = (low: number): ModelOptions => ({ thinkingLevel: "low", thinkingBudgets: { low } })
+    assert.deepStrictEqual(tokens("gemini-2.5-flash-lite", own(1)), config(512))
+    assert.deepStrictEqual(tokens("gemini-2.5-pro", own(99_999)), config(32_768))
+    assert.deepStrictEqual(tokens("gemini-2.5-pro", own(-1)), config(-1))
+  })
+
+  it("is reported where the model has another word, or none", () => {
+    assert.deepStrictEqual(changes("openai", "gpt-5.1", { thinkingLevel: "minimal" }), [
+      ["thinkingLevel", "minimal", "low"]
+    ])
+    assert.deepStrictEqual(changes("openai", "gpt-6-astra", { thinkingLevel: "off" }), [
+      ["thinkingLevel", "off", "low"]
+    ])
+    assert.deepStrictEqual(changes("openai", "gpt-4.1", { thinkingLevel: "high" }), [
+      ["thinkingLevel", "high", null]
+    ])
+    assert.deepStrictEqual(changes("acme", "m-1", { thinkingLevel: "low" }), [["thinkingLevel", "low", null]])
+    assert.deepStrictEqual(changes("moonshot", "kimi-k2.7-code", { thinkingLevel: "off" }), [
+      ["thinkingLevel", "off", null]
+    ])
+    assert.deepStrictEqual(
+      changes("anthropic", "claude-opus-5", { thinkingLevel: "low", thinkingBudgets: { low: 2000 } }),
+      [["thinkingBudgets", 2000, null]]
+    )
+    for (const [server, model, thinkingLevel] of [
+      ["openai", "gpt-5.2", "off"],
+      ["openai", "gpt-4.1", "off"],
+      ["anthropic", "claude-opus-4-6", "off"],
+      ["anthropic", "claude-opus-5", "off"],
+      ["anthropic", "claude-opus-5", "xhigh"],
+      ["anthropic", "claude-haiku-4-5", "max"],
+      ["google", "gemini-2.5-flash", "off"]
+    ] as const)
+      assert.deepStrictEqual(changes(server, model, { thinkingLevel }), [], model)
+  })
+
+  it("that the model cannot switch off hides its thoughts", () => {
+    const { thinking } = asked("openai", "gpt-6-astra", { thinkingLevel: "off" })
+    assert.deepStrictEqual(thinking, { reasoning: { effort: "low" } })
+    const claude = asked("anthropic", "claude-opus-5-5", { thinkingLevel: "off" }).thinking
+    assert.deepStrictEqual(claude, { thinking: { type: "adaptive" }, output_config: { effort: "low" } })
+  })
+
+  it("goes to a server that is no vendor's in its own words, and else not at all", () => {
+    const own: Server = {
+      ...servers.acme,
+      thinking: { kind: "effort", wire: { chat: { effort: "$" } }, levels: { low: "some" } }
+    }
+    const request = { model: "m", messages: [], tools: [], options: { thinkingLevel: "low" } } as const
+    assert.deepStrictEqual(questionOf(own, request).thinking, { effort: "some" })
+    assert.deepStrictEqual(questionOf(servers.acme, request).thinking, {})
+  })
+})
+
+describe("sampling", () => {
+  const both = { temperature: 0.5, topP: 0.9 }
+  const dropped = [
+    ["temperature", 0.5, null],
+    ["topP", 0.9, null]
+  ]
+
+  it("is left out where the model refuses it", () => {
+    assert.deepStrictEqual(changes("anthropic", "claude-opus-5", both), dropped)
+    assert.deepStrictEqual(asked("anthropic", "claude-opus-5", both).options, {})
+    assert.deepStrictEqual(changes("openai", "gpt-5-mini", both), dropped)
+  })
+
+  it("holds while the model does not think, where that is the rule", () => {
+    assert.deepStrictEqual(changes("openai", "gpt-6-luna", both), dropped)
+    assert.deepStrictEqual(changes("openai", "gpt-6-luna", { ...both, thinkingLevel: "off" }), [])
+    assert.deepStrictEqual(changes("openai", "gpt-5.2", both), [])
+    assert.deepStrictEqual(changes("openai", "gpt-5.2", { ...both, thinkingLevel: "low" }), dropped)
+  })
+
+  it("is one of two ways, where that is the rule", () => {
+    const one = [["topP", 0.9, null]]
+    assert.deepStrictEqual(changes("anthropic", "claude-opus-4-6", both), one)
+    assert.deepStrictEqual(changes("anthropic", "claude-haiku-4-5", both), one)
+    assert.deepStrictEqual(
+      changes("anthropic", "claude-opus-4-6", { ...both, thinkingLevel: "low" }),
+      dropped
+    )
+    const thinks = { temperature: 0.5, topP: 0.95, thinkingLevel: "low" } as const
+    assert.deepStrictEqual(changes("anthropic", "claude-haiku-4-5", thinks), [["temperature", 0.5, null]])
+  })
+
+  it("is sent as it is where nothing is known", () => {
+    assert.deepStrictEqual(changes("acme", "m-1", { ...both, stop: ["END"] }), [])
+    assert.deepStrictEqual(changes("google", "gemini-4-argon", both), [])
+  })
+})
+
+describe("limits", () => {
+  it("of an answer are those of the model", () => {
+    assert.deepStrictEqual(changes("anthropic", "claude-haiku-4-5", { maxTokens: 64_001 }), [
+      ["maxTokens", 64_001, 64_000]
+    ])
+    assert.deepStrictEqual(changes("anthropic", "claude-haiku-4-5", { maxTokens: 64_000 }), [])
+    assert.deepStrictEqual(changes("openai", "gpt-4o", { maxTokens: 15 }), [["maxTokens", 15, 16]])
+  })
+
+  it("leave out stop sequences where there are none", () => {
+    const stop = { stop: ["END"] }
+    const dropped = [["stop", ["END"], null]]
+    assert.deepStrictEqual(changes("openai", "gpt-4o", stop), dropped)
+    assert.deepStrictEqual(changes("chat", "gpt-5", stop), dropped)
+    assert.deepStrictEqual(changes("chat", "gpt-4o", stop), [])
+  })
+
+  it("say when a prompt is not kept for long", () => {
+    const long = { sessionId: "s", cacheRetention: "long" } as const
+    assert.deepStrictEqual(changes("openai", "gpt-5", long), [["cacheRetention", "long", "short"]])
+    assert.deepStrictEqual(changes("openai", "gpt-5.1", long), [])
+  })
+})
+
+describe("tools", () => {
+  const required = { toolChoice: "required" } as const
+  const named = { toolChoice: { name: "f" } } as const
+
+  it("cannot be forced on a model that refuses it", () => {
+    assert.deepStrictEqual(changes("anthropic", "claude-opus-5-5", required, [tool]), [
+      ["toolChoice", "required", null]
+    ])
+    assert.deepStrictEqual(changes("zai", "glm-5.3", named, [tool]), [["toolChoice", { name: "f" }, null]])
+    assert.deepStrictEqual(changes("anthropic", "claude-opus-5", required, [tool]), [])
+    assert.deepStrictEqual(changes("zai", "glm-5.3", named), [])
+    assert.deepStrictEqual(changes("zai", "glm-5.3", { toolChoice: "none" }, [tool]), [])
+  })
+
+  it("that are forced switch thinking off where the model does not do both", () => {
+    const { adjusted, options, thinking } = asked("deepseek", "deepseek-v4-pro", required, [tool])
+    assert.deepStrictEqual(thinking, { thinking: { type: "disabled" } })
+    assert.strictEqual(options.toolChoice, "required")
+    assert.deepStrictEqual(
+      adjusted.map(({ asked, option, sent }) => [option, asked, sent]),
+      [["thinkingLevel", null, "off"]]
+    )
+    const budget = { ...required, thinkingLevel: "high" } as const
+    assert.deepStrictEqual(asked("anthropic", "claude-haiku-4-5", budget, [tool]).thinking, {})
+    assert.deepStrictEqual(changes("anthropic", "claude-haiku-4-5", required, [tool]), [])
+    assert.deepStrictEqual(asked("moonshot", "kimi-k2.6", named, [tool]).thinking, {
+      thinking: { type: "disabled" }
+    })
+    assert.deepStrictEqual(changes("moonshot", "kimi-k2.6", required, [tool]), [
+      ["toolChoice", "required", null]
+    ])
+  })
+
+  it("go by Chat Completions only without an effort, or not at all", () => {
+    const high = { thinkingLevel: "high" } as const
+    assert.deepStrictEqual(asked("chat", "gpt-5.6-sol", {}, [tool]).thinking, { reasoning_effort: "none" })
+    assert.deepStrictEqual(asked("chat", "gpt-5.6-sol", {}).thinking, {})
+    assert.deepStrictEqual(changes("chat", "gpt-5.6-sol", high, [tool]), [["thinkingLevel", "high", "none"]])
+    assert.deepStrictEqual(asked("chat", "gpt-5.4", high, [tool]).thinking, {})
+    assert.deepStrictEqual(changes("chat", "gpt-5.4", high, [tool]), [["thinkingLevel", "high", null]])
+    assert.deepStrictEqual(changes("openai", "gpt-5.4", high, [tool]), [])
+    const [tag, detail] = refused("chat", { model: "gpt-6-astra", tools: [tool] })
+    assert.strictEqual(tag, "ModelNotSupported")
+    assert.match(String(detail), /Responses API.*OpenAi in place of OpenAiCompatible/)
+    assert.deepStrictEqual(refused("chat", { model: "gpt-6-astra" }), [])
+    assert.strictEqual(refused("chat", { model: "gpt-5-pro" })[0], "ModelNotSupported")
+    assert.strictEqual(
+      refused("openai", { model: "gpt-5-chat-latest", tools: [tool] })[0],
+      "ModelNotSupported"
+    )
+  })
+})
+
+describe("content", () => {
+  it("that a model does not read fails before it is sent", () => {
+    const messages = [Message.user([Message.text("Look"), Message.image("AAAA", "image/png")])]
+    const [tag, detail] = refused("deepseek", { model: "deepseek-v4-pro", messages })
+    assert.deepStrictEqual(
+      [tag, detail],
+      ["UnsupportedContent", "deepseek-v4-pro takes no images: it reads text"]
+    )
+    assert.deepStrictEqual(refused("deepseek", { model: "deepseek-flash", messages }), [])
+    assert.deepStrictEqual(refused("acme", { messages }), [])
+  })
+})
+
+describe("members of the vendor", () => {
+  it("are read by the provider of their id alone", () => {
+    const vendor = { openai: { seed: 1 }, anthropic: { top_k: 2 } }
+    assert.deepStrictEqual(asked("openai", "gpt-4o", { vendor }).vendor, { seed: 1 })
+    assert.deepStrictEqual(asked("acme", "m", { vendor }).vendor, {})
+  })
+
+  it("of another shape are refused, with the shape that is wanted", () => {
+    const vendor: NonNullable<RunOptions.ModelOptions["vendor"]> = JSON.parse('{"store":true}')
+    const [tag, detail] = refused("openai", { options: { vendor } })
+    assert.strictEqual(tag, "InvalidRequest")
+    assert.include(String(detail), 'vendor: { "openai": { "store": true } }')
+  })
+})
