@@ -92,7 +92,7 @@ describe.concurrent("the program", { timeout: 30_000 }, () => {
 
   describe("stdin", () => {
     const echo = (_: unknown, body: string, response: Parameters<typeof Program.says>[0]) =>
-      Program.says(response, [JSON.parse(body).messages.at(-1).content])
+      Program.says(response, [JSON.parse(body).input.at(-1).content])
 
     it.effect("is put behind the prompt", () =>
       Effect.gen(function* () {

@@ -48,7 +48,11 @@ const hanging = Effect.gen(function* () {
     response.write(`data: {"choices":[{"index":0,"delta":{"content":"so far"}}]}\n\n`)
     answering()
   })
-  const env = { OPENAI_API_KEY: "sk-test", OPENAI_BASE_URL: `${url}/v1` }
+  const env = {
+    EFFECT_AGENT_MODEL: "openai-chat/gpt-4.1",
+    OPENAI_API_KEY: "sk-test",
+    OPENAI_BASE_URL: `${url}/v1`
+  }
   return { env, asked: () => asked }
 })
 
@@ -121,7 +125,11 @@ describe("an end from outside", { timeout: 30_000 }, () => {
         )
         response.on("close", () => clearInterval(timer))
       })
-      const env = { OPENAI_API_KEY: "sk-test", OPENAI_BASE_URL: `${url}/v1` }
+      const env = {
+        EFFECT_AGENT_MODEL: "openai-chat/gpt-4.1",
+        OPENAI_API_KEY: "sk-test",
+        OPENAI_BASE_URL: `${url}/v1`
+      }
       const left = async ({ child }: Program.Running) => {
         await new Promise((resolve) => child.stdout?.once("data", resolve))
         child.stdout?.destroy()

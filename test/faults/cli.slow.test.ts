@@ -8,7 +8,11 @@ import { active, hostile, splits } from "./sequences.ts"
 
 Program.bundled()
 
-const openAi = (url: string) => ({ OPENAI_API_KEY: "sk-test", OPENAI_BASE_URL: `${url}/v1` })
+const openAi = (url: string) => ({
+  EFFECT_AGENT_MODEL: "openai-chat/gpt-4.1",
+  OPENAI_API_KEY: "sk-test",
+  OPENAI_BASE_URL: `${url}/v1`
+})
 
 /** Lets it run to its end, or ends it. */
 const ended = (
