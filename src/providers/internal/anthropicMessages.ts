@@ -11,6 +11,8 @@ import { parseArguments } from "../../ModelEvent.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { Protocol as ProtocolFault, ServerError, StreamTruncated } from "../../ProviderError.ts"
 import * as Usage from "../../Usage.ts"
+import * as Blocks from "./anthropicMessagesBlock.ts"
+import type { Block } from "./anthropicMessagesBlock.ts"
 import { encoder, inContainer } from "./anthropicMessagesRequest.ts"
 import * as Counting from "./anthropicMessagesUsage.ts"
 import * as Wires from "./anthropicMessagesWire.ts"
@@ -56,19 +58,6 @@ const isOther = ({ messageId }: State, message: Json.JsonObject): boolean => {
 }
 
 // ───────────────────────── Wire to domain
-
-interface Block {
-  readonly kind: "text" | "thinking" | "redacted" | "call" | "other"
-  readonly contentIndex: number
-  /** As the wire numbers it. */
-  readonly index: Index
-  /** Of a call; unique in the answer. */
-  readonly id: string
-  /** As it began, with what deltas added. */
-  wire: Json.JsonObject
-  /** The text so far, or the JSON of the input. */
-  text: string
-}
 
 export interface State {
   readonly provider: string
@@ -192,7 +181,7 @@ const begin = (state: State, index: Index, wire: Json.JsonObject, out: Array<Mod
   const kind = kinds.get(wire["type"]) ?? "other"
   const contentIndex = state.blocks.length
   const id = kind === "call" ? callId(state, Json.text(wire["id"])) : ""
-  const block: Block = { kind, contentIndex, index, id, wire, text: "" }
+  const block = Blocks.make({ kind, contentIndex, index, id, begun: wire })
   state.blocks.push(block)
   state.open.set(index, block)
   out.push(opening(block))
@@ -208,7 +197,7 @@ const callId = (state: State, wireId: string | undefined): string => {
   return id
 }
 
-const opening = ({ contentIndex, id, kind, wire }: Block): ModelEvent => {
+const opening = ({ begun, contentIndex, id, kind }: Block): ModelEvent => {
   switch (kind) {
     case "text":
     case "other":
@@ -217,7 +206,7 @@ const opening = ({ contentIndex, id, kind, wire }: Block): ModelEvent => {
     case "redacted":
       return { _tag: "ThinkingStart", contentIndex }
     case "call":
-      return { _tag: "ToolCallStart", contentIndex, id, name: Json.text(wire["name"]) ?? "" }
+      return { _tag: "ToolCallStart", contentIndex, id, name: Json.text(begun["name"]) ?? "" }
   }
 }
 
@@ -225,10 +214,10 @@ const stepDelta = (state: State, index: Index, delta: Json.JsonObject, out: Arra
   const { type } = delta
   const block = at(state, index)
   if (type === "input_json_delta") stepInput(state, block, delta["partial_json"], out)
-  else if (block?.kind === "other") block.wire = grown(block.wire, delta)
+  else if (block?.kind === "other") Blocks.grow(block, delta)
   else if (type === "text_delta") say(begun(state, "text", block, index, out), delta["text"], out)
   else if (type === "thinking_delta") say(begun(state, "thinking", block, index, out), delta["thinking"], out)
-  else if (block !== undefined) block.wire = grown(block.wire, delta)
+  else if (block !== undefined) Blocks.grow(block, delta)
 }
 
 /** The block that is open there; a new one, if the server did not say that it begins. */
@@ -262,22 +251,6 @@ const stepInput = (
   if (kind === "call") out.push({ _tag: "ToolCallDelta", contentIndex, delta: json })
 }
 
-/** A block with what a delta adds to it: a citation to the others, a signature in its place, and text to text. */
-const grown = (
-  wire: Json.JsonObject,
-  { type: _type, citation, signature, ...rest }: Json.JsonObject
-): Json.JsonObject => ({
-  ...wire,
-  ...(citation === undefined ? {} : { citations: [...Json.array(wire["citations"]), citation] }),
-  ...(signature === undefined ? {} : { signature }),
-  ...Object.fromEntries(
-    Object.entries(rest).map(([field, value]) => {
-      const before = wire[field]
-      return [field, typeof before === "string" && typeof value === "string" ? before + value : value]
-    })
-  )
-})
-
 const close = (state: State, block: Block, out: Array<ModelEvent>): void => {
   const { contentIndex, index, kind } = block
   if (state.open.get(index) === block) state.open.delete(index)
@@ -295,7 +268,8 @@ const hiding = ({ text }: Block): { readonly redacted?: true } => (text === "" ?
 /** What of a block only the vendor can read, and wants back. */
 const opaqueOf = (state: State, block: Block): Json.JsonObject | undefined => {
   const { provider } = state
-  const { caller, citations, data, signature } = block.wire
+  const wire = Blocks.wireOf(block)
+  const { caller, citations, data, signature } = wire
   switch (block.kind) {
     case "text":
       return Json.array(citations).length === 0
@@ -313,7 +287,7 @@ const opaqueOf = (state: State, block: Block): Json.JsonObject | undefined => {
         ? undefined
         : Opaque.make(provider, { caller: caller ?? {}, container: state.container ?? null })
     case "other":
-      return Opaque.make(provider, { block: { ...block.wire, ...inputGiven(block) } })
+      return Opaque.make(provider, { block: { ...wire, ...inputGiven(block) } })
   }
 }
 
@@ -348,8 +322,9 @@ const end = (state: State, told: boolean, out: Array<ModelEvent>): Reason | unde
 const callsOf = ({ blocks }: State): ReadonlyArray<Block> => blocks.filter(({ kind }) => kind === "call")
 
 /** Some servers give the whole input with the start. */
-const argumentsOf = ({ text, wire }: Block): string => {
-  const input = Json.object(wire["input"]) ?? {}
+const argumentsOf = (block: Block): string => {
+  const { text } = block
+  const input = Json.object(Blocks.wireOf(block)["input"]) ?? {}
   return text !== "" || Object.keys(input).length === 0 ? text : JSON.stringify(input)
 }
 

@@ -15,7 +15,11 @@ export class Arguments {
 
   private readonly root = new Map<string, Tree>()
   /** The path of a string that goes on, and where it is. */
-  private open: { readonly path: string; readonly slot: Slot } | undefined = undefined
+  private open: { readonly path: string; readonly slot: Slot; readonly isTold: boolean } | undefined =
+    undefined
+  /** Pieces since the text was written last, and how long it was then. */
+  private untold = 0
+  private written = 0
 
   /** The whole JSON text. */
   get json(): string {
@@ -33,14 +37,17 @@ export class Arguments {
     const value = valueOf(piece)
     const more = piece["willContinue"] === true
     const { open } = this
-    if (open?.path === path && typeof value === "string") return this.grow(open.slot, value, more)
+    if (open?.path === path && typeof value === "string") return this.grow(open, value, more)
 
     const slot = slotAt(this.root, path)
     if (slot === undefined || value === undefined) return ""
     const known = slot.get()
     slot.set(typeof known === "string" && typeof value === "string" ? known + value : value)
-    this.open = more && typeof value === "string" ? { path, slot } : undefined
-    return this.tell(write(this.root, this.open !== undefined))
+    const goesOn = more && typeof value === "string"
+    // The whole is written for each piece, unless there are many pieces of much: then for a part of them.
+    const isTold = ++this.untold * piecesPerText >= this.written
+    this.open = goesOn ? { path, slot, isTold } : undefined
+    return isTold ? this.tell(write(this.root, goesOn)) : ""
   }
 
   /** What is to be told when nothing more comes. */
@@ -49,21 +56,31 @@ export class Arguments {
   }
 
   /** A string grows by far the most often: what is told of it needs no look at the rest. */
-  private grow(slot: Slot, value: string, more: boolean): string {
+  private grow(
+    { isTold, slot }: { readonly isTold: boolean; readonly slot: Slot },
+    value: string,
+    more: boolean
+  ): string {
     slot.set(`${slot.get()}${value}`)
     if (!more) this.open = undefined
+    if (!isTold) return ""
     const delta = JSON.stringify(value).slice(1, more ? -1 : undefined)
     this.shown += delta
     return delta
   }
 
   private tell(text: string): string {
+    this.untold = 0
+    this.written = text.length
     if (!text.startsWith(this.shown)) return ""
     const delta = text.slice(this.shown.length)
     this.shown = text
     return delta
   }
 }
+
+/** Characters of the whole for which it is written once: it is written four dozen times while it doubles, at most. */
+const piecesPerText = 256
 
 const valueOf = (piece: Json.JsonObject): string | number | boolean | null | undefined => {
   const { boolValue, numberValue, stringValue } = piece

@@ -106,6 +106,7 @@ export interface State {
   signed: Array<Json.JsonObject>
   /** What was said about the text and belongs to none of its words: sources, citations, why it was stopped. */
   notes: Record<string, Json.Json>
+  citations: Array<Json.Json>
   readonly calls: Array<OpenCall>
   readonly ids: CallIds
   /** A chunk had no finish reason. */
@@ -127,6 +128,7 @@ const initial = (provider: string, call: Call): State => ({
   proseLength: 0,
   signed: [],
   notes: {},
+  citations: [],
   calls: [],
   ids: new CallIds(call.seed),
   wentOn: false,
@@ -165,14 +167,15 @@ const start = (state: State, out: Array<ModelEvent>): void => {
   out.push(startOf(state, name, state.responseId))
 }
 
-const note = ({ finish, notes }: State, candidate: Json.JsonObject): void => {
+const note = ({ citations, finish, notes }: State, candidate: Json.JsonObject): void => {
   for (const key of ["groundingMetadata", "urlContextMetadata"]) {
     const metadata = Json.object(candidate[key])
     if (metadata !== undefined && Object.keys(metadata).length > 0) notes[key] = metadata
   }
-  const citations = Json.object(candidate["citationMetadata"])
-  const sources = [...Json.array(citations?.["citationSources"]), ...Json.array(citations?.["citations"])]
-  if (sources.length > 0) notes["citations"] = [...Json.array(notes["citations"]), ...sources]
+  const metadata = Json.object(candidate["citationMetadata"])
+  for (const sources of [metadata?.["citationSources"], metadata?.["citations"]]) {
+    for (const source of Json.array(sources)) citations.push(source)
+  }
   if (stopReasons.get(finish ?? "") === "contentFilter") {
     const { content: _, ...said } = candidate
     notes["filter"] = said
@@ -219,12 +222,16 @@ const open = (state: State, kind: "text" | "thinking", out: Array<ModelEvent>): 
 }
 
 const closeProse = (state: State, out: Array<ModelEvent>): void => {
-  const { prose, proseIndex: contentIndex, signed } = state
+  const { citations, prose, proseIndex: contentIndex, signed } = state
   if (prose === undefined) return
   state.prose = undefined
-  const kept = { ...(signed.length === 0 ? {} : { signed }), ...(prose === "text" ? state.notes : {}) }
+  const notes = { ...state.notes, ...(citations.length === 0 ? {} : { citations }) }
+  const kept = { ...(signed.length === 0 ? {} : { signed }), ...(prose === "text" ? notes : {}) }
   state.signed = []
-  if (prose === "text") state.notes = {}
+  if (prose === "text") {
+    state.notes = {}
+    state.citations = []
+  }
   const opaque = Object.keys(kept).length === 0 ? {} : { opaque: Opaque.make(state.provider, kept) }
   out.push({ _tag: prose === "text" ? "TextEnd" : "ThinkingEnd", contentIndex, ...opaque })
 }
@@ -290,7 +297,7 @@ const end = (state: State, _told: boolean, out: Array<ModelEvent>): Reason | und
   const incomplete = missing(state)
   if (incomplete !== undefined) return incomplete
   start(state, out)
-  if (Object.keys(state.notes).length > 0) open(state, "text", out)
+  if (Object.keys(state.notes).length + state.citations.length > 0) open(state, "text", out)
   closeProse(state, out)
   for (const call of state.calls) out.push(callEnd(state, call))
   const usage = state.usage === undefined ? {} : { usage: usageOf(state.usage) }

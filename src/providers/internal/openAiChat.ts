@@ -60,10 +60,12 @@ export interface State {
   proseIndex: number
   proseLength: number
   /** What OpenRouter and its like want back, of the thinking that is open. */
-  details: Array<Json.JsonObject>
+  details: Array<Map<string, Json.Json>>
   readonly calls: Array<OpenCall>
   readonly ids: CallIds
   readonly byIndex: Map<number, OpenCall>
+  /** The first of each id of the wire. */
+  readonly byId: Map<string, OpenCall>
   refused: boolean
   finish: string | undefined
   usage: Json.JsonObject | undefined
@@ -83,6 +85,7 @@ const initial = (provider: string, call: Call): State => ({
   calls: [],
   ids: new CallIds(call.seed),
   byIndex: new Map(),
+  byId: new Map(),
   refused: false,
   finish: undefined,
   usage: undefined
@@ -136,26 +139,22 @@ const stepThinking = (state: State, delta: Json.JsonObject, out: Array<ModelEven
 }
 
 /** Pieces of one detail follow each other; a signature comes as the last of them. */
-const addDetail = (details: Array<Json.JsonObject>, detail: Json.JsonObject): void => {
+const addDetail = (details: Array<Map<string, Json.Json>>, detail: Json.JsonObject): void => {
   const last = details.at(-1)
   const isPiece = detail["type"] === "reasoning.text" || detail["type"] === "reasoning.summary"
   if (
     last === undefined ||
     !isPiece ||
-    last["type"] !== detail["type"] ||
-    last["index"] !== detail["index"]
+    last.get("type") !== detail["type"] ||
+    last.get("index") !== detail["index"]
   ) {
-    details.push(detail)
+    details.push(new Map(Object.entries(detail)))
     return
   }
-  const said = Object.entries(detail).filter(([, value]) => value !== null && value !== "")
-  const joined = (key: string) =>
-    typeof last[key] === "string" && typeof detail[key] === "string" ? { [key]: last[key] + detail[key] } : {}
-  details[details.length - 1] = {
-    ...last,
-    ...Object.fromEntries(said),
-    ...joined("text"),
-    ...joined("summary")
+  for (const [key, value] of Object.entries(detail)) {
+    const before = key === "text" || key === "summary" ? last.get(key) : undefined
+    if (value === null || value === "") continue
+    last.set(key, typeof before === "string" && typeof value === "string" ? before + value : value)
   }
 }
 
@@ -191,7 +190,9 @@ const closeProse = (state: State, out: Array<ModelEvent>): void => {
   else if (state.prose === "thinking" && state.details.length === 0)
     out.push({ _tag: "ThinkingEnd", contentIndex })
   else if (state.prose === "thinking") {
-    const opaque = Opaque.make(state.provider, { reasoningDetails: state.details })
+    const opaque = Opaque.make(state.provider, {
+      reasoningDetails: state.details.map((detail) => Object.fromEntries(detail))
+    })
     const redacted = state.proseLength === 0 ? { redacted: true } : {}
     out.push({ _tag: "ThinkingEnd", contentIndex, opaque, ...redacted })
     state.details = []
@@ -232,7 +233,7 @@ const findCall = (
   const index = Json.number(wireCall["index"])
   const id = Json.text(wireCall["id"])
   if (index === undefined) {
-    if (id !== undefined) return state.calls.find((call) => call.wireId === id)
+    if (id !== undefined) return state.byId.get(id)
     return called === undefined ? state.calls.at(-1) : undefined
   }
   const known = state.byIndex.get(index)
@@ -261,6 +262,7 @@ const openCall = (
   state.calls.push(call)
   const index = Json.number(wireCall["index"])
   if (index !== undefined) state.byIndex.set(index, call)
+  if (wireId !== undefined && !state.byId.has(wireId)) state.byId.set(wireId, call)
   if (called !== undefined) startCall(call, out)
   return call
 }

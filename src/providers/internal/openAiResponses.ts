@@ -11,6 +11,7 @@ import { StreamTruncated } from "../../ProviderError.ts"
 import * as Json from "./json.ts"
 import * as Opaque from "./opaque.ts"
 import * as End from "./openAiResponsesEnd.ts"
+import * as Places from "./openAiResponsesPlaces.ts"
 import { encoder } from "./openAiResponsesRequest.ts"
 import * as Wires from "./openAiResponsesWire.ts"
 import type { Place, Speech, Wire } from "./openAiResponsesWire.ts"
@@ -38,8 +39,8 @@ const wire = (data: string, state: State): Wire | Reason => {
 }
 
 /** A gateway that asks its server again sends a second answer behind what it has sent of the first. */
-const isOther = ({ items, responseId }: State, response: Json.JsonObject): boolean =>
-  items.length > 0 && responseId !== undefined && response["id"] !== responseId
+const isOther = ({ places, responseId }: State, response: Json.JsonObject): boolean =>
+  places.items.length > 0 && responseId !== undefined && response["id"] !== responseId
 
 // ───────────────────────── Wire to domain
 
@@ -55,15 +56,7 @@ interface Part extends Block {
   readonly annotations: Array<Json.JsonObject>
 }
 
-interface Item {
-  /** The wire's type of it. */
-  type: string
-  readonly kind: "message" | "thinking" | "call" | "other"
-  /** Where it began, if that was told. */
-  readonly index: number | undefined
-  /** As it began, then as it ended. */
-  wire: Json.JsonObject
-  isDone: boolean
+interface Item extends Places.Item {
   /** Of all kinds but a message, whose parts are blocks of their own. */
   readonly block: Block
   /** Of a message: those that go on. */
@@ -83,9 +76,9 @@ export interface State {
   responseId: string | undefined
   /** The number of the next block. */
   next: number
-  /** In the order in which they came. */
-  readonly items: Array<Item>
-  readonly byIndex: Map<number, Item>
+  readonly places: Places.Places<Item>
+  /** Of calls. */
+  readonly ids: Set<string>
   refused: boolean
   /** As it ended: the proof that nothing is missing. */
   response: Json.JsonObject | undefined
@@ -97,8 +90,8 @@ const initial = (provider: string, call: Call): State => ({
   started: false,
   responseId: undefined,
   next: 0,
-  items: [],
-  byIndex: new Map(),
+  places: new Places.Places(),
+  ids: new Set(),
   refused: false,
   response: undefined
 })
@@ -116,7 +109,10 @@ const step = (state: State, event: Wire, out: Array<ModelEvent>): boolean => {
       stepDone(state, event.place, event.item, out)
       return false
     case "annotation":
-      at(state, event.place, "message")?.parts.get(event.place.part)?.annotations.push(event.annotation)
+      state.places
+        .find(event.place, "message")
+        ?.parts.get(event.place.part)
+        ?.annotations.push(event.annotation)
       return false
     case "created":
       start(state, event.response, out)
@@ -138,41 +134,18 @@ const start = (state: State, response: Json.JsonObject, out: Array<ModelEvent>):
   out.push(startOf(state, name, state.responseId))
 }
 
-/**
- * The items that no event told of, or not to their end: some servers leave those out. A call is found by its id, and the
- * rest by the order of their type alone, as with some servers neither ids nor indices are those of the events.
- */
+/** The items that no event told of, or not to their end: some servers leave those out. */
 const settle = (state: State, output: ReadonlyArray<Json.Json>, out: Array<ModelEvent>): void => {
-  const left = [...state.items]
   const wireItems = output.filter(Json.isObject)
-  const calls = wireItems.map((wireItem) => taken(left, sameCall(wireItem)))
+  const known = state.places.match(wireItems)
   for (const [index, wireItem] of wireItems.entries()) {
-    const known = calls[index] ?? taken(left, (item) => isLike(item, wireItem))
-    finish(state, known ?? begin(state, nowhere, wireItem, out), wireItem, out)
+    finish(state, known[index] ?? begin(state, nowhere, wireItem, out), wireItem, out)
   }
 }
-
-/** The first that ended, or else the first; it is no longer among them then. */
-const taken = (items: Array<Item>, is: (item: Item) => boolean): Item | undefined => {
-  const found = items.find((item) => item.isDone && is(item)) ?? items.find(is)
-  if (found !== undefined) items.splice(items.indexOf(found), 1)
-  return found
-}
-
-const sameCall =
-  ({ call_id: callId }: Json.JsonObject) =>
-  ({ kind, wire }: Item): boolean =>
-    kind === "call" && callId !== undefined && wire["call_id"] === callId
-
-/** Arguments are never those of another tool. */
-const isLike = ({ type, wire }: Item, wireItem: Json.JsonObject): boolean =>
-  type === typeOf(wireItem) && (wire["name"] === undefined || wire["name"] === wireItem["name"])
 
 const nowhere: Place = { index: undefined, id: undefined, part: 0 }
 
 // ───────────────────────── Items
-
-const typeOf = (item: Json.JsonObject): string => Json.text(item["type"]) ?? ""
 
 const kinds: ReadonlyMap<string, Item["kind"]> = new Map([
   ["message", "message"],
@@ -183,40 +156,26 @@ const kinds: ReadonlyMap<string, Item["kind"]> = new Map([
 
 const kindOf = (type: string): Item["kind"] => kinds.get(type) ?? "other"
 
-/** The item at a place; of this id, if nothing is there; without an index, the last of its type that goes on. */
-const at = ({ byIndex, items }: State, { id, index }: Place, type: string): Item | undefined => {
-  const known = index === undefined ? undefined : byIndex.get(index)
-  if (known !== undefined) return known
-  const open = items.filter((item) => item.type === type && !item.isDone)
-  const named = id === undefined ? undefined : open.find(({ wire }) => wire["id"] === id)
-  return named ?? (index === undefined ? open.at(-1) : undefined)
-}
-
 const stepAdded = (state: State, place: Place, wireItem: Json.JsonObject, out: Array<ModelEvent>): void => {
-  const known = place.index === undefined ? undefined : state.byIndex.get(place.index)
+  const known = state.places.at(place.index)
   if (known !== undefined && isSame(known, wireItem)) return
-  if (callAt(state, place, wireItem)?.isDone !== true) begin(state, place, wireItem, out)
+  if (state.places.callAt(place, wireItem)?.isDone !== true) begin(state, place, wireItem, out)
 }
 
 const isSame = ({ type, wire: known }: Item, wireItem: Json.JsonObject): boolean =>
-  type === typeOf(wireItem) && (known["call_id"] === undefined || known["call_id"] === wireItem["call_id"])
+  type === Places.typeOf(wireItem) &&
+  (known["call_id"] === undefined || known["call_id"] === wireItem["call_id"])
 
 const stepDone = (state: State, place: Place, wireItem: Json.JsonObject, out: Array<ModelEvent>): void => {
-  const known = at(state, place, typeOf(wireItem))
-  const isIt = known?.kind === kindOf(typeOf(wireItem))
-  const item = isIt ? known : callAt(state, place, wireItem)
+  const known = state.places.find(place, Places.typeOf(wireItem))
+  const isIt = known?.kind === kindOf(Places.typeOf(wireItem))
+  const item = isIt ? known : state.places.callAt(place, wireItem)
   finish(state, item ?? begin(state, place, wireItem, out), wireItem, out)
 }
 
-/** The call of that id which goes on, or was there: one call is not to run twice. */
-const callAt = ({ items }: State, { index }: Place, wireItem: Json.JsonObject): Item | undefined =>
-  items.find(
-    (item) => sameCall(wireItem)(item) && (!item.isDone || index === undefined || item.index === index)
-  )
-
 const begin = (state: State, place: Place, wireItem: Json.JsonObject, out: Array<ModelEvent>): Item => {
   start(state, {}, out)
-  const type = typeOf(wireItem)
+  const type = Places.typeOf(wireItem)
   const kind = kindOf(type)
   const item: Item = {
     type,
@@ -234,8 +193,7 @@ const begin = (state: State, place: Place, wireItem: Json.JsonObject, out: Array
   if (kind === "thinking") out.push({ _tag: "ThinkingStart", contentIndex })
   else if (kind === "other") out.push({ _tag: "TextStart", contentIndex })
   else if (kind === "call") startCall(state, item, Json.text(wireItem["name"]), out)
-  state.items.push(item)
-  if (place.index !== undefined) state.byIndex.set(place.index, item)
+  state.places.add(item)
   return item
 }
 
@@ -245,7 +203,8 @@ const startCall = (state: State, item: Item, called: string | undefined, out: Ar
   const { call_id: callId, id: itemId } = item.wire
   const { contentIndex, said } = item.block
   const own = Json.text(callId) ?? Json.text(itemId) ?? `call_${state.call.seed}_${contentIndex}`
-  item.id = state.items.some(({ id }) => id === own) ? `${own}_${contentIndex}` : own
+  item.id = state.ids.has(own) ? `${own}_${contentIndex}` : own
+  state.ids.add(item.id)
   out.push({ _tag: "ToolCallStart", contentIndex, id: item.id, name: called })
   if (said !== "") out.push({ _tag: "ToolCallDelta", contentIndex, delta: said })
 }
@@ -254,9 +213,11 @@ const startCall = (state: State, item: Item, called: string | undefined, out: Ar
 const finish = (state: State, item: Item, wireItem: Json.JsonObject, out: Array<ModelEvent>): void => {
   if (item.isDone) return
   item.isDone = true
-  item.type = typeOf(wireItem)
+  item.type = Places.typeOf(wireItem)
   // A call stays the one that began, whatever is said of it in the end.
+  const { call_id: callId } = item.wire
   item.wire = item.kind === "call" ? { ...wireItem, ...identity(item.wire) } : wireItem
+  if (item.wire["call_id"] !== callId) state.places.addCall(item)
   const { block, kind } = item
   if (kind === "message") finishMessage(state, item, out)
   else if (kind === "call") {
@@ -358,7 +319,8 @@ type Spoken = Extract<Wire, { readonly type: "delta" | "whole" }>
 const stepSpeech = (state: State, event: Spoken, out: Array<ModelEvent>): void => {
   const { place, speech, text } = event
   if (text === "") return
-  const item = at(state, place, speakers[speech]) ?? begin(state, place, { type: speakers[speech] }, out)
+  const item =
+    state.places.find(place, speakers[speech]) ?? begin(state, place, { type: speakers[speech] }, out)
   if (item.isDone || item.kind !== kindOf(speakers[speech])) return
   if (item.kind === "message") {
     const part = item.parts.get(place.part) ?? openPart(state, item, place.part, speech, out)
@@ -402,7 +364,8 @@ const complete = (_tag: Delta, block: Block, whole: string | undefined, out: Arr
 // ───────────────────────── The end
 
 const end = (state: State, _told: boolean, out: Array<ModelEvent>): Reason | undefined => {
-  const { items, response } = state
+  const { response } = state
+  const { items } = state.places
   if (response === undefined) return new StreamTruncated({ detail: "The answer stopped before its end" })
   const calls = items.filter(({ kind }) => kind === "call")
   const stopReason = End.stopReason(response, calls.length > 0, state.refused)
