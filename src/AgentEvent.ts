@@ -20,6 +20,7 @@
  */
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import { CallSet, from } from "./CallSet.ts"
 import { EventError, LimitName } from "./FailureReason.ts"
 import * as Message from "./Message.ts"
 import * as ModelEvent from "./ModelEvent.ts"
@@ -229,7 +230,7 @@ export const initial = (messages: ReadonlyArray<Message.Message> = []): View => 
   messages,
   open: undefined,
   phase: "idle",
-  pendingToolCalls: new Set(),
+  pendingToolCalls: CallSet.empty,
   lastError: undefined,
   status: undefined,
   usage: undefined
@@ -287,15 +288,17 @@ export const progressed = <State extends Progress>(state: State, event: AgentEve
       return {
         ...state,
         phase: "tools",
-        pendingToolCalls: new Set(state.pendingToolCalls).add(event.toolCallId)
+        pendingToolCalls: from(state.pendingToolCalls).with(event.toolCallId)
       }
-    case "ToolExecutionEnd": {
-      const pendingToolCalls = new Set(state.pendingToolCalls)
-      pendingToolCalls.delete(event.toolCallId)
-      return { ...state, pendingToolCalls }
-    }
+    case "ToolExecutionEnd":
+      return { ...state, pendingToolCalls: from(state.pendingToolCalls).without(event.toolCallId) }
     case "RunEnd":
-      return { ...state, phase: "idle", pendingToolCalls: new Set(), ...error(event.error?.message) }
+      return {
+        ...state,
+        phase: "idle",
+        pendingToolCalls: CallSet.empty,
+        ...error(event.error?.message)
+      }
     default:
       return state
   }

@@ -5,6 +5,7 @@ import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
 import * as Stream from "effect/Stream"
+import { CallSet } from "./CallSet.ts"
 import type { AgentEvent, View } from "./AgentEvent.ts"
 import { progressed } from "./AgentEvent.ts"
 import type * as Message from "./Message.ts"
@@ -20,14 +21,33 @@ export interface AgentState {
 }
 
 /** The state after one more event: itself, if that changes nothing. */
-export const after = (state: AgentState, event: AgentEvent): AgentState => {
+const after = (state: AgentState, event: AgentEvent): AgentState => {
   if (event._tag === "RunStart") {
     const { messages, options } = state
-    return { messages, phase: "model", pendingToolCalls: new Set(), options }
+    return { messages, phase: "model", pendingToolCalls: CallSet.empty, options }
   }
   const next = progressed(state, event)
   // Until its subscribers have heard of the end, a run is not over.
   return event._tag === "RunEnd" ? { ...next, phase: state.phase } : next
+}
+
+/** The state after more events. Results that end together are put in together: there may be thousands. */
+export const afterAll = (state: AgentState, events: ReadonlyArray<AgentEvent>): AgentState => {
+  let next = state
+  let results: Array<Message.Message> = []
+  const putIn = () => {
+    if (results.length > 0) next = { ...next, messages: [...next.messages, ...results] }
+    results = []
+  }
+  for (const event of events) {
+    if (event._tag === "MessageEnd" && event.message.role === "toolResult") results.push(event.message)
+    else if (event._tag !== "MessageStart") {
+      putIn()
+      next = after(next, event)
+    }
+  }
+  putIn()
+  return next
 }
 
 /** A value that changes, to be read and watched, not written. */

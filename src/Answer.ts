@@ -32,8 +32,8 @@ export interface Answer {
   timestamp: number
   /** Grows; what is shown of it is a copy. */
   reply: ModelEvent.Draft
-  /** Ids of its tool calls so far: vendors repeat them, or leave them out. */
-  readonly callIds: Set<string>
+  /** Ids of its tool calls so far, and the last number that was put behind each: vendors repeat ids, or leave them out. */
+  readonly callIds: Map<string, number>
 }
 
 export const make = (run: Run): Answer => ({
@@ -45,7 +45,7 @@ export const make = (run: Run): Answer => ({
   started: false,
   timestamp: run.clock.currentTimeMillisUnsafe(),
   reply: ModelEvent.draft(),
-  callIds: new Set()
+  callIds: new Map()
 })
 
 /**
@@ -147,8 +147,9 @@ type CallStart = Extract<ModelEvent.ModelEvent, { readonly _tag: "ToolCallStart"
 /** The start, or block, of a tool call under an id that no other call of the answer has. */
 export const withUniqueId = <Call extends CallStart | Message.ToolCall>(answer: Answer, call: Call): Call => {
   let id = call.id === "" ? `call_${Message.makeId()}` : call.id
-  for (let n = 2; answer.callIds.has(id); n++) id = `${call.id}_${n}`
-  answer.callIds.add(id)
+  let n = answer.callIds.get(call.id) ?? 1
+  while (answer.callIds.has(id)) id = `${call.id}_${++n}`
+  answer.callIds.set(call.id, n).set(id, answer.callIds.get(id) ?? 1)
   return id === call.id ? call : { ...call, id }
 }
 

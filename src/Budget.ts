@@ -7,6 +7,7 @@ import { LimitExceeded } from "./FailureReason.ts"
 import type { Assistant, ModelMessage } from "./Message.ts"
 import type { ModelRequest, ToolDefinition } from "./Provider.ts"
 import type { Limits } from "./RunOptions.ts"
+import { goesOnFrom } from "./Transcript.ts"
 import * as Usage from "./Usage.ts"
 
 /** What one answer has cost, or as much of it as was said. */
@@ -94,15 +95,29 @@ export const estimate = (input: number, content: Assistant["content"]): Entry =>
 
 /** Estimates the tokens of a request. */
 export const inputOf = ({ messages, system = "", tools }: ModelRequest): number =>
-  tokens(
-    messages.reduce((sum, { content }) => sum + lengthOf(content), system.length) +
-      tools.reduce((sum, tool) => sum + lengthOfTool(tool), 0)
-  )
+  tokens(system.length + lengthOfAll(messages) + tools.reduce((sum, tool) => sum + lengthOfTool(tool), 0))
 
 const tokens = (characters: number): number => Math.ceil(characters / 4)
 
 /** What an image or a file stands for, in characters: their bytes say nothing of their tokens. */
 const media = 4_000
+
+// Keyed by their first message: each request has those of the last one, and perhaps more.
+const totals = new WeakMap<
+  ModelMessage,
+  { readonly messages: ReadonlyArray<ModelMessage>; readonly length: number }
+>()
+
+const lengthOfAll = (messages: ReadonlyArray<ModelMessage>): number => {
+  const [first] = messages
+  if (first === undefined) return 0
+  const last = totals.get(first)
+  const known = last !== undefined && goesOnFrom(messages, last.messages) ? last : { messages: [], length: 0 }
+  const news = messages.slice(known.messages.length)
+  const length = news.reduce((sum, { content }) => sum + lengthOf(content), known.length)
+  totals.set(first, { messages: messages.slice(), length })
+  return length
+}
 
 const lengthOf = (content: ModelMessage["content"]): number => {
   let sum = 0

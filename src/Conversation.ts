@@ -130,7 +130,7 @@ export class Conversation {
       observe: (events) => {
         if (this.subscriptions.hasReaders) this.subscriptions.observe(events)
         const { current } = this
-        const next = events.reduce(State.after, current)
+        const next = State.afterAll(current, events)
         if (next !== current) this.state.set(next)
       },
       subscriptions: this.subscriptions,

@@ -7,18 +7,28 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as Message from "./Message.ts"
 import { once } from "./Once.ts"
+import { goesOnFrom } from "./Transcript.ts"
 
 /**
  * A copy of an input whose parts are frozen: plain data, arrays and durations are copied and frozen, dates, maps and sets are
  * copied, errors are frozen where they are. Instances of other classes stay as they are: see `isCopied`. `metadata` is shared
- * by the hooks of a run and stays writable.
+ * by the hooks of a run and stays writable. A part is copied when the hook reads it: a hook that does not look at the history
+ * does not pay for it.
  */
-export const frozen = (input: object): unknown => {
+export const frozen = (input: object): object => {
   const seen = new Map<object, object>()
-  return filled(input, {}, (value, key) => {
-    if (key === "metadata") return value
-    return key === "tools" && Predicate.isObject(value) ? toolsOf(value) : copyOf(value, seen)
-  })
+  const copy = {}
+  for (const [key, value] of Object.entries(input)) {
+    let known: { readonly part: unknown } | undefined
+    const get = () => (known ??= { part: partOf(key, value, seen) }).part
+    Object.defineProperty(copy, key, { get, enumerable: true })
+  }
+  return Object.freeze(copy)
+}
+
+const partOf = (key: string, value: unknown, seen: Map<object, object>): unknown => {
+  if (key === "metadata") return value
+  return key === "tools" && Predicate.isObject(value) ? toolsOf(value) : copyOf(value, seen)
 }
 
 /** Whether `frozen` copies all of a value, so that nothing done to the copy reaches it. */
@@ -49,7 +59,7 @@ const copyOf = (value: unknown, seen: Map<object, object>): unknown => {
   const known = seen.get(value) ?? copies.get(value)
   if (known !== undefined) return known
   const inner = (part: unknown) => copyOf(part, seen)
-  if (Array.isArray(value)) return filled(value, [], inner, seen)
+  if (Array.isArray(value)) return list(value, inner, seen)
   if (value instanceof Error) return frozenError(value)
   if (value instanceof Date) return new Date(value.getTime())
   if (value instanceof Map) return new Map(Array.from(value, ([key, held]) => [inner(key), inner(held)]))
@@ -65,6 +75,33 @@ const copyOf = (value: unknown, seen: Map<object, object>): unknown => {
   return copy
 }
 
+/** The last copy of each list, by the first object in it. */
+const lists = new WeakMap<
+  object,
+  { readonly from: ReadonlyArray<unknown>; readonly copy: ReadonlyArray<unknown> }
+>()
+
+/** A list that only has more at its end than the last time, as a transcript, is copied from there on. */
+const list = (
+  from: ReadonlyArray<unknown>,
+  inner: (value: unknown) => unknown,
+  seen: Map<object, object>
+): ReadonlyArray<unknown> => {
+  const [first] = from
+  const last = Predicate.isObject(first) ? lists.get(first) : undefined
+  const known = last !== undefined && goesOnFrom(from, last.from) ? last : undefined
+  if (known?.from.length === from.length) return known.copy
+  const copy: Array<unknown> = known?.copy.slice() ?? []
+  seen.set(from, copy)
+  const news = from.slice(copy.length)
+  for (const one of news) copy.push(inner(one))
+  // Only messages keep their copies: anything else may have changed the next time.
+  if (Predicate.isObject(first) && news.every((one) => Predicate.isObject(one) && copies.has(one))) {
+    lists.set(first, { from: from.slice(), copy })
+  }
+  return Object.freeze(copy)
+}
+
 const isPlain = (value: object): boolean => {
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === Object.prototype || prototype === null
@@ -73,12 +110,12 @@ const isPlain = (value: object): boolean => {
 const filled = (
   from: object,
   copy: object,
-  inner: (value: unknown, key: string) => unknown,
-  seen?: Map<object, object>
+  inner: (value: unknown) => unknown,
+  seen: Map<object, object>
 ): object => {
-  seen?.set(from, copy)
+  seen.set(from, copy)
   for (const [key, value] of Object.entries(from)) {
-    Object.defineProperty(copy, key, { value: inner(value, key), enumerable: true })
+    Object.defineProperty(copy, key, { value: inner(value), enumerable: true })
   }
   return Object.freeze(copy)
 }

@@ -14,7 +14,8 @@ export interface Trimmed {
 }
 
 /** Whether messages go on from others: the very same ones, and perhaps more. */
-export const goesOnFrom = (messages: ReadonlyArray<Message>, start: ReadonlyArray<Message>): boolean => {
+export const goesOnFrom = (messages: ReadonlyArray<unknown>, start: ReadonlyArray<unknown>): boolean => {
+  if (messages.length < start.length) return false
   for (let index = 0; index < start.length; index++) if (messages[index] !== start[index]) return false
   return true
 }

@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted, Stream } from "effect"
-import { Agent, Tool } from "effect-agent"
+import { Agent, AgentEvent, Tool } from "effect-agent"
 import { OpenAiCompatible } from "effect-agent/providers"
+import { ScriptedProvider } from "effect-agent/testing"
 import { HttpClient, HttpClientResponse } from "effect/http"
 import * as ByteSource from "../../src/ByteSource.ts"
 import { type Count, each } from "./count.ts"
@@ -168,9 +169,9 @@ const cpuOf = <E>(program: Effect.Effect<unknown, E>): Effect.Effect<number, E> 
   })
 
 /** A piece of sixteen times as many may cost three times as much; if each copied all that came before, it would be thirty. */
-const doesNotGrow = <E>(program: (pieces: number) => Effect.Effect<unknown, E>) =>
+const doesNotGrow = <E>(program: (pieces: number) => Effect.Effect<unknown, E>, few = 5_000) =>
   Effect.gen(function* () {
-    const [few, many] = [5_000, 80_000]
+    const many = few * 16
     const large = (yield* cpuOf(program(many))) / many
     const small = (yield* cpuOf(program(few))) / few
     assert.isBelow(large / small, 3)
@@ -222,6 +223,40 @@ describe("what it costs", () => {
 
   it.live("does not grow with the deltas before", () =>
     doesNotGrow((deltas) => streamed([answer(together(texts(deltas), 10))]))
+  )
+
+  for (const [which, idOf] of [
+    ["calls beside it", (n: number) => `call_${n}`],
+    ["calls of the same id beside it", () => "same"]
+  ] as const) {
+    it.live(`does not grow with the ${which}`, () =>
+      doesNotGrow((count) => {
+        const made = Array.from({ length: count }, (_, n) => ({ name: "tick", params: { n }, id: idOf(n) }))
+        const script = [ScriptedProvider.toolCalls(...made), ScriptedProvider.text("done")]
+        return Effect.provide(one, ScriptedProvider.layer(script))
+      }, 1_000)
+    )
+  }
+
+  it.live("a call that is folded does not grow with the calls beside it", () =>
+    doesNotGrow(
+      (count) =>
+        Effect.sync(() => {
+          const base = { runId: "r", seq: 1, timestamp: 0, toolName: "tick" }
+          const ids = Array.from({ length: count }, (_, n) => `call_${n}`)
+          let view = AgentEvent.initial()
+          for (const toolCallId of ids) {
+            view = AgentEvent.fold(view, { _tag: "ToolExecutionStart", ...base, toolCallId, params: {} })
+          }
+          assert.strictEqual(view.pendingToolCalls.size, count)
+          const end = { result: { content: [] }, isError: false, outcome: "success", durationMs: 0 } as const
+          for (const toolCallId of ids) {
+            view = AgentEvent.fold(view, { _tag: "ToolExecutionEnd", ...base, toolCallId, ...end })
+          }
+          assert.strictEqual(view.pendingToolCalls.size, 0)
+        }),
+      20_000
+    )
   )
 
   it.live("does not grow with the arguments before", () =>

@@ -1,0 +1,88 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { type Agent, Hook, Message } from "effect-agent"
+import { ScriptedProvider } from "effect-agent/testing"
+import { agent, say } from "./play.ts"
+
+const call = ScriptedProvider.toolCall("a", {})
+const script = [call, call, call, ScriptedProvider.text("done")]
+
+/** A message that counts how often it is looked at. No provider is sent it. */
+const counted = () => {
+  let reads = 0
+  const data = Object.defineProperty({}, "seen", { enumerable: true, get: () => ++reads })
+  return { message: Message.custom("note", data), reads: () => reads }
+}
+
+const played = Effect.fnUntraced(function* (
+  options: Partial<Agent.AgentOptions<[], ReadonlyArray<Hook.Hook>>>
+) {
+  const one = yield* agent(script, { ...options, tools: [say("a")] })
+  yield* one.agent.prompt("hi")
+})
+
+describe("the history that hooks are shown", () => {
+  it.effect("costs nothing where no hook looks at it", () =>
+    Effect.gen(function* () {
+      const { message, reads } = counted()
+      const asked: Array<string> = []
+      const points = [Hook.pauseCheck, Hook.beforeModel, Hook.afterModel, Hook.beforeTool, Hook.afterTool]
+      const hooks = [...points, Hook.prepareNextTurn, Hook.shouldStopAfterTurn, Hook.transformMessages].map(
+        (point) => point(() => Effect.sync(() => void asked.push(point.name)))
+      )
+      yield* played({ messages: [message], hooks })
+      assert.isAbove(asked.length, 20)
+      assert.strictEqual(reads(), 0)
+    })
+  )
+
+  it.effect("is copied once a message, however many turns and hooks look at it", () =>
+    Effect.gen(function* () {
+      const { message, reads } = counted()
+      const counts: Array<number> = []
+      const seen: Array<ReadonlyArray<Message.Message>> = []
+      const look = ({ messages }: { readonly messages: ReadonlyArray<Message.Message> }) =>
+        Effect.sync(() => {
+          counts.push(reads())
+          seen.push(messages)
+        })
+      yield* played({ messages: [message], hooks: [Hook.afterModel(look), Hook.prepareNextTurn(look)] })
+      assert.deepStrictEqual(new Set(counts), new Set(counts.slice(0, 1)))
+      assert.isAbove(counts[0] ?? 0, 0)
+      for (const [index, messages] of seen.entries()) {
+        assert.isTrue(Object.isFrozen(messages))
+        assert.strictEqual(messages[0], seen[0]?.[0])
+        const before = seen[index - 1] ?? []
+        assert.isAtLeast(messages.length, before.length)
+        assert.isTrue(before.every((one, at) => one === messages[at]))
+      }
+      assert.deepStrictEqual(
+        seen.map(({ length }) => length),
+        [3, 4, 5, 6, 7, 8, 9, 9]
+      )
+    })
+  )
+
+  it.effect("is what it is now: replaced, shortened, and with another beginning", () =>
+    Effect.gen(function* () {
+      const seen: Array<ReadonlyArray<string>> = []
+      const one = yield* agent(
+        Array.from({ length: 5 }, () => ScriptedProvider.text("ok")),
+        {
+          hooks: [
+            Hook.afterModel(({ messages }) => Effect.sync(() => void seen.push(messages.map(Message.textOf))))
+          ]
+        }
+      )
+      const [first, second] = [Message.user("1"), Message.user("2")]
+      for (const messages of [[first, second], [first], [first, Message.user("3")], [second, first], []]) {
+        yield* one.agent.setMessages(messages)
+        yield* one.agent.prompt("hi")
+      }
+      assert.deepStrictEqual(
+        seen,
+        [["1", "2"], ["1"], ["1", "3"], ["2", "1"], []].map((texts) => [...texts, "hi", "ok"])
+      )
+    })
+  )
+})
