@@ -15,6 +15,7 @@ import * as Layer from "effect/Layer"
 import * as Tracer from "effect/Tracer"
 import * as ByteSource from "../ByteSource.ts"
 import { NodeCrowd } from "./internal/NodeCrowd.ts"
+import * as NodeProxy from "./NodeProxy.ts"
 import { type Headers as Incoming, NodeExchange, type Waiting } from "./internal/NodeExchange.ts"
 import { NodeResponse } from "./internal/NodeResponse.ts"
 
@@ -149,8 +150,10 @@ const dispatch = (
 export const layerNoDispatcher: Layer.Layer<HttpClient.HttpClient, never, NodeHttpClient.Dispatcher> =
   Layer.effect(HttpClient.HttpClient, make)
 
-/** Has connections of its own, which are closed with it. */
-export const layer: Layer.Layer<HttpClient.HttpClient> = Layer.provide(
-  layerNoDispatcher,
-  NodeHttpClient.layerDispatcher
+/**
+ * Has connections of its own, which are closed with it. They go through the proxy that the environment of the process
+ * names, if it names one (see `NodeProxy`).
+ */
+export const layer: Layer.Layer<HttpClient.HttpClient> = Layer.suspend(() =>
+  Layer.provide(layerNoDispatcher, NodeProxy.layerDispatcher())
 )
