@@ -22,7 +22,12 @@ const model = (
       if (call === undefined) Program.says(response, ["done"])
       else Program.calls(response, call[0], call[1])
     }),
-    (url) => ({ OPENAI_API_KEY: "sk-test", OPENAI_BASE_URL: `${url}/v1`, NO_COLOR: "1" })
+    (url) => ({
+      EFFECT_AGENT_MODEL: "openai-chat/gpt-4.1",
+      OPENAI_API_KEY: "sk-test",
+      OPENAI_BASE_URL: `${url}/v1`,
+      NO_COLOR: "1"
+    })
   )
 
 /** Makes the file `ran`, or another one. */
