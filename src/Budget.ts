@@ -17,13 +17,20 @@ export interface Entry {
   readonly estimated: number
 }
 
+/** What a run has spent so far. */
+interface Spent {
+  readonly total: number
+  readonly cost: number | undefined
+  readonly estimated: number
+}
+
 export const nothing: Entry = { usage: Usage.zero, estimated: 0 }
 
 export class Budget {
   private readonly limits: () => Limits | undefined
   /** That of the run this one is inside of. */
   private readonly outer: Budget | undefined
-  private spent: Entry = nothing
+  private spent: Spent = { total: 0, cost: undefined, estimated: 0 }
 
   constructor(limits: () => Limits | undefined, outer: Budget | undefined) {
     this.limits = limits
@@ -38,16 +45,19 @@ export class Budget {
 
   /** Nobody says what its tokens cost, so that a limit on the cost cannot hold. */
   get isCostUnknown(): boolean {
-    const { cost, total } = this.spent.usage
+    const { cost, total } = this.spent
     return this.limits()?.maxCost !== undefined && total > 0 && cost === undefined
   }
 
   /** Puts what is known of an answer now in place of what was known of it before. */
   replace(before: Entry, now: Entry): void {
-    const { estimated, usage } = this.spent
-    const grown = Usage.add(usage, this.priced(now.usage))
+    const { cost, estimated, total } = this.spent
+    const known = this.priced(now.usage)
+    const replaced = this.priced(before.usage)
+    const isUnpriced = known.cost === undefined && replaced.cost === undefined
     this.spent = {
-      usage: before === nothing ? grown : Usage.add(grown, negative(this.priced(before.usage))),
+      total: total + known.total - replaced.total,
+      cost: isUnpriced ? cost : (cost ?? 0) + (known.cost ?? 0) - (replaced.cost ?? 0),
       estimated: estimated + now.estimated - before.estimated
     }
     this.outer?.replace(before, now)
@@ -56,7 +66,7 @@ export class Budget {
   /** The first limit that is reached, from the inside out. */
   get exceeded(): LimitExceeded | undefined {
     const { maxCost = Infinity, maxTotalTokens = Infinity } = this.limits() ?? {}
-    const { cost = 0, total } = this.spent.usage
+    const { cost = 0, total } = this.spent
     if (total >= maxTotalTokens) return this.reached("tokens", total, maxTotalTokens)
     return cost >= maxCost ? this.reached("cost", cost, maxCost) : this.outer?.exceeded
   }
@@ -69,14 +79,9 @@ export class Budget {
   private priced(usage: Usage.Usage): Usage.Usage {
     const { prices } = this.limits() ?? {}
     if (prices === undefined || usage.cost !== undefined || usage.total === 0) return usage
-    return { ...usage, cost: (usage.input * prices.input + usage.output * prices.output) / 1e6 }
+    return Usage.sane({ ...usage, cost: (usage.input * prices.input + usage.output * prices.output) / 1e6 })
   }
 }
-
-const negative = ({ cost, input, output, total }: Usage.Usage): Usage.Usage => ({
-  ...Usage.make({ input: -input, output: -output, total: -total }),
-  ...(cost === undefined ? {} : { cost: -cost })
-})
 
 /** The budget of the run that code runs inside of: in a tool, or in a hook. */
 export const Outer = Context.Reference<Budget | undefined>("effect-agent/Budget", {

@@ -106,6 +106,7 @@ export const makeRun = Effect.fnUntraced(function* (
     turnUsage: Usage.zero,
     toolCalls: 0,
     recentCalls: [],
+    warnedInTurn: undefined,
     report: RunReport.empty,
     cancelAnnounced: false
   }

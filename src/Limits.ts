@@ -80,15 +80,21 @@ const checkSize = Effect.fnUntraced(function* (
   if (size > max) return yield* exceeded("contextSize", size, max)
 })
 
-/** A model that goes round in circles: the same calls with the same results. Polling that sees news goes on. */
+/**
+ * Fails when the model makes the same calls with the same results too often, in a row or in a short cycle. Polling that sees
+ * news goes on, and so does a run whose model cannot have read the warning yet, because it made all the calls in one answer.
+ */
 export const checkRepetition = (run: Run): Effect.Effect<void, LimitExceeded> => {
   const max = maxIdentical(run)
-  return isCircling(run.recentCalls, max) ? exceeded("identicalToolCalls", max, max) : Effect.void
+  const isUnread = max >= leastToWarn && run.warnedInTurn === run.turn
+  return isCircling(run.recentCalls, max) && !isUnread
+    ? exceeded("identicalToolCalls", max, max)
+    : Effect.void
 }
 
 /**
- * Keeps what came of a call, and gives what the model is told of it: its result, and once, before one more round would
- * end the run, that it goes in circles. With a limit of two there is no round in which to say so.
+ * Keeps the outcome of a call, and returns the content of its result for the model: with a warning appended, once, when one
+ * more round of the same calls would end the run. Below a limit of three there is no round in which to warn.
  */
 export const record = (run: Run, settled: CallAndOutput): ToolOutput["content"] => {
   const max = maxIdentical(run)
@@ -97,9 +103,16 @@ export const record = (run: Run, settled: CallAndOutput): ToolOutput["content"] 
   const made = signature(settled)
   const known = before.find((one) => isSame(one, made)) ?? made
   run.recentCalls = [...before, known].slice(-max * longestCycle)
-  const isNews = isCircling(run.recentCalls, max - 1) && !isCircling(before, max - 1)
-  return isNews && max > 2 ? [...settled.output.content, text(warning(max - 1))] : settled.output.content
+  if (max < leastToWarn) return settled.output.content
+  const isNews = run.warnedInTurn === undefined
+  run.warnedInTurn = isCircling(run.recentCalls, max - 1) ? (run.warnedInTurn ?? run.turn) : undefined
+  return isNews && run.warnedInTurn !== undefined
+    ? [...settled.output.content, text(warning(max - 1))]
+    : settled.output.content
 }
+
+/** The lowest limit at which the model is warned. */
+const leastToWarn = 3
 
 const maxIdentical = (run: Run): number => run.options.limits?.maxIdenticalToolCalls ?? defaultMaxIdentical
 

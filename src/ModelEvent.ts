@@ -14,7 +14,7 @@ import { nestsTooDeep } from "./JsonDepth.ts"
 import type { Assistant, Thinking, Text, ToolCall } from "./Message.ts"
 import { StopReason } from "./Message.ts"
 import { ProviderError } from "./ProviderError.ts"
-import { Usage } from "./Usage.ts"
+import { sane, Usage } from "./Usage.ts"
 
 const index = { contentIndex: Schema.Int }
 const delta = { ...index, delta: Schema.String }
@@ -125,7 +125,7 @@ export const add = (to: Draft, event: ModelEvent): void => {
       to.content[event.contentIndex] = closeCall(callAt(to, event.contentIndex), event)
       break
     case "Finish":
-      to.finish = event
+      to.finish = event.usage === undefined ? event : { ...event, usage: sane(event.usage) }
       break
     case "Attempt":
       break

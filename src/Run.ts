@@ -65,6 +65,8 @@ export interface Run {
   toolCalls: number
   /** What the last tool calls were and said, oldest first, the same ones as one: for the limit on identical calls. */
   recentCalls: ReadonlyArray<ReadonlyArray<string>>
+  /** The turn in which the model was warned that it repeats those, as long as it does. */
+  warnedInTurn: number | undefined
   report: RunReport
   cancelAnnounced: boolean
 }

@@ -60,7 +60,11 @@ export const Limits = Schema.Struct({
   maxCost: Schema.optionalKey(Bound),
   /** Of a million tokens, for where the provider tells no cost: without them `maxCost` does not see it. */
   prices: Schema.optionalKey(Schema.Struct({ input: Schema.Finite, output: Schema.Finite })),
-  /** Same tool, same params, same result, in a row or in a short cycle; the model is told before. Default 5. */
+  /**
+   * Same tool, same params, same result, in a row or in a cycle of up to three calls. The model is warned in a result before
+   * the last round, and the run ends only after an answer that could know of the warning. Limits of 1 and 2 leave no round in
+   * which to warn. Default 5.
+   */
   maxIdenticalToolCalls: Schema.optionalKey(Bound),
   /** How often an `afterTool` hook may ask for the same call again. Default 1. */
   maxToolRetries: Schema.optionalKey(Bound)
