@@ -229,6 +229,38 @@ describe("Agent", () => {
       })
   )
 
+  it.effect("keeps what a run was too late for, under the options of the next prompt", () =>
+    Effect.gen(function* () {
+      const provider = yield* ScriptedProvider.make(
+        Array.from({ length: 3 }, () => ScriptedProvider.text("ok"))
+      )
+      const agent = yield* Agent.make({ model: "m" }).pipe(Effect.provide(provider.layer))
+      let late = true
+      yield* agent.subscribe(({ _tag }) => {
+        if (_tag !== "TurnEnd" || !late) return Effect.void
+        late = false
+        return Effect.andThen(
+          agent.update({ system: "late", model: "late" }),
+          agent.setMessages([Message.user("instead")])
+        )
+      })
+      yield* agent.prompt("one")
+      yield* agent.setMessages([])
+      yield* agent.prompt("two", { system: "of the prompt" })
+      yield* agent.prompt("three")
+      const requests = yield* provider.requests
+      assert.deepStrictEqual(
+        requests.map(({ model, system }) => [model, system]),
+        [
+          ["m", undefined],
+          ["late", "of the prompt"],
+          ["late", "late"]
+        ]
+      )
+      assert.deepStrictEqual(texts(requests[1]?.messages ?? []), ["two"])
+    })
+  )
+
   it.effect("changes model and tools in mid-run, from the next turn", () =>
     Effect.gen(function* () {
       const { began, go, tool } = yield* gated

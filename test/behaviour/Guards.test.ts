@@ -391,4 +391,48 @@ describe("Guards", () => {
       assert.deepStrictEqual(toolResults(plain.view.messages)[0]?.content, [text])
     })
   )
+
+  for (const [name, output, outcome] of [
+    ["a block", { block: true }, "blocked"],
+    ["a skip", { skip: true, result: "instead" }, "skipped"],
+    ["changed params the tool does not take", { params: { n: "many" } }, "invalidArguments"]
+  ] as const) {
+    it.effect(`after ${name} no later guard is asked`, () =>
+      Effect.gen(function* () {
+        const asked: Array<string> = []
+        const ask = (who: string) => Effect.sync(() => void asked.push(who))
+        const { events } = yield* play([ScriptedProvider.toolCall("echo", { n: 1 }), done], {
+          tools: [echo],
+          hooks: [
+            Hook.beforeTool(() => Effect.as(ask("first"), {})),
+            Hook.beforeTool(() => Effect.as(ask("second"), output)),
+            Hook.beforeTool(() => ask("third")),
+            Hook.approveTool(() => Effect.as(ask("approval"), { approved: true }))
+          ]
+        })
+        assert.deepStrictEqual(asked, ["first", "second"])
+        assert.deepStrictEqual(outcomes(events), [outcome])
+      })
+    )
+  }
+
+  for (const [name, output, outcome] of [
+    ["a rejection", { approved: false }, "rejected"],
+    ["changed params the tool does not take", { approved: true, params: { n: "many" } }, "invalidArguments"]
+  ] as const) {
+    it.effect(`after ${name} by an approval no later one is asked`, () =>
+      Effect.gen(function* () {
+        let later = 0
+        const { events } = yield* play([ScriptedProvider.toolCall("echo", { n: 1 }), done], {
+          tools: [echo],
+          hooks: [
+            Hook.approveTool(() => Effect.succeed(output)),
+            Hook.approveTool(() => Effect.sync(() => ({ approved: ++later > 0 })))
+          ]
+        })
+        assert.strictEqual(later, 0)
+        assert.deepStrictEqual(outcomes(events), [outcome])
+      })
+    )
+  }
 })

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Schema } from "effect"
+import { Clock, Effect, Fiber, Schema } from "effect"
 import {
   ContextManager,
   Hook,
@@ -215,6 +215,97 @@ describe("Limits", () => {
       })
   )
 
+  describe("executionTime", () => {
+    it.effect("0 consumes nothing: there is no turn, and the prompt is not in the transcript", () =>
+      Effect.gen(function* () {
+        const { events, exit, requests, view } = yield* limited([done], { executionTime: 0 })
+        assert.deepInclude(reasonOf(exit), { limit: "executionTime", value: 0, max: 0 })
+        assert.notInclude(tags(events), "TurnStart")
+        assert.deepStrictEqual(view.messages, [])
+        assert.strictEqual(requests.length, 0)
+      })
+    )
+
+    it.effect("that is exactly used up lets no other turn begin", () =>
+      Effect.gen(function* () {
+        for (const [allowed, turns] of [
+          [100, 1],
+          [101, 2]
+        ] as const) {
+          const { begun, tool } = yield* sleeper()
+          const script = yield* agent([ScriptedProvider.toolCall("sleep", { ms: 100 }), done], {
+            tools: [tool]
+          })
+          // Set before the turn that it forbids, so that the gate finds it and not the timer.
+          yield* script.agent.hooks.register(
+            Hook.prepareNextTurn(() => script.agent.update({ limits: { executionTime: allowed } }))
+          )
+          const run = yield* Effect.forkChild(Effect.exit(script.agent.prompt("hi")))
+          yield* begun
+          yield* TestClock.adjust(100)
+          const exit = yield* Fiber.join(run)
+          assert.strictEqual(ofTag(script.events, "TurnStart").length, turns)
+          assert.deepStrictEqual(
+            reasonOf(exit)?._tag === "LimitExceeded"
+              ? ofTag(script.events, "LimitReached")[0]?.value
+              : undefined,
+            turns === 1 ? 100 : undefined
+          )
+        }
+      })
+    )
+
+    it.effect("leaves no timer behind when the run ends before it", () =>
+      Effect.gen(function* () {
+        const inner = yield* Clock.Clock
+        let sleeping = 0
+        const counting: Clock.Clock = {
+          currentTimeMillis: inner.currentTimeMillis,
+          currentTimeMillisUnsafe: () => inner.currentTimeMillisUnsafe(),
+          currentTimeNanos: inner.currentTimeNanos,
+          currentTimeNanosUnsafe: () => inner.currentTimeNanosUnsafe(),
+          monotonicTimeNanos: inner.monotonicTimeNanos,
+          monotonicTimeNanosUnsafe: () => inner.monotonicTimeNanosUnsafe(),
+          sleep: (duration) =>
+            Effect.suspend(() => {
+              sleeping++
+              return Effect.ensuring(
+                inner.sleep(duration),
+                Effect.sync(() => sleeping--)
+              )
+            })
+        }
+        let during = 0
+        const count = Tool.make({
+          name: "count",
+          description: "",
+          execute: () => Effect.sync(() => void (during = Math.max(during, sleeping)))
+        })
+        for (const script of [[call("count"), done], [ScriptedProvider.die("boom")], []]) {
+          const { events } = yield* play(script, {
+            tools: [count],
+            options: { limits: { executionTime: "1 hour", ...(script.length === 0 ? { maxTurns: 0 } : {}) } }
+          }).pipe(Effect.provideService(Clock.Clock, counting))
+          assert.strictEqual(tags(events).at(-1), "RunEnd")
+          yield* Effect.repeat(Effect.yieldNow, { times: 50 })
+          assert.strictEqual(sleeping, 0)
+        }
+        assert.isAbove(during, 0)
+      })
+    )
+  })
+
+  it.effect("too many calls come before identical ones, where both are reached", () =>
+    Effect.gen(function* () {
+      const { events, exit } = yield* limited([calls("a", "a", "a", "a")], {
+        maxToolCalls: 2,
+        maxIdenticalToolCalls: 2
+      })
+      assert.deepInclude(reasonOf(exit), { limit: "toolCalls", value: 4, max: 2 })
+      assert.strictEqual(ofTag(events, "LimitReached").length, 1)
+    })
+  )
+
   describe("maxContextSize", () => {
     const long = range(40).map((n) => Message.user(`${n} ${"x".repeat(500)}`))
 
@@ -232,6 +323,18 @@ describe("Limits", () => {
           options: { limits: { maxContextSize: 1000 } }
         })
         assert.strictEqual(fits.view.status, "completed")
+      })
+    )
+
+    it.effect("lets through what is exactly as large, and nothing that is larger by a byte", () =>
+      Effect.gen(function* () {
+        const prompt = [Message.user("grüße")]
+        const size = new TextEncoder().encode(JSON.stringify(prompt[0])).byteLength
+        const fits = yield* play([done], { prompt, options: { limits: { maxContextSize: size } } })
+        assert.strictEqual(fits.view.status, "completed")
+        const tooLarge = yield* play([], { prompt, options: { limits: { maxContextSize: size - 1 } } })
+        assert.deepInclude(reasonOf(tooLarge.exit), { limit: "contextSize", value: size, max: size - 1 })
+        assert.strictEqual(tooLarge.requests.length, 0)
       })
     )
 

@@ -424,6 +424,56 @@ describe("Queues", () => {
     )
   })
 
+  describe("with skipRemaining", () => {
+    const sequential = { toolExecution: "sequential", steeringPolicy: "skipRemaining" } as const
+
+    it.effect("take one message at a time: what was taken during the tools is not added to after them", () =>
+      Effect.gen(function* () {
+        const script = yield* agent([calls("a", "b"), done, done], {
+          tools: [say("a"), say("b")],
+          ...sequential
+        })
+        yield* script.agent.subscribe(
+          once(script, "ToolInvoked", Effect.andThen(script.agent.steer("1"), script.agent.steer("2")))
+        )
+        const polls: Array<string> = []
+        yield* script.agent.hooks.register(
+          Hook.steering(({ phase, turn }) => Effect.sync(() => void polls.push(`${phase} ${turn}`)))
+        )
+        yield* script.agent.prompt("hi")
+        assert.deepStrictEqual(
+          (yield* script.requests).map(({ messages }) => asked(messages)),
+          [["hi"], ["hi", "1"], ["hi", "1", "2"]]
+        )
+        assert.deepStrictEqual(outcomes(script.events), ["success", "skipped"])
+        assert.deepStrictEqual(polls, ["start 1", "tools 1", "turnEnd 2", "turnEnd 3"])
+      })
+    )
+
+    it.effect("are asked after a sequential call that was refused, whoever refused it", () =>
+      Effect.gen(function* () {
+        for (const [first, outcome] of [
+          ["nobody", "unknownTool"],
+          ["blocked", "blocked"],
+          ["rejected", "rejected"]
+        ] as const) {
+          const script = yield* agent([calls(first, "b"), done], {
+            tools: [say("blocked"), say("rejected"), say("b")],
+            hooks: [
+              Hook.beforeTool(({ call: { name } }) => Effect.succeed({ block: name === "blocked" })),
+              Hook.approveTool(({ call: { name } }) => Effect.succeed({ approved: name !== "rejected" }))
+            ],
+            ...sequential
+          })
+          yield* script.agent.subscribe(once(script, "ToolExecutionStart", script.agent.steer("stop that")))
+          yield* script.agent.prompt("hi")
+          assert.deepStrictEqual(outcomes(script.events), [outcome, "skipped"])
+          assert.deepStrictEqual(asked((yield* script.requests)[1]?.messages ?? []), ["hi", "stop that"])
+        }
+      })
+    )
+  })
+
   describe("while steering makes the remaining calls moot", () => {
     it.effect("D13 only calls that have not begun are skipped, whatever the concurrency", () =>
       Effect.gen(function* () {

@@ -709,6 +709,91 @@ describe("Tools", () => {
     )
   })
 
+  describe("that wait for a slot", () => {
+    it.effect("do not begin once the run is stopped: no ToolInvoked, and an aborted result", () =>
+      Effect.gen(function* () {
+        const { begun, log, tool } = yield* sleeper()
+        const three = range(3).map((n) => ({ name: "sleep", params: { ms: 100 + n } }))
+        const script = yield* agent([ScriptedProvider.toolCalls(...three)], {
+          tools: [tool],
+          toolConcurrency: 1
+        })
+        const run = yield* Effect.forkChild(script.agent.prompt("hi"))
+        yield* begun
+        yield* script.agent.cancel()
+        assert.strictEqual((yield* Fiber.join(run)).status, "cancelled")
+        assert.deepStrictEqual(outcomes(script.events), ["aborted", "aborted", "aborted"])
+        assert.strictEqual(ofTag(script.events, "ToolInvoked").length, 1)
+        assert.deepStrictEqual(log, ["start 100", "interrupted 100"])
+      })
+    )
+
+    it.effect("do not begin once another failed in fail mode", () =>
+      Effect.gen(function* () {
+        const { events } = yield* play([calls("bad", "a", "a")], {
+          tools: [failing("bad"), say("a")],
+          options: { toolConcurrency: 1, toolFailureMode: "fail" }
+        })
+        assert.deepStrictEqual(outcomes(events), ["error", "aborted", "aborted"])
+        assert.strictEqual(ofTag(events, "ToolInvoked").length, 1)
+      })
+    )
+  })
+
+  describe("that were aborted", () => {
+    it.effect("are not shown to afterTool hooks, in fail mode and in a cancelled run", () =>
+      Effect.gen(function* () {
+        const reviewed: Array<string> = []
+        const review = Hook.afterTool(({ call: { name }, outcome }) =>
+          Effect.sync(() => void reviewed.push(`${name} ${outcome}`))
+        )
+        const { begun, tool } = yield* sleeper()
+        const bad = Tool.make({
+          name: "bad",
+          description: "Fails once the other one runs.",
+          execute: () => Effect.andThen(begun, Effect.fail("not today"))
+        })
+        const both = ScriptedProvider.toolCalls(
+          { name: "bad", params: {} },
+          { name: "sleep", params: { ms: 100 } }
+        )
+        const { events } = yield* play([both], {
+          tools: [bad, tool],
+          hooks: [review],
+          options: { toolFailureMode: "fail" }
+        })
+        assert.deepStrictEqual(outcomes(events).toSorted(), ["aborted", "error"])
+        assert.deepStrictEqual(reviewed, ["bad error"])
+
+        const script = yield* agent([ScriptedProvider.toolCall("sleep", { ms: 100 })], {
+          tools: [tool],
+          hooks: [review]
+        })
+        const run = yield* Effect.forkChild(script.agent.prompt("hi"))
+        yield* begun
+        yield* script.agent.cancel()
+        yield* Fiber.join(run)
+        assert.deepStrictEqual(outcomes(script.events), ["aborted"])
+        assert.deepStrictEqual(reviewed, ["bad error"])
+      })
+    )
+  })
+
+  describe("that fail in fail mode", () => {
+    it.effect("fail the run although it was cancelled meanwhile", () =>
+      Effect.gen(function* () {
+        const script = yield* agent([calls("bad")], { tools: [failing("bad")], toolFailureMode: "fail" })
+        yield* script.agent.subscribe(({ _tag }) =>
+          _tag === "ToolExecutionEnd" ? script.agent.cancel() : Effect.void
+        )
+        const exit = yield* Effect.exit(script.agent.prompt("hi"))
+        assert.deepInclude(reasonOf(exit), { _tag: "ToolFailed", toolName: "bad" })
+        assert.deepInclude(ofTag(script.events, "RunEnd")[0], { status: "failed" })
+        assert.notInclude(tags(script.events), "RunCancelled")
+      })
+    )
+  })
+
   describe("progress", () => {
     it.effect("T307 is told before the end, and its calls are told apart", () =>
       Effect.gen(function* () {

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Layer, Logger, Schedule, Stream } from "effect"
+import { Effect, Fiber, Latch, Layer, Logger, Schedule, Stream } from "effect"
 import { Agent, Loop, Message, ProviderError, type RunOptions, Tool, ToolRegistry } from "effect-agent"
 import { Retry } from "effect-agent/resilience"
 import { ScriptedProvider, Step } from "effect-agent/testing"
@@ -58,6 +58,101 @@ describe("a model that goes in circles", () => {
         resultTexts(requests.at(-1)?.messages).map(warned),
         [4, 10].reduce((all, index) => all.with(index - 1, true), range(10).fill(0).map(Boolean))
       )
+    })
+  )
+})
+
+describe("a model that makes the same calls in one answer", () => {
+  const many = (length: number, name = "a") =>
+    ScriptedProvider.toolCalls(...range(length).map(() => ({ name, params: {} })))
+  const ended = Effect.fnUntraced(function* (
+    script: ScriptedProvider.Script,
+    limits: RunOptions.Limits = {},
+    toolExecution: "parallel" | "sequential" = "parallel"
+  ) {
+    const { events, exit, requests, view } = yield* play(script, {
+      tools: [say("a"), say("b")],
+      options: { limits, toolExecution }
+    })
+    assert.deepStrictEqual(Invariants.broken(events), [])
+    const reason = reasonOf(exit)
+    return {
+      limit: reason?._tag === "LimitExceeded" ? reason.limit : reason?._tag,
+      requests: requests.length,
+      warnings: resultTexts(view.messages).flatMap((text, index) => (warned(text) ? [index + 1] : []))
+    }
+  })
+
+  it.effect("F117: is warned before its run ends, once, and stopped if it makes them again", () =>
+    Effect.gen(function* () {
+      for (const mode of ["parallel", "sequential"] as const) {
+        assert.deepStrictEqual(yield* ended([many(5), done], {}, mode), {
+          limit: undefined,
+          requests: 2,
+          warnings: [4]
+        })
+        assert.deepStrictEqual(yield* ended([many(5), call("a"), done], {}, mode), {
+          limit,
+          requests: 2,
+          warnings: [4]
+        })
+        assert.deepStrictEqual(yield* ended([many(40), many(5), done], {}, mode), {
+          limit,
+          requests: 2,
+          warnings: [4]
+        })
+      }
+    })
+  )
+
+  it.effect("F117: is warned once in an answer that goes on to repeat, and anew when it falls back", () =>
+    Effect.gen(function* () {
+      // The warning in the second answer is read with its third.
+      assert.deepStrictEqual(yield* ended([call("a"), many(8), call("a"), done]), {
+        limit,
+        requests: 3,
+        warnings: [4]
+      })
+      assert.deepStrictEqual(yield* ended([many(5), call("b"), many(5), call("a"), done]), {
+        limit,
+        requests: 4,
+        warnings: [4, 10]
+      })
+      const pairs = ScriptedProvider.toolCalls(
+        ...range(10).map((n) => ({ name: n % 2 === 0 ? "a" : "b", params: {} }))
+      )
+      assert.deepStrictEqual(yield* ended([pairs, done]), { limit: undefined, requests: 2, warnings: [8] })
+      assert.deepStrictEqual(yield* ended([pairs, pairs, done]), { limit, requests: 2, warnings: [8] })
+    })
+  )
+
+  it.effect("F117: was warned in an earlier answer: one more call is enough", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* ended([many(4), many(1), done]), { limit, requests: 2, warnings: [4] })
+      assert.deepStrictEqual(yield* ended([many(3), many(2), done]), {
+        limit: undefined,
+        requests: 3,
+        warnings: [4]
+      })
+    })
+  )
+
+  it.effect("F117: is warned at a limit of three, and cannot be at two or one", () =>
+    Effect.gen(function* () {
+      for (const [max, requests, warnings] of [
+        [1, 1, []],
+        [2, 2, []],
+        [3, 3, [2]]
+      ] as const) {
+        const script = range(4).map(() => call("a"))
+        const limits = { maxIdenticalToolCalls: max }
+        assert.deepStrictEqual(yield* ended(script, limits), { limit, requests, warnings: [...warnings] })
+      }
+      assert.deepStrictEqual(yield* ended([many(2), done], { maxIdenticalToolCalls: 2 }), {
+        limit,
+        requests: 1,
+        warnings: []
+      })
     })
   )
 })
@@ -150,6 +245,101 @@ describe("a budget", () => {
       assert.deepStrictEqual(Invariants.broken(silent.events), [])
       const refused = broken(new ProviderError.RateLimited({ detail: "planned" }))
       assert.strictEqual((yield* retried(refused, { maxTotalTokens: 120 })).requests.length, 21)
+    })
+  )
+
+  it.effect("F118: counts a request that was reset, and none that was refused", () =>
+    Effect.gen(function* () {
+      const of = (kind: "reset" | "refused") =>
+        broken(new ProviderError.Transport({ kind, detail: "planned" }))
+      const reset = yield* retried(of("reset"), { maxTotalTokens: 120 })
+      assert.strictEqual(reset.requests.length, 5)
+      assert.deepInclude(reasonOf(reset.exit), { limit: "tokens", estimated: true })
+      assert.strictEqual((yield* retried(of("refused"), { maxTotalTokens: 120 })).requests.length, 21)
+    })
+  )
+
+  it.effect("F118: counts a request that was stopped before its answer began", () =>
+    Effect.gen(function* () {
+      const asked = yield* Latch.make(false)
+      const silent = ScriptedProvider.turn(Step.run(asked.open), Step.never)
+      const tool = Tool.make({
+        name: "ask",
+        description: "Asks a model that never answers.",
+        timeout: "1 minute",
+        execute: () =>
+          Loop.run("x".repeat(4_000), { messages: [] }, { model: "m" }).pipe(
+            Effect.provide([ScriptedProvider.layer([silent]), ToolRegistry.layer()]),
+            Effect.as("asked")
+          )
+      })
+      const run = yield* Effect.forkChild(
+        play([call("ask"), done], { tools: [tool], options: { limits: { maxTotalTokens: 900 } } })
+      )
+      yield* asked.await
+      yield* TestClock.adjust("1 minute")
+      const { exit, requests } = yield* Fiber.join(run)
+      assert.strictEqual(requests.length, 1)
+      assert.deepInclude(reasonOf(exit), { limit: "tokens", max: 900, estimated: true })
+    })
+  )
+
+  it.effect("F118: is asked before an empty answer is asked for again", () =>
+    Effect.gen(function* () {
+      const empty = ScriptedProvider.turn(Step.start, Step.finish("stop", { input: 60 }))
+      const script = [empty, empty, empty]
+      for (const [maxTotalTokens, requests] of [
+        [50, 1],
+        [60, 1],
+        [61, 2],
+        [500, 3]
+      ] as const) {
+        const run = yield* Effect.forkChild(
+          play(script, { options: { emptyResponse: "retry", limits: { maxTotalTokens } } }),
+          { startImmediately: true }
+        )
+        yield* TestClock.adjust("1 minute")
+        const played = yield* Fiber.join(run)
+        assert.strictEqual(played.requests.length, requests)
+        assert.strictEqual(reasonOf(played.exit)?._tag, requests === 3 ? undefined : "LimitExceeded")
+        assert.deepStrictEqual(Invariants.broken(played.events), [])
+      }
+    })
+  )
+
+  it.effect("F118: takes the cost a provider tells, whatever the prices of the options come to", () =>
+    Effect.gen(function* () {
+      const turn = (cost: number) => ScriptedProvider.toolCall("a", {}, { usage: { input: 1_000, cost } })
+      const dear = { maxCost: 1, prices: { input: 1_000_000, output: 0 } }
+      const last = ScriptedProvider.text("ok", { usage: { input: 1_000, cost: 0.1 } })
+      const told = yield* play([turn(0.1), last], { tools: [say("a")], options: { limits: dear } })
+      assert.strictEqual(told.view.status, "completed")
+      const cheap = { maxCost: 1, prices: { input: 0, output: 0 } }
+      const over = yield* play([turn(2), done], { tools: [say("a")], options: { limits: cheap } })
+      assert.deepInclude(reasonOf(over.exit), { limit: "cost", value: 2 })
+    })
+  )
+
+  it.effect("F118: says that it is estimated as long as a part of it is, and no longer", () =>
+    Effect.gen(function* () {
+      const said = (usage?: { readonly input: number; readonly output: number }) =>
+        ScriptedProvider.turn(
+          Step.start,
+          Step.text("x".repeat(40)),
+          Step.toolCall("a", {}),
+          Step.finish("toolUse", usage)
+        )
+      const reached = Effect.fnUntraced(function* (...script: ReadonlyArray<ScriptedProvider.Turn>) {
+        const limits = { maxTotalTokens: 100 }
+        const { events, exit } = yield* play([...script, done], { tools: [say("a")], options: { limits } })
+        const reason = reasonOf(exit)
+        assert.strictEqual(ofTag(events, "LimitReached")[0]?.estimated, Object(reason).estimated)
+        return [Object(reason).value, Object(reason).estimated]
+      })
+      const told = { input: 60, output: 10 }
+      assert.deepStrictEqual(yield* reached(said(told), said(told)), [140, undefined])
+      const [, estimated] = yield* reached(said(), said(told), said(told))
+      assert.isTrue(estimated)
     })
   )
 
