@@ -171,6 +171,11 @@ describe("resume", () => {
       assert.strictEqual(status(asked.events), "completed")
       const nothing = yield* play([], { messages: [failed], prompt: [Message.user(" ")] })
       assert.strictEqual(reasonOf(nothing.exit)?._tag, "InvalidTranscript")
+      const answered = yield* play([], {
+        messages: [user, Message.assistant("a"), failed],
+        prompt: [Message.user(" ")]
+      })
+      assert.strictEqual(reasonOf(answered.exit)?._tag, "InvalidTranscript")
     })
   )
 })

@@ -246,8 +246,72 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F117",
     without: "the model is told nothing before the end",
     file: "src/Limits.ts",
-    from: "return isNews && max > 2",
+    from: "return isNews && run.warnedInTurn !== undefined",
     to: "return false",
+    test: limits
+  },
+  {
+    fault: "F117",
+    without: "the model has had an answer to read the warning in",
+    file: "src/Limits.ts",
+    from: " && !isUnread",
+    to: "",
+    test: limits
+  },
+  {
+    fault: "F117",
+    without: "a model that falls back is warned again",
+    file: "src/Limits.ts",
+    from: "(run.warnedInTurn ?? run.turn) : undefined",
+    to: "(run.warnedInTurn ?? run.turn) : run.warnedInTurn",
+    test: limits
+  },
+  {
+    fault: "F117",
+    without: "a limit of three is warned of",
+    file: "src/Limits.ts",
+    from: "const leastToWarn = 3",
+    to: "const leastToWarn = 4",
+    test: limits
+  },
+  {
+    fault: "F118",
+    without: "the cost a provider tells counts before prices",
+    file: "src/Budget.ts",
+    from: "usage.cost !== undefined ||",
+    to: "",
+    test: limits
+  },
+  {
+    fault: "F118",
+    without: "an estimate that was replaced is no longer part of the sum",
+    file: "src/Budget.ts",
+    from: "estimated: estimated + now.estimated - before.estimated",
+    to: "estimated: estimated + now.estimated",
+    test: limits
+  },
+  {
+    fault: "F118",
+    without: "a request that was stopped is paid for",
+    file: "src/Answer.ts",
+    from: 'return error._tag === "Stopped"',
+    to: "return false",
+    test: limits
+  },
+  {
+    fault: "F118",
+    without: "a request that was reset is paid for",
+    file: "src/Answer.ts",
+    from: '? reason.kind === "reset" :',
+    to: "? false :",
+    test: limits
+  },
+  {
+    fault: "F118",
+    without: "an empty answer is asked for again within the budget",
+    file: "src/ModelCall.ts",
+    from: "    yield* Answer.checkBudget(run)\n",
+    to: "",
     test: limits
   },
   {
