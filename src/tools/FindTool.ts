@@ -19,23 +19,21 @@ const Params = Schema.Struct({
       "Glob: * and ? within a name, ** over folders, [a-z], {a,b}. Without a / it is looked for in all folders"
   }),
   path: Schema.optionalKey(Schema.String).annotate({ description: "Folder to look in. Default: the root" }),
-  all: Schema.optionalKey(Schema.Boolean).annotate({
-    description: `Look into ${Array.from(Walk.ignored).join(" and ")} too. Default: false`
-  })
+  includeIgnored: Walk.includeIgnored
 })
 type Params = typeof Params.Type
 
-/** The tool `find`. Ignore files (`.gitignore`) are not read. */
+/** The tool `find`. Goes on for `searchTime` at most, and gives what it found by then. */
 export const make = (options: Walk.Options) =>
   Tool.make({
     name: "find",
     label: "Find",
     description:
       "Finds files and folders by a glob pattern such as **/*.ts. Paths come relative to the root, folders end in /. " +
-      `Leaves out ${Array.from(Walk.ignored).join(" and ")}.`,
+      Walk.leavesOut,
     params: Params,
     failure: PathFailure,
-    execute: Effect.fnUntraced(function* ({ all = false, path = ".", pattern }: Params) {
+    execute: Effect.fnUntraced(function* ({ includeIgnored = false, path = ".", pattern }: Params) {
       const { file, folder, shown } = yield* Files.openEither(options, path)
       if (file !== undefined) {
         return yield* new FileFailed({ path, reason: "notFolder", detail: "it is a file, not a folder" })
@@ -43,12 +41,12 @@ export const make = (options: Walk.Options) =>
       const matches = matcher(pattern)
       const found: Array<string> = []
       const budget = yield* Walk.budget(options)
-      const ended = yield* Walk.walk(folder, { all, budget }, (entry) =>
+      const { ended, leftOut } = yield* Walk.walk(folder, { includeIgnored, budget }, (entry) =>
         Effect.sync((): Walk.Step => {
           const isFolder = entry.type === "Directory"
           if (!matches(isFolder ? `${entry.path}/` : entry.path)) return "continue"
           if (found.length === maxResults) return "stop"
-          found.push(below(shown, entry.path) + (isFolder ? "/" : ""))
+          found.push(Walk.below(shown, entry.path) + (isFolder ? "/" : ""))
           return "continue"
         })
       )
@@ -59,9 +57,18 @@ export const make = (options: Walk.Options) =>
             ? [Walk.lateNote(budget)]
             : [`[Only the first ${maxResults} are shown. Narrow the pattern or the path.]`]
       return Tool.output(
-        [...(found.length === 0 ? ["Nothing matches."] : found.map(visible)), ...note].join("\n"),
+        [
+          ...(found.length === 0 ? ["Nothing matches."] : found.map(visible)),
+          ...note,
+          ...Walk.leftOutNote(shown, leftOut)
+        ].join("\n"),
         {
-          details: { path: shown, found: found.length, complete: ended === "continue" }
+          details: {
+            path: shown,
+            found: found.length,
+            complete: ended === "continue",
+            leftOut: leftOut.length
+          }
         }
       )
     }, Effect.scoped)
@@ -73,7 +80,3 @@ export const matcher = (pattern: string): ((path: string) => boolean) => {
   const glob = Glob.make(anywhere, { dot: true })
   return (path) => Glob.match(glob, path)
 }
-
-/** A path below a folder, as the folder is shown. */
-export const below = (folder: string, path: string): string =>
-  folder === "." ? path : folder.endsWith("/") ? folder + path : `${folder}/${path}`

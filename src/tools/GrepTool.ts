@@ -7,7 +7,7 @@ import * as Schema from "effect/Schema"
 import * as Tool from "../Tool.ts"
 import * as FileKind from "./FileKind.ts"
 import * as Files from "./Files.ts"
-import { below, matcher } from "./FindTool.ts"
+import { matcher } from "./FindTool.ts"
 import * as Folder from "./Folder.ts"
 import * as LineSearch from "./LineSearch.ts"
 import * as Matches from "./Matches.ts"
@@ -54,9 +54,7 @@ const Params = Schema.Struct({
       description: `Matching lines to give. Default and at most: ${maxMatches}`
     }
   ),
-  all: Schema.optionalKey(Schema.Boolean).annotate({
-    description: `Search ${Array.from(Walk.ignored).join(" and ")} too. Default: false`
-  })
+  includeIgnored: Walk.includeIgnored
 })
 type Params = typeof Params.Type
 
@@ -70,7 +68,7 @@ export const make = (options: Walk.Options) =>
     label: "Grep",
     description:
       "Searches text files for lines that match a pattern, and gives path:line: text. " +
-      `Leaves out binary files, ${Array.from(Walk.ignored).join(" and ")}.`,
+      `Leaves out binary files. ${Walk.leavesOut}`,
     params: Params,
     failure: Schema.Union([...PathFailure.members, InvalidPattern]),
     execute: Effect.fnUntraced(function* (params: Params) {
@@ -80,7 +78,7 @@ export const make = (options: Walk.Options) =>
       const { file, folder, shown } = yield* Files.openEither(options, path)
       if (file !== undefined) {
         yield* searchFile({ matches, budget }, folder, file, shown)
-        return rendered({ matches, budget }, 0)
+        return rendered({ matches, budget }, { tooLarge: 0, leftOut: [], shown })
       }
       return rendered({ matches, budget }, yield* searchFolder({ matches, budget }, folder, shown, params))
     }, Effect.scoped)
@@ -102,7 +100,16 @@ interface Searching {
   readonly budget: Paced.Budget
 }
 
-/** Searches what is below the folder. Gives the number of files left out for their size. */
+/** What of a folder was not searched. */
+interface Missed {
+  /** How many files, for their size. */
+  readonly tooLarge: number
+  /** Paths that are ignored, below the folder that is `shown`. */
+  readonly leftOut: ReadonlyArray<string>
+  readonly shown: string
+}
+
+/** Searches what is below the folder. */
 const searchFolder = Effect.fnUntraced(function* (
   searching: Searching,
   folder: Folder.Folder,
@@ -111,9 +118,10 @@ const searchFolder = Effect.fnUntraced(function* (
 ) {
   const isWanted = params.glob === undefined ? () => true : matcher(params.glob)
   let tooLarge = 0
-  yield* Walk.walk(folder, { all: params.all === true, budget: searching.budget }, (entry) => {
+  const { includeIgnored = false } = params
+  const { leftOut } = yield* Walk.walk(folder, { includeIgnored, budget: searching.budget }, (entry) => {
     if (entry.type !== "File" || !isWanted(entry.path)) return Effect.succeed<Walk.Step>("continue")
-    return searchFile(searching, entry.folder, entry.name, below(shown, entry.path)).pipe(
+    return searchFile(searching, entry.folder, entry.name, Walk.below(shown, entry.path)).pipe(
       Effect.catch((failure) =>
         // What else cannot be read, or may not be, holds nothing for the search.
         Effect.sync(() => {
@@ -123,7 +131,7 @@ const searchFolder = Effect.fnUntraced(function* (
       Effect.map((): Walk.Step => (searching.matches.isFull() ? "stop" : "continue"))
     )
   })
-  return tooLarge
+  return { tooLarge, leftOut, shown } satisfies Missed
 })
 
 const searchFile = Effect.fnUntraced(function* (
@@ -139,7 +147,7 @@ const searchFile = Effect.fnUntraced(function* (
   yield* Paced.runWithin(matches.search(visible(shown), text), budget)
 }, Effect.scoped)
 
-const rendered = ({ budget, matches }: Searching, tooLarge: number): Tool.ToolOutput => {
+const rendered = ({ budget, matches }: Searching, { leftOut, shown, tooLarge }: Missed): Tool.ToolOutput => {
   const { files, lines } = matches.count()
   const isLate = budget.hasStopped()
   const notes = [
@@ -147,10 +155,16 @@ const rendered = ({ budget, matches }: Searching, tooLarge: number): Tool.ToolOu
       ? [`[Only the first ${lines} matching lines are shown. Narrow the pattern, the path or the glob.]`]
       : []),
     ...(isLate ? [Walk.lateNote(budget)] : []),
-    ...(tooLarge > 0 ? [`[${tooLarge} files of more than ${maxFileBytes} bytes were not searched.]`] : [])
+    ...(tooLarge > 0 ? [`[${tooLarge} files of more than ${maxFileBytes} bytes were not searched.]`] : []),
+    ...Walk.leftOutNote(shown, leftOut)
   ]
   const text = lines === 0 ? ["No line matches."] : matches.lines
   return Tool.output([...text, ...notes].join("\n"), {
-    details: { matches: lines, files, complete: !matches.isFull() && !isLate && tooLarge === 0 }
+    details: {
+      matches: lines,
+      files,
+      complete: !matches.isFull() && !isLate && tooLarge === 0,
+      leftOut: leftOut.length
+    }
   })
 }

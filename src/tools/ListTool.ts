@@ -7,6 +7,7 @@ import * as Schema from "effect/Schema"
 import * as Tool from "../Tool.ts"
 import * as Files from "./Files.ts"
 import type * as Folder from "./Folder.ts"
+import * as IgnoreRules from "./IgnoreRules.ts"
 import { visible } from "./Output.ts"
 import { FileFailed, PathFailure } from "./PathFailure.ts"
 import type * as Root from "./Root.ts"
@@ -16,7 +17,8 @@ import * as Walk from "./Walk.ts"
 export const maxEntries = 500
 
 const Params = Schema.Struct({
-  path: Schema.optionalKey(Schema.String).annotate({ description: "The folder. Default: the root" })
+  path: Schema.optionalKey(Schema.String).annotate({ description: "The folder. Default: the root" }),
+  includeIgnored: Walk.includeIgnored
 })
 type Params = typeof Params.Type
 
@@ -27,10 +29,10 @@ export const make = (options: Root.Options) =>
     label: "List",
     description:
       "Lists the entries of one folder, hidden ones too: folders end in /, files come with their size in bytes. " +
-      "To look into folders below use find.",
+      `To look into folders below use find. ${Walk.leavesOut}`,
     params: Params,
     failure: PathFailure,
-    execute: Effect.fnUntraced(function* ({ path = "." }: Params) {
+    execute: Effect.fnUntraced(function* ({ includeIgnored = false, path = "." }: Params) {
       const { file, folder, shown } = yield* Files.openEither(options, path)
       if (file !== undefined) {
         return yield* new FileFailed({
@@ -39,15 +41,28 @@ export const make = (options: Root.Options) =>
           detail: "it is a file, not a folder. Use read"
         })
       }
-      const entries = yield* Walk.entries(folder)
+      const found = yield* Walk.entries(folder)
+      const rules = includeIgnored ? IgnoreRules.none : yield* Walk.rulesIn(folder, found)
+      const entries: Array<FileSystem.DirectoryEntry> = []
+      const leftOut: Array<string> = []
+      for (const entry of found) {
+        const isFolder = entry.type === "Directory"
+        if (!rules.isLeftOut(entry.name, isFolder)) entries.push(entry)
+        else if (entry.name !== ".git") leftOut.push(isFolder ? `${entry.name}/` : entry.name)
+      }
       const lines = yield* Effect.forEach(entries.slice(0, maxEntries), (entry) => describe(folder, entry), {
         concurrency: 8
       })
       const rest = entries.length - lines.length
       const note =
         rest > 0 ? [`[${rest} of ${entries.length} entries are not shown. Use find to narrow down.]`] : []
-      return Tool.output(entries.length === 0 ? "(The folder is empty.)" : [...lines, ...note].join("\n"), {
-        details: { path: shown, entries: entries.length }
+      const notes = [...note, ...Walk.leftOutNote(".", leftOut)]
+      const text = [
+        ...(entries.length === 0 && notes.length === 0 ? ["(The folder is empty.)"] : lines),
+        ...notes
+      ]
+      return Tool.output(text.join("\n"), {
+        details: { path: shown, entries: entries.length, leftOut: leftOut.length }
       })
     }, Effect.scoped)
   })

@@ -5,11 +5,14 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
-import type * as Path from "effect/Path"
+import * as Path from "effect/Path"
+import * as Schema from "effect/Schema"
 import * as Folder from "./Folder.ts"
+import * as IgnoreRules from "./IgnoreRules.ts"
+import { visible } from "./Output.ts"
 import * as Paced from "./Paced.ts"
 import { type PathFailure, fromPlatform } from "./PathFailure.ts"
-import type * as Root from "./Root.ts"
+import * as Root from "./Root.ts"
 
 /** The folders that a search may look into, and for how long. */
 export interface Options extends Root.Options {
@@ -28,8 +31,14 @@ export const budget = ({ searchTime = "10 seconds" }: Options): Effect.Effect<Pa
 export const lateNote = ({ time }: Paced.Budget): string =>
   `[Stopped after ${Duration.toSeconds(time)} seconds: not all was searched. Narrow the pattern or the path.]`
 
-/** Folders that are not gone into, unless asked for: what they hold is not the project's own. */
-export const ignored: ReadonlySet<string> = new Set([".git", "node_modules"])
+/** A parameter of the tools that walk. */
+export const includeIgnored = Schema.optionalKey(Schema.Boolean).annotate({
+  description: "Include what .gitignore says to ignore, and node_modules. Default: false"
+})
+
+/** For the descriptions of those tools. */
+export const leavesOut =
+  "Leaves out .git, node_modules and what .gitignore says to ignore, unless path names it or includeIgnored is set."
 
 export interface Entry {
   readonly folder: Folder.Folder
@@ -44,16 +53,33 @@ export type Step = "continue" | "stop"
 
 type Services = FileSystem.FileSystem | Path.Path
 
+/** How a walk ended. */
+export interface Walked {
+  readonly ended: Step
+  /** What was left out as ignored, from where the walk began; folders end in `/`. */
+  readonly leftOut: ReadonlyArray<string>
+}
+
+interface Course<E, R> {
+  readonly budget: Paced.Budget
+  readonly visit: (entry: Entry) => Effect.Effect<Step, E, R>
+  readonly leftOut: Array<string>
+}
+
 /**
- * Visits each entry below `top`, a folder before what is in it, until the budget is spent. Folders that cannot be read are left out; only failing
- * to read `top` fails.
+ * Visits each entry below `top`, a folder before what is in it, until the budget is spent. Folders that cannot be read are
+ * left out; only failing to read `top` fails.
  */
-export const walk = <E, R>(
+export const walk = Effect.fnUntraced(function* <E, R>(
   top: Folder.Folder,
-  options: { readonly all: boolean; readonly budget: Paced.Budget },
+  options: { readonly includeIgnored: boolean; readonly budget: Paced.Budget },
   visit: (entry: Entry) => Effect.Effect<Step, E, R>
-): Effect.Effect<Step, E | PathFailure, R | Services> =>
-  Effect.flatMap(entries(top), (found) => each(top, found, "", options, visit))
+): Effect.fn.Return<Walked, E | PathFailure, R | Services> {
+  const found = yield* entries(top)
+  const rules = options.includeIgnored ? IgnoreRules.none : yield* rulesIn(top, found)
+  const course: Course<E, R> = { budget: options.budget, visit, leftOut: [] }
+  return { ended: yield* each(top, found, rules, "", course), leftOut: course.leftOut }
+})
 
 /** The entries of one folder, by name. */
 export const entries = Effect.fnUntraced(function* (
@@ -66,24 +92,66 @@ export const entries = Effect.fnUntraced(function* (
   return found.toSorted((self, that) => (self.name < that.name ? -1 : 1))
 })
 
+/** The rules in an open folder. None in one that is ignored itself: who names it wants to see what is in it. */
+export const rulesIn = Effect.fnUntraced(function* (
+  top: Folder.Folder,
+  found: ReadonlyArray<FileSystem.DirectoryEntry>
+): Effect.fn.Return<IgnoreRules.IgnoreRules, PathFailure, Services> {
+  const paths = yield* Path.Path
+  const root = top.roots.find((folder) => Root.contains(paths, folder, top.path)) ?? top.path
+  const names = paths
+    .relative(root, top.path)
+    .split(paths.sep)
+    .filter((name) => name !== "")
+  if (names.length === 0) return yield* IgnoreRules.of(top, found)
+  const descend = Effect.gen(function* () {
+    let folder = yield* Folder.open(top.options, top.roots, root, root)
+    let rules = yield* IgnoreRules.of(folder, yield* entries(folder))
+    for (const name of names) {
+      if (rules.isLeftOut(name, true)) return IgnoreRules.none
+      folder = yield* Folder.enter(folder, name, name)
+      rules = yield* rules.inside(folder, name, yield* entries(folder))
+    }
+    return rules
+  })
+  return yield* Effect.scoped(descend)
+})
+
+/** What the model is told of what was left out, if anything was. `shown` is the folder that was walked. */
+export const leftOutNote = (shown: string, leftOut: ReadonlyArray<string>): ReadonlyArray<string> => {
+  if (leftOut.length === 0) return []
+  const some = leftOut.slice(0, 5).map((path) => visible(below(shown, path)))
+  const rest = leftOut.length > some.length ? ` and ${leftOut.length - some.length} more` : ""
+  return [`[Left out as ignored: ${some.join(", ")}${rest}. To include them set includeIgnored.]`]
+}
+
+/** A path below a folder, as the folder is shown. */
+export const below = (folder: string, path: string): string =>
+  folder === "." ? path : folder.endsWith("/") ? folder + path : `${folder}/${path}`
+
 const each = <E, R>(
   folder: Folder.Folder,
   found: ReadonlyArray<FileSystem.DirectoryEntry>,
+  rules: IgnoreRules.IgnoreRules,
   prefix: string,
-  options: { readonly all: boolean; readonly budget: Paced.Budget },
-  visit: (entry: Entry) => Effect.Effect<Step, E, R>
+  course: Course<E, R>
 ): Effect.Effect<Step, E, R | Services> =>
   Effect.gen(function* () {
     for (const { name, type } of found) {
       const path = prefix + name
-      if (options.budget.isSpent()) return "stop"
-      if (type === "Directory" && !options.all && ignored.has(name)) continue
-      if ((yield* visit({ folder, name, type, path })) === "stop") return "stop"
-      if (type !== "Directory") continue
+      const isFolder = type === "Directory"
+      if (course.budget.isSpent()) return "stop"
+      if (rules.isLeftOut(name, isFolder)) {
+        if (name !== ".git") course.leftOut.push(isFolder ? `${path}/` : path)
+        continue
+      }
+      if ((yield* course.visit({ folder, name, type, path })) === "stop") return "stop"
+      if (!isFolder) continue
       const inside = Effect.gen(function* () {
         const opened = yield* Effect.result(openInside(folder, name, path))
         if (opened._tag === "Failure") return "continue"
-        return yield* each(opened.success.folder, opened.success.found, `${path}/`, options, visit)
+        const { folder: inner, found } = opened.success
+        return yield* each(inner, found, yield* rules.inside(inner, name, found), `${path}/`, course)
       })
       if ((yield* Effect.scoped(inside)) === "stop") return "stop"
     }

@@ -14,6 +14,10 @@ const project = {
   "image.bin": Uint8Array.from([0x6f, 0x6e, 0x65, 0, 1])
 }
 
+/** What follows a result from which these were left out. */
+const leftOut = (paths: string) => `[Left out as ignored: ${paths}. To include them set includeIgnored.]`
+const ofProject = `\n${leftOut("node_modules/")}`
+
 describe("ListTool", () => {
   it.live("lists a folder, with what its entries are", () =>
     Effect.gen(function* () {
@@ -22,9 +26,9 @@ describe("ListTool", () => {
       const { details, text } = yield* call("list", {})
       assert.strictEqual(
         text,
-        ".git/\n.hidden/\nREADME.md (17)\nimage.bin (5)\nlink -> src\nnode_modules/\nsrc/"
+        `.hidden/\nREADME.md (17)\nimage.bin (5)\nlink -> src\nsrc/\n${leftOut("node_modules/")}`
       )
-      assert.deepStrictEqual(details, { path: ".", entries: 7 })
+      assert.deepStrictEqual(details, { path: ".", entries: 5, leftOut: 1 })
       assert.strictEqual((yield* call("list", { path: "src/deep" })).text, "b.test.ts (9)")
     }).pipe(Workspace.provide)
   )
@@ -55,33 +59,39 @@ describe("FindTool", () => {
       const { call } = yield* Workspace.make(project)
       assert.strictEqual(
         (yield* call("find", { pattern: "*.ts" })).text,
-        ".hidden/c.ts\nsrc/a.ts\nsrc/deep/b.test.ts\nsrc/index.ts"
+        `.hidden/c.ts\nsrc/a.ts\nsrc/deep/b.test.ts\nsrc/index.ts${ofProject}`
       )
-      assert.strictEqual((yield* call("find", { pattern: "b.*" })).text, "src/deep/b.test.ts")
-      assert.strictEqual((yield* call("find", { pattern: "nothing" })).text, "Nothing matches.")
+      assert.strictEqual((yield* call("find", { pattern: "b.*" })).text, `src/deep/b.test.ts${ofProject}`)
+      assert.strictEqual((yield* call("find", { pattern: "nothing" })).text, `Nothing matches.${ofProject}`)
     }).pipe(Workspace.provide)
   )
 
   it.live("finds by path", () =>
     Effect.gen(function* () {
       const { call } = yield* Workspace.make(project)
-      assert.strictEqual((yield* call("find", { pattern: "src/*.ts" })).text, "src/a.ts\nsrc/index.ts")
+      assert.strictEqual(
+        (yield* call("find", { pattern: "src/*.ts" })).text,
+        `src/a.ts\nsrc/index.ts${ofProject}`
+      )
       assert.strictEqual(
         (yield* call("find", { pattern: "src/**/*.{test.ts,md}" })).text,
-        "src/deep/b.test.ts"
+        `src/deep/b.test.ts${ofProject}`
       )
       assert.strictEqual(
         (yield* call("find", { pattern: "*.ts", path: "src/deep" })).text,
         "src/deep/b.test.ts"
       )
-      assert.strictEqual((yield* call("find", { pattern: "de*/" })).text, "src/deep/")
+      assert.strictEqual((yield* call("find", { pattern: "de*/" })).text, `src/deep/${ofProject}`)
     }).pipe(Workspace.provide)
   )
 
   it.live("looks into folders it leaves out when asked to", () =>
     Effect.gen(function* () {
       const { call } = yield* Workspace.make(project)
-      assert.include((yield* call("find", { pattern: "*.ts", all: true })).text, "node_modules/x/index.ts")
+      assert.include(
+        (yield* call("find", { pattern: "*.ts", includeIgnored: true })).text,
+        "node_modules/x/index.ts"
+      )
       assert.strictEqual(
         (yield* call("find", { pattern: "*", path: "node_modules/x" })).text,
         "node_modules/x/index.ts"
@@ -105,10 +115,10 @@ describe("GrepTool", () => {
       const { details, text } = yield* call("grep", { pattern: "\\bone\\b" })
       assert.strictEqual(
         text,
-        ".hidden/c.ts:1: const one = 1\nsrc/a.ts:1: const one = 1\nsrc/a.ts:5: export { one, two }"
+        `.hidden/c.ts:1: const one = 1\nsrc/a.ts:1: const one = 1\nsrc/a.ts:5: export { one, two }${ofProject}`
       )
-      assert.deepStrictEqual(details, { matches: 3, files: 2, complete: true })
-      assert.strictEqual((yield* call("grep", { pattern: "nothing" })).text, "No line matches.")
+      assert.deepStrictEqual(details, { matches: 3, files: 2, complete: true, leftOut: 1 })
+      assert.strictEqual((yield* call("grep", { pattern: "nothing" })).text, `No line matches.${ofProject}`)
     }).pipe(Workspace.provide)
   )
 
@@ -124,7 +134,10 @@ describe("GrepTool", () => {
         (yield* call("grep", { pattern: ".", path: "src/deep" })).text,
         "src/deep/b.test.ts:1: it works"
       )
-      assert.strictEqual((yield* call("grep", { pattern: "s", glob: "*.md" })).text, "README.md:2: See src.")
+      assert.strictEqual(
+        (yield* call("grep", { pattern: "s", glob: "*.md" })).text,
+        `README.md:2: See src.${ofProject}`
+      )
       assert.strictEqual((yield* call("grep", { pattern: "one", path: ".git" })).text, ".git/config:1: one")
     }).pipe(Workspace.provide)
   )
@@ -185,7 +198,7 @@ describe("GrepTool", () => {
       const { call } = yield* Workspace.make({ "a.txt": "hit\n", "b.txt": "hit\n", "c.txt": "hit\n" })
       const { details, text } = yield* call("grep", { pattern: "hit", limit: 2 })
       assert.match(text, /^a\.txt:1: hit\nb\.txt:1: hit\n\[Only/)
-      assert.deepStrictEqual(details, { matches: 2, files: 2, complete: false })
+      assert.deepStrictEqual(details, { matches: 2, files: 2, complete: false, leftOut: 0 })
     }).pipe(Workspace.provide)
   )
 
@@ -255,7 +268,7 @@ describe("GrepTool", () => {
         text,
         "a.txt:1: xc\n[Stopped after 0.2 seconds: not all was searched. Narrow the pattern or the path.]"
       )
-      assert.deepStrictEqual(details, { matches: 1, files: 1, complete: false })
+      assert.deepStrictEqual(details, { matches: 1, files: 1, complete: false, leftOut: 0 })
     }).pipe(Workspace.provide)
   )
 
