@@ -5,7 +5,7 @@
  * needed stays a file of its own.
  */
 import type { BuildOptions, Plugin } from "esbuild"
-import { globSync } from "node:fs"
+import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { join } from "node:path"
 
@@ -20,13 +20,18 @@ const esm = {
   logLevel: "warning"
 } as const satisfies BuildOptions
 
-/** The subpaths. A provider is a file of its own too, so that who bundles one leaves the others out. */
+/** The sources of the subpaths, as `exports` in `package.json` lists them. */
+const subpaths = (): Array<string> => {
+  const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
+  return Object.values<{ readonly "effect-agent-source"?: string } | string>(exports).flatMap((entry) =>
+    typeof entry === "string" ? [] : (entry["effect-agent-source"]?.replace("./", "") ?? [])
+  )
+}
+
+/** The library. A subpath is a file of its own, so that an application's bundle leaves the others out. */
 export const library = (outdir: string): BuildOptions => ({
   ...esm,
-  entryPoints: [
-    "src/index.ts",
-    ...globSync(["src/*/index.ts", "src/providers/*.ts"], { cwd: root, exclude: ["src/cli/**"] })
-  ],
+  entryPoints: subpaths(),
   outdir,
   chunkNames: "internal/[hash]",
   packages: "external",

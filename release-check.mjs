@@ -80,10 +80,11 @@ const checkClosure = () => {
   return names
 }
 
-/** All but what is of Node alone can be imported as it is; that asks for the one package it needs. */
+/** Every entry can be imported as it is, except `./node` and what is below it: those need @effect/platform-node, and say so. */
 const checkImports = () => {
   const { exports } = JSON.parse(readFileSync(join(folder, "node_modules/effect-agent/package.json"), "utf8"))
-  const entries = Object.keys(exports).filter((entry) => !entry.endsWith(".json") && entry !== "./node")
+  const all = Object.keys(exports).filter((entry) => !entry.endsWith(".json"))
+  const entries = all.filter((entry) => !/^\.\/node(?:\/|$)/.test(entry))
   const lines = entries.map((entry) => `await import(${JSON.stringify(join("effect-agent", entry))})`)
   const asks = `await import("effect-agent/node").catch((error) => {
     if (!error.message.includes("'@effect/platform-node'")) throw error

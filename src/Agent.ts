@@ -31,6 +31,7 @@ import type { SubscribeOptions } from "./Subscriptions.ts"
 import type * as Tool from "./Tool.ts"
 import * as ToolRegistry from "./ToolRegistry.ts"
 
+export type { QueueMode, QueueName, Sizes } from "./Queues.ts"
 export { AgentBusy } from "./Conversation.ts"
 export type { StartedRun } from "./Execution.ts"
 export type { AgentState, Subscribable } from "./AgentState.ts"

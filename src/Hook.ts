@@ -27,7 +27,8 @@ export interface Base {
   readonly metadata: Map<string, unknown>
 }
 
-interface TurnInput extends Base {
+/** The input of hooks that run within a turn. */
+export interface TurnInput extends Base {
   readonly turn: number
   /** The transcript so far. */
   readonly messages: ReadonlyArray<Message>

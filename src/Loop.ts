@@ -105,7 +105,11 @@ const fresh = (
   nextTurn: () => undefined
 })
 
-/** One run from start to end. Never to be interrupted: `Execution` sees to that, and stops it through its control. */
+/**
+ * One run from start to end. Never to be interrupted: `Execution` sees to that, and stops it through its control.
+ *
+ * @internal
+ */
 export const execute = Effect.fnUntraced(function* (
   task: Execution.Task,
   audience: Execution.Audience

@@ -21,6 +21,7 @@ export { InvalidTool } from "./InvalidTool.ts"
 export { type PromiseContext, PromiseRejected } from "./PromiseCall.ts"
 export { ToolContext } from "./ToolContext.ts"
 export { failed, isOutput, output, render, type ToolOutput } from "./ToolOutput.ts"
+export { InvalidParams, type ParamsSchema } from "./ToolParams.ts"
 
 /**
  * A tool by any schema. `execute` may fail with anything; what it fails with is told to the model.
@@ -75,7 +76,8 @@ export type Services<T> =
       : Exclude<R, Scope.Scope | ToolContext>
     : never
 
-interface Common<Name extends string> {
+/** The options that `make`, `fromJsonSchema` and `fromPromise` share. */
+export interface Common<Name extends string> {
   readonly name: Name
   readonly label?: string
   readonly description: string

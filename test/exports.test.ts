@@ -11,15 +11,48 @@ import * as resilience from "effect-agent/resilience"
 import * as testing from "effect-agent/testing"
 import * as tools from "effect-agent/tools"
 
+const manifest = JSON.parse(readFileSync(join(import.meta.dirname, "../package.json"), "utf8"))
+const modules = { ai, core, compat, node, promise, providers, resilience, testing, tools }
+
+/** The namespaces of a barrel that are files beside it. */
+const filesOf = (barrel: string) =>
+  [
+    ...readFileSync(join(import.meta.dirname, "../src", barrel), "utf8").matchAll(
+      /^export \* as \w+ from "\.\/(\w+)\.ts"$/gm
+    )
+  ].map(([, file = ""]) => file)
+
 /** The public names. A change here is a change for every user: it belongs in the changelog. */
 describe("exports", () => {
   it("are these", () => {
     const names = Object.fromEntries(
-      Object.entries({ ai, core, compat, node, promise, providers, resilience, testing, tools }).map(
-        ([entry, module]) => [entry, Object.keys(module).sort()]
-      )
+      Object.entries(modules).map(([entry, module]) => [entry, Object.keys(module).sort()])
     )
     const pinned: unknown = JSON.parse(readFileSync(join(import.meta.dirname, "exports.json"), "utf8"))
     assert.deepStrictEqual(names, pinned)
+  })
+
+  it("have a subpath for each namespace, whose types could not be named otherwise, and for nothing else", () => {
+    const edges = Object.keys(modules).filter((name) => name !== "core")
+    const files = [
+      "index",
+      ...filesOf("index.ts"),
+      ...edges.flatMap((edge) => [
+        `${edge}/index`,
+        ...filesOf(`${edge}/index.ts`).map((file) => `${edge}/${file}`)
+      ])
+    ]
+    const expected = files.map((file) => [
+      `./${file}`.replace(/\/index$/, "").replace(/^\.\/index$/, "."),
+      {
+        "effect-agent-source": `./src/${file}.ts`,
+        types: `./dist/${file}.d.ts`,
+        default: `./dist/${file}.js`
+      }
+    ])
+    assert.deepStrictEqual(manifest.exports, {
+      ...Object.fromEntries(expected),
+      "./package.json": "./package.json"
+    })
   })
 })

@@ -36,7 +36,8 @@ export interface ToolResult {
   readonly isError?: boolean
 }
 
-interface Base64 {
+/** The source of an image whose data is inline. */
+export interface Base64 {
   readonly type: "base64"
   readonly mediaType: string
   readonly data: string

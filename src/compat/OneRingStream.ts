@@ -19,7 +19,8 @@ export type { Status, TokenUsage } from "./OneRing.ts"
 /** `code`: the strings oneringai sends. `documentation`: the strings its documentation gives. */
 export type Names = "code" | "documentation"
 
-interface Call {
+/** The id and the tool's name of a call. */
+export interface Call {
   readonly tool_call_id: string
   readonly tool_name: string
 }

@@ -20,6 +20,7 @@ import * as Models from "./Models.ts"
 import type { Preset } from "./presets.ts"
 
 export * as presets from "./presets.ts"
+export type { Rule as CallIdRule } from "./internal/callId.ts"
 export type { Compat, Preset, Timeouts }
 
 export interface Options {

@@ -10,6 +10,8 @@ import { visible } from "./Output.ts"
 import { FileFailed, PathFailure } from "./PathFailure.ts"
 import * as Walk from "./Walk.ts"
 
+export type { Options } from "./Walk.ts"
+
 /** Paths given at most. */
 export const maxResults = 1_000
 

@@ -16,6 +16,8 @@ import * as Paced from "./Paced.ts"
 import { PathFailure } from "./PathFailure.ts"
 import * as Walk from "./Walk.ts"
 
+export type { Options } from "./Walk.ts"
+
 /** Matching lines given at most. */
 export const maxMatches = 200
 /** Characters of output at most. */

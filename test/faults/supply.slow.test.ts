@@ -49,7 +49,7 @@ describe("what is published", { timeout: 120_000 }, () => {
     )
     for (const entry of [...entries, manifest.bin["effect-agent"]])
       assert.include(code, entry.replace("./", ""))
-    assert.isBelow(code.length, sources.length)
+    assert.isBelow(code.filter((file) => file.endsWith(".js")).length, sources.length)
   })
 
   it("F157: holds no secret, no path of the machine it was built on, and no source within a map", () => {
@@ -87,8 +87,9 @@ describe("what is published", { timeout: 120_000 }, () => {
     )
     assert.deepStrictEqual(needed, ["effect"])
     for (const [name, version] of Object.entries(manifest.devDependencies)) {
-      assert.match(String(version), /^\d+\.\d+\.\d+$/, name)
-      assert.strictEqual(lock.packages[`node_modules/${name}`].version, version, name)
+      const exact = String(version).replace(/^npm:typescript@/, "")
+      assert.match(exact, /^\d+\.\d+\.\d+$/, name)
+      assert.strictEqual(lock.packages[`node_modules/${name}`].version, exact, name)
     }
   })
 
@@ -117,7 +118,12 @@ describe("what is published", { timeout: 120_000 }, () => {
     const { code, stderr, stdout } = await Published.releaseCheck(made.tarball)
     assert.strictEqual(stderr, "")
     assert.strictEqual(code, 0)
-    assert.match(stdout, /^effect@\S+, effect-agent@\S+: 2 packages, 8 entries, and the program runs\n$/)
+    const entries = Object.keys(manifest.exports).filter(
+      (entry) => !/^\.\/(?:node|package\.json)/.test(entry)
+    )
+    assert.isAbove(entries.length, 50)
+    assert.match(stdout, /^effect@\S+, effect-agent@\S+: 2 packages, /)
+    assert.include(stdout, `: 2 packages, ${entries.length} entries, and the program runs\n`)
   })
 
   it("F156: is not released when a package it needs is nowhere to be had", async () => {
