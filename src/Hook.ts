@@ -58,7 +58,7 @@ export interface AfterTurnInput extends TurnInput {
 export type SteeringPhase = "start" | "tools" | "turnEnd"
 
 /** What a model call asks with, beside its messages and options. */
-interface RequestParts {
+export interface RequestParts {
   readonly model: string
   readonly system?: string
   /** The tools the model is offered. Only those that the run offers by its own options can be called. */
