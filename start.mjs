@@ -1,5 +1,5 @@
 // Starts the program from a checkout: bundled, as it is published, and bundled again when something it is made of has
-// changed since. `npm ci` has made the first bundle.
+// changed since. The first start makes the first bundle.
 import { globSync, statSync } from "node:fs"
 import { join } from "node:path"
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
 import * as Published from "../faults/published.ts"
-import * as Surface from "./surface.ts"
+import * as Surface from "./surface.mjs"
 
 const { repo } = Published
 const home = mkdtempSync(join(tmpdir(), "effect-agent-consumer-"))

@@ -23,5 +23,7 @@ describe("npm test", () => {
     const { scripts } = JSON.parse(readFileSync(join(repo, "package.json"), "utf8"))
     assert.strictEqual(scripts.test, "vitest run")
     assert.strictEqual(scripts["test:all"], "vitest run test/")
+    // npm warns of these when it installs the package.
+    for (const name of ["preinstall", "install", "postinstall", "prepare"]) assert.notProperty(scripts, name)
   })
 })

@@ -5,22 +5,19 @@
 import { rmSync, writeFileSync } from "node:fs"
 import ts from "typescript-5.9"
 
-const isType = (symbol: ts.Symbol) =>
+const isType = (symbol) =>
   (symbol.flags & (ts.SymbolFlags.Interface | ts.SymbolFlags.TypeAlias)) !== 0 && !isClass(symbol)
-const isClass = (symbol: ts.Symbol) => (symbol.flags & ts.SymbolFlags.Class) !== 0
-const isValue = (symbol: ts.Symbol) =>
+const isClass = (symbol) => (symbol.flags & ts.SymbolFlags.Class) !== 0
+const isValue = (symbol) =>
   (symbol.flags & ts.SymbolFlags.Value) !== 0 && (symbol.flags & ts.SymbolFlags.Module) === 0
-const isNamespace = (symbol: ts.Symbol) => (symbol.flags & ts.SymbolFlags.Module) !== 0
+const isNamespace = (symbol) => (symbol.flags & ts.SymbolFlags.Module) !== 0
 
 /**
  * The source of such a module for each subpath of the package, for a project in `folder` that has the package installed.
  * Each imports one subpath only: a type of another one has to be named by a subpath of its own.
  */
-export const sourcesOf = (
-  folder: string,
-  subpaths: ReadonlyArray<string>
-): ReadonlyArray<readonly [subpath: string, source: string]> => {
-  const options: ts.CompilerOptions = {
+export const sourcesOf = (folder, subpaths) => {
+  const options = {
     module: ts.ModuleKind.NodeNext,
     target: ts.ScriptTarget.ESNext,
     strict: true,
@@ -43,7 +40,7 @@ export const sourcesOf = (
 }
 
 /** A statement for each value, and for the members of each type, that a module exports. */
-const exportsOf = (checker: ts.TypeChecker, module: ts.Symbol, path: string): ReadonlyArray<string> =>
+const exportsOf = (checker, module, path) =>
   checker.getExportsOfModule(module).flatMap((exported) => {
     const symbol = exported.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(exported) : exported
     const name = `${path}.${exported.name}`
@@ -63,7 +60,7 @@ const exportsOf = (checker: ts.TypeChecker, module: ts.Symbol, path: string): Re
   })
 
 /** The members of a class that it does not have from Effect or the language, but for the value of a service. */
-const membersOf = (checker: ts.TypeChecker, symbol: ts.Symbol): ReadonlyArray<string> =>
+const membersOf = (checker, symbol) =>
   checker
     .getPropertiesOfType(checker.getDeclaredTypeOfSymbol(symbol))
     .filter(
@@ -75,7 +72,7 @@ const membersOf = (checker: ts.TypeChecker, symbol: ts.Symbol): ReadonlyArray<st
     .filter((name) => /^\w+$/.test(name))
 
 /** `<any, …>` for a type with parameters. */
-const argumentsOf = ({ declarations = [] }: ts.Symbol): string => {
+const argumentsOf = ({ declarations = [] }) => {
   const counts = declarations.map((each) =>
     ts.isTypeAliasDeclaration(each) || ts.isInterfaceDeclaration(each)
       ? (each.typeParameters?.length ?? 0)
