@@ -51,6 +51,94 @@ export const mutants: ReadonlyArray<Mutant> = [
     test: "test/tools/WriteTool.test.ts"
   },
   {
+    fault: "F145",
+    without: "a file that changed is not overwritten",
+    file: "src/tools/AtomicWrite.ts",
+    from: "      if (!isUnchanged(previous, Option.getOrUndefined(current))) return yield* Folder.changed(shown)",
+    to: "",
+    test: "test/tools/AtomicWrite.test.ts"
+  },
+  {
+    fault: "F145",
+    without: "a file that changed its size is not overwritten",
+    file: "src/tools/AtomicWrite.ts",
+    from: "previous.size === current.size &&",
+    to: "",
+    test: "test/tools/AtomicWrite.test.ts"
+  },
+  {
+    fault: "F145",
+    without: "a file that is another one by now is not overwritten",
+    file: "src/tools/AtomicWrite.ts",
+    from: "Folder.sameFile(previous, current) &&",
+    to: "",
+    test: "test/tools/AtomicWrite.test.ts"
+  },
+  {
+    fault: "F145",
+    without: "a file that was written meanwhile is not overwritten",
+    file: "src/tools/AtomicWrite.ts",
+    from: "Option.getOrUndefined(previous.mtime)?.getTime() === Option.getOrUndefined(current.mtime)?.getTime()",
+    to: "true",
+    test: "test/tools/AtomicWrite.test.ts"
+  },
+  {
+    fault: "F145",
+    without: "a file that was made or removed meanwhile is not overwritten",
+    file: "src/tools/AtomicWrite.ts",
+    from: "? previous === current",
+    to: "? true",
+    test: "test/tools/AtomicWrite.test.ts"
+  },
+  {
+    fault: "F145",
+    without: "the mode is set whatever the mask of the process",
+    file: "src/tools/AtomicWrite.ts",
+    from: "      yield* files.chmod(path, mode)",
+    to: "",
+    test: "test/tools/AtomicWrite.test.ts"
+  },
+  {
+    fault: "F145",
+    without: "the content is on the disk before it gets its name",
+    file: "src/tools/AtomicWrite.ts",
+    from: "    yield* file.sync",
+    to: "",
+    test: "test/tools/AtomicWrite.test.ts"
+  },
+  {
+    fault: "F145",
+    without: "the name is on the disk",
+    file: "src/tools/AtomicWrite.ts",
+    from: "yield* Effect.ignore(folder.sync)",
+    to: "",
+    test: "test/tools/AtomicWrite.test.ts"
+  },
+  {
+    fault: "F142",
+    without: "a path is looked at again with the lock",
+    file: "src/tools/Files.ts",
+    from: "    if (pathOf(place) !== where) return yield* Folder.changed(path)",
+    to: "",
+    test: "test/tools/AtomicWrite.test.ts"
+  },
+  {
+    fault: "F142",
+    without: "an edit is of the file that was looked at",
+    file: "src/tools/EditTool.ts",
+    from: "  if (!Folder.sameFile(info, opened.info)) return yield* Folder.changed(path)",
+    to: "",
+    test: "test/tools/AtomicWrite.test.ts"
+  },
+  {
+    fault: "F142",
+    without: "a file is the one that was looked at",
+    file: "src/tools/Folder.ts",
+    from: "!sameFile(entry, info) || ",
+    to: "",
+    test: "test/tools/AtomicWrite.test.ts"
+  },
+  {
     fault: "F146",
     without: "one command that is asked about has the line asked about",
     file: "src/tools/CommandRules.ts",
