@@ -49,9 +49,15 @@ export const ask = Effect.fnUntraced(function* (
     messageId: message.id,
     ...(message.usage === undefined ? {} : { usage: message.usage }),
     durationMs,
-    ...(answer.reply.start?.adjusted === undefined ? {} : { adjusted: answer.reply.start.adjusted })
+    ...notesOf(answer.reply)
   })
   return { message, durationMs }
+})
+
+/** What the provider reports of the request and of the answer, besides the message. */
+const notesOf = ({ finish, start }: ModelEvent.Reply) => ({
+  ...(start?.adjusted === undefined ? {} : { adjusted: start.adjusted }),
+  ...(finish?.unrepresented === undefined ? {} : { unrepresented: finish.unrepresented })
 })
 
 /** An answer for a turn in which the model could not even be asked. */

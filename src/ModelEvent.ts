@@ -54,7 +54,12 @@ export const ModelEvent = Schema.TaggedUnion({
   ToolCallDelta: delta,
   /** `rawArguments` is the whole JSON text, which a provider may have repaired; it wins over the deltas. */
   ToolCallEnd: { ...end, rawArguments: Schema.String },
-  Finish: { stopReason: StopReason, usage: Schema.optionalKey(Usage) },
+  Finish: {
+    stopReason: StopReason,
+    usage: Schema.optionalKey(Usage),
+    /** Names of what the answer holds and no block stands for: "images", "citations" … `opaque` keeps it. Absent: nothing. */
+    unrepresented: Schema.optionalKey(Schema.Array(Schema.String))
+  },
   /** Somebody is about to ask again, for the `attempt`th time; nothing of this answer has been shown yet. */
   Attempt: { attempt: Schema.Int, delay: Schema.Duration, error: ProviderError },
   /** Everything said since `Start` is void (turn-level retry). */

@@ -15,12 +15,12 @@ import * as Stream from "effect/Stream"
 import * as Agent from "../Agent.ts"
 import type { Provider } from "../Provider.ts"
 import * as Tools from "../tools/Tools.ts"
-import * as Adjustments from "./Adjustments.ts"
 import * as Approval from "./Approval.ts"
 import * as ExitCode from "./ExitCode.ts"
 import * as Inert from "./Inert.ts"
 import type { Keyboard } from "./Keyboard.ts"
 import type { Choice } from "./ModelChoice.ts"
+import * as ModelNotes from "./ModelNotes.ts"
 import * as Outcome from "./Outcome.ts"
 import { Screen } from "./Screen.ts"
 import type { Settings } from "./Settings.ts"
@@ -92,10 +92,10 @@ const play = Effect.fnUntraced(function* (plan: Plan): Effect.fn.Return<Played, 
   yield* Effect.forkScoped(onEnding)
   const { make } = plan.settings.json ? yield* Effect.promise(() => import("./JsonOutput.ts")) : TextOutput
   const show = make(screen)
-  const showAdjusted = Adjustments.make(screen)
+  const note = ModelNotes.make(screen)
   const exit = yield* Effect.exit(
     Stream.runForEachArray(agent.stream(plan.prompt), (events) =>
-      Effect.map(Effect.andThen(show(events), showAdjusted(events)), () => {
+      Effect.map(Effect.andThen(show(events), note(events)), () => {
         outcome = events.reduce(Outcome.fold, outcome)
       })
     )

@@ -36,7 +36,7 @@ export interface Options {
  * Options that a model does not accept are left out or changed by the rules of `Models`, and reported in
  * `ModelCallEnd.adjusted`. Google's own tools, given as `vendor: { google: { tools: [{ googleSearch: {} }] } }`, stand
  * beside the tools of the agent. Their results, and images that the model made, are kept in the `opaque` of a text block
- * without words.
+ * without words; an answer that holds nothing but an image says "[image]".
  */
 export const make = (options: Options): Effect.Effect<Provider["Service"], never, HttpClient.HttpClient> => {
   const [base, query] = Address.parts(options.baseUrl ?? origin)

@@ -394,6 +394,17 @@ describe("how a Gemini answer ends", () => {
     assert.deepInclude(failure("data: {oops}\n\ndata: {}\n\n"), { _tag: "Protocol", kind: "badJson" })
   })
 
+  it("that is an image alone says so, and keeps it", () => {
+    const image = { inlineData: { mimeType: "image/png", data: "AAAA" } }
+    const { events } = read(sse(says([image], "STOP")))
+    const text = (found: typeof events) =>
+      found.flatMap((event) => (event._tag === "TextDelta" ? [event.delta] : [])).join("")
+    assert.strictEqual(text(events), "[image]")
+    const kept = events.flatMap((event) => (event._tag === "TextEnd" ? (event.opaque ?? []) : []))
+    assert.deepStrictEqual(kept, [{ provider: "google", part: image }])
+    assert.strictEqual(text(read(sse(says([image, { text: "Look" }], "STOP"))).events), "Look")
+  })
+
   it("is the same however the bytes are cut", () => {
     const body = sse(
       says([{ text: "Grüße 👋", thought: true, thoughtSignature: "c2ln" }]),

@@ -102,6 +102,10 @@ export interface State {
   prose: "text" | "thinking" | undefined
   proseIndex: number
   proseLength: number
+  /** There was text. */
+  hasSpoken: boolean
+  /** The kind of the media that the answer holds, such as "image". An answer without text names it. */
+  media: string | undefined
   /** The parts of it that came with a signature, as far as they reach. */
   signed: Array<Json.JsonObject>
   /** What was said about the text and belongs to none of its words: sources, citations, why it was stopped. */
@@ -126,6 +130,8 @@ const initial = (provider: string, call: Call): State => ({
   prose: undefined,
   proseIndex: 0,
   proseLength: 0,
+  hasSpoken: false,
+  media: undefined,
   signed: [],
   notes: {},
   citations: [],
@@ -204,6 +210,7 @@ const say = (
   out: Array<ModelEvent>
 ): void => {
   if (delta === "" && signature === undefined) return
+  if (kind === "text") state.hasSpoken = true
   open(state, kind, out)
   const from = state.proseLength
   const contentIndex = state.proseIndex
@@ -241,6 +248,8 @@ const keep = (state: State, part: Json.JsonObject, out: Array<ModelEvent>): void
   closeProse(state, out)
   const contentIndex = state.next++
   out.push({ _tag: "TextStart", contentIndex })
+  const [kind] = (Json.text(Json.object(part["inlineData"])?.["mimeType"]) ?? "").split("/")
+  if (kind !== undefined && kind !== "") state.media = kind
   out.push({ _tag: "TextEnd", contentIndex, opaque: Opaque.make(state.provider, { part }) })
 }
 
@@ -297,6 +306,7 @@ const end = (state: State, _told: boolean, out: Array<ModelEvent>): Reason | und
   const incomplete = missing(state)
   if (incomplete !== undefined) return incomplete
   start(state, out)
+  if (state.media !== undefined && !state.hasSpoken) say(state, "text", `[${state.media}]`, undefined, out)
   if (Object.keys(state.notes).length + state.citations.length > 0) open(state, "text", out)
   closeProse(state, out)
   for (const call of state.calls) out.push(callEnd(state, call))

@@ -12,6 +12,7 @@ import { CallIds } from "./callId.ts"
 import type { Compat } from "./compat.ts"
 import * as Json from "./json.ts"
 import * as Opaque from "./opaque.ts"
+import { Extras, isIn } from "./openAiChatExtras.ts"
 import { encoder } from "./openAiChatRequest.ts"
 import { type Chunk, Chunks, type Wire } from "./openAiChatWire.ts"
 import { type Call, type Protocol, startOf } from "./Protocol.ts"
@@ -59,6 +60,8 @@ export interface State {
   prose: "text" | "thinking" | undefined
   proseIndex: number
   proseLength: number
+  /** There was text, or a call. */
+  hasSpoken: boolean
   /** What OpenRouter and its like want back, of the thinking that is open. */
   details: Array<Map<string, Json.Json>>
   readonly calls: Array<OpenCall>
@@ -69,6 +72,7 @@ export interface State {
   refused: boolean
   finish: string | undefined
   usage: Json.JsonObject | undefined
+  readonly extras: Extras
 }
 
 const initial = (provider: string, call: Call): State => ({
@@ -81,6 +85,7 @@ const initial = (provider: string, call: Call): State => ({
   prose: undefined,
   proseIndex: 0,
   proseLength: 0,
+  hasSpoken: false,
   details: [],
   calls: [],
   ids: new CallIds(call.seed),
@@ -88,7 +93,8 @@ const initial = (provider: string, call: Call): State => ({
   byId: new Map(),
   refused: false,
   finish: undefined,
-  usage: undefined
+  usage: undefined,
+  extras: new Extras()
 })
 
 const step = (state: State, wire: Wire, out: Array<ModelEvent>): void => {
@@ -99,7 +105,12 @@ const step = (state: State, wire: Wire, out: Array<ModelEvent>): void => {
   } else say(state, wire.type, wire.said, out)
 }
 
-const stepChunk = (state: State, { delta, finish, id, usage }: Chunk, out: Array<ModelEvent>): void => {
+const stepChunk = (
+  state: State,
+  { delta, extras, finish, id, usage }: Chunk,
+  out: Array<ModelEvent>
+): void => {
+  if (extras !== undefined) state.extras.addChunk(extras)
   if (id !== undefined) state.responseId ??= id
   if (usage !== undefined) state.usage = usage
   if (finish !== undefined) state.finish = finish
@@ -116,6 +127,9 @@ const stepChunk = (state: State, { delta, finish, id, usage }: Chunk, out: Array
   for (const call of Json.array(delta["tool_calls"])) {
     if (Json.isObject(call)) stepCall(state, call, out)
   }
+  if (!isIn(delta)) return
+  state.extras.addDelta(delta)
+  say(state, "text", Json.text(Json.object(delta["audio"])?.["transcript"]) ?? "", out)
 }
 
 const start = (state: State, out: Array<ModelEvent>): void => {
@@ -165,7 +179,9 @@ const stepPart = (state: State, part: Json.JsonObject | undefined, out: Array<Mo
   for (const thought of Json.array(thinking)) {
     say(state, "thinking", Json.text(Json.object(thought)?.["text"]) ?? "", out)
   }
-  if (thinking === undefined) say(state, "text", Json.text(part?.["text"]) ?? "", out)
+  if (part === undefined || thinking !== undefined) return
+  if (typeof part["text"] === "string") say(state, "text", part["text"], out)
+  else state.extras.addPart(part)
 }
 
 const say = (state: State, kind: "text" | "thinking", delta: string, out: Array<ModelEvent>): void => {
@@ -179,6 +195,7 @@ const open = (state: State, kind: "text" | "thinking", out: Array<ModelEvent>): 
   if (state.prose === kind) return
   closeProse(state, out)
   state.prose = kind
+  state.hasSpoken ||= kind === "text"
   state.proseIndex = state.next++
   state.proseLength = 0
   out.push({ _tag: kind === "text" ? "TextStart" : "ThinkingStart", contentIndex: state.proseIndex })
@@ -249,6 +266,7 @@ const openCall = (
   out: Array<ModelEvent>
 ): OpenCall => {
   closeProse(state, out)
+  state.hasSpoken = true
   const wireId = Json.text(wireCall["id"])
   const id = state.ids.next(wireId)
   const call: OpenCall = {
@@ -289,17 +307,31 @@ const end = (state: State, told: boolean, out: Array<ModelEvent>): Reason | unde
     out.push({ _tag: "ToolCallEnd", contentIndex, rawArguments: json, ...opaque })
   }
   const usage = state.usage === undefined ? {} : { usage: usageOf(state.usage) }
-  out.push({ _tag: "Finish", stopReason: stopReasonOf(state), ...usage })
+  out.push({ _tag: "Finish", stopReason: stopReasonOf(state), ...usage, ...keepExtras(state, out) })
   return undefined
+}
+
+/** Keeps what no block stands for in a text of its own, which says that there is something if nothing else does. */
+const keepExtras = (state: State, out: Array<ModelEvent>) => {
+  const { extras } = state
+  const unrepresented = extras.names
+  if (unrepresented.length === 0) return {}
+  const contentIndex = state.next++
+  out.push({ _tag: "TextStart", contentIndex })
+  if (!state.hasSpoken && extras.caption !== "")
+    out.push({ _tag: "TextDelta", contentIndex, delta: extras.caption })
+  out.push({ _tag: "TextEnd", contentIndex, opaque: Opaque.make(state.provider, extras.members) })
+  return { unrepresented }
 }
 
 /**
  * What the answer lacks to be complete. The proof is a finish reason. Some servers never send one: their sentinel counts,
  * if something was said and the arguments of all calls can be read.
  */
-const missing = ({ calls, finish, next }: State, told: boolean): Reason | undefined => {
+const missing = ({ calls, extras, finish, next }: State, told: boolean): Reason | undefined => {
   if (finish === undefined) {
-    if (told && next === 0) return new ProtocolFault({ kind: "empty", detail: "The answer was empty" })
+    if (told && next === 0 && extras.names.length === 0)
+      return new ProtocolFault({ kind: "empty", detail: "The answer was empty" })
     return told && calls.every((call) => parseArguments(call.json) !== undefined)
       ? undefined
       : new StreamTruncated({ detail: "The answer stopped before its end" })

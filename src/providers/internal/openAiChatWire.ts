@@ -6,6 +6,7 @@
 import type { Reason } from "../../ProviderError.ts"
 import * as Failure from "./failure.ts"
 import * as Json from "./json.ts"
+import * as Extras from "./openAiChatExtras.ts"
 import { firstAnswer, isReason } from "./Protocol.ts"
 import { type Hole, type Kind, piece, Repeat } from "./repeat.ts"
 
@@ -19,6 +20,8 @@ export interface Chunk {
   readonly delta: Json.JsonObject | undefined
   readonly finish: string | undefined
   readonly usage: Json.JsonObject | undefined
+  /** Members that stand beside the delta: see `Extras`. */
+  readonly extras: Json.JsonObject | undefined
 }
 
 /** A chunk that says nothing else. */
@@ -60,7 +63,8 @@ export class Chunks {
       id: this.isBegun ? undefined : Json.text(json["id"]),
       delta,
       finish: Json.text(choice?.["finish_reason"]),
-      usage: usageIn(json, choice)
+      usage: usageIn(json, choice),
+      extras: Extras.ofChunk(json, choice)
     }
     this.isBegun ||= delta !== undefined
     this.deltas.learn(data, () => frameOf(chunk), rereadDelta)
@@ -151,6 +155,8 @@ const onlyCall = (delta: Json.JsonObject): Json.JsonObject | undefined => {
 const saysOnly = (chunk: Chunk, delta: Json.JsonObject, member: string): boolean =>
   chunk.finish === undefined &&
   chunk.usage === undefined &&
+  chunk.extras === undefined &&
+  !Extras.isIn(delta) &&
   speaking.every((other) => other === member || isSilent(delta[other]))
 
 const speaking: ReadonlyArray<string> = [

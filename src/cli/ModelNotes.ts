@@ -1,5 +1,5 @@
 /**
- * Options that a provider changed for its model, each said once on stderr.
+ * What a provider changed of a request, and what of an answer the program cannot show: each once on stderr.
  */
 import * as Effect from "effect/Effect"
 import type { AgentEvent } from "../AgentEvent.ts"
@@ -7,18 +7,24 @@ import type { Adjustment } from "../ModelEvent.ts"
 import * as Inert from "./Inert.ts"
 import type { Screen } from "./Screen.ts"
 
-/** Shows the changes among events that were not shown before. */
+/** Shows the notes among events that were not shown before. */
 export const make = ({ err, paint }: Screen["Service"]) => {
   const shown = new Set<string>()
   const fresh = (line: string): boolean => !shown.has(line) && shown.add(line).has(line)
   return (events: ReadonlyArray<AgentEvent>): Effect.Effect<void> => {
-    const lines = events.flatMap((event) => adjustedIn(event).map(lineOf)).filter(fresh)
+    const lines = events.flatMap(notesIn).filter(fresh)
     return lines.length === 0 ? Effect.void : err(lines.map((line) => `${paint.dim(line)}\n`).join(""))
   }
 }
 
-const adjustedIn = (event: AgentEvent): ReadonlyArray<Adjustment> =>
-  event._tag === "ModelCallEnd" ? (event.adjusted ?? []) : []
+const notesIn = (event: AgentEvent): ReadonlyArray<string> => {
+  if (event._tag !== "ModelCallEnd") return []
+  const { adjusted = [], unrepresented = [] } = event
+  const hidden = unrepresented.map(
+    (name) => `The answer holds ${Inert.line(name)}, which are not shown: --json has them.`
+  )
+  return [...adjusted.map(lineOf), ...hidden]
+}
 
 const lineOf = ({ asked, option, reason, sent }: Adjustment): string => {
   const change =
