@@ -110,10 +110,8 @@ export const AgentEvent = Schema.TaggedUnion({
     messageId: Schema.String,
     usage: Schema.optionalKey(Usage),
     durationMs: Schema.Finite,
-    /** The options that the provider changed, since the model does not accept them as asked. Absent: none. */
-    adjusted: Schema.optionalKey(Schema.Array(ModelEvent.Adjustment)),
-    /** What the answer holds and no block stands for: "images", "citations" … `opaque` keeps it. Absent: nothing. */
-    unrepresented: Schema.optionalKey(Schema.Array(Schema.String))
+    ...ModelEvent.adjusted,
+    ...ModelEvent.unrepresented
   },
   ModelCallError: { ...base, error: EventError, willRetry: Schema.Boolean },
   ModelCallRetry: { ...base, attempt: Schema.Int, delayMs: Schema.Finite, error: ProviderError },

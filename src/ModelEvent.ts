@@ -33,6 +33,12 @@ export const Adjustment = Schema.Struct({
 })
 export type Adjustment = typeof Adjustment.Type
 
+/** A member: the options that the provider changed. Absent: none. */
+export const adjusted = { adjusted: Schema.optionalKey(Schema.Array(Adjustment)) }
+
+/** A member: names of what an answer holds and no block stands for, such as "images". `opaque` keeps it. Absent: nothing. */
+export const unrepresented = { unrepresented: Schema.optionalKey(Schema.Array(Schema.String)) }
+
 export const ModelEvent = Schema.TaggedUnion({
   /** Who answers. A loop that misses it makes one from the request. */
   Start: {
@@ -40,8 +46,7 @@ export const ModelEvent = Schema.TaggedUnion({
     model: Schema.String,
     protocol: Schema.String,
     responseId: Schema.optionalKey(Schema.String),
-    /** The options that the provider changed. Absent: none. */
-    adjusted: Schema.optionalKey(Schema.Array(Adjustment))
+    ...adjusted
   },
   TextStart: index,
   TextDelta: delta,
@@ -57,8 +62,7 @@ export const ModelEvent = Schema.TaggedUnion({
   Finish: {
     stopReason: StopReason,
     usage: Schema.optionalKey(Usage),
-    /** Names of what the answer holds and no block stands for: "images", "citations" … `opaque` keeps it. Absent: nothing. */
-    unrepresented: Schema.optionalKey(Schema.Array(Schema.String))
+    ...unrepresented
   },
   /** Somebody is about to ask again, for the `attempt`th time; nothing of this answer has been shown yet. */
   Attempt: { attempt: Schema.Int, delay: Schema.Duration, error: ProviderError },
