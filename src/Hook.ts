@@ -2,9 +2,10 @@
  * Code of the application that runs at a named point of a run and may change what happens.
  *
  * A hook is a value made by the constructor of its point: `Hook.beforeTool((input) => Effect…)`. What it requires becomes
- * a requirement of the layer or the agent that registers it. What it returns is merged with the hooks before it; returning
- * nothing has no opinion. What it is told is frozen, and what it returns is checked: anything its point does not take is a
- * failure.
+ * a requirement of the layer or the agent that registers it. What it returns is merged with the hooks before it; a hook that
+ * returns nothing does not affect the outcome. A hook gets copies, frozen where JavaScript can freeze them, so a change to its
+ * input changes nothing else; `metadata` alone is shared. What it returns is checked: a hook that returns no Effect, or
+ * something that its point does not take or that cannot be read, has failed.
  *
  * - Guards (`beforeTool`, `approveTool`) fail closed: one that fails, times out or is disabled rejects the call.
  * - Shapers (`transformMessages`, `toModelMessages`, `prepareNextTurn`, `shouldStopAfterTurn`, `steering`, `followUp`)
@@ -37,7 +38,7 @@ export interface TurnInput extends Base {
 export interface ToolInput extends TurnInput {
   readonly message: Assistant
   readonly call: ToolCall
-  /** Decoded. */
+  /** Decoded, and this hook's own: to change the params of the tool, return them. */
   readonly params: unknown
 }
 
@@ -79,7 +80,7 @@ export interface Points {
       readonly report: RunReport
       readonly durationMs: number
     },
-    /** Replaces `RunResult.message`, if the run did not fail. */
+    /** Replaces `RunResult.message`, if the run did not fail. Events and the transcript keep the answer as it was. */
     { readonly modified?: Assistant }
   ]
   readonly onError: [Base & { readonly scope: "run" | "tool"; readonly error: EventError | ToolOutput }, void]

@@ -32,13 +32,23 @@ const partOf = (key: string, value: unknown, seen: Map<object, object>): unknown
 }
 
 /** Whether `frozen` copies all of a value, so that nothing done to the copy reaches it. */
-export const isCopied = (value: unknown): boolean => {
-  if (!Predicate.isObjectOrArray(value)) return typeof value !== "function"
-  if (Array.isArray(value)) return value.every(isCopied)
-  if (value instanceof Date || Duration.isDuration(value)) return true
-  if (value instanceof Map) return [...value].every(isCopied)
-  if (value instanceof Set) return [...value].every(isCopied)
-  return isPlain(value) && Object.values(value).every(isCopied)
+export const isCopied = (value: unknown): boolean => areCopied([value], new Set())
+
+const areCopied = (values: Iterable<unknown>, seen: Set<object>): boolean => {
+  for (const value of values) {
+    if (typeof value === "function") return false
+    if (!Predicate.isObjectOrArray(value) || seen.has(value)) continue
+    seen.add(value)
+    if (value instanceof Date || Duration.isDuration(value)) continue
+    const parts = partsOf(value)
+    if (parts === undefined || !areCopied(parts, seen)) return false
+  }
+  return true
+}
+
+const partsOf = (value: object): Iterable<unknown> | undefined => {
+  if (Array.isArray(value) || value instanceof Map || value instanceof Set) return value
+  return isPlain(value) ? Object.values(value) : undefined
 }
 
 /** Messages that hooks were shown copies of, where they give such a copy back: encodings are cached by identity. */
@@ -62,8 +72,7 @@ const copyOf = (value: unknown, seen: Map<object, object>): unknown => {
   if (Array.isArray(value)) return list(value, inner, seen)
   if (value instanceof Error) return frozenError(value)
   if (value instanceof Date) return new Date(value.getTime())
-  if (value instanceof Map) return new Map(Array.from(value, ([key, held]) => [inner(key), inner(held)]))
-  if (value instanceof Set) return new Set(Array.from(value, inner))
+  if (value instanceof Map || value instanceof Set) return collection(value, inner, seen)
   if (Duration.isDuration(value))
     return filled(value, Object.create(Object.getPrototypeOf(value)), inner, seen)
   if (!isPlain(value)) return value
@@ -100,6 +109,20 @@ const list = (
     lists.set(first, { from: from.slice(), copy })
   }
   return Object.freeze(copy)
+}
+
+const collection = (
+  from: ReadonlyMap<unknown, unknown> | ReadonlySet<unknown>,
+  inner: (value: unknown) => unknown,
+  seen: Map<object, object>
+): object => {
+  const copy = from instanceof Map ? new Map<unknown, unknown>() : new Set<unknown>()
+  seen.set(from, copy)
+  from.forEach((value, key) => {
+    if (copy instanceof Map) copy.set(inner(key), inner(value))
+    else copy.add(inner(value))
+  })
+  return copy
 }
 
 const isPlain = (value: object): boolean => {

@@ -566,6 +566,45 @@ describe("what hooks are told", () => {
     })
   )
 
+  it.effect("params that go in circles are shown, and cannot be changed", () =>
+    Effect.gen(function* () {
+      interface Ring {
+        name: string
+        readonly also: Map<string, Ring>
+        readonly all: Set<unknown>
+      }
+      const ring = (): Ring => {
+        const made: Ring = { name: "one", also: new Map(), all: new Set() }
+        made.also.set("self", made)
+        made.all.add(made.all)
+        return made
+      }
+      const isRing = (given: unknown): given is Ring =>
+        typeof given === "object" && given !== null && "also" in given && given.also instanceof Map
+      const tool = Tool.make({
+        name: "ring",
+        description: "",
+        params: { "~standard": { version: 1, vendor: "test", validate: () => ({ value: ring() }) } },
+        execute: ({ all, also, name }: Ring) =>
+          Effect.succeed(`${name} ${also.size} ${also.get("self")?.name} ${all.has(all)}`)
+      })
+      const seen: Array<string> = []
+      const spoil = ({ params }: Hook.ToolInput) =>
+        Effect.sync(() => {
+          if (!isRing(params)) return
+          seen.push(`${params.name} ${params.also.size} ${params.all.has(params.all)}`)
+          params.also.clear()
+          params.all.clear()
+        })
+      const { view } = yield* play([call("ring"), done], {
+        tools: [tool],
+        hooks: [Hook.beforeTool(spoil), Hook.beforeTool(spoil)]
+      })
+      assert.deepStrictEqual(seen, ["one 1 true", "one 1 true"])
+      assert.deepStrictEqual(resultTexts(view.messages), ["one 1 one true"])
+    })
+  )
+
   it.effect("errors and options cannot be changed for the caller, for events, or for the run", () =>
     Effect.gen(function* () {
       const change = (target: object, changes: object) => {
