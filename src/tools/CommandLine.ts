@@ -11,8 +11,12 @@ import * as Result from "effect/Result"
 /** The program's name and its arguments, with quotes resolved. */
 export type Words = readonly [command: string, ...args: ReadonlyArray<string>]
 
+/** A longer line is not read, as that could hold up the program. In characters. */
+const maxLength = 8_192
+
 /** The simple commands of a line, in order. Fails with what is not understood. */
 export const parse = (line: string): Result.Result<ReadonlyArray<Words>, string> => {
+  if (line.length > maxLength) return Result.fail(`more than ${maxLength} characters`)
   const tokens = tokenize(line)
   if (Result.isFailure(tokens)) return Result.fail(tokens.failure)
   return split(tokens.success)
@@ -118,13 +122,13 @@ const keywords: ReadonlySet<string> = new Set(
 
 const split = (tokens: ReadonlyArray<Token>): Result.Result<ReadonlyArray<Words>, string> => {
   const commands: Array<Words> = []
-  let current: ReadonlyArray<string> = []
+  let current: Array<string> = []
   let isOpen = false
   for (const token of [...tokens, { _tag: "Operator", text: "\n" } as const]) {
     if (token._tag === "Word") {
       if (current.length === 0 && keywords.has(token.raw)) return Result.fail(`the keyword ${token.raw}`)
       if (current.length === 0 && /^\w+\+?=/.test(token.raw)) return Result.fail("an assignment")
-      current = [...current, token.text]
+      current.push(token.text)
       continue
     }
     const [command, ...args] = current

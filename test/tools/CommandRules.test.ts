@@ -27,6 +27,14 @@ const decideAll = (decision: CommandRules.Verdict["decision"], lines: ReadonlyAr
 }
 
 describe("CommandLine", () => {
+  it("reads no line that would take it long", () => {
+    const longest = "a ".repeat(4_096)
+    assert.strictEqual(Result.getOrThrow(CommandLine.parse(longest))[0]?.length, 4_096)
+    const fault = Result.getOrThrow(Result.flip(CommandLine.parse(`${longest}a`)))
+    assert.strictEqual(fault, "more than 8192 characters")
+    assert.strictEqual(decide(`rm ${longest}`), "ask")
+  })
+
   it("reads argument lists as the shell does", () => {
     const parse = (line: string) => Result.getOrThrow(CommandLine.parse(line))
     assert.deepStrictEqual(parse("git status"), [["git", "status"]])
