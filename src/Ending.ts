@@ -14,6 +14,7 @@ import type * as Message from "./Message.ts"
 import type { Run } from "./Run.ts"
 import * as Running from "./Run.ts"
 import { Stopped } from "./Run.ts"
+import * as Inspection from "./Inspection.ts"
 import { RunFailed } from "./RunFailed.ts"
 import type { RunResult } from "./RunResult.ts"
 import { attempt, StopSignal } from "./Work.ts"
@@ -50,7 +51,13 @@ export const finish = Effect.fnUntraced(function* (
     ...(ended.error === undefined ? {} : { error: ended.error })
   })
   if (ended.error === undefined) return result
-  if (ended.error._tag !== "Defect") return yield* new RunFailed({ reason: ended.error, result })
+  if (ended.error._tag !== "Defect") {
+    const failed = new RunFailed({ reason: ended.error, result })
+    // Node prints all that an uncaught error holds: of a run, that is the whole conversation.
+    Inspection.hide(failed, "reason", "result")
+    Inspection.strip(failed)
+    return yield* failed
+  }
   return yield* Effect.die(Exit.isFailure(exit) ? Cause.squash(exit.cause) : ended.error)
 })
 

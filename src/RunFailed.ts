@@ -13,6 +13,12 @@ export class RunFailed extends Schema.TaggedError<RunFailed>()("RunFailed", {
   reason: FailureReason,
   result: RunResult
 }) {
+  /** For `JSON.stringify`: the fields that are hidden from inspection too. */
+  override toJSON(): unknown {
+    const { _tag, reason, result } = this
+    return { _tag, reason, result }
+  }
+
   override get message(): string {
     return this.reason.message
   }

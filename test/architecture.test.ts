@@ -6,7 +6,7 @@ import { dirname, join, relative } from "node:path"
 const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   [
     "data",
-    /^(Usage|Message|ProviderError|ModelEvent|RunOptions|FailureReason|FailureText|CallSet|AgentEvent|RunReport|RunResult|RunFailed|Transcript|JsonCoercion|JsonReference|JsonDepth|VendorKeys|JsonSchema|JsonText|Once|DurationInput|NearestName|InvalidInput)\.ts$/
+    /^(Usage|Message|ProviderError|ModelEvent|RunOptions|FailureReason|FailureText|Inspection|CallSet|AgentEvent|RunReport|RunResult|RunFailed|Transcript|JsonCoercion|JsonReference|JsonDepth|VendorKeys|JsonSchema|JsonText|Once|DurationInput|NearestName|InvalidInput)\.ts$/
   ],
   [
     "services",

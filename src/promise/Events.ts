@@ -20,10 +20,14 @@ interface Waiting<A> {
 
 /**
  * What `start` delivers, once for each iteration, from the first `next` on. Leaving early interrupts it, and waits for
- * its end; so does the signal, which then fails the iteration with its reason.
+ * its end; so does the signal, which then fails the iteration with its reason. `failed` sees any other failure first.
  */
-export const iterable = <A>(start: Start<A>, signal: AbortSignal | undefined): AsyncIterable<A> => ({
-  [Symbol.asyncIterator]: () => new Reading(start, signal)
+export const iterable = <A>(
+  start: Start<A>,
+  signal: AbortSignal | undefined,
+  failed: (error: unknown) => void
+): AsyncIterable<A> => ({
+  [Symbol.asyncIterator]: () => new Reading(start, signal, failed)
 })
 
 const done = { done: true, value: undefined } as const
@@ -31,6 +35,7 @@ const done = { done: true, value: undefined } as const
 class Reading<A> implements AsyncIterator<A, undefined> {
   private readonly start: Start<A>
   private readonly signal: AbortSignal | undefined
+  private readonly failed: (error: unknown) => void
   private fiber: Fiber.Fiber<void, unknown> | undefined
   private batch: ReadonlyArray<A> = []
   private at = 0
@@ -40,9 +45,10 @@ class Reading<A> implements AsyncIterator<A, undefined> {
   private ended: Exit.Exit<void, unknown> | undefined
   private left = false
 
-  constructor(start: Start<A>, signal: AbortSignal | undefined) {
+  constructor(start: Start<A>, signal: AbortSignal | undefined, failed: (error: unknown) => void) {
     this.start = start
     this.signal = signal
+    this.failed = failed
   }
 
   next(): Promise<IteratorResult<A, undefined>> {
@@ -121,7 +127,11 @@ class Reading<A> implements AsyncIterator<A, undefined> {
   private end(exit: Exit.Exit<void, unknown>): Promise<IteratorResult<A, undefined>> {
     this.left = true
     if (Exit.isSuccess(exit)) return Promise.resolve(done)
-    if (!Cause.hasInterruptsOnly(exit.cause)) return Promise.reject(Cause.squash(exit.cause))
+    if (!Cause.hasInterruptsOnly(exit.cause)) {
+      const error = Cause.squash(exit.cause)
+      this.failed(error)
+      return Promise.reject(error)
+    }
     return this.signal?.aborted === true ? Promise.reject(this.signal.reason) : Promise.resolve(done)
   }
 

@@ -3,6 +3,7 @@
  */
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import type * as HttpClient from "effect/http/HttpClient"
@@ -13,6 +14,7 @@ import * as Stream from "effect/Stream"
 import * as Agent from "../Agent.ts"
 import type { AgentEvent } from "../AgentEvent.ts"
 import type * as Hook from "../Hook.ts"
+import * as Inspection from "../Inspection.ts"
 import type * as Message from "../Message.ts"
 import { Provider } from "../Provider.ts"
 import type { RunOptions } from "../RunOptions.ts"
@@ -111,40 +113,63 @@ class Held extends Context.Service<Held, Agent.Agent>()("effect-agent/promise/Ag
 
 type Runtime = ManagedRuntime.ManagedRuntime<Held, unknown>
 
-const facade = (runtime: Runtime): PromiseAgent => ({
-  prompt: (input, { signal, ...options } = {}) =>
-    aborted(signal) ??
-    settled(
-      runtime.runPromiseExit(
+const facade = (runtime: Runtime): PromiseAgent => {
+  const ask = <A, E>(effect: Effect.Effect<A, E, Held>, called: Called, signal?: AbortSignal): Promise<A> =>
+    settled(runtime.runPromiseExit(effect, signal === undefined ? undefined : { signal }), called, signal)
+  return {
+    prompt: (input, { signal, ...options } = {}) =>
+      aborted(signal) ??
+      ask(
         Held.use((agent) => agent.prompt(input, options)),
-        signal === undefined ? undefined : { signal }
+        Inspection.caller(),
+        signal
       ),
-      signal
-    ),
-  stream: (input, { signal, ...options } = {}) =>
-    Events.iterable<AgentEvent>(
-      (deliver) =>
-        runtime.runFork(Held.use((agent) => Stream.runForEachArray(agent.stream(input, options), deliver))),
-      signal
-    ),
-  steer: (message) => runtime.runPromise(Held.use((agent) => agent.steer(message))),
-  followUp: (message) => runtime.runPromise(Held.use((agent) => agent.followUp(message))),
-  cancel: (reason) => runtime.runPromise(Held.use((agent) => agent.cancel(reason))),
-  close: () => runtime.dispose(),
-  [Symbol.asyncDispose]: () => runtime.dispose()
-})
+    stream: (input, { signal, ...options } = {}) => {
+      const called = Inspection.caller()
+      return Events.iterable<AgentEvent>(
+        (deliver) =>
+          runtime.runFork(Held.use((agent) => Stream.runForEachArray(agent.stream(input, options), deliver))),
+        signal,
+        (error) => Inspection.calledFrom(error, called)
+      )
+    },
+    steer: (message) =>
+      ask(
+        Held.use((agent) => agent.steer(message)),
+        Inspection.caller()
+      ),
+    followUp: (message) =>
+      ask(
+        Held.use((agent) => agent.followUp(message)),
+        Inspection.caller()
+      ),
+    cancel: (reason) =>
+      ask(
+        Held.use((agent) => agent.cancel(reason)),
+        Inspection.caller()
+      ),
+    close: () => runtime.dispose(),
+    [Symbol.asyncDispose]: () => runtime.dispose()
+  }
+}
+
+/** Frames of the stack above a call of the agent. */
+type Called = ReadonlyArray<string>
 
 /** Nothing is begun for a signal that has been given already. */
 const aborted = (signal: AbortSignal | undefined): Promise<never> | undefined =>
   signal?.aborted === true ? Promise.reject(signal.reason) : undefined
 
-/** Failures as they are; a run that was aborted with the reason it was aborted for. */
+/** Failures with the call in their stack; a run that was aborted with the reason it was aborted for. */
 const settled = async <A>(
   running: Promise<Exit.Exit<A, unknown>>,
+  called: Called,
   signal: AbortSignal | undefined
 ): Promise<A> => {
   const exit = await running
   if (Exit.isSuccess(exit)) return exit.value
   const wasAborted = Cause.hasInterruptsOnly(exit.cause) ? aborted(signal) : undefined
-  return wasAborted ?? Promise.reject(Cause.squash(exit.cause))
+  const error = Cause.squash(exit.cause)
+  Inspection.calledFrom(error, called)
+  return wasAborted ?? Promise.reject(error)
 }
