@@ -8,8 +8,11 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
+import type { AgentOptions, Hooks, Tools } from "./AgentOptions.ts"
+import { read } from "./AgentOptions.ts"
 import type { AgentEvent } from "./AgentEvent.ts"
 import * as Event from "./AgentEvent.ts"
 import type { AgentState, Subscribable } from "./AgentState.ts"
@@ -19,8 +22,10 @@ import type { StartedRun } from "./Execution.ts"
 import * as Execution from "./Execution.ts"
 import type * as Hook from "./Hook.ts"
 import * as HookManager from "./HookManager.ts"
+import type { InvalidInput } from "./InvalidInput.ts"
+import * as Input from "./InvalidInput.ts"
 import type * as Loop from "./Loop.ts"
-import * as Message from "./Message.ts"
+import type * as Message from "./Message.ts"
 import { Provider } from "./Provider.ts"
 import type { QueueMode, QueueName, Queues, Sizes } from "./Queues.ts"
 import type { RunFailed } from "./RunFailed.ts"
@@ -33,6 +38,8 @@ import * as ToolRegistry from "./ToolRegistry.ts"
 
 export type { QueueMode, QueueName, Sizes } from "./Queues.ts"
 export { AgentBusy } from "./Conversation.ts"
+export { InvalidInput } from "./InvalidInput.ts"
+export type { AgentOptions } from "./AgentOptions.ts"
 export type { StartedRun } from "./Execution.ts"
 export type { AgentState, Subscribable } from "./AgentState.ts"
 export type { SubscribeOptions } from "./Subscriptions.ts"
@@ -42,22 +49,22 @@ export interface Agent {
   readonly prompt: (
     input: Message.Input,
     options?: Partial<RunOptions>
-  ) => Effect.Effect<RunResult, RunFailed | AgentBusy>
+  ) => Effect.Effect<RunResult, RunFailed | AgentBusy | InvalidInput>
   /** The same run, as its events. A slow reader slows the model; leaving cancels. */
   readonly stream: (
     input: Message.Input,
     options?: Partial<RunOptions>
-  ) => Stream.Stream<AgentEvent, RunFailed | AgentBusy>
+  ) => Stream.Stream<AgentEvent, RunFailed | AgentBusy | InvalidInput>
   /**
    * Runs without a new prompt: with queued messages after an answer, else from the transcript as it stands. A broken answer
    * is kept, not sent, and asked for again; a call without a result gets an error result and is not run.
    */
-  readonly resume: Effect.Effect<RunResult, RunFailed | AgentBusy | Loop.InvalidContinuation>
+  readonly resume: Effect.Effect<RunResult, RunFailed | AgentBusy | InvalidInput | Loop.InvalidContinuation>
   /** The only hot form: the run starts now, and ends with the agent's scope at the latest. */
   readonly start: (
     input: Message.Input,
     options?: Partial<RunOptions>
-  ) => Effect.Effect<StartedRun, AgentBusy>
+  ) => Effect.Effect<StartedRun, AgentBusy | InvalidInput>
   /** Put in after the current turn; kept for the next run when idle. */
   readonly steer: (message: Message.Input) => Effect.Effect<void>
   /** Put in when the run would end; kept for the next run when idle. */
@@ -73,9 +80,9 @@ export interface Agent {
   /** Until no run goes on, its subscribers included. */
   readonly waitForIdle: Effect.Effect<void>
   /** Changes options for later turns, of a run that goes on too. */
-  readonly update: (patch: Partial<RunOptions>) => Effect.Effect<void>
+  readonly update: (patch: Partial<RunOptions>) => Effect.Effect<void, InvalidInput>
   /** Replaces the transcript; a run that goes on takes it from its next turn. */
-  readonly setMessages: (messages: ReadonlyArray<Message.Message>) => Effect.Effect<void>
+  readonly setMessages: (messages: ReadonlyArray<Message.Message>) => Effect.Effect<void, InvalidInput>
   readonly queueSizes: Effect.Effect<Sizes>
   readonly clearQueue: (which: QueueName | "all") => Effect.Effect<void>
   readonly setQueueMode: (which: QueueName, mode: QueueMode) => Effect.Effect<void>
@@ -110,35 +117,19 @@ export interface Agent {
   readonly hooks: HookManager.Service
 }
 
-type Tools = ReadonlyArray<Tool.Any>
-type Hooks = ReadonlyArray<Hook.Hook>
-
-export type AgentOptions<T extends Tools, H extends Hooks> = RunOptions & {
-  readonly messages?: ReadonlyArray<Message.Message>
-  readonly tools?: T
-  readonly hooks?: H
-  /** Default "one-at-a-time". */
-  readonly steeringMode?: QueueMode
-  /** Default "one-at-a-time". */
-  readonly followUpMode?: QueueMode
-}
-
-/** Makes an agent that lives as long as its scope. It requires a provider, and what its tools and hooks need. */
+/** Makes an agent that lives as long as its scope. It requires a provider, and what its tools and hooks need. Fails with
+ * `InvalidInput` for options or messages that mean nothing. */
 export const make = <const T extends Tools = readonly [], const H extends Hooks = readonly []>(
   options: AgentOptions<T, H>
 ): Effect.Effect<
   Agent,
-  never,
+  InvalidInput,
   Scope.Scope | Provider | Tool.Services<T[number]> | Hook.Services<H[number]>
 > =>
   Effect.gen(function* () {
-    const { followUpMode, hooks, messages = [], steeringMode, tools, ...runOptions } = options
-    const modes = {
-      ...(steeringMode === undefined ? {} : { steering: steeringMode }),
-      ...(followUpMode === undefined ? {} : { followUp: followUpMode })
-    }
-    const registry = yield* ToolRegistry.make(...(tools ?? []))
-    const manager = yield* HookManager.make(...(hooks ?? []))
+    const { hooks, messages, modes, runOptions, tools } = yield* Effect.fromResult(read(options))
+    const registry = yield* ToolRegistry.make(...tools)
+    const manager = yield* HookManager.make(...hooks)
     const made = yield* Effect.context<Provider | Scope.Scope>()
     const own = Context.make(Provider, Context.get(made, Provider)).pipe(
       Context.add(ToolRegistry.ToolRegistry, registry),
@@ -169,7 +160,7 @@ export const layer = <Self, const T extends Tools = readonly [], const H extends
   options: AgentOptions<T, H>
 ): Layer.Layer<
   Self,
-  never,
+  InvalidInput,
   Exclude<Provider | Tool.Services<T[number]> | Hook.Services<H[number]>, Scope.Scope>
 > => Layer.effect(tag, make(options))
 
@@ -240,10 +231,15 @@ class Facade implements Agent {
 
   private enqueue(name: QueueName, input: Message.Input): Effect.Effect<void> {
     return Effect.clockWith((clock) =>
-      Effect.sync(() => this.queues.add(name, Message.fromInput(input, clock.currentTimeMillisUnsafe())))
+      Effect.map(Effect.fromResult(Input.prompt(input, clock.currentTimeMillisUnsafe())), (messages) =>
+        this.queues.add(name, messages)
+      ).pipe(Effect.orDie)
     )
   }
 }
 
 const prompted = (input: Message.Input) => (now: number) =>
-  Exit.succeed({ prompts: Message.fromInput(input, now), continued: false, pollFirst: true })
+  Result.match(Input.prompt(input, now), {
+    onSuccess: (prompts) => Exit.succeed({ prompts, continued: false, pollFirst: true }),
+    onFailure: (invalid) => Exit.fail(invalid)
+  })

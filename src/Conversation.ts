@@ -6,6 +6,7 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Result from "effect/Result"
 import * as Latch from "effect/Latch"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
@@ -16,6 +17,8 @@ import { Control } from "./Control.ts"
 import type * as Delivery from "./Delivery.ts"
 import * as Emitter from "./Emitter.ts"
 import * as Execution from "./Execution.ts"
+import type { InvalidInput } from "./InvalidInput.ts"
+import * as Input from "./InvalidInput.ts"
 import * as Loop from "./Loop.ts"
 import * as Message from "./Message.ts"
 import type { Provider } from "./Provider.ts"
@@ -40,7 +43,7 @@ interface Active {
   ended?: Latch.Latch
 }
 
-type Begun<E> = Effect.Effect<Execution.Started, AgentBusy | E>
+type Begun<E> = Effect.Effect<Execution.Started, AgentBusy | InvalidInput | E>
 
 type Task = Pick<Execution.Task, "prompts" | "continued" | "pollFirst" | "promptsFrom">
 
@@ -92,8 +95,10 @@ export class Conversation {
     return Effect.contextWith((caller: Context.Context<never>): Begun<E> => {
       if (this.closed) return Effect.die(new Error("The agent's scope is closed"))
       if (this.active !== undefined) return Effect.fail(new AgentBusy())
+      const read = options === undefined ? Result.succeed(undefined) : Input.patch(options)
+      if (Result.isFailure(read)) return Effect.fail(read.failure)
       const task = makeTask(Context.get(caller, Clock.Clock).currentTimeMillisUnsafe())
-      const full = Options.patch(this.current.options, options)
+      const full = Options.patch(this.current.options, read.success)
       return Exit.map(task, (task) => this.fork(caller, task, full, reader))
     })
   }
@@ -184,18 +189,22 @@ export class Conversation {
     })
   }
 
-  update(patch: Partial<RunOptions>): Effect.Effect<void> {
-    return Effect.sync(() => {
-      this.change({ options: Options.patch(this.changes?.options ?? {}, patch) })
-      this.state.set({ ...this.current, options: Options.patch(this.current.options, patch) })
-    })
+  update(patch: Partial<RunOptions>): Effect.Effect<void, InvalidInput> {
+    return Effect.suspend(() =>
+      Effect.map(Effect.fromResult(Input.patch(patch)), (patch) => {
+        this.change({ options: Options.patch(this.changes?.options ?? {}, patch) })
+        this.state.set({ ...this.current, options: Options.patch(this.current.options, patch) })
+      })
+    )
   }
 
-  setMessages(messages: ReadonlyArray<Message.Message>): Effect.Effect<void> {
-    return Effect.sync(() => {
-      this.change({ replaced: true })
-      this.state.set({ ...this.current, messages })
-    })
+  setMessages(messages: ReadonlyArray<Message.Message>): Effect.Effect<void, InvalidInput> {
+    return Effect.suspend(() =>
+      Effect.map(Effect.fromResult(Input.messages(messages)), (messages) => {
+        this.change({ replaced: true })
+        this.state.set({ ...this.current, messages })
+      })
+    )
   }
 
   private change(changes: NonNullable<Conversation["changes"]>): void {

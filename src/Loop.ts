@@ -2,6 +2,7 @@
  * The agent loop: ask the model, run the tools it calls, ask again, until it stops calling.
  */
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import type { AgentEvent, RunStatus } from "./AgentEvent.ts"
 import * as Event from "./AgentEvent.ts"
@@ -14,6 +15,8 @@ import type { FailureReason } from "./FailureReason.ts"
 import { LimitExceeded } from "./FailureReason.ts"
 import * as Gate from "./Gate.ts"
 import type * as Hook from "./Hook.ts"
+import type { InvalidInput } from "./InvalidInput.ts"
+import * as Input from "./InvalidInput.ts"
 import * as Limits from "./Limits.ts"
 import * as Message from "./Message.ts"
 import type { Provider } from "./Provider.ts"
@@ -29,6 +32,7 @@ import type { ToolRegistry } from "./ToolRegistry.ts"
 import * as Turn from "./Turn.ts"
 
 export { InvalidContinuation } from "./Continuation.ts"
+export { InvalidInput } from "./InvalidInput.ts"
 
 /** What happened before the prompt. */
 export interface Context {
@@ -44,16 +48,16 @@ export const stream = (
   prompt: Message.Input,
   context: Context,
   options: RunOptions
-): Stream.Stream<AgentEvent, RunFailed, Provider | ToolRegistry> =>
-  streamOf((now) => fresh(Message.fromInput(prompt, now), context, options))
+): Stream.Stream<AgentEvent, RunFailed | InvalidInput, Provider | ToolRegistry> =>
+  streamOf((now) => fresh(Input.prompt(prompt, now), context, options))
 
 /** The same run for its result. A cancelled run is a result; only a failed one fails. */
 export const run = (
   prompt: Message.Input,
   context: Context,
   options: RunOptions
-): Effect.Effect<RunResult, RunFailed, Provider | ToolRegistry> =>
-  Execution.join(start((now) => fresh(Message.fromInput(prompt, now), context, options)))
+): Effect.Effect<RunResult, RunFailed | InvalidInput, Provider | ToolRegistry> =>
+  Execution.join(start((now) => fresh(Input.prompt(prompt, now), context, options)))
 
 /**
  * Runs without a new prompt, from a transcript that the model has not answered.
@@ -65,7 +69,11 @@ export const run = (
 export const resume = (
   context: Context,
   options: RunOptions
-): Stream.Stream<AgentEvent, RunFailed | Continuation.InvalidContinuation, Provider | ToolRegistry> => {
+): Stream.Stream<
+  AgentEvent,
+  RunFailed | InvalidInput | Continuation.InvalidContinuation,
+  Provider | ToolRegistry
+> => {
   const { messages } = context
   if (messages.length === 0) {
     return Stream.fail(
@@ -73,37 +81,46 @@ export const resume = (
     )
   }
   if (!Continuation.isUnanswered(messages)) return Stream.fail(Continuation.answered())
-  return streamOf((now) => ({
-    ...fresh(Continuation.missingResults(messages, now), context, options),
-    continued: true
-  }))
+  return streamOf((now) =>
+    Result.map(
+      fresh(Result.succeed(Continuation.missingResults(messages, now)), context, options),
+      (task) => ({ ...task, continued: true })
+    )
+  )
 }
 
-const streamOf = (task: (now: number) => Execution.Task) => Execution.stream((reader) => start(task, reader))
+type Reading<A> = Result.Result<A, InvalidInput>
 
-const start = (task: (now: number) => Execution.Task, reader?: Delivery.Reader) =>
+const streamOf = (task: (now: number) => Reading<Execution.Task>) =>
+  Execution.stream((reader) => start(task, reader))
+
+const start = (task: (now: number) => Reading<Execution.Task>, reader?: Delivery.Reader) =>
   Effect.clockWith((clock) => {
     const unheard = Execution.unheard()
-    const made = task(clock.currentTimeMillisUnsafe())
-    return Execution.fork(
-      (audience) => execute(made, audience),
-      reader === undefined ? unheard : { ...unheard, reader }
+    return Effect.flatMap(Effect.fromResult(task(clock.currentTimeMillisUnsafe())), (made) =>
+      Execution.fork(
+        (audience) => execute(made, audience),
+        reader === undefined ? unheard : { ...unheard, reader }
+      )
     )
   })
 
 const fresh = (
-  prompts: ReadonlyArray<Message.Message>,
+  prompts: Reading<ReadonlyArray<Message.Message>>,
   context: Context,
   options: RunOptions
-): Execution.Task => ({
-  prompts,
-  messages: context.messages,
-  options,
-  continued: false,
-  pollFirst: true,
-  queues: new Queues(),
-  nextTurn: () => undefined
-})
+): Reading<Execution.Task> =>
+  Result.gen(function* () {
+    return {
+      prompts: yield* prompts,
+      messages: yield* Input.messages(context.messages),
+      options: yield* Input.options(options),
+      continued: false,
+      pollFirst: true,
+      queues: new Queues(),
+      nextTurn: () => undefined
+    }
+  })
 
 /**
  * One run from start to end. Never to be interrupted: `Execution` sees to that, and stops it through its control.

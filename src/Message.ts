@@ -131,8 +131,8 @@ export type ModelMessage = typeof ModelMessage.Type
 export const Message = Schema.Union([User, Assistant, ToolResult, Custom])
 export type Message = typeof Message.Type
 
-/** What `prompt`, `steer` and their like take: text, one message, or several. */
-export type Input = string | Message | ReadonlyArray<Message>
+/** What `prompt`, `steer` and their like take: text, one message or several, or the content of a user message. */
+export type Input = string | Message | ReadonlyArray<Message> | User["content"]
 
 // Unique in and across processes: a random prefix per process, then a count. The prefix is made with the first id: Node
 // loads its cryptography for it, which an import should not wait for.
@@ -200,11 +200,18 @@ export const custom = (kind: string, data: Schema.Json, timestamp = Date.now()):
   timestamp
 })
 
-/** Input as messages; text becomes a user message of the given time, in milliseconds. */
-export const fromInput = (input: Input, timestamp?: number): ReadonlyArray<Message> =>
-  typeof input === "string" ? [user(input, timestamp)] : isMessage(input) ? [input] : input
+/** Input as messages; text or content becomes a user message of the given time, in milliseconds. */
+export const fromInput = (input: Input, timestamp?: number): ReadonlyArray<Message> => {
+  if (typeof input === "string") return [user(input, timestamp)]
+  if (isMessage(input)) return [input]
+  if (isMessages(input)) return input
+  return [user(input, timestamp)]
+}
 
-const isMessage = (input: Message | ReadonlyArray<Message>): input is Message => "role" in input
+const isMessage = (input: Exclude<Input, string>): input is Message => "role" in input
+
+const isMessages = (input: ReadonlyArray<Message> | User["content"]): input is ReadonlyArray<Message> =>
+  input.every((one) => "role" in one)
 
 /** The text blocks of a message or of a tool's output, joined. */
 export const textOf = (message: Message | Pick<ToolResult, "content">): string =>

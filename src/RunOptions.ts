@@ -2,6 +2,7 @@
  * What a run is told, as data: a durable run journals it, `beforeExecution` and `prepareNextTurn` patch it. What is a
  * function is a hook or a service.
  */
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { DurationInput } from "./DurationInput.ts"
 
@@ -33,13 +34,21 @@ export const ModelOptions = Schema.Struct({
 })
 export type ModelOptions = typeof ModelOptions.Type
 
-/** A number that may be `Infinity`: no bound. */
-const Bound = Schema.Number
+const bound = (expected: string, isFine: (value: number) => boolean) =>
+  Schema.Number.check(Schema.makeFilter(isFine, { expected }))
+
+/** `Infinity`: no bound. */
+const Count = bound(
+  "a whole number from 0, or Infinity",
+  (value) => value >= 0 && (Number.isInteger(value) || value === Infinity)
+)
+const Amount = bound("a number from 0, or Infinity", (value) => value >= 0)
+const Price = bound("a number from 0", (value) => value >= 0 && Number.isFinite(value))
 
 /** Where a run stops by itself. */
 export const Limits = Schema.Struct({
   /** Default 50; `Infinity` is allowed. */
-  maxTurns: Schema.optionalKey(Bound),
+  maxTurns: Schema.optionalKey(Count),
   /** Default "fail". `wrapUp` asks once more, without tools, for a summary. */
   onMaxTurns: Schema.optionalKey(Schema.Literals(["fail", "stop", "wrapUp"])),
   /** What `wrapUp` says to the model, as the user. Default: that it has no more turns, and is to say how far it came. */
@@ -47,33 +56,37 @@ export const Limits = Schema.Struct({
   /** From the beginning of the run, pauses included. Work in flight is cut. Default none. */
   executionTime: Schema.optionalKey(DurationInput),
   /** Every call counts, also one that is refused. Those beyond are answered, not run, and the run fails. Default none. */
-  maxToolCalls: Schema.optionalKey(Bound),
+  maxToolCalls: Schema.optionalKey(Count),
   /** UTF-8 bytes of the messages of one request. Default none. */
-  maxContextSize: Schema.optionalKey(Bound),
+  maxContextSize: Schema.optionalKey(Amount),
   /**
    * Of this run, its retries and the runs inside of it. What a provider does not tell is estimated at four characters a
    * token, and so is an answer while it is said: it is cut where it goes beyond.
    * Default none.
    */
-  maxTotalTokens: Schema.optionalKey(Bound),
+  maxTotalTokens: Schema.optionalKey(Amount),
   /** In the currency of `Usage.cost`, and counted likewise. Default none. */
-  maxCost: Schema.optionalKey(Bound),
+  maxCost: Schema.optionalKey(Amount),
   /** Of a million tokens, for where the provider tells no cost: without them `maxCost` does not see it. */
-  prices: Schema.optionalKey(Schema.Struct({ input: Schema.Finite, output: Schema.Finite })),
+  prices: Schema.optionalKey(Schema.Struct({ input: Price, output: Price })),
   /**
    * Same tool, same params, same result, in a row or in a cycle of up to three calls. The model is warned in a result before
    * the last round, and the run ends only after an answer that could know of the warning. Limits of 1 and 2 leave no round in
    * which to warn. Default 5.
    */
-  maxIdenticalToolCalls: Schema.optionalKey(Bound),
+  maxIdenticalToolCalls: Schema.optionalKey(Count),
   /** How often an `afterTool` hook may ask for the same call again. Default 1. */
-  maxToolRetries: Schema.optionalKey(Bound)
+  maxToolRetries: Schema.optionalKey(Count)
 })
 export type Limits = typeof Limits.Type
 
 export const RunOptions = Schema.Struct({
   /** `"claude-…"` for one provider, `"anthropic/claude-…"` through a router. */
-  model: Schema.String,
+  model: Schema.String.check(
+    Schema.makeFilter((model: string) => model.trim() !== "", {
+      expected: 'the id of a model, such as "gpt-5-mini"'
+    })
+  ),
   system: Schema.optionalKey(Schema.String),
   /** Names of the tools the model may call. Default: all that are registered. */
   activeTools: Schema.optionalKey(Schema.Array(Schema.String)),
@@ -81,7 +94,7 @@ export const RunOptions = Schema.Struct({
   /** Default "parallel". */
   toolExecution: Schema.optionalKey(Schema.Literals(["parallel", "sequential"])),
   /** Default 16. */
-  toolConcurrency: Schema.optionalKey(Bound),
+  toolConcurrency: Schema.optionalKey(Count),
   /** Default 30 seconds; a tool's own wins. */
   toolTimeout: Schema.optionalKey(DurationInput),
   /** Default "continue": the model reads the failure. */
@@ -105,18 +118,38 @@ export const RunOptions = Schema.Struct({
 })
 export type RunOptions = typeof RunOptions.Type
 
-/** Lays a patch over options. `limits` and `modelOptions` are merged field by field, the rest is replaced. */
+/** Options that are laid over others: none is required. */
+export const Patch = Schema.Struct({
+  ...RunOptions.fields,
+  model: Schema.optionalKey(RunOptions.fields.model)
+})
+
+/** Without the members that are `undefined`, also those of `limits` and `modelOptions`: they count as not given. */
+export const given = <A>(options: A, depth = 2): A => {
+  if (!Predicate.isObject(options) || depth === 0) return options
+  const members = Object.entries(options).filter(([, value]) => value !== undefined)
+  const isWhole = members.length === Object.keys(options).length
+  const inner = members.map(([key, value]) => [key, given(value, depth - 1)] as const)
+  const isSame = isWhole && inner.every(([key, value]) => value === options[key])
+  return isSame
+    ? options
+    : Object.assign(Object.create(Object.getPrototypeOf(options)), Object.fromEntries(inner))
+}
+
+/**
+ * Lays a patch over options. `limits` and `modelOptions` are merged field by field, the rest is replaced; members that are
+ * `undefined` change nothing.
+ */
 export const patch = <Options extends Partial<RunOptions>>(
   options: Options,
   changes: Partial<RunOptions> | undefined
-): Options =>
-  changes === undefined
-    ? options
-    : {
-        ...options,
-        ...changes,
-        ...(options.limits && changes.limits ? { limits: { ...options.limits, ...changes.limits } } : {}),
-        ...(options.modelOptions && changes.modelOptions
-          ? { modelOptions: { ...options.modelOptions, ...changes.modelOptions } }
-          : {})
-      }
+): Options => {
+  if (changes === undefined) return options
+  const { limits, modelOptions, ...others } = given(changes)
+  return {
+    ...options,
+    ...others,
+    ...(limits === undefined ? {} : { limits: { ...options.limits, ...limits } }),
+    ...(modelOptions === undefined ? {} : { modelOptions: { ...options.modelOptions, ...modelOptions } })
+  }
+}

@@ -217,9 +217,10 @@ describe("Loop", () => {
         ["LimitReached", "RunError", "RunEnd"]
       )
       const failure = Exit.isFailure(exit) ? Exit.findErrorOption(exit) : undefined
-      const reason = failure?._tag === "Some" ? failure.value.reason : undefined
-      assert.strictEqual(reason?._tag, "LimitExceeded")
-      assert.strictEqual(failure?._tag === "Some" ? failure.value.result.newMessages.length : 0, 3)
+      const failed =
+        failure?._tag === "Some" && failure.value._tag === "RunFailed" ? failure.value : undefined
+      assert.strictEqual(failed?.reason._tag, "LimitExceeded")
+      assert.strictEqual(failed?.result.newMessages.length, 3)
     })
   )
 

@@ -16,7 +16,7 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
     "loop",
     /^(Budget|Continuation|Control|Queues|Delivery|Emitter|Run|Limits|Gate|Guards|Pending|RequestView|Answer|ModelCall|Unrun|Settlement|ToolExecution|ToolBatch|Turn|Ending|Execution|Loop)\.ts$/
   ],
-  ["agent", /^(AgentState|Subscriptions|Conversation|Agent)\.ts$/],
+  ["agent", /^(AgentState|AgentOptions|Subscriptions|Conversation|Agent)\.ts$/],
   ["edges", /^(providers|resilience|tools|compat|promise|testing|ai|node)\//],
   ["program", /^cli\//],
   ["barrel", /^index\.ts$/]

@@ -122,7 +122,7 @@ const agentFor = Effect.fnUntraced(function* (plan: Plan, isShown: (toolCallId: 
       ...(Option.isSome(maxTurns) ? { maxTurns: maxTurns.value } : {}),
       ...(Option.isSome(timeout) ? { executionTime: timeout.value } : {})
     }
-  })
+  }).pipe(Effect.orDie)
 })
 
 /** Writes the answer where `--output` says. Gives the exit code of that. */

@@ -63,6 +63,7 @@ const toolNames = Object.keys(behaviours)
 /** An agent inside a tool. */
 const delegate = Effect.fnUntraced(function* (ground: Ground) {
   const helper = yield* Agent.make({ model: "m" }).pipe(
+    Effect.orDie,
     Effect.provide(
       ScriptedProvider.layer([ScriptedProvider.turn(Step.run(ground.moment), Step.text("ok"), Step.finish())])
     )

@@ -115,6 +115,7 @@ const noticed = Effect.fnUntraced(function* (
       : Effect.never
   )
   const agent = yield* Agent.make({ model: "m" }).pipe(
+    Effect.orDie,
     Effect.provide(Layer.provide(Retry.layer()(layer), Layer.succeed(HttpClient.HttpClient, http)))
   )
   const running = yield* Effect.forkChild(Effect.exit(agent.prompt("go")), { startImmediately: true })
@@ -169,7 +170,10 @@ const stopped = Effect.fnUntraced(function* (tool: RunAway["tool"]) {
     parameters: { type: "object" },
     execute: () => Effect.sync(() => `seen ${++calls > 0}`)
   })
-  const agent = yield* Agent.make({ model: "m", tools: [look] }).pipe(Effect.provide(provider.layer))
+  const agent = yield* Agent.make({ model: "m", tools: [look] }).pipe(
+    Effect.orDie,
+    Effect.provide(provider.layer)
+  )
   // Nobody stops it from here before it has gone much too far.
   yield* Effect.exit(agent.stream("go").pipe(Stream.take(100_000), Stream.runDrain))
   return { calls, requests: (yield* provider.requests).length }

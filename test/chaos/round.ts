@@ -93,7 +93,7 @@ const setUp = Effect.fnUntraced(function* (ground: Ground): Effect.fn.Return<Pla
     hooks: hooks(ground),
     steeringMode: random.pick("one-at-a-time", "all"),
     followUpMode: random.pick("one-at-a-time", "all")
-  }).pipe(Effect.provide(yield* model(ground)), Scope.provide(scope))
+  }).pipe(Effect.orDie, Effect.provide(yield* model(ground)), Scope.provide(scope))
   const events: Array<AgentEvent.AgentEvent> = []
   const hear = (event: AgentEvent.AgentEvent) => Effect.sync(() => events.push(event))
   if (random.once(2)) {

@@ -12,7 +12,7 @@ import { shapes } from "../faults/secrets/shapes.ts"
 import type { Chaos, Options } from "./Chaos.ts"
 
 /** `count` is of rounds: in each, every case comes once. */
-export const secrets: Chaos = { count: 1, run: (options) => run(options) }
+export const secrets: Chaos = { count: 1, run: (options) => Effect.orDie(run(options)) }
 
 const clients = {
   fetch: FetchHttpClient.layer,

@@ -57,7 +57,7 @@ const run = Effect.fnUntraced(function* ({ count, say }: Options) {
       server.taken = 0
       let read = 0
       let events = 0
-      const agent = yield* Agent.make({ model: "m" }).pipe(Effect.provide(layer))
+      const agent = yield* Agent.make({ model: "m" }).pipe(Effect.orDie, Effect.provide(layer))
       const reading = Stream.runForEach(agent.stream("go"), (event) =>
         Effect.suspend(() => {
           events++

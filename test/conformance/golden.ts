@@ -22,7 +22,7 @@ const agentSession = Effect.fnUntraced(function* (stage: Stage) {
     tools: toolsOf(stage),
     hooks: hooksOf(stage),
     messages: messagesOf(initial?.messages, stage)
-  })
+  }).pipe(Effect.orDie)
   yield* stage.listen(agent.subscribe)
   const state = () => agent.state.getUnsafe()
   const messages = () => state().messages
@@ -48,11 +48,12 @@ const opsOf = (agent: Agent.Agent, stage: Stage): Session["ops"] => ({
   report: () => Effect.map(agent.report, (report) => reportOf(Option.getOrThrow(report))),
   setSteeringMode: ({ mode }) => agent.setQueueMode("steering", mode),
   setFollowUpMode: ({ mode }) => agent.setQueueMode("followUp", mode),
-  setTools: ({ tools }) => agent.update({ activeTools: tools }),
-  setMessages: ({ messages }) => agent.setMessages(messagesOf(messages, stage)),
-  setModel: ({ id }) => agent.update({ model: id }),
-  setThinkingLevel: ({ level }) => agent.update({ modelOptions: { thinkingLevel: level } }),
-  setSystemPrompt: ({ text }) => agent.update({ system: text })
+  setTools: ({ tools }) => agent.update({ activeTools: tools }).pipe(Effect.orDie),
+  setMessages: ({ messages }) => agent.setMessages(messagesOf(messages, stage)).pipe(Effect.orDie),
+  setModel: ({ id }) => agent.update({ model: id }).pipe(Effect.orDie),
+  setThinkingLevel: ({ level }) =>
+    agent.update({ modelOptions: { thinkingLevel: level } }).pipe(Effect.orDie),
+  setSystemPrompt: ({ text }) => agent.update({ system: text }).pipe(Effect.orDie)
 })
 
 const snapshotOf = (state: Agent.AgentState) => ({

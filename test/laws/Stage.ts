@@ -102,7 +102,7 @@ export class Stage {
           onFailure: () => undefined
         })
       case "update":
-        return agent.update({ modelOptions: { temperature: 0.5 } })
+        return agent.update({ modelOptions: { temperature: 0.5 } }).pipe(Effect.orDie)
     }
   }
 }

@@ -35,7 +35,7 @@ const played = Effect.fnUntraced(function* (plan: Plan): Effect.fn.Return<Played
     hooks: hooks(stage),
     steeringMode: plan.steeringMode,
     followUpMode: plan.followUpMode
-  }).pipe(Effect.provide(layer), Scope.provide(scope))
+  }).pipe(Effect.orDie, Effect.provide(layer), Scope.provide(scope))
   stage.agent = agent
   yield* listen(stage, agent, events)
   yield* Effect.forkScoped(passTime)

@@ -111,6 +111,7 @@ const agentOf = ({ retryTurn, toolExecution }: Manner, root: string) =>
     toolTimeout: "800 millis",
     limits: { executionTime: "8 seconds", maxTotalTokens: budget }
   }).pipe(
+    Effect.orDie,
     Effect.provide(
       Retry.layer({ retryTurn, schedule: Schedule.spaced("2 millis").pipe(Schedule.upTo({ times: 2 })) })(
         OpenAiCompatible.layer({

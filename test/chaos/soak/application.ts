@@ -54,7 +54,11 @@ export const make = Effect.fnUntraced(function* (settings: Settings) {
   const services = yield* Layer.build(NodeServices.layer)
   const vendors = vendorsAt(origin)
   const agent = (vendor: Vendor) =>
-    Agent.make({ model: "m", limits, tools }).pipe(Effect.provide(vendor), Effect.provide(services))
+    Agent.make({ model: "m", limits, tools }).pipe(
+      Effect.orDie,
+      Effect.provide(vendor),
+      Effect.provide(services)
+    )
   const lasting = yield* Effect.forEach(vendors, agent)
   const forget = (one: Agent.Agent) => Effect.ignore(Effect.andThen(one.waitForIdle, one.reset))
 
