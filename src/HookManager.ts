@@ -200,7 +200,7 @@ class Asking implements RunHooks {
 const withServices =
   <E, R>(hook: Hook.Hook<E, R>, services: Context.Context<R>) =>
   (input: any): Effect.Effect<unknown, E | string> => {
-    const work = hook.run(input)
+    const work: Effect.Effect<unknown, E, R> = hook.run(input)
     return Effect.isEffect(work)
       ? Effect.updateContext(work, (caller: Context.Context<never>) => Context.merge(services, caller))
       : Effect.fail(noEffect)

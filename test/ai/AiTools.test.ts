@@ -39,19 +39,21 @@ const Fly = AiTool.make("fly", {
 const Kit = Toolkit.make(Weather, Fly)
 
 const KitLive = Kit.toLayer(
-  Effect.map(Stations, (stations) => ({
-    weather: ({ city }, { preliminary }) =>
-      Effect.gen(function* () {
-        yield* preliminary({ degrees: 0, at: new Date(0) })
-        return { degrees: yield* stations.degrees(city), at: new Date(0) }
-      }),
-    fly: ({ to }) =>
-      Effect.gen(function* () {
-        const { degrees } = yield* Stations
-        if (to === "Atlantis") return yield* new Grounded({ until: "noon" })
-        return `${to}, ${yield* Effect.orDie(degrees(to))} degrees`
-      })
-  }))
+  Effect.map(Stations, (stations) =>
+    Kit.of({
+      weather: ({ city }, { preliminary }) =>
+        Effect.gen(function* () {
+          yield* preliminary({ degrees: 0, at: new Date(0) })
+          return { degrees: yield* stations.degrees(city), at: new Date(0) }
+        }),
+      fly: ({ to }) =>
+        Effect.gen(function* () {
+          const { degrees } = yield* Stations
+          if (to === "Atlantis") return yield* new Grounded({ until: "noon" })
+          return `${to}, ${yield* Effect.orDie(degrees(to))} degrees`
+        })
+    })
+  )
 )
 
 /** Calls one tool by the registry, as the loop does. */
