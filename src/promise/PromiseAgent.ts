@@ -9,6 +9,7 @@ import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
+import * as Predicate from "effect/Predicate"
 import type { Scope } from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Agent from "../Agent.ts"
@@ -90,6 +91,10 @@ export function createAgent<
   const H extends Hooks = readonly []
 >(options: Options<RP, T, H>): PromiseAgent
 export function createAgent({ layer, provider, ...options }: Opaque): PromiseAgent {
+  if (!Predicate.isObjectOrArray(provider) && typeof provider !== "function") {
+    const faults = ["provider is missing. Give one, such as OpenAi.layerConfig() of effect-agent/providers"]
+    throw new Agent.InvalidInput({ subject: "options", faults })
+  }
   const supplied = Layer.merge(FetchHttpClient.layer, layer ?? Layer.succeed(Supplied, {}))
   const providing = "stream" in provider ? Layer.succeed(Provider, provider) : provider
   const runtime = ManagedRuntime.make(

@@ -2,6 +2,7 @@
  * A provider without a model: it reads a prompt by a few fixed rules, really calls the tools, and answers from their
  * results by template. Same prompt, same answer; no network, no key. It is not a language model and says so.
  */
+import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 import * as Record from "effect/Record"
 import * as Stream from "effect/Stream"
@@ -26,6 +27,9 @@ export const provider: Provider["Service"] = Provider.of({
   id: "local",
   stream: (request) => Stream.suspend(() => Stream.fromArray(answer(request)))
 })
+
+/** The same as a layer. */
+export const layer: Layer.Layer<Provider> = Layer.succeed(Provider, provider)
 
 /** One thing to do. `counts`: only how many there are is told of it. */
 interface Step {
