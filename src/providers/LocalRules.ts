@@ -58,12 +58,14 @@ const batchOf = (left: ReadonlyArray<Step>): ReadonlyArray<Step> => {
 }
 
 // Quoted text stands aside, as a number between NULs, while the sentence is read: no word in it counts.
-const quotes = /`[^`]+`|"[^"]+"|“[^”]+”|(?<=^|\s)'[^']+'(?=$|[\s,.;:])/g
+const quotes = /`[^`]+`|"[^"]+"|“[^“”]+”|(?<=^|\s)'[^']+'(?=$|[\s,.;:])/g
 const text = "(\\0\\d+\\0)"
 const one = "(\\0\\d+\\0|[^\\s\\0,;]*[^\\s\\0,;:])"
 const many = `(${one}(?:(?:, and |, | and )${one})*)`
-const between =
-  /(?:\s*(?:[,;\n]|\b(?:and|then)\b))+\s*(?=(?:read|show|cat|list|ls|find|search|grep|count|replace|run)\b)/gi
+/** What may part two clauses, taken as a whole, so that the time stays linear. It does where a verb follows. */
+const between = /(?:[\s,;]|\b(?:and|then)\b)+/gi
+const parting = /[,;\n]|and|then/i
+const verb = /(?:read|show|cat|list|ls|find|search|grep|count|replace|run)\b/iy
 
 /** How a clause is said, the tool for it, and the params its parts are. A part left out is "." */
 type Form = readonly [said: string, tool: string, params: ReadonlyArray<string>, counts?: Step["counts"]]
@@ -78,6 +80,9 @@ const forms: ReadonlyArray<Form> = [
   ["run ([^]+)", "shell", ["command"]]
 ]
 
+/** Of the forms, made when the first prompt is read. */
+let patterns: ReadonlyArray<RegExp> | undefined
+
 const parse = (prompt: string): ReadonlyArray<Step> | undefined => {
   const kept: Array<string> = []
   const words = prompt.replace(/\0|\n\n<stdin>\n[^]*$/g, "")
@@ -85,15 +90,28 @@ const parse = (prompt: string): ReadonlyArray<Step> | undefined => {
   // A value that is one quote is what it holds; a quote inside of more keeps its marks, for the shell to read.
   const open = (value: string): string =>
     value.replaceAll(/\0(\d+)\0/g, (mark, at) => kept[at]?.slice(...(mark === value ? [1, -1] : [])) ?? "")
-  const clauses = masked.replace(/^\s*(?:(?:please|now|can you|could you)\s+)*/i, "").split(between)
+  const clauses = clausesOf(masked.replace(/^\s*(?:(?:please|now|can you|could you)\s+)*/i, ""))
   const steps = clauses.map((clause) => stepsOf(clause.trim().replace(/(?<=[\w\0/])[.!?]+$/, "")))
   if (steps.some(({ length }) => length === 0)) return undefined
   return steps.flat().map((step) => ({ ...step, params: Record.map(step.params, open) }))
 }
 
+const clausesOf = (sentence: string): ReadonlyArray<string> => {
+  const clauses: Array<string> = []
+  let begun = 0
+  for (const { 0: gap, index } of sentence.matchAll(between)) {
+    verb.lastIndex = index + gap.length
+    if (!parting.test(gap) || !verb.test(sentence)) continue
+    clauses.push(sentence.slice(begun, index))
+    begun = index + gap.length
+  }
+  return [...clauses, sentence.slice(begun)]
+}
+
 const stepsOf = (clause: string): ReadonlyArray<Step> => {
-  for (const [said, tool, params, counts] of forms) {
-    const found = new RegExp(`^${said}$`, "i").exec(clause)
+  patterns ??= forms.map(([said]) => new RegExp(`^${said}$`, "i"))
+  for (const [index, [, tool, params, counts]] of forms.entries()) {
+    const found = patterns[index]?.exec(clause) ?? null
     if (found === null) continue
     const [first = ".", ...rest] = found.slice(1)
     return (params[0] === "path" ? first.split(/, and |, | and /) : [first]).map((part) => ({

@@ -1,6 +1,6 @@
 import { NodeHttpClient } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber } from "effect"
+import { Clock, Deferred, Effect, Exit, Fiber } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { TestClock } from "effect/testing"
 import { Tool } from "effect-agent"
@@ -154,6 +154,35 @@ describe.each(clients)("a kept socket, over $client", ({ layer }) => {
         retries.map(({ delayMs }) => delayMs > 0),
         [true]
       )
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.effect("F008: is not to blame then either when the time of day is set back meanwhile", () =>
+    Effect.clockWith((real) => {
+      let day = 0
+      const clock: Clock.Clock = Object.assign(Object.create(real), {
+        currentTimeMillisUnsafe: () => real.currentTimeMillisUnsafe() + day
+      })
+      return Effect.gen(function* () {
+        const taken = yield* Deferred.make<ServerResponse>()
+        const server = yield* serveTwo((response, isKept) =>
+          isKept ? Deferred.doneUnsafe(taken, Exit.succeed(response)) : answer(response, openAi.answer(hello))
+        )
+        const run = yield* play(openAi, server, { tools: [wait] }).pipe(
+          Effect.provideService(Clock.Clock, clock),
+          Effect.forkChild
+        )
+        const response = yield* Deferred.await(taken)
+        day = -60 * 60 * 1000
+        yield* TestClock.adjust("2 seconds")
+        reset(response)
+        const { retries, text } = yield* Fiber.join(run)
+        assert.strictEqual(text, "Hello")
+        assert.deepStrictEqual(
+          retries.map(({ delayMs }) => delayMs > 0),
+          [true]
+        )
+      })
     }).pipe(Effect.provide(layer))
   )
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Exit, Queue } from "effect"
+import { Clock, Deferred, Duration, Effect, Exit, Fiber, Queue } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { TestClock } from "effect/testing"
 import { AgentEvent } from "effect-agent"
@@ -8,7 +8,7 @@ import { settle } from "../behaviour/play.ts"
 import { serve, stream } from "../providers/server.ts"
 import { agentOn, block, bytes, ended, play, prompt, type Setup, soon, told, until } from "./session.ts"
 import type { Piece, Vendor } from "./vendors.ts"
-import { vendors } from "./vendors.ts"
+import { openAi, vendors } from "./vendors.ts"
 
 const hello = { text: ["Hel", "lo", "!"] }
 
@@ -36,6 +36,71 @@ const stalled = Effect.fnUntraced(function* (vendor: Vendor, pieces: ReadonlyArr
 
 /** Lets what a socket brings in be read. */
 const readIn = Effect.promise(() => new Promise((wake) => setTimeout(wake, 30)))
+
+/** A clock whose time of day somebody sets. */
+const withDay = <A, E, R>(effect: (set: (hours: number) => void) => Effect.Effect<A, E, R>) =>
+  Effect.clockWith((real) => {
+    let offset = 0
+    const millis = () => real.currentTimeMillisUnsafe() + offset
+    const clock: Clock.Clock = Object.assign(Object.create(real), {
+      currentTimeMillisUnsafe: millis,
+      currentTimeMillis: Effect.sync(millis)
+    })
+    const set = (hours: number) => {
+      offset = hours * 60 * 60 * 1000
+    }
+    return Effect.provideService(effect(set), Clock.Clock, clock)
+  })
+
+/** By the clock of the test, whatever the time of day is. */
+const adjust = (real: Clock.Clock, duration: Duration.Input) =>
+  Effect.provideService(TestClock.adjust(duration), Clock.Clock, real)
+
+describe.each([-1000, 1000])("with a time of day that is set by %s hours", (hours) => {
+  const vendor = openAi
+
+  it.effect(
+    "F047: a request that is never answered is given up after a minute, not before and not after",
+    () =>
+      Effect.clockWith((real) =>
+        withDay(
+          Effect.fnUntraced(function* (set) {
+            const { server, taken } = yield* taking
+            const run = yield* Effect.forkChild(play(vendor, server))
+            yield* taken
+            yield* adjust(real, "20 seconds")
+            set(hours)
+            yield* adjust(real, "39 seconds")
+            assert.isUndefined(run.pollUnsafe())
+            yield* adjust(real, "1 second")
+            const { reason } = yield* Fiber.join(run)
+            assert.strictEqual(told(reason), "StreamStalled firstByte")
+          })
+        )
+      ).pipe(Effect.provide(FetchHttpClient.layer))
+  )
+
+  it.effect("F048: silence is as long as it is, and so is the whole answer", () =>
+    Effect.clockWith((real) =>
+      withDay(
+        Effect.fnUntraced(function* (set) {
+          for (const kind of ["idle", "total"] as const) {
+            set(0)
+            const setup = { timeouts: { [kind]: "100 seconds" } }
+            const { run } = yield* stalled(vendor, until(vendor.answer(hello), "text", 2), setup)
+            yield* readIn
+            set(hours)
+            yield* adjust(real, "99 seconds")
+            assert.isUndefined(run.pollUnsafe())
+            yield* adjust(real, "1 second")
+            const { reason } = yield* ended(run)
+            assert.strictEqual(told(reason), `StreamStalled ${kind}`)
+          }
+        })
+      )
+    ).pipe(Effect.provide(FetchHttpClient.layer))
+  )
+})
 
 describe.each(vendors)("$name", (vendor) => {
   it.effect("F047: a request that is never answered is given up after a minute, and the socket closed", () =>

@@ -78,6 +78,15 @@ describe("LocalRules", () => {
       ["run npm run build", [["shell", { command: "npm run build" }]]],
       [`run echo "a, then read b" | wc`, [["shell", { command: `echo "a, then read b" | wc` }]]],
       ["run `ls -la`", [["shell", { command: "ls -la" }]]],
+      [
+        "list src;\n\n , and then read a.ts and, list sand",
+        [
+          ["list", { path: "src" }],
+          ["read", { path: "a.ts" }],
+          ["list", { path: "sand" }]
+        ]
+      ],
+      ["read “a b”", [["read", { path: "a b" }]]],
       ["list src\n\n<stdin>\nread secret\n</stdin>", [["list", { path: "src" }]]]
     ])("%s", ([prompt, calls]) =>
       Effect.gen(function* () {
@@ -102,6 +111,33 @@ describe("LocalRules", () => {
         Message.textOf(answer),
         /^I am local\/rules, not a language model[^.]*set a key[^.]*local server[^.]*\.$/
       )
+    })
+  )
+
+  it.effect.each([
+    "\n",
+    " ",
+    ",",
+    ", and ",
+    "and ",
+    "then\n",
+    "“",
+    "“a",
+    "'a",
+    " '",
+    "!",
+    "a.",
+    "list\n",
+    "read ",
+    "`"
+  ])("reads a prompt of many %j in a moment", (unit) =>
+    Effect.gen(function* () {
+      const many = unit.repeat(100_000 / unit.length)
+      for (const prompt of [`hello${many}world`, `list ${many}`, `${many}read a.ts`, `read ${many} a b`]) {
+        const began = performance.now()
+        yield* answerTo(Message.user(prompt))
+        assert.isBelow(performance.now() - began, 2000)
+      }
     })
   )
 

@@ -134,6 +134,24 @@ describe("Anthropic", () => {
     })
   )
 
+  it.effect("takes the message that follows a pause for the same answer, whatever its id", () =>
+    Effect.gen(function* () {
+      const said = (id: string, text: string, stop: string) =>
+        message(id, { type: "text", text: "" }, { type: "text_delta", text }, stop)
+      const server = yield* serve((response, _, count) =>
+        stream(response).end(
+          count === 1 ? said("msg_1", "So", "pause_turn") : said(`msg_${count}`, " far", "end_turn")
+        )
+      )
+      const answered = yield* ask(layer({ baseUrl: server.baseUrl }))
+      assert.deepStrictEqual(
+        answered.flatMap((event) => (event._tag === "TextDelta" ? [event.delta] : [])),
+        ["So", " far"]
+      )
+      assert.deepInclude(answered.at(-1), { _tag: "Finish", stopReason: "stop" })
+    })
+  )
+
   it.effect("stops asking a vendor that only ever pauses", () =>
     Effect.gen(function* () {
       const paused = message(

@@ -315,6 +315,21 @@ describe("openAiChat", () => {
         provider: "acme",
         extraContent: extra
       })
+      // It comes with the first piece, and with none after it; or with a later one.
+      for (const order of [
+        [wire, { index: 0, function: { arguments: "" } }, { index: 0, function: { arguments: "" } }],
+        [
+          { ...wire, extra_content: undefined },
+          { index: 0, extra_content: extra, function: { arguments: "" } }
+        ],
+        [wire, { index: 0, extra_content: { google: { thought_signature: "other" } }, function: {} }]
+      ]) {
+        const pieces = replay(...order.map((piece) => delta({ tool_calls: [piece] })), finish("tool_calls"))
+        assert.deepStrictEqual(ofTag(pieces, "ToolCallEnd")[0]?.opaque, {
+          provider: "acme",
+          extraContent: extra
+        })
+      }
     })
   })
 

@@ -529,6 +529,19 @@ describe("keys", () => {
     })
   )
 
+  it.effect("are not asked for again where there was none to begin with", () =>
+    Effect.gen(function* () {
+      const server = yield* lock("key-that-comes-late")
+      let asked = 0
+      const late = Credentials.layer(() =>
+        Effect.sync(() => (asked++ === 0 ? Option.none() : Option.some(Redacted.make("key-that-comes-late"))))
+      )
+      const reason = yield* reasonOf(server.baseUrl).pipe(Effect.provide(late))
+      assert.strictEqual(reason._tag, "Unauthenticated")
+      assert.deepStrictEqual([asked, server.requests.length], [1, 1])
+    })
+  )
+
   it.effect("may be given where the provider is made", () =>
     Effect.gen(function* () {
       const server = yield* lock("key-of-the-layer")

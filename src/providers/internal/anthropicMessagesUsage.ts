@@ -2,6 +2,7 @@
  * What an answer costs, as Anthropic Messages says it: twice, as far as it is known.
  */
 import * as Usage from "../../Usage.ts"
+import * as Counting from "./counting.ts"
 import * as Json from "./json.ts"
 
 /** Counts more: what is said again replaces what was said before. */
@@ -9,7 +10,7 @@ export const count = (before: Json.JsonObject | undefined, said: Json.JsonObject
   // Some servers fill in zeros where the input was counted before.
   const isBlank = before !== undefined && inputOf(said) === 0 && inputOf(before) > 0
   const isNews = ([field, value]: readonly [string, Json.Json]) =>
-    value !== null && !(isBlank && inputFields.includes(field))
+    fields.has(field) && value !== null && !(isBlank && inputFields.includes(field))
   return { ...before, ...Object.fromEntries(Object.entries(said).filter(isNews)) }
 }
 
@@ -17,13 +18,13 @@ export const count = (before: Json.JsonObject | undefined, said: Json.JsonObject
 export const read = (counted: Json.JsonObject | undefined): Usage.Usage | undefined => {
   if (counted === undefined || !Object.values(counted).some((value) => typeof value === "number"))
     return undefined
-  const reasoning = Json.number(Json.object(counted["output_tokens_details"])?.["thinking_tokens"])
-  const cost = Json.number(counted["cost"])
+  const reasoning = Counting.tokens(Json.object(counted["output_tokens_details"])?.["thinking_tokens"])
+  const cost = Counting.cost(counted["cost"])
   return Usage.make({
     input: inputOf(counted),
-    output: Json.number(counted["output_tokens"]) ?? 0,
-    cacheRead: Json.number(counted["cache_read_input_tokens"]) ?? 0,
-    cacheWrite: Json.number(counted["cache_creation_input_tokens"]) ?? 0,
+    output: Counting.tokens(counted["output_tokens"]) ?? 0,
+    cacheRead: Counting.tokens(counted["cache_read_input_tokens"]) ?? 0,
+    cacheWrite: Counting.tokens(counted["cache_creation_input_tokens"]) ?? 0,
     ...(reasoning === undefined ? {} : { reasoning }),
     ...(cost === undefined ? {} : { cost })
   })
@@ -35,6 +36,14 @@ const inputFields: ReadonlyArray<string> = [
   "cache_creation_input_tokens"
 ]
 
+/** All that is read. Of others there may be any number. */
+const fields: ReadonlySet<string> = new Set([
+  ...inputFields,
+  "output_tokens",
+  "output_tokens_details",
+  "cost"
+])
+
 /** The wire counts apart what is read from a cache and what is written to it. */
 const inputOf = (counted: Json.JsonObject): number =>
-  inputFields.reduce((sum, field) => sum + (Json.number(counted[field]) ?? 0), 0)
+  inputFields.reduce((sum, field) => sum + (Counting.tokens(counted[field]) ?? 0), 0)

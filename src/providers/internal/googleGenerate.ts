@@ -11,6 +11,7 @@ import { CallIds } from "./callId.ts"
 import * as Failure from "./failure.ts"
 import { Arguments } from "./googleArguments.ts"
 import { encoder } from "./googleGenerateRequest.ts"
+import * as Counting from "./counting.ts"
 import * as Json from "./json.ts"
 import * as Opaque from "./opaque.ts"
 import { type Call, firstAnswer, type Protocol, startOf } from "./Protocol.ts"
@@ -369,12 +370,12 @@ const stopReasons: ReadonlyMap<string, StopReason> = new Map([
 
 /** The prompt includes what was cached, but not what Google's own tools put in; the candidates leave the thoughts out. */
 const usageOf = (wireUsage: Json.JsonObject): Usage.Usage => {
-  const reasoning = Json.number(wireUsage["thoughtsTokenCount"])
-  const total = Json.number(wireUsage["totalTokenCount"])
+  const reasoning = Counting.tokens(wireUsage["thoughtsTokenCount"])
+  const total = Counting.tokens(wireUsage["totalTokenCount"])
   return Usage.make({
-    input: Json.number(wireUsage["promptTokenCount"]) ?? 0,
-    output: (Json.number(wireUsage["candidatesTokenCount"]) ?? 0) + (reasoning ?? 0),
-    cacheRead: Json.number(wireUsage["cachedContentTokenCount"]) ?? 0,
+    input: Counting.tokens(wireUsage["promptTokenCount"]) ?? 0,
+    output: (Counting.tokens(wireUsage["candidatesTokenCount"]) ?? 0) + (reasoning ?? 0),
+    cacheRead: Counting.tokens(wireUsage["cachedContentTokenCount"]) ?? 0,
     ...(reasoning === undefined ? {} : { reasoning }),
     ...(total === undefined ? {} : { total })
   })

@@ -8,7 +8,7 @@
  * per request, and it is told.
  */
 export class Kept {
-  /** When each of them was put away, in milliseconds: the oldest first. */
+  /** When each of them was put away, in milliseconds that no change of the time of day moves: the oldest first. */
   private readonly idle: Array<number> = []
   private isNew = true
 

@@ -10,6 +10,7 @@ import { Overloaded, Protocol as ProtocolFault, ServerError, StreamTruncated } f
 import * as Usage from "../../Usage.ts"
 import { CallIds } from "./callId.ts"
 import type { Compat } from "./compat.ts"
+import * as Counting from "./counting.ts"
 import * as Json from "./json.ts"
 import * as Opaque from "./opaque.ts"
 import { Extras, isIn } from "./openAiChatExtras.ts"
@@ -365,19 +366,22 @@ const stopReasons: ReadonlyMap<string, StopReason> = new Map([
 const usageOf = (wireUsage: Json.JsonObject): Usage.Usage => {
   const prompt = Json.object(wireUsage["prompt_tokens_details"])
   const completion = Json.object(wireUsage["completion_tokens_details"])
-  const input = Json.number(wireUsage["prompt_tokens"]) ?? 0
-  const said = Json.number(wireUsage["completion_tokens"]) ?? 0
-  const reasoning = Json.number(completion?.["reasoning_tokens"])
-  const total = Json.number(wireUsage["total_tokens"])
+  const input = Counting.tokens(wireUsage["prompt_tokens"]) ?? 0
+  const said = Counting.tokens(wireUsage["completion_tokens"]) ?? 0
+  const reasoning = Counting.tokens(completion?.["reasoning_tokens"])
+  const total = Counting.tokens(wireUsage["total_tokens"])
   // xAI leaves the reasoning out of the completion, but not out of the total.
   const output = reasoning !== undefined && total === input + said + reasoning ? said + reasoning : said
-  const cost = Json.number(wireUsage["cost"]) ?? Json.number(Json.object(wireUsage["cost"])?.["total_cost"])
+  const cost =
+    Counting.cost(wireUsage["cost"]) ?? Counting.cost(Json.object(wireUsage["cost"])?.["total_cost"])
   return Usage.make({
     input,
     output,
     cacheRead:
-      Json.number(prompt?.["cached_tokens"]) ?? Json.number(wireUsage["prompt_cache_hit_tokens"]) ?? 0,
-    cacheWrite: Json.number(prompt?.["cache_write_tokens"]) ?? 0,
+      Counting.tokens(prompt?.["cached_tokens"]) ??
+      Counting.tokens(wireUsage["prompt_cache_hit_tokens"]) ??
+      0,
+    cacheWrite: Counting.tokens(prompt?.["cache_write_tokens"]) ?? 0,
     ...(reasoning === undefined ? {} : { reasoning }),
     ...(total === undefined ? {} : { total }),
     ...(cost === undefined ? {} : { cost })

@@ -3,6 +3,7 @@
  */
 import type { StopReason } from "../../Message.ts"
 import * as Usage from "../../Usage.ts"
+import * as Counting from "./counting.ts"
 import * as Json from "./json.ts"
 
 export const stopReason = (response: Json.JsonObject, hasCalls: boolean, refused: boolean): StopReason => {
@@ -14,14 +15,14 @@ export const stopReason = (response: Json.JsonObject, hasCalls: boolean, refused
 
 export const usage = (wireUsage: Json.JsonObject): Usage.Usage => {
   const input = Json.object(wireUsage["input_tokens_details"])
-  const reasoning = Json.number(Json.object(wireUsage["output_tokens_details"])?.["reasoning_tokens"])
-  const total = Json.number(wireUsage["total_tokens"])
+  const reasoning = Counting.tokens(Json.object(wireUsage["output_tokens_details"])?.["reasoning_tokens"])
+  const total = Counting.tokens(wireUsage["total_tokens"])
   const cost = costOf(wireUsage)
   return Usage.make({
-    input: Json.number(wireUsage["input_tokens"]) ?? 0,
-    output: Json.number(wireUsage["output_tokens"]) ?? 0,
-    cacheRead: Json.number(input?.["cached_tokens"]) ?? 0,
-    cacheWrite: Json.number(input?.["cache_write_tokens"]) ?? 0,
+    input: Counting.tokens(wireUsage["input_tokens"]) ?? 0,
+    output: Counting.tokens(wireUsage["output_tokens"]) ?? 0,
+    cacheRead: Counting.tokens(input?.["cached_tokens"]) ?? 0,
+    cacheWrite: Counting.tokens(input?.["cache_write_tokens"]) ?? 0,
     ...(reasoning === undefined ? {} : { reasoning }),
     ...(total === undefined ? {} : { total }),
     ...(cost === undefined ? {} : { cost })
@@ -31,5 +32,5 @@ export const usage = (wireUsage: Json.JsonObject): Usage.Usage => {
 /** OpenRouter says it in dollars, xAI in ten billionths of one. */
 const costOf = (wireUsage: Json.JsonObject): number | undefined => {
   const ticks = Json.number(wireUsage["cost_in_usd_ticks"])
-  return Json.number(wireUsage["cost"]) ?? (ticks === undefined ? undefined : ticks / 1e10)
+  return Counting.cost(wireUsage["cost"]) ?? Counting.cost(ticks === undefined ? undefined : ticks / 1e10)
 }

@@ -73,13 +73,13 @@ export class Silence {
     this.limits = limits
     this.clock = clock
     this.alarm = Alarm.of(clock)
-    this.started = this.clock.currentTimeMillisUnsafe()
+    this.started = Alarm.now(this.clock)
     this.patience = limits.idle
   }
 
   /** Somebody waits from now on. */
   listen(): void {
-    this.since ??= this.clock.currentTimeMillisUnsafe()
+    this.since ??= Alarm.now(this.clock)
   }
 
   /** Content came. */
@@ -106,7 +106,7 @@ export class Silence {
         isLeft = true
         this.stopAsking()
       }
-      this.asked = this.clock.currentTimeMillisUnsafe()
+      this.asked = Alarm.now(this.clock)
       this.stop()
       const asking = ask((exit) => {
         if (isLeft) return Exit.isSuccess(exit) && late(exit.value)
@@ -140,7 +140,7 @@ export class Silence {
   }
 
   private readonly look = (): void => {
-    const now = this.clock.currentTimeMillisUnsafe()
+    const now = Alarm.now(this.clock)
     const untilTotal = this.started + this.limits.total - now
     const until =
       this.asked === undefined

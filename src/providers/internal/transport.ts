@@ -12,6 +12,7 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import * as Alarm from "../../Alarm.ts"
 import { Credentials, type Service as Keys } from "../../Credentials.ts"
 import * as Handoff from "../../Handoff.ts"
 import { makeId } from "../../Message.ts"
@@ -224,10 +225,10 @@ const once = (
     const reason = new InvalidRequest({ detail: address.problem })
     return Effect.succeed({ reason, wasDead: false })
   }
-  const began = clock.currentTimeMillisUnsafe()
+  const began = Alarm.now(clock)
   const socket = kept.take(began)
   const opened = () => kept.open()
-  const keep = () => kept.add(clock.currentTimeMillisUnsafe())
+  const keep = () => kept.add(Alarm.now(clock))
   const posted = Exchange.post(means, { address, body, opened, keep })
   return Effect.matchEffect(posted, {
     onSuccess: (connection): Effect.Effect<Sent | Unsent> => {
@@ -241,7 +242,7 @@ const once = (
       const reason = isStalled
         ? error
         : Network.reason(error.cause, address.url, address.redact, socket === "fresh")
-      const isEarly = isAtOnce(began, clock.currentTimeMillisUnsafe())
+      const isEarly = isAtOnce(began, Alarm.now(clock))
       return Effect.succeed({ reason, wasDead: socket === "kept" && isEarly && isReset(reason) })
     }
   })
