@@ -40,7 +40,8 @@ const readIn = Effect.promise(() => new Promise((wake) => setTimeout(wake, 30)))
 /** A clock whose time of day somebody sets. */
 const withDay = <A, E, R>(effect: (set: (hours: number) => void) => Effect.Effect<A, E, R>) =>
   Effect.clockWith((real) => {
-    let offset = 0
+    // Never what has passed since some start.
+    let offset = 60 * 60 * 1000
     const millis = () => real.currentTimeMillisUnsafe() + offset
     const clock: Clock.Clock = Object.assign(Object.create(real), {
       currentTimeMillisUnsafe: millis,
@@ -85,7 +86,7 @@ describe.each([-1000, 1000])("with a time of day that is set by %s hours", (hour
       withDay(
         Effect.fnUntraced(function* (set) {
           for (const kind of ["idle", "total"] as const) {
-            set(0)
+            set(1)
             const setup = { timeouts: { [kind]: "100 seconds" } }
             const { run } = yield* stalled(vendor, until(vendor.answer(hello), "text", 2), setup)
             yield* readIn

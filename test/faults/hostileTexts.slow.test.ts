@@ -1,0 +1,231 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Redacted } from "effect"
+import { AiError } from "effect/ai"
+import * as AiReason from "../../src/ai/AiReason.ts"
+import * as FailureText from "../../src/FailureText.ts"
+import { nestsTooDeep } from "../../src/JsonDepth.ts"
+import { parseArguments } from "../../src/ModelEvent.ts"
+import { Answer } from "../../src/providers/internal/answer.ts"
+import { anthropicMessages } from "../../src/providers/internal/anthropicMessages.ts"
+import * as CallArguments from "../../src/providers/internal/callArguments.ts"
+import * as CallId from "../../src/providers/internal/callId.ts"
+import * as CallName from "../../src/providers/internal/callName.ts"
+import { common } from "../../src/providers/internal/compat.ts"
+import * as ContextOverflow from "../../src/providers/internal/contextOverflow.ts"
+import * as Failure from "../../src/providers/internal/failure.ts"
+import { Arguments } from "../../src/providers/internal/googleArguments.ts"
+import { googleGenerate } from "../../src/providers/internal/googleGenerate.ts"
+import * as Json from "../../src/providers/internal/json.ts"
+import * as Network from "../../src/providers/internal/network.ts"
+import { openAiChat } from "../../src/providers/internal/openAiChat.ts"
+import { openAiResponses } from "../../src/providers/internal/openAiResponses.ts"
+import type { Protocol } from "../../src/providers/internal/Protocol.ts"
+import * as RetryAfter from "../../src/providers/internal/retryAfter.ts"
+import * as Secrets from "../../src/providers/internal/secrets.ts"
+import * as VendorKeys from "../../src/VendorKeys.ts"
+
+/** What patterns stumble over, again and again: 256 kB of it, with something else behind it. */
+const units = [
+  ...[" ", "\n", "\r\n", "\t", "\n at ", "\n    at a:1:2", ":1", "0", "1", "1 ", "9,", "1s ", "a", "é", "\0"],
+  ...['"', "'", "`", "\\", "\\\\", '\\"', "\\u0041", "\\ud800", "\ud800", "\\n", "&", "&amp;", "&#", "&#0"],
+  ...[
+    "&#x",
+    "&lt",
+    "%",
+    "%25",
+    "%2525",
+    "%C3",
+    "<",
+    ">",
+    "[",
+    "]",
+    "[[",
+    "{",
+    "}",
+    '{"a":',
+    "[]",
+    "['",
+    '["'
+  ],
+  ...[
+    ".",
+    "=",
+    "-",
+    "_",
+    ",",
+    ";",
+    "data:",
+    "data: \n",
+    "event:",
+    "id",
+    ": ",
+    "Bearer ",
+    "sk-",
+    "sk-secret-0"
+  ],
+  ...["retry", "retry ", "retry in ", "reset after 1 ", "try again ", "ratelimit", "x-ratelimit-reset"],
+  ...[
+    "request too large ",
+    "first 1 tokens when context ",
+    "maximum context length is 1",
+    "exceed",
+    "context"
+  ],
+  ...[
+    "maximum prompt length is 1 ",
+    "contains 1 tokens",
+    "too large for ",
+    "model",
+    "model ",
+    "exceeded your x"
+  ],
+  ...[
+    "context window ",
+    "longer than",
+    "insufficient ",
+    "overloaded",
+    "invalid header",
+    "bad port",
+    "ERR_INVALID_"
+  ]
+]
+const size = 256 * 1024
+const texts = units.map((unit) => [JSON.stringify(unit), unit.repeat(size / unit.length)] as const)
+
+const redact = Secrets.make(
+  [Redacted.make("sk-secret-0123456789")],
+  { authorization: "Bearer sk-secret-0123456789", cookie: "a=bcdefghijk; b=lmnopqrstuv" },
+  "https://user:pw@acme.test/v1?key=k1"
+)
+
+const call = { model: "m-1", seed: "s1" }
+
+const answerOf =
+  <Wire, State>(protocol: Protocol<Wire, State>) =>
+  (bytes: string) => {
+    const answer = new Answer(protocol, call, redact)
+    answer.push(new TextEncoder().encode(bytes))
+    answer.end()
+    answer.take()
+  }
+const wires = [
+  answerOf(openAiChat("acme", common)),
+  answerOf(openAiResponses("acme")),
+  answerOf(anthropicMessages("acme")),
+  answerOf(googleGenerate("acme"))
+]
+
+const refused = (body: unknown, headers = {}) =>
+  Failure.ofResponse({ status: 400, headers, body: JSON.stringify(body), model: "m-1", now: 0 })
+
+const event = (data: unknown) => `data: ${JSON.stringify(data)}\n\n`
+
+/** Everything that reads a text of a server, of a model or of a tool. */
+const readers: ReadonlyArray<readonly [name: string, read: (text: string) => unknown]> = [
+  ["the message of a refusal", (text) => refused({ error: { message: text } })],
+  [
+    "the code of a refusal",
+    (text) => refused({ error: { message: "m", code: text, type: text, status: text } })
+  ],
+  [
+    "a refusal that is no JSON",
+    (body) => Failure.ofResponse({ status: 500, headers: {}, body, model: "m", now: 0 })
+  ],
+  ["the detail of a refusal", (text) => refused({ detail: [text] })],
+  ["an upstream's words", (text) => refused({ error: { message: text, metadata: { raw: text } } })],
+  [
+    "an upstream's headers",
+    (text) => refused({ error: { metadata: { headers: { "retry-after": text, [text]: text } } } })
+  ],
+  [
+    "the details of a refusal",
+    (text) => refused({ error: { details: [{ retryDelay: text, reason: text }] } })
+  ],
+  [
+    "a header",
+    (text) => refused({}, { "retry-after": text, "x-ratelimit-reset": text, "x-ratelimit-remaining": "0" })
+  ],
+  ["a wait in words", (text) => RetryAfter.read({}, undefined, `retry in ${text}`, 0)],
+  ["an overflow in words", (text) => ContextOverflow.find([], text, undefined)],
+  ["an error of a client", (text) => Network.reason(new Error(text), "http://acme.test", redact)],
+  ["secrets", redact],
+  ["keys of vendors", VendorKeys.cutOut],
+  ["a failure of a tool", (text) => FailureText.of(new Error(text))],
+  ["a failure of a tool that is no error", (text) => FailureText.of({ said: text, [text]: 1 })],
+  ["the first line of a failure", FailureText.firstLine],
+  ["an error of effect/ai", (text) => AiReason.fromUnknown(new Error(text))],
+  [
+    "an error of effect/ai with its body",
+    (description) =>
+      AiReason.fromAiError(
+        AiError.make({ module: "m", method: "m", reason: new AiError.InvalidRequestError({ description }) })
+      )
+  ],
+  ["arguments", parseArguments],
+  ["arguments that go back", CallArguments.text],
+  ["JSON", Json.parseShallow],
+  ["JSON that is written", (text) => Json.encode({ text, more: `${text}\ud800` })],
+  ["the depth of JSON", (text) => nestsTooDeep(`"${text}`)],
+  ["an id that goes back", (text) => CallId.fit(text, { pattern: /^[\w-]{1,40}$/, length: 32 })],
+  ["a name that goes back", (text) => CallName.spelt(text, 64)],
+  ["the path of a value", (jsonPath) => new Arguments().add({ jsonPath: `$${jsonPath}`, stringValue: "x" })],
+  ["a value", (stringValue) => new Arguments().add({ jsonPath: "$.a", stringValue })],
+  ["an event stream", (text) => wires.forEach((read) => read(`${text}\n\n`))],
+  ["the data of an event", (text) => wires.forEach((read) => read(`data: ${text}\n\n`))],
+  ["an event of that name", (text) => wires.forEach((read) => read(`event: ${text}\ndata: {}\n\n`))],
+  ["an error by its name", (text) => wires.forEach((read) => read(`event: error\ndata: ${text}\n\n`))],
+  [
+    "an error in the stream",
+    (text) => wires.forEach((read) => read(event({ error: { message: text, code: text } })))
+  ],
+  ["words between events", (text) => wires.forEach((read) => read(`oops ${text}\n\n`))],
+  [
+    "words of an event",
+    (text) =>
+      wires.forEach((read) =>
+        read(
+          event({
+            type: text,
+            choices: [{ delta: { content: text }, finish_reason: text }],
+            candidates: [{ content: { parts: [{ text }] }, finishReason: text }]
+          })
+        )
+      )
+  ]
+]
+
+const timeOf = (run: () => unknown): number => {
+  const began = performance.now()
+  run()
+  return performance.now() - began
+}
+
+/** Milliseconds: several times of what an idle machine takes for all four wires, and a fraction of what is quadratic. */
+const bound = 1000
+
+/** A quadratic reader takes seconds each time. A busy machine gets more than one chance. */
+const timeAtBest = (run: () => unknown): number => {
+  let best = Infinity
+  for (let tries = 0; tries < 5 && best > bound; tries++) best = Math.min(best, timeOf(run))
+  return best
+}
+
+describe("256 kB of anything", () => {
+  it.each(readers)("does not stop the process: %s", (_, read) => {
+    const slow = texts.flatMap(([name, text]) => {
+      const time = timeAtBest(() => read(`x${text} !`))
+      return time > bound ? [`${name}: ${Math.round(time)} ms`] : []
+    })
+    assert.deepStrictEqual(slow, [])
+  })
+
+  it.each([
+    ["a wait in words", (text: string) => RetryAfter.read({}, undefined, text, 0)],
+    ["an overflow in words", (text: string) => ContextOverflow.find([], text, undefined)]
+  ] as const)("is searched in 20 ms: %s", (_, read) => {
+    for (const [name, text] of texts) {
+      read(text)
+      assert.isBelow(Math.min(...[1, 2, 3, 4, 5].map(() => timeOf(() => read(text)))), 20, name)
+    }
+  })
+})
