@@ -26,52 +26,13 @@ import * as VendorKeys from "../../src/VendorKeys.ts"
 
 /** What patterns stumble over, again and again: 256 kB of it, with something else behind it. */
 const units = [
-  ...[" ", "\n", "\r\n", "\t", "\n at ", "\n    at a:1:2", ":1", "0", "1", "1 ", "9,", "1s ", "a", "é", "\0"],
-  ...['"', "'", "`", "\\", "\\\\", '\\"', "\\u0041", "\\ud800", "\ud800", "\\n", "&", "&amp;", "&#", "&#0"],
-  ...[
-    "&#x",
-    "&lt",
-    "%",
-    "%25",
-    "%2525",
-    "%C3",
-    "<",
-    ">",
-    "[",
-    "]",
-    "[[",
-    "{",
-    "}",
-    '{"a":',
-    "[]",
-    "['",
-    '["'
-  ],
-  ...[
-    ".",
-    "=",
-    "-",
-    "_",
-    ",",
-    ";",
-    "data:",
-    "data: \n",
-    "event:",
-    "id",
-    ": ",
-    "Bearer ",
-    "sk-",
-    "sk-secret-0"
-  ],
-  ...["retry", "retry ", "retry in ", "reset after 1 ", "try again ", "ratelimit", "x-ratelimit-reset"],
-  ...[
-    "request too large ",
-    "first 1 tokens when context ",
-    "maximum context length is 1",
-    "exceed",
-    "context"
-  ],
-  ...[
+  [" ", "\n", "\r\n", "\t", "\n at ", "\n    at a:1:2", ":1", "0", "1", "1 ", "9,", "1s ", "a", "é", "\0"],
+  ['"', "'", "`", "\\", "\\\\", '\\"', "\\u0041", "\\ud800", "\ud800", "\\n", "&", "&amp;", "&#", "&#0"],
+  ["&#x", "&lt", "%", "%25", "%2525", "%C3", "<", ">", "[", "]", "[[", "{", "}", '{"a":', "[]", "['", '["'],
+  [".", "=", "-", "_", ",", ";", "data:", "data: \n", "event:", "id", ": ", "Bearer ", "sk-", "sk-secret-0"],
+  ["retry", "retry ", "retry in ", "reset after 1 ", "try again ", "ratelimit", "x-ratelimit-reset"],
+  ["request too large ", "first 1 tokens when context ", "maximum context length is 1", "exceed", "context"],
+  [
     "maximum prompt length is 1 ",
     "contains 1 tokens",
     "too large for ",
@@ -79,7 +40,7 @@ const units = [
     "model ",
     "exceeded your x"
   ],
-  ...[
+  [
     "context window ",
     "longer than",
     "insufficient ",
@@ -88,7 +49,7 @@ const units = [
     "bad port",
     "ERR_INVALID_"
   ]
-]
+].flat()
 const size = 256 * 1024
 const texts = units.map((unit) => [JSON.stringify(unit), unit.repeat(size / unit.length)] as const)
 
