@@ -221,10 +221,8 @@ const once = (
   key: Redacted.Redacted | undefined
 ): Effect.Effect<Sent | Unsent> => {
   const address = addresses.of(model, key)
-  if (address.problem !== undefined) {
-    const reason = new InvalidRequest({ detail: address.problem })
-    return Effect.succeed({ reason, wasDead: false })
-  }
+  if (address.problem !== undefined)
+    return Effect.succeed({ reason: new InvalidRequest({ detail: address.problem }), wasDead: false })
   const began = Alarm.now(clock)
   const socket = kept.take(began)
   const opened = () => kept.open()
