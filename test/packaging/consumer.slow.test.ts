@@ -26,7 +26,7 @@ describe("a project with the options of tsc --init", { timeout: 240_000 }, () =>
   beforeAll(async () => {
     const { tarball } = await Published.publish()
     writeFileSync(join(home, "package.json"), `{ "type": "module", "private": true }`)
-    const packages = ["effect", "@effect/platform-node", "@effect/platform-node-shared", "zod"]
+    const packages = ["effect", "ignore", "@effect/platform-node", "@effect/platform-node-shared", "zod"]
     for (const name of packages) {
       cpSync(join(repo, "node_modules", name), join(home, "node_modules", name), { recursive: true })
     }
