@@ -16,10 +16,12 @@ import { read } from "./AgentOptions.ts"
 import type { AgentEvent } from "./AgentEvent.ts"
 import * as Event from "./AgentEvent.ts"
 import type { AgentState, Subscribable } from "./AgentState.ts"
-import type { AgentBusy } from "./Conversation.ts"
+import * as State from "./AgentState.ts"
 import { Conversation } from "./Conversation.ts"
+import { eventsOnly } from "./EventsOnly.ts"
 import type { StartedRun } from "./Execution.ts"
 import * as Execution from "./Execution.ts"
+import type { AgentBusy } from "./FailureReason.ts"
 import type * as Hook from "./Hook.ts"
 import * as HookManager from "./HookManager.ts"
 import type { InvalidInput } from "./InvalidInput.ts"
@@ -37,7 +39,7 @@ import type * as Tool from "./Tool.ts"
 import * as ToolRegistry from "./ToolRegistry.ts"
 
 export type { QueueMode, QueueName, Sizes } from "./Queues.ts"
-export { AgentBusy } from "./Conversation.ts"
+export { AgentBusy } from "./FailureReason.ts"
 export { InvalidInput } from "./InvalidInput.ts"
 export type { AgentOptions } from "./AgentOptions.ts"
 export type { StartedRun } from "./Execution.ts"
@@ -50,11 +52,13 @@ export interface Agent {
     input: Message.Input,
     options?: Partial<RunOptions>
   ) => Effect.Effect<RunResult, RunFailed | AgentBusy | InvalidInput>
-  /** The same run, as its events. A slow reader slows the model; leaving cancels. */
+  /** The same run, as its events. Fails after the events of a failed run. A slow reader slows the model; leaving cancels. */
   readonly stream: (
     input: Message.Input,
     options?: Partial<RunOptions>
   ) => Stream.Stream<AgentEvent, RunFailed | AgentBusy | InvalidInput>
+  /** `stream` that never fails: `RunError` and `RunEnd` end a failed run, and stand for one that could not begin. */
+  readonly streamEvents: (input: Message.Input, options?: Partial<RunOptions>) => Stream.Stream<AgentEvent>
   /**
    * Runs without a new prompt: with queued messages after an answer, else from the transcript as it stands. A broken answer
    * is kept, not sent, and asked for again; a call without a result gets an error result and is not run.
@@ -71,8 +75,8 @@ export interface Agent {
   readonly followUp: (message: Message.Input) => Effect.Effect<void>
   /** Holds the run at its next gate. Nothing when idle. */
   readonly pause: (reason?: string) => Effect.Effect<void>
-  /** Lets a paused run go on. Nothing when idle: `resume` starts a new run. */
-  readonly resumeRun: Effect.Effect<void>
+  /** Lets a paused run go on; `RunResumed` names the reason. Nothing when idle: `resume` starts a new run. */
+  readonly resumeRun: (reason?: string) => Effect.Effect<void>
   /** Interrupts what is in flight and ends the run, balanced. Does not wait for that; nothing when idle. */
   readonly cancel: (reason?: string) => Effect.Effect<void>
   /** Forgets messages, queues and the last error. */
@@ -90,10 +94,7 @@ export interface Agent {
   readonly state: Subscribable<AgentState>
   /** The answer being said, made when asked. */
   readonly partial: Effect.Effect<Option.Option<Message.Assistant>>
-  /**
-   * The events of all runs from now on, until the agent's scope closes. Never slows a run: a reader that falls behind by
-   * 1024 events loses the oldest.
-   */
+  /** The events of all runs until the agent closes. A reader that is 1024 behind loses the oldest: no run waits. */
   readonly events: Stream.Stream<AgentEvent>
   /** How many events readers of `events` have lost. */
   readonly droppedEvents: Effect.Effect<number>
@@ -135,12 +136,7 @@ export const make = <const T extends Tools = readonly [], const H extends Hooks 
       Context.add(ToolRegistry.ToolRegistry, registry),
       Context.add(HookManager.HookManager, manager)
     )
-    const state = {
-      messages,
-      phase: "idle",
-      pendingToolCalls: new Set<string>(),
-      options: runOptions
-    } as const
+    const state = State.initial(messages, runOptions)
     const scope = Context.get(made, Scope.Scope)
     const conversation = new Conversation(state, modes, scope, (caller) =>
       // Services of the agent under the caller's, so that its span and its request-scoped services win; but the
@@ -180,11 +176,14 @@ class Facade implements Agent {
     Execution.join(this.conversation.begin(prompted(input), options))
   readonly stream: Agent["stream"] = (input, options) =>
     Execution.stream((reader) => this.conversation.begin(prompted(input), options, reader))
+  readonly streamEvents: Agent["streamEvents"] = (input, options) => eventsOnly(this.stream(input, options))
   readonly start: Agent["start"] = (input, options) =>
-    Effect.map(this.conversation.begin(prompted(input), options), Execution.handle)
-  readonly steer: Agent["steer"] = (message) => this.enqueue("steering", message)
-  readonly followUp: Agent["followUp"] = (message) => this.enqueue("followUp", message)
+    Effect.flatMap(this.conversation.begin(prompted(input), options), Execution.handle)
+  readonly steer: Agent["steer"] = (message) => this.conversation.enqueue("steering", message)
+  readonly followUp: Agent["followUp"] = (message) => this.conversation.enqueue("followUp", message)
   readonly pause: Agent["pause"] = (reason) => Effect.sync(() => this.conversation.control?.pause(reason))
+  readonly resumeRun: Agent["resumeRun"] = (reason) =>
+    Effect.sync(() => this.conversation.control?.resume(reason))
   readonly cancel: Agent["cancel"] = (reason) => Effect.sync(() => this.conversation.control?.cancel(reason))
   readonly update: Agent["update"] = (patch) => this.conversation.update(patch)
   readonly setMessages: Agent["setMessages"] = (messages) => this.conversation.setMessages(messages)
@@ -199,9 +198,6 @@ class Facade implements Agent {
   }
   get resume(): Agent["resume"] {
     return Execution.join(this.conversation.begin(this.conversation.continuation, undefined))
-  }
-  get resumeRun(): Agent["resumeRun"] {
-    return Effect.sync(() => this.conversation.control?.resume())
   }
   get reset(): Agent["reset"] {
     return this.conversation.reset
@@ -227,14 +223,6 @@ class Facade implements Agent {
 
   private get queues(): Queues {
     return this.conversation.queues
-  }
-
-  private enqueue(name: QueueName, input: Message.Input): Effect.Effect<void> {
-    return Effect.clockWith((clock) =>
-      Effect.map(Effect.fromResult(Input.prompt(input, clock.currentTimeMillisUnsafe())), (messages) =>
-        this.queues.add(name, messages)
-      ).pipe(Effect.orDie)
-    )
   }
 }
 

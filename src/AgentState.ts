@@ -20,6 +20,14 @@ export interface AgentState {
   readonly lastError?: string
 }
 
+/** The state before the first run. */
+export const initial = (messages: ReadonlyArray<Message.Message>, options: RunOptions): AgentState => ({
+  messages,
+  phase: "idle",
+  pendingToolCalls: CallSet.empty,
+  options
+})
+
 /** The state after one more event: itself, if that changes nothing. */
 const after = (state: AgentState, event: AgentEvent): AgentState => {
   if (event._tag === "RunStart") {

@@ -6,7 +6,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Budget from "./Budget.ts"
-import type { EventError, FailureReason } from "./FailureReason.ts"
+import type { Defect, EventError, FailureReason } from "./FailureReason.ts"
 import type { LimitExceeded } from "./FailureReason.ts"
 import * as Failure from "./FailureReason.ts"
 import * as Message from "./Message.ts"
@@ -235,7 +235,7 @@ const badEnd = (
 }
 
 /** What a cause comes down to: its failure, or its defect with a name. */
-export const errorOf = (cause: Cause.Cause<FailureReason | Stopped>): EventError | Stopped => {
+export const errorOf = (cause: Cause.Cause<FailureReason | Stopped>): FailureReason | Defect | Stopped => {
   const failure = Cause.findErrorOption(cause)
   return failure._tag === "Some" ? failure.value : Failure.defect(Cause.squash(cause))
 }

@@ -8,6 +8,7 @@ import { StopSignal } from "./Work.ts"
 export class Control {
   readonly signal = new StopSignal()
   private pausedFor: { readonly reason?: string } | undefined
+  private resumedFor: { readonly reason?: string } = {}
   private readonly waiting = new Set<() => void>()
 
   get paused(): { readonly reason?: string } | undefined {
@@ -19,8 +20,14 @@ export class Control {
     this.pausedFor ??= reason === undefined ? {} : { reason }
   }
 
-  resume(): void {
+  /** Why the run was last resumed. */
+  get resumed(): { readonly reason?: string } {
+    return this.resumedFor
+  }
+
+  resume(reason?: string): void {
     this.pausedFor = undefined
+    this.resumedFor = reason === undefined ? {} : { reason }
     const waiting = [...this.waiting]
     this.waiting.clear()
     for (const wake of waiting) wake()

@@ -8,7 +8,6 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import * as Latch from "effect/Latch"
-import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type { AgentState } from "./AgentState.ts"
 import * as State from "./AgentState.ts"
@@ -16,6 +15,7 @@ import * as Continuation from "./Continuation.ts"
 import { Control } from "./Control.ts"
 import type * as Delivery from "./Delivery.ts"
 import * as Emitter from "./Emitter.ts"
+import { AgentBusy } from "./FailureReason.ts"
 import * as Execution from "./Execution.ts"
 import type { InvalidInput } from "./InvalidInput.ts"
 import * as Input from "./InvalidInput.ts"
@@ -29,13 +29,6 @@ import type { RunOptions } from "./RunOptions.ts"
 import * as Options from "./RunOptions.ts"
 import { Subscriptions } from "./Subscriptions.ts"
 import type { ToolRegistry } from "./ToolRegistry.ts"
-
-/** The agent runs already. Steer it, or wait for it. */
-export class AgentBusy extends Schema.TaggedError<AgentBusy>()("AgentBusy", {}) {
-  override get message(): string {
-    return "The agent is already processing a prompt. Use steer or followUp, or wait until it is idle."
-  }
-}
 
 interface Active {
   readonly control: Control
@@ -187,6 +180,15 @@ export class Conversation {
       this.active.ended ??= Latch.makeUnsafe(false)
       return this.active.ended.await
     })
+  }
+
+  /** Puts messages in a queue. */
+  enqueue(name: QueueName, input: Message.Input): Effect.Effect<void> {
+    return Effect.clockWith((clock) =>
+      Effect.map(Effect.fromResult(Input.prompt(input, clock.currentTimeMillisUnsafe())), (messages) =>
+        this.queues.add(name, messages)
+      ).pipe(Effect.orDie)
+    )
   }
 
   update(patch: Partial<RunOptions>): Effect.Effect<void, InvalidInput> {

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { RunStatus } from "./AgentEvent.ts"
 import * as Answer from "./Answer.ts"
-import type { EventError, FailureReason } from "./FailureReason.ts"
+import type { Defect, EventError, FailureReason } from "./FailureReason.ts"
 import { LimitExceeded } from "./FailureReason.ts"
 import * as Limits from "./Limits.ts"
 import type * as Message from "./Message.ts"
@@ -24,7 +24,7 @@ type Reason = FailureReason | Stopped
 /** How a run ended, before its last hooks. */
 interface Ending {
   readonly status: RunStatus
-  readonly error: EventError | undefined
+  readonly error: FailureReason | Defect | undefined
   readonly message?: Message.Assistant
 }
 
@@ -39,6 +39,7 @@ export const finish = Effect.fnUntraced(function* (
   if (ending.error !== undefined) yield* announceError(run, ending.error)
   const ended = yield* afterExecution(run, ending)
   run.emitter.turn = undefined
+  run.queues.onChange = undefined
   const result = resultOf(run, ended, undelivered)
   yield* Running.emit(run, {
     _tag: "RunEnd",

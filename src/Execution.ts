@@ -4,6 +4,7 @@
  * Leaving the stream, interrupting the effect and closing the scope all stop a run the same way: through its control, so
  * that its events are balanced and its transcript whole, and then they wait for it.
  */
+import type * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -167,18 +168,38 @@ export const forkWith = (
 /** A run that belongs to the agent's scope, not to the fiber that started it. */
 export interface StartedRun {
   readonly runId: string
-  /** The run's result, or its failure. */
+  /** The run's result, or its failure. A failure is logged if no fiber awaits the result by then. */
   readonly result: Effect.Effect<RunResult, RunFailed>
   /** Ends the run, balanced: its `result` then has status "cancelled". Does not wait for that. */
   readonly cancel: (reason?: string) => Effect.Effect<void>
 }
 
 /** What an application may do with a run it started. */
-export const handle = ({ control, fiber, runId }: Started): StartedRun => ({
-  runId,
-  result: Fiber.join(fiber),
-  cancel: (reason) => Effect.sync(() => control.cancel(reason))
-})
+export const handle = ({ control, fiber, runId }: Started): Effect.Effect<StartedRun> =>
+  Effect.contextWith((services: Context.Context<never>) => {
+    let isAwaited = false
+    const report = (cause: Cause.Cause<RunFailed>) =>
+      // By then code that goes on at once awaits the result.
+      Effect.andThen(
+        Effect.yieldNow,
+        Effect.suspend(() =>
+          isAwaited
+            ? Effect.void
+            : Effect.logError(`Run ${runId} failed, and no fiber awaits its result`, cause)
+        )
+      )
+    fiber.addObserver((exit) => {
+      if (Exit.isFailure(exit)) Effect.runForkWith(services)(report(exit.cause))
+    })
+    return Effect.succeed({
+      runId,
+      result: Effect.suspend(() => {
+        isAwaited = true
+        return Fiber.join(fiber)
+      }),
+      cancel: (reason) => Effect.sync(() => control.cancel(reason))
+    })
+  })
 
 /** Stops a run and waits until it has come to its end. */
 const stopAndWait = ({ control, fiber }: Started, reason: string): Effect.Effect<void> =>

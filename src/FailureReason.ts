@@ -95,7 +95,14 @@ export type FailureReason = typeof FailureReason.Type
 export const Defect = Schema.TaggedStruct("Defect", { message: Schema.String })
 export type Defect = typeof Defect.Type
 
-export const EventError = Schema.Union([...FailureReason.members, Defect])
+/** The agent runs already. Steer it, or wait for it. */
+export class AgentBusy extends Schema.TaggedError<AgentBusy>()("AgentBusy", {}) {
+  override get message(): string {
+    return "The agent is already processing a prompt. Use steer or followUp, or wait until it is idle."
+  }
+}
+
+export const EventError = Schema.Union([...FailureReason.members, AgentBusy, Defect])
 export type EventError = typeof EventError.Type
 
 /** What the event says of a defect. */

@@ -32,11 +32,14 @@ export const beforeTurn = Effect.fnUntracedEager(function* (
   yield* open(run)
 })
 
-/** Waits while the run is paused, and says so. */
+/** Waits while the run is paused, and says so. A pause that comes while `RunResumed` is told holds it again. */
 const whilePaused = Effect.fnUntraced(function* (run: Run) {
   const { control } = run
-  if (control.paused === undefined || control.signal.current !== undefined) return
-  yield* Running.emit(run, { _tag: "RunPaused", ...control.paused })
-  while (control.paused !== undefined && control.signal.current === undefined) yield* control.whileRunnable
-  if (control.signal.current === undefined) yield* Running.emit(run, { _tag: "RunResumed" })
+  while (control.paused !== undefined && control.signal.current === undefined) {
+    yield* Running.emit(run, { _tag: "RunPaused", ...control.paused })
+    while (control.paused !== undefined && control.signal.current === undefined) yield* control.whileRunnable
+    if (control.signal.current === undefined) {
+      yield* Running.emit(run, { _tag: "RunResumed", ...control.resumed })
+    }
+  }
 })

@@ -132,7 +132,7 @@ export const execute = Effect.fnUntraced(function* (
   audience: Execution.Audience
 ): Effect.fn.Return<RunResult, RunFailed, Provider | ToolRegistry> {
   const run = yield* Execution.makeRun(task, audience)
-  run.queues.takeChange()
+  Running.announceQueues(run)
   yield* Running.emit(run, {
     _tag: "RunStart",
     v: Event.version,

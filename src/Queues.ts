@@ -16,8 +16,10 @@ export interface Sizes {
 export class Queues {
   private queued: Readonly<Record<QueueName, ReadonlyArray<Message>>> = { steering: [], followUp: [] }
   private modes: Readonly<Record<QueueName, QueueMode>>
-  /** Whether the sizes changed since they were last announced, which a run does before its next event. */
+  /** Whether the sizes changed since they were last announced. */
   isChanged = false
+  /** Called when a size has changed. Of the run that goes on. */
+  onChange: (() => void) | undefined
 
   constructor(modes?: Partial<Record<QueueName, QueueMode>>) {
     this.modes = { steering: "one-at-a-time", followUp: "one-at-a-time", ...modes }
@@ -45,8 +47,10 @@ export class Queues {
   }
 
   clear(name: QueueName | "all"): void {
-    if (name !== "followUp") this.set("steering", [])
-    if (name !== "steering") this.set("followUp", [])
+    this.change({
+      steering: name === "followUp" ? this.queued.steering : [],
+      followUp: name === "steering" ? this.queued.followUp : []
+    })
   }
 
   setMode(name: QueueName, mode: QueueMode): void {
@@ -61,7 +65,15 @@ export class Queues {
   }
 
   private set(name: QueueName, messages: ReadonlyArray<Message>): void {
-    if (messages.length !== this.queued[name].length) this.isChanged = true
-    this.queued = { ...this.queued, [name]: messages }
+    this.change({ ...this.queued, [name]: messages })
+  }
+
+  private change(queued: Queues["queued"]): void {
+    const before = this.sizes
+    this.queued = queued
+    const { followUp, steering } = this.sizes
+    if (steering === before.steering && followUp === before.followUp) return
+    this.isChanged = true
+    this.onChange?.()
   }
 }

@@ -81,8 +81,8 @@ export class Stopped {
 }
 
 /**
- * Emits an event, after the size of the queues if that changed. Like `append` and `ended` it takes effect when called, as
- * far as nobody has to be waited for: a turn has a dozen events, and mostly nobody.
+ * Emits an event, after the size of the queues if that changed. Like `append` and `ended` it takes effect when called; the
+ * effect waits until subscribers have heard of the event.
  */
 export const emit = (run: Run, body: Body): Effect.Effect<void> =>
   run.queues.isChanged ? emitAll(run, [body]) : run.emitter.emit(body)
@@ -98,6 +98,20 @@ export const progress = (run: Run, body: Body): Effect.Effect<void> =>
 const emitAll = (run: Run, bodies: ReadonlyArray<Body>): Effect.Effect<void> => {
   const sizes = run.queues.takeChange()
   return run.emitter.emitAll(sizes === undefined ? bodies : [{ _tag: "QueueUpdate", ...sizes }, ...bodies])
+}
+
+/**
+ * Says from now on when the sizes of the queues change: with the next event, at the latest in a microtask, so that changes
+ * made in one step are one event. No fiber waits for that to be heard.
+ */
+export const announceQueues = (run: Run): void => {
+  const { queues } = run
+  queues.takeChange()
+  const announce = () =>
+    queueMicrotask(() => {
+      if (queues.onChange === announce && queues.isChanged) void emitAll(run, [])
+    })
+  queues.onChange = announce
 }
 
 /** Whole milliseconds since the run began. */

@@ -62,7 +62,7 @@ describe("Agent", () => {
       const paused = yield* Effect.forkChild(one.prompt("hi"))
       assert.strictEqual((yield* two.prompt("hi")).status, "completed")
       assert.strictEqual(one.state.getUnsafe().phase, "paused")
-      yield* one.resumeRun
+      yield* one.resumeRun()
       assert.strictEqual((yield* Fiber.join(paused)).status, "completed")
     })
   )

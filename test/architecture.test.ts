@@ -14,7 +14,7 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   [
     "loop",
-    /^(Budget|Continuation|Control|Queues|Delivery|Emitter|Run|Limits|Gate|Guards|Pending|RequestView|Answer|ModelCall|Unrun|Settlement|ToolExecution|ToolBatch|Turn|Ending|Execution|Loop)\.ts$/
+    /^(Budget|Continuation|Control|Queues|Delivery|Emitter|Run|Limits|Gate|Guards|Pending|RequestView|Answer|ModelCall|Unrun|Settlement|ToolExecution|ToolBatch|Turn|Ending|Execution|EventsOnly|Loop)\.ts$/
   ],
   ["agent", /^(AgentState|AgentOptions|Subscriptions|Conversation|Agent)\.ts$/],
   ["edges", /^(providers|resilience|tools|compat|promise|testing|ai|node)\//],

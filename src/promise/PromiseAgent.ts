@@ -3,7 +3,7 @@
  */
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import type * as HttpClient from "effect/http/HttpClient"
@@ -14,6 +14,7 @@ import type { Scope } from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Agent from "../Agent.ts"
 import type { AgentEvent } from "../AgentEvent.ts"
+import { eventsOnly } from "../EventsOnly.ts"
 import type * as Hook from "../Hook.ts"
 import * as Inspection from "../Inspection.ts"
 import type * as Message from "../Message.ts"
@@ -38,6 +39,11 @@ export interface PromiseAgent {
   readonly prompt: (input: Message.Input, options?: PromptOptions) => Promise<RunResult>
   /** The same run as its events: each iteration is one run. `break` cancels it, and waits for its end. */
   readonly stream: (input: Message.Input, options?: PromptOptions) => AsyncIterable<AgentEvent>
+  /**
+   * `stream` for a server: a failure is an event, not an exception. `RunError` and `RunEnd` end a failed run, and stand for
+   * one that could not begin. Only `signal` makes the iteration fail, with its reason.
+   */
+  readonly streamEvents: (input: Message.Input, options?: PromptOptions) => AsyncIterable<AgentEvent>
   /** Put in after the current turn; kept for the next run when idle. */
   readonly steer: (message: Message.Input) => Promise<void>
   /** Put in when the run would end; kept for the next run when idle. */
@@ -136,6 +142,16 @@ const facade = (runtime: Runtime): PromiseAgent => {
           runtime.runFork(Held.use((agent) => Stream.runForEachArray(agent.stream(input, options), deliver))),
         signal,
         (error) => Inspection.calledFrom(error, called)
+      )
+    },
+    streamEvents: (input, { signal, ...options } = {}) => {
+      const events = Effect.map(runtime.contextEffect, (built) =>
+        Context.get(built, Held).stream(input, options)
+      )
+      return Events.iterable<AgentEvent>(
+        (deliver) => Effect.runFork(Stream.runForEachArray(eventsOnly(Stream.unwrap(events)), deliver)),
+        signal,
+        (error) => error
       )
     },
     steer: (message) =>

@@ -36,7 +36,7 @@ const opsOf = (agent: Agent.Agent, stage: Stage): Session["ops"] => ({
   followUp: (op) => agent.followUp(promptOf(op, stage)),
   cancel: ({ reason }) => agent.cancel(reason),
   pause: ({ reason }) => agent.pause(reason),
-  resume: () => agent.resumeRun,
+  resume: () => agent.resumeRun(),
   reset: () => settled(agent.reset),
   waitForIdle: () => agent.waitForIdle,
   clearSteeringQueue: () => agent.clearQueue("steering"),
