@@ -20,7 +20,7 @@ import * as ToolParams from "./ToolParams.ts"
 export { InvalidTool } from "./InvalidTool.ts"
 export { type PromiseContext, PromiseRejected } from "./PromiseCall.ts"
 export { ToolContext } from "./ToolContext.ts"
-export { brand, failed, isOutput, output, render, type ToolOutput } from "./ToolOutput.ts"
+export { failed, isOutput, output, render, type ToolOutput } from "./ToolOutput.ts"
 export { InvalidParams, type ParamsSchema } from "./ToolParams.ts"
 
 /**

@@ -8,12 +8,12 @@ import * as AgentEvent from "./AgentEvent.ts"
 import * as JsonText from "./JsonText.ts"
 import { text } from "./Message.ts"
 
-/** Marks what `output` and `failed` made: the shape alone could be a value of the application. */
-export const brand: unique symbol = Symbol.for("effect-agent/ToolOutput")
+/** Marks the values that `output` and `failed` make: the shape alone could be a value of the application. */
+const TypeId = "~effect-agent/ToolOutput"
 
 /** A result said in full. Only `Tool.output` and `Tool.failed` make one; a copy by spread stays one. */
 export interface ToolOutput extends AgentEvent.ToolOutput {
-  readonly [brand]: true
+  readonly [TypeId]: true
 }
 
 /**
@@ -26,7 +26,7 @@ export const output = (
 ): ToolOutput => ({
   content: typeof content === "string" ? [text(content)] : content,
   ...options,
-  [brand]: true
+  [TypeId]: true
 })
 
 /** A result that says what went wrong. */
@@ -35,7 +35,7 @@ export const failed = (message: string, details?: Schema.Json): ToolOutput =>
 
 /** Whether `output` or `failed` made the value, or a copy by spread of such a value. */
 export const isOutput = (value: unknown): value is ToolOutput =>
-  Predicate.isObject(value) && value[brand] === true
+  Predicate.isObject(value) && value[TypeId] === true
 
 /** As it is told in events: without the mark, and without members that are `undefined`. */
 export const plain = ({

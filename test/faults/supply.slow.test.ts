@@ -79,8 +79,8 @@ describe("what is published", { timeout: 120_000 }, () => {
     )
   })
 
-  it("F155: depends on effect alone, and is developed with exact versions, as they are locked", () => {
-    assert.isUndefined(manifest.dependencies)
+  it("F155: depends on effect and on ignore, and is developed with exact versions, as they are locked", () => {
+    assert.deepStrictEqual(manifest.dependencies, { ignore: "7.0.5" })
     assert.isUndefined(manifest.optionalDependencies)
     const needed = Object.keys(manifest.peerDependencies).filter(
       (name) => manifest.peerDependenciesMeta[name]?.optional !== true
@@ -114,7 +114,7 @@ describe("what is published", { timeout: 120_000 }, () => {
     assert.deepStrictEqual(neither, [])
   })
 
-  it("F154 F155 F156: passes the check before a release, offline, in two packages", async () => {
+  it("F154 F155 F156: passes the check before a release, offline, in three packages", async () => {
     const { code, stderr, stdout } = await Published.releaseCheck(made.tarball)
     assert.strictEqual(stderr, "")
     assert.strictEqual(code, 0)
@@ -122,8 +122,8 @@ describe("what is published", { timeout: 120_000 }, () => {
       (entry) => !/^\.\/(?:node|package\.json)/.test(entry)
     )
     assert.isAbove(entries.length, 50)
-    assert.match(stdout, /^effect@\S+, effect-agent@\S+: 2 packages, /)
-    assert.include(stdout, `: 2 packages, ${entries.length} entries, and the program runs\n`)
+    assert.match(stdout, /^effect@\S+, effect-agent@\S+, ignore@\S+: 3 packages, /)
+    assert.include(stdout, `: 3 packages, ${entries.length} entries, and the program runs\n`)
   })
 
   it("F156: is not released when a package it needs is nowhere to be had", async () => {

@@ -97,7 +97,8 @@ describe("what is built", { timeout: 60_000 }, () => {
        export const { layer } = OpenAi`
     )
     assert.isBelow(core, 90)
-    assert.isBelow(one, 115)
+    // 10 kB of it are the rules of Models, with their sources.
+    assert.isBelow(one, 125)
     assert.isBelow(await bundled(`export { make } from "./Agent.js"`), 85)
     assert.isBelow(await bundled(`export * from "./AgentEvent.js"`), 45)
     assert.isBelow(await bundled(`export * from "./Message.js"`), 35)
