@@ -1,5 +1,5 @@
 // scratchpad/models.ts
-import { Effect, Layer, Redacted } from "effect"
+import { Effect, Layer } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { Agent } from "effect-agent"
 import { Models, OpenAiCompatible } from "effect-agent/providers"
@@ -7,11 +7,9 @@ import { Models, OpenAiCompatible } from "effect-agent/providers"
 const rules = Models.layer([
   { vendor: "acme", pattern: "^acme-1", maxOutput: 8000, sampling: "refused", input: ["text"] }
 ])
-const provider = OpenAiCompatible.layer({
-  id: "acme",
-  baseUrl: "http://127.0.0.1:8080/v1",
-  apiKey: Redacted.make("a key")
-}).pipe(Layer.provide([rules, FetchHttpClient.layer]))
+const provider = OpenAiCompatible.layer({ id: "acme", baseUrl: "http://127.0.0.1:8080/v1" }).pipe(
+  Layer.provide([rules, FetchHttpClient.layer])
+)
 
 const program = Effect.scoped(
   Agent.make({
