@@ -1,4 +1,3 @@
-// scratchpad/models.ts
 import { Effect, Layer } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { Agent } from "effect-agent"
