@@ -19,24 +19,26 @@ import { ToolServices } from "./ToolServices.ts"
 
 export type { Executed } from "./ToolRun.ts"
 
-/** The model called a tool that is not there. */
+/** The model called a tool that is not there. `known` has the names of the tools it was offered. */
 export class ToolNotFound extends Schema.TaggedError<ToolNotFound>()("ToolNotFound", {
-  name: Schema.String,
+  /** The name as the model gave it. */
+  toolName: Schema.String,
   known: Schema.Array(Schema.String)
 }) {
   override get message(): string {
     const known = this.known.length === 0 ? "There are no tools." : `Tools: ${cut(this.known.join(", "))}.`
-    return `Tool ${JSON.stringify(cut(this.name, 100))} not found. ${known}`
+    return `Tool ${JSON.stringify(cut(this.toolName, 100))} not found. ${known}`
   }
 }
 
-/** The model called a tool with arguments it does not take. */
+/** The model called a tool with arguments it does not take. `detail` says what is wrong with them. */
 export class InvalidArguments extends Schema.TaggedError<InvalidArguments>()("InvalidArguments", {
-  name: Schema.String,
+  /** The name as the model gave it. */
+  toolName: Schema.String,
   detail: Schema.String
 }) {
   override get message(): string {
-    return `Invalid arguments for tool ${JSON.stringify(cut(this.name, 100))}: ${cut(this.detail)}`
+    return `Invalid arguments for tool ${JSON.stringify(cut(this.toolName, 100))}: ${cut(this.detail)}`
   }
 }
 
@@ -121,7 +123,7 @@ export const make = <const Tools extends ReadonlyArray<Tool.Any>>(
         const { among = registered, input } = options ?? {}
         const tool = find(among, call.name)
         if (tool === undefined)
-          return Effect.fail(new ToolNotFound({ name: call.name, known: [...among.keys()] }))
+          return Effect.fail(new ToolNotFound({ toolName: call.name, known: [...among.keys()] }))
         return input === undefined ? prepareRaw(tool, call) : decode(tool, call, input)
       },
       execute: (prepared, context) => ToolRun.run(prepared, servicesOf.get(prepared.tool), context)
@@ -193,4 +195,4 @@ const decodeObject = (
   )
 }
 
-const invalid = (call: ToolCall, detail: string) => new InvalidArguments({ name: call.name, detail })
+const invalid = (call: ToolCall, detail: string) => new InvalidArguments({ toolName: call.name, detail })

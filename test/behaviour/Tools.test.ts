@@ -1017,7 +1017,7 @@ describe("Tools", () => {
         assert.isFalse(yield* registry.unregister("a"))
         assert.isUndefined(yield* registry.get("a"))
         const error = yield* Effect.flip(registry.prepare(call("a")))
-        assert.deepInclude(error, { _tag: "ToolNotFound", name: "a", known: ["b"] })
+        assert.deepInclude(error, { _tag: "ToolNotFound", toolName: "a", known: ["b"] })
         yield* registry.register(say("a"))
         assert.deepStrictEqual(
           (yield* registry.definitions).map(({ name }) => name),
@@ -1056,10 +1056,25 @@ describe("Tools", () => {
         assert.strictEqual((yield* Effect.flip(registry.prepare(call("nope"))))._tag, "ToolNotFound")
         assert.deepInclude(yield* Effect.flip(registry.prepare(call("echo", { n: [] }))), {
           _tag: "InvalidArguments",
-          name: "echo"
+          toolName: "echo"
         })
         const done = yield* registry.execute(yield* registry.prepare(call("bad")), context)
         assert.deepInclude(done, { outcome: "error", isError: true })
+      })
+    )
+
+    it.effect("fails with errors that print under their own names, not under the tool's", () =>
+      Effect.gen(function* () {
+        const registry = yield* ToolRegistry.make(echo)
+        const [missing, invalid] = yield* Effect.all([
+          Effect.flip(registry.prepare(call("nope"))),
+          Effect.flip(registry.prepare(call("echo", { n: [] })))
+        ])
+        assert.strictEqual(String(missing), 'ToolNotFound: Tool "nope" not found. Tools: echo.')
+        assert.match(String(invalid), /^InvalidArguments: Invalid arguments for tool "echo": /)
+        assert.deepStrictEqual([missing.name, invalid.name], ["ToolNotFound", "InvalidArguments"])
+        assert.match(missing.stack ?? "", /^ToolNotFound: Tool "nope" not found/)
+        assert.match(invalid.stack ?? "", /^InvalidArguments: Invalid arguments/)
       })
     )
 
