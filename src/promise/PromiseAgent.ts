@@ -9,11 +9,14 @@ import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
+import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
 import type { Scope } from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Agent from "../Agent.ts"
 import type { AgentEvent } from "../AgentEvent.ts"
+import * as AgentOptions from "../AgentOptions.ts"
 import { eventsOnly } from "../EventsOnly.ts"
 import type * as Hook from "../Hook.ts"
 import * as Inspection from "../Inspection.ts"
@@ -76,7 +79,7 @@ export type Options<RP, T extends Tools, H extends Hooks> = Agent.AgentOptions<T
 
 /**
  * Makes an agent. Nothing is built before its first use. `layer` has what provider, tools and hooks need, if they need
- * anything.
+ * anything. Throws `InvalidInput` for options that mean nothing.
  *
  * **Example**
  *
@@ -96,17 +99,48 @@ export function createAgent<
   const T extends Tools = readonly [],
   const H extends Hooks = readonly []
 >(options: Options<RP, T, H>): PromiseAgent
-export function createAgent({ layer, provider, ...options }: Opaque): PromiseAgent {
-  if (!Predicate.isObjectOrArray(provider) && typeof provider !== "function") {
-    const faults = ["provider is missing. Give one, such as OpenAi.layerConfig() of effect-agent/providers"]
-    throw new Agent.InvalidInput({ subject: "options", faults })
+export function createAgent(given: Opaque): PromiseAgent {
+  const fault = faultOf(given)
+  if (fault !== undefined) {
+    Inspection.calledFrom(fault, Inspection.caller())
+    throw fault
   }
+  const { layer, provider, ...options } = given
   const supplied = Layer.merge(FetchHttpClient.layer, layer ?? Layer.succeed(Supplied, {}))
   const providing = "stream" in provider ? Layer.succeed(Provider, provider) : provider
   const runtime = ManagedRuntime.make(
     Layer.effect(Held, Agent.make(options)).pipe(Layer.provide(providing), Layer.provide(supplied))
   )
   return facade(runtime)
+}
+
+/** What the types do not guard in plain JavaScript. */
+const faultOf = (given: Opaque): Agent.InvalidInput | undefined => {
+  const { layer, provider, ...options } = given ?? {}
+  const faults = [...faultOfProvider(provider), ...faultOfLayer(layer)]
+  if (faults.length > 0) return new Agent.InvalidInput({ subject: "options", faults })
+  return Option.getOrUndefined(Result.getFailure(AgentOptions.read(options, ["provider", "layer"])))
+}
+
+const advice = "such as OpenAi.layerConfig() of effect-agent/providers"
+
+const faultOfProvider = (provider: unknown): ReadonlyArray<string> => {
+  if (provider === undefined) return [`provider is missing. Give one, ${advice}`]
+  return Layer.isLayer(provider) || isProvider(provider)
+    ? []
+    : [`provider: expected a layer or a provider, ${advice}, got ${shown(provider)}`]
+}
+
+const isProvider = (provider: unknown): boolean =>
+  Predicate.hasProperty(provider, "stream") && typeof provider.stream === "function"
+
+const faultOfLayer = (layer: unknown): ReadonlyArray<string> =>
+  layer === undefined || Layer.isLayer(layer) ? [] : [`layer: expected a layer, got ${shown(layer)}`]
+
+/** Only the type: a text may be a key. */
+const shown = (value: unknown): string => {
+  if (value === null) return "null"
+  return Predicate.isObjectOrArray(value) ? "an object" : `a ${typeof value}`
 }
 
 /** Stands for whatever the caller's layer has: the signature above says that it is enough. */

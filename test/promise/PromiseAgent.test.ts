@@ -220,6 +220,44 @@ describe("createAgent", () => {
     })
   })
 
+  describe("checks its options when it is called", () => {
+    const provider = ScriptedProvider.layer([])
+    const cases: ReadonlyArray<readonly [what: string, options: any, said: RegExp]> = [
+      ["no options", undefined, /Invalid options: provider is missing/],
+      ["no model", { provider }, /Invalid options: model is missing/],
+      ["an empty model", { provider, model: "" }, /Invalid options: model/],
+      [
+        "a misspelt option",
+        { provider, model: "m", maxTurn: 1 },
+        /maxTurn is not an option.*limits\.maxTurns/
+      ],
+      ["a misspelt layer", { provider, model: "m", layr: 1 }, /layr is not an option. Did you mean layer\?/],
+      ["a wrong limit", { provider, model: "m", limits: { maxTurns: -1 } }, /limits\.maxTurns/],
+      ["tools that are no list", { provider, model: "m", tools: {} }, /tools: expected a list/],
+      [
+        "messages of no role",
+        { provider, model: "m", messages: [{}] },
+        /Invalid messages: messages\[0\]\.role/
+      ],
+      ["a provider that is none", { provider: { id: "x" }, model: "m" }, /Invalid options: provider/],
+      [
+        "a function as provider",
+        { provider: ScriptedProvider.layer, model: "m" },
+        /Invalid options: provider/
+      ],
+      [
+        "a provider as text",
+        { provider: "sk-secret", model: "m" },
+        /provider: expected a layer.*got a string$/
+      ],
+      ["a layer that is none", { provider, model: "m", layer: {} }, /Invalid options: layer/]
+    ]
+    it.each(cases)("%s", (_, options, said) => {
+      const made = () => createAgent(options)
+      assert.throws(made, Agent.InvalidInput, said)
+    })
+  })
+
   it("asks for what is needed, and for nothing else", () => {
     const provider = ScriptedProvider.layer([])
     expectTypeOf(createAgent({ provider, model: "m" })).toEqualTypeOf<PromiseAgent>()
