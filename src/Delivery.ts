@@ -8,6 +8,7 @@
 import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import type { AgentEvent } from "./AgentEvent.ts"
 import { isKnown } from "./Begin.ts"
 import type { StopSignal } from "./Work.ts"
@@ -143,7 +144,10 @@ export class Delivery {
         this.audience.observe([event])
         for (const subscriber of this.audience.subscriptions.subscribers) {
           const heard = this.isDeaf(subscriber, event) ? Effect.void : subscriber.hear(event)
-          if (!isKnown(heard)) yield* this.bounded(subscriber, event, heard)
+          if (isKnown(heard)) continue
+          const fiber = Effect.runForkWith(this.services)(heard)
+          // Most listeners are over at once: a limit would cost more than they do.
+          if (fiber.pollUnsafe() === undefined) yield* this.bounded(subscriber, event, joined(fiber))
         }
         isOver = event._tag === "RunEnd"
       }
@@ -179,6 +183,10 @@ export class Delivery {
     })
   }
 }
+
+/** Waits for a fiber, and takes it along when it is interrupted. */
+const joined = (fiber: Fiber.Fiber<void>): Effect.Effect<void> =>
+  Effect.onInterrupt(Fiber.join(fiber), () => Fiber.interrupt(fiber))
 
 const text = (ms: number): string => Duration.format(Duration.millis(ms))
 

@@ -119,6 +119,11 @@ const hearing = <E, R>(
   context: Context.Context<R>
 ): ((event: AgentEvent) => Effect.Effect<void>) => {
   let failed = false
+  let last: { readonly run: Context.Context<never>; readonly merged: Context.Context<R> } | undefined
+  const over = (run: Context.Context<never>): Context.Context<R> => {
+    if (last?.run !== run) last = { run, merged: Context.merge(run, context) }
+    return last.merged
+  }
   const reported = (exit: Exit.Exit<void, E>): Effect.Effect<void> => {
     // It may fail at every delta: once is enough to know.
     if (Exit.isSuccess(exit) || failed) return Effect.void
@@ -129,10 +134,7 @@ const hearing = <E, R>(
     const said = called(listener, event)
     return isKnown(said)
       ? reported(said)
-      : Effect.updateContext(
-          Effect.exit(said),
-          (run: Context.Context<never>): Context.Context<R> => Context.merge(run, context)
-        ).pipe(Effect.flatMap(reported))
+      : Effect.updateContext(Effect.exit(said), over).pipe(Effect.flatMap(reported))
   }
 }
 
