@@ -47,8 +47,6 @@ export interface Service {
   /** Adds a hook, from its next point on. Returns the id `unregister` takes. */
   readonly register: <E, R>(hook: Hook.Hook<E, R>) => Effect.Effect<string, never, R>
   readonly unregister: (id: string) => Effect.Effect<boolean>
-  /** @internal those of the managers around this one first */
-  readonly registrations: () => ReadonlyArray<Registration>
 }
 
 interface Registration {
@@ -74,7 +72,10 @@ const shapers: ReadonlySet<Hook.Point> = new Set<Hook.Point>([
 const isIsolated = (point: Hook.Point): boolean =>
   !guards.has(point) && !shapers.has(point) && point !== "afterTool"
 
-/** A manager with these hooks, after those of the manager around it. What they require becomes a requirement. */
+/**
+ * A manager with these hooks, which a run asks after those of the manager around it: that one may be any implementation of
+ * `Service`. What the hooks require becomes a requirement.
+ */
 export const make = <const Hooks extends ReadonlyArray<Hook.Hook>>(
   ...hooks: Hooks
 ): Effect.Effect<Service, never, Hook.Services<Hooks[number]>> =>
@@ -86,30 +87,26 @@ export const make = <const Hooks extends ReadonlyArray<Hook.Hook>>(
       own.push({ id, point: hook.point, run: withServices(hook, services) })
       return id
     }
-    const registrations = () =>
-      own.length === 0 ? outer.registrations() : [...outer.registrations(), ...own]
     for (const hook of hooks) add(hook, services)
     return Effect.succeed<Service>({
-      forRun: (options) => new Asking(registrations, options),
+      forRun: (options) => new Asking(outer.forRun(options), own, options),
       register: <E, R>(hook: Hook.Hook<E, R>) =>
         Effect.contextWith((services: Context.Context<R>) => Effect.sync(() => add(hook, services))),
       unregister: (id) =>
         Effect.sync(() => {
           const index = own.findIndex((registration) => registration.id === id)
           return index !== -1 && own.splice(index, 1).length === 1
-        }),
-      registrations
+        })
     })
   })
 
-// Unique across managers: the counters of a run are kept by it.
+// Unique across managers: a `HookError` names its hook by it.
 let idCount = 0
 
 const none: Service = {
   forRun: () => ({ has: () => false, ask: () => Effect.void }),
   register: () => Effect.die(new Error("No HookManager here: provide HookManager.layer()")),
-  unregister: () => Effect.succeed(false),
-  registrations: () => []
+  unregister: () => Effect.succeed(false)
 }
 
 /** No hooks by default. */
@@ -125,20 +122,22 @@ export const layer = <const Hooks extends ReadonlyArray<Hook.Hook>>(
   ...hooks: Hooks
 ): Layer.Layer<never, never, Hook.Services<Hooks[number]>> => Layer.effect(HookManager, make(...hooks))
 
-/** The hooks as one run asks them, and how often each has failed in a row. */
+/** The hooks of one manager as one run asks them, after those around them, and how often each has failed in a row. */
 class Asking implements RunHooks {
-  private readonly registrations: Service["registrations"]
+  private readonly outer: RunHooks
+  private readonly own: ReadonlyArray<Registration>
   private readonly run: RunHooksOptions
   private readonly errorsInRow = new Map<string, number>()
 
-  constructor(registrations: Service["registrations"], run: RunHooksOptions) {
-    this.registrations = registrations
+  constructor(outer: RunHooks, own: ReadonlyArray<Registration>, run: RunHooksOptions) {
+    this.outer = outer
+    this.own = own
     this.run = run
   }
 
   has(point: Hook.Point): boolean {
-    for (const registration of this.registrations()) if (registration.point === point) return true
-    return false
+    for (const registration of this.own) if (registration.point === point) return true
+    return this.outer.has(point)
   }
 
   ask<P extends Hook.Point, E = never>(
@@ -147,9 +146,22 @@ class Asking implements RunHooks {
     step: (verdict: Verdict<P>) => Step | Effect.Effect<Step, E>
   ): Effect.Effect<void, HookFailed | E> {
     return Effect.gen({ self: this }, function* () {
-      for (const registration of this.registrations().filter((candidate) => candidate.point === point)) {
-        const stepped = step(yield* this.invoke(registration, point, input()))
-        if ((typeof stepped === "string" ? stepped : yield* stepped) === "stop") return
+      // Before any hook is asked: those that come meanwhile are asked from the next point on.
+      const own = this.own.filter((registration) => registration.point === point)
+      let isStopped = false
+      const note = (next: Step): Step => {
+        isStopped = next === "stop"
+        return next
+      }
+      const heard = (verdict: Verdict<P>) => {
+        const stepped = step(verdict)
+        return typeof stepped === "string" ? note(stepped) : Effect.map(stepped, note)
+      }
+      if (this.outer.has(point)) yield* this.outer.ask(point, input, heard)
+      for (const registration of own) {
+        if (isStopped) return
+        const stepped = heard(yield* this.invoke(registration, point, input()))
+        if (typeof stepped !== "string") yield* stepped
       }
     })
   }
