@@ -5,7 +5,11 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
+import type { StandardSchemaV1 } from "effect/StandardSchema"
 import * as DurationInput from "./DurationInput.ts"
+import { isObject, type JsonObject } from "./JsonCoercion.ts"
+import * as JsonReference from "./JsonReference.ts"
+import * as ToolParams from "./ToolParams.ts"
 
 /**
  * A tool is set up wrongly. The constructors (`Tool.make`, `Tool.fromJsonSchema`, `Tool.fromPromise`) throw it; a registry
@@ -88,19 +92,27 @@ export const refuse = (tool: Checked): void => {
   if (fault !== undefined) Result.getOrThrow(Result.fail(fault))
 }
 
-/** Throws when `params` is no schema, or one of something else than an object. */
-export const refuseParams = (tool: Checked, params: unknown): void => {
-  const detail = paramsFault(params)
+/** The members of a tool that say what it takes. */
+interface Taking extends Checked {
+  readonly params?: unknown
+  readonly parameters?: unknown
+}
+
+/** Throws when `params` is no schema, or when it or `parameters` is one of something else than an object. */
+export const refuseParams = (tool: Taking): void => {
+  const { parameters } = tool
+  const detail = paramsFault(tool) ?? (parameters === undefined ? undefined : parametersFault(parameters))
   if (detail !== undefined) Result.getOrThrow(Result.fail(invalid(tool, detail)))
 }
 
-const paramsFault = (params: unknown): string | undefined => {
+const paramsFault = ({ parameters, params }: Taking): string | undefined => {
   if (params === undefined) return undefined
-  if (Schema.isSchema(params)) {
-    const kind = SchemaAST.toEncoded(params.ast)._tag
-    return notObjects.has(kind) ? scalar(`a schema of ${kind.toLowerCase()}`) : undefined
+  if (Schema.isSchema(params)) return scalar(kindOfAst(SchemaAST.toEncoded(params.ast)), "Schema.Struct")
+  // With `parameters` beside it the schema is not what the model is told, and may read anything.
+  if (isStandard(params)) {
+    const kind = parameters === undefined ? kindOfJson(ToolParams.described(params)) : undefined
+    return scalar(kind, "z.object({ value: … }) or Schema.Struct")
   }
-  if (Predicate.hasProperty(params, "~standard")) return undefined
   if (!Predicate.isObject(params)) return `\`params\` must be a schema; it is ${shown(params)}.`
   return isJsonSchema(params)
     ? "`params` is plain JSON Schema. Use Tool.fromJsonSchema with `parameters`."
@@ -108,8 +120,17 @@ const paramsFault = (params: unknown): string | undefined => {
         "Put it into z.object({ … }) or Schema.Struct({ … })."
 }
 
+const isStandard = (params: unknown): params is StandardSchemaV1<any, any> =>
+  Predicate.hasProperty(params, "~standard")
+
 const isJsonSchema = (value: object): boolean =>
   ("type" in value && typeof value.type === "string") || "$schema" in value || "$ref" in value
+
+const scalar = (kind: string | undefined, struct: string): string | undefined =>
+  kind === undefined
+    ? undefined
+    : `\`params\` is a schema of ${kind}, but models call tools with an object. ` +
+      `Put it into one, such as ${struct}({ value: … }).`
 
 const notObjects: ReadonlySet<string> = new Set([
   "String",
@@ -119,28 +140,56 @@ const notObjects: ReadonlySet<string> = new Set([
   "Null",
   "Undefined",
   "Literal",
+  "Enum",
   "Arrays",
   "TemplateLiteral"
 ])
 
-const scalar = (what: string): string =>
-  `\`params\` is ${what}, but models call tools with an object. Put it into one: Schema.Struct({ value: … }).`
+/** What a schema takes, in words, when no object is among it. */
+const kindOfAst = (ast: SchemaAST.AST): string | undefined =>
+  ast._tag === "Union"
+    ? kindOfAll(ast.types.map(kindOfAst))
+    : notObjects.has(ast._tag)
+      ? ast._tag.toLowerCase()
+      : undefined
 
-/** Throws when a JSON Schema of params describes something else than an object. */
+/** The same of a JSON Schema. `depth` ends references that go in a circle. */
+const kindOfJson = (root: Schema.Json, at: Schema.Json = root, depth = 0): string | undefined => {
+  const schema = JsonReference.follow(root, at)
+  if (!isObject(schema) || depth > 16) return undefined
+  const { allOf, anyOf, enum: values, oneOf, type } = schema
+  if (type !== undefined) {
+    const types = Array.isArray(type) ? type : [type]
+    return types.includes("object") ? undefined : types.join(" or ")
+  }
+  const constants = "const" in schema ? [schema["const"]] : values
+  if (Array.isArray(constants)) return constants.some(Predicate.isObject) ? undefined : "constant"
+  const kinds = (members: Schema.Json | undefined) =>
+    Array.isArray(members) ? members.map((member) => kindOfJson(root, member, depth + 1)) : []
+  return kindOfAll(kinds(anyOf)) ?? kindOfAll(kinds(oneOf)) ?? kinds(allOf).find((kind) => kind !== undefined)
+}
+
+/** The kinds of a union; nothing when one of its members takes an object. */
+const kindOfAll = (kinds: ReadonlyArray<string | undefined>): string | undefined => {
+  const known = kinds.flatMap((kind) => (kind === undefined ? [] : kind.split(" or ")))
+  return kinds.length === 0 || kinds.includes(undefined) ? undefined : [...new Set(known)].join(" or ")
+}
+
+/** Throws when `parameters` is no JSON Schema of an object. */
 export const refuseJsonSchema = (tool: Checked, parameters: unknown): void => {
-  const fault = jsonSchemaFault(tool, parameters)
-  if (fault !== undefined) Result.getOrThrow(Result.fail(fault))
+  const detail = parametersFault(parameters)
+  if (detail !== undefined) Result.getOrThrow(Result.fail(invalid(tool, detail)))
 }
 
-const jsonSchemaFault = (tool: Checked, parameters: unknown): InvalidTool | undefined => {
-  if (!Predicate.isObject(parameters))
-    return invalid(tool, `\`parameters\` must be a JSON Schema of an object; it is ${shown(parameters)}.`)
-  const { type } = parameters
-  return type === undefined || type === "object" || (Array.isArray(type) && type.includes("object"))
+const parametersFault = (parameters: unknown): string | undefined => {
+  if (!isJsonObject(parameters))
+    return `\`parameters\` must be a JSON Schema of an object; it is ${shown(parameters)}.`
+  const kind = kindOfJson(parameters)
+  return kind === undefined
     ? undefined
-    : invalid(
-        tool,
-        `the JSON Schema of its params is of type ${shown(type)}, but models call tools with an object. ` +
-          'Use { type: "object", properties: { … } }.'
-      )
+    : `the JSON Schema of its params is of type ${kind}, but models call tools with an object. ` +
+        'Use { type: "object", properties: { … } }.'
 }
+
+/** Its members are read one by one: what is no JSON in them says nothing of a type. */
+const isJsonObject = (value: unknown): value is JsonObject => Predicate.isObject(value)

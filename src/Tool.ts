@@ -92,7 +92,7 @@ export interface Common<Name extends string> {
  * A tool from a schema and an Effect. Throws `InvalidTool` for options that cannot work: a name that providers refuse, a
  * `timeout` that is no duration, `params` that are no schema of an object.
  *
- * - `params`: default none. Any Effect Schema, or any Standard Schema; one that cannot say its JSON Schema needs
+ * - `params`: default none. Any Effect Schema, or any Standard Schema, of an object; one that cannot say its JSON Schema needs
  *   `parameters` beside it, or the model is told of any object. So does a union at the root: the model is told of an
  *   object without fields, as every provider insists on an object.
  * - `success`: how a value is encoded for the model; without it a string goes as it is, anything else as JSON.
@@ -109,7 +109,7 @@ export const make = <const Name extends string, Params = {}, Success = unknown, 
 ): Tool<Name, Params, Success, Failure, R> => {
   const { execute, failure, params, success, ...common } = options
   InvalidTool.refuse(options)
-  InvalidTool.refuseParams(options, params)
+  InvalidTool.refuseParams(options)
   const encodeFailure = encoderOf(failure)
   return build(common, ToolParams.reader(params, options.parameters), {
     execute,
@@ -146,7 +146,7 @@ export const fromPromise = <const Name extends string, Params = { readonly [key:
 ): Tool<Name, Params, unknown, PromiseRejected, ToolContext> => {
   const { execute, params, ...common } = options
   InvalidTool.refuse(options)
-  InvalidTool.refuseParams(options, params)
+  InvalidTool.refuseParams(options)
   const reader: ParamsReader<Params> =
     params === undefined && options.parameters !== undefined
       ? ToolParams.trusted<Params>(options.parameters)
@@ -168,7 +168,7 @@ const build = <Name extends string, Params, Success, Failure, R>(
   let described: Schema.Json | undefined
   return {
     ...common,
-    // Asked for with the first request, not when the module loads: a schema is costly to describe.
+    // Asked for with the first request, not when the module loads: an Effect Schema is costly to describe.
     get parameters() {
       return (described ??= parameters())
     },

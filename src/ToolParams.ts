@@ -10,6 +10,7 @@ import * as FailureText from "./FailureText.ts"
 import { isObject, type JsonObject } from "./JsonCoercion.ts"
 import * as JsonReference from "./JsonReference.ts"
 import * as JsonSchema from "./JsonSchema.ts"
+import { once } from "./Once.ts"
 
 /** The params are not what the tool takes. `detail` is for the model: one line per fault. */
 export class InvalidParams extends Schema.TaggedError<InvalidParams>()("InvalidParams", {
@@ -82,7 +83,7 @@ const standardReader = <Params>(
   params: StandardSchemaV1<any, Params>,
   given: Schema.Json | undefined
 ): ParamsReader<Params> => ({
-  parameters: () => given ?? describe(params),
+  parameters: () => given ?? described(params),
   decode: (input) =>
     Effect.tryPromise({
       try: async () => params["~standard"].validate(input),
@@ -115,15 +116,18 @@ const objectSchema = ({
   return others.length === 0 ? root : { ...root, $defs: Object.fromEntries(others) }
 }
 
-/** Some schemas throw where JSON Schema has no words for them: zod's of dates, for one. */
-const describe = (params: StandardSchemaV1<any, any>): Schema.Json => {
+/**
+ * What a Standard Schema takes, as JSON Schema. Any object, where it cannot say so: some schemas throw where JSON Schema has
+ * no words for them, zod's of dates for one.
+ */
+export const described = once((params: StandardSchemaV1<any, any>): Schema.Json => {
   if (!describesItself(params)) return anyObject
   try {
     return toJson(params["~standard"].jsonSchema.input({ target: "draft-2020-12" }))
   } catch {
     return anyObject
   }
-}
+})
 
 const anyObject: Schema.Json = { type: "object" }
 

@@ -33,6 +33,18 @@ const constructors: ReadonlyArray<(options: any) => Tool.Any> = [
   Tool.fromPromise
 ]
 
+const bySchema: ReadonlyArray<(options: any) => Tool.Any> = [Tool.make, Tool.fromPromise]
+
+/** A Standard Schema that says this of itself. */
+const described = (schema: object, asked: () => void = () => {}) => {
+  const input = () => {
+    asked()
+    return schema
+  }
+  const validate = (value: unknown) => ({ value })
+  return { "~standard": { version: 1, vendor: "own", validate, jsonSchema: { input, output: input } } }
+}
+
 const logs = () => {
   const lines: Array<string> = []
   const logger = Logger.make<unknown, void>((entry) => {
@@ -117,7 +129,9 @@ describe("a tool that cannot work", () => {
       ["city", '`params` must be a schema; it is "city"'],
       [Schema.String, "`params` is a schema of string, but models call tools with an object"],
       [Schema.Array(Schema.String), "`params` is a schema of arrays"],
-      [Schema.NumberFromString, "`params` is a schema of string"]
+      [Schema.NumberFromString, "`params` is a schema of string"],
+      [Schema.Union([Schema.String, Schema.Finite]), "`params` is a schema of string or number"],
+      [Schema.Literals(["a", "b"]), "`params` is a schema of literal,"]
     ]
     for (const [params, words] of faults) {
       assert.include(thrownBy(() => Tool.make(options({ params }))).message, words)
@@ -135,6 +149,82 @@ describe("a tool that cannot work", () => {
     )
     for (const parameters of [{}, { type: ["object", "null"] }, { anyOf: [] }])
       Tool.fromJsonSchema(options({ parameters }))
+  })
+
+  it("is refused when a Standard Schema of its params takes something else than an object", () => {
+    const text = z.string().meta({ id: "Text" })
+    const faults: ReadonlyArray<readonly [params: unknown, what: string]> = [
+      [z.string(), "string"],
+      [z.string().optional(), "string"],
+      [z.string().transform((city) => ({ city })), "string"],
+      [z.number(), "number"],
+      [z.boolean(), "boolean"],
+      [z.null(), "null"],
+      [z.enum(["a", "b"]), "string"],
+      [z.array(z.object({})), "array"],
+      [z.union([z.string(), z.array(z.string())]), "string or array"],
+      [z.intersection(z.string(), z.any()), "string"],
+      [text, "string"],
+      [z.union([text, z.number()]), "string or number"],
+      [described({ const: 1 }), "constant"],
+      [described({ enum: ["a", null] }), "constant"],
+      [described({ oneOf: [{ type: "integer" }, { type: ["integer", "null"] }] }), "integer or null"]
+    ]
+    for (const [params, what] of faults) {
+      for (const make of bySchema) {
+        const { message, tool } = thrownBy(() => make(options({ parameters: undefined, params })))
+        assert.strictEqual(tool, "bad")
+        assert.include(message, `\`params\` is a schema of ${what}, but models call tools with an object.`)
+        assert.include(
+          message,
+          "Put it into one, such as z.object({ value: … }) or Schema.Struct({ value: … })."
+        )
+      }
+    }
+  })
+
+  it("is not refused when an object may be what its params take", () => {
+    const circle = { $ref: "#/$defs/Loop", $defs: { Loop: { anyOf: [{ $ref: "#/$defs/Loop" }] } } }
+    const taken = [
+      z.object({ city: z.string() }),
+      z.object({}).optional(),
+      z.object({}).nullable(),
+      z.record(z.string(), z.number()),
+      z.union([z.string(), z.object({})]),
+      z.lazy(() => z.object({})),
+      z.object({ id: z.string() }).meta({ id: "Named" }),
+      z.any(),
+      // No JSON Schema says what this takes.
+      z.date(),
+      described({ anyOf: [] }),
+      described({ type: undefined, properties: {} }),
+      described({ $ref: "#/$defs/None" }),
+      described(circle),
+      { "~standard": { version: 1, vendor: "old", validate: () => ({ value: {} }) } },
+      Schema.Union([Schema.String, Schema.Struct({})])
+    ]
+    for (const params of taken) {
+      Tool.make(options({ parameters: undefined, params }))
+      Tool.fromPromise(options({ parameters: undefined, params }))
+    }
+    // What the model is told is said beside it, so that the schema only reads.
+    Tool.make(options({ params: z.preprocess(() => "x", z.string()) }))
+  })
+
+  it("is refused when the JSON Schema beside its params is of something else than an object", () => {
+    for (const make of constructors) {
+      const { message } = thrownBy(() => make(options({ parameters: { type: "string" } })))
+      assert.include(message, "JSON Schema of its params is of type string")
+      make(options({ parameters: { type: "object", title: undefined } }))
+    }
+  })
+
+  it("asks a Standard Schema once what it takes", () => {
+    let asked = 0
+    const params = described({ type: "object" }, () => asked++)
+    const tool = Tool.make(options({ parameters: undefined, params }))
+    assert.deepStrictEqual([tool.parameters, tool.parameters], [{ type: "object" }, { type: "object" }])
+    assert.strictEqual(asked, 1)
   })
 
   it.effect("is refused by a registry and an agent, however it was made", () =>
