@@ -10,6 +10,7 @@ import { Provider } from "../Provider.ts"
 import * as Retry from "../Retry.ts"
 import * as Address from "./internal/address.ts"
 import { anthropicMessages } from "./internal/anthropicMessages.ts"
+import * as Environment from "./internal/environment.ts"
 import { given } from "./internal/given.ts"
 import type { Timeouts } from "./internal/silence.ts"
 import * as Models from "./Models.ts"
@@ -122,11 +123,14 @@ const headersOf = (lines: string): Readonly<Record<string, string>> =>
     })
   )
 
-const key: Config.Config<Pick<Options, "apiKey" | "authToken">> = Config.NonEmptyString(
-  "ANTHROPIC_AUTH_TOKEN"
-).pipe(
-  Config.map((token): Pick<Options, "apiKey" | "authToken"> => ({ authToken: Redacted.make(token) })),
-  Config.orElse(() => Config.map(Config.Redacted("ANTHROPIC_API_KEY"), (apiKey) => ({ apiKey })))
+type Key = Pick<Options, "apiKey" | "authToken">
+
+const key: Config.Config<Key> = Environment.said(
+  ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"],
+  Config.NonEmptyString("ANTHROPIC_AUTH_TOKEN").pipe(
+    Config.map((token): Key => ({ authToken: Redacted.make(token) })),
+    Config.orElse(() => Config.map(Config.Redacted("ANTHROPIC_API_KEY"), (apiKey) => ({ apiKey })))
+  )
 )
 
 const baseUrl: Config.Config<Pick<Options, "baseUrl">> = Config.NonEmptyString("ANTHROPIC_BASE_URL").pipe(

@@ -6,10 +6,11 @@ import type * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as Redacted from "effect/Redacted"
+import type * as Redacted from "effect/Redacted"
 import { Provider } from "../Provider.ts"
 import * as Retry from "../Retry.ts"
 import * as Address from "./internal/address.ts"
+import * as Environment from "./internal/environment.ts"
 import { given } from "./internal/given.ts"
 import { googleGenerate } from "./internal/googleGenerate.ts"
 import type { Timeouts } from "./internal/silence.ts"
@@ -85,20 +86,11 @@ export const layerConfig = ({ retry, ...options }: ConfigOptions = {}): Layer.La
         layer({
           ...Option.match(baseUrl, { onNone: () => ({}), onSome: (baseUrl) => ({ baseUrl }) }),
           ...given(options),
-          apiKey: Redacted.make(apiKey)
+          apiKey
         })
       )
     )
   )
 
-const first = (...names: readonly [string, ...ReadonlyArray<string>]): Config.Config<string> => {
-  const [preferred, ...others] = names
-  // The first name again at the end: it is the one to tell of when none is there.
-  return [...others, preferred].reduce(
-    (config, name) => Config.orElse(config, () => Config.NonEmptyString(name)),
-    Config.NonEmptyString(preferred)
-  )
-}
-
-const key = first("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY")
-const address = first("GEMINI_BASE_URL", "GOOGLE_GEMINI_BASE_URL")
+const key = Environment.key("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY")
+const address = Environment.first(["GEMINI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"])

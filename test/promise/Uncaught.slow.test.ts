@@ -32,7 +32,7 @@ const effects = (provider: string) => `
 import { Effect, Redacted } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { Agent, RunFailed } from "effect-agent"
-import { OpenAi } from "effect-agent/providers"
+import { Anthropic, Google, OpenAi, OpenAiCompatible } from "effect-agent/providers"
 const program = Effect.scoped(Effect.gen(function* () {
   const agent = yield* Agent.make({ model: "gpt-5.5" })
   return yield* agent.prompt("hi")
@@ -43,7 +43,7 @@ await Effect.runPromise(program.pipe(Effect.provide(${provider}), Effect.provide
 const promises = (provider: string, ask: string, before = "") => `
 import { Redacted } from "effect"
 import { createAgent } from "effect-agent/promise"
-import { OpenAi } from "effect-agent/providers"
+import { Anthropic, Google, OpenAi, OpenAiCompatible } from "effect-agent/providers"
 import { Tool } from "effect-agent"
 const agent = createAgent({ model: "gpt-5.5", provider: ${provider} })
 ${before}
@@ -58,6 +58,17 @@ const unreachable = `OpenAi.layer({ apiKey: Redacted.make("sk-test-key"), baseUr
 describe("an error that a program does not catch", { timeout: 60_000 }, () => {
   it("is short with Effect.runPromise: a missing key", () => {
     assertShort(stderrOf(effects("OpenAi.layerConfig()")), /OPENAI_API_KEY is not set/)
+  })
+
+  it.each([
+    ["Anthropic.layerConfig()", /ANTHROPIC_API_KEY is not set, nor is ANTHROPIC_AUTH_TOKEN\./],
+    [
+      "Google.layerConfig()",
+      /GEMINI_API_KEY is not set, nor is GOOGLE_API_KEY or GOOGLE_GENERATIVE_AI_API_KEY\./
+    ],
+    ["OpenAiCompatible.layerConfig(OpenAiCompatible.presets.groq)", /GROQ_API_KEY is not set\./]
+  ])("is short with Effect.runPromise: a missing key of %s", (provider, said) => {
+    assertShort(stderrOf(effects(provider)), said)
   })
 
   it("is short with Effect.runPromise: no network", () => {

@@ -1,6 +1,6 @@
 import { NodeHttpClient } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, type Layer, Option, Redacted, Schedule, Stream } from "effect"
+import { Cause, ConfigProvider, Effect, Layer, Option, Redacted, Schedule, Stream } from "effect"
 import { FetchHttpClient, type HttpClient } from "effect/http"
 import {
   Agent,
@@ -293,5 +293,50 @@ describe("keys", () => {
       assert.strictEqual(error, locked)
       assert.strictEqual(server.requests.length, 0)
     }).pipe(Effect.provide(FetchHttpClient.layer))
+  )
+
+  const unset = "Set one of them to the key, or give the layer an apiKey"
+  it.effect.each([
+    {
+      layer: OpenAi.layerConfig(),
+      empty: "OPENAI_API_KEY",
+      said: "OPENAI_API_KEY is not set. Set it to the key, or give the layer an apiKey"
+    },
+    {
+      layer: Anthropic.layerConfig(),
+      empty: "ANTHROPIC_API_KEY",
+      said: `ANTHROPIC_API_KEY is not set, nor is ANTHROPIC_AUTH_TOKEN. ${unset}`
+    },
+    {
+      layer: Google.layerConfig(),
+      empty: "GOOGLE_API_KEY",
+      said: `GEMINI_API_KEY is not set, nor is GOOGLE_API_KEY or GOOGLE_GENERATIVE_AI_API_KEY. ${unset}`
+    }
+  ])("that are missing are named: $said", ({ empty, layer, said }) =>
+    Effect.gen(function* () {
+      for (const env of [{}, { [empty]: "" }]) {
+        const environment = ConfigProvider.layer(ConfigProvider.fromEnvRecord(env))
+        const error = yield* Effect.flip(
+          Layer.build(layer).pipe(Effect.scoped, Effect.provide([environment, FetchHttpClient.layer]))
+        )
+        assert.strictEqual(error._tag, "ConfigError")
+        assert.strictEqual(error.cause._tag, "SourceError")
+        assert.strictEqual(error.cause.message, said)
+        assert.notInclude(error.cause.stack ?? "", "    at ")
+      }
+    })
+  )
+
+  it.effect("that cannot be read fail with what the source of the configuration says", () =>
+    Effect.gen(function* () {
+      const broken = new ConfigProvider.SourceError({ message: "the vault is locked" })
+      const vault = ConfigProvider.layer(ConfigProvider.make(() => Effect.fail(broken)))
+      for (const layer of [OpenAi.layerConfig(), Anthropic.layerConfig(), Google.layerConfig()]) {
+        const error = yield* Effect.flip(
+          Layer.build(layer).pipe(Effect.scoped, Effect.provide([vault, FetchHttpClient.layer]))
+        )
+        assert.strictEqual(error.cause, broken)
+      }
+    })
   )
 })

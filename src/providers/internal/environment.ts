@@ -3,7 +3,7 @@
  */
 import * as Config from "effect/Config"
 import * as ConfigProvider from "effect/ConfigProvider"
-import type * as Redacted from "effect/Redacted"
+import * as Redacted from "effect/Redacted"
 import * as Inspection from "../../Inspection.ts"
 import type { Preset } from "../presets.ts"
 
@@ -28,14 +28,34 @@ export const of = ({ apiKeyName, baseUrlName, headerNames = {} }: Preset): Confi
     }))
   )
 
-/** In words: the failure of a schema is a page of its parts. */
-const key = (name: string): Config.Config<Redacted.Redacted> =>
-  Config.orElse(Config.Redacted(name), ({ cause }) => {
+type Names = readonly [string, ...ReadonlyArray<string>]
+
+/** The value of the first of these variables that is set. */
+export const first = ([name, ...others]: Names): Config.Config<string> =>
+  others.reduce(
+    (config, other) => Config.orElse(config, () => Config.NonEmptyString(other)),
+    Config.NonEmptyString(name)
+  )
+
+/** The key under the first of these names that is set. Fails in words when none is. */
+export const key = (...names: Names): Config.Config<Redacted.Redacted> =>
+  said(
+    names,
+    Config.map(first(names), (key) => Redacted.make(key))
+  )
+
+/** Replaces the failure of a schema, which is a page of its parts, by a sentence with the names that were looked for. */
+export const said = <A>(names: Names, config: Config.Config<A>): Config.Config<A> =>
+  Config.orElse(config, ({ cause }) => {
     if (cause._tag === "SourceError") return Config.fail(cause)
-    const message = `${name} is not set. Set it to the key, or give the layer an apiKey`
-    const missing = new ConfigProvider.SourceError({ message })
+    const missing = new ConfigProvider.SourceError({ message: missingText(names) })
     Inspection.strip(missing)
     return Config.fail(missing)
   })
+
+const missingText = ([name, ...others]: Names): string =>
+  others.length === 0
+    ? `${name} is not set. Set it to the key, or give the layer an apiKey`
+    : `${name} is not set, nor is ${others.join(" or ")}. Set one of them to the key, or give the layer an apiKey`
 
 const optional = (name: string) => Config.withDefault(Config.String(name), "")
