@@ -85,7 +85,7 @@ export type Options<RP, T extends Tools, H extends Hooks> = Agent.AgentOptions<T
  *
  * ```ts
  * await using agent = createAgent({
- *   provider: OpenAi.layer({ apiKey: Redacted.make(key) }),
+ *   provider: OpenAi.layer({ apiKey: key }),
  *   model: "gpt-5.5",
  *   tools: [Tool.fromPromise({ name: "now", description: "The time", execute: async () => new Date().toISOString() })]
  * })

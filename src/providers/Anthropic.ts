@@ -12,6 +12,7 @@ import * as Address from "./internal/address.ts"
 import { anthropicMessages } from "./internal/anthropicMessages.ts"
 import * as Environment from "./internal/environment.ts"
 import { given } from "./internal/given.ts"
+import * as SecretKey from "./internal/secretKey.ts"
 import type { Timeouts } from "./internal/silence.ts"
 import * as Models from "./Models.ts"
 import * as transport from "./internal/transport.ts"
@@ -26,10 +27,10 @@ export interface Options {
    * "anthropic".
    */
   readonly vendor?: string
-  /** `Credentials` wins over it. */
-  readonly apiKey?: Redacted.Redacted
+  /** `Redacted`, or plain text, which no error and no log shows either. Default none; `Credentials` wins over it. */
+  readonly apiKey?: Redacted.Redacted | string
   /** Sent in place of a key, as `Authorization: Bearer`. A key from `Credentials` is then sent like it. */
-  readonly authToken?: Redacted.Redacted
+  readonly authToken?: Redacted.Redacted | string
   /** With or without its "/v1". Default "https://api.anthropic.com". */
   readonly baseUrl?: string
   /** Such as "anthropic-beta". */
@@ -64,7 +65,7 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
     url: () => url,
     headers: { "anthropic-version": "2023-06-01", ...headers },
     authorize: authorize(options),
-    apiKey: authToken ?? apiKey,
+    apiKey: SecretKey.of(authToken ?? apiKey),
     timeouts
   })
 }

@@ -13,14 +13,15 @@ import * as Address from "./internal/address.ts"
 import * as Environment from "./internal/environment.ts"
 import { given } from "./internal/given.ts"
 import { googleGenerate } from "./internal/googleGenerate.ts"
+import * as SecretKey from "./internal/secretKey.ts"
 import type { Timeouts } from "./internal/silence.ts"
 import * as transport from "./internal/transport.ts"
 
 export type { Timeouts }
 
 export interface Options {
-  /** `Credentials` wins over it. */
-  readonly apiKey?: Redacted.Redacted
+  /** `Redacted`, or plain text, which no error and no log shows either. Default none; `Credentials` wins over it. */
+  readonly apiKey?: Redacted.Redacted | string
   /**
    * Default "https://generativelanguage.googleapis.com/v1beta". Where no version is named, "/v1beta" is added. Vertex AI
    * in express mode is "https://aiplatform.googleapis.com/v1/publishers/google".
@@ -48,7 +49,7 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
     serves: { endpoint: "generateContent", vendor: id },
     url: (model) => `${versioned(base)}/${pathOf(model)}:streamGenerateContent?alt=sse${rest}`,
     authorize: (key) => ({ "x-goog-api-key": key }),
-    apiKey: options.apiKey,
+    apiKey: SecretKey.of(options.apiKey),
     headers: options.headers,
     timeouts: options.timeouts
   })

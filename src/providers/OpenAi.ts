@@ -13,6 +13,7 @@ import * as Address from "./internal/address.ts"
 import * as Environment from "./internal/environment.ts"
 import { given } from "./internal/given.ts"
 import { openAiResponses } from "./internal/openAiResponses.ts"
+import * as SecretKey from "./internal/secretKey.ts"
 import type { Timeouts } from "./internal/silence.ts"
 import * as transport from "./internal/transport.ts"
 import * as Models from "./Models.ts"
@@ -25,8 +26,8 @@ export interface Options {
   readonly id?: string
   /** Whose models the server has: the rules of the model table that hold. Default: `id` if the table knows it, else "openai". */
   readonly vendor?: string
-  /** `Credentials` wins over it. */
-  readonly apiKey?: Redacted.Redacted
+  /** `Redacted`, or plain text, which no error and no log shows either. Default none; `Credentials` wins over it. */
+  readonly apiKey?: Redacted.Redacted | string
   /**
    * Default "https://api.openai.com/v1". It must speak the Responses API, whatever its address. A query stays:
    * "https://name.openai.azure.com/openai?api-version=…", whose key goes into the header "api-key".
@@ -58,7 +59,7 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
     },
     url: () => url,
     authorize: (key) => ({ authorization: `Bearer ${key}` }),
-    apiKey: options.apiKey,
+    apiKey: SecretKey.of(options.apiKey),
     headers: options.headers,
     timeouts: options.timeouts
   })

@@ -13,6 +13,7 @@ import * as Address from "./internal/address.ts"
 import { common, type Compat, thinkingOf } from "./internal/compat.ts"
 import * as Environment from "./internal/environment.ts"
 import { openAiChat } from "./internal/openAiChat.ts"
+import * as SecretKey from "./internal/secretKey.ts"
 import type { Timeouts } from "./internal/silence.ts"
 import * as transport from "./internal/transport.ts"
 import { given } from "./internal/given.ts"
@@ -28,8 +29,8 @@ export interface Options {
   readonly id: string
   /** Up to and with the version: "http://127.0.0.1:11434/v1". A query stays. */
   readonly baseUrl: string
-  /** Default none; `Credentials` wins over it. */
-  readonly apiKey?: Redacted.Redacted
+  /** `Redacted`, or plain text, which no error and no log shows either. Default none; `Credentials` wins over it. */
+  readonly apiKey?: Redacted.Redacted | string
   /** Sent with each request. Those whose name speaks of a key or a token are kept out of every error. */
   readonly headers?: Readonly<Record<string, string>>
   readonly timeouts?: Timeouts
@@ -55,7 +56,7 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
     },
     url: () => `${base}/chat/completions${query}`,
     authorize: (key) => ({ authorization: `Bearer ${key}` }),
-    apiKey: options.apiKey,
+    apiKey: SecretKey.of(options.apiKey),
     headers: options.headers,
     timeouts: options.timeouts
   })

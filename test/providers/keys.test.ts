@@ -25,7 +25,7 @@ const vendors: ReadonlyArray<{
   readonly id: string
   readonly layer: (options: {
     readonly baseUrl: string
-    readonly apiKey?: Redacted.Redacted
+    readonly apiKey?: Redacted.Redacted | string
   }) => ProviderLayer
 }> = [
   { name: "OpenAi", id: "openai", layer: OpenAi.layer },
@@ -81,6 +81,27 @@ const vault = (keys: Readonly<Record<string, string>>) =>
   )
 
 describe.each(vendors)("the key of $name", ({ id, layer }) => {
+  it.live("may be plain text, which nothing shows", () =>
+    Effect.gen(function* () {
+      const reply = { error: { message: `no such key: ${keyOfA}` } }
+      const server = yield* serve((response) => refuse(response, 401, reply))
+      const { baseUrl } = server
+      const plain = layer({ baseUrl, apiKey: `  ${keyOfA}\n` })
+      yield* Effect.exit(ask("m").pipe(Effect.provide(layer({ baseUrl, ...a }))))
+      const { reason, shown } = yield* shownOf(plain, FetchHttpClient.layer)
+      const provider = yield* Effect.provide(Provider.Provider, plain)
+
+      assert.strictEqual(reason._tag === "ProviderError" && reason.reason._tag, "Unauthenticated")
+      assert.strictEqual(holding(server, keyOfA), 2)
+      const [redacted, text] = server.requests.map(({ headers }) =>
+        Object.fromEntries(Object.entries(headers).filter(([, value]) => String(value).includes(keyOfA)))
+      )
+      assert.deepStrictEqual(text, redacted)
+      for (const seen of [shown, inspect([plain, provider], { depth: 20, showHidden: true })])
+        assert.notInclude(seen, keyOfA)
+    }).pipe(Effect.provide(FetchHttpClient.layer))
+  )
+
   it.live("stays with it when another is asked in its place, however often", () =>
     Effect.gen(function* () {
       const [first, second] = yield* Effect.all([busy, busy])
@@ -249,6 +270,27 @@ describe.each(clients)("with $client", ({ http }) => {
 })
 
 describe("keys", () => {
+  it.live("of Anthropic's subscriptions may be plain text, as a key and as a token", () =>
+    Effect.gen(function* () {
+      const server = yield* busy
+      const { baseUrl } = server
+      for (const key of [
+        { apiKey: "sk-ant-oat01-x" },
+        { authToken: "tok-x " },
+        { authToken: "t", apiKey: "k" }
+      ])
+        yield* Effect.exit(ask("m").pipe(Effect.provide(Anthropic.layer({ baseUrl, ...key }))))
+      assert.deepStrictEqual(
+        server.requests.map(({ headers }) => [headers.authorization, headers["x-api-key"]]),
+        [
+          ["Bearer sk-ant-oat01-x", undefined],
+          ["Bearer tok-x", undefined],
+          ["Bearer t", undefined]
+        ]
+      )
+    }).pipe(Effect.provide(FetchHttpClient.layer))
+  )
+
   it.live("are asked for anew with each attempt, each vendor's by its own name", () =>
     Effect.gen(function* () {
       const [first, second] = yield* Effect.all([busy, busy])
