@@ -104,6 +104,23 @@ describe("OpenAi", () => {
     })
   )
 
+  it.effect("takes an option that is undefined for one that is not given", () =>
+    Effect.gen(function* () {
+      const server = yield* answering
+      const options: OpenAi.ConfigOptions = {}
+      Reflect.set(options, "baseUrl", undefined)
+      Reflect.set(options, "id", undefined)
+      const env = { OPENAI_BASE_URL: server.baseUrl, OPENAI_API_KEY: key }
+      const answered = yield* ask(
+        OpenAi.layerConfig(options).pipe(
+          Layer.provide([FetchHttpClient.layer, ConfigProvider.layer(ConfigProvider.fromEnvRecord(env))])
+        )
+      )
+      assert.deepInclude(answered.at(0), { provider: "openai" })
+      assert.strictEqual(server.requests.length, 1)
+    })
+  )
+
   it.effect("fails with the vendor's words", () =>
     Effect.gen(function* () {
       const message = "Invalid 'input[1].id'"

@@ -405,6 +405,13 @@ describe("openAiChatRequest", () => {
     assert.deepStrictEqual(asked(schema("anyOf")), [schema("anyOf"), schema("anyOf")])
   })
 
+  it("offers the vendor's own tools beside those of the agent", () => {
+    const search = { type: "web_search" }
+    const both = bodyOf({ tools: [tool], options: { vendor: { acme: { tools: [search] } } } }).tools
+    assert.deepStrictEqual(both, [{ type: "function", function: tool }, search])
+    assert.deepStrictEqual(bodyOf({ options: { vendor: { acme: { tools: [search] } } } }).tools, [search])
+  })
+
   it("lets the vendor's own fields win", () => {
     const body = encode({ tools: [tool], options: { maxTokens: 1, vendor: { acme: { max_tokens: 2 } } } })
     assert.strictEqual(String(body).match(/"tools"/g)?.length, 1)

@@ -339,6 +339,13 @@ describe("openAiResponsesRequest", () => {
     assert.deepStrictEqual(asked({ sessionId: "s", cacheRetention: "none" }), {})
   })
 
+  it("offers the vendor's own tools beside those of the agent", () => {
+    const search = { type: "web_search" }
+    const tool = { name: "f", description: "F.", parameters: { type: "object" } }
+    const { tools } = bodyOf({ tools: [tool], options: { vendor: { acme: { tools: [search] } } } })
+    assert.deepStrictEqual(tools, [{ type: "function", ...tool, strict: false }, search])
+  })
+
   it("lays the vendor's own parameters over it", () => {
     const text = { verbosity: "low" }
     const options = { thinkingLevel: "low", output: { name: "o", schema: {} } } as const
