@@ -4,7 +4,7 @@ import { Agent, AgentEvent, Hook, Message, ProviderError, Tool } from "effect-ag
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import * as Invariants from "./invariants.ts"
 import { agent, failing, failureOf, gated, ofTag, outcomes, play, range, reasonOf, say } from "./play.ts"
-import { status, tags, texts } from "./play.ts"
+import { settle, status, tags, texts } from "./play.ts"
 
 const done = ScriptedProvider.text("done")
 const call = (name: string) => ScriptedProvider.toolCall(name, {})
@@ -447,6 +447,30 @@ describe("Queues", () => {
         )
         assert.deepStrictEqual(outcomes(script.events), ["success", "skipped"])
         assert.deepStrictEqual(polls, ["start 1", "tools 1", "turnEnd 2", "turnEnd 3"])
+      })
+    )
+
+    it.effect("are asked by one poll at a time, though calls end while it goes on", () =>
+      Effect.gen(function* () {
+        const polls = { going: 0, most: 0, count: 0 }
+        const slowly = Hook.steering(({ phase }) =>
+          phase !== "tools"
+            ? Effect.void
+            : Effect.gen(function* () {
+                polls.count++
+                polls.most = Math.max(polls.most, ++polls.going)
+                yield* settle()
+                polls.going--
+              })
+        )
+        const script = yield* agent([calls("a", "b", "a"), done], {
+          tools: [say("a"), say("b")],
+          steeringPolicy: "skipRemaining",
+          hooks: [slowly]
+        })
+        yield* script.agent.prompt("hi")
+        assert.isAbove(polls.count, 0)
+        assert.strictEqual(polls.most, 1)
       })
     )
 

@@ -282,6 +282,27 @@ describe("a tool that cannot work", () => {
         assert.deepStrictEqual([...view.pendingToolCalls], [])
       })
   )
+
+  it.effect("stops the calls beside one that makes the batch die", () =>
+    Effect.gen(function* () {
+      let reads = 0
+      const odd: Tool.Runnable = Object.defineProperty({ ...say("odd") }, "timeout", {
+        get: () => (reads++ === 0 ? "1 second" : "soon")
+      })
+      let wasInterrupted = false
+      const slow = Tool.make({
+        name: "slow",
+        description: "Never ends by itself.",
+        timeout: "Infinity",
+        execute: () => Effect.onInterrupt(Effect.never, () => Effect.sync(() => void (wasInterrupted = true)))
+      })
+      const script = yield* agent([calls("slow", "odd"), done], { tools: [slow, odd] })
+      const exit = yield* Effect.exit(script.agent.prompt("hi"))
+      assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
+      assert.isTrue(wasInterrupted)
+      assert.strictEqual(ofTag(script.events, "ToolExecutionEnd").length, 2)
+    })
+  )
 })
 
 describe("execute", () => {
