@@ -265,14 +265,14 @@ describe("retryAfter", () => {
     assert.strictEqual(read({}, { metadata }), 7000)
   })
 
-  it("is read among more headers than a function takes", () => {
+  it("is the longest of more waits than 64 Ki characters of a body have room for", () => {
     const headers = Object.fromEntries(
-      Array.from({ length: 200_000 }, (_, index) => [
+      Array.from({ length: 2000 }, (_, index) => [
         [`x-ratelimit-reset-${index}`, `${index}s`],
         [`x-ratelimit-remaining-${index}`, "0"]
       ]).flat()
     )
-    assert.strictEqual(read({}, { metadata: { headers } }), 199_999_000)
+    assert.strictEqual(read({}, { metadata: { headers } }), 1_999_000)
   })
 
   it("is bounded, and nonsense is none", () => {
