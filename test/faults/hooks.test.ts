@@ -242,6 +242,7 @@ describe("a listener", () => {
       yield* script.agent.subscribe(() => {
         throw new Error("planned")
       })
+      yield* script.agent.subscribe(() => Effect.andThen(Effect.yieldNow, Effect.die(new Error("planned"))))
       const after: Array<AgentEvent.AgentEvent> = []
       yield* script.agent.subscribe((event) => Effect.sync(() => void after.push(event)))
       const read = yield* Effect.forkChild(
@@ -258,8 +259,8 @@ describe("a listener", () => {
       for (const heard of [slow, after, yield* Fiber.join(read)]) {
         assert.deepStrictEqual(tags(heard), tags(script.events))
       }
-      // Once for each of the two, not once for each event.
-      assert.strictEqual(logged.filter((line) => line.includes("A subscriber failed")).length, 2)
+      // Once for each of the three, not once for each event.
+      assert.strictEqual(logged.filter((line) => line.includes("A subscriber failed")).length, 3)
     })
   )
 })

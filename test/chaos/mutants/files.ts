@@ -214,8 +214,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F152",
     without: "a question shows what reorders and hides",
     file: "src/cli/Inert.ts",
-    from: "const deceptions = /(?![\\n\\t])[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\u00a0]/gu",
-    to: "const deceptions = /(?![\\n\\t])[\\p{Cc}]/gu",
+    from: "[\\p{C}\\p{Z}\\p{Default_Ignorable_Code_Point}\\u2800\\ufffc\\u{13441}\\u{13442}\\u{16fe4}\\u{1d159}]/gu",
+    to: "[\\p{Cc}]/gu",
     test: "test/faults/terminal.test.ts"
   },
   {
@@ -262,16 +262,16 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F150",
     without: "they are found however they are spelled",
     file: "src/providers/internal/spelling.ts",
-    from: "depth < maxDepth &&",
-    to: "depth < 1 &&",
+    from: "depth < maxDepth;",
+    to: "depth < 1;",
     test: "test/faults/secrets.test.ts"
   },
   {
     fault: "F150",
     without: "the beginning of one is enough where a text was cut",
     file: "src/providers/internal/secrets.ts",
-    from: "[...places(plain, secret), ...cutPlace(plain, secret)]",
-    to: "[...places(plain, secret)]",
+    from: "return begun === undefined ? whole : [...whole, [behind + cut.startOf(begun), raw.length]]",
+    to: "return whole",
     test: "test/faults/secrets.test.ts"
   },
   {

@@ -227,7 +227,7 @@ const statuses: ReadonlyArray<Mutant> = [
   {
     fault: "F023",
     without: "of a body only the start is kept",
-    file: failure,
+    file: "src/providers/internal/wording.ts",
     from: "const maxBody = 4096",
     to: "const maxBody = 409_600",
     test: statusTest
@@ -319,7 +319,7 @@ const framing: ReadonlyArray<Mutant> = [
     fault: "F041",
     without: "brotli is read",
     file: "src/providers/internal/body.ts",
-    from: '  br: "brotli"\n',
+    from: ',\n  ["br", "brotli"]',
     to: "",
     test: encodingTest
   },
@@ -445,8 +445,8 @@ const ends: ReadonlyArray<Mutant> = [
     fault: "F060",
     without: "little of such data is shown",
     file: failure,
-    from: "${cut(data, 200)}` })\n\nexport const badShape",
-    to: "${data}` })\n\nexport const badShape",
+    from: "${Wording.cut(Json.problem(data), 200)}: ${Wording.cut(data, 200)}`",
+    to: "${Wording.cut(Json.problem(data), 200)}: ${data}`",
     test: garbageTest
   },
   {

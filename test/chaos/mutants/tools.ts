@@ -150,16 +150,16 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F094",
     without: "a listener that fails ends the run",
     file: "src/Subscriptions.ts",
-    from: "Effect.exit(Effect.suspend(() => listener(event)))",
-    to: 'Effect.map(Effect.suspend(() => listener(event)), () => ({ _tag: "Success" }))',
+    from: "Effect.exit(said)",
+    to: "Effect.map(said, Exit.succeed)",
     test: hooks
   },
   {
     fault: "F094",
     without: "a listener is reported at every event",
     file: "src/Subscriptions.ts",
-    from: 'exit._tag === "Success" || failed',
-    to: 'exit._tag === "Success"',
+    from: "Exit.isSuccess(exit) || failed",
+    to: "Exit.isSuccess(exit)",
     test: hooks
   },
   {
