@@ -19,17 +19,23 @@ type Json = Schema.Json
 
 /**
  * Decodes `value`. Scalars of the wrong kind are coerced where nothing is invented: `"42"` to 42, `"true"` to true, 7
- * to `"7"`, and JSON text to the array or object it holds. Fails with one line per fault, each naming its path.
+ * to `"7"`, and JSON text to the array or object it holds. A property that is `null` is left out where the schema neither
+ * requires it nor accepts `null`. Fails with one line per fault, each naming its path.
  */
 export const decode = (schema: Json, value: Json): Result.Result<Json, ReadonlyArray<string>> => {
   const faults: Array<string> = []
-  const decoded = read({ root: schema, faults }, schema, value, "")
+  const leftOut: Array<string> = []
+  const decoded = read({ root: schema, faults, leftOut }, schema, value, "")
+  // A part of an `allOf` may require a property that another part left out.
+  if (leftOut.length > 0 && faults.length === 0) read({ root: schema, faults, leftOut }, schema, decoded, "")
   return faults.length === 0 ? Result.succeed(decoded) : Result.fail(faults)
 }
 
 interface Reading {
   readonly root: Json
   readonly faults: Array<string>
+  /** Paths of the properties that were left out. */
+  readonly leftOut: Array<string>
 }
 
 const read = (reading: Reading, schema: Json, value: Json, path: string): Json => {
@@ -92,11 +98,16 @@ const readProperties = (
     if (!Object.hasOwn(value, key)) fault(reading, at(path, key), "is missing", null)
   }
   return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => {
+    Object.entries(value).flatMap(([key, item]) => {
+      const place = at(path, key)
       const known = Object.hasOwn(properties, key) ? properties[key] : undefined
-      if (known !== undefined) return [key, read(reading, known, item, at(path, key))]
-      if (others === false) return [key, fault(reading, at(path, key), "is not a known property", item)]
-      return [key, isObject(others) ? read(reading, others, item, at(path, key)) : item]
+      if (known !== undefined) {
+        const isLeftOut = item === null && !required.includes(key) && !accepts(reading.root, known, null)
+        if (isLeftOut) reading.leftOut.push(place)
+        return isLeftOut ? [] : [[key, read(reading, known, item, place)]]
+      }
+      if (others === false) return [[key, fault(reading, place, "is not a known property", item)]]
+      return [[key, isObject(others) ? read(reading, others, item, place) : item]]
     })
   )
 }
@@ -134,7 +145,7 @@ const readCombined = (reading: Reading, schema: JsonObject, value: Json, path: s
 const readAlternative = (reading: Reading, options: ReadonlyArray<Json>, value: Json, path: string): Json => {
   const tried = options.map((option) => {
     const faults: Array<string> = []
-    return { faults, decoded: read({ root: reading.root, faults }, option, value, path) }
+    return { faults, decoded: read({ ...reading, faults }, option, value, path) }
   })
   const fitting = tried.filter((attempt) => attempt.faults.length === 0)
   const chosen = fitting.find((attempt) => same(attempt.decoded, value)) ?? fitting[0]
@@ -150,7 +161,7 @@ const readAlternative = (reading: Reading, options: ReadonlyArray<Json>, value: 
 /** As it is: what only fits when it is coerced is something else. */
 const accepts = (root: Json, schema: Json, value: Json): boolean => {
   const faults: Array<string> = []
-  const taken = read({ root, faults }, schema, value, "")
+  const taken = read({ root, faults, leftOut: [] }, schema, value, "")
   return faults.length === 0 && same(taken, value)
 }
 
@@ -223,7 +234,8 @@ const strings = (value: Json | undefined): ReadonlyArray<string> =>
 
 const at = (path: string, key: string): string => (path === "" ? key : `${path}.${key}`)
 
-const same = (self: Json, that: Json): boolean =>
+/** Whether two values are the same JSON. */
+export const same = (self: Json, that: Json): boolean =>
   self === that || (Predicate.isObjectOrArray(self) && JSON.stringify(self) === JSON.stringify(that))
 
 const fault = <Value extends Json>(reading: Reading, path: string, what: string, value: Value): Value => {

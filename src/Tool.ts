@@ -95,6 +95,8 @@ export interface Common<Name extends string> {
  * - `params`: default none. Any Effect Schema, or any Standard Schema, of an object; one that cannot say its JSON Schema needs
  *   `parameters` beside it, or the model is told of any object. So does a union at the root: the model is told of an
  *   object without fields, as every provider insists on an object.
+ *   Params that do not decode as they are get a second try by that JSON Schema: scalars of the wrong kind are coerced
+ *   (`"41"` to 41), and `null` is left out where a field is optional and not nullable.
  * - `success`: how a value is encoded for the model; without it a string goes as it is, anything else as JSON.
  * - `failure`: how a failure is encoded, into `details`; its text is the failure's `message`.
  * - `execute`: may return a value, or a `ToolOutput` to say content, details and `terminate` itself.
@@ -120,7 +122,8 @@ export const make = <const Name extends string, Params = {}, Success = unknown, 
 
 /**
  * A tool whose schema is plain JSON Schema, from a file or another process. Scalars of the wrong kind are coerced where
- * nothing is invented. The params reach `execute` as JSON. Throws `InvalidTool` as `make` does.
+ * nothing is invented, and `null` is left out where a property is optional and not nullable. The params reach `execute` as
+ * JSON. Throws `InvalidTool` as `make` does.
  */
 export const fromJsonSchema = <const Name extends string, Success = unknown, Failure = never, R = never>(
   options: Common<Name> & {

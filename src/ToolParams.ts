@@ -41,7 +41,7 @@ export const reader = <Params>(
   return Schema.isSchema(schema) ? schemaReader(schema, parameters) : standardReader(schema, parameters)
 }
 
-/** Reads by plain JSON Schema; scalars of the wrong kind are coerced. */
+/** Reads by plain JSON Schema: coerces scalars of the wrong kind, and leaves out nulls that stand for absent properties. */
 export const fromJsonSchema = (parameters: Schema.Json): ParamsReader<Schema.Json> => ({
   parameters: () => parameters,
   known: parameters,
@@ -65,26 +65,21 @@ const schemaReader = <Params>(
   params: Schema.Codec<Params, any, never, never>,
   given: Schema.Json | undefined
 ): ParamsReader<Params> => {
-  const decode = Schema.decodeUnknownEffect(Schema.toCodecJson(params), { errors: "all" })
   const parameters = () => given ?? objectSchema(Schema.toJsonSchemaDocument(params))
-  const invalid = Effect.mapError((error: Schema.SchemaError) => new InvalidParams({ detail: error.message }))
-  return {
-    parameters,
-    // Only what does not decode as it is is coerced, so a schema that takes "42" gets "42".
-    decode: (input) =>
-      Effect.catchEager(decode(input), (error) => {
-        const coerced = JsonSchema.decode(parameters(), input)
-        return invalid(Result.isSuccess(coerced) ? decode(coerced.success) : Effect.fail(error))
-      })
-  }
+  const decode = Schema.decodeUnknownEffect(Schema.toCodecJson(params), { errors: "all" })
+  const decodeCoerced = orCoerced(decode, parameters)
+  const invalid = Effect.mapErrorEager(
+    (error: Schema.SchemaError) => new InvalidParams({ detail: error.message })
+  )
+  return { parameters, decode: (input) => invalid(decodeCoerced(input)) }
 }
 
 const standardReader = <Params>(
   params: StandardSchemaV1<any, Params>,
   given: Schema.Json | undefined
-): ParamsReader<Params> => ({
-  parameters: () => given ?? described(params),
-  decode: (input) =>
+): ParamsReader<Params> => {
+  const parameters = () => given ?? described(params)
+  const decode = (input: Schema.Json) =>
     Effect.tryPromise({
       try: async () => params["~standard"].validate(input),
       catch: (thrown) => new InvalidParams({ detail: FailureText.of(thrown) })
@@ -95,7 +90,24 @@ const standardReader = <Params>(
           : Effect.fail(new InvalidParams({ detail: result.issues.map(issueText).join("\n") }))
       )
     )
-})
+  return { parameters, decode: orCoerced(decode, parameters) }
+}
+
+type Decode<Params, E> = (input: Schema.Json) => Effect.Effect<Params, E>
+
+/**
+ * Decodes params once more, coerced by the JSON Schema of the tool, when they do not decode as they are: a schema that takes
+ * "42" gets "42". Fails as the first decoding did when the JSON Schema refuses the params or has nothing to coerce in them.
+ */
+const orCoerced =
+  <Params, E>(decode: Decode<Params, E>, parameters: () => Schema.Json): Decode<Params, E> =>
+  (input) =>
+    Effect.catchEager(decode(input), (error) => {
+      const coerced = JsonSchema.decode(parameters(), input)
+      return Result.isSuccess(coerced) && !JsonSchema.same(coerced.success, input)
+        ? decode(coerced.success)
+        : Effect.fail(error)
+    })
 
 const issueText = (issue: StandardSchemaV1.Issue): string => {
   const path = (issue.path ?? []).map((step) => String(typeof step === "object" ? step.key : step))

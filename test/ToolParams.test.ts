@@ -99,4 +99,145 @@ describe("ToolParams", () => {
       assert.match((yield* Effect.flip(decoded(params, { data: deep }))).message, /Expected array/)
     })
   )
+
+  describe("that do not decode as they are", () => {
+    const isLong = Schema.makeFilter((text: string) => text.length > 3, { expected: "a long text" })
+    const Visit = Schema.Struct({
+      count: Schema.Finite,
+      when: Schema.DateFromString,
+      note: Schema.optionalKey(Schema.String),
+      maybe: Schema.optionalKey(Schema.NullOr(Schema.String)),
+      stops: Schema.optionalKey(Schema.Array(Schema.Struct({ days: Schema.optionalKey(Schema.Finite) })))
+    })
+    const when = "2026-01-02T00:00:00.000Z"
+    const zodVisit = z.object({
+      count: z.number(),
+      when: z.string().transform((text) => new Date(text)),
+      note: z.string().optional(),
+      maybe: z.string().nullish(),
+      stops: z.array(z.object({ days: z.number().optional() })).optional()
+    })
+
+    it.effect("are decoded again once they are coerced, by Effect's schemas and by zod's", () =>
+      Effect.gen(function* () {
+        for (const schema of [Visit, zodVisit]) {
+          assert.deepStrictEqual(yield* decoded(schema, { count: "41", when, stops: [{ days: "2" }] }), {
+            count: 41,
+            when: new Date(when),
+            stops: [{ days: 2 }]
+          })
+        }
+      })
+    )
+
+    it.effect("are refused where they do not decode once they are coerced, with what is wrong then", () =>
+      Effect.gen(function* () {
+        const effect = Schema.Struct({ count: Schema.Finite, note: Schema.String.check(isLong) })
+        const zod = z.object({
+          count: z.number(),
+          note: z.string().refine((text) => text.length > 3, "Expected a long text")
+        })
+        for (const schema of [effect, zod]) {
+          const { message } = yield* Effect.flip(decoded(schema, { count: "41", note: 7 }))
+          assert.match(message, /a long text/)
+          assert.notMatch(message, /count/)
+        }
+      })
+    )
+
+    it.effect("lose an optional null, within objects and lists too, but not one that is taken", () =>
+      Effect.gen(function* () {
+        const input = { count: 1, when, note: null, maybe: null, stops: [{ days: null }, { days: 2 }] }
+        const visit = { count: 1, when: new Date(when), maybe: null, stops: [{}, { days: 2 }] }
+        for (const schema of [Visit, zodVisit]) assert.deepStrictEqual(yield* decoded(schema, input), visit)
+        assert.deepStrictEqual(
+          yield* ToolParams.fromJsonSchema(told(zodVisit)).decode({ ...input, note: null }),
+          { ...visit, when }
+        )
+      })
+    )
+
+    it.effect("keep a null that is required: it is wrong", () =>
+      Effect.gen(function* () {
+        for (const schema of [Visit, zodVisit]) {
+          assert.match((yield* Effect.flip(decoded(schema, { count: null, when }))).message, /count/)
+        }
+      })
+    )
+
+    it.effect("have the default of a zod field in place of null", () =>
+      Effect.gen(function* () {
+        const schema = z.object({ unit: z.enum(["C", "F"]).default("C") })
+        assert.deepStrictEqual(yield* decoded(schema, { unit: null }), { unit: "C" })
+      })
+    )
+
+    it.effect("are coerced by the `parameters` beside a Standard Schema that cannot describe itself", () =>
+      Effect.gen(function* () {
+        const validated: Array<unknown> = []
+        const mute: StandardSchema.StandardSchemaV1<unknown, unknown> = {
+          "~standard": {
+            version: 1,
+            vendor: "ours",
+            validate: (value) => {
+              validated.push(value)
+              const isTaken = JSON.stringify(value) === '{"count":41}'
+              return isTaken ? { value: "taken" } : { issues: [{ message: "no" }] }
+            }
+          }
+        }
+        const parameters = {
+          type: "object",
+          properties: { count: { type: "integer" }, note: { type: "string" } }
+        }
+        const input = { count: "41", note: null }
+        assert.strictEqual(yield* ToolParams.reader(mute, parameters).decode(input), "taken")
+        assert.deepStrictEqual(validated, [input, { count: 41 }])
+        assert.strictEqual((yield* Effect.flip(decoded(mute, input))).message, "no")
+      })
+    )
+
+    it.effect("are not validated again when there is nothing to coerce", () =>
+      Effect.gen(function* () {
+        let asked = 0
+        const parameters = { type: "object", properties: { name: { type: "string" } } }
+        const schema: StandardSchema.StandardSchemaV1<unknown, unknown> = {
+          "~standard": {
+            version: 1,
+            vendor: "ours",
+            validate: () => {
+              asked++
+              return Promise.resolve({ issues: [{ message: "taken by another" }] })
+            }
+          }
+        }
+        const { message } = yield* Effect.flip(ToolParams.reader(schema, parameters).decode({ name: "x" }))
+        assert.match(message, /taken by another/)
+        assert.strictEqual(asked, 1)
+      })
+    )
+
+    it.effect("are told as they were when nothing makes them fit", () =>
+      Effect.gen(function* () {
+        for (const schema of [Visit, zodVisit]) {
+          const { message } = yield* Effect.flip(decoded(schema, { count: "many", when, note: 7 }))
+          assert.match(message, /count/)
+          assert.match(message, /note/)
+        }
+      })
+    )
+  })
+
+  it.effect("params that decode as they are stay as they are", () =>
+    Effect.gen(function* () {
+      const either = Schema.Struct({ value: Schema.Unknown, text: Schema.optional(Schema.String) })
+      assert.deepStrictEqual(yield* decoded(either, { value: "41" }), { value: "41" })
+      const lenient = z.object({
+        count: z.preprocess((value) => (value === null ? "none" : `${typeof value}`), z.string()).optional(),
+        size: z.coerce.number().optional()
+      })
+      assert.deepStrictEqual(yield* decoded(lenient, { count: null, size: null }), { count: "none", size: 0 })
+      assert.deepStrictEqual(yield* decoded(lenient, { count: 7, size: "41" }), { count: "number", size: 41 })
+    })
+  )
 })
