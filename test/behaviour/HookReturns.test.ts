@@ -106,6 +106,67 @@ describe("a hook that returns no Effect", () => {
   )
 })
 
+describe("a hook that returns keys that are undefined", () => {
+  const silent: ReadonlyArray<readonly [Hook.Point, unknown]> = [
+    ["beforeExecution", { modified: undefined }],
+    ["beforeExecution", { modified: { model: undefined, limits: undefined, toolTimeout: undefined } }],
+    ["beforeExecution", { modified: { limits: { maxTurns: undefined }, modelOptions: { topP: undefined } } }],
+    ["pauseCheck", { shouldPause: false, reason: undefined }],
+    ["beforeModel", { modified: undefined, skip: undefined, response: undefined, reason: undefined }],
+    ["beforeModel", { modified: { messages: undefined, temperature: undefined } }],
+    ["afterExecution", { modified: undefined }],
+    ["beforeTool", { params: undefined, block: undefined, skip: undefined }],
+    ["beforeTool", { terminate: undefined, result: undefined, reason: undefined }],
+    ["approveTool", { approved: true, reason: undefined, params: undefined }],
+    ["afterTool", { content: undefined, details: undefined, isError: undefined }],
+    ["afterTool", { terminate: undefined, retry: undefined }],
+    ["prepareNextTurn", { messages: undefined, model: undefined, thinkingLevel: undefined }],
+    ["prepareNextTurn", { system: undefined, activeTools: undefined }]
+  ]
+
+  for (const [point, returned] of silent) {
+    it.effect(`has not failed at ${point}, and says nothing by them: ${Object.keys(Object(returned))}`, () =>
+      Effect.gen(function* () {
+        const { events, requests, view } = yield* play([call("act"), done], {
+          tools: [say("act")],
+          hooks: [returning(point, Effect.succeed(returned))]
+        })
+        assert.deepStrictEqual(ofTag(events, "HookError"), [])
+        assert.deepStrictEqual(outcomes(events), ["success"])
+        assert.strictEqual(status(events), "completed")
+        assert.deepStrictEqual(texts(view.messages), ["hi", "", "act", "done"])
+        assert.strictEqual(requests[1]?.model, "m")
+      })
+    )
+  }
+
+  it.effect("has its other keys heard, also within them", () =>
+    Effect.gen(function* () {
+      const { events, view } = yield* play([ScriptedProvider.toolCall("echo", { n: 1 }), done], {
+        tools: [echo],
+        hooks: [
+          returning("beforeTool", Effect.succeed({ reason: undefined, params: { n: 2, also: undefined } })),
+          returning(
+            "afterTool",
+            Effect.succeed({ isError: undefined, details: { kept: { n: 2, left: undefined } } })
+          )
+        ]
+      })
+      assert.deepStrictEqual(ofTag(events, "HookError"), [])
+      assert.deepStrictEqual(resultTexts(view.messages), ["2"])
+      const result = view.messages.find((message) => message.role === "toolResult")
+      assert.deepStrictEqual(result?.role === "toolResult" ? result.details : undefined, { kept: { n: 2 } })
+    })
+  )
+
+  it.effect("is refused where it must say something: an approval that is undefined rejects", () =>
+    Effect.gen(function* () {
+      const { events } = yield* observed(returning("approveTool", Effect.succeed({ approved: undefined })))
+      assert.deepStrictEqual(outcomes(events), ["rejected"])
+    })
+  )
+})
+
 describe("a hook that returns what cannot be read", () => {
   it.effect("has failed: guards reject, observers are isolated, shapers fail the run", () =>
     Effect.gen(function* () {

@@ -209,6 +209,49 @@ describe("Tools", () => {
       })
     )
 
+    it.effect("in fail mode no guard is asked about the calls after the one that failed", () =>
+      Effect.gen(function* () {
+        const asked: Array<string> = []
+        const hooks = [
+          Hook.beforeTool(({ call }) => Effect.sync(() => void asked.push(`before ${call.name}`))),
+          Hook.approveTool(({ call }) =>
+            Effect.sync(() => {
+              asked.push(`approve ${call.name}`)
+              return { approved: true }
+            })
+          )
+        ]
+        const ran: Array<string> = []
+        const counted = Tool.make({
+          name: "b",
+          description: "Says that it ran.",
+          execute: () => Effect.sync(() => void ran.push("b"))
+        })
+        const one = Tool.make({
+          name: "bad",
+          description: "Fails, and makes the batch sequential.",
+          executionMode: "sequential",
+          execute: () => Effect.fail("not today")
+        })
+        for (const setup of [
+          { tools: [say("a"), failing("bad"), counted], options: { toolExecution: "sequential" } },
+          { tools: [say("a"), one, counted], options: {} }
+        ] as const) {
+          asked.length = 0
+          const { events, exit, view } = yield* play([calls("a", "bad", "b", "b")], {
+            tools: setup.tools,
+            hooks,
+            options: { ...setup.options, toolFailureMode: "fail" }
+          })
+          assert.deepStrictEqual(asked, ["before a", "approve a", "before bad", "approve bad"])
+          assert.deepStrictEqual(ran, [])
+          assert.deepStrictEqual(outcomes(events), ["success", "error", "aborted", "aborted"])
+          assert.deepInclude(reasonOf(exit), { _tag: "ToolFailed", toolName: "bad" })
+          assert.deepStrictEqual(Transcript.violations(view.messages), [])
+        }
+      })
+    )
+
     it.effect("in fail mode a call that had not begun says that another one failed", () =>
       Effect.gen(function* () {
         for (const order of [{ toolExecution: "sequential" }, { toolConcurrency: 1 }] as const) {

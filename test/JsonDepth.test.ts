@@ -1,0 +1,48 @@
+import { assert, describe, it } from "@effect/vitest"
+import { ModelEvent } from "effect-agent"
+import * as JsonCoercion from "../src/JsonCoercion.ts"
+import * as JsonDepth from "../src/JsonDepth.ts"
+import { parseShallow } from "../src/providers/internal/json.ts"
+
+const lists = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`
+const objects = (depth: number) => `${'{"a":'.repeat(depth)}1${"}".repeat(depth)}`
+/** A list in an object in a list, and so on. */
+const mixed = (depth: number) => {
+  const isOdd = depth % 2 === 1
+  const inner = isOdd ? "[1]" : "1"
+  return `${'[{"a":'.repeat(Math.floor(depth / 2))}${inner}${"}]".repeat(Math.floor(depth / 2))}`
+}
+const texts = [lists, objects, mixed]
+
+describe("JsonDepth", () => {
+  it("takes 256 levels and refuses 257", () => {
+    for (const text of texts) {
+      assert.isFalse(JsonDepth.nestsTooDeep(text(255)))
+      assert.isFalse(JsonDepth.nestsTooDeep(text(256)))
+      assert.isTrue(JsonDepth.nestsTooDeep(text(257)))
+      assert.isTrue(JsonDepth.nestsTooDeep(text(258)))
+    }
+  })
+
+  it("counts levels, not brackets: values side by side, and brackets in texts, add none", () => {
+    const many = Array.from({ length: 300 }, () => lists(255)).join(",")
+    assert.isFalse(JsonDepth.nestsTooDeep(`[${many}]`))
+    assert.isTrue(JsonDepth.nestsTooDeep(`[${many},${lists(256)}]`))
+    const text = JSON.stringify(`"${lists(300)}\\`)
+    assert.isFalse(JsonDepth.nestsTooDeep(text))
+    assert.isFalse(JsonDepth.nestsTooDeep(`[${text},${lists(255)}]`))
+    assert.isTrue(JsonDepth.nestsTooDeep(`[${text},${lists(256)}]`))
+  })
+
+  it("bounds arguments, params that are coerced and what providers send by the same 256", () => {
+    for (const text of texts) {
+      const whole: unknown = JSON.parse(text(256))
+      assert.deepStrictEqual(ModelEvent.parseArguments(text(256)), whole)
+      assert.deepStrictEqual(JsonCoercion.coerce(["array", "object"], text(256)), whole)
+      assert.deepStrictEqual(parseShallow(text(256)), whole)
+      assert.isUndefined(ModelEvent.parseArguments(text(257)))
+      assert.isUndefined(JsonCoercion.coerce(["array", "object"], text(257)))
+      assert.isUndefined(parseShallow(text(257)))
+    }
+  })
+})
