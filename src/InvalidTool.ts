@@ -32,6 +32,25 @@ const acceptedName = /^[a-zA-Z0-9_-]{1,64}$/
 /** The name with every character replaced that providers refuse, cut to their 64 characters. */
 export const acceptableName = (name: string): string => name.replace(/[^\w-]/g, "_").slice(0, 64) || "_"
 
+/**
+ * Each of these names, in their order, as providers accept it, no two alike. One that they accept is kept; of others that
+ * come to the same, the second ends with `_2`, the third with `_3`.
+ */
+export const acceptableNames = (names: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const taken = new Set(names.filter((name) => acceptedName.test(name)))
+  return names.map((name) => {
+    if (acceptedName.test(name)) return name
+    const plain = acceptableName(name)
+    let free = plain
+    for (let count = 2; taken.has(free); count++) {
+      const suffix = `_${count}`
+      free = plain.slice(0, 64 - suffix.length) + suffix
+    }
+    taken.add(free)
+    return free
+  })
+}
+
 const shown = (value: unknown): string => {
   if (typeof value === "string") return JSON.stringify(value.slice(0, 100))
   return Predicate.isObjectOrArray(value) ? "an object" : String(value)

@@ -16,6 +16,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import * as InvalidTool from "../InvalidTool.ts"
 import * as Tool from "../Tool.ts"
 import type { ParamsReader } from "../ToolParams.ts"
 import * as ToolParams from "../ToolParams.ts"
@@ -44,30 +45,49 @@ export interface Options {
 }
 
 /**
- * The tools of a toolkit, in its order, without those that the vendor runs.
+ * The tools of a toolkit, in its order, without those that the vendor runs. A toolkit that has its handlers, as
+ * `McpClient.toolkit` gives it, asks for none.
  *
+ * - A name that providers refuse, such as "files.read", becomes "files_read", or "files_read_2" where another tool has that
+ *   name; `label` is then the title of the tool, or else its own name.
  * - What a handler shows with `preliminary` is progress.
  * - `failureMode: "return"`: a failure is an error result in the encoding of its schema. `"error"`: `execute` fails with
  *   it, and the model is told its message, as with any tool of ours; the encoding is in `details`.
  * - `toModelOutput` decides what the model reads; images stay images.
  */
-export const fromToolkit = <Tools extends AnyTools>(
+export function fromToolkit<Tools extends AnyTools>(
+  toolkit: Toolkit.WithHandler<Tools>,
+  options?: Options
+): Effect.Effect<ReadonlyArray<FromToolkit<Tools>>, never, SchemaServices<Tools[keyof Tools]>>
+export function fromToolkit<Tools extends AnyTools>(
   toolkit: Source<Tools>,
   options?: Options
 ): Effect.Effect<
   ReadonlyArray<FromToolkit<Tools>>,
   never,
   AiTool.HandlersFor<Tools> | SchemaServices<Tools[keyof Tools]>
-> =>
-  Effect.gen(function* () {
+>
+export function fromToolkit<Tools extends AnyTools>(
+  toolkit: Source<Tools>,
+  options?: Options
+): Effect.Effect<
+  ReadonlyArray<FromToolkit<Tools>>,
+  never,
+  AiTool.HandlersFor<Tools> | SchemaServices<Tools[keyof Tools]>
+> {
+  return Effect.gen(function* () {
     const services = yield* Effect.context<SchemaServices<Tools[keyof Tools]>>()
     const kit = yield* withHandlers(toolkit)
     const isName = (name: string): name is Extract<keyof Tools, string> => Object.hasOwn(kit.tools, name)
-    return Object.keys(kit.tools)
+    const names = Object.keys(kit.tools)
       .filter(isName)
       .filter((name) => hasHandler(kit.tools[name]))
-      .map((name) => toTool(kit, name, kit.tools[name], services, options ?? {}))
+    const spelt = InvalidTool.acceptableNames(names)
+    return names.map((name, index) =>
+      toTool(kit, { name, spelt: spelt[index] ?? name }, kit.tools[name], services, options ?? {})
+    )
   })
+}
 
 /** What the schemas of a tool need to read its params, and to write its failures. */
 export type SchemaServices<T extends AiTool.Any> =
@@ -81,14 +101,21 @@ const withHandlers = <Tools extends AnyTools>(
 
 const hasHandler = (tool: unknown): boolean => !AiTool.isProviderDefined(tool) || tool.requiresHandler
 
+/** The name of a tool in its toolkit, and as providers accept it. */
+interface Named {
+  readonly name: string
+  readonly spelt: string
+}
+
 const toTool = <Tools extends AnyTools>(
   kit: Toolkit.WithHandler<Tools>,
-  name: string,
+  { name, spelt }: Named,
   tool: Tools[keyof Tools],
   services: Context.Context<SchemaServices<Tools[keyof Tools]>>,
   { approval }: Options
 ): FromToolkit<Tools> => {
-  const label = Option.getOrUndefined(Context.getOption(tool.annotations, AiTool.Title))
+  const title = Option.getOrUndefined(Context.getOption(tool.annotations, AiTool.Title))
+  const label = title ?? (spelt === name ? undefined : name)
   const reader = readerOf(tool, services)
   let parameters: Schema.Json | undefined
   const call = handled(kit, name)
@@ -97,7 +124,7 @@ const toTool = <Tools extends AnyTools>(
       ? () => Effect.succeed(refused(name))
       : call
   return {
-    name,
+    name: spelt,
     description: AiTool.getDescription(tool) ?? "",
     ...(label === undefined ? {} : { label }),
     get parameters() {

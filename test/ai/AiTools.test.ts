@@ -1,6 +1,6 @@
-import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Layer, Schema } from "effect"
-import { AiError, Prompt, Tool as AiTool, Toolkit } from "effect/ai"
+import { assert, describe, expectTypeOf, it } from "@effect/vitest"
+import { Context, Effect, Layer, Schema, Stream } from "effect"
+import { AiError, McpClient, Prompt, Tool as AiTool, Toolkit } from "effect/ai"
 import { Agent, type AgentEvent, Hook, Message, Tool, ToolRegistry } from "effect-agent"
 import { AiTools } from "effect-agent/ai"
 import { ScriptedProvider } from "effect-agent/testing"
@@ -86,6 +86,19 @@ const withKit = <A, E>(
     Effect.flatMap(use),
     Effect.provide(Layer.provideMerge(KitLive, Stations.layer))
   )
+
+/** A tool whose name is known when the program runs, as those of MCP. */
+const named = (name: string) =>
+  AiTool.make(name, { parameters: Schema.Unknown, success: Schema.String, failure: Schema.String })
+type Found = Toolkit.WithHandler<Record<string, ReturnType<typeof named>>>
+
+/** The result of a handler that answers with the name it is called by. */
+const answered = (name: string) => ({
+  result: name,
+  encodedResult: name,
+  isFailure: false,
+  preliminary: false
+})
 
 describe("AiTools.fromToolkit", () => {
   it.effect("tells the model of each tool in the toolkit's words", () =>
@@ -319,6 +332,76 @@ describe("AiTools.fromToolkit", () => {
       }).pipe(Effect.provide(live))
     )
   })
+
+  it.effect("asks for no handlers of a toolkit that has them", () =>
+    Effect.gen(function* () {
+      const kit: Toolkit.WithHandler<typeof Kit.tools> = yield* Effect.provide(
+        Kit,
+        Layer.provideMerge(KitLive, Stations.layer)
+      )
+      // Nothing is provided here: the types have to say that nothing is needed.
+      const made: Effect.Effect<ReadonlyArray<AiTools.FromToolkit<typeof Kit.tools>>> =
+        AiTools.fromToolkit(kit)
+      const { output } = yield* Effect.provide(run(yield* made, "weather", { city: "Oslo" }), Stations.layer)
+      assert.deepInclude(output.details, { degrees: 4 })
+      // As `McpClient.toolkit` gives it: the names are known when it runs.
+      const several: Found = {
+        tools: { "files.read": named("files.read") },
+        handle: (name) => Effect.succeed(Stream.make(answered(String(name))))
+      }
+      const found = yield* AiTools.fromToolkit(several)
+      assert.deepStrictEqual((yield* run(found, "files_read", {})).output.details, "files.read")
+    })
+  )
+
+  it.effect("spells names that providers refuse, and calls the handler of each", () =>
+    Effect.gen(function* () {
+      const long = "x".repeat(80)
+      const names = ["files.read", "files read", "files_read", "files_read_2", "größe", long, `${long}y`, "."]
+      const kit: Found = {
+        tools: Object.fromEntries(names.map((name) => [name, named(name)])),
+        handle: (name) => Effect.succeed(Stream.make(answered(String(name))))
+      }
+      const tools = yield* AiTools.fromToolkit(kit)
+      assert.deepStrictEqual(
+        tools.map(({ label, name }) => [name, label]),
+        [
+          ["files_read_3", "files.read"],
+          ["files_read_4", "files read"],
+          ["files_read", undefined],
+          ["files_read_2", undefined],
+          ["gr__e", "größe"],
+          ["x".repeat(64), long],
+          [`${"x".repeat(62)}_2`, `${long}y`],
+          ["_", "."]
+        ]
+      )
+      const called = yield* Effect.forEach(tools, ({ name }) => run(tools, name, {}))
+      assert.deepStrictEqual(
+        called.map(({ output }) => output.details),
+        names
+      )
+    })
+  )
+
+  it("takes the tools of an MCP server", () => {
+    const toolsOf = (client: McpClient.McpClient) =>
+      Effect.flatMap(McpClient.toolkit(client), (kit) => AiTools.fromToolkit(kit))
+    expectTypeOf(toolsOf).returns.toExtend<Effect.Effect<ReadonlyArray<Tool.Runnable>, unknown>>()
+  })
+
+  it.effect("keeps the title of a tool whose name it spells", () =>
+    Effect.gen(function* () {
+      const Titled = Toolkit.make(AiTool.make("a.b").annotate(AiTool.Title, "A and B"))
+      const tools = yield* AiTools.fromToolkit(Titled).pipe(
+        Effect.provide(Titled.toLayer({ "a.b": () => Effect.void }))
+      )
+      assert.deepStrictEqual(
+        tools.map(({ label, name }) => [name, label]),
+        [["a_b", "A and B"]]
+      )
+    })
+  )
 
   it("requires the handlers, and what they ask for when called", () => {
     const tools: Effect.Effect<
