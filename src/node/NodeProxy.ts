@@ -73,13 +73,21 @@ const make = Effect.fnUntraced(function* (proxies: Proxies, https: Proxy) {
     Effect.acquireRelease(Effect.succeed(dispatcher), () => Effect.promise(() => dispatcher.destroy()))
   const direct = yield* held(new undici.Agent())
   const { http, not } = proxies
+  const connect = undici.buildConnector({})
+  const directFailures = new WeakSet<Error>()
   const wrong = [https, http].find((proxy) => proxy !== undefined && hostOf(proxy) === undefined)
   const through = yield* held(
     wrong === undefined
       ? new undici.EnvHttpProxyAgent({
           httpsProxy: https.address,
           httpProxy: http?.address ?? "",
-          noProxy: not
+          noProxy: not,
+          // Connects to the hosts of NO_PROXY only: `ProxyAgent` has connectors of its own.
+          connect: (to, tell) =>
+            connect(to, (...result) => {
+              if (result[0] !== null) directFailures.add(result[0])
+              tell(...result)
+            })
         })
       : new undici.Agent({ connect: (_, tell) => tell(invalid(wrong), null) })
   )
@@ -88,7 +96,7 @@ const make = Effect.fnUntraced(function* (proxies: Proxies, https: Proxy) {
     const url = new URL(String(options.origin))
     const proxy = url.protocol === "https:" ? https : http
     if (isDirect(url)) return direct.dispatch(options, handler)
-    return dispatch(options, proxy === undefined ? handler : new Explained(handler, proxy))
+    return dispatch(options, proxy === undefined ? handler : new Explained(handler, proxy, directFailures))
   })
 })
 
@@ -115,10 +123,13 @@ const invalid = ({ name }: Proxy): ProxyFailed =>
 class Explained implements Undici.Dispatcher.DispatchHandler {
   private readonly handler: Undici.Dispatcher.DispatchHandler
   private readonly proxy: Proxy
+  /** Failures to connect to a host of NO_PROXY. */
+  private readonly directFailures: WeakSet<Error>
 
-  constructor(handler: Undici.Dispatcher.DispatchHandler, proxy: Proxy) {
+  constructor(handler: Undici.Dispatcher.DispatchHandler, proxy: Proxy, directFailures: WeakSet<Error>) {
     this.handler = handler
     this.proxy = proxy
+    this.directFailures = directFailures
   }
 
   onRequestStart(
@@ -150,7 +161,8 @@ class Explained implements Undici.Dispatcher.DispatchHandler {
   }
 
   onResponseError(controller: Undici.Dispatcher.DispatchController, error: Error): void {
-    this.handler.onResponseError?.(controller, explained(error, this.proxy) ?? error)
+    const failed = this.directFailures.has(error) ? undefined : explained(error, this.proxy)
+    this.handler.onResponseError?.(controller, failed ?? error)
   }
 }
 
@@ -166,7 +178,7 @@ const explained = (error: Error, proxy: Proxy): ProxyFailed | undefined => {
       Number(status) < 500 ? "ERR_HTTP_PROXY" : "UND_ERR_PRX_CONN"
     )
   const code = Predicate.hasProperty(error, "code") && typeof error.code === "string" ? error.code : ""
-  // All that is connected to is the proxy.
+  // The proxy is the only host that such a request connects to.
   return unreachable.test(code) ? new ProxyFailed(`${at} cannot be reached: ${code}`, code) : undefined
 }
 

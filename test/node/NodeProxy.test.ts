@@ -167,6 +167,20 @@ describe("a proxy of the environment", () => {
     })
   )
 
+  it.live("is not named when a host of NO_PROXY cannot be reached", () =>
+    Effect.gen(function* () {
+      const { asked, host } = yield* proxy
+      const through = `http://${user}@${host}`
+      for (const protocol of ["http", "https"]) {
+        const env = { HTTP_PROXY: through, HTTPS_PROXY: through, NO_PROXY: "<-loopback>,127.0.0.1:9" }
+        const { reason } = yield* Effect.flip(get(`${protocol}://127.0.0.1:9/`, env))
+        assert.notInstanceOf(reason.cause, NodeProxy.ProxyFailed)
+        assert.match(String(reason.cause), /connect ECONNREFUSED 127\.0\.0\.1:9$/)
+      }
+      assert.deepStrictEqual(asked, [])
+    }).pipe(Effect.scoped)
+  )
+
   it.live.each([
     "http://",
     `http://${user}@`,
