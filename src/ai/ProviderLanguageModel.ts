@@ -25,6 +25,7 @@ import type { ModelOptions } from "../RunOptions.ts"
 import * as AiFailure from "./AiFailure.ts"
 import * as PromptReading from "./PromptReading.ts"
 import * as ResponseParts from "./ResponseParts.ts"
+import * as ToolNames from "./ToolNames.ts"
 
 export interface Options {
   /** As the provider is asked for it: `"provider/id"` through a router. */
@@ -51,7 +52,8 @@ export const make = (options: Options): Effect.Effect<LanguageModel.LanguageMode
       model: options.model,
       options: options.options ?? {}
     })
-    const ask = (asked: LanguageModel.ProviderOptions) => provider.stream(read(asked))
+    const named = ToolNames.around((request) => provider.stream(request))
+    const ask = (asked: LanguageModel.ProviderOptions) => named(read(asked))
     const truncated = new ProviderError({
       provider: provider.id,
       reason: new StreamTruncated({ detail: "The answer stopped before its end" })

@@ -108,6 +108,49 @@ describe("ProviderLanguageModel", () => {
     })
   )
 
+  it.effect("spells tool names that providers refuse, and calls the handler of each", () =>
+    Effect.gen(function* () {
+      const Files = Toolkit.make(
+        AiTool.make("files.read", { success: Schema.String }),
+        AiTool.make("files_read", { success: Schema.String })
+      )
+      const live = Files.toLayer({
+        "files.read": () => Effect.succeed("dotted"),
+        files_read: () => Effect.succeed("plain")
+      })
+      const { layer, requests } = yield* on(
+        ScriptedProvider.toolCalls({ name: "files_read_2", params: {} }, { name: "files_read", params: {} }),
+        ScriptedProvider.text("ok")
+      )
+      const ask = (prompt: Prompt.Prompt) =>
+        LanguageModel.generateText({ prompt, toolkit: Files, toolChoice: { tool: "files.read" } })
+      const { prompt, results } = yield* Effect.gen(function* () {
+        const first = yield* ask(Prompt.make("Hi"))
+        const prompt = Prompt.concat(Prompt.make("Hi"), Prompt.fromResponseParts(first.content))
+        yield* ask(prompt)
+        return { prompt, results: first.toolResults }
+      }).pipe(Effect.provide([layer, live]))
+      assert.deepStrictEqual(
+        results.map(({ name, result }) => [name, result]),
+        [
+          ["files.read", "dotted"],
+          ["files_read", "plain"]
+        ]
+      )
+      assert.include(JSON.stringify(prompt), "files.read")
+      const seen = yield* requests
+      assert.deepStrictEqual(
+        seen.map(({ options, tools }) => [tools.map(({ name }) => name), options.toolChoice]),
+        [
+          [["files_read_2", "files_read"], { name: "files_read_2" }],
+          [["files_read_2", "files_read"], { name: "files_read_2" }]
+        ]
+      )
+      assert.notInclude(JSON.stringify(seen[1]?.messages), "files.read")
+      assert.include(JSON.stringify(seen[1]?.messages), "files_read_2")
+    })
+  )
+
   it.effect("asks for structured output by its schema", () =>
     Effect.gen(function* () {
       const { layer, requests } = yield* on(ScriptedProvider.text(`{"city":"Oslo"}`))

@@ -1,0 +1,53 @@
+/**
+ * Names of tools that providers refuse, spelt for them in a request, and as they were in the answer.
+ */
+import * as Stream from "effect/Stream"
+import * as InvalidTool from "../InvalidTool.ts"
+import type { ModelMessage } from "../Message.ts"
+import type { ModelEvent } from "../ModelEvent.ts"
+import type { ModelRequest } from "../Provider.ts"
+
+/** Asks with names that providers accept. The answer calls the tools by the names they have in the request. */
+export const around =
+  <E>(ask: (request: ModelRequest) => Stream.Stream<ModelEvent, E>) =>
+  (request: ModelRequest): Stream.Stream<ModelEvent, E> => {
+    const names = request.tools.map(({ name }) => name)
+    const spelt = InvalidTool.acceptableNames(names)
+    if (names.every((name, index) => name === spelt[index])) return ask(request)
+    const there = new Map(names.map((name, index) => [name, spelt[index] ?? name]))
+    const back = new Map(Array.from(there, ([name, spelt]) => [spelt, name]))
+    return Stream.map(ask(spell(request, there)), (event) =>
+      event._tag === "ToolCallStart" ? { ...event, name: back.get(event.name.trim()) ?? event.name } : event
+    )
+  }
+
+type Names = ReadonlyMap<string, string>
+
+const spell = (request: ModelRequest, names: Names): ModelRequest => {
+  const of = (name: string) => names.get(name) ?? name
+  const { options } = request
+  const { toolChoice } = options
+  return {
+    ...request,
+    messages: request.messages.map((message) => spellMessage(message, of)),
+    tools: request.tools.map((tool) => ({ ...tool, name: of(tool.name) })),
+    options:
+      typeof toolChoice === "object" ? { ...options, toolChoice: { name: of(toolChoice.name) } } : options
+  }
+}
+
+const spellMessage = (message: ModelMessage, of: (name: string) => string): ModelMessage => {
+  switch (message.role) {
+    case "assistant":
+      return {
+        ...message,
+        content: message.content.map((block) =>
+          block.type === "toolCall" ? { ...block, name: of(block.name) } : block
+        )
+      }
+    case "toolResult":
+      return { ...message, toolName: of(message.toolName) }
+    default:
+      return message
+  }
+}
