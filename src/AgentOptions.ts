@@ -4,6 +4,7 @@
 import * as Result from "effect/Result"
 import type * as Hook from "./Hook.ts"
 import * as Input from "./InvalidInput.ts"
+import * as InvalidHook from "./InvalidHook.ts"
 import { InvalidInput } from "./InvalidInput.ts"
 import type * as Message from "./Message.ts"
 import type { QueueMode } from "./Queues.ts"
@@ -42,7 +43,8 @@ export const read = <T extends Tools, H extends Hooks>(
       ...faultOfMode("steeringMode", steeringMode),
       ...faultOfMode("followUpMode", followUpMode),
       ...faultOfList("tools", tools),
-      ...faultOfList("hooks", hooks)
+      ...faultOfList("hooks", hooks),
+      ...faultsOfHooks(hooks)
     ]
     if (faults.length > 0) yield* Result.fail(new InvalidInput({ subject: "options", faults }))
     return { ...listed, runOptions, messages: yield* Input.messages(messages ?? []) }
@@ -56,3 +58,9 @@ const faultOfMode = (name: string, mode: unknown): ReadonlyArray<string> =>
 
 const faultOfList = (name: string, list: unknown): ReadonlyArray<string> =>
   list === undefined || Array.isArray(list) ? [] : [`${name}: expected a list`]
+
+const faultsOfHooks = (hooks: unknown): ReadonlyArray<string> =>
+  (Array.isArray(hooks) ? hooks : []).flatMap((hook: unknown, index) => {
+    const fault = InvalidHook.of(hook)
+    return fault === undefined ? [] : [`hooks[${index}]: ${fault}`]
+  })

@@ -36,6 +36,9 @@ interface Active {
   ended?: Latch.Latch
 }
 
+const closed =
+  "The agent's scope is closed. Use the agent inside the scope that it was made in, or make a new agent."
+
 type Begun<E> = Effect.Effect<Execution.Started, AgentBusy | InvalidInput | E>
 
 type Task = Pick<Execution.Task, "prompts" | "continued" | "pollFirst" | "promptsFrom">
@@ -86,7 +89,7 @@ export class Conversation {
     reader?: Delivery.Reader
   ): Begun<E> {
     return Effect.contextWith((caller: Context.Context<never>): Begun<E> => {
-      if (this.closed) return Effect.die(new Error("The agent's scope is closed"))
+      if (this.closed) return Effect.die(new Error(closed))
       if (this.active !== undefined) return Effect.fail(new AgentBusy())
       const read = options === undefined ? Result.succeed(undefined) : Input.patch(options)
       if (Result.isFailure(read)) return Effect.fail(read.failure)

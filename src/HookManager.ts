@@ -12,6 +12,7 @@ import { HookFailed } from "./FailureReason.ts"
 import * as FailureText from "./FailureText.ts"
 import type * as Hook from "./Hook.ts"
 import * as HookInput from "./HookInput.ts"
+import * as InvalidHook from "./InvalidHook.ts"
 import * as HookOutput from "./HookOutput.ts"
 import type { RunOptions } from "./RunOptions.ts"
 import { attempt, StopSignal } from "./Work.ts"
@@ -44,7 +45,7 @@ export interface RunHooksOptions {
 export interface Service {
   /** Registrations are shared and persist; counters and disabling belong to a run. */
   readonly forRun: (options: RunHooksOptions) => RunHooks
-  /** Adds a hook, from its next point on. Returns the id `unregister` takes. */
+  /** Adds a hook, from its next point on. Returns the id `unregister` takes. Dies when no point of a run has its name. */
   readonly register: <E, R>(hook: Hook.Hook<E, R>) => Effect.Effect<string, never, R>
   readonly unregister: (id: string) => Effect.Effect<boolean>
 }
@@ -87,11 +88,18 @@ export const make = <const Hooks extends ReadonlyArray<Hook.Hook>>(
       own.push({ id, point: hook.point, run: withServices(hook, services) })
       return id
     }
+    const fault = hooks.map(InvalidHook.of).find((fault) => fault !== undefined)
+    if (fault !== undefined) return Effect.die(new TypeError(`Invalid hook: ${fault}`))
     for (const hook of hooks) add(hook, services)
     return Effect.succeed<Service>({
       forRun: (options) => new Asking(outer.forRun(options), own, options),
       register: <E, R>(hook: Hook.Hook<E, R>) =>
-        Effect.contextWith((services: Context.Context<R>) => Effect.sync(() => add(hook, services))),
+        Effect.contextWith((services: Context.Context<R>) => {
+          const fault = InvalidHook.of(hook)
+          return fault === undefined
+            ? Effect.sync(() => add(hook, services))
+            : Effect.die(new TypeError(`Invalid hook: ${fault}`))
+        }),
       unregister: (id) =>
         Effect.sync(() => {
           const index = own.findIndex((registration) => registration.id === id)

@@ -11,6 +11,7 @@ import { ToolOutput } from "./AgentEvent.ts"
 import type { Point } from "./Hook.ts"
 import { originals } from "./HookInput.ts"
 import * as Message from "./Message.ts"
+import * as NearestName from "./NearestName.ts"
 import { isOutput, rendered as written } from "./ToolOutput.ts"
 import { ModelOptions, RunOptions, ThinkingLevel } from "./RunOptions.ts"
 
@@ -106,16 +107,45 @@ const outputs: Readonly<Record<Point, Schema.Codec<any, any, never, never>>> = {
   followUp: messages
 }
 
+/** The names of all points. */
+export const points: ReadonlyArray<string> = Object.keys(outputs)
+
 /**
- * Reads what a hook of this point returned; keys that mean nothing there are left out. A value that throws when it is read
- * is a failure of the hook.
+ * Reads what a hook of this point returned. Members that have no meaning there are left out, unless a member was probably
+ * meant or no other member is there: then the hook has failed. A value that throws when it is read is a failure of the
+ * hook.
  */
 export const read = (point: Point, output: unknown): Exit.Exit<any, unknown> => {
   try {
-    return Schema.decodeUnknownExit(outputs[point])(defined(output, 3))
+    const schema = outputs[point]
+    const given = defined(output, 3)
+    const members = Predicate.hasProperty(schema, "fields") ? Object.keys(Object(schema.fields)) : []
+    const unmeant = misspelt(given, members)
+    return unmeant === undefined ? decoded(schema, given) : Exit.fail(`The hook returned ${unmeant}`)
   } catch (thrown) {
     return Exit.fail(thrown)
   }
+}
+
+const decoded = (schema: Schema.Codec<any, any, never, never>, given: unknown): Exit.Exit<any, unknown> =>
+  Result.match(Schema.decodeUnknownResult(schema)(given), {
+    onSuccess: Exit.succeed,
+    onFailure: ({ message }) =>
+      Exit.fail(`${message}. The hook returned something else than its point takes.`)
+  })
+
+/** Says which member means nothing. Undefined when there is none that must be told of. */
+const misspelt = (given: unknown, members: ReadonlyArray<string>): string | undefined => {
+  if (members.length === 0 || !Predicate.isObject(given)) return undefined
+  const unknown = Object.keys(given).filter((name) => !members.includes(name))
+  const missing = members.filter((name) => !(name in given))
+  for (const name of unknown) {
+    const nearest = NearestName.of(name, missing)
+    if (nearest !== undefined) return `\`${name}\`, which has no meaning here. Did you mean \`${nearest}\`?`
+  }
+  return unknown.length > 0 && missing.length === members.length
+    ? `\`${unknown[0]}\`, which has no meaning here. Return any of ${members.join(", ")}.`
+    : undefined
 }
 
 /** Without the keys whose value is `undefined`: whoever writes them means to say nothing. */

@@ -29,21 +29,25 @@ type Read<A> = Result.Result<A, InvalidInput>
  * beside those of `RunOptions`, for the advice about a misspelt one.
  */
 export const options = (input: unknown, beside: ReadonlyArray<string> = []): Read<RunOptions.RunOptions> =>
-  read(decodeOptions(RunOptions.given(input)), beside)
+  read(decodeOptions(RunOptions.given(input)), input, beside)
 
 /** The same of options that are laid over others: none is required. */
 export const patch = (input: unknown): Read<Partial<RunOptions.RunOptions>> =>
-  read(decodePatch(RunOptions.given(input)), [])
+  read(decodePatch(RunOptions.given(input)), input, [])
 
 const strict = { errors: "all", onExcessProperty: "error", reportInput: true } as const
 const decodeOptions = Schema.decodeUnknownResult(RunOptions.RunOptions, strict)
 const decodePatch = Schema.decodeUnknownResult(RunOptions.Patch, strict)
 
-const read = <A>(decoded: Result.Result<A, Schema.SchemaError>, beside: ReadonlyArray<string>): Read<A> =>
+const read = <A>(
+  decoded: Result.Result<A, Schema.SchemaError>,
+  input: unknown,
+  beside: ReadonlyArray<string>
+): Read<A> =>
   Result.mapError(
     decoded,
     ({ issue }) =>
-      new InvalidInput({ subject: "options", faults: faultsOf(issue, "", [...names, ...beside]) })
+      new InvalidInput({ subject: "options", faults: faultsOf(issue, "", [...names, ...beside], input) })
   )
 
 /** The names of all options, those of `limits` and `modelOptions` with their path. */
@@ -66,7 +70,8 @@ const format = SchemaIssue.makeFormatterStandardSchemaV1({
 const faultsOf = (
   issue: SchemaIssue.Issue,
   root: string,
-  known: ReadonlyArray<string>
+  known: ReadonlyArray<string>,
+  input?: unknown
 ): ReadonlyArray<string> =>
   (format(issue).issues ?? []).slice(0, 10).map(({ message, path = [] }) => {
     const steps = path.map((step) => String(Predicate.isObject(step) ? step["key"] : step))
@@ -75,19 +80,46 @@ const faultsOf = (
       root
     )
     if (message === unknownKey) return `${at} ${message}. ${advice(steps.at(-1) ?? "", known)}`
-    if (message === "is missing") return `${at} is missing`
+    if (message === "is missing") return at === "model" ? missingModel : `${at} is missing`
     const said = message.slice(0, 300)
-    return at === "" ? said : `${at}: ${said.charAt(0).toLowerCase()}${said.slice(1)}`
+    const fault = at === "" ? said : `${at}: ${said.charAt(0).toLowerCase()}${said.slice(1)}`
+    return isVendorMember(steps) ? `${fault}. ${byProvider(steps, input)}` : fault
   })
+
+const missingModel = 'model is missing. Give the id of a model, such as "gpt-5-mini"'
+
+const isVendorMember = (steps: ReadonlyArray<string>): boolean =>
+  steps.length === 3 && steps[0] === "modelOptions" && steps[1] === "vendor"
+
+/** Shows a member of `vendor` in the entry of a provider. */
+const byProvider = (steps: ReadonlyArray<string>, input: unknown): string => {
+  const value = steps.reduce<unknown>(
+    (at, step) => (Predicate.hasProperty(at, step) ? at[step] : undefined),
+    input
+  )
+  const member = JSON.stringify(steps.at(-1) ?? "")
+  const entry = `${member}: ${Predicate.isObjectOrArray(value) ? "…" : shown(value)}`
+  return (
+    "vendor holds an object for each provider id: " +
+    `for the provider "openai" write vendor: { "openai": { ${entry} } } instead of vendor: { ${entry} }`
+  )
+}
 
 /** Names the option that was probably meant: also one that belongs into `limits` or `modelOptions`. */
 const advice = (name: string, known: ReadonlyArray<string>): string => {
+  if (ofProvider.has(name)) return `The provider takes it: OpenAi.layer({ ${name} }).`
   const byName = new Map(known.map((path) => [path.slice(path.lastIndexOf(".") + 1), path]))
-  const nearest = NearestName.of(name, byName.keys())
+  const nearest = NearestName.of(name, byName.keys()) ?? startOf(name, byName.keys())
   return nearest === undefined
     ? `Options: ${known.filter((path) => !path.includes(".")).join(", ")}.`
     : `Did you mean ${byName.get(nearest)}?`
 }
+
+const ofProvider: ReadonlySet<string> = new Set(["apiKey", "baseUrl", "headers"])
+
+/** The known name that a longer one begins with, as `systemPrompt` does with `system`. */
+const startOf = (name: string, known: Iterable<string>): string | undefined =>
+  [...known].find((one) => name.startsWith(one) && /^[A-Z_]/.test(name.slice(one.length)))
 
 /** Reads the messages of a transcript: each must be one of `Message.user`, `assistant`, `toolResult` or `custom`. */
 export const messages = (input: unknown): Read<ReadonlyArray<Message.Message>> => list("messages", input)

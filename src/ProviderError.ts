@@ -142,13 +142,31 @@ export const Reason = Schema.Union([
 ])
 export type Reason = typeof Reason.Type
 
+/** What the developer can do about a failure that a wrong setting causes. */
+const adviceOf = (reason: Reason): string | undefined => {
+  switch (reason._tag) {
+    case "Unauthenticated":
+      return "Check the API key that the provider is given."
+    case "NotFound":
+      return "Check the model id, and the baseUrl if one is given."
+    case "Transport":
+      return reason.kind === "refused" || reason.kind === "dns"
+        ? "Check the network, that the server runs, and the baseUrl if one is given."
+        : undefined
+    default:
+      return undefined
+  }
+}
+
 export class ProviderError extends Schema.TaggedError<ProviderError>()("ProviderError", {
   provider: Schema.String,
   reason: Reason
 }) {
   override get message(): string {
     const { reason } = this
-    return `${this.provider}: ${reason._tag}${reason.detail === "" ? "" : `: ${reason.detail}`}`
+    const said = `${this.provider}: ${reason._tag}${reason.detail === "" ? "" : `: ${reason.detail}`}`
+    const advice = adviceOf(reason)
+    return advice === undefined ? said : `${said.replace(/\.$/, "")}. ${advice}`
   }
 
   /** Whether asking again may help. */

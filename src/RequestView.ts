@@ -8,6 +8,7 @@ import { InvalidTranscript } from "./FailureReason.ts"
 import * as Limits from "./Limits.ts"
 import type * as Hook from "./Hook.ts"
 import type { Message, ModelMessage } from "./Message.ts"
+import * as NearestName from "./NearestName.ts"
 import type { ModelRequest, ToolDefinition } from "./Provider.ts"
 import type { Run, Stopped } from "./Run.ts"
 import * as Running from "./Run.ts"
@@ -21,11 +22,14 @@ export const make = Effect.fnUntraced(function* (
   const { model, modelOptions, system } = run.options
   const messages = yield* view(run)
   if (news(run.messages).every(saysNothing) || messages.every(saysNothing)) {
-    return yield* new InvalidTranscript({ violations: ["there is nothing for the model to answer"] })
+    return yield* new InvalidTranscript({ violations: [nothingToAnswer] })
   }
   const tools = yield* offer(run)
   return { model, ...(system === undefined ? {} : { system }), messages, tools, options: modelOptions ?? {} }
 })
+
+const nothingToAnswer =
+  "there is nothing for the model to answer. Give a prompt that holds a text that is not empty, an image or a tool result"
 
 /**
  * The same of a conversation that was made shorter, from which the run then goes on. Nothing when nobody does that, or when
@@ -160,7 +164,9 @@ const tellDropped = (run: Run, { dropped, messages }: Transcript.Trimmed, reason
 
 /** Names the tools of this turn to the model, and keeps them: what comes or goes meanwhile counts from the next one. */
 const offer = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<ReadonlyArray<ToolDefinition>> {
-  const definitions = active(run, yield* run.registry.definitions)
+  const registered = yield* run.registry.definitions
+  if (run.turn === 1) yield* tellUnknown(run, registered)
+  const definitions = active(run, registered)
   const offered = new Map<string, Tool.Any>()
   for (const { name } of definitions) {
     const tool = yield* run.registry.get(name)
@@ -177,4 +183,28 @@ const active = (run: Run, definitions: ReadonlyArray<ToolDefinition>): ReadonlyA
     : [...new Set(activeTools)].flatMap(
         (name) => definitions.find((definition) => definition.name === name) ?? []
       )
+}
+
+/** Options may name a tool that comes later; mostly the name is misspelt. */
+const tellUnknown = ({ options }: Run, registered: ReadonlyArray<ToolDefinition>): Effect.Effect<void> => {
+  const { activeTools = [], modelOptions } = options
+  const choice = modelOptions?.toolChoice
+  const chosen = typeof choice === "object" ? [choice.name] : []
+  const known = registered.map(({ name }) => name)
+  const warn = (option: string, names: ReadonlyArray<string>) =>
+    Effect.forEach(
+      names.filter((name) => !known.includes(name)),
+      (name) => Effect.logWarning(`${option} names ${JSON.stringify(name)}: ${notRegistered(name, known)}`),
+      { discard: true }
+    )
+  return activeTools.length + chosen.length === 0
+    ? Effect.void
+    : Effect.andThen(warn("activeTools", activeTools), warn("modelOptions.toolChoice", chosen))
+}
+
+const notRegistered = (name: string, known: ReadonlyArray<string>): string => {
+  const nearest = NearestName.of(name, known)
+  const advice =
+    nearest === undefined ? `Register it, or name one of: ${known.join(", ")}` : `Did you mean ${nearest}?`
+  return `no tool of that name is registered. ${advice}`
 }

@@ -70,10 +70,11 @@ export class Subscriptions {
         Duration.isGreaterThan(Duration.zero)
       )
       if (Option.isNone(timeout)) return Effect.die(new Error(noTimeout(options.timeout)))
+      const name = options.name ?? (listener.name === "" ? `${++this.count}` : listener.name)
       const subscriber: Subscriber = {
-        name: options.name ?? (listener.name === "" ? `${++this.count}` : listener.name),
+        name,
         timeout: Duration.toMillis(timeout.value),
-        hear: hearing(listener, context),
+        hear: hearing(name, listener, context),
         drop: () => {
           this.subscribers = this.subscribers.filter((other) => other !== subscriber)
         }
@@ -115,6 +116,7 @@ export class Subscriptions {
 
 /** Calls a listener, with the services it subscribed with over those of the run. Its first failure is logged. */
 const hearing = <E, R>(
+  name: string,
   listener: Listener<E, R>,
   context: Context.Context<R>
 ): ((event: AgentEvent) => Effect.Effect<void>) => {
@@ -128,7 +130,7 @@ const hearing = <E, R>(
     // It may fail at every delta: once is enough to know.
     if (Exit.isSuccess(exit) || failed) return Effect.void
     failed = true
-    return unheard(exit.cause)
+    return unheard(name, exit.cause)
   }
   return (event) => {
     const said = called(listener, event)
@@ -140,14 +142,21 @@ const hearing = <E, R>(
 
 const called = <E, R>(listener: Listener<E, R>, event: AgentEvent): Effect.Effect<void, E, R> => {
   try {
-    return listener(event)
+    const said = listener(event)
+    return isEffect(said) ? said : Effect.die(new TypeError(noEffect))
   } catch (defect) {
     return Effect.die(defect)
   }
 }
 
+/** Plain JavaScript may return anything, such as the promise of an `async` function. */
+const isEffect = (value: unknown): boolean => Effect.isEffect(value)
+
+const noEffect =
+  "The listener returned no Effect. Return Effect.void, Effect.sync(() => …) or Effect.promise(() => promise)."
+
 const noTimeout = (timeout: unknown): string =>
   `subscribe: the timeout ${String(timeout)} is no duration above zero; give milliseconds, or a text such as "5 seconds"`
 
-const unheard = (cause: Cause.Cause<unknown>) =>
-  Effect.logWarning("A subscriber failed, and may fail again; the run goes on", cause)
+const unheard = (name: string, cause: Cause.Cause<unknown>) =>
+  Effect.logWarning(`Subscriber ${name} failed, and may fail again; the run goes on`, cause)

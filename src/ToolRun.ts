@@ -94,6 +94,9 @@ const success = (tool: Tool.Any, value: unknown): Effect.Effect<AgentEvent.ToolO
   if (Effect.isEffect(value) && PromiseCall.wayOf(tool.execute) !== undefined) {
     return misused(tool, "an Effect", "Use Tool.make for a function that returns an Effect.")
   }
+  if (value === undefined && tool.encodeSuccess !== undefined && tool.encodeSuccess(value) === undefined) {
+    return misused(tool, "undefined", "Return a value of its `success` schema.")
+  }
   const rendered = Output.rendered(value, tool.encodeSuccess)
   return Result.isSuccess(rendered)
     ? Effect.succeed(rendered.success)

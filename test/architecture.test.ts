@@ -10,7 +10,7 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   [
     "services",
-    /^(Handoff|Alarm|ByteSource|Begin|Work|Provider|Credentials|ToolParams|ToolOutput|ToolContext|PromiseCall|InvalidTool|Tool|ToolRun|ToolServices|ToolRegistry|Hook|HookInput|HookOutput|HookManager|ContextManager|Silence|Retry)\.ts$/
+    /^(Handoff|Alarm|ByteSource|Begin|Work|Provider|Credentials|ToolParams|ToolOutput|ToolContext|PromiseCall|InvalidTool|Tool|ToolRun|ToolServices|ToolRegistry|Hook|HookInput|HookOutput|InvalidHook|HookManager|ContextManager|Silence|Retry)\.ts$/
   ],
   [
     "loop",

@@ -37,7 +37,8 @@ export type PromptOptions = Partial<RunOptions> & {
 export interface PromiseAgent {
   /**
    * Runs until the answer is there. Rejects with `RunFailed` (its `reason` says why, its `result` what was done), with
-   * `AgentBusy` while another run goes on, and with whatever `layer` or `provider` could not be built for.
+   * `AgentBusy` while another run goes on, with an `Error` that says so when the agent is closed, and with whatever
+   * `layer` or `provider` could not be built for.
    */
   readonly prompt: (input: Message.Input, options?: PromptOptions) => Promise<RunResult>
   /** The same run as its events: each iteration is one run. `break` cancels it, and waits for its end. */
@@ -159,8 +160,17 @@ class Held extends Context.Service<Held, Agent.Agent>()("effect-agent/promise/Ag
 type Runtime = ManagedRuntime.ManagedRuntime<Held, unknown>
 
 const facade = (runtime: Runtime): PromiseAgent => {
-  const ask = <A, E>(effect: Effect.Effect<A, E, Held>, called: Called, signal?: AbortSignal): Promise<A> =>
-    settled(runtime.runPromiseExit(effect, signal === undefined ? undefined : { signal }), called, signal)
+  let isClosed = false
+  const close = (): Promise<void> => {
+    isClosed = true
+    return runtime.dispose()
+  }
+  const ask = <A, E>(effect: Effect.Effect<A, E, Held>, called: Called, signal?: AbortSignal): Promise<A> => {
+    const exit = isClosed
+      ? Promise.resolve(Exit.interrupt())
+      : runtime.runPromiseExit(effect, signal === undefined ? undefined : { signal })
+    return settled(exit, called, signal)
+  }
   return {
     prompt: (input, { signal, ...options } = {}) =>
       aborted(signal) ??
@@ -173,7 +183,11 @@ const facade = (runtime: Runtime): PromiseAgent => {
       const called = Inspection.caller()
       return Events.iterable<AgentEvent>(
         (deliver) =>
-          runtime.runFork(Held.use((agent) => Stream.runForEachArray(agent.stream(input, options), deliver))),
+          isClosed
+            ? Effect.runFork(Effect.die(closedError()))
+            : runtime.runFork(
+                Held.use((agent) => Stream.runForEachArray(agent.stream(input, options), deliver))
+              ),
         signal,
         (error) => Inspection.calledFrom(error, called)
       )
@@ -203,8 +217,8 @@ const facade = (runtime: Runtime): PromiseAgent => {
         Held.use((agent) => agent.cancel(reason)),
         Inspection.caller()
       ),
-    close: () => runtime.dispose(),
-    [Symbol.asyncDispose]: () => runtime.dispose()
+    close,
+    [Symbol.asyncDispose]: close
   }
 }
 
@@ -215,6 +229,12 @@ type Called = ReadonlyArray<string>
 const aborted = (signal: AbortSignal | undefined): Promise<never> | undefined =>
   signal?.aborted === true ? Promise.reject(signal.reason) : undefined
 
+/** Nothing but `close` and a signal interrupts a call. */
+const closedError = (): Error =>
+  new Error(
+    "The agent is closed. Await each run before you call close(), and make a new agent with createAgent to go on."
+  )
+
 /** Failures with the call in their stack; a run that was aborted with the reason it was aborted for. */
 const settled = async <A>(
   running: Promise<Exit.Exit<A, unknown>>,
@@ -223,8 +243,9 @@ const settled = async <A>(
 ): Promise<A> => {
   const exit = await running
   if (Exit.isSuccess(exit)) return exit.value
-  const wasAborted = Cause.hasInterruptsOnly(exit.cause) ? aborted(signal) : undefined
-  const error = Cause.squash(exit.cause)
+  const isLeft = Cause.hasInterruptsOnly(exit.cause)
+  const wasAborted = isLeft ? aborted(signal) : undefined
+  const error = isLeft ? closedError() : Cause.squash(exit.cause)
   Inspection.calledFrom(error, called)
   return wasAborted ?? Promise.reject(error)
 }

@@ -57,7 +57,7 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
     timeouts
   } = options
   const [base, query] = Address.parts(baseUrl)
-  const url = `${base.replace(/\/v1$/, "")}/v1/messages${query}`
+  const url = `${Address.without("/v1", Address.without("/messages", base))}/v1/messages${query}`
   return transport.make({
     id,
     protocol: anthropicMessages(id),

@@ -58,12 +58,16 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
       keepsPrompts: true
     },
     url: () => url,
+    otherwise: options.baseUrl === undefined || options.baseUrl === openAi.baseUrl ? undefined : otherwise,
     authorize: (key) => ({ authorization: `Bearer ${key}` }),
     apiKey: SecretKey.of(options.apiKey),
     headers: options.headers,
     timeouts: options.timeouts
   })
 }
+
+const otherwise =
+  "If the server speaks Chat Completions alone, use OpenAiCompatible.layer({ id, baseUrl }) in place of OpenAi."
 
 /** What `layerConfig` does not read, and how it asks again. */
 export interface ConfigOptions extends Omit<Options, "apiKey"> {
@@ -91,8 +95,7 @@ export const layerConfig = ({ retry, ...options }: ConfigOptions = {}): Layer.La
     )
   )
 
-/** Some copy the whole address from where a vendor shows it. */
 const urlOf = (baseUrl: string): string => {
   const [base, query] = Address.parts(baseUrl)
-  return `${base.replace(/\/+responses$/, "")}/responses${query}`
+  return `${Address.without("/responses", base)}/responses${query}`
 }

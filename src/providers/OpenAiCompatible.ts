@@ -40,7 +40,8 @@ export interface Options {
 
 /** A provider of one server. It asks once; nothing is retried. */
 export const make = (options: Options): Effect.Effect<Provider["Service"], never, HttpClient.HttpClient> => {
-  const [base, query] = Address.parts(options.baseUrl)
+  const [address, query] = Address.parts(options.baseUrl)
+  const base = Address.without("/chat/completions", address)
   const compat = { ...common, ...given(options.compat ?? {}) }
   const vendor = compat.vendor ?? (Models.hasVendor(options.id) ? options.id : undefined)
   const isToldHow = options.compat?.thinking !== undefined || vendor === undefined

@@ -135,7 +135,8 @@ const exhausted =
   (request: ModelRequest, call: number): Turn =>
     die(
       new Error(
-        `The script has ${turns} ${turns === 1 ? "turn" : "turns"}, but the provider was called ${call} times; ` +
+        `The script has ${turns} ${turns === 1 ? "turn" : "turns"}, but the provider was called ${call === 1 ? "once" : `${call} times`}. ` +
+          `Add a turn for each call, or give \`exhausted\`; ` +
           `the last request has ${request.messages.length} messages, the newest: ` +
           JSON.stringify(request.messages.at(-1))
       )

@@ -13,12 +13,15 @@ export interface Places {
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** The headers that carry a key. */
   readonly authorize: (key: string) => Readonly<Record<string, string>>
+  /** What to do when the server does not know the route. Default: nothing is said. */
+  readonly otherwise?: string | undefined
 }
 
 export interface Address {
   readonly url: string
   readonly headers: Headers.Headers
   readonly redact: Secrets.Redact
+  readonly otherwise: string | undefined
   /** Why no request can be sent there, if none can. */
   readonly problem: string | undefined
 }
@@ -46,7 +49,7 @@ export class Addresses {
   }
 
   private make(model: string, key: Key, secret: string | undefined): Address {
-    const { authorize, headers, url } = this.places
+    const { authorize, headers, otherwise, url } = this.places
     const to = url(model)
     const named = Headers.fromInput({
       accept: "text/event-stream",
@@ -55,8 +58,23 @@ export class Addresses {
       "content-type": "application/json"
     })
     const redact = Secrets.make(this.used.with(key), named, to)
-    return { url: to, headers: named, redact, problem: problemOf(named) }
+    const problem = problemOfUrl(to) ?? problemOf(named)
+    return { url: to, headers: named, redact, otherwise, problem }
   }
+}
+
+/** Such an address, of which each client says something else. The host alone is shown: the rest may hold a key. */
+const problemOfUrl = (url: string): string | undefined => {
+  if (/^https?:\/\//i.test(url)) return undefined
+  const host = url
+    .replace(/[/?#].*$/s, "")
+    .replace(/^.*@/s, "")
+    .slice(0, 200)
+  const isLocal = /^(?:localhost|127\.|\[?::1)/.test(host)
+  return (
+    `The baseUrl ${JSON.stringify(host)} has no protocol. ` +
+    `Begin it with ${isLocal ? "http" : "https"}://, as in ${JSON.stringify(`${isLocal ? "http" : "https"}://${host}`)}`
+  )
 }
 
 /** Clients differ in what they make of such headers: some fail with an error of their own, some die. */

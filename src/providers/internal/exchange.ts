@@ -2,12 +2,13 @@
  * Sends one request and waits for the head of its response: by the way of its own that a client of ours has, in one step, or
  * as an effect, which any client can do.
  */
-import type * as Context from "effect/Context"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as HttpBody from "effect/http/HttpBody"
-import type * as HttpClient from "effect/http/HttpClient"
+import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import * as Option from "effect/Option"
 import * as ByteSource from "../../ByteSource.ts"
 import type { StreamStalled } from "../../ProviderError.ts"
 import type { Address } from "./addresses.ts"
@@ -23,6 +24,19 @@ export interface Means {
   readonly silence: Silence
   readonly held: Held
 }
+
+/** The client that the application provides. Dies with advice where plain JavaScript provides none. */
+export const client: Effect.Effect<HttpClient.HttpClient, never, HttpClient.HttpClient> = Effect.contextWith(
+  (context: Context.Context<HttpClient.HttpClient>) =>
+    Option.match(Context.getOption(context, HttpClient.HttpClient), {
+      onNone: () => Effect.die(new Error(noClient)),
+      onSome: (client) => Effect.succeed(client)
+    })
+)
+
+const noClient =
+  "Service not found: effect/HttpClient. Provide one to the layer of the provider, such as FetchHttpClient.layer of " +
+  "effect/http: program.pipe(Effect.provide(provider), Effect.provide(FetchHttpClient.layer))"
 
 /** A request to be posted. */
 export interface Posted {

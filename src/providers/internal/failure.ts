@@ -22,15 +22,18 @@ export interface Refusal {
   readonly model: string
   /** Milliseconds since the epoch. */
   readonly now: number
+  /** What to do about it, said behind the words of the server. Default: nothing. */
+  readonly advice?: string | undefined
 }
 
 /** Why the provider refused. */
 export const ofResponse = (refusal: Refusal): Reason => {
-  const { body, headers, model, now, status } = refusal
+  const { advice, body, headers, model, now, status } = refusal
   const told = tell(Json.parseShallow(body), body)
   const requestId = idHeaders.map((name) => headers[name]).find((id) => id !== undefined) ?? told.requestId
+  const said = Wording.cut(told.message === "" ? `HTTP ${status}` : told.message, maxDetail)
   return classify(told, status, model, RetryAfter.read(headers, told.error, told.message, now), {
-    detail: Wording.cut(told.message === "" ? `HTTP ${status}` : told.message, maxDetail),
+    detail: advice === undefined ? said : `${said} (model ${model}). ${advice}`,
     status,
     ...(requestId === undefined ? {} : { requestId }),
     ...(body === "" ? {} : { body: Wording.excerpt(body) }),

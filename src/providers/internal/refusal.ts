@@ -5,6 +5,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { Reason } from "../../ProviderError.ts"
 import { Protocol as ProtocolFault, Transport } from "../../ProviderError.ts"
+import type { Address } from "./addresses.ts"
 import type * as Connection from "./connection.ts"
 import * as Failure from "./failure.ts"
 import type * as Secrets from "./secrets.ts"
@@ -16,7 +17,7 @@ export const isAnswer = ({ headers, isDecoded, status }: Connection.Connection):
 /** Why a response is no answer. */
 export const of = Effect.fnUntraced(function* (
   connection: Connection.Connection,
-  redact: Secrets.Redact,
+  { otherwise, redact }: Pick<Address, "otherwise" | "redact">,
   model: string
 ): Effect.fn.Return<Reason> {
   const { headers, status } = connection
@@ -35,8 +36,13 @@ export const of = Effect.fnUntraced(function* (
     return new ProtocolFault({ kind: "contentType", detail, status, ...told })
   }
   const now = (yield* Clock.Clock).currentTimeMillisUnsafe()
-  return Failure.ofResponse({ status, headers: redacted(headers, redact), body, model, now })
+  const advice = isNoRoute(status, body) ? otherwise : undefined
+  return Failure.ofResponse({ status, headers: redacted(headers, redact), body, model, now, advice })
 })
+
+/** A server that knows the route speaks of the model, or whatever else it does not find. */
+const isNoRoute = (status: number, body: string): boolean =>
+  status === 405 || (status === 404 && !/model/i.test(body))
 
 const redirected = (status: number, location: string): Reason => {
   const target = URL.canParse(location) ? new URL(location).origin : "elsewhere"

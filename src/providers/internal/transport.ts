@@ -7,7 +7,7 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as HttpClient from "effect/http/HttpClient"
+import type * as HttpClient from "effect/http/HttpClient"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
@@ -49,7 +49,7 @@ export interface Endpoint<Wire, State> extends Places {
 
 /** A provider of this endpoint. It asks once, if its socket is alive (`Kept`): `Retry` asks again, around any provider. */
 export const make = Effect.fnUntraced(function* <Wire, State>(endpoint: Endpoint<Wire, State>) {
-  const client = yield* HttpClient.HttpClient
+  const client = yield* Exchange.client
   const keys = Context.getOrUndefined(yield* Effect.context<never>(), Credentials)
   const opened: Opened<Wire, State> = {
     endpoint,
@@ -233,7 +233,7 @@ const once = (
       means.held.take(connection)
       return Refusal.isAnswer(connection)
         ? Effect.succeed({ connection, address })
-        : Effect.map(Refusal.of(connection, address.redact, model), (reason) => ({ reason, wasDead: false }))
+        : Effect.map(Refusal.of(connection, address, model), (reason) => ({ reason, wasDead: false }))
     },
     onFailure: (error) => {
       const isStalled = error._tag === "StreamStalled"

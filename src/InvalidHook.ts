@@ -1,0 +1,23 @@
+/**
+ * A value that is given as a hook and is none: one whose point is misspelt would never be asked.
+ */
+import * as Predicate from "effect/Predicate"
+import * as HookOutput from "./HookOutput.ts"
+import * as NearestName from "./NearestName.ts"
+
+/** Says what is wrong with a hook, and what to write instead. Undefined for a hook that can be asked. */
+export const of = (hook: unknown): string | undefined => {
+  if (!Predicate.isObject(hook))
+    return `expected a hook made by Hook.beforeTool(…) or its like, got ${typeof hook}`
+  const { point, run } = hook
+  if (typeof point !== "string" || !HookOutput.points.includes(point)) return noPoint(point)
+  return typeof run === "function" ? undefined : `expected \`run\` to be a function, got ${typeof run}`
+}
+
+const noPoint = (point: unknown): string => {
+  if (typeof point !== "string") return "`point` is missing. Make the hook by Hook.beforeTool(…) or its like"
+  const nearest = NearestName.of(point, HookOutput.points)
+  const advice =
+    nearest === undefined ? `Points: ${HookOutput.points.join(", ")}` : `Did you mean ${nearest}?`
+  return `there is no point ${JSON.stringify(point.slice(0, 100))}. ${advice}`
+}
