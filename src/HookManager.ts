@@ -80,33 +80,34 @@ const isIsolated = (point: Hook.Point): boolean =>
 export const make = <const Hooks extends ReadonlyArray<Hook.Hook>>(
   ...hooks: Hooks
 ): Effect.Effect<Service, never, Hook.Services<Hooks[number]>> =>
-  Effect.contextWith((services: Context.Context<Hook.Services<Hooks[number]>>) => {
-    const outer = Context.get(services, HookManager)
-    const own: Array<Registration> = []
-    const add = <E, R>(hook: Hook.Hook<E, R>, services: Context.Context<R>): string => {
-      const id = `${hook.point}-${++idCount}`
-      own.push({ id, point: hook.point, run: withServices(hook, services) })
-      return id
-    }
-    const fault = hooks.map(InvalidHook.of).find((fault) => fault !== undefined)
-    if (fault !== undefined) return Effect.die(new TypeError(`Invalid hook: ${fault}`))
-    for (const hook of hooks) add(hook, services)
-    return Effect.succeed<Service>({
-      forRun: (options) => new Asking(outer.forRun(options), own, options),
-      register: <E, R>(hook: Hook.Hook<E, R>) =>
-        Effect.contextWith((services: Context.Context<R>) => {
-          const fault = InvalidHook.of(hook)
-          return fault === undefined
-            ? Effect.sync(() => add(hook, services))
-            : Effect.die(new TypeError(`Invalid hook: ${fault}`))
-        }),
-      unregister: (id) =>
-        Effect.sync(() => {
-          const index = own.findIndex((registration) => registration.id === id)
-          return index !== -1 && own.splice(index, 1).length === 1
-        })
+  Effect.andThen(
+    InvalidHook.refuse(...hooks),
+    Effect.contextWith((services: Context.Context<Hook.Services<Hooks[number]>>) => {
+      const outer = Context.get(services, HookManager)
+      const own: Array<Registration> = []
+      const add = <E, R>(hook: Hook.Hook<E, R>, services: Context.Context<R>): string => {
+        const id = `${hook.point}-${++idCount}`
+        own.push({ id, point: hook.point, run: withServices(hook, services) })
+        return id
+      }
+      for (const hook of hooks) add(hook, services)
+      return Effect.succeed<Service>({
+        forRun: (options) => new Asking(outer.forRun(options), own, options),
+        register: <E, R>(hook: Hook.Hook<E, R>) =>
+          Effect.contextWith((services: Context.Context<R>) =>
+            Effect.andThen(
+              InvalidHook.refuse(hook),
+              Effect.sync(() => add(hook, services))
+            )
+          ),
+        unregister: (id) =>
+          Effect.sync(() => {
+            const index = own.findIndex((registration) => registration.id === id)
+            return index !== -1 && own.splice(index, 1).length === 1
+          })
+      })
     })
-  })
+  )
 
 // Unique across managers: a `HookError` names its hook by it.
 let idCount = 0

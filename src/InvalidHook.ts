@@ -1,6 +1,7 @@
 /**
  * A value that is given as a hook and is none: one whose point is misspelt would never be asked.
  */
+import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as HookOutput from "./HookOutput.ts"
 import * as NearestName from "./NearestName.ts"
@@ -12,6 +13,12 @@ export const of = (hook: unknown): string | undefined => {
   const { point, run } = hook
   if (typeof point !== "string" || !HookOutput.points.includes(point)) return noPoint(point)
   return typeof run === "function" ? undefined : `expected \`run\` to be a function, got ${typeof run}`
+}
+
+/** Dies with what is wrong with the first hook that cannot be asked. */
+export const refuse = (...hooks: ReadonlyArray<unknown>): Effect.Effect<void> => {
+  const fault = hooks.map(of).find((fault) => fault !== undefined)
+  return fault === undefined ? Effect.void : Effect.die(new TypeError(`Invalid hook: ${fault}`))
 }
 
 const noPoint = (point: unknown): string => {

@@ -5,7 +5,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, ConfigProvider, Effect, Layer, Logger, Redacted, References, Schema, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"
-import { Agent, AgentEvent, Hook, Message, Tool } from "effect-agent"
+import { Agent, AgentEvent, Hook, HookManager, Message, Tool } from "effect-agent"
 import { createAgent, type PromiseAgent } from "effect-agent/promise"
 import { Anthropic, Google, LocalRules, OpenAi, OpenAiCompatible } from "effect-agent/providers"
 import { ScriptedProvider } from "effect-agent/testing"
@@ -307,7 +307,7 @@ const ofTools: ReadonlyArray<Row> = [
     () => thrown(() => look({ params: Schema.String })),
     "`params` is a schema of string",
     'Tool "look"',
-    "Put it into one: Schema.Struct({ value: … })"
+    "Put it into one, such as Schema.Struct({ value: … })"
   ],
   [
     "an async function in Tool.make",
@@ -536,6 +536,25 @@ const ofHooks: ReadonlyArray<Row> = [
     'there is no point "beforTool"',
     "hooks[1]: ",
     "Did you mean beforeTool?"
+  ],
+  [
+    "a hook of a misspelt point that is registered later",
+    () =>
+      failed(
+        Effect.flatMap(Agent.make({ model: "m" }), ({ hooks }) =>
+          hooks.register(untyped({ point: "aproveTool", run: () => Effect.void }))
+        )
+      ),
+    'there is no point "aproveTool"',
+    "Invalid hook: ",
+    "Did you mean approveTool?"
+  ],
+  [
+    "a hook manager of no hook",
+    () => failed(untyped(HookManager.make(untyped(null)))),
+    "got object",
+    "Invalid hook: ",
+    "expected a hook made by Hook.beforeTool(…)"
   ],
   [
     "a plain function as a hook",

@@ -37,8 +37,7 @@ export type PromptOptions = Partial<RunOptions> & {
 export interface PromiseAgent {
   /**
    * Runs until the answer is there. Rejects with `RunFailed` (its `reason` says why, its `result` what was done), with
-   * `AgentBusy` while another run goes on, with an `Error` that says so when the agent is closed, and with whatever
-   * `layer` or `provider` could not be built for.
+   * `AgentBusy` while another run goes on, an `Error` after `close`, and whatever `layer` or `provider` fails with.
    */
   readonly prompt: (input: Message.Input, options?: PromptOptions) => Promise<RunResult>
   /** The same run as its events: each iteration is one run. `break` cancels it, and waits for its end. */
