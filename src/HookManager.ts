@@ -80,34 +80,28 @@ const isIsolated = (point: Hook.Point): boolean =>
 export const make = <const Hooks extends ReadonlyArray<Hook.Hook>>(
   ...hooks: Hooks
 ): Effect.Effect<Service, never, Hook.Services<Hooks[number]>> =>
-  Effect.andThen(
-    InvalidHook.refuse(...hooks),
-    Effect.contextWith((services: Context.Context<Hook.Services<Hooks[number]>>) => {
-      const outer = Context.get(services, HookManager)
-      const own: Array<Registration> = []
-      const add = <E, R>(hook: Hook.Hook<E, R>, services: Context.Context<R>): string => {
+  Effect.contextWith((services: Context.Context<Hook.Services<Hooks[number]>>) => {
+    const outer = Context.get(services, HookManager)
+    const own: Array<Registration> = []
+    const add = <E, R>(hook: Hook.Hook<E, R>, services: Context.Context<R>): Effect.Effect<string> =>
+      Effect.map(InvalidHook.refuse(hook), () => {
         const id = `${hook.point}-${++idCount}`
         own.push({ id, point: hook.point, run: withServices(hook, services) })
         return id
-      }
-      for (const hook of hooks) add(hook, services)
-      return Effect.succeed<Service>({
-        forRun: (options) => new Asking(outer.forRun(options), own, options),
-        register: <E, R>(hook: Hook.Hook<E, R>) =>
-          Effect.contextWith((services: Context.Context<R>) =>
-            Effect.andThen(
-              InvalidHook.refuse(hook),
-              Effect.sync(() => add(hook, services))
-            )
-          ),
-        unregister: (id) =>
-          Effect.sync(() => {
-            const index = own.findIndex((registration) => registration.id === id)
-            return index !== -1 && own.splice(index, 1).length === 1
-          })
       })
-    })
-  )
+    const service: Service = {
+      forRun: (options) => new Asking(outer.forRun(options), own, options),
+      register: <E, R>(hook: Hook.Hook<E, R>) =>
+        Effect.contextWith((services: Context.Context<R>) => add(hook, services)),
+      unregister: (id) =>
+        Effect.sync(() => {
+          const index = own.findIndex((registration) => registration.id === id)
+          return index !== -1 && own.splice(index, 1).length === 1
+        })
+    }
+    const added = Effect.forEach(hooks, (hook) => add(hook, services), { discard: true })
+    return Effect.as(added, service)
+  })
 
 // Unique across managers: a `HookError` names its hook by it.
 let idCount = 0

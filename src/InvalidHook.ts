@@ -15,9 +15,9 @@ export const of = (hook: unknown): string | undefined => {
   return typeof run === "function" ? undefined : `expected \`run\` to be a function, got ${typeof run}`
 }
 
-/** Dies with what is wrong with the first hook that cannot be asked. */
-export const refuse = (...hooks: ReadonlyArray<unknown>): Effect.Effect<void> => {
-  const fault = hooks.map(of).find((fault) => fault !== undefined)
+/** Dies with what is wrong with a hook that cannot be asked. */
+export const refuse = (hook: unknown): Effect.Effect<void> => {
+  const fault = of(hook)
   return fault === undefined ? Effect.void : Effect.die(new TypeError(`Invalid hook: ${fault}`))
 }
 
