@@ -56,3 +56,34 @@ export const DurationInput = Schema.declare(is, {
       })
     )
 })
+
+/** Accepts what `is` accepts. Encodes to whole milliseconds, or to infinity, in the form of `Schema.Duration`. */
+export const Wait = Schema.declare(is, {
+  expected,
+  toCodecJson: () =>
+    Schema.link<Duration.Input>()(
+      Schema.Union([
+        Schema.Struct({ _tag: Schema.Literal("Infinity") }),
+        Schema.Struct({ _tag: Schema.Literal("Nanos"), value: Schema.BigInt }),
+        Schema.Struct({ _tag: Schema.Literal("Millis"), value: Schema.Int })
+      ]),
+      SchemaTransformation.transform({
+        decode: (wire): Duration.Input => {
+          switch (wire._tag) {
+            case "Infinity":
+              return Duration.infinity
+            case "Nanos":
+              return Duration.nanos(wire.value)
+            case "Millis":
+              return Duration.millis(wire.value)
+          }
+        },
+        encode: (input) => {
+          const millis = Math.ceil(Duration.toMillis(Duration.fromInputUnsafe(input)))
+          return Number.isFinite(millis)
+            ? ({ _tag: "Millis", value: millis } as const)
+            : ({ _tag: "Infinity" } as const)
+        }
+      })
+    )
+})

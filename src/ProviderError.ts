@@ -4,8 +4,9 @@
  * One tagged error carries a `reason`. Catch `ProviderError` to handle any failure, or one reason with
  * `Effect.catchReason("ProviderError", "RateLimited", …)`.
  */
-import type * as Duration from "effect/Duration"
+import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
+import * as DurationInput from "./DurationInput.ts"
 
 /**
  * What a program may want to know of any failure. `body` is at most 4 kB of what the provider said. `shouldRetry` is
@@ -18,7 +19,12 @@ const facts = {
   body: Schema.optionalKey(Schema.String),
   shouldRetry: Schema.optionalKey(Schema.Literal(false))
 }
-const waiting = { ...facts, retryAfter: Schema.optionalKey(Schema.Duration) }
+
+const waiting = {
+  ...facts,
+  /** How long the server asks to wait: a `Duration`, milliseconds, or a text such as "30 seconds". */
+  retryAfter: Schema.optionalKey(DurationInput.Wait)
+}
 
 /** Too many requests or tokens for now. */
 export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited", waiting) {
@@ -176,6 +182,7 @@ export class ProviderError extends Schema.TaggedError<ProviderError>()("Provider
 
   /** How long the provider asked us to wait, if it said. */
   get retryAfter(): Duration.Duration | undefined {
-    return "retryAfter" in this.reason ? this.reason.retryAfter : undefined
+    const input = "retryAfter" in this.reason ? this.reason.retryAfter : undefined
+    return input === undefined ? undefined : Duration.fromInputUnsafe(input)
   }
 }
