@@ -3,7 +3,7 @@
  *
  * An emitter hands a batch over and waits for its delivery. That wait can be interrupted, and the delivery goes on: an
  * event that has its number reaches every listener, in order. A subscriber is awaited for as long as its limit says. When
- * the run is told to stop, a subscriber has the grace of 100 ms for the event it is busy with.
+ * the run is stopped, a subscriber has 100 ms for the event it is busy with.
  */
 import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"

@@ -63,9 +63,9 @@ export const Wait = Schema.declare(is, {
   toCodecJson: () =>
     Schema.link<Duration.Input>()(
       Schema.Union([
-        Schema.Struct({ _tag: Schema.Literal("Infinity") }),
-        Schema.Struct({ _tag: Schema.Literal("Nanos"), value: Schema.BigInt }),
-        Schema.Struct({ _tag: Schema.Literal("Millis"), value: Schema.Int })
+        Schema.TaggedStruct("Infinity", {}),
+        Schema.TaggedStruct("Nanos", { value: Schema.BigInt }),
+        Schema.TaggedStruct("Millis", { value: Schema.Int })
       ]),
       SchemaTransformation.transform({
         decode: (wire): Duration.Input => {

@@ -32,7 +32,7 @@ export const beforeTurn = Effect.fnUntracedEager(function* (
   yield* open(run)
 })
 
-/** Waits while the run is paused, and says so. A pause that comes while `RunResumed` is told holds it again. */
+/** Waits while the run is paused, and says so. A pause that arrives while `RunResumed` is delivered holds the run again. */
 const whilePaused = Effect.fnUntraced(function* (run: Run) {
   const { control } = run
   while (control.paused !== undefined && control.signal.current === undefined) {

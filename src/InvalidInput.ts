@@ -31,7 +31,7 @@ type Read<A> = Result.Result<A, InvalidInput>
 export const options = (input: unknown, beside: ReadonlyArray<string> = []): Read<RunOptions.RunOptions> =>
   read(decodeOptions(RunOptions.given(input)), input, beside)
 
-/** The same of options that are laid over others: none is required. */
+/** Reads options that are laid over others, as `options` does: none is required. */
 export const patch = (input: unknown): Read<Partial<RunOptions.RunOptions>> =>
   read(decodePatch(RunOptions.given(input)), input, [])
 
@@ -186,7 +186,8 @@ const isMessage = (input: unknown): input is Message.Message => {
 const areMessages = (input: unknown): input is ReadonlyArray<Message.Message> =>
   Array.isArray(input) && input.every(isMessage)
 
-const shown = (value: unknown): string =>
+/** A value that was refused, as its error names it: its first 100 characters, and of an object nothing that it holds. */
+export const shown = (value: unknown): string =>
   typeof value === "string"
     ? JSON.stringify(value.slice(0, 100))
     : Predicate.isObjectOrArray(value)

@@ -7,6 +7,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import type { StandardSchemaV1 } from "effect/StandardSchema"
 import * as DurationInput from "./DurationInput.ts"
+import { shown } from "./InvalidInput.ts"
 import { isObject, type JsonObject } from "./JsonCoercion.ts"
 import * as JsonReference from "./JsonReference.ts"
 import * as ToolParams from "./ToolParams.ts"
@@ -49,11 +50,6 @@ export const acceptableNames = (names: ReadonlyArray<string>): ReadonlyArray<str
     taken.add(free)
     return free
   })
-}
-
-const shown = (value: unknown): string => {
-  if (typeof value === "string") return JSON.stringify(value.slice(0, 100))
-  return Predicate.isObjectOrArray(value) ? "an object" : String(value)
 }
 
 const nameFault = (name: unknown): string | undefined => {

@@ -29,13 +29,13 @@ describe("retryAfter", () => {
         for (const error of of(input)) {
           const json = yield* Schema.encodeEffect(codec)(error)
           assert.include(JSON.stringify(json), '"retryAfter":{"_tag":"Millis","value":30000}')
-          const decoded = yield* Schema.decodeUnknownEffect(codec)(json)
+          const decoded = yield* Schema.decodeEffect(codec)(json)
           assert.deepStrictEqual(decoded.retryAfter, Duration.seconds(30))
         }
       }
       const [endless] = of("Infinity")
       assert(endless !== undefined)
-      const back = yield* Schema.decodeUnknownEffect(codec)(yield* Schema.encodeEffect(codec)(endless))
+      const back = yield* Schema.decodeEffect(codec)(yield* Schema.encodeEffect(codec)(endless))
       assert.deepStrictEqual(back.retryAfter, Duration.infinity)
     })
   )

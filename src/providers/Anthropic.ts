@@ -61,7 +61,7 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
   return transport.make({
     id,
     protocol: anthropicMessages(id),
-    serves: { endpoint: "messages", vendor: options.vendor ?? (Models.hasVendor(id) ? id : "anthropic") },
+    serves: { endpoint: "messages", vendor: options.vendor ?? Models.vendorOf(id, "anthropic") },
     url: () => url,
     headers: { "anthropic-version": "2023-06-01", ...headers },
     authorize: authorize(options),

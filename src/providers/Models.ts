@@ -115,5 +115,6 @@ const ofFamily = (model: string): Rule | undefined => {
   }
 }
 
-/** Whether the table has rules of this vendor. */
-export const hasVendor = (vendor: string): boolean => rules.some((rule) => rule.vendor === vendor)
+/** The vendor whose rules hold for a provider that names none: its id, if the table has rules of that name, else `usual`. */
+export const vendorOf = <Usual extends string | undefined>(id: string, usual: Usual): string | Usual =>
+  rules.some((rule) => rule.vendor === id) ? id : usual

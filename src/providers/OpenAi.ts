@@ -54,7 +54,7 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
     protocol: openAiResponses(id),
     serves: {
       endpoint: "responses",
-      vendor: options.vendor ?? (Models.hasVendor(id) ? id : "openai"),
+      vendor: options.vendor ?? Models.vendorOf(id, "openai"),
       keepsPrompts: true
     },
     url: () => url,

@@ -43,7 +43,7 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
   const [address, query] = Address.parts(options.baseUrl)
   const base = Address.without("/chat/completions", address)
   const compat = { ...common, ...given(options.compat ?? {}) }
-  const vendor = compat.vendor ?? (Models.hasVendor(options.id) ? options.id : undefined)
+  const vendor = compat.vendor ?? Models.vendorOf(options.id, undefined)
   const isToldHow = options.compat?.thinking !== undefined || vendor === undefined
   return transport.make({
     id: options.id,

@@ -20,7 +20,6 @@ const common = {
   endpoints: ["chat", "messages", "responses"],
   sampling: "ignored",
   forcedTools: "whileOff",
-  replay: "reasoning_content",
   input: ["text"]
 } satisfies Partial<Rule>
 

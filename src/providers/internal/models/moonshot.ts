@@ -14,7 +14,6 @@ const fromLow: Thinking["levels"] = {
 const common = {
   vendor: "moonshot",
   endpoints: ["chat"],
-  replay: "reasoning_content",
   input: ["text", "image", "video"],
   sampling: "refused"
 } satisfies Partial<Rule>

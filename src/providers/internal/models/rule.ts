@@ -80,8 +80,6 @@ export interface Rule {
   readonly tools?: "none" | "responses" | "chatWithEffortNone" | "chatWithoutEffort"
   /** How OpenAI's APIs are asked to keep a prompt for long: `prompt_cache_retention` or `prompt_cache_options`. */
   readonly longCache?: "retention" | "options"
-  /** The member in which thinking goes back with every message of the assistant. */
-  readonly replay?: "reasoning_content"
   /** These are models of other vendors: the rule holds at this vendor only. */
   readonly isResold?: boolean
   readonly note?: string
