@@ -21,13 +21,16 @@ const interrupted = (
         const from = performance.now()
         for (const signal of signals) {
           running.child.kill(signal)
-          await new Promise((resolve) => setTimeout(resolve, 50))
+          pauseThread(50)
         }
         const ended = await running.ended
         return { ...ended, took: performance.now() - from }
       }),
     ({ child }) => Effect.sync(() => child.kill("SIGKILL"))
   )
+
+/** Blocks this thread, so that no other work of the test process can delay the next signal. */
+const pauseThread = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 
 const isAlive = (pid: number): boolean => {
   try {
