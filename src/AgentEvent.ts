@@ -20,7 +20,7 @@
  */
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { CallSet, from } from "./CallSet.ts"
+import { CallSet, from } from "./internal/callSet.ts"
 import { EventError, LimitName } from "./FailureReason.ts"
 import * as Message from "./Message.ts"
 import * as ModelEvent from "./ModelEvent.ts"

@@ -2,7 +2,7 @@
  * Why a run failed: the reasons of `RunFailed`, and what the events say of them.
  */
 import * as Schema from "effect/Schema"
-import * as FailureText from "./FailureText.ts"
+import * as FailureText from "./internal/failureText.ts"
 import { ProviderError } from "./ProviderError.ts"
 
 export const LimitName = Schema.Literals([

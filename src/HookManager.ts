@@ -9,13 +9,13 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as AgentEvent from "./AgentEvent.ts"
 import { HookFailed } from "./FailureReason.ts"
-import * as FailureText from "./FailureText.ts"
+import * as FailureText from "./internal/failureText.ts"
 import type * as Hook from "./Hook.ts"
-import * as HookInput from "./HookInput.ts"
-import * as InvalidHook from "./InvalidHook.ts"
-import * as HookOutput from "./HookOutput.ts"
+import * as HookInput from "./internal/hookInput.ts"
+import * as InvalidHook from "./internal/invalidHook.ts"
+import * as HookOutput from "./internal/hookOutput.ts"
 import type { RunOptions } from "./RunOptions.ts"
-import { attempt, StopSignal } from "./Work.ts"
+import { attempt, StopSignal } from "./internal/work.ts"
 
 /** How a hook ended: with an opinion, without one, or badly. */
 export type Verdict<P extends Hook.Point> =

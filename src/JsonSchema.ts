@@ -10,10 +10,10 @@
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import type { JsonObject } from "./JsonCoercion.ts"
-import { coerce, fits, isObject } from "./JsonCoercion.ts"
-import * as JsonReference from "./JsonReference.ts"
-import { once } from "./Once.ts"
+import type { JsonObject } from "./internal/jsonCoercion.ts"
+import { coerce, fits, isObject } from "./internal/jsonCoercion.ts"
+import * as JsonReference from "./internal/jsonReference.ts"
+import { once } from "./internal/once.ts"
 
 type Json = Schema.Json
 

@@ -10,7 +10,7 @@
  * says `Attempt` too, where a request goes out again because the socket that was kept for it had died.
  */
 import * as Schema from "effect/Schema"
-import { nestsTooDeep } from "./JsonDepth.ts"
+import { nestsTooDeep } from "./internal/jsonDepth.ts"
 import type { Assistant, Thinking, Text, ToolCall } from "./Message.ts"
 import { StopReason } from "./Message.ts"
 import { ProviderError } from "./ProviderError.ts"

@@ -6,7 +6,7 @@
  */
 import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
-import * as DurationInput from "./DurationInput.ts"
+import * as DurationInput from "./internal/durationInput.ts"
 
 /**
  * What a program may want to know of any failure. `body` is at most 4 kB of what the provider said. `shouldRetry` is

@@ -9,7 +9,7 @@ import * as Stream from "effect/Stream"
 import type { ModelEvent } from "./ModelEvent.ts"
 import * as Provider from "./Provider.ts"
 import type { ProviderError } from "./ProviderError.ts"
-import * as Silence from "./Silence.ts"
+import * as Silence from "./internal/silence.ts"
 
 export interface Options {
   /**

@@ -4,7 +4,7 @@
  */
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { DurationInput } from "./DurationInput.ts"
+import { DurationInput } from "./internal/durationInput.ts"
 
 export const ThinkingLevel = Schema.Literals(["off", "minimal", "low", "medium", "high", "xhigh", "max"])
 export type ThinkingLevel = typeof ThinkingLevel.Type

@@ -5,7 +5,7 @@
  */
 import type { Assistant, Message, ToolCall } from "./Message.ts"
 import * as Msg from "./Message.ts"
-import { once } from "./Once.ts"
+import { once } from "./internal/once.ts"
 
 /** A view of a transcript, and how many of its messages the view leaves out. */
 export interface Trimmed {

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
-import * as Alarm from "../src/Alarm.ts"
+import * as Alarm from "../src/internal/alarm.ts"
 
 const ringing = Effect.gen(function* () {
   const alarm = Alarm.of(yield* Clock.Clock)

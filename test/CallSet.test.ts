@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Schema } from "effect"
-import { CallSet, from } from "../src/CallSet.ts"
+import { CallSet, from } from "../src/internal/callSet.ts"
 
 const Step = Schema.Struct({
   /** Which of the sets so far is changed: mostly the last. */

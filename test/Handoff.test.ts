@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"
-import * as Handoff from "../src/Handoff.ts"
+import * as Handoff from "../src/internal/handoff.ts"
 
 /** Reads to the end, and tells what came together. */
 const read = (handoff: Handoff.Handoff<number, never>): Effect.Effect<Array<ReadonlyArray<number>>> =>

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ModelEvent } from "effect-agent"
-import * as JsonCoercion from "../src/JsonCoercion.ts"
-import * as JsonDepth from "../src/JsonDepth.ts"
+import * as JsonCoercion from "../src/internal/jsonCoercion.ts"
+import * as JsonDepth from "../src/internal/jsonDepth.ts"
 import { parseShallow } from "../src/providers/internal/json.ts"
 
 const lists = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`

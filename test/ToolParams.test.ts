@@ -3,7 +3,7 @@ import { Effect, Schema } from "effect"
 import { Tool, ToolRegistry } from "effect-agent"
 import type * as StandardSchema from "effect/StandardSchema"
 import * as z from "zod"
-import * as ToolParams from "../src/ToolParams.ts"
+import * as ToolParams from "../src/internal/params.ts"
 
 const told = (params: ToolParams.ParamsSchema<any>) => ToolParams.reader(params, undefined).parameters()
 const decoded = (params: ToolParams.ParamsSchema<any>, input: Schema.Json) =>

@@ -7,7 +7,7 @@ import * as Inspectable from "effect/Inspectable"
 import * as Predicate from "effect/Predicate"
 import type { Reason } from "../ProviderError.ts"
 import * as Reasons from "../ProviderError.ts"
-import * as VendorKeys from "../VendorKeys.ts"
+import * as VendorKeys from "../internal/vendorKeys.ts"
 
 /** The reason behind an `AiError`. Keys that a server or a proxy echoes are cut out. */
 export const fromAiError = ({ reason }: AiError.AiError): Reason => {

@@ -16,10 +16,10 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import * as InvalidTool from "../InvalidTool.ts"
+import * as InvalidTool from "../internal/invalidTool.ts"
 import * as Tool from "../Tool.ts"
-import type { ParamsReader } from "../ToolParams.ts"
-import * as ToolParams from "../ToolParams.ts"
+import type { ParamsReader } from "../internal/params.ts"
+import * as ToolParams from "../internal/params.ts"
 import * as FilePart from "./FilePart.ts"
 
 type AnyTools = Record<string, AiTool.Any>

@@ -2,7 +2,7 @@
  * Names of tools that providers refuse, spelt for them in a request, and as they were in the answer.
  */
 import * as Stream from "effect/Stream"
-import * as InvalidTool from "../InvalidTool.ts"
+import * as InvalidTool from "../internal/invalidTool.ts"
 import type { ModelMessage } from "../Message.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
 import type { ModelRequest } from "../Provider.ts"

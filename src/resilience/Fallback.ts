@@ -10,7 +10,7 @@ import type { ModelEvent } from "../ModelEvent.ts"
 import type { ModelRequest } from "../Provider.ts"
 import { Provider } from "../Provider.ts"
 import type { ProviderError } from "../ProviderError.ts"
-import * as Silence from "../Silence.ts"
+import * as Silence from "../internal/silence.ts"
 
 type ProviderLayer = Layer.Layer<Provider, any, any>
 

@@ -3,7 +3,7 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
-import { isObject } from "../JsonCoercion.ts"
+import { isObject } from "../internal/jsonCoercion.ts"
 import type { Slot } from "./CassetteDeck.ts"
 import type { CassetteFailed, Files } from "./CassetteFile.ts"
 import * as Difference from "./Difference.ts"

@@ -5,7 +5,7 @@ import * as WebCrypto from "effect/crypto/WebCrypto"
 import * as Effect from "effect/Effect"
 import * as Hex from "effect/encoding/Hex"
 import type * as Schema from "effect/Schema"
-import { isObject } from "../JsonCoercion.ts"
+import { isObject } from "../internal/jsonCoercion.ts"
 import type { ModelMessage, ToolCall } from "../Message.ts"
 import type { ModelRequest } from "../Provider.ts"
 

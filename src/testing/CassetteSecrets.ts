@@ -4,9 +4,9 @@
  */
 import * as Redacted from "effect/Redacted"
 import type * as Schema from "effect/Schema"
-import { isObject } from "../JsonCoercion.ts"
+import { isObject } from "../internal/jsonCoercion.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
-import * as VendorKeys from "../VendorKeys.ts"
+import * as VendorKeys from "../internal/vendorKeys.ts"
 
 /** Replaces what must not be written. */
 export type Redact = (text: string) => string

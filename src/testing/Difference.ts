@@ -2,7 +2,7 @@
  * Where two JSON values differ, as a person would say it.
  */
 import type * as Schema from "effect/Schema"
-import { isObject } from "../JsonCoercion.ts"
+import { isObject } from "../internal/jsonCoercion.ts"
 
 /** One place where they differ. `undefined`: there is nothing at this place. */
 export interface Difference {

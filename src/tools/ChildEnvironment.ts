@@ -5,7 +5,7 @@
  * Judged by name and by value, since names differ from house to house. It is a net, not a wall: a secret under an
  * innocent name with an innocent value passes, and files in the home folder are not the environment.
  */
-import * as VendorKeys from "../VendorKeys.ts"
+import * as VendorKeys from "../internal/vendorKeys.ts"
 
 /** Variables by name, as `process.env` has them; one that is undefined is not there. */
 export type Environment = Readonly<Record<string, string | undefined>>

@@ -4,7 +4,7 @@ import { Agent, AgentEvent, Tool } from "effect-agent"
 import { OpenAiCompatible } from "effect-agent/providers"
 import { ScriptedProvider } from "effect-agent/testing"
 import { HttpClient, HttpClientResponse } from "effect/http"
-import * as ByteSource from "../../src/ByteSource.ts"
+import * as ByteSource from "../../src/internal/byteSource.ts"
 import { type Count, each } from "./count.ts"
 
 /**

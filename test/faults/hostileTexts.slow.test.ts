@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Redacted } from "effect"
 import { AiError } from "effect/ai"
 import * as AiReason from "../../src/ai/AiReason.ts"
-import * as FailureText from "../../src/FailureText.ts"
-import { nestsTooDeep } from "../../src/JsonDepth.ts"
+import * as FailureText from "../../src/internal/failureText.ts"
+import { nestsTooDeep } from "../../src/internal/jsonDepth.ts"
 import { parseArguments } from "../../src/ModelEvent.ts"
 import { Answer } from "../../src/providers/internal/answer.ts"
 import { anthropicMessages } from "../../src/providers/internal/anthropicMessages.ts"
@@ -22,7 +22,7 @@ import { openAiResponses } from "../../src/providers/internal/openAiResponses.ts
 import type { Protocol } from "../../src/providers/internal/Protocol.ts"
 import * as RetryAfter from "../../src/providers/internal/retryAfter.ts"
 import * as Secrets from "../../src/providers/internal/secrets.ts"
-import * as VendorKeys from "../../src/VendorKeys.ts"
+import * as VendorKeys from "../../src/internal/vendorKeys.ts"
 
 /** What patterns stumble over, again and again: 256 kB of it, with something else behind it. */
 const units = [

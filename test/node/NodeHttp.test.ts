@@ -6,7 +6,7 @@ import { NodeHttp } from "effect-agent/node"
 import { AsyncLocalStorage } from "node:async_hooks"
 import { createServer as createTcpServer, type Socket } from "node:net"
 import type { IncomingHttpHeaders, ServerResponse } from "node:http"
-import * as ByteSource from "../../src/ByteSource.ts"
+import * as ByteSource from "../../src/internal/byteSource.ts"
 import { serve } from "../providers/server.ts"
 
 const megabyte = 1024 * 1024

@@ -4,7 +4,7 @@
  */
 import type * as Undici from "@effect/platform-node/Undici"
 import { AsyncResource } from "node:async_hooks"
-import type { ByteSource, Failed, Told } from "../../ByteSource.ts"
+import type { ByteSource, Failed, Told } from "../../internal/byteSource.ts"
 import type { Member, NodeCrowd } from "./NodeCrowd.ts"
 
 /** Told once: the head of the response, or why there is none. */

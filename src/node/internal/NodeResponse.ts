@@ -12,7 +12,7 @@ import * as Inspectable from "effect/Inspectable"
 import * as Option from "effect/Option"
 import { pipeArguments } from "effect/Pipeable"
 import * as Stream from "effect/Stream"
-import * as ByteSource from "../../ByteSource.ts"
+import * as ByteSource from "../../internal/byteSource.ts"
 import type * as Exchange from "./NodeExchange.ts"
 
 export class NodeResponse extends Inspectable.Class implements HttpClientResponse.HttpClientResponse {

@@ -2,7 +2,7 @@
  * The bytes of one answer as model events: server-sent events, then the protocol. Pure and synchronous, so that any cut
  * of the bytes can be tried without a network.
  */
-import { maxDepth, nestsTooDeep } from "../../JsonDepth.ts"
+import { maxDepth, nestsTooDeep } from "../../internal/jsonDepth.ts"
 import type { ModelEvent } from "../../ModelEvent.ts"
 import type { Reason } from "../../ProviderError.ts"
 import {

@@ -5,7 +5,7 @@
  * It refuses a schema that says more. So what it cannot enforce is left out, and stays with whoever reads the output.
  */
 import type { ModelOptions } from "../../RunOptions.ts"
-import { once } from "../../Once.ts"
+import { once } from "../../internal/once.ts"
 import * as Json from "./json.ts"
 import { takesObjects, withAnyOf } from "./schema.ts"
 

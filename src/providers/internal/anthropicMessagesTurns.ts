@@ -7,7 +7,7 @@ import type { Reason } from "../../ProviderError.ts"
 import type { Block } from "./anthropicMessagesContent.ts"
 import * as Content from "./anthropicMessagesContent.ts"
 import { fit, type Rule } from "./callId.ts"
-import { once } from "../../Once.ts"
+import { once } from "../../internal/once.ts"
 import { isReason } from "./Protocol.ts"
 import type { Question } from "./question.ts"
 

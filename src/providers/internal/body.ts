@@ -9,7 +9,7 @@ import * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Stream from "effect/Stream"
-import * as ByteSource from "../../ByteSource.ts"
+import * as ByteSource from "../../internal/byteSource.ts"
 
 export interface Body extends Pick<ByteSource.ByteSource, "read" | "cancel"> {
   /** What it gives is what the server meant, and no encoding of it that is not known here. */

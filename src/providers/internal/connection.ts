@@ -5,7 +5,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import type * as HttpClientResponse from "effect/http/HttpClientResponse"
-import type { Answered, Failed, Told } from "../../ByteSource.ts"
+import type { Answered, Failed, Told } from "../../internal/byteSource.ts"
 import * as Body from "./body.ts"
 
 /** Opens a response's body. To be released. `keep`: the client has put the socket away, for another request. */

@@ -4,7 +4,7 @@
 import * as Config from "effect/Config"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Redacted from "effect/Redacted"
-import * as Inspection from "../../Inspection.ts"
+import * as Inspection from "../../internal/inspection.ts"
 import type { Preset } from "../presets.ts"
 
 export interface Environment {

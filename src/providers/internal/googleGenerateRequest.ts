@@ -4,7 +4,7 @@
 import type * as Message from "../../Message.ts"
 import type { Reason } from "../../ProviderError.ts"
 import * as CallArguments from "./callArguments.ts"
-import { once } from "../../Once.ts"
+import { once } from "../../internal/once.ts"
 import { toFile, toImage } from "./googleMedia.ts"
 import { declarations, parameters } from "./googleParameters.ts"
 import { generation } from "./googleGeneration.ts"

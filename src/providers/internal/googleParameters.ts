@@ -3,7 +3,7 @@
  * https://ai.google.dev/api/generate-content, read in November 2026.
  */
 import type { ToolDefinition } from "../../Provider.ts"
-import { once } from "../../Once.ts"
+import { once } from "../../internal/once.ts"
 import type { ModelOptions } from "../../RunOptions.ts"
 import { toParameters } from "./googleSchema.ts"
 import { generation } from "./googleGeneration.ts"

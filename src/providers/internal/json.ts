@@ -3,8 +3,8 @@
  * a strict parser takes.
  */
 import type * as Schema from "effect/Schema"
-import { isObject } from "../../JsonCoercion.ts"
-import { nestsTooDeep } from "../../JsonDepth.ts"
+import { isObject } from "../../internal/jsonCoercion.ts"
+import { nestsTooDeep } from "../../internal/jsonDepth.ts"
 
 export { isObject }
 

@@ -3,7 +3,7 @@
  * https://platform.openai.com/docs/guides/structured-outputs
  */
 import type { ModelOptions } from "../../RunOptions.ts"
-import { once } from "../../Once.ts"
+import { once } from "../../internal/once.ts"
 import * as Json from "./json.ts"
 import { takesObjects, withAnyOf } from "./schema.ts"
 

@@ -6,7 +6,7 @@
  * JSON in which one value is replaced by another is the same value but for that one. So an event whose bytes before and
  * after a value are those of an event already read needs but that value to be parsed.
  */
-import { endOfValue } from "../../JsonDepth.ts"
+import { endOfValue } from "../../internal/jsonDepth.ts"
 import * as Json from "./json.ts"
 
 /** A value in an event: the name of its member, the value, and the event with another one in its place. */

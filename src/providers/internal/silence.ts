@@ -11,7 +11,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as Alarm from "../../Alarm.ts"
+import * as Alarm from "../../internal/alarm.ts"
 import { StreamStalled } from "../../ProviderError.ts"
 
 /** The one knob for silence. `"Infinity"` is none. */

@@ -428,7 +428,7 @@ const ends: ReadonlyArray<Mutant> = [
   {
     fault: "F058",
     without: "what a token limit cut does not run",
-    file: "src/ToolBatch.ts",
+    file: "src/internal/toolBatch.ts",
     from: "if (cut !== undefined) return cut",
     to: "",
     test: truncationTest
@@ -476,7 +476,7 @@ const ends: ReadonlyArray<Mutant> = [
   {
     fault: "F067",
     without: "a start alone says nothing yet",
-    file: "src/Silence.ts",
+    file: "src/internal/silence.ts",
     from: "this.held = [event]\n        return []",
     to: "this.spoke = true\n        return [event]",
     test: midstreamTest

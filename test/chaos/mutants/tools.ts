@@ -21,7 +21,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F074",
     without: "calls are run only where the answer says that it calls",
-    file: "src/Turn.ts",
+    file: "src/internal/turn.ts",
     from: "if (Message.toolCalls(message).length > 0)",
     to: 'if (message.stopReason === "toolUse")',
     test: "test/behaviour/Tools.test.ts"
@@ -61,7 +61,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F081",
     without: "what is secret by its name is told",
-    file: "src/FailureText.ts",
+    file: "src/internal/failureText.ts",
     from: "(secret.test(key) ? undefined : value)",
     to: "value",
     test: toolCalls
@@ -69,7 +69,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F081",
     without: "what cannot be read is read",
-    file: "src/FailureText.ts",
+    file: "src/internal/failureText.ts",
     from: 'return "It failed with something that cannot be read"',
     to: "return told(failure)",
     test: toolCalls
@@ -77,7 +77,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F082",
     without: "what is no JSON is a success",
-    file: "src/ToolOutput.ts",
+    file: "src/internal/toolOutput.ts",
     from: "failed(`The tool returned a value that is not JSON. ${fault}`)",
     to: 'output("")',
     test: toolCalls
@@ -85,7 +85,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F086",
     without: "a tool has all the time there is",
-    file: "src/ToolExecution.ts",
+    file: "src/internal/toolExecution.ts",
     from: "const defaultTimeout = 30_000",
     to: "const defaultTimeout = Infinity",
     test: "test/behaviour/VirtualTime.test.ts"
@@ -93,7 +93,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F087",
     without: "a tool that does not listen is waited for",
-    file: "src/Work.ts",
+    file: "src/internal/work.ts",
     from: "const grace = 100",
     to: "const grace = 3_600_000",
     test: abort
@@ -101,7 +101,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F087",
     without: "a promise that goes on is not reported",
-    file: "src/PromiseCall.ts",
+    file: "src/internal/promiseTool.ts",
     from: "Effect.runForkWith(services)(reportDeaf(name, () => isSettled))",
     to: "",
     test: abort
@@ -117,7 +117,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F091",
     without: "a guard that fails has agreed",
-    file: "src/Guards.ts",
+    file: "src/internal/guards.ts",
     from: 'decision = refused("rejected", `A beforeTool hook failed: ${verdict.message}`)',
     to: "decision = current",
     test: hooks
@@ -149,7 +149,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F094",
     without: "a listener that fails ends the run",
-    file: "src/Subscriptions.ts",
+    file: "src/internal/subscriptions.ts",
     from: "Effect.exit(said)",
     to: "Effect.map(said, Exit.succeed)",
     test: hooks
@@ -157,7 +157,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F094",
     without: "a listener is reported at every event",
-    file: "src/Subscriptions.ts",
+    file: "src/internal/subscriptions.ts",
     from: "Exit.isSuccess(exit) || failed",
     to: "Exit.isSuccess(exit)",
     test: hooks
@@ -173,7 +173,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F096",
     without: "a run goes as far ahead as it likes",
-    file: "src/Execution.ts",
+    file: "src/internal/execution.ts",
     from: "const readAhead = 64",
     to: "const readAhead = 1_000_000",
     test: "test/faults/consumer.test.ts"
@@ -213,7 +213,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F106",
     without: "what was aborted is sent as it is",
-    file: "src/RequestView.ts",
+    file: "src/internal/request.ts",
     from: "const repaired = Transcript.repair(messages)",
     to: "const repaired = { messages, dropped: 0 }",
     test: abort
@@ -221,7 +221,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F116",
     without: "turns are not counted by default",
-    file: "src/Limits.ts",
+    file: "src/internal/limits.ts",
     from: "const defaultMaxTurns = 50",
     to: "const defaultMaxTurns = Infinity",
     test: "test/behaviour/Limits.test.ts"
@@ -229,7 +229,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F117",
     without: "the same calls may be made for ever by default",
-    file: "src/Limits.ts",
+    file: "src/internal/limits.ts",
     from: "const defaultMaxIdentical = 5",
     to: "const defaultMaxIdentical = Infinity",
     test: limits
@@ -237,7 +237,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F117",
     without: "only the same call in a row is one too many",
-    file: "src/Limits.ts",
+    file: "src/internal/limits.ts",
     from: "const longestCycle = 3",
     to: "const longestCycle = 1",
     test: limits
@@ -245,7 +245,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F117",
     without: "the model is told nothing before the end",
-    file: "src/Limits.ts",
+    file: "src/internal/limits.ts",
     from: "return isNews && run.warnedInTurn !== undefined",
     to: "return false",
     test: limits
@@ -253,7 +253,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F117",
     without: "the model has had an answer to read the warning in",
-    file: "src/Limits.ts",
+    file: "src/internal/limits.ts",
     from: " && !isUnread",
     to: "",
     test: limits
@@ -261,7 +261,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F117",
     without: "a model that falls back is warned again",
-    file: "src/Limits.ts",
+    file: "src/internal/limits.ts",
     from: "(run.warnedInTurn ?? run.turn) : undefined",
     to: "(run.warnedInTurn ?? run.turn) : run.warnedInTurn",
     test: limits
@@ -269,7 +269,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F117",
     without: "a limit of three is warned of",
-    file: "src/Limits.ts",
+    file: "src/internal/limits.ts",
     from: "const leastToWarn = 3",
     to: "const leastToWarn = 4",
     test: limits
@@ -277,7 +277,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F118",
     without: "the cost a provider tells counts before prices",
-    file: "src/Budget.ts",
+    file: "src/internal/budget.ts",
     from: "usage.cost !== undefined ||",
     to: "",
     test: limits
@@ -285,7 +285,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F118",
     without: "an estimate that was replaced is no longer part of the sum",
-    file: "src/Budget.ts",
+    file: "src/internal/budget.ts",
     from: "estimated: estimated + now.estimated - before.estimated",
     to: "estimated: estimated + now.estimated",
     test: limits
@@ -293,7 +293,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F118",
     without: "a request that was stopped is paid for",
-    file: "src/Answer.ts",
+    file: "src/internal/reply.ts",
     from: 'return error._tag === "Stopped"',
     to: "return false",
     test: limits
@@ -301,7 +301,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F118",
     without: "a request that was reset is paid for",
-    file: "src/Answer.ts",
+    file: "src/internal/reply.ts",
     from: '? reason.kind === "reset" :',
     to: "? false :",
     test: limits
@@ -309,7 +309,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F118",
     without: "an empty answer is asked for again within the budget",
-    file: "src/ModelCall.ts",
+    file: "src/internal/modelCall.ts",
     from: "    yield* Answer.checkBudget(run)\n",
     to: "",
     test: limits
@@ -317,7 +317,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F118",
     without: "sub-agents spend what nobody counts",
-    file: "src/Budget.ts",
+    file: "src/internal/budget.ts",
     from: "this.outer?.replace(before, now)",
     to: "",
     test: limits
@@ -325,7 +325,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F118",
     without: "an answer is counted when it is over",
-    file: "src/Answer.ts",
+    file: "src/internal/reply.ts",
     from: "if (run.budget.isBounded) {",
     to: "if (false) {",
     test: limits
@@ -333,7 +333,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F118",
     without: "what nobody tells is nothing",
-    file: "src/Answer.ts",
+    file: "src/internal/reply.ts",
     from: "told ?? Budget.estimate(Budget.inputOf(request), reply.content)",
     to: "told ?? Budget.nothing",
     test: limits
@@ -341,7 +341,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F119",
     without: "what was made shorter once is made shorter again",
-    file: "src/ModelCall.ts",
+    file: "src/internal/modelCall.ts",
     from: "yield* prepared(run, shorter, answer)",
     to: "yield* fitted(run, shorter, answer)",
     test: overflow
@@ -349,7 +349,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F119",
     without: "making it shorter is made shorter itself",
-    file: "src/RequestView.ts",
+    file: "src/internal/request.ts",
     from: "Effect.provideService(ContextManager, { view })",
     to: "",
     test: overflow

@@ -1,0 +1,245 @@
+/**
+ * What an agent keeps between and during its runs: the transcript, the queues, who listens, and the one run that may go
+ * on. `Agent` is its public face.
+ */
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Result from "effect/Result"
+import * as Latch from "effect/Latch"
+import type * as Scope from "effect/Scope"
+import type { AgentState } from "./agentState.ts"
+import * as State from "./agentState.ts"
+import * as Continuation from "./continuation.ts"
+import { Control } from "./control.ts"
+import type * as Delivery from "./delivery.ts"
+import * as Emitter from "./events.ts"
+import { AgentBusy } from "../FailureReason.ts"
+import * as Execution from "./execution.ts"
+import type { InvalidInput } from "./invalidInput.ts"
+import * as Input from "./invalidInput.ts"
+import * as Loop from "../Loop.ts"
+import * as Message from "../Message.ts"
+import type { Provider } from "../Provider.ts"
+import type { QueueMode, QueueName } from "./queues.ts"
+import { Queues } from "./queues.ts"
+import type { Run } from "./run.ts"
+import type { RunOptions } from "../RunOptions.ts"
+import * as Options from "../RunOptions.ts"
+import { Subscriptions } from "./subscriptions.ts"
+import type { ToolRegistry } from "../ToolRegistry.ts"
+
+interface Active {
+  readonly control: Control
+  /** Opened when the run and its last subscriber are done, where somebody waits for that. */
+  ended?: Latch.Latch
+}
+
+const closed =
+  "The agent's scope is closed. Use the agent inside the scope that it was made in, or make a new agent."
+
+type Begun<E> = Effect.Effect<Execution.Started, AgentBusy | InvalidInput | E>
+
+type Task = Pick<Execution.Task, "prompts" | "continued" | "pollFirst" | "promptsFrom">
+
+export class Conversation {
+  readonly queues: Queues
+  private readonly state: State.Changing<AgentState>
+  /** Lays the agent's services over the caller's. */
+  private readonly services: (caller: Context.Context<never>) => Context.Context<Provider | ToolRegistry>
+  private active: Active | undefined
+  private closed = false
+  /** The run that goes on, or the last one. */
+  run: Run | undefined
+  readonly subscriptions: Subscriptions
+  /** The state, as others see it. */
+  readonly watched: State.Subscribable<AgentState>
+  /** What the application changed since the last turn began. */
+  private changes: { options?: Partial<RunOptions>; replaced?: boolean } | undefined
+
+  constructor(
+    state: AgentState,
+    modes: Partial<Record<QueueName, QueueMode>>,
+    scope: Scope.Scope,
+    services: (caller: Context.Context<never>) => Context.Context<Provider | ToolRegistry>
+  ) {
+    this.state = new State.Changing(state)
+    this.watched = this.state.subscribable
+    this.queues = new Queues(modes)
+    this.subscriptions = new Subscriptions(scope)
+    this.services = services
+  }
+
+  get control(): Control | undefined {
+    return this.active?.control
+  }
+
+  get current(): AgentState {
+    return this.state.current
+  }
+
+  /**
+   * Starts a run, if none goes on: both in one step, so that two callers cannot both be first, and none can be
+   * interrupted between being first and having started.
+   */
+  begin<E>(
+    makeTask: (now: number) => Exit.Exit<Task, E>,
+    options: Partial<RunOptions> | undefined,
+    reader?: Delivery.Reader
+  ): Begun<E> {
+    return Effect.contextWith((caller: Context.Context<never>): Begun<E> => {
+      if (this.closed) return Effect.die(new Error(closed))
+      if (this.active !== undefined) return Effect.fail(new AgentBusy())
+      const read = options === undefined ? Result.succeed(undefined) : Input.patch(options)
+      if (Result.isFailure(read)) return Effect.fail(read.failure)
+      const task = makeTask(Context.get(caller, Clock.Clock).currentTimeMillisUnsafe())
+      const full = Options.patch(this.current.options, read.success)
+      return Exit.map(task, (task) => this.fork(caller, task, full, reader))
+    })
+  }
+
+  private fork(
+    caller: Context.Context<never>,
+    task: Task,
+    options: RunOptions,
+    reader: Delivery.Reader | undefined
+  ): Execution.Started {
+    const active: Active = { control: new Control() }
+    this.active = active
+    this.changes = undefined
+    const full: Execution.Task = {
+      ...task,
+      messages: this.current.messages,
+      options,
+      queues: this.queues,
+      nextTurn: () => {
+        const { changes } = this
+        this.changes = undefined
+        // What the run has added since they were replaced stands behind them.
+        return changes?.replaced === true ? { ...changes, messages: this.current.messages } : changes
+      }
+    }
+    const executor: Execution.Executor = (audience) =>
+      Effect.ensuring(Loop.execute(full, audience), this.rest(active))
+    return Execution.forkWith(this.services(caller), executor, {
+      runId: Execution.makeRunId(),
+      control: active.control,
+      onRun: (run) => {
+        this.run = run
+      },
+      observe: (events) => {
+        if (this.subscriptions.hasReaders) this.subscriptions.observe(events)
+        const { current } = this
+        const next = State.afterAll(current, events)
+        if (next !== current) this.state.set(next)
+      },
+      subscriptions: this.subscriptions,
+      reader: reader ?? Emitter.noReader
+    })
+  }
+
+  /** A run is over when its last subscriber has heard of it. */
+  private rest(active: Active): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.active = undefined
+      this.state.set({ ...this.current, phase: "idle" })
+      return active.ended?.open ?? Effect.void
+    })
+  }
+
+  /**
+   * The task of `resume`: unanswered calls get error results; after an answer, complete or broken off, queued messages are
+   * the prompt; without any the model is asked again for an answer that broke off.
+   */
+  readonly continuation = (timestamp: number): Exit.Exit<Task, Continuation.InvalidContinuation> => {
+    const { messages } = this.current
+    if (messages.length === 0) {
+      return Exit.fail(new Continuation.InvalidContinuation({ detail: "No messages to continue from" }))
+    }
+    const isUnanswered = Continuation.isUnanswered(messages)
+    if (!isUnanswered || Continuation.isBrokenOff(messages)) {
+      const queued = this.queuedPrompts()
+      if (queued !== undefined) return Exit.succeed(queued)
+    }
+    if (!isUnanswered) return Exit.fail(Continuation.answered())
+    const prompts = Continuation.missingResults(messages, timestamp)
+    return Exit.succeed({ prompts, continued: true, pollFirst: true })
+  }
+
+  private queuedPrompts(): Task | undefined {
+    for (const promptsFrom of ["steering", "followUp"] as const) {
+      const prompts = this.queues.drain(promptsFrom)
+      const pollFirst = promptsFrom === "followUp"
+      if (prompts.length > 0) return { prompts, promptsFrom, continued: true, pollFirst }
+    }
+    return undefined
+  }
+
+  /** Until no run goes on, its subscribers included. */
+  get waitForIdle(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      if (this.active === undefined) return Effect.void
+      this.active.ended ??= Latch.makeUnsafe(false)
+      return this.active.ended.await
+    })
+  }
+
+  /** Puts messages in a queue. */
+  enqueue(name: QueueName, input: Message.Input): Effect.Effect<void> {
+    return Effect.clockWith((clock) =>
+      Effect.map(Effect.fromResult(Input.prompt(input, clock.currentTimeMillisUnsafe())), (messages) =>
+        this.queues.add(name, messages)
+      ).pipe(Effect.orDie)
+    )
+  }
+
+  update(patch: Partial<RunOptions>): Effect.Effect<void, InvalidInput> {
+    return Effect.suspend(() =>
+      Effect.map(Effect.fromResult(Input.patch(patch)), (patch) => {
+        this.change({ options: Options.patch(this.changes?.options ?? {}, patch) })
+        this.state.set({ ...this.current, options: Options.patch(this.current.options, patch) })
+      })
+    )
+  }
+
+  setMessages(messages: ReadonlyArray<Message.Message>): Effect.Effect<void, InvalidInput> {
+    return Effect.suspend(() =>
+      Effect.map(Effect.fromResult(Input.messages(messages)), (messages) => {
+        this.change({ replaced: true })
+        this.state.set({ ...this.current, messages })
+      })
+    )
+  }
+
+  private change(changes: NonNullable<Conversation["changes"]>): void {
+    if (this.active !== undefined) this.changes = { ...this.changes, ...changes }
+  }
+
+  get reset(): Effect.Effect<void, AgentBusy> {
+    return Effect.suspend(() => {
+      if (this.active !== undefined) return Effect.fail(new AgentBusy())
+      this.queues.clear("all")
+      this.state.set({
+        messages: [],
+        phase: "idle",
+        pendingToolCalls: new Set(),
+        options: this.current.options
+      })
+      return Effect.void
+    })
+  }
+
+  /** Ends the run that goes on, and takes no other. */
+  close(): Effect.Effect<void> {
+    this.closed = true
+    this.active?.control.signal.stop({ cause: "cancel", reason: "the agent was closed" })
+    return Effect.andThen(
+      this.waitForIdle,
+      Effect.suspend(() => {
+        this.state.close()
+        return this.subscriptions.close()
+      })
+    )
+  }
+}

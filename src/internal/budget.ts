@@ -1,0 +1,146 @@
+/**
+ * What a run has spent, with what the runs inside of it have: as providers tell it, and estimated where they do not.
+ * Whoever spends is bound by every budget around it.
+ */
+import * as Context from "effect/Context"
+import { LimitExceeded } from "../FailureReason.ts"
+import type { Assistant, ModelMessage } from "../Message.ts"
+import type { ModelRequest, ToolDefinition } from "../Provider.ts"
+import type { Limits } from "../RunOptions.ts"
+import { goesOnFrom } from "../Transcript.ts"
+import * as Usage from "../Usage.ts"
+
+/** What one answer has cost, or as much of it as was said. */
+export interface Entry {
+  readonly usage: Usage.Usage
+  /** How many of its tokens nobody told. */
+  readonly estimated: number
+}
+
+/** What a run has spent so far. */
+interface Spent {
+  readonly total: number
+  readonly cost: number | undefined
+  readonly estimated: number
+}
+
+export const nothing: Entry = { usage: Usage.zero, estimated: 0 }
+
+export class Budget {
+  private readonly limits: () => Limits | undefined
+  /** That of the run this one is inside of. */
+  private readonly outer: Budget | undefined
+  private spent: Spent = { total: 0, cost: undefined, estimated: 0 }
+
+  constructor(limits: () => Limits | undefined, outer: Budget | undefined) {
+    this.limits = limits
+    this.outer = outer
+  }
+
+  /** Whether there is any limit on what is spent. */
+  get isBounded(): boolean {
+    const { maxCost, maxTotalTokens } = this.limits() ?? {}
+    return maxCost !== undefined || maxTotalTokens !== undefined || this.outer?.isBounded === true
+  }
+
+  /** Nobody says what its tokens cost, so that a limit on the cost cannot hold. */
+  get isCostUnknown(): boolean {
+    const { cost, total } = this.spent
+    return this.limits()?.maxCost !== undefined && total > 0 && cost === undefined
+  }
+
+  /** Puts what is known of an answer now in place of what was known of it before. */
+  replace(before: Entry, now: Entry): void {
+    const { cost, estimated, total } = this.spent
+    const known = this.priced(now.usage)
+    const replaced = this.priced(before.usage)
+    const isUnpriced = known.cost === undefined && replaced.cost === undefined
+    this.spent = {
+      total: total + known.total - replaced.total,
+      cost: isUnpriced ? cost : (cost ?? 0) + (known.cost ?? 0) - (replaced.cost ?? 0),
+      estimated: estimated + now.estimated - before.estimated
+    }
+    this.outer?.replace(before, now)
+  }
+
+  /** The first limit that is reached, from the inside out. */
+  get exceeded(): LimitExceeded | undefined {
+    const { maxCost = Infinity, maxTotalTokens = Infinity } = this.limits() ?? {}
+    const { cost = 0, total } = this.spent
+    if (total >= maxTotalTokens) return this.reached("tokens", total, maxTotalTokens)
+    return cost >= maxCost ? this.reached("cost", cost, maxCost) : this.outer?.exceeded
+  }
+
+  private reached(limit: "tokens" | "cost", value: number, max: number): LimitExceeded {
+    return new LimitExceeded({ limit, value, max, ...(this.spent.estimated > 0 ? { estimated: true } : {}) })
+  }
+
+  /** With its cost, where the provider or the options tell it. */
+  private priced(usage: Usage.Usage): Usage.Usage {
+    const { prices } = this.limits() ?? {}
+    if (prices === undefined || usage.cost !== undefined || usage.total === 0) return usage
+    return Usage.sane({ ...usage, cost: (usage.input * prices.input + usage.output * prices.output) / 1e6 })
+  }
+}
+
+/** The budget of the run that code runs inside of: in a tool, or in a hook. */
+export const Outer = Context.Reference<Budget | undefined>("effect-agent/Budget", {
+  defaultValue: () => undefined
+})
+
+/** What the provider tells, if that is anything. */
+export const told = (usage: Usage.Usage | undefined): Entry | undefined =>
+  usage === undefined || (usage.total === 0 && usage.cost === undefined) ? undefined : { usage, estimated: 0 }
+
+/** What it comes to at four characters a token. */
+export const estimate = (input: number, content: Assistant["content"]): Entry => {
+  const usage = Usage.make({ input, output: tokens(lengthOf(content)) })
+  return { usage, estimated: usage.total }
+}
+
+/** Estimates the tokens of a request. */
+export const inputOf = ({ messages, system = "", tools }: ModelRequest): number =>
+  tokens(system.length + lengthOfAll(messages) + tools.reduce((sum, tool) => sum + lengthOfTool(tool), 0))
+
+const tokens = (characters: number): number => Math.ceil(characters / 4)
+
+/** What an image or a file stands for, in characters: their bytes say nothing of their tokens. */
+const media = 4_000
+
+// Keyed by their first message: each request has those of the last one, and perhaps more.
+const totals = new WeakMap<
+  ModelMessage,
+  { readonly messages: ReadonlyArray<ModelMessage>; readonly length: number }
+>()
+
+const lengthOfAll = (messages: ReadonlyArray<ModelMessage>): number => {
+  const [first] = messages
+  if (first === undefined) return 0
+  const last = totals.get(first)
+  const known = last !== undefined && goesOnFrom(messages, last.messages) ? last : { messages: [], length: 0 }
+  const news = messages.slice(known.messages.length)
+  const length = news.reduce((sum, { content }) => sum + lengthOf(content), known.length)
+  totals.set(first, { messages: messages.slice(), length })
+  return length
+}
+
+const lengthOf = (content: ModelMessage["content"]): number => {
+  let sum = 0
+  // An answer that is still being said may have gaps.
+  for (const block of content) {
+    if (block === undefined) continue
+    if (block.type === "toolCall") sum += block.name.length + block.rawArguments.length
+    else sum += "text" in block ? block.text.length : media
+  }
+  return sum
+}
+
+const lengthOfTool = (tool: ToolDefinition): number => {
+  const known = lengths.get(tool)
+  if (known !== undefined) return known
+  const length = JSON.stringify(tool).length
+  lengths.set(tool, length)
+  return length
+}
+
+const lengths = new WeakMap<ToolDefinition, number>()

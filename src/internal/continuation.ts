@@ -1,0 +1,48 @@
+/**
+ * Where a run without a new prompt starts: at a transcript that the model has not answered.
+ */
+import * as Schema from "effect/Schema"
+import * as Message from "../Message.ts"
+import * as Transcript from "../Transcript.ts"
+
+/** `resume` found nothing that the model could answer. */
+export class InvalidContinuation extends Schema.TaggedError<InvalidContinuation>()("InvalidContinuation", {
+  detail: Schema.String
+}) {
+  override get message(): string {
+    return this.detail
+  }
+}
+
+/** The error for a transcript whose last answer is complete. */
+export const answered = (): InvalidContinuation =>
+  new InvalidContinuation({ detail: "Cannot continue from message role: assistant" })
+
+/** Whether the transcript ends with an answer that failed or was cancelled. */
+export const isBrokenOff = (messages: ReadonlyArray<Message.Message>): boolean => {
+  const last = messages.at(-1)
+  return last !== undefined && Transcript.isFailed(last)
+}
+
+/**
+ * Whether the model can be asked as the transcript stands. Failed and cancelled answers at its end stay where they are and
+ * do not count: the model is asked again for them.
+ */
+export const isUnanswered = (messages: ReadonlyArray<Message.Message>): boolean => {
+  const last = messages.findLast((message) => !Transcript.isFailed(message))
+  if (last === undefined) return false
+  return last.role !== "assistant" || Transcript.openCalls(messages).length > 0
+}
+
+/** Error results for the calls at the end of the transcript that have none. The calls are not run. */
+export const missingResults = (
+  messages: ReadonlyArray<Message.Message>,
+  timestamp: number
+): ReadonlyArray<Message.ToolResult> =>
+  Transcript.openCalls(messages).map((call) =>
+    Message.toolResult(call, `Tool ${call.name} was not run: the run had ended.`, {
+      isError: true,
+      outcome: "aborted",
+      timestamp
+    })
+  )

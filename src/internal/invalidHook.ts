@@ -1,0 +1,30 @@
+/**
+ * A value that is given as a hook and is none: one whose point is misspelt would never be asked.
+ */
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import * as HookOutput from "./hookOutput.ts"
+import * as NearestName from "./nearestName.ts"
+
+/** Says what is wrong with a hook, and what to write instead. Undefined for a hook that can be asked. */
+export const of = (hook: unknown): string | undefined => {
+  if (!Predicate.isObject(hook))
+    return `expected a hook made by Hook.beforeTool(…) or its like, got ${typeof hook}`
+  const { point, run } = hook
+  if (typeof point !== "string" || !HookOutput.points.includes(point)) return noPoint(point)
+  return typeof run === "function" ? undefined : `expected \`run\` to be a function, got ${typeof run}`
+}
+
+/** Dies with what is wrong with a hook that cannot be asked. */
+export const refuse = (hook: unknown): Effect.Effect<void> => {
+  const fault = of(hook)
+  return fault === undefined ? Effect.void : Effect.die(new TypeError(`Invalid hook: ${fault}`))
+}
+
+const noPoint = (point: unknown): string => {
+  if (typeof point !== "string") return "`point` is missing. Make the hook by Hook.beforeTool(…) or its like"
+  const nearest = NearestName.of(point, HookOutput.points)
+  const advice =
+    nearest === undefined ? `Points: ${HookOutput.points.join(", ")}` : `Did you mean ${nearest}?`
+  return `there is no point ${JSON.stringify(point.slice(0, 100))}. ${advice}`
+}

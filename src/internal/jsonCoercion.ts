@@ -1,0 +1,78 @@
+/**
+ * Reads JSON scalars as the type a schema wants, where nothing is invented by that.
+ */
+import type * as Schema from "effect/Schema"
+import { nestsTooDeep } from "./jsonDepth.ts"
+
+type Json = Schema.Json
+export type JsonObject = { readonly [key: string]: Json }
+
+/** Whether it is of one of the types, or any will do. */
+export const fits = (types: ReadonlyArray<string>, value: Json): boolean => {
+  for (const type of types) if (isType(type, value)) return true
+  return types.length === 0
+}
+
+/** The first reading of a value that fits one of the types, if there is one. */
+export const coerce = (types: ReadonlyArray<string>, value: Json): Json | undefined => {
+  for (const type of types) {
+    const coerced = coerceTo(type, value)
+    if (coerced !== undefined) return coerced
+  }
+  return undefined
+}
+
+const coerceTo = (type: string, value: Json): Json | undefined => {
+  if (type === "string") {
+    return typeof value === "number" || typeof value === "boolean" ? String(value) : undefined
+  }
+  if (typeof value !== "string") return undefined
+  switch (type) {
+    case "number":
+    case "integer": {
+      const number = value.trim() === "" ? Number.NaN : Number(value)
+      return isType(type, number) ? number : undefined
+    }
+    case "null":
+      return value === "null" ? null : undefined
+    case "boolean":
+      return value === "true" ? true : value === "false" ? false : undefined
+    case "array":
+    case "object": {
+      const parsed = parse(value)
+      return parsed !== undefined && isType(type, parsed) ? parsed : undefined
+    }
+    default:
+      return undefined
+  }
+}
+
+/** Whether a value is of a JSON Schema type. */
+export const isType = (type: string, value: Json): boolean => {
+  switch (type) {
+    case "null":
+      return value === null
+    case "array":
+      return Array.isArray(value)
+    case "object":
+      return isObject(value)
+    case "integer":
+      return Number.isInteger(value)
+    case "number":
+      return typeof value === "number" && Number.isFinite(value)
+    default:
+      return typeof value === type
+  }
+}
+
+export const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const parse = (text: string): Json | undefined => {
+  if (nestsTooDeep(text)) return undefined
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * Messages that wait for a run: steering is put in after the current turn, a follow-up when the run would end.
+ *
+ * Plain values, changed in one step: "nothing is queued" and "the run is over" cannot fall apart.
+ */
+import type { Message } from "../Message.ts"
+
+export type QueueName = "steering" | "followUp"
+export type QueueMode = "one-at-a-time" | "all"
+
+export interface Sizes {
+  readonly steering: number
+  readonly followUp: number
+}
+
+export class Queues {
+  private queued: Readonly<Record<QueueName, ReadonlyArray<Message>>> = { steering: [], followUp: [] }
+  private modes: Readonly<Record<QueueName, QueueMode>>
+  /** Whether the sizes changed since they were last announced. */
+  isChanged = false
+  /** Called when a size has changed. Of the run that goes on. */
+  onChange: (() => void) | undefined
+
+  constructor(modes?: Partial<Record<QueueName, QueueMode>>) {
+    this.modes = { steering: "one-at-a-time", followUp: "one-at-a-time", ...modes }
+  }
+
+  get sizes(): Sizes {
+    return { steering: this.queued.steering.length, followUp: this.queued.followUp.length }
+  }
+
+  add(name: QueueName, messages: ReadonlyArray<Message>): void {
+    this.set(name, [...this.queued[name], ...messages])
+  }
+
+  /** The next batch: one message or all, by the queue's mode. */
+  drain(name: QueueName): ReadonlyArray<Message> {
+    const queue = this.queued[name]
+    const batch = this.modes[name] === "all" ? queue : queue.slice(0, 1)
+    if (batch.length > 0) this.set(name, queue.slice(batch.length))
+    return batch
+  }
+
+  /** Puts a batch back where it came from. */
+  restore(name: QueueName, messages: ReadonlyArray<Message>): void {
+    if (messages.length > 0) this.set(name, [...messages, ...this.queued[name]])
+  }
+
+  clear(name: QueueName | "all"): void {
+    this.change({
+      steering: name === "followUp" ? this.queued.steering : [],
+      followUp: name === "steering" ? this.queued.followUp : []
+    })
+  }
+
+  setMode(name: QueueName, mode: QueueMode): void {
+    this.modes = { ...this.modes, [name]: mode }
+  }
+
+  /** The sizes to announce, if they changed. */
+  takeChange(): Sizes | undefined {
+    if (!this.isChanged) return undefined
+    this.isChanged = false
+    return this.sizes
+  }
+
+  private set(name: QueueName, messages: ReadonlyArray<Message>): void {
+    this.change({ ...this.queued, [name]: messages })
+  }
+
+  private change(queued: Queues["queued"]): void {
+    const before = this.sizes
+    this.queued = queued
+    const { followUp, steering } = this.sizes
+    if (steering === before.steering && followUp === before.followUp) return
+    this.isChanged = true
+    this.onChange?.()
+  }
+}

@@ -1,0 +1,210 @@
+/**
+ * Makes the request of a turn from the transcript: shaped, trimmed, repaired. The transcript stays as it is.
+ */
+import * as Effect from "effect/Effect"
+import { ContextManager } from "../ContextManager.ts"
+import type { FailureReason } from "../FailureReason.ts"
+import { InvalidTranscript } from "../FailureReason.ts"
+import * as Limits from "./limits.ts"
+import type * as Hook from "../Hook.ts"
+import type { Message, ModelMessage } from "../Message.ts"
+import * as NearestName from "./nearestName.ts"
+import type { ModelRequest, ToolDefinition } from "../Provider.ts"
+import type { Run, Stopped } from "./run.ts"
+import * as Running from "./run.ts"
+import type * as Tool from "../Tool.ts"
+import * as Transcript from "../Transcript.ts"
+
+/** What the model will be asked, before `beforeModel` hooks see it. */
+export const make = Effect.fnUntraced(function* (
+  run: Run
+): Effect.fn.Return<ModelRequest, FailureReason | Stopped> {
+  const { model, modelOptions, system } = run.options
+  const messages = yield* view(run)
+  if (news(run.messages).every(saysNothing) || messages.every(saysNothing)) {
+    return yield* new InvalidTranscript({ violations: [nothingToAnswer] })
+  }
+  const tools = yield* offer(run)
+  return { model, ...(system === undefined ? {} : { system }), messages, tools, options: modelOptions ?? {} }
+})
+
+const nothingToAnswer =
+  "there is nothing for the model to answer. Give a prompt that holds a text that is not empty, an image or a tool result"
+
+/**
+ * The same of a conversation that was made shorter, from which the run then goes on. Nothing when nobody does that, or when
+ * it is no shorter after it.
+ */
+export const shortened = Effect.fnUntraced(function* (
+  run: Run
+): Effect.fn.Return<ModelRequest | undefined, FailureReason | Stopped> {
+  const { compact, view } = run.contextManager
+  if (compact === undefined) return undefined
+  const trying = compact(run.messages, run.options).pipe(
+    Effect.catch((failure) =>
+      Effect.as(Effect.logWarning("The conversation could not be made shorter", failure), undefined)
+    ),
+    // A model that is asked for a summary may find that too long as well.
+    Effect.provideService(ContextManager, { view })
+  )
+  const compacted = yield* Running.stoppable(run, trying)
+  if (compacted === undefined || Limits.sizeOf(compacted.messages) >= Limits.sizeOf(run.messages)) {
+    return undefined
+  }
+  run.messages = compacted.messages
+  yield* tellDropped(run, compacted, "compaction")
+  return yield* make(run)
+})
+
+/** What `beforeModel` hooks are told of a request. */
+export const hookInput = (run: Run, request: ModelRequest): Hook.Input<"beforeModel"> => {
+  const { messages: view, model, options, system, tools } = request
+  return {
+    ...Running.turnInput(run),
+    options,
+    view,
+    model,
+    tools,
+    ...(system === undefined ? {} : { system })
+  }
+}
+
+/** The request with what a `beforeModel` hook changed. */
+export const modified = (
+  request: ModelRequest,
+  {
+    messages = request.messages,
+    model = request.model,
+    system = request.system,
+    tools = request.tools,
+    ...options
+  }: NonNullable<Hook.Output<"beforeModel">["modified"]>
+): ModelRequest => ({
+  model,
+  messages,
+  tools,
+  ...(system === undefined ? {} : { system }),
+  options: { ...request.options, ...options }
+})
+
+/** A tool that a hook took out of the request cannot be called; one it put in is not known to the run. */
+export const offerOnly = (run: Run, tools: ModelRequest["tools"]): void => {
+  const names = new Set(tools.map(({ name }) => name))
+  run.offered = new Map([...run.offered].filter(([name]) => names.has(name)))
+}
+
+/** The messages after the last complete answer. Answers that failed or were cancelled are not sent, and do not count. */
+const news = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
+  const isAnswer = (message: Message) => message.role === "assistant" && !Transcript.isFailed(message)
+  return messages.slice(messages.findLastIndex(isAnswer) + 1).filter((each) => !Transcript.isFailed(each))
+}
+
+const saysNothing = (message: Message): boolean =>
+  message.role === "user" &&
+  message.content.every((block) => block.type === "text" && block.text.trim() === "")
+
+const view = Effect.fnUntracedEager(function* (
+  run: Run
+): Effect.fn.Return<ReadonlyArray<ModelMessage>, FailureReason | Stopped> {
+  let messages = run.messages
+  yield* Running.shape(
+    run,
+    "transformMessages",
+    () => ({ ...Running.turnInput(run), messages }),
+    (transformed) => {
+      messages = transformed
+    }
+  )
+  const trimmed = yield* Running.stoppable(run, run.contextManager.view(messages, run.options))
+  yield* announce(run, trimmed, trimmed.reason)
+  return yield* modelMessages(run, yield* sound(run, trimmed.messages))
+})
+
+/** A transcript a provider accepts, or an error that says what is wrong with it. */
+const sound = (
+  run: Run,
+  messages: ReadonlyArray<Message>
+): Effect.Effect<ReadonlyArray<Message>, FailureReason> => {
+  if (run.options.transcript === "strict") {
+    const violations = Transcript.violations(messages)
+    if (violations.length > 0) return Effect.fail(new InvalidTranscript({ violations }))
+  }
+  const repaired = Transcript.repair(messages)
+  return Effect.mapEager(announce(run, repaired, "repair"), () => repaired.messages)
+}
+
+const modelMessages = (
+  run: Run,
+  messages: ReadonlyArray<Message>
+): Effect.Effect<ReadonlyArray<ModelMessage>, FailureReason | Stopped> => {
+  let converted: ReadonlyArray<ModelMessage> | undefined
+  const asked = Running.shape(
+    run,
+    "toModelMessages",
+    () => ({ ...Running.turnInput(run), messages: converted ?? messages }),
+    (output) => {
+      converted = output
+    }
+  )
+  return Effect.mapEager(asked, () => converted ?? forModel(messages))
+}
+
+const forModel = (messages: ReadonlyArray<Message>): ReadonlyArray<ModelMessage> =>
+  messages.every(isForModel) ? messages : messages.filter(isForModel)
+
+const isForModel = (message: Message): message is ModelMessage => message.role !== "custom"
+
+type Why = "window" | "compaction" | "repair"
+
+const announce = (run: Run, trimmed: Transcript.Trimmed, reason: Why) =>
+  trimmed.dropped === 0 ? Effect.void : tellDropped(run, trimmed, reason)
+
+const tellDropped = (run: Run, { dropped, messages }: Transcript.Trimmed, reason: Why) =>
+  Running.emit(run, { _tag: "ContextTransformed", dropped, kept: messages.length, reason })
+
+/** Names the tools of this turn to the model, and keeps them: what comes or goes meanwhile counts from the next one. */
+const offer = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<ReadonlyArray<ToolDefinition>> {
+  const registered = yield* run.registry.definitions
+  if (run.turn === 1) yield* tellUnknown(run, registered)
+  const definitions = active(run, registered)
+  const offered = new Map<string, Tool.Any>()
+  for (const { name } of definitions) {
+    const tool = yield* run.registry.get(name)
+    if (tool !== undefined) offered.set(name, tool)
+  }
+  run.offered = offered
+  return definitions
+})
+
+const active = (run: Run, definitions: ReadonlyArray<ToolDefinition>): ReadonlyArray<ToolDefinition> => {
+  const { activeTools } = run.options
+  return activeTools === undefined
+    ? definitions
+    : [...new Set(activeTools)].flatMap(
+        (name) => definitions.find((definition) => definition.name === name) ?? []
+      )
+}
+
+/** Options may name a tool that comes later; mostly the name is misspelt. */
+const tellUnknown = ({ options }: Run, registered: ReadonlyArray<ToolDefinition>): Effect.Effect<void> => {
+  const { activeTools = [], modelOptions } = options
+  const choice = modelOptions?.toolChoice
+  const chosen = typeof choice === "object" ? [choice.name] : []
+  const known = registered.map(({ name }) => name)
+  const warn = (option: string, names: ReadonlyArray<string>) =>
+    Effect.forEach(
+      names.filter((name) => !known.includes(name)),
+      (name) => Effect.logWarning(`${option} names ${JSON.stringify(name)}: ${notRegistered(name, known)}`),
+      { discard: true }
+    )
+  return activeTools.length + chosen.length === 0
+    ? Effect.void
+    : Effect.andThen(warn("activeTools", activeTools), warn("modelOptions.toolChoice", chosen))
+}
+
+const notRegistered = (name: string, known: ReadonlyArray<string>): string => {
+  const nearest = NearestName.of(name, known)
+  const advice =
+    nearest === undefined ? `Register it, or name one of: ${known.join(", ")}` : `Did you mean ${nearest}?`
+  return `no tool of that name is registered. ${advice}`
+}

@@ -1,0 +1,87 @@
+/**
+ * Whether an answer has said anything yet: the line behind which asking again would show something twice.
+ */
+import * as Stream from "effect/Stream"
+import type { ModelEvent } from "../ModelEvent.ts"
+import { ProviderError, StreamTruncated } from "../ProviderError.ts"
+
+export type Answer = Stream.Stream<ModelEvent, ProviderError>
+
+/** An answer whose stream ended without `Finish`: nothing proves that it is complete. */
+export const truncated = (provider: string): ProviderError =>
+  new ProviderError({
+    provider,
+    reason: new StreamTruncated({ detail: "the answer ended before it was finished" })
+  })
+
+/**
+ * The answer, or another one in its place when it fails. An answer that ends without `Finish` fails with `StreamTruncated`,
+ * in the name of `provider` unless its `Start` named another. `spoke`: whether something of it was said and still stands.
+ */
+export const orElse = (
+  provider: string,
+  answer: Answer,
+  otherwise: (error: ProviderError, spoke: boolean) => Answer
+): Answer =>
+  Stream.suspend(() => {
+    const line = new Line(provider)
+    return answer.pipe(
+      Stream.mapAccumArray(
+        () => line,
+        (_, events) => [line, line.pass(events)] as const
+      ),
+      Stream.concat(
+        Stream.suspend(() => (line.finished ? Stream.empty : Stream.fail(truncated(line.provider))))
+      ),
+      Stream.catch((error) => otherwise(error, line.spoke))
+    )
+  })
+
+/** Holds back who answers until there is something to say: another may have to. */
+class Line {
+  spoke = false
+  finished = false
+  provider: string
+  private held: ReadonlyArray<ModelEvent> = []
+
+  constructor(provider: string) {
+    this.provider = provider
+  }
+
+  pass(events: ReadonlyArray<ModelEvent>): ReadonlyArray<ModelEvent> {
+    return this.spoke && !events.some(movesLine) ? events : events.flatMap((event) => this.one(event))
+  }
+
+  private one(event: ModelEvent): ReadonlyArray<ModelEvent> {
+    switch (event._tag) {
+      case "Start":
+        this.provider = event.provider
+        if (this.spoke) return [event]
+        this.held = [event]
+        return []
+      case "Attempt":
+        return [event]
+      case "Retracted":
+        this.spoke = false
+        this.finished = false
+        this.held = []
+        return [event]
+      case "Finish":
+        this.finished = true
+        return this.say(event)
+      default:
+        return this.say(event)
+    }
+  }
+
+  private say(event: ModelEvent): ReadonlyArray<ModelEvent> {
+    const { held } = this
+    this.spoke = true
+    this.held = []
+    return [...held, event]
+  }
+}
+
+/** Whether the line may be elsewhere behind it. */
+const movesLine = ({ _tag }: ModelEvent): boolean =>
+  _tag === "Retracted" || _tag === "Start" || _tag === "Finish"
