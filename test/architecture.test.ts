@@ -61,6 +61,10 @@ describe("architecture", () => {
     )
   })
 
+  it("keeps scripts in scripts/, and of the top level only what tools look for there", () => {
+    assert.deepStrictEqual(globSync("*.{ts,mts,js,mjs,cjs}", { cwd: join(root, "..") }), ["vitest.config.ts"])
+  })
+
   it("places every module in a ring", () => {
     assert.deepStrictEqual(
       files.filter((file) => ringOf(file) === -1),

@@ -11,7 +11,7 @@ import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
-import { entryOf, program } from "../../bundle.config.ts"
+import { entryOf, program } from "../../scripts/bundle.config.ts"
 import * as Responses from "../differential/streams/openAiResponses.ts"
 
 const repo = join(import.meta.dirname, "../..")

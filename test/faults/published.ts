@@ -33,7 +33,7 @@ const decoys = [
   "out.tgz"
 ]
 
-const sources = ["src", "build.mjs", "bundle.config.ts", "*.json", "*.md", "LICENSE"]
+const sources = ["src", "scripts", "*.json", "*.md", "LICENSE"]
 
 const env = {
   ...process.env,
@@ -90,7 +90,7 @@ export const publish = async () => {
     mkdirSync(dirname(join(staging, file)), { recursive: true })
     writeFileSync(join(staging, file), "decoy\n")
   }
-  await must(process.execPath, ["build.mjs"], { cwd: staging })
+  await must(process.execPath, ["scripts/build.mjs"], { cwd: staging })
   const tarball = await pack(staging, join(home, "packed"))
   await must("tar", ["-xzf", tarball])
   return { tarball, unpacked: join(home, "package") }
@@ -109,7 +109,7 @@ export const install = async (tarball: string): Promise<string> => {
 /** The check before a release, on this tarball. */
 export const releaseCheck = (tarball: string): Promise<Said> =>
   run(process.execPath, [
-    join(repo, "release-check.mjs"),
+    join(repo, "scripts/release-check.mjs"),
     "--tarball",
     tarball,
     "--with",

@@ -128,7 +128,7 @@ describe("what is published", { timeout: 120_000 }, () => {
 
   it("F156: is not released when a package it needs is nowhere to be had", async () => {
     assert.strictEqual(manifest.scripts.prepublishOnly, "npm run -s release-check")
-    assert.strictEqual(manifest.scripts["release-check"], "node release-check.mjs")
+    assert.strictEqual(manifest.scripts["release-check"], "node scripts/release-check.mjs")
     const dependencies = { "effect-agent-not-there": "0.1.0" }
     const sibling = await Published.impostor("sibling", { dependencies })
     const { code, stderr } = await Published.releaseCheck(sibling)

@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { promisify } from "node:util"
 import { gzipSync } from "node:zlib"
 import { afterAll, beforeAll } from "vitest"
-import { library, program } from "../../bundle.config.ts"
+import { library, program } from "../../scripts/bundle.config.ts"
 
 const repo = join(import.meta.dirname, "../..")
 const cache = join(repo, "node_modules/.cache")

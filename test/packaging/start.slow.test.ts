@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { promisify } from "node:util"
 
 const repo = join(import.meta.dirname, "../..")
-const parts = ["package.json", "package-lock.json", "bundle.config.ts", "start.mjs", "src"]
+const parts = ["package.json", "package-lock.json", "scripts", "src"]
 
 describe("npm start", { timeout: 60_000 }, () => {
   it("bundles the program when there is no bundle, or an older one, and not again", async () => {
@@ -14,7 +14,8 @@ describe("npm start", { timeout: 60_000 }, () => {
     try {
       for (const part of parts) cpSync(join(repo, part), join(home, part), { recursive: true })
       symlinkSync(join(repo, "node_modules"), join(home, "node_modules"))
-      const start = () => promisify(execFile)(process.execPath, [join(home, "start.mjs"), "--version"])
+      const start = () =>
+        promisify(execFile)(process.execPath, [join(home, "scripts/start.mjs"), "--version"])
       const bundledAt = () => statSync(join(home, "dist/cli/main.js")).mtimeMs
       const version: unknown = (await start()).stdout.trim()
       assert.match(String(version), /^\d+\.\d+\.\d+$/)

@@ -310,8 +310,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F154",
     without: "nothing runs at install",
     file: "package.json",
-    from: `"start": "node start.mjs",`,
-    to: `"postinstall": "true", "start": "node start.mjs",`,
+    from: `"start": "node scripts/start.mjs",`,
+    to: `"postinstall": "true", "start": "node scripts/start.mjs",`,
     test: "test/faults/supply.slow.test.ts"
   },
   {
@@ -333,7 +333,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F156",
     without: "a check that fails stops the release",
-    file: "release-check.mjs",
+    file: "scripts/release-check.mjs",
     from: "process.exitCode = 1",
     to: "process.exitCode = 0",
     test: "test/faults/supply.slow.test.ts"

@@ -3,12 +3,12 @@
 import { globSync, statSync } from "node:fs"
 import { join } from "node:path"
 
-const root = import.meta.dirname
+const root = join(import.meta.dirname, "..")
 const entry = join(root, "dist/cli/main.js")
 
 const changedAt = (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
 // Folders too: a file that went away changes its folder.
-const madeOf = ["package-lock.json", "bundle.config.ts", "src", ...globSync("src/**", { cwd: root })]
+const madeOf = ["package-lock.json", "scripts/bundle.config.ts", "src", ...globSync("src/**", { cwd: root })]
 
 if (madeOf.some((path) => changedAt(join(root, path)) > changedAt(entry))) {
   const [{ build }, { program }] = await Promise.all([import("esbuild"), import("./bundle.config.ts")])

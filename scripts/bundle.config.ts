@@ -9,7 +9,7 @@ import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { join } from "node:path"
 
-const root = import.meta.dirname
+const root = join(import.meta.dirname, "..")
 
 const esm = {
   absWorkingDir: root,

@@ -1,7 +1,7 @@
 // What has to hold before a version is published: the packed package, in an empty folder, with nothing but what npm installs
 // for it, can be imported and run. From the registry, so that a part that was never published is missed here and not by users.
 //
-//   node release-check.mjs [--tarball FILE] [--with PACKAGE]
+//   node scripts/release-check.mjs [--tarball FILE] [--with PACKAGE]
 //
 // --with: in place of the registry, of which nothing is asked then. The tests do so.
 import { execFileSync } from "node:child_process"
@@ -34,7 +34,7 @@ const run = (command, args) =>
 const pack = () => {
   const [{ filename }] = JSON.parse(
     execFileSync("npm", ["pack", "--json", "--pack-destination", folder], {
-      cwd: import.meta.dirname,
+      cwd: join(import.meta.dirname, ".."),
       encoding: "utf8"
     })
   )
