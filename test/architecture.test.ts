@@ -1,6 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { globSync, readFileSync } from "node:fs"
+import { globSync } from "node:fs"
 import { dirname, join, relative } from "node:path"
+import * as Bounds from "./bounds.ts"
+import { codeOf, files, functionsOf, linesOf, textOf, treeOf } from "./source.ts"
 
 /** Innermost first. A module imports from its own ring and from the rings before it. */
 const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
@@ -26,13 +28,11 @@ const edgeOf = (file: string) =>
   file.includes("/") && !file.startsWith("internal/") ? file.split("/")[0] : undefined
 
 const root = join(import.meta.dirname, "../src")
-const files = globSync("**/*.ts", { cwd: root })
-const sourceOf = (file: string) => readFileSync(join(root, file), "utf8")
 /** Examples in docstrings import as users do. */
 const docs = /\/\*\*[^]*?\*\//g
 const importsOf = (file: string) =>
   [
-    ...sourceOf(file)
+    ...textOf(file)
       .replace(docs, "")
       .matchAll(/(?:from|import)[ (]"(.+?)"/g)
   ].flatMap(([, to]) => (to === undefined ? [] : [to]))
@@ -50,7 +50,7 @@ describe("architecture", () => {
   })
 
   it("keeps at the top what index.ts exports, and the engine in internal/", () => {
-    const exported = [...sourceOf("index.ts").matchAll(/export \* as (\w+) from "\.\/(\w+)\.ts"/g)]
+    const exported = [...textOf("index.ts").matchAll(/export \* as (\w+) from "\.\/(\w+)\.ts"/g)]
     assert.deepStrictEqual(
       exported.map(([, name]) => name),
       exported.map(([, , file]) => file)
@@ -108,31 +108,64 @@ describe("architecture", () => {
     assert.deepStrictEqual(found, [])
   })
 
-  it("keeps a module within 250 lines, a protocol within 450", () => {
-    const tooLong = files.flatMap((file) => {
-      const lines = sourceOf(file).split("\n").length - 1
-      const max = tables.test(file) ? Infinity : protocols.test(file) ? 450 : (longer.get(file) ?? 250)
-      return lines > max ? [`${file}: ${lines} lines`] : []
+  it("keeps modules short", () => {
+    const found = files.flatMap((file) => {
+      const lines = linesOf(treeOf(file))
+      const [max] = Bounds.longModules[file] ?? [Bounds.maxModule]
+      return lines > max ? [`${file}: ${lines} lines of code, at most ${max}`] : []
     })
-    assert.deepStrictEqual(tooLong, [])
+    const stale = Object.keys(Bounds.longModules).filter(
+      (file) => !files.includes(file) || linesOf(treeOf(file)) <= Bounds.maxModule
+    )
+    assert.deepStrictEqual({ found, stale }, { found: [], stale: [] })
   })
 
-  it("keeps the loop and the turn within 400 lines together", () => {
-    const lines = ["Loop.ts", "internal/turn.ts"].map((file) => sourceOf(file).split("\n").length - 1)
+  it("keeps functions short", () => {
+    const found = files.flatMap((file) =>
+      functionsOf(file).flatMap(({ lines, name }) => (lines > Bounds.maxFunction ? [`${file} ${name}`] : []))
+    )
+    matches(found, Bounds.longFunctions)
+  })
+
+  it("keeps the core small", () => {
+    const core = files.filter((file) => edgeOf(file) === undefined)
+    const lines = core.reduce((sum, file) => sum + linesOf(treeOf(file)), 0)
+    assert.isAtMost(lines, Bounds.maxCore)
+    const modules = core.filter((file) => !file.startsWith("internal/") && file !== "index.ts")
+    assert.isAtMost(modules.length, Bounds.maxPublic)
+  })
+
+  it("keeps the loop and the turn within 320 lines of code together", () => {
+    const lines = ["Loop.ts", "internal/turn.ts"].map((file) => linesOf(treeOf(file)))
     assert.isAtMost(
       lines.reduce((sum, count) => sum + count, 0),
-      400
+      320
+    )
+  })
+
+  it("leaves fibers to effects", () => {
+    const own = files.filter((file) => !/^(cli|providers)\//.test(file))
+    matches(
+      own.filter((file) =>
+        /runForkWith|addObserver|interruptUnsafe|queueMicrotask|setImmediate/.test(codeOf(file))
+      ),
+      Bounds.schedulers
+    )
+    assert.isAtMost(Object.keys(Bounds.schedulers).length, Bounds.maxSchedulers)
+    matches(
+      files.filter((file) => /Eager\b/.test(codeOf(file))),
+      Bounds.eager
+    )
+  })
+
+  it("does not reach into what Effect keeps to itself", () => {
+    matches(
+      files.filter((file) => codeOf(file).includes("~effect/")),
+      Bounds.internals
     )
   })
 })
 
-/** Facts, a rule for each family of models. */
-const tables = /^providers\/internal\/models\//
-
-const protocols = /^providers\/internal\/(anthropicMessages|googleGenerate|openAiChat|openAiResponses)\.ts$/
-
-/** Modules whose noun does not split, each with its reason. */
-const longer: ReadonlyMap<string, number> = new Map([
-  // A vocabulary: thirty events and the fold that reads them, which nobody should have to look for elsewhere.
-  ["AgentEvent.ts", 320]
-])
+/** Every place that was found is in the list, and every place in the list was found. */
+const matches = (found: ReadonlyArray<string>, list: Readonly<Record<string, string>>) =>
+  assert.deepStrictEqual([...new Set(found)].sort(), Object.keys(list).sort())

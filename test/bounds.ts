@@ -1,0 +1,90 @@
+/**
+ * The bounds that `architecture.test.ts` checks, and every exception from them with its reason. An exception that is no
+ * longer needed fails the test: delete its line.
+ */
+
+/** Lines of code of a module: lines that are neither blank nor only a comment. */
+export const maxModule = 250
+
+/** Lines of code of a function. */
+export const maxFunction = 40
+
+/** Lines of code of the core: `src/*.ts` and `src/internal/*.ts`. Lower it with every change that removes code. */
+export const maxCore = 7_638
+
+/** Public modules of the core: the files in `src`, without `index.ts`. */
+export const maxPublic = 24
+
+/** Modules that may be longer than `maxModule`, with the lines of code each may have. */
+export const longModules: Readonly<Record<string, readonly [max: number, reason: string]>> = {
+  "providers/internal/anthropicMessages.ts": [350, "one protocol: its events and its fold belong together"],
+  "providers/internal/googleGenerate.ts": [350, "one protocol: its events and its fold belong together"],
+  "providers/internal/openAiChat.ts": [350, "one protocol: its events and its fold belong together"],
+  "providers/internal/openAiResponses.ts": [350, "one protocol: its events and its fold belong together"],
+  "providers/internal/models/anthropic.ts": [
+    Infinity,
+    "a table of facts, one rule for each family of models"
+  ],
+  "providers/internal/models/google.ts": [Infinity, "a table of facts, one rule for each family of models"],
+  "providers/internal/models/openai.ts": [Infinity, "a table of facts, one rule for each family of models"]
+}
+
+/** Functions that may be longer than `maxFunction`, as `module function`. */
+export const longFunctions: Readonly<Record<string, string>> = {
+  "ModelEvent.ts add": "one case of two or three lines for each of 13 events",
+  "RunReport.ts fold": "one case for each event that the report counts",
+  "ToolRegistry.ts make": "the functions of a service that share its map of tools",
+  "cli/TextOutput.ts make": "one case for each event that is shown; the cases share whether a line is open",
+  "internal/execution.ts makeRun": "one object with all fields of a run",
+  "internal/promiseTool.ts begin": "callbacks of one call that share whether it has settled",
+  "internal/toolBatch.ts perform": "callbacks of one call that share its state",
+  "internal/work.ts watch": "callbacks of one wait that share its state",
+  "node/NodeHttp.ts make": "a client and a sender that share one dispatcher",
+  "promise/PromiseAgent.ts facade": "the methods of a promise agent, which share one runtime",
+  "testing/CassetteFile.ts files": "the functions of a service that share a folder",
+  "tools/FindTool.ts make": "a tool: its definition and its `execute`",
+  "tools/LineSearch.ts automaton": "a state machine whose steps share its sets of states",
+  "tools/LineWindow.ts make": "a state machine whose steps share the line being read",
+  "tools/ListTool.ts make": "a tool: its definition and its `execute`",
+  "tools/Matches.ts make": "a state machine whose steps share the lines around a match"
+}
+
+/** Entries of `schedulers`. Lower it with every change that removes one; three are to remain. */
+export const maxSchedulers = 10
+
+/** Modules, outside `cli` and `providers`, that start, observe or wake fibers by other means than effects. */
+export const schedulers: Readonly<Record<string, string>> = {
+  "internal/alarm.ts": "one sleeping fiber for all time limits of a clock",
+  "internal/begin.ts": "begins work without a fiber where it needs none",
+  "internal/delivery.ts": "delivers events in a fiber that outlives the run's wait for them",
+  "internal/execution.ts": "a run is a fiber of its own, which only its control stops",
+  "internal/handoff.ts": "wakes a waiting reader in a microtask",
+  "internal/promiseTool.ts": "a plain function reports progress from outside of any fiber",
+  "internal/run.ts": "joins changes of the queues into one event",
+  "node/internal/NodeCrowd.ts": "joins what undici delivers in one turn of the event loop",
+  "node/internal/NodeExchange.ts": "undici must not be called from inside its own parser",
+  "promise/Events.ts": "an async iterator reads a fiber from outside of Effect"
+}
+
+/** Modules that use functions such as `Effect.flatMapEager`, which run a known effect without a step of the fiber. */
+export const eager: Readonly<Record<string, string>> = {
+  "Loop.ts": "a turn without queued messages takes no step between turns",
+  "internal/gate.ts": "an open gate takes no step",
+  "internal/guards.ts": "a call without guards takes no step",
+  "internal/modelCall.ts": "an event that no subscriber awaits takes no step",
+  "internal/params.ts": "params are nearly always decoded at once",
+  "internal/pending.ts": "empty queues take no step",
+  "internal/reply.ts": "a delta that no subscriber awaits takes no step",
+  "internal/request.ts": "a request without hooks takes no step",
+  "internal/run.ts": "an event that no subscriber awaits takes no step",
+  "internal/settlement.ts": "an event that no subscriber awaits takes no step",
+  "internal/toolBatch.ts": "an event that no subscriber awaits takes no step",
+  "internal/toolRun.ts": "params are nearly always decoded at once",
+  "internal/turn.ts": "a turn without pending messages takes no step",
+  "providers/internal/connection.ts": "a response with a known body takes no step"
+}
+
+/** Modules that read a key such as `~effect/Exit`, which Effect may rename in any release. The list is to become empty. */
+export const internals: Readonly<Record<string, string>> = {
+  "internal/begin.ts": "`Exit.isExit` takes five times as long"
+}
