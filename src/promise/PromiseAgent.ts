@@ -81,16 +81,30 @@ export type Options<RP, T extends Tools, H extends Hooks> = Agent.AgentOptions<T
  * Makes an agent. Nothing is built before its first use. `layer` has what provider, tools and hooks need, if they need
  * anything. Throws `InvalidInput` for options that mean nothing.
  *
- * **Example**
+ * **Example** (Printing an answer as it comes)
  *
  * ```ts
- * await using agent = createAgent({
- *   provider: OpenAi.layer({ apiKey: key }),
- *   model: "gpt-5.5",
- *   tools: [Tool.fromPromise({ name: "now", description: "The time", execute: async () => new Date().toISOString() })]
+ * import { AgentEvent, Tool } from "effect-agent"
+ * import { createAgent } from "effect-agent/promise"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const now = Tool.fromPromise({
+ *   name: "now",
+ *   description: "The time in Oslo",
+ *   execute: async () => "12:00"
  * })
+ *
+ * await using agent = createAgent({
+ *   provider: ScriptedProvider.layer([
+ *     ScriptedProvider.toolCall("now", {}),
+ *     ScriptedProvider.text("It is noon.")
+ *   ]),
+ *   model: "any",
+ *   tools: [now]
+ * })
+ *
  * for await (const event of agent.stream("What time is it?")) {
- *   if (AgentEvent.isTextDelta(event)) process.stdout.write(event.delta.delta)
+ *   if (AgentEvent.isTextDelta(event)) console.log(event.delta.delta) // => It is noon.
  * }
  * ```
  */
