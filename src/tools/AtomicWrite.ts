@@ -1,10 +1,10 @@
 /**
- * Replaces a file as a whole: a reader, or the next start after a crash, finds the old content or the new one, never a
- * part. The new content is written beside the file, brought to the disk, and renamed over it.
+ * Replaces a file atomically: a reader, or the next start after a crash, sees the old content or the new
+ * content, never a part. It writes a temporary file beside the target, syncs it to the disk, and renames it.
  *
- * Mode and owner are kept. What else hangs on the old file is not: other names of it (hard links) keep the old content,
- * and access lists and extended attributes are those of a new file. A kill in the middle may leave a file named
- * `.effect-agent-….tmp` behind.
+ * The new file keeps mode and owner. Other names of the old file (hard links) keep the old content, and access
+ * control lists and extended attributes are those of a new file. If the process is killed during the write, a
+ * file named `.effect-agent-….tmp` may remain.
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -17,8 +17,9 @@ import { type FileFailed, fromPlatform } from "./PathFailure.ts"
 /**
  * Writes `content` as the file `name` of the folder.
  *
- * - `previous`: what was seen there before, if anything; when it is no longer so, nothing is written and the write
- *   fails with reason `changed`. That other process may still write between this look and the rename.
+ * - `previous`: the file that the caller saw. If it differs from the current file, the write fails with reason
+ *   `changed` and changes nothing.
+ * Another process can still write between this comparison and the rename.
  */
 export const replace = (
   folder: Folder.Folder,
@@ -42,10 +43,10 @@ export const replace = (
       ),
       Effect.catchTag("PlatformError", (error) => Effect.fail(fromPlatform(shown, error)))
     )
-    // Systems that cannot sync a folder say so; the content itself is safe by then.
+    // Some systems cannot sync a folder. The content itself is on the disk by then.
     yield* Effect.ignore(folder.sync)
   }).pipe(
-    // A call of the system goes on when its fiber is interrupted: it must not outlive the open file or the lock.
+    // An interrupted fiber cannot stop a system call, which must not outlive the open file or the lock.
     Effect.uninterruptible
   )
 
@@ -56,19 +57,20 @@ const writeNew = (
 ): Effect.Effect<void, PlatformError, FileSystem.FileSystem> =>
   Effect.gen(function* () {
     const files = yield* FileSystem.FileSystem
-    // Never more open than the file it replaces, not even while it is being written. A new file gets the usual mode.
+    // The temporary file never has a more permissive mode than the file that it replaces. A new file gets the
+    // default mode.
     const mode = previous === undefined ? 0o666 : previous.mode & 0o7777
     const file = yield* files.open(path, { flag: "wx", mode })
     yield* file.writeAll(content)
     if (previous !== undefined) {
       yield* keepOwner(path, yield* file.stat, previous)
-      // After the owner: a change of owner takes the set-user-id bit away.
+      // This comes after the change of owner, which clears the set-user-id bit.
       yield* files.chmod(path, mode)
     }
     yield* file.sync
   }).pipe(Effect.scoped)
 
-/** Only root may give files away; for others a file of someone else becomes their own, as with any editor. */
+/** Only root may change the owner of a file. For other users the new file is theirs, as with any editor. */
 const keepOwner = (path: string, current: FileSystem.File.Info, previous: FileSystem.File.Info) =>
   Effect.gen(function* () {
     const files = yield* FileSystem.FileSystem

@@ -1,24 +1,50 @@
 /**
- * What a command is told of the environment: all of ours, less what looks like a secret. A model's command must not be
- * able to print, or send away, the key the model is paid with.
+ * The environment variables of the commands that tools run: those of the process, without the ones that look
+ * like secrets. A command of a model must not be able to print the API key that pays for the model.
  *
- * Judged by name and by value, since names differ from house to house. It is a net, not a wall: a secret under an
- * innocent name with an innocent value passes, and files in the home folder are not the environment.
+ * Detection uses names and values and is not complete: a secret with an innocent name and an innocent value
+ * passes, and so do files in the home folder.
+ *
+ * @since 0.1.0
  */
 import * as VendorKeys from "../internal/vendorKeys.ts"
 
-/** Variables by name, as `process.env` has them; one that is undefined is not there. */
+/**
+ * Environment variables by name, as in `process.env`. A variable with the value `undefined` is not set.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Marks processes that an agent started, for those that ask (a convention among agent tools). */
+/**
+ * Marks processes that an agent started. Other agent tools use this variable too.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const marker = { AI_AGENT: "effect-agent" }
 
 /**
- * The environment for a command.
+ * Returns the environment variables of a command.
  *
- * - `inherited`: what the process has.
- * - `passed`: names that are inherited whatever they look like.
- * - `added`: goes on top, secrets or not.
+ * **Details**
+ *
+ * - `inherited`: the variables of the process.
+ * - `passed`: names of variables that are inherited although they look like secrets. Default: none.
+ * - `added`: further variables, secrets or not. They replace inherited ones. Default: none.
+ *
+ * **Example** (Removing a key)
+ *
+ * ```ts
+ * import { ChildEnvironment } from "effect-agent/tools"
+ *
+ * console.log(ChildEnvironment.make({ PATH: "/bin", OPENAI_API_KEY: "sk-123" }))
+ * // { PATH: "/bin", AI_AGENT: "effect-agent" }
+ * ```
+ *
+ * @since 0.1.0
+ * @category constructors
  */
 export const make = (
   inherited: Environment,
@@ -34,12 +60,27 @@ export const make = (
   )
 }
 
-/** Whether a variable looks like a secret, by its name or its value. */
+/**
+ * Whether a variable looks like a secret, by its name or its value.
+ *
+ * **Example** (Checking a variable)
+ *
+ * ```ts
+ * import { ChildEnvironment } from "effect-agent/tools"
+ *
+ * console.log(ChildEnvironment.isSecret("GITHUB_TOKEN", "abc")) // true
+ * console.log(ChildEnvironment.isSecret("LANG", "en_US.UTF-8")) // false
+ * ```
+ *
+ * @since 0.1.0
+ * @category predicates
+ */
 export const isSecret = (name: string, value: string): boolean =>
   !harmless.has(name) &&
   (secretName.test(name.toUpperCase()) || secretValue.test(value) || VendorKeys.is(value))
 
-// What a command cannot do without; and a socket, which `git push` needs and which holds no key.
+// Commands cannot run without most of these. `SSH_AUTH_SOCK` is the path of a socket that `git push` needs. It
+// holds no key.
 const harmless: ReadonlySet<string> = new Set([
   "PATH",
   "HOME",
@@ -50,8 +91,8 @@ const harmless: ReadonlySet<string> = new Set([
   "SSH_AUTH_SOCK"
 ])
 
-// Words between underscores, or at the end of a name; headers, DSNs and webhooks carry keys by custom.
-// `PWD` and `OLDPWD` are folders, `MYSQL_PWD` is none.
+// Words between underscores or at the end of a name. Variables with headers, DSNs and webhooks usually hold
+// keys. `PWD` and `OLDPWD` hold folders, `MYSQL_PWD` holds a password.
 const secretName = new RegExp(
   [
     "(?:^|_)(?:KEYS?|TOKENS?|PAT|JWT|PASS|AUTH|BEARER|COOKIES?|CREDS?|DSN|HEADERS|WEBHOOK)(?:_|$)",
@@ -60,7 +101,7 @@ const secretName = new RegExp(
   ].join("|")
 )
 
-// A password or a key in a URL, a bearer token, the head of a private key, and what was signed (JWT).
+// A password or a key in a URL, a bearer token, the first line of a private key, a signed token (JWT).
 const secretValue = new RegExp(
   [
     ":\\/\\/[^\\s/:@]*:[^\\s/@]+@",

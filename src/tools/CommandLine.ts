@@ -1,20 +1,47 @@
 /**
- * Reads a command line of a POSIX shell as the argument lists it runs, as long as that is certain.
+ * Parses a command line of a POSIX shell into the argument lists that the shell would run.
  *
- * Understood: simple commands joined by `&&`, `||`, `;`, `|` and line ends; plain words, quotes and backslashes; output
- * sent to another descriptor or to `/dev/null`. Everything else (expansions, globs, redirection to files, background,
- * groups, keywords, assignments, comments, control characters) is reported, not guessed: what the shell would make of
- * it depends on more than the text.
+ * The parser accepts simple commands joined by `&&`, `||`, `;`, `|` and line ends; plain words, quotes and
+ * backslashes; and redirection of output to another descriptor or to `/dev/null`. It rejects everything else
+ * (expansions, globs, redirection to files, background commands, groups, keywords, assignments, comments,
+ * control characters), because the result in the shell depends on more than the text.
+ *
+ * @since 0.1.0
  */
 import * as Result from "effect/Result"
 
-/** The program's name and its arguments, with quotes resolved. */
+/**
+ * The name of a program and its arguments, without quotes and backslashes.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Words = readonly [command: string, ...args: ReadonlyArray<string>]
 
-/** A longer line is not read, as that could hold up the program. In characters. */
+/** Maximum characters of a line, which bounds the time of parsing. */
 const maxLength = 8_192
 
-/** The simple commands of a line, in order. Fails with what is not understood. */
+/**
+ * Parses a command line into its simple commands, in order.
+ *
+ * **Details**
+ *
+ * Fails with a text that names the first construct the parser does not accept.
+ *
+ * **Example** (Parsing a command line)
+ *
+ * ```ts
+ * import { Result } from "effect"
+ * import { CommandLine } from "effect-agent/tools"
+ *
+ * console.log(Result.getOrThrow(CommandLine.parse("git add 'a b' && git status")))
+ * // [ [ "git", "add", "a b" ], [ "git", "status" ] ]
+ * console.log(Result.isFailure(CommandLine.parse("echo $HOME"))) // true
+ * ```
+ *
+ * @since 0.1.0
+ * @category parsing
+ */
 export const parse = (line: string): Result.Result<ReadonlyArray<Words>, string> => {
   if (line.length > maxLength) return Result.fail(`more than ${maxLength} characters`)
   const tokens = tokenize(line)
@@ -22,7 +49,21 @@ export const parse = (line: string): Result.Result<ReadonlyArray<Words>, string>
   return split(tokens.success)
 }
 
-/** The words of a text without operators, such as a rule. */
+/**
+ * Parses a text without operators, such as a rule, into words. A `*` is part of a word.
+ *
+ * **Example** (Parsing a rule)
+ *
+ * ```ts
+ * import { Result } from "effect"
+ * import { CommandLine } from "effect-agent/tools"
+ *
+ * console.log(Result.getOrThrow(CommandLine.words("npm run *"))) // [ "npm", "run", "*" ]
+ * ```
+ *
+ * @since 0.1.0
+ * @category parsing
+ */
 export const words = (text: string): Result.Result<ReadonlyArray<string>, string> =>
   Result.flatMap(tokenize(text, { globs: true }), (tokens) =>
     tokens.some((token) => token._tag === "Operator")
@@ -32,12 +73,13 @@ export const words = (text: string): Result.Result<ReadonlyArray<string>, string
 
 type Token = ({ readonly _tag: "Word" } & Word) | { readonly _tag: "Operator"; readonly text: string }
 
-// In the order in which they are tried at each place.
+// The parser tries them in this order at each position.
 const separators = /^(?:&&|\|\||;|\||\n)/
-// Not `&>`, which only bash knows: to others it is a command in the background, and then another redirection.
+// Without `&>`, which only bash knows: other shells read a background command followed by a redirection.
 const harmlessRedirection = /^(?:[12]?>&[12]|[12]?>>?\s*\/dev\/null|<\s*\/dev\/null)(?=[\s;&|]|$)/
 const blank = /^(?:[ \t]+|\\\n)/
-// Line ends and tabs are the only control characters a command needs; others are for hiding something.
+// A command needs no control characters but line ends and tabs. Others hide text from the person who approves
+// it.
 const hidden = /[^\P{Cc}\n\t]|[\u2028\u2029\u200b-\u200f\u202a-\u202e\u2066-\u2069]/u
 
 const tokenize = (
@@ -69,11 +111,11 @@ const tokenize = (
 
 interface Word {
   readonly text: string
-  /** As it is written, with quotes and backslashes. */
+  /** The word as written, with quotes and backslashes. */
   readonly raw: string
 }
 
-// The parts a word is made of, and what each stands for.
+// The parts of a word, and the text that each one stands for.
 const parts: ReadonlyArray<readonly [pattern: RegExp, meaning: (match: string) => string]> = [
   [/^[\p{L}\p{N}_\-./:=,+@%^]+/u, (text) => text],
   [/^'[^']*'/, (text) => text.slice(1, -1)],

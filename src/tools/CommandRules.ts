@@ -1,41 +1,83 @@
 /**
- * Rules on shell commands: which may run, which may not, and which a person is asked about.
+ * Rules that allow or deny shell commands, or require an approval.
  *
- * A rule is judged on the argument list the shell would make, never on the text. Whatever is not understood for
- * certain is asked about, and so is a program that runs others (`env`, `xargs`, `sh -c`, `find -exec`), unless the rule
- * spells that part out: a rule that lets one program run lets no other one run.
+ * The rules apply to the argument lists that the shell would run, not to the text. A command line that
+ * `CommandLine` does not accept requires an approval. So does a program that runs other programs (`env`,
+ * `xargs`, `sh -c`, `find -exec`), unless the rule contains that part literally: a rule that allows one program
+ * never allows another one.
+ *
+ * @since 0.1.0
  */
 import * as Result from "effect/Result"
 import * as CommandLine from "./CommandLine.ts"
 import * as Launchers from "./Launchers.ts"
 
 /**
- * Rules by decision. Each is a command with its arguments: `git status`, `npm run *`. A rule without `*` is for exactly
- * these arguments: `rm` is `rm` alone, `rm *` is every call of it. A `*` of its own stands for one argument, or at the
- * end for any number of them, none included; within a word it stands for any characters.
+ * Rules by decision. `deny` wins over `ask`, `ask` wins over `allow`.
+ *
+ * **Details**
+ *
+ * A rule is a command with its arguments: `git status`, `npm run *`. A rule without `*` matches exactly these
+ * arguments: `rm` matches `rm` without arguments, `rm *` matches every call. A `*` as a word matches one
+ * argument, or as the last word any number of arguments, including none. Within a word it matches any
+ * characters.
+ *
+ * @since 0.1.0
+ * @category options
  */
 export interface Rules {
-  /** The name of the program stands as it is called by, with its folder if it has one, and without a `*`. */
+  /**
+   * Commands that may run. The program must be spelled as in the call, including its folder, and without `*`.
+   * Default: none.
+   */
   readonly allow?: ReadonlyArray<string>
-  /** Wins over the others. A name without a folder is that of the program wherever it lies. */
+  /** Commands that may not run. A name without a folder matches the program in any folder. Default: none. */
   readonly deny?: ReadonlyArray<string>
-  /** Wins over `allow`. Names are read as in `deny`. */
+  /** Commands that require an approval. Names match as in `deny`. Default: none. */
   readonly ask?: ReadonlyArray<string>
 }
 
-/** What the rules say of a command line. */
+/**
+ * The decision of the rules on a command line.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Verdict {
+  /** `ask`: the command requires an approval. */
   readonly decision: "allow" | "deny" | "ask"
-  /** Why, for the person who is asked or the model that is denied. */
+  /** The reason, for the person who approves or the model that is denied. */
   readonly reason: string
 }
 
-/** Judges a command line: denied if any command of it is, allowed if all of them are, asked about otherwise. */
+/**
+ * Applies rules to a command line.
+ *
+ * **Details**
+ *
+ * Denies the line if the rules deny any of its commands, allows it if they allow all of them, and otherwise
+ * requires an approval. An empty line, a line that `CommandLine` does not accept, and a `deny` or `ask` rule
+ * that cannot be parsed require an approval.
+ *
+ * **Example** (Judging command lines)
+ *
+ * ```ts
+ * import { CommandRules } from "effect-agent/tools"
+ *
+ * const rules = { allow: ["git status", "npm run *"], deny: ["rm *"] }
+ * console.log(CommandRules.judge(rules, "git status && npm run check").decision) // allow
+ * console.log(CommandRules.judge(rules, "git status; rm -rf .").decision) // deny
+ * console.log(CommandRules.judge(rules, "curl https://example.com").decision) // ask
+ * ```
+ *
+ * @since 0.1.0
+ * @category decisions
+ */
 export const judge = (rules: Rules, line: string): Verdict => {
   const unreadable = [...(rules.deny ?? []), ...(rules.ask ?? [])].find((rule) => wordsOf(rule) === undefined)
   if (unreadable !== undefined) return ask(`the rule "${unreadable}" cannot be read`)
   const commands = CommandLine.parse(line)
-  if (Result.isFailure(commands)) return ask(`it holds ${commands.failure}, which no rule can judge`)
+  if (Result.isFailure(commands)) return ask(`it contains ${commands.failure}, which rules cannot judge`)
   if (commands.success.length === 0) return ask("it is empty")
   const verdicts = commands.success.map((words) => judgeCommand(rules, words))
   return (
@@ -51,15 +93,17 @@ const judgeCommand = (rules: Rules, words: CommandLine.Words): Verdict => {
   const denied = (rules.deny ?? []).find((rule) => matches(rule, words, "care"))
   if (denied !== undefined) return { decision: "deny", reason: `the rule "${denied}" denies it` }
   const asked = (rules.ask ?? []).find((rule) => matches(rule, words, "care"))
-  if (asked !== undefined) return ask(`the rule "${asked}" says so`)
+  if (asked !== undefined) return ask(`the rule "${asked}" requires approval`)
   if ((rules.allow ?? []).some((rule) => matches(rule, words, "allow")))
     return { decision: "allow", reason: "rules allow it" }
   return Launchers.hatches(words).length > 0
     ? ask(`${command} can run other programs or write files with these arguments`)
-    : ask(`no rule is for ${command} with these arguments`)
+    : ask(`no rule covers ${command} with these arguments`)
 }
 
-/** A rule of care, to deny or to ask, matches by the last part of the program's path; one that allows, by all of it. */
+/**
+ * `care` rules (`deny` and `ask`) compare the last part of the program's path, `allow` rules compare all of it.
+ */
 const matches = (rule: string, words: CommandLine.Words, kind: "allow" | "care"): boolean => {
   const [command, ...patterns] = wordsOf(rule) ?? []
   if (command === undefined) return false
@@ -67,7 +111,7 @@ const matches = (rule: string, words: CommandLine.Words, kind: "allow" | "care")
   const name = kind === "care" && !command.includes("/") ? (program.split("/").at(-1) ?? program) : program
   if (!matchesWord(command, name)) return false
   if (kind === "care") return matchesArgs(patterns, args)
-  // What would let other programs run is allowed by its own letters only, not by a star.
+  // A `*` never matches an argument by which a program could run another one.
   const hatches = new Set(Launchers.hatches(words))
   return !command.includes("*") && matchesArgs(patterns, args, (index) => hatches.has(index))
 }

@@ -1,5 +1,7 @@
 /**
- * Changes parts of a file by exact replacement.
+ * The tool `edit`: replaces exact texts in a file.
+ *
+ * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -15,9 +17,14 @@ import { FileFailed, PathFailure } from "./PathFailure.ts"
 import * as Replacement from "./Replacement.ts"
 import type * as Root from "./Root.ts"
 
-/** A larger file is not edited: it is held in memory. In bytes. */
+/**
+ * Maximum bytes of a file that the tool edits, because it holds the file in memory.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const maxBytes = 10 * 1024 * 1024
-/** A longer diff is cut in the middle. In characters. */
+/** Maximum characters of the diff in `details`. A longer diff is cut in the middle. */
 const maxDiff = 10_000
 
 const edit = {
@@ -28,7 +35,12 @@ const edit = {
   })
 }
 
-/** What the tool is called with. */
+/**
+ * Schema of the parameters of `edit`: either `oldText` and `newText`, or `edits`.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const Params = Schema.Struct({
   path: Schema.String.annotate({ description: "The file, relative to the root or absolute" }),
   oldText: Schema.optionalKey(edit.oldText),
@@ -36,12 +48,57 @@ export const Params = Schema.Struct({
   replaceAll: edit.replaceAll,
   edits: Schema.optionalKey(Schema.Array(Schema.Struct(edit))).annotate({
     description:
-      "Several replacements at once, in place of oldText and newText. Each is looked for in the file as it is now"
+      "Several replacements at once, instead of oldText and newText. Each oldText is searched in the unchanged file"
   })
 })
+/**
+ * The decoded parameters of `edit`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Params = typeof Params.Type
 
-/** The tool `edit`: all replacements or none, with the file's line ends, byte order mark and mode kept. */
+/**
+ * Makes the tool `edit`.
+ *
+ * **Details**
+ *
+ * The tool makes all replacements of a call or none. It keeps line ends, byte order mark and mode of the file,
+ * and returns a unified diff as `details.diff` (at most 10,000 characters). It fails with `EditRefused` if a
+ * text does not occur, or occurs several times without `replaceAll`; with `FileFailed` if the file is missing,
+ * not UTF-8, too large, or changed meanwhile; and with `PathRefused` for a path outside the writable folders or
+ * with a protected name.
+ *
+ * **Example** (Replacing a text in a file)
+ *
+ * ```ts
+ * import { NodeServices } from "@effect/platform-node"
+ * import { Effect, FileSystem, Layer } from "effect"
+ * import { Agent, Message } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ * import { EditTool } from "effect-agent/tools"
+ *
+ * const program = Effect.scoped(
+ *   Effect.gen(function* () {
+ *     const files = yield* FileSystem.FileSystem
+ *     const root = yield* files.makeTempDirectoryScoped()
+ *     yield* files.writeFileString(`${root}/port.txt`, "port = 80\n")
+ *     const agent = yield* Agent.make({ model: "any", tools: [EditTool.make({ root })] })
+ *     const { newMessages } = yield* agent.prompt("Use port 8080.")
+ *     for (const message of newMessages) console.log(`${message.role}: ${Message.textOf(message)}`)
+ *   })
+ * )
+ *
+ * const params = { path: "port.txt", oldText: "80", newText: "8080" }
+ * const script = [ScriptedProvider.toolCall("edit", params), ScriptedProvider.text("Done.")]
+ * const layer = Layer.merge(ScriptedProvider.layer(script), NodeServices.layer)
+ * await Effect.runPromise(program.pipe(Effect.provide(layer)))
+ * ```
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = (options: Root.Options) =>
   Tool.make({
     name: "edit",
@@ -66,7 +123,26 @@ interface Done {
   readonly count: number
 }
 
-/** The replacements that a call asks for. Refused when it says them in two ways, or in none. */
+/**
+ * Returns the replacements that a call of `edit` specifies.
+ *
+ * **Details**
+ *
+ * Fails with `EditRefused` if the parameters have both `edits` and `oldText` or `newText`, or neither.
+ *
+ * **Example** (Reading the replacements of a call in an approval)
+ *
+ * ```ts
+ * import { Result } from "effect"
+ * import { EditTool } from "effect-agent/tools"
+ *
+ * const edits = EditTool.editsOf({ path: "a.txt", oldText: "one", newText: "two" })
+ * console.log(Result.isSuccess(edits) && edits.success.length) // 1
+ * ```
+ *
+ * @since 0.1.0
+ * @category getters
+ */
 export const editsOf = (
   params: Params
 ): Result.Result<ReadonlyArray<Replacement.Edit>, Replacement.EditRefused> => {
@@ -101,12 +177,12 @@ const change = Effect.fnUntraced(function* (
   return { bytes: encoded(text, bytes), before, after: text, count } satisfies Done
 }, Effect.scoped)
 
-/** Fails rather than lose bytes that are not text. */
+/** Fails for bytes that are not UTF-8, because encoding them again would change the file. */
 const decoded = (bytes: Uint8Array, path: string): Effect.Effect<string, FileFailed> => {
   const kind = FileKind.of(bytes)
-  const refuse = (what: string) =>
-    new FileFailed({ path, reason: "other", detail: `it is ${what}, and only UTF-8 text can be edited` })
-  if (kind._tag !== "Text") return Effect.fail(refuse(kind._tag === "Image" ? kind.mediaType : kind.what))
+  const refuse = (format: string) =>
+    new FileFailed({ path, reason: "other", detail: `it is ${format}, and only UTF-8 text can be edited` })
+  if (kind._tag !== "Text") return Effect.fail(refuse(kind._tag === "Image" ? kind.mediaType : kind.format))
   return Effect.flatMap(Paced.run(validText(bytes)), (text) =>
     text === undefined ? Effect.fail(refuse("not valid UTF-8")) : Effect.succeed(text)
   )
@@ -150,8 +226,8 @@ const rendered = Effect.fnUntraced(function* (path: string, done: Done) {
 })
 
 /**
- * How far the diff looks for the shortest one: it takes time for each line and each edit, some 4 nanoseconds. Beyond, it
- * counts lines as changed that are not.
+ * Maximum edits that the diff algorithm considers. It takes about 4 nanoseconds for each line and edit, so the
+ * limit is lower for longer files. Above it the diff marks unchanged lines as changed.
  */
 const maxEditsOf = ({ after, before }: Done): number =>
   Math.min(2_000, Math.floor(2_000_000 / (lineCount(before) + lineCount(after))))

@@ -1,24 +1,25 @@
 /**
- * What a file holds, by its first bytes: text, an image a model can see, or anything else. Names lie.
+ * Detects the type of a file by its first bytes, not by its name: text, an image that models accept, or another
+ * binary type.
  */
 
 export type FileKind =
   | { readonly _tag: "Text" }
   | { readonly _tag: "Image"; readonly mediaType: string }
-  | { readonly _tag: "Binary"; readonly what: string }
+  | { readonly _tag: "Binary"; readonly format: string }
 
-/** Tells by the first bytes of a file; 8,000 are enough (git looks at as many for a NUL). */
+/** Detects the type by the first bytes of a file. 8,000 bytes are enough: git searches as many for a NUL. */
 export const of = (start: Uint8Array): FileKind => {
   const mediaType = images.find(({ at, bytes }) =>
     bytes.every((byte, index) => start[at + index] === byte)
   )?.mediaType
   if (mediaType === "image/webp" && !ascii(start.subarray(0, 4), "RIFF"))
-    return { _tag: "Binary", what: "binary" }
+    return { _tag: "Binary", format: "binary" }
   if (mediaType !== undefined) return { _tag: "Image", mediaType }
   if ((start[0] === 0xff && start[1] === 0xfe) || (start[0] === 0xfe && start[1] === 0xff)) {
-    return { _tag: "Binary", what: "UTF-16 text" }
+    return { _tag: "Binary", format: "UTF-16 text" }
   }
-  return start.subarray(0, 8_000).includes(0) ? { _tag: "Binary", what: "binary" } : { _tag: "Text" }
+  return start.subarray(0, 8_000).includes(0) ? { _tag: "Binary", format: "binary" } : { _tag: "Text" }
 }
 
 const images: ReadonlyArray<{

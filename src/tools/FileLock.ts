@@ -1,6 +1,6 @@
 /**
- * One change of a file at a time. Tools of one turn run side by side, and two edits of one file would each write what
- * they read, less the other's change. Held by real path for the whole process, since so is the file system.
+ * A lock for each file, by real path, for the whole process. Tools of one turn run in parallel, and without the
+ * lock two edits of one file would each overwrite the change of the other.
  */
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
@@ -12,7 +12,7 @@ interface Lock {
 
 const locks = new Map<string, Lock>()
 
-/** Runs the effect while nothing else of this process holds `path`. */
+/** Runs the effect while no other effect of this process holds the lock of `path`. */
 export const withLock =
   (path: string) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>

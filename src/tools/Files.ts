@@ -1,6 +1,4 @@
-/**
- * Files and folders by the path a model gave: confined, opened, replaced.
- */
+/** Opens, reads and replaces files and folders by the path that a model gave, inside the roots. */
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
@@ -17,24 +15,24 @@ import { nearest } from "./Similarity.ts"
 
 type Services = FileSystem.FileSystem | Path.Path
 
-/** An open file or folder, and how to name it. */
+/** An open file or folder, and its path for display. */
 type Shown<A> = A & { readonly shown: string }
 
-/** Opens a file for reading. A missing one fails with the names near to it; a folder fails. */
+/** Opens a file for reading. Fails for a folder, and for a missing file with similar names in the message. */
 export const open = Effect.fnUntraced(function* (
   options: Root.Options,
   path: string
 ): Effect.fn.Return<Shown<Folder.OpenFile>, PathFailure, Services | Scope.Scope> {
   const paths = yield* Path.Path
   const place = yield* present(options, path)
-  // Before its folder is opened: that of a root is outside of it.
+  // This check comes before opening the folder of the file, because the folder of a root is outside the root.
   if ((yield* look(place.existing, path)).type === "Directory") return yield* isFolder(path)
   const folder = yield* Folder.open(options, place.roots, paths.dirname(place.existing), path)
   const opened = yield* Folder.openFile(folder, paths.basename(place.existing), path)
   return { ...opened, shown: place.shown }
 })
 
-/** Opens a folder, or the file that the path names instead. */
+/** Opens a folder. If the path names a file, opens its folder and returns the name of the file. */
 export const openEither = Effect.fnUntraced(function* (
   options: Root.Options,
   path: string
@@ -51,18 +49,19 @@ export const openEither = Effect.fnUntraced(function* (
   return { folder, file: isFile ? paths.basename(place.existing) : undefined, shown: place.shown }
 })
 
-/** A file that is about to be written. */
+/** A file to write. */
 export interface Target {
   readonly folder: Folder.Folder
   readonly name: string
   readonly shown: string
-  /** Absent when there is no such file yet. */
+  /** The file that exists, `undefined` if there is none. */
   readonly info: FileSystem.File.Info | undefined
 }
 
 /**
- * Writes a file, from what `content` makes of the one that is there. Folders that are missing are made once the content
- * is known. No other change of the file by this process comes between reading and writing.
+ * Writes a file. `content` computes the new content from the existing file. Creates missing folders after that,
+ * so a failure of `content` creates nothing. A lock keeps other calls in this process from changing the file
+ * meanwhile.
  */
 export const update = Effect.fnUntraced(function* <A extends { readonly bytes: Uint8Array }, E, R>(
   options: Root.Options,
@@ -77,7 +76,7 @@ export const update = Effect.fnUntraced(function* <A extends { readonly bytes: U
   yield* Protection.check(options, first, path)
   const where = pathOf(first)
   const change = Effect.gen(function* () {
-    // Again: whoever had the lock before may have made what was missing.
+    // Resolves again, because the previous holder of the lock may have created the missing parts.
     const place = yield* resolve
     if (pathOf(place) !== where) return yield* Folder.changed(path)
     const target = yield* targetOf(options, place, path)
@@ -87,7 +86,7 @@ export const update = Effect.fnUntraced(function* <A extends { readonly bytes: U
       () => target.folder,
       (parent, name) => Folder.make(parent, name, path)
     )
-    // Where it is now: a folder above may have got another name meanwhile.
+    // The current path: another process may have renamed a folder above.
     const at = paths.join(yield* Folder.current(folder, path), target.name)
     const name = Protection.nameIn(paths, options, folder.roots, at)
     if (name !== undefined) return yield* Protection.refused(path, `${name} is protected`)
@@ -97,7 +96,7 @@ export const update = Effect.fnUntraced(function* <A extends { readonly bytes: U
   return yield* change.pipe(Effect.scoped, FileLock.withLock(where))
 })
 
-/** All bytes of a file of at most `limit` bytes. */
+/** Reads all bytes of a file. Fails with reason `tooLarge` above `limit` bytes. */
 export const readAll = Effect.fnUntraced(function* (
   { file, info }: Folder.OpenFile,
   path: string,
@@ -118,7 +117,7 @@ export const readAll = Effect.fnUntraced(function* (
     if (chunk._tag === "None") break
     chunks.push(chunk.value)
     size += chunk.value.length
-    // It may grow while it is read.
+    // The file may grow while this loop reads it.
     if (size > limit) return yield* tooLarge(BigInt(size))
   }
   const bytes = new Uint8Array(size)
@@ -126,10 +125,10 @@ export const readAll = Effect.fnUntraced(function* (
   return bytes
 })
 
-/** Bytes asked of the system at once. */
+/** Bytes of one read call. */
 export const chunkSize = 64 * 1024
 
-/** Where the path leads, when something is there. */
+/** Resolves a path for reading. Fails if it does not exist. */
 const present = Effect.fnUntraced(function* (options: Root.Options, path: string) {
   const place = yield* Root.resolve(options, "read", path)
   return place.missing.length === 0 ? place : yield* notFound(options, place, path)
@@ -167,7 +166,8 @@ const targetOf = Effect.fnUntraced(function* (options: Root.Options, place: Root
     return yield* new PathRefused({ path, detail: `it is a ${info.type}, not a file` })
   const folder = yield* Folder.open(options, roots, paths.dirname(existing), path)
   const name = paths.basename(existing)
-  // A rename asks for rights to the folder alone; a file that may not be written is not to be replaced either.
+  // A rename needs permission for the folder only. This check keeps the tools from replacing a file that they
+  // may not write.
   yield* files
     .access(folder.at(name), { writable: true })
     .pipe(Effect.mapError((error) => fromPlatform(path, error)))

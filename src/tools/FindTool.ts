@@ -1,5 +1,7 @@
 /**
- * Finds files by the pattern of their names.
+ * The tool `find`: returns the paths that match a glob.
+ *
+ * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import * as Glob from "effect/Glob"
@@ -12,20 +14,58 @@ import * as Walk from "./Walk.ts"
 
 export type { Options } from "./Walk.ts"
 
-/** Paths given at most. */
+/**
+ * Maximum paths that one call returns.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const maxResults = 1_000
 
 const Params = Schema.Struct({
   pattern: Schema.NonEmptyString.annotate({
     description:
-      "Glob: * and ? within a name, ** over folders, [a-z], {a,b}. Without a / it is looked for in all folders"
+      "Glob: * and ? within a name, ** over folders, [a-z], {a,b}. A pattern without a / matches names in all folders"
   }),
   path: Schema.optionalKey(Schema.String).annotate({ description: "Folder to look in. Default: the root" }),
   includeIgnored: Walk.includeIgnored
 })
 type Params = typeof Params.Type
 
-/** The tool `find`. Goes on for `searchTime` at most, and gives what it found by then. */
+/**
+ * Makes the tool `find`.
+ *
+ * **Details**
+ *
+ * The tool stops after `searchTime` (default 10 seconds) or `maxResults` paths, returns the paths it found by
+ * then and reports that the search is incomplete. It does not follow symbolic links. It leaves out `.git`,
+ * `node_modules` and paths that `.gitignore` ignores, unless `includeIgnored` is set.
+ *
+ * **Example** (Finding Markdown files)
+ *
+ * ```ts
+ * import { NodeServices } from "@effect/platform-node"
+ * import { Effect, Layer } from "effect"
+ * import { Agent, Message } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ * import { FindTool } from "effect-agent/tools"
+ *
+ * const program = Effect.scoped(
+ *   Effect.gen(function* () {
+ *     const agent = yield* Agent.make({ model: "any", tools: [FindTool.make({ root: "." })] })
+ *     const { newMessages } = yield* agent.prompt("Which Markdown files are here?")
+ *     for (const message of newMessages) console.log(`${message.role}: ${Message.textOf(message)}`)
+ *   })
+ * )
+ *
+ * const script = [ScriptedProvider.toolCall("find", { pattern: "*.md" }), ScriptedProvider.text("Done.")]
+ * const layer = Layer.merge(ScriptedProvider.layer(script), NodeServices.layer)
+ * await Effect.runPromise(program.pipe(Effect.provide(layer)))
+ * ```
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = (options: Walk.Options) =>
   Tool.make({
     name: "find",
@@ -76,7 +116,25 @@ export const make = (options: Walk.Options) =>
     }, Effect.scoped)
   })
 
-/** Matches paths below a folder by a glob; one without a `/` is for names. Names with a leading dot match too. */
+/**
+ * Returns a function that tests whether a path below a folder matches a glob.
+ *
+ * **Details**
+ *
+ * A glob without `/` matches names in all folders. Names with a leading dot match too.
+ *
+ * **Example** (Matching a name at any depth)
+ *
+ * ```ts
+ * import { FindTool } from "effect-agent/tools"
+ *
+ * const matches = FindTool.matcher("*.ts")
+ * console.log(matches("src/index.ts"), matches("README.md")) // true false
+ * ```
+ *
+ * @since 0.1.0
+ * @category predicates
+ */
 export const matcher = (pattern: string): ((path: string) => boolean) => {
   const anywhere = pattern.replace(/\/$/, "").includes("/") ? pattern.replace(/^\.?\//, "") : `**/${pattern}`
   const glob = Glob.make(anywhere, { dot: true })

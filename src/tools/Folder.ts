@@ -1,11 +1,11 @@
 /**
- * A folder held open while it is used, so that it stays the folder that was checked, whatever is renamed or linked
- * around it meanwhile.
+ * Holds a folder open while a tool uses it, so that renames and new links cannot replace the folder that was
+ * checked.
  *
- * On Linux the paths go through the open folder (`/proc/self/fd/N/name`), and where it really is is asked of the
- * kernel: a race with another process cannot lead outside. Elsewhere the real path is checked again after opening, which
- * leaves a gap of some microseconds to a process that swaps folders for links in just that time. On all systems, a pipe
- * put in place of a file in just that time makes the read wait for the pipe's other end.
+ * On Linux, paths go through the open folder (`/proc/self/fd/N/name`) and the kernel reports its real path, so
+ * a race with another process cannot lead outside the roots. On other systems, the real path is checked again
+ * after opening. That leaves a gap of some microseconds for a process that replaces folders by links. On all
+ * systems, a read blocks if another process replaces the file by a pipe in that gap.
  */
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -18,21 +18,21 @@ import { FileFailed, PathRefused, type PathFailure, fromPlatform } from "./PathF
 import * as Root from "./Root.ts"
 
 export interface Folder {
-  /** Its real path. */
+  /** Real path of the folder. */
   readonly path: string
-  /** The path of one of its entries, for calls of `FileSystem`. */
+  /** The path of an entry, for calls of `FileSystem`. */
   readonly at: (name: string) => string
-  /** The path of the folder itself, for calls of `FileSystem`. */
+  /** The path of the folder, for calls of `FileSystem`. */
   readonly here: string
-  /** Whether `here` goes through the open folder, and so cannot be led elsewhere. */
+  /** Whether `here` goes through the open folder, which no rename or link can redirect. */
   readonly anchored: boolean
-  /** Writes its list of names to the disk. */
+  /** Writes the list of entries to the disk. */
   readonly sync: Effect.Effect<void, PlatformError>
   readonly options: Root.Options
   readonly roots: ReadonlyArray<string>
 }
 
-/** A file that was opened in a folder, and what it is. */
+/** An open file and its metadata. */
 export interface OpenFile {
   readonly file: FileSystem.File
   readonly info: FileSystem.File.Info
@@ -48,13 +48,13 @@ export const open = (
   shown: string
 ): Opens<Folder> => hold(options, roots, path, path, shown)
 
-/** Opens a folder in a folder; a link in its place is not followed. */
+/** Opens a folder inside a folder. Does not follow a link. */
 export const enter = (folder: Folder, name: string, shown: string): Opens<Folder> =>
   Effect.flatMap(Path.Path, (paths) =>
     hold(folder.options, folder.roots, paths.join(folder.path, name), folder.at(name), shown)
   )
 
-/** Makes the folder `name` if it is not there, and opens it. */
+/** Creates the folder `name` if it is missing, and opens it. */
 export const make = Effect.fnUntraced(function* (folder: Folder, name: string, shown: string) {
   const files = yield* FileSystem.FileSystem
   yield* files.makeDirectory(folder.at(name)).pipe(
@@ -68,8 +68,8 @@ export const make = Effect.fnUntraced(function* (folder: Folder, name: string, s
 })
 
 /**
- * Opens a file of the folder for reading. Fails for folders, and refuses links, devices, pipes, sockets, and, unless
- * the options allow them, files of several names.
+ * Opens a file of the folder for reading. Fails for folders, links, devices, pipes and sockets, and for files
+ * with several names (hard links) unless the options allow them.
  */
 export const openFile = Effect.fnUntraced(function* (
   folder: Folder,
@@ -77,7 +77,7 @@ export const openFile = Effect.fnUntraced(function* (
   shown: string
 ): Effect.fn.Return<OpenFile, PathFailure, FileSystem.FileSystem | Path.Path | Scope.Scope> {
   const files = yield* FileSystem.FileSystem
-  // Looked at before it is opened: opening a pipe waits for its other end.
+  // `lstat` comes before opening, because opening a pipe waits for its other end.
   const entry = yield* files
     .lstat(folder.at(name))
     .pipe(Effect.mapError((error) => fromPlatform(shown, error)))
@@ -91,19 +91,19 @@ export const openFile = Effect.fnUntraced(function* (
   return { file, info }
 })
 
-/** Whether two looks at a path saw the same file. */
+/** Whether both describe the same file. */
 export const sameFile = (self: FileSystem.File.Info, that: FileSystem.File.Info): boolean =>
   self.dev === that.dev && Option.getOrUndefined(self.ino) === Option.getOrUndefined(that.ino)
 
-/** Another process changed the path while the tool was at it. */
+/** The failure for a path that another process changed during the call. */
 export const changed = (path: string): FileFailed =>
   new FileFailed({
     path,
     reason: "changed",
-    detail: "it was changed by something else meanwhile; look at it again"
+    detail: "another process changed it meanwhile; read it again"
   })
 
-/** The path that the open folder has now, which another process may have changed since it was opened. */
+/** The current path of the open folder. Another process may have renamed it. */
 export const current = Effect.fnUntraced(function* (folder: Folder, shown: string) {
   const files = yield* FileSystem.FileSystem
   const path = folder.anchored ? files.readLink(folder.here) : files.realPath(folder.here)
@@ -136,10 +136,10 @@ const hold = Effect.fnUntraced(function* (
   return { path: where, here, at, anchored: anchor !== undefined, sync: file.sync, options, roots }
 })
 
-/** The path through an open folder, and where the folder is; none where the system has no such paths. */
+/** The path through the open folder and its real path, `undefined` on systems without such paths. */
 const anchorOf = Effect.fnUntraced(function* (file: FileSystem.File) {
   const files = yield* FileSystem.FileSystem
-  // `File` hides its descriptor; Node's and Bun's have it as `fd`.
+  // The type `File` has no descriptor, but the files of Node and Bun have `fd`.
   if (!Predicate.hasProperty(file, "fd") || typeof file.fd !== "number") return undefined
   const through = `/proc/self/fd/${file.fd}`
   const where = yield* Effect.option(files.readLink(through))
@@ -158,7 +158,7 @@ const isStillThere = Effect.fnUntraced(function* (folder: Folder, name: string) 
 const openNoFollow = Effect.fnUntraced(function* (path: string) {
   const files = yield* FileSystem.FileSystem
   return yield* files.open(path, { flag: "r", noFollow: true }).pipe(
-    // Systems without the flag say so; the checks after opening remain.
+    // Some systems do not support this flag. The checks after opening remain.
     Effect.catchIf(
       (error) => error.reason._tag === "BadArgument",
       () => files.open(path, { flag: "r" })

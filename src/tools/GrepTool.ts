@@ -1,5 +1,7 @@
 /**
- * Searches the lines of files.
+ * The tool `grep`: returns the lines of text files that match a pattern.
+ *
+ * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -18,19 +20,39 @@ import * as Walk from "./Walk.ts"
 
 export type { Options } from "./Walk.ts"
 
-/** Matching lines given at most. */
+/**
+ * Maximum matching lines that one call returns.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const maxMatches = 200
-/** Characters of output at most. */
+/**
+ * Maximum characters of output of one call.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const maxOutput = 30_000
-/** Larger files are not searched: they are held in memory. In bytes. */
+/**
+ * Maximum bytes of a file that the tool searches, because it holds the file in memory.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const maxFileBytes = 16 * 1024 * 1024
-/** The pattern is not one. */
+/**
+ * The pattern of a call is not a valid regular expression. `detail` says why.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class InvalidPattern extends Schema.TaggedError<InvalidPattern>()("InvalidPattern", {
   pattern: Schema.String,
   detail: Schema.String
 }) {
   override get message(): string {
-    return `The pattern ${JSON.stringify(cutLine(this.pattern, 300))} is invalid: ${this.detail}. For the text as it is set literal.`
+    return `The pattern ${JSON.stringify(cutLine(this.pattern, 300))} is invalid: ${this.detail}. To search for it as text, set literal.`
   }
 }
 
@@ -61,8 +83,40 @@ const Params = Schema.Struct({
 type Params = typeof Params.Type
 
 /**
- * The tool `grep`. Whatever the pattern and the files are, it goes on in slices of some milliseconds, so that it can be
- * interrupted, and gives what it found when `searchTime` is over.
+ * Makes the tool `grep`.
+ *
+ * **Details**
+ *
+ * The time of a search is linear in the size of the files for every pattern, so patterns have no look-around
+ * and no back references. The tool searches in slices of a few milliseconds, so that other fibers run and an
+ * interruption takes effect. It stops after `searchTime` (default 10 seconds) and returns the lines it found by
+ * then. It skips binary files and files above `maxFileBytes`. It fails with `InvalidPattern` for a pattern it
+ * cannot parse.
+ *
+ * **Example** (Searching for a text)
+ *
+ * ```ts
+ * import { NodeServices } from "@effect/platform-node"
+ * import { Effect, Layer } from "effect"
+ * import { Agent, Message } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ * import { GrepTool } from "effect-agent/tools"
+ *
+ * const program = Effect.scoped(
+ *   Effect.gen(function* () {
+ *     const agent = yield* Agent.make({ model: "any", tools: [GrepTool.make({ root: "." })] })
+ *     const { newMessages } = yield* agent.prompt("Under which license is this?")
+ *     for (const message of newMessages) console.log(`${message.role}: ${Message.textOf(message)}`)
+ *   })
+ * )
+ *
+ * const script = [ScriptedProvider.toolCall("grep", { pattern: "license", path: "package.json" }), ScriptedProvider.text("Done.")]
+ * const layer = Layer.merge(ScriptedProvider.layer(script), NodeServices.layer)
+ * await Effect.runPromise(program.pipe(Effect.provide(layer)))
+ * ```
+ *
+ * @since 0.1.0
+ * @category constructors
  */
 export const make = (options: Walk.Options) =>
   Tool.make({
@@ -102,16 +156,16 @@ interface Searching {
   readonly budget: Paced.Budget
 }
 
-/** What of a folder was not searched. */
+/** The parts of a folder that the search left out. */
 interface Missed {
-  /** How many files, for their size. */
+  /** Number of files above `maxFileBytes`. */
   readonly tooLarge: number
-  /** Paths that are ignored, below the folder that is `shown`. */
+  /** Ignored paths, relative to the folder `shown`. */
   readonly leftOut: ReadonlyArray<string>
   readonly shown: string
 }
 
-/** Searches what is below the folder. */
+/** Searches the files below the folder. */
 const searchFolder = Effect.fnUntraced(function* (
   searching: Searching,
   folder: Folder.Folder,
@@ -125,7 +179,7 @@ const searchFolder = Effect.fnUntraced(function* (
     if (entry.type !== "File" || !isWanted(entry.path)) return Effect.succeed<Walk.Step>("continue")
     return searchFile(searching, entry.folder, entry.name, Walk.below(shown, entry.path)).pipe(
       Effect.catch((failure) =>
-        // What else cannot be read, or may not be, holds nothing for the search.
+        // Unreadable files do not fail the search.
         Effect.sync(() => {
           if (failure._tag === "FileFailed" && failure.reason === "tooLarge") tooLarge++
         })

@@ -1,9 +1,10 @@
 /**
- * Which entries of a folder are not the project's own: those that git ignores (`.gitignore` of the folder and of the
- * folders above it, up to the root; `.git/info/exclude`), `node_modules` unless a rule says otherwise, and `.git`.
+ * Decides which entries of a folder the tools leave out: those that git ignores (`.gitignore` of the folder and
+ * of the folders above it, up to the root; `.git/info/exclude`), `node_modules` unless a rule includes it, and
+ * `.git`.
  *
- * Files of ignore rules outside the root are not read, nor those of the user (`core.excludesFile`). Rules with a negated
- * class (`[!a]`) do not hold.
+ * It does not read ignore files outside the root, nor the global ones of the user (`core.excludesFile`), and
+ * skips rules with a negated class (`[!a]`).
  */
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
@@ -16,24 +17,24 @@ import * as Folder from "./Folder.ts"
 import * as Paced from "./Paced.ts"
 import type { PathFailure } from "./PathFailure.ts"
 
-/** The rules that hold in one folder. */
+/** The ignore rules that apply in one folder. */
 export interface IgnoreRules {
-  /** Whether an entry of the folder is left out. */
+  /** Whether to leave out an entry of the folder. */
   readonly isLeftOut: (name: string, isFolder: boolean) => boolean
-  /** The rules in a folder of this folder, which is open, with what is in it. */
+  /** The rules that apply in an open subfolder with these entries. */
   readonly inside: (folder: Folder.Folder, name: string, entries: Entries) => Reads<IgnoreRules>
 }
 
 type Entries = ReadonlyArray<FileSystem.DirectoryEntry>
 type Reads<A> = Effect.Effect<A, never, FileSystem.FileSystem | Path.Path>
 
-/** Leaves nothing out but `.git`. */
+/** Leaves out `.git` only. */
 export const none: IgnoreRules = {
   isLeftOut: (name) => name === ".git",
   inside: () => Effect.succeed(none)
 }
 
-/** What every project ignores, as though a `.gitignore` outside of all began with it. */
+/** Rules of every project, applied before the first `.gitignore`. */
 const usual: ReadonlyArray<string> = ["node_modules/"]
 
 /** The rules of the outermost folder. */
@@ -47,7 +48,7 @@ const make = Effect.fnUntraced(function* (
   outer: ReadonlyArray<string>
 ): Effect.fn.Return<IgnoreRules, never, FileSystem.FileSystem | Path.Path> {
   const git = entries.find(({ name }) => name === ".git")
-  // A repository in a repository has rules of its own alone.
+  // A nested repository has its own rules only.
   const inherited = git === undefined ? outer : usual
   const excluded = git?.type === "Directory" ? yield* excludedBy(folder) : []
   const own = entries.some(({ name, type }) => name === ".gitignore" && type === "File")
@@ -76,16 +77,16 @@ const excludedBy = (folder: Folder.Folder): Reads<ReadonlyArray<string>> =>
     )
   )
 
-/** A larger file of rules is not read. In bytes. */
+/** Maximum bytes of an ignore file. A larger one is skipped. */
 const maxBytes = 256 * 1024
-/** Rules that hold at most in one folder: the innermost. */
+/** Maximum rules in one folder. The innermost rules win. */
 const maxRules = 1_000
-/** Longer rules do not hold. In characters. */
+/** Maximum characters of a rule. A longer rule is skipped. */
 const maxLength = 256
-/** Rules of a file with several stars that hold at most. */
+/** Maximum rules with two stars in one file. */
 const maxCostly = 50
 
-/** The rules of a file; none if it cannot be read. */
+/** The rules of a file, none if it cannot be read. */
 const linesOf = Effect.fnUntraced(
   function* (
     open: Effect.Effect<Folder.OpenFile, PathFailure, FileSystem.FileSystem | Path.Path | Scope.Scope>
@@ -99,15 +100,15 @@ const linesOf = Effect.fnUntraced(
 )
 
 /**
- * The lines that are rules, less what could hold up a search: a rule becomes a regular expression, and one with many
- * stars could take for ever on a long name.
+ * The lines that are rules, without those that could block a search: each rule becomes a regular expression,
+ * and one with many stars needs exponential time on a long name.
  */
 function* readable(text: string): Paced.Work<ReadonlyArray<string>> {
   const rules: Array<string> = []
   let [read, costly] = [0, 0]
   for (const line of Paced.lines(text)) {
     if (++read % 500 === 0) yield
-    // The library takes the mark of a negated class for a member of it.
+    // The `ignore` package reads the `!` of a negated class as a member of the class.
     if (/\[[!^]/.test(line)) continue
     if (line.length > maxLength || line.startsWith("#") || line.trim() === "") continue
     const stars = mostStars(line)
@@ -118,7 +119,7 @@ function* readable(text: string): Paced.Work<ReadonlyArray<string>> {
   return rules
 }
 
-/** Stars in one name of the rule, or `**` in all of it, whichever are more. */
+/** The number of `**` in the rule, or of stars in one of its names, whichever is greater. */
 const mostStars = (line: string): number => {
   const names = line.split("/")
   return Math.max(
@@ -127,12 +128,13 @@ const mostStars = (line: string): number => {
   )
 }
 
-/** A rule of a folder, as a rule of the outermost one. */
+/** Converts a rule of a subfolder to a rule of the outermost folder. */
 const below = (prefix: string, rule: string): string => {
   if (prefix === "") return rule
   const [mark, body] = rule.startsWith("!") ? ["!", rule.slice(1)] : ["", rule]
   const folder = prefix.replace(/[\\*?[\]]/g, "\\$&")
-  // A rule with a slash that is not its last character is for one place, another one for all folders below.
+  // A rule with a slash that is not its last character matches one place. Other rules match in all folders
+  // below.
   const isPlaced = /\/(?!\s*$)/.test(body)
   return `${mark}/${folder}${isPlaced ? "" : "**/"}${body.replace(/^\//, "")}`
 }

@@ -1,12 +1,12 @@
 /**
- * Arguments by which a well-known program runs another one, runs code, or writes where it should only read. The list
- * cannot be complete; it is of what agents call and of what lists of such tricks (GTFOBins) name for them.
+ * Arguments by which common programs run other programs, run code, or write files although they usually read.
+ * The list covers programs that agents call and tricks that GTFOBins lists for them. It cannot be complete.
  */
 import type { Words } from "./CommandLine.ts"
 
 /**
- * The indices (into the arguments) of those a star in a rule must not cover. For a launcher that is all of them: what
- * is launched is among them.
+ * The indices (into the arguments) that a `*` in a rule must not match. For a program that launches others
+ * these are all arguments.
  */
 export const hatches = ([program, ...args]: Words): ReadonlyArray<number> => {
   const name = program.split("/").at(-1) ?? program
@@ -18,14 +18,17 @@ const launchers: ReadonlySet<string> = new Set(
     "env xargs parallel sudo doas su runuser nohup nice ionice stdbuf setsid timeout time watch command builtin exec " +
     "eval source . chroot unshare nsenter flock script strace ltrace gdb valgrind busybox ssh entr expect trap " +
     "awk gawk mawk nawk ed ex vi vim nvim emacs dd tee " +
-    // These change what the words after them mean.
+    // These change the meaning of the words after them.
     "alias enable hash export declare typeset local readonly set unset shopt"
   ).split(" ")
 )
 
 type Trap = (args: ReadonlyArray<string>) => ReadonlyArray<number>
 
-/** Arguments of this form, and long options by these names: whole, with a value, or shortened, as many programs allow. */
+/**
+ * Arguments that match `form`, and long options by name: alone, with a value, or abbreviated, as many programs
+ * permit.
+ */
 const flags =
   (form: RegExp, long = ""): Trap =>
   (args) => {
@@ -37,10 +40,10 @@ const flags =
     return args.flatMap((arg, index) => (form.test(arg) || isLong(arg) ? [index] : []))
   }
 
-/** `npx vitest *`: the program comes first; after options it could be any of the words. */
+/** `npx vitest *`: the first argument is the program. After options, any word can be the program. */
 const firstArgument: Trap = (args) => (args[0]?.startsWith("-") === true ? Array.from(args.keys()) : [0])
 
-// A script may run programs (`e`) and write files (`w`); these forms of it print and replace, no more.
+// A sed script may run programs (`e`) and write files (`w`). These forms only print and replace.
 const harmlessScript =
   /^(?:\d+|\$)?(?:,(?:\d+|\$))?[pdq=]$|^s([/|#,:@])(?:(?!\1)[^\\\n]|\\.)*\1(?:(?!\1)[^\\\n]|\\.)*\1[gpiI0-9]*$/
 

@@ -1,24 +1,24 @@
 /**
- * Finds a pattern in lines, in time linear to the line, whatever the pattern: an automaton whose states are made as
- * lines ask for them (Thompson 1968). A backtracking engine needs years for `(a+)+$` on a line of 60 characters, and
- * nothing could stop it, since it does not yield.
+ * Searches lines for a pattern, in time linear to the line for every pattern. It runs an automaton and creates
+ * its states on demand (Thompson 1968). A backtracking engine needs years for `(a+)+$` on a line of 60
+ * characters, and cannot be interrupted.
  */
 import * as Result from "effect/Result"
 import * as Paced from "./Paced.ts"
 import * as Pattern from "./Pattern.ts"
 
-/** Where the first match in a line ends (the earliest end, in code units), or -1. */
+/** The end of the first match in a line (the earliest end, in code units), or -1. */
 export type Search = (line: string) => Paced.Work<number>
 
-/** Searches for a regular expression. Fails with what is wrong with it. */
+/** Makes a search for a regular expression. Fails with a description of the syntax error. */
 export const regex = (
   source: string,
   options?: { readonly ignoreCase?: boolean }
 ): Result.Result<Search, string> => {
-  // Most searches are for plain words, and those the engine finds much faster.
+  // Most searches are for plain words, which `indexOf` finds much faster.
   if (/^[\w\s"'=:;,<>/@#%&!~`-]+$/.test(source)) return Result.succeed(literal(source, options))
   return Result.flatMap(Pattern.parse(source, options), (node) => {
-    // 5,000 steps are far above what is written by hand; a counted repeat of a counted repeat is soon beyond.
+    // 5,000 steps are far above handwritten patterns. Nested counted repeats exceed them soon.
     const size = sizeOf(node)
     return size > 5_000
       ? Result.fail("the pattern repeats too much")
@@ -26,7 +26,7 @@ export const regex = (
   })
 }
 
-/** Searches for a text as it is. */
+/** Makes a search for a literal text. */
 export const literal = (text: string, options?: { readonly ignoreCase?: boolean }): Search => {
   const ignoreCase = options?.ignoreCase === true
   const wanted = ignoreCase ? text.toLowerCase() : text
@@ -64,7 +64,7 @@ const compile = (node: Pattern.Node): ReadonlyArray<Step> => {
   return steps
 }
 
-/** Each step goes on to the next one, but a `Split`, which goes to its targets. */
+/** Each step continues with the next one, except `Split`, which continues with its targets. */
 const emit = (steps: Array<Step>, node: Pattern.Node): void => {
   switch (node._tag) {
     case "Char":
@@ -112,27 +112,31 @@ const emitRepeat = (
 
 type Before = "start" | "word" | "other"
 
-/** The steps reached after a character, and what the character was: assertions look at both sides. */
+/** The steps that are active after a character, and the kind of that character, which assertions need. */
 interface State {
   readonly steps: ReadonlyArray<number>
   readonly before: Before
-  /** By the character's code, 0 for the end of the line; an array for those of ASCII, which most are. */
+  /** Transitions by code point, 0 for the end of the line. ASCII, the most common case, has an array. */
   readonly ascii: Array<State | "match" | undefined>
   readonly others: Map<number, State | "match">
 }
 
-// A NUL is read as one, which text seldom holds: `$` is before it, nothing matches it, and what follows is searched on.
+// A NUL in a line has the same code as its end, so `$` matches before it and no character matches it. The
+// search continues after it. Text rarely contains NUL.
 const lineEnd = 0
 
-/** Characters that are read between two pauses, when the states they lead to are known. */
+/** Characters between two yields, if their transitions exist. */
 const stride = 10_000
-/** Steps that are held in states. A pattern and a text that make ever new states are given up to memory, not to time. */
+/**
+ * Maximum steps in all states together. Above it the search drops its states, which bounds memory and costs
+ * time.
+ */
 const maxHeld = 1_000_000
 
 const automaton = (steps: ReadonlyArray<Step>): Search => {
   const states = new Map<string, State>()
   let held = 0
-  // Also from one line to the next, as most lines are short.
+  // Counts across lines, because most lines are short.
   let read = 0
 
   const stateOf = (reached: ReadonlyArray<number>, before: Before): State => {
@@ -145,7 +149,7 @@ const automaton = (steps: ReadonlyArray<Step>): Search => {
   }
   const advance = (state: State, code: number): State | "match" => {
     const reached = closure(steps, state, code)
-    // About ten times what a known character takes, for each.
+    // Each new state costs about ten times a known transition.
     read += 10 * reached.steps.size
     if (reached.matched) return "match"
     const char = code === lineEnd ? "" : String.fromCodePoint(code)
@@ -190,7 +194,7 @@ const automaton = (steps: ReadonlyArray<Step>): Search => {
   }
 }
 
-/** The steps that wait for a character, before `code` is read. */
+/** The steps that wait for a character, before the search reads `code`. */
 const closure = (
   program: ReadonlyArray<Step>,
   state: State,

@@ -1,31 +1,31 @@
 /**
- * Some lines out of a text that is read piece by piece. Holds no more than it will show, however long the text or one
- * of its lines is.
+ * Selects a range of lines from a text that arrives in pieces. Holds only the lines that it returns, for texts
+ * and lines of any length.
  */
 
 export interface Bounds {
-  /** First line wanted, from 1. */
+  /** Number of the first line to return, from 1. */
   readonly offset: number
-  /** Lines wanted. */
+  /** Maximum lines to return. */
   readonly limit: number
-  /** UTF-8 bytes of all lines together. */
+  /** Maximum UTF-8 bytes of all lines together. */
   readonly maxBytes: number
-  /** Characters of one line. */
+  /** Maximum characters of one line. Longer lines are cut. */
   readonly maxLine: number
 }
 
 export interface LineWindow {
   readonly push: (text: string) => void
-  /** Call once, after the last piece. */
+  /** Must be called once, after the last piece. */
   readonly end: () => void
-  /** Whether what follows can only change `total` and `crlf`. */
+  /** Whether further text can only change `total` and `crlf`. */
   readonly isFull: () => boolean
   readonly lines: ReadonlyArray<string>
-  /** Numbers of the lines shown that were cut, and their full lengths in characters. */
+  /** Numbers of the returned lines that were cut, and their full lengths in characters. */
   readonly cut: ReadonlyArray<{ readonly line: number; readonly length: number }>
-  /** Lines seen so far; a line end at the very end of the text begins none. */
+  /** Number of lines so far. A line end at the end of the text does not start a line. */
   readonly total: () => number
-  /** Lines seen so far that ended in CRLF. */
+  /** Number of lines so far that end in CRLF. */
   readonly crlf: () => number
 }
 
@@ -43,7 +43,7 @@ export const make = (bounds: Bounds): LineWindow => {
   const isWanted = () => !full && total + 1 >= bounds.offset
   const extend = (text: string) => {
     if (text === "") return
-    // One more than is shown, so that the \r of a CRLF can be taken off.
+    // Keeps one character more than it returns, so that the \r of a CRLF can be removed.
     if (isWanted() && kept.length <= bounds.maxLine) kept += text.slice(0, bounds.maxLine + 1 - kept.length)
     length += text.length
     last = text.slice(-1)
@@ -60,7 +60,7 @@ export const make = (bounds: Bounds): LineWindow => {
   const take = (size: number) => {
     const line = kept.slice(0, Math.min(size, bounds.maxLine))
     const cost = encoder.encode(line).length + 1
-    // The first line is always shown, or reading on from it would show nothing for ever.
+    // The first line is always returned, else a model that continues at this offset would make no progress.
     if (lines.length >= bounds.limit || (lines.length > 0 && bytes + cost > bounds.maxBytes)) {
       full = true
       return

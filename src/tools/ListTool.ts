@@ -1,5 +1,7 @@
 /**
- * Lists one folder.
+ * The tool `list`: returns the entries of one folder.
+ *
+ * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -13,7 +15,12 @@ import { FileFailed, PathFailure } from "./PathFailure.ts"
 import type * as Root from "./Root.ts"
 import * as Walk from "./Walk.ts"
 
-/** Entries listed at most. */
+/**
+ * Maximum entries that one call returns.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const maxEntries = 500
 
 const Params = Schema.Struct({
@@ -22,7 +29,40 @@ const Params = Schema.Struct({
 })
 type Params = typeof Params.Type
 
-/** The tool `list`. */
+/**
+ * Makes the tool `list`.
+ *
+ * **Details**
+ *
+ * The tool returns hidden entries too, and the size of each file in bytes. It leaves out `.git`, `node_modules`
+ * and entries that `.gitignore` ignores, and reports how many, unless `includeIgnored` is set. It fails with
+ * `FileFailed` if the path is missing or a file.
+ *
+ * **Example** (Listing the root)
+ *
+ * ```ts
+ * import { NodeServices } from "@effect/platform-node"
+ * import { Effect, Layer } from "effect"
+ * import { Agent, Message } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ * import { ListTool } from "effect-agent/tools"
+ *
+ * const program = Effect.scoped(
+ *   Effect.gen(function* () {
+ *     const agent = yield* Agent.make({ model: "any", tools: [ListTool.make({ root: "." })] })
+ *     const { newMessages } = yield* agent.prompt("Which files are here?")
+ *     for (const message of newMessages) console.log(`${message.role}: ${Message.textOf(message)}`)
+ *   })
+ * )
+ *
+ * const script = [ScriptedProvider.toolCall("list", {}), ScriptedProvider.text("Done.")]
+ * const layer = Layer.merge(ScriptedProvider.layer(script), NodeServices.layer)
+ * await Effect.runPromise(program.pipe(Effect.provide(layer)))
+ * ```
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = (options: Root.Options) =>
   Tool.make({
     name: "list",

@@ -1,33 +1,33 @@
 /**
- * Lines found by a search, over several files: written as grep does, `path:12: text`, with the lines around them as
- * `path-11- text` and `--` between places.
+ * Collects the matching lines of several files in the format of grep: `path:12: text` for a match, `path-11-
+ * text` for the lines around it, and `--` between groups.
  */
 import type { Search } from "./LineSearch.ts"
 import * as Paced from "./Paced.ts"
 
 export interface Limits {
-  /** Lines shown before and after each match. */
+  /** Lines to include before and after each match. */
   readonly context: number
-  /** Matching lines at most. */
+  /** Maximum matching lines. */
   readonly matches: number
-  /** Characters at most; the match that goes beyond is still written. */
+  /** Maximum characters. The match that exceeds it is still included. */
   readonly size: number
 }
 
 export interface Matches {
-  /** Searches one more text. */
+  /** Searches the text of another file. */
   readonly search: (path: string, text: string) => Paced.Work<void>
-  /** More was there than the limits let in. */
+  /** Whether the files have more matches than the limits allow. */
   readonly isFull: () => boolean
-  /** Matching lines that are shown, and the files they are in. */
+  /** Number of matching lines that are included, and of files that contain them. */
   readonly count: () => { readonly lines: number; readonly files: number }
   readonly lines: ReadonlyArray<string>
 }
 
-/** Lines that are searched between two pauses, when the search itself needs none. */
+/** Lines between two yields, for searches that do not yield themselves. */
 const stride = 500
 
-/** Nothing found yet. */
+/** Makes an empty collection. */
 export const make = (matches: Search, limits: Limits): Matches => {
   const written: Array<string> = []
   let [count, files, size, full] = [0, 0, 0, false]
@@ -40,7 +40,7 @@ export const make = (matches: Search, limits: Limits): Matches => {
 
   function* search(path: string, text: string): Paced.Work<void> {
     const before: Array<string> = []
-    // `last` is the line that was written last.
+    // `last` is the number of the line that was written last.
     let [number, hits, after, last] = [0, 0, 0, 0]
     for (const line of Paced.lines(text)) {
       if (++number % stride === 0) yield
@@ -77,10 +77,10 @@ export const make = (matches: Search, limits: Limits): Matches => {
   }
 }
 
-/** Characters shown of one line. */
+/** Maximum characters of one line. */
 const shown = 300
 
-/** The line, or the part of a long one around where the match ends. */
+/** The line, or the part of a long line around the end of the match. */
 const excerpt = (line: string, end: number): string => {
   if (line.length <= shown) return line
   const from = Math.max(0, Math.min(end - shown / 2, line.length - shown))

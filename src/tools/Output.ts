@@ -1,24 +1,50 @@
 /**
- * Long text for a model: its head and its tail, and a note of what was left out between them. The head says what was
- * asked for, the tail how it ended; what is lost is the middle.
+ * Shortens long text for a model. It keeps the start and the end, where the request and the outcome of a
+ * command are, and replaces the middle by a note.
+ *
+ * @since 0.1.0
  */
 
-/** Text that may come without end. Holds a part of it, in characters (UTF-16 code units), and counts the rest. */
+/**
+ * A growing text that keeps a part of what was appended and counts the rest. Lengths are in characters (UTF-16
+ * code units).
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Bounded {
+  /** Adds text at the end. */
   readonly append: (text: string) => void
-  /** Characters appended so far. */
+  /** Number of characters appended. */
   readonly total: () => number
-  /** Characters that are no longer held. */
+  /** Number of characters that are no longer kept. */
   readonly omitted: () => number
-  /** The last `count` characters, or as many of them as are held without a gap. */
+  /** The last `count` characters, or fewer if not all of them are kept. */
   readonly tail: (count: number) => string
-  /** All of it, or head, note and tail. */
+  /** The complete text, or its start, a note and its end. */
   readonly text: () => string
 }
 
 /**
- * An empty text that keeps half of `limit` from its start and half from its end. Holds up to one and a half times
- * `limit` in between.
+ * Makes an empty text that keeps `limit` characters: half from the start and half from the end.
+ *
+ * **Details**
+ *
+ * It holds up to one and a half times `limit` characters in memory.
+ *
+ * **Example** (Bounding the output of a command)
+ *
+ * ```ts
+ * import { Output } from "effect-agent/tools"
+ *
+ * const output = Output.bounded(10)
+ * output.append("abcdefghij")
+ * output.append("klmnopqrst")
+ * console.log(output.text(), output.omitted()) // "abcde", the note, "pqrst", and 10
+ * ```
+ *
+ * @since 0.1.0
+ * @category constructors
  */
 export const bounded = (limit: number): Bounded => {
   const headLimit = Math.floor(limit / 2)
@@ -35,7 +61,7 @@ export const bounded = (limit: number): Bounded => {
       if (room > 0) head += text.slice(0, room)
       if (text.length <= room) return
       tail += text.slice(Math.max(room, text.length - tailLimit, 0))
-      // Cut at twice the limit, not at each call: one copy for each `tailLimit` characters.
+      // Cutting at twice the limit copies once for each `tailLimit` characters, not once for each call.
       if (tail.length > 2 * tailLimit) tail = tail.slice(-tailLimit)
     },
     total: () => total,
@@ -48,18 +74,58 @@ export const bounded = (limit: number): Bounded => {
   }
 }
 
-/** `text` as it is, or its head and tail of together `limit` characters with a note between them. */
+/**
+ * Returns `text` unchanged if it has at most `limit` characters, else its start and end of together `limit`
+ * characters with a note in between.
+ *
+ * **Example** (Cutting a text)
+ *
+ * ```ts
+ * import { Output } from "effect-agent/tools"
+ *
+ * console.log(Output.cut("abcdefghij", 4)) // "ab", the note, "ij"
+ * ```
+ *
+ * @since 0.1.0
+ * @category formatting
+ */
 export const cut = (text: string, limit: number): string => {
   const whole = bounded(limit)
   whole.append(text)
   return whole.text()
 }
 
-/** One line cut at its end to `limit` characters, with a note. */
+/**
+ * Returns one line, cut after `limit` characters with a note.
+ *
+ * **Example** (Cutting a line)
+ *
+ * ```ts
+ * import { Output } from "effect-agent/tools"
+ *
+ * console.log(Output.cutLine("abcdefghij", 4)) // abcd [... 6 characters left out ...]
+ * ```
+ *
+ * @since 0.1.0
+ * @category formatting
+ */
 export const cutLine = (line: string, limit: number): string =>
   line.length <= limit ? line : `${endWhole(line.slice(0, limit))} ${omission(line.length - limit)}`
 
-/** A name on one line: control characters, line ends among them, are written as escapes. */
+/**
+ * Escapes control characters and line ends, so that a name stays on one line.
+ *
+ * **Example** (Showing a file name)
+ *
+ * ```ts
+ * import { Output } from "effect-agent/tools"
+ *
+ * console.log(Output.visible("a\nb")) // a\u{a}b
+ * ```
+ *
+ * @since 0.1.0
+ * @category formatting
+ */
 export const visible = (name: string): string =>
   name.replace(/\p{Cc}|[\u2028\u2029]/gu, (char) => `\\u{${char.charCodeAt(0).toString(16)}}`)
 

@@ -1,27 +1,27 @@
 /**
- * Long work on a text, done in slices: between two of them timers ring, other fibers go on, and an interruption comes
- * through.
+ * Runs long computations on texts in slices. Between two slices timers fire, other fibers run, and
+ * interruptions take effect.
  */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 
-/** Work that yields wherever it may pause: at least once in each millisecond or two. */
+/** A computation that yields where it may pause, at least every two milliseconds. */
 export type Work<A> = Generator<void, A>
 
-/** How long work goes on before others get their turn. In milliseconds of real time, as the event loop knows no other. */
+/** Length of a slice in milliseconds. Uses real time, because slices protect the event loop. */
 const slice = 8
 
-/** A time limit for several pieces of work together. */
+/** A time limit that several computations share. */
 export interface Budget {
   readonly time: Duration.Duration
-  /** Whether the time has passed, for who stops then. */
+  /** Whether the time is over. The caller then stops. */
   readonly isSpent: () => boolean
-  /** Whether `isSpent` has said yes: work was left undone. */
+  /** Whether `isSpent` has returned `true`, so that work was left undone. */
   readonly hasStopped: () => boolean
 }
 
-/** A budget that begins now, by the clock of the fiber. */
+/** Makes a budget that starts now. Uses the `Clock` of the fiber. */
 export const budget = (time: Duration.Duration): Effect.Effect<Budget> =>
   Effect.map(Clock.Clock, (clock) => {
     const nanos = () => clock.monotonicTimeNanosUnsafe()
@@ -31,7 +31,7 @@ export const budget = (time: Duration.Duration): Effect.Effect<Budget> =>
     return { time, isSpent, hasStopped: () => stopped }
   })
 
-/** Does the work, in slices. */
+/** Runs the computation in slices. */
 export const run = <A>(work: Work<A>): Effect.Effect<A> =>
   Effect.suspend(() => {
     const until = performance.now() + slice
@@ -42,7 +42,7 @@ export const run = <A>(work: Work<A>): Effect.Effect<A> =>
     return Effect.andThen(Effect.yieldNow, run(work))
   })
 
-/** Does the work, or as much of it as the budget allows. */
+/** Runs the computation until it ends or the budget is spent. */
 export const runWithin = (work: Work<void>, { isSpent }: Budget): Effect.Effect<void> =>
   run(until(work, isSpent))
 
@@ -50,9 +50,12 @@ function* until(work: Work<void>, isSpent: () => boolean): Work<void> {
   while (!isSpent() && work.next().done !== true) yield
 }
 
-/** Where `wanted` stands in `text` from `from` on, or -1. The engine alone may take the product of both lengths. */
+/**
+ * The index of `wanted` in `text` from `from` on, or -1. Searches in pieces, because the time of
+ * `String.indexOf` can grow with the product of both lengths.
+ */
 export function* indexOf(text: string, wanted: string, from = 0): Work<number> {
-  // So many places at a time that comparing `wanted` at each of them takes a millisecond or two.
+  // Number of positions whose comparison with `wanted` takes one to two milliseconds.
   const places = Math.max(1, Math.floor(3_000_000 / Math.max(1, wanted.length)))
   for (let at = from; at + wanted.length <= text.length; at += places) {
     const found = text.slice(at, at + places + wanted.length - 1).indexOf(wanted)
@@ -62,10 +65,10 @@ export function* indexOf(text: string, wanted: string, from = 0): Work<number> {
   return -1
 }
 
-/** Code units that are read, changed or compared at once. */
+/** Code units or bytes of one piece. */
 const piece = 64 * 1024
 
-/** The text of bytes. Fails as `TextDecoder` does, if it is a fatal one. */
+/** Decodes bytes. Throws as `TextDecoder` does if the decoder is fatal. */
 export function* decoded(bytes: Uint8Array, decoder: TextDecoder): Work<string> {
   let text = ""
   for (let at = 0; at < bytes.length; at += piece) {
@@ -75,12 +78,12 @@ export function* decoded(bytes: Uint8Array, decoder: TextDecoder): Work<string> 
   return text + decoder.decode()
 }
 
-/** The text in lower case. */
+/** Converts the text to lower case. */
 export function* lowered(text: string): Work<string> {
   if (text.length <= piece) return text.toLowerCase()
   let lower = ""
   for (let at = 0; at < text.length; ) {
-    // Not in the middle of a surrogate pair.
+    // A piece must not end inside a surrogate pair.
     const next = at + piece + ((text.codePointAt(at + piece - 1) ?? 0) > 0xffff ? 1 : 0)
     lower += text.slice(at, next).toLowerCase()
     at = next
@@ -89,7 +92,10 @@ export function* lowered(text: string): Work<string> {
   return lower
 }
 
-/** The lines of a text, without their ends (`\n` or `\r\n`); an end at the very end begins no line. */
+/**
+ * The lines of a text, without their ends (`\n` or `\r\n`). A line end at the end of the text does not start a
+ * line.
+ */
 export function* lines(text: string): Generator<string, void> {
   for (let at = 0; at < text.length; ) {
     const end = text.indexOf("\n", at)

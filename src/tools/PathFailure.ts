@@ -1,12 +1,33 @@
 /**
- * Why a tool could not use a path: it is not allowed to, or it could not. The texts are for the model.
+ * Errors of tools that take a path. Their messages are for the model.
+ *
+ * @since 0.1.0
  */
 import type { PlatformError } from "effect/PlatformError"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { cutLine, visible } from "./Output.ts"
 
-/** The path is not one the tool may use. `detail` says why, and what is allowed. */
+/**
+ * The tool may not use the path. `detail` says why, and which paths it may use.
+ *
+ * **Example** (Handling a refused path)
+ *
+ * ```ts
+ * import { NodeServices } from "@effect/platform-node"
+ * import { Effect } from "effect"
+ * import { Root } from "effect-agent/tools"
+ *
+ * const program = Root.resolve({ root: "." }, "read", "~/.ssh/id_rsa").pipe(
+ *   Effect.map(({ shown }) => shown),
+ *   Effect.catchTag("PathRefused", ({ detail }) => Effect.succeed(detail))
+ * )
+ * console.log(await Effect.runPromise(program.pipe(Effect.provide(NodeServices.layer))))
+ * ```
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class PathRefused extends Schema.TaggedError<PathRefused>()("PathRefused", {
   path: Schema.String,
   detail: Schema.String
@@ -16,7 +37,30 @@ export class PathRefused extends Schema.TaggedError<PathRefused>()("PathRefused"
   }
 }
 
-/** The path is allowed, and cannot be used. */
+/**
+ * The tool may use the path, but the system or the content of the file prevents it.
+ *
+ * **Details**
+ *
+ * `reason` is for code: `notFound`, `denied` (the system refuses access), `isFolder`, `notFolder`, `tooLarge`,
+ * `changed` (another process changed the file during the call) or `other`. `detail` is for the model.
+ *
+ * **Example** (Reading the reason)
+ *
+ * ```ts
+ * import { PathFailure } from "effect-agent/tools"
+ *
+ * const failure = new PathFailure.FileFailed({
+ *   path: "a.txt",
+ *   reason: "notFound",
+ *   detail: "there is no such file or folder"
+ * })
+ * console.log(failure.reason, failure.message)
+ * ```
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class FileFailed extends Schema.TaggedError<FileFailed>()("FileFailed", {
   path: Schema.String,
   reason: Schema.Literals(["notFound", "denied", "isFolder", "notFolder", "tooLarge", "changed", "other"]),
@@ -27,11 +71,47 @@ export class FileFailed extends Schema.TaggedError<FileFailed>()("FileFailed", {
   }
 }
 
-/** Either of them, as a schema: what tools that take a path fail with. */
+/**
+ * Schema of the errors of a tool that takes a path.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const PathFailure = Schema.Union([PathRefused, FileFailed])
+/**
+ * The errors of a tool that takes a path.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export type PathFailure = typeof PathFailure.Type
 
-/** What the system said, without the paths it said it of: those are ours, not the caller's. */
+/**
+ * Converts a `PlatformError` to a `FileFailed` for the path that the model gave.
+ *
+ * **Details**
+ *
+ * The message leaves out paths of the system error, because they may be paths that the model must not see.
+ *
+ * **Example** (Reading a file in a tool of your own)
+ *
+ * ```ts
+ * import { NodeServices } from "@effect/platform-node"
+ * import { Effect, FileSystem } from "effect"
+ * import { PathFailure } from "effect-agent/tools"
+ *
+ * const program = Effect.gen(function* () {
+ *   const files = yield* FileSystem.FileSystem
+ *   return yield* files.readFileString("/no/such/file")
+ * }).pipe(Effect.mapError((error) => PathFailure.fromPlatform("file", error)))
+ *
+ * const failure = await Effect.runPromise(program.pipe(Effect.flip, Effect.provide(NodeServices.layer)))
+ * console.log(failure.reason) // notFound
+ * ```
+ *
+ * @since 0.1.0
+ * @category converting
+ */
 export const fromPlatform = (path: string, { reason }: PlatformError): FileFailed => {
   switch (reason._tag) {
     case "NotFound":

@@ -1,9 +1,9 @@
 /**
- * Regular expressions for searching lines, as a syntax tree.
+ * Parses regular expressions for `LineSearch` into a syntax tree.
  *
- * The language is that of JavaScript and of ripgrep where both agree, without look-around and back references: those
- * cannot be matched in time linear to the line, and a search must not hang on a pattern. Single characters (classes,
- * escapes, `.`) mean what JavaScript says they mean, since its engine is asked about each of them.
+ * The syntax is the common part of JavaScript and ripgrep, without look-around and back references, which
+ * cannot be matched in time linear to the line. Single characters (classes, escapes, `.`) have the meaning of
+ * JavaScript, because the parser compiles each of them to a `RegExp`.
  */
 import * as Result from "effect/Result"
 
@@ -14,7 +14,10 @@ export type Node =
   | { readonly _tag: "Choice"; readonly items: ReadonlyArray<Node> }
   | { readonly _tag: "Repeat"; readonly item: Node; readonly min: number; readonly max: number }
 
-/** Parses a pattern, or says what is wrong with it. A leading `(?i)` ignores case, as does `ignoreCase`. */
+/**
+ * Parses a pattern. Fails with a description of the syntax error. A leading `(?i)` ignores case, as
+ * `ignoreCase` does.
+ */
 export const parse = (
   source: string,
   options?: { readonly ignoreCase?: boolean }
@@ -32,7 +35,7 @@ export const parse = (
   return reader.fault === undefined ? Result.succeed(node) : Result.fail(reader.fault)
 }
 
-/** A cursor over the pattern. The first fault is kept and ends the reading. */
+/** A cursor over the pattern. Keeps the first error, which ends parsing. */
 interface Reader {
   readonly chars: ReadonlyArray<string>
   readonly ignoreCase: boolean
@@ -42,8 +45,8 @@ interface Reader {
 
 const nothing: Node = { _tag: "Sequence", items: [] }
 
-const fail = (reader: Reader, what: string): Node => {
-  reader.fault ??= `${what} at position ${Math.min(reader.at, reader.chars.length) + 1}`
+const fail = (reader: Reader, problem: string): Node => {
+  reader.fault ??= `${problem} at position ${Math.min(reader.at, reader.chars.length) + 1}`
   reader.at = reader.chars.length
   return nothing
 }
@@ -76,7 +79,7 @@ const quantified = (reader: Reader, item: Node): Node => {
   const [min, max] = bounds
   if (item._tag === "Assert") return fail(reader, "nothing to repeat")
   if (max < min) return fail(reader, "repeat counts out of order")
-  // Lazy repeats find the same lines as greedy ones.
+  // Lazy repeats match the same lines as greedy ones.
   if (peek(reader) === "?") reader.at++
   if (quantifier({ ...reader }) !== undefined) return fail(reader, "nothing to repeat")
   return { _tag: "Repeat", item, min, max }
@@ -145,7 +148,7 @@ const group = (reader: Reader): Node => {
 const charClass = (reader: Reader): Node => {
   const opening = peek(reader, 1) === "^" ? "[^" : "["
   reader.at += opening.length
-  // To JavaScript this is an empty class, to others a class of `]` and more.
+  // JavaScript reads an empty class, other engines a class that starts with `]`.
   if (peek(reader) === "]") return fail(reader, "a class that begins with ], which is to be written \\],")
   let members = ""
   while (reader.at < reader.chars.length && peek(reader) !== "]") members += member(reader)
@@ -154,12 +157,12 @@ const charClass = (reader: Reader): Node => {
   return matching(reader, `${opening}${members}]`)
 }
 
-/** A character, a range or a set, as it is written for JavaScript's engine. */
+/** A character, a range or a set, in the syntax of JavaScript. */
 const member = (reader: Reader): string => {
   const first = memberPart(reader)
   if (peek(reader) !== "-" || peek(reader, 1) === "]") return first.source
   reader.at++
-  // Behind a set, as in `[\w-.]`, it is no range.
+  // After a set, as in `[\w-.]`, the `-` is a character.
   if (first.isSet) return `${first.source}\\-`
   const last = memberPart(reader)
   if (last.isSet) fail(reader, "a range that ends with a set")
@@ -230,12 +233,12 @@ const literal = (reader: Reader, char: string): Node =>
     ? matching(reader, `[${quoted(char)}]`)
     : { _tag: "Char", accepts: (other) => other === char }
 
-/** As it is written in a class. */
+/** The character in the syntax of a class. */
 const quoted = (char: string): string => char.replace(/[\\^$.*+?()[\]{}|/-]/, "\\$&")
 
-/** One character as JavaScript's engine reads it; on one character it cannot take long. */
+/** A node that matches one character with a `RegExp`. The time on one character is bounded. */
 const matching = (reader: Reader, source: string): Node => {
-  // With the flag `u` what is not understood fails. Without it, it would mean something else.
+  // With the flag `u` unknown syntax fails. Without it, it would have another meaning.
   const found = Result.try(() => new RegExp(`^(?:${source})$`, reader.ignoreCase ? "sui" : "su"))
   if (Result.isFailure(found)) return fail(reader, `invalid ${source}`)
   const expression = found.success

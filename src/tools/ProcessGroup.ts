@@ -1,6 +1,4 @@
-/**
- * A command with all that it starts: its process group.
- */
+/** Runs a command and ends it together with all processes that it started: its process group. */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -11,11 +9,11 @@ import type * as ChildProcess from "effect/process/ChildProcess"
 import type * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
 
 /**
- * Starts the command and uses it. Afterwards ends its process group as the command's options say (`killSignal`,
- * `forceKillAfter`), and is done when no process of the group lives.
+ * Starts the command and runs `body`. Afterwards ends its process group as the options of the command specify
+ * (`killSignal`, `forceKillAfter`), and completes when no process of the group lives.
  *
- * A process that was killed stays in its group until its parent reads how it ended. The spawner waits for that, up to a
- * second; here it is not waited for. Where there is no `/proc` to tell by (macOS), it is.
+ * A killed process stays in its group until its parent reads its exit status. The spawner waits up to a second
+ * for that, this function does not, unless the system has no `/proc` to inspect (macOS).
  */
 export const use = <A, E, R>(
   command: ChildProcess.Command,
@@ -25,7 +23,7 @@ export const use = <A, E, R>(
 
 interface Started {
   readonly handle: ChildProcessSpawner.ChildProcessHandle
-  /** Ends the group when it is closed. */
+  /** Closing it ends the group. */
   readonly scope: Scope.Closeable
 }
 
@@ -52,7 +50,7 @@ const allDead = Effect.fnUntraced(function* (handle: ChildProcessSpawner.ChildPr
   }
 })
 
-/** Whether a process of the group lives. Says yes where it cannot tell. */
+/** Whether a process of the group lives. `true` if the system does not provide the information. */
 const hasLiving = Effect.fnUntraced(function* (group: number) {
   const files = yield* FileSystem.FileSystem
   const names = yield* Effect.orElseSucceed(files.readDirectory("/proc"), (): Array<string> => [])
@@ -63,7 +61,7 @@ const hasLiving = Effect.fnUntraced(function* (group: number) {
     (pid) =>
       files.readFileString(`/proc/${pid}/stat`).pipe(
         Effect.map((stat) => isLivingIn(stat, group)),
-        // It ended after its name was read.
+        // The process ended after its name was read.
         Effect.orElseSucceed(() => false)
       ),
     { concurrency: 16 }
@@ -71,7 +69,10 @@ const hasLiving = Effect.fnUntraced(function* (group: number) {
   return lives.includes(true)
 })
 
-/** Linux: `pid (name) state parent group …`. The name may hold spaces and brackets. `Z` and `X` are states of the dead. */
+/**
+ * Linux: `pid (name) state parent group …`. The name may contain spaces and brackets. `Z` and `X` are the
+ * states of dead processes.
+ */
 const isLivingIn = (stat: string, group: number): boolean => {
   const [state, , own] = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
   return Number(own) === group && state !== "Z" && state !== "X"

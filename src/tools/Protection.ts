@@ -1,6 +1,8 @@
 /**
- * What `write` and `edit` leave alone although it is inside the roots: files by which other programs run code, or let
- * code run, as soon as they come across them. With them a model that may write a file could run a command.
+ * Files inside the roots that `write` and `edit` refuse to change, because other programs run code from them as
+ * soon as they read them. Without this check, a model that may write a file could run a command.
+ *
+ * @since 0.2.0
  */
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -9,9 +11,15 @@ import { PathRefused } from "./PathFailure.ts"
 import * as Root from "./Root.ts"
 
 /**
- * Names of files and folders that are protected by default, at any depth, with all that is in them.
+ * Names of files and folders that are protected by default, at any depth, with everything in them.
  *
- * Not among them is what runs when a person runs the project itself: scripts, tests, build files and CI workflows.
+ * **Gotchas**
+ *
+ * The list leaves out files that run only when a person runs the project: scripts, tests, build files and CI
+ * workflows.
+ *
+ * @since 0.2.0
+ * @category constants
  */
 export const names: ReadonlyArray<string> = [
   // Git runs hooks, and programs that its configuration names, with most of its commands.
@@ -19,7 +27,7 @@ export const names: ReadonlyArray<string> = [
   ".gitconfig",
   ".githooks",
   ".husky",
-  // Agents start the servers and hooks that these name, and take permissions from them.
+  // Agents start the servers and hooks that these files name, and read permissions from them.
   ".effect-agent",
   ".aider.conf.yml",
   ".claude",
@@ -31,7 +39,7 @@ export const names: ReadonlyArray<string> = [
   ".opencode",
   ".roo",
   ".windsurf",
-  // Editors run tasks, and programs that settings name, when a folder is opened.
+  // Editors run tasks, and programs that settings name, when a person opens the folder.
   ".devcontainer",
   ".devcontainer.json",
   ".exrc",
@@ -39,7 +47,7 @@ export const names: ReadonlyArray<string> = [
   ".nvim.lua",
   ".vscode",
   ".zed",
-  // Shells read these when they start, or enter a folder.
+  // Shells read these files when they start or enter a folder.
   ".bash_profile",
   ".bashrc",
   ".envrc",
@@ -48,7 +56,7 @@ export const names: ReadonlyArray<string> = [
   ".zprofile",
   ".zshenv",
   ".zshrc",
-  // Package managers load the code that these name, with any of their commands.
+  // Package managers load the code that these files name, with any of their commands.
   ".npmrc",
   ".pnpmfile.cjs",
   ".yarnrc",
@@ -56,8 +64,28 @@ export const names: ReadonlyArray<string> = [
 ]
 
 /**
- * The protected name that a path goes through. A root is the application's own choice: a path is judged by the names
- * below the root that it is in, and free if it is free by one of them.
+ * Returns the protected name that an absolute path contains, `undefined` if there is none.
+ *
+ * **Details**
+ *
+ * The function compares the names of the path below each root that contains it. The path is free if one of
+ * these roots has no protected name above it.
+ *
+ * **Example** (Checking a path)
+ *
+ * ```ts
+ * import { NodeServices } from "@effect/platform-node"
+ * import { Effect, Path } from "effect"
+ * import { Protection } from "effect-agent/tools"
+ *
+ * const program = Effect.map(Path.Path, (paths) =>
+ *   Protection.nameIn(paths, { root: "/work" }, ["/work"], "/work/.git/config")
+ * )
+ * console.log(await Effect.runPromise(program.pipe(Effect.provide(NodeServices.layer)))) // .git
+ * ```
+ *
+ * @since 0.2.0
+ * @category getters
  */
 export const nameIn = (
   paths: Path.Path,
@@ -76,8 +104,33 @@ export const nameIn = (
 }
 
 /**
- * Fails when writing to a place would change something protected. `path` is as the model gave it, as a link may stand
- * at a protected name.
+ * Fails with `PathRefused` if writing to a place would change a protected file.
+ *
+ * **Details**
+ *
+ * `path` is the text that the model gave. The function checks it besides the real path, because a protected
+ * name may be a link.
+ *
+ * **Example** (Checking before writing)
+ *
+ * ```ts
+ * import { NodeServices } from "@effect/platform-node"
+ * import { Effect } from "effect"
+ * import { Protection, Root } from "effect-agent/tools"
+ *
+ * const options = { root: "." }
+ * const path = ".vscode/tasks.json"
+ * const program = Effect.gen(function* () {
+ *   const place = yield* Root.resolve(options, "write", path)
+ *   const failure = yield* Effect.flip(Protection.check(options, place, path))
+ *   console.log(failure.message)
+ * })
+ *
+ * await Effect.runPromise(program.pipe(Effect.provide(NodeServices.layer)))
+ * ```
+ *
+ * @since 0.2.0
+ * @category validation
  */
 export const check = Effect.fnUntraced(function* (
   options: Root.Options,
@@ -100,14 +153,27 @@ export const check = Effect.fnUntraced(function* (
   }
 })
 
-/** The failure of a call that would change something protected. */
-export const refused = (path: string, what: string): PathRefused =>
+/**
+ * Makes the failure of a call that would change a protected file. `reason` says which one: `.git is protected`.
+ *
+ * **Example** (Refusing a path)
+ *
+ * ```ts
+ * import { Protection } from "effect-agent/tools"
+ *
+ * console.log(Protection.refused("a/.git/config", ".git is protected").message)
+ * ```
+ *
+ * @since 0.2.0
+ * @category constructors
+ */
+export const refused = (path: string, reason: string): PathRefused =>
   new PathRefused({
     path,
-    detail: `${what}, as other programs run what it says. Leave it as it is, or ask the user to change it`
+    detail: `${reason}, because other programs run code from it. Leave it unchanged, or ask the user to change it`
   })
 
-/** As file systems compare names that do not tell cases apart, that ignore some characters, or the end of a name. */
+/** The form in which file systems compare names: some ignore case, some characters, or the end of a name. */
 const plain = (name: string): string =>
   name
     .toUpperCase()
@@ -123,7 +189,7 @@ const longName = (name: string, protect: ReadonlyArray<string>): string => {
   return short === undefined ? "" : (long ?? "")
 }
 
-/** The folders that `path` is in, from the outermost root inwards. */
+/** The folders above `path`, starting with the outermost root. */
 const foldersAbove = (
   paths: Path.Path,
   roots: ReadonlyArray<string>,
@@ -139,7 +205,7 @@ const foldersAbove = (
   return folders
 }
 
-/** A repository without a working tree, or one whose folder for git is kept under another name. */
+/** Whether the folder is a repository without a working tree, or a git folder with another name. */
 const isGitFolder = Effect.fnUntraced(function* (folder: string) {
   const files = yield* FileSystem.FileSystem
   const paths = yield* Path.Path
@@ -150,10 +216,10 @@ const isGitFolder = Effect.fnUntraced(function* (folder: string) {
   return true
 })
 
-/** A longer configuration is not looked through. In bytes. */
+/** Maximum bytes of a configuration file that the check reads. */
 const maxConfig = 64 * 1024
 
-/** Where a repository has its hooks, if its configuration says so. */
+/** The hooks folder of a repository, if its configuration sets one. */
 const hooksOf = Effect.fnUntraced(
   function* (folder: string) {
     const files = yield* FileSystem.FileSystem

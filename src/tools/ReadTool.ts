@@ -1,5 +1,7 @@
 /**
- * Reads a file: text by lines, or an image.
+ * The tool `read`: returns lines of a text file, or an image.
+ *
+ * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import * as Base64 from "effect/encoding/Base64"
@@ -13,15 +15,37 @@ import * as LineWindow from "./LineWindow.ts"
 import { FileFailed, PathFailure, fromPlatform } from "./PathFailure.ts"
 import type * as Root from "./Root.ts"
 
-/** At most so many lines are read at once, unless fewer are asked for. */
+/**
+ * Maximum lines that one call returns.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const maxLines = 2_000
-/** At most so many bytes of text are read at once. */
+/**
+ * Maximum bytes of text that one call returns.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const maxBytes = 50_000
-/** A longer line is cut. In characters. */
+/**
+ * Maximum characters of one line. The tool cuts a longer line and reports its length.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const maxLine = 2_000
-/** A larger image is refused: providers take no more. In bytes. */
+/**
+ * Maximum bytes of an image. The tool refuses a larger one, because providers do.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const maxImageBytes = 5 * 1024 * 1024
-/** A larger file is not read to its end only to count its lines. In bytes. */
+/**
+ * Above this many bytes the tool stops at the last line it returns, and does not count the lines of the file.
+ */
 const maxCountedBytes = 16 * 1024 * 1024
 
 const Params = Schema.Struct({
@@ -38,14 +62,47 @@ const Params = Schema.Struct({
 })
 type Params = typeof Params.Type
 
-/** The tool `read`. */
+/**
+ * Makes the tool `read`.
+ *
+ * **Details**
+ *
+ * The tool detects the type of a file by its first bytes. It returns png, jpg, gif and webp files as images,
+ * text with a note of the lines it left out, and fails with `FileFailed` for other binary files. It fails with
+ * `PathRefused` for a path outside the readable folders.
+ *
+ * **Example** (Reading the first lines of a file)
+ *
+ * ```ts
+ * import { NodeServices } from "@effect/platform-node"
+ * import { Effect, Layer } from "effect"
+ * import { Agent, Message } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ * import { ReadTool } from "effect-agent/tools"
+ *
+ * const program = Effect.scoped(
+ *   Effect.gen(function* () {
+ *     const agent = yield* Agent.make({ model: "any", tools: [ReadTool.make({ root: "." })] })
+ *     const { newMessages } = yield* agent.prompt("What is this package?")
+ *     for (const message of newMessages) console.log(`${message.role}: ${Message.textOf(message)}`)
+ *   })
+ * )
+ *
+ * const script = [ScriptedProvider.toolCall("read", { path: "package.json", limit: 2 }), ScriptedProvider.text("Done.")]
+ * const layer = Layer.merge(ScriptedProvider.layer(script), NodeServices.layer)
+ * await Effect.runPromise(program.pipe(Effect.provide(layer)))
+ * ```
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = (options: Root.Options) =>
   Tool.make({
     name: "read",
     label: "Read",
     description:
       "Reads a text file, or shows an image (png, jpg, gif, webp). Of a long file it gives the first " +
-      `${maxLines} lines or ${maxBytes / 1000} kB and says how to read on.`,
+      `${maxLines} lines or ${maxBytes / 1000} kB, and the offset of the next line.`,
     params: Params,
     failure: PathFailure,
     execute: Effect.fnUntraced(function* (params: Params) {
@@ -58,7 +115,7 @@ export const make = (options: Root.Options) =>
         case "Binary":
           return yield* refuse(
             params.path,
-            `it is ${kind.what} (${opened.info.size} bytes); inspect it with another tool`
+            `it is ${kind.format} (${opened.info.size} bytes); inspect it with another tool`
           )
         case "Text":
           return first === undefined

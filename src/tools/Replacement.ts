@@ -1,9 +1,11 @@
 /**
- * Exact replacement of texts in a text. All or none; each text is looked for in the original, so that one replacement
- * cannot disturb another.
+ * Replaces exact texts in a text: all of them or none.
  *
- * Line ends are not compared: a text given with `\n` is found in a file with `\r\n`, and what replaces it gets the line
- * ends of the file. What is not replaced stays as it is, to the byte.
+ * Every old text is searched in the original, so one replacement does not affect another. Line ends do not
+ * matter for the search: `\n` matches `\r\n`, and the new text gets the line ends of the file. All other bytes
+ * stay unchanged.
+ *
+ * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -12,15 +14,29 @@ import { cutLine } from "./Output.ts"
 import * as Paced from "./Paced.ts"
 import { nearest } from "./Similarity.ts"
 
-/** One text to be replaced by another. */
+/**
+ * One replacement.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Edit {
+  /** The text to replace. Must not be empty. */
   readonly oldText: string
   readonly newText: string
-  /** Default: the old text must be there exactly once. */
+  /**
+   * Whether to replace every occurrence. Default: `false`, and `apply` fails if the old text occurs more than
+   * once.
+   */
   readonly replaceAll?: boolean
 }
 
-/** The edits do not fit the text. `detail` says which and why, with what was found instead. */
+/**
+ * The replacements do not fit the text. `detail` says which one and why, and shows similar lines.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class EditRefused extends Schema.TaggedError<EditRefused>()("EditRefused", {
   path: Schema.String,
   detail: Schema.String
@@ -30,16 +46,39 @@ export class EditRefused extends Schema.TaggedError<EditRefused>()("EditRefused"
   }
 }
 
-/** What the edits made of a text. */
+/**
+ * The result of `apply`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Replaced {
   readonly text: string
-  /** How many places were replaced. */
+  /** Number of replaced occurrences. */
   readonly count: number
 }
 
 /**
- * Applies the edits, or fails with why not, for the model. Long texts are worked on in slices of some milliseconds, so
- * that it can be interrupted.
+ * Applies replacements to a text.
+ *
+ * **Details**
+ *
+ * Fails with a message for the model if an old text is empty, equals the new text, does not occur, or occurs
+ * several times without `replaceAll`, and if two replacements overlap. The effect works in slices of a few
+ * milliseconds, so that an interruption takes effect.
+ *
+ * **Example** (Replacing a text)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Replacement } from "effect-agent/tools"
+ *
+ * const replaced = Replacement.apply("port = 80\n", [{ oldText: "80", newText: "8080" }])
+ * console.log((await Effect.runPromise(replaced)).text) // port = 8080
+ * ```
+ *
+ * @since 0.1.0
+ * @category transforming
  */
 export const apply = (original: string, edits: ReadonlyArray<Edit>): Effect.Effect<Replaced, string> =>
   Effect.flatMap(
@@ -73,31 +112,31 @@ function* replaced(original: string, edits: ReadonlyArray<Edit>): Found<Replaced
   return yield* joined(original, places)
 }
 
-/** Places, lines or characters that are looked at between two pauses. */
+/** Number of places, lines or characters between two yields. */
 const stride = 5_000
 
-/** A place in the original, by offsets. */
+/** A range of the original, by offsets. */
 interface Place {
   readonly from: number
   readonly to: number
   readonly newText: string
 }
 
-/** A text with `\n` for each `\r\n`, and the way back to the original. */
+/** A text with `\n` for each `\r\n`, and the mapping of its offsets to the original. */
 interface Plain {
   readonly text: string
   readonly offsetOf: (at: number) => number
 }
 
 function* withoutReturns(original: string): Paced.Work<Plain> {
-  // Offsets in the plain text before which a \r was taken out.
+  // Offsets in the plain text before which a \r was removed.
   const removed: Array<number> = []
   for (let at = original.indexOf("\r\n"); at !== -1; at = original.indexOf("\r\n", at + 1)) {
     if (removed.push(at - removed.length) % stride === 0) yield
   }
   return {
     text: removed.length === 0 ? original : original.replaceAll("\r\n", "\n"),
-    // A place that begins at a line end takes its \r along; one that ends there leaves it.
+    // A range that starts at a line end includes its \r. A range that ends there does not.
     offsetOf: (at) => at + countBelow(removed, at)
   }
 }
@@ -124,7 +163,7 @@ function* usualLineEnd(text: string): Paced.Work<"\n" | "\r\n"> {
 
 const plainLines = (text: string): string => text.replaceAll("\r\n", "\n")
 
-/** The offsets at which the old text stands. */
+/** The offsets of all occurrences of the old text. */
 function* find(file: Plain, edit: Edit, wanted: string): Found<ReadonlyArray<number>> {
   if (wanted === "") return Result.fail("the old text is empty. To make or fill a file use write")
   if (wanted === plainLines(edit.newText)) return Result.fail("the old text and the new text are the same")
@@ -146,7 +185,7 @@ function* find(file: Plain, edit: Edit, wanted: string): Found<ReadonlyArray<num
   return Result.succeed(found)
 }
 
-/** The number of the line that the offset is in, from 1. */
+/** The number of the line that contains the offset, from 1. */
 function* lineAt(text: string, offset: number): Paced.Work<number> {
   let number = 1
   for (let at = text.indexOf("\n"); at !== -1 && at < offset; at = text.indexOf("\n", at + 1)) {
@@ -155,7 +194,9 @@ function* lineAt(text: string, offset: number): Paced.Work<number> {
   return number
 }
 
-/** What the model may have meant: the same lines but for white space, else the lines most like the first one. */
+/**
+ * A hint for the model: lines that differ only in white space, else the lines most similar to the first one.
+ */
 function* candidates(text: string, wanted: string): Paced.Work<string> {
   const inFile = text.split("\n")
   yield
@@ -173,7 +214,7 @@ function* candidates(text: string, wanted: string): Paced.Work<string> {
     : `Most like its first line:\n${near.map(({ line, number }) => `${number}: ${shown(line)}`).join("\n")}`
 }
 
-/** Without the line ends at both ends of it. */
+/** Without line ends at the start and the end. */
 const withoutOuterLines = (text: string): string => {
   let [from, to] = [0, text.length]
   while (from < to && text[from] === "\n") from++
@@ -181,7 +222,10 @@ const withoutOuterLines = (text: string): string => {
   return text.slice(from, to)
 }
 
-/** The index at which these lines follow one another, or -1. As one text, which the engine searches faster than a loop. */
+/**
+ * The index of the first line of these consecutive lines, or -1. Searches one joined text, because that is
+ * faster than a loop.
+ */
 function* firstPlace(among: ReadonlyArray<string>, wanted: ReadonlyArray<string>): Paced.Work<number> {
   const text = `\n${among.join("\n")}\n`
   yield
@@ -189,7 +233,7 @@ function* firstPlace(among: ReadonlyArray<string>, wanted: ReadonlyArray<string>
   return at === -1 ? -1 : (yield* lineAt(text, at)) - 1
 }
 
-/** The lines without their white space. */
+/** The lines without white space. */
 function* squeezed(lines: ReadonlyArray<string>): Paced.Work<ReadonlyArray<string>> {
   const all: Array<string> = []
   for (const line of lines) {

@@ -1,10 +1,12 @@
 /**
- * Where tools may read and write: a few folders, and nothing that a path, a symbolic link or an odd name leads to
- * outside of them. A path is judged by the real path of what exists of it, so links inside the roots work as long as
- * they stay inside.
+ * The folders that the file tools may read and write, and the check of a path against them.
  *
- * What is checked here can change before it is used; `Folder` closes that gap where the system allows it. Out of reach:
- * folders mounted into a root (a bind mount looks like any folder).
+ * The check resolves symbolic links first, so a link inside a root works if its target is inside a root too.
+ * Another process can change a path after the check. The tools close that gap by opening the folder and
+ * checking it again, on Linux through the open folder. The check does not detect folders that are mounted into
+ * a root, because a bind mount looks like any folder.
+ *
+ * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -12,45 +14,94 @@ import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import { FileFailed, PathRefused, type PathFailure, fromPlatform } from "./PathFailure.ts"
 
-/** The folders that tools may use, and how. */
+/**
+ * The folders that the file tools may use.
+ *
+ * @since 0.1.0
+ * @category options
+ */
 export interface Options {
-  /** Where relative paths start. Always readable. Relative to the folder of the process, or absolute. */
+  /**
+   * The folder at which relative paths start. Always readable. Absolute, or relative to the working directory
+   * of the process.
+   */
   readonly root: string
-  /** Further folders that may be read, relative to the root or absolute. Default: none. */
+  /** Further folders that the tools may read. Absolute, or relative to `root`. Default: none. */
   readonly readRoots?: ReadonlyArray<string>
-  /** Folders that may be changed, and read, relative to the root or absolute. Default: the root. `[]`: none. */
+  /**
+   * The folders that the tools may read and change. Absolute, or relative to `root`. Default: `root`. `[]`:
+   * none.
+   */
   readonly writeRoots?: ReadonlyArray<string>
   /**
-   * A file of several names (a hard link) may be the same file as one outside the roots, which nothing can tell. By
-   * default such a file is not read; package managers that link from a store need `"allow"`. Writing never reaches the
-   * other names: the file is replaced, not overwritten.
+   * Whether the tools read a file that has several names (hard links). One of the names may be outside the
+   * roots, and the system does not report which. Package managers that link files from a store need `"allow"`. Writing
+   * never changes the other names, because it replaces the file. Default: `"refuse"`.
    */
   readonly hardLinks?: "refuse" | "allow"
   /**
-   * Names of files and folders that `write` and `edit` refuse to change, wherever in the roots they are, and all that is
-   * in them. In whatever case they are written. With `.git` among them, git's folders under other names and the folder
-   * that `core.hooksPath` names are refused too. Default: `Protection.names`. To add one: `[...Protection.names, "keys"]`.
-   * `[]`: nothing is protected.
+   * Names of files and folders that `write` and `edit` refuse to change, with everything in them, at any depth.
+   * Case-insensitive. If `.git` is among them, the tools also refuse git folders with other names and the
+   * folder that `core.hooksPath` specifies. To add one name: `[...Protection.names, "keys"]`. `[]`: none.
+   * Default: `Protection.names`.
    */
   readonly protect?: ReadonlyArray<string>
 }
 
-/** What a path is to be used for. Writing takes in making and replacing. */
+/**
+ * The purpose for which a path is resolved. `write` covers creating and replacing.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Access = "read" | "write"
 
-/** A path inside the roots. */
+/**
+ * A path inside the roots.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Place {
-  /** The real path of the deepest part that exists. */
+  /** Real path of the deepest part that exists. */
   readonly existing: string
-  /** Names below it that do not exist yet. */
+  /** Names below `existing` that do not exist yet. */
   readonly missing: ReadonlyArray<string>
-  /** For display: relative to the root, or absolute when outside of it. */
+  /** The path for display: relative to the root if it is inside, else absolute. */
   readonly shown: string
-  /** The real paths of the roots this place was judged by. */
+  /** Real paths of the roots against which the path was checked. */
   readonly roots: ReadonlyArray<string>
 }
 
-/** Finds out where `path` leads. Fails with `PathRefused` when that is outside the roots for `access`. */
+/**
+ * Resolves a path against the roots.
+ *
+ * **Details**
+ *
+ * Fails with `PathRefused` if the path is outside the roots for `access`, empty, a URL, or starts with `~`.
+ * Fails with `FileFailed` if the root does not exist or the system refuses access. The path itself may be
+ * missing.
+ *
+ * **Example** (Resolving a path)
+ *
+ * ```ts
+ * import { NodeServices } from "@effect/platform-node"
+ * import { Effect } from "effect"
+ * import { Root } from "effect-agent/tools"
+ *
+ * const program = Effect.gen(function* () {
+ *   const { shown } = yield* Root.resolve({ root: "." }, "read", "./package.json")
+ *   console.log(shown) // package.json
+ *   const failure = yield* Effect.flip(Root.resolve({ root: "." }, "read", "/etc/passwd"))
+ *   console.log(failure._tag) // PathRefused
+ * })
+ *
+ * await Effect.runPromise(program.pipe(Effect.provide(NodeServices.layer)))
+ * ```
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const resolve = Effect.fnUntraced(function* (
   options: Options,
   access: Access,
@@ -73,13 +124,46 @@ export const resolve = Effect.fnUntraced(function* (
   return { existing, missing, shown, roots }
 })
 
-/** Whether `path` is `root` or below it. Both absolute and free of links. */
+/**
+ * Whether `path` is `root` or below it.
+ *
+ * **Gotchas**
+ *
+ * Both must be absolute and free of symbolic links: the function compares texts.
+ *
+ * **Example** (Comparing two paths)
+ *
+ * ```ts
+ * import { NodeServices } from "@effect/platform-node"
+ * import { Effect, Path } from "effect"
+ * import { Root } from "effect-agent/tools"
+ *
+ * const program = Effect.map(Path.Path, (paths) => Root.contains(paths, "/work", "/work/src/a.ts"))
+ * console.log(await Effect.runPromise(program.pipe(Effect.provide(NodeServices.layer)))) // true
+ * ```
+ *
+ * @since 0.1.0
+ * @category predicates
+ */
 export const contains = (paths: Path.Path, root: string, path: string): boolean => {
   const relative = paths.relative(root, path)
   return relative !== ".." && !relative.startsWith(`..${paths.sep}`) && !paths.isAbsolute(relative)
 }
 
-/** Files there are made when they are read, and show other processes and the machine. */
+/**
+ * Whether an absolute path is in `/proc` or `/sys`, whose files show other processes and the machine.
+ *
+ * **Example** (Checking a path)
+ *
+ * ```ts
+ * import { Root } from "effect-agent/tools"
+ *
+ * console.log(Root.isVirtual("/proc/self/environ")) // true
+ * ```
+ *
+ * @since 0.1.0
+ * @category predicates
+ */
 export const isVirtual = (path: string): boolean => /^\/(?:proc|sys)(?:\/|$)/.test(path)
 
 const misspelling = (path: string, separator: string): string | undefined => {
@@ -87,7 +171,7 @@ const misspelling = (path: string, separator: string): string | undefined => {
   if (path.includes("\0")) return "it holds a NUL character"
   if (/^~(?:\/|$)/.test(path)) return "~ is not expanded; give a path relative to the root"
   if (/^[a-z][a-z0-9+.-]+:\/\//i.test(path)) return "it is a URL; give a path"
-  // Elsewhere a backslash is part of a name; what looks like a path of Windows is meant as one.
+  // On other systems a backslash is part of a name, but a model that writes such a path means one of Windows.
   if (separator === "/" && /^[a-z]:[\\/]|^\\\\|^\.\.\\|\\\.\.(?:\\|$)/i.test(path)) {
     return "it is a path of Windows; use / between names"
   }
@@ -102,7 +186,7 @@ const realRoot = Effect.fnUntraced(function* (root: string) {
     .pipe(Effect.mapError((error) => fromPlatform("the root folder", error)))
 })
 
-/** A further root that does not exist allows nothing. */
+/** A further root that does not exist permits nothing. */
 const rootsFor = Effect.fnUntraced(function* (options: Options, access: Access, root: string) {
   const paths = yield* Path.Path
   const writable = options.writeRoots ?? [options.root]
@@ -136,7 +220,10 @@ const deepest = Effect.fnUntraced(function* (path: string, absolute: string) {
   }
 })
 
-/** The real path of what is there. A link that leads nowhere fails: a file made through it would appear at its target. */
+/**
+ * The real path of an entry that exists. Fails for a dangling link, because creating a file through it would
+ * create its target.
+ */
 const realPath = Effect.fnUntraced(function* (path: string, at: string) {
   const files = yield* FileSystem.FileSystem
   return yield* files

@@ -1,12 +1,7 @@
 /**
- * Runs a shell command.
+ * The tool `shell`: runs a command line of a POSIX shell.
  *
- * The command runs in the root, and is not confined to it: a shell can do what its user can. Ask a person or rules
- * (`CommandRules`) first, or put the whole agent into a sandbox. For POSIX systems.
- *
- * A command and all it starts end with the call: when its shell exits, when it takes too long, and when the call is
- * interrupted, what is left of its process group gets SIGTERM and, 0.4 seconds later, SIGKILL. A process that makes a
- * session of its own (`setsid`) leaves the group and is not ended.
+ * @since 0.1.0
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -24,25 +19,37 @@ import * as Output from "./Output.ts"
 import { fromPlatform } from "./PathFailure.ts"
 import * as ProcessGroup from "./ProcessGroup.ts"
 
-/** Where and how commands run. */
+/**
+ * Options of the tool `shell`.
+ *
+ * @since 0.1.0
+ * @category options
+ */
 export interface Options {
-  /** Where commands run. */
+  /** The working directory of commands. Absolute, or relative to the working directory of the process. */
   readonly root: string
-  /** Program that gets `-c` and the command. Default: `/bin/sh`. */
+  /** The shell, called with `-c` and the command. Default: `/bin/sh`. */
   readonly shell?: string
-  /** Time for a command that asks for none. Default: 120 seconds. */
+  /** Time limit of a call that has no `timeout` parameter. Default: 120 seconds. */
   readonly timeout?: Duration.Input
-  /** The most a command may ask for. Default: 600 seconds. */
+  /** Maximum of the `timeout` parameter. Default: 600 seconds. */
   readonly maxTimeout?: Duration.Input
-  /** Characters of output kept, half from the start, half from the end. Default: 30,000. */
+  /** Maximum characters of output, half from the start and half from the end. Default: 30,000. */
   readonly maxOutput?: number
-  /** Names of variables that commands get although they look like secrets. Default: none. */
+  /** Names of environment variables that commands inherit although they look like secrets. Default: none. */
   readonly passEnvironment?: ReadonlyArray<string>
-  /** Variables that commands get on top, secrets or not. Default: none. */
+  /**
+   * Environment variables that commands get in addition to the inherited ones, secrets or not. Default: none.
+   */
   readonly environment?: ChildEnvironment.Environment
 }
 
-/** The command could not be run at all. */
+/**
+ * The tool could not start the shell. `detail` says why.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class ShellFailed extends Schema.TaggedError<ShellFailed>()("ShellFailed", {
   detail: Schema.String
 }) {
@@ -54,12 +61,58 @@ export class ShellFailed extends Schema.TaggedError<ShellFailed>()("ShellFailed"
 const Params = Schema.Struct({
   command: Schema.NonEmptyString.annotate({ description: "Command line for the shell" }),
   timeout: Schema.optionalKey(Schema.Finite.check(Schema.isGreaterThan(0))).annotate({
-    description: "Seconds after which the command is ended"
+    description: "Time limit of the command in seconds"
   })
 })
 type Params = typeof Params.Type
 
-/** The tool `shell`. A command that fails is an error result, with its output. */
+/**
+ * Makes the tool `shell`.
+ *
+ * **Details**
+ *
+ * The tool combines standard output and standard error. It reports the last 2,000 characters of output as
+ * progress, at most twice a second. A nonzero exit code, a signal and a timeout are error results with the
+ * output. The tool fails with `ShellFailed` if the shell does not start. The command has no standard input, and
+ * inherits the environment variables that do not look like secrets.
+ *
+ * All processes that a command starts end with the call: when the shell exits, at the time limit, and on
+ * interruption the tool sends SIGTERM to the process group and, 0.4 seconds later, SIGKILL.
+ *
+ * **Gotchas**
+ *
+ * The root does not confine a command: a command can do everything that the user of the process can do. Require
+ * an approval, use `CommandRules`, or run the agent in a sandbox. A process that creates its own session
+ * (`setsid`) leaves the process group, and the tool does not end it.
+ *
+ * **Example** (Running a command)
+ *
+ * ```ts
+ * import { NodeServices } from "@effect/platform-node"
+ * import { Effect, Layer } from "effect"
+ * import { Agent, Message } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ * import { ShellTool } from "effect-agent/tools"
+ *
+ * const program = Effect.scoped(
+ *   Effect.gen(function* () {
+ *     const agent = yield* Agent.make({ model: "any", tools: [ShellTool.make({ root: "." })] })
+ *     const { newMessages } = yield* agent.prompt("Say hello.")
+ *     for (const message of newMessages) console.log(`${message.role}: ${Message.textOf(message)}`)
+ *   })
+ * )
+ *
+ * const script = [
+ *   ScriptedProvider.toolCall("shell", { command: "echo hello" }),
+ *   ScriptedProvider.text("Done.")
+ * ]
+ * const layer = Layer.merge(ScriptedProvider.layer(script), NodeServices.layer)
+ * await Effect.runPromise(program.pipe(Effect.provide(layer)))
+ * ```
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = (options: Options) => {
   const usual = Duration.fromInputUnsafe(options.timeout ?? "120 seconds")
   const most = Duration.fromInputUnsafe(options.maxTimeout ?? "600 seconds")
@@ -67,12 +120,12 @@ export const make = (options: Options) => {
     name: "shell",
     label: "Shell",
     description:
-      "Runs a command line in the root folder and gives its output and exit code. There is no input to read, nothing " +
-      `keeps running after the call, and it is ended after ${Duration.toSeconds(usual)} seconds unless timeout says ` +
-      `otherwise (at most ${Duration.toSeconds(most)}).`,
+      "Runs a command line in the root folder and returns its output and exit code. It has no standard input, its " +
+      `processes end with the call, and the call ends after ${Duration.toSeconds(usual)} seconds or after timeout ` +
+      `(at most ${Duration.toSeconds(most)} seconds).`,
     params: Params,
     failure: ShellFailed,
-    // It has a limit of its own, up to `maxTimeout`.
+    // The tool applies its own limit, up to `maxTimeout`.
     timeout: "Infinity",
     execute: Effect.fnUntraced(function* ({ command, timeout }: Params) {
       const limit = Duration.min(timeout === undefined ? usual : Duration.seconds(timeout), most)
@@ -97,8 +150,8 @@ const run = Effect.fnUntraced(function* (
 ) {
   const paths = yield* Path.Path
   const shell = options.shell ?? "/bin/sh"
-  // Both outputs into one pipe, so that their order is kept. The outer shell becomes the inner one. Behind a space, a
-  // command that begins with a dash is no option of the shell.
+  // Both outputs go to one pipe, which keeps their order. The outer shell becomes the inner one. The space
+  // before the command prevents the shell from reading a leading dash as an option.
   const process = ChildProcess.make("/bin/sh", ["-c", 'exec "$0" -c " $1" 2>&1', shell, command], {
     cwd: paths.resolve(options.root),
     env: ChildEnvironment.make(globalThis.process.env, {
@@ -119,7 +172,7 @@ const run = Effect.fnUntraced(function* (
     const reader = yield* Effect.forkIn(reading, outer)
     return { reader, exit: yield* exitOf(handle.exitCode, limit) }
   })
-  // All that could still write is gone after this, but for a process that left the group: it is not waited for.
+  // All processes of the group have ended here. The tool does not wait for a process that left the group.
   const { exit, reader } = yield* ProcessGroup.use(process, body).pipe(
     Effect.mapError((error) => new ShellFailed({ detail: fromPlatform(shell, error).detail }))
   )
@@ -144,7 +197,7 @@ const exitOf = (
     Effect.map((ended) => Option.getOrElse(ended, (): Ended => ({ _tag: "Timeout" })))
   )
 
-/** Shows the end of the output to whoever watches, at most twice a second. */
+/** Reports the end of the output as progress, at most twice a second. */
 const showProgress = Effect.fnUntraced(function* (output: Output.Bounded) {
   const context = yield* Tool.ToolContext
   let shown = 0
@@ -172,7 +225,7 @@ const rendered = (ended: Ended, output: Output.Bounded, limit: Duration.Duration
   })
 }
 
-/** What the model must know of the end; nothing when all went well. */
+/** The line on the end of the command for the model, `undefined` for exit code 0. */
 const statusOf = (ended: Ended, limit: Duration.Duration): string | undefined => {
   switch (ended._tag) {
     case "Exit":
@@ -180,6 +233,6 @@ const statusOf = (ended: Ended, limit: Duration.Duration): string | undefined =>
     case "Signal":
       return `Ended by ${ended.name}`
     case "Timeout":
-      return `Ended: it took longer than ${Duration.toSeconds(limit)} seconds. What it started is ended too`
+      return `Timed out after ${Duration.toSeconds(limit)} seconds. All its processes were ended`
   }
 }

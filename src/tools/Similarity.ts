@@ -1,14 +1,12 @@
-/**
- * How alike two texts are, to guess what was meant.
- */
+/** Rates the similarity of two texts, for hints on misspelled names. */
 import type * as Paced from "./Paced.ts"
 
-/** Characters of a text that are looked at: many candidates may be as long as a file. */
+/** Maximum characters to compare, because candidates may be as long as a file. */
 const compared = 200
 
 /**
- * From 0 (nothing in common) to 1 (the same but for case), by shared pairs of neighbouring characters (Dice). The same
- * characters in another order, a slip of the fingers, are at least 0.8.
+ * From 0 (nothing in common) to 1 (equal except for case), by shared pairs of neighbouring characters (Dice).
+ * Texts with the same characters in another order, a common typing error, rate 0.8 or more.
  */
 const similarity = (self: string, that: string): number => {
   const left = self.slice(0, compared).toLowerCase()
@@ -28,7 +26,7 @@ const similarity = (self: string, that: string): number => {
   return size === 0 ? 0 : (2 * shared) / size
 }
 
-/** The candidates most like `wanted`, best first; none that has little in common with it. */
+/** The candidates with a similarity of at least 0.5, best first. */
 export function* nearest<A>(
   wanted: string,
   candidates: ReadonlyArray<A>,

@@ -1,6 +1,6 @@
 /**
- * Goes through a folder and what is below it, in the order of names. Links are seen and not followed, so a walk cannot
- * leave the folder or go in circles.
+ * Visits the entries below a folder, in the order of their names. A walk does not follow symbolic links, so it
+ * cannot leave the folder or loop.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -14,49 +14,54 @@ import * as Paced from "./Paced.ts"
 import { type PathFailure, fromPlatform } from "./PathFailure.ts"
 import * as Root from "./Root.ts"
 
-/** The folders that a search may look into, and for how long. */
+/**
+ * The folders that `grep` and `find` may search, and for how long.
+ *
+ * @since 0.2.0
+ * @category options
+ */
 export interface Options extends Root.Options {
   /**
-   * Time that one call of `grep` or `find` may take. When it is over, the call gives what it found by then, and says so.
-   * `"Infinity"`: no limit but the time limit of the tool. Default: 10 seconds.
+   * Maximum time of one call of `grep` or `find`. The call then returns the results it has and reports that the
+   * search is incomplete. `"Infinity"`: only the timeout of the tool limits the call. Default: 10 seconds.
    */
   readonly searchTime?: Duration.Input
 }
 
-/** The budget of one call, which begins now. */
+/** Starts the time budget of one call. */
 export const budget = ({ searchTime = "10 seconds" }: Options): Effect.Effect<Paced.Budget> =>
   Paced.budget(Duration.fromInputUnsafe(searchTime))
 
-/** What the model is told when the budget is spent. */
+/** The note for the model if the budget ran out. */
 export const lateNote = ({ time }: Paced.Budget): string =>
   `[Stopped after ${Duration.toSeconds(time)} seconds: not all was searched. Narrow the pattern or the path.]`
 
-/** A parameter of the tools that walk. */
+/** The parameter `includeIgnored` of `list`, `find` and `grep`. */
 export const includeIgnored = Schema.optionalKey(Schema.Boolean).annotate({
-  description: "Include what .gitignore says to ignore, and node_modules. Default: false"
+  description: "Include node_modules and paths that .gitignore ignores. Default: false"
 })
 
-/** For the descriptions of those tools. */
+/** The sentence on ignored paths in the descriptions of `list`, `find` and `grep`. */
 export const leavesOut =
-  "Leaves out .git, node_modules and what .gitignore says to ignore, unless path names it or includeIgnored is set."
+  "Leaves out .git, node_modules and paths that .gitignore ignores, unless path names them or includeIgnored is set."
 
 export interface Entry {
   readonly folder: Folder.Folder
   readonly name: string
   readonly type: FileSystem.File.Type
-  /** From where the walk began, with `/` between names. */
+  /** The path relative to the folder of the walk, with `/` between names. */
   readonly path: string
 }
 
-/** What a visitor says: go on, or enough. */
+/** The return value of a visitor: whether the walk continues. */
 export type Step = "continue" | "stop"
 
 type Services = FileSystem.FileSystem | Path.Path
 
-/** How a walk ended. */
+/** The outcome of a walk. */
 export interface Walked {
   readonly ended: Step
-  /** What was left out as ignored, from where the walk began; folders end in `/`. */
+  /** Ignored paths, relative to the folder of the walk. Paths of folders end in `/`. */
   readonly leftOut: ReadonlyArray<string>
 }
 
@@ -67,8 +72,8 @@ interface Course<E, R> {
 }
 
 /**
- * Visits each entry below `top`, a folder before what is in it, until the budget is spent. Folders that cannot be read are
- * left out; only failing to read `top` fails.
+ * Visits each entry below `top`, a folder before its content, until the budget runs out. The walk skips folders
+ * that cannot be read. It fails only if `top` cannot be read.
  */
 export const walk = Effect.fnUntraced(function* <E, R>(
   top: Folder.Folder,
@@ -81,7 +86,7 @@ export const walk = Effect.fnUntraced(function* <E, R>(
   return { ended: yield* each(top, found, rules, "", course), leftOut: course.leftOut }
 })
 
-/** The entries of one folder, by name. */
+/** The entries of one folder, sorted by name. */
 export const entries = Effect.fnUntraced(function* (
   folder: Folder.Folder
 ): Effect.fn.Return<ReadonlyArray<FileSystem.DirectoryEntry>, PathFailure, FileSystem.FileSystem> {
@@ -92,7 +97,10 @@ export const entries = Effect.fnUntraced(function* (
   return found.toSorted((self, that) => (self.name < that.name ? -1 : 1))
 })
 
-/** The rules in an open folder. None in one that is ignored itself: who names it wants to see what is in it. */
+/**
+ * The ignore rules that apply in an open folder. None apply in a folder that is ignored itself, because the
+ * model named it.
+ */
 export const rulesIn = Effect.fnUntraced(function* (
   top: Folder.Folder,
   found: ReadonlyArray<FileSystem.DirectoryEntry>
@@ -117,7 +125,7 @@ export const rulesIn = Effect.fnUntraced(function* (
   return yield* Effect.scoped(descend)
 })
 
-/** What the model is told of what was left out, if anything was. `shown` is the folder that was walked. */
+/** The note for the model about ignored paths, empty if there are none. `shown` is the folder of the walk. */
 export const leftOutNote = (shown: string, leftOut: ReadonlyArray<string>): ReadonlyArray<string> => {
   if (leftOut.length === 0) return []
   const some = leftOut.slice(0, 5).map((path) => visible(below(shown, path)))
@@ -125,7 +133,7 @@ export const leftOutNote = (shown: string, leftOut: ReadonlyArray<string>): Read
   return [`[Left out as ignored: ${some.join(", ")}${rest}. To include them set includeIgnored.]`]
 }
 
-/** A path below a folder, as the folder is shown. */
+/** The path of an entry below the folder, in the form in which the folder is shown. */
 export const below = (folder: string, path: string): string =>
   folder === "." ? path : folder.endsWith("/") ? folder + path : `${folder}/${path}`
 

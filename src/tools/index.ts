@@ -1,5 +1,7 @@
 /**
- * Tools for files and commands, confined to a root.
+ * Tools for files and shell commands. The file tools are confined to a root folder.
+ *
+ * @since 0.1.0
  */
 export * as Tools from "./Tools.ts"
 export * as ReadTool from "./ReadTool.ts"

@@ -40,7 +40,7 @@ const write = (root: string, path: string, fs: FileSystem.FileSystem) =>
       Effect.provideService(FileSystem.FileSystem, fs)
     )
 
-const changed = "it was changed by something else meanwhile"
+const changed = "another process changed it meanwhile"
 
 describe("AtomicWrite", () => {
   const time = new Date("2026-01-01T00:00:00Z")

@@ -218,7 +218,7 @@ describe("GrepTool", () => {
       assert.isTrue(isError)
       assert.strictEqual(
         text,
-        'The pattern "f(" is invalid: missing ) at position 3. For the text as it is set literal.'
+        'The pattern "f(" is invalid: missing ) at position 3. To search for it as text, set literal.'
       )
     }).pipe(Workspace.provide)
   )

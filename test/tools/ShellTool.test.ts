@@ -140,7 +140,7 @@ describe.concurrent("ShellTool", () => {
       })
       assert.isBelow(performance.now() - started, 400 + 2_000)
       assert.isTrue(isError)
-      assert.include(text, "started\n[Ended: it took longer than 0.4 seconds.")
+      assert.include(text, "started\n[Timed out after 0.4 seconds.")
       assert.deepInclude(details, { timedOut: true })
       for (const name of ["child", "grandchild"])
         assert.isFalse(yield* isAlive(space, yield* pidIn(space, name)), name)
@@ -226,8 +226,8 @@ describe.concurrent("ShellTool", () => {
         [call("shell", { command: "sleep 5" }), call("shell", { command: "sleep 5", timeout: 60 })],
         { concurrency: 2 }
       )
-      assert.include(usual.text, "longer than 0.2 seconds")
-      assert.include(most.text, "longer than 0.3 seconds")
+      assert.include(usual.text, "Timed out after 0.2 seconds")
+      assert.include(most.text, "Timed out after 0.3 seconds")
     }).pipe(Workspace.provide)
   )
 

@@ -1,0 +1,54 @@
+import { assert, describe, it } from "@effect/vitest"
+import { globSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+
+/** Directories of src whose language is checked. */
+const checked = ["tools"]
+
+const root = join(import.meta.dirname, "../src")
+const files = checked.flatMap((folder) => globSync(`${folder}/**/*.ts`, { cwd: root }))
+
+const comments = /\/\*\*[^]*?\*\/|(?:^[ \t]*\/\/.*\n)+/gm
+const example = /```[^]*?```/g
+
+/** A comment as running text: one line for each paragraph, without examples and code. */
+const proseOf = (comment: string): string =>
+  comment
+    .replace(example, "")
+    .replace(/^[ \t]*(?:\/\*\*|\*\/|\*|\/\/) ?|\*\/$/gm, "")
+    .replace(/`[^`]*`/g, "CODE")
+    .replace(/\n(?!\n|[-*@])/g, " ")
+
+/** Subjects that do not name an actor, at the start of a sentence or a clause. */
+const subjects = /(?:^|[.;:] )(?:what|whatever|whoever|who|nobody|somebody|the same)\b[^.;:]{0,40}/gim
+/** Words that hide the actor, and metaphors. */
+const words =
+  /\b(?:whoever|nobody|somebody|telling|tells?|told|heard|hears?|go on|goes on|went on|says? so|said|opinion|riddle|(?:is|are|was|were|be) asked|asks? for|asked for)\b/gi
+/** Names that do not say what a value is. */
+const names = /\b(?:told|said|heard|goOn|laid)\b/g
+
+const found = (pattern: RegExp, textsOf: (source: string) => ReadonlyArray<string>): ReadonlyArray<string> =>
+  files.flatMap((file) =>
+    textsOf(readFileSync(join(root, file), "utf8")).flatMap((text) =>
+      Array.from(text.matchAll(pattern), ([match]) => `${file}: ${match.trim()}`)
+    )
+  )
+
+const commentsOf = (source: string) => Array.from(source.matchAll(comments), ([comment]) => proseOf(comment))
+const codeOf = (source: string) => [source.replace(comments, "")]
+
+describe("comments in src", () => {
+  it("name the actor as the subject", () => {
+    assert.deepStrictEqual(found(subjects, commentsOf), [])
+  })
+
+  it("use no words that hide the actor", () => {
+    assert.deepStrictEqual(found(words, commentsOf), [])
+  })
+})
+
+describe("names in src", () => {
+  it("say what a value is", () => {
+    assert.deepStrictEqual(found(names, codeOf), [])
+  })
+})
