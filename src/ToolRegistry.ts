@@ -3,11 +3,9 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import * as Begin from "./internal/begin.ts"
 import * as FailureText from "./internal/failureText.ts"
 import type { ToolCall } from "./Message.ts"
 import * as InvalidTool from "./internal/invalidTool.ts"
@@ -15,7 +13,6 @@ import { once } from "./internal/once.ts"
 import type { ToolDefinition } from "./Provider.ts"
 import * as Tool from "./Tool.ts"
 import * as ToolRun from "./internal/toolRun.ts"
-import { ToolServices } from "./internal/toolServices.ts"
 
 export type { Executed } from "./internal/toolRun.ts"
 
@@ -94,7 +91,8 @@ export const make = <const Tools extends ReadonlyArray<Tool.Any>>(
 ): Effect.Effect<ToolRegistry["Service"], never, Tool.Services<Tools[number]>> =>
   Effect.contextWith((services: Context.Context<Tool.Services<Tools[number]>>) => {
     const registered = new Map<string, Tool.Any>()
-    const servicesOf = new ToolServices()
+    // Keyed by the tool, so that a call that was prepared before its tool was unregistered still has its services.
+    const servicesOf = new WeakMap<Tool.Any, Context.Context<never>>()
     // Rebuilt when a tool comes or goes, so that an unchanged set is the same array from turn to turn.
     let definitions: ReadonlyArray<ToolDefinition> | undefined
 
@@ -114,19 +112,23 @@ export const make = <const Tools extends ReadonlyArray<Tool.Any>>(
           const tool = registered.get(name)
           if (tool === undefined) return false
           definitions = undefined
-          servicesOf.leave(tool)
           return registered.delete(name)
         }),
       definitions: Effect.sync(() => (definitions ??= Array.from(registered.values(), definition))),
       get: (name) => Effect.sync(() => find(registered, name)),
-      prepare: (call, options) => {
-        const { among = registered, input } = options ?? {}
+      prepare: Effect.fnUntraced(function* (call, options) {
+        const among = options?.among ?? registered
         const tool = find(among, call.name)
         if (tool === undefined)
-          return Effect.fail(new ToolNotFound({ toolName: call.name, known: [...among.keys()] }))
-        return input === undefined ? prepareRaw(tool, call) : decode(tool, call, input)
-      },
-      execute: (prepared, context) => ToolRun.run(prepared, servicesOf.get(prepared.tool), context)
+          return yield* new ToolNotFound({ toolName: call.name, known: [...among.keys()] })
+        return yield* decode(tool, call, options?.input ?? (yield* rawInput(tool, call)))
+      }),
+      execute: (prepared, context) => {
+        const services = servicesOf.get(prepared.tool) ?? Context.empty()
+        return ToolRun.run(prepared, context).pipe(
+          Effect.updateContext((caller: Context.Context<never>) => Context.merge(services, caller))
+        )
+      }
     })
     return Effect.as(
       Effect.forEach(tools, (tool) => add(tool, services), { discard: true }),
@@ -158,41 +160,32 @@ const definition = once(
   })
 )
 
-const prepareRaw = (tool: Tool.Any, call: ToolCall): Effect.Effect<PreparedCall, InvalidArguments> => {
+/** The arguments as the model wrote them, or as `prepareArguments` changed them. */
+const rawInput = (tool: Tool.Any, call: ToolCall): Effect.Effect<Schema.Json, InvalidArguments> => {
   const { params } = call
-  if (params === undefined) {
-    return Effect.fail(invalid(call, "the arguments are not valid JSON"))
-  }
-  if (tool.prepareArguments === undefined) return decode(tool, call, params)
+  if (params === undefined) return Effect.fail(invalid(call, "the arguments are not valid JSON"))
   const { prepareArguments } = tool
+  if (prepareArguments === undefined) return Effect.succeed(params)
   return Effect.try({
     try: () => prepareArguments(params),
     catch: (thrown) => invalid(call, FailureText.of(thrown))
-  }).pipe(Effect.flatMap((prepared) => decode(tool, call, prepared)))
+  })
 }
 
+/** A check of a schema that throws refuses the params, as one that returns a fault does. */
 const decode = (
   tool: Tool.Any,
   call: ToolCall,
   input: Schema.Json
 ): Effect.Effect<PreparedCall, InvalidArguments> =>
   Predicate.isObject(input)
-    ? decodeObject(tool, call, input)
+    ? Effect.suspend(() => tool.decode(input)).pipe(
+        Effect.mapBoth({
+          onSuccess: (params): PreparedCall => ({ call, tool, input, params }),
+          onFailure: ({ detail }) => invalid(call, detail)
+        }),
+        Effect.catchDefect((defect) => Effect.fail(invalid(call, FailureText.of(defect))))
+      )
     : Effect.fail(invalid(call, "the arguments must be a JSON object"))
-
-/** Nearly all params are decoded on the spot. A check that throws refuses the params as one that says no. */
-const decodeObject = (
-  tool: Tool.Any,
-  call: ToolCall,
-  input: Schema.Json
-): Effect.Effect<PreparedCall, InvalidArguments> => {
-  const prepared = (params: unknown): PreparedCall => ({ call, tool, input, params })
-  const decoded = tool.decode(input)
-  if (Begin.isKnown(decoded) && Exit.isSuccess(decoded)) return Effect.succeed(prepared(decoded.value))
-  return decoded.pipe(
-    Effect.mapBoth({ onSuccess: prepared, onFailure: ({ detail }) => invalid(call, detail) }),
-    Effect.catchDefect((defect) => Effect.fail(invalid(call, FailureText.of(defect))))
-  )
-}
 
 const invalid = (call: ToolCall, detail: string) => new InvalidArguments({ toolName: call.name, detail })

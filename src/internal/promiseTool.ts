@@ -1,15 +1,14 @@
 /**
- * One call of a plain function: told what it needs to know, and left when it is stopped.
+ * Runs a plain function as the `execute` of a tool.
  */
-import * as Context from "effect/Context"
+import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Queue from "effect/Queue"
 import * as Schema from "effect/Schema"
-import { type Begin, goOn } from "./begin.ts"
+import type { ToolOutput } from "../AgentEvent.ts"
 import * as FailureText from "./failureText.ts"
 import { ToolContext } from "./toolContext.ts"
-import type { ToolOutput } from "../AgentEvent.ts"
 import { output } from "./toolOutput.ts"
 
 /** What a plain function is told of its call. */
@@ -32,100 +31,47 @@ export class PromiseRejected extends Schema.TaggedError<PromiseRejected>()("Prom
   }
 }
 
-const way = Symbol.for("effect-agent/PromiseCall")
-
-type Way = (params: unknown, services: Context.Context<ToolContext>) => Begin<unknown, PromiseRejected>
-
-/** The function as one that returns an Effect, and that can also be begun without a fiber. `name` is that of its tool. */
+/**
+ * Makes an `execute` that calls a plain function and waits for its promise. Partial results are shown in their order, and
+ * all of them before the call ends. Interruption aborts the signal and does not wait for the promise. `name` is the name of
+ * the tool.
+ */
 export const execution = <Params>(
   name: string,
   execute: (params: Params, context: PromiseContext) => PromiseLike<unknown> | unknown
-): ((params: Params) => Effect.Effect<unknown, PromiseRejected, ToolContext>) => {
-  const called = begin(name, execute)
-  return Object.assign(
-    (params: Params): Effect.Effect<unknown, PromiseRejected, ToolContext> =>
-      Effect.contextWith((services: Context.Context<ToolContext>) =>
-        Effect.callback((resume) => Effect.sync(called(params, services)(resume)))
-      ),
-    { [way]: called }
-  )
-}
-
-/** How to begin what `execution` made, without a fiber; undefined for any other function. */
-export const wayOf = (execute: object): Way | undefined => (hasWay(execute) ? execute[way] : undefined)
-
-const hasWay = (execute: object): execute is { readonly [way]: Way } => way in execute
-
-const begin =
-  <Params>(
-    name: string,
-    execute: (params: Params, context: PromiseContext) => PromiseLike<unknown> | unknown
-  ) =>
-  (params: Params, services: Context.Context<ToolContext>): Begin<unknown, PromiseRejected> =>
-  (tell) => {
-    const context = Context.get(services, ToolContext)
-    const aborting = new Aborting()
-    const shown: Array<Fiber.Fiber<void>> = []
+) =>
+  Effect.fnUntraced(function* (params: Params): Effect.fn.Return<unknown, PromiseRejected, ToolContext> {
+    const context = yield* ToolContext
+    const partials = yield* Queue.unbounded<ToolOutput, Cause.Done>()
+    const showing = yield* Queue.take(partials).pipe(
+      Effect.flatMap(context.progress),
+      Effect.forever({ disableYield: true }),
+      Effect.forkChild({ startImmediately: true })
+    )
+    const progress = (partial: string | ToolOutput): void => {
+      Queue.offerUnsafe(partials, typeof partial === "string" ? output(partial) : partial)
+    }
     let isSettled = false
-    let isTold = false
-    const end = (exit: Exit.Exit<unknown, PromiseRejected>) => {
-      if (isTold) return
-      isTold = true
-      tell(exit)
-    }
-    const resolved = (value: unknown) => {
-      isSettled = true
-      if (shown.length === 0) end(Exit.succeed(value))
-      else goOn(services, () => Effect.as(Fiber.awaitAll(shown), value), end)
-    }
-    const rejected = (thrown: unknown) => {
-      isSettled = true
-      const failure = () => new PromiseRejected({ detail: FailureText.of(thrown), thrown })
-      goOn(services, () => Effect.fail(failure()), end)
-    }
-    const told: PromiseContext = {
-      ...context,
-      progress: (partial) => {
-        const partly = context.progress(typeof partial === "string" ? output(partial) : partial)
-        shown.push(Effect.runForkWith(services)(partly))
+    const called = Effect.tryPromise({
+      try: async (signal) => {
+        try {
+          return await execute(params, { ...context, signal, progress })
+        } finally {
+          isSettled = true
+        }
       },
-      get signal() {
-        return aborting.signal
-      }
-    }
-    try {
-      Promise.resolve(execute(params, told)).then(resolved, rejected)
-    } catch (thrown) {
-      rejected(thrown)
-    }
-    return () => {
-      if (isTold) return
-      aborting.abort()
-      Effect.runForkWith(services)(reportDeaf(name, () => isSettled))
-      end(Exit.interrupt())
-    }
-  }
+      catch: (thrown) => new PromiseRejected({ detail: FailureText.of(thrown), thrown })
+    })
+    const exit = yield* called.pipe(
+      Effect.onInterrupt(() => Effect.forkDetach(reportDeaf(name, () => isSettled))),
+      Effect.ensuring(Queue.end(partials)),
+      Effect.exit
+    )
+    yield* Fiber.await(showing)
+    return yield* exit
+  })
 
-/** An `AbortController`, made when somebody looks at its signal, as few functions do. */
-class Aborting {
-  private controller: AbortController | undefined
-  private isAborted = false
-
-  get signal(): AbortSignal {
-    if (this.controller === undefined) {
-      this.controller = new AbortController()
-      if (this.isAborted) this.controller.abort()
-    }
-    return this.controller.signal
-  }
-
-  abort(): void {
-    this.isAborted = true
-    this.controller?.abort()
-  }
-}
-
-/** A promise cannot be stopped, only left: says so of one that goes on although its signal was aborted. */
+/** Logs a warning if the promise is still pending 100 ms after its signal was aborted. */
 const reportDeaf = (name: string, isSettled: () => boolean): Effect.Effect<void> =>
   Effect.delay(
     Effect.suspend(() =>

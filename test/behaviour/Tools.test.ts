@@ -1031,6 +1031,38 @@ describe("Tools", () => {
         )
       })
     )
+
+    it.effect("show all progress in order, also of a call that then fails, and none after the end", () =>
+      Effect.gen(function* () {
+        const report: Array<Tool.PromiseContext["progress"]> = []
+        const loud = Tool.fromPromise({
+          name: "loud",
+          description: "Fails after three partial results.",
+          execute: async (_params, { progress }) => {
+            report.push(progress)
+            progress("one")
+            await Promise.resolve()
+            progress("two")
+            progress(Tool.output("three"))
+            throw new Error("no")
+          }
+        })
+        const late = Tool.fromPromise({
+          name: "late",
+          description: "Uses the progress of the first call.",
+          execute: () => {
+            for (const progress of report) progress("late")
+          }
+        })
+        const { events } = yield* play([calls("loud", "late"), done], {
+          tools: [loud, late],
+          options: { toolConcurrency: 1 }
+        })
+        assert.deepStrictEqual(outcomes(events), ["error", "success"])
+        const shown = ofTag(events, "ToolExecutionProgress").map(({ partial }) => partial.content)
+        assert.deepStrictEqual(shown, [[Message.text("one")], [Message.text("two")], [Message.text("three")]])
+      })
+    )
   })
 
   describe("registry", () => {

@@ -15,10 +15,10 @@ const bounds = {
   delta: { steps: 10, fibers: 0, hops: 0 },
   batch: { steps: 0.2, fibers: 0, hops: 0 },
   heard: { steps: 27.5, fibers: 0, hops: 0 },
-  turn: { steps: 134, fibers: 3.75, hops: 1.25 },
-  ownWay: { steps: 118, fibers: 2.5, hops: 1.25 },
+  turn: { steps: 213, fibers: 7.5, hops: 1.25 },
+  ownWay: { steps: 197, fibers: 6.25, hops: 1.25 },
   agent: { steps: 222, fibers: 5, hops: 1.25 },
-  call: { steps: 10, fibers: 0, hops: 0 }
+  call: { steps: 89, fibers: 3.75, hops: 0 }
 }
 
 const within = (count: Count, bound: Count): void => {

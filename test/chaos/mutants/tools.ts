@@ -102,8 +102,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F087",
     without: "a promise that goes on is not reported",
     file: "src/internal/promiseTool.ts",
-    from: "Effect.runForkWith(services)(reportDeaf(name, () => isSettled))",
-    to: "",
+    from: "Effect.forkDetach(reportDeaf(name, () => isSettled))",
+    to: "Effect.void",
     test: abort
   },
   {
