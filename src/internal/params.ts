@@ -68,9 +68,7 @@ const schemaReader = <Params>(
   const parameters = () => given ?? objectSchema(Schema.toJsonSchemaDocument(params))
   const decode = Schema.decodeUnknownEffect(Schema.toCodecJson(params), { errors: "all" })
   const decodeCoerced = orCoerced(decode, parameters)
-  const invalid = Effect.mapErrorEager(
-    (error: Schema.SchemaError) => new InvalidParams({ detail: error.message })
-  )
+  const invalid = Effect.mapError((error: Schema.SchemaError) => new InvalidParams({ detail: error.message }))
   return { parameters, decode: (input) => invalid(decodeCoerced(input)) }
 }
 
@@ -102,7 +100,7 @@ type Decode<Params, E> = (input: Schema.Json) => Effect.Effect<Params, E>
 const orCoerced =
   <Params, E>(decode: Decode<Params, E>, parameters: () => Schema.Json): Decode<Params, E> =>
   (input) =>
-    Effect.catchEager(decode(input), (error) => {
+    Effect.catch(decode(input), (error) => {
       const coerced = JsonSchema.decode(parameters(), input)
       return Result.isSuccess(coerced) && !JsonSchema.same(coerced.success, input)
         ? decode(coerced.success)
