@@ -36,7 +36,6 @@ export const longFunctions: Readonly<Record<string, string>> = {
   "ToolRegistry.ts make": "the functions of a service that share its map of tools",
   "cli/TextOutput.ts make": "one case for each event that is shown; the cases share whether a line is open",
   "internal/execution.ts makeRun": "one object with all fields of a run",
-  "internal/promiseTool.ts begin": "callbacks of one call that share whether it has settled",
   "internal/toolBatch.ts perform": "callbacks of one call that share its state",
   "internal/work.ts watch": "callbacks of one wait that share its state",
   "node/NodeHttp.ts make": "a client and a sender that share one dispatcher",
@@ -50,7 +49,7 @@ export const longFunctions: Readonly<Record<string, string>> = {
 }
 
 /** Entries of `schedulers`. Lower it with every change that removes one; three are to remain. */
-export const maxSchedulers = 10
+export const maxSchedulers = 9
 
 /** Modules, outside `cli` and `providers`, that start, observe or wake fibers by other means than effects. */
 export const schedulers: Readonly<Record<string, string>> = {
@@ -59,7 +58,6 @@ export const schedulers: Readonly<Record<string, string>> = {
   "internal/delivery.ts": "delivers events in a fiber that outlives the run's wait for them",
   "internal/execution.ts": "a run is a fiber of its own, which only its control stops",
   "internal/handoff.ts": "wakes a waiting reader in a microtask",
-  "internal/promiseTool.ts": "a plain function reports progress from outside of any fiber",
   "internal/run.ts": "joins changes of the queues into one event",
   "node/internal/NodeCrowd.ts": "joins what undici delivers in one turn of the event loop",
   "node/internal/NodeExchange.ts": "undici must not be called from inside its own parser",
@@ -72,14 +70,12 @@ export const eager: Readonly<Record<string, string>> = {
   "internal/gate.ts": "an open gate takes no step",
   "internal/guards.ts": "a call without guards takes no step",
   "internal/modelCall.ts": "an event that no subscriber awaits takes no step",
-  "internal/params.ts": "params are nearly always decoded at once",
   "internal/pending.ts": "empty queues take no step",
   "internal/reply.ts": "a delta that no subscriber awaits takes no step",
   "internal/request.ts": "a request without hooks takes no step",
   "internal/run.ts": "an event that no subscriber awaits takes no step",
   "internal/settlement.ts": "an event that no subscriber awaits takes no step",
   "internal/toolBatch.ts": "an event that no subscriber awaits takes no step",
-  "internal/toolRun.ts": "params are nearly always decoded at once",
   "internal/turn.ts": "a turn without pending messages takes no step",
   "providers/internal/connection.ts": "a response with a known body takes no step"
 }
