@@ -13,14 +13,15 @@ import * as InvalidTool from "./internal/invalidTool.ts"
 import type { PromiseContext, PromiseRejected } from "./internal/promiseTool.ts"
 import * as PromiseCall from "./internal/promiseTool.ts"
 import type { ToolContext } from "./internal/toolContext.ts"
-import { encoderOf, failed, type ToolOutput } from "./internal/toolOutput.ts"
+import * as Output from "./internal/toolOutput.ts"
+import type { ToolOutput } from "./internal/toolOutput.ts"
 import type { InvalidParams, ParamsReader, ParamsSchema } from "./internal/params.ts"
 import * as ToolParams from "./internal/params.ts"
 
 export { InvalidTool } from "./internal/invalidTool.ts"
 export { type PromiseContext, PromiseRejected } from "./internal/promiseTool.ts"
 export { ToolContext } from "./internal/toolContext.ts"
-export { failed, isOutput, output, render, type ToolOutput } from "./internal/toolOutput.ts"
+export { failure, isOutput, output, render, type ToolOutput } from "./internal/toolOutput.ts"
 export { InvalidParams, type ParamsSchema } from "./internal/params.ts"
 
 /**
@@ -64,15 +65,15 @@ export type Runnable = Tool<string, any, unknown, unknown, Scope.Scope | ToolCon
  * The requirement of a tool whose type hides what it needs, as `Tool.Any` does. Nothing provides it: declare the tool or the
  * list as `Tool.Runnable`, or with the services it needs.
  */
-export interface HiddenServices {
+export interface HiddenRequirements {
   readonly "This tool is typed Tool.Any, which hides what it needs. Type it Tool.Runnable": never
 }
 
 /** What the application must provide: all that a tool uses, but what each call brings along. */
-export type Services<T> =
+export type Requirements<T> =
   T extends Tool<any, any, any, any, infer R>
     ? 0 extends 1 & R
-      ? HiddenServices
+      ? HiddenRequirements
       : Exclude<R, Scope.Scope | ToolContext>
     : never
 
@@ -112,11 +113,11 @@ export const make = <const Name extends string, Params = {}, Success = unknown, 
   const { execute, failure, params, success, ...common } = options
   InvalidTool.refuse(options)
   InvalidTool.refuseParams(options)
-  const encodeFailure = encoderOf(failure)
+  const encodeFailure = Output.encoderOf(failure)
   return build(common, ToolParams.reader(params, options.parameters), {
     execute,
-    ...(success === undefined ? {} : { encodeSuccess: encoderOf(success) }),
-    renderFailure: (value) => Effect.sync(() => failed(FailureText.of(value), encodeFailure(value)))
+    ...(success === undefined ? {} : { encodeSuccess: Output.encoderOf(success) }),
+    renderFailure: (value) => Effect.sync(() => Output.failure(FailureText.of(value), encodeFailure(value)))
   })
 }
 

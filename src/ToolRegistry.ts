@@ -12,6 +12,7 @@ import * as InvalidTool from "./internal/invalidTool.ts"
 import { once } from "./internal/once.ts"
 import type { ToolDefinition } from "./Provider.ts"
 import * as Tool from "./Tool.ts"
+import * as ToolName from "./internal/toolName.ts"
 import * as ToolRun from "./internal/toolRun.ts"
 
 export type { Executed } from "./internal/toolRun.ts"
@@ -59,7 +60,7 @@ export class ToolRegistry extends Context.Service<
      * Adds a tool, from the next turn on. Dies when the name is taken, as the model could not tell the two apart, and with
      * `InvalidTool` when the tool cannot work.
      */
-    readonly register: <T extends Tool.Any>(tool: T) => Effect.Effect<void, never, Tool.Services<T>>
+    readonly register: <T extends Tool.Any>(tool: T) => Effect.Effect<void, never, Tool.Requirements<T>>
     /** Removes a tool, from the next turn on. `false` when there is none of that name. */
     readonly unregister: (name: string) => Effect.Effect<boolean>
     /** In the order of registration. */
@@ -88,8 +89,8 @@ export class ToolRegistry extends Context.Service<
 /** A registry with these tools. The services they need become requirements. */
 export const make = <const Tools extends ReadonlyArray<Tool.Any>>(
   ...tools: Tools
-): Effect.Effect<ToolRegistry["Service"], never, Tool.Services<Tools[number]>> =>
-  Effect.contextWith((services: Context.Context<Tool.Services<Tools[number]>>) => {
+): Effect.Effect<ToolRegistry["Service"], never, Tool.Requirements<Tools[number]>> =>
+  Effect.contextWith((services: Context.Context<Tool.Requirements<Tools[number]>>) => {
     const registered = new Map<string, Tool.Any>()
     // Keyed by the tool, so that a call that was prepared before its tool was unregistered still has its services.
     const servicesOf = new WeakMap<Tool.Any, Context.Context<never>>()
@@ -106,7 +107,9 @@ export const make = <const Tools extends ReadonlyArray<Tool.Any>>(
     }
     const registry = ToolRegistry.of({
       register: (tool) =>
-        Effect.contextWith((services: Context.Context<Tool.Services<typeof tool>>) => add(tool, services)),
+        Effect.contextWith((services: Context.Context<Tool.Requirements<typeof tool>>) =>
+          add(tool, services)
+        ),
       unregister: (name) =>
         Effect.sync(() => {
           const tool = registered.get(name)
@@ -115,10 +118,10 @@ export const make = <const Tools extends ReadonlyArray<Tool.Any>>(
           return registered.delete(name)
         }),
       definitions: Effect.sync(() => (definitions ??= Array.from(registered.values(), definition))),
-      get: (name) => Effect.sync(() => find(registered, name)),
+      get: (name) => Effect.sync(() => ToolName.find(registered, name)),
       prepare: Effect.fnUntraced(function* (call, options) {
         const among = options?.among ?? registered
-        const tool = find(among, call.name)
+        const tool = ToolName.find(among, call.name)
         if (tool === undefined)
           return yield* new ToolNotFound({ toolName: call.name, known: [...among.keys()] })
         return yield* decode(tool, call, options?.input ?? (yield* rawInput(tool, call)))
@@ -144,12 +147,8 @@ const duplicate = (tool: Tool.Any) =>
 /** A registry with these tools, as a layer. */
 export const layer = <const Tools extends ReadonlyArray<Tool.Any>>(
   ...tools: Tools
-): Layer.Layer<ToolRegistry, never, Tool.Services<Tools[number]>> =>
+): Layer.Layer<ToolRegistry, never, Tool.Requirements<Tools[number]>> =>
   Layer.effect(ToolRegistry, make(...tools))
-
-/** By its name, or by that without the white space around it, which some models add. */
-export const find = (tools: ReadonlyMap<string, Tool.Any>, name: string): Tool.Any | undefined =>
-  tools.get(name) ?? tools.get(name.trim())
 
 // Once: what a provider makes of it is kept by the definition.
 const definition = once(

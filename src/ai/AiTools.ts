@@ -16,11 +16,11 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import * as InvalidTool from "../internal/invalidTool.ts"
 import * as Tool from "../Tool.ts"
 import type { ParamsReader } from "../internal/params.ts"
 import * as ToolParams from "../internal/params.ts"
 import * as FilePart from "./FilePart.ts"
+import * as ToolNames from "./ToolNames.ts"
 
 type AnyTools = Record<string, AiTool.Any>
 
@@ -82,7 +82,7 @@ export function fromToolkit<Tools extends AnyTools>(
     const names = Object.keys(kit.tools)
       .filter(isName)
       .filter((name) => hasHandler(kit.tools[name]))
-    const spelt = InvalidTool.acceptableNames(names)
+    const spelt = ToolNames.accepted(names)
     return names.map((name, index) =>
       toTool(kit, { name, spelt: spelt[index] ?? name }, kit.tools[name], services, options ?? {})
     )
@@ -167,7 +167,7 @@ const readerOf = <T extends AiTool.Any>(
 const toJson = (value: unknown): Schema.Json => JSON.parse(JSON.stringify(value))
 
 const refused = (name: string): Tool.ToolOutput =>
-  Tool.failed(`Tool ${name} needs an approval, and there is nobody to give one.`)
+  Tool.failure(`Tool ${name} needs an approval, and there is nobody to give one.`)
 
 const handled =
   <Tools extends AnyTools>(kit: Toolkit.WithHandler<Tools>, name: keyof Tools) =>
@@ -209,7 +209,7 @@ const failureOutput = <T extends AiTool.Any>(
   )
 
 const failedWith = (failure: unknown, encoded: unknown): Tool.ToolOutput => {
-  if (AiError.isAiError(failure)) return Tool.failed(failure.reason.message)
+  if (AiError.isAiError(failure)) return Tool.failure(failure.reason.message)
   const said = failure instanceof Error ? Tool.output(failure.message) : Tool.render(encoded ?? failure)
   return { ...detailsOf(encoded), ...said, isError: true }
 }

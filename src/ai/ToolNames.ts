@@ -2,17 +2,36 @@
  * Names of tools that providers refuse, spelt for them in a request, and as they were in the answer.
  */
 import * as Stream from "effect/Stream"
-import * as InvalidTool from "../internal/invalidTool.ts"
+import * as ToolName from "../internal/toolName.ts"
 import type { ModelMessage } from "../Message.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
 import type { ModelRequest } from "../Provider.ts"
+
+/**
+ * Each of these names, in their order, as providers accept it, no two alike. One that they accept is kept; of others that
+ * come to the same, the second ends with `_2`, the third with `_3`.
+ */
+export const accepted = (names: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const taken = new Set(names.filter(ToolName.isAccepted))
+  return names.map((name) => {
+    if (ToolName.isAccepted(name)) return name
+    const plain = ToolName.accepted(name)
+    let free = plain
+    for (let count = 2; taken.has(free); count++) {
+      const suffix = `_${count}`
+      free = plain.slice(0, 64 - suffix.length) + suffix
+    }
+    taken.add(free)
+    return free
+  })
+}
 
 /** Asks with names that providers accept. The answer calls the tools by the names they have in the request. */
 export const around =
   <E>(ask: (request: ModelRequest) => Stream.Stream<ModelEvent, E>) =>
   (request: ModelRequest): Stream.Stream<ModelEvent, E> => {
     const names = request.tools.map(({ name }) => name)
-    const spelt = InvalidTool.acceptableNames(names)
+    const spelt = accepted(names)
     if (names.every((name, index) => name === spelt[index])) return ask(request)
     const there = new Map(names.map((name, index) => [name, spelt[index] ?? name]))
     const back = new Map(Array.from(there, ([name, spelt]) => [spelt, name]))

@@ -128,7 +128,7 @@ const beforeTool = (
 const decided = (output: Hook.Output<"beforeTool">): Refused | undefined => {
   const { block, reason, result, skip, terminate } = output
   if (block === true) {
-    const told = Tool.failed(reason ?? "Tool execution was blocked")
+    const told = Tool.failure(reason ?? "Tool execution was blocked")
     return { _tag: "Refused", outcome: "blocked", output: terminate === true ? { ...told, terminate } : told }
   }
   return skip === true ? { _tag: "Refused", outcome: "skipped", output: Tool.render(result) } : undefined
@@ -169,5 +169,5 @@ const approveTool = (
 const refused = (outcome: ToolOutcome, message: string): Refused => ({
   _tag: "Refused",
   outcome,
-  output: Tool.failed(message)
+  output: Tool.failure(message)
 })

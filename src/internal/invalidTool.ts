@@ -11,6 +11,7 @@ import { shown } from "./invalidInput.ts"
 import { isObject, type JsonObject } from "./jsonCoercion.ts"
 import * as JsonReference from "./jsonReference.ts"
 import * as ToolParams from "./params.ts"
+import * as ToolName from "./toolName.ts"
 
 /**
  * A tool is set up wrongly. The constructors (`Tool.make`, `Tool.fromJsonSchema`, `Tool.fromPromise`) throw it; a registry
@@ -27,38 +28,13 @@ export class InvalidTool extends Schema.TaggedError<InvalidTool>()("InvalidTool"
   }
 }
 
-/** Providers accept no other names. */
-const acceptedName = /^[a-zA-Z0-9_-]{1,64}$/
-
-/** The name with every character replaced that providers refuse, cut to their 64 characters. */
-export const acceptableName = (name: string): string => name.replace(/[^\w-]/g, "_").slice(0, 64) || "_"
-
-/**
- * Each of these names, in their order, as providers accept it, no two alike. One that they accept is kept; of others that
- * come to the same, the second ends with `_2`, the third with `_3`.
- */
-export const acceptableNames = (names: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const taken = new Set(names.filter((name) => acceptedName.test(name)))
-  return names.map((name) => {
-    if (acceptedName.test(name)) return name
-    const plain = acceptableName(name)
-    let free = plain
-    for (let count = 2; taken.has(free); count++) {
-      const suffix = `_${count}`
-      free = plain.slice(0, 64 - suffix.length) + suffix
-    }
-    taken.add(free)
-    return free
-  })
-}
-
 const nameFault = (name: unknown): string | undefined => {
   if (typeof name !== "string" || name === "")
     return '`name` is missing. Give it a name such as "get_weather".'
-  return acceptedName.test(name)
+  return ToolName.isAccepted(name)
     ? undefined
     : "the name may hold only letters, digits, _ and -, at most 64 characters: providers refuse any other. " +
-        `Use ${JSON.stringify(acceptableName(name))}, and \`label\` for what people read.`
+        `Use ${JSON.stringify(ToolName.accepted(name))}, and \`label\` for what people read.`
 }
 
 /** The members of a tool that are checked, of any type. */

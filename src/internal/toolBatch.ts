@@ -17,7 +17,7 @@ import type { Settled, Settlement } from "./settlement.ts"
 import * as Settling from "./settlement.ts"
 import type * as Tool from "../Tool.ts"
 import * as ToolExecution from "./toolExecution.ts"
-import { find } from "../ToolRegistry.ts"
+import { find } from "./toolName.ts"
 import type { Outcome } from "./unrun.ts"
 import * as Unrun from "./unrun.ts"
 

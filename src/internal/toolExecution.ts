@@ -126,7 +126,7 @@ const reviewed = Effect.fnUntraced(function* (
       outcome: done.outcome
     }),
     (verdict) => {
-      if (verdict._tag === "Failed") output = Tool.failed(`An afterTool hook failed: ${verdict.message}`)
+      if (verdict._tag === "Failed") output = Tool.failure(`An afterTool hook failed: ${verdict.message}`)
       if (verdict._tag !== "Said") return show(prepared)
       const { retry: again, ...fields } = verdict.output
       output = { ...output, ...fields }

@@ -8,10 +8,10 @@ import * as AgentEvent from "../AgentEvent.ts"
 import * as JsonText from "./jsonText.ts"
 import { text } from "../Message.ts"
 
-/** Marks the values that `output` and `failed` make: the shape alone could be a value of the application. */
+/** Marks the values that `output` and `failure` make: the shape alone could be a value of the application. */
 const TypeId = "~effect-agent/ToolOutput"
 
-/** A result said in full. Only `Tool.output` and `Tool.failed` make one; a copy by spread stays one. */
+/** A result said in full. Only `Tool.output` and `Tool.failure` make one; a copy by spread stays one. */
 export interface ToolOutput extends AgentEvent.ToolOutput {
   readonly [TypeId]: true
 }
@@ -30,10 +30,10 @@ export const output = (
 })
 
 /** A result that says what went wrong. */
-export const failed = (message: string, details?: Schema.Json): ToolOutput =>
+export const failure = (message: string, details?: Schema.Json): ToolOutput =>
   output(message, { isError: true, ...(details === undefined ? {} : { details }) })
 
-/** Whether `output` or `failed` made the value, or a copy by spread of such a value. */
+/** Whether `output` or `failure` made the value, or a copy by spread of such a value. */
 export const isOutput = (value: unknown): value is ToolOutput =>
   Predicate.isObject(value) && value[TypeId] === true
 
@@ -62,7 +62,7 @@ export const render = (value: unknown): ToolOutput =>
 
 /** What the model reads of a result that is not JSON. */
 export const notJson = (fault: JsonText.Fault): ToolOutput =>
-  failed(`The tool returned a value that is not JSON. ${fault}`)
+  failure(`The tool returned a value that is not JSON. ${fault}`)
 
 export type Encoder = (value: unknown) => Schema.Json | undefined
 

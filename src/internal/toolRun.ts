@@ -82,21 +82,21 @@ const success = (tool: Tool.Any, value: unknown): Effect.Effect<AgentEvent.ToolO
 
 const failed = (tool: Tool.Any, failure: unknown): Effect.Effect<AgentEvent.ToolOutput> =>
   Effect.flatMap(
-    tool.renderFailure?.(failure) ?? Effect.sync(() => Output.failed(FailureText.of(failure))),
+    tool.renderFailure?.(failure) ?? Effect.sync(() => Output.failure(FailureText.of(failure))),
     (output) => logged(Effect.logDebug(`Tool ${tool.name} failed`, Cause.fail(failure)), output)
   )
 
 /** The log tells the developer what to change; the model reads that the tool does not work. */
 const misused = (tool: Tool.Any, returned: string, advice: string): Effect.Effect<Output.ToolOutput> => {
   const fault = `Tool ${tool.name} does not work: its execute returned ${returned}.`
-  return logged(Effect.logError(`${fault} ${advice}`), Output.failed(fault))
+  return logged(Effect.logError(`${fault} ${advice}`), Output.failure(fault))
 }
 
 /** The model reads the first line of a defect; the log has all of it. */
 const died = (tool: Tool.Any, defect: unknown): Effect.Effect<Executed> =>
   logged(
     Effect.logError(`Tool ${tool.name} died`, Cause.die(defect)),
-    executed(Output.failed(`Tool ${tool.name} failed unexpectedly: ${FailureText.firstLine(defect)}`))
+    executed(Output.failure(`Tool ${tool.name} failed unexpectedly: ${FailureText.firstLine(defect)}`))
   )
 
 /** Logs, then succeeds with the value. A logger may die of values that it cannot write. */

@@ -14,7 +14,7 @@ export interface Outcome {
 /** A result that is an error, in words. */
 export const immediate = (outcome: ToolOutcome, message: string): Outcome => ({
   outcome,
-  output: Tool.failed(message)
+  output: Tool.failure(message)
 })
 
 export const aborted = (call: ToolCall): Outcome => immediate("aborted", `Tool ${call.name} was aborted.`)

@@ -64,7 +64,7 @@ const run = Effect.fnUntraced(function* <T extends Tool.Any>(
 ): Effect.fn.Return<
   { readonly output: ToolRegistry.Executed; readonly shown: ReadonlyArray<AgentEvent.ToolOutput> },
   ToolRegistry.ToolNotFound | ToolRegistry.InvalidArguments,
-  Tool.Services<T>
+  Tool.Requirements<T>
 > {
   const shown: Array<AgentEvent.ToolOutput> = []
   const registry = yield* ToolRegistry.make(...tools)

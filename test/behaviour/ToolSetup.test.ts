@@ -431,7 +431,7 @@ describe("execute", () => {
 })
 
 describe("a result", () => {
-  it.effect("that has the shape of a ToolOutput is a value, unless Tool.output or Tool.failed made it", () =>
+  it.effect("that has the shape of a ToolOutput is a value, unless Tool.output or Tool.failure made it", () =>
     Effect.gen(function* () {
       const values: ReadonlyArray<readonly [value: unknown, text: string]> = [
         [{ content: [] }, '{"content":[]}'],
@@ -464,7 +464,7 @@ describe("a result", () => {
   it.effect("stays the error it is, with members that are undefined, and leaves no mark in events", () =>
     Effect.gen(function* () {
       const error: any = { isError: true, details: undefined, terminate: undefined }
-      for (const value of [Tool.output("no", error), { ...Tool.failed("no"), details: undefined }]) {
+      for (const value of [Tool.output("no", error), { ...Tool.failure("no"), details: undefined }]) {
         const { events, view } = yield* play([calls("look"), done], { tools: [say("look", value)] })
         assert.deepStrictEqual(outcomes(events), ["error"])
         assert.deepStrictEqual(resultTexts(view.messages), ["no"])
@@ -589,7 +589,7 @@ describe("types", () => {
     const runnable = Agent.make({ model: "m", tools: loaded })
     const any = Agent.make({ model: "m", tools: hidden })
     const fine: Same<Needs<typeof runnable>, Provider.Provider | Scope.Scope> = true
-    const told: Same<Needs<typeof any>, Provider.Provider | Scope.Scope | Tool.HiddenServices> = true
+    const told: Same<Needs<typeof any>, Provider.Provider | Scope.Scope | Tool.HiddenRequirements> = true
     class Db extends Schema.Class<Db>("Db")({}) {}
     const needy = Tool.make({
       name: "db",

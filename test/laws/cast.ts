@@ -99,7 +99,7 @@ const behaviour = (
     case "dying":
       return Effect.die(new Error("boom"))
     case "sorry":
-      return Effect.succeed(Tool.failed("sorry"))
+      return Effect.succeed(Tool.failure("sorry"))
     case "slow":
       return Effect.andThen(progress(Tool.output("well")), stage.tick).pipe(
         Effect.andThen(Effect.yieldNow),

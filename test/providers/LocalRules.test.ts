@@ -31,7 +31,7 @@ const run = Effect.fnUntraced(function* (prompt: string, refuse: ReadonlyArray<s
       execute: (params) =>
         Effect.sync(() => {
           done.push([name, params])
-          if (refuse.includes(name)) return Tool.failed(`no such thing`)
+          if (refuse.includes(name)) return Tool.failure(`no such thing`)
           return Tool.output(`${name} 1\n${name} 2`, { details: { lines: 2000, entries: 3, matches: 7 } })
         })
     })

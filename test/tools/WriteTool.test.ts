@@ -158,7 +158,7 @@ const change = (name: "write" | "edit", root: string) =>
     name === "write"
       ? WriteTool.make({ root }).execute({ path: "a.txt", content: "new" })
       : EditTool.make({ root }).execute({ path: "a.txt", oldText: "old", newText: "new" }),
-    (failure) => Effect.succeed(Tool.failed(failure.message))
+    (failure) => Effect.succeed(Tool.failure(failure.message))
   )
 
 /** A file system on which one call fails: the `nth`, of all that the tool makes. Looks `before` each. */

@@ -78,7 +78,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F082",
     without: "what is no JSON is a success",
     file: "src/internal/toolOutput.ts",
-    from: "failed(`The tool returned a value that is not JSON. ${fault}`)",
+    from: "failure(`The tool returned a value that is not JSON. ${fault}`)",
     to: 'output("")',
     test: toolCalls
   },
