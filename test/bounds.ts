@@ -135,22 +135,5 @@ export const undocumented: ReadonlyArray<string> = [
   "testing/Cassette.ts",
   "testing/ScriptedProvider.ts",
   "testing/Step.ts",
-  "testing/index.ts",
-  "tools/ChildEnvironment.ts",
-  "tools/CommandLine.ts",
-  "tools/CommandRules.ts",
-  "tools/EditTool.ts",
-  "tools/FindTool.ts",
-  "tools/GrepTool.ts",
-  "tools/ListTool.ts",
-  "tools/Output.ts",
-  "tools/PathFailure.ts",
-  "tools/Protection.ts",
-  "tools/ReadTool.ts",
-  "tools/Replacement.ts",
-  "tools/Root.ts",
-  "tools/ShellTool.ts",
-  "tools/Tools.ts",
-  "tools/WriteTool.ts",
-  "tools/index.ts"
+  "testing/index.ts"
 ]

@@ -1,6 +1,8 @@
 /**
  * The environment variables of the commands that tools run: those of the process, without the ones that look
- * like secrets. A command of a model must not be able to print the API key that pays for the model.
+ * like secrets.
+ *
+ * A command of a model must not be able to print the API key that pays for the model.
  *
  * Detection uses names and values and is not complete: a secret with an innocent name and an innocent value
  * passes, and so do files in the home folder.
@@ -10,7 +12,9 @@
 import * as VendorKeys from "../internal/vendorKeys.ts"
 
 /**
- * Environment variables by name, as in `process.env`. A variable with the value `undefined` is not set.
+ * Environment variables by name, as in `process.env`.
+ *
+ * A variable with the value `undefined` is not set.
  *
  * @since 0.1.0
  * @category models
@@ -18,7 +22,9 @@ import * as VendorKeys from "../internal/vendorKeys.ts"
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * Marks processes that an agent started. Other agent tools use this variable too.
+ * Marks processes that an agent started.
+ *
+ * Other agent tools use this variable too.
  *
  * @since 0.1.0
  * @category constants
@@ -40,7 +46,7 @@ export const marker = { AI_AGENT: "effect-agent" }
  * import { ChildEnvironment } from "effect-agent/tools"
  *
  * console.log(ChildEnvironment.make({ PATH: "/bin", OPENAI_API_KEY: "sk-123" }))
- * // { PATH: "/bin", AI_AGENT: "effect-agent" }
+ * // => { PATH: '/bin', AI_AGENT: 'effect-agent' }
  * ```
  *
  * @since 0.1.0
@@ -68,8 +74,8 @@ export const make = (
  * ```ts
  * import { ChildEnvironment } from "effect-agent/tools"
  *
- * console.log(ChildEnvironment.isSecret("GITHUB_TOKEN", "abc")) // true
- * console.log(ChildEnvironment.isSecret("LANG", "en_US.UTF-8")) // false
+ * console.log(ChildEnvironment.isSecret("GITHUB_TOKEN", "abc")) // => true
+ * console.log(ChildEnvironment.isSecret("LANG", "en_US.UTF-8")) // => false
  * ```
  *
  * @since 0.1.0

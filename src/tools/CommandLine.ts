@@ -35,12 +35,12 @@ const maxLength = 8_192
  * import { CommandLine } from "effect-agent/tools"
  *
  * console.log(Result.getOrThrow(CommandLine.parse("git add 'a b' && git status")))
- * // [ [ "git", "add", "a b" ], [ "git", "status" ] ]
- * console.log(Result.isFailure(CommandLine.parse("echo $HOME"))) // true
+ * // => [ [ 'git', 'add', 'a b' ], [ 'git', 'status' ] ]
+ * console.log(Result.isFailure(CommandLine.parse("echo $HOME"))) // => true
  * ```
  *
  * @since 0.1.0
- * @category parsing
+ * @category decoding
  */
 export const parse = (line: string): Result.Result<ReadonlyArray<Words>, string> => {
   if (line.length > maxLength) return Result.fail(`more than ${maxLength} characters`)
@@ -50,7 +50,9 @@ export const parse = (line: string): Result.Result<ReadonlyArray<Words>, string>
 }
 
 /**
- * Parses a text without operators, such as a rule, into words. A `*` is part of a word.
+ * Parses a text without operators, such as a rule, into words.
+ *
+ * A `*` is part of a word.
  *
  * **Example** (Parsing a rule)
  *
@@ -58,11 +60,11 @@ export const parse = (line: string): Result.Result<ReadonlyArray<Words>, string>
  * import { Result } from "effect"
  * import { CommandLine } from "effect-agent/tools"
  *
- * console.log(Result.getOrThrow(CommandLine.words("npm run *"))) // [ "npm", "run", "*" ]
+ * console.log(Result.getOrThrow(CommandLine.words("npm run *"))) // => [ 'npm', 'run', '*' ]
  * ```
  *
  * @since 0.1.0
- * @category parsing
+ * @category decoding
  */
 export const words = (text: string): Result.Result<ReadonlyArray<string>, string> =>
   Result.flatMap(tokenize(text, { globs: true }), (tokens) =>

@@ -13,7 +13,9 @@ import * as CommandLine from "./CommandLine.ts"
 import * as Launchers from "./Launchers.ts"
 
 /**
- * Rules by decision. `deny` wins over `ask`, `ask` wins over `allow`.
+ * Rules by decision.
+ *
+ * `deny` wins over `ask`, `ask` wins over `allow`.
  *
  * **Details**
  *
@@ -27,13 +29,22 @@ import * as Launchers from "./Launchers.ts"
  */
 export interface Rules {
   /**
-   * Commands that may run. The program must be spelled as in the call, including its folder, and without `*`.
-   * Default: none.
+   * Commands that may run (default: none).
+   *
+   * The program must be spelled as in the call, including its folder, and without `*`.
    */
   readonly allow?: ReadonlyArray<string>
-  /** Commands that may not run. A name without a folder matches the program in any folder. Default: none. */
+  /**
+   * Commands that may not run (default: none).
+   *
+   * A name without a folder matches the program in any folder.
+   */
   readonly deny?: ReadonlyArray<string>
-  /** Commands that require an approval. Names match as in `deny`. Default: none. */
+  /**
+   * Commands that require an approval (default: none).
+   *
+   * Names match as in `deny`.
+   */
   readonly ask?: ReadonlyArray<string>
 }
 
@@ -65,13 +76,13 @@ export interface Verdict {
  * import { CommandRules } from "effect-agent/tools"
  *
  * const rules = { allow: ["git status", "npm run *"], deny: ["rm *"] }
- * console.log(CommandRules.judge(rules, "git status && npm run check").decision) // allow
- * console.log(CommandRules.judge(rules, "git status; rm -rf .").decision) // deny
- * console.log(CommandRules.judge(rules, "curl https://example.com").decision) // ask
+ * console.log(CommandRules.judge(rules, "git status && npm run check").decision) // => allow
+ * console.log(CommandRules.judge(rules, "git status; rm -rf .").decision) // => deny
+ * console.log(CommandRules.judge(rules, "curl https://example.com").decision) // => ask
  * ```
  *
  * @since 0.1.0
- * @category decisions
+ * @category predicates
  */
 export const judge = (rules: Rules, line: string): Verdict => {
   const unreadable = [...(rules.deny ?? []), ...(rules.ask ?? [])].find((rule) => wordsOf(rule) === undefined)

@@ -24,7 +24,11 @@ import type * as Root from "./Root.ts"
  * @category constants
  */
 export const maxBytes = 10 * 1024 * 1024
-/** Maximum characters of the diff in `details`. A longer diff is cut in the middle. */
+/**
+ * Maximum characters of the diff in `details`.
+ *
+ * A longer diff is cut in the middle.
+ */
 const maxDiff = 10_000
 
 const edit = {
@@ -42,10 +46,15 @@ const edit = {
  * @category schemas
  */
 export const Params = Schema.Struct({
+  /** The file, relative to the root or absolute. */
   path: Schema.String.annotate({ description: "The file, relative to the root or absolute" }),
+  /** The text to replace. */
   oldText: Schema.optionalKey(edit.oldText),
+  /** The replacement. */
   newText: Schema.optionalKey(edit.newText),
+  /** Whether to replace every occurrence (default: `false`). */
   replaceAll: edit.replaceAll,
+  /** Several replacements, instead of `oldText` and `newText`. */
   edits: Schema.optionalKey(Schema.Array(Schema.Struct(edit))).annotate({
     description:
       "Several replacements at once, instead of oldText and newText. Each oldText is searched in the unchanged file"
@@ -137,7 +146,7 @@ interface Done {
  * import { EditTool } from "effect-agent/tools"
  *
  * const edits = EditTool.editsOf({ path: "a.txt", oldText: "one", newText: "two" })
- * console.log(Result.isSuccess(edits) && edits.success.length) // 1
+ * console.log(Result.isSuccess(edits) && edits.success.length) // => 1
  * ```
  *
  * @since 0.1.0
@@ -226,8 +235,10 @@ const rendered = Effect.fnUntraced(function* (path: string, done: Done) {
 })
 
 /**
- * Maximum edits that the diff algorithm considers. It takes about 4 nanoseconds for each line and edit, so the
- * limit is lower for longer files. Above it the diff marks unchanged lines as changed.
+ * Maximum edits that the diff algorithm considers.
+ *
+ * It takes about 4 nanoseconds for each line and edit, so the limit is lower for longer files. Above it the
+ * diff marks unchanged lines as changed.
  */
 const maxEditsOf = ({ after, before }: Done): number =>
   Math.min(2_000, Math.floor(2_000_000 / (lineCount(before) + lineCount(after))))

@@ -129,7 +129,7 @@ export const make = (options: Walk.Options) =>
  * import { FindTool } from "effect-agent/tools"
  *
  * const matches = FindTool.matcher("*.ts")
- * console.log(matches("src/index.ts"), matches("README.md")) // true false
+ * console.log(matches("src/index.ts"), matches("README.md")) // => true false
  * ```
  *
  * @since 0.1.0

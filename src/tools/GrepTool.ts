@@ -42,13 +42,17 @@ export const maxOutput = 30_000
  */
 export const maxFileBytes = 16 * 1024 * 1024
 /**
- * The pattern of a call is not a valid regular expression. `detail` says why.
+ * The pattern of a call is not a valid regular expression.
+ *
+ * `detail` says why.
  *
  * @since 0.1.0
  * @category errors
  */
 export class InvalidPattern extends Schema.TaggedError<InvalidPattern>()("InvalidPattern", {
+  /** The pattern of the call. */
   pattern: Schema.String,
+  /** The syntax error and its position. */
   detail: Schema.String
 }) {
   override get message(): string {

@@ -1,13 +1,16 @@
 /**
- * Shortens long text for a model. It keeps the start and the end, where the request and the outcome of a
- * command are, and replaces the middle by a note.
+ * Shortens long text for a model.
+ *
+ * It keeps the start and the end, where the request and the outcome of a command are, and replaces the middle
+ * by a note.
  *
  * @since 0.1.0
  */
 
 /**
- * A growing text that keeps a part of what was appended and counts the rest. Lengths are in characters (UTF-16
- * code units).
+ * A growing text that keeps a part of what was appended and counts the rest.
+ *
+ * Lengths are in characters (UTF-16 code units).
  *
  * @since 0.1.0
  * @category models
@@ -40,7 +43,10 @@ export interface Bounded {
  * const output = Output.bounded(10)
  * output.append("abcdefghij")
  * output.append("klmnopqrst")
- * console.log(output.text(), output.omitted()) // "abcde", the note, "pqrst", and 10
+ * console.log(output.text())
+ * // => abcde
+ * // => [... 10 characters left out ...]
+ * // => pqrst
  * ```
  *
  * @since 0.1.0
@@ -83,7 +89,10 @@ export const bounded = (limit: number): Bounded => {
  * ```ts
  * import { Output } from "effect-agent/tools"
  *
- * console.log(Output.cut("abcdefghij", 4)) // "ab", the note, "ij"
+ * console.log(Output.cut("abcdefghij", 4))
+ * // => ab
+ * // => [... 6 characters left out ...]
+ * // => ij
  * ```
  *
  * @since 0.1.0
@@ -103,7 +112,7 @@ export const cut = (text: string, limit: number): string => {
  * ```ts
  * import { Output } from "effect-agent/tools"
  *
- * console.log(Output.cutLine("abcdefghij", 4)) // abcd [... 6 characters left out ...]
+ * console.log(Output.cutLine("abcdefghij", 4)) // => abcd [... 6 characters left out ...]
  * ```
  *
  * @since 0.1.0
@@ -120,7 +129,7 @@ export const cutLine = (line: string, limit: number): string =>
  * ```ts
  * import { Output } from "effect-agent/tools"
  *
- * console.log(Output.visible("a\nb")) // a\u{a}b
+ * console.log(Output.visible("a\nb")) // => a\u{a}b
  * ```
  *
  * @since 0.1.0

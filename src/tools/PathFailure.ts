@@ -1,5 +1,7 @@
 /**
- * Errors of tools that take a path. Their messages are for the model.
+ * Errors of tools that take a path.
+ *
+ * Their messages are for the model.
  *
  * @since 0.1.0
  */
@@ -9,7 +11,9 @@ import * as Schema from "effect/Schema"
 import { cutLine, visible } from "./Output.ts"
 
 /**
- * The tool may not use the path. `detail` says why, and which paths it may use.
+ * The tool may not use the path.
+ *
+ * `detail` says why, and which paths it may use.
  *
  * **Example** (Handling a refused path)
  *
@@ -29,7 +33,9 @@ import { cutLine, visible } from "./Output.ts"
  * @category errors
  */
 export class PathRefused extends Schema.TaggedError<PathRefused>()("PathRefused", {
+  /** The path that the model gave. */
   path: Schema.String,
+  /** The reason, and the paths that the tool may use. */
   detail: Schema.String
 }) {
   override get message(): string {
@@ -62,8 +68,11 @@ export class PathRefused extends Schema.TaggedError<PathRefused>()("PathRefused"
  * @category errors
  */
 export class FileFailed extends Schema.TaggedError<FileFailed>()("FileFailed", {
+  /** The path that the model gave. */
   path: Schema.String,
+  /** The reason for code. */
   reason: Schema.Literals(["notFound", "denied", "isFolder", "notFolder", "tooLarge", "changed", "other"]),
+  /** The reason for the model. */
   detail: Schema.String
 }) {
   override get message(): string {
@@ -106,7 +115,7 @@ export type PathFailure = typeof PathFailure.Type
  * }).pipe(Effect.mapError((error) => PathFailure.fromPlatform("file", error)))
  *
  * const failure = await Effect.runPromise(program.pipe(Effect.flip, Effect.provide(NodeServices.layer)))
- * console.log(failure.reason) // notFound
+ * console.log(failure.reason) // => notFound
  * ```
  *
  * @since 0.1.0

@@ -1,6 +1,8 @@
 /**
  * Files inside the roots that `write` and `edit` refuse to change, because other programs run code from them as
- * soon as they read them. Without this check, a model that may write a file could run a command.
+ * soon as they read them.
+ *
+ * Without this check, a model that may write a file could run a command.
  *
  * @since 0.2.0
  */
@@ -81,7 +83,7 @@ export const names: ReadonlyArray<string> = [
  * const program = Effect.map(Path.Path, (paths) =>
  *   Protection.nameIn(paths, { root: "/work" }, ["/work"], "/work/.git/config")
  * )
- * console.log(await Effect.runPromise(program.pipe(Effect.provide(NodeServices.layer)))) // .git
+ * console.log(await Effect.runPromise(program.pipe(Effect.provide(NodeServices.layer)))) // => .git
  * ```
  *
  * @since 0.2.0
@@ -130,7 +132,7 @@ export const nameIn = (
  * ```
  *
  * @since 0.2.0
- * @category validation
+ * @category guards
  */
 export const check = Effect.fnUntraced(function* (
   options: Root.Options,
@@ -154,7 +156,9 @@ export const check = Effect.fnUntraced(function* (
 })
 
 /**
- * Makes the failure of a call that would change a protected file. `reason` says which one: `.git is protected`.
+ * Makes the failure of a call that would change a protected file.
+ *
+ * `reason` says which one: `.git is protected`.
  *
  * **Example** (Refusing a path)
  *

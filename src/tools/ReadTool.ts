@@ -30,14 +30,18 @@ export const maxLines = 2_000
  */
 export const maxBytes = 50_000
 /**
- * Maximum characters of one line. The tool cuts a longer line and reports its length.
+ * Maximum characters of one line.
+ *
+ * The tool cuts a longer line and reports its length.
  *
  * @since 0.1.0
  * @category constants
  */
 export const maxLine = 2_000
 /**
- * Maximum bytes of an image. The tool refuses a larger one, because providers do.
+ * Maximum bytes of an image.
+ *
+ * The tool refuses a larger one, because providers do.
  *
  * @since 0.1.0
  * @category constants

@@ -21,24 +21,33 @@ import { nearest } from "./Similarity.ts"
  * @category models
  */
 export interface Edit {
-  /** The text to replace. Must not be empty. */
+  /**
+   * The text to replace.
+   *
+   * Must not be empty.
+   */
   readonly oldText: string
+  /** The text that replaces it. */
   readonly newText: string
   /**
-   * Whether to replace every occurrence. Default: `false`, and `apply` fails if the old text occurs more than
-   * once.
+   * Whether to replace every occurrence (default: `false`, and `apply` fails if the old text occurs more than
+   * once).
    */
   readonly replaceAll?: boolean
 }
 
 /**
- * The replacements do not fit the text. `detail` says which one and why, and shows similar lines.
+ * The replacements do not fit the text.
+ *
+ * `detail` says which one and why, and shows similar lines.
  *
  * @since 0.1.0
  * @category errors
  */
 export class EditRefused extends Schema.TaggedError<EditRefused>()("EditRefused", {
+  /** The file that was not changed. */
   path: Schema.String,
+  /** The reason for the model. */
   detail: Schema.String
 }) {
   override get message(): string {
@@ -53,6 +62,7 @@ export class EditRefused extends Schema.TaggedError<EditRefused>()("EditRefused"
  * @category models
  */
 export interface Replaced {
+  /** The text after all replacements. */
   readonly text: string
   /** Number of replaced occurrences. */
   readonly count: number
@@ -73,8 +83,8 @@ export interface Replaced {
  * import { Effect } from "effect"
  * import { Replacement } from "effect-agent/tools"
  *
- * const replaced = Replacement.apply("port = 80\n", [{ oldText: "80", newText: "8080" }])
- * console.log((await Effect.runPromise(replaced)).text) // port = 8080
+ * const replaced = Replacement.apply("port = 80", [{ oldText: "80", newText: "8080" }])
+ * console.log((await Effect.runPromise(replaced)).text) // => port = 8080
  * ```
  *
  * @since 0.1.0
@@ -223,8 +233,9 @@ const withoutOuterLines = (text: string): string => {
 }
 
 /**
- * The index of the first line of these consecutive lines, or -1. Searches one joined text, because that is
- * faster than a loop.
+ * The index of the first line of these consecutive lines, or -1.
+ *
+ * Searches one joined text, because that is faster than a loop.
  */
 function* firstPlace(among: ReadonlyArray<string>, wanted: ReadonlyArray<string>): Paced.Work<number> {
   const text = `\n${among.join("\n")}\n`

@@ -22,34 +22,44 @@ import { FileFailed, PathRefused, type PathFailure, fromPlatform } from "./PathF
  */
 export interface Options {
   /**
-   * The folder at which relative paths start. Always readable. Absolute, or relative to the working directory
-   * of the process.
+   * The folder at which relative paths start.
+   *
+   * Always readable. Absolute, or relative to the working directory of the process.
    */
   readonly root: string
-  /** Further folders that the tools may read. Absolute, or relative to `root`. Default: none. */
+  /**
+   * Further folders that the tools may read (default: none).
+   *
+   * Absolute, or relative to `root`.
+   */
   readonly readRoots?: ReadonlyArray<string>
   /**
-   * The folders that the tools may read and change. Absolute, or relative to `root`. Default: `root`. `[]`:
-   * none.
+   * The folders that the tools may read and change.
+   *
+   * Absolute, or relative to `root`. Default: `root`. `[]`: none.
    */
   readonly writeRoots?: ReadonlyArray<string>
   /**
-   * Whether the tools read a file that has several names (hard links). One of the names may be outside the
-   * roots, and the system does not report which. Package managers that link files from a store need `"allow"`. Writing
-   * never changes the other names, because it replaces the file. Default: `"refuse"`.
+   * Whether the tools read a file that has several names (hard links) (default: `"refuse"`).
+   *
+   * One of the names may be outside the roots, and the system does not report which. Package managers that link
+   * files from a store need `"allow"`. Writing never changes the other names, because it replaces the file.
    */
   readonly hardLinks?: "refuse" | "allow"
   /**
-   * Names of files and folders that `write` and `edit` refuse to change, with everything in them, at any depth.
+   * Names of files and folders that `write` and `edit` refuse to change, with everything in them, at any depth
+   * (default: `Protection.names`).
+   *
    * Case-insensitive. If `.git` is among them, the tools also refuse git folders with other names and the
    * folder that `core.hooksPath` specifies. To add one name: `[...Protection.names, "keys"]`. `[]`: none.
-   * Default: `Protection.names`.
    */
   readonly protect?: ReadonlyArray<string>
 }
 
 /**
- * The purpose for which a path is resolved. `write` covers creating and replacing.
+ * The purpose for which a path is resolved.
+ *
+ * `write` covers creating and replacing.
  *
  * @since 0.1.0
  * @category models
@@ -91,9 +101,9 @@ export interface Place {
  *
  * const program = Effect.gen(function* () {
  *   const { shown } = yield* Root.resolve({ root: "." }, "read", "./package.json")
- *   console.log(shown) // package.json
+ *   console.log(shown) // => package.json
  *   const failure = yield* Effect.flip(Root.resolve({ root: "." }, "read", "/etc/passwd"))
- *   console.log(failure._tag) // PathRefused
+ *   console.log(failure._tag) // => PathRefused
  * })
  *
  * await Effect.runPromise(program.pipe(Effect.provide(NodeServices.layer)))
@@ -139,7 +149,7 @@ export const resolve = Effect.fnUntraced(function* (
  * import { Root } from "effect-agent/tools"
  *
  * const program = Effect.map(Path.Path, (paths) => Root.contains(paths, "/work", "/work/src/a.ts"))
- * console.log(await Effect.runPromise(program.pipe(Effect.provide(NodeServices.layer)))) // true
+ * console.log(await Effect.runPromise(program.pipe(Effect.provide(NodeServices.layer)))) // => true
  * ```
  *
  * @since 0.1.0
@@ -158,7 +168,7 @@ export const contains = (paths: Path.Path, root: string, path: string): boolean 
  * ```ts
  * import { Root } from "effect-agent/tools"
  *
- * console.log(Root.isVirtual("/proc/self/environ")) // true
+ * console.log(Root.isVirtual("/proc/self/environ")) // => true
  * ```
  *
  * @since 0.1.0
@@ -221,8 +231,9 @@ const deepest = Effect.fnUntraced(function* (path: string, absolute: string) {
 })
 
 /**
- * The real path of an entry that exists. Fails for a dangling link, because creating a file through it would
- * create its target.
+ * The real path of an entry that exists.
+ *
+ * Fails for a dangling link, because creating a file through it would create its target.
  */
 const realPath = Effect.fnUntraced(function* (path: string, at: string) {
   const files = yield* FileSystem.FileSystem

@@ -26,31 +26,38 @@ import * as ProcessGroup from "./ProcessGroup.ts"
  * @category options
  */
 export interface Options {
-  /** The working directory of commands. Absolute, or relative to the working directory of the process. */
+  /**
+   * The working directory of commands.
+   *
+   * Absolute, or relative to the working directory of the process.
+   */
   readonly root: string
-  /** The shell, called with `-c` and the command. Default: `/bin/sh`. */
+  /** The shell, called with `-c` and the command (default: `/bin/sh`). */
   readonly shell?: string
-  /** Time limit of a call that has no `timeout` parameter. Default: 120 seconds. */
+  /** Time limit of a call that has no `timeout` parameter (default: 120 seconds). */
   readonly timeout?: Duration.Input
-  /** Maximum of the `timeout` parameter. Default: 600 seconds. */
+  /** Maximum of the `timeout` parameter (default: 600 seconds). */
   readonly maxTimeout?: Duration.Input
-  /** Maximum characters of output, half from the start and half from the end. Default: 30,000. */
+  /** Maximum characters of output, half from the start and half from the end (default: 30,000). */
   readonly maxOutput?: number
-  /** Names of environment variables that commands inherit although they look like secrets. Default: none. */
+  /** Names of environment variables that commands inherit although they look like secrets (default: none). */
   readonly passEnvironment?: ReadonlyArray<string>
   /**
-   * Environment variables that commands get in addition to the inherited ones, secrets or not. Default: none.
+   * Environment variables that commands get in addition to the inherited ones, secrets or not (default: none).
    */
   readonly environment?: ChildEnvironment.Environment
 }
 
 /**
- * The tool could not start the shell. `detail` says why.
+ * The tool could not start the shell.
+ *
+ * `detail` says why.
  *
  * @since 0.1.0
  * @category errors
  */
 export class ShellFailed extends Schema.TaggedError<ShellFailed>()("ShellFailed", {
+  /** The reason, such as a missing shell. */
   detail: Schema.String
 }) {
   override get message(): string {

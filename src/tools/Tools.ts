@@ -20,7 +20,11 @@ import * as WriteTool from "./WriteTool.ts"
  * @category options
  */
 export interface Options extends Walk.Options {
-  /** Options of `shell`. Its root is the root of the file tools. Default: the defaults of `ShellTool`. */
+  /**
+   * Options of `shell` (default: the defaults of `ShellTool`).
+   *
+   * Its root is the root of the file tools.
+   */
   readonly shell?: Omit<ShellTool.Options, "root">
 }
 
@@ -83,7 +87,9 @@ export const make = (options: Options) =>
 export const names = ["read", "write", "edit", "list", "find", "grep", "shell"] as const
 
 /**
- * The names of the tools that change files or run commands. Require an approval for these first.
+ * The names of the tools that change files or run commands.
+ *
+ * Require an approval for these first.
  *
  * @since 0.1.0
  * @category constants

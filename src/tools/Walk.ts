@@ -1,6 +1,7 @@
 /**
- * Visits the entries below a folder, in the order of their names. A walk does not follow symbolic links, so it
- * cannot leave the folder or loop.
+ * Visits the entries below a folder, in the order of their names.
+ *
+ * A walk does not follow symbolic links, so it cannot leave the folder or loop.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -22,8 +23,10 @@ import * as Root from "./Root.ts"
  */
 export interface Options extends Root.Options {
   /**
-   * Maximum time of one call of `grep` or `find`. The call then returns the results it has and reports that the
-   * search is incomplete. `"Infinity"`: only the timeout of the tool limits the call. Default: 10 seconds.
+   * Maximum time of one call of `grep` or `find` (default: 10 seconds).
+   *
+   * The call then returns the results it has and reports that the search is incomplete. `"Infinity"`: only the
+   * timeout of the tool limits the call.
    */
   readonly searchTime?: Duration.Input
 }
@@ -61,7 +64,11 @@ type Services = FileSystem.FileSystem | Path.Path
 /** The outcome of a walk. */
 export interface Walked {
   readonly ended: Step
-  /** Ignored paths, relative to the folder of the walk. Paths of folders end in `/`. */
+  /**
+   * Ignored paths, relative to the folder of the walk.
+   *
+   * Paths of folders end in `/`.
+   */
   readonly leftOut: ReadonlyArray<string>
 }
 
@@ -72,8 +79,9 @@ interface Course<E, R> {
 }
 
 /**
- * Visits each entry below `top`, a folder before its content, until the budget runs out. The walk skips folders
- * that cannot be read. It fails only if `top` cannot be read.
+ * Visits each entry below `top`, a folder before its content, until the budget runs out.
+ *
+ * The walk skips folders that cannot be read. It fails only if `top` cannot be read.
  */
 export const walk = Effect.fnUntraced(function* <E, R>(
   top: Folder.Folder,
@@ -98,8 +106,9 @@ export const entries = Effect.fnUntraced(function* (
 })
 
 /**
- * The ignore rules that apply in an open folder. None apply in a folder that is ignored itself, because the
- * model named it.
+ * The ignore rules that apply in an open folder.
+ *
+ * None apply in a folder that is ignored itself, because the model named it.
  */
 export const rulesIn = Effect.fnUntraced(function* (
   top: Folder.Folder,
@@ -125,7 +134,11 @@ export const rulesIn = Effect.fnUntraced(function* (
   return yield* Effect.scoped(descend)
 })
 
-/** The note for the model about ignored paths, empty if there are none. `shown` is the folder of the walk. */
+/**
+ * The note for the model about ignored paths, empty if there are none.
+ *
+ * `shown` is the folder of the walk.
+ */
 export const leftOutNote = (shown: string, leftOut: ReadonlyArray<string>): ReadonlyArray<string> => {
   if (leftOut.length === 0) return []
   const some = leftOut.slice(0, 5).map((path) => visible(below(shown, path)))

@@ -1,5 +1,7 @@
 /**
- * Tools for files and shell commands. The file tools are confined to a root folder.
+ * Tools for files and shell commands.
+ *
+ * The file tools are confined to a root folder.
  *
  * @since 0.1.0
  */
