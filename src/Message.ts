@@ -1,15 +1,26 @@
 /**
- * The entries of a transcript. Plain JSON-safe objects; the system prompt and the tools are not messages.
+ * The entries of a transcript: user messages, answers of the model, results of tools, and messages of the application.
  *
- * `opaque` is whatever a vendor wants back verbatim (signatures, encrypted reasoning, item ids). It is tagged by the
- * provider that made it and only ever replayed to that provider.
+ * A message is a plain object that `JSON.stringify` writes without loss. The system prompt and the tools are options of a run,
+ * not messages.
+ *
+ * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
 import { Usage } from "./Usage.ts"
 
+/**
+ * A block of text.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export const Text = Schema.Struct({
+  /** Tells this block from the other kinds. */
   type: Schema.Literal("text"),
+  /** The text, which may be empty. */
   text: Schema.String,
+  /** Data that the provider wants back unchanged, such as a signature; only that provider gets it. Default none. */
   opaque: Schema.optionalKey(Schema.Json)
 })
 export type Text = typeof Text.Type
@@ -17,38 +28,106 @@ export type Text = typeof Text.Type
 /** `data` is base64. */
 const Inline = Schema.Struct({ data: Schema.String, mediaType: Schema.String })
 
+/**
+ * An image, either inline or at an address that the provider can read.
+ *
+ * **Details**
+ *
+ * An inline source holds base64 `data` and a `mediaType` such as `"image/png"`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export const Image = Schema.Struct({
+  /** Tells this block from the other kinds. */
   type: Schema.Literal("image"),
+  /** The bytes of the image, or its address. */
   source: Schema.Union([Inline, Schema.Struct({ url: Schema.String })])
 })
 export type Image = typeof Image.Type
 
+/**
+ * A file, either inline or by the id that the provider gave it at its upload.
+ *
+ * **Details**
+ *
+ * An inline source holds base64 `data` and a `mediaType` such as `"application/pdf"`. A provider that does not accept files
+ * fails with the reason `UnsupportedContent` before it sends a request.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export const File = Schema.Struct({
+  /** Tells this block from the other kinds. */
   type: Schema.Literal("file"),
+  /** The bytes of the file, or the id of an uploaded one. */
   source: Schema.Union([Inline, Schema.Struct({ fileId: Schema.String })])
 })
 export type File = typeof File.Type
 
-/** What the model thought before it answered. `redacted` thinking has no text, only `opaque`. */
+/**
+ * The reasoning of the model before its answer.
+ *
+ * **Details**
+ *
+ * Thinking goes back only to the provider that made it: another provider gets the conversation without it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export const Thinking = Schema.Struct({
+  /** Tells this block from the other kinds. */
   type: Schema.Literal("thinking"),
+  /** The text or a summary of it, empty where the vendor hides it. */
   text: Schema.String,
+  /** Whether the vendor hides the text: the block then has `opaque` alone. Default `false`. */
   redacted: Schema.optionalKey(Schema.Boolean),
+  /** Data that the provider wants back unchanged, such as a signature; only that provider gets it. Default none. */
   opaque: Schema.optionalKey(Schema.Json)
 })
 export type Thinking = typeof Thinking.Type
 
-/** `rawArguments` is the JSON text as the model wrote it; `params` is its value, absent when it does not parse. */
+/**
+ * A tool call of the model.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export const ToolCall = Schema.Struct({
+  /** Tells this block from the other kinds. */
   type: Schema.Literal("toolCall"),
+  /** The id of the call, which its result names. */
   id: Schema.String,
+  /** The name of the tool as the model wrote it. */
   name: Schema.String,
+  /** The arguments as the model wrote them: JSON text, or text that is not valid JSON. */
   rawArguments: Schema.String,
+  /** The value of `rawArguments`, absent if they are not valid JSON. */
   params: Schema.optionalKey(Schema.Json),
+  /** Data that the provider wants back unchanged, such as a signature; only that provider gets it. Default none. */
   opaque: Schema.optionalKey(Schema.Json)
 })
 export type ToolCall = typeof ToolCall.Type
 
+/**
+ * The reason why an answer ended.
+ *
+ * **Details**
+ *
+ * - `"stop"`: the model finished its answer.
+ * - `"length"`: the answer reached `maxTokens` or the end of the context window.
+ * - `"toolUse"`: the model finished its answer with tool calls.
+ * - `"contentFilter"`: the vendor cut the answer for its content.
+ * - `"refusal"`: the model declined to answer.
+ * - `"error"`: the provider failed during the answer.
+ * - `"aborted"`: the run was cancelled or reached a limit during the answer.
+ *
+ * Tool calls of an answer that ended with `"length"`, `"contentFilter"` or `"refusal"` do not run, since their arguments may be
+ * incomplete.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export const StopReason = Schema.Literals([
   "stop",
   "length",
@@ -60,6 +139,25 @@ export const StopReason = Schema.Literals([
 ])
 export type StopReason = typeof StopReason.Type
 
+/**
+ * The way in which a tool call ended.
+ *
+ * **Details**
+ *
+ * - `"success"`: the tool returned a result.
+ * - `"error"`: the tool failed, or returned a result with `isError`.
+ * - `"timeout"`: the tool ran longer than its time limit.
+ * - `"unknownTool"`: the run offers no tool of this name.
+ * - `"invalidArguments"`: the arguments do not fit the params of the tool.
+ * - `"blocked"`: a `beforeTool` hook blocked the call.
+ * - `"rejected"`: an `approveTool` hook rejected the call, or a guard failed.
+ * - `"skipped"`: a `beforeTool` hook gave the result, or a steering message came first.
+ * - `"aborted"`: the run ended before or during the call.
+ * - `"truncated"`: the answer was cut, so its calls did not run.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export const ToolOutcome = Schema.Literals([
   "success",
   "error",
@@ -74,85 +172,252 @@ export const ToolOutcome = Schema.Literals([
 ])
 export type ToolOutcome = typeof ToolOutcome.Type
 
-/** Unique in its transcript; events name messages by it. */
+/**
+ * The id of a message, unique in its transcript.
+ *
+ * **Details**
+ *
+ * Events name messages by their ids.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export const MessageId = Schema.String
 export type MessageId = string
 
+/**
+ * A message of the user.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export const User = Schema.Struct({
+  /** Tells this message from the other kinds. */
   role: Schema.Literal("user"),
+  /** The id of the message. */
   id: MessageId,
+  /** The blocks of the message, in order. */
   content: Schema.Array(Schema.Union([Text, Image, File])),
+  /** The time of the message in milliseconds since the epoch. */
   timestamp: Schema.Finite
 })
 export type User = typeof User.Type
 
+/**
+ * An answer of the model.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export const Assistant = Schema.Struct({
+  /** Tells this message from the other kinds. */
   role: Schema.Literal("assistant"),
+  /** The id of the message. */
   id: MessageId,
+  /** The blocks of the answer, in order. */
   content: Schema.Array(Schema.Union([Text, Thinking, ToolCall])),
+  /** The reason why the answer ended. */
   stopReason: StopReason,
+  /** The tokens of this answer and of its request, absent if the provider did not report them. */
   usage: Schema.optionalKey(Usage),
+  /** The id of the provider that answered, or `""` if no provider did. */
   provider: Schema.String,
+  /** The id of the model as the provider reports it, or `""`. */
   model: Schema.String,
+  /** The name of the wire protocol, such as `"openai-responses"`, or `""`. */
   protocol: Schema.String,
+  /** The id of the answer at the vendor, absent if the vendor gave none. */
   responseId: Schema.optionalKey(Schema.String),
+  /** The failure in words, set where `stopReason` is `"error"` or `"aborted"`. */
   errorMessage: Schema.optionalKey(Schema.String),
+  /** The time at which the answer began, in milliseconds since the epoch. */
   timestamp: Schema.Finite
 })
 export type Assistant = typeof Assistant.Type
 
+/**
+ * The result of a tool call.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export const ToolResult = Schema.Struct({
+  /** Tells this message from the other kinds. */
   role: Schema.Literal("toolResult"),
+  /** The id of the message. */
   id: MessageId,
+  /** The id of the call that this message answers. */
   toolCallId: Schema.String,
+  /** The name of the tool. */
   toolName: Schema.String,
+  /** The blocks that the model reads. */
   content: Schema.Array(Schema.Union([Text, Image])),
+  /** Data for programs and displays, which the model does not read. Default none. */
   details: Schema.optionalKey(Schema.Json),
+  /** Whether the call failed. */
   isError: Schema.Boolean,
+  /** The way in which the call ended. */
   outcome: ToolOutcome,
+  /** The time of the message in milliseconds since the epoch. */
   timestamp: Schema.Finite
 })
 export type ToolResult = typeof ToolResult.Type
 
-/** Whatever the application adds. Never sent to a model, unless a `toModelMessages` hook makes a user message of it. */
+/**
+ * A message of the application, which providers never get.
+ *
+ * **When to use**
+ *
+ * Use to keep facts such as notes or state in the transcript, beside the conversation. A `toModelMessages` hook can convert
+ * them to user messages for the model.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export const Custom = Schema.Struct({
+  /** Tells this message from the other kinds. */
   role: Schema.Literal("custom"),
+  /** The kind of the message, a name that the application chooses. */
   kind: Schema.String,
+  /** The id of the message. */
   id: MessageId,
+  /** Any JSON. */
   data: Schema.Json,
+  /** The time of the message in milliseconds since the epoch. */
   timestamp: Schema.Finite
 })
 export type Custom = typeof Custom.Type
 
-/** What a model can be sent. */
+/**
+ * A message that a provider can send to a model: any message but a custom one.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export const ModelMessage = Schema.Union([User, Assistant, ToolResult])
 export type ModelMessage = typeof ModelMessage.Type
 
+/**
+ * An entry of a transcript.
+ *
+ * **Example** (Reading a stored transcript)
+ *
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Message } from "effect-agent"
+ *
+ * const Transcript = Schema.fromJsonString(Schema.toCodecJson(Schema.Array(Message.Message)))
+ *
+ * const program = Effect.gen(function* () {
+ *   const stored = yield* Schema.encodeEffect(Transcript)([Message.user("Hello")])
+ *   const messages = yield* Schema.decodeEffect(Transcript)(stored)
+ *   return messages.map(Message.textOf)
+ * })
+ *
+ * console.log(await Effect.runPromise(program)) // => [ 'Hello' ]
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export const Message = Schema.Union([User, Assistant, ToolResult, Custom])
 export type Message = typeof Message.Type
 
-/** What `prompt`, `steer` and their like take: text, one message or several, or the content of a user message. */
+/**
+ * The input of `prompt`, `steer`, `followUp` and their like: a text, the content of a user message, or messages.
+ *
+ * @see {@link fromInput} for converting an input to messages
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type Input = string | Message | ReadonlyArray<Message> | User["content"]
 
-// Unique in and across processes: a random prefix per process, then a count. The prefix is made with the first id: Node
-// loads its cryptography for it, which an import should not wait for.
+// Unique in and across processes: a random prefix for each process, then a count. The first id makes the prefix, not the
+// import of this module: Node loads its cryptography for it.
 let prefix: string | undefined
 let count = 0
 
 const makePrefix = () =>
   Array.from(crypto.getRandomValues(new Uint8Array(6)), (byte) => byte.toString(36)).join("")
 
-/** A new message id. */
+/**
+ * Makes a new message id, unique in and across processes.
+ *
+ * **Example** (Making an id)
+ *
+ * ```ts
+ * import { Message } from "effect-agent"
+ *
+ * console.log(Message.makeId().startsWith("msg_")) // => true
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const makeId = (): MessageId => `msg_${(prefix ??= makePrefix())}_${(++count).toString(36)}`
 
+/**
+ * Makes a block of text.
+ *
+ * **Example** (Making a block)
+ *
+ * ```ts
+ * import { Message } from "effect-agent"
+ *
+ * console.log(Message.text("Hello")) // => { type: 'text', text: 'Hello' }
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const text = (text: string): Text => ({ type: "text", text })
 
-/** An image from base64 data. */
+/**
+ * Makes an image from base64 data and a media type such as `"image/png"`.
+ *
+ * **Example** (Sending an image with a question)
+ *
+ * ```ts
+ * import { Message } from "effect-agent"
+ *
+ * const question = Message.user([
+ *   Message.text("Which animal is this?"),
+ *   Message.image("iVBORw0KGgo=", "image/png")
+ * ])
+ *
+ * console.log(question.content.map(({ type }) => type)) // => [ 'text', 'image' ]
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const image = (data: string, mediaType: string): Image => ({
   type: "image",
   source: { data, mediaType }
 })
 
+/**
+ * Makes a message of the user with a new id.
+ *
+ * **Details**
+ *
+ * `timestamp` is in milliseconds since the epoch. Default: now.
+ *
+ * **Example** (Prompting with a message)
+ *
+ * ```ts
+ * import { Message } from "effect-agent"
+ *
+ * const message = Message.user("Do I need a coat in Oslo?", 0)
+ *
+ * console.log(message.role, message.content, message.timestamp)
+ * // => user [ { type: 'text', text: 'Do I need a coat in Oslo?' } ] 0
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const user = (content: string | User["content"], timestamp = Date.now()): User => ({
   role: "user",
   id: makeId(),
@@ -160,7 +425,33 @@ export const user = (content: string | User["content"], timestamp = Date.now()):
   timestamp
 })
 
-/** An answer by hand, for tests, imports and hooks that supply one. */
+/**
+ * Makes an answer by hand.
+ *
+ * **When to use**
+ *
+ * Use in tests, to import conversations from elsewhere, and in hooks that answer in place of the model.
+ *
+ * **Details**
+ *
+ * Defaults: a new id, `stopReason` `"stop"`, `timestamp` now, and `""` for `provider`, `model` and `protocol`.
+ *
+ * **Example** (Importing a conversation)
+ *
+ * ```ts
+ * import { Message } from "effect-agent"
+ *
+ * const messages = [
+ *   Message.user("What is 2 + 2?"),
+ *   Message.assistant("4", { model: "gpt-5-mini" })
+ * ]
+ *
+ * console.log(messages.map(Message.textOf)) // => [ 'What is 2 + 2?', '4' ]
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const assistant = (
   content: string | Assistant["content"],
   options?: Partial<Omit<Assistant, "role" | "content">>
@@ -176,6 +467,26 @@ export const assistant = (
   ...options
 })
 
+/**
+ * Makes the result of a tool call by hand.
+ *
+ * **Details**
+ *
+ * Defaults: a new id, `isError` `false`, `timestamp` now, and as `outcome` `"success"`, or `"error"` where `isError` is `true`.
+ *
+ * **Example** (Answering a call)
+ *
+ * ```ts
+ * import { Message } from "effect-agent"
+ *
+ * const result = Message.toolResult({ id: "call-1", name: "weather" }, "4 °C and rain")
+ *
+ * console.log(result.toolCallId, result.outcome) // => call-1 success
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const toolResult = (
   call: { readonly id: string; readonly name: string },
   content: string | ToolResult["content"],
@@ -192,6 +503,26 @@ export const toolResult = (
   ...options
 })
 
+/**
+ * Makes a message of the application with a new id.
+ *
+ * **Details**
+ *
+ * `timestamp` is in milliseconds since the epoch. Default: now.
+ *
+ * **Example** (Keeping a note in the transcript)
+ *
+ * ```ts
+ * import { Message } from "effect-agent"
+ *
+ * const note = Message.custom("note", { author: "Ada", text: "Ask again on Monday" })
+ *
+ * console.log(note.role, note.kind) // => custom note
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const custom = (kind: string, data: Schema.Json, timestamp = Date.now()): Custom => ({
   role: "custom",
   kind,
@@ -200,7 +531,27 @@ export const custom = (kind: string, data: Schema.Json, timestamp = Date.now()):
   timestamp
 })
 
-/** Input as messages; text or content becomes a user message of the given time, in milliseconds. */
+/**
+ * Converts an input to messages.
+ *
+ * **Details**
+ *
+ * A text, or the content of a user message, becomes one user message. Messages stay as they are. `timestamp` is the time of a
+ * new message in milliseconds since the epoch. Default: now.
+ *
+ * **Example** (Converting inputs)
+ *
+ * ```ts
+ * import { Message } from "effect-agent"
+ *
+ * const [message] = Message.fromInput("Hello")
+ *
+ * console.log(message?.role) // => user
+ * ```
+ *
+ * @category converting
+ * @since 0.1.0
+ */
 export const fromInput = (input: Input, timestamp?: number): ReadonlyArray<Message> => {
   if (typeof input === "string") return [user(input, timestamp)]
   if (isMessage(input)) return [input]
@@ -213,12 +564,53 @@ const isMessage = (input: Exclude<Input, string>): input is Message => "role" in
 const isMessages = (input: ReadonlyArray<Message> | User["content"]): input is ReadonlyArray<Message> =>
   input.every((one) => "role" in one)
 
-/** The text blocks of a message or of a tool's output, joined. */
+/**
+ * Joins the text blocks of a message, or of the output of a tool.
+ *
+ * **Details**
+ *
+ * Returns `""` for a message without text blocks. Thinking is no text.
+ *
+ * **Example** (Reading an answer)
+ *
+ * ```ts
+ * import { Message } from "effect-agent"
+ *
+ * const answer = Message.assistant([
+ *   { type: "thinking", text: "Rain, so yes." },
+ *   Message.text("Take "),
+ *   Message.text("a coat.")
+ * ])
+ *
+ * console.log(Message.textOf(answer)) // => Take a coat.
+ * ```
+ *
+ * @category getters
+ * @since 0.1.0
+ */
 export const textOf = (message: Message | Pick<ToolResult, "content">): string =>
   "content" in message
     ? message.content.reduce((joined, block) => (block.type === "text" ? joined + block.text : joined), "")
     : ""
 
-/** The tool calls of an answer, in the order the model made them. */
+/**
+ * Returns the tool calls of an answer, in the order in which the model made them.
+ *
+ * **Example** (Listing the calls of an answer)
+ *
+ * ```ts
+ * import { Message } from "effect-agent"
+ *
+ * const answer = Message.assistant([
+ *   Message.text("I look it up."),
+ *   { type: "toolCall", id: "call-1", name: "weather", rawArguments: '{"city":"Oslo"}', params: { city: "Oslo" } }
+ * ])
+ *
+ * console.log(Message.toolCalls(answer).map(({ name }) => name)) // => [ 'weather' ]
+ * ```
+ *
+ * @category getters
+ * @since 0.1.0
+ */
 export const toolCalls = (message: Assistant): ReadonlyArray<ToolCall> =>
   message.content.filter((block) => block.type === "toolCall")

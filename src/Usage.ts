@@ -1,38 +1,88 @@
 /**
- * What a model call cost, in tokens.
+ * The tokens of model calls, and their price where a provider reports it.
+ *
+ * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
 
 /**
- * Tokens of one call, or of several added up.
+ * The tokens of one model call, or the sum of several.
  *
- * `input` includes cached reads and cache writes, `output` includes reasoning. `cost` is in the currency the
- * provider reports, mostly US dollars, and only there when the provider reports it.
+ * @category models
+ * @since 0.1.0
  */
 export const Usage = Schema.Struct({
+  /** Tokens of the request, with cached reads and cache writes. */
   input: Schema.Finite,
+  /** Tokens of the answer, with reasoning. */
   output: Schema.Finite,
+  /** Tokens of the request that the vendor read from its cache, a part of `input`. */
   cacheRead: Schema.Finite,
+  /** Tokens of the request that the vendor wrote to its cache, a part of `input`. */
   cacheWrite: Schema.Finite,
+  /** Tokens of reasoning, a part of `output`; absent if the provider does not report them. */
   reasoning: Schema.optionalKey(Schema.Finite),
+  /** All tokens. */
   total: Schema.Finite,
+  /** The price in the provider's currency, mostly US dollars; absent if the provider does not report it. */
   cost: Schema.optionalKey(Schema.Finite)
 })
 export type Usage = typeof Usage.Type
 
-/** No tokens at all. */
+/**
+ * No tokens.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
 export const zero: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 }
 
 /**
- * Builds a `Usage`. What is left out is zero, and `total` is `input + output` unless given. Numbers that cannot be counts are
- * corrected, see `sane`.
+ * Makes a `Usage` from the numbers that are known.
+ *
+ * **Details**
+ *
+ * A missing number is 0, and a missing `total` is `input + output`. Numbers that cannot be counts are corrected as {@link sane}
+ * does.
+ *
+ * **Example** (Making a usage)
+ *
+ * ```ts
+ * import { Usage } from "effect-agent"
+ *
+ * console.log(Usage.make({ input: 100, output: 20 }).total) // => 120
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
  */
 export const make = (usage: Partial<Usage>): Usage =>
   sane({ ...zero, ...usage, total: usage.total ?? bounded(usage.input ?? 0) + bounded(usage.output ?? 0) })
 
 /**
- * The same with numbers that can be added and encoded, whatever a server said. What is negative or no number is 0 tokens, in
- * `total` the sum of `input` and `output`, and no `cost`. More than `Number.MAX_SAFE_INTEGER`, infinity too, is that many.
+ * Corrects numbers that cannot be added or encoded.
+ *
+ * **When to use**
+ *
+ * Use on numbers that a server reports, before adding them up.
+ *
+ * **Details**
+ *
+ * A negative number and `NaN` become 0 tokens; in `total` they become `input + output`, and as `cost` they are left out. A number
+ * above `Number.MAX_SAFE_INTEGER`, infinity too, becomes `Number.MAX_SAFE_INTEGER`.
+ *
+ * **Example** (Correcting a report)
+ *
+ * ```ts
+ * import { Usage } from "effect-agent"
+ *
+ * const reported = { ...Usage.zero, input: 100, output: -1, total: Number.NaN }
+ *
+ * console.log(Usage.sane(reported).output, Usage.sane(reported).total) // => 0 100
+ * ```
+ *
+ * @category transforming
+ * @since 0.2.0
  */
 export const sane = (usage: Usage): Usage => {
   if (isSane(usage)) return usage
@@ -49,8 +99,25 @@ export const sane = (usage: Usage): Usage => {
 }
 
 /**
- * Adds two usages. `reasoning` and `cost` stay absent when neither side has them. Both sides are taken as `sane` reads them,
- * and so is the sum: it is never less than either side, and can always be encoded.
+ * Adds two usages.
+ *
+ * **Details**
+ *
+ * `reasoning` and `cost` are absent when both sides lack them. Both sides are corrected as {@link sane} does, and so is the sum:
+ * it is never less than either side, and a schema can always encode it.
+ *
+ * **Example** (Adding up the calls of a conversation)
+ *
+ * ```ts
+ * import { Usage } from "effect-agent"
+ *
+ * const calls = [Usage.make({ input: 100, output: 20 }), Usage.make({ input: 150, output: 5 })]
+ *
+ * console.log(calls.reduce(Usage.add, Usage.zero).total) // => 275
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
  */
 export const add = (self: Usage, that: Usage): Usage => {
   const one = sane(self)

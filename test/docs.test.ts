@@ -47,8 +47,11 @@ const unclear = /\b(whoever|nobody|somebody)\b|(^|[.:] )(What|Who|The same)\b/
 const tagOf = (doc: string, tag: string): string | undefined =>
   new RegExp(`^@${tag} (.*)$`, "m").exec(doc)?.[1]
 
+const summaryFaults = (doc: string): ReadonlyArray<string> =>
+  isSentence(summaryOf(doc)) ? [] : ["does not begin with a paragraph of one sentence"]
+
 const textFaults = (doc: string): ReadonlyArray<string> => [
-  ...(isSentence(summaryOf(doc)) ? [] : ["does not begin with a paragraph of one sentence"]),
+  ...(/^[A-Z`{][^]*\.$/.test(summaryOf(doc)) ? [] : ["does not begin with a sentence"]),
   ...(unclear.test(doc.replace(/```[^]*?```/g, "")) ? [`says "${unclear.exec(doc)?.[0].trim()}"`] : []),
   ...(/\n@example/.test(doc) ? ["has @example instead of **Example** (Title)"] : [])
 ]
@@ -61,6 +64,7 @@ const declaredFaults = ({ doc, isFunction, members }: Declared): ReadonlyArray<s
   const category = tagOf(doc, "category") ?? ""
   const needsExample = isFunction || withExample.includes(category)
   return [
+    ...summaryFaults(doc),
     ...textFaults(doc),
     ...sinceFaults(doc),
     ...(categories.includes(category) ? [] : [`has no @category of the known ones: "${category}"`]),
@@ -78,7 +82,9 @@ const memberFaults = ({ doc, name }: { readonly name: string; readonly doc: stri
 
 const headFaults = (file: string): ReadonlyArray<string> => {
   const head = headOf(file)
-  return head === undefined ? ["has no docstring"] : [...textFaults(head), ...sinceFaults(head)]
+  return head === undefined
+    ? ["has no docstring"]
+    : [...summaryFaults(head), ...textFaults(head), ...sinceFaults(head)]
 }
 
 const faultsOf = (file: string): ReadonlyArray<string> => [
