@@ -115,7 +115,7 @@ export interface Agent {
   /** This agent's tools. Changes count from the next turn. */
   readonly tools: ToolRegistry.ToolRegistry["Service"]
   /** This agent's hooks. */
-  readonly hooks: HookManager.Service
+  readonly hooks: HookManager.HookManager
 }
 
 /** Makes an agent that lives as long as its scope. It requires a provider, and what its tools and hooks need. Fails with

@@ -1,51 +1,65 @@
 /**
- * Code of the application that runs at a named point of a run and may change what happens.
+ * Code of the application that a run calls at a named point, and that may change what happens next.
  *
- * A hook is a value made by the constructor of its point: `Hook.beforeTool((input) => Effect…)`. What it requires becomes
- * a requirement of the layer or the agent that registers it. What it returns is merged with the hooks before it; a hook that
- * returns nothing does not affect the outcome. A hook gets copies, frozen where JavaScript can freeze them, so a change to its
- * input changes nothing else; `metadata` alone is shared. What it returns is checked: a hook that returns no Effect, or
- * something that its point does not take or that cannot be read, has failed.
+ * A hook is a value made by the constructor of its point: `Hook.beforeTool((input) => Effect…)`. The services that it requires
+ * become requirements of the agent or the layer that registers it. The hooks of one point run one after another, and each
+ * sees what those before it changed. A hook that returns nothing does not affect the outcome.
  *
- * - Guards (`beforeTool`, `approveTool`) fail closed: one that fails, times out or is disabled rejects the call.
- * - Shapers (`transformMessages`, `toModelMessages`, `prepareNextTurn`, `shouldStopAfterTurn`, `steering`, `followUp`)
- *   fail the run with `TransformFailed`.
- * - `afterTool` makes an error of the result.
- * - All others are isolated: `hookFailureMode` says what their failure does.
+ * The input of a hook is a copy, frozen where JavaScript can freeze it; only `metadata` is shared. The library decodes what a
+ * hook returns. A hook that returns something else than its point takes, or no Effect, has failed, as has one that takes
+ * longer than its time limit. What a failure does is a matter of the kind of the point:
+ *
+ * - guards (`beforeTool`, `approveTool`) reject the call, as does a guard that is disabled after three failures in a row;
+ * - shapers (`transformMessages`, `toModelMessages`, `prepareNextTurn`, `shouldStopAfterTurn`, `steering`, `followUp`) fail
+ *   the run with `TransformFailed`;
+ * - the review (`afterTool`) makes an error of the tool's result;
+ * - observers (all others) are isolated: `RunOptions.hookFailureMode` says what their failure does.
  */
-import * as Effect from "effect/Effect"
-import type * as Schema from "effect/Schema"
-import type { RunStatus, ToolOutput } from "./AgentEvent.ts"
+import type * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { type RunStatus, ToolOutput } from "./AgentEvent.ts"
 import type { EventError } from "./FailureReason.ts"
+import type { Alternatives } from "./internal/hookOutput.ts"
+import { messages, modelMessages, toolResult } from "./internal/hookOutput.ts"
 import type { Assistant, Message, ModelMessage, ToolCall, ToolOutcome, ToolResult } from "./Message.ts"
+import * as Messages from "./Message.ts"
 import type { ToolDefinition } from "./Provider.ts"
-import type { ModelOptions, RunOptions, ThinkingLevel } from "./RunOptions.ts"
+import { ModelOptions, Patch, type RunOptions, ThinkingLevel } from "./RunOptions.ts"
 import type { RunReport } from "./RunReport.ts"
 
-/** What every hook is told. `metadata` is shared by the hooks of one run, and gone with it. */
+/** The input of every hook. */
 export interface Base {
+  /** The run that calls the hook. */
   readonly runId: string
+  /** Shared by all hooks of one run, which may write to it. Discarded when the run ends. */
   readonly metadata: Map<string, unknown>
 }
 
 /** The input of hooks that run within a turn. */
 export interface TurnInput extends Base {
+  /** The number of the turn, from 1. */
   readonly turn: number
   /** The transcript so far. */
   readonly messages: ReadonlyArray<Message>
 }
 
+/** The input of the guards. */
 export interface ToolInput extends TurnInput {
+  /** The answer that makes the call. */
   readonly message: Assistant
+  /** The call as the model made it. */
   readonly call: ToolCall
-  /** Decoded, and this hook's own: to change the params of the tool, return them. */
+  /** The decoded params, a copy for this hook. To change the params of the tool, return them. */
   readonly params: unknown
 }
 
+/** The input of hooks that run after a turn. */
 export interface AfterTurnInput extends TurnInput {
+  /** The answer of the turn. */
   readonly message: Assistant
+  /** The results of its tool calls, in the order of the calls. */
   readonly toolResults: ReadonlyArray<ToolResult>
-  /** What this run added so far. */
+  /** The messages that this run added so far. */
   readonly newMessages: ReadonlyArray<Message>
 }
 
@@ -140,9 +154,102 @@ export interface Points {
   readonly followUp: [Base & { readonly turn: number }, ReadonlyArray<Message>]
 }
 
+/** The name of a point. */
 export type Point = keyof Points
 export type Input<P extends Point> = Points[P][0]
 export type Output<P extends Point> = Points[P][1]
+
+/** What a failure of a hook does: see the head of this module. */
+export type Kind = "guard" | "shaper" | "review" | "observer"
+
+/** A point, as the library asks its hooks. */
+export interface PointInfo<P extends Point> {
+  readonly kind: Kind
+  /** What a hook may return: one of these. */
+  readonly output: Alternatives<Output<P>>
+  /** The option that limits the time of a hook. */
+  readonly timeLimit: "hookTimeout" | "approvalTimeout"
+}
+
+const point = <A>(kind: Kind, ...output: Alternatives<A>) => ({
+  kind,
+  output,
+  timeLimit: "hookTimeout" as const
+})
+
+const optional = Schema.optionalKey
+const reason = optional(Schema.String)
+const toolDefinition = Schema.Struct({
+  name: Schema.String,
+  description: Schema.String,
+  parameters: Schema.Json
+})
+
+/** All points. */
+export const points: { readonly [P in Point]: PointInfo<P> } = {
+  beforeExecution: point("observer", Schema.Struct({ modified: optional(Patch) })),
+  afterExecution: point("observer", Schema.Struct({ modified: optional(Messages.Assistant) })),
+  onError: point("observer", Schema.Void),
+  pauseCheck: point("observer", Schema.Struct({ shouldPause: Schema.Boolean, reason })),
+  beforeModel: point(
+    "observer",
+    Schema.Struct({
+      modified: optional(
+        Schema.Struct({
+          ...ModelOptions.fields,
+          messages: optional(modelMessages),
+          model: optional(Schema.String),
+          system: optional(Schema.String),
+          tools: optional(Schema.Array(toolDefinition))
+        })
+      ),
+      skip: optional(Schema.Boolean),
+      response: optional(Schema.Union([Schema.String, Messages.Assistant])),
+      reason
+    })
+  ),
+  afterModel: point("observer", Schema.Void),
+  beforeTool: point(
+    "guard",
+    Schema.Struct({
+      params: optional(Schema.Json),
+      block: optional(Schema.Boolean),
+      terminate: optional(Schema.Boolean),
+      skip: optional(Schema.Boolean),
+      result: optional(toolResult),
+      reason
+    })
+  ),
+  approveTool: {
+    ...point("guard", Schema.Struct({ approved: Schema.Boolean, reason, params: optional(Schema.Json) })),
+    timeLimit: "approvalTimeout"
+  },
+  afterTool: point(
+    "review",
+    Schema.Struct({
+      content: optional(ToolOutput.fields.content),
+      details: ToolOutput.fields.details,
+      isError: ToolOutput.fields.isError,
+      terminate: ToolOutput.fields.terminate,
+      retry: optional(Schema.Boolean)
+    })
+  ),
+  prepareNextTurn: point(
+    "shaper",
+    Schema.Struct({
+      messages: optional(messages),
+      model: optional(Schema.String),
+      thinkingLevel: optional(ThinkingLevel),
+      system: optional(Schema.String),
+      activeTools: optional(Schema.Array(Schema.String))
+    })
+  ),
+  shouldStopAfterTurn: point("shaper", Schema.Boolean),
+  transformMessages: point("shaper", messages),
+  toModelMessages: point("shaper", modelMessages),
+  steering: point("shaper", messages),
+  followUp: point("shaper", messages)
+}
 
 /** A hook of one point. */
 export interface HookOf<out P extends Point, in I, out O, out E, out R> {
@@ -151,11 +258,12 @@ export interface HookOf<out P extends Point, in I, out O, out E, out R> {
 }
 
 /** Any hook, with what it may fail with and what it requires. */
-export type Hook<E = any, R = any> = { [P in Point]: HookOf<P, Input<P>, Output<P>, E, R> }[Point]
+export type Hook<E = any, R = any, P extends Point = Point> = {
+  [K in P]: HookOf<K, Input<K>, Output<K>, E, R>
+}[P]
 
 /** What the application must provide for a hook to run. */
 export type Services<H> = H extends HookOf<any, any, any, any, infer R> ? R : never
-
 const at =
   <P extends Point>(point: P) =>
   <E = never, R = never>(

@@ -68,7 +68,6 @@ export const schedulers: Readonly<Record<string, string>> = {
 export const eager: Readonly<Record<string, string>> = {
   "Loop.ts": "a turn without queued messages takes no step between turns",
   "internal/gate.ts": "an open gate takes no step",
-  "internal/guards.ts": "a call without guards takes no step",
   "internal/modelCall.ts": "an event that no subscriber awaits takes no step",
   "internal/pending.ts": "empty queues take no step",
   "internal/reply.ts": "a delta that no subscriber awaits takes no step",

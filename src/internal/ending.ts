@@ -101,27 +101,26 @@ const afterExecution = Effect.fnUntraced(function* (run: Run, ending: Ending): E
   }
   const told = Effect.gen(function* () {
     if (error !== undefined) {
-      yield* run.hooks.ask(
-        "onError",
-        () => ({ ...Running.baseInput(run), scope: "run", error }),
-        () => "next"
-      )
+      yield* run.hooks.ask<"onError", void>("onError", undefined, {
+        input: () => Effect.succeed({ ...Running.baseInput(run), scope: "run", error }),
+        output: () => Effect.void
+      })
     }
-    yield* run.hooks.ask(
-      "afterExecution",
-      () => ({
-        ...Running.baseInput(run),
-        status,
-        ...(error === undefined ? {} : { error }),
-        ...(message === undefined ? {} : { message }),
-        report: run.report,
-        durationMs: Running.elapsed(run)
-      }),
-      (verdict) => {
-        if (verdict._tag === "Said" && error === undefined) message = verdict.output.modified ?? message
-        return "next"
-      }
-    )
+    yield* run.hooks.ask<"afterExecution", void>("afterExecution", undefined, {
+      input: () =>
+        Effect.sync(() => ({
+          ...Running.baseInput(run),
+          status,
+          ...(error === undefined ? {} : { error }),
+          ...(message === undefined ? {} : { message }),
+          report: run.report,
+          durationMs: Running.elapsed(run)
+        })),
+      output: (_, { modified }) =>
+        Effect.sync(() => {
+          if (error === undefined) message = modified ?? message
+        })
+    })
   })
   const asked = yield* attempt(new StopSignal(), Effect.result(told))
   const failure = asked._tag === "Done" && Exit.isSuccess(asked.exit) ? asked.exit.value : undefined

@@ -20,6 +20,7 @@ import { Control } from "./control.ts"
 import type * as Delivery from "./delivery.ts"
 import * as Emitter from "./events.ts"
 import * as Handoff from "./handoff.ts"
+import * as HookCalls from "./hookCalls.ts"
 import { HookManager } from "../HookManager.ts"
 import * as Message from "../Message.ts"
 import { Provider } from "../Provider.ts"
@@ -79,7 +80,7 @@ export const makeRun = Effect.fnUntraced(function* (
       audience.observe(events)
     }
   })
-  const hooks = Context.get(context, HookManager).forRun({
+  const hooks = HookCalls.make(Context.get(context, HookManager), {
     options: () => run.options,
     onError: (error) => Running.emit(run, { _tag: "HookError", ...error })
   })

@@ -1,6 +1,6 @@
 /**
- * May this call run? Decided before anything happens, and closed when in doubt: a guard that fails, times out or is
- * disabled rejects, one rejection outweighs every approval, and changed params are decoded again.
+ * Decides whether a tool call may run, before any tool of its answer runs. Fails closed: a guard that fails, times out or is
+ * disabled rejects the call, one rejection outweighs every approval, and changed params are decoded again.
  */
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
@@ -22,71 +22,36 @@ export interface Allowed {
   readonly approved: boolean
 }
 
-/** A call that is settled without running. */
+/** A call that does not run, and its result. */
 export interface Refused {
   readonly _tag: "Refused"
   readonly outcome: ToolOutcome
   readonly output: ToolOutput
 }
 
-type Decision = Allowed | Refused
-
 /** Looks the call up, decodes its params, and asks the guards: all `beforeTool`, then all `approveTool`. */
 export const check = (
   run: Run,
   message: Assistant,
   call: ToolCall
-): Effect.Effect<Decision, FailureReason | Stopped> => {
-  const prepared = Running.stoppable(run, prepare(run, call))
-  if (!run.hooks.has("beforeTool") && !run.hooks.has("approveTool")) return prepared
-  return prepared.pipe(
-    unlessRefused((allowed) => beforeTool(run, message, allowed)),
-    unlessRefused((allowed) => approveTool(run, message, allowed))
-  )
+): Effect.Effect<Allowed | Refused, FailureReason | Stopped> => {
+  const prepared = prepare(run, call)
+  const guarded =
+    run.hooks.has("beforeTool") || run.hooks.has("approveTool")
+      ? prepared.pipe(
+          Effect.flatMap((allowed) => beforeTool(run, message, allowed)),
+          Effect.flatMap((allowed) => approveTool(run, message, allowed))
+        )
+      : prepared
+  return Running.stoppable(run, Effect.catchTag(guarded, "Refused", Effect.succeed))
 }
 
-const unlessRefused = <E>(next: (allowed: Allowed) => Effect.Effect<Decision, E>) =>
-  Effect.flatMapEager(
-    (decision: Decision): Effect.Effect<Decision, E> =>
-      decision._tag === "Refused" ? Effect.succeed(decision) : next(decision)
-  )
-
-/** A call as its hooks are told of it. */
-interface Shown {
-  readonly input: () => Hook.ToolInput
-  /** Shows the call as it is now, to the next hook. */
-  readonly show: (prepared: Registry.PreparedCall) => Effect.Effect<"next">
-}
-
-/**
- * Shows a call to its hooks, one after another. Params with instances of classes cannot be copied, so each hook is shown what
- * is decoded anew: none can change what the tool, or the next hook, is given.
- */
-export const showing = (run: Run, message: Assistant, prepared: Registry.PreparedCall): Shown => {
-  let { call, params } = prepared
-  return {
-    input: () => ({ ...Running.turnInput(run), message, call, params }),
-    show: (now) =>
-      Effect.map(decodedAnew(run, now), (copy) => {
-        call = now.call
-        params = copy.params
-        return "next"
-      })
-  }
-}
-
-const decodedAnew = (run: Run, prepared: Registry.PreparedCall): Effect.Effect<Registry.PreparedCall> => {
-  const { call, input, params } = prepared
-  return HookInput.isCopied(params)
-    ? Effect.succeed(prepared)
-    : Effect.orElseSucceed(run.registry.prepare(call, { among: run.offered, input }), () => prepared)
-}
-
-const prepare = (run: Run, call: ToolCall, input?: Schema.Json): Effect.Effect<Decision> =>
-  Effect.matchEager(
+/** Decodes the params of a call, or the JSON that a hook returned in their place. */
+const prepare = (run: Run, call: ToolCall, input?: Schema.Json): Effect.Effect<Allowed, Refused> =>
+  Effect.mapBoth(
     run.registry.prepare(call, { among: run.offered, ...(input === undefined ? {} : { input }) }),
     {
-      onSuccess: (prepared): Decision => ({
+      onSuccess: (prepared) => ({
         _tag: "Allowed",
         prepared,
         modified: input !== undefined,
@@ -97,74 +62,62 @@ const prepare = (run: Run, call: ToolCall, input?: Schema.Json): Effect.Effect<D
     }
   )
 
-const beforeTool = (
+/**
+ * The input of a hook that is called for a tool call. Params with instances of classes cannot be copied: each hook gets them
+ * decoded anew, so that none can change what the tool, or the next hook, is given.
+ */
+export const toolInput = (
   run: Run,
   message: Assistant,
-  allowed: Allowed
-): Effect.Effect<Decision, FailureReason | Stopped> => {
-  if (!run.hooks.has("beforeTool")) return Effect.succeed(allowed)
-  let decision: Decision = allowed
-  let current = allowed
-  const { input, show } = showing(run, message, allowed.prepared)
-  const asked = run.hooks.ask("beforeTool", input, (verdict) => {
-    if (verdict._tag === "Silent") return show(current.prepared)
-    if (verdict._tag === "Failed")
-      decision = refused("rejected", `A beforeTool hook failed: ${verdict.message}`)
-    else decision = decided(verdict.output) ?? decision
-    if (verdict._tag === "Failed" || decision._tag === "Refused") return "stop"
-    const { params } = verdict.output
-    if (params === undefined) return show(current.prepared)
-    return Effect.flatMap(prepare(run, current.prepared.call, structuredClone(params)), (again) => {
-      decision = again
-      if (again._tag === "Refused") return Effect.succeed("stop" as const)
-      current = again
-      return show(again.prepared)
-    })
+  prepared: Registry.PreparedCall
+): Effect.Effect<Hook.ToolInput> => {
+  const { call, input, params } = prepared
+  const own = HookInput.isCopied(params)
+    ? Effect.succeed(prepared)
+    : Effect.orElseSucceed(run.registry.prepare(call, { among: run.offered, input }), () => prepared)
+  return Effect.map(own, ({ params }) => ({ ...Running.turnInput(run), message, call, params }))
+}
+
+/** Asks the `beforeTool` hooks, until one blocks or skips the call, or fails. */
+const beforeTool = (run: Run, message: Assistant, allowed: Allowed) =>
+  run.hooks.ask<"beforeTool", Allowed, Refused>("beforeTool", allowed, {
+    input: ({ prepared }) => toolInput(run, message, prepared),
+    output: (allowed, { block, params, reason, result, skip, terminate }) => {
+      if (block === true) {
+        const blocked = Tool.failure(reason ?? "Tool execution was blocked")
+        return refuse("blocked", terminate === true ? { ...blocked, terminate } : blocked)
+      }
+      return skip === true ? refuse("skipped", Tool.render(result)) : withParams(run, allowed, params)
+    },
+    failure: (_, detail) => Effect.fail(refused("rejected", `A beforeTool hook failed: ${detail}`))
   })
-  return Effect.map(Running.stoppable(run, Effect.andThen(show(allowed.prepared), asked)), () => decision)
-}
 
-/** A block or a skip settles the call; anything else lets it go on. */
-const decided = (output: Hook.Output<"beforeTool">): Refused | undefined => {
-  const { block, reason, result, skip, terminate } = output
-  if (block === true) {
-    const told = Tool.failure(reason ?? "Tool execution was blocked")
-    return { _tag: "Refused", outcome: "blocked", output: terminate === true ? { ...told, terminate } : told }
-  }
-  return skip === true ? { _tag: "Refused", outcome: "skipped", output: Tool.render(result) } : undefined
-}
+/** Asks the `approveTool` hooks, until one rejects the call, or fails. */
+const approveTool = (run: Run, message: Assistant, allowed: Allowed) =>
+  run.hooks.ask<"approveTool", Allowed, Refused>("approveTool", allowed, {
+    input: ({ prepared }) => toolInput(run, message, prepared),
+    output: (allowed, { approved, params, reason }) =>
+      approved
+        ? withParams(run, { ...allowed, approved }, params)
+        : Effect.fail(refused("rejected", `Tool execution was rejected: ${reason ?? "not approved"}`)),
+    failure: (_, detail) =>
+      Effect.fail(refused("rejected", `Tool execution was rejected: the approval failed: ${detail}`))
+  })
 
-const approveTool = (
+const withParams = (
   run: Run,
-  message: Assistant,
-  allowed: Allowed
-): Effect.Effect<Decision, FailureReason | Stopped> => {
-  if (!run.hooks.has("approveTool")) return Effect.succeed(allowed)
-  let decision: Decision = allowed
-  let current: Allowed = { ...allowed, approved: true }
-  const { input, show } = showing(run, message, allowed.prepared)
-  const asked = run.hooks.ask("approveTool", input, (verdict) => {
-    if (verdict._tag === "Silent") return show(current.prepared)
-    if (verdict._tag === "Failed") {
-      decision = refused("rejected", `Tool execution was rejected: the approval failed: ${verdict.message}`)
-      return "stop"
-    }
-    const { approved, params, reason } = verdict.output
-    if (!approved) {
-      decision = refused("rejected", `Tool execution was rejected: ${reason ?? "not approved"}`)
-      return "stop"
-    }
-    decision = current
-    if (params === undefined) return show(current.prepared)
-    return Effect.flatMap(prepare(run, current.prepared.call, structuredClone(params)), (again) => {
-      decision = again._tag === "Refused" ? again : { ...again, approved: true }
-      if (decision._tag === "Refused") return Effect.succeed("stop" as const)
-      current = decision
-      return show(decision.prepared)
-    })
-  })
-  return Effect.map(Running.stoppable(run, Effect.andThen(show(allowed.prepared), asked)), () => decision)
-}
+  allowed: Allowed,
+  params: Schema.Json | undefined
+): Effect.Effect<Allowed, Refused> =>
+  params === undefined
+    ? Effect.succeed(allowed)
+    : Effect.map(prepare(run, allowed.prepared.call, structuredClone(params)), (again) => ({
+        ...again,
+        approved: allowed.approved
+      }))
+
+const refuse = (outcome: ToolOutcome, output: ToolOutput): Effect.Effect<never, Refused> =>
+  Effect.fail({ _tag: "Refused", outcome, output })
 
 const refused = (outcome: ToolOutcome, message: string): Refused => ({
   _tag: "Refused",

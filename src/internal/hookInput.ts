@@ -15,9 +15,9 @@ import { goesOnFrom } from "../Transcript.ts"
  * by the hooks of a run and stays writable. A part is copied when the hook reads it: a hook that does not look at the history
  * does not pay for it.
  */
-export const frozen = (input: object): object => {
+export const frozen = <Input extends object>(input: Input): Input => {
   const seen = new Map<object, object>()
-  const copy = {}
+  const copy: Input = Object.create(Object.prototype)
   for (const [key, value] of Object.entries(input)) {
     let known: { readonly part: unknown } | undefined
     const get = () => (known ??= { part: partOf(key, value, seen) }).part
@@ -51,13 +51,12 @@ const partsOf = (value: object): Iterable<unknown> | undefined => {
   return isPlain(value) ? Object.values(value) : undefined
 }
 
-/** Messages that hooks were shown copies of, where they give such a copy back: encodings are cached by identity. */
-export const originals = (messages: ReadonlyArray<Message.Message>): ReadonlyArray<Message.Message> =>
-  messages.map((message) => originalOf.get(message) ?? message)
+/** The message that a hook was given a copy of: encodings are cached by identity. `undefined` for any other value. */
+export const originalOf = (copy: object): unknown => originals.get(copy)
 
 /** Of messages: a transcript is shown often, and grows at its end only. */
 const copies = new WeakMap<object, object>()
-const originalOf = new WeakMap<object, Message.Message>()
+const originals = new WeakMap<object, object>()
 const isMessage = Schema.is(Message.Message)
 
 // Once: the tools of a run are mostly the same from turn to turn.
@@ -79,7 +78,7 @@ const copyOf = (value: unknown, seen: Map<object, object>): unknown => {
   const copy = filled(value, {}, inner, seen)
   if (isMessage(value)) {
     copies.set(value, copy)
-    originalOf.set(copy, value)
+    originals.set(copy, value)
   }
   return copy
 }

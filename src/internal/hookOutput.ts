@@ -1,154 +1,131 @@
 /**
- * What a hook may return. Types do not reach everybody who writes hooks, and a guard that returned something else must not
- * count as one that agreed.
+ * Reads what a hook returned. Types do not reach everybody who writes hooks, and a guard that returned something else must
+ * not count as one that approved.
  */
-import * as Exit from "effect/Exit"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as SchemaAST from "effect/SchemaAST"
 import * as SchemaTransformation from "effect/SchemaTransformation"
-import { ToolOutput } from "../AgentEvent.ts"
-import type { Point } from "../Hook.ts"
-import { originals } from "./hookInput.ts"
+import { originalOf } from "./hookInput.ts"
 import * as Message from "../Message.ts"
 import * as NearestName from "./nearestName.ts"
-import { isOutput, rendered as written } from "./toolOutput.ts"
-import { ModelOptions, RunOptions, ThinkingLevel } from "../RunOptions.ts"
+import { once } from "./once.ts"
+import { isOutput, rendered } from "./toolOutput.ts"
 
-const optional = Schema.optionalKey
-
-const isMessage = Schema.is(Message.Message)
-const known = new WeakSet<object>()
-
-/** Each message is looked at once. */
-const isKnown = (input: unknown): boolean => {
-  if (!Predicate.isObject(input)) return false
-  if (known.has(input)) return true
-  const holds = isMessage(input)
-  if (holds) known.add(input)
-  return holds
+/** A list of messages. Each is checked once; copies that the hook was given become the messages they are copies of. */
+const listOf = <A extends Message.Message>(schema: Schema.Codec<A, any>) => {
+  const accepts = Schema.is(schema)
+  const accepted = new WeakSet<object>()
+  const isOne = (value: unknown): value is A => {
+    if (!Predicate.isObject(value)) return false
+    if (accepted.has(value)) return true
+    if (!accepts(value)) return false
+    accepted.add(value)
+    return true
+  }
+  const isList = (value: unknown): value is ReadonlyArray<A> => Array.isArray(value) && value.every(isOne)
+  const originals = (list: ReadonlyArray<A>): ReadonlyArray<A> =>
+    list.map((message) => {
+      const original = originalOf(message)
+      return isOne(original) ? original : message
+    })
+  return Schema.declare(isList, { expected: "messages" }).pipe(
+    Schema.decode(SchemaTransformation.transform({ decode: originals, encode: originals }))
+  )
 }
-const areMessages = (input: unknown): input is ReadonlyArray<Message.Message> =>
-  Array.isArray(input) && input.every(isKnown)
 
-/** Those of the transcript as they are there, not as copies. */
-const messages = Schema.declare(areMessages, { expected: "messages" }).pipe(
-  Schema.decode(SchemaTransformation.transform({ decode: originals, encode: originals }))
-)
+export const messages = listOf(Message.Message)
+export const modelMessages = listOf(Message.ModelMessage)
 
-/** Rendered here, so that a result that cannot be read, or is not JSON, is a failure of its hook. */
-const rendered = Schema.Unknown.pipe(
-  Schema.decode(
-    SchemaTransformation.transform<unknown, unknown>({
-      decode: (result) => Result.getOrThrowWith(written(result), (fault) => `\`result\`: ${fault}`),
-      encode: (output) => output
+/** The result that stands in for a tool's. Rendered here, so that one that is not JSON is a failure of its hook. */
+export const toolResult = Schema.Unknown.pipe(
+  Schema.decodeTo(
+    Schema.declare(isOutput),
+    SchemaTransformation.transform({
+      decode: (result: unknown) => Result.getOrThrowWith(rendered(result), (fault) => `\`result\`: ${fault}`),
+      encode: (output): unknown => output
     })
   )
 )
 
-const reason = optional(Schema.String)
-
-const toolDefinition = Schema.Struct({
-  name: Schema.String,
-  description: Schema.String,
-  parameters: Schema.Json
-})
-
-const outputs: Readonly<Record<Point, Schema.Codec<any, any, never, never>>> = {
-  beforeExecution: Schema.Struct({
-    modified: optional(Schema.Struct({ ...RunOptions.fields, model: optional(Schema.String) }))
-  }),
-  afterExecution: Schema.Struct({ modified: optional(Message.Assistant) }),
-  // Nobody asks for the opinion of these.
-  onError: Schema.Unknown,
-  afterModel: Schema.Unknown,
-  pauseCheck: Schema.Struct({ shouldPause: Schema.Boolean, reason }),
-  beforeModel: Schema.Struct({
-    modified: optional(
-      Schema.Struct({
-        ...ModelOptions.fields,
-        messages: optional(messages),
-        model: optional(Schema.String),
-        system: optional(Schema.String),
-        tools: optional(Schema.Array(toolDefinition))
-      })
-    ),
-    skip: optional(Schema.Boolean),
-    response: optional(Schema.Union([Schema.String, Message.Assistant])),
-    reason
-  }),
-  beforeTool: Schema.Struct({
-    params: optional(Schema.Json),
-    block: optional(Schema.Boolean),
-    terminate: optional(Schema.Boolean),
-    skip: optional(Schema.Boolean),
-    result: optional(rendered),
-    reason
-  }),
-  approveTool: Schema.Struct({ approved: Schema.Boolean, reason, params: optional(Schema.Json) }),
-  afterTool: Schema.Struct({
-    content: optional(ToolOutput.fields.content),
-    details: ToolOutput.fields.details,
-    isError: ToolOutput.fields.isError,
-    terminate: ToolOutput.fields.terminate,
-    retry: optional(Schema.Boolean)
-  }),
-  prepareNextTurn: Schema.Struct({
-    messages: optional(messages),
-    model: optional(Schema.String),
-    thinkingLevel: optional(ThinkingLevel),
-    system: optional(Schema.String),
-    activeTools: optional(Schema.Array(Schema.String))
-  }),
-  shouldStopAfterTurn: Schema.Boolean,
-  transformMessages: messages,
-  toModelMessages: messages,
-  steering: messages,
-  followUp: messages
-}
-
-/** The names of all points. */
-export const points: ReadonlyArray<string> = Object.keys(outputs)
+/** The schemas of what a hook of one point may return: an output has the members of one of them. */
+export type Alternatives<A> = ReadonlyArray<Schema.Codec<A, any>>
 
 /**
- * Reads what a hook of this point returned. Members that have no meaning there are left out, unless a member was probably
- * meant or no other member is there: then the hook has failed. A value that throws when it is read is a failure of the
- * hook.
+ * Decodes what a hook returned. Fails for members of several alternatives, for a member that is unknown and nearly has the name
+ * of a missing one, or stands where no member is known, and for a value that throws when it is read. Ignores other unknown
+ * members.
  */
-export const read = (point: Point, output: unknown): Exit.Exit<any, unknown> => {
+export const read = <A>(alternatives: Alternatives<A>, returned: unknown): Result.Result<A, unknown> => {
   try {
-    const schema = outputs[point]
-    const given = defined(output, 3)
-    const members = Predicate.hasProperty(schema, "fields") ? Object.keys(Object(schema.fields)) : []
-    const unmeant = misspelt(given, members)
-    return unmeant === undefined ? decoded(schema, given) : Exit.fail(`The hook returned ${unmeant}`)
+    const given = defined(returned, 3)
+    const shapes = alternatives.map(({ ast }) => shapeOf(ast))
+    const all: Shape = new Map(shapes.flatMap((shape) => [...shape]))
+    const fault = unknownMember(all, given, "")
+    if (fault !== undefined) return Result.fail(`The hook returned ${fault}`)
+    const named = Predicate.isObject(given) ? Object.keys(given).filter((name) => all.has(name)) : []
+    const fitting = alternatives.filter((_, index) => named.every((name) => shapes[index]?.has(name)))
+    return fitting.length === 0
+      ? Result.fail(`The hook returned ${quoted(named, " together with ")}. ${adviceFor(shapes)}`)
+      : decoded(fitting, given)
   } catch (thrown) {
-    return Exit.fail(thrown)
+    return Result.fail(thrown)
   }
 }
 
-const decoded = (schema: Schema.Codec<any, any, never, never>, given: unknown): Exit.Exit<any, unknown> =>
-  Result.match(Schema.decodeUnknownResult(schema)(given), {
-    onSuccess: Exit.succeed,
-    onFailure: ({ message }) =>
-      Exit.fail(`${message}. The hook returned something else than its point takes.`)
-  })
+const quoted = (names: ReadonlyArray<string>, separator: string): string =>
+  names.map((name) => `\`${name}\``).join(separator)
 
-/** Says which member means nothing. Undefined when there is none that must be told of. */
-const misspelt = (given: unknown, members: ReadonlyArray<string>): string | undefined => {
-  if (members.length === 0 || !Predicate.isObject(given)) return undefined
-  const unknown = Object.keys(given).filter((name) => !members.includes(name))
-  const missing = members.filter((name) => !(name in given))
+const adviceFor = (shapes: ReadonlyArray<Shape>): string =>
+  `Return either ${shapes.map((shape) => `{ ${[...shape.keys()].join(", ")} }`).join(" or ")}.`
+
+/** The first of the alternatives that decodes, or the failure of the first. */
+const decoded = <A>(alternatives: Alternatives<A>, given: unknown): Result.Result<A, string> => {
+  const results = alternatives.map((schema) =>
+    Result.mapError(
+      Schema.decodeUnknownResult(schema)(given),
+      ({ message }) => `${message}. The hook returned something else than its point takes.`
+    )
+  )
+  return results.find(Result.isSuccess) ?? results[0] ?? Result.fail("The point takes nothing.")
+}
+
+/** The members of a struct, by name; empty for any other schema. */
+type Shape = ReadonlyMap<string, SchemaAST.AST>
+
+const shapeOf = once(
+  (ast: SchemaAST.AST): Shape =>
+    new Map(
+      ast._tag === "Objects" ? ast.propertySignatures.map(({ name, type }) => [String(name), type]) : []
+    )
+)
+
+/** Names the first unknown member that must not be ignored, also of a struct within. */
+const unknownMember = (shape: Shape, given: unknown, path: string): string | undefined => {
+  if (shape.size === 0 || !Predicate.isObject(given)) return undefined
+  const unknown = Object.keys(given).filter((name) => !shape.has(name))
+  const missing = [...shape.keys()].filter((name) => !(name in given))
   for (const name of unknown) {
     const nearest = NearestName.of(name, missing)
-    if (nearest !== undefined) return `\`${name}\`, which has no meaning here. Did you mean \`${nearest}\`?`
+    if (nearest !== undefined) return unknownAt(path + name, `Did you mean \`${path}${nearest}\`?`)
   }
-  return unknown.length > 0 && missing.length === members.length
-    ? `\`${unknown[0]}\`, which has no meaning here. Return any of ${members.join(", ")}.`
-    : undefined
+  if (unknown.length > 0 && missing.length === shape.size) {
+    return unknownAt(
+      `${path}${unknown[0]}`,
+      `Return any of ${missing.map((name) => path + name).join(", ")}.`
+    )
+  }
+  for (const [name, type] of shape) {
+    const inner = unknownMember(shapeOf(type), given[name], `${path}${name}.`)
+    if (inner !== undefined) return inner
+  }
+  return undefined
 }
 
-/** Without the keys whose value is `undefined`: whoever writes them means to say nothing. */
+const unknownAt = (path: string, advice: string) => `\`${path}\`, which has no meaning here. ${advice}`
+
+/** A copy without members that are `undefined`, to a depth: a member that is `undefined` counts as not given. */
 const defined = (value: unknown, depth: number): unknown =>
   depth > 0 &&
   !isOutput(value) &&

@@ -3,15 +3,17 @@
  */
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
-import * as HookOutput from "./hookOutput.ts"
+import * as Hook from "../Hook.ts"
 import * as NearestName from "./nearestName.ts"
+
+const names = Object.keys(Hook.points)
 
 /** Says what is wrong with a hook, and what to write instead. Undefined for a hook that can be asked. */
 export const of = (hook: unknown): string | undefined => {
   if (!Predicate.isObject(hook))
     return `expected a hook made by Hook.beforeTool(…) or its like, got ${typeof hook}`
   const { point, run } = hook
-  if (typeof point !== "string" || !HookOutput.points.includes(point)) return noPoint(point)
+  if (typeof point !== "string" || !names.includes(point)) return noPoint(point)
   return typeof run === "function" ? undefined : `expected \`run\` to be a function, got ${typeof run}`
 }
 
@@ -23,8 +25,7 @@ export const refuse = (hook: unknown): Effect.Effect<void> => {
 
 const noPoint = (point: unknown): string => {
   if (typeof point !== "string") return "`point` is missing. Make the hook by Hook.beforeTool(…) or its like"
-  const nearest = NearestName.of(point, HookOutput.points)
-  const advice =
-    nearest === undefined ? `Points: ${HookOutput.points.join(", ")}` : `Did you mean ${nearest}?`
+  const nearest = NearestName.of(point, names)
+  const advice = nearest === undefined ? `Points: ${names.join(", ")}` : `Did you mean ${nearest}?`
   return `there is no point ${JSON.stringify(point.slice(0, 100))}. ${advice}`
 }

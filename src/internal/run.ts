@@ -15,9 +15,8 @@ import type * as ContextManager from "../ContextManager.ts"
 import type { Control } from "./control.ts"
 import type { Emitter } from "./events.ts"
 import type { FailureReason } from "../FailureReason.ts"
-import { TransformFailed } from "../FailureReason.ts"
 import type * as Hook from "../Hook.ts"
-import type { RunHooks } from "../HookManager.ts"
+import type { RunHooks } from "./hookCalls.ts"
 import type { Message } from "../Message.ts"
 import type { Provider } from "../Provider.ts"
 import type { QueueName, Queues } from "./queues.ts"
@@ -181,38 +180,23 @@ export const baseInput = (run: Run): Hook.Base => ({ runId: run.id, metadata: ru
 
 export const turnInput = (run: Run) => ({ ...baseInput(run), turn: run.turn, messages: run.messages })
 
-/** Asks observers: hooks whose opinion, if any, `use` takes, and whose failure is reported and passed over. */
+/** Asks the hooks of a point. `use` takes what each returned, and may keep those after it from being asked. */
 export const observe = <P extends Hook.Point>(
   run: Run,
   point: P,
   input: () => Hook.Input<P>,
-  use: (output: Hook.Output<P>) => "next" | "stop" = () => "next"
+  use: (output: Hook.Output<P>) => "next" | "stop" | void = () => {}
 ): Effect.Effect<void, FailureReason | Stopped> =>
   run.hooks.has(point)
     ? stoppable(
         run,
-        run.hooks.ask(point, input, (verdict) => (verdict._tag === "Said" ? use(verdict.output) : "next"))
+        run.hooks.ask<P, "next" | "stop" | void>(point, "next", {
+          input: () => Effect.sync(input),
+          output: (_, output) => Effect.sync(() => use(output)),
+          isDone: (step) => step === "stop"
+        })
       )
     : Effect.void
 
-/** Asks shapers: hooks without which the run cannot go on. */
-export const shape = <P extends Hook.Point>(
-  run: Run,
-  point: P,
-  input: () => Hook.Input<P>,
-  use: (output: Hook.Output<P>) => void
-): Effect.Effect<void, FailureReason | Stopped> => {
-  if (!run.hooks.has(point)) return Effect.void
-  let failure: TransformFailed | undefined
-  const asked = run.hooks.ask(point, input, (verdict) => {
-    if (verdict._tag === "Said") use(verdict.output)
-    if (verdict._tag === "Failed") failure = new TransformFailed({ hook: point, detail: verdict.message })
-    return failure === undefined ? "next" : "stop"
-  })
-  return Effect.andThen(
-    stoppable(run, asked),
-    Effect.suspend(() =>
-      failure === undefined ? Effect.void : Effect.andThen(checkStopped(run), Effect.fail(failure))
-    )
-  )
-}
+/** Asks shapers: a failure of one fails the run. */
+export const shape = observe

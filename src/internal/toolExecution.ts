@@ -115,25 +115,24 @@ const reviewed = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Reviewed> {
   let output = done.output
   let retry = false
-  const { input, show } = Guards.showing(run, message, prepared)
-  yield* show(prepared)
-  const asked = run.hooks.ask(
-    "afterTool",
-    () => ({
-      ...input(),
-      result: output,
-      isError: output.isError === true,
-      outcome: done.outcome
-    }),
-    (verdict) => {
-      if (verdict._tag === "Failed") output = Tool.failure(`An afterTool hook failed: ${verdict.message}`)
-      if (verdict._tag !== "Said") return show(prepared)
-      const { retry: again, ...fields } = verdict.output
-      output = { ...output, ...fields }
-      retry ||= again === true
-      return show(prepared)
-    }
-  )
+  const asked = run.hooks.ask<"afterTool", void>("afterTool", undefined, {
+    input: () =>
+      Effect.map(Guards.toolInput(run, message, prepared), (input) => ({
+        ...input,
+        result: output,
+        isError: output.isError === true,
+        outcome: done.outcome
+      })),
+    output: (_, { retry: again, ...fields }) =>
+      Effect.sync(() => {
+        output = { ...output, ...fields }
+        retry ||= again === true
+      }),
+    failure: (_, detail) =>
+      Effect.sync(() => {
+        output = Tool.failure(`An afterTool hook failed: ${detail}`)
+      })
+  })
   const exit = yield* Effect.exit(Running.stoppable(run, asked))
   const stopped = run.control.signal.current !== undefined
   const outcome = output.isError === true ? (done.outcome === "success" ? "error" : done.outcome) : "success"

@@ -2,48 +2,33 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, type Schema } from "effect"
 import { Agent, Hook, HookManager, Loop, ToolRegistry } from "effect-agent"
 import { ScriptedProvider } from "effect-agent/testing"
-import { echo, ofTag, outcomes, play, say, status } from "./play.ts"
+import { agent, echo, ofTag, outcomes, play, say, status } from "./play.ts"
 
 const done = ScriptedProvider.text("done")
 const call = (name: string) => ScriptedProvider.toolCall(name, {})
 
-/** One hook of a manager that is written by hand. `output` may be a verdict of its own. */
-interface Ruled {
-  readonly point: Hook.Point
-  readonly rule: (input: unknown) => HookManager.Verdict<any>
-}
-
 /** A manager that an application wrote itself, with no more than the public type of the service asks for. */
-const handWritten = (...rules: ReadonlyArray<Ruled>): HookManager.Service => ({
-  forRun: () => ({
-    has: (point) => rules.some((rule) => rule.point === point),
-    ask: (point, input, step) =>
-      Effect.gen(function* () {
-        for (const { rule } of rules.filter((one) => one.point === point)) {
-          const stepped = step(rule(input()))
-          if ((typeof stepped === "string" ? stepped : yield* stepped) === "stop") return
-        }
-      })
-  }),
+const handWritten = (...hooks: ReadonlyArray<HookManager.Registered>): HookManager.HookManager => ({
+  list: () => hooks,
   register: () => Effect.die("This manager takes no hooks"),
-  unregister: () => Effect.succeed(false)
+  unregister: () => Effect.succeed(false),
+  enable: () => Effect.succeed(false),
+  disable: () => Effect.succeed(false)
 })
 
-const provided = (manager: HookManager.Service) => Layer.succeed(HookManager.HookManager, manager)
-const silent: HookManager.Verdict<any> = { _tag: "Silent" }
+const provided = (manager: HookManager.HookManager) => Layer.succeed(HookManager.HookManager, manager)
 
-/** A manager that notes when it is asked. */
-const noting = (
+/** A hook of such a manager, which notes when it is called. */
+const noting = <P extends Hook.Point>(
   asked: Array<string>,
   name: string,
-  point: Hook.Point,
-  verdict: HookManager.Verdict<any> = silent
-): Ruled => ({
+  point: P,
+  output: Effect.Effect<Hook.Output<P> | void, string> = Effect.void
+): HookManager.Registered<P> => ({
+  id: name,
   point,
-  rule: () => {
-    asked.push(name)
-    return verdict
-  }
+  isEnabled: true,
+  run: () => Effect.andThen(noted(asked, name), output)
 })
 const noted = (asked: Array<string>, name: string) => Effect.sync(() => void asked.push(name))
 
@@ -114,13 +99,13 @@ describe("A HookManager of the application's own", () => {
 
   it.effect("decides first about a call: the agent's guards are not asked about one it refused", () =>
     Effect.gen(function* () {
-      const refusing: ReadonlyArray<readonly [HookManager.Verdict<any>, string]> = [
-        [{ _tag: "Said", output: { block: true } }, "blocked"],
-        [{ _tag: "Failed", message: "offline" }, "rejected"]
-      ]
-      for (const [verdict, outcome] of refusing) {
+      const refusing = [
+        [Effect.succeed({ block: true }), "blocked"],
+        [Effect.fail("offline"), "rejected"]
+      ] as const
+      for (const [output, outcome] of refusing) {
         const asked: Array<string> = []
-        const manager = provided(handWritten(noting(asked, "theirs", "beforeTool", verdict)))
+        const manager = provided(handWritten(noting(asked, "theirs", "beforeTool", output)))
         const within = HookManager.layer(
           Hook.beforeTool(() => noted(asked, "own")),
           Hook.approveTool(() => Effect.as(noted(asked, "approval"), { approved: true }))
@@ -139,10 +124,12 @@ describe("A HookManager of the application's own", () => {
   it.effect("changes params that the agent's guards then see, and they decide what it let pass", () =>
     Effect.gen(function* () {
       const shown: Array<unknown> = []
-      const renamed = noting([], "theirs", "approveTool", {
-        _tag: "Said",
-        output: { approved: true, params: { to: "them" } }
-      })
+      const renamed = noting(
+        [],
+        "theirs",
+        "approveTool",
+        Effect.succeed({ approved: true, params: { to: "them" } })
+      )
       const within = HookManager.layer(
         Hook.approveTool(({ params }) =>
           Effect.sync(() => {
@@ -183,7 +170,7 @@ describe("Managers within each other", () => {
       const asked: Array<string> = []
       const provider = yield* ScriptedProvider.make([call("act"), done])
       yield* Effect.gen(function* () {
-        const inner: Array<HookManager.Service> = []
+        const inner: Array<HookManager.HookManager> = []
         const late = Hook.afterModel(({ turn }) => noted(asked, `late ${turn}`))
         const outer = HookManager.layer(
           Hook.afterModel(({ turn }) =>
@@ -220,6 +207,43 @@ describe("Managers within each other", () => {
         assert.deepStrictEqual(asked, ["outer"])
         assert.deepStrictEqual(outcomes(events), ["invalidArguments"])
       }
+    })
+  )
+})
+
+describe("a hook that is switched off", () => {
+  it.effect("is not called from its next point on, until it is switched on again, and keeps its place", () =>
+    Effect.gen(function* () {
+      const asked: Array<string> = []
+      const { agent: one } = yield* agent([done, done, done])
+      const first = yield* one.hooks.register(Hook.afterModel(() => noted(asked, "first")))
+      yield* one.hooks.register(Hook.afterModel(() => noted(asked, "second")))
+      assert.isTrue(yield* one.hooks.disable(first))
+      yield* one.prompt("1")
+      assert.deepStrictEqual(asked, ["second"])
+      assert.deepStrictEqual(
+        one.hooks.list().map(({ isEnabled, point }) => [point, isEnabled]),
+        [
+          ["afterModel", false],
+          ["afterModel", true]
+        ]
+      )
+      assert.isTrue(yield* one.hooks.enable(first))
+      yield* one.prompt("2")
+      assert.deepStrictEqual(asked, ["second", "first", "second"])
+      assert.isTrue(yield* one.hooks.unregister(first))
+      assert.isFalse(yield* one.hooks.enable(first))
+      assert.isFalse(yield* one.hooks.disable("other"))
+    })
+  )
+
+  it.effect("decides nothing as a guard", () =>
+    Effect.gen(function* () {
+      const { agent: one, events } = yield* agent([call("act"), done], { tools: [say("act")] })
+      const guard = yield* one.hooks.register(Hook.beforeTool(() => Effect.fail("offline")))
+      yield* one.hooks.disable(guard)
+      yield* one.prompt("hi")
+      assert.deepStrictEqual(outcomes(events), ["success"])
     })
   )
 })

@@ -118,32 +118,32 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F091",
     without: "a guard that fails has agreed",
     file: "src/internal/guards.ts",
-    from: 'decision = refused("rejected", `A beforeTool hook failed: ${verdict.message}`)',
-    to: "decision = current",
+    from: 'failure: (_, detail) => Effect.fail(refused("rejected", `A beforeTool hook failed: ${detail}`))',
+    to: "failure: (allowed) => Effect.succeed(allowed)",
     test: hooks
   },
   {
     fault: "F092",
     without: "a hook has all the time there is",
-    file: "src/HookManager.ts",
-    from: "const defaultTimeout = Duration.seconds(5)",
-    to: "const defaultTimeout = Infinity",
+    file: "src/internal/hookCalls.ts",
+    from: "hookTimeout: Duration.seconds(5)",
+    to: "hookTimeout: Duration.infinity",
     test: hooks
   },
   {
     fault: "F093",
     without: "nobody looks at what a hook returns",
-    file: "src/HookManager.ts",
-    from: "HookOutput.read(point, returned.value)",
-    to: "returned",
+    file: "src/internal/hookCalls.ts",
+    from: "HookOutput.read(Hook.points[point].output, value)",
+    to: "Result.succeed(value)",
     test: hooks
   },
   {
     fault: "F093",
     without: "hooks are shown what the run goes on with",
-    file: "src/HookManager.ts",
-    from: "hook(HookInput.frozen(input))",
-    to: "hook(input)",
+    file: "src/internal/hookCalls.ts",
+    from: "hook.run(HookInput.frozen(input))",
+    to: "hook.run(input)",
     test: hooks
   },
   {

@@ -1,0 +1,163 @@
+/**
+ * Calls the hooks of one run: one after another, each with a time limit, and each disabled after three failures in a row.
+ */
+import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Result from "effect/Result"
+import type * as AgentEvent from "../AgentEvent.ts"
+import { HookFailed, TransformFailed } from "../FailureReason.ts"
+import * as FailureText from "./failureText.ts"
+import * as Hook from "../Hook.ts"
+import * as HookInput from "./hookInput.ts"
+import type { HookManager, Registered } from "../HookManager.ts"
+import * as HookOutput from "./hookOutput.ts"
+import type { RunOptions } from "../RunOptions.ts"
+import { attempt, StopSignal } from "./work.ts"
+
+/** What a run does with the hooks of a point, from the state that the hook before left. */
+export interface Asking<P extends Hook.Point, S, E> {
+  readonly input: (state: S) => Effect.Effect<Hook.Input<P>>
+  /** The state after a hook that returned something. One that returned nothing changes nothing. */
+  readonly output: (state: S, output: Hook.Output<P>) => Effect.Effect<S, E>
+  /** The state after a hook that failed. Default: an observer changes nothing, any other hook fails the run. */
+  readonly failure?: (state: S, detail: string) => Effect.Effect<S, E>
+  /** Whether no further hook is called. */
+  readonly isDone?: (state: S) => boolean
+}
+
+/** The hooks of one run, with its own counts of failures. */
+export interface RunHooks {
+  readonly has: (point: Hook.Point) => boolean
+  /**
+   * Calls the hooks of a point, in order. Hooks that are registered meanwhile run from the next point on. Fails with
+   * `HookFailed` for an observer that failed, with `hookFailureMode: "fail"`, and with `TransformFailed` for a shaper.
+   */
+  readonly ask: <P extends Hook.Point, S, E = never>(
+    point: P,
+    state: S,
+    asking: Asking<P, S, E>
+  ) => Effect.Effect<S, HookFailed | TransformFailed | E>
+}
+
+export interface Run {
+  readonly options: () => Pick<RunOptions, "hookFailureMode" | "hookTimeout" | "approvalTimeout">
+  readonly onError: (event: Omit<AgentEvent.Body & { _tag: "HookError" }, "_tag">) => Effect.Effect<void>
+}
+
+/** Failures in a row. After them, the run does not call the hook again. */
+const maxConsecutiveErrors = 3
+
+const defaultTimeouts = { hookTimeout: Duration.seconds(5), approvalTimeout: Duration.infinity }
+
+export const make = (manager: HookManager, run: Run): RunHooks => new Calls(manager, run)
+
+class Calls implements RunHooks {
+  private readonly manager: HookManager
+  private readonly run: Run
+  /** By the id of the hook. */
+  private readonly errorsInRow = new Map<string, number>()
+
+  constructor(manager: HookManager, run: Run) {
+    this.manager = manager
+    this.run = run
+  }
+
+  has(point: Hook.Point): boolean {
+    return this.manager.list().some((hook) => isAt(point, hook))
+  }
+
+  ask<P extends Hook.Point, S, E = never>(point: P, initial: S, asking: Asking<P, S, E>) {
+    const { failure, input, isDone, output } = asking
+    return Effect.gen({ self: this }, function* () {
+      let state = initial
+      for (const hook of this.manager.list()) {
+        if (!isAt(point, hook)) continue
+        if (isDone?.(state) === true) break
+        const result = yield* this.call(point, hook, yield* input(state))
+        if (Result.isSuccess(result)) {
+          if (result.success !== undefined) state = yield* output(state, result.success)
+        } else if (failure !== undefined) state = yield* failure(state, result.failure)
+        else if (!isObserver(point))
+          return yield* new TransformFailed({ hook: point, detail: result.failure })
+      }
+      return state
+    })
+  }
+
+  /** Calls one hook. Returns its output, `undefined` if it returned nothing, or its failure in words. */
+  private call<P extends Hook.Point>(point: P, hook: Registered<P>, input: Hook.Input<P>) {
+    return Effect.gen({ self: this }, function* () {
+      if (this.errorsOf(hook.id) >= maxConsecutiveErrors) {
+        return isObserver(point) ? Result.succeed(undefined) : Result.fail(`hook ${hook.id} is disabled`)
+      }
+      const exit = yield* inTime(returned(hook, input), timeLimit(point, this.run.options()))
+      const output = Exit.isSuccess(exit)
+        ? outputOf(point, exit.value)
+        : Result.fail(Cause.squash(exit.cause))
+      if (Result.isSuccess(output)) {
+        this.errorsInRow.delete(hook.id)
+        return Result.succeed(output.success)
+      }
+      const detail = FailureText.of(output.failure)
+      yield* this.report(point, hook.id, detail)
+      return Result.fail(detail)
+    })
+  }
+
+  /** Counts a failure, and reports it where the point and `hookFailureMode` ask for that. */
+  private report(point: Hook.Point, hookId: string, error: string): Effect.Effect<void, HookFailed> {
+    const consecutiveErrors = this.errorsOf(hookId) + 1
+    this.errorsInRow.set(hookId, consecutiveErrors)
+    const mode = isObserver(point) ? this.run.options().hookFailureMode : "warn"
+    if (mode === "fail") return Effect.fail(new HookFailed({ hook: point, detail: error }))
+    if (mode === "ignore") return Effect.void
+    const disabled = consecutiveErrors >= maxConsecutiveErrors
+    return this.run.onError({ hook: point, hookId, error, consecutiveErrors, disabled })
+  }
+
+  private errorsOf(id: string): number {
+    return this.errorsInRow.get(id) ?? 0
+  }
+}
+
+const isAt = <P extends Hook.Point>(
+  point: P,
+  hook: { readonly point: Hook.Point; readonly isEnabled: boolean }
+): hook is Registered<P> => hook.isEnabled && hook.point === point
+
+const isObserver = (point: Hook.Point): boolean => Hook.points[point].kind === "observer"
+
+/** What the hook returns, in a fiber of its own. */
+const returned = <P extends Hook.Point>(
+  hook: Registered<P>,
+  input: Hook.Input<P>
+): Effect.Effect<unknown, unknown> =>
+  Effect.suspend(() => {
+    const work = hook.run(HookInput.frozen(input))
+    return Effect.isEffect(work) ? work : Effect.fail(noEffect)
+  })
+
+const noEffect =
+  "The hook returned no Effect. Return Effect.succeed(value), Effect.void, or Effect.promise(() => promise)."
+
+const outputOf = <P extends Hook.Point>(
+  point: P,
+  value: unknown
+): Result.Result<Hook.Output<P> | undefined, unknown> =>
+  value === undefined ? Result.succeed(undefined) : HookOutput.read(Hook.points[point].output, value)
+
+const timeLimit = (point: Hook.Point, options: ReturnType<Run["options"]>): Duration.Duration => {
+  const option = Hook.points[point].timeLimit
+  return Duration.fromInputUnsafe(options[option] ?? defaultTimeouts[option])
+}
+
+/** Runs a hook for as long as its time limit allows. Leaves one behind that ignores its interruption. */
+const inTime = <A, E>(
+  work: Effect.Effect<A, E>,
+  timeout: Duration.Duration
+): Effect.Effect<Exit.Exit<A, E | string>> =>
+  Effect.map(attempt(new StopSignal(), work, Duration.toMillis(timeout)), (ended) =>
+    ended._tag === "Done" ? ended.exit : Exit.fail(`timed out after ${Duration.format(timeout)}`)
+  )
