@@ -1,13 +1,17 @@
 /**
- * What a provider says while it answers, and the fold of that into an assistant message.
+ * The events of one answer of a provider, and the fold of those events into an assistant message.
+ *
+ * **Details**
  *
  * ```text
  * Attempt* Start (TextStart TextDelta* TextEnd | ThinkingStart … | ToolCallStart ToolCallDelta* ToolCallEnd)* Finish
  * ```
  *
- * Blocks are numbered by `contentIndex` from 0 and may interleave. `Finish` is the proof that the answer is complete: a
- * stream that ends without it was cut. `Attempt` and `Retracted` come from decorators, never from a wire; an HTTP provider
- * says `Attempt` too, where a request goes out again because the socket that was kept for it had died.
+ * `contentIndex` numbers the blocks of an answer from 0; blocks may interleave. `Finish` proves that the answer is complete: a
+ * stream that ends without it was cut. Decorators such as `Retry` emit `Attempt` and `Retracted`. An HTTP provider emits `Attempt`
+ * where it repeats a request because the socket that the client had kept was closed.
+ *
+ * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
 import { nestsTooDeep } from "./internal/jsonDepth.ts"
@@ -20,27 +24,78 @@ const index = { contentIndex: Schema.Int }
 const delta = { ...index, delta: Schema.String }
 const end = { ...index, opaque: Schema.optionalKey(Schema.Json) }
 
-/** An option of a request that the provider changed, since the model does not accept it as it was asked for. */
+/**
+ * An option of a request that the provider changed or left out, because the model does not accept it.
+ *
+ * @category models
+ * @since 0.2.0
+ */
 export const Adjustment = Schema.Struct({
-  /** "temperature", "toolChoice", "thinkingLevel" … */
+  /** The name of the option, such as `"temperature"`, `"toolChoice"` or `"thinkingLevel"`. */
   option: Schema.String,
-  /** `null`: nothing was asked for. */
+  /** The value that the application gave, or `null` if it gave none. */
   asked: Schema.Json,
-  /** `null`: the option was left out. */
+  /** The value that the provider sent, or `null` if it left the option out. */
   sent: Schema.Json,
   /** One sentence for people. */
   reason: Schema.String
 })
 export type Adjustment = typeof Adjustment.Type
 
-/** A member: the options that the provider changed. Absent: none. */
+/**
+ * The struct field `adjusted`: the options that the provider changed, absent if it changed none.
+ *
+ * @category schemas
+ * @since 0.2.0
+ */
 export const adjusted = { adjusted: Schema.optionalKey(Schema.Array(Adjustment)) }
 
-/** A member: names of what an answer holds and no block stands for, such as "images". `opaque` keeps it. Absent: nothing. */
+/**
+ * The struct field `unrepresented`: names of the parts of an answer that no block stands for, such as `"images"`.
+ *
+ * **Details**
+ *
+ * The message keeps these parts in `opaque`. The field is absent if there are none.
+ *
+ * @category schemas
+ * @since 0.2.0
+ */
 export const unrepresented = { unrepresented: Schema.optionalKey(Schema.Array(Schema.String)) }
 
+/**
+ * An event of one answer.
+ *
+ * **Example** (Writing a provider)
+ *
+ * ```ts
+ * import { Effect, Stream } from "effect"
+ * import { Agent, Message, type ModelEvent, Provider } from "effect-agent"
+ *
+ * const events: ReadonlyArray<ModelEvent.ModelEvent> = [
+ *   { _tag: "Start", provider: "echo", model: "echo-1", protocol: "none" },
+ *   { _tag: "TextStart", contentIndex: 0 },
+ *   { _tag: "TextDelta", contentIndex: 0, delta: "Hello" },
+ *   { _tag: "TextEnd", contentIndex: 0 },
+ *   { _tag: "Finish", stopReason: "stop" }
+ * ]
+ * const echo = Provider.Provider.of({ id: "echo", stream: () => Stream.fromIterable(events) })
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "echo-1" })
+ *   const { newMessages } = yield* agent.prompt("Hi")
+ *   return newMessages.map(Message.textOf)
+ * }).pipe(Effect.provideService(Provider.Provider, echo), Effect.scoped)
+ *
+ * console.log(await Effect.runPromise(program)) // => [ 'Hi', 'Hello' ]
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export const ModelEvent = Schema.TaggedUnion({
-  /** Who answers. A loop that misses it makes one from the request. */
+  /**
+   * The answer begins, and names its provider, model and protocol. If it is missing, the loop takes them from the request.
+   */
   Start: {
     provider: Schema.String,
     model: Schema.String,
@@ -48,51 +103,123 @@ export const ModelEvent = Schema.TaggedUnion({
     responseId: Schema.optionalKey(Schema.String),
     ...adjusted
   },
+  /** A block of text begins. */
   TextStart: index,
+  /** A piece of text. */
   TextDelta: delta,
+  /** A block of text ends. `opaque` is the data that the provider wants back unchanged. */
   TextEnd: end,
+  /** A block of thinking begins. */
   ThinkingStart: index,
+  /** A piece of thinking. */
   ThinkingDelta: delta,
-  /** `redacted`: the vendor hides the text; `opaque` is all there is. */
+  /** A block of thinking ends. With `redacted` the vendor hides the text, and the block has `opaque` alone. */
   ThinkingEnd: { ...end, redacted: Schema.optionalKey(Schema.Boolean) },
+  /** A tool call begins, and gives its id and the name of its tool. */
   ToolCallStart: { ...index, id: Schema.String, name: Schema.String },
+  /** A piece of the JSON text of the arguments. */
   ToolCallDelta: delta,
-  /** `rawArguments` is the whole JSON text, which a provider may have repaired; it wins over the deltas. */
+  /** A tool call ends. `rawArguments` is the whole JSON text, which replaces that of the deltas. */
   ToolCallEnd: { ...end, rawArguments: Schema.String },
+  /** The answer is complete. `usage` is absent if the provider reports no tokens. */
   Finish: {
     stopReason: StopReason,
     usage: Schema.optionalKey(Usage),
     ...unrepresented
   },
-  /** Somebody is about to ask again, for the `attempt`th time; nothing of this answer has been shown yet. */
+  /** Attempt number `attempt`, from 1, failed with `error`, and the next one follows after `delay`. */
   Attempt: { attempt: Schema.Int, delay: Schema.Duration, error: ProviderError },
-  /** Everything said since `Start` is void (turn-level retry). */
+  /** All events since `Start` are void, and a new answer follows. */
   Retracted: {}
 })
 export type ModelEvent = typeof ModelEvent.Type
 
-/** An answer in the making. */
+/**
+ * An answer as far as it has come.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Reply {
+  /** The event `Start`, or `undefined` before it. */
   readonly start: Extract<ModelEvent, { readonly _tag: "Start" }> | undefined
+  /** The blocks so far, by `contentIndex`. */
   readonly content: ReadonlyArray<Text | Thinking | ToolCall>
+  /** The event `Finish`, or `undefined` before it. */
   readonly finish: Extract<ModelEvent, { readonly _tag: "Finish" }> | undefined
 }
 
-/** Nothing said yet. */
+/**
+ * An answer without any event.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
 export const emptyReply: Reply = { start: undefined, content: [], finish: undefined }
 
-/** A reply of one's own, to be added to in place: a copy for each delta would cost as much as the whole. */
+/**
+ * A reply that {@link add} changes in place.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Draft {
+  /** The event `Start`, or `undefined` before it. */
   start: Reply["start"]
+  /** The blocks so far, by `contentIndex`. */
   content: Array<Text | Thinking | ToolCall>
+  /** The event `Finish`, or `undefined` before it. */
   finish: Reply["finish"]
 }
 
+/**
+ * Makes an empty draft.
+ *
+ * **Example** (Adding events in place)
+ *
+ * ```ts
+ * import { ModelEvent } from "effect-agent"
+ *
+ * const draft = ModelEvent.draft()
+ * ModelEvent.add(draft, { _tag: "TextDelta", contentIndex: 0, delta: "Hel" })
+ * ModelEvent.add(draft, { _tag: "TextDelta", contentIndex: 0, delta: "lo" })
+ *
+ * console.log(draft.content) // => [ { type: 'text', text: 'Hello' } ]
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const draft = (): Draft => ({ start: undefined, content: [], finish: undefined })
 
 /**
- * Adds one event to a reply. Pure, and total: a delta for a block that was never opened opens it, so that a provider
- * which forgets a start loses nothing.
+ * Returns a reply with one more event.
+ *
+ * **Details**
+ *
+ * The function is pure and accepts every sequence of events: a delta for a block that has not begun begins it, so that no text of
+ * a provider that omits a start is lost.
+ *
+ * **Gotchas**
+ *
+ * It copies the list of blocks. Use {@link add} where an answer has many deltas.
+ *
+ * **Example** (Folding events)
+ *
+ * ```ts
+ * import { ModelEvent } from "effect-agent"
+ *
+ * const events: ReadonlyArray<ModelEvent.ModelEvent> = [
+ *   { _tag: "TextDelta", contentIndex: 0, delta: "Hel" },
+ *   { _tag: "TextDelta", contentIndex: 0, delta: "lo" }
+ * ]
+ * const reply = events.reduce(ModelEvent.append, ModelEvent.emptyReply)
+ *
+ * console.log(reply.content) // => [ { type: 'text', text: 'Hello' } ]
+ * ```
+ *
+ * @category folding
+ * @since 0.1.0
  */
 export const append = (reply: Reply, event: ModelEvent): Reply => {
   const next: Draft = { ...reply, content: reply.content.slice() }
@@ -100,7 +227,28 @@ export const append = (reply: Reply, event: ModelEvent): Reply => {
   return next
 }
 
-/** The same in place. Its blocks are replaced, never changed. */
+/**
+ * Adds one event to a draft, in place.
+ *
+ * **Details**
+ *
+ * It replaces blocks and does not change them, so a block that was read before stays as it was.
+ *
+ * **Example** (Taking back an answer)
+ *
+ * ```ts
+ * import { ModelEvent } from "effect-agent"
+ *
+ * const draft = ModelEvent.draft()
+ * ModelEvent.add(draft, { _tag: "TextDelta", contentIndex: 0, delta: "Hel" })
+ * ModelEvent.add(draft, { _tag: "Retracted" })
+ *
+ * console.log(draft.content.length) // => 0
+ * ```
+ *
+ * @category folding
+ * @since 0.1.0
+ */
 export const add = (to: Draft, event: ModelEvent): void => {
   switch (event._tag) {
     case "Start":
@@ -144,7 +292,25 @@ export const add = (to: Draft, event: ModelEvent): void => {
   }
 }
 
-/** Reads the JSON text of a tool call. No text at all means no arguments; `undefined` means it is not JSON to go by. */
+/**
+ * Parses the JSON text of a tool call.
+ *
+ * **Details**
+ *
+ * Empty text counts as `{}`. Returns `undefined` for text that is not valid JSON, or that nests deeper than 256 levels.
+ *
+ * **Example** (Parsing arguments)
+ *
+ * ```ts
+ * import { ModelEvent } from "effect-agent"
+ *
+ * console.log(ModelEvent.parseArguments('{"city":"Oslo"}')) // => { city: 'Oslo' }
+ * console.log(ModelEvent.parseArguments('{"city":')) // => undefined
+ * ```
+ *
+ * @category decoding
+ * @since 0.1.0
+ */
 export const parseArguments = (rawArguments: string): Schema.Json | undefined => {
   if (rawArguments.trim() === "") return {}
   if (nestsTooDeep(rawArguments)) return undefined
@@ -155,7 +321,39 @@ export const parseArguments = (rawArguments: string): Schema.Json | undefined =>
   }
 }
 
-/** The message a reply has become so far. Without `Finish` the caller says why it ended, in `fields`. */
+/**
+ * Makes an assistant message of a reply, complete or not.
+ *
+ * **Details**
+ *
+ * `fields` has the id and the time of the message. Its `provider`, `model` and `protocol` count only for a reply without `Start`.
+ * Its `stopReason` wins over that of `Finish`; a reply without either has `"stop"`.
+ *
+ * **Example** (Making a message of events)
+ *
+ * ```ts
+ * import { Message, ModelEvent } from "effect-agent"
+ *
+ * const reply = ModelEvent.append(ModelEvent.emptyReply, {
+ *   _tag: "TextDelta",
+ *   contentIndex: 0,
+ *   delta: "Hello"
+ * })
+ * const message = ModelEvent.toAssistant(reply, {
+ *   id: Message.makeId(),
+ *   timestamp: Date.now(),
+ *   provider: "",
+ *   model: "",
+ *   protocol: "",
+ *   stopReason: "aborted"
+ * })
+ *
+ * console.log(Message.textOf(message), message.stopReason) // => Hello aborted
+ * ```
+ *
+ * @category converting
+ * @since 0.1.0
+ */
 export const toAssistant = (
   reply: Reply,
   fields: Pick<Assistant, "id" | "timestamp" | "provider" | "model" | "protocol"> &

@@ -1,84 +1,173 @@
 /**
- * Everything that can go wrong between a request and a finished answer.
+ * The failures of a model call: one tagged error whose `reason` says what went wrong.
  *
- * One tagged error carries a `reason`. Catch `ProviderError` to handle any failure, or one reason with
- * `Effect.catchReason("ProviderError", "RateLimited", …)`.
+ * @since 0.1.0
  */
 import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 import * as DurationInput from "./internal/durationInput.ts"
 
-/**
- * What a program may want to know of any failure. `body` is at most 4 kB of what the provider said. `shouldRetry` is
- * false where it said itself that another try is of no use (`x-should-retry`).
- */
+/** The fields of every reason. */
 const facts = {
+  /** The failure in words, or `""`. */
   detail: Schema.String,
+  /** The HTTP status of the response, absent if there was none. */
   status: Schema.optionalKey(Schema.Int),
+  /** The id of the request at the vendor, absent if the vendor gave none. */
   requestId: Schema.optionalKey(Schema.String),
+  /** The start of the response's body, at most 4 kB; absent if there was none. */
   body: Schema.optionalKey(Schema.String),
+  /** `false` where the provider says that another attempt is of no use (`x-should-retry`); else absent. */
   shouldRetry: Schema.optionalKey(Schema.Literal(false))
 }
 
+/** The fields of the reasons that may name a time to wait. */
 const waiting = {
   ...facts,
-  /** How long the server asks to wait: a `Duration`, milliseconds, or a text such as "30 seconds". */
+  /**
+   * The time to wait that the server asks for: a `Duration`, milliseconds, or a text such as `"30 seconds"`. Default none.
+   */
   retryAfter: Schema.optionalKey(DurationInput.Wait)
 }
 
-/** Too many requests or tokens for now. */
+/**
+ * The account has sent too many requests or tokens for now.
+ *
+ * A retry may succeed.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
 export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited", waiting) {
   readonly isRetryable = true
 }
 
-/** The provider has no capacity right now, for anybody. */
+/**
+ * The provider has no capacity for anyone right now.
+ *
+ * A retry may succeed.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
 export class Overloaded extends Schema.TaggedError<Overloaded>()("Overloaded", waiting) {
   readonly isRetryable = true
 }
 
-/** The account has no credit or quota left: waiting does not help. */
+/**
+ * The account has no credit or quota left, so waiting does not help.
+ *
+ * A retry of the same request cannot succeed.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
 export class QuotaExceeded extends Schema.TaggedError<QuotaExceeded>()("QuotaExceeded", facts) {
   readonly isRetryable = false
 }
 
+/**
+ * The provider does not accept the API key.
+ *
+ * A retry of the same request cannot succeed.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
 export class Unauthenticated extends Schema.TaggedError<Unauthenticated>()("Unauthenticated", facts) {
   readonly isRetryable = false
 }
 
+/**
+ * The API key may not be used for this request.
+ *
+ * A retry of the same request cannot succeed.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
 export class Forbidden extends Schema.TaggedError<Forbidden>()("Forbidden", facts) {
   readonly isRetryable = false
 }
 
+/**
+ * The provider has no such model or address.
+ *
+ * A retry of the same request cannot succeed.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
 export class NotFound extends Schema.TaggedError<NotFound>()("NotFound", facts) {
   readonly isRetryable = false
 }
 
-/** No provider here serves the model. */
+/**
+ * No provider of the application serves the model.
+ *
+ * A retry of the same request cannot succeed.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
 export class ModelNotSupported extends Schema.TaggedError<ModelNotSupported>()("ModelNotSupported", {
   ...facts,
+  /** The id of the model as the request named it. */
   model: Schema.String
 }) {
   readonly isRetryable = false
 }
 
+/**
+ * The provider refused the request for its content, or the provider module could not encode it.
+ *
+ * A retry of the same request cannot succeed.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
 export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("InvalidRequest", facts) {
   readonly isRetryable = false
 }
 
-/** The conversation is longer than the model can read. `limit` and `size` are tokens, when the provider says them. */
+/**
+ * The conversation is longer than the model can read.
+ *
+ * A retry of the same request cannot succeed.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
 export class ContextOverflow extends Schema.TaggedError<ContextOverflow>()("ContextOverflow", {
   ...facts,
+  /** The size of the context window in tokens, absent if the provider does not report it. */
   limit: Schema.optionalKey(Schema.Finite),
+  /** The size of the conversation in tokens, absent if the provider does not report it. */
   size: Schema.optionalKey(Schema.Finite)
 }) {
   readonly isRetryable = false
 }
 
+/**
+ * The provider refused the conversation for its content.
+ *
+ * A retry of the same request cannot succeed.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
 export class ContentPolicy extends Schema.TaggedError<ContentPolicy>()("ContentPolicy", facts) {
   readonly isRetryable = false
 }
 
-/** The conversation holds something this provider cannot be sent. Nothing was sent. */
+/**
+ * The conversation has content that the provider does not accept, so no request was sent.
+ *
+ * A retry of the same request cannot succeed.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
 export class UnsupportedContent extends Schema.TaggedError<UnsupportedContent>()(
   "UnsupportedContent",
   facts
@@ -86,22 +175,43 @@ export class UnsupportedContent extends Schema.TaggedError<UnsupportedContent>()
   readonly isRetryable = false
 }
 
-/** The connection failed. `code` is what the runtime calls it, such as "ECONNREFUSED". */
+/**
+ * The connection failed.
+ *
+ * **Details**
+ *
+ * A retry may succeed for `"refused"`, `"reset"` and, unless the host name does not exist, `"dns"`.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
 export class Transport extends Schema.TaggedError<Transport>()("Transport", {
   ...facts,
+  /** The part of the connection that failed. */
   kind: Schema.Literals(["refused", "dns", "tls", "reset", "badHttp", "redirect"]),
+  /** The code of the runtime, such as `"ECONNREFUSED"`; absent if it gave none. */
   code: Schema.optionalKey(Schema.String)
 }) {
   get isRetryable(): boolean {
-    // A name that nobody has will not be there in a second; one that could not be looked up may be.
+    // A host name that does not exist will not exist in a second; one that could not be looked up may.
     if (this.kind === "dns") return this.code !== "ENOTFOUND"
     return this.kind === "refused" || this.kind === "reset"
   }
 }
 
-/** The provider answered in a way its protocol does not allow. */
+/**
+ * The response breaks the protocol of the provider.
+ *
+ * **Details**
+ *
+ * A retry may succeed for `"empty"` alone.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
 export class Protocol extends Schema.TaggedError<Protocol>()("Protocol", {
   ...facts,
+  /** The rule of the protocol that the response breaks. */
   kind: Schema.Literals(["contentType", "badJson", "badShape", "empty", "noToolCalls", "tooLarge"])
 }) {
   get isRetryable(): boolean {
@@ -109,25 +219,56 @@ export class Protocol extends Schema.TaggedError<Protocol>()("Protocol", {
   }
 }
 
-/** The answer ended without proof that it was complete. */
+/**
+ * The answer ended without proof that it is complete.
+ *
+ * A retry may succeed.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
 export class StreamTruncated extends Schema.TaggedError<StreamTruncated>()("StreamTruncated", facts) {
   readonly isRetryable = true
 }
 
-/** The provider went silent. Retryable, but the default schedule does not: it has waited long enough. */
+/**
+ * The provider sent nothing for too long.
+ *
+ * **Details**
+ *
+ * A retry may succeed, but the default schedule of `Retry` does not retry: the application has waited long enough.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
 export class StreamStalled extends Schema.TaggedError<StreamStalled>()("StreamStalled", {
   ...facts,
+  /** The time limit that was reached: until the first byte, between two pieces, or of the whole answer. */
   kind: Schema.Literals(["firstByte", "idle", "total"]),
+  /** The time limit. */
   after: Schema.Duration
 }) {
   readonly isRetryable = true
 }
 
-/** The provider failed on its side. */
+/**
+ * The provider failed on its side.
+ *
+ * A retry may succeed.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
 export class ServerError extends Schema.TaggedError<ServerError>()("ServerError", waiting) {
   readonly isRetryable = true
 }
 
+/**
+ * The reason of a {@link ProviderError}.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
 export const Reason = Schema.Union([
   RateLimited,
   Overloaded,
@@ -148,7 +289,7 @@ export const Reason = Schema.Union([
 ])
 export type Reason = typeof Reason.Type
 
-/** What the developer can do about a failure that a wrong setting causes. */
+/** The step a developer can take after a failure that a wrong setting causes. */
 const adviceOf = (reason: Reason): string | undefined => {
   switch (reason._tag) {
     case "Unauthenticated":
@@ -164,8 +305,40 @@ const adviceOf = (reason: Reason): string | undefined => {
   }
 }
 
+/**
+ * A model call failed.
+ *
+ * **Details**
+ *
+ * `message` has the provider, the tag of the reason, its `detail` and, where a wrong setting causes the failure, advice.
+ *
+ * **Example** (Recovering from one reason)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { ProviderError } from "effect-agent"
+ *
+ * const call = Effect.fail(
+ *   new ProviderError.ProviderError({
+ *     provider: "openai",
+ *     reason: new ProviderError.RateLimited({ detail: "slow down", retryAfter: "30 seconds" })
+ *   })
+ * )
+ *
+ * const program = call.pipe(
+ *   Effect.catchReason("ProviderError", "RateLimited", (reason) => Effect.succeed(`Later: ${reason.detail}`))
+ * )
+ *
+ * console.log(await Effect.runPromise(program)) // => Later: slow down
+ * ```
+ *
+ * @category errors
+ * @since 0.1.0
+ */
 export class ProviderError extends Schema.TaggedError<ProviderError>()("ProviderError", {
+  /** The id of the provider. */
   provider: Schema.String,
+  /** The reason of the failure. */
   reason: Reason
 }) {
   override get message(): string {
@@ -175,12 +348,12 @@ export class ProviderError extends Schema.TaggedError<ProviderError>()("Provider
     return advice === undefined ? said : `${said.replace(/\.$/, "")}. ${advice}`
   }
 
-  /** Whether asking again may help. */
+  /** Whether another attempt may succeed. */
   get isRetryable(): boolean {
     return this.reason.isRetryable && this.reason.shouldRetry !== false
   }
 
-  /** How long the provider asked us to wait, if it said. */
+  /** The time to wait that the provider asks for, or `undefined` if it names none. */
   get retryAfter(): Duration.Duration | undefined {
     const input = "retryAfter" in this.reason ? this.reason.retryAfter : undefined
     return input === undefined ? undefined : Duration.fromInputUnsafe(input)

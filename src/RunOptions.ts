@@ -1,34 +1,75 @@
 /**
- * What a run is told, as data: a durable run journals it, `beforeExecution` and `prepareNextTurn` patch it. What is a
- * function is a hook or a service.
+ * The options of a run, as data.
+ *
+ * **Details**
+ *
+ * `beforeExecution` and `prepareNextTurn` hooks may change options, and a durable run can store them. Anything that is a function
+ * is a hook or a service instead.
+ *
+ * @since 0.1.0
  */
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { DurationInput } from "./internal/durationInput.ts"
 
+/**
+ * The effort that the model puts into reasoning before it answers, from none to the most.
+ *
+ * **Details**
+ *
+ * A provider sends the level in the model's own terms: as a budget of tokens, an effort, or the nearest lower level that the model
+ * has. It reports a change in `ModelCallEnd.adjusted`.
+ *
+ * @category options
+ * @since 0.1.0
+ */
 export const ThinkingLevel = Schema.Literals(["off", "minimal", "low", "medium", "high", "xhigh", "max"])
 export type ThinkingLevel = typeof ThinkingLevel.Type
 
-/** What a provider is asked for, besides the conversation. Absent means the provider's own default. */
+/**
+ * The options of a model call, besides the conversation and the tools.
+ *
+ * **Details**
+ *
+ * An absent option leaves the choice to the provider.
+ *
+ * @category options
+ * @since 0.1.0
+ */
 export const ModelOptions = Schema.Struct({
+  /**
+   * The most tokens of one answer, reasoning included. Default: the provider's; on Anthropic the most that the model answers with.
+   */
   maxTokens: Schema.optionalKey(Schema.Int),
+  /** The randomness of the answer, 0 to 1 or 2 by vendor. Default: the vendor's. */
   temperature: Schema.optionalKey(Schema.Finite),
+  /** The part of the probable tokens to choose from, 0 to 1. Default: the vendor's. */
   topP: Schema.optionalKey(Schema.Finite),
+  /** The texts that end an answer where the model writes them. Default none. */
   stop: Schema.optionalKey(Schema.Array(Schema.String)),
+  /** The effort of reasoning. Default: the model's. */
   thinkingLevel: Schema.optionalKey(ThinkingLevel),
-  /** Tokens per level. */
+  /**
+   * The tokens of reasoning for a level, by the name of the level, such as `{ high: 20_000 }`. Default: the provider's.
+   */
   thinkingBudgets: Schema.optionalKey(Schema.Record(Schema.String, Schema.Finite)),
+  /**
+   * Whether the model may (`"auto"`), must not (`"none"`) or must (`"required"`, or one tool by `name`) call tools. Default `"auto"`.
+   */
   toolChoice: Schema.optionalKey(
     Schema.Union([Schema.Literals(["auto", "none", "required"]), Schema.Struct({ name: Schema.String })])
   ),
-  /** Lets a vendor route the calls of one conversation to one cache. */
+  /** A name of the conversation, by which a vendor can route its calls to one cache. Default none. */
   sessionId: Schema.optionalKey(Schema.String),
+  /** The time for which the vendor caches the prompt: not at all, minutes, or up to a day. Default `"short"`. */
   cacheRetention: Schema.optionalKey(Schema.Literals(["none", "short", "long"])),
-  /** The answer must be JSON of this schema. */
+  /** The JSON Schema that the answer must match, and its name. Default: the answer is free text. */
   output: Schema.optionalKey(Schema.Struct({ name: Schema.String, schema: Schema.Json })),
   /**
-   * Members of the request's body by provider id: `{ openai: { seed: 7 } }`. A provider reads the entry of its own id and
-   * ignores the others. It merges objects with its own members, adds `tools` to those of the run, and replaces all else.
+   * Members of the request's body by provider id, such as `{ openai: { seed: 7 } }`. Default none.
+   *
+   * A provider reads the entry of its own id. It merges objects with its own members, adds `tools` to those of the run, and replaces
+   * everything else.
    */
   vendor: Schema.optionalKey(Schema.Record(Schema.String, Schema.Record(Schema.String, Schema.Json)))
 })
@@ -37,7 +78,7 @@ export type ModelOptions = typeof ModelOptions.Type
 const bound = (expected: string, isFine: (value: number) => boolean) =>
   Schema.Number.check(Schema.makeFilter(isFine, { expected }))
 
-/** `Infinity`: no bound. */
+/** `Infinity` stands for no bound. */
 const Count = bound(
   "a whole number from 0, or Infinity",
   (value) => value >= 0 && (Number.isInteger(value) || value === Infinity)
@@ -45,86 +86,194 @@ const Count = bound(
 const Amount = bound("a number from 0, or Infinity", (value) => value >= 0)
 const Price = bound("a number from 0", (value) => value >= 0 && Number.isFinite(value))
 
-/** Where a run stops by itself. */
+/**
+ * The bounds of a run.
+ *
+ * **Details**
+ *
+ * A run that reaches a bound fails with `LimitExceeded`; `onMaxTurns` can end it without a failure instead. Each bound has its own
+ * unit, and `Infinity` stands for no bound.
+ *
+ * @category options
+ * @since 0.1.0
+ */
 export const Limits = Schema.Struct({
-  /** Default 50; `Infinity` is allowed. */
+  /** The most turns, each a model call and its tool calls. Default 50. */
   maxTurns: Schema.optionalKey(Count),
-  /** Default "fail". `wrapUp` asks once more, without tools, for a summary. */
+  /**
+   * The end of a run that reaches `maxTurns`. Default `"fail"`.
+   *
+   * - `"fail"`: it fails with `LimitExceeded`.
+   * - `"stop"`: it ends with status `"incomplete"`.
+   * - `"wrapUp"`: it asks the model once more, without tools, for a summary, and ends with status `"incomplete"`.
+   */
   onMaxTurns: Schema.optionalKey(Schema.Literals(["fail", "stop", "wrapUp"])),
-  /** What `wrapUp` says to the model, as the user. Default: that it has no more turns, and is to say how far it came. */
+  /**
+   * The user message that asks for the summary of `"wrapUp"`. Default: a request to say what is done and what is left.
+   */
   wrapUpInstruction: Schema.optionalKey(Schema.String),
-  /** From the beginning of the run, pauses included. Work in flight is cut. Default none. */
+  /**
+   * The longest time of the run, pauses included: a duration such as `"5 minutes"`, or milliseconds. Default: no bound.
+   *
+   * The run interrupts work in flight at the bound.
+   */
   executionTime: Schema.optionalKey(DurationInput),
-  /** Every call counts, also one that is refused. Those beyond are answered, not run, and the run fails. Default none. */
+  /**
+   * The most tool calls, refused ones included. Default: no bound.
+   *
+   * Calls beyond the bound get a result and do not run, and the run fails.
+   */
   maxToolCalls: Schema.optionalKey(Count),
-  /** UTF-8 bytes of the messages of one request. Default none. */
+  /** The largest size of the messages of one request, as JSON in bytes of UTF-8. Default: no bound. */
   maxContextSize: Schema.optionalKey(Amount),
   /**
-   * Of this run, its retries and the runs inside of it. What a provider does not tell is estimated at four characters a
-   * token, and so is an answer while it is said: it is cut where it goes beyond.
-   * Default none.
+   * The most tokens, of requests and answers. Default: no bound.
+   *
+   * The tokens of retries and of runs that tools start count too. The run estimates tokens that a provider does not report at four
+   * characters for one token. It estimates an answer while it arrives, and ends it where it exceeds the bound.
    */
   maxTotalTokens: Schema.optionalKey(Amount),
-  /** In the currency of `Usage.cost`, and counted likewise. Default none. */
+  /** The highest cost, in the currency of `Usage.cost`, counted as `maxTotalTokens` counts. Default: no bound. */
   maxCost: Schema.optionalKey(Amount),
-  /** Of a million tokens, for where the provider tells no cost: without them `maxCost` does not see it. */
+  /**
+   * The prices of a million tokens of `input` and of `output`, for providers that report no cost. Default: none.
+   *
+   * Without a reported cost and without prices, `maxCost` has no effect.
+   */
   prices: Schema.optionalKey(Schema.Struct({ input: Price, output: Price })),
   /**
-   * Same tool, same params, same result, in a row or in a cycle of up to three calls. The model is warned in a result before
-   * the last round, and the run ends only after an answer that could know of the warning. Limits of 1 and 2 leave no round in
-   * which to warn. Default 5.
+   * The most rounds of equal tool calls with equal results, in a row or in a cycle of up to three calls. Default 5.
+   *
+   * The result before the last round warns the model, and the run fails only after an answer that follows the warning. A bound of 1
+   * or 2 leaves no round for a warning.
    */
   maxIdenticalToolCalls: Schema.optionalKey(Count),
-  /** How often an `afterTool` hook may ask for the same call again. Default 1. */
+  /** The most retries of one call that an `afterTool` hook may ask for. Default 1. */
   maxToolRetries: Schema.optionalKey(Count)
 })
 export type Limits = typeof Limits.Type
 
+/**
+ * The options of a run.
+ *
+ * **Details**
+ *
+ * A duration is milliseconds, a text such as `"30 seconds"`, an object such as `{ minutes: 5 }`, `"Infinity"` or a `Duration`. As
+ * JSON it becomes milliseconds.
+ *
+ * **Example** (Limiting a run)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, type RunOptions } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const options: RunOptions.RunOptions = {
+ *   model: "gpt-5-mini",
+ *   system: "Answer in one sentence.",
+ *   toolTimeout: "1 minute",
+ *   limits: { maxTurns: 10, maxTotalTokens: 50_000 }
+ * }
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make(options)
+ *   const { status } = yield* agent.prompt("Do I need a coat in Oslo?")
+ *   return status
+ * }).pipe(Effect.provide(ScriptedProvider.layer([ScriptedProvider.text("Yes.")])), Effect.scoped)
+ *
+ * console.log(await Effect.runPromise(program)) // => completed
+ * ```
+ *
+ * @category options
+ * @since 0.1.0
+ */
 export const RunOptions = Schema.Struct({
-  /** `"claude-…"` for one provider, `"anthropic/claude-…"` through a router. */
+  /** The id of the model: `"claude-…"` for one provider, `"anthropic/claude-…"` for a router. */
   model: Schema.String.check(
     Schema.makeFilter((model: string) => model.trim() !== "", {
       expected: 'the id of a model, such as "gpt-5-mini"'
     })
   ),
+  /** The system prompt. Default none. */
   system: Schema.optionalKey(Schema.String),
-  /** Names of the tools the model may call. Default: all that are registered. */
+  /** The names of the tools that the model may call. Default: all registered tools. */
   activeTools: Schema.optionalKey(Schema.Array(Schema.String)),
+  /** The options of each model call. Default: the provider's. */
   modelOptions: Schema.optionalKey(ModelOptions),
-  /** Default "parallel". */
+  /** The order of the tool calls of one answer: together, or one after the other. Default `"parallel"`. */
   toolExecution: Schema.optionalKey(Schema.Literals(["parallel", "sequential"])),
-  /** Default 16. */
+  /** The most tool calls that run at the same time. Default 16. */
   toolConcurrency: Schema.optionalKey(Count),
-  /** Default 30 seconds; a tool's own wins. */
+  /** The longest time of one tool call, a duration; a tool's own timeout wins. Default 30 seconds. */
   toolTimeout: Schema.optionalKey(DurationInput),
-  /** Default "continue": the model reads the failure. */
+  /**
+   * Whether the model reads the failure of a tool (`"continue"`), or the run fails with `ToolFailed` (`"fail"`). Default `"continue"`.
+   */
   toolFailureMode: Schema.optionalKey(Schema.Literals(["continue", "fail"])),
+  /** The bounds of the run. Default: 50 turns, and 5 rounds of equal tool calls. */
   limits: Schema.optionalKey(Limits),
-  /** Default "afterTurn". */
+  /**
+   * Whether a steering message waits for the calls of its turn, or skips those that have not begun. Default `"afterTurn"`.
+   */
   steeringPolicy: Schema.optionalKey(Schema.Literals(["afterTurn", "skipRemaining"])),
-  /** What to do with a transcript a provider would refuse. Default "repair", in the request only. */
+  /**
+   * Whether the run repairs requests from a transcript that a provider would refuse, or fails with `InvalidTranscript`. Default `"repair"`.
+   */
   transcript: Schema.optionalKey(Schema.Literals(["repair", "strict"])),
   /**
-   * What to do with an answer that says nothing. "retry" asks twice more, after 1 and 5 seconds, and then accepts. Default
-   * "accept".
+   * The treatment of an answer without text and tool calls. Default `"accept"`.
+   *
+   * - `"accept"`: it is an answer.
+   * - `"retry"`: the run asks again after 1 second and after 5 more, and accepts the third answer.
+   * - `"fail"`: the run fails with a `ProviderError` of reason `Protocol`.
    */
   emptyResponse: Schema.optionalKey(Schema.Literals(["accept", "retry", "fail"])),
-  /** Default "warn". Guards fail closed whatever this says. */
+  /**
+   * The treatment of a hook that fails: the run fails, emits a `HookError`, or ignores it. Default `"warn"`.
+   *
+   * It does not apply to guards, to hooks that shape requests, and to `afterTool`: see `Hook`.
+   */
   hookFailureMode: Schema.optionalKey(Schema.Literals(["fail", "warn", "ignore"])),
-  /** Default 5 seconds. */
+  /** The longest time of one call of a hook other than `approveTool`, a duration. Default 5 seconds. */
   hookTimeout: Schema.optionalKey(DurationInput),
-  /** Default none: a person may take long. */
+  /**
+   * The longest time of one call of an `approveTool` hook, a duration. Default: no bound, since it may ask a person.
+   */
   approvalTimeout: Schema.optionalKey(DurationInput)
 })
 export type RunOptions = typeof RunOptions.Type
 
-/** Options that are laid over others: none is required. */
+/**
+ * The schema of changes to options, in which no member is required.
+ *
+ * @category schemas
+ * @since 0.2.0
+ */
 export const Patch = Schema.Struct({
   ...RunOptions.fields,
+  /** The id of the model. Default: unchanged. */
   model: Schema.optionalKey(RunOptions.fields.model)
 })
 
-/** Without the members that are `undefined`, also those of `limits` and `modelOptions`: they count as not given. */
+/**
+ * Copies options without the members that are `undefined`, those of `limits` and `modelOptions` included.
+ *
+ * **Details**
+ *
+ * A member that is `undefined` counts as absent. Returns the same object if no member is `undefined`. `depth` is the number of
+ * levels to look at. Default 2.
+ *
+ * **Example** (Removing undefined members)
+ *
+ * ```ts
+ * import { RunOptions } from "effect-agent"
+ *
+ * console.log(RunOptions.given({ model: "gpt-5-mini", system: undefined })) // => { model: 'gpt-5-mini' }
+ * ```
+ *
+ * @category transforming
+ * @since 0.2.0
+ */
 export const given = <A>(options: A, depth = 2): A => {
   if (!Predicate.isObject(options) || depth === 0) return options
   const members = Object.entries(options).filter(([, value]) => value !== undefined)
@@ -137,8 +286,28 @@ export const given = <A>(options: A, depth = 2): A => {
 }
 
 /**
- * Lays a patch over options. `limits` and `modelOptions` are merged field by field, the rest is replaced; members that are
- * `undefined` change nothing.
+ * Applies changes to options.
+ *
+ * **Details**
+ *
+ * It merges `limits` and `modelOptions` member by member, and replaces the other members. A member that is `undefined` changes
+ * nothing.
+ *
+ * **Example** (Changing one limit)
+ *
+ * ```ts
+ * import { RunOptions } from "effect-agent"
+ *
+ * const options = RunOptions.patch(
+ *   { model: "gpt-5-mini", limits: { maxTurns: 10, maxToolCalls: 20 } },
+ *   { limits: { maxTurns: 5 } }
+ * )
+ *
+ * console.log(options.limits) // => { maxTurns: 5, maxToolCalls: 20 }
+ * ```
+ *
+ * @category transforming
+ * @since 0.1.0
  */
 export const patch = <Options extends Partial<RunOptions>>(
   options: Options,
