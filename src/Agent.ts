@@ -125,7 +125,7 @@ export const make = <const T extends Tools = readonly [], const H extends Hooks 
 ): Effect.Effect<
   Agent,
   InvalidInput,
-  Scope.Scope | Provider | Tool.Requirements<T[number]> | Hook.Services<H[number]>
+  Scope.Scope | Provider | Tool.Requirements<T[number]> | Hook.Requirements<H[number]>
 > =>
   Effect.gen(function* () {
     const { hooks, messages, modes, runOptions, tools } = yield* Effect.fromResult(read(options))
@@ -157,7 +157,7 @@ export const layer = <Self, const T extends Tools = readonly [], const H extends
 ): Layer.Layer<
   Self,
   InvalidInput,
-  Exclude<Provider | Tool.Requirements<T[number]> | Hook.Services<H[number]>, Scope.Scope>
+  Exclude<Provider | Tool.Requirements<T[number]> | Hook.Requirements<H[number]>, Scope.Scope>
 > => Layer.effect(tag, make(options))
 
 /** Functions are its own, for whoever takes an agent apart; the effects are made when they are asked for. */

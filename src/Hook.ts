@@ -262,8 +262,24 @@ export type Hook<E = any, R = any, P extends Point = Point> = {
   [K in P]: HookOf<K, Input<K>, Output<K>, E, R>
 }[P]
 
+/**
+ * A hook that needs nothing of the application: the type for a list that is made at run time,
+ * `const hooks: ReadonlyArray<Hook.Runnable> = await load()`.
+ */
+export type Runnable = Hook<unknown, never>
+
+/**
+ * The requirement of a hook whose type hides what it needs, as `Hook.Hook` does. Nothing provides it: declare the hook or the
+ * list as `Hook.Runnable`, or with the services it needs.
+ */
+export interface HiddenRequirements {
+  readonly "This hook is typed Hook.Hook, which hides what it needs. Type it Hook.Runnable": never
+}
+
 /** What the application must provide for a hook to run. */
-export type Services<H> = H extends HookOf<any, any, any, any, infer R> ? R : never
+export type Requirements<H> =
+  H extends HookOf<any, any, any, any, infer R> ? (0 extends 1 & R ? HiddenRequirements : R) : never
+
 const at =
   <P extends Point>(point: P) =>
   <E = never, R = never>(

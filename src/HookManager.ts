@@ -52,8 +52,8 @@ export const HookManager: Context.Reference<HookManager> = Context.Reference("ef
  */
 export const make = <const Hooks extends ReadonlyArray<Hook.Hook>>(
   ...hooks: Hooks
-): Effect.Effect<HookManager, never, Hook.Services<Hooks[number]>> =>
-  Effect.contextWith((services: Context.Context<Hook.Services<Hooks[number]>>) => {
+): Effect.Effect<HookManager, never, Hook.Requirements<Hooks[number]>> =>
+  Effect.contextWith((services: Context.Context<Hook.Requirements<Hooks[number]>>) => {
     const outer = Context.get(services, HookManager)
     const own = new Map<string, Registered>()
     const add = <E, R>(hook: Hook.Hook<E, R>, services: Context.Context<R>): Effect.Effect<string> =>
@@ -106,4 +106,4 @@ const registered = <E, R, P extends Hook.Point>(
  */
 export const layer = <const Hooks extends ReadonlyArray<Hook.Hook>>(
   ...hooks: Hooks
-): Layer.Layer<never, never, Hook.Services<Hooks[number]>> => Layer.effect(HookManager, make(...hooks))
+): Layer.Layer<never, never, Hook.Requirements<Hooks[number]>> => Layer.effect(HookManager, make(...hooks))

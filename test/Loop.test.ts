@@ -26,7 +26,7 @@ const add = Tool.make({
 
 interface Setup {
   readonly tools?: ReadonlyArray<Tool.Runnable>
-  readonly hooks?: ReadonlyArray<Hook.Hook>
+  readonly hooks?: ReadonlyArray<Hook.Runnable>
   readonly options?: Partial<RunOptions.RunOptions>
   readonly messages?: ReadonlyArray<Message.Message>
 }

@@ -63,7 +63,7 @@ type Hooks = ReadonlyArray<Hook.Hook>
 
 /** What the caller's layer has to have. HTTP is there: `fetch`, unless the layer brings another client. */
 type Needs<RP, T extends Tools, H extends Hooks> = Exclude<
-  RP | Tool.Requirements<T[number]> | Hook.Services<H[number]>,
+  RP | Tool.Requirements<T[number]> | Hook.Requirements<H[number]>,
   HttpClient.HttpClient | Provider | Scope
 >
 

@@ -75,7 +75,7 @@ const scriptOf = ({ turns }: Case): ScriptedProvider.Script =>
     )
   )
 
-const guardOf = ({ guard }: Case): ReadonlyArray<Hook.Hook> => {
+const guardOf = ({ guard }: Case): ReadonlyArray<Hook.Runnable> => {
   switch (guard) {
     case "none":
       return []

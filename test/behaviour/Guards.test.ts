@@ -22,7 +22,7 @@ const counted = () => {
 }
 
 /** Runs one call of a dangerous tool under these hooks, and says whether it ran. */
-const guarded = Effect.fnUntraced(function* (...hooks: ReadonlyArray<Hook.Hook>) {
+const guarded = Effect.fnUntraced(function* (...hooks: ReadonlyArray<Hook.Runnable>) {
   const { count, tool } = counted()
   const { events, requests } = yield* play([call("act"), done], { tools: [tool], hooks })
   return { ran: count.ran > 0, outcome: outcomes(events)[0], told: resultTexts(requests[1]?.messages)[0] }

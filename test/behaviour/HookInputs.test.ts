@@ -15,7 +15,7 @@ const counted = () => {
 }
 
 const played = Effect.fnUntraced(function* (
-  options: Partial<Agent.AgentOptions<[], ReadonlyArray<Hook.Hook>>>
+  options: Partial<Agent.AgentOptions<[], ReadonlyArray<Hook.Runnable>>>
 ) {
   const one = yield* agent(script, { ...options, tools: [say("a")] })
   yield* one.agent.prompt("hi")

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, type Schema } from "effect"
-import { Agent, Hook, HookManager, Loop, ToolRegistry } from "effect-agent"
+import { Context, Effect, Layer, type Schema, type Scope } from "effect"
+import { Agent, Hook, HookManager, Loop, type Provider, ToolRegistry } from "effect-agent"
 import { ScriptedProvider } from "effect-agent/testing"
 import { agent, echo, ofTag, outcomes, play, say, status } from "./play.ts"
 
@@ -246,4 +246,21 @@ describe("a hook that is switched off", () => {
       assert.deepStrictEqual(outcomes(events), ["success"])
     })
   )
+})
+
+describe("types", () => {
+  it("a list of hooks that need nothing needs nothing, and one that hides what it needs says so", () => {
+    type Needs<A> = A extends Effect.Effect<unknown, unknown, infer R> ? R : "no effect"
+    type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
+    const loaded: ReadonlyArray<Hook.Runnable> = [Hook.afterModel(() => Effect.void)]
+    const hidden: ReadonlyArray<Hook.Hook> = loaded
+    const runnable = Agent.make({ model: "m", hooks: loaded })
+    const any = Agent.make({ model: "m", hooks: hidden })
+    const fine: Same<Needs<typeof runnable>, Provider.Provider | Scope.Scope> = true
+    const told: Same<Needs<typeof any>, Provider.Provider | Scope.Scope | Hook.HiddenRequirements> = true
+    class Db extends Context.Service<Db, { readonly rows: number }>()("test/Db") {}
+    const needy = Hook.afterModel(() => Effect.asVoid(Db))
+    const refused: typeof needy extends Hook.Runnable ? true : false = false
+    assert.deepStrictEqual([fine, told, refused], [true, true, false])
+  })
 })

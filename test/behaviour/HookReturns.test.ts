@@ -10,7 +10,7 @@ const done = ScriptedProvider.text("done")
 const call = (name: string) => ScriptedProvider.toolCall(name, {})
 
 /** A hook whose function returns this, whatever its types say. */
-const returning = (point: Hook.Point, returned: unknown): Hook.Hook => {
+const returning = (point: Hook.Point, returned: unknown): Hook.Runnable => {
   const hook = Hook.beforeModel(() => Effect.void)
   return Object.assign(hook, { point, run: () => returned })
 }
@@ -40,7 +40,7 @@ const shapers = [
 const noEffects: ReadonlyArray<unknown> = [undefined, null, true, { approved: true }, Promise.resolve()]
 
 /** One turn with a tool that fails, so that every observer is asked, and the hook's own time limits. */
-const observed = (hook: Hook.Hook, options: Partial<RunOptions.RunOptions> = {}) =>
+const observed = (hook: Hook.Runnable, options: Partial<RunOptions.RunOptions> = {}) =>
   play([call("bad"), done], {
     tools: [Tool.make({ name: "bad", description: "", execute: () => Effect.fail("not today") })],
     hooks: [hook],

@@ -275,7 +275,7 @@ describe("Hooks", () => {
   )
 
   describe("that fail", () => {
-    const observers: ReadonlyArray<Hook.Hook> = [
+    const observers: ReadonlyArray<Hook.Runnable> = [
       Hook.beforeExecution(() => broken),
       Hook.pauseCheck(() => broken),
       Hook.beforeModel(() => broken),
@@ -284,7 +284,7 @@ describe("Hooks", () => {
       Hook.afterExecution(() => broken)
     ]
     /** One turn with a failing tool, so that every observer is asked. */
-    const observed = (hook: Hook.Hook, hookFailureMode: RunOptions.RunOptions["hookFailureMode"]) =>
+    const observed = (hook: Hook.Runnable, hookFailureMode: RunOptions.RunOptions["hookFailureMode"]) =>
       play([call("bad"), done], {
         tools: [failing("bad")],
         hooks: [hook],
@@ -336,7 +336,7 @@ describe("Hooks", () => {
       })
     )
 
-    const shapers: ReadonlyArray<Hook.Hook> = [
+    const shapers: ReadonlyArray<Hook.Runnable> = [
       Hook.transformMessages(() => broken),
       Hook.toModelMessages(() => broken),
       Hook.prepareNextTurn(() => broken),

@@ -327,7 +327,7 @@ describe("Run", () => {
         yield* noisy.agent.subscribe(() => Effect.fail("broke"))
         yield* noisy.agent.subscribe(() => Effect.die("broke"))
         yield* noisy.agent.subscribe(() => Effect.interrupt)
-        yield* noisy.agent.subscribe(() => {
+        yield* noisy.agent.subscribe((): Effect.Effect<void> => {
           throw new Error("broke")
         })
         const heard: Array<string> = []

@@ -18,7 +18,7 @@ import { ScriptedProvider } from "effect-agent/testing"
 
 export interface Setup {
   readonly tools?: ReadonlyArray<Tool.Runnable>
-  readonly hooks?: ReadonlyArray<Hook.Hook>
+  readonly hooks?: ReadonlyArray<Hook.Runnable>
   readonly options?: Partial<RunOptions.RunOptions>
   readonly messages?: ReadonlyArray<Message.Message>
   readonly prompt?: Message.Input
@@ -55,7 +55,7 @@ export const play = Effect.fnUntraced(function* (script: ScriptedProvider.Script
 })
 
 type Tools = ReadonlyArray<Tool.Runnable>
-type Hooks = ReadonlyArray<Hook.Hook>
+type Hooks = ReadonlyArray<Hook.Runnable>
 
 /** An agent on a script, and every event of it, as a subscriber hears them. */
 export const agent = Effect.fnUntraced(function* (

@@ -86,7 +86,7 @@ export const tools = (ground: Ground): ReadonlyArray<Tool.Runnable> =>
   )
 
 /** Hooks that take a moment, fail now and then, and sometimes have an opinion. */
-export const hooks = (ground: Ground): ReadonlyArray<Hook.Hook> => {
+export const hooks = (ground: Ground): ReadonlyArray<Hook.Runnable> => {
   const { random } = ground
   const seldom = <A>(opinion: A): Effect.Effect<A | void, string> =>
     Effect.andThen(
@@ -96,7 +96,7 @@ export const hooks = (ground: Ground): ReadonlyArray<Hook.Hook> => {
         return random.once(3) ? Effect.fail("planned") : Effect.succeed(opinion)
       })
     )
-  const all: ReadonlyArray<Hook.Hook> = [
+  const all: ReadonlyArray<Hook.Runnable> = [
     Hook.beforeExecution(() => seldom({ modified: { toolConcurrency: 2 } })),
     Hook.afterExecution(() => seldom({ modified: Message.assistant("changed") })),
     Hook.onError(() => seldom(undefined)),

@@ -33,7 +33,7 @@ const slow = Tool.make({
 /** The events of one run, to its end, however it ends. */
 export const record = Effect.fnUntraced(function* (
   script: ScriptedProvider.Script,
-  options?: Partial<RunOptions.RunOptions> & { readonly hooks?: ReadonlyArray<Hook.Hook> }
+  options?: Partial<RunOptions.RunOptions> & { readonly hooks?: ReadonlyArray<Hook.Runnable> }
 ) {
   const { hooks = [], ...rest } = options ?? {}
   const events: Array<AgentEvent.AgentEvent> = []

@@ -242,7 +242,7 @@ describe("a listener", () => {
         { timeout: "2 minutes" }
       )
       yield* script.agent.subscribe(() => Effect.die(new Error("planned")))
-      yield* script.agent.subscribe(() => {
+      yield* script.agent.subscribe((): Effect.Effect<void> => {
         throw new Error("planned")
       })
       yield* script.agent.subscribe(() => Effect.andThen(Effect.yieldNow, Effect.die(new Error("planned"))))

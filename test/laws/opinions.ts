@@ -7,10 +7,10 @@ import type { HookPlan } from "./plan.ts"
 import type { Stage } from "./Stage.ts"
 
 /** Each hook has its opinion once, at its `nth` invocation. */
-export const hooks = (stage: Stage): ReadonlyArray<Hook.Hook> =>
+export const hooks = (stage: Stage): ReadonlyArray<Hook.Runnable> =>
   stage.plan.hooks.map((plan) => hookOf(stage, plan))
 
-const hookOf = (stage: Stage, plan: HookPlan): Hook.Hook => {
+const hookOf = (stage: Stage, plan: HookPlan): Hook.Runnable => {
   let invocations = 0
   /** Ticks, and acts if it is time to. */
   const when = <A>(act: () => A): Effect.Effect<A | void, string> =>
@@ -58,7 +58,7 @@ const trouble = {
   hang: Effect.never
 }
 
-const otherHook = (stage: Stage, { point, way }: HookPlan, when: When): Hook.Hook => {
+const otherHook = (stage: Stage, { point, way }: HookPlan, when: When): Hook.Runnable => {
   switch (point) {
     case "beforeExecution":
       return Hook.beforeExecution(() => when(() => ({ modified: { modelOptions: { temperature: 1 } } })))
