@@ -2,11 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { globSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 
-/** Directories of src whose language is checked. */
-const checked = ["tools"]
+/** Modules of src whose language is checked. */
+const checked = ["tools/*.ts", "providers/*.ts", "providers/internal/models/*.ts"]
 
 const root = join(import.meta.dirname, "../src")
-const files = checked.flatMap((folder) => globSync(`${folder}/**/*.ts`, { cwd: root }))
+const files = globSync(checked, { cwd: root })
 
 const comments = /\/\*\*[^]*?\*\/|(?:^[ \t]*\/\/.*\n)+/gm
 const example = /```[^]*?```/g

@@ -213,11 +213,11 @@ const ofProviders: ReadonlyArray<Row> = [
     'Begin it with http://, as in "http://localhost:1234"'
   ],
   [
-    "OpenAi for a server that speaks Chat Completions alone",
+    "OpenAi for a server that supports only Chat Completions",
     () => refused(404, "Not Found", openAiAt),
     "NotFound: Not Found",
     "(model gpt-9)",
-    "If the server speaks Chat Completions alone, use OpenAiCompatible.layer({ id, baseUrl }) in place of OpenAi."
+    "If the server supports only Chat Completions, use OpenAiCompatible.layer({ id, baseUrl }) in place of OpenAi."
   ],
   [
     "the same where the server allows no POST",

@@ -1,5 +1,7 @@
 /**
- * Anthropic, by its Messages API, and the servers that stand in for it.
+ * The provider of Anthropic's models, and of servers that implement the Messages API.
+ *
+ * @since 0.1.0
  */
 import * as Config from "effect/Config"
 import type * as Effect from "effect/Effect"
@@ -19,33 +21,85 @@ import * as transport from "./internal/transport.ts"
 
 export type { Timeouts }
 
+/**
+ * Options of the Anthropic provider.
+ *
+ * @since 0.1.0
+ * @category options
+ */
 export interface Options {
-  /** Default "anthropic". Names the server in messages, in errors, in `modelOptions.vendor` and to `Credentials`. */
+  /**
+   * The id of the provider in messages, errors, `modelOptions.vendor` and `Credentials` (default:
+   * `"anthropic"`).
+   */
   readonly id?: string
   /**
-   * Whose models the server has: the rules of the model table that hold. Default: `id` if the table knows it, else
-   * "anthropic".
+   * The vendor whose rules of `Models` apply (default: `id` if the table has rules for it, else `"anthropic"`).
    */
   readonly vendor?: string
-  /** `Redacted`, or plain text, which no error and no log shows either. Default none; `Credentials` wins over it. */
+  /**
+   * The API key, as `Redacted` or plain text (default: none).
+   *
+   * Errors and logs never contain it. A key from `Credentials` wins over it.
+   */
   readonly apiKey?: Redacted.Redacted | string
-  /** Sent in place of a key, as `Authorization: Bearer`. A key from `Credentials` is then sent like it. */
+  /**
+   * A token to send as `Authorization: Bearer`, instead of `apiKey` (default: none).
+   *
+   * The provider then sends keys from `Credentials` as bearer tokens too.
+   */
   readonly authToken?: Redacted.Redacted | string
-  /** With or without its "/v1". Default "https://api.anthropic.com". */
+  /** The address of the server, with or without `/v1` (default: `https://api.anthropic.com`). */
   readonly baseUrl?: string
-  /** Such as "anthropic-beta". */
+  /**
+   * HTTP headers of each request, such as `anthropic-beta` (default: none).
+   *
+   * Errors never contain the values of headers whose names mention a key or a token.
+   */
   readonly headers?: Readonly<Record<string, string>>
+  /**
+   * Time limits of one answer (default: 60 seconds to the first byte, 120 seconds between two pieces, no
+   * total).
+   */
   readonly timeouts?: Timeouts
 }
 
 /**
- * A provider for all of Anthropic's models. It asks once; nothing is retried. An answer that the vendor pauses is asked
- * to go on, and is one answer.
+ * Makes a provider for all of Anthropic's models.
  *
- * Prompts are cached unless `cacheRetention` is "none". `maxTokens` is by default the most that the model answers with.
- * Options that a model does not accept are left out or changed by the rules of `Models`, and reported in
- * `ModelCallEnd.adjusted`. The vendor's own tools, given as `vendor: { anthropic: { tools } }`, stand beside the tools of
- * the agent. The server is silent while they work: `timeouts.idle` may have to be longer.
+ * **Details**
+ *
+ * The provider sends one request for each call. It does not retry failed requests: wrap it in `Retry.layer`, as
+ * `layerConfig` does. If the vendor pauses an answer, the provider requests its continuation and returns one
+ * answer.
+ *
+ * The vendor caches prompts unless `cacheRetention` is `"none"`. `maxTokens` is by default the maximum of the
+ * model. The provider leaves out or changes options that the model does not accept, by the rules of `Models`,
+ * and reports each change in `ModelCallEnd.adjusted`.
+ *
+ * The vendor's tools in `vendor: { anthropic: { tools } }` are added to the tools of the agent.
+ *
+ * **Gotchas**
+ *
+ * The server sends nothing while the vendor's tools work, so `timeouts.idle` may have to be longer.
+ *
+ * **Example** (Making a provider)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { FetchHttpClient } from "effect/http"
+ * import { Anthropic } from "effect-agent/providers"
+ *
+ * const program = Effect.gen(function* () {
+ *   const provider = yield* Anthropic.make({ apiKey: "sk-ant-..." })
+ *   console.log(provider.id) // => anthropic
+ * })
+ *
+ * await Effect.runPromise(program.pipe(Effect.provide(FetchHttpClient.layer)))
+ * ```
+ *
+ * @since 0.1.0
+ * @category constructors
  */
 export const make = (options: Options): Effect.Effect<Provider["Service"], never, HttpClient.HttpClient> => {
   const {
@@ -74,7 +128,7 @@ const authorize =
   ({ authToken, headers = {} }: Options) =>
   (key: string): Readonly<Record<string, string>> => {
     if (key.startsWith("sk-ant-oat")) {
-      // A token of a subscription, which is refused in the place of a key.
+      // The token of a subscription. The server rejects it as `x-api-key`.
       const beta = Object.entries(headers).find(([name]) => name.toLowerCase() === "anthropic-beta")?.[1]
       const betas = beta === undefined ? oauth : `${beta},${oauth}`
       return { authorization: `Bearer ${key}`, "anthropic-beta": betas }
@@ -84,19 +138,75 @@ const authorize =
 
 const oauth = "oauth-2025-04-20"
 
-/** What `layerConfig` does not read, and how it asks again. */
+/**
+ * Options of `layerConfig`: those of `make`, without the key, and those of `Retry`.
+ *
+ * @since 0.1.0
+ * @category options
+ */
 export interface ConfigOptions extends Omit<Options, "apiKey" | "authToken"> {
+  /** The retry policy (default: three attempts, see `Retry.Options`). */
   readonly retry?: Retry.Options
 }
 
-/** `make` as a layer. */
+/**
+ * Makes the `Provider` layer of Anthropic's models.
+ *
+ * See `make` for its behaviour.
+ *
+ * **Example** (Giving an agent a provider)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { FetchHttpClient } from "effect/http"
+ * import { Agent } from "effect-agent"
+ * import { Anthropic } from "effect-agent/providers"
+ *
+ * const provider = Anthropic.layer({ apiKey: "sk-ant-..." }).pipe(Layer.provide(FetchHttpClient.layer))
+ *
+ * const program = Effect.scoped(Agent.make({ model: "claude-opus-5" }))
+ *
+ * await Effect.runPromise(program.pipe(Effect.provide(provider)))
+ * ```
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (options: Options): Layer.Layer<Provider, never, HttpClient.HttpClient> =>
   Layer.effect(Provider, make(options))
 
 /**
- * Reads the key from `ANTHROPIC_AUTH_TOKEN`, which is sent as a bearer, or else from `ANTHROPIC_API_KEY`; the address
- * from `ANTHROPIC_BASE_URL` and more headers from `ANTHROPIC_CUSTOM_HEADERS` ("Name: value", one a line), if they are
- * there. Inside `Retry.layer(retry)`.
+ * Makes the `Provider` layer from environment variables, wrapped in `Retry.layer`.
+ *
+ * **Details**
+ *
+ * - `ANTHROPIC_AUTH_TOKEN`, sent as a bearer token, or else `ANTHROPIC_API_KEY`: the key. Fails with a
+ *   `ConfigError` if neither is set.
+ * - `ANTHROPIC_BASE_URL`: the address, if it is set.
+ * - `ANTHROPIC_CUSTOM_HEADERS`: further headers, one `Name: value` on each line, if it is set.
+ *
+ * `options` win over the environment.
+ *
+ * **Example** (Reading the key from the environment)
+ *
+ * ```ts
+ * import { ConfigProvider, Effect, Layer } from "effect"
+ * import { FetchHttpClient } from "effect/http"
+ * import { Agent } from "effect-agent"
+ * import { Anthropic } from "effect-agent/providers"
+ *
+ * // Leave this out to read the environment of the process.
+ * const environment = ConfigProvider.layer(ConfigProvider.fromUnknown({ ANTHROPIC_API_KEY: "sk-ant-..." }))
+ *
+ * const provider = Anthropic.layerConfig().pipe(Layer.provide([FetchHttpClient.layer, environment]))
+ *
+ * const program = Effect.scoped(Agent.make({ model: "claude-opus-5" }))
+ *
+ * await Effect.runPromise(program.pipe(Effect.provide(provider)))
+ * ```
+ *
+ * @since 0.1.0
+ * @category layers
  */
 export const layerConfig = ({ retry, ...options }: ConfigOptions = {}): Layer.Layer<
   Provider,
@@ -126,7 +236,7 @@ const headersOf = (lines: string): Readonly<Record<string, string>> =>
 
 type Key = Pick<Options, "apiKey" | "authToken">
 
-const key: Config.Config<Key> = Environment.said(
+const key: Config.Config<Key> = Environment.explained(
   ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"],
   Config.NonEmptyString("ANTHROPIC_AUTH_TOKEN").pipe(
     Config.map((token): Key => ({ authToken: Redacted.make(token) })),

@@ -1,5 +1,7 @@
 /**
- * Google's Gemini, by generateContent.
+ * The provider of Google's Gemini models, over the `generateContent` API.
+ *
+ * @since 0.1.0
  */
 import * as Config from "effect/Config"
 import type * as Effect from "effect/Effect"
@@ -19,26 +21,69 @@ import * as transport from "./internal/transport.ts"
 
 export type { Timeouts }
 
+/**
+ * Options of the Google provider.
+ *
+ * @since 0.1.0
+ * @category options
+ */
 export interface Options {
-  /** `Redacted`, or plain text, which no error and no log shows either. Default none; `Credentials` wins over it. */
+  /**
+   * The API key, as `Redacted` or plain text (default: none).
+   *
+   * Errors and logs never contain it. A key from `Credentials` wins over it.
+   */
   readonly apiKey?: Redacted.Redacted | string
   /**
-   * Default "https://generativelanguage.googleapis.com/v1beta". Where no version is named, "/v1beta" is added. Vertex AI
-   * in express mode is "https://aiplatform.googleapis.com/v1/publishers/google".
+   * The address of the server (default: `https://generativelanguage.googleapis.com/v1beta`).
+   *
+   * The provider adds `/v1beta` to an address without a version. Vertex AI in express mode is
+   * `https://aiplatform.googleapis.com/v1/publishers/google`.
    */
   readonly baseUrl?: string
-  /** Sent with each request. Those whose name speaks of a key or a token are kept out of every error. */
+  /**
+   * HTTP headers of each request (default: none).
+   *
+   * Errors never contain the values of headers whose names mention a key or a token.
+   */
   readonly headers?: Readonly<Record<string, string>>
+  /**
+   * Time limits of one answer (default: 60 seconds to the first byte, 120 seconds between two pieces, no
+   * total).
+   */
   readonly timeouts?: Timeouts
 }
 
 /**
- * A provider for all of Google's models. It asks once; nothing is retried.
+ * Makes a provider for all of Google's models.
  *
- * Options that a model does not accept are left out or changed by the rules of `Models`, and reported in
- * `ModelCallEnd.adjusted`. Google's own tools, given as `vendor: { google: { tools: [{ googleSearch: {} }] } }`, stand
- * beside the tools of the agent. Their results, and images that the model made, are kept in the `opaque` of a text block
- * without words; an answer that holds nothing but an image says "[image]".
+ * **Details**
+ *
+ * The provider sends one request for each call. It does not retry failed requests: wrap it in `Retry.layer`, as
+ * `layerConfig` does. The provider leaves out or changes options that the model does not accept, by the rules
+ * of `Models`, and reports each change in `ModelCallEnd.adjusted`.
+ *
+ * Google's tools in `vendor: { google: { tools: [{ googleSearch: {} }] } }` are added to the tools of the
+ * agent. The provider keeps their results, and images that the model made, in the `opaque` of an empty text
+ * block. An answer that contains only an image has the text `[image]`.
+ *
+ * **Example** (Making a provider)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { FetchHttpClient } from "effect/http"
+ * import { Google } from "effect-agent/providers"
+ *
+ * const program = Effect.gen(function* () {
+ *   const provider = yield* Google.make({ apiKey: "AIza..." })
+ *   console.log(provider.id) // => google
+ * })
+ *
+ * await Effect.runPromise(program.pipe(Effect.provide(FetchHttpClient.layer)))
+ * ```
+ *
+ * @since 0.1.0
+ * @category constructors
  */
 export const make = (options: Options): Effect.Effect<Provider["Service"], never, HttpClient.HttpClient> => {
   const [base, query] = Address.parts(options.baseUrl ?? origin)
@@ -60,21 +105,77 @@ const origin = "https://generativelanguage.googleapis.com"
 
 const versioned = (url: string): string => (/\/v\d\w*(?:\/|$)/.test(url) ? url : `${url}/v1beta`)
 
-/** Tuned models and those of other publishers are named with their path. */
+/** Ids of tuned models and of models of other publishers include their path. */
 const pathOf = (model: string): string => (model.includes("/") ? model : `models/${model}`)
 
-/** What `layerConfig` does not read, and how it asks again. */
+/**
+ * Options of `layerConfig`: those of `make`, without the key, and those of `Retry`.
+ *
+ * @since 0.1.0
+ * @category options
+ */
 export interface ConfigOptions extends Omit<Options, "apiKey"> {
+  /** The retry policy (default: three attempts, see `Retry.Options`). */
   readonly retry?: Retry.Options
 }
 
-/** `make` as a layer. */
+/**
+ * Makes the `Provider` layer of Google's models.
+ *
+ * See `make` for its behaviour.
+ *
+ * **Example** (Giving an agent a provider)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { FetchHttpClient } from "effect/http"
+ * import { Agent } from "effect-agent"
+ * import { Google } from "effect-agent/providers"
+ *
+ * const provider = Google.layer({ apiKey: "AIza..." }).pipe(Layer.provide(FetchHttpClient.layer))
+ *
+ * const program = Effect.scoped(Agent.make({ model: "gemini-3-pro" }))
+ *
+ * await Effect.runPromise(program.pipe(Effect.provide(provider)))
+ * ```
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (options: Options): Layer.Layer<Provider, never, HttpClient.HttpClient> =>
   Layer.effect(Provider, make(options))
 
 /**
- * Reads the key from `GEMINI_API_KEY`, `GOOGLE_API_KEY` or `GOOGLE_GENERATIVE_AI_API_KEY`, the first that is there, and
- * the address from `GEMINI_BASE_URL` or `GOOGLE_GEMINI_BASE_URL` if it is. Inside `Retry.layer(retry)`.
+ * Makes the `Provider` layer from environment variables, wrapped in `Retry.layer`.
+ *
+ * **Details**
+ *
+ * - `GEMINI_API_KEY`, `GOOGLE_API_KEY` or `GOOGLE_GENERATIVE_AI_API_KEY`: the key, the first of them that is
+ *   set. Fails with a `ConfigError` if none is.
+ * - `GEMINI_BASE_URL` or `GOOGLE_GEMINI_BASE_URL`: the address, if one is set.
+ *
+ * `options` win over the environment.
+ *
+ * **Example** (Reading the key from the environment)
+ *
+ * ```ts
+ * import { ConfigProvider, Effect, Layer } from "effect"
+ * import { FetchHttpClient } from "effect/http"
+ * import { Agent } from "effect-agent"
+ * import { Google } from "effect-agent/providers"
+ *
+ * // Leave this out to read the environment of the process.
+ * const environment = ConfigProvider.layer(ConfigProvider.fromUnknown({ GEMINI_API_KEY: "AIza..." }))
+ *
+ * const provider = Google.layerConfig().pipe(Layer.provide([FetchHttpClient.layer, environment]))
+ *
+ * const program = Effect.scoped(Agent.make({ model: "gemini-3-pro" }))
+ *
+ * await Effect.runPromise(program.pipe(Effect.provide(provider)))
+ * ```
+ *
+ * @since 0.1.0
+ * @category layers
  */
 export const layerConfig = ({ retry, ...options }: ConfigOptions = {}): Layer.Layer<
   Provider,

@@ -1,6 +1,10 @@
 /**
- * A provider without a model: it reads a prompt by a few fixed rules, really calls the tools, and answers from their
- * results by template. Same prompt, same answer; no network, no key. It is not a language model and says so.
+ * A provider without a language model, for trying an agent without network and key.
+ *
+ * It parses a prompt by a few fixed rules, calls the tools of the agent, and answers from their results with
+ * templates. Equal prompts get equal answers.
+ *
+ * @since 0.1.0
  */
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
@@ -12,26 +16,86 @@ import type { ModelEvent } from "../ModelEvent.ts"
 import { type ModelRequest, Provider } from "../Provider.ts"
 import * as Usage from "../Usage.ts"
 
-/** All it understands. Several may be joined by "and", "then", commas or lines. */
+/**
+ * A description of the sentences that the provider understands.
+ *
+ * A prompt may join several with "and", "then", commas or line ends.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const verbs =
   'read FILE; list FOLDER; find "TEXT" in PATH; count lines in FILE, files in FOLDER or "TEXT" in PATH; ' +
   'replace "OLD" with "NEW" in FILE; run COMMAND'
 
-/** What it says to everything else: one sentence, with the two ways to a model. */
+/**
+ * The answer to any other prompt, with stop reason `refusal`.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const refusal =
   "I am local/rules, not a language model, and can only read, list, find text, count, edit by exact text and run: " +
   "for anything else set a key (such as OPENAI_API_KEY) or start a local server (such as Ollama)."
 
-/** The provider `local`. It serves one model, `rules`, whatever the request names. */
+/**
+ * The provider `local`, which serves one model, `rules`, for every model id of a request.
+ *
+ * **Example** (Running the provider without a layer)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Provider } from "effect-agent"
+ * import { LocalRules } from "effect-agent/providers"
+ *
+ * const program = Effect.scoped(
+ *   Effect.gen(function* () {
+ *     const agent = yield* Agent.make({ model: "rules" })
+ *     const { status } = yield* agent.prompt("Hello!")
+ *     console.log(status) // => completed
+ *   })
+ * )
+ *
+ * await Effect.runPromise(program.pipe(Effect.provideService(Provider.Provider, LocalRules.provider)))
+ * ```
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export const provider: Provider["Service"] = Provider.of({
   id: "local",
   stream: (request) => Stream.suspend(() => Stream.fromArray(answer(request)))
 })
 
-/** The same as a layer. */
+/**
+ * The `Provider` layer of `provider`.
+ *
+ * **Example** (Listing a folder without a model)
+ *
+ * ```ts
+ * import { NodeServices } from "@effect/platform-node"
+ * import { Effect, Layer } from "effect"
+ * import { Agent, Message } from "effect-agent"
+ * import { LocalRules } from "effect-agent/providers"
+ * import { Tools } from "effect-agent/tools"
+ *
+ * const program = Effect.scoped(
+ *   Effect.gen(function* () {
+ *     const agent = yield* Agent.make({ model: "rules", tools: Tools.make({ root: "." }) })
+ *     const { newMessages } = yield* agent.prompt("count files in .")
+ *     for (const message of newMessages) console.log(`${message.role}: ${Message.textOf(message)}`)
+ *   })
+ * )
+ *
+ * await Effect.runPromise(program.pipe(Effect.provide(Layer.merge(LocalRules.layer, NodeServices.layer))))
+ * ```
+ *
+ * @since 0.2.0
+ * @category layers
+ */
 export const layer: Layer.Layer<Provider> = Layer.succeed(Provider, provider)
 
-/** One thing to do. `counts`: only how many there are is told of it. */
+/** One tool call. With `counts` the answer contains only their number. */
 interface Step {
   readonly tool: string
   readonly params: { readonly [name: string]: string }
@@ -41,7 +105,7 @@ interface Step {
 const answer = ({ messages }: ModelRequest): ReadonlyArray<ModelEvent> => {
   const asked = messages.findLastIndex(({ role }) => role === "user")
   const results = messages.slice(asked + 1).filter((message) => message.role === "toolResult")
-  // Nobody allowed it: there is nothing to say, and no way around it to look for.
+  // The user or a hook refused a call: the answer is empty and tries nothing else.
   if (results.some(({ outcome }) => outcome === "rejected" || outcome === "blocked")) return reply("stop", [])
 
   const prompt = messages[asked]
@@ -51,24 +115,26 @@ const answer = ({ messages }: ModelRequest): ReadonlyArray<ModelEvent> => {
   return next.length > 0 ? call(next, messages.length) : say("stop", reportOf(steps, results))
 }
 
-/** What changes something runs alone, in its place; what only reads runs together. */
+/** A step that changes something runs alone and in order. Steps that only read run together. */
 const batchOf = (left: ReadonlyArray<Step>): ReadonlyArray<Step> => {
   const change = left.findIndex(({ tool }) => tool === "edit" || tool === "shell")
   return change === -1 ? left : left.slice(0, Math.max(change, 1))
 }
 
-// Quoted text stands aside, as a number between NULs, while the sentence is read: no word in it counts.
+// Quoted text is replaced by its number between NULs while the sentence is parsed, so that no word in it
+// matches.
 const quotes = /`[^`]+`|"[^"]+"|“[^“”]+”|(?<=^|\s)'[^']+'(?=$|[\s,.;:])/g
 const text = "(\\0\\d+\\0)"
 const one = "(\\0\\d+\\0|[^\\s\\0,;]*[^\\s\\0,;:])"
 const many = `(${one}(?:(?:, and |, | and )${one})*)`
-/** What may part two clauses, taken as a whole, so that the time stays linear. It does where a verb follows. */
+
+/** A separator of clauses, matched as a whole for linear time. It separates only if a verb follows. */
 const between = /(?:[\s,;]|\b(?:and|then)\b)+/gi
 const parting = /[,;\n]|and|then/i
 const verb = /(?:read|show|cat|list|ls|find|search|grep|count|replace|run)\b/iy
 
-/** How a clause is said, the tool for it, and the params its parts are. A part left out is "." */
-type Form = readonly [said: string, tool: string, params: ReadonlyArray<string>, counts?: Step["counts"]]
+/** The pattern of a clause, its tool, and the params that its groups are. A missing group is ".". */
+type Form = readonly [pattern: string, tool: string, params: ReadonlyArray<string>, counts?: Step["counts"]]
 const forms: ReadonlyArray<Form> = [
   [`(?:read|show|cat)(?: the)?(?: files?)? ${many}`, "read", ["path"]],
   [`(?:list|ls)(?: the)?(?: files)?(?:(?: in| of)?(?: the)? ${many}(?: folders?)?)?`, "list", ["path"]],
@@ -80,14 +146,15 @@ const forms: ReadonlyArray<Form> = [
   ["run ([^]+)", "shell", ["command"]]
 ]
 
-/** Of the forms, made when the first prompt is read. */
+/** Compiled from `forms` when the first prompt is parsed. */
 let patterns: ReadonlyArray<RegExp> | undefined
 
 const parse = (prompt: string): ReadonlyArray<Step> | undefined => {
   const kept: Array<string> = []
   const words = prompt.replace(/\0|\n\n<stdin>\n[^]*$/g, "")
   const masked = words.replace(quotes, (quote) => `\0${kept.push(quote) - 1}\0`)
-  // A value that is one quote is what it holds; a quote inside of more keeps its marks, for the shell to read.
+  // A value that is one quote loses its quotation marks. A quote inside a longer value keeps them for the
+  // shell.
   const open = (value: string): string =>
     value.replaceAll(/\0(\d+)\0/g, (mark, at) => kept[at]?.slice(...(mark === value ? [1, -1] : [])) ?? "")
   const clauses = clausesOf(masked.replace(/^\s*(?:(?:please|now|can you|could you)\s+)*/i, ""))
@@ -109,7 +176,7 @@ const clausesOf = (sentence: string): ReadonlyArray<string> => {
 }
 
 const stepsOf = (clause: string): ReadonlyArray<Step> => {
-  patterns ??= forms.map(([said]) => new RegExp(`^${said}$`, "i"))
+  patterns ??= forms.map(([source]) => new RegExp(`^${source}$`, "i"))
   for (const [index, [, tool, params, counts]] of forms.entries()) {
     const found = patterns[index]?.exec(clause) ?? null
     if (found === null) continue
@@ -125,13 +192,13 @@ const stepsOf = (clause: string): ReadonlyArray<Step> => {
 
 const reportOf = (steps: ReadonlyArray<Step>, results: ReadonlyArray<ToolResult>): string => {
   const left = steps.slice(results.length).map((step) => `Not done: ${titleOf(step)}`)
-  return [...results.flatMap((result, index) => toldOf(result, steps[index])), ...left].join("\n")
+  return [...results.flatMap((result, index) => linesOf(result, steps[index])), ...left].join("\n")
 }
 
 const titleOf = ({ params: { command, path, pattern }, tool }: Step): string =>
   [tool, command ?? pattern, path].filter((part) => part !== undefined).join(" ")
 
-const toldOf = (result: ToolResult, step: Step | undefined): ReadonlyArray<string> => {
+const linesOf = (result: ToolResult, step: Step | undefined): ReadonlyArray<string> => {
   if (step === undefined) return []
   const [title, lines, { details }] = [titleOf(step), textOf(result).split("\n"), result]
   const isShort = step.tool === "edit" || (result.isError && step.tool !== "shell")
@@ -139,7 +206,7 @@ const toldOf = (result: ToolResult, step: Step | undefined): ReadonlyArray<strin
   const what = step.counts ?? ""
   const counted = Predicate.hasProperty(details, what) ? details[what] : lines.length
   if (step.counts !== undefined) return [`${title}: ${counted} ${what}`]
-  // Enough to see what it is; all of it is in the tool's result.
+  // The first lines. The tool result has all of them.
   const more = lines.length > 12 ? [`  … ${lines.length - 12} more lines`] : []
   return [`${title}:`, ...lines.slice(0, 12).map((line) => `  ${line}`), ...more]
 }
@@ -156,7 +223,7 @@ const call = (steps: ReadonlyArray<Step>, turn: number): ReadonlyArray<ModelEven
   return reply("toolUse", calls)
 }
 
-/** A few words at a time, as a model would. */
+/** Streams a few words at a time, as a model does. */
 const say = (stopReason: StopReason, text: string): ReadonlyArray<ModelEvent> => {
   const at = { contentIndex: 0 }
   const deltas = (text.match(/[^]{1,40}\s?/gu) ?? []).map(

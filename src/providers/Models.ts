@@ -1,8 +1,11 @@
 /**
- * What each model accepts, as data: how it is asked to think, sampling, limits, inputs, forced tools, endpoints.
+ * A table of the options that each model accepts: thinking levels, sampling, limits, inputs, forced tools and
+ * endpoints.
  *
- * The providers adapt each request to the rule of its model and report every change in `ModelCallEnd.adjusted`. The table
- * was read on `readOn`; an application adds rules of its own with `layer`.
+ * The providers adapt each request to the rule of its model and report every change in `ModelCallEnd.adjusted`.
+ * An application adds its own rules with `layer`.
+ *
+ * @since 0.2.0
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -24,10 +27,22 @@ import { rules as zai } from "./internal/models/zai.ts"
 
 export type { Endpoint, Rule, Thinking, Word } from "./internal/models/rule.ts"
 
-/** The day on which the facts of the table were read. */
+/**
+ * The date on which the facts of the table were checked, as `YYYY-MM-DD`.
+ *
+ * @since 0.2.0
+ * @category constants
+ */
 export const readOn = "2026-11-22"
 
-/** The table: of each vendor, the first rule whose pattern finds an id holds. */
+/**
+ * The rules of the table.
+ *
+ * For each vendor, the first rule whose pattern matches an id applies.
+ *
+ * @since 0.2.0
+ * @category constants
+ */
 export const rules: ReadonlyArray<Rule> = [
   ...anthropic,
   ...openai,
@@ -43,23 +58,48 @@ export const rules: ReadonlyArray<Rule> = [
   ...amazon
 ]
 
-/** Rules of the application. They win over the table, member by member. Default none. */
+/**
+ * The rules of the application, which win over the table member by member (default: none).
+ *
+ * **Example** (Reading the rules of the application)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Models } from "effect-agent/providers"
+ *
+ * const program = Effect.map(Models.Rules, (rules) => rules.length)
+ * console.log(await Effect.runPromise(program)) // => 0
+ * ```
+ *
+ * @since 0.2.0
+ * @category services
+ */
 export const Rules = Context.Reference<ReadonlyArray<Rule>>("effect-agent/Models/Rules", {
   defaultValue: () => []
 })
 
 /**
- * Adds rules of the application to the providers that are built with it. Of several, the first whose pattern finds an id
- * holds.
+ * Makes a layer that adds rules of the application to the providers that are built with it.
+ *
+ * **Details**
+ *
+ * If several patterns match an id, the first one applies. The layer dies with a `TypeError` if a pattern is not
+ * a regular expression.
+ *
+ * **Example** (Adding a rule for a deployment)
  *
  * ```ts
  * import { Layer } from "effect"
  * import { Models, OpenAi } from "effect-agent/providers"
  *
- * const provider = OpenAi.layerConfig().pipe(
+ * const provider = OpenAi.layer({ apiKey: "sk-..." }).pipe(
  *   Layer.provide(Models.layer([{ vendor: "openai", pattern: "^my-deployment$", maxOutput: 128_000 }]))
  * )
+ * console.log(Layer.isLayer(provider)) // => true
  * ```
+ *
+ * @since 0.2.0
+ * @category layers
  */
 export const layer = (own: ReadonlyArray<Rule>): Layer.Layer<never> =>
   Layer.effect(
@@ -74,19 +114,41 @@ export const layer = (own: ReadonlyArray<Rule>): Layer.Layer<never> =>
     })
   )
 
-/** Whose rules an id is looked up in. */
+/**
+ * The rules that `find` searches.
+ *
+ * @since 0.2.0
+ * @category options
+ */
 export interface Served {
-  /** The provider's id: rules of the application may name it in the place of a vendor. */
+  /** The id of the provider, which rules of the application may name as their `vendor` (default: none). */
   readonly id?: string | undefined
-  /** The vendor that the provider says it serves. Default none: no rule of the table holds. */
+  /** The vendor of the models (default: none, so that no rule of the table applies). */
   readonly vendor?: string | undefined
-  /** The provider passes requests on to other vendors: limits and inputs of the id's family hold, nothing else. */
+  /**
+   * Whether the provider is a gateway to other vendors, so that only limits and inputs of the model's family
+   * apply (default: `false`).
+   */
   readonly isGateway?: boolean | undefined
-  /** Rules of the application. Default none. */
+  /** The rules of the application (default: none). */
   readonly own?: ReadonlyArray<Rule> | undefined
 }
 
-/** The rule for a model, if one is known. */
+/**
+ * Returns the rule for a model, `undefined` if there is none.
+ *
+ * **Example** (Reading the context window of a model)
+ *
+ * ```ts
+ * import { Models } from "effect-agent/providers"
+ *
+ * const rule = Models.find("claude-opus-5", { vendor: "anthropic" })
+ * console.log(rule?.contextWindow !== undefined) // => true
+ * ```
+ *
+ * @since 0.2.0
+ * @category getters
+ */
 export const find = (
   model: string,
   { id, isGateway = false, own = [], vendor }: Served = {}
@@ -100,7 +162,7 @@ export const find = (
 const ofVendor = (model: string, vendor: string | undefined): Rule | undefined =>
   rules.find((rule) => rule.vendor === vendor && Ids.matches(rule.pattern, model))
 
-/** Behind a gateway nothing but limits and inputs is the vendor's: the rest is as the gateway has it. */
+/** At a gateway, only limits and inputs of the vendor's rule apply. */
 const ofFamily = (model: string): Rule | undefined => {
   const id = Ids.withoutPrefix(model)
   const rule = rules.find((rule) => rule.isResold !== true && Ids.matches(rule.pattern, id))
@@ -115,6 +177,20 @@ const ofFamily = (model: string): Rule | undefined => {
   }
 }
 
-/** The vendor whose rules hold for a provider that names none: its id, if the table has rules of that name, else `usual`. */
+/**
+ * Returns the vendor of a provider whose options name none: its id if the table has rules for it, else `usual`.
+ *
+ * **Example** (Finding the vendor of a provider id)
+ *
+ * ```ts
+ * import { Models } from "effect-agent/providers"
+ *
+ * console.log(Models.vendorOf("mistral", undefined)) // => mistral
+ * console.log(Models.vendorOf("my-server", "openai")) // => openai
+ * ```
+ *
+ * @since 0.2.0
+ * @category getters
+ */
 export const vendorOf = <Usual extends string | undefined>(id: string, usual: Usual): string | Usual =>
   rules.some((rule) => rule.vendor === id) ? id : usual

@@ -1,6 +1,11 @@
 /**
- * OpenAI's models, by the Responses API: their thinking goes back to them sealed, and searches and code can run at the
- * vendor. `OpenAiCompatible` with the preset `openAi` speaks Chat Completions instead.
+ * The provider of OpenAI's models, over the Responses API.
+ *
+ * The provider returns the encrypted reasoning of the models with the next request, and supports tools that run
+ * at the vendor, such as web search. For the Chat Completions API, use `OpenAiCompatible` with the preset
+ * `openAi`.
+ *
+ * @since 0.1.0
  */
 import * as Config from "effect/Config"
 import type * as Effect from "effect/Effect"
@@ -21,30 +26,77 @@ import { openAi } from "./presets.ts"
 
 export type { Timeouts }
 
+/**
+ * Options of the OpenAI provider.
+ *
+ * @since 0.1.0
+ * @category options
+ */
 export interface Options {
-  /** Names the server in messages, in errors, in `modelOptions.vendor` and to `Credentials`. Default "openai". */
+  /**
+   * The id of the provider in messages, errors, `modelOptions.vendor` and `Credentials` (default: `"openai"`).
+   */
   readonly id?: string
-  /** Whose models the server has: the rules of the model table that hold. Default: `id` if the table knows it, else "openai". */
+  /**
+   * The vendor whose rules of `Models` apply (default: `id` if the table has rules for it, else `"openai"`).
+   */
   readonly vendor?: string
-  /** `Redacted`, or plain text, which no error and no log shows either. Default none; `Credentials` wins over it. */
+  /**
+   * The API key, as `Redacted` or plain text (default: none).
+   *
+   * Errors and logs never contain it. A key from `Credentials` wins over it.
+   */
   readonly apiKey?: Redacted.Redacted | string
   /**
-   * Default "https://api.openai.com/v1". It must speak the Responses API, whatever its address. A query stays:
-   * "https://name.openai.azure.com/openai?api-version=…", whose key goes into the header "api-key".
+   * The address of the server (default: `https://api.openai.com/v1`).
+   *
+   * The server must implement the Responses API. The provider keeps a query:
+   * `https://name.openai.azure.com/openai?api-version=…`. Azure takes the key in the header `api-key`.
    */
   readonly baseUrl?: string
-  /** Such as "openai-organization". Those whose name speaks of a key or a token are kept out of every error. */
+  /**
+   * HTTP headers of each request, such as `openai-organization` (default: none).
+   *
+   * Errors never contain the values of headers whose names mention a key or a token.
+   */
   readonly headers?: Readonly<Record<string, string>>
+  /**
+   * Time limits of one answer (default: 60 seconds to the first byte, 120 seconds between two pieces, no
+   * total).
+   */
   readonly timeouts?: Timeouts
 }
 
 /**
- * A provider for all of OpenAI's models. It asks once; nothing is retried.
+ * Makes a provider for all of OpenAI's models.
  *
- * The vendor keeps nothing, unless `vendor: { openai: { store: true } }` asks for it. Options that a model does not accept
- * are left out or changed by the rules of `Models`, and reported in `ModelCallEnd.adjusted`. The vendor's own tools, given
- * as `vendor: { openai: { tools } }`, stand beside the tools of the agent. A tool without a schema (`custom`, one of them)
- * is called with its text as it is for `rawArguments`.
+ * **Details**
+ *
+ * The provider sends one request for each call. It does not retry failed requests: wrap it in `Retry.layer`, as
+ * `layerConfig` does. It sets `store: false`, so that the vendor does not keep answers, unless `vendor: {
+ * openai: { store: true } }` is set. The provider leaves out or changes options that the model does not accept,
+ * by the rules of `Models`, and reports each change in `ModelCallEnd.adjusted`.
+ *
+ * The vendor's tools in `vendor: { openai: { tools } }` are added to the tools of the agent. A call of a tool
+ * without a schema (type `custom`) has the text of the model as its `rawArguments`.
+ *
+ * **Example** (Making a provider)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { FetchHttpClient } from "effect/http"
+ * import { OpenAi } from "effect-agent/providers"
+ *
+ * const program = Effect.gen(function* () {
+ *   const provider = yield* OpenAi.make({ apiKey: "sk-..." })
+ *   console.log(provider.id) // => openai
+ * })
+ *
+ * await Effect.runPromise(program.pipe(Effect.provide(FetchHttpClient.layer)))
+ * ```
+ *
+ * @since 0.1.0
+ * @category constructors
  */
 export const make = (options: Options): Effect.Effect<Provider["Service"], never, HttpClient.HttpClient> => {
   const id = options.id ?? "openai"
@@ -67,20 +119,76 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
 }
 
 const otherwise =
-  "If the server speaks Chat Completions alone, use OpenAiCompatible.layer({ id, baseUrl }) in place of OpenAi."
+  "If the server supports only Chat Completions, use OpenAiCompatible.layer({ id, baseUrl }) in place of OpenAi."
 
-/** What `layerConfig` does not read, and how it asks again. */
+/**
+ * Options of `layerConfig`: those of `make`, without the key, and those of `Retry`.
+ *
+ * @since 0.1.0
+ * @category options
+ */
 export interface ConfigOptions extends Omit<Options, "apiKey"> {
+  /** The retry policy (default: three attempts, see `Retry.Options`). */
   readonly retry?: Retry.Options
 }
 
-/** `make` as a layer. */
+/**
+ * Makes the `Provider` layer of OpenAI's models.
+ *
+ * See `make` for its behaviour.
+ *
+ * **Example** (Giving an agent a provider)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { FetchHttpClient } from "effect/http"
+ * import { Agent } from "effect-agent"
+ * import { OpenAi } from "effect-agent/providers"
+ *
+ * const provider = OpenAi.layer({ apiKey: "sk-..." }).pipe(Layer.provide(FetchHttpClient.layer))
+ *
+ * const program = Effect.scoped(Agent.make({ model: "gpt-5-mini" }))
+ *
+ * await Effect.runPromise(program.pipe(Effect.provide(provider)))
+ * ```
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (options: Options): Layer.Layer<Provider, never, HttpClient.HttpClient> =>
   Layer.effect(Provider, make(options))
 
 /**
- * Reads the key from `OPENAI_API_KEY`, and, if they are there, the address from `OPENAI_BASE_URL` and whom to charge from
- * `OPENAI_ORG_ID` and `OPENAI_PROJECT_ID`. Inside `Retry.layer(retry)`.
+ * Makes the `Provider` layer from environment variables, wrapped in `Retry.layer`.
+ *
+ * **Details**
+ *
+ * - `OPENAI_API_KEY`: the key. Fails with a `ConfigError` if it is not set.
+ * - `OPENAI_BASE_URL`: the address, if it is set.
+ * - `OPENAI_ORG_ID` and `OPENAI_PROJECT_ID`: the organization and the project that pay, if they are set.
+ *
+ * `options` win over the environment.
+ *
+ * **Example** (Reading the key from the environment)
+ *
+ * ```ts
+ * import { ConfigProvider, Effect, Layer } from "effect"
+ * import { FetchHttpClient } from "effect/http"
+ * import { Agent } from "effect-agent"
+ * import { OpenAi } from "effect-agent/providers"
+ *
+ * // Leave this out to read the environment of the process.
+ * const environment = ConfigProvider.layer(ConfigProvider.fromUnknown({ OPENAI_API_KEY: "sk-..." }))
+ *
+ * const provider = OpenAi.layerConfig().pipe(Layer.provide([FetchHttpClient.layer, environment]))
+ *
+ * const program = Effect.scoped(Agent.make({ model: "gpt-5-mini" }))
+ *
+ * await Effect.runPromise(program.pipe(Effect.provide(provider)))
+ * ```
+ *
+ * @since 0.1.0
+ * @category layers
  */
 export const layerConfig = ({ retry, ...options }: ConfigOptions = {}): Layer.Layer<
   Provider,

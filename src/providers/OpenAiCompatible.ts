@@ -1,6 +1,9 @@
 /**
- * Any server that speaks OpenAI's Chat Completions: vendors, gateways, and what runs on this machine. `presets` knows the
- * common ones.
+ * Providers for servers that implement OpenAI's Chat Completions API: vendors, gateways and local servers.
+ *
+ * `presets` has the options of the common ones.
+ *
+ * @since 0.1.0
  */
 import * as Config from "effect/Config"
 import type * as Effect from "effect/Effect"
@@ -24,27 +27,78 @@ export * as presets from "./presets.ts"
 export type { Rule as CallIdRule } from "./internal/callId.ts"
 export type { Compat, Preset, Timeouts }
 
+/**
+ * Options of a provider for one server.
+ *
+ * @since 0.1.0
+ * @category options
+ */
 export interface Options {
-  /** Names the server in messages, in errors, and to `Credentials`. */
+  /** The id of the provider in messages, errors, `modelOptions.vendor` and `Credentials`. */
   readonly id: string
-  /** Up to and with the version: "http://127.0.0.1:11434/v1". A query stays. */
+  /**
+   * The address of the server, including the version: `http://127.0.0.1:11434/v1`.
+   *
+   * The provider keeps a query.
+   */
   readonly baseUrl: string
-  /** `Redacted`, or plain text, which no error and no log shows either. Default none; `Credentials` wins over it. */
+  /**
+   * The API key, as `Redacted` or plain text (default: none).
+   *
+   * Errors and logs never contain it. A key from `Credentials` wins over it.
+   */
   readonly apiKey?: Redacted.Redacted | string
-  /** Sent with each request. Those whose name speaks of a key or a token are kept out of every error. */
+  /**
+   * HTTP headers of each request (default: none).
+   *
+   * Errors never contain the values of headers whose names mention a key or a token.
+   */
   readonly headers?: Readonly<Record<string, string>>
+  /**
+   * Time limits of one answer (default: 60 seconds to the first byte, 120 seconds between two pieces, no
+   * total).
+   */
   readonly timeouts?: Timeouts
-  /** Where the server differs from most. */
+  /** The differences of the server from the defaults of `Compat` (default: none). */
   readonly compat?: Partial<Compat>
 }
 
-/** A provider of one server. It asks once; nothing is retried. */
+/**
+ * Makes a provider for one server.
+ *
+ * **Details**
+ *
+ * The provider sends one request for each call. It does not retry failed requests: wrap it in `Retry.layer`, as
+ * `layerConfig` does. The provider leaves out or changes options that the model does not accept, by the rules
+ * of `Models`, and reports each change in `ModelCallEnd.adjusted`.
+ *
+ * **Example** (Making a provider)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { FetchHttpClient } from "effect/http"
+ * import { OpenAiCompatible } from "effect-agent/providers"
+ *
+ * const program = Effect.gen(function* () {
+ *   const provider = yield* OpenAiCompatible.make({
+ *     id: "ollama",
+ *     baseUrl: "http://127.0.0.1:11434/v1"
+ *   })
+ *   console.log(provider.id) // => ollama
+ * })
+ *
+ * await Effect.runPromise(program.pipe(Effect.provide(FetchHttpClient.layer)))
+ * ```
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = (options: Options): Effect.Effect<Provider["Service"], never, HttpClient.HttpClient> => {
   const [address, query] = Address.parts(options.baseUrl)
   const base = Address.without("/chat/completions", address)
   const compat = { ...common, ...given(options.compat ?? {}) }
   const vendor = compat.vendor ?? Models.vendorOf(options.id, undefined)
-  const isToldHow = options.compat?.thinking !== undefined || vendor === undefined
+  const usesCompat = options.compat?.thinking !== undefined || vendor === undefined
   return transport.make({
     id: options.id,
     protocol: openAiChat(options.id, compat),
@@ -52,7 +106,7 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
       endpoint: "chat",
       vendor,
       isGateway: compat.gateway,
-      thinking: isToldHow ? thinkingOf(compat) : undefined,
+      thinking: usesCompat ? thinkingOf(compat) : undefined,
       keepsPrompts: compat.cacheKey
     },
     url: () => `${base}/chat/completions${query}`,
@@ -63,18 +117,74 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
   })
 }
 
-/** What `layerConfig` does not read, and how it asks again. */
+/**
+ * Options of `layerConfig`: those of `make`, without id and key, and those of `Retry`.
+ *
+ * @since 0.1.0
+ * @category options
+ */
 export interface ConfigOptions extends Partial<Omit<Options, "id" | "apiKey">> {
+  /** The retry policy (default: three attempts, see `Retry.Options`). */
   readonly retry?: Retry.Options
 }
 
-/** `make` as a layer. */
+/**
+ * Makes the `Provider` layer of one server.
+ *
+ * See `make` for its behaviour.
+ *
+ * **Example** (Giving an agent a provider)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { FetchHttpClient } from "effect/http"
+ * import { Agent } from "effect-agent"
+ * import { OpenAiCompatible } from "effect-agent/providers"
+ *
+ * const provider = OpenAiCompatible.layer({
+ *   id: "ollama",
+ *   baseUrl: "http://127.0.0.1:11434/v1"
+ * }).pipe(Layer.provide(FetchHttpClient.layer))
+ *
+ * const program = Effect.scoped(Agent.make({ model: "qwen3" }))
+ *
+ * await Effect.runPromise(program.pipe(Effect.provide(provider)))
+ * ```
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (options: Options): Layer.Layer<Provider, never, HttpClient.HttpClient> =>
   Layer.effect(Provider, make(options))
 
 /**
- * Reads the key, and the address and headers where such may be set, from the environment names of the preset. Inside
- * `Retry.layer(retry)`.
+ * Makes the `Provider` layer of a preset from environment variables, wrapped in `Retry.layer`.
+ *
+ * **Details**
+ *
+ * Reads the variables that the preset names: the key, and the address and headers if they are set. Fails with a
+ * `ConfigError` if the preset requires a key that is not set. `options` win over the environment.
+ *
+ * **Example** (Reading the key from the environment)
+ *
+ * ```ts
+ * import { ConfigProvider, Effect, Layer } from "effect"
+ * import { FetchHttpClient } from "effect/http"
+ * import { Agent } from "effect-agent"
+ * import { OpenAiCompatible } from "effect-agent/providers"
+ *
+ * // Leave this out to read the environment of the process.
+ * const environment = ConfigProvider.layer(ConfigProvider.fromUnknown({ GROQ_API_KEY: "gsk_..." }))
+ *
+ * const provider = OpenAiCompatible.layerConfig(OpenAiCompatible.presets.groq).pipe(Layer.provide([FetchHttpClient.layer, environment]))
+ *
+ * const program = Effect.scoped(Agent.make({ model: "llama-3.3-70b-versatile" }))
+ *
+ * await Effect.runPromise(program.pipe(Effect.provide(provider)))
+ * ```
+ *
+ * @since 0.1.0
+ * @category layers
  */
 export const layerConfig = (
   preset: Preset,

@@ -1,6 +1,10 @@
 /**
- * Who answers over HTTP. Each needs an `HttpClient`, such as `FetchHttpClient.layer` of `effect/http`, or `NodeHttp.layer`
- * of `effect-agent/node`.
+ * Providers that send requests to model vendors and servers over HTTP.
+ *
+ * Each of them requires an `HttpClient`, such as `FetchHttpClient.layer` of `effect/http` or `NodeHttp.layer`
+ * of `effect-agent/node`. `LocalRules` requires nothing.
+ *
+ * @since 0.1.0
  */
 export * as Anthropic from "./Anthropic.ts"
 export * as Google from "./Google.ts"

@@ -24,11 +24,8 @@ import type * as Root from "./Root.ts"
  * @category constants
  */
 export const maxBytes = 10 * 1024 * 1024
-/**
- * Maximum characters of the diff in `details`.
- *
- * A longer diff is cut in the middle.
- */
+
+/** Maximum characters of the diff in `details`. A longer diff is cut in the middle. */
 const maxDiff = 10_000
 
 const edit = {
@@ -60,6 +57,7 @@ export const Params = Schema.Struct({
       "Several replacements at once, instead of oldText and newText. Each oldText is searched in the unchanged file"
   })
 })
+
 /**
  * The decoded parameters of `edit`.
  *
@@ -235,10 +233,8 @@ const rendered = Effect.fnUntraced(function* (path: string, done: Done) {
 })
 
 /**
- * Maximum edits that the diff algorithm considers.
- *
- * It takes about 4 nanoseconds for each line and edit, so the limit is lower for longer files. Above it the
- * diff marks unchanged lines as changed.
+ * Maximum edits that the diff algorithm considers. It takes about 4 nanoseconds for each line and edit, so the
+ * limit is lower for longer files. Above it the diff marks unchanged lines as changed.
  */
 const maxEditsOf = ({ after, before }: Done): number =>
   Math.min(2_000, Math.floor(2_000_000 / (lineCount(before) + lineCount(after))))

@@ -27,6 +27,7 @@ export type { Options } from "./Walk.ts"
  * @category constants
  */
 export const maxMatches = 200
+
 /**
  * Maximum characters of output of one call.
  *
@@ -34,6 +35,7 @@ export const maxMatches = 200
  * @category constants
  */
 export const maxOutput = 30_000
+
 /**
  * Maximum bytes of a file that the tool searches, because it holds the file in memory.
  *
@@ -41,6 +43,7 @@ export const maxOutput = 30_000
  * @category constants
  */
 export const maxFileBytes = 16 * 1024 * 1024
+
 /**
  * The pattern of a call is not a valid regular expression.
  *

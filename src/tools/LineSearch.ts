@@ -127,6 +127,7 @@ const lineEnd = 0
 
 /** Characters between two yields, if their transitions exist. */
 const stride = 10_000
+
 /**
  * Maximum steps in all states together. Above it the search drops its states, which bounds memory and costs
  * time.

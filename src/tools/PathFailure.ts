@@ -87,6 +87,7 @@ export class FileFailed extends Schema.TaggedError<FileFailed>()("FileFailed", {
  * @category schemas
  */
 export const PathFailure = Schema.Union([PathRefused, FileFailed])
+
 /**
  * The errors of a tool that takes a path.
  *

@@ -10,10 +10,9 @@ import type * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
 
 /**
  * Starts the command and runs `body`. Afterwards ends its process group as the options of the command specify
- * (`killSignal`, `forceKillAfter`), and completes when no process of the group lives.
- *
- * A killed process stays in its group until its parent reads its exit status. The spawner waits up to a second
- * for that, this function does not, unless the system has no `/proc` to inspect (macOS).
+ * (`killSignal`, `forceKillAfter`), and completes when no process of the group lives. A killed process stays in
+ * its group until its parent reads its exit status. The spawner waits up to a second for that, this function
+ * does not, unless the system has no `/proc` to inspect (macOS).
  */
 export const use = <A, E, R>(
   command: ChildProcess.Command,

@@ -22,6 +22,7 @@ import type * as Root from "./Root.ts"
  * @category constants
  */
 export const maxLines = 2_000
+
 /**
  * Maximum bytes of text that one call returns.
  *
@@ -29,6 +30,7 @@ export const maxLines = 2_000
  * @category constants
  */
 export const maxBytes = 50_000
+
 /**
  * Maximum characters of one line.
  *
@@ -38,6 +40,7 @@ export const maxBytes = 50_000
  * @category constants
  */
 export const maxLine = 2_000
+
 /**
  * Maximum bytes of an image.
  *
@@ -47,6 +50,7 @@ export const maxLine = 2_000
  * @category constants
  */
 export const maxImageBytes = 5 * 1024 * 1024
+
 /**
  * Above this many bytes the tool stops at the last line it returns, and does not count the lines of the file.
  */

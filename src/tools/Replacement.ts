@@ -233,9 +233,8 @@ const withoutOuterLines = (text: string): string => {
 }
 
 /**
- * The index of the first line of these consecutive lines, or -1.
- *
- * Searches one joined text, because that is faster than a loop.
+ * The index of the first line of these consecutive lines, or -1. Searches one joined text, because that is
+ * faster than a loop.
  */
 function* firstPlace(among: ReadonlyArray<string>, wanted: ReadonlyArray<string>): Paced.Work<number> {
   const text = `\n${among.join("\n")}\n`

@@ -231,9 +231,8 @@ const deepest = Effect.fnUntraced(function* (path: string, absolute: string) {
 })
 
 /**
- * The real path of an entry that exists.
- *
- * Fails for a dangling link, because creating a file through it would create its target.
+ * The real path of an entry that exists. Fails for a dangling link, because creating a file through it would
+ * create its target.
  */
 const realPath = Effect.fnUntraced(function* (path: string, at: string) {
   const files = yield* FileSystem.FileSystem

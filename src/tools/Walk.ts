@@ -79,9 +79,8 @@ interface Course<E, R> {
 }
 
 /**
- * Visits each entry below `top`, a folder before its content, until the budget runs out.
- *
- * The walk skips folders that cannot be read. It fails only if `top` cannot be read.
+ * Visits each entry below `top`, a folder before its content, until the budget runs out. The walk skips folders
+ * that cannot be read. It fails only if `top` cannot be read.
  */
 export const walk = Effect.fnUntraced(function* <E, R>(
   top: Folder.Folder,
@@ -106,9 +105,8 @@ export const entries = Effect.fnUntraced(function* (
 })
 
 /**
- * The ignore rules that apply in an open folder.
- *
- * None apply in a folder that is ignored itself, because the model named it.
+ * The ignore rules that apply in an open folder. None apply in a folder that is ignored itself, because the
+ * model named it.
  */
 export const rulesIn = Effect.fnUntraced(function* (
   top: Folder.Folder,
@@ -134,11 +132,7 @@ export const rulesIn = Effect.fnUntraced(function* (
   return yield* Effect.scoped(descend)
 })
 
-/**
- * The note for the model about ignored paths, empty if there are none.
- *
- * `shown` is the folder of the walk.
- */
+/** The note for the model about ignored paths, empty if there are none. `shown` is the folder of the walk. */
 export const leftOutNote = (shown: string, leftOut: ReadonlyArray<string>): ReadonlyArray<string> => {
   if (leftOut.length === 0) return []
   const some = leftOut.slice(0, 5).map((path) => visible(below(shown, path)))

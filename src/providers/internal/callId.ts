@@ -1,23 +1,30 @@
 /**
- * Ids of tool calls as a vendor takes them. A conversation may hold the ids of other vendors, which are longer, or of
- * other characters.
+ * Tool call ids in the form that a vendor accepts.
+ *
+ * A conversation may contain longer ids, or ids with other characters, from other vendors.
  */
 
-/** What a vendor takes. */
+/**
+ * The form of the tool call ids that a vendor accepts.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Rule {
+  /** The ids that the vendor accepts. */
   readonly pattern: RegExp
-  /** Of an id that is made to fit. */
+  /** The length of an id that replaces one the vendor does not accept. */
   readonly length: number
 }
 
 /**
- * The id itself where it fits, else one made of it: the same for the same id, in every request and after every restart,
- * so that a call and its result stay a pair.
+ * Returns an accepted id unchanged and derives another one from a rejected id. The result depends only on the
+ * id, so that a call and its result match in every request and after a restart.
  */
 export const fit = (id: string, rule: Rule | undefined): string =>
   rule === undefined || rule.pattern.test(id) ? id : digest(id, rule.length)
 
-/** Letters and digits; 53 bits of hash for each eleven of them, so that two ids meet once in a lifetime at most. */
+/** Letters and digits. Each eleven of them have 53 bits of hash, which makes collisions improbable. */
 const digest = (id: string, length: number): string => {
   let out = ""
   for (let seed = 0; out.length < length; seed++) out += hash(id, seed).toString(36).padStart(11, "0")
@@ -38,18 +45,18 @@ const hash = (text: string, seed: number): number => {
   return 4294967296 * (2097151 & low) + (high >>> 0)
 }
 
-/** The ids of the calls of one answer, which a wire may leave out, or give twice. */
+/** Assigns ids to the calls of one answer. A server may leave out an id or send it twice. */
 export class CallIds {
   private readonly given = new Set<string>()
   private readonly seed: string
   private count = 0
 
-  /** `seed`: unique per answer. */
+  /** `seed` must be unique for each answer. */
   constructor(seed: string) {
     this.seed = seed
   }
 
-  /** That of the next call: the wire's, if it has one that no call had before. */
+  /** The id of the next call: the one of the server, unless it has none or an earlier call has it. */
   next(wireId: string | undefined): string {
     const number = this.count++
     const own = wireId ?? `call_${this.seed}_${number}`

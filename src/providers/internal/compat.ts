@@ -1,65 +1,91 @@
 /**
- * Where servers that speak Chat Completions differ. Data, set by whoever names a server: nothing is guessed from a URL.
+ * The differences between servers that implement the Chat Completions API.
+ *
+ * Applications set them; the provider derives nothing from a URL.
  */
 import type { ThinkingLevel } from "../../RunOptions.ts"
 import type { Rule } from "./callId.ts"
 import type * as Json from "./json.ts"
 import type { Thinking } from "./models/rule.ts"
 
+/**
+ * The differences of a server from most others that implement the Chat Completions API.
+ *
+ * @since 0.1.0
+ * @category options
+ */
 export interface Compat {
   /**
-   * The field for `maxTokens`. OpenAI's reasoning models refuse the old one, most other servers know no other. Default
-   * "max_tokens".
+   * The field for `maxTokens` (default: `"max_tokens"`).
+   *
+   * OpenAI's reasoning models reject `max_tokens`, most other servers accept only that.
    */
   readonly maxTokensField: "max_tokens" | "max_completion_tokens"
-  /** Who says the system prompt. OpenAI's reasoning models want "developer", which other servers refuse. Default "system". */
+  /**
+   * The role of the system prompt (default: `"system"`).
+   *
+   * OpenAI's reasoning models require `developer`, which other servers reject.
+   */
   readonly systemRole: "system" | "developer"
-  /** Whether to ask for usage. Servers that do not know `stream_options` refuse it. Default true. */
+  /** Whether to request usage with `stream_options` (default: `true`). */
   readonly streamUsage: boolean
   /**
-   * Whose models the server has: the rules of the model table that hold for them. Default: the server's id, if the table
-   * has rules of that name, else none.
+   * The vendor whose rules of `Models` apply (default: the id of the provider if the table has rules for it,
+   * else none).
    */
   readonly vendor?: string
   /**
-   * The server passes requests on to other vendors. Of the model table only limits and inputs of the id's family hold then.
-   * Default false.
+   * Whether the server is a gateway to other vendors, so that only limits and inputs of the model's family
+   * apply from `Models` (default: `false`).
    */
   readonly gateway: boolean
   /**
-   * How a model without a rule is asked for a thinking level: `effort` is `reasoning_effort`, `reasoning` is OpenRouter's
-   * object of that name, `switch` is `thinking: {type}`, `flag` is `enable_thinking`. With `effort` the level "off" is left
-   * out, as not every model has a word for it. With `none` a level is left out and reported, as everything is that a request
-   * cannot say. Default "effort", and "none" for a vendor of the model table.
+   * The field for the thinking level of a model without a rule in `Models` (default: `"effort"`, and `"none"`
+   * for a vendor in the table).
+   *
+   * `effort` is `reasoning_effort`, `reasoning` is OpenRouter's object of that name, `switch` is `thinking:
+   * {type}`, `flag` is `enable_thinking`. `effort` leaves out the level `off`, because some models have no
+   * value for it. `none` leaves out every level and reports it in `ModelCallEnd.adjusted`.
    */
   readonly thinking: "none" | "effort" | "reasoning" | "switch" | "flag"
-  /** The server's word for a level, where it is another. Default none is. */
+  /** The values of levels whose name differs at the server (default: none). */
   readonly efforts: Partial<Record<Exclude<ThinkingLevel, "off">, string>>
   /**
-   * The field in which thinking goes back with each message of the assistant, empty where there was none. DeepSeek and Kimi
-   * answer 400 without it, others with it. What came as `reasoning_details` always goes back. Default "none".
+   * The field that returns the thinking of each assistant message to the server (default: `"none"`).
+   *
+   * The field is empty for a message without thinking. DeepSeek and Kimi answer 400 without it, other servers
+   * with it. The provider always returns `reasoning_details`.
    */
   readonly replayThinking: "none" | "reasoning_content" | "reasoning"
-  /** What the ids of tool calls must look like. Default anything. */
+  /** The form that the server requires of tool call ids (default: any). */
   readonly callIds?: Rule
-  /** Tool results carry the tool's name. Default false. */
+  /** Whether tool results include the name of the tool (default: `false`). */
   readonly toolName: boolean
-  /** A user message must not follow a tool result: an assistant message is put between them. Default false. */
+  /** Whether to insert an assistant message between a tool result and a user message (default: `false`). */
   readonly assistantAfterTools: boolean
-  /** Whether it takes images. Else a conversation with one fails, and is not sent. Default true. */
+  /**
+   * Whether the server accepts images (default: `true`).
+   *
+   * If not, a conversation with an image fails with `UnsupportedContent` and is not sent.
+   */
   readonly images: boolean
-  /** Whether it takes files. Else a conversation with one fails, and is not sent. Default true. */
+  /**
+   * Whether the server accepts files (default: `true`).
+   *
+   * If not, a conversation with a file fails with `UnsupportedContent` and is not sent.
+   */
   readonly files: boolean
-  /** The session id goes along as `prompt_cache_key`, and a long retention with it. Default false. */
+  /** Whether to send the session id as `prompt_cache_key`, and a long cache retention (default: `false`). */
   readonly cacheKey: boolean
   /**
-   * How an output schema is asked for. `json_object` is without the schema, which the prompt then has to tell. Default
-   * "json_schema".
+   * The type of the response format for an output schema (default: `"json_schema"`).
+   *
+   * `json_object` does not include the schema, so the prompt has to describe it.
    */
   readonly output: "json_schema" | "json_object"
 }
 
-/** What most servers take: the defaults. */
+/** The defaults, which most servers accept. */
 export const common: Compat = {
   maxTokensField: "max_tokens",
   systemRole: "system",
@@ -78,7 +104,7 @@ export const common: Compat = {
 
 const levels = ["minimal", "low", "medium", "high", "xhigh", "max"] as const
 
-/** How a model without a rule is asked to think. */
+/** The rule on thinking for a model without a rule in `Models`, `undefined` if the server takes no level. */
 export const thinkingOf = ({ efforts, thinking }: Compat): Thinking | undefined => {
   const words = Object.fromEntries(levels.map((level) => [level, efforts[level] ?? level]))
   const always = (word: Json.JsonObject) => Object.fromEntries(levels.map((level) => [level, word]))

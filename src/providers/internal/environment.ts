@@ -39,13 +39,13 @@ export const first = ([name, ...others]: Names): Config.Config<string> =>
 
 /** The key under the first of these names that is set. Fails in words when none is. */
 export const key = (...names: Names): Config.Config<Redacted.Redacted> =>
-  said(
+  explained(
     names,
     Config.map(first(names), (key) => Redacted.make(key))
   )
 
 /** Replaces the failure of a schema, which is a page of its parts, by a sentence with the names that were looked for. */
-export const said = <A>(names: Names, config: Config.Config<A>): Config.Config<A> =>
+export const explained = <A>(names: Names, config: Config.Config<A>): Config.Config<A> =>
   Config.orElse(config, ({ cause }) => {
     if (cause._tag === "SourceError") return Config.fail(cause)
     const missing = new ConfigProvider.SourceError({ message: missingText(names) })

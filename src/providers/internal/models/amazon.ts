@@ -1,4 +1,4 @@
-/** Nova. The facts and their sources were read on the day that `Models.readOn` names. */
+/** Rules for Amazon Nova, with sources as of `Models.readOn`. */
 import type { Rule, Thinking } from "./rule.ts"
 
 const configured: Thinking["wire"] = {

@@ -1,4 +1,4 @@
-/** Claude. The facts and their sources were read on the day that `Models.readOn` names. */
+/** Rules for Claude, with sources as of `Models.readOn`. */
 import type { Rule, Thinking } from "./rule.ts"
 
 const adaptive: Thinking["wire"] = {

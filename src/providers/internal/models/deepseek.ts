@@ -1,4 +1,4 @@
-/** DeepSeek. The facts and their sources were read on the day that `Models.readOn` names. */
+/** Rules for DeepSeek, with sources as of `Models.readOn`. */
 import type { Rule, Thinking } from "./rule.ts"
 
 const switched: Thinking["wire"] = {

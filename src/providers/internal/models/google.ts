@@ -1,4 +1,4 @@
-/** Gemini and Gemma. The facts and their sources were read on the day that `Models.readOn` names. */
+/** Rules for Gemini and Gemma, with sources as of `Models.readOn`. */
 import type { Rule, Thinking } from "./rule.ts"
 
 const budget: Thinking["wire"] = {

@@ -1,4 +1,4 @@
-/** Models that Groq serves. The facts and their sources were read on the day that `Models.readOn` names. */
+/** Rules for models that Groq serves, with sources as of `Models.readOn`. */
 import type { Rule, Thinking } from "./rule.ts"
 
 const effort: Thinking["wire"] = { chat: { reasoning_effort: "$" } }

@@ -1,8 +1,6 @@
-/**
- * Ids of models as gateways, clouds and dated releases spell them.
- */
+/** Matches ids of models in the spellings of gateways, clouds and dated releases. */
 
-/** Whether a pattern of the table finds an id, in any of its spellings. */
+/** Whether a pattern of the table matches an id in any of its spellings. */
 export const matches = (pattern: string, id: string): boolean => {
   const expression = compiled(pattern)
   return spellings(id).some((spelling) => expression.test(spelling))
@@ -18,7 +16,7 @@ export const isPattern = (pattern: string): boolean => {
   }
 }
 
-/** "gpt-5.6" of "openai/gpt-5.6". */
+/** `gpt-5.6` of `openai/gpt-5.6`. */
 export const withoutPrefix = (id: string): string => id.slice(id.lastIndexOf("/") + 1)
 
 const expressions = new Map<string, RegExp>()
@@ -31,10 +29,13 @@ const compiled = (pattern: string): RegExp => {
   return expression
 }
 
-/** No id is longer: what is, is cut before it is looked at. */
+/** Maximum characters of an id to compare. A longer id is cut. */
 const maxLength = 256
 
-/** The id without its date, as it is and with a dot between the digits of its version: "gpt-5-6" is "gpt-5.6" too. */
+/**
+ * The id without its date, unchanged and with a dot between the digits of its version: `gpt-5-6` is `gpt-5.6`
+ * too.
+ */
 const spellings = (id: string): ReadonlyArray<string> => {
   const undated = id.slice(0, maxLength).replace(date, "")
   const dotted = undated.replace(version, "$1.$2")

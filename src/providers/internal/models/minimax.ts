@@ -1,4 +1,4 @@
-/** MiniMax. The facts and their sources were read on the day that `Models.readOn` names. */
+/** Rules for MiniMax, with sources as of `Models.readOn`. */
 import type { Rule, Thinking } from "./rule.ts"
 
 const adaptive: Thinking["wire"] = {

@@ -1,4 +1,4 @@
-/** Kimi. The facts and their sources were read on the day that `Models.readOn` names. */
+/** Rules for Kimi, with sources as of `Models.readOn`. */
 import type { Rule, Thinking } from "./rule.ts"
 
 const effort: Thinking["wire"] = { chat: { reasoning_effort: "$" } }

@@ -1,4 +1,4 @@
-/** OpenAI's models. The facts and their sources were read on the day that `Models.readOn` names. */
+/** Rules for OpenAI's models, with sources as of `Models.readOn`. */
 import type { Rule, Thinking } from "./rule.ts"
 
 const effort: Thinking["wire"] = {

@@ -1,4 +1,4 @@
-/** Qwen. The facts and their sources were read on the day that `Models.readOn` names. */
+/** Rules for Qwen, with sources as of `Models.readOn`. */
 import type { Rule, Thinking } from "./rule.ts"
 
 const flagged: Thinking["wire"] = { chat: { enable_thinking: true, reasoning_effort: "$" } }

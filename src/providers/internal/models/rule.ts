@@ -1,92 +1,136 @@
-/**
- * What a rule of the model table can say.
- */
+/** The rules of the model table. */
 import type * as Schema from "effect/Schema"
 import type { ThinkingLevel } from "../../../RunOptions.ts"
 
-/** An API that a model is served by. */
+/**
+ * An API of a model vendor.
+ *
+ * @since 0.2.0
+ * @category models
+ */
 export type Endpoint = "messages" | "responses" | "chat" | "generateContent" | "converse"
 
 /**
- * The vendor's word for a thinking level: it stands for `"$"` in the `wire` of the endpoint. An object is sent as it is,
- * `null` sends nothing.
+ * The value that a vendor uses for a thinking level.
+ *
+ * It replaces `"$"` in the `wire` of the endpoint. An object is merged into the body, `null` sends nothing.
+ *
+ * @since 0.2.0
+ * @category models
  */
 export type Word = string | number | Schema.JsonObject | null
 
-/** How a model is asked to think. */
+/**
+ * How a request sets the thinking of a model.
+ *
+ * @since 0.2.0
+ * @category models
+ */
 export interface Thinking {
   /**
-   * `none`: there is nothing to ask for. `always-on`: it cannot stop, and `off` asks for its lowest level. `switch`: on or
-   * off. `budget`: in tokens. `effort` and `adaptive`: by a word.
+   * The way in which the model takes a level.
+   *
+   * `none`: the model does not think. `always-on`: it always thinks, and `off` sets its lowest level. `switch`:
+   * on or off. `budget`: a number of tokens. `effort` and `adaptive`: a named level.
    */
   readonly kind: "none" | "budget" | "effort" | "adaptive" | "switch" | "always-on"
-  /** Members of the body, with `"$"` where the word of the level goes. */
+  /** The members of the request body for each endpoint, with `"$"` in place of the value of the level. */
   readonly wire?: Partial<Readonly<Record<Endpoint, Schema.JsonObject>>>
-  /** A level that is left out is sent as the next lower one, else as the next higher one. Default: no level is known. */
+  /**
+   * The values of the levels (default: none).
+   *
+   * A missing level is sent as the next lower one, else as the next higher one.
+   */
   readonly levels?: Partial<Readonly<Record<ThinkingLevel, Word>>>
-  /** Words that differ at one endpoint. */
+  /** Values that differ at one endpoint (default: none). */
   readonly perEndpoint?: Partial<Readonly<Record<Endpoint, Partial<Readonly<Record<ThinkingLevel, Word>>>>>>
   /**
-   * What a budget of tokens must keep to, and the members of the body for a budget of `thinkingBudgets` where they differ
-   * from `wire`.
+   * The bounds of a token budget, and the members of the body for a budget of `thinkingBudgets` where they
+   * differ from `wire` (default: none).
    */
   readonly budget?: {
     readonly min?: number
     readonly max?: number
     readonly wire?: Partial<Readonly<Record<Endpoint, Schema.JsonObject>>>
   }
-  /** What the model does when nothing is asked for. Default "varies". */
+  /** Whether the model thinks without a thinking level in the request (default: `"varies"`). */
   readonly omitted?: "thinks" | "doesNotThink" | "varies"
-  /** The level at which it then thinks, in the vendor's word. */
+  /** The level at which the model then thinks, as the vendor names it (default: unknown). */
   readonly usual?: string
 }
 
-/** What one family of models accepts. What a rule leaves out is not known, and sent as it is asked for. */
+/**
+ * The options that one family of models accepts.
+ *
+ * The provider sends options unchanged for which a rule has no member.
+ *
+ * @since 0.2.0
+ * @category models
+ */
 export interface Rule {
-  /** Whose models these are: "anthropic", "openai", "moonshot" … Default: any provider's. */
+  /** The vendor or provider id to which the rule applies: `anthropic`, `openai`, `moonshot` (default: any). */
   readonly vendor?: string
-  /** Names the family for people. */
+  /** The name of the family for people (default: none). */
   readonly family?: string
   /**
-   * A regular expression that finds the family in an id. Case does not matter, a date at the end of an id is passed over,
-   * and "gpt-5-6" is read as "gpt-5.6" as well.
+   * A regular expression that matches the ids of the family, case-insensitively.
+   *
+   * A date at the end of an id is ignored, and `gpt-5-6` also matches as `gpt-5.6`.
    */
   readonly pattern: string
+  /** How the family takes a thinking level (default: unknown). */
   readonly thinking?: Thinking
   /**
-   * Whether `temperature` and `topP` are accepted. `whileOff`: only while the model does not think. `one`: one of the two,
-   * and while it thinks only a `topP` from 0.95. `oneWhileOff`: one of the two, none while it thinks. `ignored`: accepted
-   * without effect.
+   * Whether the models accept `temperature` and `topP` (default: unknown).
+   *
+   * `whileOff`: only while the model does not think. `one`: one of the two, and while it thinks only a `topP`
+   * of at least 0.95. `oneWhileOff`: one of the two, none while it thinks. `ignored`: accepted without effect.
    */
   readonly sampling?: "any" | "refused" | "ignored" | "whileOff" | "one" | "oneWhileOff"
-  /** Tokens that a conversation may have. */
+  /** Maximum tokens of a conversation (default: unknown). */
   readonly contextWindow?: number
-  /** Tokens that an answer may have, its thinking included. */
+  /** Maximum tokens of an answer, including its thinking (default: unknown). */
   readonly maxOutput?: number
+  /** The APIs that serve the models (default: unknown). */
   readonly endpoints?: ReadonlyArray<Endpoint>
+  /** The types of content that the models accept (default: unknown). */
   readonly input?: ReadonlyArray<"text" | "image" | "pdf" | "audio" | "video">
-  /** Whether stop sequences are accepted. Default true. */
+  /** Whether the models accept stop sequences (default: `true`). */
   readonly stop?: boolean
   /**
-   * Whether the model can be made to call a tool. `whileOff`: only while it does not think. `namedWhileOff`: so, and only a
-   * tool that is named.
+   * Whether a request can force the models to call a tool (default: unknown).
+   *
+   * `whileOff`: only while the model does not think. `namedWhileOff`: only a named tool, while the model does
+   * not think.
    */
   readonly forcedTools?: "taken" | "refused" | "whileOff" | "namedWhileOff"
   /**
-   * Where tools are accepted, if not everywhere. `none`: nowhere. `responses`: not on Chat Completions.
-   * `chatWithEffortNone`: on Chat Completions only with an effort of "none", which must be sent. `chatWithoutEffort`: on
-   * Chat Completions only without an effort.
+   * Where the models accept tools (default: at every endpoint).
+   *
+   * `none`: nowhere. `responses`: not on Chat Completions. `chatWithEffortNone`: on Chat Completions only with
+   * the effort `none`, which the request must contain. `chatWithoutEffort`: on Chat Completions only without an
+   * effort.
    */
   readonly tools?: "none" | "responses" | "chatWithEffortNone" | "chatWithoutEffort"
-  /** How OpenAI's APIs are asked to keep a prompt for long: `prompt_cache_retention` or `prompt_cache_options`. */
+  /**
+   * The field of OpenAI's APIs for a long cache retention: `prompt_cache_retention` or `prompt_cache_options`
+   * (default: none).
+   */
   readonly longCache?: "retention" | "options"
-  /** These are models of other vendors: the rule holds at this vendor only. */
+  /**
+   * Whether these are models of other vendors, so that the rule applies only to this vendor (default: `false`).
+   */
   readonly isResold?: boolean
+  /** A note for people (default: none). */
   readonly note?: string
-  /** Where the facts are from. */
+  /** The addresses of the documents that the facts are from (default: none). */
   readonly sources?: ReadonlyArray<string>
-  /** False: no source tried it, or sources differ. */
+  /**
+   * Whether a test or agreeing documents confirm the facts (default: unknown).
+   *
+   * `false`: no source tried it, or sources differ.
+   */
   readonly verified?: boolean
-  /** The rule stands for ids of its vendor that no family matches. */
+  /** Whether the rule applies to ids of its vendor that match no family (default: `false`). */
   readonly isUnknown?: boolean
 }

@@ -1,4 +1,4 @@
-/** Grok. The facts and their sources were read on the day that `Models.readOn` names. */
+/** Rules for Grok, with sources as of `Models.readOn`. */
 import type { Rule, Thinking } from "./rule.ts"
 
 const effort: Thinking["wire"] = {

@@ -1,4 +1,4 @@
-/** GLM. The facts and their sources were read on the day that `Models.readOn` names. */
+/** Rules for GLM, with sources as of `Models.readOn`. */
 import type { Rule, Thinking } from "./rule.ts"
 
 const switched: Thinking["wire"] = { chat: { thinking: { type: "enabled" }, reasoning_effort: "$" } }
