@@ -1,10 +1,28 @@
 /**
- * Why a run failed: the reasons of `RunFailed`, and what the events say of them.
+ * The reasons of a failed run, and the errors that events carry.
+ *
+ * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
 import * as FailureText from "./internal/failureText.ts"
 import { ProviderError } from "./ProviderError.ts"
 
+/**
+ * The name of a bound of a run.
+ *
+ * **Details**
+ *
+ * - `"maxTurns"`: `limits.maxTurns`, in turns.
+ * - `"executionTime"`: `limits.executionTime`, in milliseconds.
+ * - `"contextSize"`: `limits.maxContextSize`, in bytes.
+ * - `"tokens"`: `limits.maxTotalTokens`, in tokens.
+ * - `"cost"`: `limits.maxCost`, in the currency of `Usage.cost`.
+ * - `"toolCalls"`: `limits.maxToolCalls`, in calls.
+ * - `"identicalToolCalls"`: `limits.maxIdenticalToolCalls`, in rounds.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export const LimitName = Schema.Literals([
   "maxTurns",
   "executionTime",
@@ -16,12 +34,20 @@ export const LimitName = Schema.Literals([
 ])
 export type LimitName = typeof LimitName.Type
 
-/** Units are those of `RunOptions.limits`; `executionTime` is milliseconds. */
+/**
+ * The run reached one of its bounds.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
 export class LimitExceeded extends Schema.TaggedError<LimitExceeded>()("LimitExceeded", {
+  /** The bound. */
   limit: LimitName,
+  /** The amount that the run reached, in the unit of the bound. */
   value: Schema.Finite,
+  /** The bound's value, in its unit. */
   max: Schema.Finite,
-  /** A part of `value` is an estimate, as a provider did not tell what it used. */
+  /** Whether the run estimated a part of `value`, because a provider did not report its usage. Default `false`. */
   estimated: Schema.optionalKey(Schema.Boolean)
 }) {
   override get message(): string {
@@ -30,9 +56,16 @@ export class LimitExceeded extends Schema.TaggedError<LimitExceeded>()("LimitExc
   }
 }
 
-/** A hook failed, and `hookFailureMode` is "fail". */
+/**
+ * A hook failed, and `hookFailureMode` is `"fail"`.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
 export class HookFailed extends Schema.TaggedError<HookFailed>()("HookFailed", {
+  /** The point of the hook, such as `"beforeModel"`. */
   hook: Schema.String,
+  /** The failure in words. */
   detail: Schema.String
 }) {
   override get message(): string {
@@ -40,10 +73,18 @@ export class HookFailed extends Schema.TaggedError<HookFailed>()("HookFailed", {
   }
 }
 
-/** A tool failed, and `toolFailureMode` is "fail". */
+/**
+ * A tool failed, and `toolFailureMode` is `"fail"`.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
 export class ToolFailed extends Schema.TaggedError<ToolFailed>()("ToolFailed", {
+  /** The id of the call. */
   toolCallId: Schema.String,
+  /** The name of the tool. */
   toolName: Schema.String,
+  /** The failure in words. */
   detail: Schema.String
 }) {
   override get message(): string {
@@ -51,8 +92,14 @@ export class ToolFailed extends Schema.TaggedError<ToolFailed>()("ToolFailed", {
   }
 }
 
-/** A `beforeModel` hook skipped the call and gave no answer. */
+/**
+ * A `beforeModel` hook skipped the model call and gave no answer.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
 export class ModelCallSkipped extends Schema.TaggedError<ModelCallSkipped>()("ModelCallSkipped", {
+  /** The reason that the hook gave. */
   detail: Schema.String
 }) {
   override get message(): string {
@@ -60,9 +107,16 @@ export class ModelCallSkipped extends Schema.TaggedError<ModelCallSkipped>()("Mo
   }
 }
 
-/** A hook that shapes the request or the next turn failed. */
+/**
+ * A hook that shapes a request or the next turn failed.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
 export class TransformFailed extends Schema.TaggedError<TransformFailed>()("TransformFailed", {
+  /** The point of the hook, such as `"transformMessages"`. */
   hook: Schema.String,
+  /** The failure in words. */
   detail: Schema.String
 }) {
   override get message(): string {
@@ -70,8 +124,14 @@ export class TransformFailed extends Schema.TaggedError<TransformFailed>()("Tran
   }
 }
 
-/** The transcript is one a provider would refuse, and `transcript` is "strict". */
+/**
+ * A provider would refuse the transcript, and the option `transcript` is `"strict"`.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
 export class InvalidTranscript extends Schema.TaggedError<InvalidTranscript>()("InvalidTranscript", {
+  /** The faults of the transcript, one sentence for each. */
   violations: Schema.Array(Schema.String)
 }) {
   override get message(): string {
@@ -79,7 +139,24 @@ export class InvalidTranscript extends Schema.TaggedError<InvalidTranscript>()("
   }
 }
 
-/** What `RunFailed` carries. */
+/**
+ * The reason of a `RunFailed`.
+ *
+ * **Example** (Describing a reason)
+ *
+ * ```ts
+ * import { FailureReason } from "effect-agent"
+ *
+ * const describe = (reason: FailureReason.FailureReason): string =>
+ *   reason._tag === "LimitExceeded" ? `${reason.limit} of ${reason.max}` : reason.message
+ *
+ * console.log(describe(new FailureReason.LimitExceeded({ limit: "maxTurns", value: 10, max: 10 })))
+ * // => maxTurns of 10
+ * ```
+ *
+ * @category errors
+ * @since 0.1.0
+ */
 export const FailureReason = Schema.Union([
   ProviderError,
   LimitExceeded,
@@ -91,21 +168,61 @@ export const FailureReason = Schema.Union([
 ])
 export type FailureReason = typeof FailureReason.Type
 
-/** In events, a defect too has a name. The stream then dies with the original. */
-export const Defect = Schema.TaggedStruct("Defect", { message: Schema.String })
+/**
+ * A defect as events carry it.
+ *
+ * **Details**
+ *
+ * The effect or the stream of the run dies with the original.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export const Defect = Schema.TaggedStruct("Defect", {
+  /** The defect in words. */
+  message: Schema.String
+})
 export type Defect = typeof Defect.Type
 
-/** The agent runs already. Steer it, or wait for it. */
+/**
+ * The agent has a run already, and an agent has one run at a time.
+ *
+ * **When to use**
+ *
+ * Catch it to add a message to the current run with `steer` or `followUp`, or wait until the agent is idle.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
 export class AgentBusy extends Schema.TaggedError<AgentBusy>()("AgentBusy", {}) {
   override get message(): string {
     return "The agent is already processing a prompt. Use steer or followUp, or wait until it is idle."
   }
 }
 
+/**
+ * An error in an event: the reason of a failed run, a busy agent, or a defect.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
 export const EventError = Schema.Union([...FailureReason.members, AgentBusy, Defect])
 export type EventError = typeof EventError.Type
 
-/** What the event says of a defect. */
+/**
+ * Describes a defect for an event.
+ *
+ * **Example** (Describing a defect)
+ *
+ * ```ts
+ * import { FailureReason } from "effect-agent"
+ *
+ * console.log(FailureReason.defect(new Error("no such index")).message) // => no such index
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const defect = (cause: unknown): Defect => ({
   _tag: "Defect",
   message: FailureText.of(cause)

@@ -1,19 +1,51 @@
 /**
- * The one failure of a run.
+ * The failure of a run.
+ *
+ * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
 import { FailureReason } from "./FailureReason.ts"
 import { RunResult } from "./RunResult.ts"
 
 /**
- * A run that could not go on. `reason` says why (`Effect.catchReason("RunFailed", "LimitExceeded", …)`), `result` is
- * what was done until then: nothing is lost to the caller.
+ * A run failed.
+ *
+ * **Details**
+ *
+ * `message` is the message of the reason.
+ *
+ * **Example** (Recovering from one reason)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Message } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const script = [ScriptedProvider.toolCall("weather", { city: "Oslo" })]
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "gpt-5-mini", limits: { maxTurns: 1 } })
+ *   const { newMessages } = yield* agent.prompt("Do I need a coat in Oslo?")
+ *   return newMessages.map(Message.textOf).join("\n")
+ * }).pipe(
+ *   Effect.catchReason("RunFailed", "LimitExceeded", (reason) => Effect.succeed(reason.message)),
+ *   Effect.provide(ScriptedProvider.layer(script)),
+ *   Effect.scoped
+ * )
+ *
+ * console.log(await Effect.runPromise(program)) // => Limit maxTurns reached: 1, allowed 1
+ * ```
+ *
+ * @category errors
+ * @since 0.1.0
  */
 export class RunFailed extends Schema.TaggedError<RunFailed>()("RunFailed", {
+  /** The reason of the failure. */
   reason: FailureReason,
+  /** The run until its failure: its messages, usage and report. */
   result: RunResult
 }) {
-  /** For `JSON.stringify`: the fields that are hidden from inspection too. */
+  /** Returns the fields for `JSON.stringify`, which skips them otherwise, since inspection hides them. */
   override toJSON(): unknown {
     const { _tag, reason, result } = this
     return { _tag, reason, result }

@@ -1,20 +1,42 @@
 /**
- * What a run did, in numbers: a pure fold of its events, so a report can be made of any recorded stream.
+ * A run in numbers: a pure fold of its events.
+ *
+ * **When to use**
+ *
+ * Use {@link fromEvents} to make a report of a recorded stream. The result of a run has its report already.
+ *
+ * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
 import type { AgentEvent } from "./AgentEvent.ts"
 import * as Usage from "./Usage.ts"
 
-/** One turn, after it ended. Milliseconds. */
+/**
+ * One turn of a run.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export const Turn = Schema.Struct({
+  /** The number of the turn, from 1. */
   turn: Schema.Int,
+  /** The time of its start in milliseconds since the epoch. */
   timestamp: Schema.Finite,
+  /** Its duration in milliseconds, 0 until it ends. */
   durationMs: Schema.Finite,
+  /** Its tokens, 0 until it ends. */
   tokens: Schema.Finite,
+  /** The number of its tool results, 0 until it ends. */
   toolCalls: Schema.Int
 })
 export type Turn = typeof Turn.Type
 
+/**
+ * The kind of an {@link AuditEntry}.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export const AuditType = Schema.Literals([
   "execution_paused",
   "execution_resumed",
@@ -29,29 +51,59 @@ export const AuditType = Schema.Literals([
 ])
 export type AuditType = typeof AuditType.Type
 
-/** What a person or a rule decided. */
+/**
+ * A decision of a person, a hook or a limit.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export const AuditEntry = Schema.Struct({
+  /** The kind of the decision. */
   type: AuditType,
+  /** Its time in milliseconds since the epoch. */
   timestamp: Schema.Finite,
+  /** The id of the tool call, absent if the decision concerns none. */
   toolCallId: Schema.optionalKey(Schema.String),
+  /** The reason of the decision, absent if there is none. */
   detail: Schema.optionalKey(Schema.String)
 })
 export type AuditEntry = typeof AuditEntry.Type
 
+/**
+ * A run in numbers.
+ *
+ * **Details**
+ *
+ * Durations are in milliseconds. The durations of tool calls that run at the same time add up, so `toolMs` may be longer than the
+ * run.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export const RunReport = Schema.Struct({
+  /** The number of turns that began. */
   turns: Schema.Int,
+  /** The number of tool calls that ended, refused ones included. */
   toolCalls: Schema.Int,
+  /** The number of tool calls that ended without an error. */
   toolSuccess: Schema.Int,
+  /** The number of tool calls that ended with an error other than a timeout. */
   toolFailure: Schema.Int,
+  /** The number of tool calls that reached their time limit. */
   toolTimeout: Schema.Int,
+  /** The number of retries of model calls. */
   retries: Schema.Int,
+  /** The time of all model calls that ended well, in milliseconds. */
   modelMs: Schema.Finite,
+  /** The time of all tool calls, in milliseconds. */
   toolMs: Schema.Finite,
+  /** The tokens of all turns. */
   usage: Usage.Usage,
+  /** The messages of the errors that failed the run. */
   errors: Schema.Array(Schema.String),
-  /** The last 10 turns. */
+  /** The last 10 turns, oldest first. */
   history: Schema.Array(Turn),
-  /** The last 1000 decisions. */
+  /** The last 1000 decisions, oldest first. */
   audit: Schema.Array(AuditEntry)
 })
 export type RunReport = typeof RunReport.Type
@@ -59,7 +111,12 @@ export type RunReport = typeof RunReport.Type
 const maxHistory = 10
 const maxAudit = 1000
 
-/** Nothing happened yet. */
+/**
+ * The report of a run without events.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
 export const empty: RunReport = {
   turns: 0,
   toolCalls: 0,
@@ -75,14 +132,62 @@ export const empty: RunReport = {
   audit: []
 }
 
-/** The report of a whole run. */
+/**
+ * Makes the report of a run from all its events.
+ *
+ * **Example** (Reporting on a stream)
+ *
+ * ```ts
+ * import { Effect, Stream } from "effect"
+ * import { Agent, RunReport } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "gpt-5-mini" })
+ *   const events = yield* Stream.runCollect(agent.stream("What is 2 + 2?"))
+ *   return RunReport.fromEvents(events).turns
+ * }).pipe(Effect.provide(ScriptedProvider.layer([ScriptedProvider.text("4")])), Effect.scoped)
+ *
+ * console.log(await Effect.runPromise(program)) // => 1
+ * ```
+ *
+ * @category folding
+ * @since 0.1.0
+ */
 export const fromEvents = (events: Iterable<AgentEvent>): RunReport => {
   let report = empty
   for (const event of events) report = fold(report, event)
   return report
 }
 
-/** The report after one more event. */
+/**
+ * Returns the report after one more event.
+ *
+ * **Details**
+ *
+ * The function is pure. Events that the report does not count leave it as it is.
+ *
+ * **Example** (Reporting while events arrive)
+ *
+ * ```ts
+ * import { RunReport } from "effect-agent"
+ *
+ * const report = RunReport.fold(RunReport.empty, {
+ *   _tag: "ModelCallEnd",
+ *   runId: "run_1",
+ *   seq: 5,
+ *   timestamp: 0,
+ *   turn: 1,
+ *   messageId: "msg_1",
+ *   durationMs: 250
+ * })
+ *
+ * console.log(report.modelMs) // => 250
+ * ```
+ *
+ * @category folding
+ * @since 0.1.0
+ */
 export const fold = (report: RunReport, event: AgentEvent): RunReport => {
   switch (event._tag) {
     case "TurnStart":

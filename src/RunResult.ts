@@ -1,5 +1,7 @@
 /**
- * What is left when a run is over.
+ * The result of a run.
+ *
+ * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
 import { RunStatus } from "./AgentEvent.ts"
@@ -7,18 +9,48 @@ import { Assistant, Message } from "./Message.ts"
 import { RunReport } from "./RunReport.ts"
 import { Usage } from "./Usage.ts"
 
+/**
+ * The result of a run, or the part of it that a failed run reached.
+ *
+ * **Example** (Reading a result)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Message } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "gpt-5-mini" })
+ *   const { message, status, turns } = yield* agent.prompt("What is 2 + 2?")
+ *   return [status, turns, message && Message.textOf(message)]
+ * }).pipe(Effect.provide(ScriptedProvider.layer([ScriptedProvider.text("4")])), Effect.scoped)
+ *
+ * console.log(await Effect.runPromise(program)) // => [ 'completed', 1, '4' ]
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export const RunResult = Schema.Struct({
+  /** The id of the run. */
   runId: Schema.String,
+  /** The way in which the run ended. */
   status: RunStatus,
-  /** The last answer, if there was one. */
+  /** The last answer, absent if the run ended before one. An `afterExecution` hook may have replaced it. */
   message: Schema.optionalKey(Assistant),
-  /** Prompts, answers and tool results of this run, in order. */
+  /**
+   * The messages that the run added to the transcript, in order: prompts, answers, tool results and queued messages.
+   */
   newMessages: Schema.Array(Message),
+  /** The tokens of all model calls of the run, as the providers reported them. */
   usage: Usage,
+  /** The number of turns that began. */
   turns: Schema.Int,
+  /** The time from the start of the run to its end. */
   duration: Schema.Duration,
+  /** The run in numbers. */
   report: RunReport,
-  /** Queued messages the run took and could not deliver. An `Agent` puts them back into its queues. */
+  /** Messages that the run took from its queues and did not deliver. An `Agent` puts them back into its queues. */
   undelivered: Schema.Array(Message)
 })
 export type RunResult = typeof RunResult.Type
