@@ -1,5 +1,7 @@
 /**
- * What a run tells the world: ordered, JSON-safe, and enough to rebuild the transcript and the state.
+ * The events of a run: ordered, JSON-safe, and enough to rebuild the transcript and the state.
+ *
+ * **Details**
  *
  * ```text
  * RunStart Turn* RunEnd
@@ -11,12 +13,17 @@
  * Tool     ToolExecutionStart ToolInvoked? ToolExecutionProgress* ToolExecutionEnd
  * ```
  *
- * The tools of one turn may interleave, and each start has exactly one end. `RunEnd` is there on every path, once, and
- * last. `RunPaused`, `RunResumed`, `RunCancelled`, `RunError`, `HookError`, `LimitReached`, `ContextTransformed` and
- * `QueueUpdate` come where they happen. A model call that fails has `ModelCallError` in place of its end, one that is
- * stopped neither. Where a hook answers, or nobody could be asked, the answer stands alone. A try that failed says
- * `ModelCallError` with `willRetry` and `ModelCallRetry`; what it had said is taken back by `MessageRetracted`, and so is
- * an empty answer that is not accepted. A message travels whole once, in its `MessageEnd`; later events name it by id.
+ * - `RunEnd` comes once, last, on every path.
+ * - The tools of one turn may interleave, and each start has exactly one end.
+ * - `RunPaused`, `RunResumed`, `RunCancelled`, `RunError`, `HookError`, `LimitReached`, `ContextTransformed` and `QueueUpdate` come
+ *   where they happen.
+ * - A model call that fails has `ModelCallError` in place of `ModelCallEnd`. A call that the run stops has neither.
+ * - Where a hook answers, or the run could not ask the model, the answer stands alone.
+ * - A failed try emits `ModelCallError` with `willRetry`, then `ModelCallRetry`. `MessageRetracted` makes its deltas void, and those
+ *   of an empty answer that the run does not accept.
+ * - `MessageEnd` has the whole message, and later events name it by id.
+ *
+ * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
@@ -28,50 +35,108 @@ import { ProviderError } from "./ProviderError.ts"
 import { ModelOptions } from "./RunOptions.ts"
 import { Usage } from "./Usage.ts"
 
-/** The version of this vocabulary, in every `RunStart`. */
+/**
+ * The version of the events, in every `RunStart`.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
 export const version = 1
 
+/**
+ * The way in which a run ended.
+ *
+ * **Details**
+ *
+ * - `"completed"`: the model answered without tool calls, and nothing was queued.
+ * - `"stopped"`: a `shouldStopAfterTurn` hook ended the run.
+ * - `"terminated"`: every tool of the last turn asked for the end, and nothing was queued.
+ * - `"incomplete"`: the run reached `maxTurns`, and `onMaxTurns` is `"stop"` or `"wrapUp"`.
+ * - `"cancelled"`: the application cancelled the run.
+ * - `"suspended"`: reserved; no run ends with it yet.
+ * - `"failed"`: the run failed.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export const RunStatus = Schema.Literals([
   "completed",
-  /** A `shouldStopAfterTurn` hook said so. */
   "stopped",
-  /** Every tool of the last turn asked to end, and nothing was queued. */
   "terminated",
-  /** A limit whose policy is "stop" or "wrapUp". */
   "incomplete",
   "cancelled",
-  /** Waits for something nobody here can give. */
   "suspended",
   "failed"
 ])
 export type RunStatus = typeof RunStatus.Type
 
-/** What a tool gave back, or what stands for it when it did not run. */
+/**
+ * The output of a tool, or the output that replaces it where the tool did not run.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export const ToolOutput = Schema.Struct({
+  /** The blocks that the model reads. */
   content: Schema.Array(Schema.Union([Message.Text, Message.Image])),
-  /** For programs and displays; the model does not see it. */
+  /** Data for programs and displays, which the model does not read. Default none. */
   details: Schema.optionalKey(Schema.Json),
+  /** Whether the call failed. Default `false`. */
   isError: Schema.optionalKey(Schema.Boolean),
-  /** Do not ask the model again, if every result of the turn says so. */
+  /**
+   * Whether the tool asks for the end of the run, which comes if every result of the turn asks for it. Default `false`.
+   */
   terminate: Schema.optionalKey(Schema.Boolean)
 })
 export type ToolOutput = typeof ToolOutput.Type
 
+/** The fields of every event. */
 const base = {
+  /** The id of the run. */
   runId: Schema.String,
-  /** Strictly increasing in a run. */
+  /** The number of the event, strictly increasing in a run. */
   seq: Schema.Int,
-  /** Milliseconds since the epoch; events that arrived together share one. */
+  /** The time in milliseconds since the epoch; events that arrived together share one. */
   timestamp: Schema.Finite,
-  /** From 1; absent before the first turn and after the last. */
+  /** The turn, from 1; absent before the first turn and after the last. */
   turn: Schema.optionalKey(Schema.Int),
-  /** Set on the events of a sub-agent: the call that started it. */
+  /** The run and the tool call that started this run; absent for a run that no tool started. */
   parent: Schema.optionalKey(Schema.Struct({ runId: Schema.String, toolCallId: Schema.String }))
 }
 const tool = { toolCallId: Schema.String, toolName: Schema.String }
 const reason = { reason: Schema.optionalKey(Schema.String) }
 
+/**
+ * An event of a run.
+ *
+ * **Example** (Writing events as lines of JSON)
+ *
+ * ```ts
+ * import { Effect, Schema, Stream } from "effect"
+ * import { Agent, AgentEvent } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const encode = Schema.encodeEffect(Schema.fromJsonString(Schema.toCodecJson(AgentEvent.AgentEvent)))
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "gpt-5-mini" })
+ *   const lines = yield* agent.stream("Hi").pipe(
+ *     Stream.mapEffect((event) => encode(event)),
+ *     Stream.runCollect
+ *   )
+ *   return lines.length
+ * }).pipe(Effect.provide(ScriptedProvider.layer([ScriptedProvider.text("Hello")])), Effect.scoped)
+ *
+ * console.log((await Effect.runPromise(program)) > 5) // => true
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export const AgentEvent = Schema.TaggedUnion({
+  /**
+   * The run begins. `v` is the `version` of the events, `prompts` are the new messages, and `continued` says that there are none.
+   */
   RunStart: {
     ...base,
     v: Schema.Int,
@@ -79,10 +144,17 @@ export const AgentEvent = Schema.TaggedUnion({
     model: Schema.String,
     continued: Schema.Boolean
   },
+  /** The run waits until the application resumes or cancels it. */
   RunPaused: { ...base, ...reason },
+  /** The run continues after a pause. */
   RunResumed: { ...base, ...reason },
+  /** The application cancelled the run, which now comes to its end. */
   RunCancelled: { ...base, ...reason },
+  /** The run failed. `retryable` says whether another run may succeed. */
   RunError: { ...base, error: EventError, retryable: Schema.Boolean },
+  /**
+   * The run ended. `usage` is that of all its model calls, `messageId` names the last answer, `error` the failure.
+   */
   RunEnd: {
     ...base,
     status: RunStatus,
@@ -93,8 +165,11 @@ export const AgentEvent = Schema.TaggedUnion({
     durationMs: Schema.Finite,
     error: Schema.optionalKey(EventError)
   },
+  /** A turn begins. */
   TurnStart: base,
-  /** `toolsContinue`: there were calls, and not all of them terminate. Queued messages may still change what follows. */
+  /**
+   * A turn ended. `toolsContinue` says that its tool results go to the model, unless queued messages change what follows.
+   */
   TurnEnd: {
     ...base,
     messageId: Schema.String,
@@ -104,7 +179,9 @@ export const AgentEvent = Schema.TaggedUnion({
     toolCallCount: Schema.Int,
     toolsContinue: Schema.Boolean
   },
+  /** The run asks the model, with `messageCount` messages. */
   ModelCallStart: { ...base, model: Schema.String, messageCount: Schema.Int, options: ModelOptions },
+  /** The model answered. `durationMs` includes retries; `usage` is absent if the provider reports no tokens. */
   ModelCallEnd: {
     ...base,
     messageId: Schema.String,
@@ -113,31 +190,39 @@ export const AgentEvent = Schema.TaggedUnion({
     ...ModelEvent.adjusted,
     ...ModelEvent.unrepresented
   },
+  /** The model call failed. With `willRetry` a `ModelCallRetry` follows. */
   ModelCallError: { ...base, error: EventError, willRetry: Schema.Boolean },
+  /** Attempt number `attempt`, from 1, failed with `error`, and the next one follows after `delayMs` milliseconds. */
   ModelCallRetry: { ...base, attempt: Schema.Int, delayMs: Schema.Finite, error: ProviderError },
+  /** A message begins. */
   MessageStart: {
     ...base,
     messageId: Schema.String,
     role: Schema.Literals(["user", "assistant", "toolResult", "custom"])
   },
+  /** A piece of an answer, as the provider reports it. */
   MessageDelta: { ...base, messageId: Schema.String, delta: ModelEvent.ModelEvent },
-  /** What was said of it so far is void; a new `MessageStart` follows. */
+  /** The deltas of the message are void, and a new `MessageStart` follows. */
   MessageRetracted: { ...base, messageId: Schema.String },
+  /** The message is in the transcript. */
   MessageEnd: { ...base, message: Message.Message },
+  /** The answer has tool calls. */
   ToolsDetected: { ...base, toolCalls: Schema.Array(Message.ToolCall) },
-  /** `params` as the model gave them, `{}` when they do not parse. */
+  /** The run looks at a tool call. `params` are those of the model, `{}` if they are not valid JSON. */
   ToolExecutionStart: { ...base, ...tool, label: Schema.optionalKey(Schema.String), params: Schema.Json },
-  /** Real execution begins. `params` are what the tool gets, after the guards. */
+  /** A tool begins. `params` are those that it gets, after the guards. */
   ToolInvoked: {
     ...base,
     ...tool,
     params: Schema.Json,
-    /** A guard replaced the params. */
+    /** Whether a guard replaced the params. */
     modified: Schema.Boolean,
-    /** An `approveTool` guard was asked, and agreed. */
+    /** Whether an `approveTool` hook approved the call. */
     approved: Schema.Boolean
   },
+  /** A tool reports a partial result. */
   ToolExecutionProgress: { ...base, ...tool, partial: ToolOutput },
+  /** A tool call ended. `durationMs` is 0 for a tool that did not run. */
   ToolExecutionEnd: {
     ...base,
     ...tool,
@@ -146,6 +231,7 @@ export const AgentEvent = Schema.TaggedUnion({
     outcome: Message.ToolOutcome,
     durationMs: Schema.Finite
   },
+  /** A hook failed. `hook` is its point, and `disabled` says that this run does not call it again. */
   HookError: {
     ...base,
     hook: Schema.String,
@@ -154,36 +240,76 @@ export const AgentEvent = Schema.TaggedUnion({
     consecutiveErrors: Schema.Int,
     disabled: Schema.Boolean
   },
-  /** The request holds less than the transcript: `kept` of `kept + dropped` messages. */
+  /** The request has fewer messages than the transcript: `kept` of `kept + dropped`. */
   ContextTransformed: {
     ...base,
     dropped: Schema.Int,
     kept: Schema.Int,
     reason: Schema.Literals(["window", "compaction", "repair"])
   },
+  /** The numbers of queued messages changed. */
   QueueUpdate: { ...base, steering: Schema.Int, followUp: Schema.Int },
+  /** The run reached a bound, in the unit of the bound. */
   LimitReached: {
     ...base,
     limit: LimitName,
     value: Schema.Finite,
     max: Schema.Finite,
-    /** A part of `value` is an estimate. */
+    /** Whether the run estimated a part of `value`. Default `false`. */
     estimated: Schema.optionalKey(Schema.Boolean)
   }
 })
 export type AgentEvent = typeof AgentEvent.Type
 
+/** The tags of all events. */
 type Tag = AgentEvent["_tag"]
-/** One kind of event. */
+/**
+ * The event with a tag, such as `OfTag<"MessageEnd">`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type OfTag<T extends Tag> = Extract<AgentEvent, { readonly _tag: T }>
 
 type Unstamped<Event> = Event extends AgentEvent
   ? Omit<Event, "runId" | "seq" | "timestamp" | "turn" | "parent">
   : never
-/** An event before the run puts its id, number and time on it. */
+/**
+ * An event before the run adds its id, number and time.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type Body = Unstamped<AgentEvent>
 
-/** Only the events with these tags. */
+/**
+ * Keeps the events with these tags.
+ *
+ * **Example** (Watching tool calls)
+ *
+ * ```ts
+ * import { Effect, Stream } from "effect"
+ * import { Agent, AgentEvent, Tool } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const clock = Tool.make({ name: "clock", description: "The time", execute: () => Effect.succeed("12:00") })
+ * const script = [ScriptedProvider.toolCall("clock", {}), ScriptedProvider.text("It is noon.")]
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "gpt-5-mini", tools: [clock] })
+ *   return yield* agent.stream("What time is it?").pipe(
+ *     AgentEvent.ofTag("ToolExecutionStart", "ToolExecutionEnd"),
+ *     Stream.map(({ _tag, toolName }) => `${_tag} ${toolName}`),
+ *     Stream.runCollect
+ *   )
+ * }).pipe(Effect.provide(ScriptedProvider.layer(script)), Effect.scoped)
+ *
+ * console.log(await Effect.runPromise(program)) // => [ 'ToolExecutionStart clock', 'ToolExecutionEnd clock' ]
+ * ```
+ *
+ * @category filtering
+ * @since 0.1.0
+ */
 export const ofTag =
   <const T extends Tag>(...tags: ReadonlyArray<T>) =>
   <E, R>(self: Stream.Stream<AgentEvent, E, R>): Stream.Stream<OfTag<T>, E, R> => {
@@ -195,37 +321,129 @@ type TextDelta = OfTag<"MessageDelta"> & {
   readonly delta: Extract<ModelEvent.ModelEvent, { readonly _tag: "TextDelta" }>
 }
 
-/** Whether an event is a piece of an answer's text, in `event.delta.delta`. */
+/**
+ * Returns whether an event is a piece of an answer's text, which is `event.delta.delta`.
+ *
+ * **Example** (Printing an answer as it comes)
+ *
+ * ```ts
+ * import { Effect, Stream } from "effect"
+ * import { Agent, AgentEvent } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "gpt-5-mini" })
+ *   yield* Stream.runForEach(agent.stream("Hi"), (event) =>
+ *     Effect.sync(() => AgentEvent.isTextDelta(event) && console.log(event.delta.delta))
+ *   )
+ * }).pipe(Effect.provide(ScriptedProvider.layer([ScriptedProvider.text(["Hel", "lo"])])), Effect.scoped)
+ *
+ * await Effect.runPromise(program)
+ * // => Hel
+ * // => lo
+ * ```
+ *
+ * @category guards
+ * @since 0.1.0
+ */
 export const isTextDelta = (event: AgentEvent): event is TextDelta =>
   event._tag === "MessageDelta" && event.delta._tag === "TextDelta"
 
-/** Only the text of the answers, as it comes. */
+/**
+ * Keeps the text of the answers, as it comes.
+ *
+ * **Example** (Streaming text)
+ *
+ * ```ts
+ * import { Effect, Stream } from "effect"
+ * import { Agent, AgentEvent } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "gpt-5-mini" })
+ *   return yield* agent.stream("Hi").pipe(AgentEvent.textOnly, Stream.runCollect)
+ * }).pipe(Effect.provide(ScriptedProvider.layer([ScriptedProvider.text(["Hel", "lo"])])), Effect.scoped)
+ *
+ * console.log(await Effect.runPromise(program)) // => [ 'Hel', 'lo' ]
+ * ```
+ *
+ * @category filtering
+ * @since 0.1.0
+ */
 export const textOnly = <E, R>(self: Stream.Stream<AgentEvent, E, R>): Stream.Stream<string, E, R> =>
   self.pipe(
     Stream.filter(isTextDelta),
     Stream.map((event) => event.delta.delta)
   )
 
-/** What an observer knows after some events. `fold` makes it, so a UI, a remote client and a test see the same. */
+/**
+ * The state of a run after some of its events.
+ *
+ * **When to use**
+ *
+ * Use {@link initial} and {@link fold} to rebuild it in a user interface, in a remote client or in a test.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface View {
+  /** The transcript. */
   readonly messages: ReadonlyArray<Message.Message>
-  /** The answer being said, as far as it came; `partial` makes a message of it. */
+  /** The answer that is not complete yet; {@link partial} makes a message of it. */
   readonly open: OpenAnswer | undefined
+  /** The part of the run that is under way. */
   readonly phase: "idle" | "model" | "tools" | "paused"
-  /** Between a tool's start and its end. */
+  /** The ids of the tool calls that have started and not ended. */
   readonly pendingToolCalls: ReadonlySet<string>
+  /** The message of the last failure, or `undefined`. */
   readonly lastError: string | undefined
+  /** The way in which the run ended, or `undefined` before its end. */
   readonly status: RunStatus | undefined
+  /** The tokens of the run, or `undefined` before its end. */
   readonly usage: Usage | undefined
 }
 
+/**
+ * An answer that is not complete yet.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface OpenAnswer {
+  /** The id of its message. */
   readonly id: Message.MessageId
+  /** The time at which it began, in milliseconds since the epoch. */
   readonly timestamp: number
+  /** The answer as far as it has come. */
   readonly reply: ModelEvent.Reply
 }
 
-/** The view before any event: `messages` is what the transcript already holds. */
+/**
+ * Returns the view before any event.
+ *
+ * **Details**
+ *
+ * `messages` is the transcript before the run. Default: empty.
+ *
+ * **Example** (Folding events)
+ *
+ * ```ts
+ * import { Effect, Stream } from "effect"
+ * import { Agent, AgentEvent } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "gpt-5-mini" })
+ *   return yield* Stream.runFold(agent.stream("Hi"), AgentEvent.initial, AgentEvent.fold)
+ * }).pipe(Effect.provide(ScriptedProvider.layer([ScriptedProvider.text("Hello")])), Effect.scoped)
+ *
+ * const { messages, phase, status } = await Effect.runPromise(program)
+ * console.log(messages.map(({ role }) => role), phase, status) // => [ 'user', 'assistant' ] idle completed
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const initial = (messages: ReadonlyArray<Message.Message> = []): View => ({
   messages,
   open: undefined,
@@ -236,7 +454,31 @@ export const initial = (messages: ReadonlyArray<Message.Message> = []): View => 
   usage: undefined
 })
 
-/** The view after one more event. Pure; ignores what it does not need, so a filtered stream folds too. */
+/**
+ * Returns the view after one more event.
+ *
+ * **Details**
+ *
+ * The function is pure. It ignores events that do not change the view, so a filtered stream folds too.
+ *
+ * **Example** (Following a pause)
+ *
+ * ```ts
+ * import { AgentEvent } from "effect-agent"
+ *
+ * const view = AgentEvent.fold(AgentEvent.initial(), {
+ *   _tag: "RunPaused",
+ *   runId: "run_1",
+ *   seq: 3,
+ *   timestamp: 0
+ * })
+ *
+ * console.log(view.phase) // => paused
+ * ```
+ *
+ * @category folding
+ * @since 0.1.0
+ */
 export const fold = (view: View, event: AgentEvent): View => {
   switch (event._tag) {
     case "RunStart":
@@ -265,12 +507,12 @@ export const fold = (view: View, event: AgentEvent): View => {
   }
 }
 
-/** @internal As much of a view as changes at the boundaries of messages, tools and turns. */
+/** @internal The part of a view that changes where messages, tools and turns begin and end. */
 export interface Progress extends Pick<View, "messages" | "phase" | "pendingToolCalls"> {
   readonly lastError?: string | undefined
 }
 
-/** @internal The same of whatever has that in it, after one more event of a run that has begun: itself, if nothing changed. */
+/** @internal The state after one more event of a run that has begun; the same object if the event changes nothing. */
 export const progressed = <State extends Progress>(state: State, event: AgentEvent): State => {
   switch (event._tag) {
     case "RunPaused":
@@ -306,7 +548,31 @@ export const progressed = <State extends Progress>(state: State, event: AgentEve
 
 const error = (lastError: string | undefined) => (lastError === undefined ? undefined : { lastError })
 
-/** The answer being said, as the message it would be if it ended now. */
+/**
+ * Returns the answer that is not complete yet, as the message it would be if it ended now.
+ *
+ * **Details**
+ *
+ * Returns `undefined` where no answer is open. The message has `""` for a provider, model and protocol that are not known yet.
+ *
+ * **Example** (Showing an answer as it comes)
+ *
+ * ```ts
+ * import { AgentEvent, Message } from "effect-agent"
+ *
+ * const base = { runId: "run_1", timestamp: 0, turn: 1, messageId: "msg_1" }
+ * const events: ReadonlyArray<AgentEvent.AgentEvent> = [
+ *   { ...base, _tag: "MessageStart", seq: 1, role: "assistant" },
+ *   { ...base, _tag: "MessageDelta", seq: 2, delta: { _tag: "TextDelta", contentIndex: 0, delta: "Hel" } }
+ * ]
+ * const answer = AgentEvent.partial(events.reduce(AgentEvent.fold, AgentEvent.initial()))
+ *
+ * console.log(answer && Message.textOf(answer)) // => Hel
+ * ```
+ *
+ * @category getters
+ * @since 0.1.0
+ */
 export const partial = ({ open }: Pick<View, "open">): Message.Assistant | undefined =>
   open === undefined
     ? undefined

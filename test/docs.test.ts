@@ -12,6 +12,7 @@ const categories = [
   "decoding",
   "encoding",
   "errors",
+  "filtering",
   "folding",
   "formatting",
   "getters",
