@@ -3,7 +3,7 @@ import { globSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 
 /** Modules of src whose language is checked. */
-const checked = ["tools/*.ts", "providers/*.ts", "providers/internal/models/*.ts"]
+const checked = ["compat/*.ts", "tools/*.ts", "providers/*.ts", "providers/internal/models/*.ts"]
 
 const root = join(import.meta.dirname, "../src")
 const files = globSync(checked, { cwd: root })

@@ -1,11 +1,14 @@
 /**
- * A run in the events of Karl's agent loop: `agent.stream("…").pipe(Karl.project)`.
+ * Converts the events of a run to the events of Karl's agent loop: `agent.stream("…").pipe(Karl.project)`.
  *
- * Where Karl differs from what its names suggest: `turn_end` comes once, at the end of the run; `text_end` and
- * `thinking_end` come once per model call, with the whole text; `tool_call_start` comes when the call is complete, right
- * before `tool_call_end`; only calls that really ran have execution events; only answers have a `message_end`.
+ * Karl sends some events at other times than their names suggest. `turn_end` comes once, at the end of the run.
+ * `text_end` and `thinking_end` come once for each model call, with the complete text. `tool_call_start` comes
+ * when the call is complete, right before `tool_call_end`. Only calls that ran have execution events. Only
+ * answers have a `message_end`.
  *
  * Source: the events of bwl/karl, packages/karl/src/agent-loop.ts.
+ *
+ * @since 0.1.0
  */
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
@@ -14,43 +17,92 @@ import * as Message from "../Message.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
 import type * as Usage from "../Usage.ts"
 
-/** `arguments` is JSON text, as the model wrote it. */
+/**
+ * A tool call of an answer.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface ToolCall {
+  /** The id of the call. */
   readonly id: string
+  /** Always `function`. */
   readonly type: "function"
+  /** The name of the tool, and its arguments as JSON text of the model. */
   readonly function: { readonly name: string; readonly arguments: string }
 }
 
+/**
+ * An answer of the model.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface AssistantMessage {
+  /** Always `assistant`. */
   readonly role: "assistant"
+  /** The text of the answer. */
   readonly content: string
+  /** The tool calls of the answer (default: none). */
   readonly tool_calls?: ReadonlyArray<ToolCall>
 }
 
-/** An image by address has no counterpart in Karl, which knows base64 alone. */
+/**
+ * A result of a tool.
+ *
+ * An image with a URL has no counterpart in Karl, which only has base64.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface ToolResult {
+  /** The text and images of the result. */
   readonly content: ReadonlyArray<
     | { readonly type: "text"; readonly text: string }
     | { readonly type: "image"; readonly source: Base64 | { readonly type: "url"; readonly url: string } }
   >
+  /** Whether the tool failed (default: `false`). */
   readonly isError?: boolean
 }
 
-/** The source of an image whose data is inline. */
+/**
+ * The source of an inline image.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Base64 {
+  /** Always `base64`. */
   readonly type: "base64"
+  /** The media type, such as `image/png`. */
   readonly mediaType: string
+  /** The image as base64. */
   readonly data: string
 }
 
-/** Tokens. */
+/**
+ * Token counts.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface TokenUsage {
+  /** Input tokens, including cached ones. */
   readonly input: number
+  /** Output tokens. */
   readonly output: number
+  /** All tokens. */
   readonly total: number
+  /** The price, if the provider reports it. */
   readonly cost?: number
 }
 
+/**
+ * An event of Karl's agent loop.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Event =
   | { readonly type: "stream_start" }
   | { readonly type: "text_delta"; readonly delta: string }
@@ -72,29 +124,74 @@ export type Event =
       readonly result: ToolResult
       readonly isError: boolean
     }
-  /** `usage` is that of the call. */
+  /** `usage` counts the tokens of the model call. */
   | { readonly type: "message_end"; readonly message: AssistantMessage; readonly usage?: TokenUsage }
-  /** `usage` is that of the run. */
+  /** `usage` counts the tokens of the run. */
   | { readonly type: "turn_end"; readonly message: AssistantMessage; readonly usage: TokenUsage }
   | { readonly type: "error"; readonly error: Error }
 
-/** What has to be remembered between two events. */
+/**
+ * The state between two events.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface State {
-  /** The calls of the answer being said, by `contentIndex`. */
+  /** The calls of the current answer, by `contentIndex`. */
   readonly calls: ReadonlyMap<number, { readonly id: string; readonly name: string }>
-  /** Calls that run. */
+  /** Ids of the calls that are running. */
   readonly invoked: ReadonlySet<string>
+  /** The last complete answer. */
   readonly lastAnswer: AssistantMessage
 }
 
-/** Before any event. */
+/**
+ * The state before the first event.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const initial: State = {
   calls: new Map(),
   invoked: new Set(),
   lastAnswer: { role: "assistant", content: "" }
 }
 
-/** What Karl would say after one more event. Pure. */
+/**
+ * Returns the next state, and the Karl events for one event of this library.
+ *
+ * **Details**
+ *
+ * The function is pure, so it also works outside of Effect.
+ *
+ * **Example** (Converting events one by one)
+ *
+ * ```ts
+ * import { Effect, Stream } from "effect"
+ * import { Agent } from "effect-agent"
+ * import { Karl } from "effect-agent/compat"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * let state = Karl.initial
+ * const program = Effect.scoped(
+ *   Effect.gen(function* () {
+ *     const agent = yield* Agent.make({ model: "any" })
+ *     yield* Stream.runForEach(agent.stream("Hello?"), (event) =>
+ *       Effect.sync(() => {
+ *         const [next, events] = Karl.step(state, event)
+ *         state = next
+ *         for (const { type } of events) console.log(type)
+ *       })
+ *     )
+ *   })
+ * )
+ *
+ * await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer([ScriptedProvider.text("Hi!")]))))
+ * ```
+ *
+ * @since 0.1.0
+ * @category converting
+ */
 export const step = (state: State, event: AgentEvent): readonly [State, ReadonlyArray<Event>] => {
   switch (event._tag) {
     case "RunStart":
@@ -123,11 +220,40 @@ export const step = (state: State, event: AgentEvent): readonly [State, Readonly
   }
 }
 
-/** The same for a whole stream. */
+/**
+ * Converts a stream of this library's events to a stream of Karl events.
+ *
+ * **Example** (Converting the events of a run)
+ *
+ * ```ts
+ * import { Effect, Stream } from "effect"
+ * import { Agent } from "effect-agent"
+ * import { Karl } from "effect-agent/compat"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const program = Effect.scoped(
+ *   Effect.gen(function* () {
+ *     const agent = yield* Agent.make({ model: "any" })
+ *     const events = yield* agent.stream("Hello?").pipe(Karl.project, Stream.runCollect)
+ *     for (const { type } of events) console.log(type)
+ *     // => stream_start
+ *     // => text_delta
+ *     // => text_end
+ *     // => message_end
+ *     // => turn_end
+ *   })
+ * )
+ *
+ * await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer([ScriptedProvider.text("Hi!")]))))
+ * ```
+ *
+ * @since 0.1.0
+ * @category converting
+ */
 export const project = <E, R>(self: Stream.Stream<AgentEvent, E, R>): Stream.Stream<Event, E, R> =>
   Stream.mapAccum(self, () => initial, step)
 
-/** Runs that came to an end of their own. */
+/** Runs that ended without an error or a cancellation. */
 const finished: ReadonlySet<RunStatus> = new Set<RunStatus>([
   "completed",
   "stopped",
@@ -135,19 +261,19 @@ const finished: ReadonlySet<RunStatus> = new Set<RunStatus>([
   "incomplete"
 ])
 
-const delta = (state: State, said: ModelEvent): readonly [State, ReadonlyArray<Event>] => {
-  switch (said._tag) {
+const delta = (state: State, part: ModelEvent): readonly [State, ReadonlyArray<Event>] => {
+  switch (part._tag) {
     case "TextDelta":
-      return [state, [{ type: "text_delta", delta: said.delta }]]
+      return [state, [{ type: "text_delta", delta: part.delta }]]
     case "ThinkingDelta":
-      return [state, [{ type: "thinking_delta", delta: said.delta }]]
+      return [state, [{ type: "thinking_delta", delta: part.delta }]]
     case "ToolCallStart": {
-      const { id, name } = said
-      return [{ ...state, calls: new Map(state.calls).set(said.contentIndex, { id, name }) }, []]
+      const { id, name } = part
+      return [{ ...state, calls: new Map(state.calls).set(part.contentIndex, { id, name }) }, []]
     }
     case "ToolCallEnd": {
-      const begun = state.calls.get(said.contentIndex) ?? { id: "", name: "" }
-      const toolCall = callOf({ ...begun, rawArguments: said.rawArguments })
+      const begun = state.calls.get(part.contentIndex) ?? { id: "", name: "" }
+      const toolCall = callOf({ ...begun, rawArguments: part.rawArguments })
       return [
         state,
         [

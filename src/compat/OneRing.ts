@@ -1,6 +1,6 @@
 /**
- * What oneringai's two vocabularies share: token counts, answers, tool output in words, and which of our ends is which
- * of theirs.
+ * The shared parts of oneringai's two event vocabularies: token counts, answers, tool output as text, and run
+ * statuses.
  *
  * Source: Integrail/oneringai, src/domain/entities.
  */
@@ -8,13 +8,24 @@ import type { RunStatus, ToolOutput } from "../AgentEvent.ts"
 import * as Message from "../Message.ts"
 import * as Usage from "../Usage.ts"
 
+/**
+ * Token counts.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface TokenUsage {
+  /** Input tokens, including cached ones. */
   readonly input_tokens: number
+  /** Output tokens. */
   readonly output_tokens: number
+  /** All tokens. */
   readonly total_tokens: number
+  /** The output tokens spent on thinking, if the provider reports them. */
   readonly output_tokens_details?: { readonly reasoning_tokens: number }
 }
 
+/** Converts token counts. */
 export const usageOf = ({ input, output, reasoning, total }: Usage.Usage): TokenUsage => ({
   input_tokens: input,
   output_tokens: output,
@@ -22,13 +33,19 @@ export const usageOf = ({ input, output, reasoning, total }: Usage.Usage): Token
   ...(reasoning === undefined ? {} : { output_tokens_details: { reasoning_tokens: reasoning } })
 })
 
-/** What the model reads of a result. */
+/** The text of a result as the model reads it. */
 export const textOf = ({ content }: ToolOutput): string =>
   content.map((block) => (block.type === "text" ? block.text : "")).join("")
 
+/**
+ * The status of a run or an answer.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Status = "completed" | "incomplete" | "failed"
 
-/** A run that was cancelled, or waits, has no word of its own: it is not complete. */
+/** Cancelled and suspended runs have no status in oneringai. They are incomplete. */
 export const statusOf = (status: RunStatus): Status => {
   switch (status) {
     case "completed":
@@ -44,13 +61,24 @@ export const statusOf = (status: RunStatus): Status => {
   }
 }
 
-/** One answer of the model. */
+/**
+ * One answer of the model.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Response {
+  /** The id of the message. */
   readonly id: string
+  /** Always `response`. */
   readonly object: "response"
+  /** Milliseconds since the epoch. */
   readonly created_at: number
+  /** `failed` if the answer ended with an error. */
   readonly status: Status
+  /** The model that answered. */
   readonly model: string
+  /** The answer as one message. */
   readonly output: ReadonlyArray<{
     readonly type: "message"
     readonly id: string
@@ -61,11 +89,13 @@ export interface Response {
       | { readonly type: "tool_use"; readonly id: string; readonly name: string; readonly arguments: string }
     >
   }>
+  /** The text of the answer. */
   readonly output_text: string
+  /** The tokens of the model call. */
   readonly usage: TokenUsage
 }
 
-/** An answer as a response. */
+/** Converts an answer to a response. */
 export const responseOf = (answer: Message.Assistant): Response => ({
   id: answer.id,
   object: "response",

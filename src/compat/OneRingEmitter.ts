@@ -1,12 +1,14 @@
 /**
- * A run in the events oneringai's agent emits: `agent.stream("…").pipe(OneRingEmitter.project)`, each to be given to an
- * emitter as `emitter.emit(event.type, event)`.
+ * Converts the events of a run to the events of oneringai's agent:
+ * `agent.stream("…").pipe(OneRingEmitter.project)`.
  *
- * What came of running a tool is an event there, and so is a call that nobody could run: of an unknown tool, or with
- * arguments that do not fit. One that was blocked, rejected, skipped, aborted or truncated ends in silence. Iterations
- * count from 1.
+ * Pass each of them to an emitter: `emitter.emit(event.type, event)`. A tool call has a final event if it ran,
+ * if its tool is unknown, or if its arguments are invalid. A call that was blocked, rejected, skipped, aborted
+ * or truncated has none. Iterations count from 1.
  *
  * Source: Integrail/oneringai, src/capabilities/agents/types/EventTypes.ts.
+ *
+ * @since 0.1.0
  */
 import * as Stream from "effect/Stream"
 import type { AgentEvent, OfTag } from "../AgentEvent.ts"
@@ -17,22 +19,47 @@ import * as OneRing from "./OneRing.ts"
 
 export type { Response, Status, TokenUsage } from "./OneRing.ts"
 
+/**
+ * The state of a tool call.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type ToolCallState = "pending" | "executing" | "completed" | "failed" | "timeout"
 
+/**
+ * A tool call of an answer.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface ToolCall {
+  /** The id of the call. */
   readonly id: string
+  /** Always `function`. */
   readonly type: "function"
-  /** `arguments` is JSON text, as the model wrote it. */
+  /** The name of the tool, and its arguments as JSON text of the model. */
   readonly function: { readonly name: string; readonly arguments: string }
+  /** Always `true`: the loop waits for the result. */
   readonly blocking: true
+  /** The state of the call at the time of the event. */
   readonly state: ToolCallState
 }
 
-/** `executionTime` is milliseconds. */
+/**
+ * The result of a tool call that succeeded.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface ToolResult {
+  /** The id of the call. */
   readonly tool_use_id: string
+  /** The text of the result. */
   readonly content: string
+  /** Milliseconds from the start of the call to its result. */
   readonly executionTime: number
+  /** Always `completed`. */
   readonly state: ToolCallState
 }
 
@@ -40,7 +67,7 @@ interface Iteration {
   readonly iteration: number
 }
 
-/** `duration` is milliseconds; `response` is the last answer, if there was one. */
+/** `duration` is in milliseconds. `response` is the last answer, if there is one. */
 interface Answered {
   readonly response?: Response
   readonly duration: number
@@ -65,7 +92,7 @@ type Body =
   | (Iteration & { readonly type: "tool:start"; readonly toolCall: ToolCall })
   | (Iteration & { readonly type: "tool:complete"; readonly toolCall: ToolCall; readonly result: ToolResult })
   | (Iteration & { readonly type: "tool:error"; readonly toolCall: ToolCall; readonly error: Error })
-  /** `timeout`: milliseconds until the tool was given up. */
+  /** `timeout` is the time until the tool timed out, in milliseconds. */
   | (Iteration & { readonly type: "tool:timeout"; readonly toolCall: ToolCall; readonly timeout: number })
   | {
       readonly type: "hook:error"
@@ -74,21 +101,74 @@ type Body =
       readonly consecutiveErrors: number
     }
 
-/** `executionId` is the run's. */
+/**
+ * An event of oneringai's agent.
+ *
+ * `executionId` is the id of the run.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Event = Body & { readonly executionId: string; readonly timestamp: Date }
 
-/** What has to be remembered between two events. */
+/**
+ * The state between two events.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface State {
-  /** The calls of the turn. */
+  /** The calls of the turn, by id. */
   readonly calls: ReadonlyMap<string, Message.ToolCall>
+  /** The start of the turn, in milliseconds since the epoch. */
   readonly turnStartedAt: number
+  /** The last complete answer, `undefined` before the first. */
   readonly lastAnswer: Message.Assistant | undefined
 }
 
-/** Before any event. */
+/**
+ * The state before the first event.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const initial: State = { calls: new Map(), turnStartedAt: 0, lastAnswer: undefined }
 
-/** What oneringai would emit after one more event. Pure. */
+/**
+ * Returns the next state, and the oneringai events for one event of this library.
+ *
+ * **Details**
+ *
+ * The function is pure, so it also works outside of Effect.
+ *
+ * **Example** (Converting events one by one)
+ *
+ * ```ts
+ * import { Effect, Stream } from "effect"
+ * import { Agent } from "effect-agent"
+ * import { OneRingEmitter } from "effect-agent/compat"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * let state = OneRingEmitter.initial
+ * const program = Effect.scoped(
+ *   Effect.gen(function* () {
+ *     const agent = yield* Agent.make({ model: "any" })
+ *     yield* Stream.runForEach(agent.stream("Hello?"), (event) =>
+ *       Effect.sync(() => {
+ *         const [next, events] = OneRingEmitter.step(state, event)
+ *         state = next
+ *         for (const { type } of events) console.log(type)
+ *       })
+ *     )
+ *   })
+ * )
+ *
+ * await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer([ScriptedProvider.text("Hi!")]))))
+ * ```
+ *
+ * @since 0.1.0
+ * @category converting
+ */
 export const step = (state: State, event: AgentEvent): readonly [State, ReadonlyArray<Event>] => {
   const next = remember(state, event)
   const body = runBody(next, event) ?? turnBody(next, event)
@@ -96,7 +176,37 @@ export const step = (state: State, event: AgentEvent): readonly [State, Readonly
   return [next, [{ ...body, executionId: event.runId, timestamp: new Date(event.timestamp) }]]
 }
 
-/** The same for a whole stream. */
+/**
+ * Converts a stream of this library's events to a stream of oneringai events.
+ *
+ * **Example** (Converting the events of a run)
+ *
+ * ```ts
+ * import { Effect, Stream } from "effect"
+ * import { Agent } from "effect-agent"
+ * import { OneRingEmitter } from "effect-agent/compat"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const program = Effect.scoped(
+ *   Effect.gen(function* () {
+ *     const agent = yield* Agent.make({ model: "any" })
+ *     const events = yield* agent.stream("Hello?").pipe(OneRingEmitter.project, Stream.runCollect)
+ *     for (const { type } of events) console.log(type)
+ *     // => execution:start
+ *     // => iteration:start
+ *     // => llm:request
+ *     // => llm:response
+ *     // => iteration:complete
+ *     // => execution:complete
+ *   })
+ * )
+ *
+ * await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer([ScriptedProvider.text("Hi!")]))))
+ * ```
+ *
+ * @since 0.1.0
+ * @category converting
+ */
 export const project = <E, R>(self: Stream.Stream<AgentEvent, E, R>): Stream.Stream<Event, E, R> =>
   Stream.mapAccum(self, () => initial, step)
 
@@ -179,8 +289,13 @@ const toolEnded = (state: State, iteration: number, event: OfTag<"ToolExecutionE
     case "success": {
       const toolCall = callNamed(state, event, "completed")
       const content = OneRing.textOf(result)
-      const told = { tool_use_id: toolCallId, content, executionTime: durationMs, state: toolCall.state }
-      return { type: "tool:complete", iteration, toolCall, result: told }
+      const toolResult = {
+        tool_use_id: toolCallId,
+        content,
+        executionTime: durationMs,
+        state: toolCall.state
+      }
+      return { type: "tool:complete", iteration, toolCall, result: toolResult }
     }
     case "error":
     case "unknownTool":

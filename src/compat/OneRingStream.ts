@@ -1,11 +1,14 @@
 /**
- * A run in the stream events of oneringai: `agent.stream("…").pipe(OneRingStream.project())`.
+ * Converts the events of a run to the stream events of oneringai:
+ * `agent.stream("…").pipe(OneRingStream.project())`.
  *
- * Three of their names are written one way in the documentation and another way in the code, so the names are a choice.
- * `response.in_progress` and `response.output_text.done` are declared there and never sent, and are not sent here.
- * `response.created` comes once per model call, `response.complete` once per run.
+ * oneringai's documentation and its code spell three event names differently, so `Names` selects the spelling.
+ * oneringai declares `response.in_progress` and `response.output_text.done` and never sends them; neither does
+ * this module. `response.created` comes once for each model call, `response.complete` once for each run.
  *
  * Source: Integrail/oneringai, src/domain/entities/StreamEvent.ts, and its documentation of the loop.
+ *
+ * @since 0.1.0
  */
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
@@ -16,35 +19,47 @@ import * as OneRing from "./OneRing.ts"
 
 export type { Status, TokenUsage } from "./OneRing.ts"
 
-/** `code`: the strings oneringai sends. `documentation`: the strings its documentation gives. */
+/**
+ * The spelling of event names: `code` as oneringai sends them, `documentation` as it documents them.
+ *
+ * @since 0.1.0
+ * @category options
+ */
 export type Names = "code" | "documentation"
 
-/** The id and the tool's name of a call. */
+/**
+ * The id of a tool call and the name of its tool.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Call {
+  /** The id of the call. */
   readonly tool_call_id: string
+  /** The name of the tool. */
   readonly tool_name: string
 }
 
-/** A piece of the message `item_id`. `sequence_number` is strictly increasing in a run. */
+/** A delta of the message `item_id`. `sequence_number` strictly increases within a run. */
 interface Piece {
   readonly item_id: string
   readonly delta: string
   readonly sequence_number: number
 }
 
-/** JSON text, whole. */
+/** The complete arguments as JSON text. */
 interface Arguments {
   readonly arguments: string
 }
 
-/** `recoverable`: the same run may succeed another time. */
+/** `recoverable`: another attempt of the same run may succeed. */
 interface Failure {
   readonly error: { readonly type: string; readonly message: string; readonly code?: string }
   readonly recoverable: boolean
 }
 
 type Body =
-  /** `created_at`: milliseconds since the epoch. */
+  /** `created_at` is in milliseconds since the epoch. */
   | { readonly type: "response.created"; readonly model: string; readonly created_at: number }
   | (Piece & {
       readonly type: "response.output_text.delta"
@@ -52,7 +67,7 @@ type Body =
       readonly content_index: number
     })
   | (Piece & { readonly type: "response.reasoning.delta" })
-  /** Once per call, with all of its thinking. */
+  /** Once for each model call, with all of its thinking. */
   | { readonly type: "response.reasoning.done"; readonly item_id: string; readonly thinking: string }
   | (Call & { readonly type: "response.tool_call.start"; readonly item_id: string })
   | (Call & Piece & { readonly type: "response.tool_call_arguments.delta" })
@@ -60,7 +75,7 @@ type Body =
   | (Call & Arguments & { readonly type: "response.tool_call_arguments.done" })
   | (Call & Arguments & { readonly type: "response.tool_call.arguments.done" })
   | (Call & { readonly type: "response.tool_execution.start"; readonly arguments: Schema.Json })
-  /** `result` is what the model reads, `null` when it is an error. */
+  /** `result` is the text that the model reads, `null` for an error. */
   | (Call & {
       readonly type: "response.tool_execution.done"
       readonly result: string | null
@@ -89,20 +104,80 @@ type Body =
   | (Failure & { readonly type: "response.error" })
   | (Failure & { readonly type: "error" })
 
-/** `response_id` is the run's. */
+/**
+ * A stream event of oneringai.
+ *
+ * `response_id` is the id of the run.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Event = Body & { readonly response_id: string }
 
-/** What has to be remembered between two events. */
+/**
+ * The state between two events.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface State {
+  /** The spelling of event names. */
   readonly names: Names
-  /** The calls of the answer being said, by `contentIndex`. */
+  /** The calls of the current answer, by `contentIndex`. */
   readonly calls: ReadonlyMap<number, Call>
 }
 
-/** Before any event. */
+/**
+ * Returns the state before the first event, for a spelling of event names (default: `"code"`).
+ *
+ * **Example** (Starting a conversion)
+ *
+ * ```ts
+ * import { OneRingStream } from "effect-agent/compat"
+ *
+ * console.log(OneRingStream.initial("documentation").names) // => documentation
+ * ```
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const initial = (names: Names = "code"): State => ({ names, calls: new Map() })
 
-/** What oneringai would send after one more event. Pure. */
+/**
+ * Returns the next state, and the oneringai events for one event of this library.
+ *
+ * **Details**
+ *
+ * The function is pure, so it also works outside of Effect.
+ *
+ * **Example** (Converting events one by one)
+ *
+ * ```ts
+ * import { Effect, Stream } from "effect"
+ * import { Agent } from "effect-agent"
+ * import { OneRingStream } from "effect-agent/compat"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * let state = OneRingStream.initial()
+ * const program = Effect.scoped(
+ *   Effect.gen(function* () {
+ *     const agent = yield* Agent.make({ model: "any" })
+ *     yield* Stream.runForEach(agent.stream("Hello?"), (event) =>
+ *       Effect.sync(() => {
+ *         const [next, events] = OneRingStream.step(state, event)
+ *         state = next
+ *         for (const { type } of events) console.log(type)
+ *       })
+ *     )
+ *   })
+ * )
+ *
+ * await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer([ScriptedProvider.text("Hi!")]))))
+ * ```
+ *
+ * @since 0.1.0
+ * @category converting
+ */
 export const step = (state: State, event: AgentEvent): readonly [State, ReadonlyArray<Event>] => {
   const send = (...bodies: ReadonlyArray<Body>) =>
     bodies.map((body) => ({ ...body, response_id: event.runId }))
@@ -116,38 +191,66 @@ export const step = (state: State, event: AgentEvent): readonly [State, Readonly
   ]
 }
 
-/** The same for a whole stream. */
+/**
+ * Converts a stream of this library's events to a stream of oneringai events.
+ *
+ * **Example** (Converting the events of a run)
+ *
+ * ```ts
+ * import { Effect, Stream } from "effect"
+ * import { Agent } from "effect-agent"
+ * import { OneRingStream } from "effect-agent/compat"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const program = Effect.scoped(
+ *   Effect.gen(function* () {
+ *     const agent = yield* Agent.make({ model: "any" })
+ *     const events = yield* agent.stream("Hello?").pipe(OneRingStream.project(), Stream.runCollect)
+ *     for (const { type } of events) console.log(type)
+ *     // => response.created
+ *     // => response.output_text.delta
+ *     // => response.iteration.complete
+ *     // => response.complete
+ *   })
+ * )
+ *
+ * await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer([ScriptedProvider.text("Hi!")]))))
+ * ```
+ *
+ * @since 0.1.0
+ * @category converting
+ */
 export const project =
   (names: Names = "code") =>
   <E, R>(self: Stream.Stream<AgentEvent, E, R>): Stream.Stream<Event, E, R> =>
     Stream.mapAccum(self, () => initial(names), step)
 
 const delta = (state: State, event: OfTag<"MessageDelta">): readonly [State, ReadonlyArray<Body>] => {
-  const { delta: said, messageId: item_id, seq: sequence_number } = event
-  switch (said._tag) {
+  const { delta: part, messageId: item_id, seq: sequence_number } = event
+  switch (part._tag) {
     case "TextDelta": {
-      const at = { output_index: 0, content_index: said.contentIndex }
+      const at = { output_index: 0, content_index: part.contentIndex }
       return [
         state,
-        [{ type: "response.output_text.delta", item_id, ...at, delta: said.delta, sequence_number }]
+        [{ type: "response.output_text.delta", item_id, ...at, delta: part.delta, sequence_number }]
       ]
     }
     case "ThinkingDelta":
-      return [state, [{ type: "response.reasoning.delta", item_id, delta: said.delta, sequence_number }]]
+      return [state, [{ type: "response.reasoning.delta", item_id, delta: part.delta, sequence_number }]]
     case "ToolCallStart": {
-      const call = { tool_call_id: said.id, tool_name: said.name }
-      const calls = new Map(state.calls).set(said.contentIndex, call)
+      const call = { tool_call_id: part.id, tool_name: part.name }
+      const calls = new Map(state.calls).set(part.contentIndex, call)
       return [{ ...state, calls }, [{ type: "response.tool_call.start", item_id, ...call }]]
     }
     case "ToolCallDelta": {
       const type = argumentsDelta[state.names]
-      const call = state.calls.get(said.contentIndex) ?? unknownCall
-      return [state, [{ type, item_id, ...call, delta: said.delta, sequence_number }]]
+      const call = state.calls.get(part.contentIndex) ?? unknownCall
+      return [state, [{ type, item_id, ...call, delta: part.delta, sequence_number }]]
     }
     case "ToolCallEnd": {
       const type = argumentsDone[state.names]
-      const call = state.calls.get(said.contentIndex) ?? unknownCall
-      return [state, [{ type, ...call, arguments: said.rawArguments }]]
+      const call = state.calls.get(part.contentIndex) ?? unknownCall
+      return [state, [{ type, ...call, arguments: part.rawArguments }]]
     }
     default:
       return [state, []]

@@ -1,11 +1,14 @@
 /**
- * A run in the ten events of pi-agent-core: `agent.stream("…").pipe(Pi.project)`.
+ * Converts the events of a run to the ten events of pi-agent-core: `agent.stream("…").pipe(Pi.project)`.
  *
- * pi's order is kept, and nothing is put between. A `message_start` of pi carries the whole message, so those of prompts
- * and tool results come with their `message_end`. An answer's updates carry the answer so far, as pi's do: it is the fold
- * of the core, whose blocks share their text, so an update costs the number of blocks and not their length.
+ * The events have pi's order. A `message_start` of pi contains the complete message, so those of prompts and
+ * tool results come together with their `message_end`. Each update of an answer contains the answer so far. Its
+ * blocks share their text with the previous update, so the cost of an update depends on the number of blocks,
+ * not on their length.
  *
  * Source: @earendil-works/pi-agent-core 1.5, its event types and loop.
+ *
+ * @since 0.1.0
  */
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
@@ -38,6 +41,12 @@ interface Execution {
   readonly toolName: string
 }
 
+/**
+ * An event of pi's agent loop.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Event =
   | { readonly type: "agent_start" }
   | { readonly type: "agent_end"; readonly messages: ReadonlyArray<PiMessage> }
@@ -54,7 +63,7 @@ export type Event =
       readonly assistantMessageEvent: AssistantMessageEvent
     }
   | { readonly type: "message_end"; readonly message: PiMessage }
-  /** `args` as the model gave them. */
+  /** `args` as the model sent them. */
   | (Execution & { readonly type: "tool_execution_start"; readonly args: Schema.Json })
   | (Execution & {
       readonly type: "tool_execution_update"
@@ -67,20 +76,26 @@ export type Event =
       readonly isError: boolean
     })
 
-/** What has to be remembered between two events. */
+/**
+ * The state between two events.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface State {
-  /** Messages of the run. */
+  /** The messages of the run. */
   readonly messages: ReadonlyArray<PiMessage>
-  /** Tool results of the turn, by message id. */
+  /** The tool results of the turn, by message id. */
   readonly toolResults: ReadonlyMap<string, ToolResultMessage>
+  /** The last answer, or the current one. */
   readonly lastAnswer: AssistantMessage
-  /** The answer being said. */
+  /** The current answer, `undefined` between answers. */
   readonly open: ModelEvent.Reply | undefined
-  /** The params of calls that have begun. */
+  /** The params of calls that have started, by call id. */
   readonly params: ReadonlyMap<string, Schema.Json>
 }
 
-const nothingSaid: AssistantMessage = Pi.fromAssistant({
+const emptyAnswer: AssistantMessage = Pi.fromAssistant({
   role: "assistant",
   id: "",
   content: [],
@@ -91,18 +106,57 @@ const nothingSaid: AssistantMessage = Pi.fromAssistant({
   timestamp: 0
 })
 
-/** Before any event. */
+/**
+ * The state before the first event.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const initial: State = {
   messages: [],
   toolResults: new Map(),
-  lastAnswer: nothingSaid,
+  lastAnswer: emptyAnswer,
   open: undefined,
   params: new Map()
 }
 
 type Step = readonly [State, ReadonlyArray<Event>]
 
-/** What pi would say after one more event. Pure. */
+/**
+ * Returns the next state, and the pi events for one event of this library.
+ *
+ * **Details**
+ *
+ * The function is pure, so it also works outside of Effect.
+ *
+ * **Example** (Converting events one by one)
+ *
+ * ```ts
+ * import { Effect, Stream } from "effect"
+ * import { Agent } from "effect-agent"
+ * import { Pi } from "effect-agent/compat"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * let state = Pi.initial
+ * const program = Effect.scoped(
+ *   Effect.gen(function* () {
+ *     const agent = yield* Agent.make({ model: "any" })
+ *     yield* Stream.runForEach(agent.stream("Hello?"), (event) =>
+ *       Effect.sync(() => {
+ *         const [next, events] = Pi.step(state, event)
+ *         state = next
+ *         for (const { type } of events) console.log(type)
+ *       })
+ *     )
+ *   })
+ * )
+ *
+ * await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer([ScriptedProvider.text("Hi!")]))))
+ * ```
+ *
+ * @since 0.1.0
+ * @category converting
+ */
 export const step = (state: State, event: AgentEvent): Step => {
   switch (event._tag) {
     case "RunStart":
@@ -116,13 +170,14 @@ export const step = (state: State, event: AgentEvent): Step => {
       return [state, [{ type: "turn_end", message: state.lastAnswer, toolResults }]]
     }
     case "ModelCallStart":
-      return [{ ...state, lastAnswer: { ...nothingSaid, model: event.model } }, []]
+      return [{ ...state, lastAnswer: { ...emptyAnswer, model: event.model } }, []]
     case "MessageStart":
       return event.role === "assistant" ? begun(state, event) : [state, []]
     case "MessageDelta":
       return updated(state, event)
     case "MessageRetracted":
-      // pi takes nothing back: the next answer goes on under the same start, and its updates show it whole.
+      // pi cannot retract an answer. The next answer continues after this start, and its updates replace the
+      // content.
       return [{ ...state, open: ModelEvent.emptyReply }, []]
     case "MessageEnd":
       return ended(state, event.message)
@@ -135,13 +190,48 @@ export const step = (state: State, event: AgentEvent): Step => {
   }
 }
 
-/** The same for a whole stream. */
+/**
+ * Converts a stream of this library's events to a stream of pi events.
+ *
+ * **Example** (Converting the events of a run)
+ *
+ * ```ts
+ * import { Effect, Stream } from "effect"
+ * import { Agent } from "effect-agent"
+ * import { Pi } from "effect-agent/compat"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const program = Effect.scoped(
+ *   Effect.gen(function* () {
+ *     const agent = yield* Agent.make({ model: "any" })
+ *     const events = yield* agent.stream("Hello?").pipe(Pi.project, Stream.runCollect)
+ *     for (const { type } of events) console.log(type)
+ *     // => agent_start
+ *     // => turn_start
+ *     // => message_start
+ *     // => message_end
+ *     // => message_start
+ *     // => message_update
+ *     // => message_update
+ *     // => message_update
+ *     // => message_end
+ *     // => turn_end
+ *     // => agent_end
+ *   })
+ * )
+ *
+ * await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer([ScriptedProvider.text("Hi!")]))))
+ * ```
+ *
+ * @since 0.1.0
+ * @category converting
+ */
 export const project = <E, R>(self: Stream.Stream<AgentEvent, E, R>): Stream.Stream<Event, E, R> =>
   Stream.mapAccum(self, () => initial, step)
 
 const begun = (state: State, { timestamp }: OfTag<"MessageStart">): Step => {
   const lastAnswer: AssistantMessage = {
-    ...nothingSaid,
+    ...emptyAnswer,
     model: state.lastAnswer.model,
     stopReason: "pending",
     timestamp

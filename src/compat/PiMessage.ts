@@ -1,8 +1,9 @@
 /**
- * Messages in the shapes of pi-ai: what pi's events carry.
+ * Converts messages to the types of pi-ai, which pi's events contain.
  *
- * Source: @earendil-works/pi-ai 1.5, its message types. pi's `usage.input` excludes what was read from or written to a
- * cache, ours includes it; pi knows images as base64 alone, and no files, so both are named in words.
+ * Source: @earendil-works/pi-ai 1.5, its message types. `usage.input` of pi excludes tokens read from or
+ * written to a cache, that of this library includes them. pi has only base64 images and no files, so other
+ * images and files become text.
  */
 import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
@@ -10,43 +11,92 @@ import type { ToolOutput } from "../AgentEvent.ts"
 import type * as Message from "../Message.ts"
 import * as Usage from "../Usage.ts"
 
+/**
+ * A text.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface TextContent {
+  /** Always `text`. */
   readonly type: "text"
+  /** The text. */
   readonly text: string
+  /** The data of the vendor for this text (default: none). */
   readonly textSignature?: string
 }
 
+/**
+ * A thinking text.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface ThinkingContent {
+  /** Always `thinking`. */
   readonly type: "thinking"
+  /** The text. */
   readonly thinking: string
+  /** The data of the vendor for this text (default: none). */
   readonly thinkingSignature?: string
+  /** Whether the vendor withholds the text (default: `false`). */
   readonly redacted?: boolean
 }
 
-/** `data` is base64. */
+/**
+ * An image.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface ImageContent {
+  /** Always `image`. */
   readonly type: "image"
+  /** The image as base64. */
   readonly data: string
+  /** The media type, such as `image/png`. */
   readonly mimeType: string
 }
 
-/** `arguments` is `{}` while the call is being said, and when what was said is not a JSON object. */
+/**
+ * A tool call.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface ToolCall {
+  /** Always `toolCall`. */
   readonly type: "toolCall"
+  /** The id of the call. */
   readonly id: string
+  /** The name of the tool. */
   readonly name: string
+  /** The arguments, `{}` until the call is complete and if they are not a JSON object. */
   readonly arguments: { readonly [key: string]: Schema.Json }
+  /** The data of the vendor for this call (default: none). */
   readonly thoughtSignature?: string
 }
 
-/** Tokens, and their price in the currency the provider reports. */
+/**
+ * Token counts and the price, in the currency of the provider.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface PiUsage {
+  /** Input tokens, without cached ones. */
   readonly input: number
+  /** Output tokens. */
   readonly output: number
+  /** Input tokens read from a cache. */
   readonly cacheRead: number
+  /** Input tokens written to a cache. */
   readonly cacheWrite: number
+  /** Output tokens spent on thinking, if the provider reports them. */
   readonly reasoning?: number
+  /** All tokens. */
   readonly totalTokens: number
+  /** The price, of which only `total` is known. */
   readonly cost: {
     readonly input: number
     readonly output: number
@@ -56,54 +106,116 @@ export interface PiUsage {
   }
 }
 
+/**
+ * A message of the user.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface UserMessage {
+  /** Always `user`. */
   readonly role: "user"
+  /** The texts and images. */
   readonly content: ReadonlyArray<TextContent | ImageContent>
+  /** Milliseconds since the epoch. */
   readonly timestamp: number
 }
 
+/**
+ * An answer of the model.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface AssistantMessage {
+  /** Always `assistant`. */
   readonly role: "assistant"
+  /** The blocks of the answer. */
   readonly content: ReadonlyArray<TextContent | ThinkingContent | ToolCall>
+  /** The protocol of the provider. */
   readonly api: string
+  /** The id of the provider. */
   readonly provider: string
+  /** The model that answered. */
   readonly model: string
+  /** The id that the vendor gave the answer (default: none). */
   readonly responseId?: string
+  /** The tokens of the model call. */
   readonly usage: PiUsage
-  /** `pending` while the answer is being said. */
+  /** Why the answer ended, `pending` before its end. */
   readonly stopReason: "pending" | "stop" | "length" | "toolUse" | "error" | "aborted"
+  /** The error of a failed answer (default: none). */
   readonly errorMessage?: string
+  /** Milliseconds since the epoch. */
   readonly timestamp: number
 }
 
+/**
+ * The result of a tool call.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface ToolResultMessage {
+  /** Always `toolResult`. */
   readonly role: "toolResult"
+  /** The id of the call. */
   readonly toolCallId: string
+  /** The name of the tool. */
   readonly toolName: string
+  /** The texts and images. */
   readonly content: ReadonlyArray<TextContent | ImageContent>
+  /** Data for the application, which the model does not see (default: none). */
   readonly details?: Schema.Json
+  /** Whether the call failed. */
   readonly isError: boolean
+  /** Milliseconds since the epoch. */
   readonly timestamp: number
 }
 
+/**
+ * A message of the application, which the model does not see.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface CustomMessage {
+  /** Always `custom`. */
   readonly role: "custom"
+  /** The kind of the message, as the application names it. */
   readonly kind: string
+  /** The data of the message. */
   readonly data: Schema.Json
+  /** Milliseconds since the epoch. */
   readonly timestamp: number
 }
 
+/**
+ * A message of pi.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type PiMessage = UserMessage | AssistantMessage | ToolResultMessage | CustomMessage
 
-/** What a tool gave back. */
+/**
+ * The output of a tool.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface ToolResult {
+  /** The texts and images. */
   readonly content: ReadonlyArray<TextContent | ImageContent>
+  /** Data for the application, which the model does not see (default: none). */
   readonly details?: Schema.Json
+  /** Whether the tool failed (default: `false`). */
   readonly isError?: boolean
+  /** Whether the tool ends the run (default: `false`). */
   readonly terminate?: boolean
 }
 
-/** A message in pi's shape. */
+/** Converts a message. */
 export const from = (message: Message.Message): PiMessage => {
   const { timestamp } = message
   switch (message.role) {
@@ -118,6 +230,7 @@ export const from = (message: Message.Message): PiMessage => {
   }
 }
 
+/** Converts an answer. */
 export const fromAssistant = (message: Message.Assistant): AssistantMessage => ({
   role: "assistant",
   content: message.content.map(block),
@@ -141,12 +254,13 @@ const fromToolResult = (message: Message.ToolResult): ToolResultMessage => ({
   timestamp: message.timestamp
 })
 
+/** Converts the output of a tool. */
 export const fromOutput = ({ content, ...rest }: ToolOutput): ToolResult => ({
   content: content.map(shown),
   ...rest
 })
 
-/** One block of an answer. */
+/** Converts one block of an answer. */
 export const block = (
   part: Message.Assistant["content"][number]
 ): TextContent | ThinkingContent | ToolCall => {
@@ -190,7 +304,7 @@ const shown = (part: Message.Text | Message.Image | Message.File): TextContent |
     : { type: "text", text: `(file: ${source.mediaType})` }
 }
 
-// By the object, which is the same in each update of an answer, and may hold a whole image.
+// Keyed by the object, which is the same in each update of an answer and may contain a complete image.
 const signatures = new WeakMap<object, string>()
 
 const signatureOf = (opaque: Schema.Json): string => {
@@ -208,7 +322,7 @@ const usageOf = ({ cacheRead, cacheWrite, cost, input, output, reasoning, total 
   cacheWrite,
   ...(reasoning === undefined ? {} : { reasoning }),
   totalTokens: total,
-  // Only the sum is known: a provider reports one price.
+  // Only the sum is known, because providers report one price.
   cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: cost ?? 0 }
 })
 

@@ -1,6 +1,4 @@
-/**
- * The pieces of an answer, as pi says them.
- */
+/** The deltas of an answer as events of pi. */
 import type * as ModelEvent from "../ModelEvent.ts"
 import type { AssistantMessage, ToolCall } from "./PiMessage.ts"
 import * as Pi from "./PiMessage.ts"
@@ -18,7 +16,14 @@ interface End extends Block {
   readonly content: string
 }
 
-/** A piece of an answer. pi's `start`, `done` and `error` are its `message_start` and `message_end`. */
+/**
+ * A delta of an answer.
+ *
+ * pi's `start`, `done` and `error` are `message_start` and `message_end`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type AssistantMessageEvent =
   | (Block & { readonly type: "text_start" })
   | (Delta & { readonly type: "text_delta" })
@@ -30,7 +35,7 @@ export type AssistantMessageEvent =
   | (Delta & { readonly type: "toolcall_delta" })
   | (Block & { readonly type: "toolcall_end"; readonly toolCall: ToolCall })
 
-/** What pi says of one piece; nothing of a piece that is none. */
+/** Converts a delta, `undefined` if it belongs to no block. */
 export const from = (
   delta: ModelEvent.ModelEvent,
   open: ModelEvent.Reply,
@@ -38,8 +43,8 @@ export const from = (
 ): AssistantMessageEvent | undefined => {
   if (!("contentIndex" in delta)) return undefined
   const { contentIndex } = delta
-  const said = open.content[contentIndex]
-  const content = said === undefined || said.type === "toolCall" ? "" : said.text
+  const block = open.content[contentIndex]
+  const content = block === undefined || block.type === "toolCall" ? "" : block.text
   switch (delta._tag) {
     case "TextStart":
       return { type: "text_start", contentIndex, partial }
@@ -58,7 +63,7 @@ export const from = (
     case "ToolCallDelta":
       return { type: "toolcall_delta", contentIndex, delta: delta.delta, partial }
     case "ToolCallEnd": {
-      const toolCall = said === undefined ? undefined : Pi.block(said)
+      const toolCall = block === undefined ? undefined : Pi.block(block)
       return toolCall?.type === "toolCall"
         ? { type: "toolcall_end", contentIndex, toolCall, partial }
         : undefined

@@ -1,7 +1,10 @@
 /**
- * A run in the event vocabularies of other agent loops, for what was written against them. Each namespace has a pure
- * `step`, its `initial` state, and `project` for a whole stream. In `OneRingStream` the last two are functions of the names
- * to use.
+ * Converts the events of a run to the events of other agent loops, for code that was written for them.
+ *
+ * Each namespace has a pure function `step`, its `initial` state, and `project` for streams. In `OneRingStream`
+ * the last two are functions of the event names to use.
+ *
+ * @since 0.1.0
  */
 export * as Karl from "./Karl.ts"
 export * as Pi from "./Pi.ts"
