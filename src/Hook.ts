@@ -80,6 +80,65 @@ export interface RequestParts {
   readonly tools: ReadonlyArray<ToolDefinition>
 }
 
+/** Members that do not go together with those of an output. */
+export type Without<Members extends string> = { readonly [M in Members]?: never }
+
+/** Changes this one request; the options of the run stay as they are. */
+export interface ChangeRequest extends Without<"skip" | "response" | "reason"> {
+  readonly modified?: ModelOptions &
+    Partial<RequestParts> & {
+      readonly messages?: ReadonlyArray<ModelMessage>
+    }
+}
+
+/** With `skip: true`, answers in place of the model. */
+export interface AnswerForModel extends Without<"modified" | "reason"> {
+  readonly skip: boolean
+  readonly response: string | Assistant
+}
+
+/** With `skip: true`, fails the run with `ModelCallSkipped`. */
+export interface SkipModel extends Without<"modified" | "response"> {
+  readonly skip: boolean
+  readonly reason?: string
+}
+
+/** Changes the params of a call. The tool decodes them. */
+export interface ChangeParams extends Without<"block" | "reason" | "result" | "skip" | "terminate"> {
+  readonly params?: Schema.Json
+}
+
+/** With `block: true`, the tool does not run, and its result is an error. */
+export interface BlockTool extends Without<"params" | "result" | "skip"> {
+  readonly block: boolean
+  /** What the model reads. Default: "Tool execution was blocked". */
+  readonly reason?: string
+  /** Whether the run ends, if all other results of the turn ask for it too. Default: `false`. */
+  readonly terminate?: boolean
+}
+
+/** With `skip: true`, the tool does not run, and `result` stands in for what it returns. */
+export interface SkipTool extends Without<"block" | "params" | "reason" | "terminate"> {
+  readonly skip: boolean
+  /** A value of `Tool.output` or `Tool.failure`, or JSON. Default: a result without content. */
+  readonly result?: ToolOutput | Schema.Json
+}
+
+/** Lets a call run, unless another hook rejects it. */
+export interface Approve {
+  readonly approved: true
+  readonly reason?: string
+  /** Replaces the params of the call. The tool decodes them. */
+  readonly params?: Schema.Json
+}
+
+/** Keeps a call from running. The model reads the reason. */
+export interface Reject extends Without<"params"> {
+  readonly approved: false
+  /** Default: "not approved". */
+  readonly reason?: string
+}
+
 /** Input and output of each point. */
 export interface Points {
   readonly beforeExecution: [
@@ -102,34 +161,11 @@ export interface Points {
   readonly pauseCheck: [TurnInput, { readonly shouldPause: boolean; readonly reason?: string }]
   readonly beforeModel: [
     TurnInput & RequestParts & { readonly options: ModelOptions; readonly view: ReadonlyArray<ModelMessage> },
-    {
-      /** Replaces parts of this one request; the run's options stay as they are. */
-      readonly modified?: ModelOptions &
-        Partial<RequestParts> & { readonly messages?: ReadonlyArray<ModelMessage> }
-      /** Do not ask the model. `response` answers in its place; without one the run fails. */
-      readonly skip?: boolean
-      readonly response?: string | Assistant
-      readonly reason?: string
-    }
+    ChangeRequest | AnswerForModel | SkipModel
   ]
   readonly afterModel: [TurnInput & { readonly message: Assistant; readonly durationMs: number }, void]
-  readonly beforeTool: [
-    ToolInput,
-    {
-      /** JSON to be decoded in place of what the model gave. */
-      readonly params?: Schema.Json
-      readonly block?: boolean
-      readonly terminate?: boolean
-      /** Do not run; `result` stands for what the tool would have said: a `ToolOutput` or any JSON. */
-      readonly skip?: boolean
-      readonly result?: ToolOutput | Schema.Json
-      readonly reason?: string
-    }
-  ]
-  readonly approveTool: [
-    ToolInput,
-    { readonly approved: boolean; readonly reason?: string; readonly params?: Schema.Json }
-  ]
+  readonly beforeTool: [ToolInput, ChangeParams | BlockTool | SkipTool]
+  readonly approveTool: [ToolInput, Approve | Reject]
   readonly afterTool: [
     ToolInput & { readonly result: ToolOutput; readonly isError: boolean; readonly outcome: ToolOutcome },
     Partial<ToolOutput> & { readonly retry?: boolean }
@@ -171,7 +207,7 @@ export interface PointInfo<P extends Point> {
   readonly timeLimit: "hookTimeout" | "approvalTimeout"
 }
 
-const point = <A>(kind: Kind, ...output: Alternatives<A>) => ({
+const point = <S extends Alternatives<unknown>>(kind: Kind, ...output: S) => ({
   kind,
   output,
   timeLimit: "hookTimeout" as const
@@ -202,26 +238,24 @@ export const points: { readonly [P in Point]: PointInfo<P> } = {
           system: optional(Schema.String),
           tools: optional(Schema.Array(toolDefinition))
         })
-      ),
-      skip: optional(Schema.Boolean),
-      response: optional(Schema.Union([Schema.String, Messages.Assistant])),
-      reason
-    })
+      )
+    }),
+    Schema.Struct({ skip: Schema.Boolean, response: Schema.Union([Schema.String, Messages.Assistant]) }),
+    Schema.Struct({ skip: Schema.Boolean, reason })
   ),
   afterModel: point("observer", Schema.Void),
   beforeTool: point(
     "guard",
-    Schema.Struct({
-      params: optional(Schema.Json),
-      block: optional(Schema.Boolean),
-      terminate: optional(Schema.Boolean),
-      skip: optional(Schema.Boolean),
-      result: optional(toolResult),
-      reason
-    })
+    Schema.Struct({ params: optional(Schema.Json) }),
+    Schema.Struct({ block: Schema.Boolean, reason, terminate: optional(Schema.Boolean) }),
+    Schema.Struct({ skip: Schema.Boolean, result: optional(toolResult) })
   ),
   approveTool: {
-    ...point("guard", Schema.Struct({ approved: Schema.Boolean, reason, params: optional(Schema.Json) })),
+    ...point(
+      "guard",
+      Schema.Struct({ approved: Schema.Literal(true), reason, params: optional(Schema.Json) }),
+      Schema.Struct({ approved: Schema.Literal(false), reason })
+    ),
     timeLimit: "approvalTimeout"
   },
   afterTool: point(

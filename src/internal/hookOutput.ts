@@ -50,7 +50,7 @@ export const toolResult = Schema.Unknown.pipe(
 )
 
 /** The schemas of what a hook of one point may return: an output has the members of one of them. */
-export type Alternatives<A> = ReadonlyArray<Schema.Codec<A, any>>
+export type Alternatives<A> = ReadonlyArray<Schema.ConstraintDecoder<A>>
 
 /**
  * Decodes what a hook returned. Fails for members of several alternatives, for a member that is unknown and nearly has the name
@@ -67,28 +67,27 @@ export const read = <A>(alternatives: Alternatives<A>, returned: unknown): Resul
     const named = Predicate.isObject(given) ? Object.keys(given).filter((name) => all.has(name)) : []
     const fitting = alternatives.filter((_, index) => named.every((name) => shapes[index]?.has(name)))
     return fitting.length === 0
-      ? Result.fail(`The hook returned ${quoted(named, " together with ")}. ${adviceFor(shapes)}`)
-      : decoded(fitting, given)
+      ? Result.fail(`The hook returned ${together(named)}. ${adviceFor(shapes)}`)
+      : Result.mapError(decoded(fitting, given), (fault) => `${fault}. ${adviceFor(shapes)}`)
   } catch (thrown) {
     return Result.fail(thrown)
   }
 }
 
-const quoted = (names: ReadonlyArray<string>, separator: string): string =>
-  names.map((name) => `\`${name}\``).join(separator)
+const together = (names: ReadonlyArray<string>): string =>
+  names.map((name) => `\`${name}\``).join(" together with ")
 
 const adviceFor = (shapes: ReadonlyArray<Shape>): string =>
-  `Return either ${shapes.map((shape) => `{ ${[...shape.keys()].join(", ")} }`).join(" or ")}.`
+  shapes.length === 1
+    ? "The hook returned something else than its point takes."
+    : `Return either ${shapes.map((shape) => `{ ${[...shape.keys()].join(", ")} }`).join(" or ")}.`
 
 /** The first of the alternatives that decodes, or the failure of the first. */
 const decoded = <A>(alternatives: Alternatives<A>, given: unknown): Result.Result<A, string> => {
   const results = alternatives.map((schema) =>
-    Result.mapError(
-      Schema.decodeUnknownResult(schema)(given),
-      ({ message }) => `${message}. The hook returned something else than its point takes.`
-    )
+    Result.mapError(Schema.decodeUnknownResult(schema)(given), ({ message }) => message)
   )
-  return results.find(Result.isSuccess) ?? results[0] ?? Result.fail("The point takes nothing.")
+  return results.find(Result.isSuccess) ?? results[0] ?? Result.fail("The point takes nothing")
 }
 
 /** The members of a struct, by name; empty for any other schema. */

@@ -85,8 +85,10 @@ const guardOf = ({ guard }: Case): ReadonlyArray<Hook.Runnable> => {
       return [Hook.approveTool(() => Effect.fail("broke"))]
     case "change":
       return [Hook.beforeTool(() => Effect.succeed({ params: {} }))]
+    case "block":
+      return [Hook.beforeTool(() => Effect.succeed({ block: true }))]
     default:
-      return [Hook.beforeTool(() => Effect.succeed({ block: guard === "block", skip: guard === "skip" }))]
+      return [Hook.beforeTool(() => Effect.succeed({ skip: true }))]
   }
 }
 

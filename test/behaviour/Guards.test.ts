@@ -299,7 +299,7 @@ describe("Guards", () => {
           hooks: [
             Hook.beforeTool(({ call: { name } }) => {
               asked.push(`before ${name}`)
-              return Effect.succeed({ skip: name === "skip", block: name === "block" })
+              return Effect.succeed(name === "skip" ? { skip: true } : { block: name === "block" })
             }),
             Hook.approveTool(({ call: { name } }) => {
               asked.push(`approve ${name}`)

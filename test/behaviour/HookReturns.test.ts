@@ -227,6 +227,125 @@ describe("a hook that returns what cannot be read", () => {
   )
 })
 
+describe("a hook that returns members that do not go together", () => {
+  const excluded: ReadonlyArray<readonly [Hook.Point, object, error: string]> = [
+    ["beforeTool", { block: true, skip: true }, "`block` together with `skip`"],
+    ["beforeTool", { block: false, params: {} }, "`block` together with `params`"],
+    ["beforeTool", { skip: true, terminate: true }, "`skip` together with `terminate`"],
+    ["beforeTool", { reason: "why" }, 'Missing key\n  at ["block"]'],
+    ["beforeTool", { terminate: true }, 'Missing key\n  at ["block"]'],
+    ["approveTool", { approved: false, params: {} }, "Return either { approved, reason, params } or"],
+    ["approveTool", { reason: "why" }, 'Missing key\n  at ["approved"]']
+  ]
+
+  for (const [point, returned, error] of excluded) {
+    it.effect(`has failed at ${point}, which rejects: ${JSON.stringify(returned)}`, () =>
+      Effect.gen(function* () {
+        const { events } = yield* play([call("act"), done], {
+          tools: [say("act")],
+          hooks: [returning(point, Effect.succeed(returned))]
+        })
+        assert.include(ofTag(events, "HookError")[0]?.error, error)
+        assert.deepStrictEqual(outcomes(events), ["rejected"])
+      })
+    )
+  }
+
+  it.effect("has failed at beforeModel, which asks the model", () =>
+    Effect.gen(function* () {
+      for (const returned of [
+        { modified: { temperature: 1 }, skip: true },
+        { skip: true, response: "instead", reason: "why" }
+      ]) {
+        const { events, requests } = yield* play([done], {
+          hooks: [returning("beforeModel", Effect.succeed(returned))]
+        })
+        assert.include(
+          ofTag(events, "HookError")[0]?.error,
+          "Return either { modified } or { skip, response } or { skip, reason }."
+        )
+        assert.deepStrictEqual(
+          requests.map(({ options }) => options),
+          [{}]
+        )
+      }
+    })
+  )
+
+  it("does not compile", () => {
+    type Fits<A, P extends Hook.Point> = A extends Hook.Output<P> ? true : false
+    const refused: readonly [
+      Fits<{ block: true; skip: true }, "beforeTool">,
+      Fits<{ block: true; params: {} }, "beforeTool">,
+      Fits<{ skip: true; reason: "why" }, "beforeTool">,
+      Fits<{ approved: false; params: {} }, "approveTool">,
+      Fits<{ modified: {}; skip: true }, "beforeModel">,
+      Fits<{ skip: true; response: "instead"; reason: "why" }, "beforeModel">
+    ] = [false, false, false, false, false, false]
+    const taken: readonly [
+      Fits<{ block: boolean; reason: string }, "beforeTool">,
+      Fits<{ skip: boolean; result: string }, "beforeTool">,
+      Fits<{ params: {} }, "beforeTool">,
+      Fits<{ approved: true; params: {} }, "approveTool">,
+      Fits<{ skip: boolean; response: string }, "beforeModel">
+    ] = [true, true, true, true, true]
+    // A flag that is computed is fine.
+    const blocked: boolean = refused[0]
+    Hook.beforeTool(() => Effect.succeed({ block: blocked, reason: "why" }))
+    Hook.approveTool(() => Effect.succeed({ approved: blocked, reason: "why" }))
+    assert.strictEqual(taken.length, 5)
+  })
+})
+
+describe("a hook that returns an unknown member within `modified`", () => {
+  const misspelt: ReadonlyArray<readonly [Hook.Point, object, error: string]> = [
+    [
+      "beforeExecution",
+      { sistem: "s" },
+      "`modified.sistem`, which has no meaning here. Did you mean `modified.system`?"
+    ],
+    ["beforeExecution", { limits: { maxTurn: 3 } }, "Did you mean `modified.limits.maxTurns`?"],
+    [
+      "beforeExecution",
+      { modelOptions: { tempreture: 1 } },
+      "Did you mean `modified.modelOptions.temperature`?"
+    ],
+    ["beforeModel", { tempreture: 1 }, "Did you mean `modified.temperature`?"],
+    ["beforeModel", { message: [] }, "Did you mean `modified.messages`?"],
+    [
+      "beforeModel",
+      { sampling: 1 },
+      "`modified.sampling`, which has no meaning here. Return any of modified.maxTokens,"
+    ]
+  ]
+
+  for (const [point, modified, error] of misspelt) {
+    it.effect(`has failed, and the failure names the nearest: ${point}, ${JSON.stringify(modified)}`, () =>
+      Effect.gen(function* () {
+        const { events, requests } = yield* play([done], {
+          hooks: [returning(point, Effect.succeed({ modified }))]
+        })
+        assert.include(ofTag(events, "HookError")[0]?.error, error)
+        assert.deepInclude(requests[0], { model: "m", options: {} })
+      })
+    )
+  }
+})
+
+describe("a hook that shapes what the model reads", () => {
+  it.effect("fails when it returns a custom message, which no provider can read", () =>
+    Effect.gen(function* () {
+      const custom = [Message.custom("note", {}), Message.user("hi")]
+      const shaped = yield* play([done], { hooks: [returning("toModelMessages", Effect.succeed(custom))] })
+      assert.deepInclude(reasonOf(shaped.exit), { _tag: "TransformFailed", hook: "toModelMessages" })
+      const { events } = yield* play([done], {
+        hooks: [returning("beforeModel", Effect.succeed({ modified: { messages: custom } }))]
+      })
+      assert.deepInclude(ofTag(events, "HookError")[0], { hook: "beforeModel" })
+    })
+  )
+})
+
 describe("pauseCheck and steering", () => {
   it.effect("pauseCheck is told the turn that is about to begin, so a hook at turn 1 acts before it", () =>
     Effect.gen(function* () {

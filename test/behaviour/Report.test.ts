@@ -109,11 +109,13 @@ describe("Report", () => {
           toolExecution: "sequential",
           hooks: [
             Hook.beforeTool(({ call: { name } }) =>
-              Effect.succeed({
-                block: name === "block",
-                skip: name === "skip",
-                ...(name === "change" ? { params: {} } : {})
-              })
+              Effect.succeed(
+                name === "change"
+                  ? { params: {} }
+                  : name === "skip"
+                    ? { skip: true }
+                    : { block: name === "block" }
+              )
             ),
             Hook.approveTool(({ call: { name } }) => Effect.succeed({ approved: name !== "reject" }))
           ]

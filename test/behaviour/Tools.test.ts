@@ -272,7 +272,7 @@ describe("Tools", () => {
           options: { toolFailureMode: "fail" },
           hooks: [
             Hook.beforeTool(({ call }) =>
-              Effect.succeed({ block: call.name === "block", skip: call.name === "skip" })
+              Effect.succeed(call.name === "skip" ? { skip: true } : { block: call.name === "block" })
             ),
             Hook.approveTool(({ call }) => Effect.succeed({ approved: call.name !== "reject" }))
           ]
