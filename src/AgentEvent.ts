@@ -50,7 +50,7 @@ export const version = 1
  *
  * - `"completed"`: the model answered without tool calls, and nothing was queued.
  * - `"stopped"`: a `shouldStopAfterTurn` hook ended the run.
- * - `"terminated"`: every tool of the last turn asked for the end, and nothing was queued.
+ * - `"terminated"`: every tool of the last turn requested the end of the run, and nothing was queued.
  * - `"incomplete"`: the run reached `maxTurns`, and `onMaxTurns` is `"stop"` or `"wrapUp"`.
  * - `"cancelled"`: the application cancelled the run.
  * - `"suspended"`: reserved; no run ends with it yet.
@@ -84,7 +84,9 @@ export const ToolOutput = Schema.Struct({
   /** Whether the call failed. Default `false`. */
   isError: Schema.optionalKey(Schema.Boolean),
   /**
-   * Whether the tool asks for the end of the run, which comes if every result of the turn asks for it. Default `false`.
+   * Whether the tool requests the end of the run. Default `false`.
+   *
+   * The run ends if every tool of the turn requests it.
    */
   terminate: Schema.optionalKey(Schema.Boolean)
 })
@@ -512,7 +514,7 @@ export interface Progress extends Pick<View, "messages" | "phase" | "pendingTool
   readonly lastError?: string | undefined
 }
 
-/** @internal The state after one more event of a run that has begun; the same object if the event changes nothing. */
+/** @internal The state after one more event of a run that has begun, as the same object if the event changes nothing. */
 export const progressed = <State extends Progress>(state: State, event: AgentEvent): State => {
   switch (event._tag) {
     case "RunPaused":

@@ -1,11 +1,19 @@
 /**
- * Reads tool params against a JSON Schema: for tools whose schema is not ours (MCP servers, plain JSON).
+ * The decoding of tool params by a JSON Schema.
  *
- * Written here, and not with `effect/SchemaRepresentation`, because schemas from outside hold what an importer refuses
- * (patterns, vendor keywords), because models need scalars coerced, and because importing that would cost every user
- * of the core a third of its size. Covers what tool schemas use: `type`, `properties`, `required`,
- * `additionalProperties`, `items`, `prefixItems`, `enum`, `const`, `anyOf`, `oneOf`, `allOf`, `not`, local `$ref`, and
- * the bounds of numbers, strings and arrays. A keyword it does not know says nothing.
+ * **When to use**
+ *
+ * Tools whose schema is not a `Schema` of Effect use it: those of MCP servers, of plain JSON and of a Standard Schema.
+ *
+ * **Details**
+ *
+ * It knows the keywords of tool schemas: `type`, `properties`, `required`, `additionalProperties`, `items`, `prefixItems`, `enum`,
+ * `const`, `anyOf`, `oneOf`, `allOf`, `not`, local `$ref`, and the bounds of numbers, strings and arrays. It ignores other keywords.
+ *
+ * It does not use `effect/SchemaRepresentation`, which refuses keywords that foreign schemas have (patterns, vendor keywords), does
+ * not coerce scalars, and would add a third to the size of the core.
+ *
+ * @since 0.1.0
  */
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
@@ -18,9 +26,29 @@ import { once } from "./internal/once.ts"
 type Json = Schema.Json
 
 /**
- * Decodes `value`. Scalars of the wrong kind are coerced where nothing is invented: `"42"` to 42, `"true"` to true, 7
- * to `"7"`, and JSON text to the array or object it holds. A property that is `null` is left out where the schema neither
- * requires it nor accepts `null`. Fails with one line per fault, each naming its path.
+ * Decodes a value by a JSON Schema, and coerces scalars as models need it.
+ *
+ * **Details**
+ *
+ * - A scalar of another type is coerced where no information is invented: `"42"` to 42, `"true"` to `true`, 7 to `"7"`, and JSON text
+ *   to the array or the object that it holds.
+ * - A property that is `null` is left out if the schema neither requires it nor accepts `null`.
+ * - The failure has one line for each fault, with the path of the value.
+ *
+ * **Example** (Decoding params)
+ *
+ * ```ts
+ * import { Result } from "effect"
+ * import { JsonSchema } from "effect-agent"
+ *
+ * const schema = { type: "object", properties: { days: { type: "integer" } }, required: ["days"] }
+ *
+ * console.log(Result.getOrThrow(JsonSchema.decode(schema, { days: "3" }))) // => { days: 3 }
+ * console.log(Result.merge(JsonSchema.decode(schema, {}))) // => [ 'days is missing' ]
+ * ```
+ *
+ * @category decoding
+ * @since 0.1.0
  */
 export const decode = (schema: Json, value: Json): Result.Result<Json, ReadonlyArray<string>> => {
   const faults: Array<string> = []
@@ -31,10 +59,11 @@ export const decode = (schema: Json, value: Json): Result.Result<Json, ReadonlyA
   return faults.length === 0 ? Result.succeed(decoded) : Result.fail(faults)
 }
 
+/** The state of one decoding. */
 interface Reading {
   readonly root: Json
   readonly faults: Array<string>
-  /** Paths of the properties that were left out. */
+  /** The paths of the properties that were left out. */
   readonly leftOut: Array<string>
 }
 
@@ -44,9 +73,9 @@ const read = (reading: Reading, schema: Json, value: Json, path: string): Json =
   if (!isObject(target)) return value
 
   const sort = sortOf(target)
-  const { asks, combines, types } = sort
+  const { combines, restricts, types } = sort
   const coerced = fits(types, value) ? value : readType(reading, types, value, path)
-  if (asks) checkValue(reading, target, coerced, path)
+  if (restricts) checkValue(reading, target, coerced, path)
   const within = isObject(coerced)
     ? readProperties(reading, sort, coerced, path)
     : Array.isArray(coerced)
@@ -55,20 +84,20 @@ const read = (reading: Reading, schema: Json, value: Json, path: string): Json =
   return combines ? readCombined(reading, target, within, path) : within
 }
 
-/** What a schema says, as it is asked for with every value. */
+/** The keywords of a schema, prepared for decoding. */
 interface Sort {
   readonly types: ReadonlyArray<string>
   readonly properties: JsonObject
   readonly required: ReadonlyArray<string>
-  /** What properties beside those must be: anything, where nothing is said. */
+  /** The schema of the properties that `properties` does not name. */
   readonly others: Json
-  /** Asks something of the value beside its type. */
-  readonly asks: boolean
-  /** Is made of other schemas. */
+  /** Whether the schema restricts the value beyond its type. */
+  readonly restricts: boolean
+  /** Whether the schema has parts that are schemas. */
   readonly combines: boolean
 }
 
-/** Most schemas say little more than a type. */
+/** The keywords of a schema, read once. */
 const sortOf = once((schema: JsonObject): Sort => {
   const { additionalProperties: others = true, properties, required, type } = schema
   const has = (keyword: string) => schema[keyword] !== undefined
@@ -76,9 +105,9 @@ const sortOf = once((schema: JsonObject): Sort => {
     types: typeof type === "string" ? [type] : strings(type),
     properties: isObject(properties) ? properties : {},
     required: strings(required),
-    // Which of them a pattern allows is not looked at.
+    // `patternProperties` is not evaluated: it allows every property.
     others: others === false && has("patternProperties") ? true : others,
-    asks: askers.some(has),
+    restricts: restricting.some(has),
     combines: combiners.some(has)
   }
 })
@@ -86,7 +115,7 @@ const sortOf = once((schema: JsonObject): Sort => {
 const combiners = ["allOf", "anyOf", "oneOf", "not"]
 const bounds = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]
 const sizes = ["minLength", "maxLength", "minItems", "maxItems"]
-const askers = ["enum", "const", ...bounds, ...sizes]
+const restricting = ["enum", "const", ...bounds, ...sizes]
 
 const readProperties = (
   reading: Reading,
@@ -141,7 +170,7 @@ const readCombined = (reading: Reading, schema: JsonObject, value: Json, path: s
   return result
 }
 
-/** The first alternative that takes the value as it is, else the first that takes it coerced. */
+/** Takes the first alternative that accepts the value unchanged, else the first that accepts it coerced. */
 const readAlternative = (reading: Reading, options: ReadonlyArray<Json>, value: Json, path: string): Json => {
   const tried = options.map((option) => {
     const faults: Array<string> = []
@@ -158,14 +187,14 @@ const readAlternative = (reading: Reading, options: ReadonlyArray<Json>, value: 
   )
 }
 
-/** As it is: what only fits when it is coerced is something else. */
+/** Whether a schema accepts a value without a coercion. */
 const accepts = (root: Json, schema: Json, value: Json): boolean => {
   const faults: Array<string> = []
   const taken = read({ root, faults, leftOut: [] }, schema, value, "")
   return faults.length === 0 && same(taken, value)
 }
 
-/** A value of another type, read as one that fits. */
+/** Coerces a value of another type. */
 const readType = (reading: Reading, types: ReadonlyArray<string>, value: Json, path: string): Json => {
   const coerced = coerce(types, value)
   return coerced === undefined ? fault(reading, path, `must be ${types.join(" or ")}`, value) : coerced
@@ -189,7 +218,7 @@ const checkValue = (reading: Reading, schema: JsonObject, value: Json, path: str
   if (Array.isArray(value)) checkSize(reading, schema, "Items", () => value.length, path)
 }
 
-/** Unicode characters, as the specification counts. A text may be a whole file: it is searched, not taken apart. */
+/** The number of Unicode characters, as the specification counts them, without a copy of the text. */
 const characters = (text: string): number => text.length - (text.match(surrogatePairs)?.length ?? 0)
 
 const surrogatePairs = /[\ud800-\udbff][\udc00-\udfff]/g
@@ -234,7 +263,20 @@ const strings = (value: Json | undefined): ReadonlyArray<string> =>
 
 const at = (path: string, key: string): string => (path === "" ? key : `${path}.${key}`)
 
-/** Whether two values are the same JSON. */
+/**
+ * Returns whether two values are equal as JSON text.
+ *
+ * **Example** (Comparing values)
+ *
+ * ```ts
+ * import { JsonSchema } from "effect-agent"
+ *
+ * console.log(JsonSchema.same({ city: "Oslo" }, { city: "Oslo" })) // => true
+ * ```
+ *
+ * @category predicates
+ * @since 0.2.0
+ */
 export const same = (self: Json, that: Json): boolean =>
   self === that || (Predicate.isObjectOrArray(self) && JSON.stringify(self) === JSON.stringify(that))
 

@@ -16,7 +16,7 @@ import { Usage } from "./Usage.ts"
  * @since 0.1.0
  */
 export const Text = Schema.Struct({
-  /** Tells this block from the other kinds. */
+  /** The kind of the block. */
   type: Schema.Literal("text"),
   /** The text, which may be empty. */
   text: Schema.String,
@@ -39,7 +39,7 @@ const Inline = Schema.Struct({ data: Schema.String, mediaType: Schema.String })
  * @since 0.1.0
  */
 export const Image = Schema.Struct({
-  /** Tells this block from the other kinds. */
+  /** The kind of the block. */
   type: Schema.Literal("image"),
   /** The bytes of the image, or its address. */
   source: Schema.Union([Inline, Schema.Struct({ url: Schema.String })])
@@ -58,7 +58,7 @@ export type Image = typeof Image.Type
  * @since 0.1.0
  */
 export const File = Schema.Struct({
-  /** Tells this block from the other kinds. */
+  /** The kind of the block. */
   type: Schema.Literal("file"),
   /** The bytes of the file, or the id of an uploaded one. */
   source: Schema.Union([Inline, Schema.Struct({ fileId: Schema.String })])
@@ -76,7 +76,7 @@ export type File = typeof File.Type
  * @since 0.1.0
  */
 export const Thinking = Schema.Struct({
-  /** Tells this block from the other kinds. */
+  /** The kind of the block. */
   type: Schema.Literal("thinking"),
   /** The text or a summary of it, empty where the vendor hides it. */
   text: Schema.String,
@@ -94,7 +94,7 @@ export type Thinking = typeof Thinking.Type
  * @since 0.1.0
  */
 export const ToolCall = Schema.Struct({
-  /** Tells this block from the other kinds. */
+  /** The kind of the block. */
   type: Schema.Literal("toolCall"),
   /** The id of the call, which its result names. */
   id: Schema.String,
@@ -192,7 +192,7 @@ export type MessageId = string
  * @since 0.1.0
  */
 export const User = Schema.Struct({
-  /** Tells this message from the other kinds. */
+  /** The role of the message. */
   role: Schema.Literal("user"),
   /** The id of the message. */
   id: MessageId,
@@ -210,7 +210,7 @@ export type User = typeof User.Type
  * @since 0.1.0
  */
 export const Assistant = Schema.Struct({
-  /** Tells this message from the other kinds. */
+  /** The role of the message. */
   role: Schema.Literal("assistant"),
   /** The id of the message. */
   id: MessageId,
@@ -242,7 +242,7 @@ export type Assistant = typeof Assistant.Type
  * @since 0.1.0
  */
 export const ToolResult = Schema.Struct({
-  /** Tells this message from the other kinds. */
+  /** The role of the message. */
   role: Schema.Literal("toolResult"),
   /** The id of the message. */
   id: MessageId,
@@ -275,7 +275,7 @@ export type ToolResult = typeof ToolResult.Type
  * @since 0.1.0
  */
 export const Custom = Schema.Struct({
-  /** Tells this message from the other kinds. */
+  /** The role of the message. */
   role: Schema.Literal("custom"),
   /** The kind of the message, a name that the application chooses. */
   kind: Schema.String,

@@ -1,5 +1,7 @@
 /**
- * Who answers: a company's API, a local server, a script.
+ * The service that answers model calls: the API of a vendor, a local server or a script.
+ *
+ * @since 0.1.0
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -11,23 +13,84 @@ import type { ModelEvent } from "./ModelEvent.ts"
 import { ModelNotSupported, ProviderError } from "./ProviderError.ts"
 import type { ModelOptions } from "./RunOptions.ts"
 
-/** A tool as the model is told of it. `parameters` is a JSON Schema of an object. */
+/**
+ * A tool as the model gets it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface ToolDefinition {
+  /** The name of the tool. */
   readonly name: string
+  /** The purpose of the tool, which the model reads. */
   readonly description: string
+  /** A JSON Schema of an object. */
   readonly parameters: Schema.Json
 }
 
-/** One model call. `model` is always here: a provider serves every id of its vendor. */
+/**
+ * One model call.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface ModelRequest {
+  /** The id of the model, without a prefix of a router. */
   readonly model: string
+  /** The system prompt. Default none. */
   readonly system?: string
-  /** The same objects from turn to turn: an encoding may be cached by identity. */
+  /**
+   * The conversation, with the same objects from turn to turn, so that a provider can cache an encoding by identity.
+   */
   readonly messages: ReadonlyArray<ModelMessage>
+  /** The tools that the model may call. */
   readonly tools: ReadonlyArray<ToolDefinition>
+  /** The options of the call. */
   readonly options: ModelOptions
 }
 
+/**
+ * The service that answers model calls.
+ *
+ * **Details**
+ *
+ * `id` is the name of the provider in messages and errors. `stream` makes one model call, and closes its connection when its
+ * reader leaves. It fails with `ProviderError`.
+ *
+ * **Example** (Writing a provider)
+ *
+ * ```ts
+ * import { Effect, Layer, Stream } from "effect"
+ * import { Agent, Message, ProviderError, Provider } from "effect-agent"
+ *
+ * const echo = Layer.succeed(Provider.Provider, {
+ *   id: "echo",
+ *   stream: ({ messages, model }) => {
+ *     const last = messages.at(-1)
+ *     if (last === undefined) {
+ *       const reason = new ProviderError.InvalidRequest({ detail: "there is no message" })
+ *       return Stream.fail(new ProviderError.ProviderError({ provider: "echo", reason }))
+ *     }
+ *     return Stream.make(
+ *       { _tag: "Start", provider: "echo", model, protocol: "none" },
+ *       { _tag: "TextDelta", contentIndex: 0, delta: Message.textOf(last) },
+ *       { _tag: "Finish", stopReason: "stop" }
+ *     )
+ *   }
+ * })
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "echo-1" })
+ *   const { message } = yield* agent.prompt("Hello")
+ *   return message && Message.textOf(message)
+ * }).pipe(Effect.provide(echo), Effect.scoped)
+ *
+ * console.log(await Effect.runPromise(program)) // => Hello
+ * ```
+ *
+ * @category services
+ * @since 0.1.0
+ */
 export class Provider extends Context.Service<
   Provider,
   {
@@ -38,8 +101,34 @@ export class Provider extends Context.Service<
 >()("effect-agent/Provider") {}
 
 /**
- * Sends `"openai/gpt-…"` to the provider named `openai`, as `"gpt-…"`. Fails with reason `ModelNotSupported` for any
- * other prefix.
+ * Makes a provider that sends each call to the provider that the prefix of the model names.
+ *
+ * **Details**
+ *
+ * It sends `"openai/gpt-5-mini"` to the provider `openai`, as `"gpt-5-mini"`. It fails with the reason `ModelNotSupported` for a
+ * model without a known prefix.
+ *
+ * **Example** (Routing between two providers)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Message, Provider } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const program = Effect.gen(function* () {
+ *   const one = yield* ScriptedProvider.make([ScriptedProvider.text("I am one.")])
+ *   const two = yield* ScriptedProvider.make([ScriptedProvider.text("I am two.")])
+ *   const router = Provider.router({ one: one.provider, two: two.provider })
+ *   const agent = yield* Effect.provideService(Agent.make({ model: "two/large" }), Provider.Provider, router)
+ *   const { message } = yield* agent.prompt("Which one are you?")
+ *   return message && Message.textOf(message)
+ * }).pipe(Effect.scoped)
+ *
+ * console.log(await Effect.runPromise(program)) // => I am two.
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
  */
 export const router = (providers: Readonly<Record<string, Provider["Service"]>>): Provider["Service"] => {
   const known = new Map(Object.entries(providers))
@@ -67,8 +156,41 @@ const unsupported = (model: string, known: ReadonlyArray<string>) =>
 /**
  * Makes a decorator: a function from a `Provider` layer to a `Provider` layer.
  *
- * A function, not a constant layer: Effect builds a layer once per reference, so one constant around two providers of an
- * application would give both the first one.
+ * **Gotchas**
+ *
+ * Effect builds a layer once for each reference. A constant decorator layer around two providers of an application would give both
+ * the first one, so a decorator is a function.
+ *
+ * **Example** (Logging each call)
+ *
+ * ```ts
+ * import { Effect, Stream } from "effect"
+ * import { Agent, Provider } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const logged = Provider.decorate((inner) =>
+ *   Effect.succeed(
+ *     Provider.Provider.of({
+ *       id: inner.id,
+ *       stream: (request) =>
+ *         Stream.onStart(
+ *           inner.stream(request),
+ *           Effect.sync(() => console.log(`${inner.id} gets ${request.messages.length} message`))
+ *         )
+ *     })
+ *   )
+ * )
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "any" })
+ *   yield* agent.prompt("Hello")
+ * }).pipe(Effect.provide(logged(ScriptedProvider.layer([ScriptedProvider.text("Hi")]))), Effect.scoped)
+ *
+ * await Effect.runPromise(program) // => scripted gets 1 message
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
  */
 export const decorate =
   <E, R>(wrap: (inner: Provider["Service"]) => Effect.Effect<Provider["Service"], E, R>) =>

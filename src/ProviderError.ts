@@ -25,7 +25,7 @@ const facts = {
 const waiting = {
   ...facts,
   /**
-   * The time to wait that the server asks for: a `Duration`, milliseconds, or a text such as `"30 seconds"`. Default none.
+   * The time to wait that the server names: a `Duration`, milliseconds, or a text such as `"30 seconds"`. Default none.
    */
   retryAfter: Schema.optionalKey(DurationInput.Wait)
 }
@@ -343,9 +343,9 @@ export class ProviderError extends Schema.TaggedError<ProviderError>()("Provider
 }) {
   override get message(): string {
     const { reason } = this
-    const said = `${this.provider}: ${reason._tag}${reason.detail === "" ? "" : `: ${reason.detail}`}`
+    const text = `${this.provider}: ${reason._tag}${reason.detail === "" ? "" : `: ${reason.detail}`}`
     const advice = adviceOf(reason)
-    return advice === undefined ? said : `${said.replace(/\.$/, "")}. ${advice}`
+    return advice === undefined ? text : `${text.replace(/\.$/, "")}. ${advice}`
   }
 
   /** Whether another attempt may succeed. */
@@ -353,7 +353,7 @@ export class ProviderError extends Schema.TaggedError<ProviderError>()("Provider
     return this.reason.isRetryable && this.reason.shouldRetry !== false
   }
 
-  /** The time to wait that the provider asks for, or `undefined` if it names none. */
+  /** The time to wait that the provider names, or `undefined` if it names none. */
   get retryAfter(): Duration.Duration | undefined {
     const input = "retryAfter" in this.reason ? this.reason.retryAfter : undefined
     return input === undefined ? undefined : Duration.fromInputUnsafe(input)

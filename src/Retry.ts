@@ -1,5 +1,7 @@
 /**
- * Asks again when a provider failed before it said anything.
+ * Retries of model calls that fail.
+ *
+ * @since 0.1.0
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -11,22 +13,39 @@ import * as Provider from "./Provider.ts"
 import type { ProviderError } from "./ProviderError.ts"
 import * as Silence from "./internal/silence.ts"
 
+/**
+ * The options of a retry.
+ *
+ * @category options
+ * @since 0.1.0
+ */
 export interface Options {
   /**
-   * How often to try again, and how long to wait. Only what `isRetryable` says may help is tried again at all. Default:
-   * three tries in all, exponential from one second with jitter, and not after a stall.
+   * The number of retries and the delays between them. Default: {@link defaultSchedule}.
+   *
+   * The schedule decides on retryable errors alone: see `ProviderError.isRetryable`.
    */
   readonly schedule?: Schedule.Schedule<unknown, ProviderError>
-  /** A provider that asks for more patience than this is not asked again. Default 60 seconds. */
+  /** The longest delay that a provider may name before the call fails at once, a duration. Default 60 seconds. */
   readonly maxRetryAfter?: Duration.Input
   /**
-   * Also ask again when an answer broke off after it had said something. What was said is taken back by a `Retracted`
-   * event, so that no view shows it twice; tools have not run by then. Default `false`.
+   * Whether an answer that has begun is retried too. Default `false`.
+   *
+   * A `Retracted` event makes the events of the failed try void, so that no view shows them twice. Tools have not run by then.
    */
   readonly retryTurn?: boolean
 }
 
-/** Three tries in all, 1 s and 2 s apart, give or take a fifth. A stall has waited long enough. */
+/**
+ * Two retries, after about 1 and 2 seconds.
+ *
+ * **Details**
+ *
+ * The delays vary by a fifth at random. It does not retry `StreamStalled`: the application has waited long enough.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
 export const defaultSchedule: Schedule.Schedule<unknown, ProviderError> = Schedule.exponential(
   "1 second"
 ).pipe(
@@ -37,16 +56,64 @@ export const defaultSchedule: Schedule.Schedule<unknown, ProviderError> = Schedu
 )
 
 /**
- * Retries a provider by a schedule, as long as nothing of the answer was said: an answer that broke off is not started
- * anew behind the reader's back, unless `retryTurn` says so. A stream that ends without `Finish` broke off. A provider's own `retryAfter` wins over a shorter delay. Each retry is an `Attempt`
- * event; the wait is interruptible.
+ * Retries the model calls of a provider layer.
+ *
+ * **Details**
+ *
+ * It retries a call that failed before the first block of its answer; with `retryTurn` later too. An answer that ends without
+ * `Finish` counts as failed. If the provider names a delay that is longer than that of the schedule, that delay counts. Each retry
+ * emits an `Attempt` event. The delay is interruptible.
+ *
+ * **Example** (Retrying an overloaded provider)
+ *
+ * ```ts
+ * import { Effect, Schedule } from "effect"
+ * import { Agent, ProviderError, Retry } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const provider = ScriptedProvider.layer([
+ *   ScriptedProvider.fail(new ProviderError.Overloaded({ detail: "at capacity", retryAfter: "1 millis" })),
+ *   ScriptedProvider.text("Yes.")
+ * ])
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "gpt-5-mini" })
+ *   const { report, status } = yield* agent.prompt("Do I need a coat in Oslo?")
+ *   return [status, report.retries]
+ * }).pipe(Effect.provide(Retry.layer({ schedule: Schedule.recurs(3) })(provider)), Effect.scoped)
+ *
+ * console.log(await Effect.runPromise(program)) // => [ 'completed', 1 ]
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
  */
 export const layer = (
   options?: Options
 ): (<E, R>(inner: Layer.Layer<Provider.Provider, E, R>) => Layer.Layer<Provider.Provider, E, R>) =>
   Provider.decorate((inner) => Effect.succeed(make(inner, options)))
 
-/** The same around a provider at hand. */
+/**
+ * Retries the model calls of a provider.
+ *
+ * **Details**
+ *
+ * It does what {@link layer} does, for a provider that is a value.
+ *
+ * **Example** (Decorating a provider)
+ *
+ * ```ts
+ * import { Retry } from "effect-agent"
+ * import { LocalRules } from "effect-agent/providers"
+ *
+ * const provider = Retry.make(LocalRules.provider, { maxRetryAfter: "10 seconds" })
+ *
+ * console.log(provider.id) // => local
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const make = (
   inner: Provider.Provider["Service"],
   options?: Options
@@ -55,11 +122,12 @@ export const make = (
   stream: (request) => retrying({ provider: inner.id, answer: inner.stream(request) }, options ?? {})
 })
 
-/** Decides whether a failure is worth another try, and after how long. */
+/** Returns the delay before the next attempt, or `undefined` for none. */
 type Patience = (error: ProviderError) => Effect.Effect<Duration.Duration | undefined>
 
-/** One try, and the provider it is made in the name of. */
+/** One attempt. */
 interface Try {
+  /** The id of the provider. */
   readonly provider: string
   readonly answer: Silence.Answer
 }
@@ -87,13 +155,13 @@ const patience = ({ maxRetryAfter, schedule }: Options): Effect.Effect<Patience>
       if (retryAfter !== undefined && Duration.isGreaterThan(retryAfter, longest)) return Effect.undefined
       return Effect.clockWith((clock) => step(clock.currentTimeMillisUnsafe(), error)).pipe(
         Effect.map(([, delay]) => (retryAfter === undefined ? delay : Duration.max(delay, retryAfter))),
-        // A schedule that is done has no more patience.
+        // The schedule is done.
         Effect.catch(() => Effect.undefined)
       )
     }
   })
 
-/** Tells of the next attempt, and takes back what was said, if anything was. */
+/** The events that announce the next attempt, and make the events of this one void if there are any. */
 const announce = (
   attempt: Pick<Extract<ModelEvent, { readonly _tag: "Attempt" }>, "attempt" | "delay" | "error">,
   spoke: boolean

@@ -109,7 +109,7 @@ export const Limits = Schema.Struct({
    */
   onMaxTurns: Schema.optionalKey(Schema.Literals(["fail", "stop", "wrapUp"])),
   /**
-   * The user message that asks for the summary of `"wrapUp"`. Default: a request to say what is done and what is left.
+   * The user message that requests the summary of `"wrapUp"`. Default: a request to say what is done and what is left.
    */
   wrapUpInstruction: Schema.optionalKey(Schema.String),
   /**
@@ -148,7 +148,7 @@ export const Limits = Schema.Struct({
    * or 2 leaves no round for a warning.
    */
   maxIdenticalToolCalls: Schema.optionalKey(Count),
-  /** The most retries of one call that an `afterTool` hook may ask for. Default 1. */
+  /** The most retries of one call that an `afterTool` hook may request. Default 1. */
   maxToolRetries: Schema.optionalKey(Count)
 })
 export type Limits = typeof Limits.Type

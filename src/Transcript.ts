@@ -1,30 +1,91 @@
 /**
- * Laws of a transcript, and views that keep them. Every tool call of an answer has exactly one result, after it and
- * before what is said next, in the order of the calls. All functions are pure and return the messages they are given, so
- * that encodings may be cached by identity.
+ * The rules of a transcript, and views of a transcript that keep them.
+ *
+ * **Details**
+ *
+ * Every tool call of an answer has exactly one result. The results follow their answer at once, in the order of the calls. All
+ * functions are pure. They return the messages that they get, as the same objects, so that a provider can cache an encoding by
+ * identity.
+ *
+ * @since 0.1.0
  */
 import type { Assistant, Message, ToolCall } from "./Message.ts"
 import * as Msg from "./Message.ts"
 import { once } from "./internal/once.ts"
 
-/** A view of a transcript, and how many of its messages the view leaves out. */
+/**
+ * A view of a transcript.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Trimmed {
+  /** The messages of the view. */
   readonly messages: ReadonlyArray<Message>
+  /** The number of messages that the view leaves out. */
   readonly dropped: number
 }
 
-/** Whether messages go on from others: the very same ones, and perhaps more. */
+/**
+ * Returns whether `messages` begins with all messages of `start`, as the same objects.
+ *
+ * **Example** (Recognising a conversation that grew)
+ *
+ * ```ts
+ * import { Message, Transcript } from "effect-agent"
+ *
+ * const before = [Message.user("Hello")]
+ * const now = [...before, Message.assistant("Hi")]
+ *
+ * console.log(Transcript.goesOnFrom(now, before)) // => true
+ * ```
+ *
+ * @category predicates
+ * @since 0.2.0
+ */
 export const goesOnFrom = (messages: ReadonlyArray<unknown>, start: ReadonlyArray<unknown>): boolean => {
   if (messages.length < start.length) return false
   for (let index = 0; index < start.length; index++) if (messages[index] !== start[index]) return false
   return true
 }
 
-/** An answer that must not be sent again: it failed, or was cut off by a cancel. */
+/**
+ * Returns whether a message is an answer that failed or was cut, which providers must not get again.
+ *
+ * **Example** (Recognising a cut answer)
+ *
+ * ```ts
+ * import { Message, Transcript } from "effect-agent"
+ *
+ * console.log(Transcript.isFailed(Message.assistant("Let me", { stopReason: "aborted" }))) // => true
+ * ```
+ *
+ * @category predicates
+ * @since 0.1.0
+ */
 export const isFailed = (message: Message): boolean =>
   message.role === "assistant" && (message.stopReason === "error" || message.stopReason === "aborted")
 
-/** What a provider would refuse, in words. Empty for a valid transcript. */
+/**
+ * Returns the faults for which a provider would refuse a transcript, one sentence for each.
+ *
+ * **Details**
+ *
+ * Returns an empty array for a valid transcript.
+ *
+ * **Example** (Checking an imported transcript)
+ *
+ * ```ts
+ * import { Message, Transcript } from "effect-agent"
+ *
+ * const orphan = Message.toolResult({ id: "call-1", name: "weather" }, "4 °C")
+ *
+ * console.log(Transcript.violations([Message.user("Hello"), orphan])) // => [ 'result call-1 answers no call' ]
+ * ```
+ *
+ * @category validation
+ * @since 0.1.0
+ */
 export const violations = (messages: ReadonlyArray<Message>): ReadonlyArray<string> => {
   const found: Array<string> = []
   for (const { answer, late, results } of exchanges(messages, (orphan) =>
@@ -47,9 +108,30 @@ export const violations = (messages: ReadonlyArray<Message>): ReadonlyArray<stri
 }
 
 /**
- * The nearest transcript a provider accepts: failed answers and results without a call are left out, a call without a
- * result gets an honest one, a call whose id is taken goes, results follow their answer in the order of its calls. The
- * same array when all is well.
+ * Returns the nearest transcript that a provider accepts.
+ *
+ * **Details**
+ *
+ * - It leaves out failed answers, and results without a call.
+ * - A call without a result gets one that says that no result was recorded.
+ * - A call whose id an earlier call of the same answer has is left out.
+ * - Results follow their answer in the order of its calls.
+ *
+ * A valid transcript comes back as the same array.
+ *
+ * **Example** (Repairing an imported transcript)
+ *
+ * ```ts
+ * import { Message, Transcript } from "effect-agent"
+ *
+ * const call: Message.ToolCall = { type: "toolCall", id: "call-1", name: "weather", rawArguments: "{}", params: {} }
+ * const { messages } = Transcript.repair([Message.user("Do I need a coat?"), Message.assistant([call])])
+ *
+ * console.log(messages.map(({ role }) => role)) // => [ 'user', 'assistant', 'toolResult' ]
+ * ```
+ *
+ * @category transforming
+ * @since 0.1.0
  */
 export const repair = (messages: ReadonlyArray<Message>): Trimmed => {
   if (isPlainlySound(messages)) return { messages, dropped: 0 }
@@ -73,9 +155,27 @@ export const repair = (messages: ReadonlyArray<Message>): Trimmed => {
 }
 
 /**
- * The newest `max` messages, cut where no call loses its result: forward from there to the next safe place, else back to
- * the last one, even if that keeps more than `max`. A leading developer message stays, with `keepFirstUser` the
- * first user message too.
+ * Returns the newest messages of a transcript, without separating a call from its result.
+ *
+ * **Details**
+ *
+ * The view begins at the first place from `max` messages before the end on where no result loses its call. If there is none, it
+ * begins at the last such place before, and then has more than `max` messages. A custom message of the kind `"developer"` at the
+ * start always stays. `keepFirstUser`, default `false`, keeps the first user message too.
+ *
+ * **Example** (Keeping the newest messages)
+ *
+ * ```ts
+ * import { Message, Transcript } from "effect-agent"
+ *
+ * const transcript = [Message.user("1"), Message.assistant("2"), Message.user("3"), Message.assistant("4")]
+ * const { dropped, messages } = Transcript.window(transcript, 2)
+ *
+ * console.log(messages.map(Message.textOf), dropped) // => [ '3', '4' ] 2
+ * ```
+ *
+ * @category transforming
+ * @since 0.1.0
  */
 export const window = (
   messages: ReadonlyArray<Message>,
@@ -91,7 +191,26 @@ export const window = (
     : { messages: kept, dropped: messages.length - kept.length }
 }
 
-/** The calls of the last answer that have no result yet, if nothing but results came after it. */
+/**
+ * Returns the tool calls of the last answer that have no result yet.
+ *
+ * **Details**
+ *
+ * Returns an empty array if the last answer failed, or if a message other than a tool result follows it.
+ *
+ * **Example** (Finding calls to run again)
+ *
+ * ```ts
+ * import { Message, Transcript } from "effect-agent"
+ *
+ * const call: Message.ToolCall = { type: "toolCall", id: "call-1", name: "weather", rawArguments: "{}", params: {} }
+ *
+ * console.log(Transcript.openCalls([Message.assistant([call])]).map(({ id }) => id)) // => [ 'call-1' ]
+ * ```
+ *
+ * @category getters
+ * @since 0.1.0
+ */
 export const openCalls = (messages: ReadonlyArray<Message>): ReadonlyArray<ToolCall> => {
   const index = messages.findLastIndex((message) => message.role !== "toolResult")
   const tail = messages[index]
@@ -104,10 +223,12 @@ export const openCalls = (messages: ReadonlyArray<Message>): ReadonlyArray<ToolC
   return callsOf(tail).filter((call) => !answered.has(call.id))
 }
 
-// Keyed by their first message: each turn asks again, and only what is new has to be looked at.
+// By the first message: the check of each turn looks only at the messages that are new.
 const plainlySound = new WeakMap<Message, ReadonlyArray<Message>>()
 
-/** Each answer followed at once by the results of its calls, in order: what nearly every transcript is, told cheaply. */
+/**
+ * Whether each answer is followed at once by the results of its calls, in order: a cheap check that nearly every transcript passes.
+ */
 const isPlainlySound = (messages: ReadonlyArray<Message>): boolean => {
   const [first] = messages
   if (first === undefined) return true
@@ -136,14 +257,15 @@ const isPlainlySoundFrom = (messages: ReadonlyArray<Message>, start: number): bo
   return answered === owed.length
 }
 
+/** An answer and its results. */
 interface Exchange {
   readonly answer: Assistant
   readonly results: Array<Msg.ToolResult>
-  /** Those of them that something was said before. */
+  /** The results that follow a user message. */
   readonly late: Array<Msg.ToolResult>
 }
 
-/** Each answer with the results up to the next one. A failed answer owes no results. */
+/** Returns each answer with the results up to the next one. A failed answer needs no results. */
 const exchanges = (
   messages: ReadonlyArray<Message>,
   onOrphan: (result: Msg.ToolResult) => void
@@ -171,7 +293,7 @@ const exchanges = (
 
 const callsOf = Msg.toolCalls
 
-/** One result per call, taken from what follows up to the next answer; a missing one is made. */
+/** Returns one result for each call, from the messages up to the next answer; makes a result where none is there. */
 const resultsFor = (
   answer: Assistant,
   messages: ReadonlyArray<Message>,
@@ -186,8 +308,7 @@ const resultsFor = (
   )
 }
 
-// Once, for the reason given below.
-/** The answer without the calls whose id another one of it had before. */
+/** The answer without the calls whose id an earlier one has. Returns the same object each time, so that its encoding can be cached. */
 const withoutDoubles = once((answer: Assistant): Assistant => {
   const ids = new Set<string>()
   const isFirst = ({ id }: ToolCall) => ids.size < ids.add(id).size
@@ -195,7 +316,7 @@ const withoutDoubles = once((answer: Assistant): Assistant => {
   return content.length === answer.content.length ? answer : { ...answer, content }
 })
 
-// Keyed by the call, so that a repaired view gives the same object each time and its encoding can be cached.
+// By the call, so that a repaired view has the same object each time and its encoding can be cached.
 const missing = new WeakMap<ToolCall, Msg.ToolResult>()
 
 const missingResult = (call: ToolCall, answer: Assistant): Msg.ToolResult => {

@@ -27,7 +27,8 @@ const categories = [
   "services",
   "tools",
   "transforming",
-  "utility types"
+  "utility types",
+  "validation"
 ]
 
 /** Categories whose declarations need an example even where they are no functions. */
