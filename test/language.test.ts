@@ -6,6 +6,7 @@ import { join } from "node:path"
 const checked = [
   "{Message,Usage,ModelEvent,ProviderError,RunOptions,AgentEvent,RunReport,RunResult,RunFailed}.ts",
   "{FailureReason,Transcript,JsonSchema,Provider,Credentials,ContextManager,Retry}.ts",
+  "cli/*.ts",
   "compat/*.ts",
   "tools/*.ts",
   "providers/*.ts",

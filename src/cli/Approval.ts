@@ -1,5 +1,6 @@
 /**
- * Who may do what: tools that change something run when a person says so, or when the command line said so before.
+ * Approvals of tool calls: tools that change something run if a person approves the call, or if the command
+ * line permits them.
  */
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
@@ -11,21 +12,24 @@ import * as Preview from "./Preview.ts"
 import { Screen } from "./Screen.ts"
 
 export interface Policy {
-  /** Run without asking. */
+  /** Names of tools that run without an approval. */
   readonly allow: ReadonlySet<string>
-  /** Never run; wins over all else. */
+  /** Names of tools that never run. Wins over `allow` and `yes`. */
   readonly deny: ReadonlySet<string>
-  /** Everything runs without asking. */
+  /** Whether every tool runs without an approval. */
   readonly yes: boolean
-  /** A person can be asked. Otherwise what would be asked about is refused: a run never waits for an answer that cannot come. */
+  /**
+   * Whether a person can answer questions. If not, the hook refuses calls that need an approval, because a run
+   * must not wait for an answer that cannot come.
+   */
   readonly ask: boolean
-  /** Where relative paths start. */
+  /** The folder at which relative paths start. */
   readonly root: string
-  /** Done when what leads up to a call is on the screen, so that its question comes last. */
+  /** Completes when the events before a call are on the screen, so that the question comes last. */
   readonly shown: (toolCallId: string) => Effect.Effect<void>
 }
 
-/** How to have refused tools run next time. */
+/** The advice on how to permit refused tools in the next run. */
 export const advice = (
   { ask, deny }: Pick<Policy, "ask" | "deny">,
   refused: ReadonlyArray<string>
@@ -42,8 +46,8 @@ const approved = { approved: true }
 const refused = (reason: string) => ({ approved: false, reason })
 
 /**
- * The guard of a policy. The answer "always" allows this command, or changes of this path by this tool, as long as the
- * hook lives; all else is asked about again.
+ * The hook that applies a policy. The answer "always" permits this command, or changes of this path by this
+ * tool, for the lifetime of the hook.
  */
 export const hook = ({ allow, ask, deny, root, shown, yes }: Policy) => {
   const always = new Set<string>()
@@ -53,24 +57,24 @@ export const hook = ({ allow, ask, deny, root, shown, yes }: Policy) => {
       const scope = scopeOf(name, params)
       if (yes || allow.has(name) || always.has(scope.key)) return approved
       if (readOnly.has(name)) return undefined
-      if (!ask) return refused("it needs approval, and there is nobody to ask")
+      if (!ask) return refused("it needs approval, and the program cannot ask for it")
       yield* shown(id)
       const answer = yield* answerTo(yield* Preview.of(name, params, root), scope)
       if (answer === "always") always.add(scope.key)
-      return answer === "no" ? refused("the user said no") : approved
+      return answer === "no" ? refused("the user answered no") : approved
     })
   )
 }
 
-/** What "always" is said of. */
+/** The calls that the answer "always" permits. */
 interface Scope {
-  /** Equal for calls that are allowed together. */
+  /** Equal for calls that one answer permits. */
   readonly key: string
-  /** In words. */
+  /** The text in the question. */
   readonly words: string
 }
 
-/** Shell: the very command. Write and edit: the tool and the path, letter by letter. All else: all params. */
+/** `shell`: the exact command. `write` and `edit`: the tool and the exact path. Other tools: all params. */
 const scopeOf = (name: string, params: unknown): Scope => {
   const text = (param: string): string | undefined =>
     Predicate.hasProperty(params, param) && typeof params[param] === "string" ? params[param] : undefined
@@ -83,7 +87,10 @@ const scopeOf = (name: string, params: unknown): Scope => {
     : scope(`${name} this path`, path)
 }
 
-/** Shows what would happen, and waits for an answer. Anything but yes, always or view, an end of input too, is no. */
+/**
+ * Shows the preview of a call and waits for the answer. Every answer except yes, always and view means no, and
+ * so does the end of input.
+ */
 const answerTo = Effect.fnUntraced(function* (preview: Preview.Preview, scope: Scope) {
   const { err, paint } = yield* Screen
   const keyboard = yield* Keyboard
@@ -91,7 +98,7 @@ const answerTo = Effect.fnUntraced(function* (preview: Preview.Preview, scope: S
   yield* err([paint.bold(preview.title), ...lines, ""].join("\n"))
   const view = Preview.isCut(preview) ? ", [v]iew all" : ""
   while (true) {
-    // What was typed before the question was there is no answer to it.
+    // Input from before the question is no answer to it.
     yield* keyboard.forget
     yield* err(`Allow this? [y]es, [N]o, [a]lways ${scope.words}${view}: `)
     const typed = yield* Effect.onInterrupt(keyboard.line, () => err("\n"))
@@ -102,12 +109,12 @@ const answerTo = Effect.fnUntraced(function* (preview: Preview.Preview, scope: S
   }
 })
 
-/** A screen at a time. */
+/** Shows all lines, one screen at a time. */
 const showAll = Effect.fnUntraced(function* ({ lines, title }: Preview.Preview) {
   const { err, paint, rows } = yield* Screen
   const keyboard = yield* Keyboard
   yield* err(`${paint.bold(title)}\n`)
-  // Its last line is that of the question.
+  // The last line of the screen holds the question.
   const page = Math.max(rows() - 1, 1)
   for (let from = 0; from < lines.length; from += page) {
     const shown = lines.slice(from, from + page).map((line) => `  ${Inert.exact(line)}\n`)
@@ -116,7 +123,7 @@ const showAll = Effect.fnUntraced(function* ({ lines, title }: Preview.Preview) 
     if (left <= 0) return
     yield* keyboard.forget
     yield* err(
-      `${left} more ${left === 1 ? "line" : "lines"}. [Enter] goes on, [q] goes back to the question: `
+      `${left} more ${left === 1 ? "line" : "lines"}. [Enter] shows more, [q] returns to the question: `
     )
     const typed = yield* Effect.onInterrupt(keyboard.line, () => err("\n"))
     if (typed === undefined || typed.trim() !== "") return

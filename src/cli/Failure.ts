@@ -1,11 +1,9 @@
-/**
- * Failures in words for a person: what happened and what to do next.
- */
+/** Failures as text for a person, with advice on the next step. */
 import type { EventError, LimitExceeded } from "../FailureReason.ts"
 import type { ProviderError } from "../ProviderError.ts"
 import { companies } from "./Vendors.ts"
 
-/** One line, unless a provider's own words have more: who shows them makes them one. */
+/** One line, unless the message of a provider has more. The caller joins the lines. */
 export const explain = (error: EventError): string => {
   switch (error._tag) {
     case "ProviderError":
@@ -19,7 +17,10 @@ export const explain = (error: EventError): string => {
   }
 }
 
-/** Without the full stops and white space at its end. A pattern for that takes quadratic time on a run of spaces. */
+/**
+ * Removes full stops and white space at the end. A regular expression for that takes quadratic time on a long
+ * run of spaces.
+ */
 const withoutStop = (message: string): string => {
   let trimmed = message.trimEnd()
   while (trimmed.endsWith(".")) trimmed = trimmed.slice(0, -1).trimEnd()
@@ -41,7 +42,7 @@ const adviceOn = ({ isRetryable, provider, reason }: ProviderError): string => {
     case "ModelNotSupported":
       return "Name another model with --model provider/id."
     case "ContextOverflow":
-      return "Ask for less at once, or name a model that reads more."
+      return "Send less text at once, or name a model with a larger context."
     case "StreamStalled":
       return "Try again, or name another model."
     case "Transport":

@@ -1,6 +1,4 @@
-/**
- * The HTTP client, loaded when something is sent: an answer that needs no network does not wait for it.
- */
+/** The HTTP client, loaded with the first request, so that an answer without network starts faster. */
 import * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"

@@ -1,12 +1,10 @@
-/**
- * A run for programs: one event a line, as JSON, on stdout.
- */
+/** Writes the events of a run to stdout as JSON, one on each line. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as AgentEvent from "../AgentEvent.ts"
 import type { Screen } from "./Screen.ts"
 
-/** Writes events as they come, an array at a time. */
+/** Writes an array of events at a time. */
 export const make =
   ({ out }: Screen["Service"]) =>
   (events: ReadonlyArray<AgentEvent.AgentEvent>): Effect.Effect<void> =>
@@ -17,10 +15,12 @@ const encode = Schema.encodeEffect(Schema.toCodecJson(AgentEvent.AgentEvent))
 const line = (event: AgentEvent.AgentEvent): Effect.Effect<string> =>
   isPlain(event) ? Effect.succeed(text(event)) : Effect.map(Effect.orDie(encode(event)), text)
 
-/** Events are JSON as they are, but for errors and durations. Deltas come by the thousand, so this saves their encoding. */
+/**
+ * Events are plain JSON, except for errors and durations. This check saves the encoding of thousands of deltas.
+ */
 const isPlain = (event: AgentEvent.AgentEvent): boolean =>
   event._tag === "MessageDelta" ? event.delta._tag !== "Attempt" : !("error" in event)
 
-// JSON escapes the control characters below the space. A terminal obeys some above it too.
+// JSON escapes control characters below the space. Terminals obey some above it too.
 const text = (event: unknown): string =>
   `${JSON.stringify(event).replaceAll(/[\u007f-\u009f]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`)}\n`

@@ -1,6 +1,4 @@
-/**
- * What a person types, a line at a time.
- */
+/** Reads lines that a person types. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -9,7 +7,9 @@ import { createInterface } from "node:readline"
 export class Keyboard extends Context.Service<
   Keyboard,
   {
-    /** Drops what was typed until now, lines that were not ended too: it answers no question that comes later. */
+    /**
+     * Drops everything typed so far, including incomplete lines, so that it does not answer a later question.
+     */
     readonly forget: Effect.Effect<void>
     /** Waits for a line. `undefined` at the end of the input. */
     readonly line: Effect.Effect<string | undefined>
@@ -22,28 +22,28 @@ export const layer: Layer.Layer<Keyboard> = Layer.sync(Keyboard, () => {
   return { forget: forget(stdin), line: line(stdin) }
 })
 
-/** Milliseconds without input after which all of it has been read. */
+/** After this time without input, in milliseconds, `forget` has read everything. */
 const quiet = 50
-/** Milliseconds after which input that does not end, such as that of a key held down, is waited for no more. */
+/** Maximum time of `forget` in milliseconds, for input that does not end, such as that of a key held down. */
 const patience = 1_000
 
 /**
- * Raw mode makes the system hand over what it has, lines without an end too, and reading drops it. Nothing for an input
- * that is no terminal.
+ * Raw mode makes the system deliver incomplete lines too, and reading drops them. Does nothing if the input is
+ * not a terminal.
  */
 const forget = (stdin: NodeJS.ReadStream): Effect.Effect<void> =>
   Effect.callback<void>((resume) => {
     if (!stdin.isTTY || stdin.readableEnded) return resume(Effect.void)
     const drop = (typed: Buffer) => {
       rest.refresh()
-      // In raw mode the terminal makes no signal of it.
+      // In raw mode the terminal does not turn Ctrl-C into a signal.
       if (typed.includes(interrupt)) process.kill(process.pid, "SIGINT")
     }
     const stop = () => {
       clearTimeout(rest)
       clearTimeout(most)
       stdin.off("data", drop).off("end", done).off("error", done).pause()
-      // What came between the last event and the pause.
+      // Drops input between the last event and the pause.
       while (stdin.read() !== null);
       stdin.setRawMode(false)
     }

@@ -1,7 +1,7 @@
 /**
- * Looks for a model server on this machine, at the usual ports and nowhere else.
+ * Finds a model server on this machine, at the default ports.
  *
- * Mostly nothing listens, which a refused connection says at once; only what listens is asked for its models.
+ * Most ports refuse the connection immediately. Only servers that listen get a request for their models.
  */
 import * as Arr from "effect/Array"
 import type * as Duration from "effect/Duration"
@@ -21,12 +21,12 @@ export interface Found {
   readonly address: string
 }
 
-/** For a connection, which the system itself answers. */
-const toConnect = "200 millis"
-/** For the models of a server that listens: it may be busy, and so may this machine. */
-const toTell = "1 second"
+/** Time limit of a connection, which the system answers. */
+const connectTimeout = "200 millis"
+/** Time limit of the request for the models. The server and this machine may be busy. */
+const modelsTimeout = "1 second"
 
-/** The first server, in the order of `Vendors.servers`, that has a model to offer. All are asked at once. */
+/** The first server, in the order of `Vendors.servers`, that has a model. All are requested in parallel. */
 export const find = Effect.fnUntraced(function* (env: Environment) {
   const listening = yield* Effect.filter(servers, (server) => isListening(new URL(server.baseUrl(env))), {
     concurrency: "unbounded"
@@ -38,7 +38,7 @@ export const find = Effect.fnUntraced(function* (env: Environment) {
   return Option.firstSomeOf(found)
 })
 
-/** A URL does not say the port that is usual for its protocol. */
+/** A `URL` has no port if it is the default of its protocol. */
 export const portOf = ({ port, protocol }: URL): number =>
   port === "" ? (protocol === "https:" ? 443 : 80) : Number(port)
 
@@ -56,10 +56,10 @@ const isListening = (url: URL): Effect.Effect<boolean> =>
         socket.once("connect", () => settle(true))
         socket.once("error", () => settle(false))
         return Effect.sync(() => socket.destroy())
-      }).pipe(orNothing(toConnect), Effect.map(Option.getOrElse(() => false)))
+      }).pipe(within(connectTimeout), Effect.map(Option.getOrElse(() => false)))
     : Effect.succeed(false)
 
-const orNothing =
+const within =
   (patience: Duration.Input) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<Option.Option<A>, never, R> =>
     Effect.option(Effect.timeout(effect, patience))
@@ -72,21 +72,24 @@ const modelOf = (
 ): Effect.Effect<Option.Option<Found>, never, HttpClient.HttpClient> =>
   Effect.gen(function* () {
     const address = server.baseUrl(env)
-    const { data } = yield* askJson(HttpClientRequest.get(`${address}/models`), Models)
-    // What makes vectors of text cannot answer.
+    const { data } = yield* requestJson(HttpClientRequest.get(`${address}/models`), Models)
+    // Embedding models cannot answer.
     const ids = data.map(({ id }) => id).filter((id) => !/embed/i.test(id))
     const able = server.id === "ollama" ? yield* withTools(new URL(address).origin, ids) : ids
     return Option.map(Arr.head(able), (model): Found => ({ server, model, address }))
-  }).pipe(orNothing(toTell), Effect.map(Option.flatten))
+  }).pipe(within(modelsTimeout), Effect.map(Option.flatten))
 
 const Shown = Schema.Struct({ capabilities: Schema.Array(Schema.String) })
 
-/** Ollama refuses tools for a model that cannot use them; it says which can. One that says nothing is believed. */
+/**
+ * Ollama rejects tools for models that do not support them. A model without this information counts as
+ * supporting tools.
+ */
 const withTools = (origin: string, ids: ReadonlyArray<string>) =>
   Effect.filter(
     ids.slice(0, 16),
     (model) =>
-      askJson(
+      requestJson(
         HttpClientRequest.bodyJsonUnsafe(HttpClientRequest.post(`${origin}/api/show`), { model }),
         Shown
       ).pipe(
@@ -96,7 +99,7 @@ const withTools = (origin: string, ids: ReadonlyArray<string>) =>
     { concurrency: "unbounded" }
   )
 
-const askJson = <A>(request: HttpClientRequest.HttpClientRequest, schema: Schema.Codec<A, unknown>) =>
+const requestJson = <A>(request: HttpClientRequest.HttpClientRequest, schema: Schema.Codec<A, unknown>) =>
   HttpClient.execute(request).pipe(
     Effect.flatMap((response) => response.json),
     Effect.flatMap(Schema.decodeUnknownEffect(schema))

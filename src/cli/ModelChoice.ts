@@ -1,6 +1,6 @@
 /**
- * Which model answers, when that is not plain: what was named, then a key in the environment, then a server on this
- * machine, then the rules that need nothing. The choice is always said.
+ * Chooses the model: the one that the user names, else that of the first key in the environment, else that of a
+ * server on this machine, else `local/rules`. The program always shows the choice.
  */
 import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
@@ -12,31 +12,31 @@ import { UsageError } from "./ExitCode.ts"
 import * as Http from "./Http.ts"
 import * as Vendors from "./Vendors.ts"
 
-/** A model and who serves it. */
+/** A model and its provider. */
 export interface Choice {
   /** `provider/id`. */
   readonly model: string
-  /** What decided it, for people. */
+  /** The reason for the choice, for people. */
   readonly why: string
   readonly provider: Layer.Layer<Provider.Provider, Config.ConfigError>
 }
 
-/** Names the model when nothing else does. */
+/** The environment variable that names the model. */
 export const modelName = "EFFECT_AGENT_MODEL"
 
-/** Chooses. Fails when what was named is not there, or has no key. */
+/** Chooses the model. Fails with `UsageError` if the named model has an unknown provider or no key. */
 export const choose = Effect.fnUntraced(function* (
-  asked: { readonly model: Option.Option<string>; readonly noDetect: boolean },
+  options: { readonly model: Option.Option<string>; readonly noDetect: boolean },
   env: Vendors.Environment
 ): Effect.fn.Return<Choice, UsageError> {
-  if (Option.isSome(asked.model)) return yield* named(asked.model.value, "--model", env)
+  if (Option.isSome(options.model)) return yield* named(options.model.value, "--model", env)
   const fromEnv = env[modelName]?.trim() ?? ""
   if (fromEnv !== "") return yield* named(fromEnv, modelName, env)
   for (const company of Vendors.companies) {
     const key = Vendors.keyOf(company, env)
     if (key !== undefined) return yield* hosted(company, company.model, `${key} is set`)
   }
-  const look = !asked.noDetect && !isCi(env)
+  const look = !options.noDetect && !isCi(env)
   const server = look ? yield* detected(env) : undefined
   return server ?? rules(`no key is set, and no local server was ${look ? "found" : "looked for"}`)
 })
@@ -83,7 +83,7 @@ const local = (server: Vendors.Local, model: string, why: string, env: Vendors.E
 
 const online = (provider: Vendors.ProviderLayer) => Layer.provide(provider, Http.layer)
 
-/** Through a router, so that events and answers name the model in full. */
+/** A router makes events and answers contain the full name of the model. */
 const choice = (vendor: string, id: string, why: string, provider: Choice["provider"]): Choice => ({
   model: `${vendor}/${id}`,
   why,

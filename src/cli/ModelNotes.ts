@@ -1,5 +1,6 @@
 /**
- * What a provider changed of a request, and what of an answer the program cannot show: each once on stderr.
+ * Notes on stderr: changes that a provider made to a request, and parts of an answer that the program cannot
+ * show. Each note appears once.
  */
 import * as Effect from "effect/Effect"
 import type { AgentEvent } from "../AgentEvent.ts"
@@ -7,7 +8,7 @@ import type { Adjustment } from "../ModelEvent.ts"
 import * as Inert from "./Inert.ts"
 import type { Screen } from "./Screen.ts"
 
-/** Shows the notes among events that were not shown before. */
+/** Shows the new notes of an array of events. */
 export const make = ({ err, paint }: Screen["Service"]) => {
   const shown = new Set<string>()
   const fresh = (line: string): boolean => !shown.has(line) && shown.add(line).has(line)

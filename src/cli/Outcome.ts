@@ -1,6 +1,4 @@
-/**
- * What a run came to, folded from its events: the answer, the exit code, and what is to be said of it.
- */
+/** The outcome of a run, folded from its events: the answer, the exit code, and the remark. */
 import type { AgentEvent, RunStatus } from "../AgentEvent.ts"
 import type { EventError } from "../FailureReason.ts"
 import type { Assistant } from "../Message.ts"
@@ -9,13 +7,13 @@ import * as ExitCode from "./ExitCode.ts"
 import * as Failure from "./Failure.ts"
 
 export interface Outcome {
-  /** The last thing the model said. */
+  /** The last answer of the model. */
   readonly last: Assistant | undefined
-  /** Ids of the calls that have begun. */
+  /** Ids of the calls that have started. */
   readonly started: ReadonlySet<string>
-  /** Tools that were not allowed to run. */
+  /** Names of the tools whose calls were refused. */
   readonly refused: ReadonlySet<string>
-  /** Absent while the run goes on. */
+  /** `undefined` while the run continues. */
   readonly status: RunStatus | undefined
   readonly error: EventError | undefined
 }
@@ -45,7 +43,7 @@ export const fold = (outcome: Outcome, event: AgentEvent): Outcome => {
   }
 }
 
-/** The text of the last answer, if it says anything. */
+/** The text of the last answer, `undefined` if it is empty. */
 export const answerOf = ({ last }: Outcome): string | undefined => {
   const text = last === undefined ? "" : textOf(last).trim()
   return text === "" ? undefined : text
@@ -53,11 +51,11 @@ export const answerOf = ({ last }: Outcome): string | undefined => {
 
 export interface Verdict {
   readonly code: number
-  /** The line that explains it, when it is no answer. */
+  /** The explanation of a run without an answer. */
   readonly remark?: string
 }
 
-/** How the program ends. `advise` says how to let refused tools run, if that helps. */
+/** The exit code and the remark of a run. `advise` returns how to permit refused tools. */
 export const verdict = (outcome: Outcome, advise: (refused: ReadonlyArray<string>) => string): Verdict => {
   switch (outcome.status) {
     case "completed":
@@ -65,11 +63,11 @@ export const verdict = (outcome: Outcome, advise: (refused: ReadonlyArray<string
     case "terminated":
       return ofAnswer(outcome, advise)
     case "incomplete":
-      return { code: ExitCode.limit, remark: "Stopped at a limit. What is there so far may be incomplete." }
+      return { code: ExitCode.limit, remark: "Stopped at a limit. The answer may be incomplete." }
     case "suspended":
       return {
         code: ExitCode.suspended,
-        remark: "Suspended: the run waits for something nobody here can give."
+        remark: "Suspended: the run waits for input that this program cannot give."
       }
     case "cancelled":
     case undefined:
@@ -94,7 +92,7 @@ const ofAnswer = (outcome: Outcome, advise: (refused: ReadonlyArray<string>) => 
   if (answerOf(outcome) !== undefined || status === "terminated") return { code: ExitCode.answered }
   return refused.size > 0
     ? { code: ExitCode.refused, remark: `Refused: ${[...refused].join(", ")}. ${advise([...refused])}` }
-    : { code: ExitCode.failed, remark: "The model gave no answer. Ask again, or differently." }
+    : { code: ExitCode.failed, remark: "The model gave no answer. Ask again, or change the prompt." }
 }
 
 const ofError = (error: EventError | undefined): Verdict => ({

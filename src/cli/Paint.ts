@@ -1,6 +1,4 @@
-/**
- * A little colour for people, where it can be seen and is wanted.
- */
+/** Colours for terminals. */
 
 export interface Paint {
   readonly dim: (text: string) => string
@@ -9,8 +7,8 @@ export interface Paint {
 }
 
 /**
- * Colours on a terminal, unless `--no-color`, `NO_COLOR` or a dumb terminal says no. `FORCE_COLOR` wins over all but the
- * flag (https://no-color.org, https://force-color.org).
+ * Whether to use colours: on a terminal, unless `--no-color`, `NO_COLOR` or `TERM=dumb` is set. `FORCE_COLOR`
+ * wins over the last two and the terminal (https://no-color.org, https://force-color.org).
  */
 export const wanted = (options: {
   readonly isTerminal: boolean

@@ -1,6 +1,4 @@
-/**
- * What a tool call would do, for the person who decides on it: the whole command, or what changes in which file.
- */
+/** Previews of tool calls for approvals: the command, or the changes of a file. */
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
@@ -14,41 +12,39 @@ import type { PathFailure } from "../tools/PathFailure.ts"
 import * as Root from "../tools/Root.ts"
 import * as Inert from "./Inert.ts"
 
-/** A call in lines. */
+/** A preview of a call. */
 export interface Preview {
-  /** What it is, on one line, inert. */
+  /** The kind of the call, on one line, escaped. */
   readonly title: string
-  /** All that it would do, as it is: not inert yet. */
+  /** The complete effect of the call, not escaped. */
   readonly lines: ReadonlyArray<string>
-  /** How much of the lines is shown before somebody asks for more. */
+  /** The part of the lines that the question shows. */
   readonly brief: Size
 }
 
 interface Size {
   readonly lines: number
-  /** Of one line. */
+  /** Characters of one line. */
   readonly chars: number
 }
 
-/** Changes of a file: the start of them. */
+/** The start of the changes of a file. */
 const ofChange: Size = { lines: 24, chars: 300 }
-/** Commands and params: nearly always all of them. */
+/** Commands and params, nearly always complete. */
 const ofText: Size = { lines: 100, chars: 4_000 }
-/** Characters of all lines together. */
+/** Maximum characters of all lines together. */
 const maxChars = 8_000
-/** Characters of a name that are shown; the system allows no longer path. */
+/** Maximum characters of a name. The system permits no longer path. */
 const maxName = 4_096
-/** A larger file is not read, and a longer text not compared. In bytes, and in characters. */
+/** Maximum bytes of a file to read, and characters of a text to compare. */
 const maxBytes = 1024 * 1024
-/** Lines, old and new together: more take too long to compare. */
+/** Maximum lines to compare, old and new together. */
 const maxCompared = 100_000
 
 const Write = Schema.Struct({ path: Schema.String, content: Schema.String })
 const Shell = Schema.Struct({ command: Schema.String })
 
-/**
- * Says what a call would do. `root` is where the file tools work: of files there, and of no others, the content is read.
- */
+/** Returns the preview of a call. Reads the content of files in `root` only. */
 export const of = (
   name: string,
   params: unknown,
@@ -64,7 +60,7 @@ export const of = (
   return Effect.succeed({ title: named(name), lines: json(params).split("\n"), brief: ofText })
 }
 
-/** The start of it, inert, with a line for what is left out. */
+/** The start of the preview, escaped, with a line on the hidden rest. */
 export const brief = (preview: Preview): ReadonlyArray<string> => {
   const { brief, lines } = preview
   const rest = lines.length - count(preview)
@@ -74,11 +70,11 @@ export const brief = (preview: Preview): ReadonlyArray<string> => {
     : [...shown, `… ${rest} more ${rest === 1 ? "line" : "lines"} hidden, v shows all`]
 }
 
-/** Whether `brief` leaves something out. */
+/** Whether `brief` hides a part. */
 export const isCut = (preview: Preview): boolean =>
   preview.lines.length > count(preview) || preview.lines.some(({ length }) => length > preview.brief.chars)
 
-/** Lines that are shown: no more than fill a screen or two. */
+/** Number of lines to show: at most one or two screens. */
 const count = ({ brief, lines }: Preview): number => {
   let chars = 0
   const most = lines.findIndex((line, index) => {
@@ -90,7 +86,7 @@ const count = ({ brief, lines }: Preview): number => {
 
 const start = (line: string, limit: number): string => {
   if (line.length <= limit) return Inert.exact(line)
-  // Half of a character is not shown.
+  // Does not cut a surrogate pair.
   const end = /[\ud800-\udbff]/.test(line.charAt(limit - 1)) ? limit - 1 : limit
   return `${Inert.exact(line.slice(0, end))}… ${line.length - end} more characters hidden, v shows all`
 }
@@ -100,13 +96,13 @@ const named = (name: string): string =>
     ? Inert.name(name)
     : `${Inert.name(name.slice(0, maxName))}… ${name.length - maxName} more characters`
 
-/** Lines are for what a person can take in: indented, large params become many times as large. */
+/** Large params stay on one line, because indentation would multiply their size. */
 const json = (params: unknown): string => {
   const flat = JSON.stringify(params)
   return flat.length > ofText.chars ? flat : JSON.stringify(params, undefined, 2)
 }
 
-/** Nothing for an edit that the tool refuses. */
+/** None for an edit that the tool refuses. */
 const ofEdit = (params: EditTool.Params): Option.Option<Preview> =>
   Option.map(Result.getSuccess(EditTool.editsOf(params)), (edits) => {
     const lines = edits.flatMap(({ newText, oldText, replaceAll = false }) => [
@@ -122,13 +118,14 @@ const marked = (mark: string, text: string): ReadonlyArray<string> =>
 
 const ofWrite = Effect.fnUntraced(function* ({ content, path }: typeof Write.Type, root: string) {
   const before = yield* Effect.result(contentOf(path, root))
-  const preview = (what: string, lines: ReadonlyArray<string>) => ({
-    title: `write ${named(path)}: ${what}`,
+  const preview = (change: string, lines: ReadonlyArray<string>) => ({
+    title: `write ${named(path)}: ${change}`,
     lines,
     brief: ofChange
   })
   const added = marked("+", content.replace(/\n$/, ""))
-  const uncompared = (why: string) => preview(`not compared with what is there: ${Inert.name(why)}`, added)
+  const uncompared = (why: string) =>
+    preview(`not compared with the existing file: ${Inert.name(why)}`, added)
   if (Result.isFailure(before)) return uncompared(before.failure.detail)
   if (before.success === undefined) return preview(`new file, +${added.length} -0 lines`, added)
   if (isTooLarge(before.success, content)) return uncompared("it is too large")
@@ -143,8 +140,8 @@ const isTooLarge = (...texts: ReadonlyArray<string>): boolean =>
   texts.reduce((sum, text) => sum + text.split("\n").length, 0) > maxCompared
 
 /**
- * Nothing when there is no such file. Fails when there is one that cannot be compared: it is outside the root, no regular
- * file, or too large.
+ * The content of the file, `undefined` if it does not exist. Fails if the file is outside the root, too large,
+ * or not a regular file.
  */
 const contentOf = Effect.fnUntraced(function* (
   path: string,

@@ -1,6 +1,4 @@
-/**
- * The program: reads the command line, finds a model, and has the agent run once.
- */
+/** The program: parses the command line, chooses a model, and runs the agent once. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as Cause from "effect/Cause"
 import * as CliError from "effect/cli/CliError"
@@ -22,9 +20,9 @@ import * as Settings from "./Settings.ts"
 import * as Signals from "./Signals.ts"
 import * as StandardInput from "./StandardInput.ts"
 
-/** Runs to the end and leaves the process with its exit code. */
+/** Runs the program and exits the process with its exit code. */
 export const main = (args: ReadonlyArray<string>, version: string): void => {
-  // What must be known before the command line is read, since reading it may already have something to say.
+  // Settings that parsing the command line already needs for its own output.
   const words = args.includes("--") ? args.slice(0, args.indexOf("--")) : args
   const early = {
     color: !words.includes("--no-color"),
@@ -36,7 +34,7 @@ export const main = (args: ReadonlyArray<string>, version: string): void => {
       Effect.provide(services(early))
     )
   ).addObserver((exit) => {
-    // Leaves although stdin may still be open: a pipe that is never closed must not hold the program.
+    // Exits although stdin may still be open: a pipe that stays open must not keep the process alive.
     process.exit(Exit.isSuccess(exit) ? exit.value : ExitCode.failed)
   })
 }
@@ -50,11 +48,11 @@ const program = (args: ReadonlyArray<string>, version: string) =>
       UsageError: ({ message }) => complain(message),
       ConfigError: ({ message }) => complain(message)
     }),
-    // The presenter has said what is wrong with it.
+    // The presenter has shown the errors.
     Effect.catchIf(CliError.isCliError, () => Effect.succeed(ExitCode.usage))
   )
 
-/** All that is settled before the run. Nothing, when help was asked for. */
+/** Prepares a run. None if the command line requested help. */
 const ready = Effect.fnUntraced(function* (args: ReadonlyArray<string>, version: string) {
   const parsed = yield* Settings.parse(args, version)
   if (Option.isNone(parsed)) return Option.none<Session.Plan>()
@@ -72,7 +70,7 @@ const complain = Effect.fnUntraced(function* (message: string) {
   return ExitCode.usage
 })
 
-/** A bug, or a failure nobody has words for. */
+/** Reports a defect or an unexpected failure. */
 const broken = Effect.fnUntraced(function* (cause: Cause.Cause<unknown>, verbose: boolean) {
   const { err, paint } = yield* Screen.Screen
   const squashed = Cause.squash(cause)
@@ -98,7 +96,7 @@ const services = ({ color, verbose }: { readonly color: boolean; readonly verbos
   )
 }
 
-/** Faults of the command line go to stderr, one a line: what they hide on stdout is somebody's answer. */
+/** Errors of the command line go to stderr, one on each line, because stdout may be redirected to a file. */
 const present = (event: CliOutput.Presenter.Event): Effect.Effect<void> =>
   event._tag === "InvalidInvocation"
     ? Effect.sync(() => {

@@ -1,6 +1,4 @@
-/**
- * Where the program writes: answers and protocol to stdout, all else to stderr.
- */
+/** The output streams of the program: answers and events go to stdout, everything else to stderr. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { Paint } from "./Paint.ts"
@@ -9,15 +7,18 @@ import * as Painting from "./Paint.ts"
 export class Screen extends Context.Service<
   Screen,
   {
-    /** To stdout, as it is. Returns when it is written, or when nobody reads any more. */
+    /**
+     * Writes to stdout without escaping. Completes when the text is written, or when the reader has closed the
+     * pipe.
+     */
     readonly out: (text: string) => Effect.Effect<void>
-    /** To stderr, as it is. */
+    /** Writes to stderr without escaping. */
     readonly err: (text: string) => Effect.Effect<void>
     /** Colours for stderr. */
     readonly paint: Paint
-    /** A person can read a question on stderr and type the answer. */
+    /** Whether a person can read a question on stderr and type an answer. */
     readonly isInteractive: boolean
-    /** Lines that stderr shows at once. */
+    /** Number of lines that stderr shows at once. */
     readonly rows: () => number
   }
 >()("effect-agent/cli/Screen") {}
@@ -33,12 +34,12 @@ export const make = (options: {
     err: write(process.stderr),
     paint: Painting.make(Painting.wanted({ isTerminal, flag: options.color, env: options.env })),
     isInteractive: isTerminal && process.stdin.isTTY === true,
-    // A terminal that does not know its height says 0.
+    // A terminal of unknown height reports 0.
     rows: () => process.stderr.rows || 24
   })
 }
 
-// A write that fails has nobody to tell: a closed pipe is noticed by its event, which ends the program.
+// Errors of a write are ignored here. The `error` event of a closed pipe ends the program.
 const write =
   (stream: NodeJS.WriteStream) =>
   (text: string): Effect.Effect<void> =>

@@ -1,6 +1,4 @@
-/**
- * One run of the agent, shown as it goes, to its exit code.
- */
+/** Runs the agent once, shows its events, and returns the exit code. */
 import * as Cause from "effect/Cause"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -37,14 +35,14 @@ type Services =
   | Screen
   | Signals.Signals
 
-/** What is to be run. */
+/** The input of a run. */
 export interface Plan {
   readonly settings: Settings
   readonly prompt: string
   readonly choice: Choice
 }
 
-/** Runs, and says how it ended. Fails only before anything was asked. */
+/** Runs a plan and reports its outcome. Fails only before the first request. */
 export const run = Effect.fnUntraced(
   function* (plan: Plan) {
     const ask = yield* canAsk(plan)
@@ -55,7 +53,7 @@ export const run = Effect.fnUntraced(
       Approval.advice({ ask, deny: plan.settings.deny }, refused)
     )
     if (remark !== undefined) yield* complain(remark)
-    // What was said on the way to no answer does not take the place of an answer from before.
+    // The output of a run without an answer must not replace an answer from an earlier run.
     return code === ExitCode.answered ? yield* save(plan, outcome) : code
   },
   (effect, { choice }) => Effect.provide(effect, choice.provider)
@@ -64,7 +62,7 @@ export const run = Effect.fnUntraced(
 const canAsk = ({ settings }: Plan) =>
   Screen.use(({ isInteractive }) => Effect.succeed(isInteractive && !settings.print))
 
-/** Looks until it is so, but no longer than that. */
+/** Polls `isSo` until it is true or the time is over. */
 const until = (isSo: () => boolean, patience: Duration.Input): Effect.Effect<void> => {
   const look: Effect.Effect<void> = Effect.suspend(() =>
     isSo() ? Effect.void : Effect.andThen(Effect.sleep("10 millis"), look)
@@ -74,7 +72,7 @@ const until = (isSo: () => boolean, patience: Duration.Input): Effect.Effect<voi
 
 interface Played {
   readonly outcome: Outcome.Outcome
-  /** What ended it from outside, if that did. */
+  /** The signal or closed pipe that ended the run, if any. */
   readonly ending: Signals.Ending | undefined
 }
 
@@ -84,7 +82,7 @@ const play = Effect.fnUntraced(function* (plan: Plan): Effect.fn.Return<Played, 
   const agent = yield* agentFor(plan, (toolCallId) => () => outcome.started.has(toolCallId))
   const { ending } = yield* Signals.Signals
   let ended: Signals.Ending | undefined
-  // Through the agent, not by interruption: so its events come to their end, and are shown.
+  // Cancels through the agent instead of interrupting, so that the last events are shown.
   const onEnding = Effect.flatMap(ending, (kind) => {
     ended = kind
     return agent.cancel(kind)
@@ -102,7 +100,7 @@ const play = Effect.fnUntraced(function* (plan: Plan): Effect.fn.Return<Played, 
   )
   if (Exit.isFailure(exit)) {
     yield* Effect.logDebug("The run failed", exit.cause)
-    // A failed run has told of it. Anything else is a bug.
+    // The events of a failed run contain its error. Another failure is a bug.
     if (outcome.status === undefined) return yield* Effect.die(Cause.squash(exit.cause))
   }
   return { outcome, ending: ended }
@@ -125,7 +123,7 @@ const agentFor = Effect.fnUntraced(function* (plan: Plan, isShown: (toolCallId: 
   }).pipe(Effect.orDie)
 })
 
-/** Writes the answer where `--output` says. Gives the exit code of that. */
+/** Writes the answer to the file of `--output` and returns the exit code. */
 const save = Effect.fnUntraced(function* ({ settings }: Plan, outcome: Outcome.Outcome) {
   const answer = Outcome.answerOf(outcome)
   if (Option.isNone(settings.output) || answer === undefined) return ExitCode.answered
@@ -143,5 +141,5 @@ const complain = Effect.fnUntraced(function* (remark: string) {
   yield* err(`${paint.red("effect-agent:")} ${Inert.line(remark)}\n`)
 })
 
-// A command that was cut short gets half a second between SIGTERM and SIGKILL, and only we can send that.
+// An interrupted command gets half a second between SIGTERM and SIGKILL, which this process must live to send.
 const childrenGone = until(() => !process.getActiveResourcesInfo().includes("ProcessWrap"), "700 millis")

@@ -1,6 +1,4 @@
-/**
- * What the program can be told on its command line.
- */
+/** The options of the command line. */
 import * as Arr from "effect/Array"
 import * as Argument from "effect/cli/Argument"
 import * as CliConfig from "effect/cli/CliConfig"
@@ -19,7 +17,7 @@ import { companies } from "./Vendors.ts"
 
 const keyNames = [...new Set(companies.flatMap(({ keyNames }) => keyNames))]
 
-// The first line is indented for us, the others are not.
+// The library indents the first line only.
 const description = [
   "Asks a model, runs the tools it calls, asks again, and streams the answer.",
   "",
@@ -33,9 +31,9 @@ const description = [
   ...LocalRules.verbs.split("; ").map((verb) => `  ${verb}`),
   "",
   `Tools: ${Tools.names.join(", ")}. Those that change something (${[...Tools.changing].join(", ")})`,
-  "ask first on a terminal, and are refused without one, unless --allow or --yes was given.",
+  "require an approval on a terminal, and are refused without one, unless --allow or --yes is given.",
   "",
-  "Requests go through the proxy of HTTPS_PROXY or HTTP_PROXY, but for the hosts of NO_PROXY and this machine.",
+  "Requests go through the proxy of HTTPS_PROXY or HTTP_PROXY, except for the hosts of NO_PROXY and this machine.",
   "",
   "The answer goes to stdout, everything else to stderr. Exit codes: 0 answered, 1 failed or cut short,",
   "2 wrong usage, 3 a limit was reached, 5 refused and no answer, 130 interrupted, 143 terminated."
@@ -62,7 +60,7 @@ const units = { ms: "millis", s: "seconds", m: "minutes", h: "hours" } as const
 
 const isUnit = (unit: string): unit is keyof typeof units => unit in units
 
-/** `90` and `90s` are seconds; `500ms`, `5m`, `2h`. */
+/** `90` and `90s` are seconds. Also `500ms`, `5m`, `2h`. */
 const durationOf = (text: string): Option.Option<Duration.Duration> => {
   const [, count, unit = "s"] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text) ?? []
   return count === undefined || Number(count) === 0 || !isUnit(unit)
@@ -85,7 +83,7 @@ const named = (name: string, text: string) =>
 
 const config = {
   prompt: Argument.String("prompt").pipe(
-    Argument.withDescription("What to do; - reads it from stdin. Piped stdin is put behind it."),
+    Argument.withDescription("What to do; - reads it from stdin. Piped stdin is appended."),
     Argument.variadic(),
     Argument.map((words) => words.join(" "))
   ),
@@ -93,21 +91,25 @@ const config = {
     Flag.withAlias("m"),
     Flag.optional
   ),
-  print: is("print", "Answer and exit, without asking for anything").pipe(Flag.withAlias("p")),
-  json: is("json", "One event per line on stdout, as JSON"),
+  print: is("print", "Answer and exit, without asking for approvals").pipe(Flag.withAlias("p")),
+  json: is("json", "Write one event per line to stdout, as JSON"),
   output: Flag.File("output").pipe(
     Flag.withAlias("o"),
     Flag.withMetavar("FILE"),
     Flag.withDescription("Write the final answer to a file too"),
     Flag.optional
   ),
-  system: value("system", "TEXT", "System prompt in place of the usual one").pipe(Flag.optional),
+  system: value("system", "TEXT", "System prompt, instead of the default one").pipe(Flag.optional),
   cwd: Flag.Directory("cwd", { mustExist: true }).pipe(
     Flag.withMetavar("DIR"),
-    Flag.withDescription("Folder the tools work in. Default: this one"),
+    Flag.withDescription("Folder of the tools. Default: the current one"),
     Flag.withDefault(".")
   ),
-  tools: value("tools", "NAMES", "Tools the model may call, with commas, or none. Default: all").pipe(
+  tools: value(
+    "tools",
+    "NAMES",
+    "Tools that the model may call, separated by commas, or none. Default: all"
+  ).pipe(
     Flag.filterMap(
       (list) => (list === "none" ? Option.some([]) : namesIn(list)),
       () => `none, or ${tools()}`
@@ -115,32 +117,32 @@ const config = {
     Flag.withDefault(Tools.names)
   ),
   allow: named("allow", "Let this tool run without asking. May be repeated"),
-  deny: named("deny", "Never let this tool run. Wins over all else. May be repeated"),
+  deny: named("deny", "Never let this tool run. Wins over --allow and --yes. May be repeated"),
   yes: is("yes", "Let every tool run without asking").pipe(Flag.withAlias("y")),
   maxTurns: Flag.Int("max-turns").pipe(
     Flag.withMetavar("N"),
-    Flag.withDescription("Model calls at most. Default: 50"),
+    Flag.withDescription("Maximum model calls. Default: 50"),
     Flag.filter(
       (turns) => turns > 0,
       () => "a number above 0"
     ),
     Flag.optional
   ),
-  timeout: value("timeout", "TIME", "Time for all of it, such as 90s, 5m or 1h. Default: none").pipe(
+  timeout: value("timeout", "TIME", "Time limit of the run, such as 90s, 5m or 1h. Default: none").pipe(
     Flag.filterMap(durationOf, () => "a time such as 90s, 5m or 1h"),
     Flag.optional
   ),
   noDetect: is("no-detect", "Do not look for a local server when no key is set. CI=true does the same"),
   noColor: is("no-color", "No colours on a terminal. NO_COLOR does the same"),
-  verbose: is("verbose", "Say more on stderr, causes of failures too. DEBUG does the same")
+  verbose: is("verbose", "Log more on stderr, including causes of failures. DEBUG does the same")
 }
 
 const command = Command.make("effect-agent", config)
 
-/** What was asked for. */
+/** The parsed options. */
 export type Settings = Command.Command.Config.Infer<typeof config>
 
-/** Reads the command line. Nothing, when that was all: help was asked for, and shown. */
+/** Parses the command line. None if it requested help, which is then shown. */
 export const parse = Effect.fnUntraced(function* (
   args: ReadonlyArray<string>,
   version: string

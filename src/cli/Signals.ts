@@ -1,6 +1,6 @@
 /**
- * What ends the program from outside. The first time it is asked to end, and has a second for it; the second time, or
- * when the second is over, it is gone.
+ * Signals and closed pipes that end the program. The first one starts an orderly end within a second. A second
+ * one, or the end of that second, exits the process.
  */
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
@@ -9,17 +9,17 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as ExitCode from "./ExitCode.ts"
 
-/** A signal, or that nobody reads the answer any more. */
+/** A signal, or `closed` if the reader of stdout is gone. */
 export type Ending = keyof typeof ExitCode.ofSignal | "closed"
 
 export class Signals extends Context.Service<Signals, { readonly ending: Effect.Effect<Ending> }>()(
   "effect-agent/cli/Signals"
 ) {}
 
-/** The program was ended before it had begun its run. */
+/** The program was ended before its run began. */
 export class Ended extends Data.TaggedError("Ended")<{ readonly ending: Ending }> {}
 
-/** Does something that may be given up when the program is to end. */
+/** Runs an effect and interrupts it if the program is to end. */
 export const orEnd = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | Ended, R | Signals> =>
   Effect.raceFirst(
     effect,
@@ -29,10 +29,10 @@ export const orEnd = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A,
 /** Milliseconds for an orderly end. */
 const patience = 950
 
-/** Who left before the end asked for no more: that is no failure. */
+/** A reader that closes the pipe needs no more output, so the exit code is 0. */
 export const exitCode = (ending: Ending): number => (ending === "closed" ? 0 : ExitCode.ofSignal[ending])
 
-/** Listens as long as the process lives: a signal that comes while it leaves must not end it in another way. */
+/** Listens for the lifetime of the process, so that a signal during the exit does not end it in another way. */
 export const layer: Layer.Layer<Signals> = Layer.sync(Signals, () => ({ ending: Deferred.await(listen()) }))
 
 const listen = (): Deferred.Deferred<Ending> => {
@@ -50,5 +50,5 @@ const listen = (): Deferred.Deferred<Ending> => {
   return ending
 }
 
-// Without stderr there is nobody to complain to; the answer may still be read.
+// Without stderr no complaint is possible, but the answer may still be read.
 const ignore = () => {}

@@ -1,6 +1,4 @@
-/**
- * The prompt: words of the command line, and what is piped in.
- */
+/** The prompt: words of the command line and piped text. */
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -10,16 +8,19 @@ import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
 import { UsageError } from "./ExitCode.ts"
 
-/** How long a pipe may be silent beside a prompt: a parent that leaves its end open says nothing, for ever. */
+/**
+ * Time limit for the first byte of a pipe if the command line has a prompt. A parent process may leave the pipe
+ * open without writing.
+ */
 const besidePrompt = "200 millis"
-/** How long it may be silent when it has the prompt. `-` waits as long as it takes. */
+/** Time limit for the first byte of a pipe that contains the prompt. `-` has none. */
 const insteadOfPrompt = "5 seconds"
-/** No model reads more. In bytes. */
+/** Maximum bytes of stdin. No model reads more. */
 const maxBytes = 8 * 1024 * 1024
 
 const howTo = 'Give a prompt: effect-agent "read package.json", or pipe it in. More with --help.'
 
-/** What to ask. `-` reads all of stdin as the prompt; other words get what is piped in as a block behind them. */
+/** The prompt. `-` reads all of stdin as the prompt. Other words get piped text as a block after them. */
 export const promptOf = Effect.fnUntraced(function* (
   words: string
 ): Effect.fn.Return<string, UsageError, Stdio.Stdio> {
@@ -34,7 +35,7 @@ export const promptOf = Effect.fnUntraced(function* (
 const alone = (text: string): Effect.Effect<string, UsageError> =>
   text.trim() === "" ? new UsageError({ detail: `No prompt. ${howTo}` }) : Effect.succeed(text.trim())
 
-/** All of stdin, or nothing if no byte of it comes in time. */
+/** All of stdin, or an empty text if the first byte does not come in time. */
 const read = (patience: Duration.Input | undefined): Effect.Effect<string, UsageError, Stdio.Stdio> =>
   Effect.gen(function* () {
     const { stdin } = yield* Stdio.Stdio
@@ -61,7 +62,7 @@ const read = (patience: Duration.Input | undefined): Effect.Effect<string, Usage
 
 const tooMuch = Effect.fail(
   new UsageError({
-    detail: `stdin has more than ${maxBytes / 1024 / 1024} MB, which no model reads. Pipe in less.`
+    detail: `stdin has more than ${maxBytes / 1024 / 1024} MB, more than any model reads. Pipe in less.`
   })
 )
 

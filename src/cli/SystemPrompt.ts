@@ -1,8 +1,6 @@
-/**
- * What the model is told of itself, when the command line does not say.
- */
+/** The default system prompt. */
 
-/** `root` is where tools work, `tools` what there is to call. */
+/** `root` is the folder of the tools, `tools` the names of those that the model may call. */
 export const make = (root: string, tools: ReadonlyArray<string>): string =>
   [
     `You work from a terminal, in the folder ${root}. Relative paths start there.`,

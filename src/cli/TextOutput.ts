@@ -1,21 +1,19 @@
-/**
- * A run for people: the answer on stdout as it comes, tool calls and trouble as lines on stderr.
- */
+/** Shows a run to a person: the answer on stdout as it arrives, tool calls and errors as lines on stderr. */
 import * as Effect from "effect/Effect"
 import type { AgentEvent, OfTag } from "../AgentEvent.ts"
 import * as Inert from "./Inert.ts"
 import type { Screen } from "./Screen.ts"
 import * as ToolTitle from "./ToolTitle.ts"
 
-/** Shows events as they come, an array at a time. */
+/** Shows an array of events at a time. */
 export const make = ({ err, out, paint }: Screen["Service"]) => {
-  // An answer ends with its line, so that what follows starts on one of its own.
+  // An answer ends with a line end, so that later output starts on a new line.
   let isLineOpen = false
 
   const pieces = (event: AgentEvent): ReadonlyArray<Piece> => {
     const next = piece(event)
     if (next === undefined) return []
-    // The answer broke off. What is said of that, and what is said instead, is no part of its line.
+    // The answer broke off. The note about that, and the new answer, start on a new line.
     const isBroken = event._tag === "ModelCallRetry" || event._tag === "MessageRetracted"
     return isBroken && isLineOpen ? [answer("\n"), next] : [next]
   }
@@ -62,7 +60,7 @@ interface Piece {
   readonly text: string
 }
 
-/** One write for what goes to one place in a row: deltas that came together are shown together. */
+/** Joins consecutive texts for one stream, so that deltas of one array need one write. */
 const joined = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Piece> => {
   const writes: Array<Piece> = []
   for (const next of pieces) {
@@ -73,11 +71,14 @@ const joined = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Piece> => {
   return writes
 }
 
-/** The tool, and how it went: what a short result says, the size of a long one, the first line of an error. */
+/**
+ * The tool and its result: a short one completely, the number of lines of a long one, the first line of an
+ * error.
+ */
 const ended = ({ durationMs, isError, result, toolName }: OfTag<"ToolExecutionEnd">): string => {
   const text = result.content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n")
   const lines = text.trim().split("\n")
-  const said = lines.length === 1 || isError ? Inert.line(lines[0] ?? "", 160) : `${lines.length} lines`
+  const summary = lines.length === 1 || isError ? Inert.line(lines[0] ?? "", 160) : `${lines.length} lines`
   const time = durationMs < 1000 ? "" : ` (${(durationMs / 1000).toFixed(1)} s)`
-  return `${Inert.line(toolName)}: ${said}${time}`
+  return `${Inert.line(toolName)}: ${summary}${time}`
 }

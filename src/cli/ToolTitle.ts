@@ -1,22 +1,20 @@
-/**
- * A tool call in a few words.
- */
+/** A short description of a tool call. */
 import * as Predicate from "effect/Predicate"
 import * as Inert from "./Inert.ts"
 
-/** The name, and the params that tell one call from another. */
+/** The name of the tool, and the params that distinguish calls. */
 export const of = (name: string, params: unknown): string => Inert.line(`${name} ${gistOf(params)}`, 160)
 
-// In the order people read them: what is run or looked for, and where.
-const telling = ["command", "pattern", "path", "url", "query"]
+// In reading order: the command or pattern, then the place.
+const shownParams = ["command", "pattern", "path", "url", "query"]
 
 const gistOf = (params: unknown): string => {
   if (!Predicate.isObject(params)) return ""
-  const told = telling.flatMap((name) => {
+  const values = shownParams.flatMap((name) => {
     const value: unknown = Predicate.hasProperty(params, name) ? params[name] : undefined
     return typeof value === "string" ? [value] : []
   })
-  if (told.length > 0) return told.join(" in ")
+  if (values.length > 0) return values.join(" in ")
   const json = JSON.stringify(params)
   return json === "{}" ? "" : json
 }

@@ -1,6 +1,6 @@
 /**
- * Who can answer, as data: in the order in which a key in the environment is looked for, then what may run on this
- * machine. How each is made is loaded when it is chosen.
+ * The vendors and local servers, as data. Vendors have the order in which the program searches the environment
+ * for their keys. The module of a provider is loaded when it is chosen.
  */
 import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
@@ -15,12 +15,12 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 export type ProviderLayer = Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient>
 
-/** A company's API. Its layer asks again by itself when that may help. */
+/** The API of a vendor. Its layer retries. */
 export interface Hosted {
   readonly id: string
-  /** Environment names of its key; the first that is set counts. */
+  /** Environment variables of the key, of which the first that is set counts. */
   readonly keyNames: ReadonlyArray<string>
-  /** What is asked when nobody names a model. */
+  /** The model to use if the user names none. */
   readonly model: string
   readonly load: Effect.Effect<ProviderLayer>
 }
@@ -28,7 +28,7 @@ export interface Hosted {
 /** A server on this machine, without a key. */
 export interface Local {
   readonly id: string
-  /** Where it listens, up to and with the version. */
+  /** The address, including the version. */
   readonly baseUrl: (env: Environment) => string
   readonly load: (env: Environment) => Effect.Effect<ProviderLayer>
 }
@@ -51,7 +51,7 @@ const compatible = (preset: Preset, options?: { readonly baseUrl: string }): Eff
     (module) => module.layerConfig(preset, { ...options, retry })
   )
 
-/** A vendor with a module of its own. */
+/** A vendor with its own module. */
 const own = (
   module: () => Promise<{
     readonly layerConfig: (options: { readonly retry: Retry.Options }) => ProviderLayer
@@ -59,10 +59,10 @@ const own = (
 ): Effect.Effect<ProviderLayer> =>
   Effect.map(Effect.promise(module), ({ layerConfig }) => layerConfig({ retry }))
 
-/** A person would rather read an answer twice than start over. */
+/** Retries an answer that broke off. Reading a part of it twice is better for a person than starting over. */
 const retry: Retry.Options = { retryTurn: true }
 
-/** With a key. First come, first asked. */
+/** Vendors with a key, in order of preference. */
 export const companies: ReadonlyArray<Hosted> = [
   {
     id: "anthropic",
@@ -93,13 +93,13 @@ export const companies: ReadonlyArray<Hosted> = [
   hosted(presets.together, "moonshotai/Kimi-K2.6"),
   hosted(presets.fireworks, "accounts/fireworks/models/kimi-k2p6"),
   hosted(presets.nvidia, "openai/gpt-oss-120b"),
-  // OpenAI by Chat Completions, for servers at OPENAI_BASE_URL that speak nothing else.
+  // OpenAI over Chat Completions, for servers at OPENAI_BASE_URL that support nothing else.
   { ...hosted(presets.openAi, "gpt-4.1"), id: "openai-chat" }
 ]
 
 const jan: Preset = { ...presets.lmStudio, id: "jan", baseUrl: "http://127.0.0.1:1337/v1" }
 
-/** Without a key, on this machine. */
+/** Servers on this machine without a key. */
 export const servers: ReadonlyArray<Local> = [
   local(presets.ollama, "OLLAMA_HOST"),
   local(presets.lmStudio),
@@ -108,11 +108,14 @@ export const servers: ReadonlyArray<Local> = [
   local(jan)
 ]
 
-/** The name under which the key of a company is set, if it is. */
+/** The environment variable that holds the key of a vendor, if one is set. */
 export const keyOf = (company: Hosted, env: Environment): string | undefined =>
   company.keyNames.find((name) => (env[name] ?? "").trim() !== "")
 
-/** `OLLAMA_HOST` may be a host, a host and port, or a URL; and 0.0.0.0, which is where a server listens, not where it is. */
+/**
+ * `OLLAMA_HOST` may be a host, a host and port, or a URL. 0.0.0.0 is an address to listen on, so the program
+ * connects to 127.0.0.1.
+ */
 const addressOf = (usual: string, set: string | undefined): string => {
   const host = (set ?? "").trim()
   if (host === "") return usual
@@ -121,7 +124,7 @@ const addressOf = (usual: string, set: string | undefined): string => {
   const url = URL.parse(isUrl ? host : `${protocol}//${host}`)
   if (url === null) return usual
   if (url.hostname === "0.0.0.0") url.hostname = "127.0.0.1"
-  // Looked for in the text: a URL forgets the port that is usual for its protocol.
+  // Searches the text, because a `URL` drops the default port of its protocol.
   if (!isUrl && !/:\d+(?:\/|$)/.test(host)) url.port = port
   return `${url.origin}/v1`
 }

@@ -1,7 +1,5 @@
 #!/usr/bin/env node
-/**
- * The bin. The version is said before anything else is loaded.
- */
+/** The entry point. Prints the version before it loads other modules. */
 import { readFileSync } from "node:fs"
 
 const { version }: { readonly version: string } = JSON.parse(

@@ -102,7 +102,7 @@ describe("Approval", () => {
     Effect.gen(function* () {
       const { outcomes, texts } = yield* decide([shell("ls"), shell("ls")], {}, [line])
       assert.deepStrictEqual(outcomes, ["rejected", "rejected"])
-      assert.match(texts[0] ?? "", /the user said no/)
+      assert.match(texts[0] ?? "", /the user answered no/)
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
@@ -250,7 +250,7 @@ describe("Approval", () => {
         )
         assert.match(
           after,
-          /\n {2}\+line 8\n16 more lines\. \[Enter\] goes on, \[q\] goes back to the question: /
+          /\n {2}\+line 8\n16 more lines\. \[Enter\] shows more, \[q\] returns to the question: /
         )
         assert.match(after, /line 24\\u\{200b\}\nAllow this\? \[y\]es/)
         const left = yield* decide([write("a", content)], {}, ["v", "q", "n"])
@@ -297,7 +297,7 @@ describe("Approval", () => {
         for (const path of paths) {
           const { screen } = yield* decide([write(path, "mine\n")], { root }, ["n"])
           const [title = "", ...lines] = screen.split("\n")
-          assert.match(title, /: not compared with what is there: \w/, path)
+          assert.match(title, /: not compared with the existing file: \w/, path)
           assert.strictEqual(lines[0], "  +mine", path)
           assert.notMatch(screen, /-secret|-large/, path)
         }
@@ -307,7 +307,7 @@ describe("Approval", () => {
         assert.match(huge.screen, /^write new: new file, \+300000 -0 lines\n {2}\+mine\n/)
         yield* files.writeFileString(`${root}/long`, "\n".repeat(60_000))
         const long = yield* decide([write("long", "\n".repeat(60_000))], { root }, ["n"])
-        assert.match(long.screen, /^write long: not compared with what is there: it is too large\n/)
+        assert.match(long.screen, /^write long: not compared with the existing file: it is too large\n/)
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
     )
 

@@ -65,7 +65,7 @@ describe.skipIf(!Terminal.isThere).concurrent("a question on a terminal", { time
         { cwd, env }
       )
       assert.match(seen, /Allow this\?/)
-      assert.match(seen, /rejected: the user said no/)
+      assert.match(seen, /rejected: the user answered no/)
       assert.isFalse(existsSync(join(cwd, "ran")))
     })
   )
@@ -84,7 +84,7 @@ describe.skipIf(!Terminal.isThere).concurrent("a question on a terminal", { time
         },
         { cwd, env }
       )
-      assert.match(seen, /rejected: the user said no/)
+      assert.match(seen, /rejected: the user answered no/)
       assert.isTrue(existsSync(join(cwd, "first")))
       assert.isFalse(existsSync(join(cwd, "second")))
     })

@@ -206,8 +206,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F152",
     without: "the name of a tool is made inert",
     file: "src/cli/TextOutput.ts",
-    from: "return `${Inert.line(toolName)}: ${said}${time}`",
-    to: "return `${toolName}: ${said}${time}`",
+    from: "return `${Inert.line(toolName)}: ${summary}${time}`",
+    to: "return `${toolName}: ${summary}${time}`",
     test: "test/faults/terminal.test.ts"
   },
   {
