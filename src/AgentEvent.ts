@@ -233,11 +233,12 @@ export const AgentEvent = Schema.TaggedUnion({
     outcome: Message.ToolOutcome,
     durationMs: Schema.Finite
   },
-  /** A hook failed. `hook` is its point, and `disabled` says that this run does not call it again. */
+  /** A hook failed. `hook` is its point, `hookName` the name it was given, and `disabled` says that this run does not call it again. */
   HookError: {
     ...base,
     hook: Schema.String,
     hookId: Schema.String,
+    hookName: Schema.optionalKey(Schema.String),
     error: Schema.String,
     consecutiveErrors: Schema.Int,
     disabled: Schema.Boolean

@@ -65,11 +65,13 @@ export class LimitExceeded extends Schema.TaggedError<LimitExceeded>()("LimitExc
 export class HookFailed extends Schema.TaggedError<HookFailed>()("HookFailed", {
   /** The point of the hook, such as `"beforeModel"`. */
   hook: Schema.String,
+  /** The name that the hook was given. */
+  hookName: Schema.optionalKey(Schema.String),
   /** The failure in words. */
   detail: Schema.String
 }) {
   override get message(): string {
-    return `Hook ${this.hook} failed: ${this.detail}`
+    return `Hook ${this.hook}${FailureText.quoted(this.hookName)} failed: ${this.detail}`
   }
 }
 
@@ -116,11 +118,13 @@ export class ModelCallSkipped extends Schema.TaggedError<ModelCallSkipped>()("Mo
 export class TransformFailed extends Schema.TaggedError<TransformFailed>()("TransformFailed", {
   /** The point of the hook, such as `"transformMessages"`. */
   hook: Schema.String,
+  /** The name that the hook was given. */
+  hookName: Schema.optionalKey(Schema.String),
   /** The failure in words. */
   detail: Schema.String
 }) {
   override get message(): string {
-    return `Hook ${this.hook} failed: ${this.detail}`
+    return `Hook ${this.hook}${FailureText.quoted(this.hookName)} failed: ${this.detail}`
   }
 }
 

@@ -288,7 +288,15 @@ export const points: { readonly [P in Point]: PointInfo<P> } = {
 /** A hook of one point. */
 export interface HookOf<out P extends Point, in I, out O, out E, out R> {
   readonly point: P
+  /** Names the hook in `HookError`, in errors, and in the result of a call that it rejects by a failure. */
+  readonly name?: string
   readonly run: (input: I) => Effect.Effect<O | void, E, R>
+}
+
+/** Options of every constructor. */
+export interface Options {
+  /** Names the hook in `HookError`, in errors, and in the result of a call that it rejects by a failure. Default: no name. */
+  readonly name?: string
 }
 
 /** Any hook, with what it may fail with and what it requires. */
@@ -317,8 +325,9 @@ export type Requirements<H> =
 const at =
   <P extends Point>(point: P) =>
   <E = never, R = never>(
-    run: (input: Input<P>) => Effect.Effect<Output<P> | void, E, R>
-  ): HookOf<P, Input<P>, Output<P>, E, R> => ({ point, run })
+    run: (input: Input<P>) => Effect.Effect<Output<P> | void, E, R>,
+    { name }: Options = {}
+  ): HookOf<P, Input<P>, Output<P>, E, R> => ({ point, run, ...(name === undefined ? {} : { name }) })
 
 /** Before anything happens. May change the options of this run. */
 export const beforeExecution = at("beforeExecution")

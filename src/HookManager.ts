@@ -13,6 +13,8 @@ export type Registered<P extends Hook.Point = Hook.Point> = {
     /** Names the hook in `HookError`. Unique among the hooks that one run calls. */
     readonly id: string
     readonly point: K
+    /** The name that its constructor was given. */
+    readonly name?: string
     /** Runs skip a hook that is not enabled, from its next point on. */
     readonly isEnabled: boolean
     readonly run: (input: Hook.Input<K>) => Effect.Effect<Hook.Output<K> | void, unknown>
@@ -86,12 +88,13 @@ let idCount = 0
 /** The services of the registration under the caller's: the caller's span and request-scoped services win. */
 const registered = <E, R, P extends Hook.Point>(
   id: string,
-  { point, run }: Hook.Hook<E, R, P>,
+  { name, point, run }: Hook.Hook<E, R, P>,
   services: Context.Context<R>
 ): Registered<P> => ({
   id,
   point,
   isEnabled: true,
+  ...(name === undefined ? {} : { name }),
   run: (input) => {
     const work = run(input)
     return Effect.isEffect(work)

@@ -9,6 +9,7 @@
  */
 import * as Schema from "effect/Schema"
 import type { AgentEvent } from "./AgentEvent.ts"
+import * as FailureText from "./internal/failureText.ts"
 import * as Usage from "./Usage.ts"
 
 /**
@@ -235,7 +236,7 @@ export const fold = (report: RunReport, event: AgentEvent): RunReport => {
       return decided(report, true, {
         type: "hook_failed",
         timestamp: event.timestamp,
-        detail: `${event.hook}: ${event.error}`
+        detail: `${event.hook}${FailureText.quoted(event.hookName)}: ${event.error}`
       })
     case "LimitReached":
       return decided(report, true, {

@@ -1,6 +1,7 @@
 /** Shows a run to a person: the answer on stdout as it arrives, tool calls and errors as lines on stderr. */
 import * as Effect from "effect/Effect"
 import type { AgentEvent, OfTag } from "../AgentEvent.ts"
+import * as FailureText from "../internal/failureText.ts"
 import * as Inert from "./Inert.ts"
 import type { Screen } from "./Screen.ts"
 import * as ToolTitle from "./ToolTitle.ts"
@@ -34,7 +35,9 @@ export const make = ({ err, out, paint }: Screen["Service"]) => {
           `Trying again in ${(event.delayMs / 1000).toFixed(1)} s: ${Inert.line(event.error.message)}`
         )
       case "HookError":
-        return bad(`A ${event.hook} hook failed: ${Inert.line(event.error)}`)
+        return bad(
+          `A ${event.hook} hook${Inert.line(FailureText.quoted(event.hookName))} failed: ${Inert.line(event.error)}`
+        )
       case "ContextTransformed":
         return event.dropped === 0
           ? undefined

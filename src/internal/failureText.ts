@@ -27,5 +27,9 @@ const unlessSecret = (key: string, value: unknown): unknown => (secret.test(key)
 
 const secret = /^stack$|authorization|cookie|passw|secret|credential|api[-_]?key|token$/i
 
+/** The name of a hook, in quotes and behind a space. Empty for a hook without a name. */
+export const quoted = (name: string | undefined): string =>
+  name === undefined ? "" : ` ${JSON.stringify(name)}`
+
 /** As much of it as stands in a sentence. */
 export const firstLine = (failure: unknown): string => of(failure).split("\n", 1).join("").slice(0, 500)

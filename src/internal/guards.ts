@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import type { FailureReason } from "../FailureReason.ts"
 import type * as Hook from "../Hook.ts"
+import { quoted } from "./failureText.ts"
 import * as HookInput from "./hookInput.ts"
 import type { Assistant, ToolCall, ToolOutcome } from "../Message.ts"
 import type { Run, Stopped } from "./run.ts"
@@ -89,7 +90,8 @@ const beforeTool = (run: Run, message: Assistant, allowed: Allowed) =>
       }
       return skip === true ? refuse("skipped", Tool.render(result)) : withParams(run, allowed, params)
     },
-    failure: (_, detail) => Effect.fail(refused("rejected", `A beforeTool hook failed: ${detail}`))
+    failure: (_, { detail, hookName }) =>
+      Effect.fail(refused("rejected", `A beforeTool hook${quoted(hookName)} failed: ${detail}`))
   })
 
 /** Asks the `approveTool` hooks, until one rejects the call, or fails. */
@@ -100,8 +102,10 @@ const approveTool = (run: Run, message: Assistant, allowed: Allowed) =>
       approved
         ? withParams(run, { ...allowed, approved }, params)
         : Effect.fail(refused("rejected", `Tool execution was rejected: ${reason ?? "not approved"}`)),
-    failure: (_, detail) =>
-      Effect.fail(refused("rejected", `Tool execution was rejected: the approval failed: ${detail}`))
+    failure: (_, { detail, hookName }) =>
+      Effect.fail(
+        refused("rejected", `Tool execution was rejected: the approval${quoted(hookName)} failed: ${detail}`)
+      )
   })
 
 const withParams = (

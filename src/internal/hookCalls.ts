@@ -16,13 +16,19 @@ import * as HookOutput from "./hookOutput.ts"
 import type { RunOptions } from "../RunOptions.ts"
 import { attempt, StopSignal } from "./work.ts"
 
+/** A hook that failed: the failure in words, and the name of the hook if it has one. */
+export interface HookFailure {
+  readonly detail: string
+  readonly hookName?: string
+}
+
 /** What a run does with the hooks of a point, from the state that the hook before left. */
 export interface Asking<P extends Hook.Point, S, E> {
   readonly input: (state: S) => Effect.Effect<Hook.Input<P>>
   /** The state after a hook that returned something. One that returned nothing changes nothing. */
   readonly output: (state: S, output: Hook.Output<P>) => Effect.Effect<S, E>
   /** The state after a hook that failed. Default: an observer changes nothing, any other hook fails the run. */
-  readonly failure?: (state: S, detail: string) => Effect.Effect<S, E>
+  readonly failure?: (state: S, failure: HookFailure) => Effect.Effect<S, E>
   /** Whether no further hook is called. */
   readonly isDone?: (state: S) => boolean
 }
@@ -48,6 +54,8 @@ export interface Run {
 
 /** Failures in a row. After them, the run does not call the hook again. */
 const maxConsecutiveErrors = 3
+
+const tooManyErrors = `it is disabled after ${maxConsecutiveErrors} failures in a row`
 
 const defaultTimeouts = { hookTimeout: Duration.seconds(5), approvalTimeout: Duration.infinity }
 
@@ -79,8 +87,7 @@ class Calls implements RunHooks {
         if (Result.isSuccess(result)) {
           if (result.success !== undefined) state = yield* output(state, result.success)
         } else if (failure !== undefined) state = yield* failure(state, result.failure)
-        else if (!isObserver(point))
-          return yield* new TransformFailed({ hook: point, detail: result.failure })
+        else if (!isObserver(point)) return yield* new TransformFailed({ hook: point, ...result.failure })
       }
       return state
     })
@@ -89,8 +96,10 @@ class Calls implements RunHooks {
   /** Calls one hook. Returns its output, `undefined` if it returned nothing, or its failure in words. */
   private call<P extends Hook.Point>(point: P, hook: Registered<P>, input: Hook.Input<P>) {
     return Effect.gen({ self: this }, function* () {
+      const failed = (detail: string): HookFailure =>
+        hook.name === undefined ? { detail } : { detail, hookName: hook.name }
       if (this.errorsOf(hook.id) >= maxConsecutiveErrors) {
-        return isObserver(point) ? Result.succeed(undefined) : Result.fail(`hook ${hook.id} is disabled`)
+        return isObserver(point) ? Result.succeed(undefined) : Result.fail(failed(tooManyErrors))
       }
       const exit = yield* inTime(returned(hook, input), timeLimit(point, this.run.options()))
       const output = Exit.isSuccess(exit)
@@ -100,21 +109,22 @@ class Calls implements RunHooks {
         this.errorsInRow.delete(hook.id)
         return Result.succeed(output.success)
       }
-      const detail = FailureText.of(output.failure)
-      yield* this.report(point, hook.id, detail)
-      return Result.fail(detail)
+      const failure = failed(FailureText.of(output.failure))
+      yield* this.report(point, hook.id, failure)
+      return Result.fail(failure)
     })
   }
 
   /** Counts a failure, and reports it where the point and `hookFailureMode` ask for that. */
-  private report(point: Hook.Point, hookId: string, error: string): Effect.Effect<void, HookFailed> {
+  private report(point: Hook.Point, hookId: string, failure: HookFailure): Effect.Effect<void, HookFailed> {
+    const { detail: error, ...named } = failure
     const consecutiveErrors = this.errorsOf(hookId) + 1
     this.errorsInRow.set(hookId, consecutiveErrors)
     const mode = isObserver(point) ? this.run.options().hookFailureMode : "warn"
-    if (mode === "fail") return Effect.fail(new HookFailed({ hook: point, detail: error }))
+    if (mode === "fail") return Effect.fail(new HookFailed({ hook: point, ...failure }))
     if (mode === "ignore") return Effect.void
     const disabled = consecutiveErrors >= maxConsecutiveErrors
-    return this.run.onError({ hook: point, hookId, error, consecutiveErrors, disabled })
+    return this.run.onError({ hook: point, hookId, ...named, error, consecutiveErrors, disabled })
   }
 
   private errorsOf(id: string): number {

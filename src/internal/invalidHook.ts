@@ -12,8 +12,10 @@ const names = Object.keys(Hook.points)
 export const of = (hook: unknown): string | undefined => {
   if (!Predicate.isObject(hook))
     return `expected a hook made by Hook.beforeTool(…) or its like, got ${typeof hook}`
-  const { point, run } = hook
+  const { name, point, run } = hook
   if (typeof point !== "string" || !names.includes(point)) return noPoint(point)
+  if (name !== undefined && typeof name !== "string")
+    return `expected \`name\` to be a string, got ${typeof name}`
   return typeof run === "function" ? undefined : `expected \`run\` to be a function, got ${typeof run}`
 }
 

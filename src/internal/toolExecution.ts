@@ -9,6 +9,7 @@ import * as Exit from "effect/Exit"
 import type { ToolOutput } from "../AgentEvent.ts"
 import * as Alarm from "./alarm.ts"
 import * as Begin from "./begin.ts"
+import { quoted } from "./failureText.ts"
 import type { FailureReason } from "../FailureReason.ts"
 import * as Guards from "./guards.ts"
 import type * as Message from "../Message.ts"
@@ -128,9 +129,9 @@ const reviewed = Effect.fnUntraced(function* (
         output = { ...output, ...fields }
         retry ||= again === true
       }),
-    failure: (_, detail) =>
+    failure: (_, { detail, hookName }) =>
       Effect.sync(() => {
-        output = Tool.failure(`An afterTool hook failed: ${detail}`)
+        output = Tool.failure(`An afterTool hook${quoted(hookName)} failed: ${detail}`)
       })
   })
   const exit = yield* Effect.exit(Running.stoppable(run, asked))

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, type Schema, type Scope } from "effect"
 import { Agent, Hook, HookManager, Loop, type Provider, ToolRegistry } from "effect-agent"
 import { ScriptedProvider } from "effect-agent/testing"
-import { agent, echo, ofTag, outcomes, play, say, status } from "./play.ts"
+import { agent, echo, ofTag, outcomes, play, reasonOf, resultTexts, say, status } from "./play.ts"
 
 const done = ScriptedProvider.text("done")
 const call = (name: string) => ScriptedProvider.toolCall(name, {})
@@ -246,6 +246,62 @@ describe("a hook that is switched off", () => {
       yield* one.hooks.disable(guard)
       yield* one.prompt("hi")
       assert.deepStrictEqual(outcomes(events), ["success"])
+    })
+  )
+})
+
+describe("the name of a hook", () => {
+  const name = "policy"
+
+  it.effect("is in HookError, in the report, and in the errors of the run", () =>
+    Effect.gen(function* () {
+      const observer = yield* play([done], { hooks: [Hook.afterModel(() => Effect.fail("broke"), { name })] })
+      assert.deepInclude(ofTag(observer.events, "HookError")[0], { hook: "afterModel", hookName: name })
+      const unnamed = yield* play([done], { hooks: [Hook.afterModel(() => Effect.fail("broke"))] })
+      assert.notProperty(ofTag(unnamed.events, "HookError")[0], "hookName")
+      const failing = yield* play([done], {
+        hooks: [Hook.afterModel(() => Effect.fail("broke"), { name })],
+        options: { hookFailureMode: "fail" }
+      })
+      assert.strictEqual(reasonOf(failing.exit)?.message, 'Hook afterModel "policy" failed: broke')
+      const shaper = yield* play([done], { hooks: [Hook.steering(() => Effect.fail("broke"), { name })] })
+      assert.strictEqual(reasonOf(shaper.exit)?.message, 'Hook steering "policy" failed: broke')
+    })
+  )
+
+  it.effect("is in the result of a call that it rejects by a failure, or is disabled for", () =>
+    Effect.gen(function* () {
+      const broken = () => Effect.fail("broke")
+      for (const [hook, told] of [
+        [Hook.beforeTool(broken, { name }), 'A beforeTool hook "policy" failed: '],
+        [Hook.approveTool(broken, { name }), 'rejected: the approval "policy" failed: '],
+        [Hook.afterTool(broken, { name }), 'An afterTool hook "policy" failed: ']
+      ] as const) {
+        const { view } = yield* play([call("act"), call("act"), call("act"), call("act"), done], {
+          tools: [say("act")],
+          hooks: [hook],
+          options: { limits: { maxIdenticalToolCalls: Infinity } }
+        })
+        const [first, , , fourth] = resultTexts(view.messages)
+        assert.include(first, `${told}broke`)
+        assert.include(fourth, `${told}it is disabled after 3 failures in a row`)
+      }
+    })
+  )
+
+  it.effect("is listed by its manager, and must be a string", () =>
+    Effect.gen(function* () {
+      const { agent: one } = yield* agent([], { hooks: [Hook.afterModel(() => Effect.void, { name })] })
+      assert.deepStrictEqual(
+        one.hooks.list().map((hook) => hook.name),
+        [name]
+      )
+      const wrong = Object.assign(
+        Hook.afterModel(() => Effect.void),
+        { name: 7 }
+      )
+      const exit = yield* Effect.exit(one.hooks.register(wrong))
+      assert.include(String(exit), "expected `name` to be a string, got number")
     })
   )
 })
