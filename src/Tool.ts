@@ -1,8 +1,12 @@
 /**
- * Something the model may call: a name, what its params look like, and an Effect.
+ * A tool is a function that a model may call: a name, a description, the params it takes, and an Effect that runs.
  *
- * Trouble in a tool is told to the model, which can do something about it: an expected failure as its text, a defect as
- * a short notice (the cause goes to the log). Neither ends a run.
+ * **Details**
+ *
+ * A call never ends a run, unless `toolFailureMode` is "fail". The model reads a failure of `execute` as text, and a defect as one
+ * line; the log has the cause of a defect.
+ *
+ * @since 0.1.0
  */
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -10,66 +14,122 @@ import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as FailureText from "./internal/failureText.ts"
 import * as InvalidTool from "./internal/invalidTool.ts"
-import type { PromiseContext, PromiseRejected } from "./internal/promiseTool.ts"
-import * as PromiseCall from "./internal/promiseTool.ts"
-import type { ToolContext } from "./internal/toolContext.ts"
-import * as Output from "./internal/toolOutput.ts"
-import type { ToolOutput } from "./internal/toolOutput.ts"
 import type { InvalidParams, ParamsReader, ParamsSchema } from "./internal/params.ts"
-import * as ToolParams from "./internal/params.ts"
+import * as Params from "./internal/params.ts"
+import type { PromiseContext, PromiseRejected } from "./internal/promiseTool.ts"
+import * as PromiseTool from "./internal/promiseTool.ts"
+import type { ToolContext } from "./internal/toolContext.ts"
+import type { ToolOutput } from "./internal/toolOutput.ts"
+import * as Output from "./internal/toolOutput.ts"
 
 export { InvalidTool } from "./internal/invalidTool.ts"
+export { InvalidParams, type ParamsSchema } from "./internal/params.ts"
 export { type PromiseContext, PromiseRejected } from "./internal/promiseTool.ts"
 export { ToolContext } from "./internal/toolContext.ts"
 export { failure, isOutput, output, render, type ToolOutput } from "./internal/toolOutput.ts"
-export { InvalidParams, type ParamsSchema } from "./internal/params.ts"
 
 /**
- * A tool by any schema. `execute` may fail with anything; what it fails with is told to the model.
+ * The options that `make`, `fromJsonSchema` and `fromPromise` share.
  *
- * `execute` is what runs, each time in a scope of its own. To wrap a tool, copy it:
- * `{ ...tool, execute: (params) => Effect.tap(tool.execute(params), log) }`.
+ * @since 0.1.0
+ * @category options
  */
-export interface Tool<out Name extends string, in out Params, out Success, out Failure, out R> {
-  /** At most 64 letters, digits, _ and -. */
+export interface Options<Name extends string> {
+  /** Name by which the model calls the tool. At most 64 letters, digits, `_` and `-`. */
   readonly name: Name
-  /** For people; the model sees `name`. */
+  /** Name for people, in `ToolExecutionStart` events. Default: none. */
   readonly label?: string
+  /** Purpose of the tool, for the model. */
   readonly description: string
-  /** The JSON Schema the model is told. */
-  readonly parameters: Schema.Json
-  /** Default: what the run says. `sequential` makes the whole batch sequential. */
+  /** `"sequential"` makes all calls of an answer run one after another. Default: the option `toolExecution` of the run. */
   readonly executionMode?: "sequential" | "parallel"
-  /** Default: what the run says. `"Infinity"` for none. */
+  /** Longest time that one execution may take; `"Infinity"` for no limit. Default: `toolTimeout` of the run, 30 seconds. */
   readonly timeout?: Duration.Input
-  /** Renames or repairs raw arguments before they are decoded. What it throws is told to the model. */
+  /** Renames or repairs arguments before they are decoded. The model reads the message of what it throws. Default: none. */
   readonly prepareArguments?: (raw: Schema.Json) => Schema.Json
+  /** JSON Schema of the params, for the model. Default: the description that `params` gives of itself. */
+  readonly parameters?: Schema.Json
+}
+
+/**
+ * A tool: its definition for the model, how its params are decoded, and what runs.
+ *
+ * **When to use**
+ *
+ * Make tools with `make`, `fromJsonSchema` or `fromPromise`. Write the members by hand when params are neither read by a schema nor
+ * by JSON Schema.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Tool<out Name extends string, in out Params, out Success, out Failure, out R>
+  extends Options<Name> {
+  /** JSON Schema of the params, for the model. */
+  readonly parameters: Schema.Json
+  /** Decodes the arguments of a call. */
   readonly decode: (input: Schema.Json) => Effect.Effect<Params, InvalidParams>
+  /** Runs a call, each time in a scope of its own. The model reads what it fails with. */
   readonly execute: (params: Params) => Effect.Effect<Success | ToolOutput, Failure, R>
-  /** A success as JSON, also kept as `details`. Default, and where it is undefined: as `Tool.render` writes it. */
+  /** Encodes a success as JSON for the model and for `details`. Default, also for `undefined`: as `Tool.render` does. */
   readonly encodeSuccess?: (value: unknown) => Schema.Json | undefined
-  /** A failure as a result. Default: its message. */
+  /** Makes the result of a failure. Default: its message, as an error. */
   readonly renderFailure?: (failure: unknown) => Effect.Effect<ToolOutput>
 }
 
-/** A tool whose types are not known here. A list of these does not say what its tools need: see `Runnable`. */
+/**
+ * A tool of any type.
+ *
+ * **Gotchas**
+ *
+ * A list of these hides what its tools require, and `Agent.make` refuses it. Use `Runnable` for a list that is made at run time.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Any = Tool<string, any, any, any, any>
 
 /**
- * A tool that needs nothing of the application: the type for a list that is made at run time,
- * `const tools: ReadonlyArray<Tool.Runnable> = await load()`.
+ * A tool that requires no service of the application: the type for a list that is made at run time.
+ *
+ * **Example** (Loading tools at run time)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Tool } from "effect-agent"
+ *
+ * const load = (names: ReadonlyArray<string>): ReadonlyArray<Tool.Runnable> =>
+ *   names.map((name) => Tool.make({ name, description: `Returns ${name}.`, execute: () => Effect.succeed(name) }))
+ *
+ * export const agent = Agent.make({ model: "any", tools: load(["one", "two"]) })
+ * ```
+ *
+ * @since 0.2.0
+ * @category models
  */
 export type Runnable = Tool<string, any, unknown, unknown, Scope.Scope | ToolContext>
 
 /**
- * The requirement of a tool whose type hides what it needs, as `Tool.Any` does. Nothing provides it: declare the tool or the
- * list as `Tool.Runnable`, or with the services it needs.
+ * The requirement of a tool whose type hides the services that it requires, as `Tool.Any` does.
+ *
+ * **Details**
+ *
+ * Nothing provides it. Type the tool or the list as `Tool.Runnable`, or with the services it requires.
+ *
+ * @since 0.2.0
+ * @category utility types
  */
 export interface HiddenRequirements {
+  /** Says in compiler errors which type to write. */
   readonly "This tool is typed Tool.Any, which hides what it needs. Type it Tool.Runnable": never
 }
 
-/** What the application must provide: all that a tool uses, but what each call brings along. */
+/**
+ * The services that the application provides for a tool: all that `execute` requires, without `Scope` and `ToolContext`, which
+ * each call has.
+ *
+ * @since 0.1.0
+ * @category utility types
+ */
 export type Requirements<T> =
   T extends Tool<any, any, any, any, infer R>
     ? 0 extends 1 & R
@@ -77,44 +137,72 @@ export type Requirements<T> =
       : Exclude<R, Scope.Scope | ToolContext>
     : never
 
-/** The options that `make`, `fromJsonSchema` and `fromPromise` share. */
-export interface Common<Name extends string> {
-  readonly name: Name
-  readonly label?: string
-  readonly description: string
-  readonly executionMode?: "sequential" | "parallel"
-  readonly timeout?: Duration.Input
-  readonly prepareArguments?: (raw: Schema.Json) => Schema.Json
-  /** The JSON Schema to tell the model, if `params` cannot say it itself or says it badly. */
-  readonly parameters?: Schema.Json
-}
-
 /**
- * A tool from a schema and an Effect. Throws `InvalidTool` for options that cannot work: a name that providers refuse, a
- * `timeout` that is no duration, `params` that are no schema of an object.
+ * Makes a tool from a schema of its params and an Effect.
  *
- * - `params`: default none. Any Effect Schema, or any Standard Schema, of an object; one that cannot say its JSON Schema needs
- *   `parameters` beside it, or the model is told of any object. So does a union at the root: the model is told of an
- *   object without fields, as every provider insists on an object.
- *   Params that do not decode as they are get a second try by that JSON Schema: scalars of the wrong kind are coerced
- *   (`"41"` to 41), and `null` is left out where a field is optional and not nullable.
- * - `success`: how a value is encoded for the model; without it a string goes as it is, anything else as JSON.
- * - `failure`: how a failure is encoded, into `details`; its text is the failure's `message`.
- * - `execute`: may return a value, or a `ToolOutput` to say content, details and `terminate` itself.
+ * **Details**
+ *
+ * - `params`: an Effect Schema or a Standard Schema of an object. Default: no params. A schema without a JSON Schema of an object,
+ *   such as a union, is described to the model as any object: give `parameters` beside it. Arguments that do not decode are
+ *   coerced by the JSON Schema and decoded again: `"41"` is accepted for a number, and `null` for an optional field is left out.
+ * - `success`: the schema that encodes a value for the model and for `details`. Default: text as it is, other values as JSON.
+ * - `failure`: the schema that encodes a failure for `details`. The model reads the `message` of a failure.
+ * - `execute`: returns a value, or a `ToolOutput` that sets content, details and `terminate` itself.
+ *
+ * **Gotchas**
+ *
+ * Throws `InvalidTool` for a name that providers refuse, a `timeout` that is no duration, or `params` that are no schema of an
+ * object.
+ *
+ * **Example** (Looking up the weather)
+ *
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Agent, Message, Tool } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const weather = Tool.make({
+ *   name: "get_weather",
+ *   description: "Returns the weather of a city.",
+ *   params: Schema.Struct({ city: Schema.String }),
+ *   execute: ({ city }) => (city === "Oslo" ? Effect.succeed("Rain") : Effect.fail(`No station in ${city}`))
+ * })
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "any", tools: [weather] })
+ *   const { newMessages } = yield* agent.prompt("How is the weather?")
+ *   for (const message of newMessages) {
+ *     if (message.role === "toolResult") console.log(message.isError, Message.textOf(message))
+ *   }
+ * }).pipe(Effect.scoped)
+ *
+ * const script = [
+ *   ScriptedProvider.toolCalls(
+ *     { name: "get_weather", params: { city: "Oslo" } },
+ *     { name: "get_weather", params: { city: "Atlantis" } }
+ *   ),
+ *   ScriptedProvider.text("It rains in Oslo.")
+ * ]
+ * await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer(script))))
+ * // => false Rain
+ * // => true No station in Atlantis
+ * ```
+ *
+ * @since 0.1.0
+ * @category constructors
  */
 export const make = <const Name extends string, Params = {}, Success = unknown, Failure = never, R = never>(
-  options: Common<Name> & {
+  options: Options<Name> & {
     readonly params?: ParamsSchema<Params>
     readonly success?: Schema.Codec<Success, any, never, never>
     readonly failure?: Schema.Codec<Failure, any, never, never>
     readonly execute: (params: Params) => Effect.Effect<Success | ToolOutput, Failure, R>
   }
 ): Tool<Name, Params, Success, Failure, R> => {
-  const { execute, failure, params, success, ...common } = options
   InvalidTool.refuse(options)
-  InvalidTool.refuseParams(options)
+  const { execute, failure, params, success, ...common } = options
   const encodeFailure = Output.encoderOf(failure)
-  return build(common, ToolParams.reader(params, options.parameters), {
+  return build(common, Params.reader(params, options.parameters), {
     execute,
     ...(success === undefined ? {} : { encodeSuccess: Output.encoderOf(success) }),
     renderFailure: (value) => Effect.sync(() => Output.failure(FailureText.of(value), encodeFailure(value)))
@@ -122,41 +210,160 @@ export const make = <const Name extends string, Params = {}, Success = unknown, 
 }
 
 /**
- * A tool whose schema is plain JSON Schema, from a file or another process. Scalars of the wrong kind are coerced where
- * nothing is invented, and `null` is left out where a property is optional and not nullable. The params reach `execute` as
- * JSON. Throws `InvalidTool` as `make` does.
+ * Makes a tool from plain JSON Schema, which may come from a file or another process.
+ *
+ * **Details**
+ *
+ * `execute` gets the arguments as JSON. Scalars of the wrong kind are coerced, such as `"41"` for a number, and `null` is left out
+ * for a property that is neither required nor nullable.
+ *
+ * **Gotchas**
+ *
+ * Throws `InvalidTool` as `make` does.
+ *
+ * **Example** (Using a JSON Schema)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Tool } from "effect-agent"
+ *
+ * const add = Tool.fromJsonSchema({
+ *   name: "add",
+ *   description: "Adds two numbers.",
+ *   parameters: {
+ *     type: "object",
+ *     properties: { a: { type: "number" }, b: { type: "number" } },
+ *     required: ["a", "b"]
+ *   },
+ *   execute: (params) => Effect.succeed(params)
+ * })
+ *
+ * console.log(await Effect.runPromise(add.decode({ a: 1, b: "41" })))
+ * // => { a: 1, b: 41 }
+ * ```
+ *
+ * @since 0.1.0
+ * @category constructors
  */
 export const fromJsonSchema = <const Name extends string, Success = unknown, Failure = never, R = never>(
-  options: Common<Name> & {
+  options: Options<Name> & {
     readonly parameters: Schema.Json
     readonly execute: (params: Schema.Json) => Effect.Effect<Success | ToolOutput, Failure, R>
   }
 ): Tool<Name, Schema.Json, Success, Failure, R> => {
+  InvalidTool.refuse(options, true)
   const { execute, ...common } = options
-  InvalidTool.refuse(options)
-  InvalidTool.refuseJsonSchema(options, options.parameters)
-  return build(common, ToolParams.fromJsonSchema(options.parameters), { execute })
+  return build(common, Params.fromJsonSchema(options.parameters), { execute })
 }
 
 /**
- * A tool from a plain async function. What it throws is told to the model by its message. Throws `InvalidTool` as `make`
- * does.
+ * Makes a tool from a plain function, which may be async.
+ *
+ * **Details**
+ *
+ * The model reads the message of what the function throws. `params` and `parameters` are those of `make`; with `parameters` alone the
+ * function gets JSON of the type that it declares. The signal of the context aborts when the call is cancelled or times out; the
+ * run does not wait for the promise then.
+ *
+ * **Gotchas**
+ *
+ * Throws `InvalidTool` as `make` does. A function that returns an Effect fails: use `make`.
+ *
+ * **Example** (Calling an async function)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Message, Tool } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ * import * as z from "zod"
+ *
+ * const double = Tool.fromPromise({
+ *   name: "double",
+ *   description: "Doubles a number.",
+ *   params: z.object({ value: z.number() }),
+ *   execute: async ({ value }, { progress }) => {
+ *     progress("Doubling…")
+ *     return value * 2
+ *   }
+ * })
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "any", tools: [double] })
+ *   const { newMessages } = yield* agent.prompt("Double 21")
+ *   for (const message of newMessages) {
+ *     if (message.role === "toolResult") console.log(Message.textOf(message))
+ *   }
+ * }).pipe(Effect.scoped)
+ *
+ * const script = [ScriptedProvider.toolCall("double", { value: 21 }), ScriptedProvider.text("It is 42.")]
+ * await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer(script))))
+ * // => 42
+ * ```
+ *
+ * @since 0.1.0
+ * @category constructors
  */
 export const fromPromise = <const Name extends string, Params = { readonly [key: string]: Schema.Json }>(
-  options: Common<Name> & {
+  options: Options<Name> & {
     readonly params?: ParamsSchema<Params>
     readonly execute: (params: Params, context: PromiseContext) => PromiseLike<unknown> | unknown
   }
 ): Tool<Name, Params, unknown, PromiseRejected, ToolContext> => {
-  const { execute, params, ...common } = options
   InvalidTool.refuse(options)
-  InvalidTool.refuseParams(options)
-  const reader: ParamsReader<Params> =
-    params === undefined && options.parameters !== undefined
-      ? ToolParams.trusted<Params>(options.parameters)
-      : ToolParams.reader(params, options.parameters)
-  return build(common, reader, { execute: PromiseCall.execution(common.name, execute) })
+  const { execute, params, ...common } = options
+  const { name, parameters } = common
+  const reader =
+    params === undefined && parameters !== undefined
+      ? Params.trusted<Params>(parameters)
+      : Params.reader(params, parameters)
+  return build(common, reader, { execute: PromiseTool.execution(name, execute) })
 }
+
+/**
+ * Copies a tool with another `execute`, which wraps the one of the tool.
+ *
+ * **When to use**
+ *
+ * Use to log, retry, cache or limit the calls of a tool, or to translate its failures. The copy has the success, failure and
+ * requirements of the new `execute`.
+ *
+ * **Example** (Retrying a tool)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Message, Tool } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * let calls = 0
+ * const flaky = Tool.make({
+ *   name: "flaky",
+ *   description: "Fails the first time.",
+ *   execute: () => Effect.suspend(() => (++calls === 1 ? Effect.fail("busy") : Effect.succeed("done")))
+ * })
+ * const steady = Tool.wrap(flaky, (execute) => (params) => Effect.retry(execute(params), { times: 2 }))
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "any", tools: [steady] })
+ *   const { newMessages } = yield* agent.prompt("Try it")
+ *   for (const message of newMessages) {
+ *     if (message.role === "toolResult") console.log(Message.textOf(message), calls)
+ *   }
+ * }).pipe(Effect.scoped)
+ *
+ * const script = [ScriptedProvider.toolCall("flaky", {}), ScriptedProvider.text("It works.")]
+ * await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer(script))))
+ * // => done 2
+ * ```
+ *
+ * @since 0.2.0
+ * @category combinators
+ */
+export const wrap = <Name extends string, Params, Success, Failure, R, Success2, Failure2, R2>(
+  tool: Tool<Name, Params, Success, Failure, R>,
+  f: (
+    execute: (params: Params) => Effect.Effect<Success | ToolOutput, Failure, R>
+  ) => (params: Params) => Effect.Effect<Success2 | ToolOutput, Failure2, R2>
+): Tool<Name, Params, Success2, Failure2, R2> => ({ ...tool, execute: f(tool.execute) })
 
 type Behaviour<Name extends string, Params, Success, Failure, R> = Pick<
   Tool<Name, Params, Success, Failure, R>,
@@ -164,19 +371,15 @@ type Behaviour<Name extends string, Params, Success, Failure, R> = Pick<
 >
 
 const build = <Name extends string, Params, Success, Failure, R>(
-  common: Common<Name>,
-  { decode, known, parameters }: ParamsReader<Params>,
+  common: Options<Name>,
+  { decode, parameters }: ParamsReader<Params>,
   behaviour: Behaviour<Name, Params, Success, Failure, R>
-): Tool<Name, Params, Success, Failure, R> => {
-  if (known !== undefined) return { ...common, parameters: known, decode, ...behaviour }
-  let described: Schema.Json | undefined
-  return {
-    ...common,
-    // Asked for with the first request, not when the module loads: an Effect Schema is costly to describe.
-    get parameters() {
-      return (described ??= parameters())
-    },
-    decode,
-    ...behaviour
-  }
-}
+): Tool<Name, Params, Success, Failure, R> => ({
+  ...common,
+  // Described for the first request and not when the module loads: describing an Effect Schema takes time.
+  get parameters() {
+    return parameters()
+  },
+  decode,
+  ...behaviour
+})

@@ -1,5 +1,7 @@
 /**
- * The tools of an application, by name: looked up, their params decoded, run.
+ * The service that holds the tools of an application, decodes the params of their calls and runs them.
+ *
+ * @since 0.1.0
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -7,20 +9,27 @@ import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as FailureText from "./internal/failureText.ts"
-import type { ToolCall } from "./Message.ts"
 import * as InvalidTool from "./internal/invalidTool.ts"
 import { once } from "./internal/once.ts"
-import type { ToolDefinition } from "./Provider.ts"
-import * as Tool from "./Tool.ts"
 import * as ToolName from "./internal/toolName.ts"
+import type { Executed } from "./internal/toolRun.ts"
 import * as ToolRun from "./internal/toolRun.ts"
+import type { ToolCall } from "./Message.ts"
+import type { ToolDefinition } from "./Provider.ts"
+import type * as Tool from "./Tool.ts"
 
 export type { Executed } from "./internal/toolRun.ts"
 
-/** The model called a tool that is not there. `known` has the names of the tools it was offered. */
+/**
+ * The model called a tool that it was not offered.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class ToolNotFound extends Schema.TaggedError<ToolNotFound>()("ToolNotFound", {
-  /** The name as the model gave it. */
+  /** Name as the model wrote it. */
   toolName: Schema.String,
+  /** Names of the tools that the model was offered. */
   known: Schema.Array(Schema.String)
 }) {
   override get message(): string {
@@ -29,10 +38,16 @@ export class ToolNotFound extends Schema.TaggedError<ToolNotFound>()("ToolNotFou
   }
 }
 
-/** The model called a tool with arguments it does not take. `detail` says what is wrong with them. */
+/**
+ * The model called a tool with arguments that the tool does not take.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class InvalidArguments extends Schema.TaggedError<InvalidArguments>()("InvalidArguments", {
-  /** The name as the model gave it. */
+  /** Name as the model wrote it. */
   toolName: Schema.String,
+  /** Faults of the arguments, one line each. */
   detail: Schema.String
 }) {
   override get message(): string {
@@ -40,92 +55,168 @@ export class InvalidArguments extends Schema.TaggedError<InvalidArguments>()("In
   }
 }
 
-/** The model reads it again with every request, and a long list of faults says no more than its start. */
+/** Cuts a text that the model reads with every further request. */
 const cut = (text: string, length = 1800): string =>
   text.length <= length ? text : `${text.slice(0, length)}…`
 
-/** A call whose tool is known and whose params are decoded: the point where guards look at it. */
+/**
+ * A call with its tool and its decoded params, as guards see it before it runs.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface PreparedCall {
+  /** The call as the model made it. */
   readonly call: ToolCall
+  /** The tool that the call means. */
   readonly tool: Tool.Any
-  /** The JSON the params were decoded from. */
+  /** JSON that the params were decoded from. */
   readonly input: Schema.Json
+  /** Decoded params, as `execute` of the tool takes them. */
   readonly params: unknown
 }
 
+/**
+ * Options of `prepare`.
+ *
+ * @since 0.2.0
+ * @category options
+ */
+export interface PrepareOptions {
+  /** JSON that replaces the arguments of the call. Default: the arguments. */
+  readonly input?: Schema.Json
+  /** Tools that the model was offered, by name. Default: all tools of the registry. */
+  readonly among?: ReadonlyMap<string, Tool.Any>
+  /** Whether a name also means the only tool whose name differs from it in upper and lower case. Default: false. */
+  readonly caseInsensitiveTools?: boolean
+  /** Arguments that are not JSON: `"error"` fails with `InvalidArguments`, `"emptyObject"` decodes `{}`. Default: `"error"`. */
+  readonly invalidJsonArguments?: "error" | "emptyObject"
+}
+
+/**
+ * The service that holds the tools of an application.
+ *
+ * **When to use**
+ *
+ * `Agent.make` makes a registry of its `tools`, which is `agent.tools`. `Loop.run` requires this service. Provide one with `layer`,
+ * or wrap the functions of another one to see every call of every tool.
+ *
+ * **Example** (Adding a tool to an agent)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Tool } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const ping = Tool.make({ name: "ping", description: "Answers.", execute: () => Effect.succeed("pong") })
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "any" })
+ *   yield* agent.tools.register(ping)
+ *   console.log(yield* agent.tools.has("ping"))
+ *   yield* agent.tools.clear
+ *   console.log(yield* agent.tools.has("ping"))
+ * }).pipe(Effect.scoped)
+ *
+ * await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer([]))))
+ * // => true
+ * // => false
+ * ```
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class ToolRegistry extends Context.Service<
   ToolRegistry,
   {
-    /**
-     * Adds a tool, from the next turn on. Dies when the name is taken, as the model could not tell the two apart, and with
-     * `InvalidTool` when the tool cannot work.
-     */
+    /** Adds a tool from the next turn on. Dies if the name is taken, and with `InvalidTool` if the tool cannot work. */
     readonly register: <T extends Tool.Any>(tool: T) => Effect.Effect<void, never, Tool.Requirements<T>>
-    /** Removes a tool, from the next turn on. `false` when there is none of that name. */
+    /** Removes a tool from the next turn on. Returns false if no tool has the name. */
     readonly unregister: (name: string) => Effect.Effect<boolean>
-    /** In the order of registration. */
-    readonly definitions: Effect.Effect<ReadonlyArray<ToolDefinition>>
-    /** The registered tool, if there is one: for its label and execution mode. */
+    /** Removes all tools from the next turn on. */
+    readonly clear: Effect.Effect<void>
+    /** Returns whether a tool has the name. */
+    readonly has: (name: string) => Effect.Effect<boolean>
+    /** Returns the tool of the name, or `undefined`. Ignores white space around the name. */
     readonly get: (name: string) => Effect.Effect<Tool.Any | undefined>
-    /**
-     * Looks a call up and decodes its params, or the JSON given in their place. `among`: the tools the model was offered,
-     * by name; default those registered now. Fails with what the model got wrong.
-     */
+    /** Descriptions of all tools for the model, in the order of their registration. */
+    readonly definitions: Effect.Effect<ReadonlyArray<ToolDefinition>>
+    /** Finds the tool of a call and decodes its params. Fails with the mistake of the model. */
     readonly prepare: (
       call: ToolCall,
-      options?: { readonly input?: Schema.Json; readonly among?: ReadonlyMap<string, Tool.Any> }
+      options?: PrepareOptions
     ) => Effect.Effect<PreparedCall, ToolNotFound | InvalidArguments>
     /**
-     * Runs a prepared call in a scope of its own, with the services captured at registration under the caller's. Never
-     * fails: a failure or a defect is a result, because the model is the one who can react.
+     * Runs a prepared call in a scope of its own. The services of the caller go over those that the tool was registered with. A
+     * failure or a defect is a result with `isError`.
      */
     readonly execute: (
       prepared: PreparedCall,
       context: Tool.ToolContext["Service"]
-    ) => Effect.Effect<ToolRun.Executed>
+    ) => Effect.Effect<Executed>
   }
 >()("effect-agent/ToolRegistry") {}
 
-/** A registry with these tools. The services they need become requirements. */
+/**
+ * Makes a registry of tools.
+ *
+ * **Details**
+ *
+ * The services that the tools require become requirements. Dies if two tools have the same name, and with `InvalidTool` if a tool cannot work.
+ *
+ * **Example** (Running a call by hand)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Tool, ToolRegistry } from "effect-agent"
+ *
+ * const ping = Tool.make({ name: "ping", description: "Answers.", execute: () => Effect.succeed("pong") })
+ *
+ * const program = Effect.gen(function* () {
+ *   const registry = yield* ToolRegistry.make(ping)
+ *   const call = { type: "toolCall", id: "1", name: "ping", rawArguments: "{}", params: {} } as const
+ *   const prepared = yield* registry.prepare(call)
+ *   const context = { toolCallId: "1", runId: "run", turn: 1, progress: () => Effect.void }
+ *   console.log(yield* registry.execute(prepared, context))
+ * })
+ *
+ * await Effect.runPromise(program)
+ * // => { content: [ { type: 'text', text: 'pong' } ], outcome: 'success' }
+ * ```
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = <const Tools extends ReadonlyArray<Tool.Any>>(
   ...tools: Tools
 ): Effect.Effect<ToolRegistry["Service"], never, Tool.Requirements<Tools[number]>> =>
-  Effect.contextWith((services: Context.Context<Tool.Requirements<Tools[number]>>) => {
-    const registered = new Map<string, Tool.Any>()
-    // Keyed by the tool, so that a call that was prepared before its tool was unregistered still has its services.
+  Effect.gen(function* () {
+    let registered: ReadonlyMap<string, Tool.Any> = new Map()
+    // By tool and not by name: a prepared call runs with the services of its tool even when that was unregistered.
     const servicesOf = new WeakMap<Tool.Any, Context.Context<never>>()
-    // Rebuilt when a tool comes or goes, so that an unchanged set is the same array from turn to turn.
-    let definitions: ReadonlyArray<ToolDefinition> | undefined
-
-    const add = (tool: Tool.Any, services: Context.Context<never>): Effect.Effect<void> => {
-      const fault = InvalidTool.of(tool) ?? (registered.has(tool.name) ? duplicate(tool) : undefined)
-      if (fault !== undefined) return Effect.die(fault)
-      registered.set(tool.name, tool)
-      servicesOf.set(tool, services)
-      definitions = undefined
-      return Effect.void
-    }
-    const registry = ToolRegistry.of({
-      register: (tool) =>
-        Effect.contextWith((services: Context.Context<Tool.Requirements<typeof tool>>) =>
-          add(tool, services)
-        ),
-      unregister: (name) =>
-        Effect.sync(() => {
-          const tool = registered.get(name)
-          if (tool === undefined) return false
-          definitions = undefined
-          return registered.delete(name)
-        }),
-      definitions: Effect.sync(() => (definitions ??= Array.from(registered.values(), definition))),
+    const register = <T extends Tool.Any>(tool: T): Effect.Effect<void, never, Tool.Requirements<T>> =>
+      Effect.contextWith((services: Context.Context<Tool.Requirements<T>>) => {
+        const fault = InvalidTool.of(tool) ?? (registered.has(tool.name) ? duplicate(tool) : undefined)
+        if (fault !== undefined) return Effect.die(fault)
+        registered = new Map(registered).set(tool.name, tool)
+        servicesOf.set(tool, services)
+        return Effect.void
+      })
+    const remove = (isRemoved: (name: string) => boolean) =>
+      Effect.sync(() => {
+        const before = registered.size
+        registered = new Map([...registered].filter(([name]) => !isRemoved(name)))
+        return registered.size < before
+      })
+    yield* Effect.forEach(tools, register, { discard: true })
+    return ToolRegistry.of({
+      register,
+      unregister: (name) => remove((other) => other === name),
+      clear: Effect.asVoid(remove(() => true)),
+      has: (name) => Effect.sync(() => registered.has(name)),
       get: (name) => Effect.sync(() => ToolName.find(registered, name)),
-      prepare: Effect.fnUntraced(function* (call, options) {
-        const among = options?.among ?? registered
-        const tool = ToolName.find(among, call.name)
-        if (tool === undefined)
-          return yield* new ToolNotFound({ toolName: call.name, known: [...among.keys()] })
-        return yield* decode(tool, call, options?.input ?? (yield* rawInput(tool, call)))
-      }),
+      definitions: Effect.sync(() => definitionsOf(registered)),
+      prepare: (call, options) => Effect.suspend(() => prepare(registered, call, options)),
       execute: (prepared, context) => {
         const services = servicesOf.get(prepared.tool) ?? Context.empty()
         return ToolRun.run(prepared, context).pipe(
@@ -133,58 +224,84 @@ export const make = <const Tools extends ReadonlyArray<Tool.Any>>(
         )
       }
     })
-    return Effect.as(
-      Effect.forEach(tools, (tool) => add(tool, services), { discard: true }),
-      registry
-    )
   })
+
+/**
+ * Provides a registry of tools.
+ *
+ * **Details**
+ *
+ * The services that the tools require become requirements of the layer.
+ *
+ * **Example** (Running the loop with a tool)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Loop, Tool, ToolRegistry } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const ping = Tool.make({ name: "ping", description: "Answers.", execute: () => Effect.succeed("pong") })
+ *
+ * const program = Effect.gen(function* () {
+ *   const { newMessages } = yield* Loop.run("Ping", { messages: [] }, { model: "any" })
+ *   console.log(newMessages.map(({ role }) => role).join(" "))
+ * })
+ *
+ * const provider = ScriptedProvider.layer([ScriptedProvider.toolCall("ping", {}), ScriptedProvider.text("Done.")])
+ * await Effect.runPromise(program.pipe(Effect.provide([provider, ToolRegistry.layer(ping)])))
+ * // => user assistant toolResult assistant
+ * ```
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layer = <const Tools extends ReadonlyArray<Tool.Any>>(
+  ...tools: Tools
+): Layer.Layer<ToolRegistry, never, Tool.Requirements<Tools[number]>> =>
+  Layer.effect(ToolRegistry, make(...tools))
 
 const duplicate = (tool: Tool.Any) =>
   new Error(
     `Duplicate tool name: ${tool.name}. Give each tool a name of its own, or unregister the first one before.`
   )
 
-/** A registry with these tools, as a layer. */
-export const layer = <const Tools extends ReadonlyArray<Tool.Any>>(
-  ...tools: Tools
-): Layer.Layer<ToolRegistry, never, Tool.Requirements<Tools[number]>> =>
-  Layer.effect(ToolRegistry, make(...tools))
+// The same array from turn to turn, of the same definitions: providers keep what they encode by definition.
+const definitionsOf = once((tools: ReadonlyMap<string, Tool.Any>) => Array.from(tools.values(), definitionOf))
 
-// Once: what a provider makes of it is kept by the definition.
-const definition = once(
-  (tool: Tool.Any): ToolDefinition => ({
-    name: tool.name,
-    description: tool.description,
-    parameters: tool.parameters
-  })
+const definitionOf = once(
+  ({ description, name, parameters }: Tool.Any): ToolDefinition => ({ name, description, parameters })
 )
 
-/** The arguments as the model wrote them, or as `prepareArguments` changed them. */
-const rawInput = (tool: Tool.Any, call: ToolCall): Effect.Effect<Schema.Json, InvalidArguments> => {
-  const { params } = call
-  if (params === undefined) return Effect.fail(invalid(call, "the arguments are not valid JSON"))
-  const { prepareArguments } = tool
-  if (prepareArguments === undefined) return Effect.succeed(params)
+const prepare = Effect.fnUntraced(function* (
+  registered: ReadonlyMap<string, Tool.Any>,
+  call: ToolCall,
+  options: PrepareOptions = {}
+): Effect.fn.Return<PreparedCall, ToolNotFound | InvalidArguments> {
+  const { among = registered, caseInsensitiveTools = false } = options
+  const tool = ToolName.find(among, call.name, caseInsensitiveTools)
+  if (tool === undefined) return yield* new ToolNotFound({ toolName: call.name, known: [...among.keys()] })
+  const input = options.input ?? (yield* argumentsOf(call, tool, options))
+  if (!Predicate.isObject(input)) return yield* invalid(call, "the arguments must be a JSON object")
+  const params = yield* Effect.suspend(() => tool.decode(input)).pipe(
+    Effect.mapError(({ detail }) => invalid(call, detail)),
+    Effect.catchDefect((defect) => Effect.fail(invalid(call, FailureText.of(defect))))
+  )
+  return { call, tool, input, params }
+})
+
+/** The arguments of a call, as `prepareArguments` of its tool repairs them. */
+const argumentsOf = (
+  call: ToolCall,
+  { prepareArguments }: Tool.Any,
+  { invalidJsonArguments }: PrepareOptions
+): Effect.Effect<Schema.Json, InvalidArguments> => {
+  const raw = call.params === undefined && invalidJsonArguments === "emptyObject" ? {} : call.params
+  if (raw === undefined) return Effect.fail(invalid(call, "the arguments are not valid JSON"))
+  if (prepareArguments === undefined) return Effect.succeed(raw)
   return Effect.try({
-    try: () => prepareArguments(params),
+    try: () => prepareArguments(raw),
     catch: (thrown) => invalid(call, FailureText.of(thrown))
   })
 }
-
-/** A check of a schema that throws refuses the params, as one that returns a fault does. */
-const decode = (
-  tool: Tool.Any,
-  call: ToolCall,
-  input: Schema.Json
-): Effect.Effect<PreparedCall, InvalidArguments> =>
-  Predicate.isObject(input)
-    ? Effect.suspend(() => tool.decode(input)).pipe(
-        Effect.mapBoth({
-          onSuccess: (params): PreparedCall => ({ call, tool, input, params }),
-          onFailure: ({ detail }) => invalid(call, detail)
-        }),
-        Effect.catchDefect((defect) => Effect.fail(invalid(call, FailureText.of(defect))))
-      )
-    : Effect.fail(invalid(call, "the arguments must be a JSON object"))
 
 const invalid = (call: ToolCall, detail: string) => new InvalidArguments({ toolName: call.name, detail })

@@ -33,7 +33,6 @@ export const longModules: Readonly<Record<string, readonly [max: number, reason:
 export const longFunctions: Readonly<Record<string, string>> = {
   "ModelEvent.ts add": "one case of two or three lines for each of 13 events",
   "RunReport.ts fold": "one case for each event that the report counts",
-  "ToolRegistry.ts make": "the functions of a service that share its map of tools",
   "cli/TextOutput.ts make": "one case for each event that is shown; the cases share whether a line is open",
   "internal/execution.ts makeRun": "one object with all fields of a run",
   "internal/toolBatch.ts perform": "callbacks of one call that share its state",
@@ -90,8 +89,6 @@ export const undocumented: ReadonlyArray<string> = [
   "Hook.ts",
   "HookManager.ts",
   "Loop.ts",
-  "Tool.ts",
-  "ToolRegistry.ts",
   "ai/AiTools.ts",
   "ai/LanguageModelProvider.ts",
   "ai/ProviderLanguageModel.ts",

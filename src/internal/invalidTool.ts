@@ -1,5 +1,5 @@
 /**
- * A tool that cannot work, refused before a model can call it.
+ * Finds what is wrong with the definition of a tool before a model can call it.
  */
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
@@ -10,22 +10,76 @@ import * as DurationInput from "./durationInput.ts"
 import { shown } from "./invalidInput.ts"
 import { isObject, type JsonObject } from "./jsonCoercion.ts"
 import * as JsonReference from "./jsonReference.ts"
-import * as ToolParams from "./params.ts"
+import * as Params from "./params.ts"
 import * as ToolName from "./toolName.ts"
 
 /**
- * A tool is set up wrongly. The constructors (`Tool.make`, `Tool.fromJsonSchema`, `Tool.fromPromise`) throw it; a registry
- * that is given such a tool dies with it.
+ * The definition of a tool cannot work.
+ *
+ * **Details**
+ *
+ * `Tool.make`, `Tool.fromJsonSchema` and `Tool.fromPromise` throw it. `ToolRegistry.make` and `register` die with it, and so does
+ * `Agent.make`.
+ *
+ * @since 0.2.0
+ * @category errors
  */
 export class InvalidTool extends Schema.TaggedError<InvalidTool>()("InvalidTool", {
-  /** Name of the tool, as far as it has one. */
+  /** Name of the tool. Empty if it has none. */
   tool: Schema.String,
-  /** What is wrong, and what to write instead. */
+  /** The fault, and what to write instead. */
   detail: Schema.String
 }) {
   override get message(): string {
     return `Tool ${JSON.stringify(this.tool.slice(0, 100))}: ${this.detail}`
   }
+}
+
+/** The members of a tool, or of the options it is made from, that are checked. Types do not guard them in plain JavaScript. */
+interface Checked {
+  readonly name?: unknown
+  readonly description?: unknown
+  readonly execute?: unknown
+  readonly executionMode?: unknown
+  readonly prepareArguments?: unknown
+  readonly timeout?: unknown
+  readonly params?: unknown
+  readonly parameters?: unknown
+}
+
+/** The fault of a tool, if it has one. */
+export const of = (tool: unknown): InvalidTool | undefined =>
+  Predicate.isObject(tool)
+    ? invalid(tool, memberFault(tool))
+    : new InvalidTool({ tool: "", detail: `expected a tool made by Tool.make, got ${shown(tool)}.` })
+
+/** Throws `InvalidTool` if a tool cannot be made from the options. */
+export const refuse = (options: Checked, hasParameters = options.parameters !== undefined): void => {
+  const fault =
+    memberFault(options) ??
+    paramsFault(options) ??
+    (hasParameters ? parametersFault(options.parameters) : undefined)
+  const error = invalid(options, fault)
+  if (error !== undefined) Result.getOrThrow(Result.fail(error))
+}
+
+const invalid = ({ name }: Checked, detail: string | undefined): InvalidTool | undefined =>
+  detail === undefined ? undefined : new InvalidTool({ tool: typeof name === "string" ? name : "", detail })
+
+const memberFault = (tool: Checked): string | undefined => {
+  const { description, execute, executionMode, name, prepareArguments, timeout } = tool
+  const badName = nameFault(name)
+  if (badName !== undefined) return badName
+  if (typeof description !== "string")
+    return "`description` is missing. Say in a sentence what the tool does: the model decides by it."
+  if (typeof execute !== "function") return `\`execute\` must be a function; it is ${shown(execute)}.`
+  if (timeout !== undefined && !DurationInput.is(timeout))
+    return `\`timeout\` is ${shown(timeout)}; expected ${DurationInput.expected}.`
+  if (![undefined, "sequential", "parallel"].some((mode) => mode === executionMode))
+    return `\`executionMode\` is ${shown(executionMode)}; expected "sequential" or "parallel".`
+  return prepareArguments === undefined || typeof prepareArguments === "function"
+    ? undefined
+    : "`prepareArguments` must be a function of the raw arguments."
 }
 
 const nameFault = (name: unknown): string | undefined => {
@@ -37,71 +91,12 @@ const nameFault = (name: unknown): string | undefined => {
         `Use ${JSON.stringify(ToolName.accepted(name))}, and \`label\` for what people read.`
 }
 
-/** The members of a tool that are checked, of any type. */
-interface Checked {
-  readonly name?: unknown
-  readonly description?: unknown
-  readonly execute?: unknown
-  readonly executionMode?: unknown
-  readonly prepareArguments?: unknown
-  readonly timeout?: unknown
-}
-
-const isMode = (mode: unknown): boolean => mode === undefined || mode === "sequential" || mode === "parallel"
-
-const faultOf = (tool: Checked): string | undefined => {
-  const { description, execute, executionMode, name, prepareArguments, timeout } = tool
-  const badName = nameFault(name)
-  if (badName !== undefined) return badName
-  if (typeof description !== "string")
-    return "`description` is missing. Say in a sentence what the tool does: the model decides by it."
-  if (typeof execute !== "function") return `\`execute\` must be a function; it is ${shown(execute)}.`
-  if (timeout !== undefined && !DurationInput.is(timeout))
-    return `\`timeout\` is ${shown(timeout)}; expected ${DurationInput.expected}.`
-  if (!isMode(executionMode))
-    return `\`executionMode\` is ${shown(executionMode)}; expected "sequential" or "parallel".`
-  return prepareArguments === undefined || typeof prepareArguments === "function"
-    ? undefined
-    : "`prepareArguments` must be a function of the raw arguments."
-}
-
-const invalid = (tool: Checked, detail: string): InvalidTool =>
-  new InvalidTool({ tool: typeof tool.name === "string" ? tool.name : "", detail })
-
-/** The fault of a tool, if it has one. */
-export const of = (tool: unknown): InvalidTool | undefined => {
-  if (!Predicate.isObject(tool)) {
-    return new InvalidTool({ tool: "", detail: `expected a tool made by Tool.make, got ${shown(tool)}.` })
-  }
-  const detail = faultOf(tool)
-  return detail === undefined ? undefined : invalid(tool, detail)
-}
-
-/** Throws the fault of a tool. */
-export const refuse = (tool: Checked): void => {
-  const fault = of(tool)
-  if (fault !== undefined) Result.getOrThrow(Result.fail(fault))
-}
-
-/** The members of a tool that say what it takes. */
-interface Taking extends Checked {
-  readonly params?: unknown
-  readonly parameters?: unknown
-}
-
-/** Throws when `params` is no schema, or when it or `parameters` is one of something else than an object. */
-export const refuseParams = (tool: Taking): void => {
-  const { parameters } = tool
-  const detail = paramsFault(tool) ?? (parameters === undefined ? undefined : parametersFault(parameters))
-  if (detail !== undefined) Result.getOrThrow(Result.fail(invalid(tool, detail)))
-}
-
-const paramsFault = ({ parameters, params }: Taking): string | undefined => {
+const paramsFault = ({ parameters, params }: Checked): string | undefined => {
   if (params === undefined) return undefined
   if (Schema.isSchema(params)) return scalar(kindOfAst(SchemaAST.toEncoded(params.ast)), "Schema.Struct")
-  // With `parameters` beside it the schema is not what the model is told, and may read anything.
+  // With `parameters` beside it the model does not read the description of the schema, which may then decode anything.
   if (isStandard(params)) {
-    const kind = parameters === undefined ? kindOfJson(ToolParams.described(params)) : undefined
+    const kind = parameters === undefined ? kindOfJson(Params.described(params)) : undefined
     return scalar(kind, "z.object({ value: … }) or Schema.Struct")
   }
   if (!Predicate.isObject(params)) return `\`params\` must be a schema; it is ${shown(params)}.`
@@ -123,6 +118,19 @@ const scalar = (kind: string | undefined, struct: string): string | undefined =>
     : `\`params\` is a schema of ${kind}, but models call tools with an object. ` +
       `Put it into one, such as ${struct}({ value: … }).`
 
+const parametersFault = (parameters: unknown): string | undefined => {
+  if (!isJsonObject(parameters))
+    return `\`parameters\` must be a JSON Schema of an object; it is ${shown(parameters)}.`
+  const kind = kindOfJson(parameters)
+  return kind === undefined
+    ? undefined
+    : `the JSON Schema of its params is of type ${kind}, but models call tools with an object. ` +
+        'Use { type: "object", properties: { … } }.'
+}
+
+/** Members that are not JSON are never read as a type. */
+const isJsonObject = (value: unknown): value is JsonObject => Predicate.isObject(value)
+
 const notObjects: ReadonlySet<string> = new Set([
   "String",
   "Number",
@@ -136,7 +144,7 @@ const notObjects: ReadonlySet<string> = new Set([
   "TemplateLiteral"
 ])
 
-/** What a schema takes, in words, when no object is among it. */
+/** The kind of value that a schema takes, in words, if it takes no object. */
 const kindOfAst = (ast: SchemaAST.AST): string | undefined =>
   ast._tag === "Union"
     ? kindOfAll(ast.types.map(kindOfAst))
@@ -144,7 +152,7 @@ const kindOfAst = (ast: SchemaAST.AST): string | undefined =>
       ? ast._tag.toLowerCase()
       : undefined
 
-/** The same of a JSON Schema. `depth` ends references that go in a circle. */
+/** The kind of value that a JSON Schema takes, in words, if it takes no object. `depth` ends circular references. */
 const kindOfJson = (root: Schema.Json, at: Schema.Json = root, depth = 0): string | undefined => {
   const schema = JsonReference.follow(root, at)
   if (!isObject(schema) || depth > 16) return undefined
@@ -160,27 +168,8 @@ const kindOfJson = (root: Schema.Json, at: Schema.Json = root, depth = 0): strin
   return kindOfAll(kinds(anyOf)) ?? kindOfAll(kinds(oneOf)) ?? kinds(allOf).find((kind) => kind !== undefined)
 }
 
-/** The kinds of a union; nothing when one of its members takes an object. */
+/** The kinds of a union, if none of its members takes an object. */
 const kindOfAll = (kinds: ReadonlyArray<string | undefined>): string | undefined => {
   const known = kinds.flatMap((kind) => (kind === undefined ? [] : kind.split(" or ")))
   return kinds.length === 0 || kinds.includes(undefined) ? undefined : [...new Set(known)].join(" or ")
 }
-
-/** Throws when `parameters` is no JSON Schema of an object. */
-export const refuseJsonSchema = (tool: Checked, parameters: unknown): void => {
-  const detail = parametersFault(parameters)
-  if (detail !== undefined) Result.getOrThrow(Result.fail(invalid(tool, detail)))
-}
-
-const parametersFault = (parameters: unknown): string | undefined => {
-  if (!isJsonObject(parameters))
-    return `\`parameters\` must be a JSON Schema of an object; it is ${shown(parameters)}.`
-  const kind = kindOfJson(parameters)
-  return kind === undefined
-    ? undefined
-    : `the JSON Schema of its params is of type ${kind}, but models call tools with an object. ` +
-        'Use { type: "object", properties: { … } }.'
-}
-
-/** Its members are read one by one: what is no JSON in them says nothing of a type. */
-const isJsonObject = (value: unknown): value is JsonObject => Predicate.isObject(value)

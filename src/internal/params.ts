@@ -1,19 +1,30 @@
 /**
- * How a tool's params are told to the model, and read from what it answers: by Effect's schemas, any Standard Schema, or
- * plain JSON Schema.
+ * Describes the params of a tool as JSON Schema for the model, and decodes the arguments of its calls: by an Effect Schema, a
+ * Standard Schema or plain JSON Schema.
  */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "effect/StandardSchema"
+import * as JsonSchema from "../JsonSchema.ts"
 import * as FailureText from "./failureText.ts"
 import { isObject, type JsonObject } from "./jsonCoercion.ts"
 import * as JsonReference from "./jsonReference.ts"
-import * as JsonSchema from "../JsonSchema.ts"
 import { once } from "./once.ts"
 
-/** The params are not what the tool takes. `detail` is for the model: one line per fault. */
+/**
+ * The arguments of a call do not match the params of its tool.
+ *
+ * **When to use**
+ *
+ * The `decode` of a tool that you write by hand fails with it. The registry turns it into `ToolRegistry.InvalidArguments`, and
+ * the model reads its `detail` as the result of the call.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class InvalidParams extends Schema.TaggedError<InvalidParams>()("InvalidParams", {
+  /** Faults for the model, one line each. */
   detail: Schema.String
 }) {
   override get message(): string {
@@ -21,39 +32,43 @@ export class InvalidParams extends Schema.TaggedError<InvalidParams>()("InvalidP
   }
 }
 
-/** Effect's schemas, or any Standard Schema (zod, valibot, arktype). */
+/**
+ * A schema of the params of a tool: an Effect Schema without services, or any Standard Schema such as one of zod, valibot or
+ * arktype.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type ParamsSchema<Params> = Schema.Codec<Params, any, never, never> | StandardSchemaV1<any, Params>
 
-/** How params are told to the model and read from its answer. */
+/** Describes and decodes the params of one tool. */
 export interface ParamsReader<Params> {
   readonly parameters: () => Schema.Json
-  /** The same, where it needs no making. */
-  readonly known?: Schema.Json
-  readonly decode: (input: Schema.Json) => Effect.Effect<Params, InvalidParams>
+  readonly decode: Decode<Params>
 }
 
-/** Reads by a schema; without one the tool takes nothing. `parameters` is told in place of what the schema says. */
+type Decode<Params> = (input: Schema.Json) => Effect.Effect<Params, InvalidParams>
+
+/** Reads by a schema, by default one without fields. The model reads `parameters`, by default the description of the schema. */
 export const reader = <Params>(
-  params: ParamsSchema<Params> | undefined,
-  parameters: Schema.Json | undefined
+  params: ParamsSchema<Params> = noParams,
+  parameters?: Schema.Json
 ): ParamsReader<Params> => {
-  const schema = params ?? noParams
-  return Schema.isSchema(schema) ? schemaReader(schema, parameters) : standardReader(schema, parameters)
+  const describe = () => parameters ?? described(params)
+  return { parameters: describe, decode: orCoerced(decoder(params), describe) }
 }
 
 /** Reads by plain JSON Schema: coerces scalars of the wrong kind, and leaves out nulls that stand for absent properties. */
 export const fromJsonSchema = (parameters: Schema.Json): ParamsReader<Schema.Json> => ({
   parameters: () => parameters,
-  known: parameters,
-  decode: (input) => {
-    const decoded = JsonSchema.decode(parameters, input)
-    return Result.isSuccess(decoded)
-      ? Effect.succeed(decoded.success)
-      : Effect.fail(new InvalidParams({ detail: decoded.failure.join("\n") }))
-  }
+  decode: (input) =>
+    Effect.mapError(
+      Effect.fromResult(JsonSchema.decode(parameters, input)),
+      (faults) => new InvalidParams({ detail: faults.join("\n") })
+    )
 })
 
-/** The same for a plain function, which says the type of its params beside the schema: nobody can compare the two. */
+/** Reads by plain JSON Schema for a function that declares the type of its params, which nothing can compare with the schema. */
 export const trusted = <Params>(parameters: Schema.Json): ParamsReader<Params> => {
   const reader: ParamsReader<any> = fromJsonSchema(parameters)
   return reader
@@ -61,23 +76,17 @@ export const trusted = <Params>(parameters: Schema.Json): ParamsReader<Params> =
 
 const noParams: ParamsSchema<any> = Schema.Struct({})
 
-const schemaReader = <Params>(
-  params: Schema.Codec<Params, any, never, never>,
-  given: Schema.Json | undefined
-): ParamsReader<Params> => {
-  const parameters = () => given ?? objectSchema(Schema.toJsonSchemaDocument(params))
+const decoder = <Params>(params: ParamsSchema<Params>): Decode<Params> =>
+  Schema.isSchema(params) ? schemaDecoder(params) : standardDecoder(params)
+
+const schemaDecoder = <Params>(params: Schema.Codec<Params, any, never, never>): Decode<Params> => {
   const decode = Schema.decodeUnknownEffect(Schema.toCodecJson(params), { errors: "all" })
-  const decodeCoerced = orCoerced(decode, parameters)
-  const invalid = Effect.mapError((error: Schema.SchemaError) => new InvalidParams({ detail: error.message }))
-  return { parameters, decode: (input) => invalid(decodeCoerced(input)) }
+  return (input) => Effect.mapError(decode(input), ({ message }) => new InvalidParams({ detail: message }))
 }
 
-const standardReader = <Params>(
-  params: StandardSchemaV1<any, Params>,
-  given: Schema.Json | undefined
-): ParamsReader<Params> => {
-  const parameters = () => given ?? described(params)
-  const decode = (input: Schema.Json) =>
+const standardDecoder =
+  <Params>(params: StandardSchemaV1<any, Params>): Decode<Params> =>
+  (input) =>
     Effect.tryPromise({
       try: async () => params["~standard"].validate(input),
       catch: (thrown) => new InvalidParams({ detail: FailureText.of(thrown) })
@@ -88,17 +97,18 @@ const standardReader = <Params>(
           : Effect.fail(new InvalidParams({ detail: result.issues.map(issueText).join("\n") }))
       )
     )
-  return { parameters, decode: orCoerced(decode, parameters) }
+
+const issueText = ({ message, path = [] }: StandardSchemaV1.Issue): string => {
+  const steps = path.map((step) => String(typeof step === "object" ? step.key : step))
+  return steps.length === 0 ? message : `${steps.join(".")}: ${message}`
 }
 
-type Decode<Params, E> = (input: Schema.Json) => Effect.Effect<Params, E>
-
 /**
- * Decodes params once more, coerced by the JSON Schema of the tool, when they do not decode as they are: a schema that takes
- * "42" gets "42". Fails as the first decoding did when the JSON Schema refuses the params or has nothing to coerce in them.
+ * Decodes params once more, coerced by the JSON Schema of the tool, when they do not decode as they are: a schema of text
+ * gets "42" for 42. Fails as the first decoding did when the JSON Schema refuses the params or has nothing to coerce in them.
  */
 const orCoerced =
-  <Params, E>(decode: Decode<Params, E>, parameters: () => Schema.Json): Decode<Params, E> =>
+  <Params>(decode: Decode<Params>, parameters: () => Schema.Json): Decode<Params> =>
   (input) =>
     Effect.catch(decode(input), (error) => {
       const coerced = JsonSchema.decode(parameters(), input)
@@ -107,12 +117,13 @@ const orCoerced =
         : Effect.fail(error)
     })
 
-const issueText = (issue: StandardSchemaV1.Issue): string => {
-  const path = (issue.path ?? []).map((step) => String(typeof step === "object" ? step.key : step))
-  return path.length === 0 ? issue.message : `${path.join(".")}: ${issue.message}`
-}
+/** The JSON Schema of what a schema takes. */
+export const described = once(
+  (params: ParamsSchema<any>): Schema.Json =>
+    Schema.isSchema(params) ? objectSchema(Schema.toJsonSchemaDocument(params)) : standardSchema(params)
+)
 
-/** The root inlined, definitions beside it, and always an object, which every provider insists on. */
+/** Puts the root in place of its reference, and definitions beside it. Every provider insists on an object. */
 const objectSchema = ({
   definitions,
   schema
@@ -121,23 +132,20 @@ const objectSchema = ({
   const root = JsonReference.follow({ $defs }, toJson(schema))
   if (!isObject(root) || root["type"] !== "object") return { type: "object", properties: {} }
   const isReferred = JSON.stringify($defs).includes(JSON.stringify({ $ref: schema["$ref"] }).slice(1, -1))
-  // A root with a name of its own is told once, unless something within refers to it.
+  // The definition of the root is left out, unless something within refers to it.
   const others = Object.entries($defs).filter(([, definition]) => definition !== root || isReferred)
   return others.length === 0 ? root : { ...root, $defs: Object.fromEntries(others) }
 }
 
-/**
- * What a Standard Schema takes, as JSON Schema. Any object, where it cannot say so: some schemas throw where JSON Schema has
- * no words for them, zod's of dates for one.
- */
-export const described = once((params: StandardSchemaV1<any, any>): Schema.Json => {
+/** Any object, if the schema does not describe itself: some throw for types without JSON Schema, as zod does for dates. */
+const standardSchema = (params: StandardSchemaV1<any, any>): Schema.Json => {
   if (!describesItself(params)) return anyObject
   try {
     return toJson(params["~standard"].jsonSchema.input({ target: "draft-2020-12" }))
   } catch {
     return anyObject
   }
-})
+}
 
 const anyObject: Schema.Json = { type: "object" }
 

@@ -11,19 +11,35 @@ import * as FailureText from "./failureText.ts"
 import { ToolContext } from "./toolContext.ts"
 import { output } from "./toolOutput.ts"
 
-/** What a plain function is told of its call. */
+/**
+ * The call that a plain function runs for.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface PromiseContext {
+  /** Id of the call, as the provider made it. */
   readonly toolCallId: string
+  /** Id of the run. */
   readonly runId: string
+  /** Number of the turn, from 1. */
   readonly turn: number
   /** Aborts when the call is cancelled or times out. */
   readonly signal: AbortSignal
+  /** Emits a `ToolExecutionProgress` event. The model reads only the final result. Does nothing once the call has ended. */
   readonly progress: (partial: string | ToolOutput) => void
 }
 
-/** A plain function threw, or its promise was rejected. */
+/**
+ * The function of a tool threw, or its promise was rejected.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class PromiseRejected extends Schema.TaggedError<PromiseRejected>()("PromiseRejected", {
+  /** Text of what was thrown, for the model. */
   detail: Schema.String,
+  /** The thrown value. */
   thrown: Schema.Defect()
 }) {
   override get message(): string {

@@ -1,18 +1,61 @@
 /**
- * What a tool knows of the call it runs for.
+ * The service that describes a call to the tool that runs it.
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { ToolOutput } from "../AgentEvent.ts"
 
-/** What one call knows of itself. Supplied for each call, never a requirement of the application. */
+/**
+ * The call that a tool runs for.
+ *
+ * **Details**
+ *
+ * Each call has one, so that it is never a requirement of the application.
+ *
+ * **Example** (Showing progress)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Tool } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const copy = Tool.make({
+ *   name: "copy",
+ *   description: "Copies files.",
+ *   execute: Effect.fnUntraced(function* () {
+ *     const { progress, turn } = yield* Tool.ToolContext
+ *     yield* progress(Tool.output(`half of turn ${turn}`))
+ *     return "copied"
+ *   })
+ * })
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "any", tools: [copy] })
+ *   yield* agent.subscribe((event) => {
+ *     if (event._tag === "ToolExecutionProgress") console.log(event.partial.content)
+ *     return Effect.void
+ *   })
+ *   yield* agent.prompt("Copy the files")
+ * }).pipe(Effect.scoped)
+ *
+ * const script = [ScriptedProvider.toolCall("copy", {}), ScriptedProvider.text("Done.")]
+ * await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer(script))))
+ * // => [ { type: 'text', text: 'half of turn 1' } ]
+ * ```
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class ToolContext extends Context.Service<
   ToolContext,
   {
+    /** Id of the call, as the provider made it. */
     readonly toolCallId: string
+    /** Id of the run. */
     readonly runId: string
+    /** Number of the turn, from 1. */
     readonly turn: number
-    /** Shows a partial result to observers; the model sees only the final one. Ignored once the call is over. */
+    /** Emits a `ToolExecutionProgress` event. The model reads only the final result. Does nothing once the call has ended. */
     readonly progress: (partial: ToolOutput) => Effect.Effect<void>
   }
 >()("effect-agent/ToolContext") {}

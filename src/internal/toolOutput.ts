@@ -1,5 +1,5 @@
 /**
- * What a tool gave back, as the model reads it.
+ * Results of tools as the model reads them.
  */
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
@@ -8,17 +8,50 @@ import * as AgentEvent from "../AgentEvent.ts"
 import * as JsonText from "./jsonText.ts"
 import { text } from "../Message.ts"
 
-/** Marks the values that `output` and `failure` make: the shape alone could be a value of the application. */
+/** Marks the values that `output` and `failure` make, because a value of the application may have the same members. */
 const TypeId = "~effect-agent/ToolOutput"
 
-/** A result said in full. Only `Tool.output` and `Tool.failure` make one; a copy by spread stays one. */
+/**
+ * A result with content of its own.
+ *
+ * **Details**
+ *
+ * Only `Tool.output` and `Tool.failure` make one. A copy by spread is one too; another value with the same members is not.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface ToolOutput extends AgentEvent.ToolOutput {
+  /** Marks the result. */
   readonly [TypeId]: true
 }
 
 /**
- * A result said in full: content for the model, `details` for programs and displays, whether it is an error, whether the
- * run may end with it.
+ * Makes a result with content of its own.
+ *
+ * **Details**
+ *
+ * The model reads the content, programs and displays read `details`. `isError` marks an error. If all results of a turn have
+ * `terminate`, the run ends without asking the model again.
+ *
+ * **Example** (Returning an image and details)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Message, Tool } from "effect-agent"
+ *
+ * export const screenshot = Tool.make({
+ *   name: "screenshot",
+ *   description: "Takes a screenshot.",
+ *   execute: () =>
+ *     Effect.succeed(
+ *       Tool.output([Message.text("The screen"), Message.image("iVBORw0KGgo=", "image/png")], { details: { width: 800 } })
+ *     )
+ * })
+ * ```
+ *
+ * @since 0.1.0
+ * @category constructors
  */
 export const output = (
   content: string | AgentEvent.ToolOutput["content"],
@@ -29,15 +62,43 @@ export const output = (
   [TypeId]: true
 })
 
-/** A result that says what went wrong. */
+/**
+ * Makes an error result from the message that the model reads.
+ *
+ * **Example** (Refusing a call)
+ *
+ * ```ts
+ * import { Tool } from "effect-agent"
+ *
+ * console.log(Tool.failure("No such city", { city: "Atlantis" }).isError)
+ * // => true
+ * ```
+ *
+ * @since 0.2.0
+ * @category constructors
+ */
 export const failure = (message: string, details?: Schema.Json): ToolOutput =>
   output(message, { isError: true, ...(details === undefined ? {} : { details }) })
 
-/** Whether `output` or `failure` made the value, or a copy by spread of such a value. */
+/**
+ * Returns whether `output` or `failure` made the value, or whether it is a copy by spread of such a value.
+ *
+ * **Example** (Telling results from values)
+ *
+ * ```ts
+ * import { Tool } from "effect-agent"
+ *
+ * console.log(Tool.isOutput(Tool.output("done")), Tool.isOutput({ content: [] }))
+ * // => true false
+ * ```
+ *
+ * @since 0.1.0
+ * @category guards
+ */
 export const isOutput = (value: unknown): value is ToolOutput =>
   Predicate.isObject(value) && value[TypeId] === true
 
-/** As it is told in events: without the mark, and without members that are `undefined`. */
+/** Removes the mark, and members that are `undefined`: events have neither. */
 export const plain = ({
   content,
   details,
@@ -51,8 +112,23 @@ export const plain = ({
 })
 
 /**
- * Any value as a result: a `ToolOutput` as it is, a string as text, nothing as no text, anything else as JSON. What is not
- * JSON is an error that says what to return instead.
+ * Makes a result of any value: a `ToolOutput` as it is, a string as text, `undefined` as an empty text, other values as JSON.
+ *
+ * **Details**
+ *
+ * A value that is not JSON, such as a `Map` or `NaN`, becomes an error that says what to return instead.
+ *
+ * **Example** (Rendering values)
+ *
+ * ```ts
+ * import { Tool } from "effect-agent"
+ *
+ * console.log(Tool.render({ degrees: 21 }).content, Tool.render(new Map()).isError)
+ * // => [ { type: 'text', text: '{"degrees":21}' } ] true
+ * ```
+ *
+ * @since 0.1.0
+ * @category converting
  */
 export const render = (value: unknown): ToolOutput =>
   Result.match(
@@ -60,7 +136,7 @@ export const render = (value: unknown): ToolOutput =>
     { onSuccess: (output) => output, onFailure: notJson }
   )
 
-/** What the model reads of a result that is not JSON. */
+/** The error that the model reads in place of a value that is not JSON. */
 export const notJson = (fault: JsonText.Fault): ToolOutput =>
   failure(`The tool returned a value that is not JSON. ${fault}`)
 
@@ -68,14 +144,14 @@ export type Encoder = (value: unknown) => Schema.Json | undefined
 
 const none: Encoder = () => undefined
 
-/** Encodes by a schema, where there is one and it knows the value. */
+/** Encodes by a schema. Returns `undefined` without a schema, and for values that it cannot encode. */
 export const encoderOf = <A>(schema: Schema.Codec<A, any, never, never> | undefined): Encoder => {
   if (schema === undefined) return none
   const encode = Schema.encodeUnknownResult(Schema.toCodecJson(schema))
   return (value) => Result.getOrUndefined(encode(value))
 }
 
-/** The value as it is encoded; one that cannot be encoded, as JSON. Fails with what is not JSON. */
+/** Renders the encoded value, or the value itself if it cannot be encoded. Fails with the fault of a value that is not JSON. */
 export const rendered = (
   value: unknown,
   encode: Encoder = none
@@ -90,10 +166,10 @@ export const rendered = (
 const badContent =
   "The content of Tool.output must be a string, or a list of text and image blocks, and its details JSON."
 
-/** Characters of one text in a result: some 250,000 tokens, more than is of use, and few enough to send. */
+/** Most characters of one text in a result: some 250,000 tokens. */
 const maxText = 1_000_000
 
-/** A block of a result, its text no longer than that. */
+/** Cuts the text of a block to `maxText` characters. */
 export const bounded = (
   block: AgentEvent.ToolOutput["content"][number]
 ): AgentEvent.ToolOutput["content"][number] =>

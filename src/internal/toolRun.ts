@@ -12,7 +12,12 @@ import * as FailureText from "./failureText.ts"
 import { ToolContext } from "./toolContext.ts"
 import * as Output from "./toolOutput.ts"
 
-/** What came of running a call. */
+/**
+ * The result of a call that ran.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Executed = AgentEvent.ToolOutput & {
   readonly outcome: Extract<ToolOutcome, "success" | "error">
 }

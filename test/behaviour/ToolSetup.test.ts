@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Duration, Effect, Exit, Layer, Logger, References, Schema, type Scope } from "effect"
+import { Cause, Context, Duration, Effect, Exit, Layer, Logger, References, Schema, type Scope } from "effect"
 import { Agent, AgentEvent, Hook, Message, Provider, Tool, ToolRegistry, Transcript } from "effect-agent"
 import { ScriptedProvider } from "effect-agent/testing"
 import * as z from "zod"
@@ -331,6 +331,40 @@ describe("execute", () => {
           "<raw 1>"
         ])
       }
+    })
+  )
+
+  it.effect("is wrapped by Tool.wrap, with its params and types kept", () =>
+    Effect.gen(function* () {
+      for (const tool of made) {
+        const wrapped = Tool.wrap(
+          tool,
+          (execute) => (n) => Effect.map(execute(n), (value) => `<${String(value)}>`)
+        )
+        const script = [ScriptedProvider.toolCall(tool.name, { n: 1 }), done]
+        const { requests, view } = yield* play(script, { tools: [wrapped] })
+        assert.deepStrictEqual(resultTexts(view.messages), ["<raw 1>"])
+        assert.deepStrictEqual(requests[0]?.tools, [
+          { name: tool.name, description: "", parameters: tool.parameters }
+        ])
+      }
+      class Clock extends Context.Service<Clock, { readonly now: number }>()("test/Clock") {}
+      const typed = Tool.wrap(
+        Tool.make({
+          name: "typed",
+          description: "",
+          params,
+          failure: Schema.Literal("odd"),
+          execute: ({ n }) => (n % 2 === 0 ? Effect.succeed(n) : Effect.fail("odd" as const))
+        }),
+        (execute) => (given) =>
+          Effect.flatMap(Clock, ({ now }) => Effect.map(execute(given), (n) => n === now))
+      )
+      const kept: Tool.Tool<"typed", { readonly n: number }, boolean, "odd", Clock> = typed
+      const required: Tool.Requirements<typeof typed> extends Clock ? true : false = true
+      const registry = yield* ToolRegistry.make(typed).pipe(Effect.provideService(Clock, { now: 2 }))
+      assert.isTrue(required)
+      assert.strictEqual((yield* registry.get("typed"))?.name, kept.name)
     })
   )
 

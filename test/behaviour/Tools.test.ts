@@ -1101,6 +1101,56 @@ describe("Tools", () => {
       })
     )
 
+    it.effect("knows which names are taken, and forgets all tools at once", () =>
+      Effect.gen(function* () {
+        const registry = yield* ToolRegistry.make(say("a"), say("b"))
+        assert.deepStrictEqual([yield* registry.has("a"), yield* registry.has("c")], [true, false])
+        yield* registry.clear
+        assert.isFalse(yield* registry.has("a"))
+        assert.deepStrictEqual(yield* registry.definitions, [])
+        yield* registry.register(say("a"))
+        assert.isTrue(yield* registry.has("a"))
+      })
+    )
+
+    it.effect("finds a name in other upper and lower case on request, if it is the only one", () =>
+      Effect.gen(function* () {
+        const registry = yield* ToolRegistry.make(say("read_file"), say("Look"), say("LOOK"))
+        const found = (name: string, caseInsensitiveTools: boolean) =>
+          Effect.match(registry.prepare(call(name), { caseInsensitiveTools }), {
+            onSuccess: ({ tool }) => tool.name,
+            onFailure: ({ _tag }) => _tag
+          })
+        assert.strictEqual(yield* found(" Read_File ", true), "read_file")
+        assert.strictEqual(yield* found("Read_File", false), "ToolNotFound")
+        assert.strictEqual(yield* found("LOOK", true), "LOOK")
+        assert.strictEqual(yield* found("look", true), "ToolNotFound")
+      })
+    )
+
+    it.effect("takes arguments that are not JSON for an empty object on request", () =>
+      Effect.gen(function* () {
+        const registry = yield* ToolRegistry.make(echo, say("a"))
+        const broken = (name: string): Message.ToolCall => {
+          const { params: _, ...rest } = call(name)
+          return { ...rest, rawArguments: "{broken" }
+        }
+        const prepared = (name: string, invalidJsonArguments?: "error" | "emptyObject") =>
+          Effect.match(
+            registry.prepare(
+              broken(name),
+              invalidJsonArguments === undefined ? {} : { invalidJsonArguments }
+            ),
+            { onSuccess: ({ input }) => input, onFailure: ({ message }) => message }
+          )
+        assert.include(yield* prepared("a"), "not valid JSON")
+        assert.include(yield* prepared("a", "error"), "not valid JSON")
+        assert.deepStrictEqual(yield* prepared("a", "emptyObject"), {})
+        // What is missing in it is still missing.
+        assert.include(yield* prepared("echo", "emptyObject"), "Invalid arguments")
+      })
+    )
+
     it.effect("is asked for every call by whoever wraps it, also of plain functions", () =>
       Effect.gen(function* () {
         const plain = Tool.fromPromise({ name: "plain", description: "Plain.", execute: () => "done" })
