@@ -65,14 +65,16 @@ const prepare = (run: Run, call: ToolCall, input?: Schema.Json): Effect.Effect<A
 
 /**
  * The input of a hook that is called for a tool call. Params with instances of classes cannot be copied: each hook gets them
- * decoded anew, so that none can change what the tool, or the next hook, is given.
+ * decoded anew, so that none can change what the tool, or the next hook, is given. The call has the name of the tool, which the
+ * model may have written with white space around it.
  */
 export const toolInput = (
   run: Run,
   message: Assistant,
   prepared: Registry.PreparedCall
 ): Effect.Effect<Hook.ToolInput> => {
-  const { call, input, params } = prepared
+  const { input, params, tool } = prepared
+  const call = { ...prepared.call, name: tool.name }
   const own = HookInput.isCopied(params)
     ? Effect.succeed(prepared)
     : Effect.orElseSucceed(run.registry.prepare(call, { among: run.offered, input }), () => prepared)

@@ -45,6 +45,26 @@ describe("Guards", () => {
     })
   )
 
+  it.effect("read the name of the tool, although the model wrote white space around it", () =>
+    Effect.gen(function* () {
+      const { count, tool } = counted()
+      const names: Array<string> = []
+      const hooks = [
+        Hook.beforeTool(({ call }) => Effect.sync(() => void names.push(call.name))),
+        Hook.approveTool(({ call }) => Effect.succeed({ approved: call.name !== "act" })),
+        Hook.afterTool(({ call }) => Effect.sync(() => void names.push(call.name)))
+      ]
+      const { events } = yield* play([call(" act "), done], { tools: [tool], hooks })
+      assert.strictEqual(count.ran, 0)
+      assert.deepStrictEqual(outcomes(events), ["rejected"])
+      yield* play([call("\tact"), done], {
+        tools: [tool],
+        hooks: hooks.filter(({ point }) => point !== "approveTool")
+      })
+      assert.deepStrictEqual(names, ["act", "act", "act"])
+    })
+  )
+
   it.effect("T02 a guard that fails or dies rejects", () =>
     Effect.gen(function* () {
       const broken = [
