@@ -1,5 +1,7 @@
 /**
- * The agent loop for Effect. In ring order: data, services, the loop, the agent.
+ * The agent loop for Effect: data, services, the loop and the agent.
+ *
+ * @since 0.1.0
  */
 export * as Usage from "./Usage.ts"
 export * as Message from "./Message.ts"

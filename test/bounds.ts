@@ -39,7 +39,6 @@ export const longFunctions: Readonly<Record<string, string>> = {
   "internal/work.ts watch": "callbacks of one wait that share its state",
   "node/NodeHttp.ts make": "a client and a sender that share one dispatcher",
   "promise/PromiseAgent.ts facade": "the methods of a promise agent, which share one runtime",
-  "testing/CassetteFile.ts files": "the functions of a service that share a folder",
   "tools/FindTool.ts make": "a tool: its definition and its `execute`",
   "tools/LineSearch.ts automaton": "a state machine whose steps share its sets of states",
   "tools/LineWindow.ts make": "a state machine whose steps share the line being read",
@@ -92,8 +91,6 @@ export const undocumented: ReadonlyArray<string> = [
   "ai/AiTools.ts",
   "ai/LanguageModelProvider.ts",
   "ai/ProviderLanguageModel.ts",
-  "ai/index.ts",
-  "index.ts",
   "node/NodeHttp.ts",
   "node/NodeProxy.ts",
   "node/index.ts",
@@ -101,11 +98,5 @@ export const undocumented: ReadonlyArray<string> = [
   "providers/Anthropic.ts",
   "providers/Google.ts",
   "providers/OpenAi.ts",
-  "providers/OpenAiCompatible.ts",
-  "resilience/Fallback.ts",
-  "resilience/index.ts",
-  "testing/Cassette.ts",
-  "testing/ScriptedProvider.ts",
-  "testing/Step.ts",
-  "testing/index.ts"
+  "providers/OpenAiCompatible.ts"
 ]

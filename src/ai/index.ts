@@ -1,5 +1,7 @@
 /**
- * `effect/ai` on either side: its models answer our loop, its toolkits are our tools, and our providers are its models.
+ * Bridges to `effect/ai` in both directions: its models as providers, its toolkits as tools, and providers as its models.
+ *
+ * @since 0.1.0
  */
 export * as AiTools from "./AiTools.ts"
 export * as LanguageModelProvider from "./LanguageModelProvider.ts"

@@ -1,5 +1,7 @@
 /**
- * Asks the next provider when one fails before it said anything.
+ * Several providers as one, which calls the next provider when one fails.
+ *
+ * @since 0.1.0
  */
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
@@ -14,28 +16,74 @@ import * as Silence from "../internal/silence.ts"
 
 type ProviderLayer = Layer.Layer<Provider, any, any>
 
-/** A provider to fall back to, and the model it is asked for. Default: the model of the request. */
+/**
+ * A provider with a model of its own.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Entry<L extends ProviderLayer = ProviderLayer> {
+  /** The provider. */
   readonly layer: L
+  /** The id of the model for this provider. Default: the model of the request. */
   readonly model?: string
 }
 
 type Candidate = ProviderLayer | Entry
 type LayerOf<C> = C extends Entry<infer L> ? L : C
 
-/** When the next provider is asked. */
+/**
+ * The options of a fallback.
+ *
+ * @category options
+ * @since 0.1.0
+ */
 export interface Options {
-  /** Whether another provider is asked after this error. Default: after all but a refusal on grounds of content. */
+  /** Returns whether the next provider is called after this error. Default: after every error but `ContentPolicy`. */
   readonly when?: (error: ProviderError) => boolean
 }
 
 const byDefault = (error: ProviderError): boolean => error.reason._tag !== "ContentPolicy"
 
 /**
- * One provider out of several, asked in order. Each hop is an `Attempt` event with its cause, and the `Start` of the
- * answer says who gave it. A provider that broke off in mid-answer is not replaced; one whose stream ended without `Finish`
- * before it said anything is. Compose with `Retry` on either side:
- * inside, each provider is retried before the next is asked; outside, the whole list is.
+ * Makes one provider of several, which it calls in order until one answers.
+ *
+ * **Details**
+ *
+ * A failure after the first block of an answer stands: the next provider is not called. An answer that ends without `Finish` counts
+ * as failed. Each change of the provider emits an `Attempt` event with its cause, and `Start` names the provider that answers.
+ *
+ * A `Retry` around one provider retries that provider before the next one is called. Around the fallback it retries the whole
+ * list.
+ *
+ * **Example** (Falling back to another vendor)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Message, ProviderError } from "effect-agent"
+ * import { Fallback } from "effect-agent/resilience"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const busy = ScriptedProvider.layer(
+ *   [ScriptedProvider.fail(new ProviderError.Overloaded({ detail: "at capacity" }))],
+ *   { id: "busy" }
+ * )
+ * const spare = ScriptedProvider.layer([ScriptedProvider.text("Yes.")], { id: "spare" })
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "gpt-5-mini" })
+ *   const { message } = yield* agent.prompt("Do I need a coat in Oslo?")
+ *   return message && [message.provider, message.model, Message.textOf(message)]
+ * }).pipe(
+ *   Effect.provide(Fallback.layer([busy, { layer: spare, model: "claude-sonnet-5" }])),
+ *   Effect.scoped
+ * )
+ *
+ * console.log(await Effect.runPromise(program)) // => [ 'spare', 'claude-sonnet-5', 'Yes.' ]
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
  */
 export const layer = <const Candidates extends readonly [Candidate, ...ReadonlyArray<Candidate>]>(
   candidates: Candidates,

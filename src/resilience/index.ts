@@ -1,5 +1,7 @@
 /**
- * What stands between the loop and a provider that fails: decorators of `Provider` layers.
+ * Decorators of `Provider` layers for model calls that fail.
+ *
+ * @since 0.1.0
  */
 export * as Retry from "../Retry.ts"
 export * as Fallback from "./Fallback.ts"

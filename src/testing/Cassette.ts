@@ -1,14 +1,12 @@
 /**
- * Records what a provider answers, and plays it back: a test of a real conversation, without a network.
+ * Recordings of a provider, which a test plays without a network.
  *
- * A cassette is a folder with a file for each request, to be kept with the test: the request, and every answer it was
- * given, in the arrays they came in. Requests are the same when they ask the same; ids and timestamps do not count.
+ * **Details**
  *
- * **Example**
+ * A cassette is a folder, kept with the test, with one file for each request: the request, and every answer to it in the arrays in
+ * which it came. Two requests are equal if they differ in ids and timestamps only.
  *
- * ```ts
- * const provider = Cassette.layer({ directory: "test/cassettes/weather", mode: "replay" })(Anthropic.layerConfig())
- * ```
+ * @since 0.1.0
  */
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
@@ -32,36 +30,82 @@ import * as CassetteRequest from "./CassetteRequest.ts"
 import * as Secrets from "./CassetteSecrets.ts"
 
 /**
- * - `live`: the provider is asked, and nothing is written.
- * - `record`: the provider is asked; its answers take the place of what was recorded for the same requests.
- * - `replay`: no provider is asked, nor even built: it needs no key. A request that was not recorded fails.
- * - `auto`: what is recorded is played, the provider is asked for the rest, and that is recorded.
+ * The work of a cassette.
+ *
+ * **Details**
+ *
+ * - `"live"`: calls the provider, and writes nothing.
+ * - `"record"`: calls the provider, and replaces the recordings of the same requests.
+ * - `"replay"`: plays recordings, and fails for a request without one. It does not build the provider, so it needs no key.
+ * - `"auto"`: plays recordings, and calls the provider for other requests and records its answers.
+ *
+ * @category models
+ * @since 0.1.0
  */
 export const Mode = Schema.Literals(["live", "record", "replay", "auto"])
 export type Mode = typeof Mode.Type
 
-/** Where a cassette is, and what it does. */
+/**
+ * The options of a cassette.
+ *
+ * @category options
+ * @since 0.1.0
+ */
 export interface Options {
-  /** The folder of the recordings. One for each provider: two of them may be asked the same. */
+  /** The folder of the recordings. Each provider needs its own, since two of them may get the same request. */
   readonly directory: string
+  /** The work of the cassette. */
   readonly mode: Mode
   /**
-   * Takes out of a request what changes from run to run, such as a date or the path of a temporary folder. Only the
-   * recording sees it; the provider is asked as it was.
+   * Removes from a request what changes from run to run, such as a date or the path of a temporary folder. Default: nothing.
+   *
+   * The provider gets the request unchanged.
    */
   readonly normalize?: (request: ModelRequest) => ModelRequest
-  /** Values that are never to be written. What looks like the key of a known vendor never is. */
+  /** Texts that the cassette never writes, besides those that look like the key of a known vendor. Default none. */
   readonly secrets?: ReadonlyArray<Redacted.Redacted>
 }
 
 /**
- * Puts a cassette around a provider. The answers to one request are played in the order they were recorded, failures
- * included; an answer that was left before its end is not recorded, and one that is left while it plays is played again.
+ * Puts a cassette around a provider layer.
  *
- * Fails with reason `InvalidRequest` when there is no recording: it says where the request differs from the nearest one
- * there is, and is not retried. The same reason tells of a file that cannot be read or written.
+ * **Details**
  *
- * Inside `Retry` and `Fallback` each attempt is an answer of its own; outside of them the whole is one.
+ * It plays the answers to one request in the order of their recording, failures included. It does not record an answer that its
+ * reader leaves before the end, and plays again an answer that its reader leaves.
+ *
+ * It fails with the reason `InvalidRequest`, which `Retry` does not retry, for a request without a recording, and names the first
+ * difference to the nearest recording. It fails with the same reason for a file that it cannot read or write.
+ *
+ * Inside of `Retry` and `Fallback` each attempt has an answer of its own; around them the whole call has one.
+ *
+ * **Example** (Recording and replaying)
+ *
+ * ```ts
+ * import { NodeServices } from "@effect/platform-node"
+ * import { Effect, FileSystem } from "effect"
+ * import { Agent, Message } from "effect-agent"
+ * import { Cassette, ScriptedProvider } from "effect-agent/testing"
+ *
+ * const ask = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "gpt-5-mini" })
+ *   const { message } = yield* agent.prompt("Do I need a coat in Oslo?")
+ *   return message && Message.textOf(message)
+ * }).pipe(Effect.scoped)
+ *
+ * const program = Effect.gen(function* () {
+ *   const fs = yield* FileSystem.FileSystem
+ *   const directory = yield* fs.makeTempDirectoryScoped()
+ *   const provider = ScriptedProvider.layer([ScriptedProvider.text("Yes.")])
+ *   yield* Effect.provide(ask, Cassette.layer({ directory, mode: "record" })(provider))
+ *   return yield* Effect.provide(ask, Cassette.layer({ directory, mode: "replay" })(provider))
+ * }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+ *
+ * console.log(await Effect.runPromise(program)) // => Yes.
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
  */
 export const layer =
   (options: Options) =>
@@ -72,7 +116,32 @@ export const layer =
       ? Layer.effect(Provider, start(undefined, options))
       : decorate((provider) => start(provider, options))(inner)
 
-/** The same around a provider at hand. */
+/**
+ * Puts a cassette around a provider.
+ *
+ * **Details**
+ *
+ * It does what {@link layer} does, for a provider that is a value.
+ *
+ * **Example** (Calling the provider alone)
+ *
+ * ```ts
+ * import { NodeServices } from "@effect/platform-node"
+ * import { Effect } from "effect"
+ * import { LocalRules } from "effect-agent/providers"
+ * import { Cassette } from "effect-agent/testing"
+ *
+ * const program = Effect.gen(function* () {
+ *   const provider = yield* Cassette.make(LocalRules.provider, { directory: "cassettes", mode: "live" })
+ *   return provider.id
+ * }).pipe(Effect.provide(NodeServices.layer))
+ *
+ * console.log(await Effect.runPromise(program)) // => local
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const make = (
   inner: Provider["Service"],
   options: Options
@@ -110,7 +179,7 @@ const played = ({ error, events }: Answer): Said => {
   return error === undefined ? said : Stream.concat(said, Stream.fail(error))
 }
 
-/** Writes the answer down before its reader sees the end of it. */
+/** Writes the answer before its reader sees the end of it. */
 const recorded = (said: Said, save: (answer: Answer) => Effect.Effect<void, ProviderError>): Said =>
   Stream.suspend(() => {
     const events: Array<ReadonlyArray<ModelEvent>> = []
@@ -131,7 +200,7 @@ const recorded = (said: Said, save: (answer: Answer) => Effect.Effect<void, Prov
     )
   })
 
-/** An answer that is left before its end is there for the next who asks. */
+/** Makes an answer that its reader leaves before the end the next one again. */
 const held = (slot: CassetteDeck.Slot, said: Said): Said =>
   Stream.suspend(() => {
     let isOver = false

@@ -1,16 +1,7 @@
 /**
- * A `Provider` that says what a test wrote, and remembers what it was asked. No network, no clock of its own.
+ * A `Provider` that plays a script and remembers its requests, without a network and a clock of its own.
  *
- * **Example**
- *
- * ```ts
- * const script = yield* ScriptedProvider.make([
- *   ScriptedProvider.toolCall("add", { a: 2, b: 3 }),
- *   ScriptedProvider.text("5")
- * ])
- * yield* program.pipe(Effect.provide(script.layer))
- * assert.strictEqual((yield* script.requests).length, 2)
- * ```
+ * @since 0.1.0
  */
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -25,37 +16,98 @@ import { ProviderError, type Reason } from "../ProviderError.ts"
 import type { Usage } from "../Usage.ts"
 import * as Step from "./Step.ts"
 
-/** What the provider does with one call. */
+/**
+ * The answer to one call.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Turn {
+  /** The steps of the answer, in order. */
   readonly steps: ReadonlyArray<Step.Step>
-  /** The steps go on after the stream was left, as a server does that never learns of it. */
+  /**
+   * Whether the steps continue after the reader leaves the stream, as those of a server do that never learns of it.
+   */
   readonly ignoresAbort: boolean
 }
 
-/** One entry for each call, in order. A function answers by what it is asked. */
+/**
+ * The answers of a provider: one entry for each call, in order.
+ *
+ * **Details**
+ *
+ * A function makes the answer from its request.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type Script = ReadonlyArray<Turn | ((request: ModelRequest) => Turn)>
 
-/** How a script is played. */
+/**
+ * The options of a scripted provider.
+ *
+ * @category options
+ * @since 0.1.0
+ */
 export interface Options {
-  /** Default `"scripted"`. */
+  /** The id of the provider. Default `"scripted"`. */
   readonly id?: string
-  /** Answers call number `call`, from 1, when the script has no turn for it. Default: dies. */
+  /** Answers call number `call`, from 1, when the script has no entry for it. Default: the call dies. */
   readonly exhausted?: (request: ModelRequest, call: number) => Turn
 }
 
-/** A script being played. */
+/**
+ * A scripted provider and its requests.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface ScriptedProvider {
+  /** The provider as a value. */
   readonly provider: Provider["Service"]
+  /** The provider as a layer. */
   readonly layer: Layer.Layer<Provider>
-  /** What was asked so far, oldest first, calls that failed included. */
+  /** The requests so far, oldest first, those of failed calls included. */
   readonly requests: Effect.Effect<ReadonlyArray<ModelRequest>>
 }
 
 /**
- * Plays `script`, one turn for each call, over all who use the provider.
+ * Makes a provider that answers each call with the next entry of its script.
  *
- * A call the script has no turn for dies, unless `exhausted` answers it: a test that asks more often than it says is
- * wrong.
+ * **Details**
+ *
+ * A call beyond the script dies, unless `exhausted` answers it: a test that makes more calls than it expects has a fault.
+ *
+ * **Example** (Testing an agent with a tool)
+ *
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Agent, Message, Tool } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const add = Tool.make({
+ *   name: "add",
+ *   description: "Adds two numbers.",
+ *   params: Schema.Struct({ a: Schema.Finite, b: Schema.Finite }),
+ *   execute: ({ a, b }) => Effect.succeed(a + b)
+ * })
+ *
+ * const program = Effect.gen(function* () {
+ *   const script = yield* ScriptedProvider.make([
+ *     ScriptedProvider.toolCall("add", { a: 2, b: 3 }),
+ *     ScriptedProvider.text("5")
+ *   ])
+ *   const agent = yield* Agent.make({ model: "any", tools: [add] }).pipe(Effect.provide(script.layer))
+ *   const { newMessages } = yield* agent.prompt("What is 2 + 3?")
+ *   console.log(newMessages.map(Message.textOf)) // => [ 'What is 2 + 3?', '', '5', '5' ]
+ *   console.log((yield* script.requests).length) // => 2
+ * }).pipe(Effect.scoped)
+ *
+ * await Effect.runPromise(program)
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
  */
 export const make = (script: Script, options?: Options): Effect.Effect<ScriptedProvider> =>
   Effect.sync(() => {
@@ -82,23 +134,107 @@ export const make = (script: Script, options?: Options): Effect.Effect<ScriptedP
     }
   })
 
-/** A script as a layer, for tests that do not look at the requests. Each build plays it from the start. */
+/**
+ * Provides a scripted provider, for tests that do not look at its requests.
+ *
+ * **Details**
+ *
+ * Each build of the layer plays the script from its start.
+ *
+ * **Example** (Answering twice)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Message } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const provider = ScriptedProvider.layer([
+ *   ScriptedProvider.text("Hello"),
+ *   ({ messages }) => ScriptedProvider.text(`You have sent ${messages.length} messages.`)
+ * ])
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "any" })
+ *   yield* agent.prompt("Hi")
+ *   const { message } = yield* agent.prompt("How many messages are there?")
+ *   return message && Message.textOf(message)
+ * }).pipe(Effect.provide(provider), Effect.scoped)
+ *
+ * console.log(await Effect.runPromise(program)) // => You have sent 3 messages.
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
 export const layer = (script: Script, options?: Options): Layer.Layer<Provider> =>
   Layer.effect(
     Provider,
     Effect.map(make(script, options), ({ provider }) => provider)
   )
 
-/** A turn of exactly these steps: no start and no finish, unless they are among them. */
+/**
+ * Makes an answer of exactly these steps.
+ *
+ * **Details**
+ *
+ * It adds neither a start nor a finish.
+ *
+ * **Example** (Cutting an answer)
+ *
+ * ```ts
+ * import { ScriptedProvider, Step } from "effect-agent/testing"
+ *
+ * const cut = ScriptedProvider.turn(Step.start, Step.text("It is"), Step.eof)
+ *
+ * console.log(cut.steps.length) // => 3
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const turn = (...steps: ReadonlyArray<Step.Step>): Turn => ({ steps, ignoresAbort: false })
 
-/** A whole answer of one text, in one piece or several. */
+/**
+ * Makes a complete answer of one text, which arrives in one piece or several.
+ *
+ * **Details**
+ *
+ * `stopReason` is `"stop"` by default. Without `usage` the provider reports no tokens.
+ *
+ * **Example** (Answering in two pieces)
+ *
+ * ```ts
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const answer = ScriptedProvider.text(["Hel", "lo"], { usage: { input: 10, output: 2 } })
+ *
+ * console.log(answer.steps.map(({ _tag }) => _tag)) // => [ 'Start', 'Text', 'Finish' ]
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const text = (
   deltas: string | ReadonlyArray<string>,
   options?: { readonly stopReason?: StopReason; readonly usage?: Partial<Usage> }
 ): Turn => turn(Step.start, Step.text(deltas), Step.finish(options?.stopReason, options?.usage))
 
-/** A whole answer of one tool call. */
+/**
+ * Makes a complete answer of one tool call.
+ *
+ * **Example** (Calling a tool)
+ *
+ * ```ts
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const answer = ScriptedProvider.toolCall("weather", { city: "Oslo" })
+ *
+ * console.log(answer.steps.map(({ _tag }) => _tag)) // => [ 'Start', 'ToolCall', 'Finish' ]
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const toolCall = (
   name: string,
   params: Schema.Json,
@@ -108,7 +244,25 @@ export const toolCall = (
   return turn(Step.start, Step.toolCall(name, params, rest), Step.finish("toolUse", usage))
 }
 
-/** A whole answer of several tool calls. */
+/**
+ * Makes a complete answer of several tool calls.
+ *
+ * **Example** (Calling two tools)
+ *
+ * ```ts
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const answer = ScriptedProvider.toolCalls(
+ *   { name: "weather", params: { city: "Oslo" } },
+ *   { name: "weather", params: { city: "Bergen" } }
+ * )
+ *
+ * console.log(answer.steps.map(({ _tag }) => _tag)) // => [ 'Start', 'ToolCall', 'ToolCall', 'Finish' ]
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const toolCalls = (
   ...calls: ReadonlyArray<{ readonly name: string; readonly params: Schema.Json; readonly id?: string }>
 ): Turn =>
@@ -118,16 +272,74 @@ export const toolCalls = (
     Step.finish("toolUse")
   )
 
-/** The call fails before anything is said. A bare reason becomes a `ProviderError` of the scripted provider. */
+/**
+ * Makes a call that fails before the first event.
+ *
+ * **Details**
+ *
+ * A reason becomes a `ProviderError` of the scripted provider.
+ *
+ * **Example** (Failing once)
+ *
+ * ```ts
+ * import { ProviderError } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const script = [
+ *   ScriptedProvider.fail(new ProviderError.Overloaded({ detail: "at capacity" })),
+ *   ScriptedProvider.text("Yes.")
+ * ]
+ *
+ * console.log(script.length) // => 2
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const fail = (error: ProviderError | Reason): Turn => turn(Step.fail(error))
 
-/** The call dies before anything is said. */
+/**
+ * Makes a call that dies before the first event.
+ *
+ * **Example** (Dying once)
+ *
+ * ```ts
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const script = [ScriptedProvider.die(new Error("a bug"))]
+ *
+ * console.log(script.length) // => 1
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const die = (defect: unknown): Turn => turn(Step.die(defect))
 
-/** The call waits until the stream is left, and says nothing. */
+/**
+ * A call that sends no event until its reader leaves.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
 export const never: Turn = turn(Step.never)
 
-/** The same turn, but leaving the stream does not stop it: its steps go on, unheard. */
+/**
+ * Makes a turn whose steps continue when its reader leaves the stream.
+ *
+ * **Example** (Ignoring a cancel)
+ *
+ * ```ts
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const deaf = ScriptedProvider.ignoringAbort(ScriptedProvider.never)
+ *
+ * console.log(deaf.ignoresAbort) // => true
+ * ```
+ *
+ * @category transforming
+ * @since 0.1.0
+ */
 export const ignoringAbort = (turn: Turn): Turn => ({ ...turn, ignoresAbort: true })
 
 const exhausted =
@@ -142,13 +354,14 @@ const exhausted =
       )
     )
 
+/** The provider of an answer. */
 interface Speaker {
   readonly id: string
   readonly model: string
   readonly nextToolCallId: () => string
 }
 
-/** An event, or nothing said but time passed or something done. */
+/** The next event, or `undefined` where a step has none. */
 type Moment = Effect.Effect<ModelEvent | undefined, ProviderError>
 
 // One iterator over the whole stream: each pull goes on where the one before it stopped.

@@ -1,5 +1,7 @@
 /**
- * What tests of an agent need: a provider that says what the test wrote, and one that says what was recorded.
+ * Providers for tests: one that plays a script, and one that plays recordings.
+ *
+ * @since 0.1.0
  */
 export * as Cassette from "./Cassette.ts"
 export * as ScriptedProvider from "./ScriptedProvider.ts"
