@@ -160,27 +160,27 @@ const start = Effect.fnUntraced(function* (inner: Provider["Service"] | undefine
 
   const answer = Effect.fnUntraced(function* (request: ModelRequest) {
     const normal = options.normalize?.(request) ?? request
-    const asked = Secrets.inRequest(CassetteRequest.canonical(normal), redact)
-    const slot = yield* orFail(deck.take(yield* CassetteRequest.keyOf(asked), asked))
+    const plain = Secrets.inRequest(CassetteRequest.canonical(normal), redact)
+    const slot = yield* orFail(deck.take(yield* CassetteRequest.keyOf(plain), plain))
     if (slot.answer !== undefined) return held(slot, played(slot.answer))
     if (live === undefined) return Stream.fail(failed(yield* orFail(CassetteMiss.describe(files, slot))))
     return held(
       slot,
-      recorded(live.stream(request), (said) => orFail(deck.add(slot, said)))
+      recorded(live.stream(request), (answer) => orFail(deck.add(slot, answer)))
     )
   })
   return Provider.of({ id, stream: (request) => Stream.unwrap(answer(request)) })
 })
 
-type Said = Stream.Stream<ModelEvent, ProviderError>
+type Events = Stream.Stream<ModelEvent, ProviderError>
 
-const played = ({ error, events }: Answer): Said => {
-  const said = Stream.flattenArray(Stream.fromIterable(events.filter(Arr.isReadonlyArrayNonEmpty)))
-  return error === undefined ? said : Stream.concat(said, Stream.fail(error))
+const played = ({ error, events }: Answer): Events => {
+  const all = Stream.flattenArray(Stream.fromIterable(events.filter(Arr.isReadonlyArrayNonEmpty)))
+  return error === undefined ? all : Stream.concat(all, Stream.fail(error))
 }
 
 /** Writes the answer before its reader sees the end of it. */
-const recorded = (said: Said, save: (answer: Answer) => Effect.Effect<void, ProviderError>): Said =>
+const recorded = (answer: Events, save: (answer: Answer) => Effect.Effect<void, ProviderError>): Events =>
   Stream.suspend(() => {
     const events: Array<ReadonlyArray<ModelEvent>> = []
     let isSaved = false
@@ -190,7 +190,7 @@ const recorded = (said: Said, save: (answer: Answer) => Effect.Effect<void, Prov
         isSaved = true
         return save({ events: events.slice(), ...(error === undefined ? {} : { error }) })
       })
-    return said.pipe(
+    return answer.pipe(
       Stream.mapArrayEffect((batch) => {
         events.push(batch)
         return batch.some(isFinish) ? Effect.as(keep(), batch) : Effect.succeed(batch)
@@ -201,14 +201,14 @@ const recorded = (said: Said, save: (answer: Answer) => Effect.Effect<void, Prov
   })
 
 /** Makes an answer that its reader leaves before the end the next one again. */
-const held = (slot: CassetteDeck.Slot, said: Said): Said =>
+const held = (slot: CassetteDeck.Slot, answer: Events): Events =>
   Stream.suspend(() => {
     let isOver = false
     const over = Stream.suspend(() => {
       isOver = true
       return Stream.empty
     })
-    return said.pipe(
+    return answer.pipe(
       Stream.mapArray((batch) => {
         isOver ||= batch.some(isFinish)
         return batch

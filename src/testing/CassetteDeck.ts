@@ -1,17 +1,17 @@
 /**
- * What is being played and recorded: which answer to a request is the next one.
+ * The answers of a cassette, and which answer to a request is the next one.
  */
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import type { Answer, CassetteFailed, Files } from "./CassetteFile.ts"
 
-/** All that is known of one request. */
+/** The answers to one request. */
 interface Tape {
   readonly key: string
   readonly request: Schema.Json
   readonly answers: Array<Answer>
-  /** Numbers of the answers that were played, or are being played or asked for. */
+  /** Numbers of the answers that are played or recorded already, or at the moment. */
   readonly taken: Set<number>
 }
 
@@ -20,21 +20,21 @@ export interface Slot {
   readonly tape: Tape
   /** From 0. */
   readonly number: number
-  /** `undefined`: it was not recorded. */
+  /** The recorded answer, or `undefined` if there is none. */
   readonly answer: Answer | undefined
 }
 
 export interface Deck {
   /** Takes the next answer to a request. */
   readonly take: (key: string, request: Schema.Json) => Effect.Effect<Slot, CassetteFailed>
-  /** Adds an answer to those there are, and writes them all. */
+  /** Adds an answer, and writes all answers to the request. */
   readonly add: (slot: Slot, answer: Answer) => Effect.Effect<void, CassetteFailed>
 }
 
-/** `anew`: what is there already is neither played nor kept. */
+/** Makes a deck. With `anew` it ignores and replaces the recordings. */
 export const make = (files: Files, anew: boolean): Deck => {
   const tapes = new Map<string, Tape>()
-  // One at a time: a tape is read once, and its file holds the answers in the order they ended.
+  // One call at a time, so that a tape is read once and its file has the answers in the order in which they ended.
   const one = Semaphore.makeUnsafe(1)
 
   const tapeOf = Effect.fnUntraced(function* (key: string, request: Schema.Json) {
@@ -65,7 +65,7 @@ export const make = (files: Files, anew: boolean): Deck => {
   }
 }
 
-/** The next who asks gets this answer. */
+/** Makes this answer the next one again. */
 export const giveBack = ({ number, tape }: Slot): Effect.Effect<void> =>
   Effect.sync(() => {
     tape.taken.delete(number)

@@ -1,5 +1,5 @@
 /**
- * Recordings on disk: a file for each request, named by its key, with every answer it was given.
+ * The files of a cassette: one for each request, named by its key, with all answers to it.
  */
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -11,7 +11,7 @@ import { ModelEvent } from "../ModelEvent.ts"
 import { ProviderError } from "../ProviderError.ts"
 import * as Secrets from "./CassetteSecrets.ts"
 
-/** What was said, in the arrays it came in, and what it failed with, if it did. */
+/** The events of an answer in the arrays in which they came, and its failure. */
 export const Answer = Schema.Struct({
   events: Schema.Array(Schema.Array(ModelEvent)),
   error: Schema.optionalKey(ProviderError)
@@ -35,11 +35,11 @@ export class CassetteFailed extends Schema.TaggedError<CassetteFailed>()("Casset
 /** The files of one folder. */
 export interface Files {
   readonly pathOf: (key: string) => string
-  /** `undefined`: there is none. */
+  /** Reads a recording, or `undefined` if there is none. */
   readonly read: (key: string) => Effect.Effect<Recording | undefined, CassetteFailed>
-  /** Replaces the file as a whole. */
+  /** Replaces a file at once. */
   readonly write: (key: string, recording: Recording) => Effect.Effect<void, CassetteFailed>
-  /** The key and the request of every recording there is. */
+  /** The keys and the requests of all recordings. */
   readonly requests: Effect.Effect<
     ReadonlyArray<readonly [key: string, request: Schema.Json]>,
     CassetteFailed
@@ -79,7 +79,7 @@ export const files = (
       Effect.map((names) =>
         names.flatMap((name) => (name.endsWith(".json") ? [name.slice(0, -5)] : [])).sort()
       ),
-      // A file that cannot be read says so when it is asked for.
+      // `read` reports a file that cannot be read.
       Effect.flatMap(
         Effect.forEach((key) => Effect.option(Effect.map(read(key), (found) => [key, found] as const)))
       ),

@@ -1,5 +1,5 @@
 /**
- * Why there is nothing to play, for the person who has to find out.
+ * The error text for a request without a recording.
  */
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
@@ -8,16 +8,16 @@ import type { Slot } from "./CassetteDeck.ts"
 import type { CassetteFailed, Files } from "./CassetteFile.ts"
 import * as Difference from "./Difference.ts"
 
-/** Which request it is, and where it first differs from the nearest one that was recorded. */
+/** Names the request, and its first difference to the nearest recording. */
 export const describe = (
   files: Files,
   { number, tape: { answers, key, request } }: Slot
 ): Effect.Effect<string, CassetteFailed> => {
-  const asked = summary(request)
+  const subject = summary(request)
   if (answers.length > 0) {
     const times = answers.length === 1 ? "once" : `${answers.length} times`
     return Effect.succeed(
-      `${asked} was recorded ${times} (${files.pathOf(key)}), and is asked for time ${number + 1}`
+      `${subject} was recorded ${times} (${files.pathOf(key)}), and this is call ${number + 1}`
     )
   }
   return Effect.map(files.requests, (recorded) => {
@@ -29,11 +29,11 @@ export const describe = (
       nearest === undefined || first === undefined
         ? "nothing is recorded there"
         : `the nearest recording is ${nearest.other}.json, and differs first at ${Difference.render(first)}`
-    return `${asked} was not recorded: there is no ${files.pathOf(key)}; ${where}`
+    return `${subject} was not recorded: there is no ${files.pathOf(key)}; ${where}`
   })
 }
 
-/** Names a request by what a person knows of it. */
+/** Names a request by its model and its last message. */
 const summary = (request: Schema.Json): string => {
   const { messages, model } = isObject(request) ? request : {}
   const all = Array.isArray(messages) ? messages : []

@@ -1,5 +1,5 @@
 /**
- * A request as a cassette knows it: what is asked, without what only tells one run from another.
+ * The request that a cassette stores, without the parts that change from run to run.
  */
 import * as WebCrypto from "effect/crypto/WebCrypto"
 import * as Effect from "effect/Effect"
@@ -10,11 +10,12 @@ import type { ModelMessage, ToolCall } from "../Message.ts"
 import type { ModelRequest } from "../Provider.ts"
 
 /**
- * The request as plain JSON, without ids of messages and sessions, timestamps, and what became of earlier calls (usage,
- * who answered). Ids of tool calls are numbered in the order they appear: some vendors give none, and others count anew.
+ * Converts a request to plain JSON, without ids of messages and sessions, timestamps, usage, and the provider and model of
+ * earlier answers. Ids of tool calls become numbers in the order of the calls, since some vendors send none and others start
+ * again.
  */
 export const canonical = ({ messages, model, options, system, tools }: ModelRequest): Schema.Json => {
-  const { sessionId: _, ...asked } = options
+  const { sessionId: _, ...stored } = options
   const ids = new Map<string, string>()
   const idOf = (id: string): string => {
     const known = ids.get(id) ?? `call-${ids.size + 1}`
@@ -24,9 +25,9 @@ export const canonical = ({ messages, model, options, system, tools }: ModelRequ
   return toJson({
     model,
     system,
-    messages: messages.map((message) => said(message, idOf)),
+    messages: messages.map((message) => toStored(message, idOf)),
     tools,
-    options: asked
+    options: stored
   })
 }
 
@@ -41,7 +42,7 @@ export const keyOf = (request: Schema.Json): Effect.Effect<string> =>
 
 const toJson = (value: unknown): Schema.Json => JSON.parse(JSON.stringify(value))
 
-const said = (message: ModelMessage, idOf: (id: string) => string): object => {
+const toStored = (message: ModelMessage, idOf: (id: string) => string): object => {
   const { content, role } = message
   switch (role) {
     case "user":
@@ -49,7 +50,9 @@ const said = (message: ModelMessage, idOf: (id: string) => string): object => {
     case "assistant":
       return {
         role,
-        content: message.content.map((block) => (block.type === "toolCall" ? called(block, idOf) : block))
+        content: message.content.map((block) =>
+          block.type === "toolCall" ? toStoredCall(block, idOf) : block
+        )
       }
     case "toolResult":
       return {
@@ -62,8 +65,8 @@ const said = (message: ModelMessage, idOf: (id: string) => string): object => {
   }
 }
 
-/** The params are in the raw arguments. */
-const called = (
+/** Leaves out `params`, which `rawArguments` has too. */
+const toStoredCall = (
   { id, name, opaque, rawArguments, type }: ToolCall,
   idOf: (id: string) => string
 ): Omit<ToolCall, "params"> => ({

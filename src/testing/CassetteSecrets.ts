@@ -1,6 +1,5 @@
 /**
- * Keeps secrets out of a recording. A request of ours holds no key and no header, but a text may, and so may what is
- * passed through to a vendor.
+ * Removes secrets from a recording. A request has no API key and no headers, but texts and vendor options may have secrets.
  */
 import * as Redacted from "effect/Redacted"
 import type * as Schema from "effect/Schema"
@@ -8,10 +7,10 @@ import { isObject } from "../internal/jsonCoercion.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
 import * as VendorKeys from "../internal/vendorKeys.ts"
 
-/** Replaces what must not be written. */
+/** Replaces the secrets in a text. */
 export type Redact = (text: string) => string
 
-/** Cuts out these values, and whatever looks like the key of a known vendor. */
+/** Removes these values, and texts that look like the key of a known vendor. */
 export const make = (secrets: ReadonlyArray<Redacted.Redacted>): Redact => {
   const values = secrets
     .map(Redacted.value)
@@ -21,7 +20,7 @@ export const make = (secrets: ReadonlyArray<Redacted.Redacted>): Redact => {
     VendorKeys.cutOut(values.reduce((rest, value) => rest.replaceAll(value, VendorKeys.redacted), text))
 }
 
-/** In every text of a value. */
+/** Removes the secrets from every text of a value. */
 export const inJson = (json: Schema.Json, redact: Redact): Schema.Json => {
   if (typeof json === "string") return redact(json)
   if (Array.isArray(json)) return json.map((item) => inJson(item, redact))
@@ -29,7 +28,7 @@ export const inJson = (json: Schema.Json, redact: Redact): Schema.Json => {
   return mapValues(json, (value) => inJson(value, redact))
 }
 
-/** In a request: in every text, and whatever has the name of a secret among the options for the vendor. */
+/** Removes the secrets from a request: from every text, and vendor options with the name of a secret. */
 export const inRequest = (request: Schema.Json, redact: Redact): Schema.Json => {
   const plain = inJson(request, redact)
   if (!isObject(plain) || !isObject(plain["options"])) return plain
@@ -39,18 +38,20 @@ export const inRequest = (request: Schema.Json, redact: Redact): Schema.Json => 
     : { ...plain, options: { ...plain["options"], vendor: unnamed(vendor) } }
 }
 
-/** In what was said piece by piece: a secret may lie across pieces. Those of its block then come as one, in the first. */
+/**
+ * Removes the secrets from deltas. A secret may be split over several: the first delta of its block then gets the whole text.
+ */
 export const inDeltas = (
   batches: ReadonlyArray<ReadonlyArray<ModelEvent>>,
   redact: Redact
 ): ReadonlyArray<ReadonlyArray<ModelEvent>> => {
-  const said = new Map<string, string>()
+  const texts = new Map<string, string>()
   const parts = partsOf(batches)
   for (const { block, event } of parts.flat()) {
-    if ("delta" in event) said.set(block, (said.get(block) ?? "") + event.delta)
+    if ("delta" in event) texts.set(block, (texts.get(block) ?? "") + event.delta)
   }
   const clean = new Map(
-    [...said].flatMap(([block, text]) => (redact(text) === text ? [] : [[block, redact(text)] as const]))
+    [...texts].flatMap(([block, text]) => (redact(text) === text ? [] : [[block, redact(text)] as const]))
   )
   if (clean.size === 0) return batches
   return parts.map((batch) =>
@@ -63,7 +64,7 @@ export const inDeltas = (
   )
 }
 
-/** Each event with the name of its block: numbers start again when an answer is taken back. */
+/** Each event with the name of its block. The numbers of blocks start again after `Retracted`. */
 const partsOf = (batches: ReadonlyArray<ReadonlyArray<ModelEvent>>) => {
   let answer = 0
   return batches.map((batch) =>

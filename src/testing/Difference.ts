@@ -1,42 +1,43 @@
 /**
- * Where two JSON values differ, as a person would say it.
+ * The differences of two JSON values, in words.
  */
 import type * as Schema from "effect/Schema"
 import { isObject } from "../internal/jsonCoercion.ts"
 
-/** One place where they differ. `undefined`: there is nothing at this place. */
+/** One place where a recording and a request differ. A value is `undefined` where there is none at this place. */
 export interface Difference {
-  /** `messages[2].content[0].text` */
+  /** The place, such as `messages[2].content[0].text`. */
   readonly path: string
   readonly recorded: Schema.Json | undefined
-  readonly asked: Schema.Json | undefined
+  readonly requested: Schema.Json | undefined
 }
 
-/** Every place where they differ, in the order of what is asked. */
+/** Returns every place where they differ, in the order of the request. */
 export const all = (
   recorded: Schema.Json | undefined,
-  asked: Schema.Json | undefined,
+  requested: Schema.Json | undefined,
   path = ""
 ): ReadonlyArray<Difference> => {
-  if (Array.isArray(recorded) && Array.isArray(asked)) {
-    const length = Math.max(recorded.length, asked.length)
-    return Array.from({ length }, (_, at) => all(recorded[at], asked[at], `${path}[${at}]`)).flat()
+  if (Array.isArray(recorded) && Array.isArray(requested)) {
+    const length = Math.max(recorded.length, requested.length)
+    return Array.from({ length }, (_, at) => all(recorded[at], requested[at], `${path}[${at}]`)).flat()
   }
-  if (isObject(recorded) && isObject(asked)) {
-    const names = new Set([...Object.keys(asked), ...Object.keys(recorded)])
-    return [...names].flatMap((name) => all(recorded[name], asked[name], member(path, name)))
+  if (isObject(recorded) && isObject(requested)) {
+    const names = new Set([...Object.keys(requested), ...Object.keys(recorded)])
+    return [...names].flatMap((name) => all(recorded[name], requested[name], member(path, name)))
   }
-  return recorded === asked ? [] : [{ path, recorded, asked }]
+  return recorded === requested ? [] : [{ path, recorded, requested }]
 }
 
-/** How far apart they are: the number of values that one has, and the other has not. */
+/** Returns the number of values that only one of the two has. */
 export const distance = (differences: ReadonlyArray<Difference>): number =>
-  differences.reduce((sum, { asked, recorded }) => sum + Math.max(size(recorded), size(asked)), 0)
+  differences.reduce((sum, { requested, recorded }) => sum + Math.max(size(recorded), size(requested)), 0)
 
-/** `messages[2].content[0].text: "a" recorded, "b" asked`. Long texts are cut to where they part. */
-export const render = ({ asked, path, recorded }: Difference): string => {
-  const from = typeof recorded === "string" && typeof asked === "string" ? parting(recorded, asked) : 0
-  return `${path}: ${show(recorded, from)} recorded, ${show(asked, from)} asked`
+/** Writes a difference as `messages[2].content[0].text: "a" recorded, "b" requested`, long texts from where they part. */
+export const render = ({ requested, path, recorded }: Difference): string => {
+  const from =
+    typeof recorded === "string" && typeof requested === "string" ? parting(recorded, requested) : 0
+  return `${path}: ${show(recorded, from)} recorded, ${show(requested, from)} requested`
 }
 
 const member = (path: string, name: string): string => {

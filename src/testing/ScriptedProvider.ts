@@ -364,7 +364,7 @@ interface Speaker {
 /** The next event, or `undefined` where a step has none. */
 type Moment = Effect.Effect<ModelEvent | undefined, ProviderError>
 
-// One iterator over the whole stream: each pull goes on where the one before it stopped.
+// One iterator over the whole stream: each pull continues where the one before it stopped.
 const play = (turn: Turn, speaker: Speaker): Stream.Stream<ModelEvent, ProviderError> =>
   Stream.unfold(momentsOf(turn, speaker).values(), (left) =>
     Effect.gen(function* () {
@@ -380,9 +380,9 @@ const detached = (
 ): Stream.Stream<ModelEvent, ProviderError> =>
   Stream.unwrap(
     Effect.gen(function* () {
-      const said = yield* Queue.unbounded<ModelEvent, ProviderError | Cause.Done>()
-      yield* Effect.forkDetach(Stream.runIntoQueue(played, said))
-      return Stream.fromQueue(said)
+      const events = yield* Queue.unbounded<ModelEvent, ProviderError | Cause.Done>()
+      yield* Effect.forkDetach(Stream.runIntoQueue(played, events))
+      return Stream.fromQueue(events)
     })
   )
 
@@ -393,19 +393,19 @@ const momentsOf = ({ steps }: Turn, speaker: Speaker): ReadonlyArray<Moment> => 
     switch (step._tag) {
       case "Start":
         moments.push(
-          said({ _tag: "Start", provider: speaker.id, model: speaker.model, protocol: "scripted" })
+          emitted({ _tag: "Start", provider: speaker.id, model: speaker.model, protocol: "scripted" })
         )
         break
       case "Text":
       case "Thinking":
       case "ToolCall":
-        moments.push(...blockOf(step, blocks++, speaker).map(said))
+        moments.push(...blockOf(step, blocks++, speaker).map(emitted))
         break
       case "Event":
-        moments.push(said(step.event))
+        moments.push(emitted(step.event))
         break
       case "Finish":
-        moments.push(said(step))
+        moments.push(emitted(step))
         break
       case "Fail":
         moments.push(Effect.fail(errorOf(step.error, speaker)))
@@ -420,8 +420,8 @@ const momentsOf = ({ steps }: Turn, speaker: Speaker): ReadonlyArray<Moment> => 
   return moments
 }
 
-// Others run before each event, as they do between two packets.
-const said = (event: ModelEvent): Moment => Effect.as(Effect.yieldNow, event)
+// Other fibers run before each event, as they do between two packets.
+const emitted = (event: ModelEvent): Moment => Effect.as(Effect.yieldNow, event)
 
 const blockOf = (
   step: Extract<Step.Step, { readonly _tag: "Text" | "Thinking" | "ToolCall" }>,

@@ -179,7 +179,7 @@ it.layer(NodeServices.layer)("Cassette", (it) => {
         assert.deepStrictEqual(yield* replay(directory, ask(request())), ["one"])
         const error = yield* Effect.flip(replay(directory, ask(request(), request(), request())))
         assert.include(detailOf(error), "was recorded 2 times")
-        assert.include(detailOf(error), "asked for time 3")
+        assert.include(detailOf(error), "and this is call 3")
       })
     )
 
@@ -383,7 +383,7 @@ it.layer(NodeServices.layer)("Cassette", (it) => {
         assert.isFalse(error.isRetryable)
         assert.strictEqual(error.provider, "cassette")
         assert.include(detail, `The request to "m" with 3 messages`)
-        assert.include(detail, `differs first at messages[2].content[0].text: "a" recorded, "b" asked`)
+        assert.include(detail, `differs first at messages[2].content[0].text: "a" recorded, "b" requested`)
       })
     )
 
@@ -393,7 +393,7 @@ it.layer(NodeServices.layer)("Cassette", (it) => {
         const more = yield* miss({ messages: [...conversation.messages, Message.user("c")] })
         assert.include(more.detail, `messages[3]: nothing recorded, {"role":"user"`)
         const fewer = yield* miss({ options: {} })
-        assert.include(fewer.detail, "options.temperature: 0 recorded, nothing asked")
+        assert.include(fewer.detail, "options.temperature: 0 recorded, nothing requested")
       })
     )
 
@@ -403,7 +403,7 @@ it.layer(NodeServices.layer)("Cassette", (it) => {
         const system = (end: string) => request({ system: `${"x".repeat(3000)} ${end} ${"y".repeat(3000)}` })
         yield* play({ directory, mode: "record" }, [ScriptedProvider.text("1")], ask(system("one")))
         const detail = detailOf(yield* Effect.flip(replay(directory, ask(system("two")))))
-        assert.match(detail, /system: …"x+ one y+"… recorded, …"x+ two y+"… asked/)
+        assert.match(detail, /system: …"x+ one y+"… recorded, …"x+ two y+"… requested/)
         assert.isBelow(detail.length, 800)
       })
     )

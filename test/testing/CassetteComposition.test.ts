@@ -134,7 +134,7 @@ describe("scratchpad/resilience.ts", () => {
       ...happened,
       "replay of another question",
       "  cassette: (nothing)",
-      '  differs at messages[0].content[0].text: "Do I need a coat in Oslo?" recorded, "Do I need a hat in Oslo?" asked'
+      '  differs at messages[0].content[0].text: "Do I need a coat in Oslo?" recorded, "Do I need a hat in Oslo?" requested'
     ])
   })
 })
