@@ -46,6 +46,7 @@ export interface Files {
   >
 }
 
+/** Opens a folder, whose files are written without the secrets that `redact` replaces. */
 export const files = (
   directory: string,
   redact: Secrets.Redact
@@ -54,42 +55,65 @@ export const files = (
     const fs = yield* FileSystem.FileSystem
     const path = yield* Path.Path
     const pathOf = (key: string) => path.join(directory, `${key}.json`)
-
-    const read = (key: string) =>
-      fs.readFileString(pathOf(key)).pipe(
-        Effect.catchReason("PlatformError", "NotFound", () => Effect.undefined),
-        Effect.flatMap((text) => (text === undefined ? Effect.undefined : decode(text))),
-        Effect.mapError((error) => failed(pathOf(key), error))
-      )
-    const write = (key: string, recording: Recording) =>
-      Effect.gen(function* () {
-        const temporary = path.join(directory, `${key}.${globalThis.crypto.randomUUID()}.tmp`)
-        yield* fs.makeDirectory(directory, { recursive: true })
-        yield* fs.writeFileString(temporary, yield* encode(recording, redact)).pipe(
-          Effect.andThen(fs.rename(temporary, pathOf(key))),
-          Effect.onError(() => Effect.ignore(fs.remove(temporary, { force: true })))
-        )
-      }).pipe(
-        Effect.mapError((error) => failed(pathOf(key), error)),
-        Effect.uninterruptible
-      )
-    const requests = fs.readDirectory(directory).pipe(
-      Effect.catchReason("PlatformError", "NotFound", () => Effect.succeed([])),
-      Effect.mapError((error) => failed(directory, error)),
-      Effect.map((names) =>
-        names.flatMap((name) => (name.endsWith(".json") ? [name.slice(0, -5)] : [])).sort()
-      ),
+    const read = (key: string) => readFile(fs, pathOf(key))
+    return {
+      pathOf,
+      read,
+      write: (key, recording) =>
+        fs.makeDirectory(directory, { recursive: true }).pipe(
+          Effect.andThen(encode(recording, redact)),
+          Effect.flatMap((text) => replaceFile(fs, pathOf(key), text)),
+          Effect.mapError((error) => failed(pathOf(key), error)),
+          Effect.uninterruptible
+        ),
       // `read` reports a file that cannot be read.
-      Effect.flatMap(
-        Effect.forEach((key) => Effect.option(Effect.map(read(key), (found) => [key, found] as const)))
-      ),
-      Effect.map((found) => found.flatMap(Option.toArray)),
-      Effect.map((found) =>
-        found.flatMap(([key, recording]) => (recording ? [[key, recording.request] as const] : []))
+      requests: keysIn(fs, directory).pipe(
+        Effect.flatMap(
+          Effect.forEach((key) => Effect.map(Effect.option(read(key)), (found) => requestOf(key, found)))
+        ),
+        Effect.map((found) => found.flat())
       )
-    )
-    return { pathOf, read, write, requests }
+    }
   })
+
+const readFile = (
+  fs: FileSystem.FileSystem,
+  file: string
+): Effect.Effect<Recording | undefined, CassetteFailed> =>
+  fs.readFileString(file).pipe(
+    Effect.catchReason("PlatformError", "NotFound", () => Effect.undefined),
+    Effect.flatMap((text) => (text === undefined ? Effect.undefined : decode(text))),
+    Effect.mapError((error) => failed(file, error))
+  )
+
+/** Writes a temporary file and renames it, so that no reader sees a part of it. */
+const replaceFile = (
+  fs: FileSystem.FileSystem,
+  file: string,
+  text: string
+): Effect.Effect<void, PlatformError> => {
+  const temporary = `${file}.${globalThis.crypto.randomUUID()}.tmp`
+  return fs.writeFileString(temporary, text).pipe(
+    Effect.andThen(fs.rename(temporary, file)),
+    Effect.onError(() => Effect.ignore(fs.remove(temporary, { force: true })))
+  )
+}
+
+const keysIn = (
+  fs: FileSystem.FileSystem,
+  directory: string
+): Effect.Effect<ReadonlyArray<string>, CassetteFailed> =>
+  fs.readDirectory(directory).pipe(
+    Effect.catchReason("PlatformError", "NotFound", () => Effect.succeed([])),
+    Effect.mapError((error) => failed(directory, error)),
+    Effect.map((names) => names.flatMap((name) => (name.endsWith(".json") ? [name.slice(0, -5)] : [])).sort())
+  )
+
+const requestOf = (
+  key: string,
+  found: Option.Option<Recording | undefined>
+): ReadonlyArray<readonly [key: string, request: Schema.Json]> =>
+  Option.isSome(found) && found.value !== undefined ? [[key, found.value.request]] : []
 
 const json = Schema.toCodecJson(Recording)
 const decode = Schema.decodeEffect(Schema.fromJsonString(json))
