@@ -13,7 +13,12 @@ const checked = [
   "compat/*.ts",
   "tools/*.ts",
   "providers/*.ts",
-  "providers/internal/models/*.ts"
+  "providers/internal/models/*.ts",
+  "providers/internal/{anthropic,google,openAi}*.ts",
+  "providers/internal/{address,addresses,adjust,answer,callArguments,callId,callName,capability}.ts",
+  "providers/internal/{changes,compat,contextOverflow,counting,environment,failure,flatSchema}.ts",
+  "providers/internal/{given,json,network,opaque,plain,Protocol,question,repeat,retryAfter}.ts",
+  "providers/internal/{schema,secretKey,secrets,spelling,status,thinking,tracing,wording}.ts"
 ]
 
 const root = join(import.meta.dirname, "../src")

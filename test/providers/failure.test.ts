@@ -117,12 +117,12 @@ describe("failure", () => {
       for (const body of bodies) {
         const said = JSON.stringify(body)
         assert.strictEqual(refused(400, said)._tag, "InvalidRequest", said)
-        assert.include(["ServerError", "InvalidRequest"], Failure.said(said, "m-1")._tag, said)
+        assert.include(["ServerError", "InvalidRequest"], Failure.ofErrorEvent(said, "m-1")._tag, said)
       }
     }
     // A status is a number, or its digits.
     const status = (code: unknown) =>
-      Failure.said(JSON.stringify({ error: { message: "m", code } }), "m-1").status
+      Failure.ofErrorEvent(JSON.stringify({ error: { message: "m", code } }), "m-1").status
     assert.deepStrictEqual(
       [status(429), status("429"), status([429]), status("4e2"), status(200)],
       [429, 429, undefined, undefined, undefined]
@@ -144,7 +144,7 @@ describe("failure", () => {
         const reason = refused(429, body)
         assert.strictEqual(reason._tag, "RateLimited")
         assert.isAtMost(reason.detail.length, 400)
-        assert.strictEqual(Failure.said(body, "m-1")._tag, "ServerError")
+        assert.strictEqual(Failure.ofErrorEvent(body, "m-1")._tag, "ServerError")
       }
     }
     // As deep as it may be.

@@ -1,58 +1,62 @@
 /**
- * One wire language, such as OpenAI's Chat Completions. It knows bodies and events, and nothing of addresses, keys or
- * HTTP, so that dozens of vendors share it and a test replays it from an array.
+ * The interface of a wire protocol, such as OpenAI's Chat Completions.
  *
- * A protocol is total and deterministic: the same wire gives the same model events, and nothing throws. Its state is a
- * private accumulator, made anew for each answer and changed in place, because `step` runs once per delta.
+ * A protocol handles bodies and events, not addresses, keys or HTTP, so that many vendors share it and a test
+ * can replay it from an array. It is total and deterministic: equal input gives equal model events, and no
+ * function throws. Its state belongs to one answer and is mutable, because `step` runs for each delta.
  */
 import type { Adjustment, ModelEvent } from "../../ModelEvent.ts"
 import type { Reason } from "../../ProviderError.ts"
 import * as Json from "./json.ts"
 import type { Question } from "./question.ts"
 
-/** What an answer knows of the call it belongs to. */
+/** The call to which an answer belongs. */
 export interface Call {
-  /** As it was asked for. */
+  /** The model id of the request. */
   readonly model: string
-  /** Unique per call: makes the ids that a wire leaves out. */
+  /** Unique for each call. The base of ids that the server leaves out. */
   readonly seed: string
-  /** The options that were changed for the model. Default none. */
+  /** The options that were changed for the model. Default: none. */
   readonly adjusted?: ReadonlyArray<Adjustment>
 }
 
 export interface Protocol<Wire, State> {
-  /** The `protocol` of its answers: "openai-chat". */
+  /** The `protocol` of the answers, such as `openai-chat`. */
   readonly name: string
-  /** The body of a request, or why the conversation cannot be sent. */
+  /** Encodes the body of a request. A `Reason` if the conversation cannot be sent. */
   readonly encode: (question: Question) => string | Reason
-  /** Data that says that nothing follows, where the language has such. */
+  /** The data that marks the end of an answer. Default: the protocol has none. */
   readonly sentinel?: "[DONE]"
   readonly initial: (call: Call) => State
-  /** Reads the data of one event. A failure is one that the event reports, or that it is no event of this language. */
+  /**
+   * Decodes the data of one event. A `Reason` if the event reports a failure or does not belong to the
+   * protocol.
+   */
   readonly wire: (data: string, state: State) => Wire | Reason
-  /** Adds what the event says to `out`. True: it was the last one of the answer. */
+  /** Appends the model events of one wire event to `out`. Returns `true` after the last event of the answer. */
   readonly step: (state: State, wire: Wire, out: Array<ModelEvent>) => boolean
   /**
-   * The answer is over: adds what is still owed, `Finish` last, or says why the answer is not complete and adds nothing
-   * that would make a block of it look so. `told`: the server said that this was all, by a last event or the sentinel.
+   * Ends the answer: appends the remaining events, `Finish` last. If the answer is incomplete, returns the
+   * `Reason` and appends nothing that would complete a block. `sawEnd`: the server sent a last event or the
+   * sentinel.
    */
-  readonly end: (state: State, told: boolean, out: Array<ModelEvent>) => Reason | undefined
+  readonly end: (state: State, sawEnd: boolean, out: Array<ModelEvent>) => Reason | undefined
   /**
-   * Whether the answer would be complete if nothing followed: for a language in which something still may, or whose end is
-   * only that of the body.
+   * Whether the answer is complete if nothing follows. For protocols in which more events may follow, or in
+   * which only the end of the body ends an answer.
    */
   readonly isComplete?: (state: State) => boolean
   /**
-   * For a language whose server may pause in the middle of an answer. What to ask next, if it did, once `end` has found
-   * nothing missing; what comes then is read with the same state, and is the same answer.
+   * For protocols whose server may pause an answer. Returns the request that continues it, after `end` found
+   * nothing missing. The continuation uses the same state and belongs to the same answer.
    */
   readonly resume?: (state: State, question: Question) => Question | undefined
 }
 
-/** A failure, where a wire may be. Reasons are errors, and a wire is a plain object. */
+/** Whether a value is a failure. Reasons are errors, wire events are plain objects. */
 export const isReason = <Wire>(read: Wire | Reason): read is Reason => read instanceof Error
 
-/** The first event of an answer in the language `protocol`. */
+/** The first event of an answer. */
 export const startOf = (
   { call, provider }: { readonly call: Call; readonly provider: string },
   protocol: string,
@@ -66,7 +70,7 @@ export const startOf = (
   ...(call.adjusted === undefined || call.adjusted.length === 0 ? {} : { adjusted: call.adjusted })
 })
 
-/** The first of the answers that an event tells of. Others may be interleaved, when more than one was asked for. */
+/** The first choice of an event. With several choices their events are interleaved. */
 export const firstAnswer = (answers: Json.Json | undefined): Json.JsonObject | undefined => {
   for (const answer of Json.array(answers)) {
     if (Json.isObject(answer) && (answer["index"] ?? 0) === 0) return answer

@@ -1,19 +1,17 @@
-/**
- * Where the requests for a model go, and under which headers. The same from turn to turn, as long as the key is.
- */
+/** The URL and the headers of requests for a model, cached while model and key stay equal. */
 import * as Headers from "effect/http/Headers"
 import * as Redacted from "effect/Redacted"
 import * as Secrets from "./secrets.ts"
 
-/** What of an endpoint makes an address. */
+/** The parts of an endpoint that make an address. */
 export interface Places {
-  /** Where requests for a model go. */
+  /** The URL of requests for a model. */
   readonly url: (model: string) => string
-  /** Sent with each request, as they are. */
+  /** Headers of each request. Default: none. */
   readonly headers?: Readonly<Record<string, string>> | undefined
-  /** The headers that carry a key. */
+  /** The headers that contain the key. */
   readonly authorize: (key: string) => Readonly<Record<string, string>>
-  /** What to do when the server does not know the route. Default: nothing is said. */
+  /** Advice for the error if the server does not know the route. Default: none. */
   readonly otherwise?: string | undefined
 }
 
@@ -22,7 +20,7 @@ export interface Address {
   readonly headers: Headers.Headers
   readonly redact: Secrets.Redact
   readonly otherwise: string | undefined
-  /** Why no request can be sent there, if none can. */
+  /** Why no request can be sent to the address, `undefined` if one can. */
   readonly problem: string | undefined
 }
 
@@ -63,7 +61,10 @@ export class Addresses {
   }
 }
 
-/** Such an address, of which each client says something else. The host alone is shown: the rest may hold a key. */
+/**
+ * An address without a protocol, for which each client has another error. The message contains only the host,
+ * because the rest may contain a key.
+ */
 const problemOfUrl = (url: string): string | undefined => {
   if (/^https?:\/\//i.test(url)) return undefined
   const host = url
@@ -77,7 +78,7 @@ const problemOfUrl = (url: string): string | undefined => {
   )
 }
 
-/** Clients differ in what they make of such headers: some fail with an error of their own, some die. */
+/** A header that HTTP does not permit. Some clients fail with their own error, some die. */
 const problemOf = (headers: Headers.Headers): string | undefined => {
   for (const [name, value] of Object.entries(headers)) {
     if (!isName.test(name)) return `No header can have the name ${JSON.stringify(name)}`

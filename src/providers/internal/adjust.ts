@@ -1,6 +1,6 @@
 /**
- * Adapts a request to what its model accepts. Every change is reported; a request that the model cannot serve at all is
- * refused before it is sent.
+ * Adapts a request to the options that its model accepts, and reports each change. Rejects a request that the
+ * model cannot serve before it is sent.
  */
 import type { ModelRequest } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
@@ -14,18 +14,18 @@ import { isReason } from "./Protocol.ts"
 import { type Question, vendorOf } from "./question.ts"
 import * as Think from "./thinking.ts"
 
-/** A provider, as far as it decides what its models accept. */
+/** The properties of a provider on which the rules of its models depend. */
 export interface Server extends Models.Served {
-  /** The provider's id: names its members of `modelOptions.vendor`. */
+  /** The id of the provider, which names its members of `modelOptions.vendor`. */
   readonly id: string
   readonly endpoint: Endpoint
-  /** How a model without a rule is asked to think. Default: it is not. */
+  /** The rule on thinking for a model without a rule. Default: none, so that a thinking level is left out. */
   readonly thinking?: Thinking | undefined
-  /** Whether the server is told how long to keep a prompt. */
+  /** Whether requests contain a cache retention. */
   readonly keepsPrompts?: boolean | undefined
 }
 
-/** Adapts requests for one server. */
+/** Makes a function that adapts requests for one server. */
 export const adjuster = (server: Server): ((request: ModelRequest) => Question | Reason) => {
   let last: { readonly model: string; readonly rule: Rule | undefined } | undefined
   return (request) => {
@@ -38,7 +38,7 @@ export const adjuster = (server: Server): ((request: ModelRequest) => Question |
   }
 }
 
-// ───────────────────────── What is changed
+// ───────────────────────── Changes
 
 const question = (
   server: Server,
@@ -64,14 +64,14 @@ const question = (
   return { ...request, options, thinking, vendor, rule, adjusted }
 }
 
-/** OpenAI's Responses API refuses less. */
+/** The minimum of OpenAI's Responses API. */
 const minOutput = 16
 
 const limit = (changes: Changes, { endpoint, keepsPrompts }: Server, rule: Rule | undefined): void => {
   const { cacheRetention, maxTokens, sessionId, temperature } = changes.options
   const most = rule?.maxOutput
   if (maxTokens !== undefined && most !== undefined && maxTokens > most)
-    changes.set("maxTokens", most, "It is the most that the model answers with.")
+    changes.set("maxTokens", most, "The model answers with no more tokens.")
   if (endpoint === "responses" && maxTokens !== undefined && maxTokens < minOutput)
     changes.set("maxTokens", minOutput, "The Responses API accepts no less.")
   if (endpoint === "messages" && temperature !== undefined && temperature > 1)
@@ -89,7 +89,7 @@ const limit = (changes: Changes, { endpoint, keepsPrompts }: Server, rule: Rule 
 
 // ───────────────────────── Tools
 
-/** Settles the tool choice, and the thinking level that goes with tools. */
+/** Adapts the tool choice, and returns the thinking level that the model accepts with tools. */
 const allowTools = (
   changes: Changes,
   { endpoint }: Server,
@@ -102,7 +102,7 @@ const allowTools = (
   return force(changes, rule, onChat)
 }
 
-/** The level that Chat Completions accepts beside tools. */
+/** The level that Chat Completions accepts with tools. */
 const chatLevel = (
   changes: Changes,
   { tools }: Rule,
@@ -126,7 +126,7 @@ const chatLevel = (
   return undefined
 }
 
-/** A tool that must be called: thinking gives way to it, where the model does not do both. */
+/** A forced tool call wins over thinking if the model does not support both. */
 const force = (changes: Changes, rule: Rule, level: ThinkingLevel | undefined): ThinkingLevel | undefined => {
   const { toolChoice } = changes.options
   const { forcedTools = "taken", thinking } = rule
@@ -158,9 +158,9 @@ const force = (changes: Changes, rule: Rule, level: ThinkingLevel | undefined): 
 
 interface Asked {
   readonly thinkingBudgets: ModelOptions["thinkingBudgets"] | undefined
-  /** The level that goes with the tools. */
+  /** The level that the model accepts with the tools. */
   readonly level: ThinkingLevel | undefined
-  /** The level as the application asked for it. */
+  /** The level of the application. */
   readonly asked: ThinkingLevel | undefined
 }
 
@@ -179,7 +179,7 @@ const think = (
         "thinkingLevel",
         asked,
         null,
-        "No rule says how the model is asked to think: add one with Models.layer."
+        "No rule describes the thinking of the model: add one with Models.layer."
       )
     return {}
   }

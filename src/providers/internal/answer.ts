@@ -1,6 +1,6 @@
 /**
- * The bytes of one answer as model events: server-sent events, then the protocol. Pure and synchronous, so that any cut
- * of the bytes can be tried without a network.
+ * Converts the bytes of one answer to model events: server-sent events first, then the protocol. Pure and
+ * synchronous, so that tests can cut the bytes anywhere without a network.
  */
 import { maxDepth, nestsTooDeep } from "../../internal/jsonDepth.ts"
 import type { ModelEvent } from "../../ModelEvent.ts"
@@ -19,11 +19,14 @@ import type { Redact } from "./secrets.ts"
 import { type SseEvent, SseReader } from "./sse.ts"
 import * as Wording from "./wording.ts"
 
-/** Bytes of a whole answer, decompressed: far more than any model says in one go. A delta of a word takes some 200 of them. */
+/**
+ * Maximum bytes of an answer, decompressed. Far above any answer of a model: a delta of a word takes about 200
+ * bytes.
+ */
 const maxBytes = 256 * 1024 * 1024
 
 export class Answer<Wire, State> {
-  /** How it went, once it is over: complete, or why not. */
+  /** `complete`, or the reason of the failure, once the answer is over. */
   outcome: "open" | "complete" | Reason = "open"
 
   private readonly protocol: Protocol<Wire, State>
@@ -34,9 +37,9 @@ export class Answer<Wire, State> {
   private readonly incoming: Array<SseEvent> = []
   private events: Array<ModelEvent> = []
   private bytes = 0
-  private heard = false
+  private hasData = false
 
-  /** `state`: of an answer that goes on after a pause. */
+  /** `state`: that of the paused answer which this one continues. */
   constructor(protocol: Protocol<Wire, State>, call: Call, redact: Redact, state = protocol.initial(call)) {
     this.protocol = protocol
     this.call = call
@@ -53,7 +56,7 @@ export class Answer<Wire, State> {
     return !this.over && this.protocol.isComplete?.(this.state) === true
   }
 
-  /** Reads what came. Nothing is read once the answer is over. */
+  /** Reads bytes. Ignores them once the answer is over. */
   push(bytes: Uint8Array): void {
     this.bytes += bytes.length
     this.sse.push(bytes, this.incoming)
@@ -66,7 +69,7 @@ export class Answer<Wire, State> {
     }
   }
 
-  /** The body ended. */
+  /** Must be called at the end of the body. */
   end(): void {
     if (this.over) return
     this.sse.end(this.incoming)
@@ -78,8 +81,8 @@ export class Answer<Wire, State> {
   }
 
   /**
-   * The connection is no more, for this reason. An answer that had said all it had to say is complete all the same, and
-   * one that had told why it fails fails for that.
+   * Must be called if the connection fails. An answer that is complete stays complete, and one that reported
+   * its failure keeps that failure.
    */
   cut(reason: Reason): void {
     if (this.over) return
@@ -87,7 +90,7 @@ export class Answer<Wire, State> {
     if (typeof this.outcome === "object" && isOurs(this.outcome)) this.outcome = reason
   }
 
-  /** The events since the last time. */
+  /** Returns the events since the last call. */
   take(): ReadonlyArray<ModelEvent> {
     const events = this.events
     if (events.length > 0) this.events = []
@@ -112,9 +115,9 @@ export class Answer<Wire, State> {
   }
 
   private readData(data: string, event: string): void {
-    this.heard = true
+    this.hasData = true
     if (event === "error") {
-      this.outcome = Failure.said(this.redact(Wording.shortened(data)), this.call.model)
+      this.outcome = Failure.ofErrorEvent(this.redact(Wording.shortened(data)), this.call.model)
       return
     }
     const wire = this.protocol.wire(data, this.state)
@@ -122,10 +125,10 @@ export class Answer<Wire, State> {
     else if (this.protocol.step(this.state, wire, this.events)) this.outcome = this.finish(true)
   }
 
-  /** Data that begins with a bracket: the end, or a list of events. */
+  /** Reads data that starts with a bracket: the sentinel or a list of events. */
   private readList(data: string): boolean {
     if (data.trim() === "[DONE]") {
-      // Some gateways add it to every language.
+      // Some gateways add the sentinel to every protocol.
       if (this.protocol.sentinel !== undefined) this.outcome = this.finish(true)
       return true
     }
@@ -137,15 +140,15 @@ export class Answer<Wire, State> {
     return true
   }
 
-  /** The failure as the data would give it with no secret in it. */
+  /** The failure that the data reports, without secrets. */
   private redacted(data: string, reason: Reason): Reason {
     const clean = this.redact(Wording.shortened(data))
     if (clean === data) return reason
     const again = this.protocol.wire(clean, this.state)
-    return isReason(again) ? again : Failure.said(clean, this.call.model)
+    return isReason(again) ? again : Failure.ofErrorEvent(clean, this.call.model)
   }
 
-  /** An error that a server printed as it is, between events or in their place. */
+  /** An error that a server printed outside of events. */
   private strayFailure(): Reason | undefined {
     const stray = this.redact(this.sse.stray).trim()
     if (stray === "") return undefined
@@ -154,7 +157,7 @@ export class Answer<Wire, State> {
       stray,
       this.call.model
     )
-    if (failure !== undefined || this.heard) return failure
+    if (failure !== undefined || this.hasData) return failure
     return new ProtocolFault({
       kind: "contentType",
       detail: "Not an event stream",
@@ -162,13 +165,13 @@ export class Answer<Wire, State> {
     })
   }
 
-  private finish(told: boolean): "complete" | Reason {
-    if (!this.heard && !told) return new ProtocolFault({ kind: "empty", detail: "The answer was empty" })
-    const missing = this.protocol.end(this.state, told, this.events)
+  private finish(sawEnd: boolean): "complete" | Reason {
+    if (!this.hasData && !sawEnd) return new ProtocolFault({ kind: "empty", detail: "The answer was empty" })
+    const missing = this.protocol.end(this.state, sawEnd, this.events)
     return missing === undefined ? "complete" : this.reworded(missing)
   }
 
-  /** A reason that is in the server's words, which are of an earlier event, with no secret in them. */
+  /** Removes secrets from a reason whose text came with an earlier event. */
   private reworded(reason: Reason): Reason {
     const detail = this.redact(reason.detail)
     if (detail === reason.detail) return reason
@@ -176,7 +179,7 @@ export class Answer<Wire, State> {
   }
 }
 
-/** What is missing or cannot be read is our finding; any other reason is what the server said. */
+/** This client detects truncated and invalid answers. The server reports all other reasons. */
 const isOurs = ({ _tag }: Reason): boolean => _tag === "StreamTruncated" || _tag === "Protocol"
 
 const isCutJson = (outcome: string | Reason): boolean =>

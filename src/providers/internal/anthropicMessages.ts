@@ -1,9 +1,9 @@
 /**
- * Anthropic Messages, as Anthropic and the servers that stand in for it really send it.
+ * Anthropic Messages, as Anthropic and compatible servers really send it.
  * https://docs.anthropic.com/en/docs/build-with-claude/streaming
  *
- * What has no place in a message of ours (searches and code that run at the vendor, their results, summaries of a long
- * conversation) is an empty text that carries its block, to go back as it came.
+ * Blocks without a counterpart in `Message` (searches and code that run at the vendor, their results, summaries
+ * of a long conversation) become an empty text block that stores the original and returns it to the vendor.
  */
 import type { Assistant, StopReason } from "../../Message.ts"
 import type { ModelEvent } from "../../ModelEvent.ts"
@@ -23,7 +23,7 @@ import { type Call, isReason, type Protocol, startOf } from "./Protocol.ts"
 import type { Question } from "./question.ts"
 import { piece, Repeat } from "./repeat.ts"
 
-/** The protocol for one provider, whose id marks what only it can read again. */
+/** The protocol for one provider, whose id marks data that only this provider can read. */
 export const anthropicMessages = (provider: string): Protocol<Wire, State> => ({
   name,
   encode: encoder(provider),
@@ -51,7 +51,7 @@ const wire = (padded: string, state: State): Wire | Reason => {
   return event
 }
 
-/** A gateway that asks its server again sends a second answer behind what it has sent of the first. */
+/** A gateway that retries sends a second answer after the start of the first. */
 const isOther = ({ messageId }: State, message: Json.JsonObject): boolean => {
   const id = Json.text(message["id"])
   return messageId !== undefined && id !== undefined && id !== messageId
@@ -64,25 +64,25 @@ export interface State {
   readonly call: Call
   readonly repeat: Repeat<Wire, string>
   started: boolean
-  /** The wire's id of the message that is coming. An answer with pauses is several messages. */
+  /** The id of the current message. An answer with pauses consists of several messages. */
   messageId: string | undefined
-  /** All blocks of the answer, each at its content index. */
+  /** All blocks of the answer, at their content indices. */
   readonly blocks: Array<Block>
-  /** Those that go on, by the wire's index. */
+  /** The open blocks, by the index of the server. */
   readonly open: Map<Index, Block>
-  /** Ids of calls. */
+  /** The ids of the calls. */
   readonly ids: Set<string>
-  /** Arguments came for a block that is no call: the call that they are of lacks them. */
+  /** Whether arguments came for a block that is not a call, so that a call lacks them. */
   astray: boolean
-  /** Where the blocks of this message begin. */
+  /** The first block of the current message. */
   from: number
   pauses: number
   stop: string | undefined
-  /** The vendor's machine that runs code for this answer. */
+  /** The container at the vendor that runs code for this answer. */
   container: string | undefined
-  /** As the wire has it; fields that come again replace those that came before. */
+  /** The counts as sent. A later value replaces an earlier one. */
   usage: Json.JsonObject | undefined
-  /** Of the messages before this one. */
+  /** The usage of the messages before the current one. */
   earlier: Usage.Usage | undefined
 }
 
@@ -145,7 +145,7 @@ const start = (state: State, out: Array<ModelEvent>): void => {
   out.push(startOf(state, name, state.messageId))
 }
 
-/** What is said of the message as a whole. */
+/** Reads the members of the message as a whole. */
 const stepMessage = (
   state: State,
   message: Json.JsonObject | undefined,
@@ -163,7 +163,7 @@ const stepWhole = (state: State, message: Json.JsonObject, out: Array<ModelEvent
   }
 }
 
-/** What comes without a number is about the block that began last. */
+/** The block of an index. Without an index, the last block. */
 const at = ({ blocks, open }: State, index: Index): Block | undefined =>
   open.get(index === undefined ? blocks.at(-1)?.index : index)
 
@@ -220,7 +220,7 @@ const stepDelta = (state: State, index: Index, delta: Json.JsonObject, out: Arra
   else if (block !== undefined) Blocks.grow(block, delta)
 }
 
-/** The block that is open there; a new one, if the server did not say that it begins. */
+/** The open block of this kind, or a new one if the server did not announce it. */
 const begun = (
   state: State,
   kind: "text" | "thinking",
@@ -228,7 +228,7 @@ const begun = (
   index: Index,
   out: Array<ModelEvent>
 ): Block =>
-  // Never in the place of a call that goes on: what follows of its arguments would be lost.
+  // A new block must not replace an open call, whose further arguments would be lost.
   block?.kind === kind ? block : begin(state, block?.kind === "call" ? undefined : index, { type: kind }, out)
 
 const say = (block: Block, delta: Json.Json | undefined, out: Array<ModelEvent>): void => {
@@ -254,7 +254,7 @@ const stepInput = (
 const close = (state: State, block: Block, out: Array<ModelEvent>): void => {
   const { contentIndex, index, kind } = block
   if (state.open.get(index) === block) state.open.delete(index)
-  // That a call is complete is only known with the answer.
+  // Only the end of the answer shows whether a call is complete.
   if (kind === "call") return
   const kept = opaqueOf(state, block)
   const opaque = kept === undefined ? {} : { opaque: kept }
@@ -262,10 +262,10 @@ const close = (state: State, block: Block, out: Array<ModelEvent>): void => {
   else out.push({ _tag: "ThinkingEnd", contentIndex, ...opaque, ...hiding(block) })
 }
 
-/** Newer models think without saying what, under a signature. */
+/** Newer models hide their thinking and send only its signature. */
 const hiding = ({ text }: Block): { readonly redacted?: true } => (text === "" ? { redacted: true } : {})
 
-/** What of a block only the vendor can read, and wants back. */
+/** The data of a block that only the vendor can read and requires back. */
 const opaqueOf = (state: State, block: Block): Json.JsonObject | undefined => {
   const { provider } = state
   const wire = Blocks.wireOf(block)
@@ -282,7 +282,7 @@ const opaqueOf = (state: State, block: Block): Json.JsonObject | undefined => {
     case "redacted":
       return Opaque.make(provider, { data: data ?? "" })
     case "call":
-      // Called by code that runs in the vendor's machine, where its result is awaited.
+      // Code in the vendor's container made this call and waits for its result.
       return Json.object(caller) === undefined || Json.object(caller)?.["type"] === "direct"
         ? undefined
         : Opaque.make(provider, { caller: caller ?? {}, container: state.container ?? null })
@@ -298,8 +298,8 @@ const inputGiven = ({ text }: Block): Json.JsonObject => {
 
 // ───────────────────────── The end
 
-const end = (state: State, told: boolean, out: Array<ModelEvent>): Reason | undefined => {
-  const incomplete = missing(state, told)
+const end = (state: State, sawEnd: boolean, out: Array<ModelEvent>): Reason | undefined => {
+  const incomplete = missing(state, sawEnd)
   if (incomplete !== undefined) return incomplete
   start(state, out)
   const cut = new Set(state.open.values())
@@ -307,7 +307,7 @@ const end = (state: State, told: boolean, out: Array<ModelEvent>): Reason | unde
   if (isPaused(state)) return undefined
   const stopReason = stopReasonOf(state)
   for (const block of callsOf(state)) {
-    // Stopped by the vendor in the middle of its arguments, which may well be JSON as far as they came.
+    // The vendor stopped the model during the arguments, which may be valid JSON so far.
     if (cut.has(block) && (stopReason === "refusal" || stopReason === "contentFilter")) continue
     const opaque = opaqueOf(state, block)
     const rawArguments = argumentsOf(block)
@@ -321,7 +321,7 @@ const end = (state: State, told: boolean, out: Array<ModelEvent>): Reason | unde
 
 const callsOf = ({ blocks }: State): ReadonlyArray<Block> => blocks.filter(({ kind }) => kind === "call")
 
-/** Some servers give the whole input with the start. */
+/** Some servers send the complete input with the start of the block. */
 const argumentsOf = (block: Block): string => {
   const { text } = block
   const input = Json.object(Blocks.wireOf(block)["input"]) ?? {}
@@ -329,18 +329,19 @@ const argumentsOf = (block: Block): string => {
 }
 
 /**
- * What the answer lacks to be complete. The proof is a stop reason. Some servers never send one: their last event
- * counts, if something was said and the arguments of all calls can be read.
+ * The failure of an incomplete answer, `undefined` for a complete one. A stop reason proves completeness. Some
+ * servers never send one: then the last event counts, if the answer has content and the arguments of all calls
+ * are valid JSON.
  */
-const missing = (state: State, told: boolean): Reason | undefined => {
+const missing = (state: State, sawEnd: boolean): Reason | undefined => {
   const { astray, blocks, stop } = state
   const calls = callsOf(state)
   if (astray && calls.length > 0)
     return new ProtocolFault({ kind: "badShape", detail: "The arguments of a call came for another block" })
   if (stop === undefined) {
-    if (told && blocks.length === 0)
+    if (sawEnd && blocks.length === 0)
       return new ProtocolFault({ kind: "empty", detail: "The answer was empty" })
-    return told && calls.every((call) => parseArguments(argumentsOf(call)) !== undefined)
+    return sawEnd && calls.every((call) => parseArguments(argumentsOf(call)) !== undefined)
       ? undefined
       : new StreamTruncated({ detail: "The answer stopped before its end" })
   }
@@ -352,7 +353,10 @@ const missing = (state: State, told: boolean): Reason | undefined => {
     : undefined
 }
 
-/** Calls make it `toolUse`, whatever the word. */
+/**
+ * An answer with calls has the stop reason `toolUse`, for every stop reason of the server that means a normal
+ * end.
+ */
 const stopReasonOf = (state: State): StopReason => {
   const { stop = "" } = state
   const hasCalls = callsOf(state).length > 0
@@ -369,7 +373,7 @@ const stopReasons: ReadonlyMap<string, StopReason> = new Map([
   ["sensitive", "contentFilter"]
 ])
 
-/** Of all messages of the answer. */
+/** The usage of all messages of the answer. */
 const usageOf = ({ earlier, usage }: State): Usage.Usage | undefined => {
   const own = Counting.read(usage)
   return own === undefined || earlier === undefined ? (own ?? earlier) : Usage.add(earlier, own)
@@ -377,19 +381,22 @@ const usageOf = ({ earlier, usage }: State): Usage.Usage | undefined => {
 
 // ───────────────────────── Pauses
 
-/** The vendor stops after some rounds of its own tools, and after a summary, and wants to be asked to go on. */
+/**
+ * The vendor pauses after some rounds of its own tools and after a summary. A further request continues the
+ * answer.
+ */
 const pauses: ReadonlySet<string> = new Set(["pause_turn", "compaction"])
 
-/** A server that pauses for ever must not be paid for ever. */
+/** Bounds the cost of a server that always pauses. */
 const maxPauses = 20
 
 const isPaused = (state: State): boolean =>
   pauses.has(state.stop ?? "") && state.pauses < maxPauses && callsOf(state).length === 0
 
-/** Asks to go on, with all that was said: what comes is the same answer. */
+/** The request that continues a paused answer, with all its content so far. */
 const resume = (state: State, question: Question): Question | undefined => {
   if (!isPaused(state)) return undefined
-  const said: Assistant = {
+  const partial: Assistant = {
     role: "assistant",
     id: "",
     content: state.blocks.slice(state.from).map((block) => contentOf(state, block)),
@@ -406,7 +413,7 @@ const resume = (state: State, question: Question): Question | undefined => {
   state.earlier = usageOf(state)
   state.usage = undefined
   const vendor = inContainer(question.vendor, state.container)
-  return { ...question, messages: [...question.messages, said], vendor }
+  return { ...question, messages: [...question.messages, partial], vendor }
 }
 
 const contentOf = (state: State, block: Block): Assistant["content"][number] => {

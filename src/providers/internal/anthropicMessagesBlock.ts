@@ -1,6 +1,6 @@
 /**
- * A block of an answer in the language of Anthropic Messages, as it grows. What deltas add is added in place: how many
- * there are is up to the server.
+ * A block of an answer of Anthropic Messages while it grows. Deltas change it in place, because a server may
+ * send any number of them.
  */
 import type { Index } from "./anthropicMessagesWire.ts"
 import * as Json from "./json.ts"
@@ -8,21 +8,21 @@ import * as Json from "./json.ts"
 export interface Block {
   readonly kind: "text" | "thinking" | "redacted" | "call" | "other"
   readonly contentIndex: number
-  /** As the wire numbers it. */
+  /** The index of the server. */
   readonly index: Index
-  /** Of a call; unique in the answer. */
+  /** The id of a call, unique in the answer. */
   readonly id: string
-  /** As it began. */
+  /** The block at its start. */
   readonly begun: Json.JsonObject
-  /** The members that deltas replaced, or added. */
+  /** The members that deltas replaced or added. */
   readonly added: Map<string, Json.Json>
-  /** That deltas added to those it began with. */
+  /** The citations that deltas added. */
   readonly citations: Array<Json.Json>
   /** The text so far, or the JSON of the input. */
   text: string
 }
 
-/** A block that begins. */
+/** Makes a block at its start. */
 export const make = (fields: Pick<Block, "kind" | "contentIndex" | "index" | "id" | "begun">): Block => ({
   ...fields,
   added: new Map(),
@@ -30,7 +30,7 @@ export const make = (fields: Pick<Block, "kind" | "contentIndex" | "index" | "id
   text: ""
 })
 
-/** Adds what a delta holds: a citation to the others, a signature in its place, and text to text. */
+/** Applies a delta: appends a citation, replaces a signature, appends text to text. */
 export const grow = (
   { added, begun, citations }: Block,
   { type: _type, citation, signature, ...rest }: Json.JsonObject
@@ -43,7 +43,7 @@ export const grow = (
   }
 }
 
-/** The block as far as it came. */
+/** The block so far, as the server would send it. */
 export const wireOf = ({ added, begun, citations }: Block): Json.JsonObject => ({
   ...begun,
   ...(citations.length === 0 ? {} : { citations: [...Json.array(begun["citations"]), ...citations] }),

@@ -1,6 +1,4 @@
-/**
- * A message in the language of Anthropic Messages, as blocks: https://docs.anthropic.com/en/api/messages
- */
+/** Encodes messages as blocks of Anthropic Messages: https://docs.anthropic.com/en/api/messages */
 import * as Base64 from "effect/encoding/Base64"
 import * as Result from "effect/Result"
 import type * as Message from "../../Message.ts"
@@ -16,11 +14,11 @@ import { isReason } from "./Protocol.ts"
 export interface Block {
   readonly kind: "plain" | "thinking" | "call" | "result"
   readonly json: string
-  /** Of a call, or of the call that this is the result of; else "". */
+  /** The id of a call, or of the call to which a result belongs, else empty. */
   readonly id: string
 }
 
-/** The blocks of a message; none, when there is nothing to send of it. */
+/** The blocks of a message, none if there is nothing to send. */
 export const encodeMessage = (
   provider: string,
   message: Message.ModelMessage
@@ -35,7 +33,7 @@ export const encodeMessage = (
   }
 }
 
-/** The same answer with no space at its end, which is refused where an answer is to be gone on with. */
+/** The answer without white space at its end. The vendor rejects it at the end of the last message. */
 export const trimmed = (message: Message.Assistant): Message.Assistant => {
   const last = message.content.at(-1)
   return last?.type === "text" && last.text !== last.text.trimEnd()
@@ -60,7 +58,7 @@ const encodeUser = ({ content }: Message.User): ReadonlyArray<Block> | Reason =>
     if (isReason(block)) return block
     blocks.push(plain(block))
   }
-  // A text must say something, and a message must have content.
+  // The vendor requires a text that is not empty, and content in each message.
   return blocks.length === 0 ? [plain({ type: "text", text: "(empty message)" })] : blocks
 }
 
@@ -95,7 +93,7 @@ const ofDataUrl = (url: string): { readonly data: string; readonly mediaType: st
   return mediaType === undefined || data === undefined ? undefined : { data, mediaType }
 }
 
-/** Thinking last in a message is refused, and says nothing there. */
+/** The vendor rejects thinking at the end of a message, where it has no effect. */
 const encodeAssistant = (provider: string, message: Message.Assistant): ReadonlyArray<Block> => {
   const blocks = message.content.flatMap((block, index) => {
     switch (block.type) {
@@ -123,7 +121,10 @@ const encodeText = (
   return isBlank(text.text) ? [] : [plain({ type: "text", text: text.text, citations })]
 }
 
-/** Whether an answer was cut between a tool that runs at the vendor and its result: without it the use is refused. */
+/**
+ * Whether an answer was cut between the use of a vendor's tool and its result. The vendor rejects the use
+ * without the result.
+ */
 const isUnanswered = (
   provider: string,
   { content, stopReason }: Message.Assistant,
@@ -137,7 +138,7 @@ const isUnanswered = (
     .slice(index)
     .some((later) => Json.object(Opaque.of(provider, later)?.["block"])?.["tool_use_id"] === id)
 
-/** Only what is signed, or hidden: the vendor refuses any other thinking. */
+/** The vendor accepts only thinking with a signature, and redacted thinking. */
 const encodeThinking = (provider: string, thinking: Message.Thinking): ReadonlyArray<Block> => {
   const { data, signature } = Opaque.of(provider, thinking) ?? {}
   const block =
@@ -160,7 +161,7 @@ const encodeCall = (provider: string, call: Message.ToolCall): Block => {
   }
 }
 
-/** A failure must say something, and can hold no images: those stand behind all results of the turn. */
+/** An error result must not be empty and cannot contain images, which come after all results of the turn. */
 const encodeResult = ({
   content,
   isError,

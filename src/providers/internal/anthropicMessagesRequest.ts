@@ -1,6 +1,4 @@
-/**
- * A request in the language of Anthropic Messages: https://docs.anthropic.com/en/api/messages
- */
+/** Encodes requests for Anthropic Messages: https://docs.anthropic.com/en/api/messages */
 import type { ModelMessage } from "../../Message.ts"
 import type { ToolDefinition } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
@@ -12,7 +10,7 @@ import * as Opaque from "./opaque.ts"
 import { isReason } from "./Protocol.ts"
 import { merge, type Question } from "./question.ts"
 
-/** Makes bodies for one provider, each message and each tool encoded once. */
+/** Encodes bodies for one provider. Encodes each message and each tool once. */
 export const encoder = (provider: string): ((question: Question) => string | Reason) => {
   const turnsOf = Turns.maker(provider)
   const toolOf = once((tool: ToolDefinition) => Json.encode(toTool(tool)))
@@ -22,7 +20,7 @@ export const encoder = (provider: string): ((question: Question) => string | Rea
     if (isReason(turns)) return turns
     const given = inContainer(question.vendor, containerOf(provider, question.messages))
     const mark = marker(options, Json.encode(given))
-    // Searches, code and the like that run at the vendor stand beside the tools that run here.
+    // The vendor's tools are added to those of the agent.
     const { tools: theirs, ...vendor } = toVendor(given)
     const tools = [
       ...Json.array(theirs).map(Json.encode),
@@ -41,14 +39,14 @@ export const encoder = (provider: string): ((question: Question) => string | Rea
 
 type Vendor = Json.JsonObject
 
-/** Vendor options that name the machine in which code of this conversation runs, if there is one. */
+/** Adds the id of the container that runs code of this conversation to the vendor options. */
 export const inContainer = (vendor: Vendor, id: string | undefined): Vendor => {
   const { container } = vendor
   if (id === undefined || typeof container === "string") return vendor
   return { ...vendor, container: Json.isObject(container) ? { ...container, id } : id }
 }
 
-/** Where code waits for the results of the calls it made. */
+/** The container whose code waits for the results of the last calls. */
 const containerOf = (provider: string, messages: ReadonlyArray<ModelMessage>): string | undefined => {
   const answer = messages.findLast((message) => message.role === "assistant")
   const calls =
@@ -58,7 +56,7 @@ const containerOf = (provider: string, messages: ReadonlyArray<ModelMessage>): s
     .find((id) => id !== undefined)
 }
 
-/** In the vendor's terms what other vendors have too: it refuses members that it does not know. */
+/** Renames options of other vendors. Anthropic rejects unknown members. */
 const toVendor = ({ metadata, seed: _none, user, ...rest }: Vendor): Vendor => {
   const userId = Json.object(metadata)?.["user_id"] ?? user
   return userId === undefined ? rest : { ...rest, metadata: { user_id: userId } }
@@ -72,21 +70,22 @@ const toTool = ({ description, name, parameters }: ToolDefinition) => ({
 
 // ───────────────────────── Caching
 
-/** Where the vendor is told to keep what comes before, the more useful first. */
+/** The positions of cache marks, in order of their benefit. */
 type Place = "lastUser" | "system" | "tools" | "userBefore"
 
 /**
- * The last turn of the user, for the next request. The one before it, which was the last one of the request before: the
- * vendor looks for it by itself, but not farther than twenty blocks back. And what comes before the first turn.
+ * The last turn of the user serves the next request. The turn before it was the last one of the previous
+ * request: the vendor searches for it, but only twenty blocks back. System prompt and tools come before the
+ * first turn.
  */
 const places: ReadonlyArray<Place> = ["lastUser", "system", "tools", "userBefore"]
 
-/** A request with more marks is refused. */
+/** The vendor rejects a request with more marks. */
 const maxMarks = 4
 
 type Mark = (place: Place) => string | undefined
 
-/** The marks that are left, `vendor` being JSON that may hold some. */
+/** The remaining marks. `vendor` is JSON that may contain some. */
 const marker = ({ cacheRetention }: Question["options"], vendor: string): Mark => {
   const left =
     cacheRetention === "none" ? 0 : Math.max(0, maxMarks - (vendor.split('"cache_control":').length - 1))
@@ -113,7 +112,7 @@ const toMessages = (turns: ReadonlyArray<Turns.Turn>, mark: Mark): string => {
 
 // ───────────────────────── Parameters
 
-/** Where the most that a model answers with is not known. The API wants a number. */
+/** The default of `max_tokens`, which the API requires, for a model of unknown maximum. */
 const answerTokens = 32_000
 
 const parameters = (
@@ -140,7 +139,7 @@ const toChoice = (choice: Question["options"]["toolChoice"]): Json.Json | undefi
       ? { type: "tool", name: choice.name }
       : { type: choice === "required" ? "any" : choice }
 
-/** A budget is refused in a turn that began without thinking. */
+/** The vendor rejects a thinking budget in a turn that started without thinking. */
 const isRefused = ({ thinking }: Json.JsonObject, turns: ReadonlyArray<Turns.Turn>): boolean =>
   Json.object(thinking)?.["type"] === "enabled" && !Turns.mayThink(turns)
 

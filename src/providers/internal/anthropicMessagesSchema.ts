@@ -1,15 +1,15 @@
 /**
- * The JSON Schema that Anthropic enforces for an output: a part of JSON Schema, in which objects are closed.
+ * Reduces a JSON Schema to the part that Anthropic enforces for an output, in which objects are closed.
  * https://docs.anthropic.com/en/docs/build-with-claude/structured-outputs
  *
- * It refuses a schema that says more. So what it cannot enforce is left out, and stays with whoever reads the output.
+ * Anthropic rejects other keywords, so they are left out. The reader of the output has to check them.
  */
 import type { ModelOptions } from "../../RunOptions.ts"
 import { once } from "../../internal/once.ts"
 import * as Json from "./json.ts"
 import { takesObjects, withAnyOf } from "./schema.ts"
 
-/** The schema of an output as far as the vendor takes it, made once for each output. */
+/** The enforceable part of an output schema, computed once for each output. */
 export const enforceable = once(
   ({ schema }: NonNullable<ModelOptions["output"]>): Json.Json => kept(withAnyOf(schema))
 )
@@ -26,7 +26,7 @@ const kept = (schema: Json.Json): Json.Json => {
 const isKept = (keyword: string, value: Json.Json): boolean => {
   if (keyword === "format") return typeof value === "string" && formats.has(value)
   if (keyword === "minItems") return value === 0 || value === 1
-  // Such as the bare bounds of a string or a number.
+  // Such as the bounds of a string or a number alone.
   if (keyword === "allOf") return Json.array(inner(keyword, value)).length > 0
   return !unenforced.has(keyword)
 }

@@ -1,6 +1,6 @@
 /**
- * A conversation in the language of Anthropic Messages: turns of the user and of the assistant by turns, beginning with
- * the user. Tool results are the user's, and come first in the turn that follows the calls, all of them.
+ * The turns of a conversation for Anthropic Messages: user and assistant alternate, starting with the user.
+ * Tool results belong to the user. They come first in the turn after the calls, all of them.
  */
 import type { ModelMessage } from "../../Message.ts"
 import type { Reason } from "../../ProviderError.ts"
@@ -13,14 +13,14 @@ import type { Question } from "./question.ts"
 
 export interface Turn {
   readonly role: "user" | "assistant"
-  /** Tool results, each as JSON. */
+  /** Tool results as JSON. */
   readonly results: Array<string>
-  /** What comes after them. */
+  /** The other blocks, which come after the results. */
   readonly blocks: Array<string>
   readonly beginsWithThinking: boolean
 }
 
-/** Makes turns for one provider, each message encoded once. */
+/** Makes turns for one provider. Encodes each message once. */
 export const maker = (
   provider: string
 ): ((question: Pick<Question, "messages" | "model">) => ReadonlyArray<Turn> | Reason) => {
@@ -39,7 +39,7 @@ export const maker = (
   }
 }
 
-/** The turn as JSON; `mark` is a member for the last block of it. */
+/** The turn as JSON. `mark` is a member to add to its last block. */
 export const render = ({ blocks, results, role }: Turn, mark: string | undefined): string => {
   const content = [...results, ...blocks]
   const last = content.at(-1)
@@ -47,20 +47,20 @@ export const render = ({ blocks, results, role }: Turn, mark: string | undefined
   return `{"role":"${role}","content":[${content.join(",")}]}`
 }
 
-/** An object as JSON, with one more member. */
+/** Adds a member to an object in JSON. */
 export const withMember = (json: string, member: string | undefined): string =>
   member === undefined ? json : `${json.slice(0, -1)},${member}}`
 
 /**
- * Whether the model may think now. As long as tools are at work it is one turn to the vendor, and a turn that is
- * thought about begins with thinking: one that another model began does not.
+ * Whether the model may think now. The vendor counts a sequence of tool calls as one turn, which must start
+ * with thinking. A turn that another model started does not.
  */
 export const mayThink = (turns: ReadonlyArray<Turn>): boolean => {
   const asked = turns.findLastIndex(({ results, role }) => role === "user" && results.length === 0)
   return turns[asked + 1]?.beginsWithThinking ?? true
 }
 
-/** A signature holds for the model that made it. */
+/** A signature is valid only for the model that made it. */
 const isForAnyModel = ({ kind }: Block): boolean => kind !== "thinking"
 
 const earlier: Turn = {
@@ -85,7 +85,10 @@ const add = (turns: Array<Turn>, role: Turn["role"], sent: ReadonlyArray<Block>,
 
 const rule: Rule = { pattern: /^[a-zA-Z0-9_-]{1,64}$/, length: 32 }
 
-/** Ids of calls as the vendor takes them: each once in a conversation, though others count anew in each answer. */
+/**
+ * Tool call ids in the form that the vendor accepts, unique in a conversation. Other vendors may repeat ids in
+ * each answer.
+ */
 class Ids {
   private readonly used = new Set<string>()
   private readonly latest = new Map<string, string>()

@@ -1,20 +1,18 @@
-/**
- * What an answer costs, as Anthropic Messages says it: twice, as far as it is known.
- */
+/** The usage of an answer of Anthropic Messages, which the server sends twice, with the counts known so far. */
 import * as Usage from "../../Usage.ts"
 import * as Counting from "./counting.ts"
 import * as Json from "./json.ts"
 
-/** Counts more: what is said again replaces what was said before. */
-export const count = (before: Json.JsonObject | undefined, said: Json.JsonObject): Json.JsonObject => {
-  // Some servers fill in zeros where the input was counted before.
-  const isBlank = before !== undefined && inputOf(said) === 0 && inputOf(before) > 0
+/** Merges counts: a later value replaces an earlier one. */
+export const count = (before: Json.JsonObject | undefined, update: Json.JsonObject): Json.JsonObject => {
+  // Some servers send zeros for input that they counted before.
+  const isBlank = before !== undefined && inputOf(update) === 0 && inputOf(before) > 0
   const isNews = ([field, value]: readonly [string, Json.Json]) =>
     fields.has(field) && value !== null && !(isBlank && inputFields.includes(field))
-  return { ...before, ...Object.fromEntries(Object.entries(said).filter(isNews)) }
+  return { ...before, ...Object.fromEntries(Object.entries(update).filter(isNews)) }
 }
 
-/** The same in our terms; absent when nothing was counted. */
+/** Converts the counts, `undefined` if there are none. */
 export const read = (counted: Json.JsonObject | undefined): Usage.Usage | undefined => {
   if (counted === undefined || !Object.values(counted).some((value) => typeof value === "number"))
     return undefined
@@ -36,7 +34,7 @@ const inputFields: ReadonlyArray<string> = [
   "cache_creation_input_tokens"
 ]
 
-/** All that is read. Of others there may be any number. */
+/** The members that are read. A server may send any number of others. */
 const fields: ReadonlySet<string> = new Set([
   ...inputFields,
   "output_tokens",
@@ -44,6 +42,6 @@ const fields: ReadonlySet<string> = new Set([
   "cost"
 ])
 
-/** The wire counts apart what is read from a cache and what is written to it. */
+/** The server counts tokens that are read from and written to a cache separately. */
 const inputOf = (counted: Json.JsonObject): number =>
   inputFields.reduce((sum, field) => sum + (Counting.tokens(counted[field]) ?? 0), 0)

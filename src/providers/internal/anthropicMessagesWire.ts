@@ -1,14 +1,15 @@
 /**
- * The events of Anthropic Messages: https://docs.anthropic.com/en/docs/build-with-claude/streaming
+ * Decodes the events of Anthropic Messages: https://docs.anthropic.com/en/docs/build-with-claude/streaming
  *
- * An event is told by the `type` in its JSON, never by the name that the stream gives it, which some servers leave out.
+ * The `type` in the JSON identifies an event, not the name of the event in the stream, which some servers leave
+ * out.
  */
 import type { Reason } from "../../ProviderError.ts"
 import * as Failure from "./failure.ts"
 import * as Json from "./json.ts"
 import type { Hole } from "./repeat.ts"
 
-/** What is of use in an event. */
+/** The relevant parts of an event. */
 export type Wire =
   | { readonly type: "message_start"; readonly message: Json.JsonObject }
   | { readonly type: "content_block_start"; readonly index: Index; readonly block: Json.JsonObject }
@@ -20,19 +21,21 @@ export type Wire =
       readonly usage: Json.JsonObject | undefined
     }
   | { readonly type: "message_stop" }
-  /** A whole answer in place of a stream. */
+  /** A complete answer instead of a stream. */
   | { readonly type: "message"; readonly message: Json.JsonObject }
-  /** Pings, and whatever comes next: new events are no failure, says the vendor. */
+  /** Pings and unknown events. The vendor documents that new events may appear. */
   | { readonly type: "other" }
 
-/** The block that an event is about; absent if the server leaves it out. */
+/** The block of an event, `undefined` if the server leaves it out. */
 export type Index = number | undefined
 
-/** Anthropic puts spaces before the last brace, so that the length of an event does not give away what it says. */
+/**
+ * Anthropic inserts spaces before the last brace, so that the length of an event does not reveal its content.
+ */
 export const unpadded = (data: string): string =>
   data.endsWith(" }") ? `${data.slice(0, -1).trimEnd()}}` : data
 
-/** The event, or the failure that it reports, or why it is none of this language. */
+/** Decodes an event. A `Reason` if it reports a failure or does not belong to the protocol. */
 export const read = (data: string, model: string): Wire | Reason => {
   const event = Json.parse(data)
   if (event === undefined) return Failure.badJson(data)

@@ -1,12 +1,10 @@
-/**
- * What a model cannot do at all, by its rule: such a request is refused before it is sent.
- */
+/** Finds requests that a model cannot serve, by its rule, before they are sent. */
 import type { ModelRequest } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { ModelNotSupported, UnsupportedContent } from "../../ProviderError.ts"
 import type { Endpoint, Rule } from "./models/rule.ts"
 
-/** Why a model cannot be asked at all, if it cannot. */
+/** Why the model cannot serve the request, `undefined` if it can. */
 export const missing = (
   endpoint: Endpoint,
   rule: Rule | undefined,

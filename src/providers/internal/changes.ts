@@ -1,13 +1,11 @@
-/**
- * The options of a request on their way to the model, with a report of each change.
- */
+/** The options of a request while they are adapted to the model, with a report of each change. */
 import type { Adjustment } from "../../ModelEvent.ts"
 import type * as Json from "./json.ts"
 import type { Question } from "./question.ts"
 
 type Options = Question["options"]
 
-/** The options as they are sent, and how they differ from those asked for. */
+/** The options to send, and their differences from those of the application. */
 export class Changes {
   options: Options
   readonly adjusted: Array<Adjustment> = []

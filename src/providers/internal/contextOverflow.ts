@@ -1,18 +1,18 @@
 /**
- * Tells from any vendor's words that a conversation is longer than the model can read. There is no common code: each
- * pattern is the wording of the servers named beside it, as seen in 2025 and 2026.
+ * Detects from the error of any vendor that a conversation exceeds the context window. Vendors share no error
+ * code: each pattern is the wording of the servers in its comment, as of 2025 and 2026.
  */
 import type { JsonObject } from "./json.ts"
 import { number } from "./json.ts"
 import * as Wording from "./wording.ts"
 
-/** In tokens, as far as the provider says them. */
+/** The token counts in the error, if it contains them. */
 export interface Overflow {
   readonly limit?: number
   readonly size?: number
 }
 
-/** How far the conversation is too long, `undefined` when this is no such failure. `codes` in lower case. */
+/** The overflow, `undefined` for another failure. `codes` are in lower case. */
 export const find = (
   codes: ReadonlyArray<string>,
   message: string,
@@ -32,7 +32,7 @@ const count = (digits: string | undefined): number | undefined =>
 const overflowCodes =
   /context_length_exceeded|exceed_context_size|too_many_prompt_tokens|context_window_exceeded|input_too_long/
 
-/** Those that say numbers first. */
+/** Patterns with numbers come first. */
 const wordings: ReadonlyArray<RegExp> = [
   // Anthropic
   /prompt is too long: (?<size>\d+) tokens? > (?<limit>\d+)/i,
@@ -53,7 +53,8 @@ const wordings: ReadonlyArray<RegExp> = [
   // vLLM, TGI
   /\(length (?<size>\d+)\) is longer than the maximum model length of (?<limit>\d+)/i,
   /must be <= (?<limit>\d+)\. Given: (?<size>\d+) `inputs` tokens/i,
-  // OpenAI and Groq, when one request is more than a minute allows: waiting does not help, saying less does
+  // OpenAI and Groq, if one request exceeds the limit of a minute. Waiting does not help, a shorter request
+  // does.
   /request too large[^]*limit (?<limit>\d+), requested (?<size>\d+)/i,
   // GitHub
   /too large for \S+ model\. max size: (?<limit>\d+) tokens/i,
@@ -62,7 +63,7 @@ const wordings: ReadonlyArray<RegExp> = [
   /(?:exceed|overflow|larger than|longer than|too (?:long|large) for)\w{0,10}[^]{0,60}context[ _-]?(?:window|length|size|limit)/i,
   // Bedrock, Perplexity, Cohere
   /(?:prompt|input|conversation|total length of all messages) (?:is )?too long/i,
-  // Bedrock says it too of what it was asked in a minute or a day.
+  // Bedrock also uses these words for limits of a minute or a day.
   /too many (?:input |prompt )?tokens(?!,? please wait| per (?:minute|hour|day)| processed)/i,
   /maximum context length/i
 ]

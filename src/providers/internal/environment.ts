@@ -1,5 +1,6 @@
 /**
- * What the environment tells of a server, under the names of its preset. What is empty is as good as not there.
+ * Reads the key, address and headers of a preset from environment variables. An empty variable counts as not
+ * set.
  */
 import * as Config from "effect/Config"
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -37,14 +38,17 @@ export const first = ([name, ...others]: Names): Config.Config<string> =>
     Config.NonEmptyString(name)
   )
 
-/** The key under the first of these names that is set. Fails in words when none is. */
+/** The key in the first of these variables that is set. Fails with a sentence if none is. */
 export const key = (...names: Names): Config.Config<Redacted.Redacted> =>
   explained(
     names,
     Config.map(first(names), (key) => Redacted.make(key))
   )
 
-/** Replaces the failure of a schema, which is a page of its parts, by a sentence with the names that were looked for. */
+/**
+ * Replaces the error of a `Config`, which lists all parts of its schema, by a sentence that names the
+ * variables.
+ */
 export const explained = <A>(names: Names, config: Config.Config<A>): Config.Config<A> =>
   Config.orElse(config, ({ cause }) => {
     if (cause._tag === "SourceError") return Config.fail(cause)

@@ -1,8 +1,8 @@
 /**
- * What a provider says of a failure, in a status, headers and a body of any shape, as a reason of ours. Pure.
+ * Converts the error response of a provider (status, headers, and a body of any shape) to a `Reason`. Pure.
  *
- * The status decides, unless codes or words tell something more exact: vendors answer 400 to a context overflow, 429 to
- * an empty account and 200 to anything.
+ * The status decides unless a code or the message is more exact: vendors answer 400 to a context overflow, 429
+ * for an empty account, and 200 to anything.
  */
 import type * as Duration from "effect/Duration"
 import * as Reasons from "../../ProviderError.ts"
@@ -13,27 +13,27 @@ import * as RetryAfter from "./retryAfter.ts"
 import * as Status from "./status.ts"
 import * as Wording from "./wording.ts"
 
-/** A response that is no answer, its body read as far as it is of use, with no secret in it. */
+/** A response that is not an answer, without secrets. `body` is its start. */
 export interface Refusal {
   readonly status: number
-  /** Names in lower case. */
+  /** Names are in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly body: string
   readonly model: string
   /** Milliseconds since the epoch. */
   readonly now: number
-  /** What to do about it, said behind the words of the server. Default: nothing. */
+  /** Advice to append to the message of the server. Default: none. */
   readonly advice?: string | undefined
 }
 
-/** Why the provider refused. */
+/** The reason of an error response. */
 export const ofResponse = (refusal: Refusal): Reason => {
   const { advice, body, headers, model, now, status } = refusal
-  const told = tell(Json.parseShallow(body), body)
-  const requestId = idHeaders.map((name) => headers[name]).find((id) => id !== undefined) ?? told.requestId
-  const said = Wording.cut(told.message === "" ? `HTTP ${status}` : told.message, maxDetail)
-  return classify(told, status, model, RetryAfter.read(headers, told.error, told.message, now), {
-    detail: advice === undefined ? said : `${said} (model ${model}). ${advice}`,
+  const report = readReport(Json.parseShallow(body), body)
+  const requestId = idHeaders.map((name) => headers[name]).find((id) => id !== undefined) ?? report.requestId
+  const message = Wording.cut(report.message === "" ? `HTTP ${status}` : report.message, maxDetail)
+  return classify(report, status, model, RetryAfter.read(headers, report.error, report.message, now), {
+    detail: advice === undefined ? message : `${message} (model ${model}). ${advice}`,
     status,
     ...(requestId === undefined ? {} : { requestId }),
     ...(body === "" ? {} : { body: Wording.excerpt(body) }),
@@ -41,14 +41,18 @@ export const ofResponse = (refusal: Refusal): Reason => {
   })
 }
 
-/** The failure that an event of an answer reports, `undefined` when it reports none. */
+/** The failure that an event of an answer reports, `undefined` if it reports none. */
 export const inBand = (event: Json.Json | undefined, data: string, model: string): Reason | undefined =>
   reportsFailure(event) ? ofEvent(event, data, model) : undefined
 
-/** The failure in an event that is one by its name, whatever its data looks like. */
-export const said = (data: string, model: string): Reason => ofEvent(Json.parseShallow(data), data, model)
+/** The failure in an event that has the name `error`, for data of any shape. */
+export const ofErrorEvent = (data: string, model: string): Reason =>
+  ofEvent(Json.parseShallow(data), data, model)
 
-/** Data that is no event of the language. The part of it that is shown is short: it may be half an answer. */
+/**
+ * The failure for data that is not an event of the protocol. The message contains only a short part of it,
+ * because it may be half an answer.
+ */
 export const badJson = (data: string): Reason =>
   new Reasons.Protocol({
     kind: "badJson",
@@ -59,7 +63,7 @@ export const badShape = (what: string, data: string): Reason =>
   new Reasons.Protocol({ kind: "badShape", detail: `${what}: ${Wording.cut(data, 200)}` })
 
 const maxDetail = 1600
-/** Codes and names are words. */
+/** Maximum characters of a code. */
 const maxCode = 200
 
 const idHeaders = [
@@ -71,9 +75,9 @@ const idHeaders = [
   "cf-ray"
 ]
 
-/** What was told, with the members that vendors put in different places. */
-interface Told {
-  /** As far as it is searched, and more than is shown. */
+/** The members of an error, which vendors put in different places. */
+interface Report {
+  /** The part of the message that is searched. The error shows less. */
   readonly message: string
   /** Codes, types and names, in lower case. */
   readonly codes: ReadonlyArray<string>
@@ -82,7 +86,7 @@ interface Told {
   readonly error: Json.JsonObject | undefined
 }
 
-const tell = (json: Json.Json | undefined, raw: string): Told => {
+const readReport = (json: Json.Json | undefined, raw: string): Report => {
   const root = Json.isArray(json) ? Json.object(json[0]) : Json.object(json)
   const inner = root?.["error"]
   const error = Json.object(inner) ?? root
@@ -102,7 +106,7 @@ const tell = (json: Json.Json | undefined, raw: string): Told => {
   }
 }
 
-/** Google's. More than a few are no explanation. */
+/** The details in errors of Google. More than a few explain nothing. */
 const detailsOf = (error: Json.JsonObject | undefined): ReadonlyArray<Json.JsonObject> =>
   Json.array(error?.["details"])
     .slice(0, 32)
@@ -110,17 +114,17 @@ const detailsOf = (error: Json.JsonObject | undefined): ReadonlyArray<Json.JsonO
 
 const messageOf = (root: Json.JsonObject | undefined, inner: Json.Json | undefined): string | undefined => {
   const error = Json.object(inner)
-  // In quotes, as a sentence of somebody else that came with no member to say what it is.
+  // In quotes, because it is a message of another program without further members.
   if (typeof inner === "string") return JSON.stringify(Wording.start(inner))
   const message = Json.text(error?.["message"]) ?? Json.text(root?.["message"]) ?? detailOf(root?.["detail"])
-  // OpenRouter's own message is but "Provider returned error".
+  // OpenRouter's own message is only "Provider returned error".
   const upstream = Json.text(Json.object(error?.["metadata"])?.["raw"])
   return upstream === undefined
     ? message
     : `${Wording.start(message ?? "Provider returned error")}: ${upstream}`
 }
 
-/** FastAPI: a text, or a list of what is wrong where. */
+/** FastAPI: a text, or a list of errors with their places. */
 const detailOf = (detail: Json.Json | undefined): string | undefined =>
   typeof detail === "string" ? detail : Json.isArray(detail) ? JSON.stringify(detail) : undefined
 
@@ -136,12 +140,12 @@ const reportsFailure = (event: Json.Json | undefined): boolean => {
 }
 
 const ofEvent = (event: Json.Json | undefined, data: string, model: string): Reason => {
-  const told = tell(event, data)
-  const status = told.status ?? Status.meant(told.codes)
-  return classify(told, status, model, RetryAfter.read({}, told.error, told.message), {
-    detail: Wording.cut(told.message, maxDetail),
-    ...(told.status === undefined ? {} : { status: told.status }),
-    ...(told.requestId === undefined ? {} : { requestId: told.requestId }),
+  const report = readReport(event, data)
+  const status = report.status ?? Status.meant(report.codes)
+  return classify(report, status, model, RetryAfter.read({}, report.error, report.message), {
+    detail: Wording.cut(report.message, maxDetail),
+    ...(report.status === undefined ? {} : { status: report.status }),
+    ...(report.requestId === undefined ? {} : { requestId: report.requestId }),
     body: Wording.excerpt(data)
   })
 }
@@ -155,38 +159,39 @@ interface Facts {
 }
 
 const classify = (
-  told: Told,
+  report: Report,
   status: number,
   model: string,
   retryAfter: Duration.Duration | undefined,
   facts: Facts
 ): Reason => {
   const waiting = retryAfter === undefined ? facts : { ...facts, retryAfter }
-  const overflow = ContextOverflow.find(told.codes, told.message, told.error)
+  const overflow = ContextOverflow.find(report.codes, report.message, report.error)
   if (overflow !== undefined) return new Reasons.ContextOverflow({ ...facts, ...overflow })
-  if (isQuota(told, status, retryAfter)) return new Reasons.QuotaExceeded(facts)
+  if (isQuota(report, status, retryAfter)) return new Reasons.QuotaExceeded(facts)
   if (status === 429) return new Reasons.RateLimited(waiting)
-  if (isPolicy(told, status)) return new Reasons.ContentPolicy(facts)
-  if (status === 401 || (status === 400 && isKey(told))) return new Reasons.Unauthenticated(facts)
+  if (isPolicy(report, status)) return new Reasons.ContentPolicy(facts)
+  if (status === 401 || (status === 400 && isKey(report))) return new Reasons.Unauthenticated(facts)
   if (status === 403) return new Reasons.Forbidden(facts)
-  if (status === 404 || (status === 400 && isModel(told))) return new Reasons.NotFound(naming(model, facts))
-  if (status === 529 || status === 498 || isOverload(told, status)) return new Reasons.Overloaded(waiting)
-  // Timeout, conflict, "too early" and Google's "cancelled", which we did not do, pass like a failure of the server.
+  if (status === 404 || (status === 400 && isModel(report))) return new Reasons.NotFound(naming(model, facts))
+  if (status === 529 || status === 498 || isOverload(report, status)) return new Reasons.Overloaded(waiting)
+  // Timeout, conflict, "too early", and Google's "cancelled", which this client did not cause, are temporary
+  // like a failure of the server.
   if (status >= 500 || status === 408 || status === 409 || status === 425 || status === 499)
     return new Reasons.ServerError(waiting)
   return new Reasons.InvalidRequest(facts)
 }
 
-const says = (told: Told, codes: RegExp, words: RegExp): boolean =>
-  told.codes.some((code) => codes.test(code)) || words.test(told.message)
+const mentions = (report: Report, codes: RegExp, words: RegExp): boolean =>
+  report.codes.some((code) => codes.test(code)) || words.test(report.message)
 
-/** Words alone do not tell an empty account from a full minute; a wait that is told does. */
-const isQuota = (told: Told, status: number, retryAfter: Duration.Duration | undefined): boolean => {
-  if (status === 402 || told.codes.some((code) => quotaCodes.test(code)) || isDaily(told)) return true
+/** The message does not distinguish an empty account from a limit of a minute. A wait in the response does. */
+const isQuota = (report: Report, status: number, retryAfter: Duration.Duration | undefined): boolean => {
+  if (status === 402 || report.codes.some((code) => quotaCodes.test(code)) || isDaily(report)) return true
   return (
     (status === 429 || status === 403 || status === 400) &&
     retryAfter === undefined &&
-    quotaWords.test(told.message)
+    quotaWords.test(report.message)
   )
 }
 
@@ -194,40 +199,40 @@ const quotaCodes = /insufficient_(?:quota|balance|credit|funds)|billing|payment_
 const quotaWords =
   /insufficient (?:quota|balance|credit|funds)|credit balance is too low|(?:out of|more) credits|exceeded your \w+ (?:quota|budget)|quota exceeded|(?:monthly|daily|weekly|usage|spending|billing)(?: hard)? (?:limit|cap|budget|quota)/i
 
-/** Google: the quota of the day is used up, though it asks to try again in a minute. */
-const isDaily = (told: Told): boolean =>
-  detailsOf(told.error).some((detail) =>
+/** Google: the quota of the day is used up, although the response contains a retry in a minute. */
+const isDaily = (report: Report): boolean =>
+  detailsOf(report.error).some((detail) =>
     Json.array(detail["violations"]).some((violation) =>
       (Json.text(Json.object(violation)?.["quotaId"]) ?? "").includes("PerDay")
     )
   )
 
-const isPolicy = (told: Told, status: number): boolean =>
+const isPolicy = (report: Report, status: number): boolean =>
   (status === 400 || status === 403) &&
-  (Json.isArray(Json.object(told.error?.["metadata"])?.["reasons"]) ||
-    says(
-      told,
+  (Json.isArray(Json.object(report.error?.["metadata"])?.["reasons"]) ||
+    mentions(
+      report,
       /content_(?:policy|filter)|moderation|data_inspection|safety/,
       /\bflagged\b|content (?:management )?policy|usage polic|moderation/i
     ))
 
-const isKey = (told: Told): boolean =>
-  says(
-    told,
+const isKey = (report: Report): boolean =>
+  mentions(
+    report,
     /api_key_invalid|invalid_api_key|authentication|unauthenticated/,
     /(?:incorrect|invalid) api key|api key not valid/i
   )
 
-const isModel = (told: Told): boolean =>
-  says(
-    told,
+const isModel = (report: Report): boolean =>
+  mentions(
+    report,
     /model_not_found|model_not_available/,
     /model\b.{0,100}(?:does not exist|not found|is not a valid model)|not a valid model/i
   )
 
-const isOverload = (told: Told, status: number): boolean =>
+const isOverload = (report: Report, status: number): boolean =>
   status >= 500 &&
-  says(told, /overload|capacity|slow_down/, /overloaded|at capacity|no capacity|loading model/i)
+  mentions(report, /overload|capacity|slow_down/, /overloaded|at capacity|no capacity|loading model/i)
 
 const naming = (model: string, facts: Facts): Facts =>
   facts.detail.includes(model) ? facts : { ...facts, detail: `${facts.detail} (model ${model})` }

@@ -1,23 +1,21 @@
-/**
- * A JSON Schema without references and `allOf`: what they stand for is written in their place.
- */
+/** Resolves the references and the `allOf` of a JSON Schema in place. */
 import * as Json from "./json.ts"
 
 export interface Reading {
   readonly root: Json.Json
-  /** The references that led here: following one of them again would never end. */
+  /** The references on the path to this schema. Following one of them again would not terminate. */
   readonly refs: ReadonlyArray<string>
   readonly depth: number
   readonly left: { nodes: number }
 }
 
-/** A schema, and what is known where it stands. */
+/** A schema and its position. */
 export interface Flat {
   readonly schema: Json.JsonObject
   readonly reading: Reading
 }
 
-/** One level of it: schemas within are still as they were. */
+/** Resolves one level. Nested schemas stay unresolved. */
 export const flat = (reading: Reading, json: Json.Json): Flat => {
   if (!Json.isObject(json)) return { schema: {}, reading }
   const { $ref, allOf, ...own } = json
@@ -32,7 +30,7 @@ export const flat = (reading: Reading, json: Json.Json): Flat => {
     .reduce(both, { schema: own, reading: within })
 }
 
-/** One schema that says what two say, as far as that can be; the first one's word counts where they differ. */
+/** Merges two schemas as far as possible. The first one wins where they differ. */
 export const both = (first: Flat, second: Flat): Flat => {
   const properties = {
     ...Json.object(second.schema["properties"]),

@@ -1,6 +1,4 @@
-/**
- * Options as somebody gave them: a member that is `undefined` is one that is not there, and keeps its default.
- */
+/** Removes members whose value is `undefined`, so that they keep their defaults. */
 export const given = <Options extends object>(options: Options): Options => {
   const kept = { ...options }
   for (const name in kept) if (kept[name] === undefined) Reflect.deleteProperty(kept, name)

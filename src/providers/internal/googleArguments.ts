@@ -1,37 +1,40 @@
 /**
- * The arguments of one Gemini call, which come whole or as pieces of single values, each with the path of its value:
+ * The arguments of one Gemini call, which arrive complete or as pieces of values, each with a path:
  * https://docs.cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling#streaming-fc
  *
- * The values are what counts. The JSON text they make is also told while it grows, as far as it only grows at its end.
+ * The values count. Their JSON text is also streamed while it only grows at its end.
  */
 import * as Json from "./json.ts"
 
-/** A value that can still get members, or one that is as it is. */
+/** A value that can get members, or a final one. */
 type Tree = Map<string, Tree> | Array<Tree> | Json.Json
 
 export class Arguments {
-  /** The JSON text told so far: without the brackets, and the quote, that are still open. */
+  /** The JSON text streamed so far, without the closing brackets and the closing quote. */
   shown = ""
 
   private readonly root = new Map<string, Tree>()
-  /** The path of a string that goes on, and where it is. */
-  private open: { readonly path: string; readonly slot: Slot; readonly isTold: boolean } | undefined =
+  /** The incomplete string, with its path and position. */
+  private open: { readonly path: string; readonly slot: Slot; readonly isShown: boolean } | undefined =
     undefined
-  /** Pieces since the text was written last, and how long it was then. */
-  private untold = 0
+  /** Number of pieces since the text was last written, and its length then. */
+  private unwritten = 0
   private written = 0
 
-  /** The whole JSON text. */
+  /** The complete JSON text. */
   get json(): string {
     return write(this.root)
   }
 
-  /** Adds members that came whole. */
+  /** Adds complete members. */
   assign(members: Json.JsonObject): void {
     for (const [name, value] of Object.entries(members)) this.root.set(name, value)
   }
 
-  /** Adds a piece: `{jsonPath, stringValue | numberValue | boolValue | nullValue, willContinue}`. */
+  /**
+   * Adds a piece: `{jsonPath, stringValue | numberValue | boolValue | nullValue, willContinue}`. Returns the
+   * new text.
+   */
   add(piece: Json.JsonObject): string {
     const path = Json.text(piece["jsonPath"]) ?? "$"
     const value = valueOf(piece)
@@ -43,34 +46,34 @@ export class Arguments {
     if (slot === undefined || value === undefined) return ""
     const known = slot.get()
     slot.set(typeof known === "string" && typeof value === "string" ? known + value : value)
-    const goesOn = more && typeof value === "string"
-    // The whole is written for each piece, unless there are many pieces of much: then for a part of them.
-    const isTold = ++this.untold * piecesPerText >= this.written
-    this.open = goesOn ? { path, slot, isTold } : undefined
-    return isTold ? this.tell(write(this.root, goesOn)) : ""
+    const isOpen = more && typeof value === "string"
+    // Each piece writes the complete text. With many pieces and a long text, only some of them do.
+    const isShown = ++this.unwritten * piecesPerText >= this.written
+    this.open = isOpen ? { path, slot, isShown } : undefined
+    return isShown ? this.emit(write(this.root, isOpen)) : ""
   }
 
-  /** What is to be told when nothing more comes. */
+  /** Returns the rest of the text. */
   finish(): string {
-    return this.tell(this.json)
+    return this.emit(this.json)
   }
 
-  /** A string grows by far the most often: what is told of it needs no look at the rest. */
+  /** Appends to a string, the most frequent case, without writing the rest. */
   private grow(
-    { isTold, slot }: { readonly isTold: boolean; readonly slot: Slot },
+    { isShown, slot }: { readonly isShown: boolean; readonly slot: Slot },
     value: string,
     more: boolean
   ): string {
     slot.set(`${slot.get()}${value}`)
     if (!more) this.open = undefined
-    if (!isTold) return ""
+    if (!isShown) return ""
     const delta = JSON.stringify(value).slice(1, more ? -1 : undefined)
     this.shown += delta
     return delta
   }
 
-  private tell(text: string): string {
-    this.untold = 0
+  private emit(text: string): string {
+    this.unwritten = 0
     this.written = text.length
     if (!text.startsWith(this.shown)) return ""
     const delta = text.slice(this.shown.length)
@@ -79,7 +82,7 @@ export class Arguments {
   }
 }
 
-/** Characters of the whole for which it is written once: it is written four dozen times while it doubles, at most. */
+/** Characters of text for each piece that writes it: at most about 50 times while the text doubles. */
 const piecesPerText = 256
 
 const valueOf = (piece: Json.JsonObject): string | number | boolean | null | undefined => {
@@ -97,7 +100,7 @@ interface Slot {
   readonly set: (value: Tree) => void
 }
 
-/** The place that a path names, made if need be; `undefined` for a path that leads nowhere. */
+/** The position of a path, created if it is missing. `undefined` if the path leads nowhere. */
 const slotAt = (root: Map<string, Tree>, path: string): Slot | undefined => {
   const steps = stepsOf(path)
   if (steps.length > maxDepth) return undefined
@@ -113,7 +116,7 @@ const slotAt = (root: Map<string, Tree>, path: string): Slot | undefined => {
 
 const maxDepth = 64
 
-/** `$.files[0]['a name']`: names, and numbers for what is in an array. */
+/** `$.files[0]['a name']`: names, and numbers for array indices. */
 const stepsOf = (path: string): ReadonlyArray<string | number> =>
   [...path.matchAll(/\.([^.[\]]+)|\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]/g)].map(
     ([, name, index, single, double]) =>
@@ -126,7 +129,7 @@ const slotIn = (node: Tree | undefined, step: string | number): Slot | undefined
     return { get: () => node.get(key), set: (value) => void node.set(key, value) }
   }
   if (!isList(node) || typeof step === "string") return undefined
-  // Never a hole: what comes too early comes next.
+  // Arrays have no holes: a higher index means the next one.
   const index = Math.min(step, node.length)
   return {
     get: () => node[index],
@@ -136,7 +139,7 @@ const slotIn = (node: Tree | undefined, step: string | number): Slot | undefined
   }
 }
 
-/** What is in a slot as something that has members. */
+/** The value in a slot, as one that has members. */
 const container = (slot: Slot, next: string | number | undefined): Tree => {
   const known = slot.get()
   if (known instanceof Map || isList(known)) return known
@@ -156,29 +159,32 @@ const isMembers = (tree: Tree | undefined): tree is Json.JsonObject =>
 
 // ───────────────────────── Text
 
-/** Text that is no JSON, so that nobody takes it for arguments, when the values are nested too deep to be written. */
-const write = (root: Tree, goesOn?: boolean): string => {
+/** Invalid JSON if the values are nested too deep to be written, so that it is not taken for arguments. */
+const write = (root: Tree, isOpen?: boolean): string => {
   try {
-    return textOf(root, goesOn)
+    return textOf(root, isOpen)
   } catch {
     return "…"
   }
 }
 
-/** JSON. With `goesOn` the brackets at its end stay open, and with `true` the quote of a string there as well. */
-const textOf = (tree: Tree, goesOn?: boolean): string => {
+/**
+ * The JSON text. With `isOpen` the brackets at the end stay open, and with `true` also the quote of a string at
+ * the end.
+ */
+const textOf = (tree: Tree, isOpen?: boolean): string => {
   if (tree instanceof Map) {
     const last = tree.size - 1
     const members = [...tree].map(
       ([name, value], index) =>
-        `${JSON.stringify(name)}:${textOf(value, index === last ? goesOn : undefined)}`
+        `${JSON.stringify(name)}:${textOf(value, index === last ? isOpen : undefined)}`
     )
-    return `{${members.join(",")}${goesOn === undefined ? "}" : ""}`
+    return `{${members.join(",")}${isOpen === undefined ? "}" : ""}`
   }
   if (isList(tree)) {
-    const items = tree.map((item, index) => textOf(item, index === tree.length - 1 ? goesOn : undefined))
-    return `[${items.join(",")}${goesOn === undefined ? "]" : ""}`
+    const items = tree.map((item, index) => textOf(item, index === tree.length - 1 ? isOpen : undefined))
+    return `[${items.join(",")}${isOpen === undefined ? "]" : ""}`
   }
   const text = JSON.stringify(tree)
-  return goesOn === true && typeof tree === "string" ? text.slice(0, -1) : text
+  return isOpen === true && typeof tree === "string" ? text.slice(0, -1) : text
 }

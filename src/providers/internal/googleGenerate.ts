@@ -1,5 +1,5 @@
 /**
- * Gemini's generateContent, streamed. As Google's two APIs and gateways in front of them really send it:
+ * Gemini's streaming `generateContent`, as Google's two APIs and gateways really send it.
  * https://ai.google.dev/api/generate-content, read in November 2026.
  */
 import type { StopReason } from "../../Message.ts"
@@ -16,7 +16,7 @@ import * as Json from "./json.ts"
 import * as Opaque from "./opaque.ts"
 import { type Call, firstAnswer, type Protocol, startOf } from "./Protocol.ts"
 
-/** The protocol for one provider, whose id marks what only it can read again. */
+/** The protocol for one provider, whose id marks data that only this provider can read. */
 export const googleGenerate = (provider: string): Protocol<Wire, State> => ({
   name,
   encode: encoder(provider),
@@ -35,7 +35,7 @@ const name = "google-generative"
 
 // ───────────────────────── Wire
 
-/** What is of use in a chunk: the first candidate, why the prompt was blocked, and the usage. */
+/** The relevant parts of a chunk: the first candidate, the reason why the prompt was blocked, and the usage. */
 export interface Wire {
   readonly id: string | undefined
   readonly candidate: Json.JsonObject | undefined
@@ -72,24 +72,24 @@ const isAbsentOr = (json: Json.Json | undefined, is: (json: Json.Json | undefine
   json === undefined || json === null || is(json)
 
 /**
- * Whether nothing follows. Some servers put a finish reason on every chunk: of those only the end of the body is the
- * last. But where a chunk came without one, the chunk that has one and the usage is the last.
+ * Whether nothing follows. Some servers send a finish reason with every chunk, so that only the end of the body
+ * ends the answer. If an earlier chunk had none, the chunk with a finish reason and usage is the last one.
  */
-const endsWith = ({ wentOn }: State, { candidate, usage }: Wire): boolean =>
-  wentOn && usage !== undefined && Json.text(candidate?.["finishReason"]) !== undefined
+const endsWith = ({ hadUnfinished }: State, { candidate, usage }: Wire): boolean =>
+  hadUnfinished && usage !== undefined && Json.text(candidate?.["finishReason"]) !== undefined
 
 // ───────────────────────── Wire to domain
 
-/** A call, whose arguments may still be coming. */
+/** A call whose arguments may be incomplete. */
 interface OpenCall {
   readonly contentIndex: number
   readonly id: string
   readonly name: string
   readonly arguments: Arguments
-  /** As the wire has it; absent if it has none. */
+  /** The id of the server, `undefined` if it sends none. */
   wireId: string | undefined
   signature: string | undefined
-  goesOn: boolean
+  isOpen: boolean
 }
 
 export interface State {
@@ -97,25 +97,25 @@ export interface State {
   readonly call: Call
   started: boolean
   responseId: string | undefined
-  /** The number of the next block. */
+  /** The content index of the next block. */
   next: number
-  /** The block of text or thinking that is open, at `proseIndex`. */
+  /** The kind of the open block at `proseIndex`, `undefined` if none is open. */
   prose: "text" | "thinking" | undefined
   proseIndex: number
   proseLength: number
-  /** There was text. */
-  hasSpoken: boolean
-  /** The kind of the media that the answer holds, such as "image". An answer without text names it. */
+  /** Whether the answer has text. */
+  hasText: boolean
+  /** The kind of the media in the answer, such as `image`. An answer without text names it. */
   media: string | undefined
-  /** The parts of it that came with a signature, as far as they reach. */
+  /** The ranges of the block that came with a signature. */
   signed: Array<Json.JsonObject>
-  /** What was said about the text and belongs to none of its words: sources, citations, why it was stopped. */
+  /** Data about the text as a whole: sources, citations, the reason of a block. */
   notes: Record<string, Json.Json>
   citations: Array<Json.Json>
   readonly calls: Array<OpenCall>
   readonly ids: CallIds
-  /** A chunk had no finish reason. */
-  wentOn: boolean
+  /** Whether a chunk had no finish reason. */
+  hadUnfinished: boolean
   blocked: boolean
   finish: string | undefined
   finishMessage: string | undefined
@@ -131,14 +131,14 @@ const initial = (provider: string, call: Call): State => ({
   prose: undefined,
   proseIndex: 0,
   proseLength: 0,
-  hasSpoken: false,
+  hasText: false,
   media: undefined,
   signed: [],
   notes: {},
   citations: [],
   calls: [],
   ids: new CallIds(call.seed),
-  wentOn: false,
+  hadUnfinished: false,
   blocked: false,
   finish: undefined,
   finishMessage: undefined,
@@ -147,7 +147,7 @@ const initial = (provider: string, call: Call): State => ({
 
 const step = (state: State, { blocked, candidate, id, parts, usage }: Wire, out: Array<ModelEvent>): void => {
   if (id !== undefined) state.responseId ??= id
-  // Some chunks have an object of this name with no tokens in it.
+  // Some chunks have an object of this name without token counts.
   if (Json.number(usage?.["promptTokenCount"] ?? usage?.["totalTokenCount"]) !== undefined)
     state.usage = usage
   if (blocked !== undefined) {
@@ -157,7 +157,7 @@ const step = (state: State, { blocked, candidate, id, parts, usage }: Wire, out:
   if (candidate === undefined) return
   start(state, out)
   const finish = Json.text(candidate["finishReason"])
-  if (finish === undefined) state.wentOn = true
+  if (finish === undefined) state.hadUnfinished = true
   else {
     state.finish = finish
     state.finishMessage = Json.text(candidate["finishMessage"])
@@ -184,12 +184,12 @@ const note = ({ citations, finish, notes }: State, candidate: Json.JsonObject): 
     for (const source of Json.array(sources)) citations.push(source)
   }
   if (stopReasons.get(finish ?? "") === "contentFilter") {
-    const { content: _, ...said } = candidate
-    notes["filter"] = said
+    const { content: _, ...rest } = candidate
+    notes["filter"] = rest
   }
 }
 
-/** A part is of one kind; its signature belongs to it, and to nothing before or after it. */
+/** A part has one kind. Its signature belongs to it only. */
 const stepPart = (state: State, part: Json.JsonObject, out: Array<ModelEvent>): void => {
   const signature = Json.text(part["thoughtSignature"])
   const call = Json.object(part["functionCall"])
@@ -202,7 +202,9 @@ const stepPart = (state: State, part: Json.JsonObject, out: Array<ModelEvent>): 
   else if (signature !== undefined) say(state, "text", "", signature, out)
 }
 
-/** A part with a signature goes back as it came, even if it says nothing; it is no reason to tear a text apart. */
+/**
+ * A part with a signature must return to the server unchanged, even if it is empty. It does not split a text.
+ */
 const say = (
   state: State,
   kind: "text" | "thinking",
@@ -211,7 +213,7 @@ const say = (
   out: Array<ModelEvent>
 ): void => {
   if (delta === "" && signature === undefined) return
-  if (kind === "text") state.hasSpoken = true
+  if (kind === "text") state.hasText = true
   open(state, kind, out)
   const from = state.proseLength
   const contentIndex = state.proseIndex
@@ -244,7 +246,9 @@ const closeProse = (state: State, out: Array<ModelEvent>): void => {
   out.push({ _tag: prose === "text" ? "TextEnd" : "ThinkingEnd", contentIndex, ...opaque })
 }
 
-/** What the model did or made on Google's side, such as code it ran or an image: a text of no words that holds it. */
+/**
+ * Keeps a part that the model made on Google's side, such as executed code or an image, in an empty text block.
+ */
 const keep = (state: State, part: Json.JsonObject, out: Array<ModelEvent>): void => {
   closeProse(state, out)
   const contentIndex = state.next++
@@ -264,23 +268,23 @@ const stepCall = (
   if (call === undefined) return
   call.wireId ??= Json.text(wireCall["id"])
   call.signature ??= signature
-  call.goesOn = wireCall["willContinue"] === true
+  call.isOpen = wireCall["willContinue"] === true
   const members = Json.object(wireCall["args"])
   if (members !== undefined) call.arguments.assign(members)
   let delta = ""
   for (const piece of Json.array(wireCall["partialArgs"])) {
     if (Json.isObject(piece)) delta += call.arguments.add(piece)
   }
-  if (!call.goesOn) delta += call.arguments.finish()
+  if (!call.isOpen) delta += call.arguments.finish()
   if (delta !== "") out.push({ _tag: "ToolCallDelta", contentIndex: call.contentIndex, delta })
 }
 
-/** The call that a part belongs to: one without a name goes on with the last. */
+/** The call to which a part belongs. A part without a name continues the last call. */
 const callOf = (state: State, wireCall: Json.JsonObject, out: Array<ModelEvent>): OpenCall | undefined => {
   const called = Json.text(wireCall["name"])
   const wireId = Json.text(wireCall["id"])
   const last = state.calls.at(-1)
-  if (last?.goesOn === true && (called === undefined || (wireId !== undefined && wireId === last.wireId))) {
+  if (last?.isOpen === true && (called === undefined || (wireId !== undefined && wireId === last.wireId))) {
     return last
   }
   if (called === undefined && wireCall["args"] === undefined && wireCall["partialArgs"] === undefined)
@@ -294,7 +298,7 @@ const callOf = (state: State, wireCall: Json.JsonObject, out: Array<ModelEvent>)
     arguments: new Arguments(),
     wireId,
     signature: undefined,
-    goesOn: false
+    isOpen: false
   }
   state.calls.push(call)
   out.push({ _tag: "ToolCallStart", contentIndex: call.contentIndex, id, name: call.name })
@@ -303,11 +307,11 @@ const callOf = (state: State, wireCall: Json.JsonObject, out: Array<ModelEvent>)
 
 // ───────────────────────── The end
 
-const end = (state: State, _told: boolean, out: Array<ModelEvent>): Reason | undefined => {
+const end = (state: State, _sawEnd: boolean, out: Array<ModelEvent>): Reason | undefined => {
   const incomplete = missing(state)
   if (incomplete !== undefined) return incomplete
   start(state, out)
-  if (state.media !== undefined && !state.hasSpoken) say(state, "text", `[${state.media}]`, undefined, out)
+  if (state.media !== undefined && !state.hasText) say(state, "text", `[${state.media}]`, undefined, out)
   if (Object.keys(state.notes).length + state.citations.length > 0) open(state, "text", out)
   closeProse(state, out)
   for (const call of state.calls) out.push(callEnd(state, call))
@@ -318,7 +322,7 @@ const end = (state: State, _told: boolean, out: Array<ModelEvent>): Reason | und
 
 const callEnd = (
   state: State,
-  { arguments: args, contentIndex, goesOn, signature, wireId }: OpenCall
+  { arguments: args, contentIndex, isOpen, signature, wireId }: OpenCall
 ): ModelEvent => {
   const kept = {
     ...(wireId === undefined ? {} : { id: wireId }),
@@ -327,25 +331,28 @@ const callEnd = (
   return {
     _tag: "ToolCallEnd",
     contentIndex,
-    // Arguments that were cut stay as they are, and must not look as if they had been all.
-    rawArguments: goesOn && stopReasonOf(state) === "length" ? args.shown || "{" : args.json,
+    // Incomplete arguments stay incomplete, so that they are not taken for complete ones.
+    rawArguments: isOpen && stopReasonOf(state) === "length" ? args.shown || "{" : args.json,
     ...(Object.keys(kept).length === 0 ? {} : { opaque: Opaque.make(state.provider, kept) })
   }
 }
 
-/** What the answer lacks to be complete. The proof is a finish reason, or that the prompt was blocked. */
+/**
+ * The failure of an incomplete answer, `undefined` for a complete one. A finish reason, or a blocked prompt,
+ * proves completeness.
+ */
 const missing = ({ blocked, finish, finishMessage }: State): Reason | undefined => {
   if (finish === undefined) {
     return blocked ? undefined : new StreamTruncated({ detail: "The answer stopped before its end" })
   }
   if (stopReasons.has(finish)) return undefined
   const detail = `The answer ended with ${finish}${finishMessage === undefined ? "" : `: ${finishMessage}`}`
-  // Google adds such words for new failures, so an unknown one is no good end. Most come of chance: a call the model
-  // wrote badly, or one of no function it was told of.
+  // Google adds finish reasons for new failures, so an unknown one is a failure. Most are temporary: a
+  // malformed call, or a call of an unknown function.
   return finish === "MISSING_THOUGHT_SIGNATURE" ? new InvalidRequest({ detail }) : new ServerError({ detail })
 }
 
-/** Calls make it `toolUse`: Gemini has no word for that. */
+/** An answer with calls has the stop reason `toolUse`, which Gemini does not send. */
 const stopReasonOf = ({ calls, finish }: State): StopReason => {
   const stopReason = finish === undefined ? "contentFilter" : (stopReasons.get(finish) ?? "error")
   return stopReason === "stop" && calls.length > 0 ? "toolUse" : stopReason
@@ -353,7 +360,7 @@ const stopReasonOf = ({ calls, finish }: State): StopReason => {
 
 const stopReasons: ReadonlyMap<string, StopReason> = new Map([
   ["STOP", "stop"],
-  // Said by servers that stand in for Google.
+  // Servers that imitate Google send this.
   ["FUNCTION_CALL", "stop"],
   ["MAX_TOKENS", "length"],
   ["SAFETY", "contentFilter"],
@@ -368,7 +375,10 @@ const stopReasons: ReadonlyMap<string, StopReason> = new Map([
   ["IMAGE_RECITATION", "contentFilter"]
 ])
 
-/** The prompt includes what was cached, but not what Google's own tools put in; the candidates leave the thoughts out. */
+/**
+ * The prompt count includes cached tokens, but not those that Google's own tools add. The candidate count
+ * excludes thinking.
+ */
 const usageOf = (wireUsage: Json.JsonObject): Usage.Usage => {
   const reasoning = Counting.tokens(wireUsage["thoughtsTokenCount"])
   const total = Counting.tokens(wireUsage["totalTokenCount"])

@@ -1,5 +1,6 @@
 /**
- * A request in the language of Gemini's generateContent. https://ai.google.dev/api/generate-content, read in November 2026.
+ * Encodes requests for Gemini's `generateContent`. https://ai.google.dev/api/generate-content, read in November
+ * 2026.
  */
 import type * as Message from "../../Message.ts"
 import type { Reason } from "../../ProviderError.ts"
@@ -13,7 +14,7 @@ import * as Opaque from "./opaque.ts"
 import { isReason } from "./Protocol.ts"
 import type { Question } from "./question.ts"
 
-/** Makes bodies for one provider, each message encoded once for each model, and each tool once. */
+/** Encodes bodies for one provider. Encodes each message once for each model, and each tool once. */
 export const encoder = (provider: string): ((question: Question) => string | Reason) => {
   const byModel = new Map<string, (message: Message.ModelMessage) => Encoded | Reason>()
   return (question) => {
@@ -37,13 +38,13 @@ export const encoder = (provider: string): ((question: Question) => string | Rea
 
 // ───────────────────────── Contents
 
-/** A message as JSON, "" when there is nothing to send of it. */
+/** A message as JSON, empty if there is nothing to send. */
 interface Encoded {
-  /** Parts, joined. Of a result what follows the id of its call. */
+  /** The parts, joined. For a result the members after the id of its call. */
   readonly json: string
-  /** Parts, joined, that stand after all results of an answer. */
+  /** The parts, joined, that come after all results of an answer. */
   readonly attached: string
-  /** The ids that Gemini gave its calls: their results carry them too. */
+  /** The ids that Gemini gave its calls, which their results contain too. */
   readonly ids: ReadonlyMap<string, string>
 }
 
@@ -75,7 +76,7 @@ const encodeContents = (
   return turns.end()
 }
 
-/** Roles take turns, the user begins: so whatever comes of one role is one content. */
+/** Roles alternate, starting with the user, so consecutive messages of one role become one content. */
 class Turns {
   private readonly contents: Array<string> = []
   private parts: Array<string> = []
@@ -134,7 +135,10 @@ const encodeUser = ({ content }: Message.User): Encoded | Reason => {
 
 const joined = (parts: ReadonlyArray<object>): string => parts.map(Json.encode).join(",")
 
-/** Signatures go back on the parts they came on, and only to the model that gave them: others call them corrupted. */
+/**
+ * A signature returns on the part that it came with, and only to the model that made it. Other models reject
+ * it.
+ */
 const encodeAssistant = (provider: string, model: string, message: Message.Assistant): Encoded => {
   const isOwn = message.provider === provider && message.model === model
   const ids = new Map<string, string>()
@@ -157,8 +161,8 @@ const encodeAssistant = (provider: string, model: string, message: Message.Assis
 }
 
 /**
- * Gemini 3 refuses the first call of an answer without a signature. For calls it did not make itself this is said in
- * place of one: https://ai.google.dev/gemini-api/docs/thought-signatures
+ * Gemini 3 rejects the first call of an answer without a signature. For calls of other models, this value
+ * replaces it: https://ai.google.dev/gemini-api/docs/thought-signatures
  */
 const unsigned = "skip_thought_signature_validator"
 
@@ -171,35 +175,35 @@ const toCall = (call: Message.ToolCall, id: string | undefined, signature: strin
   ...(signature === undefined ? {} : { thoughtSignature: signature })
 })
 
-/** As Gemini spells names; a model may have called what never was a tool. */
+/** The name in the characters that Gemini accepts. A model may call a name that no tool has. */
 const toName = (name: string): string => {
   const spelt = name.replace(/[^\w.-]/g, "_").slice(0, 64)
   return /^[a-z_]/i.test(spelt) ? spelt : `_${spelt}`.slice(0, 64)
 }
 
-/** What was signed is a part of its own again, and so is what was said before, between and after. */
+/** Each signed range becomes its own part again, and so does the text before, between and after. */
 const toProse = (
   { text, type }: Message.Text | Message.Thinking,
   kept: Json.JsonObject | undefined
 ): ReadonlyArray<object> => {
   const kind = type === "thinking" ? { thought: true } : {}
   const parts: Array<object> = []
-  let said = 0
+  let sent = 0
   const plain = (to: number) => {
-    if (to > said) parts.push({ text: text.slice(said, to), ...kind })
+    if (to > sent) parts.push({ text: text.slice(sent, to), ...kind })
   }
   for (const signed of Json.array(kept?.["signed"])) {
     const { from, thoughtSignature, to } = Json.object(signed) ?? {}
     if (typeof from !== "number" || typeof to !== "number" || typeof thoughtSignature !== "string") continue
     plain(from)
     parts.push({ text: text.slice(from, to), ...kind, thoughtSignature })
-    said = to
+    sent = to
   }
   plain(text.length)
   return parts
 }
 
-/** A result among the parts of an answer is of a call that has a result of its own here. */
+/** Leaves out function responses, because the call has its own result in this conversation. */
 const toKept = (part: Json.JsonObject, isOwn: boolean): ReadonlyArray<object> => {
   if ("functionResponse" in part || (!isOwn && part["thought"] === true)) return []
   const { thoughtSignature: _, ...bare } = part
@@ -216,15 +220,15 @@ const encodeResult = (
     if (block.type !== "image") continue
     const part = toImage(block)
     if (isReason(part)) return part
-    // Before Gemini 3 a result holds no images, and it never holds what is elsewhere.
+    // Before Gemini 3 a result contains no images, and it never contains linked files.
     if (generation(model) >= 3 && "inlineData" in part) within.push(part)
     else attached.push({ text: `Image from the result of ${toolName}:` }, part)
   }
   const text = content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n")
-  const said = text === "" && within.length + attached.length > 0 ? "(see attached image)" : text
+  const shown = text === "" && within.length + attached.length > 0 ? "(see attached image)" : text
   const response = {
     name: toName(toolName),
-    response: isError ? { error: said } : { output: said },
+    response: isError ? { error: shown } : { output: shown },
     ...(within.length === 0 ? {} : { parts: within })
   }
   return { ...nothing, json: Json.encode(response).slice(1, -1), attached: joined(attached) }

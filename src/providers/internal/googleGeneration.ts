@@ -1,10 +1,11 @@
 /**
- * The generation of a Gemini model, read off its id: conversations and results are written differently before Gemini 3.
+ * The generation of a Gemini model, derived from its id. Conversations and results have another form before
+ * Gemini 3.
  */
 
 /**
- * The generation of a model: 2.5 of "gemini-2.5-flash", 0 of what is no Gemini. A Gemini without a number, such as
- * "gemini-flash-latest", is the newest.
+ * The generation of a model: 2.5 for `gemini-2.5-flash`, 0 for other models. A Gemini without a number, such as
+ * `gemini-flash-latest`, counts as the newest.
  */
 export const generation = (model: string): number => {
   const name = nameOf(model)
@@ -12,5 +13,5 @@ export const generation = (model: string): number => {
   return name === "" ? 0 : version === undefined ? Infinity : Number(version)
 }
 
-/** "2.5-flash" of "models/gemini-2.5-flash". */
+/** `2.5-flash` of `models/gemini-2.5-flash`. */
 const nameOf = (model: string): string => /gemini-(.*)/.exec(model)?.[1] ?? ""

@@ -1,6 +1,6 @@
 /**
- * Images and files as Gemini takes them: https://ai.google.dev/gemini-api/docs/generate-content/file-input-methods, read
- * in November 2026.
+ * Encodes images and files for Gemini:
+ * https://ai.google.dev/gemini-api/docs/generate-content/file-input-methods, read in November 2026.
  */
 import type * as Message from "../../Message.ts"
 import type { Reason } from "../../ProviderError.ts"
@@ -9,7 +9,7 @@ import { UnsupportedContent } from "../../ProviderError.ts"
 export type Inline = { readonly inlineData: { readonly mimeType: string; readonly data: string } }
 export type Linked = { readonly fileData: { readonly fileUri: string; readonly mimeType?: string } }
 
-/** An image in the request itself, or where Google finds it. */
+/** An inline image, or a link from which Google loads it. */
 export const toImage = ({ source }: Message.Image): Inline | Linked | Reason => {
   if ("data" in source) return inline(source.mediaType, source.data)
   if (!source.url.startsWith("data:")) {
@@ -34,7 +34,7 @@ const mediaTypes: Readonly<Record<string, string>> = {
   heif: "image/heif"
 }
 
-/** Uploaded files are named by their address; that of the file service may be left out. */
+/** The id of an uploaded file is its URL, which may omit the address of the file service. */
 export const toFile = ({ source }: Message.File): Inline | Linked =>
   "data" in source
     ? inline(source.mediaType, source.data)

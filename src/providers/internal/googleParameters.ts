@@ -1,5 +1,5 @@
 /**
- * What a request of Gemini's generateContent holds besides the conversation.
+ * The parts of a `generateContent` request besides the conversation.
  * https://ai.google.dev/api/generate-content, read in November 2026.
  */
 import type { ToolDefinition } from "../../Provider.ts"
@@ -12,7 +12,7 @@ import type { Question } from "./question.ts"
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The tools as one entry of the list of tools; Google's own tools are entries beside it. */
+/** The tools of the agent as one entry of the list of tools. Google's own tools are further entries. */
 export const declarations = (tools: ReadonlyArray<ToolDefinition>): string =>
   `{"functionDeclarations":${listed(tools)}}`
 
@@ -22,14 +22,14 @@ const toDeclaration = ({ description, name, parameters }: ToolDefinition): Field
 const listed = Json.listOf(once((tool: ToolDefinition) => Json.encode(toDeclaration(tool))))
 
 /**
- * The members of the body besides the contents and the tools. What the vendor options name goes where the API has it:
- * `{seed: 7}` is a field of the generation config, `{safetySettings: […]}` one of the body.
+ * The members of the body besides the contents and the tools. Vendor options go where the API has them: `{seed:
+ * 7}` into the generation config, `{safetySettings: […]}` into the body.
  */
 export const parameters = (question: Question, hasTools: boolean): Fields => {
   const { model, options, system, thinking, tools } = question
   const { contents: _contents, generationConfig, toolConfig, tools: _tools, ...vendor } = question.vendor
-  // Before Gemini 3, tools and a schema of the answer exclude each other.
-  const isTold = hasTools && generation(model) < 3
+  // Before Gemini 3, a request cannot have both tools and an output schema.
+  const inPrompt = hasTools && generation(model) < 3
   const { configured, rest } = divided(vendor)
   const config = defined({
     temperature: options.temperature,
@@ -37,11 +37,11 @@ export const parameters = (question: Question, hasTools: boolean): Fields => {
     maxOutputTokens: options.maxTokens,
     stopSequences: options.stop,
     ...Json.object(thinking["generationConfig"]),
-    ...(isTold ? {} : toOutput(options.output)),
+    ...(inPrompt ? {} : toOutput(options.output)),
     ...configured,
     ...Json.object(generationConfig)
   })
-  const instructions = [system ?? "", isTold ? toInstruction(options.output) : ""].filter(
+  const instructions = [system ?? "", inPrompt ? toInstruction(options.output) : ""].filter(
     (text) => text !== ""
   )
   return defined({

@@ -1,14 +1,15 @@
 /**
- * JSON Schema as Gemini takes it for the parameters of a function: a subset of OpenAPI 3.0, in which an unknown keyword
- * is answered with 400. https://ai.google.dev/api/caching#Schema, read in November 2026.
+ * Converts JSON Schema to the form that Gemini accepts for the parameters of a function: a subset of OpenAPI
+ * 3.0. Gemini answers 400 to an unknown keyword. https://ai.google.dev/api/caching#Schema, read in November
+ * 2026.
  *
- * What the subset cannot say is rewritten (references, constants, unions with null), told in the description, or left
- * out: the tool checks its arguments by the whole schema anyway.
+ * Keywords outside the subset are rewritten (references, constants, unions with null), described in the
+ * description, or left out. The tool validates its arguments with the complete schema.
  */
 import { both, type Flat, flat, type Reading, requiredBy } from "./flatSchema.ts"
 import * as Json from "./json.ts"
 
-/** The schema of a function's parameters, always of an object; `undefined` when it takes none. */
+/** The schema of a function's parameters, always an object. `undefined` if the function has none. */
 export const toParameters = (schema: Json.Json): Json.JsonObject | undefined => {
   const whole = flat({ root: schema, refs: [], depth: 0, left: { nodes: maxNodes } }, schema)
   const objects = alternatives(whole).filter((kind) => kind.schema["type"] === "object")
@@ -18,7 +19,7 @@ export const toParameters = (schema: Json.Json): Json.JsonObject | undefined => 
   return object["properties"] === undefined ? undefined : object
 }
 
-/** Written out, a few definitions that refer to one another may grow beyond measure. */
+/** Resolved definitions that refer to one another can grow without bound. */
 const maxNodes = 2000
 const maxDepth = 64
 
@@ -40,7 +41,7 @@ const convert = (reading: Reading, json: Json.Json): Json.JsonObject => {
   return { ...single({ ...only, schema: { ...only.schema, ...notes } }), ...isNull }
 }
 
-/** One object for two: it has the members of both, and needs those that both need. */
+/** One object for two alternatives: it has the members of both, and requires those that both require. */
 const either = (first: Flat, second: Flat): Flat => {
   const others = requiredBy(second.schema)
   const required = requiredBy(first.schema).filter((name) => others.includes(name))
@@ -50,14 +51,14 @@ const either = (first: Flat, second: Flat): Flat => {
 
 // ───────────────────────── Unions
 
-/** All that a value may be: schemas of one type each, "null" among them. */
+/** All alternatives of a value: schemas of one type each, including "null". */
 const alternatives = ({ reading, schema }: Flat): ReadonlyArray<Flat> => {
   const { anyOf, oneOf, ...own } = schema
   const variants = [...Json.array(anyOf), ...Json.array(oneOf)].map((variant) => flat(reading, variant))
-  // Others only add a condition, such as "one of these two is required", that could not be told.
-  const telling = variants.filter((variant) => kindKeywords.some((keyword) => keyword in variant.schema))
-  if (telling.length > 0)
-    return telling.flatMap((variant) => alternatives(both({ schema: own, reading }, variant)))
+  // Other variants only add a condition, such as "one of these two is required", which Gemini cannot express.
+  const typed = variants.filter((variant) => kindKeywords.some((keyword) => keyword in variant.schema))
+  if (typed.length > 0)
+    return typed.flatMap((variant) => alternatives(both({ schema: own, reading }, variant)))
   return typesOf(own).map((type) => ({ schema: { ...own, type }, reading }))
 }
 
@@ -65,8 +66,10 @@ const kindKeywords = ["type", "properties", "items", "enum", "const", "anyOf", "
 
 const typesOf = (schema: Json.JsonObject): ReadonlyArray<string> => {
   const { type } = schema
-  const said = Json.isArray(type) ? type.filter((each) => typeof each === "string") : [Json.text(type) ?? ""]
-  const known = said.map((each) => each.toLowerCase()).filter((each) => types.includes(each))
+  const listed = Json.isArray(type)
+    ? type.filter((each) => typeof each === "string")
+    : [Json.text(type) ?? ""]
+  const known = listed.map((each) => each.toLowerCase()).filter((each) => types.includes(each))
   if (known.length > 0) return known.filter((each) => each !== "integer" || !known.includes("number"))
   const values = literalsOf(schema)
   if (values.length > 0) return [...new Set(values.map(typeOf))]
@@ -87,11 +90,11 @@ const implications: ReadonlyArray<readonly [keywords: ReadonlyArray<string>, typ
 const typeOf = (value: Json.Json): string =>
   value === null ? "null" : Json.isArray(value) ? "array" : typeof value
 
-/** The values that are named, where a schema names them. */
+/** The values that a schema lists. */
 const literalsOf = (schema: Json.JsonObject): ReadonlyArray<Json.Json> =>
   schema["const"] === undefined ? Json.array(schema["enum"]) : [schema["const"]]
 
-/** A union of strings that are named is a list of them. */
+/** A union of string literals becomes one list. */
 const oneOfLiterals = (kinds: ReadonlyArray<Flat>): ReadonlyArray<Flat> => {
   const [first] = kinds
   const literals = kinds.map(({ schema }) => (schema["type"] === "string" ? literalsOf(schema) : []))
@@ -138,7 +141,7 @@ const toMembers = (reading: Reading, schema: Json.JsonObject): Json.JsonObject =
   }
 }
 
-/** One schema for all items: the items of a tuple may be of any of its types. */
+/** One schema for all items. The items of a tuple may have any of its types. */
 const toItems = (reading: Reading, schema: Json.JsonObject): Json.JsonObject => {
   const { items, prefixItems } = schema
   const rest = Json.isObject(items) && Object.keys(items).length > 0 ? [items] : []
@@ -159,7 +162,7 @@ const toText = (schema: Json.JsonObject): Json.JsonObject => {
   }
 }
 
-/** RE2 knows neither looking around nor referring back. */
+/** RE2 supports neither look-around nor back references. */
 const isPlain = (pattern: Json.Json | undefined): boolean =>
   typeof pattern === "string" && !/\(\?[^:]|\\\d/.test(pattern)
 
@@ -180,11 +183,11 @@ const picked = (schema: Json.JsonObject, keywords: ReadonlyArray<string>): Json.
     keywords.flatMap((keyword) => (schema[keyword] === undefined ? [] : [[keyword, schema[keyword]]]))
   )
 
-/** The description, with what has no keyword. */
+/** The description, with the keywords that Gemini does not have. */
 const describe = (schema: Json.JsonObject, type: string): string => {
   const { additionalProperties: members, format, pattern, properties, uniqueItems } = schema
   const values = type === "string" ? [] : literalsOf(schema)
-  const told = [
+  const notes = [
     ...(values.length === 0 ? [] : [`one of ${values.map((value) => JSON.stringify(value)).join(", ")}`]),
     ...(type === "string" && typeof format === "string" && !hasFormat(schema, type)
       ? [`format ${format}`]
@@ -198,7 +201,7 @@ const describe = (schema: Json.JsonObject, type: string): string => {
       ? [`members of any name, each ${JSON.stringify(members).slice(0, 200)}`]
       : [])
   ].join("; ")
-  return [Json.text(schema["description"]) ?? "", told === "" ? "" : `(${told})`]
+  return [Json.text(schema["description"]) ?? "", notes === "" ? "" : `(${notes})`]
     .filter((text) => text !== "")
     .join(" ")
 }

@@ -1,7 +1,4 @@
-/**
- * JSON that somebody else wrote: nothing is what it should be until it has been looked at. And JSON we write: text that
- * a strict parser takes.
- */
+/** Reads JSON of unknown shape, and writes JSON that strict parsers accept. */
 import type * as Schema from "effect/Schema"
 import { isObject } from "../../internal/jsonCoercion.ts"
 import { nestsTooDeep } from "../../internal/jsonDepth.ts"
@@ -11,7 +8,7 @@ export { isObject }
 export type Json = Schema.Json
 export type JsonObject = Schema.JsonObject
 
-/** The value of a JSON text, `undefined` when it is none. */
+/** The value of a JSON text, `undefined` for invalid JSON. */
 export const parse = (text: string): Json | undefined => {
   try {
     return JSON.parse(text)
@@ -20,10 +17,10 @@ export const parse = (text: string): Json | undefined => {
   }
 }
 
-/** The same, and `undefined` too for JSON that nests deeper than 256 levels. */
+/** As `parse`, but `undefined` also for JSON that is nested deeper than 256 levels. */
 export const parseShallow = (text: string): Json | undefined => (nestsTooDeep(text) ? undefined : parse(text))
 
-/** Why a text is no JSON, in the words of the engine. */
+/** The error message of the JSON parser, empty for valid JSON. */
 export const problem = (text: string): string => {
   try {
     JSON.parse(text)
@@ -35,46 +32,46 @@ export const problem = (text: string): string => {
 
 export const isArray: (json: Json | undefined) => json is ReadonlyArray<Json> = Array.isArray
 
-/** Asked for several times with every delta: what `isObject` does, without the call. */
+/** As `isObject`, inlined because it runs several times for each delta. */
 export const object = (json: Json | undefined): JsonObject | undefined =>
   typeof json === "object" && json !== null && !isArray(json) ? json : undefined
 
 export const array = (json: Json | undefined): ReadonlyArray<Json> => (isArray(json) ? json : none)
 
-/** Asked for with every delta. */
+/** Shared, because `array` runs for each delta. */
 const none: ReadonlyArray<Json> = []
 
-/** A string that says something. */
+/** A string that is not empty. */
 export const text = (json: Json | undefined): string | undefined =>
   typeof json === "string" && json !== "" ? json : undefined
 
 export const number = (json: Json | undefined): number | undefined =>
   typeof json === "number" && Number.isFinite(json) ? json : undefined
 
-/** An object without the members that are `undefined`. */
+/** The object without members that are `undefined`. */
 export const defined = (members: Readonly<Record<string, Json | undefined>>): JsonObject =>
   Object.fromEntries(
     Object.entries(members).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]))
   )
 
-/** An object less some of its members. */
+/** The object without the named members. */
 export const without = (json: JsonObject, ...members: ReadonlyArray<string>): JsonObject =>
   Object.fromEntries(Object.entries(json).filter(([member]) => !members.includes(member)))
 
 /**
- * JSON with no half of a surrogate pair in it, which some vendors answer with 400. `JSON.stringify` writes such a half
- * as an escape, and whole pairs never, so the escapes to replace are easy to tell.
+ * Encodes JSON without unpaired surrogates, which some vendors reject with 400. `JSON.stringify` writes them as
+ * escapes and never escapes pairs, so the replacement is safe.
  */
 export const encode = (value: unknown): string => {
   const json = JSON.stringify(value)
   return json.includes("\\ud") ? json.replace(loneSurrogate, "\\ufffd") : json
 }
 
-/** Writes a list, given how to write one of it. */
+/** Makes an encoder of lists from an encoder of items. */
 export const listOf =
   <Item>(write: (item: Item) => string) =>
   (items: ReadonlyArray<Item>): string =>
     `[${items.map(write).join(",")}]`
 
-// An odd number of backslashes before the `u`: an even number is text that only looks like an escape.
+// An odd number of backslashes before the `u`. After an even number the text only resembles an escape.
 const loneSurrogate = /(?<=(?<!\\)(?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g

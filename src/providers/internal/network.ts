@@ -1,6 +1,6 @@
 /**
- * What a client says of a connection that failed, as a reason of ours. Runtimes and clients differ in the wrapping; the
- * code is somewhere down the chain of causes.
+ * Converts the error of a failed connection to a `Reason`. Runtimes and clients wrap errors differently; the
+ * code is in one of the causes.
  */
 import * as Duration from "effect/Duration"
 import { hasProperty } from "effect/Predicate"
@@ -10,16 +10,16 @@ import type { Redact } from "./secrets.ts"
 import * as Wording from "./wording.ts"
 
 /**
- * Of the URL only the host is told: the rest may hold a key. `isFresh`: nothing had come over the socket before, so what
- * did come was the start of an answer.
+ * The message contains only the host of the URL, because the rest may contain a key. `isFresh`: the socket had
+ * delivered nothing before, so received bytes are the start of an answer.
  */
 export const reason = (cause: unknown, url: string, redact: Redact, isFresh = false): Reason => {
   const chain = causes(cause)
   const code = chain.map(codeOf).find((found) => found !== undefined) ?? ""
   const last = chain.findLast((link) => link instanceof Error && link.message !== "")
-  const told = last instanceof Error ? last.message : String(last ?? "The connection failed")
-  // White space in a secret is part of it.
-  const message = redact(Wording.start(told)).replace(/\s+/g, " ").trim().slice(0, 300)
+  const original = last instanceof Error ? last.message : String(last ?? "The connection failed")
+  // Redacts first, because white space may be part of a secret.
+  const message = redact(Wording.start(original)).replace(/\s+/g, " ").trim().slice(0, 300)
   const host = URL.canParse(url) ? new URL(url).host : "no URL"
   const detail = `${message.includes(code) ? message : `${code}: ${message}`} (${host})`
   if (chain.some(isOurs) || /^ERR_INVALID_|invalid header|bad port/i.test(`${code} ${message}`))
@@ -45,16 +45,16 @@ const kinds: ReadonlyArray<readonly [RegExp, Kind]> = [
   [/^(?:HPE_|UND_ERR_(?:HEADERS_OVERFLOW|RES_)|Z_|ERR_HTTP_)/, "badHttp"]
 ]
 
-/** undici's own limits, for those who set ours higher. */
+/** The timeouts of undici, for applications that set longer ones here. */
 const stalls: ReadonlyMap<string, StreamStalled["kind"]> = new Map([
   ["UND_ERR_HEADERS_TIMEOUT", "firstByte"],
   ["UND_ERR_BODY_TIMEOUT", "idle"]
 ])
 
-/** undici's parser, which does not always give a code. */
+/** The HTTP parser of undici does not always set a code. */
 const isBadHttp = (link: unknown): boolean => link instanceof Error && link.name === "HTTPParserError"
 
-/** undici: the server closed, after it had said something. */
+/** undici: the server closed the connection after it had sent a part of the head. */
 const isCutHead = (link: unknown): boolean =>
   codeOf(link) === "UND_ERR_SOCKET" &&
   hasProperty(link, "socket") &&
@@ -62,11 +62,11 @@ const isCutHead = (link: unknown): boolean =>
   typeof link.socket.bytesRead === "number" &&
   link.socket.bytesRead > 0
 
-/** A request that no client could send. */
+/** A request that no client can send. */
 const isOurs = (link: unknown): boolean =>
   hasProperty(link, "_tag") && (link._tag === "InvalidUrlError" || link._tag === "EncodeError")
 
-/** The error, what it wraps, and of several attempts the first; as deep as errors are ever nested. */
+/** The error and its causes, up to depth 8. Of several attempts, the first one. */
 const causes = (cause: unknown, depth = 0): ReadonlyArray<unknown> => {
   if (cause === undefined || cause === null || depth > 8) return []
   const inner = hasProperty(cause, "reason")

@@ -1,14 +1,14 @@
 /**
- * What a vendor wants back verbatim, as it is kept in a message: tagged by the provider that made it, and given back to
- * no other.
+ * Data that a vendor requires back unchanged. It is stored in a message with the id of its provider, and
+ * returned to that provider only.
  */
 import type { Json, JsonObject } from "./json.ts"
 import { object } from "./json.ts"
 
-/** What a block carries for its provider. */
+/** The data to store in a block. */
 export const make = (provider: string, fields: JsonObject): JsonObject => ({ provider, ...fields })
 
-/** What this provider left in a block. */
+/** The data of this provider in a block, `undefined` if there is none. */
 export const of = (
   provider: string,
   block: { readonly opaque?: Json | undefined }

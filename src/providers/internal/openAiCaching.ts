@@ -1,11 +1,9 @@
-/**
- * How OpenAI's APIs are asked to keep a prompt for long.
- */
+/** The fields of OpenAI's APIs for a long cache retention. */
 import type { ModelOptions } from "../../RunOptions.ts"
 import type * as Json from "./json.ts"
 import type { Rule } from "./models/rule.ts"
 
-/** The members for a long retention, as the model accepts them. */
+/** The field that the model accepts. */
 export const long = (
   { cacheRetention }: Pick<ModelOptions, "cacheRetention">,
   rule: Rule | undefined

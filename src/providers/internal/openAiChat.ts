@@ -1,6 +1,6 @@
 /**
- * OpenAI Chat Completions, the language of most servers. Streams as OpenAI and two dozen compatible servers really send
- * them: https://platform.openai.com/docs/api-reference/chat-streaming, read in November 2026.
+ * OpenAI Chat Completions, the protocol of most servers, as OpenAI, gateways and local servers really stream
+ * it. https://platform.openai.com/docs/api-reference/chat-streaming
  */
 import type { StopReason } from "../../Message.ts"
 import type { ModelEvent } from "../../ModelEvent.ts"
@@ -18,7 +18,7 @@ import { encoder } from "./openAiChatRequest.ts"
 import { type Chunk, Chunks, type Wire } from "./openAiChatWire.ts"
 import { type Call, type Protocol, startOf } from "./Protocol.ts"
 
-/** The protocol for one provider, whose id marks what only it can read again. */
+/** The protocol for one provider, whose id marks data that only this provider can read. */
 export const openAiChat = (provider: string, compat: Compat): Protocol<Wire, State> => ({
   name,
   encode: encoder(provider, compat),
@@ -27,7 +27,7 @@ export const openAiChat = (provider: string, compat: Compat): Protocol<Wire, Sta
   wire: (data, { chunks }) => chunks.read(data),
   step: (state, event, out) => {
     step(state, event, out)
-    // The usage comes after the finish reason: only the sentinel and the end of the body are the last of it.
+    // The usage comes after the finish reason, so only the sentinel or the end of the body ends the answer.
     return false
   },
   isComplete: (state) => state.finish !== undefined,
@@ -38,10 +38,10 @@ const name = "openai-chat"
 
 // ───────────────────────── Wire to domain
 
-/** A call whose arguments are still coming. */
+/** A call whose arguments may be incomplete. */
 interface OpenCall {
   readonly contentIndex: number
-  /** As the wire has it; absent if it has none. */
+  /** The id of the server, `undefined` if it sends none. */
   readonly wireId: string | undefined
   readonly id: string
   name: string
@@ -55,20 +55,20 @@ export interface State {
   readonly chunks: Chunks
   started: boolean
   responseId: string | undefined
-  /** The number of the next block. */
+  /** The content index of the next block. */
   next: number
-  /** The block of text or thinking that is open, at `proseIndex`. */
+  /** The kind of the open block at `proseIndex`, `undefined` if none is open. */
   prose: "text" | "thinking" | undefined
   proseIndex: number
   proseLength: number
-  /** There was text, or a call. */
-  hasSpoken: boolean
-  /** What OpenRouter and its like want back, of the thinking that is open. */
+  /** Whether the answer has text or a call. */
+  hasContent: boolean
+  /** Details of the open thinking block that OpenRouter and similar gateways require back. */
   details: Array<Map<string, Json.Json>>
   readonly calls: Array<OpenCall>
   readonly ids: CallIds
   readonly byIndex: Map<number, OpenCall>
-  /** The first of each id of the wire. */
+  /** The first call of each id. */
   readonly byId: Map<string, OpenCall>
   refused: boolean
   finish: string | undefined
@@ -86,7 +86,7 @@ const initial = (provider: string, call: Call): State => ({
   prose: undefined,
   proseIndex: 0,
   proseLength: 0,
-  hasSpoken: false,
+  hasContent: false,
   details: [],
   calls: [],
   ids: new CallIds(call.seed),
@@ -102,8 +102,8 @@ const step = (state: State, wire: Wire, out: Array<ModelEvent>): void => {
   if (wire.type === "chunk") stepChunk(state, wire, out)
   else if (wire.type === "arguments") {
     const call = findCall(state, wire.call, undefined) ?? openCall(state, wire.call, undefined, out)
-    stepArguments(call, wire.said, out)
-  } else say(state, wire.type, wire.said, out)
+    stepArguments(call, wire.text, out)
+  } else say(state, wire.type, wire.text, out)
 }
 
 const stepChunk = (
@@ -138,11 +138,11 @@ const start = (state: State, out: Array<ModelEvent>): void => {
   out.push(startOf(state, name, state.responseId))
 }
 
-/** The same thought may come under several names. */
+/** Servers may send one text under several names. */
 const stepThinking = (state: State, delta: Json.JsonObject, out: Array<ModelEvent>): void => {
-  const { reasoning, reasoning_content: content, reasoning_details: details, reasoning_text: said } = delta
-  if ((content ?? reasoning ?? said ?? details ?? null) === null) return
-  const plain = Json.text(content) ?? Json.text(reasoning) ?? Json.text(said)
+  const { reasoning, reasoning_content: content, reasoning_details: details, reasoning_text: thought } = delta
+  if ((content ?? reasoning ?? thought ?? details ?? null) === null) return
+  const plain = Json.text(content) ?? Json.text(reasoning) ?? Json.text(thought)
   if (plain !== undefined) say(state, "thinking", plain, out)
   for (const detail of Json.array(details)) {
     if (!Json.isObject(detail)) continue
@@ -153,7 +153,7 @@ const stepThinking = (state: State, delta: Json.JsonObject, out: Array<ModelEven
   }
 }
 
-/** Pieces of one detail follow each other; a signature comes as the last of them. */
+/** The pieces of one detail are consecutive. A signature comes in the last piece. */
 const addDetail = (details: Array<Map<string, Json.Json>>, detail: Json.JsonObject): void => {
   const last = details.at(-1)
   const isPiece = detail["type"] === "reasoning.text" || detail["type"] === "reasoning.summary"
@@ -173,7 +173,7 @@ const addDetail = (details: Array<Map<string, Json.Json>>, detail: Json.JsonObje
   }
 }
 
-/** Mistral: content as parts, thinking as parts in a part. */
+/** Mistral sends content as parts, and thinking as parts within a part. */
 const stepPart = (state: State, part: Json.JsonObject | undefined, out: Array<ModelEvent>): void => {
   const thinking = part?.["thinking"]
   if (typeof thinking === "string") say(state, "thinking", thinking, out)
@@ -196,7 +196,7 @@ const open = (state: State, kind: "text" | "thinking", out: Array<ModelEvent>): 
   if (state.prose === kind) return
   closeProse(state, out)
   state.prose = kind
-  state.hasSpoken ||= kind === "text"
+  state.hasContent ||= kind === "text"
   state.proseIndex = state.next++
   state.proseLength = 0
   out.push({ _tag: kind === "text" ? "TextStart" : "ThinkingStart", contentIndex: state.proseIndex })
@@ -228,7 +228,7 @@ const stepCall = (state: State, wireCall: Json.JsonObject, out: Array<ModelEvent
     startCall(call, out)
   }
   const given = fn?.["arguments"]
-  // Some local servers send the value where its text belongs.
+  // Some local servers send an object instead of its JSON text.
   const json = typeof given === "string" ? given : Json.isObject(given) ? JSON.stringify(given) : ""
   stepArguments(call, json, out)
 }
@@ -240,8 +240,8 @@ const stepArguments = (call: OpenCall, delta: string, out: Array<ModelEvent>): v
 }
 
 /**
- * The open call that a piece belongs to, if it does not begin a new one. Indices may be missing, start anywhere, or be 0
- * for all; ids and names may be there once, always, or never.
+ * The open call to which a piece belongs, `undefined` if the piece starts a new one. Indices may be missing,
+ * start anywhere, or be 0 for all calls. Ids and names may come once, always, or never.
  */
 const findCall = (
   state: State,
@@ -267,7 +267,7 @@ const openCall = (
   out: Array<ModelEvent>
 ): OpenCall => {
   closeProse(state, out)
-  state.hasSpoken = true
+  state.hasContent = true
   const wireId = Json.text(wireCall["id"])
   const id = state.ids.next(wireId)
   const call: OpenCall = {
@@ -286,7 +286,7 @@ const openCall = (
   return call
 }
 
-/** Says that there is a call, once its name is known, with what came before it. */
+/** Announces a call once its name is known, with the arguments so far. */
 const startCall = ({ contentIndex, id, json, name }: OpenCall, out: Array<ModelEvent>): void => {
   out.push({ _tag: "ToolCallStart", contentIndex, id, name })
   if (json !== "") out.push({ _tag: "ToolCallDelta", contentIndex, delta: json })
@@ -294,8 +294,8 @@ const startCall = ({ contentIndex, id, json, name }: OpenCall, out: Array<ModelE
 
 // ───────────────────────── The end
 
-const end = (state: State, told: boolean, out: Array<ModelEvent>): Reason | undefined => {
-  const incomplete = missing(state, told)
+const end = (state: State, sawEnd: boolean, out: Array<ModelEvent>): Reason | undefined => {
+  const incomplete = missing(state, sawEnd)
   if (incomplete !== undefined) return incomplete
   if (!state.started) start(state, out)
   closeProse(state, out)
@@ -312,28 +312,32 @@ const end = (state: State, told: boolean, out: Array<ModelEvent>): Reason | unde
   return undefined
 }
 
-/** Keeps what no block stands for in a text of its own, which says that there is something if nothing else does. */
+/**
+ * Keeps content without a block of its own in an additional text block. The text names the content if the
+ * answer has no other.
+ */
 const keepExtras = (state: State, out: Array<ModelEvent>) => {
   const { extras } = state
   const unrepresented = extras.names
   if (unrepresented.length === 0) return {}
   const contentIndex = state.next++
   out.push({ _tag: "TextStart", contentIndex })
-  if (!state.hasSpoken && extras.caption !== "")
+  if (!state.hasContent && extras.caption !== "")
     out.push({ _tag: "TextDelta", contentIndex, delta: extras.caption })
   out.push({ _tag: "TextEnd", contentIndex, opaque: Opaque.make(state.provider, extras.members) })
   return { unrepresented }
 }
 
 /**
- * What the answer lacks to be complete. The proof is a finish reason. Some servers never send one: their sentinel counts,
- * if something was said and the arguments of all calls can be read.
+ * The failure of an incomplete answer, `undefined` for a complete one. A finish reason proves completeness.
+ * Some servers never send one: then their sentinel counts, if the answer has content and the arguments of all
+ * calls are valid JSON.
  */
-const missing = ({ calls, extras, finish, next }: State, told: boolean): Reason | undefined => {
+const missing = ({ calls, extras, finish, next }: State, sawEnd: boolean): Reason | undefined => {
   if (finish === undefined) {
-    if (told && next === 0 && extras.names.length === 0)
+    if (sawEnd && next === 0 && extras.names.length === 0)
       return new ProtocolFault({ kind: "empty", detail: "The answer was empty" })
-    return told && calls.every((call) => parseArguments(call.json) !== undefined)
+    return sawEnd && calls.every((call) => parseArguments(call.json) !== undefined)
       ? undefined
       : new StreamTruncated({ detail: "The answer stopped before its end" })
   }
@@ -347,7 +351,7 @@ const missing = ({ calls, extras, finish, next }: State, told: boolean): Reason 
 
 const toolFinishes: ReadonlySet<string> = new Set(["tool_calls", "tool_call", "function_call", "tool_use"])
 
-/** Calls make it `toolUse`, whatever the word: many servers say "stop". */
+/** An answer with calls has the stop reason `toolUse`, because many servers send `stop` for it. */
 const stopReasonOf = ({ calls, finish, refused }: State): StopReason => {
   const stopReason = stopReasons.get(finish ?? "") ?? "stop"
   return stopReason !== "stop" ? stopReason : calls.length > 0 ? "toolUse" : refused ? "refusal" : "stop"
@@ -367,11 +371,14 @@ const usageOf = (wireUsage: Json.JsonObject): Usage.Usage => {
   const prompt = Json.object(wireUsage["prompt_tokens_details"])
   const completion = Json.object(wireUsage["completion_tokens_details"])
   const input = Counting.tokens(wireUsage["prompt_tokens"]) ?? 0
-  const said = Counting.tokens(wireUsage["completion_tokens"]) ?? 0
+  const completionTokens = Counting.tokens(wireUsage["completion_tokens"]) ?? 0
   const reasoning = Counting.tokens(completion?.["reasoning_tokens"])
   const total = Counting.tokens(wireUsage["total_tokens"])
-  // xAI leaves the reasoning out of the completion, but not out of the total.
-  const output = reasoning !== undefined && total === input + said + reasoning ? said + reasoning : said
+  // xAI excludes reasoning from the completion tokens, but includes it in the total.
+  const output =
+    reasoning !== undefined && total === input + completionTokens + reasoning
+      ? completionTokens + reasoning
+      : completionTokens
   const cost =
     Counting.cost(wireUsage["cost"]) ?? Counting.cost(Json.object(wireUsage["cost"])?.["total_cost"])
   return Usage.make({

@@ -1,17 +1,17 @@
 /**
- * What an answer of Chat Completions holds besides text, thinking and calls: images, audio, annotations, citations, search
- * results, tools that the vendor ran, log probabilities. No block of a message stands for them yet, so they are kept as
- * they came in the `opaque` of a text, and named in `Finish.unrepresented`.
+ * Content of an answer besides text, thinking and calls: images, audio, annotations, citations, search results,
+ * tools that the vendor ran, log probabilities. No block of a message represents them, so they are stored in
+ * the `opaque` of a text block and named in `Finish.unrepresented`.
  */
 import * as Json from "./json.ts"
 
-/** Lists of a delta, which each piece adds to. */
+/** Lists in a delta, to which each delta adds. */
 const inDelta = ["images", "annotations", "executed_tools"] as const
 
-/** Lists of a chunk, which each chunk repeats whole. */
+/** Lists in a chunk, which each chunk repeats completely. */
 const inChunk = ["citations", "search_results"] as const
 
-/** The members of a chunk that hold any, `undefined` for none. */
+/** The members of a chunk that contain such content, `undefined` if there are none. */
 export const ofChunk = (
   json: Json.JsonObject,
   choice: Json.JsonObject | undefined
@@ -23,11 +23,11 @@ export const ofChunk = (
   return Object.keys(found).length === 0 ? undefined : found
 }
 
-/** Whether a delta holds any. */
+/** Whether a delta contains such content. */
 export const isIn = (delta: Json.JsonObject): boolean =>
   inDelta.some((name) => Json.array(delta[name]).length > 0) || Json.object(delta["audio"]) !== undefined
 
-/** What one answer holds. */
+/** The content of one answer. */
 export class Extras {
   private readonly found = new Map<string, Array<Json.Json>>()
 
@@ -45,7 +45,7 @@ export class Extras {
     if (audio !== undefined) this.add("audio", [audio])
   }
 
-  /** A part of the content that is no text. */
+  /** Adds a part of the content that is not text. */
   addPart(part: Json.JsonObject): void {
     this.add(Json.text(part["type"])?.includes("audio") === true ? "audio" : "images", [part])
   }
@@ -65,7 +65,7 @@ export class Extras {
     return Object.fromEntries(this.found)
   }
 
-  /** The text that stands for images in an answer that says nothing else. */
+  /** The text for images or audio in an answer without other content. */
   get caption(): string {
     return this.found.has("images") ? "[image]" : this.found.has("audio") ? "[audio]" : ""
   }

@@ -1,5 +1,5 @@
 /**
- * A conversation in the language of OpenAI Chat Completions.
+ * Encodes conversations for OpenAI Chat Completions.
  * https://platform.openai.com/docs/api-reference/chat/create, read in November 2026.
  */
 import type * as Message from "../../Message.ts"
@@ -16,14 +16,17 @@ import * as Opaque from "./opaque.ts"
 import { dataUrl, encodeContent, type Part } from "./openAiContent.ts"
 import { isReason } from "./Protocol.ts"
 
-/** A message as JSON, "" when there is nothing to send of it. */
+/** A message as JSON, empty if there is nothing to send. */
 interface Encoded {
   readonly json: string
-  /** JSON of parts that a tool message cannot hold: a user message takes them, after all results of the answer. */
+  /**
+   * Parts as JSON that a tool message cannot contain. A user message contains them, after all results of the
+   * answer.
+   */
   readonly images: ReadonlyArray<string>
 }
 
-/** The start of a conversation as JSON, and what is still owed after it. */
+/** The encoded start of a conversation, and the images that still have to follow it. */
 interface Written {
   readonly messages: ReadonlyArray<Message.ModelMessage>
   readonly json: string
@@ -34,8 +37,8 @@ interface Written {
 const nothing: Written = { messages: [], json: "", images: [], afterTools: false }
 
 /**
- * Writes messages for one provider, each encoded once. Of a conversation that goes on only what is new: its start is told
- * by its very messages.
+ * Encodes messages for one provider, each of them once. For a conversation that continues an earlier one,
+ * encodes only the new messages. It compares messages by identity.
  */
 export const writer = (
   provider: string,
@@ -70,17 +73,17 @@ export const writer = (
   }
 }
 
-/** A list of JSON texts, either of which may be "". */
+/** Joins two parts of a JSON list, either of which may be empty. */
 export const join = (json: string, next: string): string =>
   json === "" ? next : next === "" ? json : `${json},${next}`
 
 const toUser = (
   compat: Compat,
   { afterTools, json }: Pick<Written, "afterTools" | "json">,
-  said: string
-): string => join(afterTools && compat.assistantAfterTools ? join(json, bridge) : json, said)
+  message: string
+): string => join(afterTools && compat.assistantAfterTools ? join(json, bridge) : json, message)
 
-/** The images of results, which are owed until the last result of an answer. */
+/** Appends the images of results, which come after the last result of an answer. */
 const withImages = (compat: Compat, written: Omit<Written, "messages">): string =>
   written.images.length === 0
     ? written.json
@@ -127,7 +130,10 @@ const toImage = (compat: Compat, { source }: Message.Image): Part | Reason =>
     ? { type: "image_url", image_url: { url: "url" in source ? source.url : dataUrl(source) } }
     : new UnsupportedContent({ detail: "This provider does not take images" })
 
-/** Text and calls. Thinking goes back only to the provider that thought it, and only in the form it wants. */
+/**
+ * Text and calls. Thinking returns only to the provider that it came from, in the form that the provider
+ * requires.
+ */
 const encodeAssistant = (provider: string, compat: Compat, message: Message.Assistant): string => {
   const text = message.content.reduce((all, block) => (block.type === "text" ? all + block.text : all), "")
   const calls = message.content.flatMap((block) =>

@@ -1,6 +1,6 @@
 /**
- * A request in the language of OpenAI Chat Completions.
- * https://platform.openai.com/docs/api-reference/chat/create, read in November 2026.
+ * Encodes requests for OpenAI Chat Completions. https://platform.openai.com/docs/api-reference/chat/create,
+ * read in November 2026.
  */
 import type { ToolDefinition } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
@@ -14,7 +14,7 @@ import * as OpenAiSchema from "./openAiSchema.ts"
 import { merge, type Question } from "./question.ts"
 import { withAnyOf } from "./schema.ts"
 
-/** Makes bodies for one provider, each message and each tool encoded once. */
+/** Encodes bodies for one provider. Encodes each message and each tool once. */
 export const encoder = (provider: string, compat: Compat): ((question: Question) => string | Reason) => {
   const messagesOf = Messages.writer(provider, compat)
   const toolOf = once((tool: ToolDefinition) => Json.encode(toTool(tool)))

@@ -1,7 +1,7 @@
 /**
- * The chunks of OpenAI Chat Completions: https://platform.openai.com/docs/api-reference/chat-streaming
+ * Decodes the chunks of OpenAI Chat Completions: https://platform.openai.com/docs/api-reference/chat-streaming
  *
- * Nearly all chunks of an answer are the next piece of one text, and read as that alone.
+ * Nearly all chunks of an answer contain only the next piece of one text, which has a fast path.
  */
 import type { Reason } from "../../ProviderError.ts"
 import * as Failure from "./failure.ts"
@@ -12,25 +12,25 @@ import { type Hole, type Kind, piece, Repeat } from "./repeat.ts"
 
 export type Wire = Chunk | Piece
 
-/** What is of use in a chunk: the first choice, and the usage. */
+/** The relevant parts of a chunk: the first choice, and the usage. */
 export interface Chunk {
   readonly type: "chunk"
-  /** That of the answer, with the first delta at the latest. */
+  /** The id of the answer, at the latest with the first delta. */
   readonly id: string | undefined
   readonly delta: Json.JsonObject | undefined
   readonly finish: string | undefined
   readonly usage: Json.JsonObject | undefined
-  /** Members that stand beside the delta: see `Extras`. */
+  /** Members beside the delta: see `Extras`. */
   readonly extras: Json.JsonObject | undefined
 }
 
-/** A chunk that says nothing else. */
+/** A chunk with one piece of text and nothing else. */
 export type Piece =
-  | { readonly type: "text" | "thinking"; readonly said: string }
-  /** The call is as a delta has it, but for its arguments. */
-  | { readonly type: "arguments"; readonly call: Json.JsonObject; readonly said: string }
+  | { readonly type: "text" | "thinking"; readonly text: string }
+  /** `call` is the call of the delta without its arguments. */
+  | { readonly type: "arguments"; readonly call: Json.JsonObject; readonly text: string }
 
-/** Reads the chunks of one answer. */
+/** Decodes the chunks of one answer. */
 export class Chunks {
   private readonly model: string
   private readonly pieces = new Repeat<Wire, string>(piece)
@@ -72,7 +72,7 @@ export class Chunks {
   }
 }
 
-/** Groq and Moonshot have places of their own for it. */
+/** Groq and Moonshot send the usage in other places. */
 const usageIn = (
   { usage, x_groq: groq }: Json.JsonObject,
   choice: Json.JsonObject | undefined
@@ -81,7 +81,7 @@ const usageIn = (
   return Json.object(usage ?? elsewhere ?? choice?.["usage"])
 }
 
-/** A whole answer in place of a stream has a message where a chunk has a delta; some servers send both. */
+/** A complete answer has a message instead of a delta. Some servers send both. */
 const deltaOf = (choice: Json.JsonObject | undefined): Json.JsonObject | undefined =>
   Json.object(choice?.["delta"]) ?? Json.object(choice?.["message"])
 
@@ -90,21 +90,21 @@ const readable: Kind<Json.JsonObject> = {
   probe: { another: "" }
 }
 
-/** Whether nothing would be lost. */
+/** Whether decoding the delta loses nothing. */
 const isReadable = ({ content, tool_calls: calls }: Json.JsonObject): boolean =>
   (content === undefined || content === null || typeof content === "string" || Json.isArray(content)) &&
   (calls === undefined || calls === null || Json.isArray(calls))
 
 // ───────────────────────── What differs between a chunk and the next one
 
-/** The delta, mostly. */
+/** Usually the delta differs. */
 const frameOf = (chunk: Chunk): Hole<Chunk, Json.JsonObject> | undefined =>
   chunk.delta && { member: "delta", value: chunk.delta, fill: (delta) => ({ ...chunk, delta }) }
 
 const rereadDelta = (event: Json.Json | undefined): Json.JsonObject | undefined =>
   deltaOf(firstAnswer(Json.object(event)?.["choices"]))
 
-/** A text, mostly. */
+/** Usually a text differs. */
 const pieceOf = (chunk: Chunk): Hole<Wire, string> | undefined => {
   const { delta } = chunk
   if (delta === undefined) return undefined
@@ -112,8 +112,8 @@ const pieceOf = (chunk: Chunk): Hole<Wire, string> | undefined => {
     const value = Json.text(delta[member])
     if (value === undefined) continue
     return saysOnly(chunk, delta, member)
-      ? { member, value, fill: (said) => ({ type, said }) }
-      : { member, value, fill: (said) => ({ ...chunk, delta: { ...delta, [member]: said } }) }
+      ? { member, value, fill: (text) => ({ type, text }) }
+      : { member, value, fill: (text) => ({ ...chunk, delta: { ...delta, [member]: text } }) }
   }
   const call = onlyCall(delta)
   const fn = Json.object(call?.["function"])
@@ -121,11 +121,11 @@ const pieceOf = (chunk: Chunk): Hole<Wire, string> | undefined => {
   if (call === undefined || value === undefined) return undefined
   const member = "arguments"
   if (saysOnly(chunk, delta, "tool_calls") && isSilent(fn?.["name"]) && call["extra_content"] === undefined) {
-    return { member, value, fill: (said) => ({ type: member, call, said }) }
+    return { member, value, fill: (text) => ({ type: member, call, text }) }
   }
-  const fill = (said: string) => ({
+  const fill = (text: string) => ({
     ...chunk,
-    delta: { ...delta, tool_calls: [{ ...call, function: { ...fn, arguments: said } }] }
+    delta: { ...delta, tool_calls: [{ ...call, function: { ...fn, arguments: text } }] }
   })
   return { member, value, fill }
 }
@@ -151,7 +151,7 @@ const onlyCall = (delta: Json.JsonObject): Json.JsonObject | undefined => {
   return calls.length === 1 ? Json.object(calls[0]) : undefined
 }
 
-/** Whether there is nothing beside that member which says anything. */
+/** Whether the chunk has no content besides that member. */
 const saysOnly = (chunk: Chunk, delta: Json.JsonObject, member: string): boolean =>
   chunk.finish === undefined &&
   chunk.usage === undefined &&

@@ -1,6 +1,4 @@
-/**
- * What somebody says, as both languages of OpenAI write it: a text, or a list of parts.
- */
+/** Encodes the content of a message for both APIs of OpenAI: a text, or a list of parts. */
 import type * as Message from "../../Message.ts"
 import type { Reason } from "../../ProviderError.ts"
 import * as Json from "./json.ts"
@@ -11,7 +9,7 @@ export interface Part {
   readonly [field: string]: unknown
 }
 
-/** Content as JSON. A part that is an empty text is refused, and so is a list without parts. */
+/** The content as JSON. OpenAI rejects an empty text as a part, and a list without parts. */
 export const encodeContent = (
   content: Message.User["content"],
   textType: string,

@@ -1,9 +1,10 @@
 /**
- * OpenAI Responses, as OpenAI and the servers that took its language up really send it.
+ * OpenAI Responses, as OpenAI and compatible servers really send it.
  * https://platform.openai.com/docs/api-reference/responses, read in November 2026.
  *
- * An answer is a list of items. What has no place in a message of ours (searches and code that run at the vendor, tools
- * of the vendor's own) is an empty text that carries its item, to go back as it came.
+ * An answer is a list of items. Items without a counterpart in `Message` (searches and code that run at the
+ * vendor, the vendor's own tools) become an empty text block that stores the original and returns it to the
+ * vendor.
  */
 import type { ModelEvent } from "../../ModelEvent.ts"
 import type { Reason } from "../../ProviderError.ts"
@@ -17,7 +18,7 @@ import * as Wires from "./openAiResponsesWire.ts"
 import type { Place, Speech, Wire } from "./openAiResponsesWire.ts"
 import { type Call, isReason, type Protocol, startOf } from "./Protocol.ts"
 
-/** The protocol for one provider, whose id marks what only it can read again. */
+/** The protocol for one provider, whose id marks data that only this provider can read. */
 export const openAiResponses = (provider: string): Protocol<Wire, State> => ({
   name,
   encode: encoder(provider),
@@ -38,17 +39,17 @@ const wire = (data: string, state: State): Wire | Reason => {
     : event
 }
 
-/** A gateway that asks its server again sends a second answer behind what it has sent of the first. */
+/** A gateway that retries sends a second answer after the start of the first. */
 const isOther = ({ places, responseId }: State, response: Json.JsonObject): boolean =>
   places.items.length > 0 && responseId !== undefined && response["id"] !== responseId
 
 // ───────────────────────── Wire to domain
 
-/** A block that grows. */
+/** A block while it grows. */
 interface Block {
   readonly contentIndex: number
-  /** So far. */
-  said: string
+  /** The text so far. */
+  text: string
 }
 
 /** A part of a message. */
@@ -57,15 +58,15 @@ interface Part extends Block {
 }
 
 interface Item extends Places.Item {
-  /** Of all kinds but a message, whose parts are blocks of their own. */
+  /** The block of the item. The parts of a message have their own blocks. */
   readonly block: Block
-  /** Of a message: those that go on. */
+  /** The open parts of a message. */
   readonly parts: Map<number, Part>
-  /** Of thinking: which of the two kinds it is, and the part that is being said. */
+  /** The kind of the thinking, and its current part. */
   thought: { readonly speech: Speech; readonly part: number } | undefined
-  /** Of a call: unique in the answer, and absent until its name is known. */
+  /** The id of a call, unique in the answer. `undefined` until its name is known. */
   id: string | undefined
-  /** Of a call: the arguments, as said at their end. */
+  /** The complete arguments of a call, sent at their end. */
   whole: string | undefined
 }
 
@@ -74,13 +75,13 @@ export interface State {
   readonly call: Call
   started: boolean
   responseId: string | undefined
-  /** The number of the next block. */
+  /** The content index of the next block. */
   next: number
   readonly places: Places.Places<Item>
-  /** Of calls. */
+  /** The ids of the calls. */
   readonly ids: Set<string>
   refused: boolean
-  /** As it ended: the proof that nothing is missing. */
+  /** The last event, which proves that nothing is missing. */
   response: Json.JsonObject | undefined
 }
 
@@ -134,7 +135,7 @@ const start = (state: State, response: Json.JsonObject, out: Array<ModelEvent>):
   out.push(startOf(state, name, state.responseId))
 }
 
-/** The items that no event told of, or not to their end: some servers leave those out. */
+/** Adds the items that earlier events left out or did not end. */
 const settle = (state: State, output: ReadonlyArray<Json.Json>, out: Array<ModelEvent>): void => {
   const wireItems = output.filter(Json.isObject)
   const known = state.places.match(wireItems)
@@ -183,7 +184,7 @@ const begin = (state: State, place: Place, wireItem: Json.JsonObject, out: Array
     index: place.index,
     wire: wireItem,
     isDone: false,
-    block: { contentIndex: kind === "message" ? -1 : state.next++, said: "" },
+    block: { contentIndex: kind === "message" ? -1 : state.next++, text: "" },
     parts: new Map(),
     thought: undefined,
     id: undefined,
@@ -197,24 +198,24 @@ const begin = (state: State, place: Place, wireItem: Json.JsonObject, out: Array
   return item
 }
 
-/** Says that there is a call, once its name is known, with what came before it. */
+/** Announces a call once its name is known, with the arguments so far. */
 const startCall = (state: State, item: Item, called: string | undefined, out: Array<ModelEvent>): void => {
   if (item.id !== undefined || called === undefined) return
   const { call_id: callId, id: itemId } = item.wire
-  const { contentIndex, said } = item.block
+  const { contentIndex, text } = item.block
   const own = Json.text(callId) ?? Json.text(itemId) ?? `call_${state.call.seed}_${contentIndex}`
   item.id = state.ids.has(own) ? `${own}_${contentIndex}` : own
   state.ids.add(item.id)
   out.push({ _tag: "ToolCallStart", contentIndex, id: item.id, name: called })
-  if (said !== "") out.push({ _tag: "ToolCallDelta", contentIndex, delta: said })
+  if (text !== "") out.push({ _tag: "ToolCallDelta", contentIndex, delta: text })
 }
 
-/** The item has ended, and this is all of it. The end of a call is owed until the end of the answer. */
+/** Ends an item with its final content. The end of a call comes with the end of the answer. */
 const finish = (state: State, item: Item, wireItem: Json.JsonObject, out: Array<ModelEvent>): void => {
   if (item.isDone) return
   item.isDone = true
   item.type = Places.typeOf(wireItem)
-  // A call stays the one that began, whatever is said of it in the end.
+  // A call keeps the id and the name of its start.
   const { call_id: callId } = item.wire
   item.wire = item.kind === "call" ? { ...wireItem, ...identity(item.wire) } : wireItem
   if (item.wire["call_id"] !== callId) state.places.addCall(item)
@@ -225,7 +226,7 @@ const finish = (state: State, item: Item, wireItem: Json.JsonObject, out: Array<
     if (item.id !== undefined) complete("ToolCallDelta", block, argumentsOf(item), out)
   } else {
     if (kind === "thinking") complete("ThinkingDelta", block, thoughtIn(item), out)
-    const redacted = kind === "thinking" && block.said === "" ? { redacted: true } : {}
+    const redacted = kind === "thinking" && block.text === "" ? { redacted: true } : {}
     const opaque = Opaque.make(state.provider, { item: wireItem })
     const _tag = kind === "thinking" ? "ThinkingEnd" : "TextEnd"
     out.push({ _tag, contentIndex: block.contentIndex, opaque, ...redacted })
@@ -237,7 +238,7 @@ const identity = ({ call_id: callId, name: called }: Json.JsonObject): Json.Json
   ...(typeof called === "string" ? { name: called } : {})
 })
 
-/** The first text of a message carries what is said of all of it, and each text what is said of its part. */
+/** The first text of a message stores the members of the message, and each text those of its part. */
 const finishMessage = (state: State, item: Item, out: Array<ModelEvent>): void => {
   let shell: Json.JsonObject = { item: Json.without(item.wire, "content") }
   for (const [index, wirePart] of Json.array(item.wire["content"]).entries()) {
@@ -256,7 +257,7 @@ const finishMessage = (state: State, item: Item, out: Array<ModelEvent>): void =
   endParts(item, out)
 }
 
-/** What is said of a part besides its text, which is the block's. */
+/** The members of a part besides its text. */
 const partOf = (
   wirePart: Json.JsonObject,
   speech: Speech,
@@ -269,7 +270,7 @@ const partOf = (
 }
 
 const openPart = (state: State, item: Item, index: number, speech: Speech, out: Array<ModelEvent>): Part => {
-  const part: Part = { contentIndex: state.next++, said: "", annotations: [] }
+  const part: Part = { contentIndex: state.next++, text: "", annotations: [] }
   item.parts.set(index, part)
   if (speech === "refusal") state.refused = true
   out.push({ _tag: "TextStart", contentIndex: part.contentIndex })
@@ -281,26 +282,29 @@ const endParts = ({ parts }: Item, out: Array<ModelEvent>): void => {
   parts.clear()
 }
 
-/** What was thought, in the words of which there are any. */
+/** The thinking text: of the streamed kind, else the summary, else the content. */
 const thoughtIn = ({ thought, wire: { content, summary } }: Item): string | undefined => {
   const joined = (parts: Json.Json | undefined) =>
     Json.array(parts)
       .flatMap((part) => Json.text(Json.object(part)?.["text"]) ?? [])
       .join(parting)
   if (thought !== undefined) return joined(thought.speech === "summary" ? summary : content)
-  const told = joined(summary)
-  return told === "" ? joined(content) : told
+  const summaryText = joined(summary)
+  return summaryText === "" ? joined(content) : summaryText
 }
 
-/** Between two parts of one thought. */
+/** The separator of two parts of thinking. */
 const parting = "\n\n"
 
-/** At the end of a call, or of its item, what the deltas said is said once more, and that counts. */
+/**
+ * The arguments of a call. The server repeats them at the end of the call and of its item, and the last version
+ * counts.
+ */
 const argumentsOf = ({ block, isDone, wire: { arguments: args, input }, whole }: Item): string => {
   const given = isDone ? (args ?? input) : undefined
-  // Some servers send the value where its text belongs.
+  // Some servers send an object instead of its JSON text.
   const json = Json.isObject(given) ? JSON.stringify(given) : Json.text(given)
-  return json ?? whole ?? block.said
+  return json ?? whole ?? block.text
 }
 
 // ───────────────────────── Speech
@@ -315,7 +319,7 @@ const speakers: Readonly<Record<Speech, string>> = {
 
 type Spoken = Extract<Wire, { readonly type: "delta" | "whole" }>
 
-/** A piece of what an item says, or all of it once more. */
+/** Reads a piece of an item's text, or its complete text. */
 const stepSpeech = (state: State, event: Spoken, out: Array<ModelEvent>): void => {
   const { place, speech, text } = event
   if (text === "") return
@@ -332,17 +336,17 @@ const stepSpeech = (state: State, event: Spoken, out: Array<ModelEvent>): void =
 
 const think = (item: Item, { place: { part }, speech, text, type }: Spoken, out: Array<ModelEvent>): void => {
   const { block, thought } = item
-  // The same thought may come under both names.
+  // Servers may send one text under both names.
   if (thought !== undefined && thought.speech !== speech) return
   const isNew = thought?.part !== part
   if (type === "whole" && !isNew) return
   item.thought = { speech, part }
-  say("ThinkingDelta", block, isNew && block.said !== "" ? parting + text : text, out)
+  say("ThinkingDelta", block, isNew && block.text !== "" ? parting + text : text, out)
 }
 
 const stepArguments = (item: Item, { text, type }: Spoken, out: Array<ModelEvent>): void => {
   if (type === "whole") item.whole = text
-  if (item.id === undefined) item.block.said += type === "delta" ? text : ""
+  if (item.id === undefined) item.block.text += type === "delta" ? text : ""
   else if (type === "delta") say("ToolCallDelta", item.block, text, out)
   else complete("ToolCallDelta", item.block, text, out)
 }
@@ -350,26 +354,26 @@ const stepArguments = (item: Item, { text, type }: Spoken, out: Array<ModelEvent
 type Delta = "TextDelta" | "ThinkingDelta" | "ToolCallDelta"
 
 const say = (_tag: Delta, block: Block, delta: string, out: Array<ModelEvent>): void => {
-  block.said += delta
+  block.text += delta
   out.push({ _tag, contentIndex: block.contentIndex, delta })
 }
 
-/** Says what the deltas left out, where they say how the whole begins. */
+/** Appends the rest of a text if its start equals the deltas. */
 const complete = (_tag: Delta, block: Block, whole: string | undefined, out: Array<ModelEvent>): void => {
-  const { said } = block
-  if (whole === undefined || whole.length <= said.length || !whole.startsWith(said)) return
-  say(_tag, block, whole.slice(said.length), out)
+  const { text } = block
+  if (whole === undefined || whole.length <= text.length || !whole.startsWith(text)) return
+  say(_tag, block, whole.slice(text.length), out)
 }
 
 // ───────────────────────── The end
 
-const end = (state: State, _told: boolean, out: Array<ModelEvent>): Reason | undefined => {
+const end = (state: State, _sawEnd: boolean, out: Array<ModelEvent>): Reason | undefined => {
   const { response } = state
   const { items } = state.places
   if (response === undefined) return new StreamTruncated({ detail: "The answer stopped before its end" })
   const calls = items.filter(({ kind }) => kind === "call")
   const stopReason = End.stopReason(response, calls.length > 0, state.refused)
-  if (stopReason === "toolUse" && calls.some(isUnsaid)) {
+  if (stopReason === "toolUse" && calls.some(lacksArguments)) {
     return new StreamTruncated({ detail: "A call came without arguments, not even empty ones" })
   }
   for (const item of items) if (!item.isDone) endItem(item, out)
@@ -383,11 +387,14 @@ const end = (state: State, _told: boolean, out: Array<ModelEvent>): Reason | und
   return undefined
 }
 
-/** No event told its arguments. The language wants them even where there are none (`""`, `"{}"`): they were lost. */
-const isUnsaid = ({ block, isDone, whole, wire: { arguments: args, input } }: Item): boolean =>
-  !(isDone && (args ?? input) !== undefined) && whole === undefined && block.said === ""
+/**
+ * Whether no event contained the arguments of a call. The protocol requires them even if they are empty (`""`,
+ * `"{}"`), so they were lost.
+ */
+const lacksArguments = ({ block, isDone, whole, wire: { arguments: args, input } }: Item): boolean =>
+  !(isDone && (args ?? input) !== undefined) && whole === undefined && block.text === ""
 
-/** Of an item that was never said to end. */
+/** Ends an item for which the server sent no end. */
 const endItem = (item: Item, out: Array<ModelEvent>): void => {
   const { contentIndex } = item.block
   if (item.kind === "message") endParts(item, out)

@@ -1,6 +1,4 @@
-/**
- * What the last event of OpenAI Responses says: how the answer ended, and what it cost.
- */
+/** The stop reason and the usage in the last event of OpenAI Responses. */
 import type { StopReason } from "../../Message.ts"
 import * as Usage from "../../Usage.ts"
 import * as Counting from "./counting.ts"
@@ -29,7 +27,7 @@ export const usage = (wireUsage: Json.JsonObject): Usage.Usage => {
   })
 }
 
-/** OpenRouter says it in dollars, xAI in ten billionths of one. */
+/** OpenRouter sends dollars, xAI ten billionths of a dollar. */
 const costOf = (wireUsage: Json.JsonObject): number | undefined => {
   const ticks = Json.number(wireUsage["cost_in_usd_ticks"])
   return Counting.cost(wireUsage["cost"]) ?? Counting.cost(ticks === undefined ? undefined : ticks / 1e10)

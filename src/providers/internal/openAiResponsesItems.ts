@@ -1,9 +1,10 @@
 /**
- * A message in the language of OpenAI Responses, as items of an input.
+ * Encodes messages as input items of OpenAI Responses.
  * https://platform.openai.com/docs/api-reference/responses/create, read in November 2026.
  *
- * Nothing is kept at the vendor. So what its model thought, and what ran there, goes back as it came: to the same model,
- * in the same order, all of it or none, as thinking without what came of it is refused, and the reverse.
+ * The vendor stores nothing. So thinking, and items of tools at the vendor, return unchanged: to the same
+ * model, in the same order, all of them or none. The vendor rejects thinking without the items that followed
+ * it, and the reverse.
  */
 import type * as Message from "../../Message.ts"
 import type { Reason } from "../../ProviderError.ts"
@@ -17,7 +18,7 @@ import { isReason } from "./Protocol.ts"
 
 export interface Item {
   readonly json: string
-  /** Of a call, whose JSON is without it: it depends on the rest of the conversation. */
+  /** The id of a call. It depends on the rest of the conversation, so the JSON does not contain it. */
   readonly callId?: string
   /** The type of the item that answers the call. */
   readonly result?: string
@@ -25,13 +26,15 @@ export interface Item {
 
 export interface Answer {
   readonly items: ReadonlyArray<Item>
-  /** Whether the thinking in it can be read from it. Else it is but the name of what the vendor may have kept. */
+  /**
+   * Whether the items contain all thinking. If not, they only name thinking that the vendor may have stored.
+   */
   readonly isReadable: boolean
 }
 
 type Content = Message.Assistant["content"]
 
-/** The items of an answer, as they came from this provider. */
+/** The items of an answer of this provider. */
 export const encodeOwn = (provider: string, { content }: Message.Assistant): Answer => {
   const pieces = content.flatMap((block, index) => encodeBlock(provider, content, block, index))
   const items = pieces.flatMap(({ isThought, item }, index) => {
@@ -41,17 +44,17 @@ export const encodeOwn = (provider: string, { content }: Message.Assistant): Ans
   return { items, isReadable: pieces.every((piece) => piece.isReadable) }
 }
 
-/** The items of an answer that any model can read. */
+/** The items of an answer, for any model. */
 export const encodePlain = (provider: string, { content }: Message.Assistant): ReadonlyArray<Item> =>
   content.flatMap((block) => {
     if (block.type === "toolCall") {
       const type = itemIn(provider, block)?.["type"]
       return [encodeCall(type === undefined ? {} : { type }, block)]
     }
-    return block.type === "thinking" || block.text === "" ? [] : [said(block.text)]
+    return block.type === "thinking" || block.text === "" ? [] : [assistantText(block.text)]
   })
 
-/** An item in its place, or the place of one that cannot be sent. */
+/** An item, or the position of one that cannot be sent. */
 interface Piece {
   readonly item: Item | undefined
   readonly isThought: boolean
@@ -76,11 +79,11 @@ const encodeBlock = (
       if (isPart(provider, block)) return encodeMessage(provider, content, item, index)
       if (item !== undefined)
         return [piece(isUnanswered(provider, content, item) ? undefined : verbatim(item))]
-      return block.text === "" ? [] : [piece(said(block.text))]
+      return block.text === "" ? [] : [piece(assistantText(block.text))]
   }
 }
 
-/** The item that this provider left in a block. */
+/** The item of this provider in a block. */
 const itemIn = (provider: string, block: Content[number]): Json.JsonObject | undefined =>
   Json.object(Opaque.of(provider, block)?.["item"])
 
@@ -89,23 +92,23 @@ const partIn = (provider: string, block: Content[number]): Json.JsonObject | und
 
 const verbatim = (item: Json.JsonObject): Item => ({ json: Json.encode(short(item)) })
 
-/** A longer id is refused, and servers that stand in for the vendor do make such. */
+/** The vendor rejects longer ids, which compatible servers make. */
 const short = (item: Json.JsonObject): Json.JsonObject =>
   (Json.text(item["id"]) ?? "").length > 64 ? Json.without(item, "id") : item
 
-/** Some servers give thinking a status, which OpenAI refuses, and nobody misses. */
+/** Some servers add a status to thinking, which OpenAI rejects. */
 const encodeThought = (item: Json.JsonObject): Piece => ({
   item: verbatim(Json.without(item, "status")),
   isThought: true,
   isReadable: Json.text(item["encrypted_content"]) !== undefined || Json.array(item["content"]).length > 0
 })
 
-const said = (text: string): Item => ({ json: Json.encode({ role: "assistant", content: text }) })
+const assistantText = (text: string): Item => ({ json: Json.encode({ role: "assistant", content: text }) })
 
 const isPart = (provider: string, block: Content[number]): boolean =>
   block.type === "text" && partIn(provider, block) !== undefined
 
-/** A message with all its parts, at the first of them. */
+/** A message with all its parts, at the position of the first one. */
 const encodeMessage = (
   provider: string,
   content: Content,
@@ -125,7 +128,10 @@ const encodeMessage = (
   return [piece({ json: Json.encode({ ...shell, content: parts }) })]
 }
 
-/** Whether it is a call to a tool of the vendor's that runs here. Nobody does run it, and without a result it is refused. */
+/**
+ * Whether the item calls a tool of the vendor that the client has to run. This library does not run them, and
+ * the vendor rejects such a call without its result.
+ */
 const isUnanswered = (
   provider: string,
   content: Content,
@@ -149,9 +155,9 @@ const encodeCall = (item: Json.JsonObject, call: Message.ToolCall): Item => {
   }
 }
 
-// ───────────────────────── What the model is told
+// ───────────────────────── Messages of the user and results
 
-/** The item of what a user said, or why it cannot be sent. */
+/** The item of a user message, or why it cannot be sent. */
 export const encodeUser = ({ content }: Message.User): string | Reason => {
   const json = encodeContent(content, "input_text", toMedia)
   return isReason(json) ? json : `{"role":"user","content":${json}}`

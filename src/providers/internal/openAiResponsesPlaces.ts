@@ -1,27 +1,27 @@
 /**
- * Which item of an answer an event of OpenAI Responses is about. Each is found in constant time, or nearly so: how many
- * items there are is up to the server.
+ * Finds the item to which an event of OpenAI Responses belongs, in nearly constant time, because a server may
+ * send any number of items.
  */
 import * as Json from "./json.ts"
 import type { Place } from "./openAiResponsesWire.ts"
 
-/** What an item is found by. */
+/** The members by which an item is found. */
 export interface Item {
-  /** The wire's type of it. */
+  /** The type of the server. */
   type: string
   readonly kind: "message" | "thinking" | "call" | "other"
-  /** Where it began, if that was told. */
+  /** The output index at its start, if the server sent it. */
   readonly index: number | undefined
-  /** As it began, then as it ended. */
+  /** The item at its start, later at its end. */
   wire: Json.JsonObject
   isDone: boolean
 }
 
 export class Places<I extends Item> {
-  /** In the order in which they came. */
+  /** All items in order of arrival. */
   readonly items: Array<I> = []
   private readonly byIndex = new Map<number, I>()
-  /** Those that may go on, by type, and by type and id. */
+  /** Items that may be open, by type, and by type and id. */
   private readonly open = new Lists<I>()
   private readonly named = new Map<string, Lists<I>>()
   private readonly calls = new Map<Json.Json, Calls<I>>()
@@ -37,7 +37,7 @@ export class Places<I extends Item> {
     this.addCall(item)
   }
 
-  /** To be called when a call has got its id. */
+  /** Must be called when a call gets its id. */
   addCall(item: I): void {
     const id = item.wire["call_id"]
     if (item.kind !== "call" || id === undefined) return
@@ -51,7 +51,7 @@ export class Places<I extends Item> {
     return index === undefined ? undefined : this.byIndex.get(index)
   }
 
-  /** The item at a place; of this id, if nothing is there; without an index, the last of its type that goes on. */
+  /** The item at a place, else the one with its id, else, without an index, the last open one of the type. */
   find({ id, index }: Place, type: string): I | undefined {
     const known = this.at(index)
     if (known !== undefined) return known
@@ -59,18 +59,18 @@ export class Places<I extends Item> {
     return named ?? (index === undefined ? this.open.last(type) : undefined)
   }
 
-  /** The call of that id which goes on, or was there: one call is not to run twice. */
+  /** The call of that id, open or ended, so that one call does not run twice. */
   callAt({ index }: Place, wireItem: Json.JsonObject): I | undefined {
     const id = wireItem["call_id"]
     const call = id === undefined ? undefined : this.calls.get(id)?.find(index)
-    // Its end may have taken the id away.
+    // The end of a call may lack its id.
     return call?.wire["call_id"] === id ? call : undefined
   }
 
   /**
-   * For each item of the whole output the one that is meant, each at most once. A call is found by its id, and the rest by
-   * the order of their type alone, as with some servers neither ids nor indices are those of the events. Those that ended
-   * come first.
+   * The known item for each item of the complete output, each at most once. Calls match by id, other items by
+   * the order of their type, because some servers send other ids and indices than in the events. Ended items
+   * match first.
    */
   match(output: ReadonlyArray<Json.JsonObject>): ReadonlyArray<I | undefined> {
     const left = new Set(this.items)
@@ -99,20 +99,20 @@ export class Places<I extends Item> {
     const ofCalls = output.map((wireItem) => take([calls.first(wireItem["call_id"], isLeft)]))
     return output.map((wireItem, at) => {
       const named = alike.get(typeOf(wireItem))
-      // Arguments are never those of another tool.
+      // Calls of different tools never match.
       const names = wireItem["name"] === undefined ? [undefined] : [undefined, wireItem["name"]]
       return ofCalls[at] ?? take(names.map((name) => named?.first(name, isLeft)))
     })
   }
 }
 
-/** The wire's type of an item. */
+/** The type of an item. */
 export const typeOf = (item: Json.JsonObject): string => Json.text(item["type"]) ?? ""
 
 const before = <I>(rank: ReadonlyMap<I, number>, self: I, that: I): boolean =>
   (rank.get(self) ?? 0) < (rank.get(that) ?? 0)
 
-/** Items by some key, without those that are of no use any more: they are passed over once. */
+/** Items by a key. Skips items that are no longer relevant, each of them once. */
 class Lists<I extends Item> {
   private readonly lists = new Map<Json.Json | undefined, { readonly items: Array<I>; head: number }>()
 
@@ -122,8 +122,8 @@ class Lists<I extends Item> {
     else list.items.push(item)
   }
 
-  /** The first that `is` of use, by default one that goes on. */
-  first(key: Json.Json | undefined, is: (item: I) => boolean = goesOn): I | undefined {
+  /** The first item for which `is` holds. Default: the first open one. */
+  first(key: Json.Json | undefined, is: (item: I) => boolean = isOpen): I | undefined {
     const list = this.lists.get(key)
     for (; list !== undefined; list.head++) {
       const item = list.items[list.head]
@@ -132,7 +132,7 @@ class Lists<I extends Item> {
     return undefined
   }
 
-  /** The last that goes on. */
+  /** The last open item. */
   last(key: Json.Json | undefined): I | undefined {
     const items = this.lists.get(key)?.items ?? []
     while (items.at(-1)?.isDone === true) items.pop()
@@ -140,13 +140,13 @@ class Lists<I extends Item> {
   }
 }
 
-const goesOn = ({ isDone }: Item): boolean => !isDone
+const isOpen = ({ isDone }: Item): boolean => !isDone
 
 /** The calls of one id. */
 class Calls<I extends Item> {
   private readonly items: Array<I> = []
   private readonly places = new Map<number | undefined, number>()
-  /** How many of the first have ended. */
+  /** Number of ended calls at the start of the list. */
   private ended = 0
 
   add(item: I): void {
@@ -154,7 +154,7 @@ class Calls<I extends Item> {
     this.items.push(item)
   }
 
-  /** The first that goes on or began at this index; the first at all, without an index. */
+  /** The first call that is open or started at this index. Without an index, the first call. */
   find(index: number | undefined): I | undefined {
     if (index === undefined) return this.items[0]
     while (this.items[this.ended]?.isDone === true) this.ended++

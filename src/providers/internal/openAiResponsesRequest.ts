@@ -1,6 +1,6 @@
 /**
- * A request in the language of OpenAI Responses.
- * https://platform.openai.com/docs/api-reference/responses/create, read in November 2026.
+ * Encodes requests for OpenAI Responses. https://platform.openai.com/docs/api-reference/responses/create, read
+ * in November 2026.
  */
 import type * as Message from "../../Message.ts"
 import type { ToolDefinition } from "../../Provider.ts"
@@ -24,7 +24,7 @@ import { isReason } from "./Protocol.ts"
 import { merge, type Question } from "./question.ts"
 import { withAnyOf } from "./schema.ts"
 
-/** Makes bodies for one provider, each message and each list of tools encoded once. */
+/** Encodes bodies for one provider. Encodes each message and each tool once. */
 export const encoder = (provider: string): ((question: Question) => string | Reason) => {
   const encoders: Encoders = {
     user: once(encodeUser),
@@ -39,17 +39,17 @@ export const encoder = (provider: string): ((question: Question) => string | Rea
     const { model, system, tools } = question
     const { tools: theirs, ...vendor } = question.vendor
     const own = (name: string, json: string) => (name in vendor ? "" : `${JSON.stringify(name)}:${json},`)
-    const said = system === undefined || system === "" ? "" : own("instructions", Json.encode(system))
+    const instructions = system === undefined || system === "" ? "" : own("instructions", Json.encode(system))
     const listed = [...tools.map(toolOf), ...Json.array(theirs).map(Json.encode)]
     const known = listed.length === 0 ? "" : `"tools":[${listed.join(",")}],`
     const rest = Json.encode(merge(parameters(question), vendor))
-    return `{${own("model", Json.encode(model))}${said}${own("input", input)}${known}${rest.slice(1)}`
+    return `{${own("model", Json.encode(model))}${instructions}${own("input", input)}${known}${rest.slice(1)}`
   }
 }
 
 // ───────────────────────── The conversation
 
-/** Each message is encoded once. */
+/** Each function encodes a message once. */
 interface Encoders {
   readonly user: (message: Message.User) => string | Reason
   readonly output: (message: Message.ToolResult) => string | Reason
@@ -76,8 +76,8 @@ const encodeInput = (question: Question, encoders: Encoders): string | Reason =>
 }
 
 /**
- * What a model thought is sealed, for itself: another one answers 400 to it. Where it cannot be read, it helps only if the
- * vendor was asked to keep it.
+ * Thinking is encrypted for the model that made it. Another model answers 400 to it. Items without their
+ * thinking help only if the vendor stored it.
  */
 const itemsOf = (
   message: Message.Assistant,
@@ -91,10 +91,13 @@ const itemsOf = (
 
 const rule: Rule = { pattern: /^[\w-]{1,64}$/, length: 32 }
 
-/** The calls of a conversation. Each has an id of its own, though some servers count anew in each answer, and one result. */
+/**
+ * The calls of a conversation. Each has a unique id, although some servers repeat ids in each answer, and one
+ * result.
+ */
 class Calls {
   private readonly used = new Set<string>()
-  /** Those of the last answer that have no result yet, with the beginning of the item that answers them. */
+  /** The calls of the last answer without a result, with the start of the item that answers them. */
   private readonly open: Array<{ readonly callId: string; readonly begun: string }> = []
 
   /** The item as JSON. */
@@ -112,7 +115,7 @@ class Calls {
     for (const { begun } of index === -1 ? [] : this.open.splice(index, 1)) out.push(`${begun}${output}}`)
   }
 
-  /** A call without a result is refused. */
+  /** The vendor rejects a call without a result. */
   settle(out: Array<string>): void {
     for (const { begun } of this.open.splice(0)) out.push(`${begun}"No result was recorded."}`)
   }
@@ -123,18 +126,18 @@ const toTool = ({ description, name, parameters }: ToolDefinition) => ({
   name,
   description,
   parameters: withAnyOf(parameters),
-  // Without it the vendor makes a schema of its own of this one, in which everything is required.
+  // By default the vendor changes the schema so that all members are required.
   strict: false
 })
 
 // ───────────────────────── Parameters
 
-/** There is none for stop sequences, and none for a budget of thinking. */
+/** The API has no stop sequences and no thinking budget. */
 const parameters = (question: Question): Json.JsonObject => {
   const { options, thinking, tools } = question
   const own = Json.defined({
     stream: true,
-    // What the vendor keeps is not ours to rely on: the whole conversation goes along each time.
+    // Each request contains the complete conversation, so the vendor need not store it.
     store: false,
     max_output_tokens: options.maxTokens,
     temperature: options.temperature,
@@ -150,7 +153,7 @@ const parameters = (question: Question): Json.JsonObject => {
 const toChoice = (choice: ModelOptions["toolChoice"]) =>
   typeof choice === "object" ? { type: "function", name: choice.name } : choice
 
-/** A model that does not think answers 400 when it is asked for its thoughts. */
+/** A model that does not think answers 400 to a request for its thinking. */
 const mayThink = ({ rule, thinking }: Question): boolean =>
   Object.keys(thinking).length > 0 || (rule?.thinking ?? none).kind !== "none"
 

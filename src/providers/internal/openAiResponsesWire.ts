@@ -1,42 +1,45 @@
 /**
- * The events of OpenAI Responses: https://platform.openai.com/docs/api-reference/responses-streaming, read in November
- * 2026.
+ * Decodes the events of OpenAI Responses: https://platform.openai.com/docs/api-reference/responses-streaming,
+ * read in November 2026.
  *
- * An event is told by the `type` in its JSON, and the item it is about by its place in the output: some servers leave
- * out the name that the stream gives an event, and some give an item another id with each event.
+ * The `type` in the JSON identifies an event, and the output index its item. Some servers leave out the name of
+ * the event in the stream, and some send another item id with each event.
  */
 import type { Reason } from "../../ProviderError.ts"
 import { ServerError } from "../../ProviderError.ts"
 import * as Failure from "./failure.ts"
 import * as Json from "./json.ts"
 
-/** What is said piece by piece: a text, why there is none, what the model thinks, or what it calls a tool with. */
+/**
+ * The kinds of streamed text: an answer, a refusal, a summary of the thinking, the thinking, or the arguments
+ * of a call.
+ */
 export type Speech = "text" | "refusal" | "summary" | "thinking" | "arguments"
 
-/** Where in the output. */
+/** A position in the output. */
 export interface Place {
-  /** Of the item; absent if the server leaves it out. */
+  /** The index of the item, `undefined` if the server leaves it out. */
   readonly index: number | undefined
-  /** Of the item too: for where its place says nothing. */
+  /** The id of the item, for events without an index. */
   readonly id: string | undefined
-  /** Of the part in it. */
+  /** The index of the part in the item. */
   readonly part: number
 }
 
-/** What is of use in an event. */
+/** The relevant parts of an event. */
 export type Wire =
   | { readonly type: "delta"; readonly speech: Speech; readonly place: Place; readonly text: string }
-  /** All of it, at its end. */
+  /** The complete text, at its end. */
   | { readonly type: "whole"; readonly speech: Speech; readonly place: Place; readonly text: string }
   | { readonly type: "annotation"; readonly place: Place; readonly annotation: Json.JsonObject }
   | { readonly type: "added" | "done"; readonly place: Place; readonly item: Json.JsonObject }
   | { readonly type: "created"; readonly response: Json.JsonObject }
-  /** The answer is over, and said to be complete, or cut by a limit or a filter. */
+  /** The end of the answer: complete, or cut by a limit or a filter. */
   | { readonly type: "ended"; readonly response: Json.JsonObject }
-  /** Steps of what runs at the vendor, and whatever comes next. */
+  /** Steps of tools at the vendor, and unknown events. */
   | { readonly type: "other" }
 
-/** The event, or the failure that it reports, or why it is none of this language. */
+/** Decodes an event. A `Reason` if it reports a failure or does not belong to the protocol. */
 export const read = (data: string, model: string): Wire | Reason => {
   const event = Json.parse(data)
   if (event === undefined) return Failure.badJson(data)
@@ -51,13 +54,13 @@ export const read = (data: string, model: string): Wire | Reason => {
 
 const wireOf = (event: Json.JsonObject): Wire | undefined => {
   const { type } = event
-  // A whole answer in place of a stream.
+  // A complete answer instead of a stream.
   if (type === undefined && event["object"] === "response") return { type: "ended", response: event }
   if (typeof type !== "string") return undefined
   const speech = deltas.get(type)
   if (speech !== undefined) return spoken("delta", speech, event, event["delta"])
-  const said = wholes.get(type)
-  if (said !== undefined) return spoken("whole", said[0], event, event[said[1]])
+  const whole = wholes.get(type)
+  if (whole !== undefined) return spoken("whole", whole[0], event, event[whole[1]])
   switch (type) {
     case "response.output_item.added":
       return itemOf("added", event)
@@ -85,7 +88,7 @@ const deltas: ReadonlyMap<string, Speech> = new Map([
   ["response.custom_tool_call_input.delta", "arguments"]
 ])
 
-/** With the member that holds all of it. */
+/** The member that contains the complete text. */
 const wholes: ReadonlyMap<string, readonly [Speech, string]> = new Map([
   ["response.output_text.done", ["text", "text"]],
   ["response.refusal.done", ["refusal", "refusal"]],
@@ -95,7 +98,7 @@ const wholes: ReadonlyMap<string, readonly [Speech, string]> = new Map([
   ["response.custom_tool_call_input.done", ["arguments", "input"]]
 ])
 
-/** `response.done` is how some of OpenAI's servers end any answer. */
+/** Some of OpenAI's servers end every answer with `response.done`. */
 const ends: ReadonlySet<string> = new Set(["response.completed", "response.incomplete", "response.done"])
 
 const endOf = (type: string, response: Json.JsonObject = {}): Wire => ({
@@ -124,11 +127,11 @@ const placeOf = (event: Json.JsonObject): Place => ({
   part: Json.number(event["content_index"]) ?? Json.number(event["summary_index"]) ?? 0
 })
 
-/** A response that tells in its status that it is none. */
+/** The failure of a response whose status reports one. */
 const failed = (event: Json.JsonObject, model: string): Reason | undefined => {
   const response = Json.object(event["response"]) ?? event
   const { error } = response
-  if (Json.isObject(error)) return Failure.said(JSON.stringify({ error }), model)
+  if (Json.isObject(error)) return Failure.ofErrorEvent(JSON.stringify({ error }), model)
   const status = event["type"] === "response.failed" ? "failed" : response["status"]
   return status === "failed" || status === "cancelled"
     ? new ServerError({ detail: `The answer ended as ${status}` })

@@ -1,19 +1,21 @@
 /**
- * What OpenAI asks of a JSON Schema.
- * https://platform.openai.com/docs/guides/structured-outputs
+ * Output schemas in the form that OpenAI accepts. https://platform.openai.com/docs/guides/structured-outputs
  */
 import type { ModelOptions } from "../../RunOptions.ts"
 import { once } from "../../internal/once.ts"
 import * as Json from "./json.ts"
 import { takesObjects, withAnyOf } from "./schema.ts"
 
-/** The schema of an output, and whether it is to be enforced, made once for each output. */
+/** The schema of an output, and whether OpenAI enforces it, computed once for each output. */
 export const format = once(({ name, schema }: NonNullable<ModelOptions["output"]>) => {
   const taken = withAnyOf(schema)
   return { name, schema: taken, strict: isClosed(taken) }
 })
 
-/** OpenAI enforces a schema only if each object in it names all its members and requires them, and refuses it otherwise. */
+/**
+ * OpenAI enforces a schema only if each object names and requires all its members, and rejects other schemas in
+ * strict mode.
+ */
 const isClosed = (schema: Json.Json): boolean => {
   if (Json.isArray(schema)) return schema.every(isClosed)
   if (!Json.isObject(schema)) return true

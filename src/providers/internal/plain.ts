@@ -1,6 +1,6 @@
 /**
- * A request as it is sent arrives: a redirect would take the key to another origin. And no span, and no header of one, for
- * a request that nobody traces.
+ * Runs a request without following redirects, which would send the key to another origin, and without a span or
+ * trace headers unless a tracer is set.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -23,7 +23,7 @@ export const sent = <A, E, R>(
       redirect: "manual" as const
     }
     const direct = Context.add(context, FetchHttpClient.RequestInit, init)
-    // The loop has spans of its own around this: a parent does not say that there is a tracer.
+    // The loop has its own spans, so a parent span does not prove that the application has a tracer.
     const tracer = Context.getOrUndefined(context, Tracer.Tracer)
     if (tracer === undefined) {
       return Context.add(direct, HttpClient.TracerDisabledWhen, constTrue)
@@ -32,7 +32,7 @@ export const sent = <A, E, R>(
     return direct.pipe(
       Context.add(Tracer.Tracer, Tracing.redacting(tracer, redact)),
       Context.add(Headers.CurrentRedactedNames, [...names, Secrets.secretName]),
-      // What a query is for is not told by its names.
+      // The names of query parameters do not show which of them are secret.
       Context.add(UrlParams.CurrentRedactedNames, [/^/])
     )
   })

@@ -1,6 +1,6 @@
 /**
- * A request as a protocol writes it: its options are those that the model accepts, and the members of the body that the
- * model's rule and the application ask for stand beside them.
+ * A request in the form that a protocol encodes: with the options that the model accepts, and with members of
+ * the body from the rule of the model and from the application.
  */
 import type { Adjustment } from "../../ModelEvent.ts"
 import type { ModelRequest } from "../../Provider.ts"
@@ -12,16 +12,16 @@ import type { Rule } from "./models/rule.ts"
 
 export interface Question extends Omit<ModelRequest, "options"> {
   readonly options: Omit<ModelOptions, "vendor" | "thinkingLevel" | "thinkingBudgets">
-  /** Members of the body that ask the model to think. */
+  /** Members of the body that set the thinking of the model. */
   readonly thinking: Json.JsonObject
-  /** Members of the body that the application gives for this provider. */
+  /** Members of the body that the application sets for this provider. */
   readonly vendor: Json.JsonObject
-  /** The rule of the model, if one is known. */
+  /** The rule of the model, `undefined` if there is none. */
   readonly rule: Rule | undefined
   readonly adjusted: ReadonlyArray<Adjustment>
 }
 
-/** The members that `modelOptions.vendor` has for a provider. */
+/** The members of `modelOptions.vendor` for a provider. */
 export const vendorOf = (vendor: ModelOptions["vendor"], provider: string): Json.JsonObject | Reason => {
   for (const [id, members] of Object.entries(vendor ?? {})) {
     if (!Json.isObject(members)) return misplaced(id, members, provider)
@@ -39,7 +39,7 @@ const misplaced = (name: string, value: Json.Json, provider: string): Reason => 
   })
 }
 
-/** Lays one object over another, member by member: objects in both are merged, all else is replaced. */
+/** Merges two objects: nested objects are merged, all other members of `over` win. */
 export const merge = (under: Json.JsonObject, over: Json.JsonObject): Json.JsonObject => {
   const merged: Record<string, Json.Json> = { ...under }
   for (const [name, value] of Object.entries(over)) {

@@ -1,25 +1,27 @@
 /**
- * Events of one answer that differ in one value only, which is what most of them do: the next word of the text, or the
- * next piece of some arguments; or at least all in what stands in the same frame. Parsing their JSON is more than half of
- * what a delta costs, and nearly all of it is read again what was read before.
+ * A fast path for consecutive events that differ in one value only, as most do: the next piece of a text or of
+ * arguments. Parsing JSON is more than half of the cost of a delta, and most of it repeats.
  *
- * JSON in which one value is replaced by another is the same value but for that one. So an event whose bytes before and
- * after a value are those of an event already read needs but that value to be parsed.
+ * Replacing one value in JSON changes only that value. So if the bytes before and after a value equal those of
+ * an earlier event, only the value has to be parsed.
  */
 import { endOfValue } from "../../internal/jsonDepth.ts"
 import * as Json from "./json.ts"
 
-/** A value in an event: the name of its member, the value, and the event with another one in its place. */
+/**
+ * A value in an event: the name of its member, the value, and a function that makes the event with another
+ * value.
+ */
 export interface Hole<Wire, Value> {
   readonly member: string
   readonly value: Value
   readonly fill: (value: Value) => Wire
 }
 
-/** What may stand in a hole. */
+/** The values that a hole accepts. */
 export interface Kind<Value extends Json.Json> {
   readonly fits: (json: Json.Json | undefined) => json is Value
-  /** A value that no event has. */
+  /** A value that no event contains. */
   readonly probe: Value
 }
 
@@ -32,21 +34,21 @@ export class Repeat<Wire, Value extends Json.Json> {
   private after = ""
   private fill: ((value: Value) => Wire) | undefined = undefined
   private misses = 0
-  /** The miss that is learned from next. */
+  /** The miss from which the next event is learned. */
   private lesson = firstLesson
-  /** Since the last miss. */
+  /** Matches since the last miss. */
   private hits = 0
 
   constructor(kind: Kind<Value>) {
     this.kind = kind
   }
 
-  /** The event, if it differs in that value only from the one last learned. */
+  /** The event, if it differs only in that value from the event that was learned last. */
   match(data: string): Wire | undefined {
     const { after, before, fill } = this
     const end = data.length - after.length
     if (fill === undefined || end < before.length + 2) return undefined
-    // Compares memory, where `startsWith` and `endsWith` compare characters: an eighth of the time.
+    // Compares memory. `startsWith` and `endsWith` compare characters, which takes eight times as long.
     if (data.slice(0, before.length) !== before || data.slice(end) !== after) return undefined
     const value = Json.parse(data.slice(before.length, end))
     if (!this.kind.fits(value)) return undefined
@@ -54,7 +56,7 @@ export class Repeat<Wire, Value extends Json.Json> {
     return fill(value)
   }
 
-  /** Learns from an event that was read in full. `reread` reads the same member of an event. */
+  /** Learns from an event that was parsed completely. `reread` reads the member from an event. */
   learn(
     data: string,
     holeOf: () => Hole<Wire, Value> | undefined,
@@ -82,24 +84,24 @@ export class Repeat<Wire, Value extends Json.Json> {
   }
 }
 
-/** A text of its own: a slice keeps the whole event alive, and is slow to compare. */
+/** Copies a text. A slice keeps the complete event in memory and compares slowly. */
 const flat = (text: string): string => {
   const copy = Json.parse(JSON.stringify(text))
   return typeof copy === "string" ? copy : text
 }
 
 /**
- * A short answer is over before learning pays. Where every event differs in more, or soon another kind follows, it never
- * does: then it is tried ever more rarely.
+ * Learning does not pay off in a short answer, or if the events differ too much. It is then attempted ever more
+ * rarely.
  */
 const lessonAfter = (misses: number): number => (misses < lastInRow ? misses + 1 : 2 * misses)
 
 const firstLesson = 8
 const lastInRow = 12
-/** Hits that a lesson is worth. */
+/** Matches that pay for learning once. */
 const paid = 4
 
-/** Where the value stands, when its member's name stands nowhere else. */
+/** The position of the value, if the name of its member occurs only once. */
 const locate = <Wire, Value extends Json.Json>(
   data: string,
   { member, value }: Hole<Wire, Value>

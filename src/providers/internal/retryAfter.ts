@@ -1,20 +1,18 @@
-/**
- * How long a provider asks us to wait, in all the places and forms where providers say it.
- */
+/** The wait that a provider requests, in all places and forms that providers use. */
 import * as Duration from "effect/Duration"
 import type { Json, JsonObject } from "./json.ts"
 import { array, isObject, object, text } from "./json.ts"
 import * as Wording from "./wording.ts"
 
-/** Beyond it a number is nonsense, or as good as for ever. */
+/** Maximum wait. A higher number means an error or no end. */
 const maxMillis = Duration.toMillis("365 days")
 
 type Headers = Readonly<Record<string, string | undefined>>
 
 /**
- * The wait, `undefined` when none is asked for in a form that can be read. Headers win over the body, the body's fields
- * over its prose. `now` in milliseconds since the epoch, for the forms that name a point in time: without it they say
- * nothing.
+ * The wait, `undefined` if the response contains none in a known form. Headers win over the body, and fields of
+ * the body over its message. `now`, in milliseconds since the epoch, is necessary for forms that contain a
+ * point in time.
  */
 export const read = (
   headers: Headers,
@@ -33,7 +31,7 @@ export const read = (
   return millis === undefined ? undefined : Duration.millis(Math.min(Math.max(0, millis), maxMillis))
 }
 
-/** "1m2.5s", "250ms", "20 seconds", "3": in milliseconds. A bare number counts in seconds. */
+/** "1m2.5s", "250ms", "20 seconds", "3", in milliseconds. A bare number is in seconds. */
 const spell = (value: string): number | undefined => {
   const parts = [...value.slice(0, maxSpan).matchAll(/(\d+(?:\.\d+)?)\s*([a-z]*)/gi)]
   const millis = parts.map(
@@ -43,7 +41,7 @@ const spell = (value: string): number | undefined => {
   return parts.length === 0 || !Number.isFinite(sum) ? undefined : sum
 }
 
-/** Characters of a span. Vendors take a dozen. */
+/** Maximum characters of a duration. Vendors use a dozen. */
 const maxSpan = 100
 
 const units: ReadonlyMap<string, number> = new Map([
@@ -71,7 +69,7 @@ const units: ReadonlyMap<string, number> = new Map([
 
 const positive = (value: number | undefined) => (value !== undefined && value > 0 ? value : undefined)
 
-/** `unit` in seconds. "1e308" is a number, and "inf" means as much. */
+/** `unit` is in seconds. "1e308" is a number, and "inf" is infinite. */
 const seconds = (value: string | undefined, unit = 1): number | undefined => {
   const trimmed = value?.trim() ?? ""
   if (/^(?:\+?inf(?:inity)?)$/i.test(trimmed)) return Infinity
@@ -84,7 +82,7 @@ const member = (value: Json | undefined) => seconds(typeof value === "number" ? 
 const retryAfterHeader = (value: string | undefined, now: number | undefined) =>
   seconds(value) ?? until(value, now)
 
-/** An HTTP or ISO date. Words alone are none, whatever `Date.parse` makes of them. */
+/** An HTTP or ISO date. `Date.parse` accepts some words too, which do not count. */
 const until = (value: string | undefined, now: number | undefined): number | undefined => {
   const at = value !== undefined && /\d{4}/.test(value) ? Date.parse(value) : NaN
   return Number.isNaN(at) || now === undefined ? undefined : at - now
@@ -99,7 +97,7 @@ const retryInfo = (error: JsonObject | undefined): number | undefined => {
   return undefined
 }
 
-/** When what is used up is there again. Limits that are not used up have such a header too. */
+/** The time at which an exhausted limit resets. Limits with remaining requests send this header too. */
 const resetHeaders = (headers: Headers, now: number | undefined): number | undefined => {
   const waits = Object.entries(headers).flatMap(([name, value]) => {
     const pair = name.replace("reset", "remaining")
@@ -116,7 +114,7 @@ const isReset = (name: string): boolean => {
   return limit !== -1 && name.includes("reset", limit)
 }
 
-/** A date, seconds or milliseconds since the epoch, or a span. */
+/** A date, seconds or milliseconds since the epoch, or a duration. */
 const resetAt = (value: string, now: number | undefined): number | undefined => {
   if (!/^\d+(?:\.\d+)?$/.test(value)) return /^[\d.]+[a-z]/i.test(value) ? spell(value) : until(value, now)
   const count = Number(value)
@@ -124,14 +122,14 @@ const resetAt = (value: string, now: number | undefined): number | undefined => 
   return now === undefined ? undefined : (count > 1e12 ? count : count * 1000) - now
 }
 
-/** OpenRouter hands the upstream's headers on in the body. */
+/** OpenRouter sends the headers of the upstream provider in the body. */
 const headersIn = (error: JsonObject | undefined): Headers => {
   const headers: Json | undefined = object(error?.["metadata"])?.["headers"]
   if (!isObject(headers)) return {}
-  const told = Object.entries(headers).flatMap(([name, value]) =>
+  const pairs = Object.entries(headers).flatMap(([name, value]) =>
     typeof value === "string" || typeof value === "number" ? [[name.toLowerCase(), `${value}`] as const] : []
   )
-  return Object.fromEntries(told)
+  return Object.fromEntries(pairs)
 }
 
 /** "Please try again in 1m2.5s." */
@@ -143,7 +141,7 @@ const prose = (message: string): number | undefined => {
   return span === undefined ? undefined : spell(leading(span))
 }
 
-/** The amounts at the start: what follows them is the rest of the sentence. */
+/** The amounts at the start. The rest of the sentence follows them. */
 const leading = (span: string): string =>
   [...span.matchAll(/\d+(?:\.\d+)?\s*([a-z]+)/gi)]
     .filter(([, unit]) => unit !== undefined && units.has(unit.toLowerCase()))

@@ -1,14 +1,14 @@
 /**
- * JSON Schema for vendors that know no `oneOf`, which zod writes for a union told apart by a member. That only one of the
- * schemas may hold stays with whoever reads what the model wrote.
+ * Converts JSON Schema for vendors without `oneOf`, which zod writes for a discriminated union. The reader of
+ * the output has to check that exactly one of the schemas matches.
  */
 import * as Json from "./json.ts"
 
-/** Whether it tells of objects, alone or among other types. */
+/** Whether the schema accepts objects, alone or among other types. */
 export const takesObjects = ({ type }: Json.JsonObject): boolean =>
   type === "object" || Json.array(type).includes("object")
 
-/** The schema with `anyOf` in the place of each `oneOf`. */
+/** The schema with `anyOf` in place of each `oneOf`. */
 export const withAnyOf = (schema: Json.Json): Json.Json => {
   if (!Json.isObject(schema)) return schema
   if ("oneOf" in schema && "anyOf" in schema) {
@@ -30,10 +30,10 @@ const within = (keyword: string, value: Json.Json): Json.Json => {
   return Object.fromEntries(Object.entries(value).map(([name, schema]) => [name, withAnyOf(schema)]))
 }
 
-// What follows a property of that name is a keyword, never a number.
+// A property named `oneOf` is followed by a keyword, never by a number.
 const step = /\/oneOf(?=\/\d)/g
 
-/** Keywords that hold a schema, or a list of such. What others hold is data. */
+/** Keywords whose value is a schema or a list of schemas. The values of other keywords are data. */
 const holders: ReadonlySet<string> = new Set([
   "additionalItems",
   "additionalProperties",
@@ -52,7 +52,7 @@ const holders: ReadonlySet<string> = new Set([
   "unevaluatedProperties"
 ])
 
-/** Keywords that hold schemas by names, which are no keywords. */
+/** Keywords whose value maps names to schemas. */
 const named: ReadonlySet<string> = new Set([
   "$defs",
   "definitions",

@@ -1,8 +1,6 @@
-/**
- * Keys as applications give them: `Redacted`, or plain text, which is kept as `Redacted` from then on.
- */
+/** Keys of applications: `Redacted` or plain text. */
 import * as Redacted from "effect/Redacted"
 
-/** The key as `Redacted`. Plain text is not kept. */
+/** The key as `Redacted`. */
 export const of = (key: Redacted.Redacted | string | undefined): Redacted.Redacted | undefined =>
   typeof key === "string" ? Redacted.make(key) : key

@@ -1,24 +1,24 @@
-/**
- * Keeps keys out of everything that is said about a failure. Servers and proxies do echo them, each in its own spelling.
- */
+/** Removes keys from the text of failures. Servers and proxies repeat them, in various encodings. */
 import * as Base64 from "effect/encoding/Base64"
 import * as Redacted from "effect/Redacted"
 import * as Spelling from "./spelling.ts"
 
-/** Replaces what must not be shown. */
+/** Replaces secrets in a text. */
 export type Redact = (text: string) => string
 
-/** Shorter values are placeholders ("x", "ollama"), and would be cut out of ordinary words. */
+/**
+ * Minimum characters of a secret. Shorter values are placeholders ("x", "ollama") and occur in ordinary words.
+ */
 const minLength = 8
 
 /** Names of headers whose value is a secret. */
 export const secretName = /auth|key|token|secret|cookie|password|session/i
 
-/** The keys that were sent last: a server may still speak of one that has been replaced. */
+/** The last keys in use, because a server may still repeat a key that has been replaced. */
 export class Used {
   private keys: ReadonlyArray<Redacted.Redacted> = []
 
-  /** All of them, with one that is sent now. */
+  /** All of them, including the current one. */
   with(key: Redacted.Redacted | undefined): ReadonlyArray<Redacted.Redacted> {
     const isKnown = this.keys.some(
       (known) => key !== undefined && Redacted.value(known) === Redacted.value(key)
@@ -28,17 +28,17 @@ export class Used {
   }
 }
 
-/** More than are in use at any one time. */
+/** More keys than are in use at any time. */
 const maxUsed = 8
 
-/** Redacts the keys, the headers whose name says that they are secret, and what a URL holds of the kind. */
+/** Redacts the keys, the headers with secret names, and the secrets in a URL. */
 export const make = (
   keys: ReadonlyArray<Redacted.Redacted>,
   headers: Readonly<Record<string, string>>,
   url: string
 ): Redact => {
   let secrets: ReadonlyArray<Secret> | undefined
-  // Most calls say nothing that has to be looked at.
+  // Computed on first use, because most calls have no text to redact.
   const all = () => {
     const named = Object.entries(headers).flatMap(([name, value]) =>
       secretName.test(name) ? ofHeader(name, value) : []
@@ -48,17 +48,17 @@ export const make = (
   return (text) => (text === "" ? text : cutOut(text, (secrets ??= all())))
 }
 
-// ───────────────────────── What is looked for
+// ───────────────────────── The secrets
 
 interface Secret {
   readonly value: string
-  /** It may be part of an ordinary word, and is looked for as a word of its own only. */
+  /** Whether the value is short, so that it only matches as a separate word. */
   readonly isWord: boolean
-  /** As each reading has it, but for one that is nearly all marks: that would be found everywhere. */
+  /** The value in each reading. Empty if it consists mostly of punctuation, which would match everywhere. */
   readonly plain: ReadonlyArray<string>
 }
 
-/** Both ways to read a backslash before a letter. */
+/** Both readings of a backslash before a letter. */
 const readings: ReadonlyArray<Spelling.Reading> = [{ breaksLines: true }, { breaksLines: false }]
 
 const secretOf = (value: string): Secret => {
@@ -70,17 +70,17 @@ const secretOf = (value: string): Secret => {
 const letters = (plain: string): number => plain.replaceAll("_", "").length
 const minLetters = 4
 
-/** The values without their scheme, less those that are too short to be secrets. */
+/** The values without their scheme, except values that are too short. */
 const long = (values: ReadonlyArray<string>): ReadonlyArray<Secret> => {
   const bare = values.map((value) => value.trim().replace(/^(?:Bearer|Basic) +/i, ""))
   return [...new Set(bare)].filter(({ length }) => length >= minLength).map(secretOf)
 }
 
-/** The value with its scheme; of cookies each one by itself too. */
+/** The value with its scheme, and each cookie separately. */
 const ofHeader = (name: string, value: string): ReadonlyArray<string> =>
   /cookie/i.test(name) ? [value, ...value.split(";").map((cookie) => cookie.replace(/^[^=]*=/, ""))] : [value]
 
-/** Who has a user and a password in an address means them to be secret, however short they are. */
+/** User and password in a URL are secrets of any length. */
 const ofUrl = (url: string): ReadonlyArray<Secret> => {
   if (!URL.canParse(url)) return []
   const { password, searchParams, username } = new URL(url)
@@ -89,7 +89,7 @@ const ofUrl = (url: string): ReadonlyArray<Secret> => {
   // Clients send user and password in a header of this form.
   const basic = user === "" && pass === "" ? "" : Base64.encode(`${user}:${pass}`)
   const short = [user, pass, basic, ...named.map(([, value]) => value)].filter((value) => value !== "")
-  // A key may stand there without a name, or be taken for one.
+  // A key may be a parameter without a name.
   const query = Array.from(searchParams, ([name, value]) => (value === "" ? name : value))
   return [...[...new Set(short)].map(secretOf), ...long(query)]
 }
@@ -102,14 +102,14 @@ const decoded = (text: string): string => {
   }
 }
 
-// ───────────────────────── Where it stands
+// ───────────────────────── Their places in a text
 
 const cutOut = (text: string, secrets: ReadonlyArray<Secret>): string => {
   const found = [...verbatim(text, secrets), ...readings.flatMap((_, index) => spelled(text, secrets, index))]
   let [clean, done] = ["", 0]
   for (const [from, to] of found.sort(([self], [that]) => self - that)) {
     if (to <= done) continue
-    // One that begins in another, or right behind it, is the same place.
+    // A match that starts inside or right after another one belongs to it.
     if (from > done || clean === "") clean += `${text.slice(done, from)}[redacted]`
     done = to
   }
@@ -121,7 +121,7 @@ type Place = readonly [from: number, to: number]
 const verbatim = (text: string, secrets: ReadonlyArray<Secret>): ReadonlyArray<Place> =>
   secrets.flatMap(({ isWord, value }) => places(text, value, isWord))
 
-/** In whatever spelling. */
+/** Matches in any encoding. */
 const spelled = (raw: string, secrets: ReadonlyArray<Secret>, index: number): ReadonlyArray<Place> => {
   const reading = readings[index]
   const { startOf, text } = Spelling.plain(raw, reading)
@@ -136,7 +136,7 @@ const spelled = (raw: string, secrets: ReadonlyArray<Secret>, index: number): Re
   })
 }
 
-/** Characters at the end of a text, among which a secret begins that the end cuts: the longest of keys, escaped. */
+/** Maximum characters at the end of a text in which a cut secret may start: the longest key, escaped. */
 const maxCut = 16 * 1024
 
 const places = (text: string, secret: string, isWord: boolean): ReadonlyArray<Place> => {
@@ -150,7 +150,7 @@ const places = (text: string, secret: string, isWord: boolean): ReadonlyArray<Pl
 
 const isLetter = (char: string): boolean => /[\p{L}\p{N}]/u.test(char)
 
-/** Where a secret begins that a text which was cut ends in the middle of. */
+/** The start of a secret that the end of the text cuts off. */
 const beginning = (text: string, secret: string): number | undefined => {
   for (let length = Math.min(secret.length - 1, text.length); length >= minLength; length--) {
     if (text.endsWith(secret.slice(0, length))) return text.length - length

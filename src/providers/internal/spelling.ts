@@ -1,41 +1,41 @@
 /**
- * Text that was written for JSON, a URL, HTML or JavaScript, or for one inside the other, reduced to what all spellings of
- * it share: letters and digits as they are, without capitals, and one mark for each other character. It comes from
- * servers, so the time is linear, whatever the text.
+ * Reduces a text that is encoded for JSON, a URL, HTML or JavaScript, or for several of them, to a common form:
+ * lower-case letters and digits, and one mark for each other character. Takes linear time, because servers send
+ * the text.
  */
 
-/** The reduced text, and where in the text each character of it began. */
+/** The reduced text, and the position in the original of each of its characters. */
 export interface Plain {
   readonly text: string
   readonly startOf: (index: number) => number
 }
 
-/** How escapes are resolved. */
+/** The treatment of escapes. */
 export interface Reading {
-  /** `\n` is a line end. Otherwise the backslash says nothing, as in a path. */
+  /** Whether `\n` is a line end. If not, the backslash is ignored, as in a path. */
   readonly breaksLines?: boolean
-  /** The text was cut, and the escape that it may end with is left out. */
+  /** Whether the text was cut, so that an incomplete escape at its end is left out. */
   readonly isCut?: boolean
 }
 
 /** Reduces a text. */
 export const plain = (raw: string, reading: Reading = {}): Plain => {
-  let told: Plain = { text: raw, startOf: (index) => index }
+  let source: Plain = { text: raw, startOf: (index) => index }
   for (let depth = 0; depth < maxDepth; depth++) {
-    if (reading.isCut === true) told = { ...told, text: withoutCutEscape(told.text) }
-    if (told.text.search(escape) === -1) break
-    told = resolve(told, reading)
+    if (reading.isCut === true) source = { ...source, text: withoutCutEscape(source.text) }
+    if (source.text.search(escape) === -1) break
+    source = resolve(source, reading)
   }
-  return fold(told)
+  return fold(source)
 }
 
-/** Levels of one language in another, such as JSON in HTML. In itself a language is resolved at once. */
+/** Maximum levels of encoding, such as JSON in HTML. One level of each encoding is resolved in one pass. */
 const maxDepth = 4
 
 const escape =
   /\\+(?:u\{0*([0-9a-f]{1,6})\}|u([0-9a-f]{4})|x([0-9a-f]{2})|([bfnrt])|)|((?:%(?:25)*[89a-f][0-9a-f])+)|%(?:25)*([0-7][0-9a-f])|&(?:amp;)*(?:#x0*([0-9a-f]{1,6});?|#0*([0-9]{1,7});?|([a-z][a-z0-9]{1,31});)/gi
 
-/** The end is cut off an escape at most: more of the text need not be looked at. */
+/** Only the end of the text can contain the incomplete escape. */
 const withoutCutEscape = (text: string): string => {
   const tail = text.slice(-maxEscape)
   return text.slice(0, text.length - tail.length) + tail.replace(cutEscape, "")
@@ -54,10 +54,10 @@ const meaning = (match: RegExpMatchArray, { breaksLines }: Reading): string => {
   return code === undefined ? "" : charOf(Number.parseInt(code, 16))
 }
 
-/** Stands for every character that is no letter and no digit. */
+/** Stands for every character that is neither a letter nor a digit. */
 const mark = "_"
 
-/** Names in HTML of what an escape may begin with. All other names of characters in keys are names of marks. */
+/** HTML names of characters with which an escape can start. All other names stand for marks. */
 const begins: ReadonlyMap<string, string> = new Map([
   ["amp", "&"],
   ["bsol", "\\"],
@@ -75,78 +75,78 @@ const decoded = (bytes: string): string => {
   }
 }
 
-const resolve = (told: Plain, reading: Reading): Plain => {
-  const writer = new Writer(told)
-  for (const match of told.text.matchAll(escape)) {
+const resolve = (source: Plain, reading: Reading): Plain => {
+  const writer = new Writer(source)
+  for (const match of source.text.matchAll(escape)) {
     writer.replace(match.index, match.index + match[0].length, meaning(match, reading))
   }
   return writer.end()
 }
 
-/** A run of white space is one character: those who quote a text fold it. */
-const fold = (told: Plain): Plain => {
-  const writer = new Writer(told)
-  for (const { 0: run, index } of told.text.matchAll(/\s{2,}/g))
+/** Consecutive white space becomes one character, because programs that quote a text fold it. */
+const fold = (source: Plain): Plain => {
+  const writer = new Writer(source)
+  for (const { 0: run, index } of source.text.matchAll(/\s{2,}/g))
     writer.replace(index, index + run.length, mark)
   const { startOf, text } = writer.end()
   const small = text.replace(/[A-Z]+/g, (capitals) => capitals.toLowerCase())
   return { text: small.replace(/[^0-9a-z\x80-\uffff]|\s/g, mark), startOf }
 }
 
-/** Replaces pieces of a text, from its start to its end, and keeps where each piece of the outcome began. */
+/** Replaces parts of a text from start to end, and records the original position of each part. */
 class Writer {
-  private readonly told: Plain
+  private readonly source: Plain
   private outcome = ""
-  /** Where each piece begins in the outcome, and in the text. */
+  /** The starts of the parts in the outcome and in the text. */
   private readonly at: Array<number> = []
   private readonly from: Array<number> = []
   private done = 0
-  /** Where an escape that stands for nothing began: it belongs to what follows. */
+  /** The start of an escape without a value, which belongs to the next part. */
   private pending: number | undefined = undefined
 
-  constructor(told: Plain) {
-    this.told = told
+  constructor(source: Plain) {
+    this.source = source
   }
 
-  replace(from: number, to: number, said: string): void {
+  replace(from: number, to: number, replacement: string): void {
     this.copy(from)
-    if (said === "") this.pending ??= from
-    else this.add(said, from)
+    if (replacement === "") this.pending ??= from
+    else this.add(replacement, from)
     this.done = to
   }
 
   end(): Plain {
-    const { at, from, told } = this
-    this.copy(told.text.length)
+    const { at, from, source } = this
+    this.copy(source.text.length)
     const text = this.outcome
     const startOf = (index: number): number => {
       const piece = lastBefore(at, index)
       const start = from[piece]
-      if (start === undefined || index >= text.length) return told.startOf(told.text.length)
-      const next = from[piece + 1] ?? told.text.length
-      return told.startOf(Math.min(start + index - (at[piece] ?? 0), next - 1))
+      if (start === undefined || index >= text.length) return source.startOf(source.text.length)
+      const next = from[piece + 1] ?? source.text.length
+      return source.startOf(Math.min(start + index - (at[piece] ?? 0), next - 1))
     }
     return { text, startOf }
   }
 
   private copy(to: number): void {
-    const { done, told } = this
+    const { done, source } = this
     if (done === to) return
-    // What follows an escape that stands for nothing begins there.
+    // The next part starts at the preceding escape without a value.
     const behind = this.pending === undefined ? done : done + 1
-    if (behind > done) this.add(told.text.slice(done, behind), done)
-    if (behind < to) this.add(told.text.slice(behind, to), behind)
+    if (behind > done) this.add(source.text.slice(done, behind), done)
+    if (behind < to) this.add(source.text.slice(behind, to), behind)
   }
 
-  private add(said: string, from: number): void {
+  private add(replacement: string, from: number): void {
     this.at.push(this.outcome.length)
     this.from.push(this.pending ?? from)
-    this.outcome += said
+    this.outcome += replacement
     this.pending = undefined
   }
 }
 
-/** The place in a list of numbers, which grow, of the last that is no greater. */
+/** The index of the last number that is not greater than `limit`, in an ascending list. */
 const lastBefore = (numbers: ReadonlyArray<number>, limit: number): number => {
   let [low, high] = [0, numbers.length - 1]
   while (low < high) {

@@ -1,16 +1,14 @@
-/**
- * The HTTP status of a failure that is told in the body of an answer.
- */
+/** The HTTP status of a failure that the body of an answer reports. */
 import * as Json from "./json.ts"
 
-/** A status that tells of a failure, as a number or as its digits; `undefined` for anything else. */
+/** An error status as a number or as digits, `undefined` for anything else. */
 export const of = (json: Json.Json | undefined): number | undefined => {
   const status = typeof json === "string" && /^\d{3}$/.test(json) ? Number(json) : Json.number(json)
   const isStatus = status !== undefined && Number.isInteger(status) && status >= 400 && status < 600
   return isStatus ? status : undefined
 }
 
-/** The status that codes stand for, where there is none. Default 500. */
+/** The status that corresponds to an error code. Default: 500. */
 export const meant = (codes: ReadonlyArray<string>): number =>
   symbolic.find(([pattern]) => codes.some((code) => pattern.test(code)))?.[1] ?? 500
 

@@ -1,30 +1,28 @@
-/**
- * A thinking level in the words of a model: which members of the body ask for it, and how far they are from the level.
- */
+/** Converts a thinking level to the members of the body that a model accepts. */
 import type { ThinkingLevel } from "../../RunOptions.ts"
 import * as Json from "./json.ts"
 import type { Endpoint, Thinking, Word } from "./models/rule.ts"
 
-/** The levels besides `off`, from the least to the most. */
+/** The levels besides `off`, ascending. */
 const ladder = ["minimal", "low", "medium", "high", "xhigh", "max"] as const
 
-/** How a level is sent. */
+/** The encoded level. */
 export interface Sent {
   /** Members of the body. */
   readonly members: Json.JsonObject
-  /** The vendor's word, where it is not the level itself; `null` where nothing is sent. */
+  /** The value of the vendor if it differs from the level, `null` if nothing is sent. */
   readonly word?: string | number | null
 }
 
-/** What an application asks for, besides the level. */
+/** The budgets of the application. */
 export interface Budgets {
-  /** Its own budget for the level, in tokens. */
+  /** The budget for the level, in tokens. */
   readonly own: number | undefined
-  /** The most that the answer may have, thinking included. */
+  /** Maximum tokens of the answer, including thinking. */
   readonly maxTokens: number | undefined
 }
 
-/** The members that ask for a level at an endpoint. */
+/** Encodes a level for an endpoint. */
 export const send = (
   thinking: Thinking,
   endpoint: Endpoint,
@@ -51,10 +49,10 @@ export const send = (
 const shown = (level: ThinkingLevel, word: string): Pick<Sent, "word"> =>
   word === level || (level === "off" && word === "none") ? {} : { word }
 
-/** The least budget that Anthropic accepts, and what it leaves of `max_tokens` for the answer. */
+/** The minimum budget of Anthropic. It also leaves this many of `max_tokens` for the answer. */
 const minBudget = 1024
 
-/** A budget of tokens as the model accepts it. */
+/** A token budget within the bounds of the model. */
 const bounded = (
   { budget = {}, levels = {} }: Thinking,
   endpoint: Endpoint,
@@ -62,13 +60,13 @@ const bounded = (
   maxTokens: number | undefined,
   own: number | undefined
 ): number => {
-  // Gemini's words for "as much as it likes" and "not at all".
+  // Gemini's values for an unlimited budget and for none.
   if (endpoint === "generateContent" && (own === -1 || (own === 0 && levels.off === 0))) return own
   const room = roomFor(endpoint, maxTokens, own)
   return Math.max(budget.min ?? 0, Math.min(budget.max ?? Infinity, room, Math.floor(own ?? usual)))
 }
 
-/** Thinking counts as output: with all of it spent on thoughts the model could not answer. */
+/** Thinking counts as output, so the budget must leave tokens for the answer. */
 const roomFor = (endpoint: Endpoint, maxTokens: number | undefined, own: number | undefined): number => {
   if (maxTokens === undefined) return Infinity
   if (endpoint === "messages") return maxTokens - minBudget
@@ -76,8 +74,8 @@ const roomFor = (endpoint: Endpoint, maxTokens: number | undefined, own: number 
 }
 
 /**
- * The vendor's word for a level. One that is left out is the next lower one, else the next higher one. "none" stands for
- * `off` alone.
+ * The value of the vendor for a level, else that of the next lower level, else that of the next higher one.
+ * `none` only stands for `off`.
  */
 const wordOf = (
   { levels = {}, perEndpoint }: Thinking,
@@ -94,14 +92,14 @@ const wordOf = (
 const lowest = (known: NonNullable<Thinking["levels"]>): Word | undefined =>
   ladder.map((level) => known[level]).find((word) => word !== undefined && word !== "none")
 
-/** The members with the word in the place of each "$". */
+/** Replaces each `"$"` by the value. */
 const fill = (wire: Json.JsonObject, word: string | number): Json.JsonObject =>
   Object.fromEntries(Object.entries(wire).map(([name, value]) => [name, filled(value, word)]))
 
 const filled = (value: Json.Json, word: string | number): Json.Json =>
   value === "$" ? word : Json.isObject(value) ? fill(value, word) : value
 
-/** The members less those that ask to show the thoughts: a model that cannot stop thinking thinks to itself. */
+/** The members without those that show the thinking, for a model that cannot stop thinking. */
 const hidden = (members: Json.JsonObject): Json.JsonObject =>
   Object.fromEntries(
     Object.entries(members)
@@ -112,7 +110,7 @@ const hidden = (members: Json.JsonObject): Json.JsonObject =>
       ])
   )
 
-/** Whether the model thinks when it is asked for a level, or for none. */
+/** Whether the model thinks at a level, or without one. */
 export const isOn = (thinking: Thinking, level: ThinkingLevel | undefined): boolean => {
   if (level === undefined || thinking.kind === "none") return thinking.omitted !== "doesNotThink"
   if (level !== "off") return true

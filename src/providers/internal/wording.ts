@@ -1,14 +1,15 @@
-/**
- * How much of a server's words is looked at and kept. A server may send megabytes where a sentence belongs.
- */
+/** Bounds the text of a server, which may be megabytes long. */
 import * as Json from "./json.ts"
 
-/** The first 4,096 characters of a message. Only these are searched with patterns, which may take quadratic time. */
+/**
+ * The first 4,096 characters of a message. Only these are searched with patterns, which may take quadratic
+ * time.
+ */
 export const start = (message: string): string => message.slice(0, maxMessage)
 
 const maxMessage = 4096
 
-/** At most `length` characters, and an ellipsis where that is not all. */
+/** At most `length` characters, and an ellipsis if that is not all. */
 export const cut = (text: string, length: number): string =>
   text.length <= length ? text : `${text.slice(0, length)}…`
 
@@ -25,8 +26,8 @@ const maxBody = 4096
 const whole = (text: string): string => text.replace(/\ufffd+$/, "")
 
 /**
- * The data of an event in which a server tells of a failure, no longer than it takes to say so: 64 Ki characters, as of
- * the body of a refusal. JSON stays JSON where that is possible, with its long texts cut.
+ * The data of an event that reports a failure, at most 64 Ki characters, as the body of an error response.
+ * Keeps JSON valid if possible, with long texts cut.
  */
 export const shortened = (data: string): string => {
   if (data.length <= maxData) return data

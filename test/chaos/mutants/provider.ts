@@ -405,7 +405,7 @@ const ends: ReadonlyArray<Mutant> = [
     fault: "F053",
     without: "an answer without proof of its end was cut",
     file: chat,
-    from: "return told && calls.every(",
+    from: "return sawEnd && calls.every(",
     to: "return calls.every(",
     test: truncationTest
   },
