@@ -18,6 +18,38 @@ const compilers = [
   { name: "TypeScript 7", tsc: join(repo, "node_modules/typescript/bin/tsc") }
 ]
 
+/** An application whose agent has so many tools, each with its own params, success, failure and service. */
+const withTools = (count: number): string => {
+  const tools = Array.from(
+    { length: count },
+    (_, n) => `const tool${n} = Tool.make({
+      name: "tool_${n}",
+      description: "Asks a station.",
+      params: Schema.Struct({ city: Schema.String, days${n}: Schema.optionalKey(Schema.Finite) }),
+      success: Schema.Struct({ degrees: Schema.Finite, note${n}: Schema.String }),
+      failure: Schema.String,
+      execute: Effect.fnUntraced(function* ({ city, days${n} = 1 }) {
+        const degrees = yield* (yield* Station${n % 5}).ask(city, days${n})
+        return degrees > 60 ? yield* Effect.fail("too hot") : { degrees, note${n}: city }
+      })
+    })`
+  )
+  const stations = Array.from(
+    { length: 5 },
+    (_, n) => `class Station${n} extends Context.Service<Station${n}, {
+      readonly ask: (city: string, days: number) => Effect.Effect<number>
+    }>()("Station${n}") {}`
+  )
+  return `import { Context, Effect, Schema } from "effect"
+    import { Agent, Tool } from "effect-agent"
+    ${stations.join("\n")}
+    ${tools.join("\n")}
+    export const program = Effect.gen(function* () {
+      const agent = yield* Agent.make({ model: "m", tools: [${tools.map((_, n) => `tool${n}`).join(", ")}] })
+      return yield* agent.prompt("hi")
+    })`
+}
+
 /** A fault of our package, not of a statement that spreads what is no object, nor of a type of Effect that has no name. */
 const isOurs = (line: string) =>
   line.includes("error TS") && !line.includes("TS2698") && !/module "[^"]*\/node_modules\/effect\//.test(line)
@@ -37,6 +69,13 @@ describe("a project with the options of tsc --init", { timeout: 240_000 }, () =>
       writeFileSync(join(home, `surface-${subpath.replaceAll("/", "-")}.ts`), source)
     }
     cpSync(join(import.meta.dirname, "application.ts"), join(home, "application.ts"))
+    const strict = { strict: true, module: "nodenext", target: "esnext", skipLibCheck: true, noEmit: true }
+    mkdirSync(join(home, "tools"))
+    writeFileSync(join(home, "tools/tools.ts"), withTools(50))
+    writeFileSync(
+      join(home, "tools/tsconfig.json"),
+      JSON.stringify({ compilerOptions: { ...strict, types: [] } })
+    )
   }, 240_000)
   afterAll(() => {
     rmSync(home, { recursive: true, force: true })
@@ -61,6 +100,17 @@ describe("a project with the options of tsc --init", { timeout: 240_000 }, () =>
     assert.notMatch(declarations, /dist|node_modules|\bany\b/)
     // Else nothing was compiled.
     assert.isAbove(declarations.split("\n").length, 20)
+  })
+
+  it.each(compilers)("checks an agent with 50 tools in 100,000 instantiations, by $name", async ({ tsc }) => {
+    const { code, stdout } = await Published.run(
+      process.execPath,
+      [tsc, "-p", "tools", "--extendedDiagnostics"],
+      { cwd: home }
+    )
+    assert.strictEqual(code, 0, stdout)
+    const [, instantiations] = /^Instantiations: +(\d+)$/m.exec(stdout) ?? []
+    assert.isAtMost(Number(instantiations), 100_000)
   })
 
   it.each(compilers)("finds no fault in the declarations of the package, by $name", async ({ tsc }) => {
