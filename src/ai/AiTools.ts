@@ -1,12 +1,7 @@
 /**
- * A toolkit of `effect/ai`, with its handlers, as tools of ours.
+ * Toolkits of `effect/ai`, with their handlers, as tools of an agent.
  *
- * **Example**
- *
- * ```ts
- * const tools = yield* AiTools.fromToolkit(WeatherToolkit) // its handlers by `WeatherToolkit.toLayer`
- * const agent = yield* Agent.make({ model: "gpt-5-mini", tools })
- * ```
+ * @since 0.1.0
  */
 import * as AiError from "effect/ai/AiError"
 import * as AiTool from "effect/ai/Tool"
@@ -24,10 +19,28 @@ import * as ToolNames from "./ToolNames.ts"
 
 type AnyTools = Record<string, AiTool.Any>
 
-/** A toolkit, or one that has its handlers already, as `McpClient.toolkit` gives it. */
+/**
+ * A toolkit, with or without its handlers.
+ *
+ * **Details**
+ *
+ * `McpClient.toolkit` makes a toolkit with its handlers.
+ *
+ * @category models
+ * @since 0.2.0
+ */
 export type Source<Tools extends AnyTools> = Toolkit.Toolkit<Tools> | Toolkit.WithHandler<Tools>
 
-/** One of its tools. The params reach it as JSON, and its handler decoded. */
+/**
+ * A tool of a toolkit.
+ *
+ * **Details**
+ *
+ * Its `execute` gets the params as JSON, and its handler gets them decoded.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type FromToolkit<Tools extends AnyTools> = Tool.Tool<
   string,
   AiTool.ParametersEncoded<Tools[keyof Tools]>,
@@ -36,24 +49,66 @@ export type FromToolkit<Tools extends AnyTools> = Tool.Tool<
   AiTool.HandlerServices<Tools[keyof Tools]> | Tool.ToolContext
 >
 
+/**
+ * The options of the tools of a toolkit.
+ *
+ * @category options
+ * @since 0.1.0
+ */
 export interface Options {
   /**
-   * Who answers for tools with `needsApproval`. Default: nobody, so that they refuse to run. `"hooks"`: the run has
-   * `approveTool` hooks, and they decide; the tool's own predicate is not asked.
+   * `"hooks"` leaves the approval of tools with `needsApproval` to the `approveTool` hooks of the run. Default: such tools fail.
+   *
+   * With `"hooks"` the predicate `needsApproval` of a tool is not called.
    */
   readonly approval?: "hooks"
 }
 
 /**
- * The tools of a toolkit, in its order, without those that the vendor runs. A toolkit that has its handlers, as
- * `McpClient.toolkit` gives it, asks for none.
+ * Makes tools of a toolkit, in its order, without the tools that the vendor runs.
  *
- * - A name that providers refuse, such as "files.read", becomes "files_read", or "files_read_2" where another tool has that
- *   name; `label` is then the title of the tool, or else its own name.
- * - What a handler shows with `preliminary` is progress.
- * - `failureMode: "return"`: a failure is an error result in the encoding of its schema. `"error"`: `execute` fails with
- *   it, and the model is told its message, as with any tool of ours; the encoding is in `details`.
+ * **Details**
+ *
+ * - A toolkit without handlers requires them; a toolkit with its handlers does not.
+ * - A name that providers refuse, such as `"files.read"`, becomes `"files_read"`, or `"files_read_2"` where another tool has that
+ *   name. `label` is then the title of the tool, or its own name.
+ * - A `preliminary` result of a handler is progress.
+ * - With `failureMode: "return"` a failure is an error result in the encoding of its schema. With `"error"`, `execute` fails with it,
+ *   the model reads its message, and `details` has the encoding.
  * - `toModelOutput` decides what the model reads; images stay images.
+ *
+ * **Example** (Running a toolkit in an agent)
+ *
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Tool, Toolkit } from "effect/ai"
+ * import { Agent, Message } from "effect-agent"
+ * import { AiTools } from "effect-agent/ai"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const Weather = Toolkit.make(
+ *   Tool.make("weather", {
+ *     description: "The weather in a city.",
+ *     parameters: Schema.Struct({ city: Schema.String }),
+ *     success: Schema.String
+ *   })
+ * )
+ * const WeatherLive = Weather.toLayer({ weather: ({ city }) => Effect.succeed(`4 °C in ${city}`) })
+ *
+ * const script = [ScriptedProvider.toolCall("weather", { city: "Oslo" }), ScriptedProvider.text("Take a coat.")]
+ *
+ * const program = Effect.gen(function* () {
+ *   const tools = yield* AiTools.fromToolkit(Weather)
+ *   const agent = yield* Agent.make({ model: "gpt-5-mini", tools })
+ *   const { newMessages } = yield* agent.prompt("Do I need a coat in Oslo?")
+ *   return newMessages.map(Message.textOf).slice(2)
+ * }).pipe(Effect.provide([WeatherLive, ScriptedProvider.layer(script)]), Effect.scoped)
+ *
+ * console.log(await Effect.runPromise(program)) // => [ '4 °C in Oslo', 'Take a coat.' ]
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
  */
 export function fromToolkit<Tools extends AnyTools>(
   toolkit: Toolkit.WithHandler<Tools>,
@@ -89,7 +144,12 @@ export function fromToolkit<Tools extends AnyTools>(
   })
 }
 
-/** What the schemas of a tool need to read its params, and to write its failures. */
+/**
+ * The services that the schemas of a tool need to decode its params and to encode its failures.
+ *
+ * @category utility types
+ * @since 0.1.0
+ */
 export type SchemaServices<T extends AiTool.Any> =
   | T["parametersSchema"]["DecodingServices"]
   | T["failureSchema"]["EncodingServices"]
@@ -136,7 +196,9 @@ const toTool = <Tools extends AnyTools>(
   }
 }
 
-/** Reads params without decoding them, which the toolkit does; what does not decode as it is is coerced. */
+/**
+ * Makes a reader that checks params without decoding them, since the toolkit decodes them. It coerces params that do not decode.
+ */
 const readerOf = <T extends AiTool.Any>(
   tool: T,
   services: Context.Context<SchemaServices<T>>

@@ -1,12 +1,11 @@
 /**
- * Any `LanguageModel` of `effect/ai` as a provider: one round of the model for each call, its tool calls handed to the
- * loop, which runs them.
+ * A `LanguageModel` of `effect/ai` as a provider.
  *
- * **Example**
+ * **Details**
  *
- * ```ts
- * const provider = LanguageModelProvider.layer().pipe(Layer.provide(OpenAiLanguageModel.model("gpt-5-mini")))
- * ```
+ * Each call is one round of the model. The loop runs the tool calls, not the model.
+ *
+ * @since 0.1.0
  */
 import type * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
@@ -35,25 +34,91 @@ import * as PromptMessages from "./PromptMessages.ts"
 import type { Speaker } from "./ResponseEvents.ts"
 import { Answer, type Part } from "./ResponseEvents.ts"
 
+/**
+ * The options of such a provider.
+ *
+ * @category options
+ * @since 0.1.0
+ */
 export interface Options {
   /**
-   * Who answers, in messages and errors, and whose thinking is given back to it. Default: the name that `Model.make`
-   * gives the provider, else `"effect-ai"`.
+   * The id of the provider, in messages and errors. Default: the name that `Model.make` gives the provider, else `"effect-ai"`.
+   *
+   * Thinking goes back to the provider of this id only.
    */
   readonly id?: string
   /**
-   * What this call provides to the model besides what its layer was built with: how the model and the options of a
-   * request, for which `effect/ai` has no place, reach the vendor's own configuration. Without it they are left out, and
-   * a request for structured output fails.
+   * Makes services for one call, besides those of the model's layer, such as the configuration of a vendor's module. Default: none.
+   *
+   * It carries the model and the options of a request, for which `effect/ai` has no place, to the vendor. Without it they are left
+   * out, with one warning in the log, and a request for structured output fails with the reason `InvalidRequest`.
    */
   readonly configure?: (request: ModelRequest) => Context.Context<never>
 }
 
-/** A provider that asks the `LanguageModel` in context. */
+/**
+ * Makes a provider of the `LanguageModel` in context.
+ *
+ * **Example** (Running an agent on a model of effect/ai)
+ *
+ * ```ts
+ * import { Effect, Layer, Stream } from "effect"
+ * import { LanguageModel, type Response } from "effect/ai"
+ * import { Agent, Message } from "effect-agent"
+ * import { LanguageModelProvider } from "effect-agent/ai"
+ *
+ * const parts: ReadonlyArray<Response.StreamPartEncoded> = [
+ *   { type: "text-start", id: "1" },
+ *   { type: "text-delta", id: "1", delta: "Hello" },
+ *   { type: "text-end", id: "1" },
+ *   { type: "finish", reason: "stop", usage: { inputTokens: {}, outputTokens: {} } }
+ * ]
+ * const model = Layer.effect(
+ *   LanguageModel.LanguageModel,
+ *   LanguageModel.make({
+ *     generateText: () => Effect.succeed([]),
+ *     streamText: () => Stream.fromIterable(parts)
+ *   })
+ * )
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "any" })
+ *   const { message } = yield* agent.prompt("Hi")
+ *   return message && Message.textOf(message)
+ * }).pipe(Effect.provide(Layer.provide(LanguageModelProvider.layer(), model)), Effect.scoped)
+ *
+ * console.log(await Effect.runPromise(program)) // => Hello
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
 export const layer = (options?: Options): Layer.Layer<Provider, never, LanguageModel.LanguageModel> =>
   Layer.effect(Provider, make(options))
 
-/** The same as a value. */
+/**
+ * Makes a provider of the `LanguageModel` in context, as a value.
+ *
+ * **Example** (Naming the provider)
+ *
+ * ```ts
+ * import { Effect, Layer, Stream } from "effect"
+ * import { LanguageModel } from "effect/ai"
+ * import { LanguageModelProvider } from "effect-agent/ai"
+ *
+ * const model = Layer.effect(
+ *   LanguageModel.LanguageModel,
+ *   LanguageModel.make({ generateText: () => Effect.succeed([]), streamText: () => Stream.empty })
+ * )
+ *
+ * const program = Effect.map(LanguageModelProvider.make({ id: "acme" }), ({ id }) => id)
+ *
+ * console.log(await Effect.runPromise(Effect.provide(program, model))) // => acme
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const make = (
   options?: Options
 ): Effect.Effect<Provider["Service"], never, LanguageModel.LanguageModel> =>
@@ -90,7 +155,7 @@ const unstructured = new InvalidRequest({
   detail: "effect/ai streams no structured output: pass a `configure` that sets it up for the vendor"
 })
 
-/** Tells once of the options that are lost: a temperature that has no effect is hard to find. */
+/** Makes a function that warns once of options that have no effect, which is hard to find otherwise. */
 const warnOnce = Effect.sync(() => {
   let told = false
   return (options: ModelOptions): Effect.Effect<void> =>
@@ -104,7 +169,7 @@ const warnOnce = Effect.sync(() => {
     })
 })
 
-/** Options that need no warning: `toolChoice` has its place, the rest are hints, which a vendor may ignore as well. */
+/** Options without a warning: `effect/ai` has a place for `toolChoice`, and a vendor may ignore the others. */
 const understood: ReadonlySet<string> = new Set(["toolChoice", "sessionId", "cacheRetention"])
 
 const ask = (
@@ -124,7 +189,7 @@ const ask = (
 const toolChoiceOf = ({ toolChoice = "auto" }: ModelOptions): LanguageModel.ToolChoice<string> =>
   typeof toolChoice === "string" ? toolChoice : { tool: toolChoice.name }
 
-/** A tool that is told to the model, and nothing more. */
+/** A tool that the model may call and the loop runs. */
 type Declared = ReturnType<typeof toolOf>
 type Declarations = Toolkit.WithHandler<Record<string, Declared>>
 

@@ -1,12 +1,7 @@
 /**
- * Any provider of ours as a `LanguageModel` of `effect/ai`: with its retries, its fallbacks and its recordings.
+ * A provider as a `LanguageModel` of `effect/ai`, with its retries, fallbacks and recordings.
  *
- * **Example**
- *
- * ```ts
- * const model = ProviderLanguageModel.layer({ model: "claude-sonnet-5" }).pipe(Layer.provide(Anthropic.layerConfig()))
- * const { text } = yield* LanguageModel.generateText({ prompt: "Hi" }).pipe(Effect.provide(model))
- * ```
+ * @since 0.1.0
  */
 import * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
@@ -27,22 +22,74 @@ import * as PromptReading from "./PromptReading.ts"
 import * as ResponseParts from "./ResponseParts.ts"
 import * as ToolNames from "./ToolNames.ts"
 
+/**
+ * The options of such a model.
+ *
+ * @category options
+ * @since 0.1.0
+ */
 export interface Options {
-  /** As the provider is asked for it: `"provider/id"` through a router. */
+  /** The id of the model: `"provider/id"` for a router. */
   readonly model: string
-  /** Of every call. Tool choice and structured output come from the call itself. */
+  /** The options of every call. Default: the provider's. Tool choice and structured output come from the call. */
   readonly options?: Omit<ModelOptions, "toolChoice" | "output">
 }
 
-/** A `LanguageModel` that asks the provider in context. */
+/**
+ * Makes a `LanguageModel` of the provider in context.
+ *
+ * **Example** (Generating a text)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { LanguageModel } from "effect/ai"
+ * import { ProviderLanguageModel } from "effect-agent/ai"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const model = ProviderLanguageModel.layer({ model: "gpt-5-mini" }).pipe(
+ *   Layer.provide(ScriptedProvider.layer([ScriptedProvider.text("Hello")]))
+ * )
+ *
+ * const program = Effect.map(LanguageModel.generateText({ prompt: "Hi" }), ({ text }) => text)
+ *
+ * console.log(await Effect.runPromise(Effect.provide(program, model))) // => Hello
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
 export const layer = (options: Options): Layer.Layer<LanguageModel.LanguageModel, never, Provider> =>
   Layer.effect(LanguageModel.LanguageModel, make(options))
 
 /**
- * The same as a value.
+ * Makes a `LanguageModel` of the provider in context, as a value.
  *
- * A retry is not seen, unless it takes back what has been said: then `streamText` fails with what broke the answer, and
- * `generateText` gives the new one. Tools that a vendor defines fail: no provider of ours knows them.
+ * **Gotchas**
+ *
+ * `effect/ai` has no part that takes back text. Where a retry makes text void, `streamText` fails with the failure that broke the
+ * answer, and `generateText` returns the new answer. Tools that a vendor defines fail, since no provider knows them.
+ *
+ * **Example** (Streaming a text)
+ *
+ * ```ts
+ * import { Effect, Stream } from "effect"
+ * import { ProviderLanguageModel } from "effect-agent/ai"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const program = Effect.gen(function* () {
+ *   const model = yield* ProviderLanguageModel.make({ model: "gpt-5-mini" })
+ *   return yield* model.streamText({ prompt: "Hi" }).pipe(
+ *     Stream.filter((part) => part.type === "text-delta"),
+ *     Stream.map(({ delta }) => delta),
+ *     Stream.runCollect
+ *   )
+ * }).pipe(Effect.provide(ScriptedProvider.layer([ScriptedProvider.text(["Hel", "lo"])])))
+ *
+ * console.log(await Effect.runPromise(program)) // => [ 'Hel', 'lo' ]
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
  */
 export const make = (options: Options): Effect.Effect<LanguageModel.LanguageModel, never, Provider> =>
   Effect.gen(function* () {
@@ -85,7 +132,7 @@ const refuse = (
     : Effect.fail(AiError.make({ module: "ProviderLanguageModel", method, reason }))
 }
 
-/** Fails as soon as what was told is void. */
+/** Converts events to parts, and fails where a retry makes parts void. */
 const toParts = (
   answer: Stream.Stream<ModelEvent.ModelEvent, ProviderError>,
   truncated: ProviderError
