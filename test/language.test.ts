@@ -8,6 +8,7 @@ const checked = [
   "{FailureReason,Transcript,JsonSchema,Provider,Credentials,ContextManager,Retry}.ts",
   "cli/*.ts",
   "index.ts",
+  "ai/*.ts",
   "resilience/*.ts",
   "testing/*.ts",
   "compat/*.ts",

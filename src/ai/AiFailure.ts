@@ -1,10 +1,10 @@
 /**
- * What a `ProviderError` is to users of `effect/ai`: an `AiError`.
+ * The conversion of a `ProviderError` to an `AiError`.
  */
 import * as AiError from "effect/ai/AiError"
 import type { ProviderError } from "../ProviderError.ts"
 
-/** The same failure; whether asking again may help stays as it was. */
+/** Converts a failure, and keeps whether a retry may succeed. */
 export const fromProviderError = (error: ProviderError, method: string): AiError.AiError =>
   AiError.make({ module: `effect-agent/${error.provider}`, method, reason: reasonOf(error) })
 
@@ -17,7 +17,7 @@ const reasonOf = (error: ProviderError): AiError.AiErrorReason => {
   }
   switch (reason._tag) {
     case "RateLimited":
-      // A vendor that says not to ask again: of the limits that one may run into, a quota is the one that does not pass.
+      // The vendor advises against a retry: of all limits, a quota is the one that does not pass.
       return isRetryable
         ? new AiError.RateLimitError({ http, ...(retryAfter === undefined ? {} : { retryAfter }) })
         : new AiError.QuotaExhaustedError({ http })
@@ -37,7 +37,7 @@ const reasonOf = (error: ProviderError): AiError.AiErrorReason => {
     case "ContextOverflow":
       return new AiError.InvalidRequestError({ description, http })
     default:
-      // A transport, a protocol, a stream or a server that failed: what counts is whether another try may help.
+      // A transport, a protocol, a stream or a server failed: `effect/ai` distinguishes only whether a retry may succeed.
       return isRetryable
         ? new AiError.InternalProviderError({ description: error.message, http })
         : new AiError.InvalidResponseError({ description: error.message, http })

@@ -1,5 +1,5 @@
 /**
- * What an `AiError` means to a run: a reason of `ProviderError`.
+ * The conversion of an `AiError` to a reason of `ProviderError`.
  */
 import * as AiError from "effect/ai/AiError"
 import * as Duration from "effect/Duration"
@@ -9,7 +9,7 @@ import type { Reason } from "../ProviderError.ts"
 import * as Reasons from "../ProviderError.ts"
 import * as VendorKeys from "../internal/vendorKeys.ts"
 
-/** The reason behind an `AiError`. Keys that a server or a proxy echoes are cut out. */
+/** Converts an `AiError`, without keys that a server or a proxy repeats. */
 export const fromAiError = ({ reason }: AiError.AiError): Reason => {
   const facts = factsOf(reason)
   switch (reason._tag) {
@@ -45,7 +45,7 @@ export const fromAiError = ({ reason }: AiError.AiError): Reason => {
   }
 }
 
-/** The reason behind a failure that is told as a part of a stream, where it may be anything. */
+/** Converts the failure in a part of a stream, which may be any value. */
 export const fromUnknown = (error: unknown): Reason =>
   AiError.isAiError(error)
     ? fromAiError(error)
@@ -96,9 +96,9 @@ const excerpt = (body: string): string =>
   new TextDecoder().decode(new TextEncoder().encode(body).subarray(0, maxBody)).replace(/\ufffd+$/, "")
 
 const waiting = (reason: Failure, facts: Facts) => {
-  const told = "retryAfter" in reason ? reason.retryAfter : undefined
+  const named = "retryAfter" in reason ? reason.retryAfter : undefined
   const seconds = Number(header(reason, "retry-after") ?? NaN)
-  const retryAfter = told ?? (seconds > 0 ? Duration.seconds(seconds) : undefined)
+  const retryAfter = named ?? (seconds > 0 ? Duration.seconds(seconds) : undefined)
   return retryAfter === undefined ? facts : { ...facts, retryAfter }
 }
 
@@ -125,10 +125,10 @@ const ofStatus = (reason: Failure, facts: Facts): Reason => {
 const tooLong =
   /context[ _-]?(?:window|length|size|limit)|(?:prompt|input|conversation) is too long|too many (?:input |prompt )?tokens(?!,? please wait| per (?:minute|hour|day)| processed)|input token count/i
 
-/** The class says no more than that the transport failed; the text of its cause often does. */
+/** Reads the kind from the text of the cause, since the class of the error has none. */
 const kindOf = (reason: AiError.NetworkError): Reasons.Transport["kind"] => {
-  const told = `${reason.description ?? ""} ${causes(reason.cause)}`
-  return kinds.find(([pattern]) => pattern.test(told))?.[1] ?? "reset"
+  const text = `${reason.description ?? ""} ${causes(reason.cause)}`
+  return kinds.find(([pattern]) => pattern.test(text))?.[1] ?? "reset"
 }
 
 const kinds: ReadonlyArray<readonly [RegExp, Reasons.Transport["kind"]]> = [

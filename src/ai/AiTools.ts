@@ -229,7 +229,7 @@ const readerOf = <T extends AiTool.Any>(
 const toJson = (value: unknown): Schema.Json => JSON.parse(JSON.stringify(value))
 
 const refused = (name: string): Tool.ToolOutput =>
-  Tool.failure(`Tool ${name} needs an approval, and there is nobody to give one.`)
+  Tool.failure(`Tool ${name} needs an approval, and no hook gives one.`)
 
 const handled =
   <Tools extends AnyTools>(kit: Toolkit.WithHandler<Tools>, name: keyof Tools) =>
@@ -272,8 +272,8 @@ const failureOutput = <T extends AiTool.Any>(
 
 const failedWith = (failure: unknown, encoded: unknown): Tool.ToolOutput => {
   if (AiError.isAiError(failure)) return Tool.failure(failure.reason.message)
-  const said = failure instanceof Error ? Tool.output(failure.message) : Tool.render(encoded ?? failure)
-  return { ...detailsOf(encoded), ...said, isError: true }
+  const text = failure instanceof Error ? Tool.output(failure.message) : Tool.render(encoded ?? failure)
+  return { ...detailsOf(encoded), ...text, isError: true }
 }
 
 const detailsOf = (encoded: unknown): Pick<Tool.ToolOutput, "details"> =>

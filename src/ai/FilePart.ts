@@ -1,12 +1,12 @@
 /**
- * What `effect/ai` calls a file, as content of ours.
+ * Files of `effect/ai` as content of messages.
  */
 import * as Prompt from "effect/ai/Prompt"
 import * as Base64 from "effect/encoding/Base64"
 import * as Result from "effect/Result"
 import * as Message from "../Message.ts"
 
-/** A text is a data URL, base64, or, when it is neither, what a vendor calls a file that it has. */
+/** Reads a file. A text is a data URL, base64, or else the id of a file at the vendor. */
 export const read = ({ data, mediaType }: Prompt.FilePart): Message.Image | Message.File => {
   if (data instanceof URL) return { type: "image", source: { url: data.href } }
   if (typeof data !== "string") return inline(Base64.encode(data), mediaType)
@@ -21,7 +21,7 @@ const inline = (data: string, mediaType: string): Message.Image | Message.File =
     ? { type: "image", source: { data, mediaType } }
     : { type: "file", source: { data, mediaType } }
 
-/** Our results hold texts and images; of anything else the model is told that it was there. */
+/** Reads a part of a tool result, which has texts and images. Another part becomes a text that names it. */
 export const ofOutput = (part: Prompt.ToolModelOutputPart): Message.Text | Message.Image => {
   if (part.type === "text") return Message.text(part.text)
   const file = read(part)

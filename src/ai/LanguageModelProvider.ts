@@ -137,16 +137,16 @@ export const make = (
       stream: (request) => {
         const prompt = promptOf(request)
         if (Result.isFailure(prompt)) return fail(prompt.failure)
-        const asked = ask(model, request, prompt.success)
+        const parts = ask(model, request, prompt.success)
         if (configure !== undefined) {
-          return heard(Stream.provideContext(asked, configure(request)), {
+          return toEvents(Stream.provideContext(parts, configure(request)), {
             provider: id,
             model: request.model
           })
         }
         if (request.options.output !== undefined) return fail(unstructured)
         const speaker = { provider: id, model: modelName ?? request.model }
-        return Stream.onStart(heard(asked, speaker), warn(request.options))
+        return Stream.onStart(toEvents(parts, speaker), warn(request.options))
       }
     })
   })
@@ -157,12 +157,12 @@ const unstructured = new InvalidRequest({
 
 /** Makes a function that warns once of options that have no effect, which is hard to find otherwise. */
 const warnOnce = Effect.sync(() => {
-  let told = false
+  let hasWarned = false
   return (options: ModelOptions): Effect.Effect<void> =>
     Effect.suspend(() => {
       const lost = Object.keys(options).filter((name) => !understood.has(name))
-      if (told || lost.length === 0) return Effect.void
-      told = true
+      if (hasWarned || lost.length === 0) return Effect.void
+      hasWarned = true
       return Effect.logWarning(
         `effect/ai has no place for ${lost.join(", ")}: pass a configure to have them set`
       )
@@ -181,7 +181,7 @@ const ask = (
     prompt,
     toolkit: toolkitOf(tools),
     toolChoice: toolChoiceOf(options),
-    // What the model calls, and with what, is the loop's business: it tells the model of its mistakes.
+    // The loop checks the calls, and reports mistakes to the model.
     disableToolCallResolution: true,
     toolCallValidation: "deferred"
   })
@@ -193,7 +193,7 @@ const toolChoiceOf = ({ toolChoice = "auto" }: ModelOptions): LanguageModel.Tool
 type Declared = ReturnType<typeof toolOf>
 type Declarations = Toolkit.WithHandler<Record<string, Declared>>
 
-// By the array, which is the same from turn to turn: a model keeps the decoders of the toolkit it saw last.
+// By the array, which stays the same object from turn to turn: a model caches the decoders of its last toolkit.
 const toolkits = new WeakMap<ReadonlyArray<ToolDefinition>, Declarations>()
 
 const toolkitOf = (definitions: ReadonlyArray<ToolDefinition>): Declarations => {
@@ -213,8 +213,8 @@ const toolOf = ({ description, name, parameters }: ToolDefinition) =>
     parameters: Predicate.isObject(parameters) ? parameters : { type: "object" }
   })
 
-/** Ends with the `Finish`, whatever the model does with its stream then. */
-const heard = (
+/** Converts parts to events, and ends with `Finish` even if the stream of the model does not end. */
+const toEvents = (
   parts: Stream.Stream<Part, AiError.AiError>,
   speaker: Speaker
 ): Stream.Stream<ModelEvent, ProviderError> => {
@@ -227,8 +227,8 @@ const heard = (
         if (answer.outcome !== undefined) return failed(answer.outcome)
         return pull.pipe(
           Effect.catch((end) => failed(Cause.isDone(end) ? truncated : AiReason.fromAiError(end))),
-          Effect.flatMap((said) => {
-            const events = answer.hear(said)
+          Effect.flatMap((parts) => {
+            const events = answer.add(parts)
             return Arr.isReadonlyArrayNonEmpty(events) ? Effect.succeed(events) : next
           })
         )

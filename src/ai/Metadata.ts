@@ -1,6 +1,6 @@
 /**
- * What a vendor wants back verbatim, on its way through `effect/ai`: `metadata` of a response part, `opaque` of a block,
- * `options` of a prompt part. Its keys are names of vendors, and each vendor reads its own.
+ * Data that a vendor wants back unchanged: `metadata` of a response part, `opaque` of a block, `options` of a prompt part. Its keys
+ * are names of vendors, and each vendor reads its own.
  */
 import * as Prompt from "effect/ai/Prompt"
 import * as Predicate from "effect/Predicate"
@@ -16,7 +16,7 @@ export const isNone = (metadata: Metadata): boolean => Object.keys(metadata).len
 /** Metadata as a block keeps it, for the provider of this name alone. */
 export const toOpaque = (provider: string, metadata: Metadata): Schema.Json => ({ provider, metadata })
 
-/** What a block keeps for this provider; `undefined` when another one made the block. */
+/** Returns the metadata of a block for this provider, or `undefined` if another provider made the block. */
 export const ofBlock = (
   provider: string,
   { opaque }: { readonly opaque?: Schema.Json }
@@ -25,7 +25,7 @@ export const ofBlock = (
     ? opaque["metadata"]
     : undefined
 
-/** The later wins, field by field within a vendor: a signature may come with the end of a block, its id with the start. */
+/** Merges metadata field by field, later fields first: a block's end may have its signature, and its start its id. */
 export const merge = (earlier: Metadata, later: Metadata): Metadata => {
   if (isNone(later)) return earlier
   const merged: Record<string, Metadata[string]> = { ...earlier }
@@ -40,10 +40,10 @@ const isMetadata = Schema.is(Prompt.ProviderOptions)
 
 const isFields = (value: Schema.Json | undefined): value is Schema.JsonObject => Predicate.isObject(value)
 
-/** Where blocks of a provider of ours keep their `opaque` in a prompt. */
+/** The key under which a prompt has the `opaque` of a block. */
 export const ownKey = "effect-agent"
 
-/** What a block of a provider of ours keeps, as metadata of a part. */
+/** Returns the `opaque` of a block as the metadata of a part. */
 export const fromOpaque = ({
   opaque
 }: {

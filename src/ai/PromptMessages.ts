@@ -1,8 +1,7 @@
 /**
- * A request as a `Prompt` of `effect/ai`.
+ * The conversion of a request to a `Prompt` of `effect/ai`.
  *
- * A message is made once for each of ours: the same objects from turn to turn are how a `ResponseIdTracker` knows what a
- * vendor has already seen.
+ * Each message is converted once: a `ResponseIdTracker` recognises by the same objects what a vendor has seen already.
  */
 import * as Prompt from "effect/ai/Prompt"
 import * as Base64 from "effect/encoding/Base64"
@@ -14,7 +13,7 @@ import * as Metadata from "./Metadata.ts"
 
 type Encoded<A> = Result.Result<A, UnsupportedContent>
 
-/** Makes prompts for the provider of this name. Fails with what no prompt can hold. */
+/** Makes a function that converts requests for the provider of this name. It fails for content that no prompt can have. */
 export const maker = (provider: string): ((request: ModelRequest) => Encoded<Prompt.Prompt>) => {
   const known = new WeakMap<Message.ModelMessage, Known>()
   let latest: Prompt.SystemMessage | undefined
@@ -66,7 +65,7 @@ const encoded = (
   return message
 }
 
-/** `undefined`: there is nothing to send of it. */
+/** Converts a group, or returns `undefined` if nothing of it is to be sent. */
 const encode = (provider: string, group: Group): Encoded<Prompt.Message> | undefined => {
   const [first] = group
   switch (first.role) {
@@ -97,7 +96,7 @@ const userPart = (part: Message.User["content"][number]): Encoded<Prompt.TextPar
 
 const filePart = ({ source, type }: Message.Image | Message.File): Encoded<Prompt.FilePart> => {
   if ("url" in source) return ofUrl(source.url)
-  // A text is the id of a file to the vendors; most of what is uploaded is a PDF, and the kind must be said.
+  // Vendors read a text as the id of a file. The part needs a media type, and most uploaded files are PDFs.
   if ("fileId" in source) {
     return Result.succeed(Prompt.makePart("file", { mediaType: "application/pdf", data: source.fileId }))
   }
@@ -116,7 +115,7 @@ const ofUrl = (url: string): Encoded<Prompt.FilePart> =>
         new UnsupportedContent({ detail: `The address of the image is no URL: ${url.slice(0, 200)}` })
       )
 
-/** Thinking goes back to the provider that thought it; no other may take it. */
+/** Converts a block. Thinking goes back only to the provider that made it. */
 const answerPart = (
   provider: string,
   block: Message.Assistant["content"][number]
@@ -137,7 +136,7 @@ const answerPart = (
   }
 }
 
-/** `modelOutput` says what `result` cannot: images. Vendors that do not know it read the text. */
+/** Converts a result. `modelOutput` has the images; vendors that do not know it read the text of `result`. */
 const resultPart = (message: Message.ToolResult): Encoded<Prompt.ToolResultPart> =>
   Result.map(all(message.content.map(userPart)), (modelOutput) =>
     Prompt.makePart("tool-result", {

@@ -1,8 +1,7 @@
 /**
- * A call of a `LanguageModel` as a request of ours.
+ * The conversion of a call of a `LanguageModel` to a request.
  *
- * A message is made once for each of theirs, so that a chat which sends the same prompt again, with more at its end, is
- * encoded once.
+ * Each message is converted once, so that a chat that sends the same prompt again, with more at its end, is encoded once.
  */
 import * as AiError from "effect/ai/AiError"
 import type * as LanguageModel from "effect/ai/LanguageModel"
@@ -15,15 +14,15 @@ import type { ModelOptions } from "../RunOptions.ts"
 import * as FilePart from "./FilePart.ts"
 import * as Metadata from "./Metadata.ts"
 
-/** Who answers, and with what options. */
+/** The provider, the model and the options of the requests. */
 export interface Target {
   readonly provider: string
   readonly model: string
   readonly options: ModelOptions
 }
 
-/** Reads calls for this target. System messages are joined, wherever they stand. */
-export const reader = (target: Target): ((asked: LanguageModel.ProviderOptions) => ModelRequest) => {
+/** Makes a function that converts calls for this target. It joins all system messages. */
+export const reader = (target: Target): ((call: LanguageModel.ProviderOptions) => ModelRequest) => {
   const known = new WeakMap<Prompt.Message, ReadonlyArray<Message.ModelMessage>>()
   const messagesOf = (message: Prompt.Message) => {
     const found = known.get(message) ?? read(target, message)
@@ -46,7 +45,7 @@ export const reader = (target: Target): ((asked: LanguageModel.ProviderOptions) 
   }
 }
 
-/** What of a call no request of ours can hold. */
+/** Returns the reason why no request can have the content of a call, or `undefined`. */
 export const unsupported = ({
   prompt,
   tools
@@ -78,7 +77,7 @@ const definitionOf = (tool: AiTool.Any): ToolDefinition => {
   return made
 }
 
-/** `oneOf` has chosen among the tools already. */
+/** Converts a choice. `oneOf` has selected the tools already. */
 const toolChoiceOf = (choice: LanguageModel.ToolChoice<string>): NonNullable<ModelOptions["toolChoice"]> => {
   if (typeof choice === "string") return choice
   return "tool" in choice ? { name: choice.tool } : (choice.mode ?? "auto")
@@ -110,7 +109,7 @@ const read = (target: Target, message: Prompt.Message): ReadonlyArray<Message.Mo
 const readUser = (part: Prompt.UserMessagePart): Message.User["content"][number] =>
   part.type === "text" ? Message.text(part.text) : FilePart.read(part)
 
-/** Tools that the vendor ran itself, and files it made, are left out. */
+/** Converts an answer, without tools that the vendor ran and files that it made. */
 const readAnswer = (
   { model, provider }: Target,
   { content }: Prompt.AssistantMessage

@@ -100,21 +100,21 @@ export const make = (options: Options): Effect.Effect<LanguageModel.LanguageMode
       options: options.options ?? {}
     })
     const named = ToolNames.around((request) => provider.stream(request))
-    const ask = (asked: LanguageModel.ProviderOptions) => named(read(asked))
+    const ask = (call: LanguageModel.ProviderOptions) => named(read(call))
     const truncated = new ProviderError({
       provider: provider.id,
       reason: new StreamTruncated({ detail: "The answer stopped before its end" })
     })
 
     return yield* LanguageModel.make({
-      streamText: (asked) => {
+      streamText: (call) => {
         const failed = (error: ProviderError) => AiFailure.fromProviderError(error, "streamText")
-        const told = Stream.mapError(toParts(ask(asked), truncated), failed)
-        return Stream.unwrap(Effect.as(refuse(asked, "streamText"), told))
+        const parts = Stream.mapError(toParts(ask(call), truncated), failed)
+        return Stream.unwrap(Effect.as(refuse(call, "streamText"), parts))
       },
-      generateText: (asked) =>
-        refuse(asked, "generateText").pipe(
-          Effect.andThen(whole(ask(asked), truncated)),
+      generateText: (call) =>
+        refuse(call, "generateText").pipe(
+          Effect.andThen(whole(ask(call), truncated)),
           Effect.mapError((error) =>
             error._tag === "AiError" ? error : AiFailure.fromProviderError(error, "generateText")
           )
@@ -123,10 +123,10 @@ export const make = (options: Options): Effect.Effect<LanguageModel.LanguageMode
   })
 
 const refuse = (
-  asked: LanguageModel.ProviderOptions,
+  call: LanguageModel.ProviderOptions,
   method: string
 ): Effect.Effect<void, AiError.AiError> => {
-  const reason = PromptReading.unsupported(asked)
+  const reason = PromptReading.unsupported(call)
   return reason === undefined
     ? Effect.void
     : Effect.fail(AiError.make({ module: "ProviderLanguageModel", method, reason }))
@@ -139,17 +139,17 @@ const toParts = (
 ): Stream.Stream<Response.StreamPartEncoded, ProviderError> =>
   Stream.transformPull(answer, (pull) =>
     Effect.sync(() => {
-      const telling = new ResponseParts.Telling()
+      const writer = new ResponseParts.Writer()
       const next: Pull.Pull<
         Arr.NonEmptyReadonlyArray<Response.StreamPartEncoded>,
         ProviderError
       > = Effect.suspend(() => {
-        if (telling.isFinished) return Cause.done()
-        if (telling.retracted !== undefined) return Effect.fail(telling.retracted)
+        if (writer.isFinished) return Cause.done()
+        if (writer.retracted !== undefined) return Effect.fail(writer.retracted)
         return pull.pipe(
           Effect.mapError((end) => (Cause.isDone(end) ? truncated : end)),
           Effect.flatMap((events) => {
-            const parts = telling.tell(events)
+            const parts = writer.add(events)
             return Arr.isReadonlyArrayNonEmpty(parts) ? Effect.succeed(parts) : next
           })
         )

@@ -1,8 +1,7 @@
 /**
- * Parts of a response stream as model events.
+ * The conversion of the parts of a response stream to model events.
  *
- * Tools that the vendor ran itself, sources and files have no place in a message of ours; what the model says of them is
- * in its text.
+ * It leaves out tools that the vendor ran, sources and files, which have no place in a message. The text of the model covers them.
  */
 import type * as Response from "effect/ai/Response"
 import type * as Tool from "effect/ai/Tool"
@@ -16,10 +15,10 @@ import * as Usage from "../Usage.ts"
 import * as AiReason from "./AiReason.ts"
 import * as Metadata from "./Metadata.ts"
 
-/** A part of a stream whose tool calls nobody has looked at yet. */
+/** A part of a stream whose tool calls are not checked yet. */
 export type Part = Response.StreamPart<Record<string, Tool.Any>, "deferred">
 
-/** Who answers, as far as it is known before the answer. */
+/** The provider and the model, as far as they are known before the answer. */
 export interface Speaker {
   readonly provider: string
   readonly model: string
@@ -31,13 +30,13 @@ interface Block {
   readonly kind: Kind
   readonly contentIndex: number
   metadata: Metadata.Metadata
-  /** Of a call: its arguments as the model writes them. Of prose: empty, as long as nothing was said. */
-  said: string
+  /** The arguments of a call as the model writes them. Of prose, only whether it is empty counts. */
+  text: string
 }
 
-/** One answer being heard. */
+/** One answer as it comes. */
 export class Answer {
-  /** How it ended: with a `Finish`, or with a failure told in the stream. */
+  /** The end of the answer: a `Finish`, or a failure in a part of the stream. */
   outcome: "complete" | Reason | undefined = undefined
   private readonly speaker: Speaker
   private readonly open = new Map<string, Block>()
@@ -49,8 +48,8 @@ export class Answer {
     this.speaker = speaker
   }
 
-  /** What an array of parts says. Nothing is heard after the end. */
-  hear(parts: ReadonlyArray<Part>): ReadonlyArray<ModelEvent> {
+  /** Converts an array of parts. It ignores parts after the end. */
+  add(parts: ReadonlyArray<Part>): ReadonlyArray<ModelEvent> {
     const out: Array<ModelEvent> = []
     for (const part of parts) {
       if (this.outcome === undefined) this.part(part, out)
@@ -115,7 +114,7 @@ export class Answer {
     block.metadata = Metadata.merge(block.metadata, part.metadata)
     const { delta = "" } = part
     if (delta !== "") {
-      block.said ||= delta
+      block.text ||= delta
       out.push({ _tag: kind === "text" ? "TextDelta" : "ThinkingDelta", contentIndex, delta })
     }
     if (part.type.endsWith("-end")) this.end(key, block, out)
@@ -128,7 +127,7 @@ export class Answer {
   }
 
   private newBlock(kind: Kind, key: string): Block {
-    const block: Block = { kind, contentIndex: this.next++, metadata: Metadata.none, said: "" }
+    const block: Block = { kind, contentIndex: this.next++, metadata: Metadata.none, text: "" }
     this.open.set(key, block)
     return block
   }
@@ -146,7 +145,7 @@ export class Answer {
   private growCall(id: string, delta: string, out: Array<ModelEvent>): void {
     const block = this.open.get(callKey(id))
     if (block === undefined || delta === "") return
-    block.said += delta
+    block.text += delta
     out.push({ _tag: "ToolCallDelta", contentIndex: block.contentIndex, delta })
   }
 
@@ -161,32 +160,32 @@ export class Answer {
   ): void {
     const block = this.open.get(callKey(part.id)) ?? this.startCall(part, out)
     const whole = JSON.stringify(part.params) ?? "{}"
-    if (block.said === "") this.growCall(part.id, whole, out)
+    if (block.text === "") this.growCall(part.id, whole, out)
     block.metadata = part.metadata
-    // The text of the model where it says the same: a vendor may have repaired it, or made params of other text.
-    if (JSON.stringify(parseArguments(block.said)) !== whole) block.said = whole
+    // The text of the model stays where it has these params: a vendor may have repaired it, or made params of another text.
+    if (JSON.stringify(parseArguments(block.text)) !== whole) block.text = whole
     this.end(callKey(part.id), block, out)
   }
 
   private end(key: string, block: Block, out: Array<ModelEvent>): void {
     this.open.delete(key)
-    const { contentIndex, kind, metadata, said } = block
+    const { contentIndex, kind, metadata, text } = block
     const opaque = Metadata.isNone(metadata) ? {} : { opaque: this.opaque(metadata) }
     switch (kind) {
       case "text":
         out.push({ _tag: "TextEnd", contentIndex, ...opaque })
         return
       case "thinking":
-        // Marked as its own even with nothing to keep, so that it is given back to this provider.
+        // Marked as this provider's even without metadata, so that the thinking goes back to it.
         out.push({
           _tag: "ThinkingEnd",
           contentIndex,
           opaque: this.opaque(metadata),
-          ...(said === "" && !Metadata.isNone(metadata) ? { redacted: true } : {})
+          ...(text === "" && !Metadata.isNone(metadata) ? { redacted: true } : {})
         })
         return
       case "call":
-        out.push({ _tag: "ToolCallEnd", contentIndex, rawArguments: said, ...opaque })
+        out.push({ _tag: "ToolCallEnd", contentIndex, rawArguments: text, ...opaque })
         return
     }
   }
@@ -213,7 +212,7 @@ export class Answer {
 
 const callKey = (id: string): string => `call ${id}`
 
-/** Calls make it `toolUse`, unless they were cut. A pause is an answer that is not finished, and nobody goes on with it. */
+/** Tool calls make it `toolUse`, unless the answer was cut. A pause is an answer that the run does not continue. */
 const stopReasonOf = (reason: Exclude<Response.FinishReason, "error">, hasCalls: boolean): StopReason => {
   if (reason === "length") return "length"
   if (reason === "content-filter") return "contentFilter"
@@ -221,10 +220,10 @@ const stopReasonOf = (reason: Exclude<Response.FinishReason, "error">, hasCalls:
   return reason === "pause" ? "length" : "stop"
 }
 
-/** `undefined` when the vendor reports nothing at all. */
+/** Converts the usage, or returns `undefined` if the vendor reports none. */
 const usageOf = ({ inputTokens, outputTokens }: Response.Usage): Usage.Usage | undefined => {
-  const told = [...Object.values(inputTokens), ...Object.values(outputTokens)]
-  if (told.every((count) => count === undefined)) return undefined
+  const counts = [...Object.values(inputTokens), ...Object.values(outputTokens)]
+  if (counts.every((count) => count === undefined)) return undefined
   const { cacheRead = 0, cacheWrite = 0, uncached = 0 } = inputTokens
   const { reasoning, text = 0 } = outputTokens
   return Usage.make({

@@ -1,5 +1,5 @@
 /**
- * Model events as parts of a response of `effect/ai`.
+ * The conversion of model events to the parts of a response of `effect/ai`.
  */
 import type * as Response from "effect/ai/Response"
 import type { Assistant, StopReason } from "../Message.ts"
@@ -12,17 +12,17 @@ import * as Metadata from "./Metadata.ts"
 type Event<Tag extends ModelEvent["_tag"]> = Extract<ModelEvent, { readonly _tag: Tag }>
 type Part = Response.StreamPartEncoded
 
-/** One answer on its way to a reader of parts. */
-export class Telling {
+/** Writes one answer as parts. */
+export class Writer {
   isFinished = false
-  /** Why what was told is void. Parts cannot be taken back, so that the answer ends with it. */
+  /** The failure that made the parts void. No part can take back another, so the answer fails with it. */
   retracted: ProviderError | undefined = undefined
   private failure: ProviderError | undefined = undefined
-  private hasSpoken = false
+  private hasWritten = false
   private readonly open = new Map<number, "text" | "reasoning">()
   private readonly calls = new Map<number, { readonly id: string; readonly name: string }>()
 
-  tell(events: ReadonlyArray<ModelEvent>): ReadonlyArray<Part> {
+  add(events: ReadonlyArray<ModelEvent>): ReadonlyArray<Part> {
     const out: Array<Part> = []
     for (const event of events) {
       if (this.retracted === undefined) this.event(event, out)
@@ -39,7 +39,7 @@ export class Telling {
         this.failure = event.error
         return
       case "Retracted":
-        if (this.hasSpoken) this.retracted = this.failure
+        if (this.hasWritten) this.retracted = this.failure
         return
       case "Finish":
         for (const [index, kind] of this.open) out.push({ type: `${kind}-end`, id: String(index) })
@@ -47,7 +47,7 @@ export class Telling {
         out.push(finishOf(event))
         return
       default:
-        this.hasSpoken = true
+        this.hasWritten = true
         return this.block(event, out)
     }
   }
@@ -107,7 +107,7 @@ export class Telling {
   }
 }
 
-/** A whole answer as parts; `undefined` when it is not finished. */
+/** Converts a whole answer, or returns `undefined` if it is not complete. */
 export const ofReply = ({
   content,
   finish,
@@ -128,13 +128,13 @@ const blockOf = (block: Assistant["content"][number]): Response.PartEncoded => {
   }
 }
 
-/** Arguments that are no JSON go on as the text they are: the schema of the tool refuses it. */
+/** Converts a call. Arguments that are not valid JSON stay text, which the schema of the tool refuses. */
 const callOf = (
   { id, name }: { readonly id: string; readonly name: string },
-  told: Pick<Event<"ToolCallEnd">, "rawArguments" | "opaque">
+  end: Pick<Event<"ToolCallEnd">, "rawArguments" | "opaque">
 ): Response.ToolCallPartEncoded => {
-  const params = ModelEvents.parseArguments(told.rawArguments) ?? told.rawArguments
-  return { type: "tool-call", id, name, params, ...Metadata.fromOpaque(told) }
+  const params = ModelEvents.parseArguments(end.rawArguments) ?? end.rawArguments
+  return { type: "tool-call", id, name, params, ...Metadata.fromOpaque(end) }
 }
 
 const metadataOf = ({ model, responseId }: Event<"Start">): Response.ResponseMetadataPartEncoded => ({

@@ -1,5 +1,5 @@
 /**
- * Names of tools that providers refuse, spelt for them in a request, and as they were in the answer.
+ * Replaces tool names that providers refuse in a request, and restores them in the answer.
  */
 import * as Stream from "effect/Stream"
 import * as ToolName from "../internal/toolName.ts"
@@ -8,8 +8,8 @@ import type { ModelEvent } from "../ModelEvent.ts"
 import type { ModelRequest } from "../Provider.ts"
 
 /**
- * Each of these names, in their order, as providers accept it, no two alike. One that they accept is kept; of others that
- * come to the same, the second ends with `_2`, the third with `_3`.
+ * Returns names that providers accept, in order and all different. A name that they accept stays. Of others that become the same
+ * name, the second ends with `_2` and the third with `_3`.
  */
 export const accepted = (names: ReadonlyArray<string>): ReadonlyArray<string> => {
   const taken = new Set(names.filter(ToolName.isAccepted))
@@ -26,7 +26,7 @@ export const accepted = (names: ReadonlyArray<string>): ReadonlyArray<string> =>
   })
 }
 
-/** Asks with names that providers accept. The answer calls the tools by the names they have in the request. */
+/** Calls a provider with names that it accepts. The answer has the names of the request. */
 export const around =
   <E>(ask: (request: ModelRequest) => Stream.Stream<ModelEvent, E>) =>
   (request: ModelRequest): Stream.Stream<ModelEvent, E> => {
