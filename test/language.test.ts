@@ -19,6 +19,7 @@ const checked = [
   "providers/internal/{address,addresses,adjust,answer,callArguments,callId,callName,capability}.ts",
   "providers/internal/{changes,compat,contextOverflow,counting,environment,failure,flatSchema}.ts",
   "providers/internal/{given,json,network,opaque,plain,Protocol,question,repeat,retryAfter}.ts",
+  "providers/internal/{kept,sse}.ts",
   "providers/internal/{schema,secretKey,secrets,spelling,status,thinking,tracing,wording}.ts"
 ]
 

@@ -1,30 +1,30 @@
 /**
- * The sockets that a client keeps for its next requests, as far as can be told without asking it.
+ * Estimates which sockets a client keeps open for further requests, because clients do not report it.
  *
- * A kept socket may have died, which shows only when something is sent on it: that is no failure of the server, and a
- * fresh socket is tried at once, whatever the patience with failures is. But a server that takes a request and then
- * breaks down looks the same, and the request may have been paid for. So a reset is laid to the socket only where that is
- * likely: one was there to be used again, not a byte came back, and all of it was over at once. It is laid to it once
- * per request, and it is told.
+ * A kept socket may be dead, which shows only when the client sends on it. That is not a failure of the server,
+ * so the provider sends the request again on a new socket, independent of the retry policy. But a server that
+ * accepts a request and then crashes looks the same, and that request may cost money. So the provider
+ * attributes a reset to the socket only if that is likely: a kept socket existed, no byte came back, and the
+ * reset came within a second. It does so once for each request and reports it.
  */
 export class Kept {
-  /** When each of them was put away, in milliseconds that no change of the time of day moves: the oldest first. */
+  /** When each socket became idle, in milliseconds of a monotonic clock, ascending. */
   private readonly idle: Array<number> = []
   private isNew = true
 
-  /** A response comes. */
+  /** Must be called when a response arrives. */
   open(): void {
     this.isNew = false
   }
 
-  /** A socket is there to be used again from now on. */
+  /** Must be called when a socket becomes idle. */
   add(now: number): void {
     this.idle.push(now)
   }
 
-  /** What a request that goes out now goes over, as far as can be told. A kept socket is in use then. */
+  /** The estimated kind of socket that a request uses now. A kept socket is then in use. */
   take(now: number): Socket {
-    // Clients take the one that was put away last: if that is too old, all are.
+    // Clients use the socket that became idle last. If it is too old, all are.
     const since = this.idle.pop()
     if (since !== undefined && now - since < longestIdle) return "kept"
     this.idle.length = 0
@@ -32,13 +32,13 @@ export class Kept {
   }
 }
 
-/** Once there has been a response, only the client knows whether it has kept its socket. */
+/** After the first response, only the client knows whether it has kept its socket. `either` stands for that. */
 export type Socket = "kept" | "fresh" | "either"
 
-/** Whether a reset came as soon as it comes of a socket that was dead. */
+/** Whether a reset came as fast as from a dead socket. */
 export const isAtOnce = (sent: number, now: number): boolean => now - sent < roundTrip
 
-/** No client keeps a socket for longer. */
+/** Maximum time for which clients keep a socket, in milliseconds. */
 const longestIdle = 5 * 60 * 1000
-/** What a dead socket takes to say so, over the slowest of lines. */
+/** Maximum time in milliseconds until a dead socket reports a reset, on slow lines. */
 const roundTrip = 1000

@@ -1,33 +1,35 @@
 /**
- * Server-sent events from bytes, incrementally: https://html.spec.whatwg.org/multipage/server-sent-events.html
+ * Parses server-sent events from bytes, incrementally:
+ * https://html.spec.whatwg.org/multipage/server-sent-events.html
  *
- * Our own, because it runs once per delta: `effect/encoding/Sse` works on decoded text and takes 2-3 times as long per
- * event, most of it for what a model's answer never uses. Besides the standard it takes what servers really send:
+ * `effect/encoding/Sse` works on decoded text and takes 2-3 times as long for each event, most of it for
+ * features that answers of models do not use. This parser also accepts deviations of real servers:
  *
- * - a last event that no blank line ends
- * - events parted by a single newline, told by JSON that ends where other JSON begins
- * - a body that is one JSON text and no event stream at all: it is one event, at the end
- * - lines that are no field of an event (an error printed between events): kept in `stray`
+ * - a last event without a blank line after it
+ * - events separated by a single newline, recognized by JSON that ends before other JSON starts
+ * - a body that is one JSON text instead of an event stream: it becomes one event, at the end
+ * - lines that are not fields of an event (an error printed between events): kept in `stray`
  */
 
 export interface SseEvent {
-  /** The `event:` field, mostly "". */
+  /** The `event:` field, usually empty. */
   readonly event: string
   readonly data: string
 }
 
-/** Code units of one line or event: 32 Mi, a few of which still fit into memory. */
+/** Maximum code units of one line or event: 32 Mi, of which memory holds several. */
 const maxEvent = 32 * 1024 * 1024
-/** Code units of lines that are no field: enough for an error, no more. */
+/** Maximum code units of lines that are not fields: enough for an error. */
 const maxStray = 64 * 1024
 
-// Whole characters only, see `decode`: a stateless decoder is four times as fast as one that streams.
+// Decodes complete characters only, see `decode`: a decoder without state is four times as fast as a streaming
+// one.
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true })
 
 export class SseReader {
-  /** Text in lines that are no field of an event. */
+  /** The lines that are not fields of an event. */
   stray = ""
-  /** An event passed the limit. What follows is not read. */
+  /** Whether an event exceeded the limit. Later bytes are not read. */
   overflow = false
 
   private carry: Uint8Array = none
@@ -40,13 +42,13 @@ export class SseReader {
   private data: Array<string> = []
   private dataLength = 0
 
-  /** The events that these bytes complete, added to `out`. Cut the bytes anywhere: the events stay the same. */
+  /** Appends the events that these bytes complete to `out`. The bytes may be cut anywhere. */
   push(bytes: Uint8Array, out: Array<SseEvent>): void {
     const text = this.begin(this.decode(bytes))
     if (text !== "") this.feed(text.includes("\r") || this.afterCr ? this.normalise(text) : text, out)
   }
 
-  /** What the end of the body completes. */
+  /** Appends the events that the end of the body completes. */
   end(out: Array<SseEvent>): void {
     if (this.carry.length > 0) this.feed(utf8.decode(this.carry), out)
     this.carry = none
@@ -60,7 +62,7 @@ export class SseReader {
     this.dispatch(out)
   }
 
-  /** The text of the bytes, less a character that the next bytes complete. */
+  /** Decodes the bytes, except for an incomplete character at the end. */
   private decode(bytes: Uint8Array): string {
     const all = this.carry.length === 0 ? bytes : joined(this.carry, bytes)
     const cut = unfinished(all)
@@ -68,7 +70,7 @@ export class SseReader {
     return utf8.decode(cut === 0 ? all : all.subarray(0, all.length - cut))
   }
 
-  /** Drops the byte order mark and tells an event stream from a JSON text. No line of the former can begin like one. */
+  /** Removes the byte order mark and distinguishes an event stream from a JSON text by its first character. */
   private begin(text: string): string {
     if (this.begun) return text
     const first = text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
@@ -85,7 +87,7 @@ export class SseReader {
     return all
   }
 
-  /** CR and CRLF as LF. A CR ends its line at once; an LF that still follows belongs to it. */
+  /** Replaces CR and CRLF by LF. A CR ends its line immediately. An LF right after it belongs to it. */
   private normalise(text: string): string {
     const own = this.afterCr && text.startsWith("\n") ? text.slice(1) : text
     this.afterCr = text.endsWith("\r")
@@ -117,7 +119,7 @@ export class SseReader {
     if (start < text.length) this.hold(start === 0 ? text : text.slice(start))
   }
 
-  /** The ordinary event, nearly all there are: one line of data and a blank one, with nothing pending. */
+  /** Whether this is the usual event: one line of data and a blank line, without pending fields. */
   private isPlain(text: string, start: number, end: number): boolean {
     return (
       text.charCodeAt(end + 1) === 0x0a &&
@@ -129,7 +131,7 @@ export class SseReader {
     )
   }
 
-  /** Keeps the start of a line until its end comes. The pieces are joined once, so a long line stays linear. */
+  /** Keeps the start of a line until its end. Joins the pieces once, so that a long line takes linear time. */
   private hold(text: string): void {
     this.heldLength += text.length
     if (this.heldLength > maxEvent) this.overflow = true
@@ -175,15 +177,15 @@ const none = new Uint8Array(0)
 const oneOf = (lines: ReadonlyArray<string>): string =>
   lines.length === 1 ? (lines[0] ?? "") : lines.join("\n")
 
-// Nowhere in one JSON text does a line that ends like this come before one that begins like that.
+// In one JSON text, no line with such an end precedes a line with such a start.
 const endsJson = (line: string | undefined): boolean => /[}\]]/.test(line?.trimEnd().at(-1) ?? "")
 const beginsJson = (line: string): boolean => /[{[]/.test(line.trimStart().charAt(0))
 
-/** After the colon; one space is not part of the value. */
+/** The start of the value after the colon, without one leading space. */
 const valueStart = (text: string, colon: number): number =>
   text.charCodeAt(colon) === 0x20 ? colon + 1 : colon
 
-/** How many bytes at the end begin a character without completing it. */
+/** Number of bytes at the end that belong to an incomplete character. */
 const unfinished = (bytes: Uint8Array): number => {
   for (let back = 1; back <= 3 && back <= bytes.length; back++) {
     const byte = bytes[bytes.length - back] ?? 0
