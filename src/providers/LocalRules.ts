@@ -203,9 +203,9 @@ const linesOf = (result: ToolResult, step: Step | undefined): ReadonlyArray<stri
   const [title, lines, { details }] = [titleOf(step), textOf(result).split("\n"), result]
   const isShort = step.tool === "edit" || (result.isError && step.tool !== "shell")
   if (isShort) return [`${title}: ${lines[0] ?? ""}`]
-  const what = step.counts ?? ""
-  const counted = Predicate.hasProperty(details, what) ? details[what] : lines.length
-  if (step.counts !== undefined) return [`${title}: ${counted} ${what}`]
+  const unit = step.counts ?? ""
+  const counted = Predicate.hasProperty(details, unit) ? details[unit] : lines.length
+  if (step.counts !== undefined) return [`${title}: ${counted} ${unit}`]
   // The first lines. The tool result has all of them.
   const more = lines.length > 12 ? [`  … ${lines.length - 12} more lines`] : []
   return [`${title}:`, ...lines.slice(0, 12).map((line) => `  ${line}`), ...more]

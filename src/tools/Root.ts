@@ -40,10 +40,10 @@ export interface Options {
    */
   readonly writeRoots?: ReadonlyArray<string>
   /**
-   * Whether the tools read a file that has several names (hard links) (default: `"refuse"`).
+   * Whether the tools read a file that has several hard links (default: `"refuse"`).
    *
-   * One of the names may be outside the roots, and the system does not report which. Package managers that link
-   * files from a store need `"allow"`. Writing never changes the other names, because it replaces the file.
+   * One of them may be outside the roots, and the system does not report where. Package managers that link
+   * files from a store need `"allow"`. Writing never changes the other links, because it replaces the file.
    */
   readonly hardLinks?: "refuse" | "allow"
   /**

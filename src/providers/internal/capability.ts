@@ -13,10 +13,10 @@ export const missing = (
   if (rule === undefined) return undefined
   const isAtEndpoint = rule.endpoints?.includes(endpoint) ?? true
   if (endpoint === "chat" && (!isAtEndpoint || (tools.length > 0 && rule.tools === "responses"))) {
-    const what = isAtEndpoint ? "takes tools" : "answers"
+    const verb = isAtEndpoint ? "takes tools" : "answers"
     return unsupported(
       model,
-      `${model} ${what} by the Responses API only: use OpenAi in place of OpenAiCompatible, openai/${model} in the program`
+      `${model} ${verb} by the Responses API only: use OpenAi in place of OpenAiCompatible, openai/${model} in the program`
     )
   }
   if (tools.length > 0 && rule.tools === "none") return unsupported(model, `${model} takes no tools`)

@@ -59,8 +59,8 @@ export const badJson = (data: string): Reason =>
     detail: `${Wording.cut(Json.problem(data), 200)}: ${Wording.cut(data, 200)}`
   })
 
-export const badShape = (what: string, data: string): Reason =>
-  new Reasons.Protocol({ kind: "badShape", detail: `${what}: ${Wording.cut(data, 200)}` })
+export const badShape = (problem: string, data: string): Reason =>
+  new Reasons.Protocol({ kind: "badShape", detail: `${problem}: ${Wording.cut(data, 200)}` })
 
 const maxDetail = 1600
 /** Maximum characters of a code. */
