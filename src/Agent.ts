@@ -5,7 +5,6 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
@@ -143,10 +142,7 @@ export const make = <const T extends Tools = readonly [], const H extends Hooks 
       // provider, the tools and the hooks are the agent's.
       Context.mergeAll(made, caller, own)
     )
-    yield* Scope.addFinalizer(
-      scope,
-      Effect.suspend(() => conversation.close())
-    )
+    yield* Scope.addFinalizer(scope, conversation.close)
     return new Facade(conversation, registry, manager)
   })
 
@@ -184,7 +180,8 @@ class Facade implements Agent {
   readonly pause: Agent["pause"] = (reason) => Effect.sync(() => this.conversation.control?.pause(reason))
   readonly resumeRun: Agent["resumeRun"] = (reason) =>
     Effect.sync(() => this.conversation.control?.resume(reason))
-  readonly cancel: Agent["cancel"] = (reason) => Effect.sync(() => this.conversation.control?.cancel(reason))
+  readonly cancel: Agent["cancel"] = (reason) =>
+    Effect.suspend(() => this.conversation.control?.cancel(reason) ?? Effect.void)
   readonly update: Agent["update"] = (patch) => this.conversation.update(patch)
   readonly setMessages: Agent["setMessages"] = (messages) => this.conversation.setMessages(messages)
   readonly clearQueue: Agent["clearQueue"] = (which) => Effect.sync(() => this.queues.clear(which))
@@ -227,7 +224,4 @@ class Facade implements Agent {
 }
 
 const prompted = (input: Message.Input) => (now: number) =>
-  Result.match(Input.prompt(input, now), {
-    onSuccess: (prompts) => Exit.succeed({ prompts, continued: false, pollFirst: true }),
-    onFailure: (invalid) => Exit.fail(invalid)
-  })
+  Result.map(Input.prompt(input, now), (prompts) => ({ prompts, continued: false, pollFirst: true }))

@@ -1,6 +1,7 @@
 /**
  * The agent loop: ask the model, run the tools it calls, ask again, until it stops calling.
  */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
@@ -8,11 +9,9 @@ import type { AgentEvent, RunStatus } from "./AgentEvent.ts"
 import * as Event from "./AgentEvent.ts"
 import * as Budget from "./internal/budget.ts"
 import * as Continuation from "./internal/continuation.ts"
-import type * as Delivery from "./internal/delivery.ts"
 import * as Ending from "./internal/ending.ts"
 import * as Execution from "./internal/execution.ts"
 import type { FailureReason } from "./FailureReason.ts"
-import { LimitExceeded } from "./FailureReason.ts"
 import * as Gate from "./internal/gate.ts"
 import type * as Hook from "./Hook.ts"
 import type { InvalidInput } from "./internal/invalidInput.ts"
@@ -22,11 +21,11 @@ import * as Message from "./Message.ts"
 import type { Provider } from "./Provider.ts"
 import { Queues } from "./internal/queues.ts"
 import * as Pending from "./internal/pending.ts"
-import type { Run, Stopped } from "./internal/run.ts"
-import * as Running from "./internal/run.ts"
+import type { Reader } from "./internal/events.ts"
+import type { Run } from "./internal/run.ts"
+import { Stopped } from "./internal/run.ts"
 import type { RunFailed } from "./RunFailed.ts"
 import type { RunOptions } from "./RunOptions.ts"
-import * as Options from "./RunOptions.ts"
 import type { RunResult } from "./RunResult.ts"
 import type { ToolRegistry } from "./ToolRegistry.ts"
 import * as Turn from "./internal/turn.ts"
@@ -94,15 +93,10 @@ type Reading<A> = Result.Result<A, InvalidInput>
 const streamOf = (task: (now: number) => Reading<Execution.Task>) =>
   Execution.stream((reader) => start(task, reader))
 
-const start = (task: (now: number) => Reading<Execution.Task>, reader?: Delivery.Reader) =>
-  Effect.clockWith((clock) => {
-    const unheard = Execution.unheard()
-    return Effect.flatMap(Effect.fromResult(task(clock.currentTimeMillisUnsafe())), (made) =>
-      Execution.fork(
-        (audience) => execute(made, audience),
-        reader === undefined ? unheard : { ...unheard, reader }
-      )
-    )
+const start = (task: (now: number) => Reading<Execution.Task>, reader?: Reader) =>
+  Effect.gen(function* () {
+    const made = yield* Effect.fromResult(task(yield* Clock.currentTimeMillis))
+    return yield* Execution.fork((seat) => execute(made, seat), Execution.seatOf(reader))
   })
 
 const fresh = (
@@ -129,118 +123,129 @@ const fresh = (
  */
 export const execute = Effect.fnUntraced(function* (
   task: Execution.Task,
-  audience: Execution.Audience
+  seat: Execution.Seat
 ): Effect.fn.Return<RunResult, RunFailed, Provider | ToolRegistry> {
-  const run = yield* Execution.makeRun(task, audience)
-  Running.announceQueues(run)
-  yield* Running.emit(run, {
+  const run = yield* Execution.makeRun(task, seat)
+  run.queues.takeChange()
+  run.emit({
     _tag: "RunStart",
     v: Event.version,
     prompts: task.prompts,
     model: run.options.model,
     continued: task.continued
   })
+  yield* run.delivered
   const deadline = new Limits.Deadline(run)
   const exit = yield* Effect.exit(
     Effect.andThen(beforeExecution(run, task), turns(run, task, deadline)).pipe(
       Effect.provideService(Budget.Outer, run.budget)
     )
   )
-  deadline.unset()
+  yield* deadline.unset
   return yield* Ending.finish(run, Pending.restore(run), exit)
 })
 
 type Reason = FailureReason | Stopped
 
 const beforeExecution = (run: Run, task: Execution.Task): Effect.Effect<void, Reason> =>
-  Running.observe(
-    run,
+  run.ask(
     "beforeExecution",
-    () => ({ ...Running.baseInput(run), options: run.options, prompts: task.prompts }),
+    () => ({ ...run.baseInput, options: run.options, prompts: task.prompts }),
     ({ modified }) => {
-      run.options = Options.patch(run.options, modified)
+      run.change(modified, undefined)
       return "next"
     }
   )
 
+/** Takes turns until the run ends, and returns how. */
 const turns = Effect.fnUntraced(function* (
   run: Run,
   task: Execution.Task,
   deadline: Limits.Deadline
 ): Effect.fn.Return<RunStatus, Reason> {
-  deadline.set()
-  for (let first = true; ; first = false) {
+  const takeChanges = Effect.suspend(() => {
+    const changes = task.nextTurn()
+    run.change(changes?.options, changes?.messages)
+    return deadline.set
+  })
+  yield* deadline.set
+  for (let isFirst = true; ; isFirst = false) {
     yield* Gate.open(run)
-    takeChanges(run, task, deadline)
+    yield* takeChanges
     if (run.turn >= Limits.maxTurns(run)) return yield* outOfTurns(run)
     yield* Gate.beforeTurn(run)
-    takeChanges(run, task, deadline)
-    const done = yield* Turn.run(run, () => Pending.deliver(run, first && task.pollFirst))
-    if (yield* betweenTurns(run, done)) return "stopped"
-    const status = yield* next(run, done)
+    yield* takeChanges
+    const turn = yield* completed(Turn.run(run, Pending.deliver(run, isFirst && task.pollFirst)))
+    if (yield* betweenTurns(run, turn)) return "stopped"
+    const status = yield* next(run, turn)
     if (status !== undefined) return status
   }
 })
 
-/** What the application changed while the last turn went on, or the run was paused before this one. */
-const takeChanges = (run: Run, task: Execution.Task, deadline: Limits.Deadline): void => {
-  const changes = task.nextTurn()
-  run.options = Options.patch(run.options, changes?.options)
-  run.messages = changes?.messages ?? run.messages
-  deadline.set()
-}
-
-/** Lets hooks prepare the next turn, then asks whether there should be one. */
-const betweenTurns = Effect.fnUntracedEager(function* (
-  run: Run,
-  done: Turn.Completed
-): Effect.fn.Return<boolean, Reason> {
-  yield* Running.checkStopped(run)
-  const input = (): Hook.AfterTurnInput => ({
-    ...Running.turnInput(run),
-    message: done.message,
-    toolResults: done.toolResults,
-    newMessages: Running.newMessages(run)
-  })
-  yield* Running.shape(run, "prepareNextTurn", input, ({ messages, thinkingLevel, ...options }) => {
-    run.messages = messages ?? run.messages
-    run.options = Options.patch(run.options, {
-      ...options,
-      ...(thinkingLevel === undefined ? {} : { modelOptions: { ...run.options.modelOptions, thinkingLevel } })
-    })
-  })
-  let stop = false
-  yield* Running.shape(run, "shouldStopAfterTurn", input, (answer) => {
-    stop ||= answer
-  })
-  return stop
+/** A turn that ended well; fails with the reason of any other. */
+const completed = Effect.fnUntraced(function* (
+  running: Effect.Effect<Turn.Outcome>
+): Effect.fn.Return<Turn.Completed, Reason> {
+  const turn = yield* running
+  if (turn._tag === "Failed") return yield* Effect.failCause(turn.cause)
+  return turn._tag === "Stopped" ? yield* Effect.fail(new Stopped(turn.stop)) : turn
 })
 
-/** Takes what comes next and goes on, or says how the run ended. */
-const next = Effect.fnUntracedEager(function* (
+/** Lets hooks prepare the next turn, then asks them whether the run stops here. */
+const betweenTurns = Effect.fnUntraced(function* (
   run: Run,
-  done: Turn.Completed
+  turn: Turn.Completed
+): Effect.fn.Return<boolean, Reason> {
+  yield* run.checkStopped
+  const input = (): Hook.AfterTurnInput => ({
+    ...run.turnInput,
+    message: turn.message,
+    toolResults: turn.toolResults,
+    newMessages: run.newMessages
+  })
+  yield* run.ask("prepareNextTurn", input, ({ messages, thinkingLevel, ...options }) => {
+    run.change(options, messages)
+    if (thinkingLevel !== undefined) run.change({ modelOptions: { thinkingLevel } }, undefined)
+  })
+  let isStopped = false
+  yield* run.ask("shouldStopAfterTurn", input, (answer) => {
+    isStopped ||= answer
+  })
+  return isStopped
+})
+
+/** Takes queued messages for the next turn, or returns how the run ended. */
+const next = Effect.fnUntraced(function* (
+  run: Run,
+  turn: Turn.Completed
 ): Effect.fn.Return<RunStatus | undefined, Reason> {
-  if (run.turn >= Limits.maxTurns(run)) return done.toolsContinue ? yield* outOfTurns(run) : naturalEnd(done)
+  const toolsContinue = turn._tag === "Called" && !turn.isTerminated
+  if (run.turn >= Limits.maxTurns(run)) return toolsContinue ? yield* outOfTurns(run) : naturalEnd(turn)
   // Steering may have been taken during the tools.
   if (run.pending.messages.length === 0) yield* Pending.takeSteering(run, "turnEnd")
-  if (done.toolsContinue || run.pending.messages.length > 0) return undefined
+  if (toolsContinue || run.pending.messages.length > 0) return undefined
   yield* Pending.takeFollowUps(run)
-  return run.pending.messages.length > 0 ? undefined : naturalEnd(done)
+  return run.pending.messages.length > 0 ? undefined : naturalEnd(turn)
 })
 
-const naturalEnd = (done: Turn.Completed): RunStatus => (done.terminated ? "terminated" : "completed")
+const naturalEnd = (turn: Turn.Completed): RunStatus =>
+  turn._tag === "Called" && turn.isTerminated ? "terminated" : "completed"
 
 const outOfTurns = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<RunStatus, Reason> {
-  const { onMaxTurns = "fail", wrapUpInstruction } = run.options.limits ?? {}
-  const limit = new LimitExceeded({ limit: "maxTurns", value: run.turn, max: Limits.maxTurns(run) })
+  const { onMaxTurns = "fail", wrapUpInstruction = defaultWrapUp } = run.options.limits ?? {}
+  const limit = Limits.outOfTurns(run)
   if (onMaxTurns === "fail") return yield* limit
-  yield* Ending.announceLimit(run, limit)
+  Ending.announceLimit(run, limit)
   if (onMaxTurns === "wrapUp") {
-    run.options = { ...run.options, activeTools: [] }
-    const instruction = Message.user(wrapUpInstruction ?? defaultWrapUp, run.clock.currentTimeMillisUnsafe())
-    yield* Turn.run(run, () => Running.append(run, [instruction]))
-    yield* Running.checkStopped(run)
+    run.change({ activeTools: [] }, undefined)
+    const instruction = Message.user(wrapUpInstruction, run.clock.currentTimeMillisUnsafe())
+    yield* completed(
+      Turn.run(
+        run,
+        Effect.sync(() => run.append([instruction]))
+      )
+    )
+    yield* run.checkStopped
   }
   return "incomplete"
 })

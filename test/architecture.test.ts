@@ -12,11 +12,11 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   [
     "services",
-    /^((Provider|Credentials|Tool|ToolRegistry|Hook|HookManager|ContextManager|Retry)|internal\/(handoff|alarm|byteSource|begin|work|params|toolOutput|toolContext|promiseTool|toolName|invalidTool|toolRun|hookCalls|hookInput|hookOutput|invalidHook|silence))\.ts$/
+    /^((Provider|Credentials|Tool|ToolRegistry|Hook|HookManager|ContextManager|Retry)|internal\/(handoff|interruption|alarm|byteSource|params|toolOutput|toolContext|promiseTool|toolName|invalidTool|toolRun|hookCalls|hookInput|hookOutput|invalidHook|silence))\.ts$/
   ],
   [
     "loop",
-    /^((Loop)|internal\/(budget|continuation|control|queues|delivery|events|run|limits|gate|guards|pending|request|reply|modelCall|unrun|settlement|toolExecution|toolBatch|turn|ending|execution|eventsOnly))\.ts$/
+    /^((Loop)|internal\/(budget|continuation|queues|events|repetition|run|limits|gate|guards|pending|request|reply|modelCall|toolOutcome|batch|toolCall|toolBatch|turn|ending|execution|eventsOnly))\.ts$/
   ],
   ["agent", /^((Agent)|internal\/(agentState|agentOptions|subscriptions|agentRuntime))\.ts$/],
   ["edges", /^(providers|resilience|tools|compat|promise|testing|ai|node)\//],

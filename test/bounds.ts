@@ -34,9 +34,6 @@ export const longFunctions: Readonly<Record<string, string>> = {
   "ModelEvent.ts add": "one case of two or three lines for each of 13 events",
   "RunReport.ts fold": "one case for each event that the report counts",
   "cli/TextOutput.ts make": "one case for each event that is shown; the cases share whether a line is open",
-  "internal/execution.ts makeRun": "one object with all fields of a run",
-  "internal/toolBatch.ts perform": "callbacks of one call that share its state",
-  "internal/work.ts watch": "callbacks of one wait that share its state",
   "node/NodeHttp.ts make": "a client and a sender that share one dispatcher",
   "promise/PromiseAgent.ts facade": "the methods of a promise agent, which share one runtime",
   "tools/FindTool.ts make": "a tool: its definition and its `execute`",
@@ -52,11 +49,7 @@ export const maxSchedulers = 9
 /** Modules, outside `cli` and `providers`, that start, observe or wake fibers by other means than effects. */
 export const schedulers: Readonly<Record<string, string>> = {
   "internal/alarm.ts": "one sleeping fiber for all time limits of a clock",
-  "internal/begin.ts": "begins work without a fiber where it needs none",
-  "internal/delivery.ts": "delivers events in a fiber that outlives the run's wait for them",
-  "internal/execution.ts": "a run is a fiber of its own, which only its control stops",
   "internal/handoff.ts": "wakes a waiting reader in a microtask",
-  "internal/run.ts": "joins changes of the queues into one event",
   "node/internal/NodeCrowd.ts": "joins what undici delivers in one turn of the event loop",
   "node/internal/NodeExchange.ts": "undici must not be called from inside its own parser",
   "promise/Events.ts": "an async iterator reads a fiber from outside of Effect"
@@ -64,23 +57,11 @@ export const schedulers: Readonly<Record<string, string>> = {
 
 /** Modules that use functions such as `Effect.flatMapEager`, which run a known effect without a step of the fiber. */
 export const eager: Readonly<Record<string, string>> = {
-  "Loop.ts": "a turn without queued messages takes no step between turns",
-  "internal/gate.ts": "an open gate takes no step",
-  "internal/modelCall.ts": "an event that no subscriber awaits takes no step",
-  "internal/pending.ts": "empty queues take no step",
-  "internal/reply.ts": "a delta that no subscriber awaits takes no step",
-  "internal/request.ts": "a request without hooks takes no step",
-  "internal/run.ts": "an event that no subscriber awaits takes no step",
-  "internal/settlement.ts": "an event that no subscriber awaits takes no step",
-  "internal/toolBatch.ts": "an event that no subscriber awaits takes no step",
-  "internal/turn.ts": "a turn without pending messages takes no step",
   "providers/internal/connection.ts": "a response with a known body takes no step"
 }
 
 /** Modules that read a key such as `~effect/Exit`, which Effect may rename in any release. The list is to become empty. */
-export const internals: Readonly<Record<string, string>> = {
-  "internal/begin.ts": "`Exit.isExit` takes five times as long"
-}
+export const internals: Readonly<Record<string, string>> = {}
 
 /** Public modules whose docstrings are not complete yet. A module that passes `docs.test.ts` leaves the list. */
 export const undocumented: ReadonlyArray<string> = [

@@ -3,18 +3,18 @@
  * on. `Agent` is its public face.
  */
 import * as Clock from "effect/Clock"
-import * as Context from "effect/Context"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import * as Latch from "effect/Latch"
 import type * as Scope from "effect/Scope"
+import type { AgentEvent } from "../AgentEvent.ts"
 import type { AgentState } from "./agentState.ts"
 import * as State from "./agentState.ts"
 import * as Continuation from "./continuation.ts"
-import { Control } from "./control.ts"
-import type * as Delivery from "./delivery.ts"
-import * as Emitter from "./events.ts"
+import type { Reader } from "./events.ts"
+import { noReader } from "./events.ts"
+import { Control } from "./interruption.ts"
 import { AgentBusy } from "../FailureReason.ts"
 import * as Execution from "./execution.ts"
 import type { InvalidInput } from "./invalidInput.ts"
@@ -84,27 +84,22 @@ export class Conversation {
    * interrupted between being first and having started.
    */
   begin<E>(
-    makeTask: (now: number) => Exit.Exit<Task, E>,
+    makeTask: (now: number) => Result.Result<Task, E>,
     options: Partial<RunOptions> | undefined,
-    reader?: Delivery.Reader
+    reader: Reader = noReader
   ): Begun<E> {
-    return Effect.contextWith((caller: Context.Context<never>): Begun<E> => {
-      if (this.closed) return Effect.die(new Error(closed))
-      if (this.active !== undefined) return Effect.fail(new AgentBusy())
-      const read = options === undefined ? Result.succeed(undefined) : Input.patch(options)
-      if (Result.isFailure(read)) return Effect.fail(read.failure)
-      const task = makeTask(Context.get(caller, Clock.Clock).currentTimeMillisUnsafe())
-      const full = Options.patch(this.current.options, read.success)
-      return Exit.map(task, (task) => this.fork(caller, task, full, reader))
-    })
+    return Effect.uninterruptible(
+      Effect.gen({ self: this }, function* () {
+        if (this.closed) return yield* Effect.die(new Error(closed))
+        if (this.active !== undefined) return yield* new AgentBusy()
+        const patch = options === undefined ? undefined : yield* Effect.fromResult(Input.patch(options))
+        const task = yield* Effect.fromResult(makeTask(yield* Clock.currentTimeMillis))
+        return yield* this.fork(task, Options.patch(this.current.options, patch), reader)
+      })
+    )
   }
 
-  private fork(
-    caller: Context.Context<never>,
-    task: Task,
-    options: RunOptions,
-    reader: Delivery.Reader | undefined
-  ): Execution.Started {
+  private fork(task: Task, options: RunOptions, reader: Reader): Effect.Effect<Execution.Started> {
     const active: Active = { control: new Control() }
     this.active = active
     this.changes = undefined
@@ -113,30 +108,35 @@ export class Conversation {
       messages: this.current.messages,
       options,
       queues: this.queues,
-      nextTurn: () => {
-        const { changes } = this
-        this.changes = undefined
-        // What the run has added since they were replaced stands behind them.
-        return changes?.replaced === true ? { ...changes, messages: this.current.messages } : changes
-      }
+      nextTurn: () => this.takeChanges()
     }
-    const executor: Execution.Executor = (audience) =>
-      Effect.ensuring(Loop.execute(full, audience), this.rest(active))
-    return Execution.forkWith(this.services(caller), executor, {
+    const executor: Execution.Executor = (seat) =>
+      Effect.ensuring(Loop.execute(full, seat), this.rest(active))
+    const seat: Execution.Seat = {
       runId: Execution.makeRunId(),
       control: active.control,
       onRun: (run) => {
         this.run = run
       },
-      observe: (events) => {
-        if (this.subscriptions.hasReaders) this.subscriptions.observe(events)
-        const { current } = this
-        const next = State.afterAll(current, events)
-        if (next !== current) this.state.set(next)
-      },
+      observe: (events) => this.observe(events),
       subscriptions: this.subscriptions,
-      reader: reader ?? Emitter.noReader
-    })
+      reader
+    }
+    return Effect.updateContext(Execution.fork(executor, seat), this.services)
+  }
+
+  private takeChanges() {
+    const { changes } = this
+    this.changes = undefined
+    // The messages that the run has added since they were replaced stand behind them.
+    return changes?.replaced === true ? { ...changes, messages: this.current.messages } : changes
+  }
+
+  private observe(events: ReadonlyArray<AgentEvent>): void {
+    if (this.subscriptions.hasReaders) this.subscriptions.observe(events)
+    const { current } = this
+    const next = State.afterAll(current, events)
+    if (next !== current) this.state.set(next)
   }
 
   /** A run is over when its last subscriber has heard of it. */
@@ -152,19 +152,19 @@ export class Conversation {
    * The task of `resume`: unanswered calls get error results; after an answer, complete or broken off, queued messages are
    * the prompt; without any the model is asked again for an answer that broke off.
    */
-  readonly continuation = (timestamp: number): Exit.Exit<Task, Continuation.InvalidContinuation> => {
+  readonly continuation = (timestamp: number): Result.Result<Task, Continuation.InvalidContinuation> => {
     const { messages } = this.current
     if (messages.length === 0) {
-      return Exit.fail(new Continuation.InvalidContinuation({ detail: "No messages to continue from" }))
+      return Result.fail(new Continuation.InvalidContinuation({ detail: "No messages to continue from" }))
     }
     const isUnanswered = Continuation.isUnanswered(messages)
     if (!isUnanswered || Continuation.isBrokenOff(messages)) {
       const queued = this.queuedPrompts()
-      if (queued !== undefined) return Exit.succeed(queued)
+      if (queued !== undefined) return Result.succeed(queued)
     }
-    if (!isUnanswered) return Exit.fail(Continuation.answered())
+    if (!isUnanswered) return Result.fail(Continuation.answered())
     const prompts = Continuation.missingResults(messages, timestamp)
-    return Exit.succeed({ prompts, continued: true, pollFirst: true })
+    return Result.succeed({ prompts, continued: true, pollFirst: true })
   }
 
   private queuedPrompts(): Task | undefined {
@@ -231,15 +231,11 @@ export class Conversation {
   }
 
   /** Ends the run that goes on, and takes no other. */
-  close(): Effect.Effect<void> {
+  readonly close = Effect.gen({ self: this }, function* () {
     this.closed = true
-    this.active?.control.signal.stop({ cause: "cancel", reason: "the agent was closed" })
-    return Effect.andThen(
-      this.waitForIdle,
-      Effect.suspend(() => {
-        this.state.close()
-        return this.subscriptions.close()
-      })
-    )
-  }
+    if (this.active !== undefined) yield* this.active.control.cancel("the agent was closed")
+    yield* this.waitForIdle
+    this.state.close()
+    yield* this.subscriptions.close()
+  })
 }

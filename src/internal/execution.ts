@@ -1,10 +1,9 @@
 /**
- * Carries a run: a fiber nobody interrupts, what it starts from, and what is left of it.
+ * Starts a run in a fiber of its own, and gives it to callers as a result, as a stream or as a handle.
  *
- * Leaving the stream, interrupting the effect and closing the scope all stop a run the same way: through its control, so
- * that its events are balanced and its transcript whole, and then they wait for it.
+ * Nothing interrupts that fiber. A caller that leaves the stream, is interrupted or closes its scope stops the run through
+ * its control, and waits for its end: its events are balanced then, and its transcript whole.
  */
-import type * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -13,30 +12,25 @@ import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"
-import * as Alarm from "./alarm.ts"
 import * as Budget from "./budget.ts"
 import { ContextManager } from "../ContextManager.ts"
-import { Control } from "./control.ts"
-import type * as Delivery from "./delivery.ts"
-import * as Emitter from "./events.ts"
-import * as Handoff from "./handoff.ts"
+import type { Audience, Reader } from "./events.ts"
+import { Events, noReader } from "./events.ts"
+import { Handoff, opened } from "./handoff.ts"
 import * as HookCalls from "./hookCalls.ts"
 import { HookManager } from "../HookManager.ts"
+import { Control } from "./interruption.ts"
 import * as Message from "../Message.ts"
 import { Provider } from "../Provider.ts"
 import type { QueueName, Queues } from "./queues.ts"
-import type { Run } from "./run.ts"
-import * as Running from "./run.ts"
+import { Run } from "./run.ts"
 import type { RunFailed } from "../RunFailed.ts"
 import type { RunOptions } from "../RunOptions.ts"
-import * as RunReport from "../RunReport.ts"
 import type { RunResult } from "../RunResult.ts"
 import { ToolContext } from "../Tool.ts"
 import { ToolRegistry } from "../ToolRegistry.ts"
-import * as Usage from "../Usage.ts"
-import { traced } from "./work.ts"
 
-/** What a run is to do. */
+/** Where a run starts, and what may change while it goes on. */
 export interface Task {
   readonly prompts: ReadonlyArray<Message.Message>
   /** The transcript so far. Never changed. */
@@ -48,123 +42,109 @@ export interface Task {
   readonly queues: Queues
   /** The queue the prompts were taken from, if they were. */
   readonly promptsFrom?: QueueName
-  /** Asked before each turn: what the application changed meanwhile. */
+  /** Called before each turn: the application's changes since the last one. */
   readonly nextTurn: () =>
     | { readonly options?: Partial<RunOptions>; readonly messages?: ReadonlyArray<Message.Message> }
     | undefined
 }
 
-/** Who controls a run, and who hears of it. */
-export interface Audience extends Delivery.Audience {
+/** The switches of a run, and all that receive its events. */
+export interface Seat extends Audience {
   readonly runId: string
   readonly control: Control
   /** Called once, before the first event. */
   readonly onRun: (run: Run) => void
 }
 
-/** A run, ready to be told of. */
+type Services = Provider | ToolRegistry
+
+/** Makes the run of a task. Children of the fiber that makes it serve its subscribers and watch its queues. */
 export const makeRun = Effect.fnUntraced(function* (
   task: Task,
-  audience: Audience
-): Effect.fn.Return<Run, never, Provider | ToolRegistry> {
-  const context = yield* Effect.context<Provider | ToolRegistry>()
-  const clock = Context.get(context, Clock.Clock)
-  const caller = Context.getOption(context, ToolContext)
-  const id = audience.runId
-  const parent = caller._tag === "Some" ? { parent: parentOf(caller.value) } : {}
-  const surroundings = { clock, services: context, signal: audience.control.signal }
-  const emitter = Emitter.make({ runId: id, ...parent }, surroundings, {
-    ...audience,
-    observe: (events) => {
-      run.report = events.reduce(RunReport.fold, run.report)
-      audience.observe(events)
-    }
-  })
-  const hooks = HookCalls.make(Context.get(context, HookManager), {
-    options: () => run.options,
-    onError: (error) => Running.emit(run, { _tag: "HookError", ...error })
-  })
-  const run: Run = {
-    id,
-    clock,
-    startedAt: Alarm.now(clock),
-    provider: Context.get(context, Provider),
-    registry: Context.get(context, ToolRegistry),
-    contextManager: Context.get(context, ContextManager),
-    hooks,
-    metadata: new Map(),
-    control: audience.control,
-    queues: task.queues,
-    emitter,
-    budget: new Budget.Budget(() => run.options.limits, Context.get(context, Budget.Outer)),
-    options: task.options,
-    messages: task.messages,
-    added: [],
-    pending: { messages: task.prompts, from: task.promptsFrom },
-    offered: new Map(),
-    open: undefined,
-    turn: 0,
-    usage: Usage.zero,
-    turnUsage: Usage.zero,
-    toolCalls: 0,
-    recentCalls: [],
-    warnedInTurn: undefined,
-    report: RunReport.empty,
-    cancelAnnounced: false
+  seat: Seat
+): Effect.fn.Return<Run, never, Services> {
+  const context = yield* Effect.context<Services>()
+  const run: Run = new Run(
+    {
+      id: seat.runId,
+      clock: Context.get(context, Clock.Clock),
+      provider: Context.get(context, Provider),
+      registry: Context.get(context, ToolRegistry),
+      contextManager: Context.get(context, ContextManager),
+      hooks: HookCalls.make(Context.get(context, HookManager), {
+        options: () => run.options,
+        onError: (error) => Effect.sync(() => run.emit({ _tag: "HookError", ...error }))
+      }),
+      control: seat.control,
+      queues: task.queues,
+      events: eventsOf(seat, context, (events) => run.record(events)),
+      budget: new Budget.Budget(() => run.options.limits, Context.get(context, Budget.Outer))
+    },
+    task
+  )
+  for (const service of [run.events.deliver, run.announceQueues, releaseReader(seat)]) {
+    yield* Effect.forkChild(service, { startImmediately: true })
   }
-  // First of all who wait for the stop, so last to hear of it: by then the work in flight has been halted.
-  audience.control.signal.onStop(audience.reader.release)
-  audience.onRun(run)
+  seat.onRun(run)
   return run
 })
 
-/** A run started inside a tool is a sub-agent's. */
-const parentOf = ({ runId, toolCallId }: ToolContext["Service"]) => ({ runId, toolCallId })
+/** `record` receives the events before all others. */
+const eventsOf = (
+  seat: Seat,
+  context: Context.Context<never>,
+  record: (events: ReadonlyArray<AgentEvent>) => void
+): Events => {
+  const caller = Context.getOption(context, ToolContext)
+  // A run that starts inside a tool is a sub-agent's.
+  const parent =
+    caller._tag === "Some" ? { runId: caller.value.runId, toolCallId: caller.value.toolCallId } : undefined
+  const base = { runId: seat.runId, ...(parent === undefined ? {} : { parent }) }
+  return new Events(base, Context.get(context, Clock.Clock), seat.control, {
+    ...seat,
+    observe: (events) => {
+      record(events)
+      seat.observe(events)
+    }
+  })
+}
 
-/** Makes the run of an audience. */
-export type Executor = (audience: Audience) => Effect.Effect<RunResult, RunFailed, Provider | ToolRegistry>
+/** After a stop has interrupted the work in flight, lets no event wait for a reader that may have left. */
+const releaseReader = ({ control, reader }: Seat): Effect.Effect<void> =>
+  Effect.andThen(Effect.andThen(control.stopped, Effect.yieldNow), Effect.sync(reader.release))
+
+/** Runs a task to its end. */
+export type Executor = (seat: Seat) => Effect.Effect<RunResult, RunFailed, Services>
 
 /** Unique, like the ids of messages. */
 export const makeRunId = (): string => `run_${Message.makeId().slice("msg_".length)}`
 
-/** Nobody listens. */
-export const unheard = (): Audience => ({
+/** For a run without an agent. */
+export const seatOf = (reader: Reader = noReader): Seat => ({
   runId: makeRunId(),
   control: new Control(),
   onRun: () => {},
   observe: () => {},
   subscriptions: { subscribers: [], hasReaders: false },
-  reader: Emitter.noReader
+  reader
 })
 
-/** A run that goes on, and what stops it. */
+/** A run that goes on, and its switches. */
 export interface Started {
   readonly runId: string
   readonly fiber: Fiber.Fiber<RunResult, RunFailed>
   readonly control: Control
 }
 
-/** Starts a run in a fiber of its own, which only its control stops. */
-export const fork = (
-  execute: Executor,
-  audience: Audience
-): Effect.Effect<Started, never, Provider | ToolRegistry> =>
-  Effect.contextWith((context: Context.Context<Provider | ToolRegistry>) =>
-    Effect.succeed(forkWith(context, execute, audience))
+/** Starts a run, before this returns, in a fiber that nothing interrupts. */
+export const fork = (execute: Executor, seat: Seat): Effect.Effect<Started, never, Services> =>
+  Effect.map(
+    execute(seat).pipe(
+      Effect.withSpan("invoke_agent", {}, { captureStackTrace: false }),
+      Effect.forkDetach({ startImmediately: true, uninterruptible: true })
+    ),
+    (fiber) => ({ runId: seat.runId, control: seat.control, fiber })
   )
-
-/** The same, at once and with these services. */
-export const forkWith = (
-  context: Context.Context<Provider | ToolRegistry>,
-  execute: Executor,
-  audience: Audience
-): Started => {
-  const done = Alarm.of(Context.get(context, Clock.Clock)).keep()
-  const work = traced("invoke_agent")(execute(audience))
-  const fiber = Effect.runForkWith(context)(work, { uninterruptible: true })
-  fiber.addObserver(done)
-  return { runId: audience.runId, control: audience.control, fiber }
-}
 
 /** A run that belongs to the agent's scope, not to the fiber that started it. */
 export interface StartedRun {
@@ -175,39 +155,34 @@ export interface StartedRun {
   readonly cancel: (reason?: string) => Effect.Effect<void>
 }
 
-/** What an application may do with a run it started. */
-export const handle = ({ control, fiber, runId }: Started): Effect.Effect<StartedRun> =>
-  Effect.contextWith((services: Context.Context<never>) => {
-    let isAwaited = false
-    const report = (cause: Cause.Cause<RunFailed>) =>
-      // By then code that goes on at once awaits the result.
-      Effect.andThen(
-        Effect.yieldNow,
-        Effect.suspend(() =>
-          isAwaited
-            ? Effect.void
-            : Effect.logError(`Run ${runId} failed, and no fiber awaits its result`, cause)
-        )
-      )
-    fiber.addObserver((exit) => {
-      if (Exit.isFailure(exit)) Effect.runForkWith(services)(report(exit.cause))
-    })
-    return Effect.succeed({
-      runId,
-      result: Effect.suspend(() => {
-        isAwaited = true
-        return Fiber.join(fiber)
-      }),
-      cancel: (reason) => Effect.sync(() => control.cancel(reason))
-    })
+/** The handle of a run that an application started. */
+export const handle = Effect.fnUntraced(function* ({
+  control,
+  fiber,
+  runId
+}: Started): Effect.fn.Return<StartedRun> {
+  let isAwaited = false
+  const report = Effect.gen(function* () {
+    const exit = yield* Fiber.await(fiber)
+    // Code that continues when the run ends may await the result only then.
+    yield* Effect.yieldNow
+    if (Exit.isFailure(exit) && !isAwaited)
+      yield* Effect.logError(`Run ${runId} failed, and no fiber awaits its result`, exit.cause)
   })
+  yield* Effect.forkDetach(report, { startImmediately: true })
+  return {
+    runId,
+    result: Effect.suspend(() => {
+      isAwaited = true
+      return Fiber.join(fiber)
+    }),
+    cancel: (reason) => control.cancel(reason)
+  }
+})
 
-/** Stops a run and waits until it has come to its end. */
+/** Stops a run and waits for its end. */
 const stopAndWait = ({ control, fiber }: Started, reason: string): Effect.Effect<void> =>
-  Effect.suspend(() => {
-    control.signal.stop({ cause: "cancel", reason })
-    return Effect.asVoid(Fiber.await(fiber))
-  })
+  Effect.andThen(control.cancel(reason), Effect.asVoid(Fiber.await(fiber)))
 
 /** A run for its result; interrupting the wait stops the run. */
 export const join = <E, R>(start: Effect.Effect<Started, E, R>): Effect.Effect<RunResult, RunFailed | E, R> =>
@@ -217,26 +192,31 @@ export const join = <E, R>(start: Effect.Effect<Started, E, R>): Effect.Effect<R
     )
   )
 
-/** So many events may wait for the reader of a stream before its run waits with the next of an answer. */
+/** Events that may wait for the reader of a stream before its run waits with the next delta. */
 const readAhead = 64
 
-/** A run for its events; leaving the stream stops the run. `start` is given its reader. */
+/** A run for its events; leaving the stream stops the run. `start` gets the reader of the run. */
 export const stream = <E, R>(
-  start: (reader: Delivery.Reader) => Effect.Effect<Started, E, R>
+  start: (reader: Reader) => Effect.Effect<Started, E, R>
 ): Stream.Stream<AgentEvent, RunFailed | E, R> =>
-  Handoff.opened((scope) =>
+  opened((scope) =>
     Effect.uninterruptible(
-      Effect.suspend(() => {
-        const handoff = Handoff.make<AgentEvent, RunFailed>(readAhead)
-        return Effect.flatMap(start(handoff), (started) => {
-          const leave = Effect.suspend(() => {
-            started.control.signal.stop({ cause: "cancel", reason: "the reader left" })
+      Effect.gen(function* () {
+        const handoff = new Handoff<AgentEvent, RunFailed>(readAhead)
+        const started = yield* start(handoff)
+        yield* Effect.forkDetach(
+          Effect.map(Fiber.await(started.fiber), (exit) => handoff.end(Exit.asVoid(exit))),
+          { startImmediately: true }
+        )
+        yield* Scope.addFinalizer(
+          scope,
+          Effect.gen(function* () {
+            yield* started.control.cancel("the reader left")
             handoff.close()
-            return stopAndWait(started, "the reader left")
+            yield* Fiber.await(started.fiber)
           })
-          started.fiber.addObserver((exit) => handoff.end(Exit.asVoid(exit)))
-          return Effect.as(Scope.addFinalizer(scope, leave), handoff.pull)
-        })
+        )
+        return handoff.pull
       })
     )
   )

@@ -1,29 +1,25 @@
 /**
- * Where a run may be held or ended before anything is consumed: before each turn, and before each tool call.
+ * Holds or ends a run at the points where nothing is consumed yet: before each turn, and before each tool call.
  */
 import * as Effect from "effect/Effect"
 import type { FailureReason } from "../FailureReason.ts"
 import * as Limits from "./limits.ts"
 import type { Run, Stopped } from "./run.ts"
-import * as Running from "./run.ts"
 
-/** Whether nobody has to wait, and nothing is over. */
-export const isOpen = ({ control }: Run): boolean =>
-  control.paused === undefined && control.signal.current === undefined
+/** Waits while the run is paused. Fails if it is stopped. */
+export const open = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, Stopped> {
+  while (isHeld(run)) yield* whilePaused(run)
+  yield* run.checkStopped
+})
 
-/** Waits while the run is paused, and fails if it was told to stop. */
-export const open = (run: Run): Effect.Effect<void, Stopped> =>
-  isOpen(run) ? Effect.void : Effect.flatMap(whilePaused(run), () => Running.checkStopped(run))
-
-/** Before a turn: out of bounds? asked to pause? */
-export const beforeTurn = Effect.fnUntracedEager(function* (
+/** Before a turn: checks the limits, and asks `pauseCheck` hooks. */
+export const beforeTurn = Effect.fnUntraced(function* (
   run: Run
 ): Effect.fn.Return<void, FailureReason | Stopped> {
   yield* Limits.check(run)
-  yield* Running.observe(
-    run,
+  yield* run.ask(
     "pauseCheck",
-    () => ({ ...Running.turnInput(run), turn: run.turn + 1 }),
+    () => ({ ...run.turnInput, turn: run.turn + 1 }),
     ({ reason, shouldPause }) => {
       if (shouldPause) run.control.pause(reason ?? "Hook requested pause")
       return "next"
@@ -32,14 +28,14 @@ export const beforeTurn = Effect.fnUntracedEager(function* (
   yield* open(run)
 })
 
-/** Waits while the run is paused, and says so. A pause that arrives while `RunResumed` is delivered holds the run again. */
+const isHeld = ({ control }: Run): boolean => control.paused !== undefined && control.stop === undefined
+
+/** Publishes the pause and its end. A pause that arrives while subscribers receive `RunResumed` holds the run again. */
 const whilePaused = Effect.fnUntraced(function* (run: Run) {
-  const { control } = run
-  while (control.paused !== undefined && control.signal.current === undefined) {
-    yield* Running.emit(run, { _tag: "RunPaused", ...control.paused })
-    while (control.paused !== undefined && control.signal.current === undefined) yield* control.whileRunnable
-    if (control.signal.current === undefined) {
-      yield* Running.emit(run, { _tag: "RunResumed", ...control.resumed })
-    }
-  }
+  run.emit({ _tag: "RunPaused", ...run.control.paused })
+  yield* run.delivered
+  while (isHeld(run)) yield* run.control.runnable
+  if (run.control.stop !== undefined) return
+  run.emit({ _tag: "RunResumed", ...run.control.resumed })
+  yield* run.delivered
 })

@@ -10,7 +10,6 @@ import { quoted } from "./failureText.ts"
 import * as HookInput from "./hookInput.ts"
 import type { Assistant, ToolCall, ToolOutcome } from "../Message.ts"
 import type { Run, Stopped } from "./run.ts"
-import * as Running from "./run.ts"
 import type { ToolOutput } from "../AgentEvent.ts"
 import * as Tool from "../Tool.ts"
 import type * as Registry from "../ToolRegistry.ts"
@@ -44,7 +43,7 @@ export const check = (
           Effect.flatMap((allowed) => approveTool(run, message, allowed))
         )
       : prepared
-  return Running.stoppable(run, Effect.catchTag(guarded, "Refused", Effect.succeed))
+  return run.attempt(Effect.catchTag(guarded, "Refused", Effect.succeed))
 }
 
 /** Decodes the params of a call, or the JSON that a hook returned in their place. */
@@ -78,7 +77,7 @@ export const toolInput = (
   const own = HookInput.isCopied(params)
     ? Effect.succeed(prepared)
     : Effect.orElseSucceed(run.registry.prepare(call, { among: run.offered, input }), () => prepared)
-  return Effect.map(own, ({ params }) => ({ ...Running.turnInput(run), message, call, params }))
+  return Effect.map(own, ({ params }) => ({ ...run.turnInput, message, call, params }))
 }
 
 /** Asks the `beforeTool` hooks, until one blocks or skips the call, or fails. */

@@ -14,7 +14,7 @@ import * as HookInput from "./hookInput.ts"
 import type { HookManager, Registered } from "../HookManager.ts"
 import * as HookOutput from "./hookOutput.ts"
 import type { RunOptions } from "../RunOptions.ts"
-import { attempt, StopSignal } from "./work.ts"
+import { attempt } from "./interruption.ts"
 
 /** A hook that failed: the failure in words, and the name of the hook if it has one. */
 export interface HookFailure {
@@ -168,6 +168,6 @@ const inTime = <A, E>(
   work: Effect.Effect<A, E>,
   timeout: Duration.Duration
 ): Effect.Effect<Exit.Exit<A, E | string>> =>
-  Effect.map(attempt(new StopSignal(), work, Duration.toMillis(timeout)), (ended) =>
+  Effect.map(attempt(work, { timeout: Duration.toMillis(timeout) }), (ended) =>
     ended._tag === "Done" ? ended.exit : Exit.fail(`timed out after ${Duration.format(timeout)}`)
   )

@@ -1,84 +1,83 @@
 /**
- * Asks the model once: from the request to the finished message, every piece of the answer told as it comes.
+ * Asks the model once: from the request to the finished message, published as it streams.
  *
- * Whatever happens, the answer that was begun is ended: with what was said of it, and why it stopped.
+ * On every path the answer is in the transcript: as far as it came, with the reason why it ended.
  */
 import type * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Stream from "effect/Stream"
-import * as Answer from "./reply.ts"
 import type { FailureReason, LimitExceeded } from "../FailureReason.ts"
 import { ModelCallSkipped } from "../FailureReason.ts"
 import * as Message from "../Message.ts"
 import type * as ModelEvent from "../ModelEvent.ts"
 import type { ModelRequest } from "../Provider.ts"
-import { Protocol as ProtocolError, ProviderError } from "../ProviderError.ts"
-import * as RequestView from "./request.ts"
+import { Protocol as ProtocolError, ProviderError, ServerError } from "../ProviderError.ts"
+import { errorOf, Reply } from "./reply.ts"
+import * as Request from "./request.ts"
 import type { Run } from "./run.ts"
-import * as Running from "./run.ts"
 import { Stopped } from "./run.ts"
 import * as Silence from "./silence.ts"
-import { traced } from "./work.ts"
 
-/** An answer, and how long the model took; a hook that answers in its place takes no time. */
-export interface Asked {
-  readonly message: Message.Assistant
-  readonly durationMs: number | undefined
-}
+/** The answer of a turn. `durationMs`: how long the model took; absent where a hook answered. */
+export type Asked =
+  | { readonly _tag: "Answered"; readonly message: Message.Assistant; readonly durationMs?: number }
+  | {
+      readonly _tag: "Failed"
+      readonly message: Message.Assistant
+      readonly cause: Cause.Cause<FailureReason | Stopped>
+    }
 
-/**
- * Asks and waits for the end of the answer. The message is in the transcript when this returns, and also when it fails:
- * then with `stopReason` "error" or "aborted" and whatever had been said.
- */
+/** Makes the request by `prepare`, asks, and waits for the end of the answer. */
 export const ask = Effect.fnUntraced(function* (
   run: Run,
-  planned: ModelRequest,
-  onMessage: (message: Message.Assistant) => void
-): Effect.fn.Return<Asked, FailureReason | Stopped> {
-  const answer = Answer.make(run)
-  const exit = yield* Effect.exit(fitted(run, planned, answer))
-  const message = yield* Answer.close(run, answer, answer.request ?? planned, exit)
-  onMessage(message)
-  const durationMs = Running.elapsed(run) - answer.askedAt
-  if (Exit.isFailure(exit)) return yield* failed(run, answer, exit.cause)
-  if (answer.request === undefined) return { message, durationMs: undefined }
-  yield* Running.emit(run, {
+  prepare: Effect.Effect<ModelRequest, FailureReason | Stopped>
+): Effect.fn.Return<Asked> {
+  const reply = new Reply(run)
+  const exit = yield* Effect.exit(Effect.flatMap(prepare, (planned) => fitted(run, planned, reply)))
+  const message = reply.close(exit)
+  const durationMs = run.elapsed - reply.askedAt
+  yield* run.delivered
+  if (Exit.isFailure(exit)) {
+    announceFailure(run, reply, exit.cause)
+    return { _tag: "Failed", message, cause: exit.cause }
+  }
+  if (reply.request === undefined) return { _tag: "Answered", message }
+  run.emit({
     _tag: "ModelCallEnd",
     messageId: message.id,
     ...(message.usage === undefined ? {} : { usage: message.usage }),
     durationMs,
-    ...notesOf(answer.reply)
+    ...notesOf(reply.reply)
   })
-  return { message, durationMs }
+  return { _tag: "Answered", message, durationMs }
 })
 
-/** What the provider reports of the request and of the answer, besides the message. */
+/** The provider's notes on the request and the answer. */
 const notesOf = ({ finish, start }: ModelEvent.Reply) => ({
   ...(start?.adjusted === undefined ? {} : { adjusted: start.adjusted }),
   ...(finish?.unrepresented === undefined ? {} : { unrepresented: finish.unrepresented })
 })
 
-/** An answer for a turn in which the model could not even be asked. */
-export const unasked = (
-  run: Run,
-  cause: Cause.Cause<FailureReason | Stopped>
-): Effect.Effect<Message.Assistant> =>
-  Effect.suspend(() => Answer.close(run, Answer.make(run), undefined, Exit.failCause(cause)))
+const announceFailure = (run: Run, { request }: Reply, cause: Cause.Cause<FailureReason | Stopped>) => {
+  const error = errorOf(cause)
+  if (request === undefined || error instanceof Stopped) return
+  run.emit({ _tag: "ModelCallError", error, willRetry: false })
+}
 
-/** Asks. A conversation that turns out to be too long is made shorter, once, by whoever can do that. */
+/** Asks. If the conversation is too long for the model, compacts it, once, and asks again. */
 const fitted = (
   run: Run,
   planned: ModelRequest,
-  answer: Answer.Answer
+  reply: Reply
 ): Effect.Effect<void, FailureReason | Stopped> =>
-  Effect.catchIf(prepared(run, planned, answer), isTooLong, (error) =>
+  Effect.catchIf(prepared(run, planned, reply), isTooLong, (error) =>
     Effect.gen(function* () {
-      const shorter = answer.started ? undefined : yield* RequestView.shortened(run)
+      const shorter = reply.isStarted ? undefined : yield* Request.shortened(run)
       if (shorter === undefined) return yield* error
-      yield* Answer.retried(run, { attempt: 1, delay: Duration.zero, error })
-      yield* prepared(run, shorter, answer)
+      reply.announceRetry({ attempt: 1, delay: Duration.zero, error })
+      yield* prepared(run, shorter, reply)
     })
   )
 
@@ -91,19 +90,18 @@ interface Skipped {
 }
 
 /** Lets hooks change the request, or answer in the model's place. */
-const prepared = (
+const prepared = Effect.fnUntraced(function* (
   run: Run,
   planned: ModelRequest,
-  answer: Answer.Answer
-): Effect.Effect<void, FailureReason | Stopped> => {
+  reply: Reply
+): Effect.fn.Return<void, FailureReason | Stopped> {
   let request = planned
   let skipped: Skipped | undefined
-  const asked = Running.observe(
-    run,
+  yield* run.ask(
     "beforeModel",
-    () => RequestView.hookInput(run, request),
+    () => Request.hookInput(run, request),
     ({ modified, reason, response, skip }) => {
-      if (modified !== undefined) request = RequestView.modified(request, modified)
+      if (modified !== undefined) request = Request.modified(request, modified)
       if (skip !== true) return "next"
       skipped = {
         ...(response === undefined ? {} : { response }),
@@ -112,61 +110,48 @@ const prepared = (
       return "stop"
     }
   )
-  return Effect.flatMapEager(asked, () => {
-    if (skipped !== undefined) return standIn(run, answer, skipped)
-    if (request.tools !== planned.tools) RequestView.offerOnly(run, request.tools)
-    return begun(run, request, answer)
-  })
-}
+  if (skipped !== undefined) return yield* standIn(reply, skipped)
+  if (request.tools !== planned.tools) Request.offerOnly(run, request.tools)
+  yield* begun(run, request, reply)
+})
 
-/** Says that the model is asked, and asks. */
-const begun = (
+/** Publishes the call and streams its answer. An empty answer is retried or refused where the options say so. */
+const begun = Effect.fnUntraced(function* (
   run: Run,
   request: ModelRequest,
-  answer: Answer.Answer
-): Effect.Effect<void, FailureReason | Stopped> => {
-  const { messages, model, options } = request
-  const isFirst = answer.request === undefined
-  if (isFirst) answer.askedAt = Running.elapsed(run)
-  answer.request = request
-  const told = isFirst
-    ? Running.emit(run, { _tag: "ModelCallStart", model, messageCount: messages.length, options })
-    : Effect.void
-  const { emptyResponse = "accept" } = run.options
-  return Effect.flatMapEager(told, () =>
-    emptyResponse === "accept"
-      ? Running.stoppable(run, stream(run, request, answer))
-      : heardOut(run, request, answer, emptyResponse)
-  )
-}
-
-/** Asks until there is something to go on with: an empty answer is retried or refused. */
-const heardOut = Effect.fnUntraced(function* (
-  run: Run,
-  request: ModelRequest,
-  answer: Answer.Answer,
-  policy: "retry" | "fail"
+  reply: Reply
 ): Effect.fn.Return<void, FailureReason | Stopped> {
-  for (let tries = 0; ; tries++) {
-    yield* Running.stoppable(run, stream(run, request, answer))
-    if (!isEmpty(answer.reply)) return
-    if (policy === "fail") {
-      return yield* new ProviderError({
-        provider: answer.reply.start?.provider ?? run.provider.id,
-        reason: new ProtocolError({ kind: "empty", detail: "the answer says nothing" })
-      })
-    }
-    const delay = emptyDelays[tries]
-    if (delay === undefined) return
-    // Thrown away, and paid for.
-    Answer.count(run, answer.reply.finish?.usage)
-    yield* Answer.retract(run, answer)
-    yield* Answer.checkBudget(run)
-    yield* Running.stoppable(run, Effect.sleep(delay))
+  if (reply.request === undefined) {
+    const { messages, model, options } = request
+    reply.askedAt = run.elapsed
+    run.emit({ _tag: "ModelCallStart", model, messageCount: messages.length, options })
+    yield* run.delivered
+  }
+  reply.request = request
+  const { emptyResponse = "accept" } = run.options
+  yield* run.attempt(stream(run, request, reply))
+  if (emptyResponse === "fail" && isEmpty(reply.reply)) return yield* emptyAnswer(run, reply)
+  if (emptyResponse === "retry") yield* retryEmpty(run, request, reply)
+})
+
+const retryEmpty = Effect.fnUntraced(function* (
+  run: Run,
+  request: ModelRequest,
+  reply: Reply
+): Effect.fn.Return<void, FailureReason | Stopped> {
+  for (const delay of emptyDelays) {
+    if (!isEmpty(reply.reply)) return
+    // It is thrown away, but paid for.
+    run.charge(reply.reply.finish?.usage)
+    reply.retract()
+    const spent = run.budget.exceeded
+    if (spent !== undefined) return yield* spent
+    yield* run.attempt(Effect.sleep(delay))
+    yield* run.attempt(stream(run, request, reply))
   }
 })
 
-/** Between the tries of `emptyResponse: "retry"`; the answer after the last is accepted. */
+/** Before the tries of `emptyResponse: "retry"`; the answer to the last one is accepted. */
 const emptyDelays: ReadonlyArray<Duration.Duration> = [Duration.seconds(1), Duration.seconds(5)]
 
 const isEmpty = (reply: ModelEvent.Reply): boolean =>
@@ -174,50 +159,53 @@ const isEmpty = (reply: ModelEvent.Reply): boolean =>
     (block) => block.type === "thinking" || (block.type === "text" && block.text.trim() === "")
   )
 
+const emptyAnswer = (run: Run, { reply }: Reply) =>
+  new ProviderError({
+    provider: reply.start?.provider ?? run.provider.id,
+    reason: new ProtocolError({ kind: "empty", detail: "the answer says nothing" })
+  })
+
+/** Answers in the model's place with the response of a hook. */
 const standIn = Effect.fnUntraced(function* (
-  run: Run,
-  answer: Answer.Answer,
+  reply: Reply,
   { reason, response }: Skipped
 ): Effect.fn.Return<void, FailureReason> {
   if (response === undefined) {
     return yield* new ModelCallSkipped({ detail: reason ?? "a beforeModel hook skipped it" })
   }
-  yield* Answer.begin(run, answer)
+  reply.begin()
   const content =
     typeof response === "string"
       ? [Message.text(response)]
-      : response.content.map((block) =>
-          block.type === "toolCall" ? Answer.withUniqueId(answer, block) : block
-        )
+      : response.content.map((block) => (block.type === "toolCall" ? reply.withUniqueId(block) : block))
   const stopReason = typeof response === "string" ? "stop" : response.stopReason
-  answer.reply = { start: undefined, content, finish: { _tag: "Finish", stopReason } }
+  reply.reply = { start: undefined, content, finish: { _tag: "Finish", stopReason } }
 })
 
 const stream = (
   run: Run,
   request: ModelRequest,
-  answer: Answer.Answer
+  reply: Reply
 ): Effect.Effect<void, ProviderError | LimitExceeded> =>
-  Stream.runForEachArray(run.provider.stream(request), (events) => Answer.heard(run, answer, events)).pipe(
+  Stream.runForEachArray(run.provider.stream(request), (events) => reply.receive(events)).pipe(
     Effect.flatMap(() =>
-      answer.reply.finish === undefined
-        ? Effect.fail(Silence.truncated(answer.reply.start?.provider ?? run.provider.id))
+      reply.reply.finish === undefined
+        ? Effect.fail(Silence.truncated(reply.reply.start?.provider ?? run.provider.id))
         : Effect.void
     ),
-    traced(`chat ${request.model}`, {
-      kind: "client",
-      attributes: { "gen_ai.operation.name": "chat", "gen_ai.request.model": request.model }
-    })
+    Effect.withSpan(
+      `chat ${request.model}`,
+      {
+        kind: "client",
+        attributes: { "gen_ai.operation.name": "chat", "gen_ai.request.model": request.model }
+      },
+      { captureStackTrace: false }
+    )
   )
 
-const failed = Effect.fnUntraced(function* (
-  run: Run,
-  { request }: Answer.Answer,
-  cause: Cause.Cause<FailureReason | Stopped>
-) {
-  const error = Answer.errorOf(cause)
-  if (request !== undefined && !(error instanceof Stopped)) {
-    yield* Running.emit(run, { _tag: "ModelCallError", error, willRetry: false })
-  }
-  return yield* Effect.failCause(cause)
-})
+/** The error of a provider that names its failure only in the stop reason. */
+export const failedBy = (message: Message.Assistant): ProviderError =>
+  new ProviderError({
+    provider: message.provider,
+    reason: new ServerError({ detail: message.errorMessage ?? "the provider ended its answer with an error" })
+  })

@@ -3,6 +3,7 @@
  *
  * Plain values, changed in one step: "nothing is queued" and "the run is over" cannot fall apart.
  */
+import * as Latch from "effect/Latch"
 import type { Message } from "../Message.ts"
 
 export type QueueName = "steering" | "followUp"
@@ -16,10 +17,9 @@ export interface Sizes {
 export class Queues {
   private queued: Readonly<Record<QueueName, ReadonlyArray<Message>>> = { steering: [], followUp: [] }
   private modes: Readonly<Record<QueueName, QueueMode>>
-  /** Whether the sizes changed since they were last announced. */
-  isChanged = false
-  /** Called when a size has changed. Of the run that goes on. */
-  onChange: (() => void) | undefined
+  /** Open while the sizes have changed since `takeChange`. */
+  readonly changed = Latch.makeUnsafe(false)
+  private isChanged = false
 
   constructor(modes?: Partial<Record<QueueName, QueueMode>>) {
     this.modes = { steering: "one-at-a-time", followUp: "one-at-a-time", ...modes }
@@ -57,10 +57,11 @@ export class Queues {
     this.modes = { ...this.modes, [name]: mode }
   }
 
-  /** The sizes to announce, if they changed. */
+  /** The sizes, if they have changed since the last call. */
   takeChange(): Sizes | undefined {
     if (!this.isChanged) return undefined
     this.isChanged = false
+    this.changed.closeUnsafe()
     return this.sizes
   }
 
@@ -74,6 +75,6 @@ export class Queues {
     const { followUp, steering } = this.sizes
     if (steering === before.steering && followUp === before.followUp) return
     this.isChanged = true
-    this.onChange?.()
+    this.changed.openUnsafe()
   }
 }

@@ -11,7 +11,6 @@ import type { Message, ModelMessage } from "../Message.ts"
 import * as NearestName from "./nearestName.ts"
 import type { ModelRequest, ToolDefinition } from "../Provider.ts"
 import type { Run, Stopped } from "./run.ts"
-import * as Running from "./run.ts"
 import type * as Tool from "../Tool.ts"
 import * as Transcript from "../Transcript.ts"
 
@@ -47,12 +46,12 @@ export const shortened = Effect.fnUntraced(function* (
     // A model that is asked for a summary may find that too long as well.
     Effect.provideService(ContextManager, { view })
   )
-  const compacted = yield* Running.stoppable(run, trying)
+  const compacted = yield* run.attempt(trying)
   if (compacted === undefined || Limits.sizeOf(compacted.messages) >= Limits.sizeOf(run.messages)) {
     return undefined
   }
-  run.messages = compacted.messages
-  yield* tellDropped(run, compacted, "compaction")
+  run.change(undefined, compacted.messages)
+  announceView(run, compacted, "compaction")
   return yield* make(run)
 })
 
@@ -60,7 +59,7 @@ export const shortened = Effect.fnUntraced(function* (
 export const hookInput = (run: Run, request: ModelRequest): Hook.Input<"beforeModel"> => {
   const { messages: view, model, options, system, tools } = request
   return {
-    ...Running.turnInput(run),
+    ...run.turnInput,
     options,
     view,
     model,
@@ -90,7 +89,7 @@ export const modified = (
 /** A tool that a hook took out of the request cannot be called; one it put in is not known to the run. */
 export const offerOnly = (run: Run, tools: ModelRequest["tools"]): void => {
   const names = new Set(tools.map(({ name }) => name))
-  run.offered = new Map([...run.offered].filter(([name]) => names.has(name)))
+  run.offer(new Map([...run.offered].filter(([name]) => names.has(name))))
 }
 
 /** The messages after the last complete answer. Answers that failed or were cancelled are not sent, and do not count. */
@@ -103,51 +102,44 @@ const saysNothing = (message: Message): boolean =>
   message.role === "user" &&
   message.content.every((block) => block.type === "text" && block.text.trim() === "")
 
-const view = Effect.fnUntracedEager(function* (
+const view = Effect.fnUntraced(function* (
   run: Run
 ): Effect.fn.Return<ReadonlyArray<ModelMessage>, FailureReason | Stopped> {
   let messages = run.messages
-  yield* Running.shape(
-    run,
+  yield* run.ask(
     "transformMessages",
-    () => ({ ...Running.turnInput(run), messages }),
+    () => ({ ...run.turnInput, messages }),
     (transformed) => {
       messages = transformed
     }
   )
-  const trimmed = yield* Running.stoppable(run, run.contextManager.view(messages, run.options))
-  yield* announce(run, trimmed, trimmed.reason)
+  const trimmed = yield* run.attempt(run.contextManager.view(messages, run.options))
+  announceDropped(run, trimmed, trimmed.reason)
   return yield* modelMessages(run, yield* sound(run, trimmed.messages))
 })
 
-/** A transcript a provider accepts, or an error that says what is wrong with it. */
-const sound = (
-  run: Run,
-  messages: ReadonlyArray<Message>
-): Effect.Effect<ReadonlyArray<Message>, FailureReason> => {
+/** A transcript that a provider accepts, or an error that says what is wrong with it. */
+const sound = Effect.fnUntraced(function* (run: Run, messages: ReadonlyArray<Message>) {
   if (run.options.transcript === "strict") {
     const violations = Transcript.violations(messages)
-    if (violations.length > 0) return Effect.fail(new InvalidTranscript({ violations }))
+    if (violations.length > 0) return yield* new InvalidTranscript({ violations })
   }
   const repaired = Transcript.repair(messages)
-  return Effect.mapEager(announce(run, repaired, "repair"), () => repaired.messages)
-}
+  announceDropped(run, repaired, "repair")
+  return repaired.messages
+})
 
-const modelMessages = (
-  run: Run,
-  messages: ReadonlyArray<Message>
-): Effect.Effect<ReadonlyArray<ModelMessage>, FailureReason | Stopped> => {
+const modelMessages = Effect.fnUntraced(function* (run: Run, messages: ReadonlyArray<Message>) {
   let converted: ReadonlyArray<ModelMessage> | undefined
-  const asked = Running.shape(
-    run,
+  yield* run.ask(
     "toModelMessages",
-    () => ({ ...Running.turnInput(run), messages: converted ?? messages }),
+    () => ({ ...run.turnInput, messages: converted ?? messages }),
     (output) => {
       converted = output
     }
   )
-  return Effect.mapEager(asked, () => converted ?? forModel(messages))
-}
+  return converted ?? forModel(messages)
+})
 
 const forModel = (messages: ReadonlyArray<Message>): ReadonlyArray<ModelMessage> =>
   messages.every(isForModel) ? messages : messages.filter(isForModel)
@@ -156,23 +148,25 @@ const isForModel = (message: Message): message is ModelMessage => message.role !
 
 type Why = "window" | "compaction" | "repair"
 
-const announce = (run: Run, trimmed: Transcript.Trimmed, reason: Why) =>
-  trimmed.dropped === 0 ? Effect.void : tellDropped(run, trimmed, reason)
+/** Publishes that a request holds less than the transcript, if it does. */
+const announceDropped = (run: Run, trimmed: Transcript.Trimmed, reason: Why): void => {
+  if (trimmed.dropped > 0) announceView(run, trimmed, reason)
+}
 
-const tellDropped = (run: Run, { dropped, messages }: Transcript.Trimmed, reason: Why) =>
-  Running.emit(run, { _tag: "ContextTransformed", dropped, kept: messages.length, reason })
+const announceView = (run: Run, { dropped, messages }: Transcript.Trimmed, reason: Why): void =>
+  run.emit({ _tag: "ContextTransformed", dropped, kept: messages.length, reason })
 
 /** Names the tools of this turn to the model, and keeps them: what comes or goes meanwhile counts from the next one. */
 const offer = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<ReadonlyArray<ToolDefinition>> {
   const registered = yield* run.registry.definitions
-  if (run.turn === 1) yield* tellUnknown(run, registered)
+  if (run.turn === 1) yield* warnOfUnknown(run, registered)
   const definitions = active(run, registered)
   const offered = new Map<string, Tool.Any>()
   for (const { name } of definitions) {
     const tool = yield* run.registry.get(name)
     if (tool !== undefined) offered.set(name, tool)
   }
-  run.offered = offered
+  run.offer(offered)
   return definitions
 })
 
@@ -186,7 +180,7 @@ const active = (run: Run, definitions: ReadonlyArray<ToolDefinition>): ReadonlyA
 }
 
 /** Options may name a tool that comes later; mostly the name is misspelt. */
-const tellUnknown = ({ options }: Run, registered: ReadonlyArray<ToolDefinition>): Effect.Effect<void> => {
+const warnOfUnknown = ({ options }: Run, registered: ReadonlyArray<ToolDefinition>): Effect.Effect<void> => {
   const { activeTools = [], modelOptions } = options
   const choice = modelOptions?.toolChoice
   const chosen = typeof choice === "object" ? [choice.name] : []

@@ -1,76 +1,56 @@
 /**
- * One run while it goes on: what it was told, what it has done, and whom it tells.
+ * One run while it goes on.
  *
- * Its fields change, but only in the run's own fiber and those of its tools, a step at a time; everything it hands out is
- * a copy or replaced, never pushed to.
+ * Only the methods of this class assign its fields. They run in the run's own fiber and those of its tools, and each is one
+ * synchronous step. What a run hands out is a copy, or replaced instead of changed.
  */
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type { Body, OpenAnswer } from "../AgentEvent.ts"
-import * as Alarm from "./alarm.ts"
-import { isKnown } from "./begin.ts"
+import type { AgentEvent, Body, OpenAnswer } from "../AgentEvent.ts"
 import type { Budget } from "./budget.ts"
 import type * as ContextManager from "../ContextManager.ts"
-import type { Control } from "./control.ts"
-import type { Emitter } from "./events.ts"
+import type { Events } from "./events.ts"
 import type { FailureReason } from "../FailureReason.ts"
 import type * as Hook from "../Hook.ts"
 import type { RunHooks } from "./hookCalls.ts"
-import type { Message } from "../Message.ts"
+import type { Control, Stop } from "./interruption.ts"
+import { attempt } from "./interruption.ts"
+import type { Message, MessageId } from "../Message.ts"
 import type { Provider } from "../Provider.ts"
 import type { QueueName, Queues } from "./queues.ts"
+import { Repetition } from "./repetition.ts"
 import type { RunOptions } from "../RunOptions.ts"
+import * as Options from "../RunOptions.ts"
 import type { RunReport } from "../RunReport.ts"
+import * as Report from "../RunReport.ts"
 import type * as Tool from "../Tool.ts"
 import type { ToolRegistry } from "../ToolRegistry.ts"
-import type { Usage } from "../Usage.ts"
-import type { Stop } from "./work.ts"
-import { attempt } from "./work.ts"
+import * as Usage from "../Usage.ts"
 
-export interface Run {
+/** The services and parts that a run is made of. */
+export interface Parts {
   readonly id: string
   readonly clock: Clock.Clock
-  /** By `Alarm.now`. */
-  readonly startedAt: number
   readonly provider: Provider["Service"]
   readonly registry: ToolRegistry["Service"]
   readonly contextManager: ContextManager.Service
   readonly hooks: RunHooks
-  readonly metadata: Map<string, unknown>
   readonly control: Control
   readonly queues: Queues
-  readonly emitter: Emitter
-  /** What was spent, for the limits; `usage` is what the providers told. */
+  readonly events: Events
   readonly budget: Budget
-  /** Changed by hooks, and by the application from the next turn on. */
-  options: RunOptions
-  /** What requests are made from: the transcript, unless `prepareNextTurn` replaced it. */
-  messages: ReadonlyArray<Message>
-  /** Grows; `newMessages` hands it out. */
-  readonly added: Array<Message>
-  /** Messages that wait for their turn, and the queue they were taken from. */
-  pending: { readonly messages: ReadonlyArray<Message>; readonly from: QueueName | undefined }
-  /** The tools the model was offered for this turn: the ones it may call. */
-  offered: ReadonlyMap<string, Tool.Any>
-  /** The answer being said. */
-  open: OpenAnswer | undefined
-  /** Turns begun. */
-  turn: number
-  usage: Usage
-  /** That of this turn, answers that were thrown away included. */
-  turnUsage: Usage
-  /** All calls that were looked at, whatever came of them. */
-  toolCalls: number
-  /** What the last tool calls were and said, oldest first, the same ones as one: for the limit on identical calls. */
-  recentCalls: ReadonlyArray<ReadonlyArray<string>>
-  /** The turn in which the model was warned that it repeats those, as long as it does. */
-  warnedInTurn: number | undefined
-  report: RunReport
-  cancelAnnounced: boolean
 }
 
-/** The run was told to stop. Inside the loop it travels like a failure; outside nobody sees it. */
+/** Where a run starts. */
+export interface Start {
+  readonly options: RunOptions
+  readonly messages: ReadonlyArray<Message>
+  readonly prompts: ReadonlyArray<Message>
+  readonly promptsFrom?: QueueName
+}
+
+/** The run was stopped. Travels through the engine like a failure, and never leaves it. */
 export class Stopped {
   readonly _tag = "Stopped"
   readonly stop: Stop
@@ -79,124 +59,240 @@ export class Stopped {
   }
 }
 
-/**
- * Emits an event, after the size of the queues if that changed. Like `append` and `ended` it takes effect when called; the
- * effect waits until subscribers have heard of the event.
- */
-export const emit = (run: Run, body: Body): Effect.Effect<void> =>
-  run.queues.isChanged ? emitAll(run, [body]) : run.emitter.emit(body)
+export class Run {
+  readonly id: string
+  readonly clock: Clock.Clock
+  readonly provider: Provider["Service"]
+  readonly registry: ToolRegistry["Service"]
+  readonly contextManager: ContextManager.Service
+  readonly hooks: RunHooks
+  readonly control: Control
+  readonly queues: Queues
+  readonly events: Events
+  /** Tokens and cost spent so far, estimates included, for the limits; `usage` has the providers' figures. */
+  readonly budget: Budget
+  /** Shared by the hooks of this run. */
+  readonly metadata = new Map<string, unknown>()
+  /** Of the clock's monotonic time. */
+  readonly startedAt: number
+  /** Changed by hooks, and by the application from the next turn on. */
+  options: RunOptions
+  /** Requests are made from these: the transcript, unless `prepareNextTurn` replaced it. */
+  messages: ReadonlyArray<Message>
+  /** Messages that this run put into the transcript. */
+  private readonly added: Array<Message> = []
+  /** Messages that wait for their turn, and the queue they were taken from. */
+  pending: { readonly messages: ReadonlyArray<Message>; readonly from: QueueName | undefined }
+  /** The tools that the model may call in this turn. */
+  offered: ReadonlyMap<string, Tool.Any> = new Map()
+  /** The answer that streams at the moment. */
+  open: OpenAnswer | undefined
+  /** Turns begun. */
+  turn = 0
+  usage: Usage.Usage = Usage.zero
+  /** Of this turn, retracted answers included. */
+  turnUsage: Usage.Usage = Usage.zero
+  /** Calls looked at, however they ended. */
+  toolCalls = 0
+  /** The latest tool calls, for the limit on identical ones. */
+  readonly repetition = new Repetition()
+  report: RunReport = Report.empty
+  private isCancelAnnounced = false
+  private isOver = false
 
-/** Emits one of many events that happen side by side, which the reader hears of together. */
-export const emitAmongMany = (run: Run, body: Body): Effect.Effect<void> =>
-  run.queues.isChanged ? emitAll(run, [body]) : run.emitter.emitAmongMany(body)
+  constructor(parts: Parts, start: Start) {
+    this.id = parts.id
+    this.clock = parts.clock
+    this.provider = parts.provider
+    this.registry = parts.registry
+    this.contextManager = parts.contextManager
+    this.hooks = parts.hooks
+    this.control = parts.control
+    this.queues = parts.queues
+    this.events = parts.events
+    this.budget = parts.budget
+    this.startedAt = monotonicMillis(parts.clock)
+    this.options = start.options
+    this.messages = start.messages
+    this.pending = { messages: start.prompts, from: start.promptsFrom }
+  }
 
-/** Emits a partial result, held up by a reader who is too far behind. */
-export const progress = (run: Run, body: Body): Effect.Effect<void> =>
-  Effect.flatMapEager(run.queues.isChanged ? emitAll(run, []) : Effect.void, () => run.emitter.progress(body))
+  /** Whole milliseconds since the run began. */
+  get elapsed(): number {
+    return Math.floor(monotonicMillis(this.clock) - this.startedAt)
+  }
 
-const emitAll = (run: Run, bodies: ReadonlyArray<Body>): Effect.Effect<void> => {
-  const sizes = run.queues.takeChange()
-  return run.emitter.emitAll(sizes === undefined ? bodies : [{ _tag: "QueueUpdate", ...sizes }, ...bodies])
-}
+  /** A copy of the messages that this run added. */
+  get newMessages(): ReadonlyArray<Message> {
+    return this.added.slice()
+  }
 
-/**
- * Says from now on when the sizes of the queues change: with the next event, at the latest in a microtask, so that changes
- * made in one step are one event. No fiber waits for that to be heard.
- */
-export const announceQueues = (run: Run): void => {
-  const { queues } = run
-  queues.takeChange()
-  const announce = () =>
-    queueMicrotask(() => {
-      if (queues.onChange === announce && queues.isChanged) void emitAll(run, [])
+  /** Publishes events. Subscribers may receive them later: await `delivered` where that matters. */
+  emit(...bodies: ReadonlyArray<Body>): void {
+    this.emitQueueUpdate()
+    this.events.emit(...bodies)
+  }
+
+  /** Publishes the last event of the run. */
+  emitLast(body: Body): void {
+    this.emit(body)
+    this.isOver = true
+  }
+
+  private emitQueueUpdate(): void {
+    const sizes = this.isOver ? undefined : this.queues.takeChange()
+    if (sizes !== undefined) this.events.emit({ _tag: "QueueUpdate", ...sizes })
+  }
+
+  /** Publishes the sizes of the queues when they change: once for all changes that one step makes. */
+  readonly announceQueues: Effect.Effect<never> = Effect.forever(
+    Effect.gen({ self: this }, function* () {
+      yield* this.queues.changed.await
+      yield* Effect.yieldNow
+      this.emitQueueUpdate()
     })
-  queues.onChange = announce
-}
+  )
 
-/** Whole milliseconds since the run began. */
-export const elapsed = (run: Run): number => Math.floor(Alarm.now(run.clock) - run.startedAt)
+  /** Waits until subscribers have received all events so far. */
+  get delivered(): Effect.Effect<void> {
+    return this.events.delivered
+  }
 
-/** Adds finished messages to the transcript, and says so. */
-export const append = (run: Run, messages: ReadonlyArray<Message>): Effect.Effect<void> => {
-  grow(run, messages)
-  return emitAll(
-    run,
-    messages.flatMap(
+  /** Folds events into the report. */
+  record(events: ReadonlyArray<AgentEvent>): void {
+    this.report = events.reduce(Report.fold, this.report)
+  }
+
+  beginTurn(): void {
+    this.turn++
+    this.turnUsage = Usage.zero
+    this.events.turn = this.turn
+    this.emit({ _tag: "TurnStart" })
+  }
+
+  /** Adds finished messages to the transcript. */
+  append(messages: ReadonlyArray<Message>): void {
+    this.grow(messages)
+    const bodies = messages.flatMap(
       (message): ReadonlyArray<Body> => [
         { _tag: "MessageStart", messageId: message.id, role: message.role },
         { _tag: "MessageEnd", message }
       ]
     )
-  )
+    if (bodies.length > 0) this.emit(...bodies)
+  }
+
+  /** Adds the message that an answer has become to the transcript. */
+  end(message: Message): void {
+    this.open = undefined
+    this.grow([message])
+    this.emit({ _tag: "MessageEnd", message })
+  }
+
+  /** Before the events, so that code that receives them finds the messages. */
+  private grow(messages: ReadonlyArray<Message>): void {
+    this.messages = [...this.messages, ...messages]
+    for (const message of messages) this.added.push(message)
+  }
+
+  /** Publishes the start of an answer, which streams from now on. */
+  openAnswer(answer: OpenAnswer): void {
+    this.open = answer
+    this.emit({ _tag: "MessageStart", messageId: answer.id, role: "assistant" })
+  }
+
+  /** Voids the answer that streams. */
+  retractAnswer(messageId: MessageId): void {
+    this.open = undefined
+    this.emit({ _tag: "MessageRetracted", messageId })
+  }
+
+  /** Adds to the usage of the turn and the run. */
+  charge(usage: Usage.Usage | undefined): void {
+    if (usage === undefined) return
+    this.usage = Usage.add(this.usage, usage)
+    this.turnUsage = Usage.add(this.turnUsage, usage)
+  }
+
+  /** Offers tools to the model for this turn. */
+  offer(tools: ReadonlyMap<string, Tool.Any>): void {
+    this.offered = tools
+  }
+
+  countToolCall(): void {
+    this.toolCalls++
+  }
+
+  change(options: Partial<RunOptions> | undefined, messages: ReadonlyArray<Message> | undefined): void {
+    this.options = Options.patch(this.options, options)
+    this.messages = messages ?? this.messages
+  }
+
+  /** Keeps messages for the next time that pending ones are delivered. */
+  addPending(from: QueueName, messages: ReadonlyArray<Message>): void {
+    if (messages.length > 0) this.pending = { messages: [...this.pending.messages, ...messages], from }
+  }
+
+  /** Appends the pending messages to the transcript. */
+  deliverPending(): void {
+    const { messages } = this.pending
+    this.pending = { messages: [], from: undefined }
+    this.append(messages)
+  }
+
+  /** Publishes `RunCancelled`, once, if the run was cancelled. */
+  announceCancel(): void {
+    const { stop } = this.control
+    if (stop?.cause !== "cancel" || this.isCancelAnnounced) return
+    this.isCancelAnnounced = true
+    this.emit({ _tag: "RunCancelled", ...(stop.reason === undefined ? {} : { reason: stop.reason }) })
+  }
+
+  /** Fails if the run is stopped. */
+  get checkStopped(): Effect.Effect<void, Stopped> {
+    return Effect.suspend(() => (this.control.stop === undefined ? Effect.void : this.stopped))
+  }
+
+  /** Runs foreign work, which a stop of the run interrupts. A failure after the stop counts as stopped. */
+  attempt<A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E | Stopped, R> {
+    return Effect.flatMap(
+      attempt(work, { within: this.control.inFlight }),
+      (ended): Effect.Effect<A, E | Stopped> =>
+        ended._tag === "Done" && (Exit.isSuccess(ended.exit) || this.control.stop === undefined)
+          ? ended.exit
+          : this.stopped
+    )
+  }
+
+  private get stopped(): Effect.Effect<never, Stopped> {
+    return Effect.fail(new Stopped(this.control.stop ?? { cause: "cancel" }))
+  }
+
+  /** Asks the hooks of a point. `use` takes what each returned, and may keep those after it from being asked. */
+  ask<P extends Hook.Point>(
+    point: P,
+    input: () => Hook.Input<P>,
+    use: (output: Hook.Output<P>) => "next" | "stop" | void = () => {}
+  ): Effect.Effect<void, FailureReason | Stopped> {
+    if (!this.hooks.has(point)) return Effect.void
+    return this.attempt(
+      this.hooks.ask<P, "next" | "stop" | void>(point, "next", {
+        input: () => Effect.sync(input),
+        output: (_, output) => Effect.sync(() => use(output)),
+        isDone: (step) => step === "stop"
+      })
+    )
+  }
+
+  get baseInput(): Hook.Base {
+    return { runId: this.id, metadata: this.metadata }
+  }
+
+  get turnInput(): Hook.TurnInput {
+    return { ...this.baseInput, turn: this.turn, messages: this.messages }
+  }
 }
 
-/** What this run added so far. */
-export const newMessages = (run: Run): ReadonlyArray<Message> => run.added.slice()
-
-/** Adds the message that an answer has become, and says that it is over. */
-export const ended = (run: Run, message: Message): Effect.Effect<void> => {
-  grow(run, [message])
-  return emit(run, { _tag: "MessageEnd", message })
-}
-
-/** The transcript grows before the event, so that whoever hears of a message can find it. */
-const grow = (run: Run, messages: ReadonlyArray<Message>): void => {
-  run.messages = [...run.messages, ...messages]
-  for (const message of messages) run.added.push(message)
-}
-
-/** Does something the run may be stopped in. What fails after the stop was stopped. */
-export const stoppable = <A, E, R>(
-  run: Run,
-  work: Effect.Effect<A, E, R>
-): Effect.Effect<A, E | Stopped, R> =>
-  // What is done already needs no fiber it could be stopped in.
-  isKnown(work) && run.control.signal.current === undefined
-    ? work
-    : Effect.flatMap(
-        attempt(run.control.signal, work),
-        (ended): Effect.Effect<A, E | Stopped> =>
-          ended._tag === "Done" && (Exit.isSuccess(ended.exit) || run.control.signal.current === undefined)
-            ? ended.exit
-            : Effect.fail(stoppedOf(run))
-      )
-
-/** Says that the run was cancelled, once. */
-export const announceCancel = (run: Run): Effect.Effect<void> =>
-  Effect.suspend(() => {
-    const stop = run.control.signal.current
-    if (stop?.cause !== "cancel" || run.cancelAnnounced) return Effect.void
-    run.cancelAnnounced = true
-    return emit(run, { _tag: "RunCancelled", ...(stop.reason === undefined ? {} : { reason: stop.reason }) })
-  })
-
-/** Fails if the run was told to stop by the time it is called. */
-export const checkStopped = (run: Run): Effect.Effect<void, Stopped> =>
-  run.control.signal.current === undefined ? Effect.void : Effect.fail(stoppedOf(run))
-
-const stoppedOf = (run: Run): Stopped => new Stopped(run.control.signal.current ?? { cause: "cancel" })
-
-export const baseInput = (run: Run): Hook.Base => ({ runId: run.id, metadata: run.metadata })
-
-export const turnInput = (run: Run) => ({ ...baseInput(run), turn: run.turn, messages: run.messages })
-
-/** Asks the hooks of a point. `use` takes what each returned, and may keep those after it from being asked. */
-export const observe = <P extends Hook.Point>(
-  run: Run,
-  point: P,
-  input: () => Hook.Input<P>,
-  use: (output: Hook.Output<P>) => "next" | "stop" | void = () => {}
-): Effect.Effect<void, FailureReason | Stopped> =>
-  run.hooks.has(point)
-    ? stoppable(
-        run,
-        run.hooks.ask<P, "next" | "stop" | void>(point, "next", {
-          input: () => Effect.sync(input),
-          output: (_, output) => Effect.sync(() => use(output)),
-          isDone: (step) => step === "stop"
-        })
-      )
-    : Effect.void
-
-/** Asks shapers: a failure of one fails the run. */
-export const shape = observe
+/** Milliseconds of the clock's monotonic time, which nothing sets back. */
+export const monotonicMillis = (clock: Clock.Clock): number =>
+  Number(clock.monotonicTimeNanosUnsafe()) / 1_000_000

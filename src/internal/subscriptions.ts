@@ -5,14 +5,12 @@ import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"
-import { isKnown } from "./begin.ts"
-import type { Subscriber } from "./delivery.ts"
+import type { Subscriber } from "./events.ts"
 
 /** How many events a reader of `events` may be behind before it loses the oldest. */
 const eventBuffer = 1024
@@ -74,14 +72,16 @@ export class Subscriptions {
       const subscriber: Subscriber = {
         name,
         timeout: Duration.toMillis(timeout.value),
-        hear: hearing(name, listener, context),
-        drop: () => {
+        receive: receiving(name, listener, context),
+        unsubscribe: () => {
           this.subscribers = this.subscribers.filter((other) => other !== subscriber)
         }
       }
       const scope = Context.get(context, Scope.Scope)
       if (!this.isClosed) this.subscribers = [...this.subscribers, subscriber]
-      return scope === this.scope ? Effect.void : Scope.addFinalizer(scope, Effect.sync(subscriber.drop))
+      return scope === this.scope
+        ? Effect.void
+        : Scope.addFinalizer(scope, Effect.sync(subscriber.unsubscribe))
     })
   }
 
@@ -114,39 +114,27 @@ export class Subscriptions {
   }
 }
 
-/** Calls a listener, with the services it subscribed with over those of the run. Its first failure is logged. */
-const hearing = <E, R>(
+/** Calls a listener with the services it subscribed with over those of the run. Logs its first failure. */
+const receiving = <E, R>(
   name: string,
   listener: Listener<E, R>,
   context: Context.Context<R>
 ): ((event: AgentEvent) => Effect.Effect<void>) => {
-  let failed = false
-  let last: { readonly run: Context.Context<never>; readonly merged: Context.Context<R> } | undefined
-  const over = (run: Context.Context<never>): Context.Context<R> => {
-    if (last?.run !== run) last = { run, merged: Context.merge(run, context) }
-    return last.merged
-  }
-  const reported = (exit: Exit.Exit<void, E>): Effect.Effect<void> => {
+  let hasFailed = false
+  const over = (run: Context.Context<never>): Context.Context<R> => Context.merge(run, context)
+  const report = (cause: Cause.Cause<E>): Effect.Effect<void> => {
     // It may fail at every delta: once is enough to know.
-    if (Exit.isSuccess(exit) || failed) return Effect.void
-    failed = true
-    return unheard(name, exit.cause)
+    if (hasFailed) return Effect.void
+    hasFailed = true
+    return Effect.logWarning(`Subscriber ${name} failed, and may fail again; the run goes on`, cause)
   }
-  return (event) => {
-    const said = called(listener, event)
-    return isKnown(said)
-      ? reported(said)
-      : Effect.updateContext(Effect.exit(said), over).pipe(Effect.flatMap(reported))
-  }
+  return (event) =>
+    Effect.suspend(() => called(listener, event)).pipe(Effect.catchCause(report), Effect.updateContext(over))
 }
 
 const called = <E, R>(listener: Listener<E, R>, event: AgentEvent): Effect.Effect<void, E, R> => {
-  try {
-    const said = listener(event)
-    return isEffect(said) ? said : Effect.die(new TypeError(noEffect))
-  } catch (defect) {
-    return Effect.die(defect)
-  }
+  const returned = listener(event)
+  return isEffect(returned) ? returned : Effect.die(new TypeError(noEffect))
 }
 
 /** Plain JavaScript may return anything, such as the promise of an `async` function. */
@@ -157,6 +145,3 @@ const noEffect =
 
 const noTimeout = (timeout: unknown): string =>
   `subscribe: the timeout ${String(timeout)} is no duration above zero; give milliseconds, or a text such as "5 seconds"`
-
-const unheard = (name: string, cause: Cause.Cause<unknown>) =>
-  Effect.logWarning(`Subscriber ${name} failed, and may fail again; the run goes on`, cause)

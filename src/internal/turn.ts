@@ -1,127 +1,133 @@
 /**
  * One model call and the tools it asked for.
  */
+import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Answer from "./reply.ts"
+import type { Batch } from "./batch.ts"
 import type { FailureReason } from "../FailureReason.ts"
-import { LimitExceeded } from "../FailureReason.ts"
+import type { Stop } from "./interruption.ts"
 import * as Limits from "./limits.ts"
 import * as Message from "../Message.ts"
 import * as ModelCall from "./modelCall.ts"
-import { ProviderError, ServerError } from "../ProviderError.ts"
-import * as RequestView from "./request.ts"
-import type { Run, Stopped } from "./run.ts"
-import * as Running from "./run.ts"
+import { errorOf } from "./reply.ts"
+import * as Request from "./request.ts"
+import type { Run } from "./run.ts"
+import { Stopped } from "./run.ts"
 import * as ToolBatch from "./toolBatch.ts"
-import * as Usage from "../Usage.ts"
 
-/** A turn that ended well. */
-export interface Completed {
+type Reason = FailureReason | Stopped
+
+/** The model answered and called no tool. */
+export interface Answered {
+  readonly _tag: "Answered"
+  readonly message: Message.Assistant
+  readonly toolResults: readonly []
+}
+
+/** The model called tools, and all have their results. */
+export interface Called {
+  readonly _tag: "Called"
   readonly message: Message.Assistant
   readonly toolResults: ReadonlyArray<Message.ToolResult>
-  /** The model wants to go on: it made calls, and not all of them ended the run. */
-  readonly toolsContinue: boolean
-  /** Every result asked to end the run. */
-  readonly terminated: boolean
+  /** Every result asks to end the run. */
+  readonly isTerminated: boolean
 }
 
-/** What is known of a turn for its `TurnEnd`, however it ends. */
-interface Progress {
-  message: Message.Assistant | undefined
-  /** Grows until the turn ends. */
-  readonly toolResults: Array<Message.ToolResult>
-  toolsContinue: boolean
-}
+/** A turn that ended well. */
+export type Completed = Answered | Called
+
+/** How a turn ended. */
+export type Outcome =
+  | Completed
+  | { readonly _tag: "Failed"; readonly cause: Cause.Cause<Reason> }
+  | { readonly _tag: "Stopped"; readonly stop: Stop }
 
 /**
- * Puts in what is pending, asks the model and runs its tools. `TurnStart` and `TurnEnd` are there on every path, and so
- * is an answer.
+ * Makes the transcript ready by `prepare`, asks the model and runs its tools. Publishes `TurnStart`, an answer and `TurnEnd`
+ * on every path.
  */
 export const run = Effect.fnUntraced(function* (
   run: Run,
-  pending: () => Effect.Effect<void, FailureReason | Stopped>
-): Effect.fn.Return<Completed, FailureReason | Stopped> {
-  run.turn++
-  run.turnUsage = Usage.zero
-  run.emitter.turn = run.turn
-  const progress: Progress = { message: undefined, toolResults: [], toolsContinue: false }
-  yield* Running.emit(run, { _tag: "TurnStart" })
-  const exit = yield* Effect.exit(Effect.flatMapEager(pending(), () => askAndAct(run, progress)))
-  if (progress.message === undefined && Exit.isFailure(exit)) {
-    progress.message = yield* ModelCall.unasked(run, exit.cause)
-  }
-  if (Exit.isFailure(exit) && Answer.errorOf(exit.cause)._tag === "Stopped")
-    yield* Running.announceCancel(run)
-  yield* end(run, progress)
-  return yield* exit
+  prepare: Effect.Effect<void, Reason>
+): Effect.fn.Return<Outcome> {
+  run.beginTurn()
+  yield* run.delivered
+  const asked = yield* ModelCall.ask(run, Effect.andThen(prepare, Request.make(run)))
+  const { message } = asked
+  const acted = asked._tag === "Answered" ? yield* act(run, asked) : noResults(Exit.failCause(asked.cause))
+  const outcome = outcomeOf(acted.exit)
+  if (outcome._tag === "Stopped") run.announceCancel()
+  run.emit({
+    _tag: "TurnEnd",
+    messageId: message.id,
+    stopReason: message.stopReason,
+    toolResultIds: acted.results.map(({ id }) => id),
+    usage: run.turnUsage,
+    toolCallCount: acted.results.length,
+    toolsContinue: acted.toolsContinue
+  })
+  yield* run.delivered
+  return outcome
 })
 
-const askAndAct = Effect.fnUntraced(function* (
+/** The part of a turn behind the answer: results are there on every path. */
+interface Acted {
+  readonly results: ReadonlyArray<Message.ToolResult>
+  readonly toolsContinue: boolean
+  readonly exit: Exit.Exit<Completed, Reason>
+}
+
+const noResults = (exit: Acted["exit"]): Acted => ({ results: [], toolsContinue: false, exit })
+
+const act = Effect.fnUntraced(function* (
   run: Run,
-  progress: Progress
-): Effect.fn.Return<Completed, FailureReason | Stopped> {
-  const request = yield* RequestView.make(run)
-  const { durationMs, message } = yield* ModelCall.ask(run, request, (answer) => {
-    progress.message = answer
-  })
-  if (message.stopReason === "error" || message.stopReason === "aborted") return yield* endedBadly(message)
+  { durationMs, message }: Extract<ModelCall.Asked, { readonly _tag: "Answered" }>
+): Effect.fn.Return<Acted> {
+  if (message.stopReason === "error" || message.stopReason === "aborted") {
+    return noResults(Exit.fail(ModelCall.failedBy(message)))
+  }
   const reviewed = yield* Effect.exit(review(run, message, durationMs))
-  // Its calls get their results even if the run ends here.
-  if (Message.toolCalls(message).length > 0) return yield* act(run, message, reviewed, progress)
-  yield* Effect.andThen(reviewed, Running.checkStopped(run))
-  return { message, toolResults: [], toolsContinue: false, terminated: false }
+  // The calls get their results even if the run ends here.
+  if (Message.toolCalls(message).length > 0) return yield* call(run, message, reviewed)
+  const answered = { _tag: "Answered", message, toolResults: [] } as const
+  return noResults(yield* Effect.exit(Effect.as(Effect.andThen(reviewed, run.checkStopped), answered)))
 })
 
 const review = (run: Run, message: Message.Assistant, durationMs: number | undefined) =>
   durationMs === undefined
     ? Effect.void
-    : Running.observe(run, "afterModel", () => ({ ...Running.turnInput(run), message, durationMs }))
+    : run.ask("afterModel", () => ({ ...run.turnInput, message, durationMs }))
 
-const act = Effect.fnUntraced(function* (
+const call = Effect.fnUntraced(function* (
   run: Run,
   message: Message.Assistant,
-  reviewed: Exit.Exit<void, FailureReason | Stopped>,
-  progress: Progress
-): Effect.fn.Return<Completed, FailureReason | Stopped> {
-  const batch = yield* ToolBatch.execute(run, message, reviewed, (results) => {
-    progress.toolResults.push(...results)
-  })
-  const terminated = batch.settled.every(({ output }) => output.terminate === true)
-  progress.toolsContinue = !terminated
-  if (batch.failure !== undefined) return yield* batch.failure
-  yield* Running.checkStopped(run)
-  if (batch.tooMany) return yield* tooManyCalls(run)
-  yield* Limits.checkRepetition(run)
-  return {
-    message,
-    toolResults: progress.toolResults,
-    toolsContinue: !terminated,
-    terminated
-  }
+  reviewed: Exit.Exit<void, Reason>
+): Effect.fn.Return<Acted> {
+  const batch = yield* ToolBatch.execute(run, message, reviewed)
+  const { isTerminated, results: toolResults } = batch
+  const called = { _tag: "Called", message, toolResults, isTerminated } as const
+  const exit = yield* Effect.exit(Effect.as(verdict(run, batch), called))
+  return { results: toolResults, toolsContinue: !isTerminated && batch.fatal === undefined, exit }
 })
 
-/** A provider that names its failure only in the stop reason. */
-const endedBadly = (message: Message.Assistant) =>
-  new ProviderError({
-    provider: message.provider,
-    reason: new ServerError({ detail: message.errorMessage ?? "the provider ended its answer with an error" })
-  })
+/** Fails if the run must not continue after these calls. */
+const verdict = Effect.fnUntraced(function* (
+  run: Run,
+  { failure, fatal }: Batch
+): Effect.fn.Return<void, Reason> {
+  if (fatal !== undefined) return yield* Effect.failCause(fatal)
+  if (failure !== undefined) return yield* failure
+  yield* run.checkStopped
+  const tooMany = Limits.tooManyToolCalls(run)
+  if (tooMany !== undefined) return yield* tooMany
+  yield* Limits.checkRepetition(run)
+})
 
-const tooManyCalls = (run: Run) =>
-  new LimitExceeded({
-    limit: "toolCalls",
-    value: run.toolCalls,
-    max: run.options.limits?.maxToolCalls ?? Infinity
-  })
-
-const end = (run: Run, { message, toolResults, toolsContinue }: Progress): Effect.Effect<void> =>
-  Running.emit(run, {
-    _tag: "TurnEnd",
-    messageId: message?.id ?? "",
-    stopReason: message?.stopReason ?? "error",
-    toolResultIds: toolResults.map((result) => result.id),
-    usage: run.turnUsage,
-    toolCallCount: toolResults.length,
-    toolsContinue
-  })
+const outcomeOf = (exit: Acted["exit"]): Outcome => {
+  if (Exit.isSuccess(exit)) return exit.value
+  const error = errorOf(exit.cause)
+  return error instanceof Stopped
+    ? { _tag: "Stopped", stop: error.stop }
+    : { _tag: "Failed", cause: exit.cause }
+}

@@ -14,11 +14,11 @@ import { type Count, each } from "./count.ts"
 const bounds = {
   delta: { steps: 10, fibers: 0, hops: 0 },
   batch: { steps: 0.2, fibers: 0, hops: 0 },
-  heard: { steps: 27.5, fibers: 0, hops: 0 },
-  turn: { steps: 213, fibers: 7.5, hops: 1.25 },
-  ownWay: { steps: 197, fibers: 6.25, hops: 1.25 },
-  agent: { steps: 222, fibers: 5, hops: 1.25 },
-  call: { steps: 89, fibers: 3.75, hops: 0 }
+  heard: { steps: 34, fibers: 1.25, hops: 0 },
+  turn: { steps: 430, fibers: 13.75, hops: 1.25 },
+  ownWay: { steps: 410, fibers: 12.5, hops: 1.25 },
+  agent: { steps: 480, fibers: 13, hops: 1.25 },
+  call: { steps: 163, fibers: 6.25, hops: 0 }
 }
 
 const within = (count: Count, bound: Count): void => {
@@ -234,7 +234,7 @@ describe("what it costs", () => {
         const made = Array.from({ length: count }, (_, n) => ({ name: "tick", params: { n }, id: idOf(n) }))
         const script = [ScriptedProvider.toolCalls(...made), ScriptedProvider.text("done")]
         return Effect.provide(one, ScriptedProvider.layer(script))
-      }, 1_000)
+      }, 200)
     )
   }
 

@@ -428,7 +428,7 @@ const ends: ReadonlyArray<Mutant> = [
   {
     fault: "F058",
     without: "what a token limit cut does not run",
-    file: "src/internal/toolBatch.ts",
+    file: "src/internal/toolCall.ts",
     from: "if (cut !== undefined) return cut",
     to: "",
     test: truncationTest

@@ -85,15 +85,15 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F086",
     without: "a tool has all the time there is",
-    file: "src/internal/toolExecution.ts",
-    from: "const defaultTimeout = 30_000",
-    to: "const defaultTimeout = Infinity",
+    file: "src/internal/toolCall.ts",
+    from: "const defaultTimeout = Duration.seconds(30)",
+    to: "const defaultTimeout = Duration.infinity",
     test: "test/behaviour/VirtualTime.test.ts"
   },
   {
     fault: "F087",
     without: "a tool that does not listen is waited for",
-    file: "src/internal/work.ts",
+    file: "src/internal/interruption.ts",
     from: "const grace = 100",
     to: "const grace = 3_600_000",
     test: abort
@@ -118,8 +118,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F091",
     without: "a guard that fails has agreed",
     file: "src/internal/guards.ts",
-    from: 'failure: (_, detail) => Effect.fail(refused("rejected", `A beforeTool hook failed: ${detail}`))',
-    to: "failure: (allowed) => Effect.succeed(allowed)",
+    from: 'Effect.fail(refused("rejected", `A beforeTool hook${quoted(hookName)} failed: ${detail}`))',
+    to: "Effect.succeed(_)",
     test: hooks
   },
   {
@@ -150,16 +150,16 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F094",
     without: "a listener that fails ends the run",
     file: "src/internal/subscriptions.ts",
-    from: "Effect.exit(said)",
-    to: "Effect.map(said, Exit.succeed)",
+    from: "Effect.catchCause(report)",
+    to: "Effect.orDie",
     test: hooks
   },
   {
     fault: "F094",
     without: "a listener is reported at every event",
     file: "src/internal/subscriptions.ts",
-    from: "Exit.isSuccess(exit) || failed",
-    to: "Exit.isSuccess(exit)",
+    from: "if (hasFailed) return Effect.void",
+    to: "",
     test: hooks
   },
   {
@@ -237,7 +237,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F117",
     without: "only the same call in a row is one too many",
-    file: "src/internal/limits.ts",
+    file: "src/internal/repetition.ts",
     from: "const longestCycle = 3",
     to: "const longestCycle = 1",
     test: limits
@@ -245,15 +245,15 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F117",
     without: "the model is told nothing before the end",
-    file: "src/internal/limits.ts",
-    from: "return isNews && run.warnedInTurn !== undefined",
+    file: "src/internal/repetition.ts",
+    from: "return isNews && this.warnedIn !== undefined",
     to: "return false",
     test: limits
   },
   {
     fault: "F117",
     without: "the model has had an answer to read the warning in",
-    file: "src/internal/limits.ts",
+    file: "src/internal/repetition.ts",
     from: " && !isUnread",
     to: "",
     test: limits
@@ -261,15 +261,15 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F117",
     without: "a model that falls back is warned again",
-    file: "src/internal/limits.ts",
-    from: "(run.warnedInTurn ?? run.turn) : undefined",
-    to: "(run.warnedInTurn ?? run.turn) : run.warnedInTurn",
+    file: "src/internal/repetition.ts",
+    from: "(this.warnedIn ?? turn) : undefined",
+    to: "(this.warnedIn ?? turn) : this.warnedIn",
     test: limits
   },
   {
     fault: "F117",
     without: "a limit of three is warned of",
-    file: "src/internal/limits.ts",
+    file: "src/internal/repetition.ts",
     from: "const leastToWarn = 3",
     to: "const leastToWarn = 4",
     test: limits
@@ -310,7 +310,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F118",
     without: "an empty answer is asked for again within the budget",
     file: "src/internal/modelCall.ts",
-    from: "    yield* Answer.checkBudget(run)\n",
+    from: "    if (spent !== undefined) return yield* spent\n",
     to: "",
     test: limits
   },
@@ -326,24 +326,24 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F118",
     without: "an answer is counted when it is over",
     file: "src/internal/reply.ts",
-    from: "if (run.budget.isBounded) {",
-    to: "if (false) {",
+    from: "this.run.budget.isBounded || events.some(isAboutCall)",
+    to: "events.some(isAboutCall)",
     test: limits
   },
   {
     fault: "F118",
     without: "what nobody tells is nothing",
     file: "src/internal/reply.ts",
-    from: "told ?? Budget.estimate(Budget.inputOf(request), reply.content)",
-    to: "told ?? Budget.nothing",
+    from: "Budget.told(reply.finish?.usage) ?? Budget.estimate(Budget.inputOf(request), reply.content)",
+    to: "Budget.told(reply.finish?.usage) ?? Budget.nothing",
     test: limits
   },
   {
     fault: "F119",
     without: "what was made shorter once is made shorter again",
     file: "src/internal/modelCall.ts",
-    from: "yield* prepared(run, shorter, answer)",
-    to: "yield* fitted(run, shorter, answer)",
+    from: "yield* prepared(run, shorter, reply)",
+    to: "yield* fitted(run, shorter, reply)",
     test: overflow
   },
   {

@@ -1,0 +1,160 @@
+/**
+ * Stops and pauses a run from outside, and runs the code that is not the run's own.
+ *
+ * The fiber of a run is never interrupted. Foreign work (a provider, a tool, a hook, a context manager, a subscriber) runs by
+ * `attempt` in a fiber of its own, which is interrupted when the run is stopped or the work's time is over. Work that ignores
+ * its interruption for longer than `grace` is abandoned: it runs on unobserved, and the run continues without it.
+ */
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Latch from "effect/Latch"
+import * as Option from "effect/Option"
+
+/** Milliseconds that interrupted work has for its finalizers before it is abandoned. */
+export const grace = 100
+
+/** Foreign work in flight that is halted together. */
+export class InFlight {
+  /** Each halts one piece of work, and does not wait for its end. */
+  private readonly halts = new Set<Effect.Effect<void>>()
+  isHalted = false
+
+  add(halt: Effect.Effect<void>): void {
+    this.halts.add(halt)
+  }
+
+  remove(halt: Effect.Effect<void>): void {
+    this.halts.delete(halt)
+  }
+
+  /** Interrupts the work in flight; later work is not begun. Does not wait for its end. */
+  readonly halt: Effect.Effect<void> = Effect.suspend(() => {
+    if (this.isHalted) return Effect.void
+    this.isHalted = true
+    // Last begun, first halted: the innermost work ends before the work that waits for it.
+    return Effect.forEach([...this.halts].reverse(), (halt) => halt, { discard: true })
+  })
+}
+
+/** Why a run ends before its work is done. */
+export interface Stop {
+  readonly cause: "cancel" | "deadline"
+  readonly reason?: string
+}
+
+interface Reason {
+  readonly reason?: string
+}
+
+const because = (reason: string | undefined): Reason => (reason === undefined ? {} : { reason })
+
+/** The switches of one run. */
+export class Control {
+  private readonly stopping = Deferred.makeUnsafe<void>()
+  private readonly unpaused = Latch.makeUnsafe(true)
+  readonly inFlight = new InFlight()
+  /** Why the run was stopped; `undefined` while it was not. */
+  stop: Stop | undefined
+  /** Why the run is paused; `undefined` while it is not. */
+  paused: Reason | undefined
+  /** Why the run was resumed last. */
+  resumed: Reason = {}
+
+  /** Succeeds when the run is stopped. */
+  readonly stopped: Effect.Effect<void> = Deferred.await(this.stopping)
+
+  /** Succeeds when the run is not paused, or is stopped. */
+  readonly runnable: Effect.Effect<void> = this.unpaused.await
+
+  /** Interrupts the foreign work in flight and ends the run. The first stop counts. Does not wait for the end. */
+  stopWith(stop: Stop): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      if (this.stop !== undefined) return Effect.void
+      this.stop = stop
+      this.unpaused.openUnsafe()
+      return Effect.andThen(this.inFlight.halt, Deferred.succeed(this.stopping, undefined))
+    })
+  }
+
+  cancel(reason?: string): Effect.Effect<void> {
+    return this.stopWith({ cause: "cancel", ...because(reason) })
+  }
+
+  /** Holds the run at its next gate. Work in flight continues. */
+  pause(reason?: string): void {
+    if (this.stop !== undefined) return
+    this.paused ??= because(reason)
+    this.unpaused.closeUnsafe()
+  }
+
+  resume(reason?: string): void {
+    this.paused = undefined
+    this.resumed = because(reason)
+    this.unpaused.openUnsafe()
+  }
+}
+
+/** How foreign work ended: by itself, or halted. Abandoned work ignored its interruption. */
+export type Attempted<A, E> =
+  | { readonly _tag: "Done"; readonly exit: Exit.Exit<A, E> }
+  | { readonly _tag: "Halted" | "TimedOut"; readonly isAbandoned: boolean }
+
+export interface AttemptOptions {
+  /** The work that is halted together with this one. Default: none. */
+  readonly within?: InFlight | undefined
+  /** Milliseconds until the work is interrupted. Default: `Infinity`, no limit. */
+  readonly timeout?: number | undefined
+  /** Milliseconds that the work may go on after `within` is halted. Default: 0. */
+  readonly patience?: number | undefined
+}
+
+/** Runs foreign work in a fiber of its own until it ends, is halted or timed out. Takes no longer than `grace` after that. */
+export const attempt = <A, E, R>(
+  work: Effect.Effect<A, E, R>,
+  { patience = 0, timeout = Infinity, within }: AttemptOptions = {}
+): Effect.Effect<Attempted<A, E>, never, R> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.gen(function* () {
+      if (within?.isHalted === true && patience === 0) return { _tag: "Halted", isAbandoned: false }
+      const fiber = yield* Effect.forkDetach(work, { startImmediately: true })
+      const exit = fiber.pollUnsafe()
+      if (exit !== undefined) return { _tag: "Done", exit }
+      const pending = yield* watch(fiber)
+      const halt = afterwards(patience, pending.interrupt("Halted"))
+      if (within?.isHalted === true) yield* halt
+      within?.add(halt)
+      const timer = Number.isFinite(timeout)
+        ? yield* Effect.forkDetach(Effect.delay(pending.interrupt("TimedOut"), timeout), {
+            startImmediately: true
+          })
+        : undefined
+      const ended = yield* Effect.onInterrupt(restore(pending.ended), () => Fiber.interrupt(fiber))
+      within?.remove(halt)
+      if (timer !== undefined) yield* Fiber.interrupt(timer)
+      return ended
+    })
+  )
+
+/** Waits for the end of a fiber, or for the end of the grace once it is interrupted. */
+const watch = Effect.fnUntraced(function* <A, E>(fiber: Fiber.Fiber<A, E>) {
+  const ended = Deferred.makeUnsafe<Attempted<A, E>>()
+  let isInterrupted = false
+  yield* Fiber.await(fiber).pipe(
+    Effect.flatMap((exit) => (isInterrupted ? Effect.void : Deferred.succeed(ended, { _tag: "Done", exit }))),
+    Effect.forkDetach({ startImmediately: true })
+  )
+  const interrupt = (_tag: "Halted" | "TimedOut") =>
+    Effect.suspend(() => {
+      isInterrupted = true
+      return Effect.flatMap(Effect.timeoutOption(Fiber.interrupt(fiber), grace), (interrupted) =>
+        Deferred.succeed(ended, { _tag, isAbandoned: Option.isNone(interrupted) })
+      )
+    })
+  return { interrupt, ended: Deferred.await(ended) }
+})
+
+/** Runs an effect in a fiber of its own, at once or after some milliseconds. */
+const afterwards = (ms: number, effect: Effect.Effect<unknown>): Effect.Effect<void> =>
+  Effect.asVoid(Effect.forkDetach(ms === 0 ? effect : Effect.delay(effect, ms), { startImmediately: true }))

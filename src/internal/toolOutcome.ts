@@ -1,0 +1,61 @@
+/**
+ * How one tool call ended, and the words for the model where it did not run, or not to its end.
+ */
+import * as Duration from "effect/Duration"
+import type { StopReason, ToolCall, ToolOutcome } from "../Message.ts"
+import type { ToolOutput } from "../AgentEvent.ts"
+import * as Tool from "../Tool.ts"
+
+/** The result of one call, from its guards to the transcript. */
+export interface Outcome {
+  readonly output: ToolOutput
+  readonly outcome: ToolOutcome
+}
+
+/** An error in words. */
+export const error = (outcome: ToolOutcome, message: string): Outcome => ({
+  outcome,
+  output: Tool.failure(message)
+})
+
+const abandoned = " It did not stop when told to, and was left behind."
+
+export const aborted = (call: ToolCall, isAbandoned = false): Outcome =>
+  error("aborted", `Tool ${call.name} was aborted.${isAbandoned ? abandoned : ""}`)
+
+/** `timeout` in milliseconds. */
+export const timedOut = (call: ToolCall, timeout: number, isAbandoned: boolean): Outcome => {
+  const limit = Duration.format(Duration.millis(timeout))
+  return error("timeout", `Tool ${call.name} timed out after ${limit}.${isAbandoned ? abandoned : ""}`)
+}
+
+/** The outcome of all calls of an answer that was cut; `undefined` for an answer that came to its own end. */
+export const cut = (stopReason: StopReason): Outcome | undefined => cuts[stopReason]
+
+const truncated = error(
+  "truncated",
+  "Not run: the answer was cut at its token limit, so the arguments may be incomplete. Call again, with less."
+)
+const filtered = error(
+  "truncated",
+  "Not run: the provider stopped the answer for its content, so the arguments may be incomplete."
+)
+const cuts: Partial<Record<StopReason, Outcome>> = {
+  length: truncated,
+  contentFilter: filtered,
+  refusal: filtered
+}
+
+export const skippedBySteering = error("skipped", "Skipped due to queued user message.")
+export const runEnds = error("aborted", "Not run: the run ended first.")
+export const runStopped = error("aborted", "Not run: the run was stopped.")
+export const skippedByFailure = error("aborted", "Not run: another tool of this batch failed.")
+export const tooManyCalls = error("aborted", "Not run: the limit on tool calls is reached")
+
+/** Outcomes that are the tool's own failure, and no decision of a guard or a stop. */
+export const failures: ReadonlySet<ToolOutcome> = new Set<ToolOutcome>([
+  "error",
+  "timeout",
+  "unknownTool",
+  "invalidArguments"
+])

@@ -1,0 +1,19 @@
+import { assert, describe, it } from "@effect/vitest"
+import { existsSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { mutants } from "./mutants/all.ts"
+
+const root = join(import.meta.dirname, "../..")
+
+describe("mutants", () => {
+  it("each has a place where it can be planted", () => {
+    const lost = mutants.filter(({ file, from }) => {
+      const path = join(root, file)
+      return !existsSync(path) || !readFileSync(path, "utf8").includes(from)
+    })
+    assert.deepStrictEqual(
+      lost.map(({ fault, without }) => `${fault}: ${without}`),
+      []
+    )
+  })
+})
