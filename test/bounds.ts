@@ -72,7 +72,6 @@ export const undocumented: ReadonlyArray<string> = [
   "node/NodeHttp.ts",
   "node/NodeProxy.ts",
   "node/index.ts",
-  "promise/index.ts",
   "providers/Anthropic.ts",
   "providers/Google.ts",
   "providers/OpenAi.ts",

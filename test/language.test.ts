@@ -9,6 +9,7 @@ const checked = [
   "cli/*.ts",
   "index.ts",
   "ai/*.ts",
+  "promise/*.ts",
   "resilience/*.ts",
   "testing/*.ts",
   "compat/*.ts",

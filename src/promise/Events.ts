@@ -1,16 +1,16 @@
 /**
- * A stream for `for await`: one fiber reads it and hands whole arrays over, so an element that came with others costs a
- * settled promise, not a fiber.
+ * A stream for `for await`. One fiber reads the stream and hands over whole arrays, so that an element of an array costs a settled
+ * promise, not a fiber.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 
-/** Takes an array to the reader. Suspends until all of it was read, and more is wanted. */
+/** Hands an array to the reader, and suspends until the reader has read it and wants more. */
 export type Deliver<A> = (batch: ReadonlyArray<A>) => Effect.Effect<void>
 
-/** Starts what delivers, in a fiber of its own. Interrupting the fiber must wait for an orderly end. */
+/** Starts the delivery in a fiber of its own. An interruption of the fiber must wait for an orderly end. */
 export type Start<A> = (deliver: Deliver<A>) => Fiber.Fiber<void, unknown>
 
 interface Waiting<A> {
@@ -19,8 +19,10 @@ interface Waiting<A> {
 }
 
 /**
- * What `start` delivers, once for each iteration, from the first `next` on. Leaving early interrupts it, and waits for
- * its end; so does the signal, which then fails the iteration with its reason. `failed` sees any other failure first.
+ * Returns the elements that `start` delivers, once for each iteration, from the first `next` on.
+ *
+ * A reader that leaves early interrupts the delivery and waits for its end. The signal does so too, and fails the iteration with its
+ * reason. `failed` gets any other failure before the reader does.
  */
 export const iterable = <A>(
   start: Start<A>,
@@ -39,7 +41,7 @@ class Reading<A> implements AsyncIterator<A, undefined> {
   private fiber: Fiber.Fiber<void, unknown> | undefined
   private batch: ReadonlyArray<A> = []
   private at = 0
-  /** Oldest first; more than one only when `next` is called without waiting for the one before. */
+  /** Oldest first; more than one only where a reader calls `next` before the last one has resolved. */
   private readonly waiting: Array<Waiting<A>> = []
   private wakeDeliverer: (() => void) | undefined
   private ended: Exit.Exit<void, unknown> | undefined
@@ -111,7 +113,7 @@ class Reading<A> implements AsyncIterator<A, undefined> {
       return this.waiting.length > 0 ? Effect.void : this.wanted
     })
 
-  /** Until the reader has read all and asks for more. */
+  /** Waits until the reader has read all and calls `next` again. */
   private readonly wanted = Effect.callback<void>((resume) => {
     this.wakeDeliverer = () => resume(Effect.void)
   })
@@ -123,7 +125,7 @@ class Reading<A> implements AsyncIterator<A, undefined> {
     return { done: false, value }
   }
 
-  /** Said once; after it there is nothing more. */
+  /** Resolves or rejects once; all later calls of `next` are done. */
   private end(exit: Exit.Exit<void, unknown>): Promise<IteratorResult<A, undefined>> {
     this.left = true
     if (Exit.isSuccess(exit)) return Promise.resolve(done)

@@ -1,5 +1,7 @@
 /**
- * An agent for code without Effect: promises, `for await`, an `AbortSignal`.
+ * An agent for code without Effect: promises, `for await` and `AbortSignal`.
+ *
+ * @since 0.1.0
  */
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
@@ -27,41 +29,63 @@ import type { RunResult } from "../RunResult.ts"
 import type * as Tool from "../Tool.ts"
 import * as Events from "./Events.ts"
 
-/** Options of one run: they go over those of the agent. */
+/**
+ * The options of one run.
+ *
+ * **Details**
+ *
+ * They replace the options of the agent for this run. `signal` cancels the run: the promise or the iteration then fails with the
+ * reason of the signal, after the run has ended.
+ *
+ * @category options
+ * @since 0.1.0
+ */
 export type PromptOptions = Partial<RunOptions> & {
-  /** Cancels the run. The promise, or the iteration, then fails with the signal's reason, once the run has ended. */
+  /** Cancels the run. Default none. */
   readonly signal?: AbortSignal
 }
 
-/** An agent by promises: one conversation, one run at a time. */
+/**
+ * An agent with promises: one conversation, and one run at a time.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface PromiseAgent {
   /**
-   * Runs until the answer is there. Rejects with `RunFailed` (its `reason` says why, its `result` what was done), with
-   * `AgentBusy` while another run goes on, an `Error` after `close`, and whatever `layer` or `provider` fails with.
+   * Starts a run and resolves with its result.
+   *
+   * Rejects with `RunFailed` if the run fails, with `AgentBusy` during another run, with an `Error` after `close`, and with the
+   * failures of `layer` and `provider`.
    */
   readonly prompt: (input: Message.Input, options?: PromptOptions) => Promise<RunResult>
-  /** The same run as its events: each iteration is one run. `break` cancels it, and waits for its end. */
+  /** Returns the events of a run. Each iteration starts a run; `break` cancels it and waits for its end. */
   readonly stream: (input: Message.Input, options?: PromptOptions) => AsyncIterable<AgentEvent>
   /**
-   * `stream` for a server: a failure is an event, not an exception. `RunError` and `RunEnd` end a failed run, and stand for
-   * one that could not begin. Only `signal` makes the iteration fail, with its reason.
+   * Returns the events of a run for a server: a failure is an event, not an exception.
+   *
+   * A failed run ends with `RunError` and `RunEnd`, and so does one that could not begin. Only `signal` makes the iteration fail, with
+   * its reason.
    */
   readonly streamEvents: (input: Message.Input, options?: PromptOptions) => AsyncIterable<AgentEvent>
-  /** Put in after the current turn; kept for the next run when idle. */
+  /** Queues a message for the end of the current turn, or for the next run if there is none. */
   readonly steer: (message: Message.Input) => Promise<void>
-  /** Put in when the run would end; kept for the next run when idle. */
+  /** Queues a message for the end of the run, or for the next run if there is none. */
   readonly followUp: (message: Message.Input) => Promise<void>
-  /** Ends the run that goes on, balanced: its promise resolves with status "cancelled". Nothing when idle. */
+  /** Ends the current run: its promise resolves with status `"cancelled"`. It does nothing if there is no run. */
   readonly cancel: (reason?: string) => Promise<void>
-  /** Cancels what goes on and releases all that was built. The agent is of no use then. */
+  /** Cancels the current run and releases the agent, which is of no use after that. */
   readonly close: () => Promise<void>
+  /** Closes the agent, for `await using`. */
   readonly [Symbol.asyncDispose]: () => Promise<void>
 }
 
 type Tools = ReadonlyArray<Tool.Any>
 type Hooks = ReadonlyArray<Hook.Hook>
 
-/** What the caller's layer has to have. HTTP is there: `fetch`, unless the layer brings another client. */
+/**
+ * The services that the caller's layer must have. An HTTP client is there: `fetch`, unless the layer has another client.
+ */
 type Needs<RP, T extends Tools, H extends Hooks> = Exclude<
   RP | Tool.Requirements<T[number]> | Hook.Requirements<H[number]>,
   HttpClient.HttpClient | Provider | Scope
@@ -71,15 +95,28 @@ type Supplies<R> = [R] extends [never]
   ? { readonly layer?: Layer.Layer<never, unknown> }
   : { readonly layer: Layer.Layer<R, unknown> }
 
-/** Options of an agent, with who answers. `layer` is there to be given, or must be, by what provider, tools and hooks need. */
+/**
+ * The options of an agent, with its provider.
+ *
+ * **Details**
+ *
+ * `provider` is a layer such as `OpenAi.layer({ apiKey })`, or a provider. `layer` has the services that the provider, the tools and
+ * the hooks require. The type requires `layer` where they require any.
+ *
+ * @category options
+ * @since 0.1.0
+ */
 export type Options<RP, T extends Tools, H extends Hooks> = Agent.AgentOptions<T, H> & {
-  /** Who answers, such as `OpenAi.layer({ apiKey })`; or a provider as it is. */
+  /** The provider, as a layer or as a value. */
   readonly provider: Layer.Layer<Provider, unknown, RP> | Provider["Service"]
 } & Supplies<Needs<RP, T, H>>
 
 /**
- * Makes an agent. Nothing is built before its first use. `layer` has what provider, tools and hooks need, if they need
- * anything. Throws `InvalidInput` for options that mean nothing.
+ * Makes an agent with promises.
+ *
+ * **Details**
+ *
+ * The agent builds its provider and layers at its first use. `createAgent` throws `InvalidInput` for invalid options.
  *
  * **Example** (Printing an answer as it comes)
  *
@@ -107,6 +144,9 @@ export type Options<RP, T extends Tools, H extends Hooks> = Agent.AgentOptions<T
  *   if (AgentEvent.isTextDelta(event)) console.log(event.delta.delta) // => It is noon.
  * }
  * ```
+ *
+ * @category constructors
+ * @since 0.1.0
  */
 export function createAgent<
   RP = never,
@@ -128,7 +168,7 @@ export function createAgent(given: Opaque): PromiseAgent {
   return facade(runtime)
 }
 
-/** What the types do not guard in plain JavaScript. */
+/** Checks options that plain JavaScript may get wrong. */
 const faultOf = (given: Opaque): Agent.InvalidInput | undefined => {
   const { layer, provider, ...options } = given ?? {}
   const faults = [...faultOfProvider(provider), ...faultOfLayer(layer)]
@@ -151,13 +191,13 @@ const isProvider = (provider: unknown): boolean =>
 const faultOfLayer = (layer: unknown): ReadonlyArray<string> =>
   layer === undefined || Layer.isLayer(layer) ? [] : [`layer: expected a layer, got ${shown(layer)}`]
 
-/** Only the type: a text may be a key. */
+/** Names the type of a value, never the value: a text may be an API key. */
 const shown = (value: unknown): string => {
   if (value === null) return "null"
   return Predicate.isObjectOrArray(value) ? "an object" : `a ${typeof value}`
 }
 
-/** Stands for whatever the caller's layer has: the signature above says that it is enough. */
+/** The services of the caller's layer: the signature of `createAgent` checks that they suffice. */
 class Supplied extends Context.Service<Supplied, {}>()("effect-agent/promise/Supplied") {}
 
 type Opaque = Agent.AgentOptions<
@@ -235,20 +275,20 @@ const facade = (runtime: Runtime): PromiseAgent => {
   }
 }
 
-/** Frames of the stack above a call of the agent. */
+/** The frames of the stack above a call of the agent. */
 type Called = ReadonlyArray<string>
 
-/** Nothing is begun for a signal that has been given already. */
+/** Rejects for a signal that is aborted already, before a run starts. */
 const aborted = (signal: AbortSignal | undefined): Promise<never> | undefined =>
   signal?.aborted === true ? Promise.reject(signal.reason) : undefined
 
-/** Nothing but `close` and a signal interrupts a call. */
+/** The failure of an interrupted call: only `close` and a signal interrupt one. */
 const closedError = (): Error =>
   new Error(
-    "The agent is closed. Await each run before you call close(), and make a new agent with createAgent to go on."
+    "The agent is closed. Await each run before you call close(), and make a new agent with createAgent."
   )
 
-/** Failures with the call in their stack; a run that was aborted with the reason it was aborted for. */
+/** Adds the call to the stack of a failure. A run that the signal cancelled rejects with the reason of the signal. */
 const settled = async <A>(
   running: Promise<Exit.Exit<A, unknown>>,
   called: Called,

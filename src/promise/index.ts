@@ -1,5 +1,7 @@
 /**
- * The agent for plain TypeScript: promises and `for await`, with the same errors and events.
+ * Agents for code without Effect: promises and `for await`, with the same errors and events.
+ *
+ * @since 0.1.0
  */
 export { createAgent } from "./PromiseAgent.ts"
 export type { Options, PromiseAgent, PromptOptions } from "./PromiseAgent.ts"
