@@ -1,5 +1,5 @@
 /**
- * Reads JSON scalars as the type a schema wants, where nothing is invented by that.
+ * Converts JSON values to the type that a schema requires, where the conversion loses and invents nothing.
  */
 import type * as Schema from "effect/Schema"
 import { nestsTooDeep } from "./jsonDepth.ts"
@@ -7,13 +7,13 @@ import { nestsTooDeep } from "./jsonDepth.ts"
 type Json = Schema.Json
 export type JsonObject = { readonly [key: string]: Json }
 
-/** Whether it is of one of the types, or any will do. */
+/** Returns whether the value has one of the types. Without types every value fits. */
 export const fits = (types: ReadonlyArray<string>, value: Json): boolean => {
   for (const type of types) if (isType(type, value)) return true
   return types.length === 0
 }
 
-/** The first reading of a value that fits one of the types, if there is one. */
+/** Converts a value to the first of the types that it can be converted to. */
 export const coerce = (types: ReadonlyArray<string>, value: Json): Json | undefined => {
   for (const type of types) {
     const coerced = coerceTo(type, value)
@@ -47,7 +47,7 @@ const coerceTo = (type: string, value: Json): Json | undefined => {
   }
 }
 
-/** Whether a value is of a JSON Schema type. */
+/** Returns whether a value has a type of JSON Schema. */
 export const isType = (type: string, value: Json): boolean => {
   switch (type) {
     case "null":
@@ -65,6 +65,7 @@ export const isType = (type: string, value: Json): boolean => {
   }
 }
 
+/** Returns whether a value is a JSON object. */
 export const isObject = (value: Json | undefined): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 

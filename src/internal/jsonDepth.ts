@@ -1,13 +1,13 @@
 /**
- * How deep JSON from outside may nest: what is deeper says nothing, and whoever walks it runs out of stack.
+ * Limits the depth of JSON from outside: functions that walk deeper values overflow the stack.
  */
 
-/** Levels of brackets. */
+/** Most levels of brackets. */
 export const maxDepth = 256
 
 /**
- * Counts brackets outside of strings, which it leaps over: 10 MB take a few milliseconds. A text too short to close as
- * many as it opens is none that parses, and most events of a stream are that short.
+ * Returns whether a JSON text nests deeper than `maxDepth`. Counts brackets and skips strings: 10 MB take a few milliseconds. A
+ * text of at most `2 * maxDepth` characters cannot nest deeper and still be JSON.
  */
 export const nestsTooDeep = (json: string): boolean => {
   if (json.length <= 2 * maxDepth) return false
@@ -22,7 +22,7 @@ export const nestsTooDeep = (json: string): boolean => {
   return false
 }
 
-/** The index behind a string, an object or an array that begins at `start`; the length of the text where it does not end. */
+/** The index behind a string, an object or an array that begins at `start`, or the length of the text if it does not end. */
 export const endOfValue = (json: string, start: number): number => {
   let depth = 0
   for (let at = start; at < json.length; at++) {
@@ -35,14 +35,14 @@ export const endOfValue = (json: string, start: number): number => {
   return json.length
 }
 
-/** The index of the quote that ends the string which begins at `start`; the length of the text where none does. */
+/** The index of the quote that ends the string which begins at `start`, or the length of the text if no quote does. */
 export const endOfString = (json: string, start: number): number => {
   let end = json.indexOf('"', start + 1)
   while (end !== -1 && isEscaped(json, end)) end = json.indexOf('"', end + 1)
   return end === -1 ? json.length : end
 }
 
-/** An odd number of backslashes stands before it. */
+/** Returns whether an odd number of backslashes stands before the character. */
 const isEscaped = (json: string, at: number): boolean => {
   let slashes = 0
   while (json.charCodeAt(at - 1 - slashes) === 0x5c) slashes++

@@ -1,12 +1,12 @@
 /**
- * References within a JSON Schema.
+ * Follows references within a JSON Schema.
  */
 import type * as Schema from "effect/Schema"
 import { isObject } from "./jsonCoercion.ts"
 
 type Json = Schema.Json
 
-/** What a schema stands for, its references followed. Nothing where they lead nowhere, or in a circle. */
+/** Returns the schema that a schema refers to, or `undefined` if the reference leads nowhere or in a circle. */
 export const follow = (
   root: Json,
   schema: Json | undefined,
@@ -27,7 +27,7 @@ const resolve = (root: Json, ref: string): Json | undefined =>
 const inner = (at: Json | undefined, name: string): Json | undefined =>
   isObject(at) ? at[name] : Array.isArray(at) ? at[Number(name)] : undefined
 
-/** A reference is a part of a URI, but not everybody writes it as one. */
+/** Decodes a step of a reference, which may or may not be encoded as part of a URI. */
 const unescaped = (step: string): string => decoded(step).replaceAll("~1", "/").replaceAll("~0", "~")
 
 const decoded = (step: string): string => {

@@ -1,23 +1,23 @@
 /**
- * The JSON text of a value of the application, or what in it is not JSON.
+ * Writes values of the application as JSON, and reports those that are not JSON.
  */
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as FailureText from "./failureText.ts"
 
-/** What is not JSON: where, and what to return instead. */
+/** Names the value that is not JSON, its place, and a value to return instead. */
 export type Fault = string
 
 /**
- * Writes a value as JSON. Unlike `JSON.stringify` it fails where the text would not say what the value holds: `Map`,
- * `Set`, typed arrays, `NaN`, `Infinity`, `bigint`, errors, promises and circular values, and for functions and symbols
- * that are no members. Members that are functions, symbols or `undefined` are left out; `undefined` alone is an empty text.
+ * Writes a value as JSON. Fails for values that `JSON.stringify` would write without their content: `Map`, `Set`, typed arrays,
+ * `NaN`, `Infinity`, `bigint`, errors, promises, circular values, and functions and symbols outside of objects. Leaves out members
+ * that are functions, symbols or `undefined`. Writes `undefined` as an empty text.
  */
 export const of = (value: unknown): Result.Result<string, Fault> => {
   const faults: Array<Fault> = []
   const ancestors: Array<object> = []
   const read = function (this: unknown, key: string, read: unknown): unknown {
-    // Before `toJSON` has been called: a `Buffer` makes an object of numbers of itself.
+    // The value before its `toJSON` was called: that of a `Buffer` returns an object of numbers.
     const original = Predicate.isObjectOrArray(this) ? Reflect.get(this, key) : read
     while (ancestors.length > 0 && ancestors.at(-1) !== this) ancestors.pop()
     if (isLeftOut(original) && Predicate.isObject(this) && key !== "") return undefined
@@ -37,7 +37,7 @@ export const of = (value: unknown): Result.Result<string, Fault> => {
   }
 }
 
-/** Members that `JSON.stringify` leaves out, as it does those that are `undefined`. */
+/** Returns whether `JSON.stringify` leaves out a member with this value. */
 const isLeftOut = (value: unknown): boolean => typeof value === "function" || typeof value === "symbol"
 
 const isAncestor = (ancestors: ReadonlyArray<object>, value: unknown): boolean =>
