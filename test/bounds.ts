@@ -70,8 +70,6 @@ export const undocumented: ReadonlyArray<string> = [
   "HookManager.ts",
   "Loop.ts",
   "node/NodeHttp.ts",
-  "node/NodeProxy.ts",
-  "node/index.ts",
   "providers/Anthropic.ts",
   "providers/Google.ts",
   "providers/OpenAi.ts",

@@ -14,6 +14,7 @@ const checked = [
   "testing/*.ts",
   "compat/*.ts",
   "tools/*.ts",
+  "node/{NodeProxy,index}.ts",
   "providers/*.ts",
   "providers/internal/models/*.ts",
   "providers/internal/{anthropic,google,openAi}*.ts",

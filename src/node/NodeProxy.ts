@@ -1,10 +1,15 @@
 /**
- * The way out through a proxy, as the environment names it.
+ * Connections through the proxy that environment variables specify.
  *
- * `HTTPS_PROXY` is the proxy for HTTPS, which it tunnels and cannot read. `HTTP_PROXY` is the proxy for HTTP, and for
- * HTTPS where the former is not set. `NO_PROXY` lists hosts that are asked directly, separated by commas: a name and all
- * names below it, with a port or without, or `*` for all hosts. Names in lower case come first. Loopback hosts are asked
- * directly, unless `NO_PROXY` has `<-loopback>`.
+ * - `HTTPS_PROXY`: the proxy for HTTPS requests. It forwards encrypted connections and cannot read them.
+ * - `HTTP_PROXY`: the proxy for HTTP requests, and for HTTPS requests if `HTTPS_PROXY` is not set.
+ * - `NO_PROXY`: hosts to connect to directly, separated by commas. A name, with or without a port, also matches
+ *   all names below it. `*` matches all hosts.
+ *
+ * Lower-case variables win over upper-case ones. Connections to loopback hosts are direct, unless `NO_PROXY`
+ * contains `<-loopback>`.
+ *
+ * @since 0.2.0
  */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import type * as Undici from "@effect/platform-node/Undici"
@@ -12,12 +17,45 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 
-/** Names and values, as `process.env` has them. */
+/**
+ * Environment variables by name, as in `process.env`.
+ *
+ * @since 0.2.0
+ * @category models
+ */
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * Connections for `NodeHttp.layerNoDispatcher` and `NodeHttpClient.makeUndici`, closed with the layer: direct ones, or
- * those of the proxy that `env` names. Default: `process.env`. Where the proxy fails, requests fail with `ProxyFailed`.
+ * Makes the layer of an undici `Dispatcher` that uses the proxy of `env` (default: `process.env`).
+ *
+ * **When to use**
+ *
+ * Use with `NodeHttp.layerNoDispatcher` or `NodeHttpClient.makeUndici`, for a proxy other than that of the
+ * process. `NodeHttp.layer` includes this layer.
+ *
+ * **Details**
+ *
+ * The dispatcher connects directly if `env` specifies no proxy. It is closed with the layer. If the proxy
+ * fails, requests fail with `ProxyFailed`, and so do all requests if a variable does not contain the address of
+ * a proxy.
+ *
+ * **Example** (Setting a proxy)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { HttpClient } from "effect/http"
+ * import { NodeHttp, NodeProxy } from "effect-agent/node"
+ *
+ * const http = NodeHttp.layerNoDispatcher.pipe(
+ *   Layer.provide(NodeProxy.layerDispatcher({ HTTPS_PROXY: "http://proxy.example:8080" }))
+ * )
+ *
+ * const program = Effect.map(HttpClient.HttpClient, (client) => typeof client.execute)
+ * console.log(await Effect.runPromise(program.pipe(Effect.provide(http)))) // => function
+ * ```
+ *
+ * @since 0.2.0
+ * @category layers
  */
 export const layerDispatcher = (env: Environment = process.env): Layer.Layer<NodeHttpClient.Dispatcher> =>
   Layer.unwrap(
@@ -29,10 +67,29 @@ export const layerDispatcher = (env: Environment = process.env): Layer.Layer<Nod
     })
   )
 
-/** The proxy could not be used. The message has no user and no password of its address. */
+/**
+ * The proxy failed, not the server behind it.
+ *
+ * The message contains neither user nor password of the proxy.
+ *
+ * **Example** (Reading the code)
+ *
+ * ```ts
+ * import { NodeProxy } from "effect-agent/node"
+ *
+ * const error = new NodeProxy.ProxyFailed("The proxy cannot be reached", "ECONNREFUSED")
+ * console.log(error.name, error.code) // => ProxyFailed ECONNREFUSED
+ * ```
+ *
+ * @since 0.2.0
+ * @category errors
+ */
 export class ProxyFailed extends Error {
   override readonly name = "ProxyFailed"
-  /** That of the connection, such as "ECONNREFUSED"; or `ERR_HTTP_PROXY`, `UND_ERR_PRX_CONN`, `ERR_INVALID_PROXY`. */
+  /**
+   * The code of the connection, such as `ECONNREFUSED`, or `ERR_HTTP_PROXY`, `UND_ERR_PRX_CONN` or
+   * `ERR_INVALID_PROXY`.
+   */
   readonly code: string
   constructor(message: string, code: string) {
     super(message)
@@ -41,13 +98,13 @@ export class ProxyFailed extends Error {
 }
 
 interface Proxy {
-  /** Of the variable. */
+  /** The name of the environment variable. */
   readonly name: string
   readonly address: string
 }
 
 interface Proxies {
-  /** Where there is one for HTTP, there is one for HTTPS. */
+  /** Defined whenever `http` is. */
   readonly https: Proxy | undefined
   readonly http: Proxy | undefined
   readonly not: string
@@ -64,46 +121,46 @@ const proxiesOf = (env: Environment): Proxies => {
   return { https: proxy("https_proxy", "HTTPS_PROXY") ?? http, http, not }
 }
 
-/** A host and a port are enough. */
+/** Adds the protocol to an address of host and port only. */
 const withProtocol = (address: string): string => (address.includes("://") ? address : `http://${address}`)
 
 const make = Effect.fnUntraced(function* (proxies: Proxies, https: Proxy) {
   const undici = yield* Effect.promise(() => import("@effect/platform-node/Undici"))
-  const held = <A extends Undici.Dispatcher>(dispatcher: A) =>
+  const scoped = <A extends Undici.Dispatcher>(dispatcher: A) =>
     Effect.acquireRelease(Effect.succeed(dispatcher), () => Effect.promise(() => dispatcher.destroy()))
-  const direct = yield* held(new undici.Agent())
+  const direct = yield* scoped(new undici.Agent())
   const { http, not } = proxies
   const connect = undici.buildConnector({})
   const directFailures = new WeakSet<Error>()
   const wrong = [https, http].find((proxy) => proxy !== undefined && hostOf(proxy) === undefined)
-  const through = yield* held(
+  const through = yield* scoped(
     wrong === undefined
       ? new undici.EnvHttpProxyAgent({
           httpsProxy: https.address,
           httpProxy: http?.address ?? "",
           noProxy: not,
-          // Connects to the hosts of NO_PROXY only: `ProxyAgent` has connectors of its own.
-          connect: (to, tell) =>
+          // Connects to the hosts of NO_PROXY only, because `ProxyAgent` has its own connectors.
+          connect: (to, callback) =>
             connect(to, (...result) => {
               if (result[0] !== null) directFailures.add(result[0])
-              tell(...result)
+              callback(...result)
             })
         })
-      : new undici.Agent({ connect: (_, tell) => tell(invalid(wrong), null) })
+      : new undici.Agent({ connect: (_, callback) => callback(invalid(wrong), null) })
   )
   const isDirect = (url: URL) => isLoopback(url) && !not.includes("<-loopback>")
   return through.compose((dispatch) => (options, handler) => {
     const url = new URL(String(options.origin))
     const proxy = url.protocol === "https:" ? https : http
     if (isDirect(url)) return direct.dispatch(options, handler)
-    return dispatch(options, proxy === undefined ? handler : new Explained(handler, proxy, directFailures))
+    return dispatch(options, proxy === undefined ? handler : new ProxyHandler(handler, proxy, directFailures))
   })
 })
 
 const isLoopback = ({ hostname }: URL): boolean =>
   /^(?:(?:.*\.)?localhost\.?|\[::1\]|127(?:\.\d+){3})$/.test(hostname)
 
-/** Protocol, host and port of a proxy; none of an address that is not one. */
+/** Protocol, host and port of a proxy, `undefined` for an invalid address. */
 const hostOf = ({ address }: Proxy): string | undefined => {
   const url = URL.parse(address)
   if (url === null || !/^(?:https?|socks5?):$/.test(url.protocol) || url.hostname === "") return undefined
@@ -119,8 +176,8 @@ const invalid = ({ name }: Proxy): ProxyFailed =>
     "ERR_INVALID_PROXY"
   )
 
-/** A request through a proxy, with words for what the proxy, and not the server behind it, does wrong. */
-class Explained implements Undici.Dispatcher.DispatchHandler {
+/** A handler that replaces failures of the proxy by `ProxyFailed`. */
+class ProxyHandler implements Undici.Dispatcher.DispatchHandler {
   private readonly handler: Undici.Dispatcher.DispatchHandler
   private readonly proxy: Proxy
   /** Failures to connect to a host of NO_PROXY. */
@@ -161,13 +218,13 @@ class Explained implements Undici.Dispatcher.DispatchHandler {
   }
 
   onResponseError(controller: Undici.Dispatcher.DispatchController, error: Error): void {
-    const failed = this.directFailures.has(error) ? undefined : explained(error, this.proxy)
+    const failed = this.directFailures.has(error) ? undefined : failureOf(error, this.proxy)
     this.handler.onResponseError?.(controller, failed ?? error)
   }
 }
 
-/** Nothing where the proxy is not to blame. */
-const explained = (error: Error, proxy: Proxy): ProxyFailed | undefined => {
+/** The failure of the proxy, `undefined` for another failure. */
+const failureOf = (error: Error, proxy: Proxy): ProxyFailed | undefined => {
   const at = `The proxy ${hostOf(proxy) ?? ""} of ${proxy.name}`
   const [, status = ""] = /^Proxy (?:response|Authentication Required) \((\d+)\)/.exec(error.message) ?? []
   if (status === "407")
@@ -178,7 +235,7 @@ const explained = (error: Error, proxy: Proxy): ProxyFailed | undefined => {
       Number(status) < 500 ? "ERR_HTTP_PROXY" : "UND_ERR_PRX_CONN"
     )
   const code = Predicate.hasProperty(error, "code") && typeof error.code === "string" ? error.code : ""
-  // The proxy is the only host that such a request connects to.
+  // A request through a proxy connects to no other host.
   return unreachable.test(code) ? new ProxyFailed(`${at} cannot be reached: ${code}`, code) : undefined
 }
 

@@ -1,5 +1,9 @@
 /**
- * What is of Node alone. It needs `@effect/platform-node`.
+ * HTTP for Node over undici.
+ *
+ * This entry point requires `@effect/platform-node`.
+ *
+ * @since 0.1.0
  */
 export * as NodeHttp from "./NodeHttp.ts"
 export * as NodeProxy from "./NodeProxy.ts"
