@@ -137,7 +137,8 @@ const reason = { reason: Schema.optionalKey(Schema.String) }
  */
 export const AgentEvent = Schema.TaggedUnion({
   /**
-   * The run begins. `v` is the `version` of the events, `prompts` are the new messages, and `continued` says that there are none.
+   * The run begins. `v` is the `version` of the events, and `prompts` are the messages it begins with. `continued` says that it
+   * continues the transcript: it has no prompt, or only messages that were queued.
    */
   RunStart: {
     ...base,
@@ -233,7 +234,7 @@ export const AgentEvent = Schema.TaggedUnion({
     outcome: Message.ToolOutcome,
     durationMs: Schema.Finite
   },
-  /** A hook failed. `hook` is its point, `hookName` the name it was given, and `disabled` says that this run does not call it again. */
+  /** A hook failed. `hook` is its point, `hookName` its name, if it has one, and `disabled` says that this run does not call it again. */
   HookError: {
     ...base,
     hook: Schema.String,
