@@ -15,15 +15,18 @@
  * - the review (`afterTool`) makes an error of the tool's result;
  * - observers (all others) are isolated: `RunOptions.hookFailureMode` says what their failure does.
  */
-import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { type RunStatus, ToolOutput } from "./AgentEvent.ts"
 import type { EventError } from "./FailureReason.ts"
+import { constructor, type HookOf, toolConstructor } from "./internal/hookConstructor.ts"
 import type { Alternatives } from "./internal/hookOutput.ts"
 import { messages, modelMessages, toolResult } from "./internal/hookOutput.ts"
 import type { Assistant, Message, ModelMessage, ToolCall, ToolOutcome, ToolResult } from "./Message.ts"
 import * as Messages from "./Message.ts"
 import type { ToolDefinition } from "./Provider.ts"
+import type * as Tool from "./Tool.ts"
+
+export type { Bound, HookOf, Options } from "./internal/hookConstructor.ts"
 import { ModelOptions, Patch, type RunOptions, ThinkingLevel } from "./RunOptions.ts"
 import type { RunReport } from "./RunReport.ts"
 
@@ -49,8 +52,19 @@ export interface ToolInput extends TurnInput {
   readonly message: Assistant
   /** The call as the model made it. */
   readonly call: ToolCall
+  /** The tool that is called, as it is registered. */
+  readonly tool: Tool.Any
   /** The decoded params, a copy for this hook. To change the params of the tool, return them. */
   readonly params: unknown
+}
+
+/** The input of the review of a result. */
+export interface AfterToolInput extends ToolInput {
+  /** The result, as the hook before left it. */
+  readonly result: ToolOutput
+  readonly isError: boolean
+  /** How the call ended. */
+  readonly outcome: ToolOutcome
 }
 
 /** The input of hooks that run after a turn. */
@@ -166,10 +180,7 @@ export interface Points {
   readonly afterModel: [TurnInput & { readonly message: Assistant; readonly durationMs: number }, void]
   readonly beforeTool: [ToolInput, ChangeParams | BlockTool | SkipTool]
   readonly approveTool: [ToolInput, Approve | Reject]
-  readonly afterTool: [
-    ToolInput & { readonly result: ToolOutput; readonly isError: boolean; readonly outcome: ToolOutcome },
-    Partial<ToolOutput> & { readonly retry?: boolean }
-  ]
+  readonly afterTool: [AfterToolInput, Partial<ToolOutput> & { readonly retry?: boolean }]
   readonly prepareNextTurn: [
     AfterTurnInput,
     {
@@ -285,20 +296,6 @@ export const points: { readonly [P in Point]: PointInfo<P> } = {
   followUp: point("shaper", messages)
 }
 
-/** A hook of one point. */
-export interface HookOf<out P extends Point, in I, out O, out E, out R> {
-  readonly point: P
-  /** Names the hook in `HookError`, in errors, and in the result of a call that it rejects by a failure. */
-  readonly name?: string
-  readonly run: (input: I) => Effect.Effect<O | void, E, R>
-}
-
-/** Options of every constructor. */
-export interface Options {
-  /** Names the hook in `HookError`, in errors, and in the result of a call that it rejects by a failure. Default: no name. */
-  readonly name?: string
-}
-
 /** Any hook, with what it may fail with and what it requires. */
 export type Hook<E = any, R = any, P extends Point = Point> = {
   [K in P]: HookOf<K, Input<K>, Output<K>, E, R>
@@ -322,12 +319,10 @@ export interface HiddenRequirements {
 export type Requirements<H> =
   H extends HookOf<any, any, any, any, infer R> ? (0 extends 1 & R ? HiddenRequirements : R) : never
 
-const at =
-  <P extends Point>(point: P) =>
-  <E = never, R = never>(
-    run: (input: Input<P>) => Effect.Effect<Output<P> | void, E, R>,
-    { name }: Options = {}
-  ): HookOf<P, Input<P>, Output<P>, E, R> => ({ point, run, ...(name === undefined ? {} : { name }) })
+const at = <P extends Point>(point: P) => constructor<P, Input<P>, Output<P>>(point)
+
+const atTool = <P extends "beforeTool" | "approveTool" | "afterTool">(point: P) =>
+  toolConstructor<P, Input<P>, Output<P>>(point)
 
 /** Before anything happens. May change the options of this run. */
 export const beforeExecution = at("beforeExecution")
@@ -345,11 +340,11 @@ export const beforeModel = at("beforeModel")
 /** After each answer. */
 export const afterModel = at("afterModel")
 /** Guard, before a tool runs: change its params, block it, or stand in for it. The first block or skip decides. */
-export const beforeTool = at("beforeTool")
+export const beforeTool = atTool("beforeTool")
 /** Guard, after `beforeTool`: one rejection rejects. Has no time limit, unless `approvalTimeout` sets one. */
-export const approveTool = at("approveTool")
+export const approveTool = atTool("approveTool")
 /** After a tool ran, whatever came of it, unless it was aborted. Replaces fields of the result, or asks for a retry. */
-export const afterTool = at("afterTool")
+export const afterTool = atTool("afterTool")
 /** After a turn, before the next: other messages, model, thinking level, system prompt or tools. */
 export const prepareNextTurn = at("prepareNextTurn")
 /** After a turn: `true` ends the run gracefully, queues untouched. */

@@ -12,7 +12,7 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   [
     "services",
-    /^((Provider|Credentials|Tool|ToolRegistry|Hook|HookManager|ContextManager|Retry)|internal\/(handoff|interruption|alarm|byteSource|params|toolOutput|toolContext|promiseTool|toolName|invalidTool|toolRun|hookCalls|hookInput|hookOutput|invalidHook|silence))\.ts$/
+    /^((Provider|Credentials|Tool|ToolRegistry|Hook|HookManager|ContextManager|Retry)|internal\/(handoff|interruption|alarm|byteSource|params|toolOutput|toolContext|promiseTool|toolName|invalidTool|toolRun|hookCalls|hookConstructor|hookInput|hookOutput|invalidHook|silence))\.ts$/
   ],
   [
     "loop",

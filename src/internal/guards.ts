@@ -77,7 +77,7 @@ export const toolInput = (
   const own = HookInput.isCopied(params)
     ? Effect.succeed(prepared)
     : Effect.orElseSucceed(run.registry.prepare(call, { among: run.offered, input }), () => prepared)
-  return Effect.map(own, ({ params }) => ({ ...run.turnInput, message, call, params }))
+  return Effect.map(own, ({ params }) => ({ ...run.turnInput, message, call, tool, params }))
 }
 
 /** Asks the `beforeTool` hooks, until one blocks or skips the call, or fails. */

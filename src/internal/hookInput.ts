@@ -28,7 +28,9 @@ export const frozen = <Input extends object>(input: Input): Input => {
 
 const partOf = (key: string, value: unknown, seen: Map<object, object>): unknown => {
   if (key === "metadata") return value
-  return key === "tools" && Predicate.isObject(value) ? toolsOf(value) : copyOf(value, seen)
+  return (key === "tools" || key === "tool") && Predicate.isObjectOrArray(value)
+    ? toolsOf(value)
+    : copyOf(value, seen)
 }
 
 /** Whether `frozen` copies all of a value, so that nothing done to the copy reaches it. */

@@ -4,7 +4,7 @@ import { Agent, AgentEvent, Hook, Message, Tool, Transcript } from "effect-agent
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import { TestClock } from "effect/testing"
 import * as Invariants from "./invariants.ts"
-import { agent, deaf, gated, ofTag, outcomes, play, range, resultTexts, say } from "./play.ts"
+import { agent, deaf, gated, hookAt, ofTag, outcomes, play, range, resultTexts, say } from "./play.ts"
 import { settle, status, tags, texts, toolResults } from "./play.ts"
 
 const done = ScriptedProvider.text("done")
@@ -239,20 +239,20 @@ describe("Control", () => {
     it.effect("T801 stops the hook that is thinking, at once", () =>
       Effect.gen(function* () {
         const points = [
-          Hook.beforeExecution,
-          Hook.pauseCheck,
-          Hook.transformMessages,
-          Hook.beforeModel,
-          Hook.afterModel,
-          Hook.beforeTool,
-          Hook.approveTool,
-          Hook.afterTool,
-          Hook.prepareNextTurn
-        ]
+          "beforeExecution",
+          "pauseCheck",
+          "transformMessages",
+          "beforeModel",
+          "afterModel",
+          "beforeTool",
+          "approveTool",
+          "afterTool",
+          "prepareNextTurn"
+        ] as const
         for (const point of points) {
           const began = yield* Latch.make(false)
           let stopped = false
-          const hook = point(() =>
+          const hook = hookAt(point, () =>
             Effect.andThen(began.open, Effect.never).pipe(
               Effect.onInterrupt(() => Effect.sync(() => (stopped = true)))
             )

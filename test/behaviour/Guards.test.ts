@@ -3,7 +3,19 @@ import { Effect, Fiber, Latch, Schema, Stream } from "effect"
 import { AgentEvent, Hook, HookManager, Loop, Message, Tool, ToolRegistry } from "effect-agent"
 import { ScriptedProvider } from "effect-agent/testing"
 import { TestClock } from "effect/testing"
-import { agent, echo, ofTag, outcomes, play, resultTexts, say, settle, tags, toolResults } from "./play.ts"
+import {
+  agent,
+  echo,
+  hookAt,
+  ofTag,
+  outcomes,
+  play,
+  resultTexts,
+  say,
+  settle,
+  tags,
+  toolResults
+} from "./play.ts"
 
 const done = ScriptedProvider.text("done")
 const call = (name: string) => ScriptedProvider.toolCall(name, {})
@@ -119,13 +131,13 @@ describe("Guards", () => {
     "T02 a guard disabled after three failures in a row is not asked any more, and still rejects",
     () =>
       Effect.gen(function* () {
-        for (const point of [Hook.approveTool, Hook.beforeTool]) {
+        for (const point of ["approveTool", "beforeTool"] as const) {
           const { count, tool } = counted()
           let asked = 0
           const { events } = yield* play([call("act"), call("act"), call("act"), call("act"), done], {
             tools: [tool],
             hooks: [
-              point(() => {
+              hookAt(point, () => {
                 asked++
                 return Effect.fail("offline")
               })
@@ -190,11 +202,11 @@ describe("Guards", () => {
   it.effect("fail closed whatever the failure mode says, and are reported in each", () =>
     Effect.gen(function* () {
       for (const hookFailureMode of ["fail", "warn", "ignore"] as const) {
-        for (const point of [Hook.approveTool, Hook.beforeTool]) {
+        for (const point of ["approveTool", "beforeTool"] as const) {
           const { count, tool } = counted()
           const { events, view } = yield* play([call("act"), done], {
             tools: [tool],
-            hooks: [point(() => Effect.fail("offline"))],
+            hooks: [hookAt(point, () => Effect.fail("offline"))],
             options: { hookFailureMode }
           })
           assert.strictEqual(count.ran, 0)

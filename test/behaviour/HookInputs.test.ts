@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { type Agent, Hook, Message } from "effect-agent"
 import { ScriptedProvider } from "effect-agent/testing"
-import { agent, say } from "./play.ts"
+import { agent, hookAt, say } from "./play.ts"
 
 const call = ScriptedProvider.toolCall("a", {})
 const script = [call, call, call, ScriptedProvider.text("done")]
@@ -26,10 +26,17 @@ describe("the history that hooks are shown", () => {
     Effect.gen(function* () {
       const { message, reads } = counted()
       const asked: Array<string> = []
-      const points = [Hook.pauseCheck, Hook.beforeModel, Hook.afterModel, Hook.beforeTool, Hook.afterTool]
-      const hooks = [...points, Hook.prepareNextTurn, Hook.shouldStopAfterTurn, Hook.transformMessages].map(
-        (point) => point(() => Effect.sync(() => void asked.push(point.name)))
-      )
+      const points: ReadonlyArray<Hook.Point> = [
+        "pauseCheck",
+        "beforeModel",
+        "afterModel",
+        "beforeTool",
+        "afterTool",
+        "prepareNextTurn",
+        "shouldStopAfterTurn",
+        "transformMessages"
+      ]
+      const hooks = points.map((point) => hookAt(point, () => Effect.sync(() => void asked.push(point))))
       const one = yield* agent(script, { messages: [message], hooks, tools: [say("a")] })
       // The agent has checked its messages by now.
       const before = reads()

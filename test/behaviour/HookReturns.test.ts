@@ -3,17 +3,14 @@ import { Duration, Effect, Fiber, Latch, Schema } from "effect"
 import { Hook, Message, ProviderError, type RunOptions, Tool, Transcript } from "effect-agent"
 import { ScriptedProvider } from "effect-agent/testing"
 import * as Invariants from "./invariants.ts"
-import { agent, echo, ofTag, outcomes, play, reasonOf, resultTexts, say, settle } from "./play.ts"
+import { agent, echo, hookAt, ofTag, outcomes, play, reasonOf, resultTexts, say, settle } from "./play.ts"
 import { status, tags, texts } from "./play.ts"
 
 const done = ScriptedProvider.text("done")
 const call = (name: string) => ScriptedProvider.toolCall(name, {})
 
 /** A hook whose function returns this, whatever its types say. */
-const returning = (point: Hook.Point, returned: unknown): Hook.Runnable => {
-  const hook = Hook.beforeModel(() => Effect.void)
-  return Object.assign(hook, { point, run: () => returned })
-}
+const returning = (point: Hook.Point, returned: unknown): Hook.Runnable => hookAt(point, () => returned)
 
 const unreadable = () => ({
   get approved(): boolean {

@@ -69,6 +69,13 @@ export const agent = Effect.fnUntraced(function* (
   return { agent: made, events, requests: provider.requests }
 })
 
+/** A hook of any point whose function returns this, whatever its types say. */
+export const hookAt = (point: Hook.Point, run: () => unknown): Hook.Runnable =>
+  Object.assign(
+    Hook.beforeModel(() => Effect.void),
+    { point, run }
+  )
+
 export const ofTag = <const T extends AgentEvent.AgentEvent["_tag"]>(
   events: ReadonlyArray<AgentEvent.AgentEvent>,
   tag: T

@@ -4,7 +4,18 @@ import { type AgentEvent, Hook, Message, Tool } from "effect-agent"
 import { ScriptedProvider } from "effect-agent/testing"
 import { TestClock } from "effect/testing"
 import * as Invariants from "../behaviour/invariants.ts"
-import { agent, ofTag, outcomes, play, reasonOf, resultTexts, say, tags, texts } from "../behaviour/play.ts"
+import {
+  agent,
+  hookAt,
+  ofTag,
+  outcomes,
+  play,
+  reasonOf,
+  resultTexts,
+  say,
+  tags,
+  texts
+} from "../behaviour/play.ts"
 
 const call = ScriptedProvider.toolCall("act", { path: "here", list: [1] })
 const done = ScriptedProvider.text("done")
@@ -102,10 +113,10 @@ describe("a hook", () => {
 
   it.effect("F092: that hangs, with a time limit or without one, does not keep a cancel waiting", () =>
     Effect.gen(function* () {
-      for (const make of [Hook.beforeTool, Hook.approveTool, Hook.beforeModel, Hook.transformMessages]) {
+      for (const point of ["beforeTool", "approveTool", "beforeModel", "transformMessages"] as const) {
         const { given, tool } = acting()
         const began = yield* Latch.make(false)
-        const hook = make(() => Effect.andThen(began.open, Effect.uninterruptible(Effect.never)))
+        const hook = hookAt(point, () => Effect.andThen(began.open, Effect.uninterruptible(Effect.never)))
         const script = yield* agent([call, done], { tools: [tool], hooks: [hook] })
         const run = yield* Effect.forkChild(script.agent.prompt("hi"))
         yield* began.await
@@ -119,8 +130,7 @@ describe("a hook", () => {
   )
 
   const nonsense: ReadonlyArray<unknown> = ["yes", 1, null, [], true, { block: "yes" }, { approved: "no" }]
-  const { approveTool, beforeTool } = Hook
-  for (const [point, guard] of Object.entries({ beforeTool, approveTool })) {
+  for (const point of ["beforeTool", "approveTool"] as const) {
     it.effect(`F093: that guards at ${point} and returns what means nothing has not agreed`, () =>
       Effect.gen(function* () {
         const meaningless = nonsense.filter(
@@ -131,7 +141,7 @@ describe("a hook", () => {
           const { given, tool } = acting()
           const { events } = yield* play([call, done], {
             tools: [tool],
-            hooks: [guard(() => garbage(value))]
+            hooks: [hookAt(point, () => garbage(value))]
           })
           assert.deepStrictEqual([given, outcomes(events)], [[], ["rejected"]], JSON.stringify(value))
           assert.match(
