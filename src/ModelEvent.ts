@@ -284,8 +284,6 @@ export const add = (to: Draft, event: ModelEvent): void => {
     case "Finish":
       to.finish = event.usage === undefined ? event : { ...event, usage: sane(event.usage) }
       break
-    case "Attempt":
-      break
     case "Retracted":
       Object.assign(to, draft())
       break

@@ -8,7 +8,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
-import type { AgentEvent } from "./AgentEvent.ts"
+import type { AgentEvent, OfTag } from "./AgentEvent.ts"
 import * as FailureText from "./internal/failureText.ts"
 import * as Usage from "./Usage.ts"
 
@@ -192,32 +192,9 @@ export const fromEvents = (events: Iterable<AgentEvent>): RunReport => {
 export const fold = (report: RunReport, event: AgentEvent): RunReport => {
   switch (event._tag) {
     case "TurnStart":
-      return {
-        ...report,
-        turns: report.turns + 1,
-        history: last(maxHistory, report.history, {
-          turn: event.turn ?? report.turns + 1,
-          timestamp: event.timestamp,
-          durationMs: 0,
-          tokens: 0,
-          toolCalls: 0
-        })
-      }
+      return turnStarted(report, event)
     case "TurnEnd":
-      return {
-        ...report,
-        usage: Usage.add(report.usage, event.usage),
-        history: report.history.map((turn, index, all) =>
-          index < all.length - 1
-            ? turn
-            : {
-                ...turn,
-                durationMs: event.timestamp - turn.timestamp,
-                tokens: event.usage.total,
-                toolCalls: event.toolCallCount
-              }
-        )
-      }
+      return turnEnded(report, event)
     case "ModelCallEnd":
       return { ...report, modelMs: report.modelMs + event.durationMs }
     case "ModelCallRetry":
@@ -251,16 +228,39 @@ export const fold = (report: RunReport, event: AgentEvent): RunReport => {
   }
 }
 
-type ToolStart = Extract<AgentEvent, { readonly _tag: "ToolInvoked" }>
-type ToolEnd = Extract<AgentEvent, { readonly _tag: "ToolExecutionEnd" }>
+const turnStarted = (report: RunReport, { timestamp, turn }: OfTag<"TurnStart">): RunReport => ({
+  ...report,
+  turns: report.turns + 1,
+  history: last(maxHistory, report.history, {
+    turn: turn ?? report.turns + 1,
+    timestamp,
+    durationMs: 0,
+    tokens: 0,
+    toolCalls: 0
+  })
+})
 
-const toolAllowed = (report: RunReport, event: ToolStart): RunReport =>
+const turnEnded = (report: RunReport, event: OfTag<"TurnEnd">): RunReport => {
+  const ended = (turn: Turn): Turn => ({
+    ...turn,
+    durationMs: event.timestamp - turn.timestamp,
+    tokens: event.usage.total,
+    toolCalls: event.toolCallCount
+  })
+  return {
+    ...report,
+    usage: Usage.add(report.usage, event.usage),
+    history: [...report.history.slice(0, -1), ...report.history.slice(-1).map(ended)]
+  }
+}
+
+const toolAllowed = (report: RunReport, event: OfTag<"ToolInvoked">): RunReport =>
   decided(decided(report, event.modified, { type: "tool_modified", ...ofCall(event) }), event.approved, {
     type: "tool_approved",
     ...ofCall(event)
   })
 
-const toolEnded = (report: RunReport, event: ToolEnd): RunReport => {
+const toolEnded = (report: RunReport, event: OfTag<"ToolExecutionEnd">): RunReport => {
   const counted: RunReport = {
     ...report,
     toolCalls: report.toolCalls + 1,

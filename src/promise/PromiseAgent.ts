@@ -131,7 +131,7 @@ export type Options<RP, T extends Tools, H extends Hooks> = Agent.AgentOptions<T
  *   execute: async () => "12:00"
  * })
  *
- * await using agent = createAgent({
+ * const agent = createAgent({
  *   provider: ScriptedProvider.layer([
  *     ScriptedProvider.toolCall("now", {}),
  *     ScriptedProvider.text("It is noon.")
@@ -143,6 +143,7 @@ export type Options<RP, T extends Tools, H extends Hooks> = Agent.AgentOptions<T
  * for await (const event of agent.stream("What time is it?")) {
  *   if (AgentEvent.isTextDelta(event)) console.log(event.delta.delta) // => It is noon.
  * }
+ * await agent.close()
  * ```
  *
  * @category constructors
