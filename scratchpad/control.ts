@@ -16,7 +16,7 @@ const program = Effect.scoped(
       status,
       newMessages.map(({ role }) => role)
     )
-    console.log((yield* agent.resume).status)
+    console.log((yield* agent.continue).status)
   })
 )
 

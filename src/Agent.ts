@@ -1,7 +1,9 @@
 /**
- * An agent: a transcript that goes on from prompt to prompt, one run at a time, with queues, control and a state to watch.
+ * An agent: a conversation that continues from prompt to prompt, one run at a time, with queues, control and a state to watch.
  *
- * It takes its tools and hooks as values, so two agents of one application have their own.
+ * An agent takes its tools and hooks as values, so that two agents of one application have their own.
+ *
+ * @since 0.1.0
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -10,25 +12,25 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
+import type { AgentBusy, AgentClosed, NotPaused } from "./internal/agentError.ts"
 import type { AgentOptions, Hooks, Tools } from "./internal/agentOptions.ts"
 import { read } from "./internal/agentOptions.ts"
 import type { AgentEvent } from "./AgentEvent.ts"
-import * as Event from "./AgentEvent.ts"
+import { partial } from "./AgentEvent.ts"
+import { AgentRuntime } from "./internal/agentRuntime.ts"
 import type { AgentState, Subscribable } from "./internal/agentState.ts"
 import * as State from "./internal/agentState.ts"
-import { Conversation } from "./internal/agentRuntime.ts"
+import type { InvalidContinuation } from "./internal/continuation.ts"
 import { eventsOnly } from "./internal/eventsOnly.ts"
 import type { StartedRun } from "./internal/execution.ts"
 import * as Execution from "./internal/execution.ts"
-import type { AgentBusy } from "./FailureReason.ts"
 import type * as Hook from "./Hook.ts"
 import * as HookManager from "./HookManager.ts"
 import type { InvalidInput } from "./internal/invalidInput.ts"
 import * as Input from "./internal/invalidInput.ts"
-import type * as Loop from "./Loop.ts"
 import type * as Message from "./Message.ts"
 import { Provider } from "./Provider.ts"
-import type { QueueMode, QueueName, Queues, Sizes } from "./internal/queues.ts"
+import type { QueueMode, QueueModes, QueueName, Sizes } from "./internal/queues.ts"
 import type { RunFailed } from "./RunFailed.ts"
 import type { RunOptions } from "./RunOptions.ts"
 import type { RunReport } from "./RunReport.ts"
@@ -37,88 +39,158 @@ import type { SubscribeOptions } from "./internal/subscriptions.ts"
 import type * as Tool from "./Tool.ts"
 import * as ToolRegistry from "./ToolRegistry.ts"
 
-export type { QueueMode, QueueName, Sizes } from "./internal/queues.ts"
-export { AgentBusy } from "./FailureReason.ts"
-export { InvalidInput } from "./internal/invalidInput.ts"
+export { AgentBusy, AgentClosed, NotPaused } from "./internal/agentError.ts"
 export type { AgentOptions, Hooks, Tools } from "./internal/agentOptions.ts"
-export type { StartedRun } from "./internal/execution.ts"
 export type { AgentState, Subscribable } from "./internal/agentState.ts"
+export { InvalidContinuation } from "./internal/continuation.ts"
+export type { StartedRun } from "./internal/execution.ts"
+export { InvalidInput } from "./internal/invalidInput.ts"
+export type { QueueMode, QueueModes, QueueName, Sizes } from "./internal/queues.ts"
 export type { SubscribeOptions } from "./internal/subscriptions.ts"
 
+/**
+ * The errors of a run that could not begin.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export type CannotBegin = AgentBusy | AgentClosed | InvalidInput
+
+/**
+ * An agent: one conversation, one run at a time.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Agent {
-  /** Runs until the answer is there. Interrupting it cancels the run, and waits for its balanced end. */
+  /**
+   * Runs until the model has answered, and succeeds with the result of the run. A cancelled run is a result; a failed one
+   * fails with `RunFailed`. Interrupting the effect cancels the run, and waits for its end.
+   */
   readonly prompt: (
     input: Message.Input,
     options?: Partial<RunOptions>
-  ) => Effect.Effect<RunResult, RunFailed | AgentBusy | InvalidInput>
-  /** The same run, as its events. Fails after the events of a failed run. A slow reader slows the model; leaving cancels. */
+  ) => Effect.Effect<RunResult, RunFailed | CannotBegin>
+  /**
+   * Runs as a stream of events. The stream fails with `RunFailed` after the events of a run that failed. The run waits with
+   * further deltas while the reader is more than 64 events behind. Leaving the stream cancels the run.
+   */
   readonly stream: (
     input: Message.Input,
     options?: Partial<RunOptions>
-  ) => Stream.Stream<AgentEvent, RunFailed | AgentBusy | InvalidInput>
-  /** `stream` that never fails: `RunError` and `RunEnd` end a failed run, and stand for one that could not begin. */
+  ) => Stream.Stream<AgentEvent, RunFailed | CannotBegin>
+  /** `stream` without failures, for a server: `RunError` and `RunEnd` end a failed run, and one that could not begin. */
   readonly streamEvents: (input: Message.Input, options?: Partial<RunOptions>) => Stream.Stream<AgentEvent>
   /**
-   * Runs without a new prompt: with queued messages after an answer, else from the transcript as it stands. A broken answer
-   * is kept, not sent, and asked for again; a call without a result gets an error result and is not run.
+   * Starts a new run without a prompt: with queued messages after a complete answer, else from the transcript as it stands.
+   * An answer that failed or was cancelled stays in the transcript, and the model is asked again. A call without a result gets
+   * an error result, and does not run. Fails with `InvalidContinuation` if the model has nothing to answer.
    */
-  readonly resume: Effect.Effect<RunResult, RunFailed | AgentBusy | InvalidInput | Loop.InvalidContinuation>
-  /** The only hot form: the run starts now, and ends with the agent's scope at the latest. */
+  readonly continue: Effect.Effect<RunResult, RunFailed | CannotBegin | InvalidContinuation>
+  /** `continue` as a stream of events. */
+  readonly continueStream: Stream.Stream<AgentEvent, RunFailed | CannotBegin | InvalidContinuation>
+  /** Starts a run in the scope of the agent, and returns its handle. The run ends with that scope at the latest. */
   readonly start: (
     input: Message.Input,
     options?: Partial<RunOptions>
-  ) => Effect.Effect<StartedRun, AgentBusy | InvalidInput>
-  /** Put in after the current turn; kept for the next run when idle. */
+  ) => Effect.Effect<StartedRun, CannotBegin>
+  /** Queues a message for the time after the current turn. An idle agent keeps it for its next run. */
   readonly steer: (message: Message.Input) => Effect.Effect<void>
-  /** Put in when the run would end; kept for the next run when idle. */
+  /** Queues a message for the time when the run would end. An idle agent keeps it for its next run. */
   readonly followUp: (message: Message.Input) => Effect.Effect<void>
-  /** Holds the run at its next gate. Nothing when idle. */
+  /** Holds the run before its next turn or tool call. Work in flight continues. Does nothing while the agent is idle. */
   readonly pause: (reason?: string) => Effect.Effect<void>
-  /** Lets a paused run go on; `RunResumed` names the reason. Nothing when idle: `resume` starts a new run. */
-  readonly resumeRun: (reason?: string) => Effect.Effect<void>
-  /** Interrupts what is in flight and ends the run, balanced. Does not wait for that; nothing when idle. */
+  /** Releases a paused run; `RunResumed` has the reason. Fails with `NotPaused` if no run is paused: see `continue`. */
+  readonly resume: (reason?: string) => Effect.Effect<void, NotPaused>
+  /** Interrupts the work in flight and ends the run. Does not wait for the end. Does nothing while the agent is idle. */
   readonly cancel: (reason?: string) => Effect.Effect<void>
-  /** Forgets messages, queues and the last error. */
+  /** Clears messages, queues and the last error. Fails with `AgentBusy` during a run. */
   readonly reset: Effect.Effect<void, AgentBusy>
-  /** Until no run goes on, its subscribers included. */
+  /** Waits until the agent has no run, and subscribers have received all events. */
   readonly waitForIdle: Effect.Effect<void>
-  /** Changes options for later turns, of a run that goes on too. */
+  /** Changes options for later turns, those of the current run too. */
   readonly update: (patch: Partial<RunOptions>) => Effect.Effect<void, InvalidInput>
-  /** Replaces the transcript; a run that goes on takes it from its next turn. */
+  /** Replaces the transcript. The current run takes it from its next turn. */
   readonly setMessages: (messages: ReadonlyArray<Message.Message>) => Effect.Effect<void, InvalidInput>
+  /** How many messages wait in each queue. */
   readonly queueSizes: Effect.Effect<Sizes>
+  /** The mode of each queue. Default "one-at-a-time" for both. */
+  readonly queueModes: Effect.Effect<QueueModes>
+  /** Removes the messages of one queue, or of both. */
   readonly clearQueue: (which: QueueName | "all") => Effect.Effect<void>
+  /** Sets how many messages of a queue a turn takes: one, or all. */
   readonly setQueueMode: (which: QueueName, mode: QueueMode) => Effect.Effect<void>
-  /** What can be seen of the agent: read it with `state.get`, watch it with `state.changes`. */
+  /** The state of the agent: read it with `state.get`, watch it with `state.changes`. */
   readonly state: Subscribable<AgentState>
-  /** The answer being said, made when asked. */
+  /** The answer that streams at the moment, as far as it came. */
   readonly partial: Effect.Effect<Option.Option<Message.Assistant>>
-  /** The events of all runs until the agent closes. A reader that is 1024 behind loses the oldest: no run waits. */
+  /**
+   * The events of all runs until the agent closes. A reader that is more than 1024 events behind loses the oldest; no run
+   * waits for it.
+   */
   readonly events: Stream.Stream<AgentEvent>
-  /** How many events readers of `events` have lost. */
+  /** How many events the readers of `events` have lost. */
   readonly droppedEvents: Effect.Effect<number>
   /**
    * Calls the listener for each event of each run, until the scope closes, and awaits it before the next event. Subscribers
-   * are called in order of subscription. One that subscribes in the agent's own scope hears the end of the last run too.
+   * are called in the order in which they subscribed. One that subscribes in the agent's own scope also receives the end of
+   * the last run.
    *
-   * A listener changes nothing: its first failure is logged; one that takes longer than `timeout` (default 5 seconds) for an
-   * event is interrupted and unsubscribed, and one that is busy when the run is told to stop is interrupted after 100 ms
-   * and hears only `RunEnd` of that run. Interruption is its abort signal: `Effect.tryPromise((signal) => …)`.
+   * A listener cannot change a run: the agent logs its first failure. A listener that takes longer than `timeout` (default 5
+   * seconds) for an event is interrupted and unsubscribed. One that is busy when the run is stopped is interrupted after 100
+   * milliseconds and receives only `RunEnd` of that run. Interruption is its abort signal:
+   * `Effect.tryPromise((signal) => …)`.
    */
   readonly subscribe: <E, R>(
     listener: (event: AgentEvent) => Effect.Effect<void, E, R>,
     options?: SubscribeOptions
   ) => Effect.Effect<void, never, R | Scope.Scope>
-  /** The report of the run that goes on, or of the last one. */
+  /** The report of the current run, or of the last one. */
   readonly report: Effect.Effect<Option.Option<RunReport>>
-  /** This agent's tools. Changes count from the next turn. */
+  /** The tools of this agent. Changes count from the next turn. */
   readonly tools: ToolRegistry.ToolRegistry["Service"]
-  /** This agent's hooks. */
+  /** The hooks of this agent. */
   readonly hooks: HookManager.HookManager
 }
 
-/** Makes an agent that lives as long as its scope. It requires a provider, and what its tools and hooks need. Fails with
- * `InvalidInput` for options or messages that mean nothing. */
+/**
+ * Makes an agent that lives as long as its scope.
+ *
+ * **Details**
+ *
+ * The agent requires a `Provider`, and the services that its tools and hooks need. Fails with `InvalidInput` for options or
+ * messages that are not valid; the error names each fault.
+ *
+ * **Example** (Asking a model with a tool)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Message, Tool } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const time = Tool.make({
+ *   name: "time",
+ *   description: "The time in Oslo",
+ *   execute: () => Effect.succeed("12:00")
+ * })
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "any", tools: [time] })
+ *   const { message } = yield* agent.prompt("What time is it?")
+ *   return message === undefined ? "" : Message.textOf(message)
+ * }).pipe(
+ *   Effect.provide(
+ *     ScriptedProvider.layer([ScriptedProvider.toolCall("time", {}), ScriptedProvider.text("It is noon.")])
+ *   ),
+ *   Effect.scoped
+ * )
+ *
+ * console.log(await Effect.runPromise(program)) // => It is noon.
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const make = <const T extends Tools = readonly [], const H extends Hooks = readonly []>(
   options: AgentOptions<T, H>
 ): Effect.Effect<
@@ -135,18 +207,39 @@ export const make = <const T extends Tools = readonly [], const H extends Hooks 
       Context.add(ToolRegistry.ToolRegistry, registry),
       Context.add(HookManager.HookManager, manager)
     )
-    const state = State.initial(messages, runOptions)
     const scope = Context.get(made, Scope.Scope)
-    const conversation = new Conversation(state, modes, scope, (caller) =>
-      // Services of the agent under the caller's, so that its span and its request-scoped services win; but the
-      // provider, the tools and the hooks are the agent's.
+    const runtime = new AgentRuntime(State.initial(messages, runOptions), modes, scope, (caller) =>
+      // Services of the agent under the caller's, so that the caller's span and request-scoped services win. The provider, the
+      // tools and the hooks are always the agent's.
       Context.mergeAll(made, caller, own)
     )
-    yield* Scope.addFinalizer(scope, conversation.close)
-    return new Facade(conversation, registry, manager)
+    yield* Scope.addFinalizer(scope, runtime.close)
+    return agentOf(runtime, registry, manager)
   })
 
-/** An agent behind a tag of your own: `class Coder extends Context.Service<Coder, Agent.Agent>()("Coder") {}`. */
+/**
+ * Makes a layer with an agent behind a tag of the application.
+ *
+ * **Example** (Providing an agent as a service)
+ *
+ * ```ts
+ * import { Context, Effect, Layer } from "effect"
+ * import { Agent } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * class Coder extends Context.Service<Coder, Agent.Agent>()("Coder") {}
+ *
+ * const CoderLive = Agent.layer(Coder, { model: "any", system: "You write code." }).pipe(
+ *   Layer.provide(ScriptedProvider.layer([ScriptedProvider.text("const one = 1")]))
+ * )
+ *
+ * const program = Coder.use((coder) => coder.prompt("Declare one.")).pipe(Effect.provide(CoderLive))
+ * console.log((await Effect.runPromise(program)).status) // => completed
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
 export const layer = <Self, const T extends Tools = readonly [], const H extends Hooks = readonly []>(
   tag: Context.Service<Self, Agent>,
   options: AgentOptions<T, H>
@@ -156,70 +249,39 @@ export const layer = <Self, const T extends Tools = readonly [], const H extends
   Exclude<Provider | Tool.Requirements<T[number]> | Hook.Requirements<H[number]>, Scope.Scope>
 > => Layer.effect(tag, make(options))
 
-/** Functions are its own, for whoever takes an agent apart; the effects are made when they are asked for. */
-class Facade implements Agent {
-  readonly tools: Agent["tools"]
-  readonly hooks: Agent["hooks"]
-  private readonly conversation: Conversation
-
-  constructor(conversation: Conversation, tools: Agent["tools"], hooks: Agent["hooks"]) {
-    this.conversation = conversation
-    this.tools = tools
-    this.hooks = hooks
-  }
-
-  readonly prompt: Agent["prompt"] = (input, options) =>
-    Execution.join(this.conversation.begin(prompted(input), options))
-  readonly stream: Agent["stream"] = (input, options) =>
-    Execution.stream((reader) => this.conversation.begin(prompted(input), options, reader))
-  readonly streamEvents: Agent["streamEvents"] = (input, options) => eventsOnly(this.stream(input, options))
-  readonly start: Agent["start"] = (input, options) =>
-    Effect.flatMap(this.conversation.begin(prompted(input), options), Execution.handle)
-  readonly steer: Agent["steer"] = (message) => this.conversation.enqueue("steering", message)
-  readonly followUp: Agent["followUp"] = (message) => this.conversation.enqueue("followUp", message)
-  readonly pause: Agent["pause"] = (reason) => Effect.sync(() => this.conversation.control?.pause(reason))
-  readonly resumeRun: Agent["resumeRun"] = (reason) =>
-    Effect.sync(() => this.conversation.control?.resume(reason))
-  readonly cancel: Agent["cancel"] = (reason) =>
-    Effect.suspend(() => this.conversation.control?.cancel(reason) ?? Effect.void)
-  readonly update: Agent["update"] = (patch) => this.conversation.update(patch)
-  readonly setMessages: Agent["setMessages"] = (messages) => this.conversation.setMessages(messages)
-  readonly clearQueue: Agent["clearQueue"] = (which) => Effect.sync(() => this.queues.clear(which))
-  readonly setQueueMode: Agent["setQueueMode"] = (which, mode) =>
-    Effect.sync(() => this.queues.setMode(which, mode))
-  readonly subscribe: Agent["subscribe"] = (listener, options) =>
-    this.conversation.subscriptions.subscribe(listener, options)
-
-  get state(): Agent["state"] {
-    return this.conversation.watched
-  }
-  get resume(): Agent["resume"] {
-    return Execution.join(this.conversation.begin(this.conversation.continuation, undefined))
-  }
-  get reset(): Agent["reset"] {
-    return this.conversation.reset
-  }
-  get waitForIdle(): Agent["waitForIdle"] {
-    return this.conversation.waitForIdle
-  }
-  get queueSizes(): Agent["queueSizes"] {
-    return Effect.sync(() => this.queues.sizes)
-  }
-  get partial(): Agent["partial"] {
-    return Effect.sync(() => Option.fromUndefinedOr(Event.partial({ open: this.conversation.run?.open })))
-  }
-  get events(): Agent["events"] {
-    return this.conversation.subscriptions.events
-  }
-  get droppedEvents(): Agent["droppedEvents"] {
-    return Effect.sync(() => this.conversation.subscriptions.dropped)
-  }
-  get report(): Agent["report"] {
-    return Effect.sync(() => Option.fromUndefinedOr(this.conversation.run?.report))
-  }
-
-  private get queues(): Queues {
-    return this.conversation.queues
+/** The functions do not use `this`, so that an application may take an agent apart. */
+const agentOf = (runtime: AgentRuntime, tools: Agent["tools"], hooks: Agent["hooks"]): Agent => {
+  const { queues, subscriptions } = runtime
+  const stream: Agent["stream"] = (input, options) =>
+    Execution.stream((reader) => runtime.begin(prompted(input), options, reader))
+  return {
+    prompt: (input, options) => Execution.join(runtime.begin(prompted(input), options)),
+    stream,
+    streamEvents: (input, options) => eventsOnly(stream(input, options)),
+    continue: Execution.join(runtime.begin(runtime.continuation)),
+    continueStream: Execution.stream((reader) => runtime.begin(runtime.continuation, undefined, reader)),
+    start: (input, options) => Effect.flatMap(runtime.begin(prompted(input), options), Execution.handle),
+    steer: (message) => runtime.enqueue("steering", message),
+    followUp: (message) => runtime.enqueue("followUp", message),
+    pause: (reason) => Effect.sync(() => runtime.control?.pause(reason)),
+    resume: (reason) => runtime.resume(reason),
+    cancel: (reason) => Effect.suspend(() => runtime.control?.cancel(reason) ?? Effect.void),
+    reset: runtime.reset,
+    waitForIdle: runtime.waitForIdle,
+    update: (patch) => runtime.update(patch),
+    setMessages: (messages) => runtime.setMessages(messages),
+    queueSizes: Effect.sync(() => queues.sizes),
+    queueModes: Effect.sync(() => queues.modes),
+    clearQueue: (which) => Effect.sync(() => queues.clear(which)),
+    setQueueMode: (which, mode) => Effect.sync(() => queues.setMode(which, mode)),
+    state: runtime.watched,
+    partial: Effect.sync(() => Option.fromUndefinedOr(partial({ open: runtime.run?.open }))),
+    events: subscriptions.events,
+    droppedEvents: Effect.sync(() => subscriptions.dropped),
+    subscribe: (listener, options) => subscriptions.subscribe(listener, options),
+    report: Effect.sync(() => Option.fromUndefinedOr(runtime.run?.report)),
+    tools,
+    hooks
   }
 }
 

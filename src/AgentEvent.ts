@@ -28,7 +28,7 @@
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { CallSet, from } from "./internal/callSet.ts"
-import { EventError, LimitName } from "./FailureReason.ts"
+import { EventError, LimitName } from "./internal/failureReason.ts"
 import * as Message from "./Message.ts"
 import * as ModelEvent from "./ModelEvent.ts"
 import { ProviderError } from "./ProviderError.ts"

@@ -11,7 +11,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type { TransformFailed } from "./FailureReason.ts"
+import type { TransformFailed } from "./internal/failureReason.ts"
 import type { Message } from "./Message.ts"
 import type { RunOptions } from "./RunOptions.ts"
 import * as Transcript from "./Transcript.ts"

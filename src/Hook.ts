@@ -17,7 +17,7 @@
  */
 import * as Schema from "effect/Schema"
 import { type RunStatus, ToolOutput } from "./AgentEvent.ts"
-import type { EventError } from "./FailureReason.ts"
+import type { EventError } from "./internal/failureReason.ts"
 import { constructor, type HookOf, toolConstructor } from "./internal/hookConstructor.ts"
 import type { Alternatives } from "./internal/hookOutput.ts"
 import { messages, modelMessages, toolResult } from "./internal/hookOutput.ts"

@@ -1,79 +1,121 @@
 /**
- * The agent loop: ask the model, run the tools it calls, ask again, until it stops calling.
+ * The agent loop without an agent: asks the model, runs the tools it calls, and asks again, until it stops calling.
+ *
+ * The loop keeps nothing between runs: it takes the messages so far, and its result has the new ones. It requires a
+ * `Provider` and a `ToolRegistry`; hooks and a context manager come from their references. `Agent` keeps a conversation.
+ *
+ * @since 0.1.0
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
-import type { AgentEvent, RunStatus } from "./AgentEvent.ts"
-import * as Event from "./AgentEvent.ts"
-import * as Budget from "./internal/budget.ts"
+import type { AgentEvent } from "./AgentEvent.ts"
 import * as Continuation from "./internal/continuation.ts"
-import * as Ending from "./internal/ending.ts"
-import * as Execution from "./internal/execution.ts"
-import type { FailureReason } from "./FailureReason.ts"
-import * as Gate from "./internal/gate.ts"
-import type * as Hook from "./Hook.ts"
-import type { InvalidInput } from "./internal/invalidInput.ts"
-import * as Input from "./internal/invalidInput.ts"
-import * as Limits from "./internal/limits.ts"
-import * as Message from "./Message.ts"
-import type { Provider } from "./Provider.ts"
-import { Queues } from "./internal/queues.ts"
-import * as Pending from "./internal/pending.ts"
 import type { Reader } from "./internal/events.ts"
-import type { Run } from "./internal/run.ts"
-import { Stopped } from "./internal/run.ts"
+import * as Execution from "./internal/execution.ts"
+import * as Input from "./internal/invalidInput.ts"
+import { execute } from "./internal/loop.ts"
+import { Queues } from "./internal/queues.ts"
+import type * as Message from "./Message.ts"
+import type { Provider } from "./Provider.ts"
 import type { RunFailed } from "./RunFailed.ts"
 import type { RunOptions } from "./RunOptions.ts"
 import type { RunResult } from "./RunResult.ts"
 import type { ToolRegistry } from "./ToolRegistry.ts"
-import * as Turn from "./internal/turn.ts"
 
 export { InvalidContinuation } from "./internal/continuation.ts"
 export { InvalidInput } from "./internal/invalidInput.ts"
 
-/** What happened before the prompt. */
-export interface Context {
+/**
+ * The conversation before the prompt.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface History {
+  /** Messages so far, oldest first. */
   readonly messages: ReadonlyArray<Message.Message>
 }
 
 /**
- * A run as a stream of its events. Cold: each execution is one run. Ends after `RunEnd`, or fails after
- * `RunEnd{status: "failed"}` with `RunFailed`. A slow reader slows the model. Leaving early cancels the run by its
- * controlled path, and waits for its end.
+ * Runs the loop as a stream of its events.
+ *
+ * **Details**
+ *
+ * The stream is cold: each execution is one run. It ends after `RunEnd`, and fails with `RunFailed` after the `RunEnd` of a
+ * run that failed, or with `InvalidInput` before any event. A run waits with further deltas while its reader is more than 64
+ * events behind. Leaving the stream cancels the run and waits for its end.
+ *
+ * **Example** (Printing the events of a run)
+ *
+ * ```ts
+ * import { Effect, Layer, Stream } from "effect"
+ * import { Loop, ToolRegistry } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const events = Loop.stream("Hello", { messages: [] }, { model: "any" }).pipe(
+ *   Stream.map((event) => event._tag),
+ *   Stream.runForEach((tag) => Effect.sync(() => console.log(tag))),
+ *   Effect.provide(Layer.merge(ScriptedProvider.layer([ScriptedProvider.text("Hi.")]), ToolRegistry.layer()))
+ * )
+ *
+ * await Effect.runPromise(events)
+ * ```
+ *
+ * @category running
+ * @since 0.1.0
  */
 export const stream = (
   prompt: Message.Input,
-  context: Context,
+  history: History,
   options: RunOptions
-): Stream.Stream<AgentEvent, RunFailed | InvalidInput, Provider | ToolRegistry> =>
-  streamOf((now) => fresh(Input.prompt(prompt, now), context, options))
-
-/** The same run for its result. A cancelled run is a result; only a failed one fails. */
-export const run = (
-  prompt: Message.Input,
-  context: Context,
-  options: RunOptions
-): Effect.Effect<RunResult, RunFailed | InvalidInput, Provider | ToolRegistry> =>
-  Execution.join(start((now) => fresh(Input.prompt(prompt, now), context, options)))
+): Stream.Stream<AgentEvent, RunFailed | Input.InvalidInput, Provider | ToolRegistry> =>
+  streamOf((now) => fresh(Input.prompt(prompt, now), history, options))
 
 /**
- * Runs without a new prompt, from a transcript that the model has not answered.
+ * Runs the loop for its result.
  *
- * The transcript may end with a user message, a tool result or a custom message; with calls that have no result, which get
- * an error result first and are not run; or with an answer that failed or was cancelled, for which the model is asked again.
- * Fails with `InvalidContinuation` before any event when it has no messages, or ends with a complete answer.
+ * **Details**
+ *
+ * A cancelled run succeeds with status `"cancelled"`. A failed one fails with `RunFailed`, which has the result too.
+ * Interrupting the effect cancels the run and waits for its end.
+ *
+ * **Example** (Answering a prompt)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { Loop, ToolRegistry } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const program = Loop.run("Hello", { messages: [] }, { model: "any" }).pipe(
+ *   Effect.provide(Layer.merge(ScriptedProvider.layer([ScriptedProvider.text("Hi.")]), ToolRegistry.layer()))
+ * )
+ *
+ * const { status } = await Effect.runPromise(program)
+ * console.log(status) // => completed
+ * ```
+ *
+ * @category running
+ * @since 0.1.0
  */
-export const resume = (
-  context: Context,
+export const run = (
+  prompt: Message.Input,
+  history: History,
+  options: RunOptions
+): Effect.Effect<RunResult, RunFailed | Input.InvalidInput, Provider | ToolRegistry> =>
+  Execution.join(start((now) => fresh(Input.prompt(prompt, now), history, options)))
+
+/** Runs without a prompt; exported as `continue`. */
+const continueFrom = (
+  history: History,
   options: RunOptions
 ): Stream.Stream<
   AgentEvent,
-  RunFailed | InvalidInput | Continuation.InvalidContinuation,
+  RunFailed | Input.InvalidInput | Continuation.InvalidContinuation,
   Provider | ToolRegistry
 > => {
-  const { messages } = context
+  const { messages } = history
   if (messages.length === 0) {
     return Stream.fail(
       new Continuation.InvalidContinuation({ detail: "Cannot continue: no messages in context" })
@@ -82,13 +124,45 @@ export const resume = (
   if (!Continuation.isUnanswered(messages)) return Stream.fail(Continuation.answered())
   return streamOf((now) =>
     Result.map(
-      fresh(Result.succeed(Continuation.missingResults(messages, now)), context, options),
+      fresh(Result.succeed(Continuation.missingResults(messages, now)), history, options),
       (task) => ({ ...task, continued: true })
     )
   )
 }
 
-type Reading<A> = Result.Result<A, InvalidInput>
+export {
+  /**
+   * Runs without a new prompt, from messages that the model has not answered.
+   *
+   * **Details**
+   *
+   * The messages may end with a user message, a tool result or a custom message; with calls that have no result, which get an
+   * error result first and do not run; or with an answer that failed or was cancelled, for which the model is asked again.
+   * Fails with `InvalidContinuation` before any event if there are no messages, or the last one is a complete answer.
+   *
+   * **Example** (Asking again)
+   *
+   * ```ts
+   * import { Effect, Layer, Stream } from "effect"
+   * import { Loop, Message, ToolRegistry } from "effect-agent"
+   * import { ScriptedProvider } from "effect-agent/testing"
+   *
+   * const program = Loop.continue({ messages: [Message.user("Hello")] }, { model: "any" }).pipe(
+   *   Stream.runCollect,
+   *   Effect.provide(Layer.merge(ScriptedProvider.layer([ScriptedProvider.text("Hi.")]), ToolRegistry.layer()))
+   * )
+   *
+   * const events = await Effect.runPromise(program)
+   * console.log(events.at(-1)?._tag) // => RunEnd
+   * ```
+   *
+   * @category running
+   * @since 0.2.0
+   */
+  continueFrom as continue
+}
+
+type Reading<A> = Result.Result<A, Input.InvalidInput>
 
 const streamOf = (task: (now: number) => Reading<Execution.Task>) =>
   Execution.stream((reader) => start(task, reader))
@@ -101,13 +175,13 @@ const start = (task: (now: number) => Reading<Execution.Task>, reader?: Reader) 
 
 const fresh = (
   prompts: Reading<ReadonlyArray<Message.Message>>,
-  context: Context,
+  history: History,
   options: RunOptions
 ): Reading<Execution.Task> =>
   Result.gen(function* () {
     return {
       prompts: yield* prompts,
-      messages: yield* Input.messages(context.messages),
+      messages: yield* Input.messages(history.messages),
       options: yield* Input.options(options),
       continued: false,
       pollFirst: true,
@@ -115,140 +189,3 @@ const fresh = (
       nextTurn: () => undefined
     }
   })
-
-/**
- * One run from start to end. Never to be interrupted: `Execution` sees to that, and stops it through its control.
- *
- * @internal
- */
-export const execute = Effect.fnUntraced(function* (
-  task: Execution.Task,
-  seat: Execution.Seat
-): Effect.fn.Return<RunResult, RunFailed, Provider | ToolRegistry> {
-  const run = yield* Execution.makeRun(task, seat)
-  run.queues.takeChange()
-  run.emit({
-    _tag: "RunStart",
-    v: Event.version,
-    prompts: task.prompts,
-    model: run.options.model,
-    continued: task.continued
-  })
-  yield* run.delivered
-  const deadline = new Limits.Deadline(run)
-  const exit = yield* Effect.exit(
-    Effect.andThen(beforeExecution(run, task), turns(run, task, deadline)).pipe(
-      Effect.provideService(Budget.Outer, run.budget)
-    )
-  )
-  yield* deadline.unset
-  return yield* Ending.finish(run, Pending.restore(run), exit)
-})
-
-type Reason = FailureReason | Stopped
-
-const beforeExecution = (run: Run, task: Execution.Task): Effect.Effect<void, Reason> =>
-  run.ask(
-    "beforeExecution",
-    () => ({ ...run.baseInput, options: run.options, prompts: task.prompts }),
-    ({ modified }) => {
-      run.change(modified, undefined)
-      return "next"
-    }
-  )
-
-/** Takes turns until the run ends, and returns how. */
-const turns = Effect.fnUntraced(function* (
-  run: Run,
-  task: Execution.Task,
-  deadline: Limits.Deadline
-): Effect.fn.Return<RunStatus, Reason> {
-  const takeChanges = Effect.suspend(() => {
-    const changes = task.nextTurn()
-    run.change(changes?.options, changes?.messages)
-    return deadline.set
-  })
-  yield* deadline.set
-  for (let isFirst = true; ; isFirst = false) {
-    yield* Gate.open(run)
-    yield* takeChanges
-    if (run.turn >= Limits.maxTurns(run)) return yield* outOfTurns(run)
-    yield* Gate.beforeTurn(run)
-    yield* takeChanges
-    const turn = yield* completed(Turn.run(run, Pending.deliver(run, isFirst && task.pollFirst)))
-    if (yield* betweenTurns(run, turn)) return "stopped"
-    const status = yield* next(run, turn)
-    if (status !== undefined) return status
-  }
-})
-
-/** A turn that ended well; fails with the reason of any other. */
-const completed = Effect.fnUntraced(function* (
-  running: Effect.Effect<Turn.Outcome>
-): Effect.fn.Return<Turn.Completed, Reason> {
-  const turn = yield* running
-  if (turn._tag === "Failed") return yield* Effect.failCause(turn.cause)
-  return turn._tag === "Stopped" ? yield* Effect.fail(new Stopped(turn.stop)) : turn
-})
-
-/** Lets hooks prepare the next turn, then asks them whether the run stops here. */
-const betweenTurns = Effect.fnUntraced(function* (
-  run: Run,
-  turn: Turn.Completed
-): Effect.fn.Return<boolean, Reason> {
-  yield* run.checkStopped
-  const input = (): Hook.AfterTurnInput => ({
-    ...run.turnInput,
-    message: turn.message,
-    toolResults: turn.toolResults,
-    newMessages: run.newMessages
-  })
-  yield* run.ask("prepareNextTurn", input, ({ messages, thinkingLevel, ...options }) => {
-    run.change(options, messages)
-    if (thinkingLevel !== undefined) run.change({ modelOptions: { thinkingLevel } }, undefined)
-  })
-  let isStopped = false
-  yield* run.ask("shouldStopAfterTurn", input, (answer) => {
-    isStopped ||= answer
-  })
-  return isStopped
-})
-
-/** Takes queued messages for the next turn, or returns how the run ended. */
-const next = Effect.fnUntraced(function* (
-  run: Run,
-  turn: Turn.Completed
-): Effect.fn.Return<RunStatus | undefined, Reason> {
-  const toolsContinue = turn._tag === "Called" && !turn.isTerminated
-  if (run.turn >= Limits.maxTurns(run)) return toolsContinue ? yield* outOfTurns(run) : naturalEnd(turn)
-  // Steering may have been taken during the tools.
-  if (run.pending.messages.length === 0) yield* Pending.takeSteering(run, "turnEnd")
-  if (toolsContinue || run.pending.messages.length > 0) return undefined
-  yield* Pending.takeFollowUps(run)
-  return run.pending.messages.length > 0 ? undefined : naturalEnd(turn)
-})
-
-const naturalEnd = (turn: Turn.Completed): RunStatus =>
-  turn._tag === "Called" && turn.isTerminated ? "terminated" : "completed"
-
-const outOfTurns = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<RunStatus, Reason> {
-  const { onMaxTurns = "fail", wrapUpInstruction = defaultWrapUp } = run.options.limits ?? {}
-  const limit = Limits.outOfTurns(run)
-  if (onMaxTurns === "fail") return yield* limit
-  Ending.announceLimit(run, limit)
-  if (onMaxTurns === "wrapUp") {
-    run.change({ activeTools: [] }, undefined)
-    const instruction = Message.user(wrapUpInstruction, run.clock.currentTimeMillisUnsafe())
-    yield* completed(
-      Turn.run(
-        run,
-        Effect.sync(() => run.append([instruction]))
-      )
-    )
-    yield* run.checkStopped
-  }
-  return "incomplete"
-})
-
-const defaultWrapUp =
-  "You have reached the limit of turns and cannot call tools any more. Say what is done, what is not, and what you found."

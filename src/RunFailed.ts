@@ -1,11 +1,24 @@
 /**
- * The failure of a run.
+ * The failure of a run, and its reasons.
  *
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
-import { FailureReason } from "./FailureReason.ts"
+import { FailureReason } from "./internal/failureReason.ts"
 import { RunResult } from "./RunResult.ts"
+
+export {
+  Defect,
+  EventError,
+  FailureReason,
+  HookFailed,
+  InvalidTranscript,
+  LimitExceeded,
+  LimitName,
+  ModelCallSkipped,
+  ToolFailed,
+  TransformFailed
+} from "./internal/failureReason.ts"
 
 /**
  * A run failed.

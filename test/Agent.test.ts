@@ -62,7 +62,7 @@ describe("Agent", () => {
       const paused = yield* Effect.forkChild(one.prompt("hi"))
       assert.strictEqual((yield* two.prompt("hi")).status, "completed")
       assert.strictEqual(one.state.getUnsafe().phase, "paused")
-      yield* one.resumeRun()
+      yield* one.resume()
       assert.strictEqual((yield* Fiber.join(paused)).status, "completed")
     })
   )
@@ -215,16 +215,16 @@ describe("Agent", () => {
         const agent = yield* Agent.make({ model: "m", messages: [Message.user("hi")] }).pipe(
           Effect.provide(provider.layer)
         )
-        yield* agent.resume
-        assert.strictEqual((yield* Effect.flip(agent.resume))._tag, "InvalidContinuation")
+        yield* agent.continue
+        assert.strictEqual((yield* Effect.flip(agent.continue))._tag, "InvalidContinuation")
         yield* agent.steer("and?")
-        yield* agent.resume
+        yield* agent.continue
         assert.deepStrictEqual(texts((yield* provider.requests)[1]?.messages ?? []), ["hi", "a", "and?"])
         const open = Message.assistant([
           { type: "toolCall", id: "x", name: "t", rawArguments: "{}", params: {} }
         ])
         yield* agent.setMessages([Message.user("hi"), open])
-        yield* agent.resume
+        yield* agent.continue
         assert.deepStrictEqual(Transcript.violations(agent.state.getUnsafe().messages), [])
       })
   )

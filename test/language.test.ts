@@ -5,7 +5,7 @@ import { join } from "node:path"
 /** Modules of src whose language is checked. */
 const checked = [
   "{Message,Usage,ModelEvent,ProviderError,RunOptions,AgentEvent,RunReport,RunResult,RunFailed}.ts",
-  "{FailureReason,Transcript,JsonSchema,Provider,Credentials,ContextManager,Retry}.ts",
+  "{Transcript,JsonSchema,Provider,Credentials,ContextManager,Retry}.ts",
   "cli/*.ts",
   "index.ts",
   "ai/*.ts",

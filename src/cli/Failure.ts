@@ -1,5 +1,5 @@
 /** Failures as text for a person, with advice on the next step. */
-import type { EventError, LimitExceeded } from "../FailureReason.ts"
+import type { EventError, LimitExceeded } from "../internal/failureReason.ts"
 import type { ProviderError } from "../ProviderError.ts"
 import { companies } from "./Vendors.ts"
 

@@ -1,6 +1,6 @@
 /** The outcome of a run, folded from its events: the answer, the exit code, and the remark. */
 import type { AgentEvent, RunStatus } from "../AgentEvent.ts"
-import type { EventError } from "../FailureReason.ts"
+import type { EventError } from "../internal/failureReason.ts"
 import type { Assistant } from "../Message.ts"
 import { textOf } from "../Message.ts"
 import * as ExitCode from "./ExitCode.ts"

@@ -15,11 +15,11 @@ import * as Continuation from "./continuation.ts"
 import type { Reader } from "./events.ts"
 import { noReader } from "./events.ts"
 import { Control } from "./interruption.ts"
-import { AgentBusy } from "../FailureReason.ts"
+import { AgentBusy, AgentClosed, NotPaused } from "./agentError.ts"
 import * as Execution from "./execution.ts"
 import type { InvalidInput } from "./invalidInput.ts"
 import * as Input from "./invalidInput.ts"
-import * as Loop from "../Loop.ts"
+import { execute } from "./loop.ts"
 import * as Message from "../Message.ts"
 import type { Provider } from "../Provider.ts"
 import type { QueueMode, QueueName } from "./queues.ts"
@@ -32,24 +32,21 @@ import type { ToolRegistry } from "../ToolRegistry.ts"
 
 interface Active {
   readonly control: Control
-  /** Opened when the run and its last subscriber are done, where somebody waits for that. */
-  ended?: Latch.Latch
+  /** Opened when the run is over and its subscribers have received all events. */
+  readonly ended: Latch.Latch
 }
 
-const closed =
-  "The agent's scope is closed. Use the agent inside the scope that it was made in, or make a new agent."
-
-type Begun<E> = Effect.Effect<Execution.Started, AgentBusy | InvalidInput | E>
+type Begun<E> = Effect.Effect<Execution.Started, AgentBusy | AgentClosed | InvalidInput | E>
 
 type Task = Pick<Execution.Task, "prompts" | "continued" | "pollFirst" | "promptsFrom">
 
-export class Conversation {
+export class AgentRuntime {
   readonly queues: Queues
   private readonly state: State.Changing<AgentState>
   /** Lays the agent's services over the caller's. */
   private readonly services: (caller: Context.Context<never>) => Context.Context<Provider | ToolRegistry>
   private active: Active | undefined
-  private closed = false
+  private isClosed = false
   /** The run that goes on, or the last one. */
   run: Run | undefined
   readonly subscriptions: Subscriptions
@@ -85,12 +82,12 @@ export class Conversation {
    */
   begin<E>(
     makeTask: (now: number) => Result.Result<Task, E>,
-    options: Partial<RunOptions> | undefined,
+    options?: Partial<RunOptions>,
     reader: Reader = noReader
   ): Begun<E> {
     return Effect.uninterruptible(
       Effect.gen({ self: this }, function* () {
-        if (this.closed) return yield* Effect.die(new Error(closed))
+        if (this.isClosed) return yield* new AgentClosed()
         if (this.active !== undefined) return yield* new AgentBusy()
         const patch = options === undefined ? undefined : yield* Effect.fromResult(Input.patch(options))
         const task = yield* Effect.fromResult(makeTask(yield* Clock.currentTimeMillis))
@@ -100,7 +97,7 @@ export class Conversation {
   }
 
   private fork(task: Task, options: RunOptions, reader: Reader): Effect.Effect<Execution.Started> {
-    const active: Active = { control: new Control() }
+    const active: Active = { control: new Control(), ended: Latch.makeUnsafe(false) }
     this.active = active
     this.changes = undefined
     const full: Execution.Task = {
@@ -110,8 +107,7 @@ export class Conversation {
       queues: this.queues,
       nextTurn: () => this.takeChanges()
     }
-    const executor: Execution.Executor = (seat) =>
-      Effect.ensuring(Loop.execute(full, seat), this.rest(active))
+    const executor: Execution.Executor = (seat) => Effect.ensuring(execute(full, seat), this.rest(active))
     const seat: Execution.Seat = {
       runId: Execution.makeRunId(),
       control: active.control,
@@ -144,7 +140,7 @@ export class Conversation {
     return Effect.suspend(() => {
       this.active = undefined
       this.state.set({ ...this.current, phase: "idle" })
-      return active.ended?.open ?? Effect.void
+      return active.ended.open
     })
   }
 
@@ -177,11 +173,15 @@ export class Conversation {
   }
 
   /** Until no run goes on, its subscribers included. */
-  get waitForIdle(): Effect.Effect<void> {
+  readonly waitForIdle: Effect.Effect<void> = Effect.suspend(() => this.active?.ended.await ?? Effect.void)
+
+  /** Releases a paused run. */
+  resume(reason: string | undefined): Effect.Effect<void, NotPaused> {
     return Effect.suspend(() => {
-      if (this.active === undefined) return Effect.void
-      this.active.ended ??= Latch.makeUnsafe(false)
-      return this.active.ended.await
+      const { control } = this
+      if (control?.paused === undefined) return new NotPaused()
+      control.resume(reason)
+      return Effect.void
     })
   }
 
@@ -212,27 +212,25 @@ export class Conversation {
     )
   }
 
-  private change(changes: NonNullable<Conversation["changes"]>): void {
+  private change(changes: NonNullable<AgentRuntime["changes"]>): void {
     if (this.active !== undefined) this.changes = { ...this.changes, ...changes }
   }
 
-  get reset(): Effect.Effect<void, AgentBusy> {
-    return Effect.suspend(() => {
-      if (this.active !== undefined) return Effect.fail(new AgentBusy())
-      this.queues.clear("all")
-      this.state.set({
-        messages: [],
-        phase: "idle",
-        pendingToolCalls: new Set(),
-        options: this.current.options
-      })
-      return Effect.void
+  readonly reset: Effect.Effect<void, AgentBusy> = Effect.suspend(() => {
+    if (this.active !== undefined) return Effect.fail(new AgentBusy())
+    this.queues.clear("all")
+    this.state.set({
+      messages: [],
+      phase: "idle",
+      pendingToolCalls: new Set(),
+      options: this.current.options
     })
-  }
+    return Effect.void
+  })
 
   /** Ends the run that goes on, and takes no other. */
   readonly close = Effect.gen({ self: this }, function* () {
-    this.closed = true
+    this.isClosed = true
     if (this.active !== undefined) yield* this.active.control.cancel("the agent was closed")
     yield* this.waitForIdle
     this.state.close()

@@ -3,7 +3,7 @@
  * Whoever spends is bound by every budget around it.
  */
 import * as Context from "effect/Context"
-import { LimitExceeded } from "../FailureReason.ts"
+import { LimitExceeded } from "./failureReason.ts"
 import type { Assistant, ModelMessage } from "../Message.ts"
 import type { ModelRequest, ToolDefinition } from "../Provider.ts"
 import type { Limits } from "../RunOptions.ts"

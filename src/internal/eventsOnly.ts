@@ -6,8 +6,11 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"
 import { makeRunId } from "./execution.ts"
-import type { EventError } from "../FailureReason.ts"
-import { AgentBusy, defect } from "../FailureReason.ts"
+import type { EventError } from "./failureReason.ts"
+import { AgentBusy, AgentClosed } from "./agentError.ts"
+import { InvalidContinuation } from "./continuation.ts"
+import { defect } from "./failureReason.ts"
+import { InvalidInput } from "./invalidInput.ts"
 import { RunFailed } from "../RunFailed.ts"
 import * as Usage from "../Usage.ts"
 
@@ -36,8 +39,13 @@ const failureOf = (
   cause: Cause.Cause<unknown>
 ): { readonly failure: EventError; readonly isExpected: boolean } => {
   const error = Cause.squash(cause)
-  if (error instanceof AgentBusy) return { failure: error, isExpected: true }
   if (error instanceof RunFailed) return { failure: error.reason, isExpected: true }
+  const isRefusal =
+    error instanceof AgentBusy ||
+    error instanceof AgentClosed ||
+    error instanceof InvalidInput ||
+    error instanceof InvalidContinuation
+  if (isRefusal) return { failure: error, isExpected: true }
   return { failure: defect(error), isExpected: false }
 }
 

@@ -2,7 +2,7 @@
  * Holds or ends a run at the points where nothing is consumed yet: before each turn, and before each tool call.
  */
 import * as Effect from "effect/Effect"
-import type { FailureReason } from "../FailureReason.ts"
+import type { FailureReason } from "./failureReason.ts"
 import * as Limits from "./limits.ts"
 import type { Run, Stopped } from "./run.ts"
 

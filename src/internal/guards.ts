@@ -4,7 +4,7 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
-import type { FailureReason } from "../FailureReason.ts"
+import type { FailureReason } from "./failureReason.ts"
 import type * as Hook from "../Hook.ts"
 import { quoted } from "./failureText.ts"
 import * as HookInput from "./hookInput.ts"

@@ -3,7 +3,7 @@
  * back to their queue.
  */
 import * as Effect from "effect/Effect"
-import type { FailureReason } from "../FailureReason.ts"
+import type { FailureReason } from "./failureReason.ts"
 import type * as Hook from "../Hook.ts"
 import type { Message } from "../Message.ts"
 import type { Run, Stopped } from "./run.ts"

@@ -9,6 +9,9 @@ import type { Message } from "../Message.ts"
 export type QueueName = "steering" | "followUp"
 export type QueueMode = "one-at-a-time" | "all"
 
+/** The mode of each queue. */
+export type QueueModes = Readonly<Record<QueueName, QueueMode>>
+
 export interface Sizes {
   readonly steering: number
   readonly followUp: number
@@ -16,7 +19,7 @@ export interface Sizes {
 
 export class Queues {
   private queued: Readonly<Record<QueueName, ReadonlyArray<Message>>> = { steering: [], followUp: [] }
-  private modes: Readonly<Record<QueueName, QueueMode>>
+  modes: QueueModes
   /** Open while the sizes have changed since `takeChange`. */
   readonly changed = Latch.makeUnsafe(false)
   private isChanged = false

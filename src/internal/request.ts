@@ -3,8 +3,8 @@
  */
 import * as Effect from "effect/Effect"
 import { ContextManager } from "../ContextManager.ts"
-import type { FailureReason } from "../FailureReason.ts"
-import { InvalidTranscript } from "../FailureReason.ts"
+import type { FailureReason } from "./failureReason.ts"
+import { InvalidTranscript } from "./failureReason.ts"
 import * as Limits from "./limits.ts"
 import type * as Hook from "../Hook.ts"
 import type { Message, ModelMessage } from "../Message.ts"

@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import { Batch } from "./batch.ts"
-import type { FailureReason } from "../FailureReason.ts"
+import type { FailureReason } from "./failureReason.ts"
 import type * as Message from "../Message.ts"
 import type { Run, Stopped } from "./run.ts"
 import type * as Tool from "../Tool.ts"

@@ -65,9 +65,9 @@ describe("a run that is resumed", () => {
     Effect.gen(function* () {
       const script = yield* agent([call("a"), done], { tools: [say("a")] })
       const reasons = ["looked at", undefined]
-      yield* script.agent.resumeRun("too early")
+      yield* Effect.flip(script.agent.resume("too early"))
       yield* script.agent.subscribe(({ _tag }) => {
-        if (_tag === "RunPaused") return script.agent.resumeRun(reasons.shift())
+        if (_tag === "RunPaused") return script.agent.resume(reasons.shift())
         return _tag === "ToolsDetected" || _tag === "TurnEnd" ? script.agent.pause("wait") : Effect.void
       })
       const { report } = yield* script.agent.prompt("hi")
@@ -91,7 +91,7 @@ describe("a run that is resumed", () => {
       const script = yield* agent([done])
       let pauses = 0
       yield* script.agent.subscribe(({ _tag }) => {
-        if (_tag === "RunPaused") return script.agent.resumeRun(`${++pauses}`)
+        if (_tag === "RunPaused") return script.agent.resume(`${++pauses}`)
         return _tag === "RunStart" || (_tag === "RunResumed" && pauses < 3)
           ? script.agent.pause()
           : Effect.void

@@ -470,7 +470,7 @@ describe("Control", () => {
       yield* settle()
       const state = one.agent.state.getUnsafe()
       const asked = (yield* one.requests).length
-      yield* one.agent.resumeRun()
+      yield* one.agent.resume()
       return { ...one, asked, state, result: yield* Fiber.join(run) }
     })
 
@@ -521,7 +521,7 @@ describe("Control", () => {
         const { began, go, tool } = yield* gated
         const script = yield* agent([call("gated"), done], { tools: [tool] })
         yield* script.agent.subscribe(({ _tag }) => {
-          if (_tag === "RunPaused") return script.agent.resumeRun()
+          if (_tag === "RunPaused") return script.agent.resume()
           return _tag === "ToolsDetected" ? script.agent.pause() : Effect.void
         })
         const run = yield* script.agent.start("hi")
@@ -546,8 +546,8 @@ describe("Control", () => {
         })
         const run = yield* Effect.forkChild(script.agent.prompt("hi"))
         yield* paused.await
-        yield* script.agent.resumeRun()
-        yield* script.agent.resumeRun()
+        yield* script.agent.resume()
+        assert.strictEqual((yield* Effect.flip(script.agent.resume()))._tag, "NotPaused")
         yield* Fiber.join(run)
         assert.deepStrictEqual(
           ofTag(script.events, "RunPaused").map(({ reason }) => reason),
@@ -557,11 +557,13 @@ describe("Control", () => {
       })
     )
 
-    it.effect("T221 of an idle agent is nothing, and resuming one that is not paused too", () =>
+    it.effect("T221 of an idle agent is nothing, and resuming one that is not paused names continue", () =>
       Effect.gen(function* () {
         const script = yield* agent([done])
         yield* script.agent.pause("early")
-        yield* script.agent.resumeRun()
+        const error = yield* Effect.flip(script.agent.resume())
+        assert.strictEqual(error._tag, "NotPaused")
+        assert.include(error.message, "continue")
         assert.strictEqual((yield* script.agent.prompt("hi")).status, "completed")
         assert.notInclude(tags(script.events), "RunPaused")
       })
@@ -572,7 +574,7 @@ describe("Control", () => {
         const script = yield* agent([call("a"), done], { tools: [say("a")] })
         yield* script.agent.subscribe(({ _tag }) => {
           if (_tag === "ToolInvoked") return script.agent.pause()
-          return _tag === "ToolExecutionEnd" ? script.agent.resumeRun() : Effect.void
+          return _tag === "ToolExecutionEnd" ? script.agent.resume() : Effect.void
         })
         yield* script.agent.prompt("hi")
         assert.notInclude(tags(script.events), "RunPaused")
@@ -588,7 +590,7 @@ describe("Control", () => {
         for (const at of range(whole.events.length)) {
           const one = yield* agent(script, { tools })
           yield* one.agent.subscribe((event) => {
-            if (event._tag === "RunPaused") return one.agent.resumeRun()
+            if (event._tag === "RunPaused") return one.agent.resume()
             return event.seq === at + 1 ? one.agent.pause() : Effect.void
           })
           const result = yield* one.agent.prompt("hi")
@@ -613,7 +615,7 @@ describe("Control", () => {
           ]
         })
         yield* script.agent.subscribe(({ _tag }) =>
-          _tag === "RunPaused" ? script.agent.resumeRun() : Effect.void
+          _tag === "RunPaused" ? script.agent.resume() : Effect.void
         )
         const { status: ended } = yield* script.agent.prompt("hi")
         assert.strictEqual(ended, "completed")
@@ -640,7 +642,7 @@ describe("Control", () => {
               .setMessages([Message.user("instead")])
               .pipe(
                 Effect.andThen(script.agent.update({ model: "other" })),
-                Effect.andThen(script.agent.resumeRun())
+                Effect.andThen(script.agent.resume())
               )
           })
           yield* script.agent.prompt("hi")
@@ -676,7 +678,7 @@ describe("Control", () => {
         const run = yield* Effect.forkChild(script.agent.prompt("hi"))
         yield* paused.await
         yield* TestClock.adjust("3 days")
-        yield* script.agent.resumeRun()
+        yield* script.agent.resume()
         const { status: ended } = yield* Fiber.join(run)
         assert.strictEqual(ended, "completed")
         assert.deepStrictEqual(outcomes(script.events), ["success"])

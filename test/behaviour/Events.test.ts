@@ -111,7 +111,7 @@ const disturbed = Effect.fnUntraced(function* (wanted: Case) {
   let steered = 0
   const queue = (text: string) => Message.user(`queued ${++steered} ${text}`)
   yield* script.agent.subscribe((event) => {
-    if (event._tag === "RunPaused") return script.agent.resumeRun()
+    if (event._tag === "RunPaused") return script.agent.resume()
     if (event.seq !== wanted.at) return Effect.void
     switch (wanted.disturb) {
       case "cancel":

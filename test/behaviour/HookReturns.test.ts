@@ -405,7 +405,7 @@ describe("pauseCheck and steering", () => {
       })
       yield* script.agent.prompt("hi")
       yield* script.agent.steer("more")
-      yield* script.agent.resume
+      yield* script.agent.continue
       assert.deepStrictEqual(polls, ["start 1", "turnEnd 1", "turnEnd 1"])
     })
   )

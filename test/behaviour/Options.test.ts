@@ -21,7 +21,7 @@ const everywhere = Effect.fnUntraced(function* (options: any) {
     made.start("hi", options),
     Effect.provide(Loop.run("hi", context, whole), services),
     Stream.runDrain(Loop.stream("hi", context, whole)).pipe(Effect.provide(services)),
-    Stream.runDrain(Loop.resume(context, whole)).pipe(Effect.provide(services))
+    Stream.runDrain(Loop.continue(context, whole)).pipe(Effect.provide(services))
   ].map((attempt) => Effect.scoped(attempt as Effect.Effect<unknown, unknown>))
   const messages: Array<string> = []
   for (const attempt of attempts) {

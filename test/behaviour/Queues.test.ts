@@ -286,14 +286,14 @@ describe("Queues", () => {
           yield* script.agent.prompt("hi")
           yield* script.agent[queue]("more")
           yield* script.agent.update({ limits: { maxTurns: 0 } })
-          const exit = yield* Effect.exit(script.agent.resume)
+          const exit = yield* Effect.exit(script.agent.continue)
           assert.deepInclude(reasonOf(exit), { limit: "maxTurns" })
           assert.deepStrictEqual(
             yield* script.agent.queueSizes,
             queue === "steer" ? { steering: 1, followUp: 0 } : { steering: 0, followUp: 1 }
           )
           yield* script.agent.update({ limits: { maxTurns: 5 } })
-          const { newMessages } = yield* script.agent.resume
+          const { newMessages } = yield* script.agent.continue
           assert.deepStrictEqual(texts(newMessages), ["more", "done"])
         }
       })

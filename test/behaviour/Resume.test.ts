@@ -24,7 +24,7 @@ const resumed = Effect.fnUntraced(function* (
   transcript: "repair" | "strict" = "repair"
 ) {
   const provider = yield* ScriptedProvider.make([done])
-  const events = yield* Loop.resume({ messages }, { model: "m", transcript }).pipe(
+  const events = yield* Loop.continue({ messages }, { model: "m", transcript }).pipe(
     Stream.runCollect,
     Effect.provide([provider.layer, ToolRegistry.layer(say("t"))])
   )
@@ -37,7 +37,7 @@ const resumedByAgent = Effect.fnUntraced(function* (
   transcript: "repair" | "strict" = "repair"
 ) {
   const script = yield* agent([done], { messages, transcript, tools: [say("t")] })
-  yield* script.agent.resume
+  yield* script.agent.continue
   return { events: script.events, requests: yield* script.requests }
 })
 
@@ -64,7 +64,7 @@ describe("resume", () => {
         const before = messagesOf(yield* script.agent.state.get)
         assert.strictEqual(before.length, 2)
         script.events.length = 0
-        const { newMessages, status: ended } = yield* script.agent.resume
+        const { newMessages, status: ended } = yield* script.agent.continue
         assert.strictEqual(ended, "completed")
         assert.deepStrictEqual(texts(newMessages), ["done"])
         const [first, second] = yield* script.requests
@@ -88,8 +88,8 @@ describe("resume", () => {
       yield* spoke.await
       yield* script.agent.cancel()
       assert.strictEqual((yield* Fiber.join(run)).status, "cancelled")
-      assert.strictEqual((yield* Effect.flip(script.agent.resume))._tag, "RunFailed")
-      assert.deepStrictEqual(texts((yield* script.agent.resume).newMessages), ["done"])
+      assert.strictEqual((yield* Effect.flip(script.agent.continue))._tag, "RunFailed")
+      assert.deepStrictEqual(texts((yield* script.agent.continue).newMessages), ["done"])
       assert.deepStrictEqual(
         (yield* script.requests).map(({ messages }) => texts(messages)),
         [["hi"], ["hi"], ["hi"]]
@@ -104,7 +104,7 @@ describe("resume", () => {
       })
       yield* Effect.flip(script.agent.prompt("hi"))
       yield* script.agent.steer("hurry")
-      yield* script.agent.resume
+      yield* script.agent.continue
       const [, , last] = yield* script.requests
       assert.deepStrictEqual(texts(last?.messages ?? []), ["hi", "", "t", "hurry"])
     })

@@ -63,15 +63,15 @@ describe("Run", () => {
       })
     )
 
-    it.effect("an agent's resume is, and sees the queue as it is then", () =>
+    it.effect("an agent's continue is, and sees the queue as it is then", () =>
       Effect.gen(function* () {
         const script = yield* agent([done, done, done])
-        const { resume } = script.agent
+        const { continue: again } = script.agent
         yield* script.agent.prompt("hi")
         yield* script.agent.steer("1")
-        yield* resume
+        yield* again
         yield* script.agent.steer("2")
-        const { newMessages } = yield* resume
+        const { newMessages } = yield* again
         assert.deepStrictEqual(texts(newMessages), ["2", "done"])
       })
     )
@@ -115,7 +115,7 @@ describe("Run", () => {
         const refused = [
           yield* Effect.flip(script.agent.prompt("x")),
           yield* Effect.flip(Stream.runDrain(script.agent.stream("x"))),
-          yield* Effect.flip(script.agent.resume),
+          yield* Effect.flip(script.agent.continue),
           yield* Effect.flip(script.agent.start("x"))
         ]
         assert.deepStrictEqual(
@@ -397,8 +397,9 @@ describe("Run", () => {
         yield* script.agent.prompt("hi")
         yield* Scope.close(scope, Exit.void)
         const heard = script.events.length
-        const exit = yield* Effect.exit(script.agent.prompt("again"))
-        assert.include(Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : "", "closed")
+        const error = yield* Effect.flip(script.agent.prompt("again"))
+        assert.strictEqual(error._tag, "AgentClosed")
+        assert.include(error.message, "closed")
         assert.strictEqual(script.events.length, heard)
       })
     )
@@ -425,7 +426,7 @@ describe("Run", () => {
         const refused = Effect.fnUntraced(function* (messages: ReadonlyArray<Message.Message>) {
           const provider = yield* ScriptedProvider.make([])
           const happened: Array<string> = []
-          const error = yield* Loop.resume({ messages }, { model: "m" }).pipe(
+          const error = yield* Loop.continue({ messages }, { model: "m" }).pipe(
             Stream.runForEach(({ _tag }) => Effect.sync(() => void happened.push(_tag))),
             Effect.flip,
             Effect.provide([
@@ -461,7 +462,7 @@ describe("Run", () => {
             [Message.user("q"), Message.custom("note", null)]
           ]) {
             const provider = yield* ScriptedProvider.make([done])
-            const events = yield* Loop.resume({ messages }, { model: "m" }).pipe(
+            const events = yield* Loop.continue({ messages }, { model: "m" }).pipe(
               Stream.runCollect,
               Effect.provide([provider.layer, ToolRegistry.layer()])
             )
@@ -485,7 +486,7 @@ describe("Run", () => {
           ])
           assert.isTrue(Exit.isFailure(yield* Effect.exit(script.agent.prompt("hi"))))
           yield* script.agent.followUp("again")
-          const { newMessages, status: ended } = yield* script.agent.resume
+          const { newMessages, status: ended } = yield* script.agent.continue
           assert.strictEqual(ended, "completed")
           assert.deepStrictEqual(texts(newMessages), ["again", "Hello"])
           assert.deepStrictEqual(texts((yield* script.requests)[1]?.messages ?? []), ["hi", "again"])
@@ -495,7 +496,7 @@ describe("Run", () => {
     it.effect("from nothing an agent is refused, and is free afterwards", () =>
       Effect.gen(function* () {
         const script = yield* agent([done])
-        const error = yield* Effect.flip(script.agent.resume)
+        const error = yield* Effect.flip(script.agent.continue)
         assert.deepInclude(error, { _tag: "InvalidContinuation", message: "No messages to continue from" })
         assert.strictEqual((yield* script.agent.prompt("hi")).status, "completed")
       })

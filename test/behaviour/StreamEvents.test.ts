@@ -61,7 +61,7 @@ describe("streamEvents", () => {
       const script = yield* agent([ScriptedProvider.never, done]).pipe(Scope.provide(scope))
       yield* script.agent.start("first")
       const codec = Schema.toCodecJson(AgentEvent.AgentEvent)
-      for (const tag of ["AgentBusy", "Defect"] as const) {
+      for (const tag of ["AgentBusy", "AgentClosed"] as const) {
         const events = yield* Stream.runCollect(script.agent.streamEvents("hi"))
         assert.deepStrictEqual(tags(events), ["RunError", "RunEnd"])
         assert.deepStrictEqual(

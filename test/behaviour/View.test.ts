@@ -209,7 +209,7 @@ describe("View", () => {
       const provider = yield* ScriptedProvider.make([call("a"), done, done])
       const layer = Layer.mergeAll(provider.layer, ToolRegistry.layer(say("a")))
       yield* Loop.run(prompt, { messages }, Object.freeze({ model: "m" })).pipe(Effect.provide(layer))
-      yield* Stream.runDrain(Loop.resume({ messages }, { model: "m" })).pipe(Effect.provide(layer))
+      yield* Stream.runDrain(Loop.continue({ messages }, { model: "m" })).pipe(Effect.provide(layer))
       assert.strictEqual(messages.length, 3)
       assert.strictEqual(prompt.length, 1)
     })

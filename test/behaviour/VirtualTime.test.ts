@@ -504,7 +504,7 @@ describe("Virtual time", () => {
         })
         yield* TestClock.adjust(1000)
         yield* script.agent.steer("queued")
-        const { newMessages } = yield* script.agent.resume
+        const { newMessages } = yield* script.agent.continue
         assert.deepStrictEqual(
           newMessages.map(({ role, timestamp }) => [role, timestamp]),
           [

@@ -79,7 +79,7 @@ describe("OneRingEmitter", () => {
         event._tag === "RunStart"
           ? agent.pause("lunch")
           : event._tag === "RunPaused"
-            ? agent.resumeRun()
+            ? agent.resume()
             : event._tag === "TurnStart"
               ? agent.cancel("enough")
               : Effect.void

@@ -31,12 +31,13 @@ const agentSession = Effect.fnUntraced(function* (stage: Stage) {
 
 const opsOf = (agent: Agent.Agent, stage: Stage): Session["ops"] => ({
   prompt: (op) => settled(agent.prompt(promptOf(op, stage))),
-  continue: () => settled(agent.resume),
+  continue: () => settled(agent.continue),
   steer: (op) => agent.steer(promptOf(op, stage)),
   followUp: (op) => agent.followUp(promptOf(op, stage)),
   cancel: ({ reason }) => agent.cancel(reason),
   pause: ({ reason }) => agent.pause(reason),
-  resume: () => agent.resumeRun(),
+  // The scripts resume without regard to whether the run is paused.
+  resume: () => Effect.ignore(agent.resume()),
   reset: () => settled(agent.reset),
   waitForIdle: () => agent.waitForIdle,
   clearSteeringQueue: () => agent.clearQueue("steering"),
@@ -70,7 +71,7 @@ const loopSession = (stage: Stage): Effect.Effect<Session> => {
   const context = { messages: messagesOf(stage.input.initial?.messages, stage) }
   const tools = ToolRegistry.layer(...toolsOf(stage))
   const services = Layer.mergeAll(servicesOf(stage), tools, HookManager.layer(...hooksOf(stage)))
-  const follow = (events: ReturnType<typeof Loop.resume>) =>
+  const follow = (events: ReturnType<typeof Loop.continue>) =>
     settled(Effect.provide(Stream.runForEach(events, stage.saw), services))
   const made = () => stage.events.flatMap((event) => (event._tag === "MessageEnd" ? [event.message] : []))
   return Effect.succeed({
@@ -79,7 +80,7 @@ const loopSession = (stage: Stage): Effect.Effect<Session> => {
     callerMessages: () => context.messages.length,
     ops: {
       prompt: (op) => follow(Loop.stream(promptOf(op, stage), context, optionsOf(stage.input))),
-      continue: () => follow(Loop.resume(context, optionsOf(stage.input)))
+      continue: () => follow(Loop.continue(context, optionsOf(stage.input)))
     }
   })
 }

@@ -164,7 +164,7 @@ describe.each(wires)("an abort on $name", (wire) => {
           status = (yield* first.prompt("hi")).status
           const { messages } = first.state.getUnsafe()
           assert.deepStrictEqual(Transcript.violations(messages), [])
-          if (way === "resumed") yield* Effect.ignore(first.resume)
+          if (way === "resumed") yield* Effect.ignore(first.continue)
           const kept = JSON.parse(JSON.stringify(messages))
           const next =
             way === "restarted"

@@ -152,7 +152,7 @@ describe("a conversation that is too long", () => {
         hooks: [Hook.onError(() => Effect.void)]
       })
       yield* Effect.catchReason(script.agent.prompt("hi"), "RunFailed", "ProviderError", () =>
-        Effect.andThen(script.agent.setMessages([Message.user("in short")]), script.agent.resume)
+        Effect.andThen(script.agent.setMessages([Message.user("in short")]), script.agent.continue)
       )
       assert.deepStrictEqual(texts((yield* script.requests).at(-1)?.messages ?? []), ["in short"])
     })

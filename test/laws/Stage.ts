@@ -74,7 +74,7 @@ export class Stage {
 
   /** Lets a paused run go on, a little later. */
   readonly resumeSoon = Effect.suspend(() =>
-    Effect.forkDetach(Effect.andThen(this.linger, this.agent?.resumeRun() ?? Effect.void))
+    Effect.forkDetach(Effect.andThen(this.linger, this.agent?.resume() ?? Effect.void))
   )
 
   private perform({ does }: Deed): Effect.Effect<unknown> {

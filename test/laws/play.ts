@@ -130,7 +130,7 @@ const askFor = (
     case "start":
       return Effect.flatMap(agent.start(text), ({ result }) => result)
     case "resume":
-      return agent.resume
+      return agent.continue
   }
 }
 

@@ -4,8 +4,11 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
-import * as FailureText from "./internal/failureText.ts"
-import { ProviderError } from "./ProviderError.ts"
+import { AgentBusy, AgentClosed } from "./agentError.ts"
+import * as FailureText from "./failureText.ts"
+import { InvalidContinuation } from "./continuation.ts"
+import { InvalidInput } from "./invalidInput.ts"
+import { ProviderError } from "../ProviderError.ts"
 
 /**
  * The name of a bound of a run.
@@ -189,28 +192,19 @@ export const Defect = Schema.TaggedStruct("Defect", {
 export type Defect = typeof Defect.Type
 
 /**
- * The agent has a run already, and an agent has one run at a time.
- *
- * **When to use**
- *
- * Catch it to add a message to the current run with `steer` or `followUp`, or wait until the agent is idle.
+ * An error in an event: the reason of a failed run, of a run that could not begin, or a defect.
  *
  * @category errors
  * @since 0.1.0
  */
-export class AgentBusy extends Schema.TaggedError<AgentBusy>()("AgentBusy", {}) {
-  override get message(): string {
-    return "The agent is already processing a prompt. Use steer or followUp, or wait until it is idle."
-  }
-}
-
-/**
- * An error in an event: the reason of a failed run, a busy agent, or a defect.
- *
- * @category errors
- * @since 0.1.0
- */
-export const EventError = Schema.Union([...FailureReason.members, AgentBusy, Defect])
+export const EventError = Schema.Union([
+  ...FailureReason.members,
+  AgentBusy,
+  AgentClosed,
+  InvalidInput,
+  InvalidContinuation,
+  Defect
+])
 export type EventError = typeof EventError.Type
 
 /**

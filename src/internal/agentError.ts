@@ -1,0 +1,44 @@
+/**
+ * The errors of an agent that cannot do what it is asked for.
+ */
+import * as Schema from "effect/Schema"
+
+/**
+ * The agent has a run already, and an agent has one run at a time.
+ *
+ * **When to use**
+ *
+ * Catch it to add a message to the current run with `steer` or `followUp`, or wait until the agent is idle.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class AgentBusy extends Schema.TaggedError<AgentBusy>()("AgentBusy", {}) {
+  override get message(): string {
+    return "The agent is already processing a prompt. Use steer or followUp, or wait until it is idle."
+  }
+}
+
+/**
+ * The scope of the agent is closed, so that it takes no run.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class AgentClosed extends Schema.TaggedError<AgentClosed>()("AgentClosed", {}) {
+  override get message(): string {
+    return "The agent's scope is closed. Use the agent inside the scope that it was made in, or make a new agent."
+  }
+}
+
+/**
+ * `resume` found no paused run.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class NotPaused extends Schema.TaggedError<NotPaused>()("NotPaused", {}) {
+  override get message(): string {
+    return "No run is paused. To start a new run without a prompt, use continue."
+  }
+}

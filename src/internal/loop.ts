@@ -1,0 +1,155 @@
+/**
+ * The agent loop: takes turns until the model stops calling tools, a limit is reached, or the run is stopped.
+ */
+import * as Effect from "effect/Effect"
+import type { RunStatus } from "../AgentEvent.ts"
+import { version } from "../AgentEvent.ts"
+import * as Budget from "./budget.ts"
+import * as Ending from "./ending.ts"
+import * as Execution from "./execution.ts"
+import type { FailureReason } from "./failureReason.ts"
+import * as Gate from "./gate.ts"
+import type * as Hook from "../Hook.ts"
+import * as Limits from "./limits.ts"
+import * as Message from "../Message.ts"
+import * as Pending from "./pending.ts"
+import type { Provider } from "../Provider.ts"
+import type { Run } from "./run.ts"
+import { Stopped } from "./run.ts"
+import type { RunFailed } from "../RunFailed.ts"
+import type { RunResult } from "../RunResult.ts"
+import type { ToolRegistry } from "../ToolRegistry.ts"
+import * as Turn from "./turn.ts"
+
+/** One run from start to end. Nothing must interrupt it: `Execution` stops it through its control. */
+export const execute = Effect.fnUntraced(function* (
+  task: Execution.Task,
+  seat: Execution.Seat
+): Effect.fn.Return<RunResult, RunFailed, Provider | ToolRegistry> {
+  const run = yield* Execution.makeRun(task, seat)
+  run.queues.takeChange()
+  run.emit({
+    _tag: "RunStart",
+    v: version,
+    prompts: task.prompts,
+    model: run.options.model,
+    continued: task.continued
+  })
+  yield* run.delivered
+  const deadline = new Limits.Deadline(run)
+  const exit = yield* Effect.exit(
+    Effect.andThen(beforeExecution(run, task), turns(run, task, deadline)).pipe(
+      Effect.provideService(Budget.Outer, run.budget)
+    )
+  )
+  yield* deadline.unset
+  return yield* Ending.finish(run, Pending.restore(run), exit)
+})
+
+type Reason = FailureReason | Stopped
+
+const beforeExecution = (run: Run, task: Execution.Task): Effect.Effect<void, Reason> =>
+  run.ask(
+    "beforeExecution",
+    () => ({ ...run.baseInput, options: run.options, prompts: task.prompts }),
+    ({ modified }) => {
+      run.change(modified, undefined)
+      return "next"
+    }
+  )
+
+/** Takes turns until the run ends, and returns how. */
+const turns = Effect.fnUntraced(function* (
+  run: Run,
+  task: Execution.Task,
+  deadline: Limits.Deadline
+): Effect.fn.Return<RunStatus, Reason> {
+  const takeChanges = Effect.suspend(() => {
+    const changes = task.nextTurn()
+    run.change(changes?.options, changes?.messages)
+    return deadline.set
+  })
+  yield* deadline.set
+  for (let isFirst = true; ; isFirst = false) {
+    yield* Gate.open(run)
+    yield* takeChanges
+    if (run.turn >= Limits.maxTurns(run)) return yield* outOfTurns(run)
+    yield* Gate.beforeTurn(run)
+    yield* takeChanges
+    const turn = yield* completed(Turn.run(run, Pending.deliver(run, isFirst && task.pollFirst)))
+    if (yield* betweenTurns(run, turn)) return "stopped"
+    const status = yield* next(run, turn)
+    if (status !== undefined) return status
+  }
+})
+
+/** A turn that ended well; fails with the reason of any other. */
+const completed = Effect.fnUntraced(function* (
+  running: Effect.Effect<Turn.Outcome>
+): Effect.fn.Return<Turn.Completed, Reason> {
+  const turn = yield* running
+  if (turn._tag === "Failed") return yield* Effect.failCause(turn.cause)
+  return turn._tag === "Stopped" ? yield* Effect.fail(new Stopped(turn.stop)) : turn
+})
+
+/** Lets hooks prepare the next turn, then asks them whether the run stops here. */
+const betweenTurns = Effect.fnUntraced(function* (
+  run: Run,
+  turn: Turn.Completed
+): Effect.fn.Return<boolean, Reason> {
+  yield* run.checkStopped
+  const input = (): Hook.AfterTurnInput => ({
+    ...run.turnInput,
+    message: turn.message,
+    toolResults: turn.toolResults,
+    newMessages: run.newMessages
+  })
+  yield* run.ask("prepareNextTurn", input, ({ messages, thinkingLevel, ...options }) => {
+    run.change(options, messages)
+    if (thinkingLevel !== undefined) run.change({ modelOptions: { thinkingLevel } }, undefined)
+  })
+  let isStopped = false
+  yield* run.ask("shouldStopAfterTurn", input, (answer) => {
+    isStopped ||= answer
+  })
+  return isStopped
+})
+
+/** Takes queued messages for the next turn, or returns how the run ended. */
+const next = Effect.fnUntraced(function* (
+  run: Run,
+  turn: Turn.Completed
+): Effect.fn.Return<RunStatus | undefined, Reason> {
+  const toolsContinue = turn._tag === "Called" && !turn.isTerminated
+  if (run.turn >= Limits.maxTurns(run)) return toolsContinue ? yield* outOfTurns(run) : naturalEnd(turn)
+  // Steering may have been taken during the tools.
+  if (run.pending.messages.length === 0) yield* Pending.takeSteering(run, "turnEnd")
+  if (toolsContinue || run.pending.messages.length > 0) return undefined
+  yield* Pending.takeFollowUps(run)
+  return run.pending.messages.length > 0 ? undefined : naturalEnd(turn)
+})
+
+const naturalEnd = (turn: Turn.Completed): RunStatus =>
+  turn._tag === "Called" && turn.isTerminated ? "terminated" : "completed"
+
+const outOfTurns = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<RunStatus, Reason> {
+  const { onMaxTurns = "fail", wrapUpInstruction = defaultWrapUp } = run.options.limits ?? {}
+  const limit = Limits.outOfTurns(run)
+  if (onMaxTurns === "fail") return yield* limit
+  Ending.announceLimit(run, limit)
+  if (onMaxTurns === "wrapUp") {
+    run.change({ activeTools: [] }, undefined)
+    const instruction = Message.user(wrapUpInstruction, run.clock.currentTimeMillisUnsafe())
+    yield* completed(
+      Turn.run(
+        run,
+        Effect.sync(() => run.append([instruction]))
+      )
+    )
+    yield* run.checkStopped
+  }
+  return "incomplete"
+})
+
+const defaultWrapUp =
+  "You have reached the limit of turns and cannot call tools any more. Say what is done, what is not, and what you found."
