@@ -38,8 +38,19 @@ export interface Base {
   readonly metadata: Map<string, unknown>
 }
 
-/** The input of hooks that run within a turn. */
-export interface TurnInput extends Base {
+/** The input of hooks that run before a turn. */
+export interface BeforeTurnInput extends Base {
+  /** The number of the turn that is about to begin, from 1. */
+  readonly turn: number
+  /** The transcript so far. */
+  readonly messages: ReadonlyArray<Message>
+  /** The model and the system prompt by the options of the run. */
+  readonly model: string
+  readonly system?: string
+}
+
+/** The input of hooks that run within a turn, with the model, system prompt and tools of its request. */
+export interface TurnInput extends Base, RequestParts {
   /** The number of the turn, from 1. */
   readonly turn: number
   /** The transcript so far. */
@@ -171,10 +182,9 @@ export interface Points {
     { readonly modified?: Assistant }
   ]
   readonly onError: [Base & { readonly scope: "run" | "tool"; readonly error: EventError | ToolOutput }, void]
-  /** `turn` is the turn that is about to begin: 1 before the first. */
-  readonly pauseCheck: [TurnInput, { readonly shouldPause: boolean; readonly reason?: string }]
+  readonly pauseCheck: [BeforeTurnInput, { readonly shouldPause: boolean; readonly reason?: string }]
   readonly beforeModel: [
-    TurnInput & RequestParts & { readonly options: ModelOptions; readonly view: ReadonlyArray<ModelMessage> },
+    TurnInput & { readonly options: ModelOptions; readonly view: ReadonlyArray<ModelMessage> },
     ChangeRequest | AnswerForModel | SkipModel
   ]
   readonly afterModel: [TurnInput & { readonly message: Assistant; readonly durationMs: number }, void]

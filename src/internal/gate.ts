@@ -19,7 +19,7 @@ export const beforeTurn = Effect.fnUntraced(function* (
   yield* Limits.check(run)
   yield* run.ask(
     "pauseCheck",
-    () => ({ ...run.turnInput, turn: run.turn + 1 }),
+    () => ({ ...run.baseInput, ...run.requestParts, turn: run.turn + 1, messages: run.messages }),
     ({ reason, shouldPause }) => {
       if (shouldPause) run.control.pause(reason ?? "Hook requested pause")
       return "next"

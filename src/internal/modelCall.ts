@@ -111,7 +111,7 @@ const prepared = Effect.fnUntraced(function* (
     }
   )
   if (skipped !== undefined) return yield* standIn(reply, skipped)
-  if (request.tools !== planned.tools) Request.offerOnly(run, request.tools)
+  if (request !== planned) Request.offerOnly(run, request)
   yield* begun(run, request, reply)
 })
 

@@ -18,13 +18,12 @@ import * as Transcript from "../Transcript.ts"
 export const make = Effect.fnUntraced(function* (
   run: Run
 ): Effect.fn.Return<ModelRequest, FailureReason | Stopped> {
-  const { model, modelOptions, system } = run.options
+  const parts = yield* offer(run)
   const messages = yield* view(run)
   if (news(run.messages).every(saysNothing) || messages.every(saysNothing)) {
     return yield* new InvalidTranscript({ violations: [nothingToAnswer] })
   }
-  const tools = yield* offer(run)
-  return { model, ...(system === undefined ? {} : { system }), messages, tools, options: modelOptions ?? {} }
+  return { ...parts, messages, options: run.options.modelOptions ?? {} }
 })
 
 const nothingToAnswer =
@@ -87,9 +86,10 @@ export const modified = (
 })
 
 /** A tool that a hook took out of the request cannot be called; one it put in is not known to the run. */
-export const offerOnly = (run: Run, tools: ModelRequest["tools"]): void => {
+export const offerOnly = (run: Run, { model, system, tools }: ModelRequest): void => {
   const names = new Set(tools.map(({ name }) => name))
-  run.offer(new Map([...run.offered].filter(([name]) => names.has(name))))
+  const offered = new Map([...run.offered].filter(([name]) => names.has(name)))
+  run.offer(offered, { model, tools, ...(system === undefined ? {} : { system }) })
 }
 
 /** The messages after the last complete answer. Answers that failed or were cancelled are not sent, and do not count. */
@@ -156,18 +156,19 @@ const announceDropped = (run: Run, trimmed: Transcript.Trimmed, reason: Why): vo
 const announceView = (run: Run, { dropped, messages }: Transcript.Trimmed, reason: Why): void =>
   run.emit({ _tag: "ContextTransformed", dropped, kept: messages.length, reason })
 
-/** Names the tools of this turn to the model, and keeps them: what comes or goes meanwhile counts from the next one. */
-const offer = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<ReadonlyArray<ToolDefinition>> {
+/** Chooses the tools of this turn, and keeps them: what comes or goes meanwhile counts from the next one. */
+const offer = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<Hook.RequestParts> {
   const registered = yield* run.registry.definitions
   if (run.turn === 1) yield* warnOfUnknown(run, registered)
-  const definitions = active(run, registered)
+  const tools = active(run, registered)
   const offered = new Map<string, Tool.Any>()
-  for (const { name } of definitions) {
+  for (const { name } of tools) {
     const tool = yield* run.registry.get(name)
     if (tool !== undefined) offered.set(name, tool)
   }
-  run.offer(offered)
-  return definitions
+  const parts = { ...run.requestParts, tools }
+  run.offer(offered, parts)
+  return parts
 })
 
 const active = (run: Run, definitions: ReadonlyArray<ToolDefinition>): ReadonlyArray<ToolDefinition> => {

@@ -85,6 +85,8 @@ export class Run {
   pending: { readonly messages: ReadonlyArray<Message>; readonly from: QueueName | undefined }
   /** The tools that the model may call in this turn. */
   offered: ReadonlyMap<string, Tool.Any> = new Map()
+  /** The model, system prompt and tools of the request of this turn. */
+  asked: Hook.RequestParts
   /** The answer that streams at the moment. */
   open: OpenAnswer | undefined
   /** Turns begun. */
@@ -113,6 +115,7 @@ export class Run {
     this.budget = parts.budget
     this.startedAt = monotonicMillis(parts.clock)
     this.options = start.options
+    this.asked = { ...this.requestParts, tools: [] }
     this.messages = start.messages
     this.pending = { messages: start.prompts, from: start.promptsFrom }
   }
@@ -215,8 +218,9 @@ export class Run {
   }
 
   /** Offers tools to the model for this turn. */
-  offer(tools: ReadonlyMap<string, Tool.Any>): void {
+  offer(tools: ReadonlyMap<string, Tool.Any>, asked: Hook.RequestParts): void {
     this.offered = tools
+    this.asked = asked
   }
 
   countToolCall(): void {
@@ -284,12 +288,18 @@ export class Run {
     )
   }
 
+  /** The model and system prompt of a request, by the options. */
+  get requestParts(): Omit<Hook.RequestParts, "tools"> {
+    const { model, system } = this.options
+    return system === undefined ? { model } : { model, system }
+  }
+
   get baseInput(): Hook.Base {
     return { runId: this.id, metadata: this.metadata }
   }
 
   get turnInput(): Hook.TurnInput {
-    return { ...this.baseInput, turn: this.turn, messages: this.messages }
+    return { ...this.baseInput, ...this.asked, turn: this.turn, messages: this.messages }
   }
 }
 

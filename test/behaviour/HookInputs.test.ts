@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { type Agent, Hook, Message } from "effect-agent"
+import { type Agent, Hook, Message, type Provider } from "effect-agent"
 import { ScriptedProvider } from "effect-agent/testing"
 import { agent, hookAt, say } from "./play.ts"
 
@@ -19,6 +19,67 @@ const played = Effect.fnUntraced(function* (
 ) {
   const one = yield* agent(script, { ...options, tools: [say("a")] })
   yield* one.agent.prompt("hi")
+})
+
+describe("the model, system prompt and tools that hooks are shown", () => {
+  interface Shown {
+    readonly model: string
+    readonly system?: string
+    readonly tools?: ReadonlyArray<Provider.ToolDefinition>
+  }
+
+  it.effect("are those of the request of the turn, and before a turn those of the options", () =>
+    Effect.gen(function* () {
+      const seen: Array<unknown> = []
+      const look = (point: Hook.Point) => (shown: Shown) =>
+        Effect.sync(() => {
+          const { model, system, tools } = shown
+          seen.push([point, model, system, tools?.map(({ name }) => name).join()])
+        })
+      const one = yield* agent([call, ScriptedProvider.text("done")], {
+        system: "calm",
+        tools: [say("a"), say("b")],
+        hooks: [
+          Hook.pauseCheck(look("pauseCheck")),
+          Hook.transformMessages((input) => Effect.as(look("transformMessages")(input), input.messages)),
+          Hook.beforeModel((input) => {
+            const changed = {
+              model: "big",
+              system: "bold",
+              tools: input.tools.filter(({ name }) => name === "a")
+            }
+            return Effect.as(look("beforeModel")(input), input.turn === 1 ? { modified: changed } : {})
+          }),
+          Hook.afterModel(look("afterModel")),
+          Hook.beforeTool(look("beforeTool")),
+          Hook.approveTool(look("approveTool")),
+          Hook.afterTool(look("afterTool")),
+          Hook.prepareNextTurn((input) =>
+            Effect.as(look("prepareNextTurn")(input), { model: "small", activeTools: ["b"] })
+          ),
+          Hook.shouldStopAfterTurn((input) => Effect.as(look("shouldStopAfterTurn")(input), false))
+        ]
+      })
+      yield* one.agent.prompt("hi")
+      assert.deepStrictEqual(seen, [
+        ["pauseCheck", "m", "calm", undefined],
+        ["transformMessages", "m", "calm", "a,b"],
+        ["beforeModel", "m", "calm", "a,b"],
+        ["afterModel", "big", "bold", "a"],
+        ["beforeTool", "big", "bold", "a"],
+        ["approveTool", "big", "bold", "a"],
+        ["afterTool", "big", "bold", "a"],
+        ["prepareNextTurn", "big", "bold", "a"],
+        ["shouldStopAfterTurn", "big", "bold", "a"],
+        ["pauseCheck", "small", "calm", undefined],
+        ["transformMessages", "small", "calm", "b"],
+        ["beforeModel", "small", "calm", "b"],
+        ["afterModel", "small", "calm", "b"],
+        ["prepareNextTurn", "small", "calm", "b"],
+        ["shouldStopAfterTurn", "small", "calm", "b"]
+      ])
+    })
+  )
 })
 
 describe("the history that hooks are shown", () => {
