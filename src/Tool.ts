@@ -312,9 +312,10 @@ export const fromPromise = <const Name extends string, Params = { readonly [key:
   InvalidTool.refuse(options)
   const { execute, params, ...common } = options
   const { name, parameters } = common
-  const reader =
+  // With `parameters` alone nothing compares the JSON with the type that the function declares.
+  const reader: ParamsReader<any> =
     params === undefined && parameters !== undefined
-      ? Params.trusted<Params>(parameters)
+      ? Params.fromJsonSchema(parameters)
       : Params.reader(params, parameters)
   return build(common, reader, { execute: PromiseTool.execution(name, execute) })
 }

@@ -68,12 +68,6 @@ export const fromJsonSchema = (parameters: Schema.Json): ParamsReader<Schema.Jso
     )
 })
 
-/** Reads by plain JSON Schema for a function that declares the type of its params, which nothing can compare with the schema. */
-export const trusted = <Params>(parameters: Schema.Json): ParamsReader<Params> => {
-  const reader: ParamsReader<any> = fromJsonSchema(parameters)
-  return reader
-}
-
 const noParams: ParamsSchema<any> = Schema.Struct({})
 
 const decoder = <Params>(params: ParamsSchema<Params>): Decode<Params> =>
