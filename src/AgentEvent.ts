@@ -190,6 +190,7 @@ export const AgentEvent = Schema.TaggedUnion({
     messageId: Schema.String,
     usage: Schema.optionalKey(Usage),
     durationMs: Schema.Finite,
+    ...ModelEvent.responseModel,
     ...ModelEvent.adjusted,
     ...ModelEvent.unrepresented
   },

@@ -222,12 +222,14 @@ export const Assistant = Schema.Struct({
   usage: Schema.optionalKey(Usage),
   /** The id of the provider that answered, or `""` if no provider did. */
   provider: Schema.String,
-  /** The id of the model as the provider reports it, or `""`. */
+  /** The id of the model that the provider asked, or `""`. */
   model: Schema.String,
   /** The name of the wire protocol, such as `"openai-responses"`, or `""`. */
   protocol: Schema.String,
   /** The id of the answer at the vendor, absent if the vendor gave none. */
   responseId: Schema.optionalKey(Schema.String),
+  /** The id of the model that answered, as the vendor reports it; absent if it reports none, or the id in `model`. */
+  responseModel: Schema.optionalKey(Schema.String),
   /** The failure in words, set where `stopReason` is `"error"` or `"aborted"`. */
   errorMessage: Schema.optionalKey(Schema.String),
   /** The time at which the answer began, in milliseconds since the epoch. */

@@ -51,6 +51,18 @@ export type Adjustment = typeof Adjustment.Type
 export const adjusted = { adjusted: Schema.optionalKey(Schema.Array(Adjustment)) }
 
 /**
+ * The struct field `responseModel`: the id of the model that answered, as the vendor reports it, such as `"gpt-5-mini-2025-08-07"`.
+ *
+ * **Details**
+ *
+ * The field is absent if the vendor reports no id, or the id of the request.
+ *
+ * @category schemas
+ * @since 0.2.0
+ */
+export const responseModel = { responseModel: Schema.optionalKey(Schema.String) }
+
+/**
  * The struct field `unrepresented`: names of the parts of an answer that no block stands for, such as `"images"`.
  *
  * **Details**
@@ -101,6 +113,7 @@ export const ModelEvent = Schema.TaggedUnion({
     model: Schema.String,
     protocol: Schema.String,
     responseId: Schema.optionalKey(Schema.String),
+    ...responseModel,
     ...adjusted
   },
   /** A block of text begins. */
@@ -367,7 +380,8 @@ export const toAssistant = (
     ...(start === undefined
       ? {}
       : { provider: start.provider, model: start.model, protocol: start.protocol }),
-    ...(start?.responseId === undefined ? {} : { responseId: start.responseId })
+    ...(start?.responseId === undefined ? {} : { responseId: start.responseId }),
+    ...(start?.responseModel === undefined ? {} : { responseModel: start.responseModel })
   }
 }
 

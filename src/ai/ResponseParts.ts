@@ -137,9 +137,13 @@ const callOf = (
   return { type: "tool-call", id, name, params, ...Metadata.fromOpaque(end) }
 }
 
-const metadataOf = ({ model, responseId }: Event<"Start">): Response.ResponseMetadataPartEncoded => ({
+const metadataOf = ({
+  model,
+  responseId,
+  responseModel
+}: Event<"Start">): Response.ResponseMetadataPartEncoded => ({
   type: "response-metadata",
-  modelId: model,
+  modelId: responseModel ?? model,
   ...(responseId === undefined ? {} : { id: responseId })
 })
 

@@ -56,6 +56,7 @@ export const ask = Effect.fnUntraced(function* (
 
 /** The provider's notes on the request and the answer. */
 const notesOf = ({ finish, start }: ModelEvent.Reply) => ({
+  ...(start?.responseModel === undefined ? {} : { responseModel: start.responseModel }),
   ...(start?.adjusted === undefined ? {} : { adjusted: start.adjusted }),
   ...(finish?.unrepresented === undefined ? {} : { unrepresented: finish.unrepresented })
 })

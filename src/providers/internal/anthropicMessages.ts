@@ -66,6 +66,8 @@ export interface State {
   started: boolean
   /** The id of the current message. An answer with pauses consists of several messages. */
   messageId: string | undefined
+  /** The id of the model that answered, `undefined` if the server sends none. */
+  responseModel: string | undefined
   /** All blocks of the answer, at their content indices. */
   readonly blocks: Array<Block>
   /** The open blocks, by the index of the server. */
@@ -92,6 +94,7 @@ const initial = (provider: string, call: Call): State => ({
   repeat: new Repeat(piece),
   started: false,
   messageId: undefined,
+  responseModel: undefined,
   blocks: [],
   open: new Map(),
   ids: new Set(),
@@ -135,6 +138,7 @@ const step = (state: State, event: Wire, out: Array<ModelEvent>): boolean => {
 
 const stepStart = (state: State, message: Json.JsonObject, out: Array<ModelEvent>): void => {
   state.messageId ??= Json.text(message["id"])
+  state.responseModel ??= Json.text(message["model"])
   stepMessage(state, message, Json.object(message["usage"]))
   start(state, out)
 }
@@ -142,7 +146,7 @@ const stepStart = (state: State, message: Json.JsonObject, out: Array<ModelEvent
 const start = (state: State, out: Array<ModelEvent>): void => {
   if (state.started) return
   state.started = true
-  out.push(startOf(state, name, state.messageId))
+  out.push(startOf({ ...state, responseId: state.messageId }, name))
 }
 
 /** Reads the members of the message as a whole. */

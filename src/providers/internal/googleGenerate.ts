@@ -14,7 +14,7 @@ import { encoder } from "./googleGenerateRequest.ts"
 import * as Counting from "./counting.ts"
 import * as Json from "./json.ts"
 import * as Opaque from "./opaque.ts"
-import { type Call, firstAnswer, type Protocol, startOf } from "./Protocol.ts"
+import { type Call, firstAnswer, type Named, type Protocol, startOf } from "./Protocol.ts"
 
 /** The protocol for one provider, whose id marks data that only this provider can read. */
 export const googleGenerate = (provider: string): Protocol<Wire, State> => ({
@@ -38,6 +38,7 @@ const name = "google-generative"
 /** The relevant parts of a chunk: the first candidate, the reason why the prompt was blocked, and the usage. */
 export interface Wire {
   readonly id: string | undefined
+  readonly model: string | undefined
   readonly candidate: Json.JsonObject | undefined
   readonly parts: ReadonlyArray<Json.Json>
   readonly blocked: Json.JsonObject | undefined
@@ -50,7 +51,7 @@ const wire = (data: string, state: State): Wire | Reason => {
   if (!Json.isObject(chunk)) return Failure.badShape("Not a chunk", data)
   const failure = Failure.inBand(chunk, data, state.call.model)
   if (failure !== undefined) return failure
-  const { candidates, promptFeedback, responseId, usageMetadata } = chunk
+  const { candidates, modelVersion, promptFeedback, responseId, usageMetadata } = chunk
   const candidate = firstAnswer(candidates)
   const content = candidate?.["content"]
   const parts = Json.object(content)?.["parts"]
@@ -61,6 +62,7 @@ const wire = (data: string, state: State): Wire | Reason => {
   const feedback = Json.object(promptFeedback)
   return {
     id: Json.text(responseId),
+    model: Json.text(modelVersion),
     candidate,
     parts: Json.array(parts),
     blocked: Json.text(feedback?.["blockReason"]) === undefined ? undefined : feedback,
@@ -92,11 +94,10 @@ interface OpenCall {
   isOpen: boolean
 }
 
-export interface State {
+export interface State extends Named {
   readonly provider: string
   readonly call: Call
   started: boolean
-  responseId: string | undefined
   /** The content index of the next block. */
   next: number
   /** The kind of the open block at `proseIndex`, `undefined` if none is open. */
@@ -127,6 +128,7 @@ const initial = (provider: string, call: Call): State => ({
   call,
   started: false,
   responseId: undefined,
+  responseModel: undefined,
   next: 0,
   prose: undefined,
   proseIndex: 0,
@@ -145,8 +147,13 @@ const initial = (provider: string, call: Call): State => ({
   usage: undefined
 })
 
-const step = (state: State, { blocked, candidate, id, parts, usage }: Wire, out: Array<ModelEvent>): void => {
+const step = (
+  state: State,
+  { blocked, candidate, id, model, parts, usage }: Wire,
+  out: Array<ModelEvent>
+): void => {
   if (id !== undefined) state.responseId ??= id
+  if (model !== undefined) state.responseModel ??= model
   // Some chunks have an object of this name without token counts.
   if (Json.number(usage?.["promptTokenCount"] ?? usage?.["totalTokenCount"]) !== undefined)
     state.usage = usage
@@ -171,7 +178,7 @@ const step = (state: State, { blocked, candidate, id, parts, usage }: Wire, out:
 const start = (state: State, out: Array<ModelEvent>): void => {
   if (state.started) return
   state.started = true
-  out.push(startOf(state, name, state.responseId))
+  out.push(startOf(state, name))
 }
 
 const note = ({ citations, finish, notes }: State, candidate: Json.JsonObject): void => {

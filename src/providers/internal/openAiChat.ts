@@ -16,7 +16,7 @@ import * as Opaque from "./opaque.ts"
 import { Extras, isIn } from "./openAiChatExtras.ts"
 import { encoder } from "./openAiChatRequest.ts"
 import { type Chunk, Chunks, type Wire } from "./openAiChatWire.ts"
-import { type Call, type Protocol, startOf } from "./Protocol.ts"
+import { type Call, type Named, type Protocol, startOf } from "./Protocol.ts"
 
 /** The protocol for one provider, whose id marks data that only this provider can read. */
 export const openAiChat = (provider: string, compat: Compat): Protocol<Wire, State> => ({
@@ -49,12 +49,11 @@ interface OpenCall {
   extra: Json.Json | undefined
 }
 
-export interface State {
+export interface State extends Named {
   readonly provider: string
   readonly call: Call
   readonly chunks: Chunks
   started: boolean
-  responseId: string | undefined
   /** The content index of the next block. */
   next: number
   /** The kind of the open block at `proseIndex`, `undefined` if none is open. */
@@ -82,6 +81,7 @@ const initial = (provider: string, call: Call): State => ({
   chunks: new Chunks(call.model),
   started: false,
   responseId: undefined,
+  responseModel: undefined,
   next: 0,
   prose: undefined,
   proseIndex: 0,
@@ -108,11 +108,12 @@ const step = (state: State, wire: Wire, out: Array<ModelEvent>): void => {
 
 const stepChunk = (
   state: State,
-  { delta, extras, finish, id, usage }: Chunk,
+  { delta, extras, finish, id, model, usage }: Chunk,
   out: Array<ModelEvent>
 ): void => {
   if (extras !== undefined) state.extras.addChunk(extras)
   if (id !== undefined) state.responseId ??= id
+  if (model !== undefined) state.responseModel ??= model
   if (usage !== undefined) state.usage = usage
   if (finish !== undefined) state.finish = finish
   if (delta === undefined) return
@@ -135,7 +136,7 @@ const stepChunk = (
 
 const start = (state: State, out: Array<ModelEvent>): void => {
   state.started = true
-  out.push(startOf(state, name, state.responseId))
+  out.push(startOf(state, name))
 }
 
 /** Servers may send one text under several names. */

@@ -17,6 +17,8 @@ export interface Chunk {
   readonly type: "chunk"
   /** The id of the answer, at the latest with the first delta. */
   readonly id: string | undefined
+  /** The id of the model, at the latest with the first delta. */
+  readonly model: string | undefined
   readonly delta: Json.JsonObject | undefined
   readonly finish: string | undefined
   readonly usage: Json.JsonObject | undefined
@@ -61,6 +63,7 @@ export class Chunks {
     const chunk: Chunk = {
       type: "chunk",
       id: this.isBegun ? undefined : Json.text(json["id"]),
+      model: this.isBegun ? undefined : Json.text(json["model"]),
       delta,
       finish: Json.text(choice?.["finish_reason"]),
       usage: usageIn(json, choice),

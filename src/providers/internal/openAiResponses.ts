@@ -16,7 +16,7 @@ import * as Places from "./openAiResponsesPlaces.ts"
 import { encoder } from "./openAiResponsesRequest.ts"
 import * as Wires from "./openAiResponsesWire.ts"
 import type { Place, Speech, Wire } from "./openAiResponsesWire.ts"
-import { type Call, isReason, type Protocol, startOf } from "./Protocol.ts"
+import { type Call, isReason, type Named, type Protocol, startOf } from "./Protocol.ts"
 
 /** The protocol for one provider, whose id marks data that only this provider can read. */
 export const openAiResponses = (provider: string): Protocol<Wire, State> => ({
@@ -70,11 +70,10 @@ interface Item extends Places.Item {
   whole: string | undefined
 }
 
-export interface State {
+export interface State extends Named {
   readonly provider: string
   readonly call: Call
   started: boolean
-  responseId: string | undefined
   /** The content index of the next block. */
   next: number
   readonly places: Places.Places<Item>
@@ -90,6 +89,7 @@ const initial = (provider: string, call: Call): State => ({
   call,
   started: false,
   responseId: undefined,
+  responseModel: undefined,
   next: 0,
   places: new Places.Places(),
   ids: new Set(),
@@ -132,7 +132,8 @@ const start = (state: State, response: Json.JsonObject, out: Array<ModelEvent>):
   if (state.started) return
   state.started = true
   state.responseId = Json.text(response["id"])
-  out.push(startOf(state, name, state.responseId))
+  state.responseModel = Json.text(response["model"])
+  out.push(startOf(state, name))
 }
 
 /** Adds the items that earlier events left out or did not end. */
