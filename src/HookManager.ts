@@ -4,6 +4,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
 import type * as Hook from "./Hook.ts"
 import * as InvalidHook from "./internal/invalidHook.ts"
 
@@ -43,6 +44,22 @@ const none: HookManager = {
   disable: () => Effect.succeed(false)
 }
 
+/** How many hooks of one point a manager takes. Default: `Infinity`. Provide it where the agent or the layer is made. */
+export const MaxHooksPerPoint: Context.Reference<number> = Context.Reference(
+  "effect-agent/HookManager/MaxHooksPerPoint",
+  { defaultValue: () => Infinity }
+)
+
+/** A hook was registered at a point that has as many hooks as `MaxHooksPerPoint` allows. */
+export class TooManyHooks extends Schema.TaggedError<TooManyHooks>()("TooManyHooks", {
+  point: Schema.String,
+  max: Schema.Number
+}) {
+  override get message(): string {
+    return `Too many hooks for ${this.point} (max: ${this.max}). Unregister one, or raise MaxHooksPerPoint`
+  }
+}
+
 /** Default: no hooks. */
 export const HookManager: Context.Reference<HookManager> = Context.Reference("effect-agent/HookManager", {
   defaultValue: () => none
@@ -57,12 +74,17 @@ export const make = <const Hooks extends ReadonlyArray<Hook.Hook>>(
 ): Effect.Effect<HookManager, never, Hook.Requirements<Hooks[number]>> =>
   Effect.contextWith((services: Context.Context<Hook.Requirements<Hooks[number]>>) => {
     const outer = Context.get(services, HookManager)
+    const max = Context.get(services, MaxHooksPerPoint)
     const own = new Map<string, Registered>()
+    const list = () => [...outer.list(), ...own.values()]
     const add = <E, R>(hook: Hook.Hook<E, R>, services: Context.Context<R>): Effect.Effect<string> =>
-      Effect.map(InvalidHook.refuse(hook), () => {
+      Effect.flatMap(InvalidHook.refuse(hook), () => {
+        const { point } = hook
+        if (list().filter((one) => one.point === point).length >= max)
+          return Effect.die(new TooManyHooks({ point, max }))
         const id = `${hook.point}-${++idCount}`
         own.set(id, registered(id, hook, services))
-        return id
+        return Effect.succeed(id)
       })
     const change = (isEnabled: boolean) => (id: string) =>
       Effect.sync(() => {
@@ -71,7 +93,7 @@ export const make = <const Hooks extends ReadonlyArray<Hook.Hook>>(
         return hook !== undefined && own.set(id, { ...hook, isEnabled }).has(id)
       })
     const manager: HookManager = {
-      list: () => [...outer.list(), ...own.values()],
+      list,
       register: <E, R>(hook: Hook.Hook<E, R>) =>
         Effect.contextWith((services: Context.Context<R>) => add(hook, services)),
       unregister: (id) => Effect.sync(() => own.delete(id)),

@@ -234,6 +234,12 @@ export const RunOptions = Schema.Struct({
    * It does not apply to guards, to hooks that shape requests, and to `afterTool`: see `Hook`.
    */
   hookFailureMode: Schema.optionalKey(Schema.Literals(["fail", "warn", "ignore"])),
+  /**
+   * How the observers of one point run: `beforeExecution`, `afterExecution`, `onError`, `pauseCheck`, `beforeModel` and
+   * `afterModel` hooks. Default `"sequential"`: each sees what those before it changed. With `"parallel"` all start at once
+   * with the input of the first, and what they return counts in the order of registration. Other hooks are sequential.
+   */
+  hookExecution: Schema.optionalKey(Schema.Literals(["sequential", "parallel"])),
   /** The longest time of one call of a hook other than `approveTool`, a duration. Default 5 seconds. */
   hookTimeout: Schema.optionalKey(DurationInput),
   /**

@@ -73,7 +73,7 @@ export const makeRun = Effect.fnUntraced(function* (
       contextManager: Context.get(context, ContextManager),
       hooks: HookCalls.make(Context.get(context, HookManager), {
         options: () => run.options,
-        onError: (error) => Effect.sync(() => run.emit({ _tag: "HookError", ...error }))
+        onError: (error) => run.emit({ _tag: "HookError", ...error })
       }),
       control: seat.control,
       queues: task.queues,

@@ -48,8 +48,11 @@ export interface RunHooks {
 }
 
 export interface Run {
-  readonly options: () => Pick<RunOptions, "hookFailureMode" | "hookTimeout" | "approvalTimeout">
-  readonly onError: (event: Omit<AgentEvent.Body & { _tag: "HookError" }, "_tag">) => Effect.Effect<void>
+  readonly options: () => Pick<
+    RunOptions,
+    "approvalTimeout" | "hookExecution" | "hookFailureMode" | "hookTimeout"
+  >
+  readonly onError: (event: Omit<AgentEvent.Body & { _tag: "HookError" }, "_tag">) => void
 }
 
 /** Failures in a row. After them, the run does not call the hook again. */
@@ -80,16 +83,28 @@ class Calls implements RunHooks {
     const { failure, input, isDone, output } = asking
     return Effect.gen({ self: this }, function* () {
       let state = initial
-      for (const hook of this.manager.list()) {
-        if (!isAt(point, hook)) continue
+      const hooks = this.manager.list().flatMap((hook) => (isAt(point, hook) ? [hook] : []))
+      const early = this.isParallel(point) ? yield* this.callAll(point, hooks, yield* input(state)) : []
+      for (const [index, hook] of hooks.entries()) {
         if (isDone?.(state) === true) break
-        const result = yield* this.call(point, hook, yield* input(state))
+        const result = yield* early[index] ?? this.call(point, hook, yield* input(state))
         if (Result.isSuccess(result)) {
           if (result.success !== undefined) state = yield* output(state, result.success)
         } else if (failure !== undefined) state = yield* failure(state, result.failure)
         else if (!isObserver(point)) return yield* new TransformFailed({ hook: point, ...result.failure })
       }
       return state
+    })
+  }
+
+  private isParallel(point: Hook.Point): boolean {
+    return isObserver(point) && this.run.options().hookExecution === "parallel"
+  }
+
+  /** Calls hooks side by side, and waits for all of them. */
+  private callAll<P extends Hook.Point>(point: P, hooks: ReadonlyArray<Registered<P>>, input: Hook.Input<P>) {
+    return Effect.forEach(hooks, (hook) => Effect.exit(this.call(point, hook, input)), {
+      concurrency: "unbounded"
     })
   }
 
@@ -124,7 +139,8 @@ class Calls implements RunHooks {
     if (mode === "fail") return Effect.fail(new HookFailed({ hook: point, ...failure }))
     if (mode === "ignore") return Effect.void
     const disabled = consecutiveErrors >= maxConsecutiveErrors
-    return this.run.onError({ hook: point, hookId, ...named, error, consecutiveErrors, disabled })
+    this.run.onError({ hook: point, hookId, ...named, error, consecutiveErrors, disabled })
+    return Effect.void
   }
 
   private errorsOf(id: string): number {
