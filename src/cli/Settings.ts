@@ -21,8 +21,8 @@ const keyNames = [...new Set(companies.flatMap(({ keyNames }) => keyNames))]
 const description = [
   "Asks a model, runs the tools it calls, asks again, and streams the answer.",
   "",
-  `The model is that of --model, or of ${modelName}, or of the first key that is set, or of a local`,
-  "server at its usual port (Ollama, LM Studio, llama.cpp, vLLM, Jan), or local/rules. Keys, in order:",
+  `--model or ${modelName} names the model. Without them the program uses the first key that is set, then`,
+  "a local server at its default port (Ollama, LM Studio, llama.cpp, vLLM, Jan), then local/rules. Keys, in order:",
   `${Arr.chunksOf(keyNames, 4)
     .map((names) => names.join(", "))
     .join(",\n  ")}.`,
