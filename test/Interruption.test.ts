@@ -62,21 +62,6 @@ describe("attempt", () => {
     })
   )
 
-  it.effect("has patience after the halt", () =>
-    Effect.gen(function* () {
-      const within = new InFlight()
-      const { effect, work } = endless()
-      const attempted = yield* Effect.forkChild(attempt(effect, { within, patience: 50 }), {
-        startImmediately: true
-      })
-      yield* within.halt
-      yield* TestClock.adjust(49)
-      assert.strictEqual(work.interrupted, 0)
-      yield* TestClock.adjust(1)
-      assert.deepStrictEqual(yield* Fiber.join(attempted), { _tag: "Halted", isAbandoned: false })
-    })
-  )
-
   it.effect("takes the work along when it is interrupted itself", () =>
     Effect.gen(function* () {
       const { effect, work } = endless()

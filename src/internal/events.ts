@@ -7,54 +7,13 @@
  * received all events before it continues.
  */
 import type * as Clock from "effect/Clock"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Latch from "effect/Latch"
 import type { AgentEvent, Body } from "../AgentEvent.ts"
-import type { Attempted, Control } from "./interruption.ts"
-import { attempt, grace } from "./interruption.ts"
+import type { Audience } from "./delivery.ts"
+import { Delivery } from "./delivery.ts"
+import type { Control } from "./interruption.ts"
 import type { MessageId } from "../Message.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
-
-/** Code of the application that receives each event, and that the run waits for. */
-export interface Subscriber {
-  /** For the log. */
-  readonly name: string
-  /** Milliseconds it may take for one event; `Infinity` for no limit. */
-  readonly timeout: number
-  /** Never fails. */
-  readonly receive: (event: AgentEvent) => Effect.Effect<void>
-  /** Removes it from this run and all later ones. */
-  readonly unsubscribe: () => void
-}
-
-/** The subscribers and readers of an agent at the moment. */
-export interface Subscriptions {
-  /** In the order in which they subscribed. */
-  readonly subscribers: ReadonlyArray<Subscriber>
-  /** Whether an observer wants deltas too: there are many of them. */
-  readonly hasReaders: boolean
-}
-
-/** The one reader of a run's stream. */
-export interface Reader {
-  readonly add: (events: ReadonlyArray<AgentEvent>) => void
-  /** Waits while the reader is too far behind. */
-  readonly room: Effect.Effect<void>
-  /** From now on there is room. */
-  readonly release: () => void
-}
-
-/** The reader of a run that has none. */
-export const noReader: Reader = { add: () => {}, room: Effect.void, release: () => {} }
-
-/** All that receive the events of a run. */
-export interface Audience {
-  /** Receives events first, and must be quick. */
-  readonly observe: (events: ReadonlyArray<AgentEvent>) => void
-  readonly subscriptions: Subscriptions
-  readonly reader: Reader
-}
 
 type Base = Pick<AgentEvent, "runId" | "parent">
 
@@ -64,22 +23,14 @@ export class Events {
   private readonly base: Base
   private readonly clock: Clock.Clock
   private readonly audience: Audience
-  private readonly control: Control
-  private readonly undelivered: Array<AgentEvent> = []
-  /** Open while there is something to deliver. */
-  private readonly hasUndelivered = Latch.makeUnsafe(false)
-  /** Open while all is delivered. */
-  private readonly allDelivered = Latch.makeUnsafe(true)
-  private isDelivering = false
-  /** Subscribers that a stop found busy: they receive only the end of the run. */
-  private readonly interrupted = new Set<Subscriber>()
+  private readonly delivery: Delivery
   private seq = 0
 
   constructor(base: Base, clock: Clock.Clock, control: Control, audience: Audience) {
     this.base = base
     this.clock = clock
-    this.control = control
     this.audience = audience
+    this.delivery = new Delivery(audience, clock, control)
   }
 
   /** Publishes events, with nothing in between. */
@@ -99,75 +50,25 @@ export class Events {
 
   /** Waits until subscribers have received all events so far. */
   get delivered(): Effect.Effect<void> {
-    return this.isDelivering ? this.allDelivered.await : Effect.void
+    return this.delivery.done
   }
 
-  /** Delivers events to subscribers, for as long as the run lasts. */
-  readonly deliver: Effect.Effect<never> = Effect.forever(
-    Effect.gen({ self: this }, function* () {
-      yield* this.hasUndelivered.await
-      for (let event = this.undelivered.shift(); event !== undefined; event = this.undelivered.shift()) {
-        yield* this.deliverOne(event)
-      }
-      this.isDelivering = false
-      this.hasUndelivered.closeUnsafe()
-      this.allDelivered.openUnsafe()
-    }),
-    { disableYield: true }
-  )
+  /** Serves subscribers, for as long as the run lasts. */
+  get serve(): Effect.Effect<never> {
+    return this.delivery.serve
+  }
 
   private publish(events: ReadonlyArray<AgentEvent>): void {
     const { observe, reader, subscriptions } = this.audience
-    if (!this.isDelivering && subscriptions.subscribers.length === 0) {
-      observe(events)
-      reader.add(events)
-      return
-    }
-    this.undelivered.push(...events)
-    this.isDelivering = true
-    this.allDelivered.closeUnsafe()
-    // Subscribers that need not wait for anything are done when this returns.
-    this.hasUndelivered.openUnsafe()
+    if (!this.delivery.isDone || subscriptions.subscribers.length > 0) return this.delivery.add(events)
+    observe(events)
+    reader.add(events)
   }
 
   private flow(events: ReadonlyArray<AgentEvent>): Effect.Effect<void> {
     this.publish(events)
     const { reader } = this.audience
-    return this.isDelivering ? Effect.flatMap(this.delivered, () => reader.room) : reader.room
-  }
-
-  private deliverOne(event: AgentEvent): Effect.Effect<void> {
-    return Effect.gen({ self: this }, function* () {
-      this.audience.observe([event])
-      for (const subscriber of this.audience.subscriptions.subscribers) {
-        if (this.interrupted.has(subscriber) && event._tag !== "RunEnd") continue
-        const attempted = yield* attempt(subscriber.receive(event), {
-          within: this.control.inFlight,
-          timeout: subscriber.timeout,
-          patience: Math.min(grace, subscriber.timeout)
-        })
-        if (attempted._tag !== "Done") yield* this.tooLate(subscriber, event, attempted)
-      }
-      this.audience.reader.add([event])
-    })
-  }
-
-  private tooLate(
-    subscriber: Subscriber,
-    { _tag }: AgentEvent,
-    attempted: Exclude<Attempted<void, never>, { readonly _tag: "Done" }>
-  ): Effect.Effect<void> {
-    const { isAbandoned } = attempted
-    const isTimedOut = attempted._tag === "TimedOut"
-    const isRemoved = isTimedOut || isAbandoned
-    if (isRemoved) subscriber.unsubscribe()
-    else this.interrupted.add(subscriber)
-    const late = isTimedOut
-      ? `took longer than ${text(subscriber.timeout)} for ${_tag}`
-      : `was still busy with ${_tag} ${text(Math.min(grace, subscriber.timeout))} after the run was told to stop`
-    const deaf = isAbandoned ? ", and ignored its interruption" : ""
-    const then = isRemoved ? `It was unsubscribed. ${advice}` : "Of this run it hears only RunEnd."
-    return Effect.logWarning(`Subscriber "${subscriber.name}" ${late}${deaf}. ${then}`)
+    return this.delivery.isDone ? reader.room : Effect.flatMap(this.delivered, () => reader.room)
   }
 
   private stamp(body: Body): AgentEvent {
@@ -189,7 +90,3 @@ export class Events {
     })
   }
 }
-
-const text = (ms: number): string => Duration.format(Duration.millis(ms))
-
-const advice = "Let it do long work in a fiber of its own, or give subscribe a longer timeout."

@@ -14,8 +14,9 @@ import type * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"
 import * as Budget from "./budget.ts"
 import { ContextManager } from "../ContextManager.ts"
-import type { Audience, Reader } from "./events.ts"
-import { Events, noReader } from "./events.ts"
+import type { Audience, Reader } from "./delivery.ts"
+import { noReader } from "./delivery.ts"
+import { Events } from "./events.ts"
 import { Handoff, opened } from "./handoff.ts"
 import * as HookCalls from "./hookCalls.ts"
 import { HookManager } from "../HookManager.ts"
@@ -82,7 +83,7 @@ export const makeRun = Effect.fnUntraced(function* (
     },
     task
   )
-  for (const service of [run.events.deliver, run.announceQueues, releaseReader(seat)]) {
+  for (const service of [run.events.serve, run.announceQueues, releaseReader(seat)]) {
     yield* Effect.forkChild(service, { startImmediately: true })
   }
   seat.onRun(run)

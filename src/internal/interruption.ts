@@ -106,24 +106,23 @@ export interface AttemptOptions {
   readonly within?: InFlight | undefined
   /** Milliseconds until the work is interrupted. Default: `Infinity`, no limit. */
   readonly timeout?: number | undefined
-  /** Milliseconds that the work may go on after `within` is halted. Default: 0. */
-  readonly patience?: number | undefined
 }
 
 /** Runs foreign work in a fiber of its own until it ends, is halted or timed out. Takes no longer than `grace` after that. */
 export const attempt = <A, E, R>(
   work: Effect.Effect<A, E, R>,
-  { patience = 0, timeout = Infinity, within }: AttemptOptions = {}
+  { timeout = Infinity, within }: AttemptOptions = {}
 ): Effect.Effect<Attempted<A, E>, never, R> =>
   Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
-      if (within?.isHalted === true && patience === 0) return { _tag: "Halted", isAbandoned: false }
+      const isHalted = () => within?.isHalted === true
+      if (isHalted()) return { _tag: "Halted", isAbandoned: false }
       const fiber = yield* Effect.forkDetach(work, { startImmediately: true })
       const exit = fiber.pollUnsafe()
       if (exit !== undefined) return { _tag: "Done", exit }
       const pending = yield* watch(fiber)
-      const halt = afterwards(patience, pending.interrupt("Halted"))
-      if (within?.isHalted === true) yield* halt
+      const halt = Effect.asVoid(Effect.forkDetach(pending.interrupt("Halted"), { startImmediately: true }))
+      if (isHalted()) yield* halt
       within?.add(halt)
       const timer = Number.isFinite(timeout)
         ? yield* Effect.forkDetach(Effect.delay(pending.interrupt("TimedOut"), timeout), {
@@ -154,7 +153,3 @@ const watch = Effect.fnUntraced(function* <A, E>(fiber: Fiber.Fiber<A, E>) {
     })
   return { interrupt, ended: Deferred.await(ended) }
 })
-
-/** Runs an effect in a fiber of its own, at once or after some milliseconds. */
-const afterwards = (ms: number, effect: Effect.Effect<unknown>): Effect.Effect<void> =>
-  Effect.asVoid(Effect.forkDetach(ms === 0 ? effect : Effect.delay(effect, ms), { startImmediately: true }))

@@ -5,12 +5,14 @@ import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"
-import type { Subscriber } from "./events.ts"
+import { once } from "./once.ts"
+import type { Subscriber } from "./delivery.ts"
 
 /** How many events a reader of `events` may be behind before it loses the oldest. */
 const eventBuffer = 1024
@@ -121,20 +123,30 @@ const receiving = <E, R>(
   context: Context.Context<R>
 ): ((event: AgentEvent) => Effect.Effect<void>) => {
   let hasFailed = false
-  const over = (run: Context.Context<never>): Context.Context<R> => Context.merge(run, context)
+  // Deltas are many, and all events of a run have the same context.
+  const over = once((run: Context.Context<never>): Context.Context<R> => Context.merge(run, context))
   const report = (cause: Cause.Cause<E>): Effect.Effect<void> => {
     // It may fail at every delta: once is enough to know.
     if (hasFailed) return Effect.void
     hasFailed = true
     return Effect.logWarning(`Subscriber ${name} failed, and may fail again; the run goes on`, cause)
   }
-  return (event) =>
-    Effect.suspend(() => called(listener, event)).pipe(Effect.catchCause(report), Effect.updateContext(over))
+  return (event) => {
+    const listening = called(listener, event)
+    // Most listeners have no more to do when they return.
+    return Exit.isExit(listening) && Exit.isSuccess(listening)
+      ? Effect.void
+      : listening.pipe(Effect.catchCause(report), Effect.updateContext(over))
+  }
 }
 
 const called = <E, R>(listener: Listener<E, R>, event: AgentEvent): Effect.Effect<void, E, R> => {
-  const returned = listener(event)
-  return isEffect(returned) ? returned : Effect.die(new TypeError(noEffect))
+  try {
+    const returned = listener(event)
+    return isEffect(returned) ? returned : Effect.die(new TypeError(noEffect))
+  } catch (defect) {
+    return Effect.die(defect)
+  }
 }
 
 /** Plain JavaScript may return anything, such as the promise of an `async` function. */
