@@ -1,55 +1,96 @@
 /**
- * Code of the application that a run calls at a named point, and that may change what happens next.
+ * Code of the application that a run calls at named points, and that may change what happens next.
  *
- * A hook is a value made by the constructor of its point: `Hook.beforeTool((input) => Effect…)`. The services that it requires
- * become requirements of the agent or the layer that registers it. The hooks of one point run one after another, and each
- * sees what those before it changed. A hook that returns nothing does not affect the outcome.
+ * **When to use**
  *
- * The input of a hook is a copy, frozen where JavaScript can freeze it; only `metadata` is shared. The library decodes what a
- * hook returns. A hook that returns something else than its point takes, or no Effect, has failed, as has one that takes
- * longer than its time limit. What a failure does is a matter of the kind of the point:
+ * Use a hook to approve or block tool calls, to change requests, results and options, or to observe a run. To only read what
+ * happens, subscribe to the events of an agent.
  *
- * - guards (`beforeTool`, `approveTool`) reject the call, as does a guard that is disabled after three failures in a row;
- * - shapers (`transformMessages`, `toModelMessages`, `prepareNextTurn`, `shouldStopAfterTurn`, `steering`, `followUp`) fail
- *   the run with `TransformFailed`;
- * - the review (`afterTool`) makes an error of the tool's result;
- * - observers (all others) are isolated: `RunOptions.hookFailureMode` says what their failure does.
+ * **Details**
+ *
+ * The constructor of a point makes a hook: `Hook.beforeTool((input) => Effect…)`. Give hooks to `Agent.make`, register them with
+ * `agent.hooks`, or provide them with `HookManager.layer`. The services that a hook requires become requirements there. The hooks
+ * of one point run one after another, in the order of their registration, and each gets what those before it changed. A hook
+ * that returns nothing does not affect the outcome.
+ *
+ * The input of a hook is a copy, frozen where JavaScript can freeze it. The library decodes what a hook returns. A hook fails
+ * by a failure or a defect, by exceeding its time limit, and by returning something else than its point takes. The effect of a
+ * failure depends on the kind of the point:
+ *
+ * - A guard (`beforeTool`, `approveTool`) rejects the call. So does a guard that failed three times in a row.
+ * - A shaper (`transformMessages`, `toModelMessages`, `prepareNextTurn`, `shouldStopAfterTurn`, `steering`, `followUp`) fails
+ *   the run with `TransformFailed`.
+ * - The review (`afterTool`) makes an error of the result of the tool.
+ * - Any other hook is an observer: `RunOptions.hookFailureMode` decides. By default the run emits `HookError` and continues, and
+ *   after three failures in a row it does not call the hook again.
+ *
+ * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
 import { type RunStatus, ToolOutput } from "./AgentEvent.ts"
 import type { EventError } from "./internal/failureReason.ts"
 import { constructor, type HookOf, toolConstructor } from "./internal/hookConstructor.ts"
-import type { Alternatives } from "./internal/hookOutput.ts"
 import { messages, modelMessages, toolResult } from "./internal/hookOutput.ts"
 import type { Assistant, Message, ModelMessage, ToolCall, ToolOutcome, ToolResult } from "./Message.ts"
 import * as Messages from "./Message.ts"
 import type { ToolDefinition } from "./Provider.ts"
+import { ModelOptions, Patch, type RunOptions, ThinkingLevel } from "./RunOptions.ts"
+import type { RunReport } from "./RunReport.ts"
 import type * as Tool from "./Tool.ts"
 
 export type { Bound, HookOf, Options } from "./internal/hookConstructor.ts"
-import { ModelOptions, Patch, type RunOptions, ThinkingLevel } from "./RunOptions.ts"
-import type { RunReport } from "./RunReport.ts"
 
-/** The input of every hook. */
+/**
+ * The input of every hook.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Base {
-  /** The run that calls the hook. */
+  /** The id of the run that calls the hook. */
   readonly runId: string
-  /** Shared by all hooks of one run, which may write to it. Discarded when the run ends. */
+  /** A map that the hooks of one run share and may write to. Discarded when the run ends. */
   readonly metadata: Map<string, unknown>
 }
 
-/** The input of hooks that run before a turn. */
+/**
+ * The parts of a request beside its messages and options.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export interface RequestParts {
+  /** The id of the model. */
+  readonly model: string
+  /** The system prompt, if there is one. */
+  readonly system?: string
+  /** The tools that the request describes to the model. */
+  readonly tools: ReadonlyArray<ToolDefinition>
+}
+
+/**
+ * The input of hooks that run before a turn.
+ *
+ * @since 0.2.0
+ * @category models
+ */
 export interface BeforeTurnInput extends Base {
   /** The number of the turn that is about to begin, from 1. */
   readonly turn: number
   /** The transcript so far. */
   readonly messages: ReadonlyArray<Message>
-  /** The model and the system prompt by the options of the run. */
+  /** The id of the model, by the options of the run. */
   readonly model: string
+  /** The system prompt, by the options of the run. */
   readonly system?: string
 }
 
-/** The input of hooks that run within a turn, with the model, system prompt and tools of its request. */
+/**
+ * The input of hooks that run within a turn, with the parts of its request.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface TurnInput extends Base, RequestParts {
   /** The number of the turn, from 1. */
   readonly turn: number
@@ -57,28 +98,57 @@ export interface TurnInput extends Base, RequestParts {
   readonly messages: ReadonlyArray<Message>
 }
 
-/** The input of the guards. */
+/**
+ * The input of hooks that run before a model call.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export interface BeforeModelInput extends TurnInput {
+  /** The options of the request, with the changes of the hooks before. */
+  readonly options: ModelOptions
+  /** The messages of the request, with the changes of the hooks before. */
+  readonly view: ReadonlyArray<ModelMessage>
+}
+
+/**
+ * The input of hooks that run before a tool.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface ToolInput extends TurnInput {
   /** The answer that makes the call. */
   readonly message: Assistant
-  /** The call as the model made it. */
+  /** The call. Its `name` is that of the tool. */
   readonly call: ToolCall
-  /** The tool that is called, as it is registered. */
+  /** The tool. */
   readonly tool: Tool.Any
-  /** The decoded params, a copy for this hook. To change the params of the tool, return them. */
+  /** The decoded params, a copy for this hook. */
   readonly params: unknown
 }
 
-/** The input of the review of a result. */
+/**
+ * The input of hooks that run after a tool.
+ *
+ * @since 0.2.0
+ * @category models
+ */
 export interface AfterToolInput extends ToolInput {
-  /** The result, as the hook before left it. */
+  /** The result, with the changes of the hooks before. */
   readonly result: ToolOutput
+  /** Whether the result is an error. */
   readonly isError: boolean
-  /** How the call ended. */
+  /** The way in which the call ended. */
   readonly outcome: ToolOutcome
 }
 
-/** The input of hooks that run after a turn. */
+/**
+ * The input of hooks that run after a turn.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface AfterTurnInput extends TurnInput {
   /** The answer of the turn. */
   readonly message: Assistant
@@ -89,146 +159,274 @@ export interface AfterTurnInput extends TurnInput {
 }
 
 /**
- * Where a run stands when it polls for steering:
+ * The reason of a poll for steering.
  *
- * - `"start"`: once, in turn 1 behind the prompts, before the model is asked;
- * - `"tools"`: after a tool call of the turn, with `steeringPolicy: "skipRemaining"`;
- * - `"turnEnd"`: after the turn.
+ * **Details**
+ *
+ * - `"start"`: once, in turn 1 behind the prompts, before the first request;
+ * - `"tools"`: after a tool call, with `steeringPolicy: "skipRemaining"`;
+ * - `"turnEnd"`: after a turn.
+ *
+ * @since 0.2.0
+ * @category models
  */
 export type SteeringPhase = "start" | "tools" | "turnEnd"
 
-/** What a model call asks with, beside its messages and options. */
-export interface RequestParts {
-  readonly model: string
-  readonly system?: string
-  /** The tools the model is offered. Only those that the run offers by its own options can be called. */
-  readonly tools: ReadonlyArray<ToolDefinition>
-}
-
-/** Members that do not go together with those of an output. */
+/**
+ * Members that an output excludes.
+ *
+ * @since 0.2.0
+ * @category utility types
+ */
 export type Without<Members extends string> = { readonly [M in Members]?: never }
 
-/** Changes this one request; the options of the run stay as they are. */
+/**
+ * The output of a `beforeModel` hook that changes the request.
+ *
+ * @since 0.2.0
+ * @category models
+ */
 export interface ChangeRequest extends Without<"skip" | "response" | "reason"> {
+  /** The parts and options to replace. The options of the run stay as they are. */
   readonly modified?: ModelOptions &
-    Partial<RequestParts> & {
-      readonly messages?: ReadonlyArray<ModelMessage>
-    }
+    Partial<RequestParts> & { readonly messages?: ReadonlyArray<ModelMessage> }
 }
 
-/** With `skip: true`, answers in place of the model. */
+/**
+ * The output of a `beforeModel` hook that answers in place of the model.
+ *
+ * @since 0.2.0
+ * @category models
+ */
 export interface AnswerForModel extends Without<"modified" | "reason"> {
+  /** Whether the hook answers. With `false` the output has no effect. */
   readonly skip: boolean
+  /** The answer. */
   readonly response: string | Assistant
 }
 
-/** With `skip: true`, fails the run with `ModelCallSkipped`. */
+/**
+ * The output of a `beforeModel` hook that fails the run with `ModelCallSkipped`.
+ *
+ * @since 0.2.0
+ * @category models
+ */
 export interface SkipModel extends Without<"modified" | "response"> {
+  /** Whether the run fails. With `false` the output has no effect. */
   readonly skip: boolean
+  /** The detail of the error. Default: a text that says that a hook skipped the call. */
   readonly reason?: string
 }
 
-/** Changes the params of a call. The tool decodes them. */
+/**
+ * The output of a `beforeTool` hook that changes the params.
+ *
+ * @since 0.2.0
+ * @category models
+ */
 export interface ChangeParams extends Without<"block" | "reason" | "result" | "skip" | "terminate"> {
+  /** JSON in place of the params, which the tool decodes. Default: the params as they are. */
   readonly params?: Schema.Json
 }
 
-/** With `block: true`, the tool does not run, and its result is an error. */
+/**
+ * The output of a `beforeTool` hook that blocks the call: its result is an error.
+ *
+ * @since 0.2.0
+ * @category models
+ */
 export interface BlockTool extends Without<"params" | "result" | "skip"> {
+  /** Whether the hook blocks the call. With `false` the output has no effect. */
   readonly block: boolean
-  /** What the model reads. Default: "Tool execution was blocked". */
+  /** The text of the result. Default: "Tool execution was blocked". */
   readonly reason?: string
-  /** Whether the run ends, if all other results of the turn ask for it too. Default: `false`. */
+  /** Whether the result asks to end the run. The run ends if all results of the turn do. Default: `false`. */
   readonly terminate?: boolean
 }
 
-/** With `skip: true`, the tool does not run, and `result` stands in for what it returns. */
+/**
+ * The output of a `beforeTool` hook that stands in for the tool.
+ *
+ * @since 0.2.0
+ * @category models
+ */
 export interface SkipTool extends Without<"block" | "params" | "reason" | "terminate"> {
+  /** Whether the hook stands in. With `false` the output has no effect. */
   readonly skip: boolean
-  /** A value of `Tool.output` or `Tool.failure`, or JSON. Default: a result without content. */
+  /** The result: a value of `Tool.output` or `Tool.failure`, or any JSON. Default: a result without content. */
   readonly result?: ToolOutput | Schema.Json
 }
 
-/** Lets a call run, unless another hook rejects it. */
+/**
+ * The output of an `approveTool` hook that approves the call.
+ *
+ * @since 0.2.0
+ * @category models
+ */
 export interface Approve {
+  /** Marks an approval. */
   readonly approved: true
+  /** A note for readers of the code. The run does not use it. */
   readonly reason?: string
-  /** Replaces the params of the call. The tool decodes them. */
+  /** JSON in place of the params, which the tool decodes. Default: the params as they are. */
   readonly params?: Schema.Json
 }
 
-/** Keeps a call from running. The model reads the reason. */
+/**
+ * The output of an `approveTool` hook that rejects the call: its result is an error.
+ *
+ * @since 0.2.0
+ * @category models
+ */
 export interface Reject extends Without<"params"> {
+  /** Marks a rejection. */
   readonly approved: false
-  /** Default: "not approved". */
+  /** The reason in the text of the result. Default: "not approved". */
   readonly reason?: string
 }
 
-/** Input and output of each point. */
+/**
+ * The output of an `afterTool` hook.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export interface ChangeResult extends Partial<ToolOutput> {
+  /** Whether the tool runs again, at most `limits.maxToolRetries` times. Default: `false`. */
+  readonly retry?: boolean
+}
+
+/**
+ * The output of a `prepareNextTurn` hook.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export interface ChangeTurns {
+  /** The messages that later requests are made from. The transcript stays as it is. */
+  readonly messages?: ReadonlyArray<Message>
+  /** The id of the model. */
+  readonly model?: string
+  /** The thinking level of the model options. */
+  readonly thinkingLevel?: ThinkingLevel
+  /** The system prompt. */
+  readonly system?: string
+  /** The names of the tools that the model may call. */
+  readonly activeTools?: ReadonlyArray<string>
+}
+
+/**
+ * The input and the output of the hooks of each point.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Points {
+  /** Once, before anything else. Takes options to change for this run. */
   readonly beforeExecution: [
-    Base & { readonly options: RunOptions; readonly prompts: ReadonlyArray<Message> },
-    { readonly modified?: Partial<RunOptions> }
+    input: Base & { readonly options: RunOptions; readonly prompts: ReadonlyArray<Message> },
+    output: { readonly modified?: Partial<RunOptions> }
   ]
+  /** At the end of every run, before `RunEnd`. Takes the answer to return from a run that did not fail. */
   readonly afterExecution: [
-    Base & {
+    input: Base & {
       readonly status: RunStatus
       readonly error?: EventError
       readonly message?: Assistant
       readonly report: RunReport
+      /** Milliseconds since the start of the run. */
       readonly durationMs: number
     },
-    /** Replaces `RunResult.message`, if the run did not fail. Events and the transcript keep the answer as it was. */
-    { readonly modified?: Assistant }
+    output: { readonly modified?: Assistant }
   ]
-  readonly onError: [Base & { readonly scope: "run" | "tool"; readonly error: EventError | ToolOutput }, void]
-  readonly pauseCheck: [BeforeTurnInput, { readonly shouldPause: boolean; readonly reason?: string }]
-  readonly beforeModel: [
-    TurnInput & { readonly options: ModelOptions; readonly view: ReadonlyArray<ModelMessage> },
-    ChangeRequest | AnswerForModel | SkipModel
+  /** After a failure of a tool or a run. Takes nothing. */
+  readonly onError: [
+    input: Base & { readonly scope: "run" | "tool"; readonly error: EventError | ToolOutput },
+    output: void
   ]
-  readonly afterModel: [TurnInput & { readonly message: Assistant; readonly durationMs: number }, void]
-  readonly beforeTool: [ToolInput, ChangeParams | BlockTool | SkipTool]
-  readonly approveTool: [ToolInput, Approve | Reject]
-  readonly afterTool: [AfterToolInput, Partial<ToolOutput> & { readonly retry?: boolean }]
-  readonly prepareNextTurn: [
-    AfterTurnInput,
-    {
-      /** The transcript later requests are made from. What observers saw stays as it was. */
-      readonly messages?: ReadonlyArray<Message>
-      readonly model?: string
-      readonly thinkingLevel?: ThinkingLevel
-      readonly system?: string
-      readonly activeTools?: ReadonlyArray<string>
-    }
+  /** Before each turn. Takes whether to pause the run, and the reason. */
+  readonly pauseCheck: [
+    input: BeforeTurnInput,
+    output: { readonly shouldPause: boolean; readonly reason?: string }
   ]
-  readonly shouldStopAfterTurn: [AfterTurnInput, boolean]
-  readonly transformMessages: [TurnInput, ReadonlyArray<Message>]
-  readonly toModelMessages: [TurnInput, ReadonlyArray<ModelMessage>]
-  /** `turn` is the turn that began last. */
-  readonly steering: [Base & { readonly turn: number; readonly phase: SteeringPhase }, ReadonlyArray<Message>]
-  /** `turn` is the turn that ended. */
-  readonly followUp: [Base & { readonly turn: number }, ReadonlyArray<Message>]
+  /** Before each model call. */
+  readonly beforeModel: [input: BeforeModelInput, output: ChangeRequest | AnswerForModel | SkipModel]
+  /** After each answer of the model, with the milliseconds of the call. Takes nothing. */
+  readonly afterModel: [
+    input: TurnInput & { readonly message: Assistant; readonly durationMs: number },
+    output: void
+  ]
+  /** Before each tool call. */
+  readonly beforeTool: [input: ToolInput, output: ChangeParams | BlockTool | SkipTool]
+  /** Before each tool call that no `beforeTool` hook refused. */
+  readonly approveTool: [input: ToolInput, output: Approve | Reject]
+  /** After each tool that ran and was not aborted. */
+  readonly afterTool: [input: AfterToolInput, output: ChangeResult]
+  /** After each turn. */
+  readonly prepareNextTurn: [input: AfterTurnInput, output: ChangeTurns]
+  /** After each turn. Takes whether to end the run. */
+  readonly shouldStopAfterTurn: [input: AfterTurnInput, output: boolean]
+  /** Before each request, with its messages. Takes the messages to choose from. */
+  readonly transformMessages: [input: TurnInput, output: ReadonlyArray<Message>]
+  /** Before each request, with its messages. Takes the messages to send. */
+  readonly toModelMessages: [input: TurnInput, output: ReadonlyArray<ModelMessage>]
+  /** When the run polls for messages to put into the transcript. `turn` is the turn that began last. */
+  readonly steering: [
+    input: Base & { readonly turn: number; readonly phase: SteeringPhase },
+    output: ReadonlyArray<Message>
+  ]
+  /** When the run would end. `turn` is the turn that ended. Takes messages to continue with. */
+  readonly followUp: [input: Base & { readonly turn: number }, output: ReadonlyArray<Message>]
 }
 
-/** The name of a point. */
+/**
+ * The name of a point.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Point = keyof Points
+
+/**
+ * The input of the hooks of a point.
+ *
+ * @since 0.1.0
+ * @category utility types
+ */
 export type Input<P extends Point> = Points[P][0]
+
+/**
+ * The output of the hooks of a point.
+ *
+ * @since 0.1.0
+ * @category utility types
+ */
 export type Output<P extends Point> = Points[P][1]
 
-/** What a failure of a hook does: see the head of this module. */
+/**
+ * The kind of a point, which decides the effect of a failure of a hook.
+ *
+ * @since 0.2.0
+ * @category models
+ */
 export type Kind = "guard" | "shaper" | "review" | "observer"
 
-/** A point, as the library asks its hooks. */
+/**
+ * The rules for the hooks of a point.
+ *
+ * @since 0.2.0
+ * @category models
+ */
 export interface PointInfo<P extends Point> {
+  /** The effect of a failure of a hook. */
   readonly kind: Kind
-  /** What a hook may return: one of these. */
-  readonly output: Alternatives<Output<P>>
-  /** The option that limits the time of a hook. */
+  /** The schemas of the outputs. An output has the members of one of them. */
+  readonly output: ReadonlyArray<Schema.ConstraintDecoder<Output<P>>>
+  /** The run option that limits the time of one call. */
   readonly timeLimit: "hookTimeout" | "approvalTimeout"
 }
 
-const point = <S extends Alternatives<unknown>>(kind: Kind, ...output: S) => ({
+const point = <S extends ReadonlyArray<Schema.ConstraintDecoder<unknown>>>(kind: Kind, ...output: S) => ({
   kind,
   output,
   timeLimit: "hookTimeout" as const
@@ -242,7 +440,12 @@ const toolDefinition = Schema.Struct({
   parameters: Schema.Json
 })
 
-/** All points. */
+/**
+ * The rules of all points.
+ *
+ * @since 0.2.0
+ * @category constants
+ */
 export const points: { readonly [P in Point]: PointInfo<P> } = {
   beforeExecution: point("observer", Schema.Struct({ modified: optional(Patch) })),
   afterExecution: point("observer", Schema.Struct({ modified: optional(Messages.Assistant) })),
@@ -306,26 +509,54 @@ export const points: { readonly [P in Point]: PointInfo<P> } = {
   followUp: point("shaper", messages)
 }
 
-/** Any hook, with what it may fail with and what it requires. */
+/**
+ * A hook of any point.
+ *
+ * **Details**
+ *
+ * `E` is what the hook may fail with, `R` the services that it requires. A list of hooks of this type hides what they require: see
+ * `Runnable`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Hook<E = any, R = any, P extends Point = Point> = {
   [K in P]: HookOf<K, Input<K>, Output<K>, E, R>
 }[P]
 
 /**
- * A hook that needs nothing of the application: the type for a list that is made at run time,
- * `const hooks: ReadonlyArray<Hook.Runnable> = await load()`.
+ * A hook that requires no service.
+ *
+ * **When to use**
+ *
+ * Use it as the type of a list that is made at run time: `const hooks: ReadonlyArray<Hook.Runnable> = await load()`.
+ *
+ * @since 0.2.0
+ * @category models
  */
 export type Runnable = Hook<unknown, never>
 
 /**
- * The requirement of a hook whose type hides what it needs, as `Hook.Hook` does. Nothing provides it: declare the hook or the
- * list as `Hook.Runnable`, or with the services it needs.
+ * The requirement of a hook whose type hides its services.
+ *
+ * **Details**
+ *
+ * No layer provides it. Declare the hook or the list as `Hook.Runnable`, or with the services that it requires.
+ *
+ * @since 0.2.0
+ * @category utility types
  */
 export interface HiddenRequirements {
+  /** Never there: the name of this member is the message of the compiler. */
   readonly "This hook is typed Hook.Hook, which hides what it needs. Type it Hook.Runnable": never
 }
 
-/** What the application must provide for a hook to run. */
+/**
+ * The services that the application must provide for a hook.
+ *
+ * @since 0.2.0
+ * @category utility types
+ */
 export type Requirements<H> =
   H extends HookOf<any, any, any, any, infer R> ? (0 extends 1 & R ? HiddenRequirements : R) : never
 
@@ -334,36 +565,557 @@ const at = <P extends Point>(point: P) => constructor<P, Input<P>, Output<P>>(po
 const atTool = <P extends "beforeTool" | "approveTool" | "afterTool">(point: P) =>
   toolConstructor<P, Input<P>, Output<P>>(point)
 
-/** Before anything happens. May change the options of this run. */
-export const beforeExecution = at("beforeExecution")
-/** On every exit, before `RunEnd`. May replace the final answer of a run that did not fail. */
-export const afterExecution = at("afterExecution")
-/** A run or a tool failed. */
-export const onError = at("onError")
-/** Before each turn, `turn` being the one that is about to begin: any hook may pause the run. */
-export const pauseCheck = at("pauseCheck")
 /**
- * Before each model call. May change its model, system prompt, tools, messages and model options, or answer in the model's
- * place. The changes count for this call alone; `prepareNextTurn` changes later turns.
+ * Makes a hook that runs once, before anything else of a run.
+ *
+ * **Details**
+ *
+ * It may change the options of this run; the options of the agent stay as they are. `limits` and `modelOptions` merge field by
+ * field with those of the run, all else is replaced.
+ *
+ * **Example** (Limiting the turns of a run)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Hook } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const hook = Hook.beforeExecution(({ prompts }) =>
+ *   Effect.succeed({ modified: { limits: { maxTurns: prompts.length, onMaxTurns: "stop" } } })
+ * )
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "any", hooks: [hook] })
+ *   const { status, turns } = yield* agent.prompt("Look around.")
+ *   console.log(status, turns)
+ * }).pipe(Effect.scoped)
+ *
+ * const script = [ScriptedProvider.toolCall("look", {})]
+ * await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer(script))))
+ * // => incomplete 1
+ * ```
+ *
+ * @since 0.1.0
+ * @category hooks
+ */
+export const beforeExecution = at("beforeExecution")
+
+/**
+ * Makes a hook that runs at the end of every run, before `RunEnd`.
+ *
+ * **Details**
+ *
+ * It may replace the `message` of the result of a run that did not fail. The events and the transcript keep the answer of the
+ * model. It also runs after a cancel and after a failure, which it cannot hide.
+ *
+ * **Example** (Signing the answer)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Hook, Message } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const hook = Hook.afterExecution(({ message, status }) =>
+ *   Effect.succeed(
+ *     message === undefined ? {} : { modified: Message.assistant(`${Message.textOf(message)} (${status})`) }
+ *   )
+ * )
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "any", hooks: [hook] })
+ *   const { message } = yield* agent.prompt("Hi")
+ *   console.log(message && Message.textOf(message))
+ * }).pipe(Effect.scoped)
+ *
+ * const script = [ScriptedProvider.text("Hello.")]
+ * await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer(script))))
+ * // => Hello. (completed)
+ * ```
+ *
+ * @since 0.1.0
+ * @category hooks
+ */
+export const afterExecution = at("afterExecution")
+
+/**
+ * Makes a hook that runs when a tool or a run fails.
+ *
+ * **Details**
+ *
+ * `scope` is `"tool"` for a tool call that fails, times out, or has an unknown name or invalid arguments; `error` is then its result. It is
+ * `"run"` before `afterExecution` of a run that fails. A call that a guard refuses is no failure.
+ *
+ * **Example** (Logging failures)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Hook, ProviderError } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const hook = Hook.onError(({ error, scope }) =>
+ *   Effect.sync(() => console.log(scope, "_tag" in error ? error._tag : error.isError))
+ * )
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "any", hooks: [hook] })
+ *   yield* Effect.exit(agent.prompt("Hi"))
+ * }).pipe(Effect.scoped)
+ *
+ * const script = [ScriptedProvider.toolCall("look", {}), ScriptedProvider.fail(new ProviderError.Forbidden({ detail: "no" }))]
+ * await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer(script))))
+ * // => tool true
+ * // => run ProviderError
+ * ```
+ *
+ * @since 0.1.0
+ * @category hooks
+ */
+export const onError = at("onError")
+
+/**
+ * Makes a hook that runs before each turn and may pause the run.
+ *
+ * **Details**
+ *
+ * With `shouldPause: true` the run emits `RunPaused` with the reason (default "Hook requested pause") and waits until `agent.resume` or
+ * a cancel.
+ *
+ * **Example** (Pausing before the second turn)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Hook } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const hook = Hook.pauseCheck(({ turn }) => Effect.succeed({ shouldPause: turn === 2, reason: "review" }))
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "any", hooks: [hook] })
+ *   yield* agent.subscribe((event) => {
+ *     if (event._tag !== "RunPaused") return Effect.void
+ *     console.log(`paused: ${event.reason}`)
+ *     return agent.resume()
+ *   })
+ *   const { turns } = yield* agent.prompt("Look around.")
+ *   console.log(turns)
+ * }).pipe(Effect.scoped)
+ *
+ * const script = [ScriptedProvider.toolCall("look", {}), ScriptedProvider.text("Hello.")]
+ * await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer(script))))
+ * // => paused: review
+ * // => 2
+ * ```
+ *
+ * @since 0.1.0
+ * @category hooks
+ */
+export const pauseCheck = at("pauseCheck")
+
+/**
+ * Makes a hook that runs before each model call and may change its request, or answer in place of the model.
+ *
+ * **Details**
+ *
+ * It returns the members of one of `ChangeRequest`, `AnswerForModel` and `SkipModel`. A change counts for this call alone:
+ * `prepareNextTurn` changes later turns. A tool that the hook takes out of the request cannot be called; one that it puts in is
+ * an unknown tool when the model calls it. The first hook that skips the call decides, and no later one runs.
+ *
+ * **Example** (Answering from a cache)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Hook, Message } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const hook = Hook.beforeModel(({ view }) =>
+ *   Effect.succeed(view.map(Message.textOf).join() === "Hi" ? { skip: true, response: "Hello from the cache." } : {})
+ * )
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "any", hooks: [hook] })
+ *   const { message } = yield* agent.prompt("Hi")
+ *   console.log(message && Message.textOf(message))
+ * }).pipe(Effect.scoped)
+ *
+ * await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer([]))))
+ * // => Hello from the cache.
+ * ```
+ *
+ * @since 0.1.0
+ * @category hooks
  */
 export const beforeModel = at("beforeModel")
-/** After each answer. */
+
+/**
+ * Makes a hook that runs after each answer of the model.
+ *
+ * **Details**
+ *
+ * It does not run for an answer that failed or that a `beforeModel` hook gave. `durationMs` is the time of the model call in
+ * milliseconds.
+ *
+ * **Example** (Logging answers)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Hook, Message } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const hook = Hook.afterModel(({ message, model, turn }) =>
+ *   Effect.sync(() => console.log(turn, model, Message.textOf(message)))
+ * )
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "any", hooks: [hook] })
+ *   yield* agent.prompt("Hi")
+ * }).pipe(Effect.scoped)
+ *
+ * const script = [ScriptedProvider.text("Hello.")]
+ * await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer(script))))
+ * // => 1 any Hello.
+ * ```
+ *
+ * @since 0.1.0
+ * @category hooks
+ */
 export const afterModel = at("afterModel")
-/** Guard, before a tool runs: change its params, block it, or stand in for it. The first block or skip decides. */
+
+/**
+ * Makes a guard that runs before a tool call: it may change the params, block the call, or stand in for the tool.
+ *
+ * **Details**
+ *
+ * It returns the members of one of `ChangeParams`, `BlockTool` and `SkipTool`. The first hook that blocks or skips a call decides. The tool
+ * decodes changed params again. The guards of all calls of an answer run before the first of its tools. A guard that fails, times
+ * out or returns something else rejects the call.
+ *
+ * Given a tool, the hook runs for the calls of this tool alone, and `params` has the type of the tool's schema. The agent must have this
+ * tool or a copy of it: for another tool of its name the hook fails.
+ *
+ * **Example** (Blocking a path)
+ *
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Agent, Hook, Message, Tool } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const remove = Tool.make({
+ *   name: "remove",
+ *   description: "Removes a file.",
+ *   params: Schema.Struct({ path: Schema.String }),
+ *   execute: ({ path }) => Effect.succeed(`Removed ${path}.`)
+ * })
+ * const hook = Hook.beforeTool(remove, ({ params }) =>
+ *   Effect.succeed({ block: params.path.startsWith("/etc"), reason: "/etc is protected." })
+ * )
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "any", tools: [remove], hooks: [hook] })
+ *   const { newMessages } = yield* agent.prompt("Clean up.")
+ *   console.log(newMessages.map(Message.textOf)[2])
+ * }).pipe(Effect.scoped)
+ *
+ * const script = [ScriptedProvider.toolCall("remove", { path: "/etc" }), ScriptedProvider.text("Not done.")]
+ * await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer(script))))
+ * // => /etc is protected.
+ * ```
+ *
+ * @since 0.1.0
+ * @category hooks
+ */
 export const beforeTool = atTool("beforeTool")
-/** Guard, after `beforeTool`: one rejection rejects. Has no time limit, unless `approvalTimeout` sets one. */
+
+/**
+ * Makes a guard that approves or rejects a tool call that no `beforeTool` hook refused.
+ *
+ * **Details**
+ *
+ * One rejection outweighs every approval. A hook that returns nothing has no vote. It has no time limit unless `approvalTimeout` sets
+ * one, so that a person can decide. The tool decodes changed params again. A guard that fails, times out or returns something else
+ * rejects the call.
+ *
+ * Given a tool, the hook runs for the calls of this tool alone, and `params` has the type of the tool's schema. The agent must have this
+ * tool or a copy of it: for another tool of its name the hook fails.
+ *
+ * **Example** (Rejecting a path)
+ *
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Agent, Hook, Message, Tool } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const remove = Tool.make({
+ *   name: "remove",
+ *   description: "Removes a file.",
+ *   params: Schema.Struct({ path: Schema.String }),
+ *   execute: ({ path }) => Effect.succeed(`Removed ${path}.`)
+ * })
+ * const hook = Hook.approveTool(remove, ({ params }) =>
+ *   Effect.succeed({ approved: !params.path.startsWith("/etc"), reason: "not /etc" })
+ * )
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "any", tools: [remove], hooks: [hook] })
+ *   const { newMessages } = yield* agent.prompt("Clean up.")
+ *   console.log(newMessages.map(Message.textOf)[2])
+ * }).pipe(Effect.scoped)
+ *
+ * const script = [ScriptedProvider.toolCall("remove", { path: "/etc" }), ScriptedProvider.text("Not done.")]
+ * await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer(script))))
+ * // => Tool execution was rejected: not /etc
+ * ```
+ *
+ * @since 0.1.0
+ * @category hooks
+ */
 export const approveTool = atTool("approveTool")
-/** After a tool ran, whatever came of it, unless it was aborted. Replaces fields of the result, or asks for a retry. */
+
+/**
+ * Makes a hook that runs after a tool, and may replace members of its result or run it again.
+ *
+ * **Details**
+ *
+ * It also runs for a failure and a timeout, but not for a call that a guard refused or that was aborted. A member that it returns
+ * replaces that of the result. With `retry: true` the tool runs again, at most `limits.maxToolRetries` times (default 1). A hook
+ * that fails makes an error of the result.
+ *
+ * Given a tool, the hook runs for the calls of this tool alone, and `params` has the type of the tool's schema. The agent must have this
+ * tool or a copy of it: for another tool of its name the hook fails.
+ *
+ * **Example** (Shortening a result)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Hook, Message, Tool } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const read = Tool.make({ name: "read", description: "Reads.", execute: () => Effect.succeed("a long text") })
+ * const hook = Hook.afterTool(read, ({ result }) =>
+ *   Effect.succeed({ content: [Message.text(Message.textOf(result).slice(0, 6))] })
+ * )
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "any", tools: [read], hooks: [hook] })
+ *   const { newMessages } = yield* agent.prompt("Read.")
+ *   console.log(newMessages.map(Message.textOf)[2])
+ * }).pipe(Effect.scoped)
+ *
+ * const script = [ScriptedProvider.toolCall("read", {}), ScriptedProvider.text("Done.")]
+ * await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer(script))))
+ * // => a long
+ * ```
+ *
+ * @since 0.1.0
+ * @category hooks
+ */
 export const afterTool = atTool("afterTool")
-/** After a turn, before the next: other messages, model, thinking level, system prompt or tools. */
+
+/**
+ * Makes a hook that runs after each turn and may change what later turns of the run ask with.
+ *
+ * **Details**
+ *
+ * `messages` replaces the messages that later requests are made from; the transcript and the events stay as they are. The other
+ * members change the options of this run.
+ *
+ * **Example** (Changing the model after a turn)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Hook } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const hook = Hook.prepareNextTurn(({ turn }) => Effect.succeed({ model: `model-${turn + 1}` }))
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "any", hooks: [hook] })
+ *   yield* agent.subscribe((event) =>
+ *     Effect.sync(() => event._tag === "ModelCallStart" && console.log(event.model))
+ *   )
+ *   yield* agent.prompt("Look around.")
+ * }).pipe(Effect.scoped)
+ *
+ * const script = [ScriptedProvider.toolCall("look", {}), ScriptedProvider.text("Hello.")]
+ * await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer(script))))
+ * // => any
+ * // => model-2
+ * ```
+ *
+ * @since 0.1.0
+ * @category hooks
+ */
 export const prepareNextTurn = at("prepareNextTurn")
-/** After a turn: `true` ends the run gracefully, queues untouched. */
+
+/**
+ * Makes a hook that runs after each turn and may end the run.
+ *
+ * **Details**
+ *
+ * One hook that returns `true` ends the run with the status `"stopped"`. All hooks of the point run, after those of
+ * `prepareNextTurn`. Queued messages stay in their queues.
+ *
+ * **Example** (Stopping after the first turn)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Hook } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const hook = Hook.shouldStopAfterTurn(({ turn }) => Effect.succeed(turn === 1))
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "any", hooks: [hook] })
+ *   const { status } = yield* agent.prompt("Look around.")
+ *   console.log(status)
+ * }).pipe(Effect.scoped)
+ *
+ * const script = [ScriptedProvider.toolCall("look", {})]
+ * await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer(script))))
+ * // => stopped
+ * ```
+ *
+ * @since 0.1.0
+ * @category hooks
+ */
 export const shouldStopAfterTurn = at("shouldStopAfterTurn")
-/** Shapes the messages of one request; the transcript stays. */
+
+/**
+ * Makes a hook that changes the messages of one request, before the context manager chooses among them.
+ *
+ * **Details**
+ *
+ * It returns all messages of the request. The transcript stays as it is. Each hook gets the messages that the one before returned.
+ *
+ * **Example** (Sending the last message only)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Hook } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const hook = Hook.transformMessages(({ messages }) => Effect.succeed(messages.slice(-1)))
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "any", hooks: [hook] })
+ *   yield* agent.subscribe((event) =>
+ *     Effect.sync(() => event._tag === "ModelCallStart" && console.log(event.messageCount))
+ *   )
+ *   yield* agent.prompt("One")
+ *   yield* agent.prompt("Two")
+ * }).pipe(Effect.scoped)
+ *
+ * const script = [ScriptedProvider.text("Hello."), ScriptedProvider.text("Hello.")]
+ * await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer(script))))
+ * // => 1
+ * // => 1
+ * ```
+ *
+ * @since 0.1.0
+ * @category hooks
+ */
 export const transformMessages = at("transformMessages")
-/** Makes model messages of the view. Default: leaves custom messages out. */
+
+/**
+ * Makes a hook that turns the messages of a request into messages that a model reads.
+ *
+ * **Details**
+ *
+ * Without such a hook a request leaves out custom messages. A hook that returns a custom message fails the run.
+ *
+ * **Example** (Sending notes as user messages)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Hook, Message } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const hook = Hook.toModelMessages(({ messages }) =>
+ *   Effect.succeed(
+ *     messages.map((message) => (message.role === "custom" ? Message.user(`Note: ${message.data}`) : message))
+ *   )
+ * )
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "any", hooks: [hook] })
+ *   yield* agent.subscribe((event) =>
+ *     Effect.sync(() => event._tag === "ModelCallStart" && console.log(event.messageCount))
+ *   )
+ *   yield* agent.prompt([Message.custom("note", "It is late."), Message.user("Hi")])
+ * }).pipe(Effect.scoped)
+ *
+ * const script = [ScriptedProvider.text("Hello.")]
+ * await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer(script))))
+ * // => 2
+ * ```
+ *
+ * @since 0.1.0
+ * @category hooks
+ */
 export const toModelMessages = at("toModelMessages")
-/** Polled for messages to put in, at the start of a run and after each turn; `phase` tells which poll it is. */
+
+/**
+ * Makes a hook that a run polls for messages to put into the transcript while it works.
+ *
+ * **Details**
+ *
+ * A run polls at its start, after each turn, and after each tool call with `steeringPolicy: "skipRemaining"`: `phase` is the
+ * reason. It adds the messages of all hooks, then those of `agent.steer`, before its next request.
+ *
+ * **Example** (Adding a message after the first turn)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Hook, Message } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const hook = Hook.steering(({ phase, turn }) =>
+ *   Effect.succeed(phase === "turnEnd" && turn === 1 ? [Message.user("Be brief.")] : [])
+ * )
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "any", hooks: [hook] })
+ *   const { newMessages } = yield* agent.prompt("Hi")
+ *   console.log(newMessages.map(Message.textOf).join(" "))
+ * }).pipe(Effect.scoped)
+ *
+ * const script = [ScriptedProvider.text("Hello."), ScriptedProvider.text("Bye.")]
+ * await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer(script))))
+ * // => Hi Hello. Be brief. Bye.
+ * ```
+ *
+ * @since 0.1.0
+ * @category hooks
+ */
 export const steering = at("steering")
-/** Polled for messages when the run would end. */
+
+/**
+ * Makes a hook that a run polls for messages when it would end.
+ *
+ * **Details**
+ *
+ * With messages the run continues. It adds the messages of all hooks, then those of `agent.followUp`.
+ *
+ * **Example** (Asking once more)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Hook, Message } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const hook = Hook.followUp(({ turn }) => Effect.succeed(turn === 1 ? [Message.user("Really?")] : []))
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "any", hooks: [hook] })
+ *   const { newMessages } = yield* agent.prompt("Hi")
+ *   console.log(newMessages.map(Message.textOf).join(" "))
+ * }).pipe(Effect.scoped)
+ *
+ * const script = [ScriptedProvider.text("Hello."), ScriptedProvider.text("Really.")]
+ * await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer(script))))
+ * // => Hi Hello. Really? Really.
+ * ```
+ *
+ * @since 0.1.0
+ * @category hooks
+ */
 export const followUp = at("followUp")

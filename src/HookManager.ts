@@ -1,5 +1,16 @@
 /**
- * Keeps the hooks of an application, for the runs that call them.
+ * The hooks that runs call.
+ *
+ * **When to use**
+ *
+ * Use `agent.hooks` to add, remove and switch hooks of one agent while it lives. Use `layer` for hooks of many agents, and of
+ * runs without an agent.
+ *
+ * **Details**
+ *
+ * Registrations persist. State of one run, such as the count of failures of a hook, is not kept here.
+ *
+ * @since 0.1.0
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -8,25 +19,44 @@ import * as Schema from "effect/Schema"
 import type * as Hook from "./Hook.ts"
 import * as InvalidHook from "./internal/invalidHook.ts"
 
-/** A hook that is registered, with the services that it requires. */
+/**
+ * A hook that is registered, with the services that it requires.
+ *
+ * @since 0.2.0
+ * @category models
+ */
 export type Registered<P extends Hook.Point = Hook.Point> = {
   [K in P]: {
     /** Names the hook in `HookError`. Unique among the hooks that one run calls. */
     readonly id: string
+    /** The point at which runs call the hook. */
     readonly point: K
-    /** The name that its constructor was given. */
+    /** The name of the hook, if it has one. */
     readonly name?: string
-    /** Runs skip a hook that is not enabled, from its next point on. */
+    /** Whether runs call the hook. They skip one that is not enabled, from its next point on. */
     readonly isEnabled: boolean
+    /** Handles one call of the hook. */
     readonly run: (input: Hook.Input<K>) => Effect.Effect<Hook.Output<K> | void, unknown>
   }
 }[P]
 
-/** The hooks that runs call. They persist; each run has its own counts of their failures. */
+/**
+ * The functions that keep hooks.
+ *
+ * **When to use**
+ *
+ * Implement it to decide yourself which hooks runs call. Agents within your implementation add their hooks to those of its `list`.
+ *
+ * @since 0.2.0
+ * @category models
+ */
 export interface HookManager {
-  /** All hooks, in the order in which a run calls those of one point. */
+  /** Returns all hooks, in the order in which a run calls those of one point. Each run reads it at each point. */
   readonly list: () => ReadonlyArray<Registered>
-  /** Adds a hook, which runs call from its next point on. Returns its id. Dies for a value that is no hook. */
+  /**
+   * Adds a hook, which runs call from its next point on, and returns its id. Dies for a value that is no hook, and with
+   * `TooManyHooks` if the point is full.
+   */
   readonly register: <E, R>(hook: Hook.Hook<E, R>) => Effect.Effect<string, never, R>
   /** Removes a hook. Returns `false` when this manager registered none with that id. */
   readonly unregister: (id: string) => Effect.Effect<boolean>
@@ -44,15 +74,50 @@ const none: HookManager = {
   disable: () => Effect.succeed(false)
 }
 
-/** How many hooks of one point a manager takes. Default: `Infinity`. Provide it where the agent or the layer is made. */
+/**
+ * The largest number of hooks of one point.
+ *
+ * **Details**
+ *
+ * Default: `Infinity`. Provide it where the agent or the layer is made. The hooks of managers around it count, too.
+ *
+ * **Example** (Allowing one hook of each point)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Hook, HookManager } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const hook = Hook.afterModel(({ turn }) => Effect.log(`turn ${turn}`))
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "any", hooks: [hook] })
+ *   const exit = yield* Effect.exit(agent.hooks.register(hook))
+ *   console.log(exit._tag)
+ * }).pipe(Effect.scoped, Effect.provideService(HookManager.MaxHooksPerPoint, 1))
+ *
+ * await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer([]))))
+ * // => Failure
+ * ```
+ *
+ * @since 0.2.0
+ * @category services
+ */
 export const MaxHooksPerPoint: Context.Reference<number> = Context.Reference(
   "effect-agent/HookManager/MaxHooksPerPoint",
   { defaultValue: () => Infinity }
 )
 
-/** A hook was registered at a point that has as many hooks as `MaxHooksPerPoint` allows. */
+/**
+ * The defect of a registration at a point that has as many hooks as `MaxHooksPerPoint` allows.
+ *
+ * @since 0.2.0
+ * @category errors
+ */
 export class TooManyHooks extends Schema.TaggedError<TooManyHooks>()("TooManyHooks", {
+  /** The point. */
   point: Schema.String,
+  /** The largest number of its hooks. */
   max: Schema.Number
 }) {
   override get message(): string {
@@ -60,14 +125,69 @@ export class TooManyHooks extends Schema.TaggedError<TooManyHooks>()("TooManyHoo
   }
 }
 
-/** Default: no hooks. */
+/**
+ * The service that keeps hooks.
+ *
+ * **Details**
+ *
+ * Default: a manager without hooks, which takes none. `Agent.make` makes a manager of its `hooks`, which is `agent.hooks`.
+ *
+ * **Example** (Switching a hook off)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Hook } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const log = Hook.afterModel(({ model }) => Effect.sync(() => console.log(model)), { name: "log" })
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "any" })
+ *   const id = yield* agent.hooks.register(log)
+ *   yield* agent.prompt("One")
+ *   yield* agent.hooks.disable(id)
+ *   yield* agent.prompt("Two")
+ *   console.log(agent.hooks.list().map(({ isEnabled, name }) => `${name} ${isEnabled}`))
+ * }).pipe(Effect.scoped)
+ *
+ * const script = [ScriptedProvider.text("1"), ScriptedProvider.text("2")]
+ * await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer(script))))
+ * // => any
+ * // => [ 'log false' ]
+ * ```
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export const HookManager: Context.Reference<HookManager> = Context.Reference("effect-agent/HookManager", {
   defaultValue: () => none
 })
 
 /**
- * A manager with these hooks, which a run calls after those of the manager around it: that one may be any implementation of
- * `HookManager`. What the hooks require becomes a requirement.
+ * Makes a manager of hooks.
+ *
+ * **Details**
+ *
+ * Runs call its hooks after those of the manager around it, which may be any implementation of `HookManager`. The services that
+ * the hooks require become requirements. Dies for a value that is no hook, and with `TooManyHooks` if a point is full.
+ *
+ * **Example** (Listing hooks)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Hook, HookManager } from "effect-agent"
+ *
+ * const program = Effect.gen(function* () {
+ *   const manager = yield* HookManager.make(Hook.onError(({ scope }) => Effect.log(scope)))
+ *   console.log(manager.list().map(({ point }) => point))
+ * })
+ *
+ * await Effect.runPromise(program)
+ * // => [ 'onError' ]
+ * ```
+ *
+ * @since 0.1.0
+ * @category constructors
  */
 export const make = <const Hooks extends ReadonlyArray<Hook.Hook>>(
   ...hooks: Hooks
@@ -126,8 +246,34 @@ const registered = <E, R, P extends Hook.Point>(
 })
 
 /**
- * Registers hooks for every run that sees the layer: those of `Loop`, and of agents made within it. Layers that are nested
- * add up; of several merged side by side, as in `Effect.provide([a, b])`, the last one counts, as with any service.
+ * Registers hooks for the runs of `Loop` and of agents that are made within the layer.
+ *
+ * **Details**
+ *
+ * The services that the hooks require become requirements of the layer. Nested layers add up: runs call the hooks of the outer
+ * one first.
+ *
+ * **Gotchas**
+ *
+ * Of layers that are merged side by side, as in `Effect.provide([a, b])`, only the last one counts, as for any service.
+ *
+ * **Example** (Observing all runs)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Hook, HookManager, Loop, ToolRegistry } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const observed = HookManager.layer(Hook.afterExecution(({ status }) => Effect.sync(() => console.log(status))))
+ * const program = Loop.run("Hi", { messages: [] }, { model: "any" })
+ *
+ * const provider = ScriptedProvider.layer([ScriptedProvider.text("Hello.")])
+ * await Effect.runPromise(program.pipe(Effect.provide([observed, provider, ToolRegistry.layer()])))
+ * // => completed
+ * ```
+ *
+ * @since 0.1.0
+ * @category layers
  */
 export const layer = <const Hooks extends ReadonlyArray<Hook.Hook>>(
   ...hooks: Hooks

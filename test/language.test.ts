@@ -6,6 +6,8 @@ import { join } from "node:path"
 const checked = [
   "{Message,Usage,ModelEvent,ProviderError,RunOptions,AgentEvent,RunReport,RunResult,RunFailed}.ts",
   "{Transcript,JsonSchema,Provider,Credentials,ContextManager,Retry}.ts",
+  "{Hook,HookManager}.ts",
+  "internal/{hook*,invalidHook,guards}.ts",
   "cli/*.ts",
   "index.ts",
   "ai/*.ts",

@@ -22,7 +22,7 @@ export interface HookFailure {
   readonly hookName?: string
 }
 
-/** What a run does with the hooks of a point, from the state that the hook before left. */
+/** How the hooks of a point change a state, one after another. */
 export interface Asking<P extends Hook.Point, S, E> {
   readonly input: (state: S) => Effect.Effect<Hook.Input<P>>
   /** The state after a hook that returned something. One that returned nothing changes nothing. */
@@ -130,7 +130,7 @@ class Calls implements RunHooks {
     })
   }
 
-  /** Counts a failure, and reports it where the point and `hookFailureMode` ask for that. */
+  /** Counts a failure, and reports it unless the point and `hookFailureMode` say otherwise. */
   private report(point: Hook.Point, hookId: string, failure: HookFailure): Effect.Effect<void, HookFailed> {
     const { detail: error, ...named } = failure
     const consecutiveErrors = this.errorsOf(hookId) + 1
@@ -155,7 +155,7 @@ const isAt = <P extends Hook.Point>(
 
 const isObserver = (point: Hook.Point): boolean => Hook.points[point].kind === "observer"
 
-/** What the hook returns, in a fiber of its own. */
+/** Calls a hook with a copy of its input. Fails if it returns no Effect. */
 const returned = <P extends Hook.Point>(
   hook: Registered<P>,
   input: Hook.Input<P>

@@ -4,15 +4,27 @@
 import * as Effect from "effect/Effect"
 import type * as Tool from "../Tool.ts"
 
-/** A hook of one point. */
+/**
+ * A hook of one point: its input, its output, its failure and the services that it requires.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface HookOf<out P extends string, in I, out O, out E, out R> {
+  /** The point at which runs call the hook. */
   readonly point: P
   /** Names the hook in `HookError`, in errors, and in the result of a call that it rejects by a failure. */
   readonly name?: string
+  /** Handles one call of the hook. */
   readonly run: (input: I) => Effect.Effect<O | void, E, R>
 }
 
-/** Options of every constructor. */
+/**
+ * Options of the constructors of hooks.
+ *
+ * @since 0.2.0
+ * @category options
+ */
 export interface Options {
   /** Names the hook in `HookError`, in errors, and in the result of a call that it rejects by a failure. Default: no name. */
   readonly name?: string
@@ -31,7 +43,12 @@ interface ToolInput {
   readonly params: unknown
 }
 
-/** The input of a hook that is bound to a tool: `params` has the type that the tool's schema decodes to. */
+/**
+ * The input of a hook that is bound to a tool: `params` has the type of the tool's schema.
+ *
+ * @since 0.2.0
+ * @category utility types
+ */
 export type Bound<I extends ToolInput, Params> = Omit<I, "params"> & { readonly params: Params }
 
 /** The constructor of a point at which a tool is known. It also takes a tool that the hook is bound to. */

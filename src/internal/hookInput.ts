@@ -1,6 +1,5 @@
 /**
- * What a hook is told: copies that cannot be changed. What happens is changed by what a hook returns, which is checked, and
- * in no other way.
+ * Copies the input of a hook, so that a hook changes a run by its output alone.
  */
 import * as Duration from "effect/Duration"
 import * as Predicate from "effect/Predicate"
@@ -10,10 +9,9 @@ import { once } from "./once.ts"
 import { goesOnFrom } from "../Transcript.ts"
 
 /**
- * A copy of an input whose parts are frozen: plain data, arrays and durations are copied and frozen, dates, maps and sets are
- * copied, errors are frozen where they are. Instances of other classes stay as they are: see `isCopied`. `metadata` is shared
- * by the hooks of a run and stays writable. A part is copied when the hook reads it: a hook that does not look at the history
- * does not pay for it.
+ * Copies an input, each member when the hook reads it: a hook that ignores the transcript does not pay for a copy. Copies and
+ * freezes plain data, arrays and durations, copies dates, maps and sets, and freezes errors in place. `metadata` stays
+ * writable, and instances of other classes stay as they are: see `isCopied`.
  */
 export const frozen = <Input extends object>(input: Input): Input => {
   const seen = new Map<object, object>()
@@ -53,18 +51,18 @@ const partsOf = (value: object): Iterable<unknown> | undefined => {
   return isPlain(value) ? Object.values(value) : undefined
 }
 
-/** The message that a hook was given a copy of: encodings are cached by identity. `undefined` for any other value. */
+/** The message behind the copy that a hook got: encodings are cached by identity. `undefined` for any other value. */
 export const originalOf = (copy: object): unknown => originals.get(copy)
 
-/** Of messages: a transcript is shown often, and grows at its end only. */
+/** Copies of messages, which hooks get with every turn. */
 const copies = new WeakMap<object, object>()
 const originals = new WeakMap<object, object>()
 const isMessage = Schema.is(Message.Message)
 
-// Once: the tools of a run are mostly the same from turn to turn.
+// Tools rarely change from turn to turn.
 const toolsOf = once((tools: object) => copyOf(tools, new Map()))
 
-/** `seen`: what was copied on the way, as the data of others may go in circles. */
+/** `seen` has the copies made so far, since data may refer to itself. */
 const copyOf = (value: unknown, seen: Map<object, object>): unknown => {
   if (!Predicate.isObjectOrArray(value)) return value
   const known = seen.get(value) ?? copies.get(value)
@@ -91,7 +89,7 @@ const lists = new WeakMap<
   { readonly from: ReadonlyArray<unknown>; readonly copy: ReadonlyArray<unknown> }
 >()
 
-/** A list that only has more at its end than the last time, as a transcript, is copied from there on. */
+/** Extends the last copy of a list that has only grown at its end, as a transcript does. */
 const list = (
   from: ReadonlyArray<unknown>,
   inner: (value: unknown) => unknown,
@@ -105,7 +103,7 @@ const list = (
   seen.set(from, copy)
   const news = from.slice(copy.length)
   for (const one of news) copy.push(inner(one))
-  // Only messages keep their copies: anything else may have changed the next time.
+  // Only messages never change.
   if (Predicate.isObject(first) && news.every((one) => Predicate.isObject(one) && copies.has(one))) {
     lists.set(first, { from: from.slice(), copy })
   }
@@ -144,7 +142,7 @@ const filled = (
   return Object.freeze(copy)
 }
 
-/** Hooks, events and the caller are given the same error. What stands behind it as its `cause` is of others. */
+/** Freezes an error, which events and the caller get, too. Its `cause` belongs to other code. */
 const frozenError = (error: Error): Error => {
   if (Object.isFrozen(error)) return error
   for (const [key, value] of Object.entries(Object.freeze(error))) {

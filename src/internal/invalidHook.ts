@@ -1,5 +1,5 @@
 /**
- * A value that is given as a hook and is none: one whose point is misspelt would never be asked.
+ * Refuses values that are no hooks: runs would never call a hook with a misspelt point.
  */
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
@@ -8,7 +8,7 @@ import * as NearestName from "./nearestName.ts"
 
 const names = Object.keys(Hook.points)
 
-/** Says what is wrong with a hook, and what to write instead. Undefined for a hook that can be asked. */
+/** The fault of a value that is no hook, and what to write instead. `undefined` for a hook. */
 export const of = (hook: unknown): string | undefined => {
   if (!Predicate.isObject(hook))
     return `expected a hook made by Hook.beforeTool(…) or its like, got ${typeof hook}`
@@ -19,7 +19,7 @@ export const of = (hook: unknown): string | undefined => {
   return typeof run === "function" ? undefined : `expected \`run\` to be a function, got ${typeof run}`
 }
 
-/** Dies with what is wrong with a hook that cannot be asked. */
+/** Dies with the fault of a value that is no hook. */
 export const refuse = (hook: unknown): Effect.Effect<void> => {
   const fault = of(hook)
   return fault === undefined ? Effect.void : Effect.die(new TypeError(`Invalid hook: ${fault}`))
