@@ -83,7 +83,7 @@ export interface Agent {
   readonly streamEvents: (input: Message.Input, options?: Partial<RunOptions>) => Stream.Stream<AgentEvent>
   /**
    * Starts a new run without a prompt: with queued messages after a complete answer, else from the transcript as it stands.
-   * An answer that failed or was cancelled stays in the transcript, and the model is asked again. A call without a result gets
+   * An answer that failed or was cancelled stays in the transcript, and the model answers again. A call without a result gets
    * an error result, and does not run. Fails with `InvalidContinuation` if the model has nothing to answer.
    */
   readonly continue: Effect.Effect<RunResult, RunFailed | CannotBegin | InvalidContinuation>

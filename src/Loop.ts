@@ -137,7 +137,7 @@ export {
    * **Details**
    *
    * The messages may end with a user message, a tool result or a custom message; with calls that have no result, which get an
-   * error result first and do not run; or with an answer that failed or was cancelled, for which the model is asked again.
+   * error result first and do not run; or with an answer that failed or was cancelled, which the model answers again.
    * Fails with `InvalidContinuation` before any event if there are no messages, or the last one is a complete answer.
    *
    * **Example** (Asking again)

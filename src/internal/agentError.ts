@@ -1,5 +1,5 @@
 /**
- * The errors of an agent that cannot do what it is asked for.
+ * The errors of an agent that is busy, closed or not paused.
  */
 import * as Schema from "effect/Schema"
 

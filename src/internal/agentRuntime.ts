@@ -1,5 +1,5 @@
 /**
- * What an agent keeps between and during its runs: the transcript, the queues, who listens, and the one run that may go
+ * The state of an agent between and during its runs: the transcript, the queues, the subscribers, and its one current
  * on. `Agent` is its public face.
  */
 import * as Clock from "effect/Clock"
@@ -47,12 +47,12 @@ export class AgentRuntime {
   private readonly services: (caller: Context.Context<never>) => Context.Context<Provider | ToolRegistry>
   private active: Active | undefined
   private isClosed = false
-  /** The run that goes on, or the last one. */
+  /** The current run, or the last one. */
   run: Run | undefined
   readonly subscriptions: Subscriptions
   /** The state, as others see it. */
   readonly watched: State.Subscribable<AgentState>
-  /** What the application changed since the last turn began. */
+  /** Changes that the application made since the last turn began. */
   private changes: { options?: Partial<RunOptions>; replaced?: boolean } | undefined
 
   constructor(
@@ -77,7 +77,7 @@ export class AgentRuntime {
   }
 
   /**
-   * Starts a run, if none goes on: both in one step, so that two callers cannot both be first, and none can be
+   * Starts a run, if there is no current one: both in one step, so that two callers cannot both be first, and none can be
    * interrupted between being first and having started.
    */
   begin<E>(
@@ -135,7 +135,7 @@ export class AgentRuntime {
     if (next !== current) this.state.set(next)
   }
 
-  /** A run is over when its last subscriber has heard of it. */
+  /** A run is over when its last subscriber has received its end. */
   private rest(active: Active): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.active = undefined
@@ -146,7 +146,7 @@ export class AgentRuntime {
 
   /**
    * The task of `resume`: unanswered calls get error results; after an answer, complete or broken off, queued messages are
-   * the prompt; without any the model is asked again for an answer that broke off.
+   * the prompt; without any the model answers again in place of an answer that broke off.
    */
   readonly continuation = (timestamp: number): Result.Result<Task, Continuation.InvalidContinuation> => {
     const { messages } = this.current
@@ -172,7 +172,7 @@ export class AgentRuntime {
     return undefined
   }
 
-  /** Until no run goes on, its subscribers included. */
+  /** Waits until there is no run, and subscribers have received all events. */
   readonly waitForIdle: Effect.Effect<void> = Effect.suspend(() => this.active?.ended.await ?? Effect.void)
 
   /** Releases a paused run. */
@@ -228,7 +228,7 @@ export class AgentRuntime {
     return Effect.void
   })
 
-  /** Ends the run that goes on, and takes no other. */
+  /** Ends the current run, and takes no other. */
   readonly close = Effect.gen({ self: this }, function* () {
     this.isClosed = true
     if (this.active !== undefined) yield* this.active.control.cancel("the agent was closed")

@@ -1,5 +1,5 @@
 /**
- * What can be seen of an agent between the events: kept by folding them.
+ * The visible state of an agent, folded from its events.
  */
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -35,7 +35,7 @@ const after = (state: AgentState, event: AgentEvent): AgentState => {
     return { messages, phase: "model", pendingToolCalls: CallSet.empty, options }
   }
   const next = progressed(state, event)
-  // Until its subscribers have heard of the end, a run is not over.
+  // A run is over when its subscribers have received its end.
   return event._tag === "RunEnd" ? { ...next, phase: state.phase } : next
 }
 
@@ -62,7 +62,7 @@ export const afterAll = (state: AgentState, events: ReadonlyArray<AgentEvent>): 
 export interface Subscribable<out A> {
   /** The value as it is now. */
   readonly get: Effect.Effect<A>
-  /** The same outside of Effect. */
+  /** The value as it is now, outside of Effect. */
   readonly getUnsafe: () => A
   /** The value as it is now, and each that comes after it. Ends when the agent's scope closes. */
   readonly changes: Stream.Stream<A>

@@ -1,6 +1,6 @@
 /**
- * What a run has spent, with what the runs inside of it have: as providers tell it, and estimated where they do not.
- * Whoever spends is bound by every budget around it.
+ * The tokens and the cost that a run and its sub-agents have spent: figures of the provider, or estimates where it gives none.
+ * A run is bound by its own budget and by those of the runs around it.
  */
 import * as Context from "effect/Context"
 import { LimitExceeded } from "./failureReason.ts"
@@ -10,14 +10,14 @@ import type { Limits } from "../RunOptions.ts"
 import { goesOnFrom } from "../Transcript.ts"
 import * as Usage from "../Usage.ts"
 
-/** What one answer has cost, or as much of it as was said. */
+/** The usage of one answer, also while it streams. */
 export interface Entry {
   readonly usage: Usage.Usage
-  /** How many of its tokens nobody told. */
+  /** How many of its tokens are an estimate. */
   readonly estimated: number
 }
 
-/** What a run has spent so far. */
+/** The sum of all answers so far. */
 interface Spent {
   readonly total: number
   readonly cost: number | undefined
@@ -43,7 +43,7 @@ export class Budget {
     return maxCost !== undefined || maxTotalTokens !== undefined || this.outer?.isBounded === true
   }
 
-  /** Nobody says what its tokens cost, so that a limit on the cost cannot hold. */
+  /** Whether there is a limit on the cost, and no figure for the cost of a token. */
   get isCostUnknown(): boolean {
     const { cost, total } = this.spent
     return this.limits()?.maxCost !== undefined && total > 0 && cost === undefined
@@ -75,7 +75,7 @@ export class Budget {
     return new LimitExceeded({ limit, value, max, ...(this.spent.estimated > 0 ? { estimated: true } : {}) })
   }
 
-  /** With its cost, where the provider or the options tell it. */
+  /** Adds the cost, where the provider or `limits.prices` has it. */
   private priced(usage: Usage.Usage): Usage.Usage {
     const { prices } = this.limits() ?? {}
     if (prices === undefined || usage.cost !== undefined || usage.total === 0) return usage
@@ -88,11 +88,11 @@ export const Outer = Context.Reference<Budget | undefined>("effect-agent/Budget"
   defaultValue: () => undefined
 })
 
-/** What the provider tells, if that is anything. */
-export const told = (usage: Usage.Usage | undefined): Entry | undefined =>
+/** The entry of a usage that the provider reports; `undefined` if it has no figures. */
+export const reported = (usage: Usage.Usage | undefined): Entry | undefined =>
   usage === undefined || (usage.total === 0 && usage.cost === undefined) ? undefined : { usage, estimated: 0 }
 
-/** What it comes to at four characters a token. */
+/** Estimates the usage of an answer at four characters a token. */
 export const estimate = (input: number, content: Assistant["content"]): Entry => {
   const usage = Usage.make({ input, output: tokens(lengthOf(content)) })
   return { usage, estimated: usage.total }
@@ -104,7 +104,7 @@ export const inputOf = ({ messages, system = "", tools }: ModelRequest): number 
 
 const tokens = (characters: number): number => Math.ceil(characters / 4)
 
-/** What an image or a file stands for, in characters: their bytes say nothing of their tokens. */
+/** Counted for an image or a file, in characters: the number of their bytes has no relation to their tokens. */
 const media = 4_000
 
 // Keyed by their first message: each request has those of the last one, and perhaps more.
@@ -126,7 +126,7 @@ const lengthOfAll = (messages: ReadonlyArray<ModelMessage>): number => {
 
 const lengthOf = (content: ModelMessage["content"]): number => {
   let sum = 0
-  // An answer that is still being said may have gaps.
+  // An answer that still streams may have gaps.
   for (const block of content) {
     if (block === undefined) continue
     if (block.type === "toolCall") sum += block.name.length + block.rawArguments.length

@@ -9,13 +9,13 @@ interface Span {
   until: number
 }
 
-/** What the versions of a set share. Only the newest version adds to it. */
+/** Shared by the versions of a set. Only the newest version adds to it. */
 class History {
   readonly spans = new Map<string, Span>()
   newest = 0
 }
 
-/** What a `Set` compares itself with. */
+/** A set as the methods of `Set` take it. */
 interface Ids {
   readonly size: number
   readonly has: (id: string) => boolean

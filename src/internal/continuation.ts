@@ -25,8 +25,8 @@ export const isBrokenOff = (messages: ReadonlyArray<Message.Message>): boolean =
 }
 
 /**
- * Whether the model can be asked as the transcript stands. Failed and cancelled answers at its end stay where they are and
- * do not count: the model is asked again for them.
+ * Whether the model can answer the transcript as it stands. Failed and cancelled answers at its end stay where they are and
+ * do not count: the model answers again in their place.
  */
 export const isUnanswered = (messages: ReadonlyArray<Message.Message>): boolean => {
   const last = messages.findLast((message) => !Transcript.isFailed(message))

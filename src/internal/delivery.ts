@@ -183,7 +183,7 @@ export class Delivery {
     if (isRemoved) subscriber.unsubscribe()
     else this.interrupted.add(subscriber)
     const took = isStopped
-      ? `was still busy with ${event._tag} ${text(limit)} after the run was told to stop`
+      ? `was still busy with ${event._tag} ${text(limit)} after the run was stopped`
       : `took longer than ${text(limit)} for ${event._tag}`
     const deaf = isAbandoned ? ", and ignored its interruption" : ""
     const then = isRemoved ? `It was unsubscribed. ${advice}` : "Of this run it hears only RunEnd."

@@ -77,7 +77,7 @@ export class Events {
     return { ...body, ...base, seq: ++this.seq, timestamp, ...(turn === undefined ? {} : { turn }) }
   }
 
-  /** The same for deltas, without spreads: there are many. */
+  /** Stamps deltas without spreads: there are many. */
   private stampDeltas(messageId: MessageId, deltas: ReadonlyArray<ModelEvent>): ReadonlyArray<AgentEvent> {
     const { runId, parent } = this.base
     const { turn = 0 } = this

@@ -15,7 +15,7 @@ import { RunFailed } from "../RunFailed.ts"
 import * as Usage from "../Usage.ts"
 
 /**
- * Ends the stream where it would fail. A run that failed has said so in its events; one that could not begin gets `RunError`
+ * Ends the stream where it would fail. The events of a failed run have its error; one that could not begin gets `RunError`
  * and `RunEnd`. A defect is logged. Interruption stays interruption.
  */
 export const eventsOnly = <E>(self: Stream.Stream<AgentEvent, E>): Stream.Stream<AgentEvent> =>

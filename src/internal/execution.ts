@@ -31,7 +31,7 @@ import type { RunResult } from "../RunResult.ts"
 import { ToolContext } from "../Tool.ts"
 import { ToolRegistry } from "../ToolRegistry.ts"
 
-/** Where a run starts, and what may change while it goes on. */
+/** The start of a run, and the changes to it between turns. */
 export interface Task {
   readonly prompts: ReadonlyArray<Message.Message>
   /** The transcript so far. Never changed. */
@@ -130,7 +130,7 @@ export const seatOf = (reader: Reader = noReader): Seat => ({
   reader
 })
 
-/** A run that goes on, and its switches. */
+/** A run in its fiber, and its switches. */
 export interface Started {
   readonly runId: string
   readonly fiber: Fiber.Fiber<RunResult, RunFailed>

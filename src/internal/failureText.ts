@@ -5,13 +5,13 @@ import * as Predicate from "effect/Predicate"
 
 export const of = (failure: unknown): string => {
   try {
-    return told(failure).replaceAll(frames, "")
+    return messageOf(failure).replaceAll(frames, "")
   } catch {
     return "It failed with something that cannot be read"
   }
 }
 
-const told = (failure: unknown): string => {
+const messageOf = (failure: unknown): string => {
   if (failure instanceof Error) return failure.message === "" ? failure.name : failure.message
   if (typeof failure === "string") return failure
   if (typeof failure === "function") return "a function"

@@ -1,5 +1,5 @@
 /**
- * What an application gives to an agent or a run, checked: options and messages, which types do not guard in plain
+ * Checks the input of an agent or a run: options and messages, which types do not guard in plain
  * JavaScript, nor where a number comes from the environment.
  */
 import * as Predicate from "effect/Predicate"
@@ -12,7 +12,7 @@ import * as RunOptions from "../RunOptions.ts"
 
 /** Options or messages that mean nothing. Nothing was begun. */
 export class InvalidInput extends Schema.TaggedError<InvalidInput>()("InvalidInput", {
-  /** What was given. */
+  /** The kind of input. */
   subject: Schema.Literals(["options", "messages", "prompt"]),
   /** One sentence for each fault: its path, what is expected, what was given. */
   faults: Schema.Array(Schema.String)
@@ -81,8 +81,8 @@ const faultsOf = (
     )
     if (message === unknownKey) return `${at} ${message}. ${advice(steps.at(-1) ?? "", known)}`
     if (message === "is missing") return at === "model" ? missingModel : `${at} is missing`
-    const said = message.slice(0, 300)
-    const fault = at === "" ? said : `${at}: ${said.charAt(0).toLowerCase()}${said.slice(1)}`
+    const sentence = message.slice(0, 300)
+    const fault = at === "" ? sentence : `${at}: ${sentence.charAt(0).toLowerCase()}${sentence.slice(1)}`
     return isVendorMember(steps) ? `${fault}. ${byProvider(steps, input)}` : fault
   })
 

@@ -116,7 +116,7 @@ const prepared = Effect.fnUntraced(function* (
   yield* begun(run, request, reply)
 })
 
-/** Publishes the call and streams its answer. An empty answer is retried or refused where the options say so. */
+/** Publishes the call and streams its answer. Retries or refuses an empty answer, by `emptyResponse`. */
 const begun = Effect.fnUntraced(function* (
   run: Run,
   request: ModelRequest,

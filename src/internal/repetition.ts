@@ -14,7 +14,7 @@ const leastToWarn = 3
 /** Arguments of more characters are compared as they were written, shorter ones by their JSON value. */
 const longArguments = 1000
 
-/** Texts that tell one call and its result from another. The transcript holds them anyway. */
+/** Texts that identify one call and its result. The transcript holds them anyway. */
 type Signature = ReadonlyArray<string>
 
 /** The latest calls of one run. `max`: how many identical rounds are allowed; `Infinity` for no limit. */

@@ -1,5 +1,5 @@
 /**
- * An answer while it streams: published piece by piece, retracted if it is asked for again, and closed whole or as far as it
+ * An answer while it streams: published piece by piece, retracted if the model answers again, and closed whole or as far as it
  * came.
  */
 import * as Cause from "effect/Cause"
@@ -111,7 +111,7 @@ export class Reply {
     take(this.withUniqueId({ _tag: "ToolCallStart", contentIndex, id: "", name: "" }))
   }
 
-  /** Publishes that the model is asked again for this answer. */
+  /** Publishes that the model answers again. */
   announceRetry({ attempt, delay, error }: Attempt): void {
     this.run.emit({ _tag: "ModelCallError", error, willRetry: true })
     this.run.emit({ _tag: "ModelCallRetry", attempt, delayMs: Duration.toMillis(delay), error })
@@ -163,7 +163,9 @@ export class Reply {
   private enterForGood(): void {
     const { reply, request } = this
     if (request === undefined) return
-    this.enter(Budget.told(reply.finish?.usage) ?? Budget.estimate(Budget.inputOf(request), reply.content))
+    this.enter(
+      Budget.reported(reply.finish?.usage) ?? Budget.estimate(Budget.inputOf(request), reply.content)
+    )
     this.entry = Budget.nothing
   }
 }

@@ -14,7 +14,7 @@ import type { Run, Stopped } from "./run.ts"
 import type * as Tool from "../Tool.ts"
 import * as Transcript from "../Transcript.ts"
 
-/** What the model will be asked, before `beforeModel` hooks see it. */
+/** Makes the request that `beforeModel` hooks get. */
 export const make = Effect.fnUntraced(function* (
   run: Run
 ): Effect.fn.Return<ModelRequest, FailureReason | Stopped> {
@@ -30,7 +30,7 @@ const nothingToAnswer =
   "there is nothing for the model to answer. Give a prompt that holds a text that is not empty, an image or a tool result"
 
 /**
- * The same of a conversation that was made shorter, from which the run then goes on. Nothing when nobody does that, or when
+ * Makes the request from a compacted conversation, which the run then keeps. `undefined` if there is no compaction, or if
  * it is no shorter after it.
  */
 export const shortened = Effect.fnUntraced(function* (
@@ -42,7 +42,7 @@ export const shortened = Effect.fnUntraced(function* (
     Effect.catch((failure) =>
       Effect.as(Effect.logWarning("The conversation could not be made shorter", failure), undefined)
     ),
-    // A model that is asked for a summary may find that too long as well.
+    // The conversation may be too long for the model that summarizes it, too.
     Effect.provideService(ContextManager, { view })
   )
   const compacted = yield* run.attempt(trying)
@@ -54,7 +54,7 @@ export const shortened = Effect.fnUntraced(function* (
   return yield* make(run)
 })
 
-/** What `beforeModel` hooks are told of a request. */
+/** The input of `beforeModel` hooks. */
 export const hookInput = (run: Run, request: ModelRequest): Hook.Input<"beforeModel"> => {
   const { messages: view, model, options, system, tools } = request
   return {
@@ -156,7 +156,7 @@ const announceDropped = (run: Run, trimmed: Transcript.Trimmed, reason: Why): vo
 const announceView = (run: Run, { dropped, messages }: Transcript.Trimmed, reason: Why): void =>
   run.emit({ _tag: "ContextTransformed", dropped, kept: messages.length, reason })
 
-/** Chooses the tools of this turn, and keeps them: what comes or goes meanwhile counts from the next one. */
+/** Chooses the tools of this turn, and keeps them: changes meanwhile count from the next turn. */
 const offer = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<Hook.RequestParts> {
   const registered = yield* run.registry.definitions
   if (run.turn === 1) yield* warnOfUnknown(run, registered)

@@ -1,8 +1,8 @@
 /**
- * One run while it goes on.
+ * One run, from its start to its end.
  *
  * Only the methods of this class assign its fields. They run in the run's own fiber and those of its tools, and each is one
- * synchronous step. What a run hands out is a copy, or replaced instead of changed.
+ * synchronous step. Values that a run returns are copies, or are replaced and never changed.
  */
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"

@@ -1,5 +1,5 @@
 /**
- * Whether an answer has said anything yet: the line behind which asking again would show something twice.
+ * Tracks whether an answer has published anything: from then on a second try would publish something twice.
  */
 import * as Stream from "effect/Stream"
 import type { ModelEvent } from "../ModelEvent.ts"
@@ -16,7 +16,7 @@ export const truncated = (provider: string): ProviderError =>
 
 /**
  * The answer, or another one in its place when it fails. An answer that ends without `Finish` fails with `StreamTruncated`,
- * in the name of `provider` unless its `Start` named another. `spoke`: whether something of it was said and still stands.
+ * in the name of `provider` unless its `Start` named another. `spoke`: whether something of it was published and not retracted.
  */
 export const orElse = (
   provider: string,

@@ -44,7 +44,7 @@ export const preflight = Effect.fnUntraced(function* (
   return undefined
 })
 
-/** Reasons that hold before any guard is asked. */
+/** Reasons that hold before any guard runs. */
 const notToBeLookedAt = (batch: Batch): Outcome | undefined => {
   const { message, run } = batch
   const cut = ToolOutcome.cut(message.stopReason)

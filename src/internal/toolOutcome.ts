@@ -18,7 +18,7 @@ export const error = (outcome: ToolOutcome, message: string): Outcome => ({
   output: Tool.failure(message)
 })
 
-const abandoned = " It did not stop when told to, and was left behind."
+const abandoned = " It ignored its interruption, and was left behind."
 
 export const aborted = (call: ToolCall, isAbandoned = false): Outcome =>
   error("aborted", `Tool ${call.name} was aborted.${isAbandoned ? abandoned : ""}`)

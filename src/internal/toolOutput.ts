@@ -83,7 +83,7 @@ export const failure = (message: string, details?: Schema.Json): ToolOutput =>
 /**
  * Returns whether `output` or `failure` made the value, or whether it is a copy by spread of such a value.
  *
- * **Example** (Telling results from values)
+ * **Example** (Separating results from values)
  *
  * ```ts
  * import { Tool } from "effect-agent"

@@ -91,7 +91,7 @@ const failed = (tool: Tool.Any, failure: unknown): Effect.Effect<AgentEvent.Tool
     (output) => logged(Effect.logDebug(`Tool ${tool.name} failed`, Cause.fail(failure)), output)
   )
 
-/** The log tells the developer what to change; the model reads that the tool does not work. */
+/** The log names the fault for the developer; the model reads that the tool does not work. */
 const misused = (tool: Tool.Any, returned: string, advice: string): Effect.Effect<Output.ToolOutput> => {
   const fault = `Tool ${tool.name} does not work: its execute returned ${returned}.`
   return logged(Effect.logError(`${fault} ${advice}`), Output.failure(fault))

@@ -1,5 +1,5 @@
 /**
- * One model call and the tools it asked for.
+ * One model call, and the tool calls of its answer.
  */
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"

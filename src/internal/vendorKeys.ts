@@ -1,12 +1,12 @@
 /**
- * How keys of known vendors look, for texts of others that may hold one nobody told us of. A net, not a wall: it knows
- * a key by the way it begins.
+ * Recognises keys of known vendors by their first characters, in texts that may hold a key of which this package does not
+ * know. A key of another form stays.
  */
 
-// What follows these may hold dashes and underscores: OpenAI, Anthropic, OpenRouter, DeepSeek, Stripe; xAI; NVIDIA;
+// Prefixes of keys with dashes and underscores: OpenAI, Anthropic, OpenRouter, DeepSeek, Stripe; xAI; NVIDIA;
 // GitHub; GitLab; Slack; PyPI; Google.
 const loose = "(?:[sp]k[-_]|rk_live_|xai-|nvapi-|github_pat_|glpat-|xox[abprs]-|pypi-|AIza|ya29\\.)"
-// What follows these does not, which tells them from names like npm_lifecycle_event: Groq; Cerebras; Hugging Face;
+// Prefixes of keys without them, unlike names such as npm_lifecycle_event: Groq; Cerebras; Hugging Face;
 // Fireworks; GitHub; npm; Amazon.
 const strict = "(?:(?:gsk_|csk-|hf_|fw_|gh[pousr]_|npm_)(?=[A-Za-z0-9]{12})|(?:AKIA|ASIA)(?=[A-Z0-9]{12}))"
 const head = `(?:${loose}|${strict})`
@@ -14,7 +14,7 @@ const head = `(?:${loose}|${strict})`
 const anywhere = new RegExp(`\\b${head}[\\w-]{12,}|\\bBearer\\s+\\S{8,}`, "g")
 const whole = new RegExp(`^${head}[\\w-]{8}`)
 
-/** What stands in the place of a key. */
+/** Replaces a key. */
 export const redacted = "[redacted]"
 
 /** The text with everything that looks like a key, or follows `Bearer`, cut out of it. */

@@ -333,7 +333,7 @@ describe("a subscriber that never returns", () => {
       assert.strictEqual((yield* Fiber.join(run)).status, "cancelled")
       yield* script.agent.prompt("again")
       assert.deepStrictEqual(stuck.heard, ["RunStart", "TurnStart"])
-      assert.include(lines.join("\n"), "after the run was told to stop, and ignored its interruption")
+      assert.include(lines.join("\n"), "after the run was stopped, and ignored its interruption")
     })
   )
 
