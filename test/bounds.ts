@@ -42,15 +42,14 @@ export const longFunctions: Readonly<Record<string, string>> = {
 }
 
 /** Entries of `schedulers`. Lower it with every change that removes one; three are to remain. */
-export const maxSchedulers = 5
+export const maxSchedulers = 4
 
 /** Modules, outside `cli` and `providers`, that start, observe or wake fibers by other means than effects. */
 export const schedulers: Readonly<Record<string, string>> = {
   "internal/alarm.ts": "one sleeping fiber for all time limits of a clock",
   "internal/handoff.ts": "wakes a waiting reader in a microtask",
   "node/internal/NodeCrowd.ts": "joins what undici delivers in one turn of the event loop",
-  "node/internal/NodeExchange.ts": "undici must not be called from inside its own parser",
-  "promise/Events.ts": "an async iterator reads a fiber from outside of Effect"
+  "node/internal/NodeExchange.ts": "undici must not be called from inside its own parser"
 }
 
 /** Modules that use functions such as `Effect.flatMapEager`, which run a known effect without a step of the fiber. */

@@ -5,13 +5,12 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as Fiber from "effect/Fiber"
 
 /** Hands an array to the reader, and suspends until the reader has read it and wants more. */
 export type Deliver<A> = (batch: ReadonlyArray<A>) => Effect.Effect<void>
 
-/** Starts the delivery in a fiber of its own. An interruption of the fiber must wait for an orderly end. */
-export type Start<A> = (deliver: Deliver<A>) => Fiber.Fiber<void, unknown>
+/** Runs the delivery. Resolves after its orderly end, which `signal` requests. Never rejects. */
+export type Run<A> = (deliver: Deliver<A>, signal: AbortSignal) => Promise<Exit.Exit<void, unknown>>
 
 interface Waiting<A> {
   readonly resolve: (result: IteratorResult<A, undefined>) => void
@@ -19,26 +18,28 @@ interface Waiting<A> {
 }
 
 /**
- * Returns the elements that `start` delivers, once for each iteration, from the first `next` on.
+ * Returns the elements that `run` delivers, once for each iteration, from the first `next` on.
  *
  * A reader that leaves early interrupts the delivery and waits for its end. The signal does so too, and fails the iteration with its
  * reason. `failed` gets any other failure before the reader does.
  */
 export const iterable = <A>(
-  start: Start<A>,
+  run: Run<A>,
   signal: AbortSignal | undefined,
   failed: (error: unknown) => void
 ): AsyncIterable<A> => ({
-  [Symbol.asyncIterator]: () => new Reading(start, signal, failed)
+  [Symbol.asyncIterator]: () => new Reading(run, signal, failed)
 })
 
 const done = { done: true, value: undefined } as const
 
 class Reading<A> implements AsyncIterator<A, undefined> {
-  private readonly start: Start<A>
+  private readonly run: Run<A>
   private readonly signal: AbortSignal | undefined
   private readonly failed: (error: unknown) => void
-  private fiber: Fiber.Fiber<void, unknown> | undefined
+  private readonly stop = new AbortController()
+  /** Settles after the end of the delivery. */
+  private running: Promise<void> | undefined
   private batch: ReadonlyArray<A> = []
   private at = 0
   /** Oldest first; more than one only where a reader calls `next` before the last one has resolved. */
@@ -47,15 +48,15 @@ class Reading<A> implements AsyncIterator<A, undefined> {
   private ended: Exit.Exit<void, unknown> | undefined
   private left = false
 
-  constructor(start: Start<A>, signal: AbortSignal | undefined, failed: (error: unknown) => void) {
-    this.start = start
+  constructor(run: Run<A>, signal: AbortSignal | undefined, failed: (error: unknown) => void) {
+    this.run = run
     this.signal = signal
     this.failed = failed
   }
 
   next(): Promise<IteratorResult<A, undefined>> {
     if (this.left) return Promise.resolve(done)
-    if (this.fiber === undefined) this.begin()
+    if (this.running === undefined) this.running = this.begin()
     const ready = this.take()
     if (ready !== undefined) return Promise.resolve(ready)
     if (this.ended !== undefined) return this.end(this.ended)
@@ -70,7 +71,8 @@ class Reading<A> implements AsyncIterator<A, undefined> {
   async return(): Promise<IteratorResult<A, undefined>> {
     this.left = true
     this.batch = []
-    await this.stopped()
+    this.stop.abort()
+    await this.running
     return done
   }
 
@@ -79,26 +81,24 @@ class Reading<A> implements AsyncIterator<A, undefined> {
     return Promise.reject(error)
   }
 
-  private begin(): void {
+  /** Delivers until the end, and then settles the calls of `next` that wait. */
+  private async begin(): Promise<void> {
     if (this.signal?.aborted === true) {
       this.ended = Exit.interrupt()
       return
     }
-    const fiber = this.start(this.deliver)
-    this.fiber = fiber
     this.signal?.addEventListener("abort", this.onAbort, { once: true })
-    fiber.addObserver((exit) => {
-      this.signal?.removeEventListener("abort", this.onAbort)
-      this.ended = exit
-      const [first, ...others] = this.waiting.splice(0)
-      if (first !== undefined) void this.end(exit).then(first.resolve, first.reject)
-      for (const { resolve } of others) resolve(done)
-    })
+    const exit = await this.run(this.deliver, this.stop.signal)
+    this.signal?.removeEventListener("abort", this.onAbort)
+    this.ended = exit
+    const [first, ...others] = this.waiting.splice(0)
+    if (first !== undefined) void this.end(exit).then(first.resolve, first.reject)
+    for (const { resolve } of others) resolve(done)
   }
 
   private readonly onAbort = (): void => {
     this.batch = []
-    this.fiber?.interruptUnsafe()
+    this.stop.abort()
   }
 
   private readonly deliver: Deliver<A> = (batch) =>
@@ -135,14 +135,5 @@ class Reading<A> implements AsyncIterator<A, undefined> {
       return Promise.reject(error)
     }
     return this.signal?.aborted === true ? Promise.reject(this.signal.reason) : Promise.resolve(done)
-  }
-
-  private stopped(): Promise<void> {
-    const { fiber } = this
-    if (fiber === undefined || this.ended !== undefined) return Promise.resolve()
-    return new Promise((resolve) => {
-      fiber.addObserver(() => resolve())
-      fiber.interruptUnsafe()
-    })
   }
 }

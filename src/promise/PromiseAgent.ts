@@ -236,11 +236,12 @@ const facade = (runtime: Runtime): PromiseAgent => {
     stream: (input, { signal, ...options } = {}) => {
       const called = Inspection.caller()
       return Events.iterable<AgentEvent>(
-        (deliver) =>
+        (deliver, stop) =>
           isClosed
-            ? Effect.runFork(Effect.die(closedError()))
-            : runtime.runFork(
-                Held.use((agent) => Stream.runForEachArray(agent.stream(input, options), deliver))
+            ? Promise.resolve(Exit.die(closedError()))
+            : runtime.runPromiseExit(
+                Held.use((agent) => Stream.runForEachArray(agent.stream(input, options), deliver)),
+                { signal: stop }
               ),
         signal,
         (error) => Inspection.calledFrom(error, called)
@@ -251,7 +252,10 @@ const facade = (runtime: Runtime): PromiseAgent => {
         Context.get(built, Held).stream(input, options)
       )
       return Events.iterable<AgentEvent>(
-        (deliver) => Effect.runFork(Stream.runForEachArray(eventsOnly(Stream.unwrap(events)), deliver)),
+        (deliver, stop) =>
+          Effect.runPromiseExit(Stream.runForEachArray(eventsOnly(Stream.unwrap(events)), deliver), {
+            signal: stop
+          }),
         signal,
         (error) => error
       )
