@@ -18,7 +18,7 @@ import type { Audience, Reader } from "./delivery.ts"
 import { noReader } from "./delivery.ts"
 import { Events } from "./events.ts"
 import { Handoff, opened } from "./handoff.ts"
-import * as HookCalls from "./hookCalls.ts"
+import { RunHooks } from "./hookCalls.ts"
 import { HookManager } from "../HookManager.ts"
 import { Control } from "./interruption.ts"
 import * as Message from "../Message.ts"
@@ -72,7 +72,7 @@ export const makeRun = Effect.fnUntraced(function* (
       provider: Context.get(context, Provider),
       registry: Context.get(context, ToolRegistry),
       contextManager: Context.get(context, ContextManager),
-      hooks: HookCalls.make(Context.get(context, HookManager), {
+      hooks: new RunHooks(Context.get(context, HookManager), {
         options: () => run.options,
         onError: (error) => run.emit({ _tag: "HookError", ...error })
       }),

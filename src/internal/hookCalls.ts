@@ -33,20 +33,7 @@ export interface Asking<P extends Hook.Point, S, E> {
   readonly isDone?: (state: S) => boolean
 }
 
-/** The hooks of one run, with its own counts of failures. */
-export interface RunHooks {
-  readonly has: (point: Hook.Point) => boolean
-  /**
-   * Calls the hooks of a point, in order. Hooks that are registered meanwhile run from the next point on. Fails with
-   * `HookFailed` for an observer that failed, with `hookFailureMode: "fail"`, and with `TransformFailed` for a shaper.
-   */
-  readonly ask: <P extends Hook.Point, S, E = never>(
-    point: P,
-    state: S,
-    asking: Asking<P, S, E>
-  ) => Effect.Effect<S, HookFailed | TransformFailed | E>
-}
-
+/** The run whose hooks are called. */
 export interface Run {
   readonly options: () => Pick<
     RunOptions,
@@ -62,9 +49,8 @@ const tooManyErrors = `it is disabled after ${maxConsecutiveErrors} failures in 
 
 const defaultTimeouts = { hookTimeout: Duration.seconds(5), approvalTimeout: Duration.infinity }
 
-export const make = (manager: HookManager, run: Run): RunHooks => new Calls(manager, run)
-
-class Calls implements RunHooks {
+/** The hooks of one run, with its own counts of failures. */
+export class RunHooks {
   private readonly manager: HookManager
   private readonly run: Run
   /** By the id of the hook. */
@@ -75,11 +61,20 @@ class Calls implements RunHooks {
     this.run = run
   }
 
+  /** Whether the point has a hook. */
   has(point: Hook.Point): boolean {
     return this.manager.list().some((hook) => isAt(point, hook))
   }
 
-  ask<P extends Hook.Point, S, E = never>(point: P, initial: S, asking: Asking<P, S, E>) {
+  /**
+   * Calls the hooks of a point, in order. Hooks that are registered meanwhile run from the next point on. Fails with
+   * `HookFailed` for an observer that failed, with `hookFailureMode: "fail"`, and with `TransformFailed` for a shaper.
+   */
+  ask<P extends Hook.Point, S, E = never>(
+    point: P,
+    initial: S,
+    asking: Asking<P, S, E>
+  ): Effect.Effect<S, HookFailed | TransformFailed | E> {
     const { failure, input, isDone, output } = asking
     return Effect.gen({ self: this }, function* () {
       let state = initial

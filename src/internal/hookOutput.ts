@@ -1,6 +1,6 @@
 /**
- * Reads what a hook returned. Types do not reach everybody who writes hooks, and a guard that returned something else must
- * not count as one that approved.
+ * Decodes the outputs of hooks. Types do not reach JavaScript, and a guard that returned something else must not count as one
+ * that approved.
  */
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
@@ -8,22 +8,14 @@ import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import { originalOf } from "./hookInput.ts"
-import * as Message from "../Message.ts"
+import { isMessage } from "./invalidInput.ts"
+import type { Message, ModelMessage } from "../Message.ts"
 import * as NearestName from "./nearestName.ts"
 import { once } from "./once.ts"
 import { isOutput, rendered } from "./toolOutput.ts"
 
-/** A list of messages. Each is checked once; copies that the hook was given become the messages they are copies of. */
-const listOf = <A extends Message.Message>(schema: Schema.Codec<A, any>) => {
-  const accepts = Schema.is(schema)
-  const accepted = new WeakSet<object>()
-  const isOne = (value: unknown): value is A => {
-    if (!Predicate.isObject(value)) return false
-    if (accepted.has(value)) return true
-    if (!accepts(value)) return false
-    accepted.add(value)
-    return true
-  }
+/** A list of messages. A copy that the hook was given becomes the message of the transcript again. */
+const listOf = <A extends Message>(isOne: (value: unknown) => value is A) => {
   const isList = (value: unknown): value is ReadonlyArray<A> => Array.isArray(value) && value.every(isOne)
   const originals = (list: ReadonlyArray<A>): ReadonlyArray<A> =>
     list.map((message) => {
@@ -35,8 +27,10 @@ const listOf = <A extends Message.Message>(schema: Schema.Codec<A, any>) => {
   )
 }
 
-export const messages = listOf(Message.Message)
-export const modelMessages = listOf(Message.ModelMessage)
+const isModelMessage = (value: unknown): value is ModelMessage => isMessage(value) && value.role !== "custom"
+
+export const messages = listOf(isMessage)
+export const modelMessages = listOf(isModelMessage)
 
 /** The result that stands in for a tool's. Rendered here, so that one that is not JSON is a failure of its hook. */
 export const toolResult = Schema.Unknown.pipe(

@@ -175,7 +175,7 @@ const known = new WeakSet<object>()
 const holds = Schema.is(Message.Message)
 
 /** Each message is looked at once. */
-const isMessage = (input: unknown): input is Message.Message => {
+export const isMessage = (input: unknown): input is Message.Message => {
   if (!Predicate.isObject(input)) return false
   if (known.has(input)) return true
   if (!holds(input)) return false
