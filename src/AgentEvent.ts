@@ -29,68 +29,30 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { CallSet, from } from "./internal/callSet.ts"
 import { EventError, LimitName } from "./internal/failureReason.ts"
+import { RunStatus, ToolOutput } from "./internal/eventParts.ts"
 import * as Message from "./Message.ts"
 import * as ModelEvent from "./ModelEvent.ts"
 import { ProviderError } from "./ProviderError.ts"
-import { ModelOptions } from "./RunOptions.ts"
+import { ModelOptions, RunOptions } from "./RunOptions.ts"
 import { Usage } from "./Usage.ts"
+
+export { RunStatus, ToolOutput } from "./internal/eventParts.ts"
 
 /**
  * The version of the events, in every `RunStart`.
  *
+ * **Details**
+ *
+ * A version adds events and members, and keeps those of the version before: ignore events and members that you do not know.
+ * Version 2 adds `path` to the events of a run that a tool started, and `options` to `RunStart`.
+ *
  * @category constants
  * @since 0.1.0
  */
-export const version = 1
+export const version = 2
 
-/**
- * The way in which a run ended.
- *
- * **Details**
- *
- * - `"completed"`: the model answered without tool calls, and nothing was queued.
- * - `"stopped"`: a `shouldStopAfterTurn` hook ended the run.
- * - `"terminated"`: every tool of the last turn requested the end of the run, and nothing was queued.
- * - `"incomplete"`: the run reached `maxTurns`, and `onMaxTurns` is `"stop"` or `"wrapUp"`.
- * - `"cancelled"`: the application cancelled the run.
- * - `"suspended"`: reserved; no run ends with it yet.
- * - `"failed"`: the run failed.
- *
- * @category models
- * @since 0.1.0
- */
-export const RunStatus = Schema.Literals([
-  "completed",
-  "stopped",
-  "terminated",
-  "incomplete",
-  "cancelled",
-  "suspended",
-  "failed"
-])
-export type RunStatus = typeof RunStatus.Type
-
-/**
- * The output of a tool, or the output that replaces it where the tool did not run.
- *
- * @category models
- * @since 0.1.0
- */
-export const ToolOutput = Schema.Struct({
-  /** The blocks that the model reads. */
-  content: Schema.Array(Schema.Union([Message.Text, Message.Image])),
-  /** Data for programs and displays, which the model does not read. Default none. */
-  details: Schema.optionalKey(Schema.Json),
-  /** Whether the call failed. Default `false`. */
-  isError: Schema.optionalKey(Schema.Boolean),
-  /**
-   * Whether the tool requests the end of the run. Default `false`.
-   *
-   * The run ends if every tool of the turn requests it.
-   */
-  terminate: Schema.optionalKey(Schema.Boolean)
-})
-export type ToolOutput = typeof ToolOutput.Type
+/** A tool call of a run. */
+const Caller = Schema.Struct({ runId: Schema.String, toolCallId: Schema.String })
 
 /** The fields of every event. */
 const base = {
@@ -102,8 +64,10 @@ const base = {
   timestamp: Schema.Finite,
   /** The turn, from 1; absent before the first turn and after the last. */
   turn: Schema.optionalKey(Schema.Int),
-  /** The run and the tool call that started this run; absent for a run that no tool started. */
-  parent: Schema.optionalKey(Schema.Struct({ runId: Schema.String, toolCallId: Schema.String }))
+  /** The run and the tool call that started this run, the last of `path`; absent for a run that no tool started. */
+  parent: Schema.optionalKey(Caller),
+  /** The tool calls that this run is inside of, outermost first; absent for a run that no tool started. */
+  path: Schema.optionalKey(Schema.NonEmptyArray(Caller))
 }
 const tool = { toolCallId: Schema.String, toolName: Schema.String }
 const reason = { reason: Schema.optionalKey(Schema.String) }
@@ -138,13 +102,16 @@ const reason = { reason: Schema.optionalKey(Schema.String) }
 export const AgentEvent = Schema.TaggedUnion({
   /**
    * The run begins. `v` is the `version` of the events, and `prompts` are the messages it begins with. `continued` says that it
-   * continues the transcript: it has no prompt, or only messages that were queued.
+   * continues the transcript: it has no prompt, or only messages that were queued. `options` are those of the run before its
+   * `beforeExecution` hooks, with durations in milliseconds. They leave out `system` and `modelOptions.vendor`, which may be
+   * secret. `options` is absent in events of version 1.
    */
   RunStart: {
     ...base,
     v: Schema.Int,
     prompts: Schema.Array(Message.Message),
     model: Schema.String,
+    options: Schema.optionalKey(RunOptions),
     continued: Schema.Boolean
   },
   /** The run waits until the application resumes or cancels it. */
@@ -171,11 +138,12 @@ export const AgentEvent = Schema.TaggedUnion({
   /** A turn begins. */
   TurnStart: base,
   /**
-   * A turn ended. `toolsContinue` says that its tool results go to the model, unless queued messages change what follows.
+   * A turn ended. `messageId` names its answer, absent if it has none. `toolsContinue` says that its tool results go to the
+   * model, unless queued messages change what follows.
    */
   TurnEnd: {
     ...base,
-    messageId: Schema.String,
+    messageId: Schema.optionalKey(Schema.String),
     stopReason: Message.StopReason,
     toolResultIds: Schema.Array(Schema.String),
     usage: Usage,
@@ -277,7 +245,7 @@ type Tag = AgentEvent["_tag"]
 export type OfTag<T extends Tag> = Extract<AgentEvent, { readonly _tag: T }>
 
 type Unstamped<Event> = Event extends AgentEvent
-  ? Omit<Event, "runId" | "seq" | "timestamp" | "turn" | "parent">
+  ? Omit<Event, "runId" | "seq" | "timestamp" | "turn" | "parent" | "path">
   : never
 /**
  * An event before the run adds its id, number and time.

@@ -8,7 +8,7 @@ import { codeOf, files, functionsOf, linesOf, textOf, treeOf } from "./source.ts
 const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   [
     "data",
-    /^((Usage|Message|ProviderError|ModelEvent|RunOptions|AgentEvent|RunReport|RunResult|RunFailed|Transcript|JsonSchema)|internal\/(failureReason|agentError|continuation|failureText|inspection|callSet|jsonCoercion|jsonReference|jsonDepth|vendorKeys|jsonText|once|durationInput|nearestName|invalidInput))\.ts$/
+    /^((Usage|Message|ProviderError|ModelEvent|RunOptions|AgentEvent|RunReport|RunResult|RunFailed|Transcript|JsonSchema)|internal\/(failureReason|agentError|continuation|failureText|inspection|callSet|eventParts|jsonCoercion|jsonReference|jsonDepth|vendorKeys|jsonText|once|durationInput|nearestName|invalidInput))\.ts$/
   ],
   [
     "services",
@@ -16,7 +16,7 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   [
     "loop",
-    /^((Loop)|internal\/(budget|queues|delivery|events|repetition|run|limits|gate|guards|pending|request|reply|modelCall|toolOutcome|batch|toolCall|toolBatch|turn|ending|execution|loop|eventsOnly))\.ts$/
+    /^((Loop)|internal\/(budget|queues|delivery|events|repetition|run|limits|gate|guards|pending|request|reply|modelCall|toolOutcome|batch|toolCall|toolBatch|turn|ending|execution|loop|publishedOptions|eventsOnly))\.ts$/
   ],
   ["agent", /^((Agent)|internal\/(agentState|agentOptions|subscriptions|agentRuntime))\.ts$/],
   ["edges", /^(providers|resilience|tools|compat|promise|testing|ai|node)\//],

@@ -13,7 +13,7 @@
 import * as Stream from "effect/Stream"
 import type { AgentEvent, OfTag } from "../AgentEvent.ts"
 import type * as Message from "../Message.ts"
-import type { ModelOptions } from "../RunOptions.ts"
+import type { ModelOptions, RunOptions } from "../RunOptions.ts"
 import type { Response } from "./OneRing.ts"
 import * as OneRing from "./OneRing.ts"
 
@@ -74,7 +74,7 @@ interface Answered {
 }
 
 type Body =
-  | { readonly type: "execution:start"; readonly config: { readonly model: string } }
+  | { readonly type: "execution:start"; readonly config: RunOptions }
   | (Answered & { readonly type: "execution:complete" })
   | { readonly type: "execution:error"; readonly error: Error }
   | { readonly type: "execution:paused"; readonly reason?: string }
@@ -228,7 +228,7 @@ const remember = (state: State, event: AgentEvent): State => {
 const runBody = (state: State, event: AgentEvent): Body | undefined => {
   switch (event._tag) {
     case "RunStart":
-      return { type: "execution:start", config: { model: event.model } }
+      return { type: "execution:start", config: { ...event.options, model: event.model } }
     case "RunPaused":
       return { type: "execution:paused", ...reasonOf(event) }
     case "RunResumed":

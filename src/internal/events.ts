@@ -15,7 +15,7 @@ import type { Control } from "./interruption.ts"
 import type { MessageId } from "../Message.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
 
-type Base = Pick<AgentEvent, "runId" | "parent">
+type Base = Pick<AgentEvent, "runId" | "parent" | "path">
 
 export class Events {
   /** The turn of later events; `undefined` before the first and after the last. */
@@ -46,6 +46,11 @@ export class Events {
   /** Publishes deltas of an answer that arrived together. Suspends like `progress`. */
   deltas(messageId: MessageId, deltas: ReadonlyArray<ModelEvent>): Effect.Effect<void> {
     return this.flow(this.stampDeltas(messageId, deltas))
+  }
+
+  /** The tool calls that the run is inside of, outermost first. */
+  get path(): Base["path"] {
+    return this.base.path
   }
 
   /** Waits until subscribers have received all events so far. */
@@ -79,14 +84,14 @@ export class Events {
 
   /** Stamps deltas without spreads: there are many. */
   private stampDeltas(messageId: MessageId, deltas: ReadonlyArray<ModelEvent>): ReadonlyArray<AgentEvent> {
-    const { runId, parent } = this.base
+    const { parent, path, runId } = this.base
     const { turn = 0 } = this
     const timestamp = this.clock.currentTimeMillisUnsafe()
     return deltas.map((delta) => {
       const seq = ++this.seq
-      return parent === undefined
+      return parent === undefined || path === undefined
         ? { _tag: "MessageDelta", runId, seq, timestamp, turn, messageId, delta }
-        : { _tag: "MessageDelta", runId, seq, timestamp, turn, parent, messageId, delta }
+        : { _tag: "MessageDelta", runId, seq, timestamp, turn, parent, path, messageId, delta }
     })
   }
 }

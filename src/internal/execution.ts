@@ -9,6 +9,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"
@@ -96,11 +97,7 @@ const eventsOf = (
   context: Context.Context<never>,
   record: (events: ReadonlyArray<AgentEvent>) => void
 ): Events => {
-  const caller = Context.getOption(context, ToolContext)
-  // A run that starts inside a tool is a sub-agent's.
-  const parent =
-    caller._tag === "Some" ? { runId: caller.value.runId, toolCallId: caller.value.toolCallId } : undefined
-  const base = { runId: seat.runId, ...(parent === undefined ? {} : { parent }) }
+  const base = { runId: seat.runId, ...callersOf(Context.getOption(context, ToolContext)) }
   return new Events(base, Context.get(context, Clock.Clock), seat.control, {
     ...seat,
     observe: (events) => {
@@ -108,6 +105,14 @@ const eventsOf = (
       seat.observe(events)
     }
   })
+}
+
+/** The tool calls around a run that starts inside a tool, as its events have them. */
+const callersOf = (caller: Option.Option<ToolContext["Service"]>): Pick<AgentEvent, "parent" | "path"> => {
+  if (Option.isNone(caller)) return {}
+  const { path = [], runId, toolCallId } = caller.value
+  const parent = { runId, toolCallId }
+  return { parent, path: [...path, parent] }
 }
 
 /** After a stop has interrupted the work in flight, lets no event wait for a reader that may have left. */

@@ -12,6 +12,7 @@ import * as Gate from "./gate.ts"
 import type * as Hook from "../Hook.ts"
 import * as Limits from "./limits.ts"
 import * as Message from "../Message.ts"
+import * as Options from "./publishedOptions.ts"
 import * as Pending from "./pending.ts"
 import type { Provider } from "../Provider.ts"
 import type { Run } from "./run.ts"
@@ -33,6 +34,7 @@ export const execute = Effect.fnUntraced(function* (
     v: version,
     prompts: task.prompts,
     model: run.options.model,
+    options: Options.published(run.options),
     continued: task.continued
   })
   yield* run.delivered

@@ -117,6 +117,7 @@ const execute = Effect.fnUntraced(function* (
   prepared: Registry.PreparedCall
 ): Effect.fn.Return<Outcome> {
   const { run } = batch
+  const { path } = run.events
   const { call, tool } = prepared
   const timeout = Duration.toMillis(
     Duration.fromInputUnsafe(tool.timeout ?? run.options.toolTimeout ?? defaultTimeout)
@@ -134,7 +135,13 @@ const execute = Effect.fnUntraced(function* (
         : Effect.void
     )
   const work = Effect.suspend(() =>
-    run.registry.execute(prepared, { toolCallId: call.id, runId: run.id, turn: run.turn, progress })
+    run.registry.execute(prepared, {
+      toolCallId: call.id,
+      runId: run.id,
+      ...(path === undefined ? {} : { path }),
+      turn: run.turn,
+      progress
+    })
   )
   const attempted = yield* attempt(work, { within: batch.inFlight, timeout })
   isRunning = false

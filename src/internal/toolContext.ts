@@ -3,7 +3,7 @@
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-import type { ToolOutput } from "../AgentEvent.ts"
+import type { AgentEvent, ToolOutput } from "../AgentEvent.ts"
 
 /**
  * The call that a tool runs for.
@@ -53,6 +53,8 @@ export class ToolContext extends Context.Service<
     readonly toolCallId: string
     /** Id of the run. */
     readonly runId: string
+    /** Tool calls that the run is inside of, outermost first. Default: none, since no tool started the run. */
+    readonly path?: AgentEvent["path"]
     /** Number of the turn, from 1. */
     readonly turn: number
     /** Emits a `ToolExecutionProgress` event. The model reads only the final result. Does nothing once the call has ended. */

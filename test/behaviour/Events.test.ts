@@ -373,4 +373,43 @@ describe("Events", () => {
       assert.deepStrictEqual(tags(kinds), ["RunStart", "RunEnd"])
     })
   )
+
+  it.effect("RunStart has the version and the options of the run, without what may be secret", () =>
+    Effect.gen(function* () {
+      const { events } = yield* play([done], {
+        options: {
+          system: "Never name the price.",
+          toolTimeout: "2 seconds",
+          approvalTimeout: "Infinity",
+          hookTimeout: 5n,
+          modelOptions: { temperature: 0, vendor: { openai: { tools: [{ authorization: "Bearer x" }] } } },
+          limits: { maxTurns: Infinity, executionTime: { minutes: 1 } }
+        },
+        hooks: [Hook.beforeExecution(() => Effect.succeed({ modified: { model: "other" } }))]
+      })
+      const start = ofTag(events, "RunStart")[0]
+      assert.strictEqual(start?.v, 2)
+      assert.deepStrictEqual(start?.options, {
+        model: "m",
+        toolTimeout: 2000,
+        approvalTimeout: "Infinity",
+        hookTimeout: 0.000005,
+        modelOptions: { temperature: 0 },
+        limits: { maxTurns: Infinity, executionTime: 60_000 }
+      })
+      const codec = Schema.fromJsonString(Schema.toCodecJson(AgentEvent.AgentEvent))
+      const text = yield* Schema.encodeUnknownEffect(codec)(start)
+      assert.deepStrictEqual(yield* Schema.decodeEffect(codec)(text), start)
+    })
+  )
+
+  it.effect("events of version 1 decode", () =>
+    Effect.gen(function* () {
+      const decode = Schema.decodeUnknownEffect(Schema.toCodecJson(AgentEvent.AgentEvent))
+      const base = { runId: "r", seq: 1, timestamp: 0 }
+      const start = { ...base, _tag: "RunStart", v: 1, prompts: [], model: "m", continued: false } as const
+      const child = { ...base, _tag: "TurnStart", turn: 1, parent: { runId: "p", toolCallId: "c" } } as const
+      for (const event of [start, child]) assert.deepStrictEqual(yield* decode(event), event)
+    })
+  )
 })

@@ -724,6 +724,7 @@ describe("Run", () => {
     it.effect("a loop inside a tool names the call it belongs to, however deep", () =>
       Effect.gen(function* () {
         const parents: Array<AgentEvent.AgentEvent["parent"]> = []
+        const paths: Array<AgentEvent.AgentEvent["path"]> = []
         const runIds: Array<string> = []
         const nested = (name: string, script: ScriptedProvider.Script, tools: ReadonlyArray<Tool.Runnable>) =>
           Tool.make({
@@ -737,6 +738,7 @@ describe("Run", () => {
                   Effect.provide([provider.layer, ToolRegistry.layer(...tools)])
                 )
                 parents.push(...new Set(first.map(({ parent }) => parent)))
+                paths.push(...new Set(first.map(({ path }) => path)))
                 runIds.push(first[0]?.runId ?? "")
                 return "ok"
               })
@@ -750,7 +752,9 @@ describe("Run", () => {
         assert.notStrictEqual(innerRun, middleRun)
         assert.deepInclude(parents, { runId: middleRun, toolCallId: "i" })
         assert.deepInclude(parents, { runId: events[0]?.runId, toolCallId: "m" })
-        assert.isUndefined(events[0]?.parent)
+        const outer = { runId: events[0]?.runId, toolCallId: "m" }
+        assert.deepStrictEqual<unknown>(paths, [[outer, { runId: middleRun, toolCallId: "i" }], [outer]])
+        for (const { parent, path } of events) assert.deepStrictEqual([parent, path], [undefined, undefined])
       })
     )
 

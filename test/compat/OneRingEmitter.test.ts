@@ -72,7 +72,7 @@ describe("OneRingEmitter", () => {
 
   it.effect("tells of a cancel, a pause and a hook that fails", () =>
     Effect.gen(function* () {
-      const agent = yield* Agent.make({ model: "m" }).pipe(
+      const agent = yield* Agent.make({ model: "m", limits: { maxTurns: 3 } }).pipe(
         Effect.provide(ScriptedProvider.layer([ScriptedProvider.text("a"), ScriptedProvider.text("b")]))
       )
       yield* agent.subscribe((event) =>
@@ -92,6 +92,10 @@ describe("OneRingEmitter", () => {
         "iteration:start"
       ])
       assert.strictEqual(ofType(emitted, "execution:cancelled")[0]?.reason, "enough")
+      assert.deepStrictEqual(ofType(emitted, "execution:start")[0]?.config, {
+        model: "m",
+        limits: { maxTurns: 3 }
+      })
       assert.notInclude(types(emitted), "execution:complete")
 
       const recorded = yield* record([ScriptedProvider.text("ok")], {
