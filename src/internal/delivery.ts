@@ -157,7 +157,12 @@ export class Delivery {
       }
       const isStopped = control.stop !== undefined
       const left = this.limitOf(busy) - (this.clock.currentTimeMillisUnsafe() - busy.since)
-      if (left <= 0) return busy
+      if (left <= 0) {
+        // The process may have stood still: a subscriber that is ready to continue is not late.
+        yield* Effect.yieldNow
+        if (this.busy === busy) return busy
+        continue
+      }
       const wait = Number.isFinite(left) ? Effect.sleep(left) : Effect.never
       yield* isStopped ? wait : Effect.raceFirst(wait, control.stopped)
       if (!isStopped && control.stop !== undefined) this.restartClock()
