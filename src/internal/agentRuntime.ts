@@ -107,8 +107,9 @@ export class AgentRuntime {
       queues: this.queues,
       nextTurn: () => this.takeChanges()
     }
-    const executor: Execution.Executor = (seat) => Effect.ensuring(execute(full, seat), this.rest(active))
-    const seat: Execution.Seat = {
+    const executor: Execution.Executor = (connections) =>
+      Effect.ensuring(execute(full, connections), this.rest(active))
+    const connections: Execution.Connections = {
       runId: Execution.makeRunId(),
       control: active.control,
       onRun: (run) => {
@@ -118,7 +119,7 @@ export class AgentRuntime {
       subscriptions: this.subscriptions,
       reader
     }
-    return Effect.updateContext(Execution.fork(executor, seat), this.services)
+    return Effect.updateContext(Execution.fork(executor, connections), this.services)
   }
 
   private takeChanges() {

@@ -51,7 +51,7 @@ export interface Task {
 }
 
 /** The switches of a run, and all that receive its events. */
-export interface Seat extends Audience {
+export interface Connections extends Audience {
   readonly runId: string
   readonly control: Control
   /** Called once, before the first event. */
@@ -63,12 +63,12 @@ type Services = Provider | ToolRegistry
 /** Makes the run of a task. Children of the fiber that makes it serve its subscribers and watch its queues. */
 export const makeRun = Effect.fnUntraced(function* (
   task: Task,
-  seat: Seat
+  connections: Connections
 ): Effect.fn.Return<Run, never, Services> {
   const context = yield* Effect.context<Services>()
   const run: Run = new Run(
     {
-      id: seat.runId,
+      id: connections.runId,
       clock: Context.get(context, Clock.Clock),
       provider: Context.get(context, Provider),
       registry: Context.get(context, ToolRegistry),
@@ -77,32 +77,32 @@ export const makeRun = Effect.fnUntraced(function* (
         options: () => run.options,
         onError: (error) => run.emit({ _tag: "HookError", ...error })
       }),
-      control: seat.control,
+      control: connections.control,
       queues: task.queues,
-      events: eventsOf(seat, context, (events) => run.record(events)),
+      events: eventsOf(connections, context, (events) => run.record(events)),
       budget: new Budget.Budget(() => run.options.limits, Context.get(context, Budget.Outer))
     },
     task
   )
-  for (const service of [run.events.serve, run.announceQueues, releaseReader(seat)]) {
+  for (const service of [run.events.serve, run.announceQueues, releaseReader(connections)]) {
     yield* Effect.forkChild(service, { startImmediately: true })
   }
-  seat.onRun(run)
+  connections.onRun(run)
   return run
 })
 
 /** `record` receives the events before all others. */
 const eventsOf = (
-  seat: Seat,
+  connections: Connections,
   context: Context.Context<never>,
   record: (events: ReadonlyArray<AgentEvent>) => void
 ): Events => {
-  const base = { runId: seat.runId, ...callersOf(Context.getOption(context, ToolContext)) }
-  return new Events(base, Context.get(context, Clock.Clock), seat.control, {
-    ...seat,
+  const base = { runId: connections.runId, ...callersOf(Context.getOption(context, ToolContext)) }
+  return new Events(base, Context.get(context, Clock.Clock), connections.control, {
+    ...connections,
     observe: (events) => {
       record(events)
-      seat.observe(events)
+      connections.observe(events)
     }
   })
 }
@@ -116,17 +116,20 @@ const callersOf = (caller: Option.Option<ToolContext["Service"]>): Pick<AgentEve
 }
 
 /** After a stop has interrupted the work in flight, lets no event wait for a reader that may have left. */
-const releaseReader = ({ control, reader }: Seat): Effect.Effect<void> =>
-  Effect.andThen(Effect.andThen(control.stopped, Effect.yieldNow), Effect.sync(reader.release))
+const releaseReader = ({ control, reader }: Connections): Effect.Effect<void> =>
+  Effect.andThen(
+    Effect.andThen(control.stopped, Effect.yieldNow),
+    Effect.sync(() => reader.release())
+  )
 
 /** Runs a task to its end. */
-export type Executor = (seat: Seat) => Effect.Effect<RunResult, RunFailed, Services>
+export type Executor = (connections: Connections) => Effect.Effect<RunResult, RunFailed, Services>
 
 /** Unique, like the ids of messages. */
 export const makeRunId = (): string => `run_${Message.makeId().slice("msg_".length)}`
 
 /** For a run without an agent. */
-export const seatOf = (reader: Reader = noReader): Seat => ({
+export const connect = (reader: Reader = noReader): Connections => ({
   runId: makeRunId(),
   control: new Control(),
   onRun: () => {},
@@ -143,13 +146,13 @@ export interface Started {
 }
 
 /** Starts a run, before this returns, in a fiber that nothing interrupts. */
-export const fork = (execute: Executor, seat: Seat): Effect.Effect<Started, never, Services> =>
+export const fork = (execute: Executor, connections: Connections): Effect.Effect<Started, never, Services> =>
   Effect.map(
-    execute(seat).pipe(
+    execute(connections).pipe(
       Effect.withSpan("invoke_agent", {}, { captureStackTrace: false }),
       Effect.forkDetach({ startImmediately: true, uninterruptible: true })
     ),
-    (fiber) => ({ runId: seat.runId, control: seat.control, fiber })
+    (fiber) => ({ runId: connections.runId, control: connections.control, fiber })
   )
 
 /** A run that belongs to the agent's scope, not to the fiber that started it. */

@@ -25,9 +25,9 @@ import * as Turn from "./turn.ts"
 /** One run from start to end. Nothing must interrupt it: `Execution` stops it through its control. */
 export const execute = Effect.fnUntraced(function* (
   task: Execution.Task,
-  seat: Execution.Seat
+  connections: Execution.Connections
 ): Effect.fn.Return<RunResult, RunFailed, Provider | ToolRegistry> {
-  const run = yield* Execution.makeRun(task, seat)
+  const run = yield* Execution.makeRun(task, connections)
   run.queues.takeChange()
   run.emit({
     _tag: "RunStart",
