@@ -3,5 +3,24 @@
  *
  * @since 0.1.0
  */
-export { createAgent } from "./PromiseAgent.ts"
-export type { Options, PromiseAgent, PromptOptions } from "./PromiseAgent.ts"
+export { createAgent } from "./createAgent.ts"
+export type { Options } from "./createAgent.ts"
+export type {
+  HookAliases,
+  HookContext,
+  HookFunction,
+  HookFunctions,
+  HookName,
+  PointOf
+} from "./HookFunctions.ts"
+export type { EventAliases, EventName, EventOf, Listener, ListenerContext } from "./Listeners.ts"
+export type {
+  ContinueOptions,
+  ListedHook,
+  PromiseAgent,
+  PromiseHooks,
+  PromiseState,
+  PromiseTools,
+  PromptOptions,
+  StartedPromiseRun
+} from "./PromiseAgent.ts"

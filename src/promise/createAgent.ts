@@ -1,0 +1,212 @@
+/**
+ * Makes agents for code without Effect.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import type * as HttpClient from "effect/http/HttpClient"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import type { Scope } from "effect/Scope"
+import * as Agent from "../Agent.ts"
+import type * as Hook from "../Hook.ts"
+import * as AgentOptions from "../internal/agentOptions.ts"
+import * as Inspection from "../internal/inspection.ts"
+import { Provider } from "../Provider.ts"
+import type * as Tool from "../Tool.ts"
+import { Caller, Held } from "./Caller.ts"
+import * as Facade from "./Facade.ts"
+import type { HookFunctions } from "./HookFunctions.ts"
+import * as HookFunction from "./HookFunctions.ts"
+import { Listeners } from "./Listeners.ts"
+import type { PromiseAgent } from "./PromiseAgent.ts"
+
+type Tools = ReadonlyArray<Tool.Any>
+type Hooks = ReadonlyArray<Hook.Hook>
+
+/**
+ * The services that the caller's layer must have. An HTTP client is there: `fetch`, unless the layer has another client.
+ */
+type Needs<RP, T extends Tools, H extends Hooks> = Exclude<
+  RP | Tool.Requirements<T[number]> | Hook.Requirements<H[number]>,
+  HttpClient.HttpClient | Provider | Scope
+>
+
+type Supplies<R> = [R] extends [never]
+  ? { readonly layer?: Layer.Layer<never, unknown> }
+  : { readonly layer: Layer.Layer<R, unknown> }
+
+/**
+ * The options of an agent, with its provider.
+ *
+ * **Details**
+ *
+ * `provider` is a layer such as `OpenAi.layer({ apiKey: "sk-…" })`, or a provider. `layer` has the services that the provider, the
+ * tools and the hooks require. The type requires `layer` where they require any.
+ *
+ * @category options
+ * @since 0.1.0
+ */
+export type Options<RP, T extends Tools, H extends Hooks> = Omit<
+  Agent.AgentOptions<readonly [], readonly []>,
+  "tools" | "hooks"
+> & {
+  /** The tools of the agent. Default none. */
+  readonly tools?: T
+  /** The hooks of the agent, as a list or as functions by the name of their point. Default none. */
+  readonly hooks?: readonly [...H] | HookFunctions
+  /** The provider, as a layer or as a value. */
+  readonly provider: Layer.Layer<Provider, unknown, RP> | Provider["Service"]
+} & Supplies<Needs<RP, T, H>>
+
+/**
+ * Makes an agent with promises.
+ *
+ * **Details**
+ *
+ * The agent builds its provider and layers at its first use. `createAgent` throws `InvalidInput` for invalid options.
+ *
+ * **Example** (Printing an answer as it comes)
+ *
+ * ```ts
+ * import { AgentEvent, Tool } from "effect-agent"
+ * import { createAgent } from "effect-agent/promise"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const now = Tool.fromPromise({
+ *   name: "now",
+ *   description: "The time in Oslo",
+ *   execute: async () => "12:00"
+ * })
+ *
+ * const agent = createAgent({
+ *   provider: ScriptedProvider.layer([
+ *     ScriptedProvider.toolCall("now", {}),
+ *     ScriptedProvider.text("It is noon.")
+ *   ]),
+ *   model: "any",
+ *   tools: [now]
+ * })
+ *
+ * for await (const event of agent.stream("What time is it?")) {
+ *   if (AgentEvent.isTextDelta(event)) console.log(event.delta.delta) // => It is noon.
+ * }
+ * await agent.close()
+ * ```
+ *
+ * **Example** (Guarding a tool with an async function)
+ *
+ * ```ts
+ * import { Message, Tool } from "effect-agent"
+ * import { createAgent } from "effect-agent/promise"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const remove = Tool.fromPromise({
+ *   name: "remove",
+ *   description: "Removes a file",
+ *   execute: async () => "gone"
+ * })
+ *
+ * const agent = createAgent({
+ *   provider: ScriptedProvider.layer([
+ *     ScriptedProvider.toolCall("remove", {}),
+ *     ScriptedProvider.text("I may not.")
+ *   ]),
+ *   model: "any",
+ *   tools: [remove],
+ *   hooks: {
+ *     approveTool: async ({ call }) => ({ approved: call.name !== "remove", reason: "not today" })
+ *   }
+ * })
+ *
+ * agent.on("ToolExecutionEnd", ({ outcome, toolName }) => console.log(toolName, outcome))
+ * const { message } = await agent.prompt("Remove it.")
+ * console.log(message && Message.textOf(message))
+ * await agent.close()
+ * // => remove rejected
+ * // => I may not.
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export function createAgent<
+  RP = never,
+  const T extends Tools = readonly [],
+  const H extends Hooks = readonly []
+>(options: Options<RP, T, H>): PromiseAgent
+export function createAgent(given: Opaque): PromiseAgent {
+  const fault = faultOf(given)
+  if (fault !== undefined) {
+    Inspection.calledFrom(fault, Inspection.caller())
+    throw fault
+  }
+  const { hooks, layer, provider, ...options } = given
+  const supplied = Layer.merge(FetchHttpClient.layer, layer ?? Layer.succeed(Supplied, {}))
+  const providing = "stream" in provider ? Layer.succeed(Provider, provider) : provider
+  const listeners = new Listeners()
+  const made = Effect.tap(Agent.make({ ...options, hooks: listOf(hooks) }), listeners.attach)
+  const caller = new Caller(Layer.effect(Held, made).pipe(Layer.provide(providing), Layer.provide(supplied)))
+  return Facade.make(caller, listeners)
+}
+
+/** The hooks as a list. */
+const listOf = (hooks: Opaque["hooks"] = []): OpaqueHooks =>
+  isList(hooks) ? hooks : HookFunction.makeAll(hooks)
+
+const isList = (hooks: OpaqueHooks | HookFunctions): hooks is OpaqueHooks => Array.isArray(hooks)
+
+/** Checks options that plain JavaScript may get wrong. */
+const faultOf = (given: Opaque): Agent.InvalidInput | undefined => {
+  const { hooks, layer, provider, ...options } = given ?? {}
+  const faults = [...faultOfProvider(provider), ...faultOfLayer(layer), ...faultsOfHooks(hooks)]
+  if (faults.length > 0) return new Agent.InvalidInput({ subject: "options", faults })
+  const listed = { ...options, hooks: listOf(hooks) }
+  return Option.getOrUndefined(Result.getFailure(AgentOptions.read(listed, ["provider", "layer"])))
+}
+
+const faultsOfHooks = (hooks: unknown): ReadonlyArray<string> => {
+  if (hooks === undefined || Array.isArray(hooks)) return []
+  return Predicate.isObject(hooks)
+    ? HookFunction.faultsOf(hooks)
+    : [`hooks: expected a list of hooks, or functions by the name of their point, got ${shown(hooks)}`]
+}
+
+const advice = "such as OpenAi.layerConfig() of effect-agent/providers"
+
+const faultOfProvider = (provider: unknown): ReadonlyArray<string> => {
+  if (provider === undefined) return [`provider is missing. Give one, ${advice}`]
+  return Layer.isLayer(provider) || isProvider(provider)
+    ? []
+    : [`provider: expected a layer or a provider, ${advice}, got ${shown(provider)}`]
+}
+
+const isProvider = (provider: unknown): boolean =>
+  Predicate.hasProperty(provider, "stream") && typeof provider.stream === "function"
+
+const faultOfLayer = (layer: unknown): ReadonlyArray<string> =>
+  layer === undefined || Layer.isLayer(layer) ? [] : [`layer: expected a layer, got ${shown(layer)}`]
+
+/** Names the type of a value, never the value: a text may be an API key. */
+const shown = (value: unknown): string => {
+  if (value === null) return "null"
+  return Predicate.isObjectOrArray(value) ? "an object" : `a ${typeof value}`
+}
+
+/** The services of the caller's layer: the signature of `createAgent` checks that they suffice. */
+class Supplied extends Context.Service<Supplied, {}>()("effect-agent/promise/Supplied") {}
+
+type OpaqueHooks = ReadonlyArray<Hook.Hook<unknown, Supplied>>
+
+type Opaque = Omit<
+  Agent.AgentOptions<ReadonlyArray<Tool.Tool<string, any, any, any, Supplied>>, OpaqueHooks>,
+  "hooks"
+> & {
+  readonly hooks?: OpaqueHooks | HookFunctions
+  readonly provider: Layer.Layer<Provider, unknown, HttpClient.HttpClient | Supplied> | Provider["Service"]
+  readonly layer?: Layer.Layer<Supplied, unknown>
+}
