@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, type Schema, type Scope } from "effect"
 import { Agent, Hook, HookManager, Loop, type Provider, ToolRegistry } from "effect-agent"
 import { ScriptedProvider } from "effect-agent/testing"
-import { agent, echo, ofTag, outcomes, play, reasonOf, resultTexts, say, status } from "./play.ts"
+import { agent, echo, hookAt, ofTag, outcomes, play, reasonOf, resultTexts, say, status } from "./play.ts"
 
 const done = ScriptedProvider.text("done")
 const call = (name: string) => ScriptedProvider.toolCall(name, {})
@@ -302,6 +302,28 @@ describe("the name of a hook", () => {
       )
       const exit = yield* Effect.exit(one.hooks.register(wrong))
       assert.include(String(exit), "expected `name` to be a string, got number")
+    })
+  )
+})
+
+describe("each point", () => {
+  const constructors: Readonly<Record<string, unknown>> = Hook
+
+  it("has a constructor of its name", () => {
+    assert.strictEqual(Object.keys(Hook.points).length, 15)
+    for (const point of Object.keys(Hook.points)) assert.isFunction(constructors[point], point)
+  })
+
+  it.effect("is called in a run that comes by it", () =>
+    Effect.gen(function* () {
+      const called = new Set<string>()
+      const isPoint = (name: string): name is Hook.Point => name in Hook.points
+      const points = Object.keys(Hook.points).filter(isPoint)
+      yield* play([call("act"), call("unknown"), done], {
+        tools: [say("act")],
+        hooks: points.map((point) => hookAt(point, () => Effect.sync(() => void called.add(point))))
+      })
+      assert.sameMembers([...called], points)
     })
   )
 })
