@@ -165,7 +165,7 @@ export interface Agent {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Agent, Message, Tool } from "effect-agent"
+ * import { Agent, Tool } from "effect-agent"
  * import { ScriptedProvider } from "effect-agent/testing"
  *
  * const time = Tool.make({
@@ -176,8 +176,8 @@ export interface Agent {
  *
  * const program = Effect.gen(function* () {
  *   const agent = yield* Agent.make({ model: "any", tools: [time] })
- *   const { message } = yield* agent.prompt("What time is it?")
- *   return message === undefined ? "" : Message.textOf(message)
+ *   const { text } = yield* agent.prompt("What time is it?")
+ *   return text
  * }).pipe(
  *   Effect.provide(
  *     ScriptedProvider.layer([ScriptedProvider.toolCall("time", {}), ScriptedProvider.text("It is noon.")])

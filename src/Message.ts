@@ -23,7 +23,7 @@ export const Text = Schema.Struct({
   /** Data that the provider wants back unchanged, such as a signature; only that provider gets it. Default none. */
   opaque: Schema.optionalKey(Schema.Json)
 })
-export type Text = typeof Text.Type
+export interface Text extends Schema.Schema.Type<typeof Text> {}
 
 /** `data` is base64. */
 const Inline = Schema.Struct({ data: Schema.String, mediaType: Schema.String })
@@ -44,7 +44,7 @@ export const Image = Schema.Struct({
   /** The bytes of the image, or its address. */
   source: Schema.Union([Inline, Schema.Struct({ url: Schema.String })])
 })
-export type Image = typeof Image.Type
+export interface Image extends Schema.Schema.Type<typeof Image> {}
 
 /**
  * A file, either inline or by the id that the provider gave it at its upload.
@@ -63,7 +63,7 @@ export const File = Schema.Struct({
   /** The bytes of the file, or the id of an uploaded one. */
   source: Schema.Union([Inline, Schema.Struct({ fileId: Schema.String })])
 })
-export type File = typeof File.Type
+export interface File extends Schema.Schema.Type<typeof File> {}
 
 /**
  * The reasoning of the model before its answer.
@@ -85,7 +85,7 @@ export const Thinking = Schema.Struct({
   /** Data that the provider wants back unchanged, such as a signature; only that provider gets it. Default none. */
   opaque: Schema.optionalKey(Schema.Json)
 })
-export type Thinking = typeof Thinking.Type
+export interface Thinking extends Schema.Schema.Type<typeof Thinking> {}
 
 /**
  * A tool call of the model.
@@ -107,7 +107,7 @@ export const ToolCall = Schema.Struct({
   /** Data that the provider wants back unchanged, such as a signature; only that provider gets it. Default none. */
   opaque: Schema.optionalKey(Schema.Json)
 })
-export type ToolCall = typeof ToolCall.Type
+export interface ToolCall extends Schema.Schema.Type<typeof ToolCall> {}
 
 /**
  * The reason why an answer ended.
@@ -201,7 +201,7 @@ export const User = Schema.Struct({
   /** The time of the message in milliseconds since the epoch. */
   timestamp: Schema.Finite
 })
-export type User = typeof User.Type
+export interface User extends Schema.Schema.Type<typeof User> {}
 
 /**
  * An answer of the model.
@@ -235,7 +235,7 @@ export const Assistant = Schema.Struct({
   /** The time at which the answer began, in milliseconds since the epoch. */
   timestamp: Schema.Finite
 })
-export type Assistant = typeof Assistant.Type
+export interface Assistant extends Schema.Schema.Type<typeof Assistant> {}
 
 /**
  * The result of a tool call.
@@ -263,7 +263,7 @@ export const ToolResult = Schema.Struct({
   /** The time of the message in milliseconds since the epoch. */
   timestamp: Schema.Finite
 })
-export type ToolResult = typeof ToolResult.Type
+export interface ToolResult extends Schema.Schema.Type<typeof ToolResult> {}
 
 /**
  * A message of the application, which providers never get.
@@ -288,7 +288,7 @@ export const Custom = Schema.Struct({
   /** The time of the message in milliseconds since the epoch. */
   timestamp: Schema.Finite
 })
-export type Custom = typeof Custom.Type
+export interface Custom extends Schema.Schema.Type<typeof Custom> {}
 
 /**
  * A message that a provider can send to a model: any message but a custom one.
@@ -297,7 +297,7 @@ export type Custom = typeof Custom.Type
  * @since 0.1.0
  */
 export const ModelMessage = Schema.Union([User, Assistant, ToolResult])
-export type ModelMessage = typeof ModelMessage.Type
+export type ModelMessage = User | Assistant | ToolResult
 
 /**
  * An entry of a transcript.
@@ -323,7 +323,7 @@ export type ModelMessage = typeof ModelMessage.Type
  * @since 0.1.0
  */
 export const Message = Schema.Union([User, Assistant, ToolResult, Custom])
-export type Message = typeof Message.Type
+export type Message = User | Assistant | ToolResult | Custom
 
 /**
  * The input of `prompt`, `steer`, `followUp` and their like: a text, the content of a user message, or messages.

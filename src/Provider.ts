@@ -81,8 +81,8 @@ export interface ModelRequest {
  *
  * const program = Effect.gen(function* () {
  *   const agent = yield* Agent.make({ model: "echo-1" })
- *   const { message } = yield* agent.prompt("Hello")
- *   return message && Message.textOf(message)
+ *   const { text } = yield* agent.prompt("Hello")
+ *   return text
  * }).pipe(Effect.provide(echo), Effect.scoped)
  *
  * console.log(await Effect.runPromise(program)) // => Hello
@@ -112,7 +112,7 @@ export class Provider extends Context.Service<
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Agent, Message, Provider } from "effect-agent"
+ * import { Agent, Provider } from "effect-agent"
  * import { ScriptedProvider } from "effect-agent/testing"
  *
  * const program = Effect.gen(function* () {
@@ -120,8 +120,8 @@ export class Provider extends Context.Service<
  *   const two = yield* ScriptedProvider.make([ScriptedProvider.text("I am two.")])
  *   const router = Provider.router({ one: one.provider, two: two.provider })
  *   const agent = yield* Effect.provideService(Agent.make({ model: "two/large" }), Provider.Provider, router)
- *   const { message } = yield* agent.prompt("Which one are you?")
- *   return message && Message.textOf(message)
+ *   const { text } = yield* agent.prompt("Which one are you?")
+ *   return text
  * }).pipe(Effect.scoped)
  *
  * console.log(await Effect.runPromise(program)) // => I am two.

@@ -73,7 +73,7 @@ export const ModelOptions = Schema.Struct({
    */
   vendor: Schema.optionalKey(Schema.Record(Schema.String, Schema.Record(Schema.String, Schema.Json)))
 })
-export type ModelOptions = typeof ModelOptions.Type
+export interface ModelOptions extends Schema.Schema.Type<typeof ModelOptions> {}
 
 const bound = (expected: string, isFine: (value: number) => boolean) =>
   Schema.Number.check(Schema.makeFilter(isFine, { expected }))
@@ -151,7 +151,7 @@ export const Limits = Schema.Struct({
   /** The most retries of one call that an `afterTool` hook may request. Default 1. */
   maxToolRetries: Schema.optionalKey(Count)
 })
-export type Limits = typeof Limits.Type
+export interface Limits extends Schema.Schema.Type<typeof Limits> {}
 
 /**
  * The options of a run.
@@ -247,7 +247,7 @@ export const RunOptions = Schema.Struct({
    */
   approvalTimeout: Schema.optionalKey(DurationInput)
 })
-export type RunOptions = typeof RunOptions.Type
+export interface RunOptions extends Schema.Schema.Type<typeof RunOptions> {}
 
 /**
  * The schema of changes to options, in which no member is required.

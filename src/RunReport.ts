@@ -30,7 +30,7 @@ export const Turn = Schema.Struct({
   /** The number of its tool results, 0 until it ends. */
   toolCalls: Schema.Int
 })
-export type Turn = typeof Turn.Type
+export interface Turn extends Schema.Schema.Type<typeof Turn> {}
 
 /**
  * The kind of an {@link AuditEntry}.
@@ -68,7 +68,7 @@ export const AuditEntry = Schema.Struct({
   /** The reason of the decision, absent if there is none. */
   detail: Schema.optionalKey(Schema.String)
 })
-export type AuditEntry = typeof AuditEntry.Type
+export interface AuditEntry extends Schema.Schema.Type<typeof AuditEntry> {}
 
 /**
  * A run in numbers.
@@ -107,7 +107,7 @@ export const RunReport = Schema.Struct({
   /** The last 1000 decisions, oldest first. */
   audit: Schema.Array(AuditEntry)
 })
-export type RunReport = typeof RunReport.Type
+export interface RunReport extends Schema.Schema.Type<typeof RunReport> {}
 
 const maxHistory = 10
 const maxAudit = 1000

@@ -16,13 +16,13 @@ import { Usage } from "./Usage.ts"
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Agent, Message } from "effect-agent"
+ * import { Agent } from "effect-agent"
  * import { ScriptedProvider } from "effect-agent/testing"
  *
  * const program = Effect.gen(function* () {
  *   const agent = yield* Agent.make({ model: "gpt-5-mini" })
- *   const { message, status, turns } = yield* agent.prompt("What is 2 + 2?")
- *   return [status, turns, message && Message.textOf(message)]
+ *   const { status, text, turns } = yield* agent.prompt("What is 2 + 2?")
+ *   return [status, turns, text]
  * }).pipe(Effect.provide(ScriptedProvider.layer([ScriptedProvider.text("4")])), Effect.scoped)
  *
  * console.log(await Effect.runPromise(program)) // => [ 'completed', 1, '4' ]
@@ -38,6 +38,8 @@ export const RunResult = Schema.Struct({
   status: RunStatus,
   /** The last answer, absent if the run ended before one. An `afterExecution` hook may have replaced it. */
   message: Schema.optionalKey(Assistant),
+  /** The text of `message`, `""` if there is none. */
+  text: Schema.String,
   /**
    * The messages that the run added to the transcript, in order: prompts, answers, tool results and queued messages.
    */
@@ -53,4 +55,4 @@ export const RunResult = Schema.Struct({
   /** Messages that the run took from its queues and did not deliver. An `Agent` puts them back into its queues. */
   undelivered: Schema.Array(Message)
 })
-export type RunResult = typeof RunResult.Type
+export interface RunResult extends Schema.Schema.Type<typeof RunResult> {}

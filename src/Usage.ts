@@ -27,7 +27,7 @@ export const Usage = Schema.Struct({
   /** The price in the provider's currency, mostly US dollars; absent if the provider does not report it. */
   cost: Schema.optionalKey(Schema.Finite)
 })
-export type Usage = typeof Usage.Type
+export interface Usage extends Schema.Schema.Type<typeof Usage> {}
 
 /**
  * No tokens.

@@ -64,7 +64,7 @@ export interface Options {
  * ```ts
  * import { Effect, Layer, Stream } from "effect"
  * import { LanguageModel, type Response } from "effect/ai"
- * import { Agent, Message } from "effect-agent"
+ * import { Agent } from "effect-agent"
  * import { LanguageModelProvider } from "effect-agent/ai"
  *
  * const parts: ReadonlyArray<Response.StreamPartEncoded> = [
@@ -83,8 +83,8 @@ export interface Options {
  *
  * const program = Effect.gen(function* () {
  *   const agent = yield* Agent.make({ model: "any" })
- *   const { message } = yield* agent.prompt("Hi")
- *   return message && Message.textOf(message)
+ *   const { text } = yield* agent.prompt("Hi")
+ *   return text
  * }).pipe(Effect.provide(Layer.provide(LanguageModelProvider.layer(), model)), Effect.scoped)
  *
  * console.log(await Effect.runPromise(program)) // => Hello

@@ -10,7 +10,7 @@ import type { RunStatus } from "../AgentEvent.ts"
 import { errorOf } from "./reply.ts"
 import type { Defect, EventError, FailureReason, LimitExceeded } from "./failureReason.ts"
 import * as Limits from "./limits.ts"
-import type * as Message from "../Message.ts"
+import * as Message from "../Message.ts"
 import type { Run } from "./run.ts"
 import { Stopped } from "./run.ts"
 import * as Inspection from "./inspection.ts"
@@ -150,6 +150,7 @@ const resultOf = (
   runId: run.id,
   status,
   ...(message === undefined ? {} : { message }),
+  text: message === undefined ? "" : Message.textOf(message),
   newMessages: run.newMessages,
   usage: run.usage,
   turns: run.turn,

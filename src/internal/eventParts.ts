@@ -53,4 +53,4 @@ export const ToolOutput = Schema.Struct({
    */
   terminate: Schema.optionalKey(Schema.Boolean)
 })
-export type ToolOutput = typeof ToolOutput.Type
+export interface ToolOutput extends Schema.Schema.Type<typeof ToolOutput> {}

@@ -84,13 +84,13 @@ export interface Options {
  * ```ts
  * import { NodeServices } from "@effect/platform-node"
  * import { Effect, FileSystem } from "effect"
- * import { Agent, Message } from "effect-agent"
+ * import { Agent } from "effect-agent"
  * import { Cassette, ScriptedProvider } from "effect-agent/testing"
  *
  * const ask = Effect.gen(function* () {
  *   const agent = yield* Agent.make({ model: "gpt-5-mini" })
- *   const { message } = yield* agent.prompt("Do I need a coat in Oslo?")
- *   return message && Message.textOf(message)
+ *   const { text } = yield* agent.prompt("Do I need a coat in Oslo?")
+ *   return text
  * }).pipe(Effect.scoped)
  *
  * const program = Effect.gen(function* () {

@@ -145,7 +145,7 @@ export const make = (script: Script, options?: Options): Effect.Effect<ScriptedP
  *
  * ```ts
  * import { Effect } from "effect"
- * import { Agent, Message } from "effect-agent"
+ * import { Agent } from "effect-agent"
  * import { ScriptedProvider } from "effect-agent/testing"
  *
  * const provider = ScriptedProvider.layer([
@@ -156,8 +156,8 @@ export const make = (script: Script, options?: Options): Effect.Effect<ScriptedP
  * const program = Effect.gen(function* () {
  *   const agent = yield* Agent.make({ model: "any" })
  *   yield* agent.prompt("Hi")
- *   const { message } = yield* agent.prompt("How many messages are there?")
- *   return message && Message.textOf(message)
+ *   const { text } = yield* agent.prompt("How many messages are there?")
+ *   return text
  * }).pipe(Effect.provide(provider), Effect.scoped)
  *
  * console.log(await Effect.runPromise(program)) // => You have sent 3 messages.

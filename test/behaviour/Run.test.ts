@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Context, Effect, Exit, Fiber, Layer, Option, Redacted, Scope, Stream } from "effect"
+import { Cause, Context, Effect, Exit, Fiber, Layer, Option, Redacted, Schema, Scope, Stream } from "effect"
 import { Tracer } from "effect"
 import { Agent, AgentEvent, Credentials, Hook, HookManager, Loop, Message, Provider } from "effect-agent"
-import { ProviderError, Tool, ToolRegistry, Transcript } from "effect-agent"
+import { ProviderError, RunResult, Tool, ToolRegistry, Transcript } from "effect-agent"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import * as Invariants from "./invariants.ts"
 import { agent, failing, gated, ofTag, outcomes, play, range, reasonOf, resultTexts } from "./play.ts"
@@ -886,6 +886,30 @@ describe("Run", () => {
         )
       )
       assert.strictEqual(caught, "maxTurns 1")
+    })
+  )
+
+  it.effect("the result has the text of the last answer, also that of a run that failed", () =>
+    Effect.gen(function* () {
+      const failure = new ProviderError.Unauthenticated({ detail: "no" })
+      const script = yield* agent(
+        [
+          ScriptedProvider.turn(
+            Step.text(["I look ", "it up."]),
+            Step.toolCall("a", {}),
+            Step.finish("toolUse")
+          ),
+          done,
+          ScriptedProvider.fail(failure)
+        ],
+        { tools: [say("a")] }
+      )
+      const result = yield* script.agent.prompt("hi")
+      assert.strictEqual(result.text, "done")
+      const failed = yield* Effect.flip(script.agent.prompt("again"))
+      assert.strictEqual(failed._tag === "RunFailed" ? failed.result.text : undefined, "")
+      const codec = Schema.fromJsonString(Schema.toCodecJson(RunResult.RunResult))
+      assert.include(yield* Schema.encodeEffect(codec)(result), '"text":"done"')
     })
   )
 })
