@@ -152,12 +152,12 @@ export class InvalidTranscript extends Schema.TaggedError<InvalidTranscript>()("
  * **Example** (Describing a reason)
  *
  * ```ts
- * import { FailureReason } from "effect-agent"
+ * import { RunFailed } from "effect-agent"
  *
- * const describe = (reason: FailureReason.FailureReason): string =>
+ * const describe = (reason: RunFailed.FailureReason): string =>
  *   reason._tag === "LimitExceeded" ? `${reason.limit} of ${reason.max}` : reason.message
  *
- * console.log(describe(new FailureReason.LimitExceeded({ limit: "maxTurns", value: 10, max: 10 })))
+ * console.log(describe(new RunFailed.LimitExceeded({ limit: "maxTurns", value: 10, max: 10 })))
  * // => maxTurns of 10
  * ```
  *
@@ -207,20 +207,7 @@ export const EventError = Schema.Union([
 ])
 export type EventError = typeof EventError.Type
 
-/**
- * Describes a defect for an event.
- *
- * **Example** (Describing a defect)
- *
- * ```ts
- * import { FailureReason } from "effect-agent"
- *
- * console.log(FailureReason.defect(new Error("no such index")).message) // => no such index
- * ```
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Describes a defect for an event. */
 export const defect = (cause: unknown): Defect => ({
   _tag: "Defect",
   message: FailureText.of(cause)

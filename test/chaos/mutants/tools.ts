@@ -334,8 +334,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F118",
     without: "what nobody tells is nothing",
     file: "src/internal/reply.ts",
-    from: "Budget.told(reply.finish?.usage) ?? Budget.estimate(Budget.inputOf(request), reply.content)",
-    to: "Budget.told(reply.finish?.usage) ?? Budget.nothing",
+    from: "Budget.reported(reply.finish?.usage) ?? Budget.estimate(Budget.inputOf(request), reply.content)",
+    to: "Budget.reported(reply.finish?.usage) ?? Budget.nothing",
     test: limits
   },
   {
