@@ -1,4 +1,4 @@
-import { Tool } from "effect-agent"
+import { AgentEvent, Tool } from "effect-agent"
 import { createAgent } from "effect-agent/promise"
 import { OpenAi } from "effect-agent/providers"
 import { z } from "zod"
@@ -10,18 +10,12 @@ const weather = Tool.fromPromise({
   execute: async ({ city }) => `4 °C and rain in ${city}`
 })
 
-const agent = createAgent({
-  provider: OpenAi.layerConfig(),
-  model: "gpt-5-mini",
-  tools: [weather],
-  hooks: { approveTool: async ({ params }) => ({ approved: JSON.stringify(params).includes("Oslo") }) }
-})
-agent.on("ToolExecutionEnd", ({ outcome, toolName }) => console.log(toolName, outcome))
+const agent = createAgent({ provider: OpenAi.layerConfig(), model: "gpt-5-mini", tools: [weather] })
 
 try {
   const signal = AbortSignal.timeout(60_000)
-  for await (const text of agent.streamText("Do I need a coat in Oslo?", { signal })) {
-    process.stdout.write(text)
+  for await (const event of agent.stream("Do I need a coat in Oslo?", { signal })) {
+    if (AgentEvent.isTextDelta(event)) process.stdout.write(event.delta.delta)
   }
 } finally {
   await agent.close()

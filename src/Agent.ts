@@ -13,11 +13,11 @@ import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { AgentBusy, AgentClosed, NotPaused } from "./internal/agentError.ts"
-import type { AgentOptions, Hooks, Tools } from "./internal/agentOptions.ts"
-import { read } from "./internal/agentOptions.ts"
+import type { AgentOptions, Hooks, Prompted, PromptOptions, Tools, Unread } from "./internal/agentOptions.ts"
+import { read, readPrompt } from "./internal/agentOptions.ts"
 import type { AgentEvent } from "./AgentEvent.ts"
 import { partial } from "./AgentEvent.ts"
-import { AgentRuntime } from "./internal/agentRuntime.ts"
+import { AgentRuntime, type MakeTask } from "./internal/agentRuntime.ts"
 import type { AgentState, Subscribable } from "./internal/agentState.ts"
 import * as State from "./internal/agentState.ts"
 import type { InvalidContinuation } from "./internal/continuation.ts"
@@ -29,6 +29,7 @@ import * as HookManager from "./HookManager.ts"
 import type { InvalidInput } from "./internal/invalidInput.ts"
 import * as Input from "./internal/invalidInput.ts"
 import type * as Message from "./Message.ts"
+import type { OutputOptions } from "./internal/output.ts"
 import { Provider } from "./Provider.ts"
 import type { QueueMode, QueueModes, QueueName, Sizes } from "./internal/queues.ts"
 import type { RunFailed } from "./RunFailed.ts"
@@ -40,11 +41,12 @@ import type * as Tool from "./Tool.ts"
 import * as ToolRegistry from "./ToolRegistry.ts"
 
 export { AgentBusy, AgentClosed, NotPaused } from "./internal/agentError.ts"
-export type { AgentOptions, Hooks, Tools } from "./internal/agentOptions.ts"
+export type { AgentOptions, Hooks, PromptOptions, Tools } from "./internal/agentOptions.ts"
 export type { AgentState, Subscribable } from "./internal/agentState.ts"
 export { InvalidContinuation } from "./internal/continuation.ts"
 export type { StartedRun } from "./internal/execution.ts"
 export { InvalidInput } from "./internal/invalidInput.ts"
+export type { OutputOptions } from "./internal/output.ts"
 export type { QueueMode, QueueModes, QueueName, Sizes } from "./internal/queues.ts"
 export type { SubscribeOptions } from "./internal/subscriptions.ts"
 
@@ -57,43 +59,59 @@ export type { SubscribeOptions } from "./internal/subscriptions.ts"
 export type CannotBegin = AgentBusy | AgentClosed | InvalidInput
 
 /**
+ * The members that an output of type `A` adds to the result of a run. `Otherwise` are those without an output: by default none.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type OutputOf<A, Otherwise = {}> = [A] extends [never] ? Otherwise : { readonly output: A }
+
+/**
  * An agent: one conversation, one run at a time.
+ *
+ * **Details**
+ *
+ * `O` are the members that the schema of the agent's output adds to each result, such as `{ readonly output: Review }`. Default:
+ * none.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Agent {
+export interface Agent<out O = {}> {
   /**
    * Runs until the model has answered, and succeeds with the result of the run. A cancelled run is a result; a failed one
    * fails with `RunFailed`. Interrupting the effect cancels the run, and waits for its end.
+   *
+   * With an `output` schema, of the agent or of this prompt, the result has the decoded `output`. A run that ends without one
+   * then fails: with reason `OutputInvalid` after the repairs, and with `OutputMissing` if it was cancelled or stopped.
    */
-  readonly prompt: (
+  readonly prompt: <A = never>(
     input: Message.Input,
-    options?: Partial<RunOptions>
-  ) => Effect.Effect<RunResult, RunFailed | CannotBegin>
+    options?: PromptOptions<A>
+  ) => Effect.Effect<RunResult & OutputOf<A, O>, RunFailed | CannotBegin>
   /**
    * Runs as a stream of events. The stream fails with `RunFailed` after the events of a run that failed. The run waits with
    * further deltas while the reader is more than 64 events behind. Leaving the stream cancels the run.
    */
   readonly stream: (
     input: Message.Input,
-    options?: Partial<RunOptions>
+    options?: PromptOptions<unknown>
   ) => Stream.Stream<AgentEvent, RunFailed | CannotBegin>
   /** `stream` without failures, for a server: `RunError` and `RunEnd` end a failed run, and one that could not begin. */
-  readonly streamEvents: (input: Message.Input, options?: Partial<RunOptions>) => Stream.Stream<AgentEvent>
+  readonly streamEvents: (input: Message.Input, options?: PromptOptions<unknown>) => Stream.Stream<AgentEvent>
   /**
    * Starts a new run without a prompt: with queued messages after a complete answer, else from the transcript as it stands.
    * An answer that failed or was cancelled stays in the transcript, and the model answers again. A call without a result gets
    * an error result, and does not run. Fails with `InvalidContinuation` if the model has nothing to answer.
    */
-  readonly continue: Effect.Effect<RunResult, RunFailed | CannotBegin | InvalidContinuation>
+  readonly continue: Effect.Effect<RunResult & O, RunFailed | CannotBegin | InvalidContinuation>
   /** `continue` as a stream of events. */
   readonly continueStream: Stream.Stream<AgentEvent, RunFailed | CannotBegin | InvalidContinuation>
   /** Starts a run in the scope of the agent, and returns its handle. The run ends with that scope at the latest. */
-  readonly start: (
+  readonly start: <A = never>(
     input: Message.Input,
-    options?: Partial<RunOptions>
-  ) => Effect.Effect<StartedRun, CannotBegin>
+    options?: PromptOptions<A>
+  ) => Effect.Effect<StartedRun<OutputOf<A, O>>, CannotBegin>
   /** Queues a message for the time after the current turn. An idle agent keeps it for its next run. */
   readonly steer: (message: Message.Input) => Effect.Effect<void>
   /** Queues a message for the time when the run would end. An idle agent keeps it for its next run. */
@@ -191,15 +209,22 @@ export interface Agent {
  * @category constructors
  * @since 0.1.0
  */
-export const make = <const T extends Tools = readonly [], const H extends Hooks = readonly []>(
-  options: AgentOptions<T, H>
+export function make<const T extends Tools = readonly [], const H extends Hooks = readonly [], A = never>(
+  options: AgentOptions<T, H> & OutputOptions<A>
+): Effect.Effect<
+  Agent<OutputOf<A>>,
+  InvalidInput,
+  Scope.Scope | Provider | Tool.Requirements<T[number]> | Hook.Requirements<H[number]>
+>
+export function make<const T extends Tools, const H extends Hooks>(
+  options: AgentOptions<T, H> & OutputOptions<unknown>
 ): Effect.Effect<
   Agent,
   InvalidInput,
   Scope.Scope | Provider | Tool.Requirements<T[number]> | Hook.Requirements<H[number]>
-> =>
-  Effect.gen(function* () {
-    const { hooks, messages, modes, runOptions, tools } = yield* Effect.fromResult(read(options))
+> {
+  return Effect.gen(function* () {
+    const { hooks, messages, modes, output, runOptions, tools } = yield* Effect.fromResult(read(options))
     const registry = yield* ToolRegistry.make(...tools)
     const manager = yield* HookManager.make(...hooks)
     const made = yield* Effect.context<Provider | Scope.Scope>()
@@ -214,8 +239,9 @@ export const make = <const T extends Tools = readonly [], const H extends Hooks 
       Context.mergeAll(made, caller, own)
     )
     yield* Scope.addFinalizer(scope, runtime.close)
-    return agentOf(runtime, registry, manager)
+    return agentOf(runtime, output, registry, manager)
   })
+}
 
 /**
  * Makes a layer with an agent behind a tag of the application.
@@ -240,9 +266,14 @@ export const make = <const T extends Tools = readonly [], const H extends Hooks 
  * @category layers
  * @since 0.1.0
  */
-export const layer = <Self, const T extends Tools = readonly [], const H extends Hooks = readonly []>(
-  tag: Context.Service<Self, Agent>,
-  options: AgentOptions<T, H>
+export const layer = <
+  Self,
+  const T extends Tools = readonly [],
+  const H extends Hooks = readonly [],
+  A = never
+>(
+  tag: Context.Service<Self, Agent<OutputOf<A>>>,
+  options: AgentOptions<T, H> & OutputOptions<A>
 ): Layer.Layer<
   Self,
   InvalidInput,
@@ -250,17 +281,15 @@ export const layer = <Self, const T extends Tools = readonly [], const H extends
 > => Layer.effect(tag, make(options))
 
 /** The functions do not use `this`, so that an application may take an agent apart. */
-const agentOf = (runtime: AgentRuntime, tools: Agent["tools"], hooks: Agent["hooks"]): Agent => {
+const agentOf = (
+  runtime: AgentRuntime,
+  output: Unread,
+  tools: Agent["tools"],
+  hooks: Agent["hooks"]
+): Agent => {
   const { queues, subscriptions } = runtime
-  const stream: Agent["stream"] = (input, options) =>
-    Execution.stream((reader) => runtime.begin(prompted(input), options, reader))
   return {
-    prompt: (input, options) => Execution.join(runtime.begin(prompted(input), options)),
-    stream,
-    streamEvents: (input, options) => eventsOnly(stream(input, options)),
-    continue: Execution.join(runtime.begin(runtime.continuation)),
-    continueStream: Execution.stream((reader) => runtime.begin(runtime.continuation, undefined, reader)),
-    start: (input, options) => Effect.flatMap(runtime.begin(prompted(input), options), Execution.handle),
+    ...runsOf(runtime, output),
     steer: (message) => runtime.enqueue("steering", message),
     followUp: (message) => runtime.enqueue("followUp", message),
     pause: (reason) => Effect.sync(() => runtime.control?.pause(reason)),
@@ -283,6 +312,64 @@ const agentOf = (runtime: AgentRuntime, tools: Agent["tools"], hooks: Agent["hoo
     tools,
     hooks
   }
+}
+
+type Runs = Pick<Agent, "prompt" | "stream" | "streamEvents" | "continue" | "continueStream" | "start">
+
+/** The members that start runs. `output` is that of prompts that have none of their own. */
+const runsOf = (runtime: AgentRuntime, output: Unread): Runs => {
+  const withOptions = <A, E>(
+    options: PromptOptions<unknown> | undefined,
+    use: (options: Prompted) => Effect.Effect<A, E>
+  ): Effect.Effect<A, E | InvalidInput> =>
+    Effect.suspend(() => Effect.flatMap(Effect.fromResult(readPrompt(options, output)), use))
+  const run = <E>(task: MakeTask<E>, options?: PromptOptions<unknown>) =>
+    withOptions(options, ({ patch, typed }) =>
+      Effect.flatMap(Execution.join(runtime.begin(task, patch, typed.output)), typed.result)
+    )
+  const streamOf = <E>(task: MakeTask<E>, options?: PromptOptions<unknown>) =>
+    Execution.stream((reader) =>
+      withOptions(options, ({ patch, typed }) => runtime.begin(task, patch, typed.output, reader))
+    )
+  const start = (input: Message.Input, options?: PromptOptions<unknown>) =>
+    withOptions(options, ({ patch, typed }) =>
+      Effect.map(
+        Effect.flatMap(runtime.begin(prompted(input), patch, typed.output), Execution.handle),
+        (started) => ({ ...started, result: Effect.flatMap(started.result, typed.result) })
+      )
+    )
+  const stream: Agent["stream"] = (input, options) => streamOf(prompted(input), options)
+  return {
+    ...overloads((input, options) => run(prompted(input), options), start),
+    stream,
+    streamEvents: (input, options) => eventsOnly(stream(input, options)),
+    continue: run(runtime.continuation),
+    continueStream: streamOf(runtime.continuation)
+  }
+}
+
+type Prompting<A, E> = (input: Message.Input, options?: PromptOptions<unknown>) => Effect.Effect<A, E>
+
+/** Gives each function the type that follows the schema of its options. */
+const overloads = (
+  run: Prompting<RunResult, RunFailed | CannotBegin>,
+  begin: Prompting<StartedRun, CannotBegin>
+): Pick<Agent, "prompt" | "start"> => {
+  function prompt<A = never>(
+    input: Message.Input,
+    options?: PromptOptions<A>
+  ): Effect.Effect<RunResult & OutputOf<A>, RunFailed | CannotBegin>
+  function prompt(input: Message.Input, options?: PromptOptions<unknown>) {
+    return run(input, options)
+  }
+  function start<A = never>(
+    input: Message.Input,
+    options?: PromptOptions<A>
+  ): Effect.Effect<StartedRun<OutputOf<A>>, CannotBegin>
+  function start(input: Message.Input, options?: PromptOptions<unknown>) {
+    return begin(input, options)
+  }
+  return { prompt, start }
 }
 
 const prompted = (input: Message.Input) => (now: number) =>

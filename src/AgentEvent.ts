@@ -4,7 +4,7 @@
  * **Details**
  *
  * ```text
- * RunStart Turn* RunEnd
+ * RunStart Turn* Output? RunEnd
  * Turn     TurnStart Message* Call (ToolsDetected Tool* Message*)? TurnEnd
  * Call     ModelCallStart Try* Answer ModelCallEnd | Answer
  * Try      (MessageStart MessageDelta*)? (ModelCallError ModelCallRetry)? MessageRetracted?
@@ -15,6 +15,7 @@
  *
  * - `RunEnd` comes once, last, on every path.
  * - The tools of one turn may interleave, and each start has exactly one end.
+ * - `Output` comes before the `RunEnd` of a completed run that has an `output` schema.
  * - `RunPaused`, `RunResumed`, `RunCancelled`, `RunError`, `HookError`, `LimitReached`, `ContextTransformed` and `QueueUpdate` come
  *   where they happen.
  * - A model call that fails has `ModelCallError` in place of `ModelCallEnd`. A call that the run stops has neither.
@@ -122,6 +123,8 @@ export const AgentEvent = Schema.TaggedUnion({
   RunCancelled: { ...base, ...reason },
   /** The run failed. `retryable` says whether another run may succeed. */
   RunError: { ...base, error: EventError, retryable: Schema.Boolean },
+  /** The model gave the output that the `output` schema describes. `value` is the JSON that the output was decoded from. */
+  Output: { ...base, value: Schema.Json },
   /**
    * The run ended. `usage` is that of all its model calls, `messageId` names the last answer, `error` the failure.
    */

@@ -97,6 +97,11 @@ export class Provider extends Context.Service<
     readonly id: string
     /** Asks once. Leaving the stream closes the connection. */
     readonly stream: (request: ModelRequest) => Stream.Stream<ModelEvent, ProviderError>
+    /**
+     * Whether the vendor makes the model answer by the JSON Schema of `options.output`, with these tools. Default `false`: a run
+     * with an `output` schema offers the model a tool to call with its output.
+     */
+    readonly structuredOutput?: (request: Pick<ModelRequest, "model" | "tools">) => boolean
   }
 >()("effect-agent/Provider") {}
 
@@ -132,14 +137,21 @@ export class Provider extends Context.Service<
  */
 export const router = (providers: Readonly<Record<string, Provider["Service"]>>): Provider["Service"] => {
   const known = new Map(Object.entries(providers))
+  const find = (id: string) => {
+    const slash = id.indexOf("/")
+    return { provider: known.get(id.slice(0, Math.max(0, slash))), model: id.slice(slash + 1) }
+  }
   return Provider.of({
     id: "router",
     stream: (request) => {
-      const slash = request.model.indexOf("/")
-      const provider = known.get(request.model.slice(0, Math.max(0, slash)))
+      const { model, provider } = find(request.model)
       return provider === undefined
         ? Stream.fail(unsupported(request.model, [...known.keys()]))
-        : provider.stream({ ...request, model: request.model.slice(slash + 1) })
+        : provider.stream({ ...request, model })
+    },
+    structuredOutput: (request) => {
+      const { model, provider } = find(request.model)
+      return provider?.structuredOutput?.({ ...request, model }) ?? false
     }
   })
 }
@@ -155,6 +167,10 @@ const unsupported = (model: string, known: ReadonlyArray<string>) =>
 
 /**
  * Makes a decorator: a function from a `Provider` layer to a `Provider` layer.
+ *
+ * **Details**
+ *
+ * The result has the `structuredOutput` of the provider inside, unless `wrap` returns another one.
  *
  * **Gotchas**
  *
@@ -195,4 +211,14 @@ const unsupported = (model: string, known: ReadonlyArray<string>) =>
 export const decorate =
   <E, R>(wrap: (inner: Provider["Service"]) => Effect.Effect<Provider["Service"], E, R>) =>
   <E1, R1>(inner: Layer.Layer<Provider, E1, R1>): Layer.Layer<Provider, E | E1, R | R1> =>
-    Layer.effect(Provider, Effect.flatMap(Provider, wrap)).pipe(Layer.provide(inner))
+    Layer.effect(
+      Provider,
+      Effect.flatMap(Provider, (inner) =>
+        Effect.map(wrap(inner), (outer) => ({ ...structuredOutputOf(inner), ...outer }))
+      )
+    ).pipe(Layer.provide(inner))
+
+const structuredOutputOf = ({
+  structuredOutput
+}: Provider["Service"]): Pick<Provider["Service"], "structuredOutput"> =>
+  structuredOutput === undefined ? {} : { structuredOutput }

@@ -118,7 +118,7 @@ export const make = (
   inner: Provider.Provider["Service"],
   options?: Options
 ): Provider.Provider["Service"] => ({
-  id: inner.id,
+  ...inner,
   stream: (request) => retrying({ provider: inner.id, answer: inner.stream(request) }, options ?? {})
 })
 

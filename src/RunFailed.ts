@@ -16,6 +16,8 @@ export {
   LimitExceeded,
   LimitName,
   ModelCallSkipped,
+  OutputInvalid,
+  OutputMissing,
   ToolFailed,
   TransformFailed
 } from "./internal/failureReason.ts"

@@ -21,6 +21,7 @@ import type { InvalidInput } from "./invalidInput.ts"
 import * as Input from "./invalidInput.ts"
 import { execute } from "./loop.ts"
 import * as Message from "../Message.ts"
+import type { Output } from "./output.ts"
 import type { Provider } from "../Provider.ts"
 import type { QueueMode, QueueName } from "./queues.ts"
 import { Queues } from "./queues.ts"
@@ -39,6 +40,9 @@ interface Active {
 type Begun<E> = Effect.Effect<Execution.Started, AgentBusy | AgentClosed | InvalidInput | E>
 
 type Task = Pick<Execution.Task, "prompts" | "continued" | "pollFirst" | "promptsFrom">
+
+/** Makes the task of a run that begins at `now`, in milliseconds since the epoch. */
+export type MakeTask<E> = (now: number) => Result.Result<Task, E>
 
 export class AgentRuntime {
   readonly queues: Queues
@@ -81,8 +85,9 @@ export class AgentRuntime {
    * interrupted between being first and having started.
    */
   begin<E>(
-    makeTask: (now: number) => Result.Result<Task, E>,
+    makeTask: MakeTask<E>,
     options?: Partial<RunOptions>,
+    output?: Output<unknown>,
     reader: Reader = noReader
   ): Begun<E> {
     return Effect.uninterruptible(
@@ -91,12 +96,17 @@ export class AgentRuntime {
         if (this.active !== undefined) return yield* new AgentBusy()
         const patch = options === undefined ? undefined : yield* Effect.fromResult(Input.patch(options))
         const task = yield* Effect.fromResult(makeTask(yield* Clock.currentTimeMillis))
-        return yield* this.fork(task, Options.patch(this.current.options, patch), reader)
+        return yield* this.fork(task, Options.patch(this.current.options, patch), reader, output)
       })
     )
   }
 
-  private fork(task: Task, options: RunOptions, reader: Reader): Effect.Effect<Execution.Started> {
+  private fork(
+    task: Task,
+    options: RunOptions,
+    reader: Reader,
+    output: Output<unknown> | undefined
+  ): Effect.Effect<Execution.Started> {
     const active: Active = { control: new Control(), ended: Latch.makeUnsafe(false) }
     this.active = active
     this.changes = undefined
@@ -104,6 +114,7 @@ export class AgentRuntime {
       ...task,
       messages: this.current.messages,
       options,
+      output,
       queues: this.queues,
       nextTurn: () => this.takeChanges()
     }

@@ -41,9 +41,12 @@ export class Batch {
     return this.run.pending.messages.length > 0
   }
 
-  /** Whether every result asks to end the run. */
+  /** Whether every result asks to end the run, or a call gave the output of the run. */
   get isTerminated(): boolean {
-    return this.calls.every((call) => this.outcomeOf(call).output.terminate === true)
+    return (
+      this.calls.every((call) => this.outcomeOf(call).output.terminate === true) ||
+      this.run.output?.isGivenBy(this.calls) === true
+    )
   }
 
   /** Ends one call. In fail mode its failure halts the others. */
@@ -52,7 +55,9 @@ export class Batch {
       const output = Output.plain(given)
       const isError = output.isError === true
       this.outcomes.set(call, { output, outcome })
-      if (isError && ToolOutcome.failures.has(outcome)) yield* this.failed(call, output)
+      const isFailure = isError && ToolOutcome.failures.has(outcome)
+      // An output that is not valid is repaired within its own bound.
+      if (isFailure && this.run.output?.isCall(call) !== true) yield* this.failed(call, output)
       this.run.emit({
         _tag: "ToolExecutionEnd",
         toolCallId: call.id,

@@ -41,6 +41,8 @@ export const finish = Effect.fnUntraced(function* (
   yield* run.delivered
   run.events.turn = undefined
   const result = resultOf(run, ended, undelivered)
+  const given = ended.status === "completed" ? run.output?.accepted : undefined
+  if (given !== undefined) run.emit({ _tag: "Output", value: given.json })
   run.emitLast({
     _tag: "RunEnd",
     status: ended.status,
@@ -57,7 +59,8 @@ export const finish = Effect.fnUntraced(function* (
   return yield* Effect.die(Exit.isFailure(exit) ? Cause.squash(exit.cause) : ended.error)
 })
 
-const failed = (reason: FailureReason, result: RunResult): RunFailed => {
+/** The failure of a run. */
+export const failed = (reason: FailureReason, result: RunResult): RunFailed => {
   const failed = new RunFailed({ reason, result })
   // Node prints all that an uncaught error holds: of a run, that is the whole conversation.
   Inspection.hide(failed, "reason", "result")

@@ -23,6 +23,7 @@ import { RunHooks } from "./hookCalls.ts"
 import { HookManager } from "../HookManager.ts"
 import { Control } from "./interruption.ts"
 import * as Message from "../Message.ts"
+import type { Output } from "./output.ts"
 import { Provider } from "../Provider.ts"
 import type { QueueName, Queues } from "./queues.ts"
 import { Run } from "./run.ts"
@@ -42,6 +43,8 @@ export interface Task {
   /** Whether steering is polled after the prompts. */
   readonly pollFirst: boolean
   readonly queues: Queues
+  /** The output that the model must give. Default: the run ends with any answer. */
+  readonly output?: Output<unknown> | undefined
   /** The queue the prompts were taken from, if they were. */
   readonly promptsFrom?: QueueName
   /** Called before each turn: the application's changes since the last one. */
@@ -80,7 +83,8 @@ export const makeRun = Effect.fnUntraced(function* (
       control: connections.control,
       queues: task.queues,
       events: eventsOf(connections, context, (events) => run.record(events)),
-      budget: new Budget.Budget(() => run.options.limits, Context.get(context, Budget.Outer))
+      budget: new Budget.Budget(() => run.options.limits, Context.get(context, Budget.Outer)),
+      output: task.output
     },
     task
   )
@@ -156,10 +160,10 @@ export const fork = (execute: Executor, connections: Connections): Effect.Effect
   )
 
 /** A run that belongs to the agent's scope, not to the fiber that started it. */
-export interface StartedRun {
+export interface StartedRun<out O = {}> {
   readonly runId: string
   /** The run's result, or its failure. A failure is logged if no fiber awaits the result by then. */
-  readonly result: Effect.Effect<RunResult, RunFailed>
+  readonly result: Effect.Effect<RunResult & O, RunFailed>
   /** Ends the run, balanced: its `result` then has status "cancelled". Does not wait for that. */
   readonly cancel: (reason?: string) => Effect.Effect<void>
 }

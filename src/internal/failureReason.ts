@@ -147,6 +147,44 @@ export class InvalidTranscript extends Schema.TaggedError<InvalidTranscript>()("
 }
 
 /**
+ * The model gave no valid output, and the run asked it to repair the output as often as `outputRetries` allows.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class OutputInvalid extends Schema.TaggedError<OutputInvalid>()("OutputInvalid", {
+  /** The faults of the last output, one line each. */
+  detail: Schema.String,
+  /** The last output as the model wrote it: the text of its answer, or the arguments of its call. */
+  text: Schema.String,
+  /** The number of outputs that were not valid. */
+  attempts: Schema.Int
+}) {
+  override get message(): string {
+    return `The model gave no valid output in ${this.attempts} attempts: ${this.detail}`
+  }
+}
+
+/**
+ * The run has an `output` schema, and ended before the model gave an output, without a failure.
+ *
+ * **Details**
+ *
+ * No event has it: the run ended as its `RunEnd` says. `result` of the `RunFailed` is its result.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class OutputMissing extends Schema.TaggedError<OutputMissing>()("OutputMissing", {
+  /** The status of the run, such as `"cancelled"`. */
+  status: Schema.String
+}) {
+  override get message(): string {
+    return `The run has no output: its status is ${JSON.stringify(this.status)}`
+  }
+}
+
+/**
  * The reason of a `RunFailed`.
  *
  * **Example** (Describing a reason)
@@ -171,7 +209,9 @@ export const FailureReason = Schema.Union([
   ToolFailed,
   ModelCallSkipped,
   TransformFailed,
-  InvalidTranscript
+  InvalidTranscript,
+  OutputInvalid,
+  OutputMissing
 ])
 export type FailureReason = typeof FailureReason.Type
 

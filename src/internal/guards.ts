@@ -29,7 +29,10 @@ export interface Refused {
   readonly output: ToolOutput
 }
 
-/** Looks the call up, decodes its params, and asks the guards: all `beforeTool`, then all `approveTool`. */
+/**
+ * Looks the call up, decodes its params, and asks the guards: all `beforeTool`, then all `approveTool`. Asks none about the
+ * output of the run, which has no effect.
+ */
 export const check = (
   run: Run,
   message: Assistant,
@@ -37,7 +40,7 @@ export const check = (
 ): Effect.Effect<Allowed | Refused, FailureReason | Stopped> => {
   const prepared = prepare(run, call)
   const guarded =
-    run.hooks.has("beforeTool") || run.hooks.has("approveTool")
+    run.output?.isCall(call) !== true && (run.hooks.has("beforeTool") || run.hooks.has("approveTool"))
       ? prepared.pipe(
           Effect.flatMap((allowed) => beforeTool(run, message, allowed)),
           Effect.flatMap((allowed) => approveTool(run, message, allowed))

@@ -32,8 +32,10 @@ export const options = (input: unknown, beside: ReadonlyArray<string> = []): Rea
   read(decodeOptions(RunOptions.given(input)), input, beside)
 
 /** Reads options that are laid over others, as `options` does: none is required. */
-export const patch = (input: unknown): Read<Partial<RunOptions.RunOptions>> =>
-  read(decodePatch(RunOptions.given(input)), input, [])
+export const patch = (
+  input: unknown,
+  beside: ReadonlyArray<string> = []
+): Read<Partial<RunOptions.RunOptions>> => read(decodePatch(RunOptions.given(input)), input, beside)
 
 const strict = { errors: "all", onExcessProperty: "error", reportInput: true } as const
 const decodeOptions = Schema.decodeUnknownResult(RunOptions.RunOptions, strict)

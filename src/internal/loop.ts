@@ -12,8 +12,9 @@ import * as Gate from "./gate.ts"
 import type * as Hook from "../Hook.ts"
 import * as Limits from "./limits.ts"
 import * as Message from "../Message.ts"
-import * as Options from "./publishedOptions.ts"
+import * as OutputReview from "./outputReview.ts"
 import * as Pending from "./pending.ts"
+import * as Options from "./publishedOptions.ts"
 import type { Provider } from "../Provider.ts"
 import type { Run } from "./run.ts"
 import { Stopped } from "./run.ts"
@@ -123,16 +124,29 @@ const next = Effect.fnUntraced(function* (
   turn: Turn.Completed
 ): Effect.fn.Return<RunStatus | undefined, Reason> {
   const toolsContinue = turn._tag === "Called" && !turn.isTerminated
-  if (run.turn >= Limits.maxTurns(run)) return toolsContinue ? yield* outOfTurns(run) : naturalEnd(turn)
+  yield* OutputReview.checkCalls(run, turn)
+  if (run.turn >= Limits.maxTurns(run)) {
+    const status = toolsContinue ? undefined : yield* naturalEnd(run, turn)
+    return status ?? (yield* outOfTurns(run))
+  }
   // Steering may have been taken during the tools.
   if (run.pending.messages.length === 0) yield* Pending.takeSteering(run, "turnEnd")
   if (toolsContinue || run.pending.messages.length > 0) return undefined
   yield* Pending.takeFollowUps(run)
-  return run.pending.messages.length > 0 ? undefined : naturalEnd(turn)
+  return run.pending.messages.length > 0 ? undefined : yield* naturalEnd(run, turn)
 })
 
-const naturalEnd = (turn: Turn.Completed): RunStatus =>
-  turn._tag === "Called" && turn.isTerminated ? "terminated" : "completed"
+/** How the run ends after its last turn; `undefined` if the model must repair its output first. */
+const naturalEnd = Effect.fnUntraced(function* (
+  run: Run,
+  turn: Turn.Completed
+): Effect.fn.Return<RunStatus | undefined, Reason> {
+  const { output } = run
+  const isGiven = output?.isGivenBy(Message.toolCalls(turn.message)) ?? false
+  if (turn._tag === "Called" && !isGiven) return "terminated"
+  if (output === undefined) return "completed"
+  return (yield* OutputReview.isAccepted(run, output, turn)) ? "completed" : undefined
+})
 
 const outOfTurns = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<RunStatus, Reason> {
   const { onMaxTurns = "fail", wrapUpInstruction = defaultWrapUp } = run.options.limits ?? {}
@@ -141,6 +155,7 @@ const outOfTurns = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<RunS
   Ending.announceLimit(run, limit)
   if (onMaxTurns === "wrapUp") {
     run.change({ activeTools: [] }, undefined)
+    run.output?.abandon()
     const instruction = Message.user(wrapUpInstruction, run.clock.currentTimeMillisUnsafe())
     yield* completed(
       Turn.run(

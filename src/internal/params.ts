@@ -117,31 +117,43 @@ export const described = once(
     Schema.isSchema(params) ? objectSchema(Schema.toJsonSchemaDocument(params)) : standardSchema(params)
 )
 
-/** Puts the root in place of its reference, and definitions beside it. Every provider insists on an object. */
-const objectSchema = ({
-  definitions,
-  schema
-}: ReturnType<typeof Schema.toJsonSchemaDocument>): Schema.Json => {
+/** The JSON Schema of any value, in which objects have no members beside those of the schema. */
+export const describedValue = (schema: ParamsSchema<any>): JsonObject =>
+  Schema.isSchema(schema)
+    ? inOne(Schema.toJsonSchemaDocument(schema, { onExcessProperty: "error" }))
+    : standardSchema(schema, anyValue)
+
+/** Every provider insists on an object. */
+const objectSchema = (document: Document): Schema.Json => {
+  const root = inOne(document)
+  return root["type"] === "object" ? root : { type: "object", properties: {} }
+}
+
+type Document = ReturnType<typeof Schema.toJsonSchemaDocument>
+
+/** Puts the root in place of its reference, and definitions beside it. */
+const inOne = ({ definitions, schema }: Document): JsonObject => {
   const $defs = toJson(definitions)
   const root = JsonReference.follow({ $defs }, toJson(schema))
-  if (!isObject(root) || root["type"] !== "object") return { type: "object", properties: {} }
+  if (!isObject(root)) return anyValue
   const isReferred = JSON.stringify($defs).includes(JSON.stringify({ $ref: schema["$ref"] }).slice(1, -1))
   // The definition of the root is left out, unless something within refers to it.
   const others = Object.entries($defs).filter(([, definition]) => definition !== root || isReferred)
   return others.length === 0 ? root : { ...root, $defs: Object.fromEntries(others) }
 }
 
-/** Any object, if the schema does not describe itself: some throw for types without JSON Schema, as zod does for dates. */
-const standardSchema = (params: StandardSchemaV1<any, any>): Schema.Json => {
-  if (!describesItself(params)) return anyObject
+/** `fallback`, if the schema does not describe itself: some throw for types without JSON Schema, as zod does for dates. */
+const standardSchema = (params: StandardSchemaV1<any, any>, fallback = anyObject): JsonObject => {
+  if (!describesItself(params)) return fallback
   try {
     return toJson(params["~standard"].jsonSchema.input({ target: "draft-2020-12" }))
   } catch {
-    return anyObject
+    return fallback
   }
 }
 
-const anyObject: Schema.Json = { type: "object" }
+const anyObject: JsonObject = { type: "object" }
+const anyValue: JsonObject = {}
 
 const describesItself = (
   params: StandardSchemaV1<any, any>

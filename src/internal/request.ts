@@ -9,6 +9,7 @@ import * as Limits from "./limits.ts"
 import type * as Hook from "../Hook.ts"
 import type { Message, ModelMessage } from "../Message.ts"
 import * as NearestName from "./nearestName.ts"
+import { once } from "./once.ts"
 import type { ModelRequest, ToolDefinition } from "../Provider.ts"
 import type { Run, Stopped } from "./run.ts"
 import type * as Tool from "../Tool.ts"
@@ -23,7 +24,8 @@ export const make = Effect.fnUntraced(function* (
   if (news(run.messages).every(saysNothing) || messages.every(saysNothing)) {
     return yield* new InvalidTranscript({ violations: [nothingToAnswer] })
   }
-  return { ...parts, messages, options: run.options.modelOptions ?? {} }
+  const { modelOptions = {} } = run.options
+  return { ...parts, messages, options: run.output?.options(modelOptions) ?? modelOptions }
 })
 
 const nothingToAnswer =
@@ -160,16 +162,24 @@ const announceView = (run: Run, { dropped, messages }: Transcript.Trimmed, reaso
 const offer = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<Hook.RequestParts> {
   const registered = yield* run.registry.definitions
   if (run.turn === 1) yield* warnOfUnknown(run, registered)
-  const tools = active(run, registered)
+  const chosen = active(run, registered)
   const offered = new Map<string, Tool.Any>()
-  for (const { name } of tools) {
+  for (const { name } of chosen) {
     const tool = yield* run.registry.get(name)
     if (tool !== undefined) offered.set(name, tool)
   }
+  const forOutput = run.output?.ask(run.provider, { model: run.options.model, tools: chosen })
+  if (forOutput !== undefined) offered.set(forOutput.name, forOutput)
+  const tools = forOutput === undefined ? chosen : [...chosen, definitionOf(forOutput)]
   const parts = { ...run.requestParts, tools }
   run.offer(offered, parts)
   return parts
 })
+
+/** Turns share the definition of a tool, since providers keep its encoding by object. */
+const definitionOf = once(
+  ({ description, name, parameters }: Tool.Any): ToolDefinition => ({ name, description, parameters })
+)
 
 const active = (run: Run, definitions: ReadonlyArray<ToolDefinition>): ReadonlyArray<ToolDefinition> => {
   const { activeTools } = run.options

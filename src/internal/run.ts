@@ -17,6 +17,7 @@ import type { RunHooks } from "./hookCalls.ts"
 import type { Control, Stop } from "./interruption.ts"
 import { attempt } from "./interruption.ts"
 import type { Message, MessageId } from "../Message.ts"
+import type { Output } from "./output.ts"
 import type { Provider } from "../Provider.ts"
 import type { QueueName, Queues } from "./queues.ts"
 import { Repetition } from "./repetition.ts"
@@ -40,6 +41,7 @@ export interface Parts {
   readonly queues: Queues
   readonly events: Events
   readonly budget: Budget
+  readonly output: Output<unknown> | undefined
 }
 
 /** Where a run starts. */
@@ -71,6 +73,8 @@ export class Run {
   readonly events: Events
   /** Tokens and cost spent so far, estimates included, for the limits; `usage` has the providers' figures. */
   readonly budget: Budget
+  /** The output that the model must give; absent for a run that ends with any answer. */
+  readonly output: Output<unknown> | undefined
   /** Shared by the hooks of this run. */
   readonly metadata = new Map<string, unknown>()
   /** Of the clock's monotonic time. */
@@ -113,6 +117,7 @@ export class Run {
     this.queues = parts.queues
     this.events = parts.events
     this.budget = parts.budget
+    this.output = parts.output
     this.startedAt = monotonicMillis(parts.clock)
     this.options = start.options
     this.asked = { ...this.requestParts, tools: [] }
@@ -232,8 +237,8 @@ export class Run {
     this.messages = messages ?? this.messages
   }
 
-  /** Keeps messages for the next time that pending ones are delivered. */
-  addPending(from: QueueName, messages: ReadonlyArray<Message>): void {
+  /** Keeps messages for the next time that pending ones are delivered. `from`: the queue that they came from, if any. */
+  addPending(from: QueueName | undefined, messages: ReadonlyArray<Message>): void {
     if (messages.length > 0) this.pending = { messages: [...this.pending.messages, ...messages], from }
   }
 

@@ -29,7 +29,7 @@ export const preflight = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Guards.Allowed | undefined> {
   const { run } = batch
   const label = find(run.offered, call.name)?.label
-  run.countToolCall()
+  if (run.output?.isCall(call) !== true) run.countToolCall()
   run.emit({
     _tag: "ToolExecutionStart",
     toolCallId: call.id,
@@ -174,7 +174,8 @@ const review = Effect.fnUntraced(function* (
   done: Outcome
 ): Effect.fn.Return<Reviewed> {
   const { message, run } = batch
-  if (done.outcome === "aborted" || !run.hooks.has("afterTool")) return { ...done, retry: false }
+  const isReviewed = done.outcome !== "aborted" && run.output?.isCall(prepared.call) !== true
+  if (!isReviewed || !run.hooks.has("afterTool")) return { ...done, retry: false }
   let output = done.output
   let retry = false
   const asked = run.hooks.ask<"afterTool", void>("afterTool", undefined, {

@@ -107,7 +107,8 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
       vendor,
       isGateway: compat.gateway,
       thinking: usesCompat ? thinkingOf(compat) : undefined,
-      keepsPrompts: compat.cacheKey
+      keepsPrompts: compat.cacheKey,
+      takesSchema: compat.output === "json_schema"
     },
     url: () => `${base}/chat/completions${query}`,
     authorize: (key) => ({ authorization: `Bearer ${key}` }),

@@ -99,7 +99,12 @@ export const layer = <const Candidates extends readonly [Candidate, ...ReadonlyA
       const [first] = resolved
       return Provider.of({
         id: first?.provider.id ?? "fallback",
-        stream: (request) => ask(resolved, request, options?.when ?? byDefault, 1)
+        stream: (request) => ask(resolved, request, options?.when ?? byDefault, 1),
+        structuredOutput: (request) =>
+          resolved.every(
+            ({ model = request.model, provider }) =>
+              provider.structuredOutput?.({ ...request, model }) ?? false
+          )
       })
     })
   )

@@ -169,7 +169,7 @@ const start = Effect.fnUntraced(function* (inner: Provider["Service"] | undefine
       recorded(live.stream(request), (answer) => orFail(deck.add(slot, answer)))
     )
   })
-  return Provider.of({ id, stream: (request) => Stream.unwrap(answer(request)) })
+  return Provider.of({ ...inner, id, stream: (request) => Stream.unwrap(answer(request)) })
 })
 
 type Events = Stream.Stream<ModelEvent, ProviderError>

@@ -9,16 +9,15 @@ import * as Models from "../Models.ts"
 import * as Capability from "./capability.ts"
 import { Changes } from "./changes.ts"
 import * as Json from "./json.ts"
-import type { Endpoint, Rule, Thinking } from "./models/rule.ts"
+import type { Rule, Thinking } from "./models/rule.ts"
 import { isReason } from "./Protocol.ts"
 import { type Question, vendorOf } from "./question.ts"
 import * as Think from "./thinking.ts"
 
 /** The properties of a provider on which the rules of its models depend. */
-export interface Server extends Models.Served {
+export interface Server extends Capability.Schemas {
   /** The id of the provider, which names its members of `modelOptions.vendor`. */
   readonly id: string
-  readonly endpoint: Endpoint
   /** The rule on thinking for a model without a rule. Default: none, so that a thinking level is left out. */
   readonly thinking?: Thinking | undefined
   /** Whether requests contain a cache retention. */

@@ -1,8 +1,32 @@
-/** Finds requests that a model cannot serve, by its rule, before they are sent. */
+/** The abilities of models by their rules: requests that a model cannot serve, and output schemas. */
 import type { ModelRequest } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { ModelNotSupported, UnsupportedContent } from "../../ProviderError.ts"
+import * as Models from "../Models.ts"
+import { generation } from "./googleGeneration.ts"
 import type { Endpoint, Rule } from "./models/rule.ts"
+
+/** A server, and whether it promises to answer by an output schema, which only Chat Completions leaves open. */
+export interface Schemas extends Models.Served {
+  readonly endpoint: Endpoint
+  readonly takesSchema?: boolean | undefined
+}
+
+const ownVendors: ReadonlySet<string | undefined> = new Set(["anthropic", "openai", "google"])
+
+/** Makes a function that returns whether the model of a request answers by an output schema. */
+export const structuredOutput =
+  (server: Schemas) =>
+  ({ model, tools }: Pick<ModelRequest, "model" | "tools">): boolean => {
+    const { endpoint, takesSchema = false, vendor } = server
+    const hasTools = tools.length > 0
+    // Before Gemini 3, a request cannot have both tools and an output schema.
+    if (endpoint === "generateContent" && hasTools && generation(model) < 3) return false
+    const known = Models.find(model, server)?.structuredOutput
+    // Many servers of Chat Completions refuse both in one request.
+    if (endpoint === "chat") return known ?? (takesSchema && (!hasTools || vendor === "openai"))
+    return known ?? ownVendors.has(vendor)
+  }
 
 /** Why the model cannot serve the request, `undefined` if it can. */
 export const missing = (

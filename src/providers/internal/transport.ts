@@ -25,6 +25,7 @@ import { type Address, Addresses, type Places } from "./addresses.ts"
 import { adjuster, type Server } from "./adjust.ts"
 import { Answer } from "./answer.ts"
 import type * as Connection from "./connection.ts"
+import * as Capability from "./capability.ts"
 import * as Exchange from "./exchange.ts"
 import { Held } from "./held.ts"
 import { isAtOnce, Kept } from "./kept.ts"
@@ -51,6 +52,7 @@ export interface Endpoint<Wire, State> extends Places {
 export const make = Effect.fnUntraced(function* <Wire, State>(endpoint: Endpoint<Wire, State>) {
   const client = yield* Exchange.client
   const keys = Context.getOrUndefined(yield* Effect.context<never>(), Credentials)
+  const server = { ...endpoint.serves, id: endpoint.id, own: yield* Models.Rules }
   const opened: Opened<Wire, State> = {
     endpoint,
     client,
@@ -58,11 +60,12 @@ export const make = Effect.fnUntraced(function* <Wire, State>(endpoint: Endpoint
     limits: limits(endpoint.timeouts),
     kept: new Kept(),
     addresses: new Addresses(endpoint),
-    adjust: adjuster({ ...endpoint.serves, id: endpoint.id, own: yield* Models.Rules })
+    adjust: adjuster(server)
   }
   return Provider.of({
     id: endpoint.id,
-    stream: (request) => parts(opened, request)
+    stream: (request) => parts(opened, request),
+    structuredOutput: Capability.structuredOutput(server)
   })
 })
 

@@ -249,6 +249,7 @@ export const rules: ReadonlyArray<Rule> = [
     ...common,
     family: "Claude Opus 4.1 and 4 (retired at Anthropic)",
     pattern: String.raw`claude-opus-4(?![-.][5-9](?!\d))`,
+    structuredOutput: false,
     thinking: {
       kind: "budget",
       wire: budget,
@@ -268,6 +269,7 @@ export const rules: ReadonlyArray<Rule> = [
     ...common,
     family: "Claude Sonnet 4, 3.7 (retired at Anthropic)",
     pattern: String.raw`claude-(?:sonnet-4(?![-.][5-9](?!\d))|3[-.]7)`,
+    structuredOutput: false,
     thinking: {
       kind: "budget",
       wire: budget,
@@ -287,6 +289,7 @@ export const rules: ReadonlyArray<Rule> = [
     ...common,
     family: "Claude 3.5 and before (retired at Anthropic)",
     pattern: String.raw`claude-(?:instant|v?[12]\b|3(?![-.]7))`,
+    structuredOutput: false,
     thinking: { kind: "none", omitted: "doesNotThink" },
     sampling: "any",
     contextWindow: 200_000,

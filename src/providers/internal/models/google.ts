@@ -47,6 +47,7 @@ export const rules: ReadonlyArray<Rule> = [
     ...common,
     family: "Gemini image, audio, live, tts",
     pattern: String.raw`gemini-.*(?:image|tts|audio|live)`,
+    structuredOutput: false,
     thinking: { kind: "none", omitted: "varies" },
     contextWindow: 32_768,
     maxOutput: 8192,
@@ -108,6 +109,7 @@ export const rules: ReadonlyArray<Rule> = [
     ...common,
     family: "Gemini 2.0 and before",
     pattern: String.raw`gemini-(?:[12](?![.]5)|1\.5|pro$)`,
+    structuredOutput: false,
     thinking: { kind: "none", omitted: "doesNotThink" },
     contextWindow: 1_048_576,
     maxOutput: 8192,
@@ -222,6 +224,7 @@ export const rules: ReadonlyArray<Rule> = [
     ...common,
     family: "Gemma 4",
     pattern: String.raw`gemma-4`,
+    structuredOutput: false,
     thinking: {
       kind: "always-on",
       wire: level,

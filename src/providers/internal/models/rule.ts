@@ -105,6 +105,11 @@ export interface Rule {
    */
   readonly forcedTools?: "taken" | "refused" | "whileOff" | "namedWhileOff"
   /**
+   * Whether the models answer by an output schema (default: `true` at the Messages API, the Responses API and Gemini's API of
+   * their own vendor; at Chat Completions by the `compat` of the server).
+   */
+  readonly structuredOutput?: boolean
+  /**
    * Where the models accept tools (default: at every endpoint).
    *
    * `none`: nowhere. `responses`: not on Chat Completions. `chatWithEffortNone`: on Chat Completions only with

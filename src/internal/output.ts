@@ -1,0 +1,234 @@
+/**
+ * The typed output of one run: its part of each request, and the output of the model.
+ *
+ * The model answers with JSON by `ModelOptions.output` where the provider supports that. Else it calls a tool whose params are
+ * the output.
+ */
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
+import * as FailureText from "./failureText.ts"
+import { isObject, type JsonObject } from "./jsonCoercion.ts"
+import type { Assistant, ToolCall } from "../Message.ts"
+import * as Message from "../Message.ts"
+import { once } from "./once.ts"
+import type { InvalidParams, ParamsSchema } from "./params.ts"
+import * as Params from "./params.ts"
+import type { ModelRequest, Provider, ToolDefinition } from "../Provider.ts"
+import type { ModelOptions } from "../RunOptions.ts"
+import type * as Tool from "../Tool.ts"
+import { ToolContext } from "./toolContext.ts"
+import * as ToolOutput from "./toolOutput.ts"
+
+/**
+ * The options of a typed output.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export interface OutputOptions<A> {
+  /**
+   * The schema of the output: an Effect Schema without services, or a Standard Schema such as one of zod. Default: none, so that
+   * the run ends with any answer.
+   */
+  readonly output?: ParamsSchema<A>
+  /** How often the run asks the model to repair an output that is not valid. Default 2. */
+  readonly outputRetries?: number
+}
+
+const defaultRetries = 2
+
+/** An output, and the JSON that it was decoded from. */
+export interface Given<A> {
+  readonly json: Schema.Json
+  readonly value: A
+}
+
+/** An output that is not valid. */
+export interface Fault {
+  readonly detail: string
+  /** The output as the model wrote it. */
+  readonly text: string
+}
+
+/** The step after an output that is not valid. */
+export type Next = { readonly _tag: "Repair"; readonly instruction: string } | { readonly _tag: "Exhausted" }
+
+export class Output<A> {
+  private readonly format: Format
+  private readonly decode: (input: Schema.Json) => Effect.Effect<Given<A>, InvalidParams>
+  private readonly maxRepairs: number
+  /** The tool in requests to a provider that does not support an output schema. */
+  private tool: Tool.Any | undefined
+  /** The outputs of calls of this turn, by the id of the call. */
+  private readonly given = new Map<string, Given<A>>()
+  /** Whether the request of this turn makes the model call the tool, and that of the next. */
+  private isForced = false
+  private isForcedNext = false
+  private isAbandoned = false
+  /** The number of outputs that were not valid. */
+  attempts = 0
+  accepted: Given<A> | undefined
+
+  constructor(schema: ParamsSchema<A>, retries = defaultRetries) {
+    this.format = formatOf(schema)
+    this.decode = decoder(schema, this.format)
+    this.maxRepairs = retries
+  }
+
+  /** Adds the output to the tools and options of the request of a turn. Forgets the calls of the turn before. */
+  ask(
+    { structuredOutput }: Provider["Service"],
+    request: Pick<ModelRequest, "model" | "tools">
+  ): Tool.Any | undefined {
+    this.given.clear()
+    this.isForced = this.isForcedNext
+    this.isForcedNext = false
+    const isNative = this.isAbandoned || structuredOutput?.(request) === true
+    this.tool = isNative ? undefined : this.toolBeside(request.tools)
+    return this.tool
+  }
+
+  /** The options of the request of a turn. */
+  options(options: ModelOptions): ModelOptions {
+    const { isForced, tool } = this
+    if (this.isAbandoned) return options
+    if (tool === undefined) return { ...options, output: this.format.output }
+    return isForced ? { ...options, toolChoice: { name: tool.name } } : options
+  }
+
+  /** Leaves the output out of all later requests. */
+  abandon(): void {
+    this.isAbandoned = true
+  }
+
+  /** Whether a call gives the output. */
+  isCall({ name }: Pick<ToolCall, "name">): boolean {
+    return this.tool !== undefined && name.trim() === this.tool.name
+  }
+
+  /** Whether one of the calls of this turn gave a valid output. */
+  isGivenBy(calls: ReadonlyArray<ToolCall>): boolean {
+    return calls.some(({ id }) => this.given.has(id))
+  }
+
+  /** The output of an answer: of its first valid call, else of its text. */
+  read(message: Assistant): Effect.Effect<Given<A>, Fault> {
+    for (const { id } of Message.toolCalls(message)) {
+      const given = this.given.get(id)
+      if (given !== undefined) return Effect.succeed(given)
+    }
+    const text = Message.textOf(message)
+    const faulty = (detail: string): Fault => ({ text, detail: `${cut[message.stopReason] ?? ""}${detail}` })
+    const json = jsonOf(text)
+    return Result.isFailure(json)
+      ? Effect.fail(faulty(json.failure))
+      : Effect.mapError(this.decode(json.success), ({ detail }) => faulty(detail))
+  }
+
+  /** Counts an output that is not valid. `isAnswered`: the model has read its faults as the result of a call. */
+  refuse({ detail }: Fault, isAnswered: boolean): Next {
+    this.attempts++
+    if (this.attempts > this.maxRepairs) return { _tag: "Exhausted" }
+    this.isForcedNext = !isAnswered
+    return { _tag: "Repair", instruction: this.instruction(detail) }
+  }
+
+  private instruction(detail: string): string {
+    const { format, tool } = this
+    return tool === undefined
+      ? `Your answer is not the output that is required: ${short(detail)}\nAnswer with one JSON value, with nothing around it, of this JSON Schema:\n${JSON.stringify(format.output.schema)}`
+      : `Call the tool ${tool.name} to give your final answer. A text does not count.`
+  }
+
+  /** Runs no hooks, and has no effect beside the output. */
+  private toolBeside(tools: ReadonlyArray<ToolDefinition>): Tool.Any {
+    const { definition } = this.format
+    let { name } = definition
+    while (tools.some((tool) => tool.name === name)) name += "_"
+    if (this.tool?.name === name) return this.tool
+    const keep = (given: Given<A>) =>
+      Effect.map(ToolContext, ({ toolCallId }) => {
+        this.given.set(toolCallId, given)
+        return accepted
+      })
+    return { ...definition, name, decode: this.decode, execute: keep }
+  }
+}
+
+const accepted = ToolOutput.output("Accepted.", { terminate: true })
+
+const cut: Partial<Record<Assistant["stopReason"], string>> = {
+  length: "The answer was cut at its token limit. ",
+  contentFilter: "The provider stopped the answer for its content. ",
+  refusal: "The model refused to answer. "
+}
+
+const short = (detail: string): string => (detail.length <= 1800 ? detail : `${detail.slice(0, 1800)}…`)
+
+// ───────────────────────── Schema
+
+/** A schema as requests have it. All runs share its objects, since providers keep their encoding by object. */
+interface Format {
+  readonly output: NonNullable<ModelOptions["output"]>
+  readonly definition: ToolDefinition
+  /** The JSON Schema of the output, without the object around it. */
+  readonly inner: JsonObject
+  /** Whether the model gives an object with the output as its one member: vendors accept no schema of another value. */
+  readonly isWrapped: boolean
+}
+
+const member = "output"
+
+const formatOf = once((schema: ParamsSchema<any>): Format => {
+  const inner = Params.describedValue(schema)
+  const isWrapped = inner["type"] !== "object"
+  const parameters = isWrapped ? wrapped(inner) : inner
+  return {
+    output: { name: "output", schema: parameters },
+    definition: { name: toolName, description, parameters },
+    inner,
+    isWrapped
+  }
+})
+
+const toolName = "final_answer"
+
+const description =
+  "Gives your final answer and ends your work. Call it once, when you have all that it takes. The user sees only its arguments."
+
+const wrapped = ({ $defs, ...schema }: JsonObject): JsonObject => ({
+  type: "object",
+  properties: { [member]: schema },
+  required: [member],
+  additionalProperties: false,
+  ...($defs === undefined ? {} : { $defs })
+})
+
+const decoder = <A>(schema: ParamsSchema<A>, { inner, isWrapped }: Format) => {
+  const { decode } = Params.reader(schema, inner)
+  return (input: Schema.Json): Effect.Effect<Given<A>, InvalidParams> => {
+    const within = isWrapped && isObject(input) ? input[member] : undefined
+    const json = within === undefined ? input : within
+    return Effect.map(
+      Effect.suspend(() => decode(json)),
+      (value) => ({ json, value })
+    ).pipe(
+      Effect.catchDefect((defect) =>
+        Effect.fail(new Params.InvalidParams({ detail: FailureText.of(defect) }))
+      )
+    )
+  }
+}
+
+/** Reads a text that is JSON, or JSON in a Markdown fence. */
+const jsonOf = (text: string): Result.Result<Schema.Json, string> => {
+  const [, fenced = text] = /^\s*```(?:json)?\s*\n([\s\S]*?)\n?\s*```\s*$/.exec(text) ?? []
+  try {
+    return Result.succeed(JSON.parse(fenced))
+  } catch (thrown) {
+    return Result.fail(
+      text.trim() === "" ? "The answer has no text." : `It is not JSON: ${FailureText.of(thrown)}.`
+    )
+  }
+}
