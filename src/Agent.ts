@@ -179,6 +179,11 @@ export interface Agent<out O = {}> {
  * The agent requires a `Provider`, and the services that its tools and hooks need. Fails with `InvalidInput` for options or
  * messages that are not valid; the error names each fault.
  *
+ * With `output` each run ends only when the model has given an output that the schema decodes. The model answers with JSON where
+ * `structuredOutput` of the provider allows it; else it calls the tool `final_answer`, for which the run calls no tool hooks and
+ * counts no tool call. An output that is not valid takes a turn to repair, `outputRetries` times. Messages that wait in a queue
+ * come first: the output is that of the last turn.
+ *
  * **Example** (Asking a model with a tool)
  *
  * ```ts
@@ -204,6 +209,26 @@ export interface Agent<out O = {}> {
  * )
  *
  * console.log(await Effect.runPromise(program)) // => It is noon.
+ * ```
+ *
+ * **Example** (Decoding the output)
+ *
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Agent } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "any", output: Schema.Struct({ grade: Schema.Int }) })
+ *   const { output } = yield* agent.prompt("Review my essay.")
+ *   return output.grade
+ * }).pipe(
+ *   Effect.catchReason("RunFailed", "OutputInvalid", ({ text }) => Effect.die(`No review: ${text}`)),
+ *   Effect.provide(ScriptedProvider.layer([ScriptedProvider.toolCall("final_answer", { grade: 2 })])),
+ *   Effect.scoped
+ * )
+ *
+ * console.log(await Effect.runPromise(program)) // => 2
  * ```
  *
  * @category constructors
