@@ -58,6 +58,17 @@ export const rawEvents = Loop.stream("Do I need a coat in Oslo?", { messages: []
 export const state = Effect.map(makeAgent, (agent) => agent.state)
 export const sizes = Effect.flatMap(makeAgent, (agent) => agent.queueSizes)
 
-export const promiseAgent = createAgent({ provider: openAi, model: "gpt-5-mini", tools: [plainWeather] })
+export const promiseAgent = createAgent({
+  provider: openAi,
+  model: "gpt-5-mini",
+  tools: [plainWeather],
+  hooks: { beforeTool: async ({ call }) => ({ block: call.name === "remove" }) }
+})
+export const promisedText = promiseAgent.streamText("Do I need a coat in Oslo?")
+export const promisedRun = promiseAgent.start("Do I need a coat in Oslo?")
+export const promiseState = promiseAgent.state
+export const promiseTools = promiseAgent.tools
+export const promiseHooks = promiseAgent.hooks
+export const unsubscribe = promiseAgent.on("tool:start", ({ toolName }) => toolName)
 export const promisedResult = promiseAgent.prompt("Do I need a coat in Oslo?")
 export const promisedEvents = promiseAgent.stream("Do I need a coat in Oslo?")
