@@ -1,4 +1,4 @@
-import { AgentEvent, Tool } from "effect-agent"
+import { Tool } from "effect-agent"
 import { createAgent } from "effect-agent/promise"
 import { OpenAi } from "effect-agent/providers"
 import { z } from "zod"
@@ -13,10 +13,7 @@ const weather = Tool.fromPromise({
 const agent = createAgent({ provider: OpenAi.layerConfig(), model: "gpt-5-mini", tools: [weather] })
 
 try {
-  const signal = AbortSignal.timeout(60_000)
-  for await (const event of agent.stream("Do I need a coat in Oslo?", { signal })) {
-    if (AgentEvent.isTextDelta(event)) process.stdout.write(event.delta.delta)
-  }
+  for await (const text of agent.streamText("Do I need a coat in Oslo?")) process.stdout.write(text)
 } finally {
   await agent.close()
 }

@@ -37,6 +37,7 @@ const runExample = (node: string, file: string) =>
 const says: Readonly<Record<string, string>> = {
   "scratchpad/quickstart.ts": "Yes: 4 °C and rain.",
   "scratchpad/plain.ts": "Yes: 4 °C and rain.",
+  "scratchpad/promises.ts": "remove rejected",
   "scratchpad/guards.ts": "Tool execution was rejected: notes stay",
   "scratchpad/control.ts": "cancelled",
   "scratchpad/providers.ts": "ECONNREFUSED"
