@@ -170,7 +170,7 @@ const streamOf = (task: (now: number) => Reading<Execution.Task>) =>
 const start = (task: (now: number) => Reading<Execution.Task>, reader?: Reader) =>
   Effect.gen(function* () {
     const made = yield* Effect.fromResult(task(yield* Clock.currentTimeMillis))
-    return yield* Execution.fork((connections) => execute(made, connections), Execution.connect(reader))
+    return yield* Execution.fork((connections) => execute(made, connections), Execution.connect(reader), made)
   })
 
 const fresh = (

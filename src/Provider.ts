@@ -50,6 +50,19 @@ export interface ModelRequest {
 }
 
 /**
+ * The address of a server.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Server {
+  /** The name of the host, or its IP address. */
+  readonly address: string
+  /** The port, such as 443. */
+  readonly port: number
+}
+
+/**
  * The service that answers model calls.
  *
  * **Details**
@@ -95,6 +108,8 @@ export class Provider extends Context.Service<
   Provider,
   {
     readonly id: string
+    /** The server that it asks, for telemetry. Absent if it is not known, or if there are several. */
+    readonly server?: Server
     /** Asks once. Leaving the stream closes the connection. */
     readonly stream: (request: ModelRequest) => Stream.Stream<ModelEvent, ProviderError>
     /**

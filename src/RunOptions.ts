@@ -75,6 +75,22 @@ export const ModelOptions = Schema.Struct({
 })
 export interface ModelOptions extends Schema.Schema.Type<typeof ModelOptions> {}
 
+/**
+ * The agent of a run, as telemetry names it.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export const Agent = Schema.Struct({
+  /** The name of the agent, such as `"coder"`. Metrics have a series for each name. */
+  name: Schema.NonEmptyString,
+  /** The id of the agent, such as that of its definition in a database. Default none. */
+  id: Schema.optionalKey(Schema.String),
+  /** The purpose of the agent. Default none. */
+  description: Schema.optionalKey(Schema.String)
+})
+export type Agent = typeof Agent.Type
+
 const bound = (expected: string, isFine: (value: number) => boolean) =>
   Schema.Number.check(Schema.makeFilter(isFine, { expected }))
 
@@ -245,7 +261,9 @@ export const RunOptions = Schema.Struct({
   /**
    * The longest time of one call of an `approveTool` hook, a duration. Default: no bound, since it may ask a person.
    */
-  approvalTimeout: Schema.optionalKey(DurationInput)
+  approvalTimeout: Schema.optionalKey(DurationInput),
+  /** The agent that runs, for telemetry: the name of the span is `invoke_agent` and the name of the agent. Default none. */
+  agent: Schema.optionalKey(Agent)
 })
 export interface RunOptions extends Schema.Schema.Type<typeof RunOptions> {}
 

@@ -12,11 +12,11 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   [
     "services",
-    /^((Provider|Credentials|Tool|ToolRegistry|Hook|HookManager|ContextManager|Retry)|internal\/(handoff|interruption|alarm|byteSource|params|toolOutput|toolContext|promiseTool|toolName|invalidTool|toolRun|hookCalls|hookConstructor|hookInput|hookOutput|invalidHook|silence))\.ts$/
+    /^((Provider|Credentials|Tool|ToolRegistry|Hook|HookManager|ContextManager|Retry|Telemetry)|internal\/(handoff|interruption|alarm|byteSource|params|toolOutput|toolContext|promiseTool|toolName|invalidTool|toolRun|hookCalls|hookConstructor|hookInput|hookOutput|invalidHook|silence))\.ts$/
   ],
   [
     "loop",
-    /^((Loop)|internal\/(budget|queues|delivery|events|repetition|run|limits|gate|guards|pending|request|reply|modelCall|toolOutcome|batch|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|publishedOptions|eventsOnly))\.ts$/
+    /^((Loop)|internal\/(budget|queues|delivery|events|repetition|run|limits|gate|guards|pending|request|reply|modelCall|toolOutcome|batch|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|publishedOptions|eventsOnly|spans|telemetry|telemetryContent|telemetryVerdict))\.ts$/
   ],
   ["agent", /^((Agent)|internal\/(agentState|agentOptions|subscriptions|agentRuntime))\.ts$/],
   ["edges", /^(providers|resilience|tools|compat|promise|testing|ai|node)\//],

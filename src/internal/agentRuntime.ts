@@ -130,7 +130,7 @@ export class AgentRuntime {
       subscriptions: this.subscriptions,
       reader
     }
-    return Effect.updateContext(Execution.fork(executor, connections), this.services)
+    return Effect.updateContext(Execution.fork(executor, connections, full), this.services)
   }
 
   private takeChanges() {

@@ -30,6 +30,7 @@ import { Run } from "./run.ts"
 import type { RunFailed } from "../RunFailed.ts"
 import type { RunOptions } from "../RunOptions.ts"
 import type { RunResult } from "../RunResult.ts"
+import * as Spans from "./spans.ts"
 import { ToolContext } from "../Tool.ts"
 import { ToolRegistry } from "../ToolRegistry.ts"
 
@@ -150,14 +151,25 @@ export interface Started {
 }
 
 /** Starts a run, before this returns, in a fiber that nothing interrupts. */
-export const fork = (execute: Executor, connections: Connections): Effect.Effect<Started, never, Services> =>
+export const fork = (
+  execute: Executor,
+  connections: Connections,
+  task: Task
+): Effect.Effect<Started, never, Services> =>
   Effect.map(
-    execute(connections).pipe(
-      Effect.withSpan("invoke_agent", {}, { captureStackTrace: false }),
+    Spans.run({ id: connections.runId, ...task }, (onRun) => execute(watched(connections, onRun))).pipe(
       Effect.forkDetach({ startImmediately: true, uninterruptible: true })
     ),
     (fiber) => ({ runId: connections.runId, control: connections.control, fiber })
   )
+
+const watched = (connections: Connections, onRun: Connections["onRun"]): Connections => ({
+  ...connections,
+  onRun: (run) => {
+    onRun(run)
+    connections.onRun(run)
+  }
+})
 
 /** A run that belongs to the agent's scope, not to the fiber that started it. */
 export interface StartedRun<out O = {}> {

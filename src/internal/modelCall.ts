@@ -19,6 +19,7 @@ import * as Request from "./request.ts"
 import type { Run } from "./run.ts"
 import { Stopped } from "./run.ts"
 import * as Silence from "./silence.ts"
+import * as Spans from "./spans.ts"
 
 /** The answer of a turn. `durationMs`: how long the model took; absent where a hook answered. */
 export type Asked =
@@ -130,7 +131,7 @@ const begun = Effect.fnUntraced(function* (
   }
   reply.request = request
   const { emptyResponse = "accept" } = run.options
-  yield* run.attempt(stream(run, request, reply))
+  yield* stream(run, request, reply)
   if (emptyResponse === "fail" && isEmpty(reply.reply)) return yield* emptyAnswer(run, reply)
   if (emptyResponse === "retry") yield* retryEmpty(run, request, reply)
 })
@@ -148,7 +149,7 @@ const retryEmpty = Effect.fnUntraced(function* (
     const spent = run.budget.exceeded
     if (spent !== undefined) return yield* spent
     yield* run.attempt(Effect.sleep(delay))
-    yield* run.attempt(stream(run, request, reply))
+    yield* stream(run, request, reply)
   }
 })
 
@@ -187,20 +188,18 @@ const stream = (
   run: Run,
   request: ModelRequest,
   reply: Reply
-): Effect.Effect<void, ProviderError | LimitExceeded> =>
-  Stream.runForEachArray(run.provider.stream(request), (events) => reply.receive(events)).pipe(
-    Effect.flatMap(() =>
-      reply.reply.finish === undefined
-        ? Effect.fail(Silence.truncated(reply.reply.start?.provider ?? run.provider.id))
-        : Effect.void
-    ),
-    Effect.withSpan(
-      `chat ${request.model}`,
-      {
-        kind: "client",
-        attributes: { "gen_ai.operation.name": "chat", "gen_ai.request.model": request.model }
-      },
-      { captureStackTrace: false }
+): Effect.Effect<void, ProviderError | LimitExceeded | Stopped> =>
+  Spans.modelCall(run, request, reply, (hear) =>
+    Stream.runForEachArray(run.provider.stream(request), (events) => {
+      hear(events)
+      return reply.receive(events)
+    }).pipe(
+      Effect.flatMap(() =>
+        reply.reply.finish === undefined
+          ? Effect.fail(Silence.truncated(reply.reply.start?.provider ?? run.provider.id))
+          : Effect.void
+      ),
+      (streaming) => run.attempt(streaming)
     )
   )
 

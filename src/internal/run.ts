@@ -98,6 +98,8 @@ export class Run {
   usage: Usage.Usage = Usage.zero
   /** Of this turn, retracted answers included. */
   turnUsage: Usage.Usage = Usage.zero
+  /** Calls of the provider. */
+  modelCalls = 0
   /** Calls looked at, however they ended. */
   toolCalls = 0
   /** The latest tool calls, for the limit on identical ones. */
@@ -226,6 +228,10 @@ export class Run {
   offer(tools: ReadonlyMap<string, Tool.Any>, asked: Hook.RequestParts): void {
     this.offered = tools
     this.asked = asked
+  }
+
+  countModelCall(): void {
+    this.modelCalls++
   }
 
   countToolCall(): void {

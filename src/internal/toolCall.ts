@@ -10,6 +10,7 @@ import * as Gate from "./gate.ts"
 import * as Guards from "./guards.ts"
 import { attempt } from "./interruption.ts"
 import * as Limits from "./limits.ts"
+import * as Spans from "./spans.ts"
 import type { ToolCall } from "../Message.ts"
 import type { ToolOutput } from "../AgentEvent.ts"
 import * as Tool from "../Tool.ts"
@@ -38,11 +39,15 @@ export const preflight = Effect.fnUntraced(function* (
     ...(label === undefined ? {} : { label })
   })
   yield* run.delivered
-  const decision = notToBeLookedAt(batch) ?? (yield* guarded(batch, call))
+  const decision = notToBeLookedAt(batch) ?? (yield* Spans.withCallLogs(call, guarded(batch, call)))
   if ("prepared" in decision) return decision
-  yield* batch.settle(call, decision)
+  yield* refuse(batch, call, decision)
   return undefined
 })
+
+/** Settles a call that does not run. */
+const refuse = (batch: Batch, call: ToolCall, outcome: Outcome): Effect.Effect<void> =>
+  Effect.andThen(Spans.refusedCall(batch.run, call, outcome), batch.settle(call, outcome))
 
 /** Reasons that hold before any guard runs. */
 const notToBeLookedAt = (batch: Batch): Outcome | undefined => {
@@ -77,7 +82,7 @@ export const perform = Effect.fnUntraced(function* (
   const { run } = batch
   const { call, input } = prepared
   const moot = notToBegin(batch, call)
-  if (moot !== undefined) return yield* batch.settle(call, moot)
+  if (moot !== undefined) return yield* refuse(batch, call, moot)
   run.emit({
     _tag: "ToolInvoked",
     toolCallId: call.id,
@@ -105,7 +110,8 @@ const notToBegin = (batch: Batch, call: ToolCall): Outcome | undefined => {
 
 /** A defect halts the batch and ends the run, once each call has its result. */
 const executeOnce = (batch: Batch, prepared: Registry.PreparedCall): Effect.Effect<Reviewed> =>
-  Effect.flatMap(execute(batch, prepared), (outcome) => review(batch, prepared, outcome)).pipe(
+  Spans.toolCall(batch.run, prepared, execute(batch, prepared)).pipe(
+    Effect.flatMap((outcome) => review(batch, prepared, outcome)),
     Effect.catchCause((cause) =>
       Effect.as(batch.die(cause), { ...ToolOutcome.aborted(prepared.call), retry: false })
     )

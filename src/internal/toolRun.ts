@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import type * as AgentEvent from "../AgentEvent.ts"
-import type { ToolCall, ToolOutcome } from "../Message.ts"
+import type { ToolOutcome } from "../Message.ts"
 import type * as Tool from "../Tool.ts"
 import * as FailureText from "./failureText.ts"
 import { ToolContext } from "./toolContext.ts"
@@ -23,13 +23,12 @@ export type Executed = AgentEvent.ToolOutput & {
 }
 
 interface Call {
-  readonly call: ToolCall
   readonly tool: Tool.Any
   readonly params: unknown
 }
 
 /** Runs `execute` in a scope of its own. Fails only by interruption. */
-export const run = ({ call, params, tool }: Call, context: ToolContext["Service"]): Effect.Effect<Executed> =>
+export const run = ({ params, tool }: Call, context: ToolContext["Service"]): Effect.Effect<Executed> =>
   Effect.suspend(() => effectOf(tool, tool.execute(params))).pipe(
     Effect.matchEffect({
       onSuccess: (value) => success(tool, value),
@@ -38,18 +37,7 @@ export const run = ({ call, params, tool }: Call, context: ToolContext["Service"
     Effect.scoped,
     Effect.provideService(ToolContext, context),
     Effect.map(executed),
-    Effect.catchDefect((defect) => died(tool, defect)),
-    Effect.withSpan(
-      `execute_tool ${tool.name}`,
-      {
-        attributes: {
-          "gen_ai.operation.name": "execute_tool",
-          "gen_ai.tool.name": tool.name,
-          "gen_ai.tool.call.id": call.id
-        }
-      },
-      { captureStackTrace: false }
-    )
+    Effect.catchDefect((defect) => died(tool, defect))
   )
 
 /** `execute` may return something else than an Effect, mostly the promise of an `async` function. */

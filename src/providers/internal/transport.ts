@@ -64,10 +64,18 @@ export const make = Effect.fnUntraced(function* <Wire, State>(endpoint: Endpoint
   }
   return Provider.of({
     id: endpoint.id,
+    ...serverOf(endpoint.url("model")),
     stream: (request) => parts(opened, request),
     structuredOutput: Capability.structuredOutput(server)
   })
 })
+
+/** The server of a URL. Absent for text that is not a URL, which fails each call. */
+const serverOf = (url: string): Pick<Provider["Service"], "server"> => {
+  if (!URL.canParse(url)) return {}
+  const { hostname, port, protocol } = new URL(url)
+  return { server: { address: hostname, port: Number(port || (protocol === "http:" ? 80 : 443)) } }
+}
 
 interface Opened<Wire, State> {
   readonly endpoint: Endpoint<Wire, State>
