@@ -126,7 +126,8 @@ export const AgentEvent = Schema.TaggedUnion({
   /** The model gave the output that the `output` schema describes. `value` is the JSON that the output was decoded from. */
   Output: { ...base, value: Schema.Json },
   /**
-   * The run ended. `usage` is that of all its model calls, `messageId` names the last answer, `error` the failure.
+   * The run ended. `usage` is that of all its model calls, `messageId` names the last answer, `error` the failure. `hookMs` is
+   * the time of all its calls of hooks; it is absent in events of version 1.
    */
   RunEnd: {
     ...base,
@@ -136,6 +137,7 @@ export const AgentEvent = Schema.TaggedUnion({
     usage: Usage,
     turns: Schema.Int,
     durationMs: Schema.Finite,
+    hookMs: Schema.optionalKey(Schema.Finite),
     error: Schema.optionalKey(EventError)
   },
   /** A turn begins. */

@@ -226,6 +226,17 @@ export const RunOptions = Schema.Struct({
    * Whether the model reads the failure of a tool (`"continue"`), or the run fails with `ToolFailed` (`"fail"`). Default `"continue"`.
    */
   toolFailureMode: Schema.optionalKey(Schema.Literals(["continue", "fail"])),
+  /**
+   * Whether a call also means the only tool whose name differs from it in upper and lower case. Default `false`.
+   */
+  caseInsensitiveTools: Schema.optionalKey(Schema.Boolean),
+  /**
+   * The treatment of arguments that are not JSON. Default `"error"`.
+   *
+   * - `"error"`: the call gets an error result and does not run.
+   * - `"emptyObject"`: the call has the arguments `{}`. The calls of an answer that was cut do not run.
+   */
+  invalidJsonArguments: Schema.optionalKey(Schema.Literals(["error", "emptyObject"])),
   /** The bounds of the run. Default: 50 turns, and 5 rounds of equal tool calls. */
   limits: Schema.optionalKey(Limits),
   /**

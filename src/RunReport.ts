@@ -10,6 +10,7 @@
 import * as Schema from "effect/Schema"
 import type { AgentEvent, OfTag } from "./AgentEvent.ts"
 import * as FailureText from "./internal/failureText.ts"
+import * as Message from "./Message.ts"
 import * as Usage from "./Usage.ts"
 
 /**
@@ -65,7 +66,9 @@ export const AuditEntry = Schema.Struct({
   timestamp: Schema.Finite,
   /** The id of the tool call, absent if the decision concerns none. */
   toolCallId: Schema.optionalKey(Schema.String),
-  /** The reason of the decision, absent if there is none. */
+  /** The name of the tool, absent if the decision concerns no call. */
+  toolName: Schema.optionalKey(Schema.String),
+  /** The reason of the decision, absent if there is none; for a rejected or blocked call the text that the model reads. */
   detail: Schema.optionalKey(Schema.String)
 })
 export interface AuditEntry extends Schema.Schema.Type<typeof AuditEntry> {}
@@ -82,6 +85,16 @@ export interface AuditEntry extends Schema.Schema.Type<typeof AuditEntry> {}
  * @since 0.1.0
  */
 export const RunReport = Schema.Struct({
+  /** The id of the run, absent before its first event. */
+  runId: Schema.optionalKey(Schema.String),
+  /** The time of its start in milliseconds since the epoch, absent before its first event. */
+  startTime: Schema.optionalKey(Schema.Finite),
+  /** Its duration in milliseconds, pauses included; 0 until it ends. */
+  durationMs: Schema.Finite,
+  /** Whether the run is paused. */
+  paused: Schema.Boolean,
+  /** Whether the application cancelled the run. */
+  cancelled: Schema.Boolean,
   /** The number of turns that began. */
   turns: Schema.Int,
   /** The number of tool calls that ended, refused ones included. */
@@ -98,6 +111,8 @@ export const RunReport = Schema.Struct({
   modelMs: Schema.Finite,
   /** The time of all tool calls, in milliseconds. */
   toolMs: Schema.Finite,
+  /** The time of all calls of hooks, in milliseconds; 0 until the run ends. */
+  hookMs: Schema.Finite,
   /** The tokens of all turns. */
   usage: Usage.Usage,
   /** The messages of the errors that failed the run. */
@@ -119,6 +134,9 @@ const maxAudit = 1000
  * @since 0.1.0
  */
 export const empty: RunReport = {
+  durationMs: 0,
+  paused: false,
+  cancelled: false,
   turns: 0,
   toolCalls: 0,
   toolSuccess: 0,
@@ -127,6 +145,7 @@ export const empty: RunReport = {
   retries: 0,
   modelMs: 0,
   toolMs: 0,
+  hookMs: 0,
   usage: Usage.zero,
   errors: [],
   history: [],
@@ -191,6 +210,10 @@ export const fromEvents = (events: Iterable<AgentEvent>): RunReport => {
  */
 export const fold = (report: RunReport, event: AgentEvent): RunReport => {
   switch (event._tag) {
+    case "RunStart":
+      return { ...report, runId: event.runId, startTime: event.timestamp }
+    case "RunEnd":
+      return { ...report, durationMs: event.durationMs, hookMs: event.hookMs ?? 0, paused: false }
     case "TurnStart":
       return turnStarted(report, event)
     case "TurnEnd":
@@ -204,11 +227,9 @@ export const fold = (report: RunReport, event: AgentEvent): RunReport => {
     case "ToolExecutionEnd":
       return toolEnded(report, event)
     case "RunPaused":
-      return decided(report, true, { type: "execution_paused", ...ofReason(event) })
     case "RunResumed":
-      return decided(report, true, { type: "execution_resumed", ...ofReason(event) })
     case "RunCancelled":
-      return decided(report, true, { type: "execution_cancelled", ...ofReason(event) })
+      return controlled(report, event)
     case "HookError":
       return decided(report, true, {
         type: "hook_failed",
@@ -225,6 +246,21 @@ export const fold = (report: RunReport, event: AgentEvent): RunReport => {
       return { ...report, errors: [...report.errors, event.error.message] }
     default:
       return report
+  }
+}
+
+const controlled = (
+  report: RunReport,
+  event: OfTag<"RunPaused" | "RunResumed" | "RunCancelled">
+): RunReport => {
+  const reason = ofReason(event)
+  switch (event._tag) {
+    case "RunPaused":
+      return decided({ ...report, paused: true }, true, { type: "execution_paused", ...reason })
+    case "RunResumed":
+      return decided({ ...report, paused: false }, true, { type: "execution_resumed", ...reason })
+    case "RunCancelled":
+      return decided({ ...report, cancelled: true }, true, { type: "execution_cancelled", ...reason })
   }
 }
 
@@ -271,9 +307,9 @@ const toolEnded = (report: RunReport, event: OfTag<"ToolExecutionEnd">): RunRepo
   }
   switch (event.outcome) {
     case "rejected":
-      return decided(counted, true, { type: "tool_rejected", ...ofCall(event) })
+      return decided(counted, true, { type: "tool_rejected", ...ofCall(event), ...reasonOf(event) })
     case "blocked":
-      return decided(counted, true, { type: "tool_blocked", ...ofCall(event) })
+      return decided(counted, true, { type: "tool_blocked", ...ofCall(event), ...reasonOf(event) })
     case "skipped":
       return decided(counted, true, { type: "tool_skipped", ...ofCall(event) })
     default:
@@ -284,10 +320,13 @@ const toolEnded = (report: RunReport, event: OfTag<"ToolExecutionEnd">): RunRepo
 const decided = (report: RunReport, happened: boolean, entry: AuditEntry): RunReport =>
   happened ? { ...report, audit: last(maxAudit, report.audit, entry) } : report
 
-const ofCall = (event: { readonly timestamp: number; readonly toolCallId: string }) => ({
-  timestamp: event.timestamp,
-  toolCallId: event.toolCallId
+const ofCall = ({ timestamp, toolCallId, toolName }: OfTag<"ToolInvoked" | "ToolExecutionEnd">) => ({
+  timestamp,
+  toolCallId,
+  toolName
 })
+
+const reasonOf = ({ result }: OfTag<"ToolExecutionEnd">) => ({ detail: Message.textOf(result) })
 
 const ofReason = (event: { readonly timestamp: number; readonly reason?: string }) => ({
   timestamp: event.timestamp,

@@ -74,8 +74,12 @@ export class Batch {
   private failed(call: Message.ToolCall, error: ToolOutput): Effect.Effect<void> {
     const { run } = this
     if (run.options.toolFailureMode === "fail" && this.failure === undefined) {
-      const detail = Message.textOf(error)
-      this.failure = new ToolFailed({ toolCallId: call.id, toolName: call.name, detail })
+      this.failure = new ToolFailed({
+        toolCallId: call.id,
+        toolName: call.name,
+        detail: Message.textOf(error),
+        ...(error.details === undefined ? {} : { failure: error.details })
+      })
     }
     const halt = this.failure === undefined ? Effect.void : this.inFlight.halt
     const asked = run.ask("onError", () => ({ ...run.baseInput, scope: "tool", error }))

@@ -40,7 +40,7 @@ export const finish = Effect.fnUntraced(function* (
   const ended = yield* afterExecution(run, ending)
   yield* run.delivered
   run.events.turn = undefined
-  const result = resultOf(run, ended, undelivered)
+  const duration = Duration.millis(run.elapsed)
   const given = ended.status === "completed" ? run.output?.accepted : undefined
   if (given !== undefined) run.emit({ _tag: "Output", value: given.json })
   run.emitLast({
@@ -50,10 +50,13 @@ export const finish = Effect.fnUntraced(function* (
     newMessageIds: run.newMessages.map((message) => message.id),
     usage: run.usage,
     turns: run.turn,
-    durationMs: Duration.toMillis(result.duration),
+    durationMs: Duration.toMillis(duration),
+    hookMs: Math.floor(run.hooks.millis),
     ...(ended.error === undefined ? {} : { error: ended.error })
   })
   yield* run.delivered
+  // The report has the end too.
+  const result = resultOf(run, ended, { duration, undelivered })
   if (ended.error === undefined) return result
   if (ended.error._tag !== "Defect") return yield* failed(ended.error, result)
   return yield* Effect.die(Exit.isFailure(exit) ? Cause.squash(exit.cause) : ended.error)
@@ -148,7 +151,7 @@ const lastAnswer = (run: Run): Message.Assistant | undefined =>
 const resultOf = (
   run: Run,
   { message, status }: Ending,
-  undelivered: ReadonlyArray<Message.Message>
+  rest: Pick<RunResult, "duration" | "undelivered">
 ): RunResult => ({
   runId: run.id,
   status,
@@ -157,7 +160,6 @@ const resultOf = (
   newMessages: run.newMessages,
   usage: run.usage,
   turns: run.turn,
-  duration: Duration.millis(run.elapsed),
   report: run.report,
-  undelivered
+  ...rest
 })

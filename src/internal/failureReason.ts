@@ -90,7 +90,9 @@ export class ToolFailed extends Schema.TaggedError<ToolFailed>()("ToolFailed", {
   /** The name of the tool. */
   toolName: Schema.String,
   /** The failure in words. */
-  detail: Schema.String
+  detail: Schema.String,
+  /** The failure as the `failure` schema of the tool encodes it, or the `details` of its result. Default none. */
+  failure: Schema.optionalKey(Schema.Json)
 }) {
   override get message(): string {
     return `Tool ${this.toolName} failed: ${this.detail}`

@@ -50,9 +50,15 @@ export const check = (
 }
 
 /** Decodes the params of a call, or the JSON that a hook returned in their place. */
-const prepare = (run: Run, call: ToolCall, input?: Schema.Json): Effect.Effect<Allowed, Refused> =>
-  Effect.mapBoth(
-    run.registry.prepare(call, { among: run.offered, ...(input === undefined ? {} : { input }) }),
+const prepare = (run: Run, call: ToolCall, input?: Schema.Json): Effect.Effect<Allowed, Refused> => {
+  const { caseInsensitiveTools = false, invalidJsonArguments = "error" } = run.options
+  return Effect.mapBoth(
+    run.registry.prepare(call, {
+      among: run.offered,
+      caseInsensitiveTools,
+      invalidJsonArguments,
+      ...(input === undefined ? {} : { input })
+    }),
     {
       onSuccess: (prepared) => ({
         _tag: "Allowed",
@@ -64,6 +70,7 @@ const prepare = (run: Run, call: ToolCall, input?: Schema.Json): Effect.Effect<A
         refused(error._tag === "ToolNotFound" ? "unknownTool" : "invalidArguments", error.message)
     }
   )
+}
 
 /**
  * The input of a hook that is called for a tool call. Params with instances of classes cannot be copied: each hook gets them

@@ -55,6 +55,8 @@ export class RunHooks {
   private readonly run: Run
   /** By the id of the hook. */
   private readonly errorsInRow = new Map<string, number>()
+  /** Time of all calls, in milliseconds. Those of hooks that ran side by side add up. */
+  millis = 0
 
   constructor(manager: HookManager, run: Run) {
     this.manager = manager
@@ -111,7 +113,9 @@ export class RunHooks {
       if (this.errorsOf(hook.id) >= maxConsecutiveErrors) {
         return isObserver(point) ? Result.succeed(undefined) : Result.fail(failed(tooManyErrors))
       }
-      const exit = yield* inTime(returned(hook, input), timeLimit(point, this.run.options()))
+      const work = inTime(returned(hook, input), timeLimit(point, this.run.options()))
+      const [took, exit] = yield* Effect.timed(work)
+      this.millis += Duration.toMillis(took)
       const output = Exit.isSuccess(exit)
         ? outputOf(point, exit.value)
         : Result.fail(Cause.squash(exit.cause))

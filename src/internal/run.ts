@@ -16,7 +16,7 @@ import type * as Hook from "../Hook.ts"
 import type { RunHooks } from "./hookCalls.ts"
 import type { Control, Stop } from "./interruption.ts"
 import { attempt } from "./interruption.ts"
-import type { Message, MessageId } from "../Message.ts"
+import type { Message, MessageId, ToolCall } from "../Message.ts"
 import type { Output } from "./output.ts"
 import type { Provider } from "../Provider.ts"
 import type { QueueName, Queues } from "./queues.ts"
@@ -26,6 +26,7 @@ import * as Options from "../RunOptions.ts"
 import type { RunReport } from "../RunReport.ts"
 import * as Report from "../RunReport.ts"
 import type * as Tool from "../Tool.ts"
+import { find } from "./toolName.ts"
 import type { ToolRegistry } from "../ToolRegistry.ts"
 import * as Usage from "../Usage.ts"
 
@@ -232,6 +233,11 @@ export class Run {
 
   countModelCall(): void {
     this.modelCalls++
+  }
+
+  /** Returns the tool of a call, if the model may call it in this turn. */
+  toolOf({ name }: ToolCall): Tool.Any | undefined {
+    return find(this.offered, name, this.options.caseInsensitiveTools)
   }
 
   countToolCall(): void {

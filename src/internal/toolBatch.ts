@@ -8,9 +8,7 @@ import { Batch } from "./batch.ts"
 import type { FailureReason } from "./failureReason.ts"
 import type * as Message from "../Message.ts"
 import type { Run, Stopped } from "./run.ts"
-import type * as Tool from "../Tool.ts"
 import * as ToolCall from "./toolCall.ts"
-import { find } from "./toolName.ts"
 import * as ToolOutcome from "./toolOutcome.ts"
 
 /**
@@ -46,9 +44,7 @@ const isSequential = ({ calls, message, run }: Batch): boolean =>
   calls.length === 1 ||
   ToolOutcome.cut(message.stopReason) !== undefined ||
   run.options.toolExecution === "sequential" ||
-  calls.some((call) => isAlone(find(run.offered, call.name)))
-
-const isAlone = (tool: Tool.Any | undefined): boolean => tool?.executionMode === "sequential"
+  calls.some((call) => run.toolOf(call)?.executionMode === "sequential")
 
 const defaultConcurrency = 16
 

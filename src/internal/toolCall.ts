@@ -19,7 +19,6 @@ import type { Outcome } from "./toolOutcome.ts"
 import * as ToolOutcome from "./toolOutcome.ts"
 import * as Output from "./toolOutput.ts"
 import type * as Registry from "../ToolRegistry.ts"
-import { find } from "./toolName.ts"
 
 const defaultTimeout = Duration.seconds(30)
 
@@ -29,7 +28,7 @@ export const preflight = Effect.fnUntraced(function* (
   call: ToolCall
 ): Effect.fn.Return<Guards.Allowed | undefined> {
   const { run } = batch
-  const label = find(run.offered, call.name)?.label
+  const label = run.toolOf(call)?.label
   if (run.output?.isCall(call) !== true) run.countToolCall()
   run.emit({
     _tag: "ToolExecutionStart",

@@ -287,4 +287,74 @@ describe("Report", () => {
       assert.include(view.lastError, "all machines are busy")
     })
   )
+
+  it.effect("has the id, the times and the state of the run", () =>
+    Effect.gen(function* () {
+      yield* TestClock.adjust("1 minute")
+      const script = yield* agent([call("a"), done], {
+        tools: [say("a")],
+        hooks: [
+          Hook.beforeModel(() => TestClock.adjust("2 seconds")),
+          Hook.afterTool(() => TestClock.adjust("1 second"))
+        ]
+      })
+      const paused: Array<boolean | undefined> = []
+      const look = Effect.map(script.agent.report, (report) => {
+        paused.push(Option.getOrUndefined(report)?.paused)
+      })
+      yield* script.agent.subscribe(({ _tag }) => {
+        if (_tag === "RunStart") return script.agent.pause("lunch")
+        if (_tag === "RunPaused") return Effect.andThen(look, Effect.orDie(script.agent.resume()))
+        return _tag === "RunResumed" ? look : Effect.void
+      })
+      const { duration, report, runId } = yield* script.agent.prompt("hi")
+      assert.deepStrictEqual(paused, [true, false])
+      assert.strictEqual(Duration.toMillis(duration), 5000)
+      assert.deepInclude(report, {
+        runId,
+        startTime: 60_000,
+        durationMs: 5000,
+        hookMs: 5000,
+        paused: false,
+        cancelled: false
+      })
+      assert.deepStrictEqual(RunReport.fromEvents(script.events), report)
+    })
+  )
+
+  it.effect("says of a cancelled run that it was cancelled", () =>
+    Effect.gen(function* () {
+      const script = yield* agent([done])
+      yield* script.agent.subscribe(({ _tag }) =>
+        _tag === "TurnStart" ? script.agent.cancel("enough") : Effect.void
+      )
+      const { report } = yield* script.agent.prompt("hi")
+      assert.isTrue(report.cancelled)
+    })
+  )
+
+  it.effect("names the tool and the reason of a decision", () =>
+    Effect.gen(function* () {
+      const script = yield* agent(
+        [ScriptedProvider.toolCalls({ name: "a", params: {} }, { name: "b", params: {} }), done],
+        {
+          tools: [say("a"), say("b")],
+          hooks: [
+            Hook.beforeTool(({ call }) =>
+              Effect.succeed(call.name === "a" ? { block: true, reason: "not a" } : undefined)
+            ),
+            Hook.approveTool(() => Effect.succeed({ approved: false, reason: "not b" }))
+          ]
+        }
+      )
+      const { report } = yield* script.agent.prompt("hi")
+      assert.deepStrictEqual(
+        report.audit.map(({ detail, toolName, type }) => [type, toolName, detail]),
+        [
+          ["tool_blocked", "a", "not a"],
+          ["tool_rejected", "b", "Tool execution was rejected: not b"]
+        ]
+      )
+    })
+  )
 })

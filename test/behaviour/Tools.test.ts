@@ -1234,4 +1234,67 @@ describe("Tools", () => {
       assert.strictEqual(failure?.result.report.toolFailure, 1)
     })
   )
+
+  it.effect("a failed run has the failure of the tool as its schema encodes it", () =>
+    Effect.gen(function* () {
+      class NoSuchCity extends Schema.TaggedError<NoSuchCity>()("NoSuchCity", { city: Schema.String }) {}
+      const weather = Tool.make({
+        name: "weather",
+        description: "The weather.",
+        failure: NoSuchCity,
+        execute: () => new NoSuchCity({ city: "Atlantis" })
+      })
+      const script = [ScriptedProvider.toolCall("weather", {})]
+      const { exit } = yield* play(script, { tools: [weather], options: { toolFailureMode: "fail" } })
+      const reason = reasonOf(exit)
+      assert.strictEqual(reason?._tag, "ToolFailed")
+      const failure = reason?._tag === "ToolFailed" ? reason.failure : undefined
+      assert.deepStrictEqual(failure, { _tag: "NoSuchCity", city: "Atlantis" })
+    })
+  )
+
+  it.effect("options let a call mean a tool in other letters, and run without arguments that are JSON", () =>
+    Effect.gen(function* () {
+      const tool = say("Look")
+      const script = [
+        ScriptedProvider.turn(Step.rawToolCall("look", ["{oops"]), Step.finish("toolUse")),
+        ScriptedProvider.text("done")
+      ]
+      const strict = yield* play(script, { tools: [tool] })
+      assert.deepStrictEqual(outcomes(strict.events), ["unknownTool"])
+      const named = yield* play(script, { tools: [tool], options: { caseInsensitiveTools: true } })
+      assert.deepStrictEqual(outcomes(named.events), ["invalidArguments"])
+      const lenient = { caseInsensitiveTools: true, invalidJsonArguments: "emptyObject" } as const
+      const ran = yield* play(script, { tools: [tool], options: lenient })
+      assert.deepStrictEqual(outcomes(ran.events), ["success"])
+      assert.deepStrictEqual(ofTag(ran.events, "ToolInvoked")[0]?.params, {})
+    })
+  )
+
+  it.effect("an answer that was cut runs no call, also with invalidJsonArguments emptyObject", () =>
+    Effect.gen(function* () {
+      const cut = ScriptedProvider.turn(Step.rawToolCall("a", ['{"path":']), Step.finish("length"))
+      const { events } = yield* play([cut, ScriptedProvider.text("done")], {
+        tools: [say("a")],
+        options: { invalidJsonArguments: "emptyObject" }
+      })
+      assert.deepStrictEqual(outcomes(events), ["truncated"])
+      assert.deepStrictEqual(ofTag(events, "ToolInvoked"), [])
+    })
+  )
+
+  it.effect("a sequential tool runs alone under another spelling too", () =>
+    Effect.gen(function* () {
+      const alone = Tool.make({ ...say("Alone"), executionMode: "sequential" })
+      const both = calls("alone", "b")
+      const { events } = yield* play([both, done], {
+        tools: [alone, say("b")],
+        options: { caseInsensitiveTools: true }
+      })
+      const order = events.flatMap((event) =>
+        event._tag === "ToolExecutionStart" || event._tag === "ToolExecutionEnd" ? [event.toolName] : []
+      )
+      assert.deepStrictEqual(order, ["alone", "alone", "b", "b"])
+    })
+  )
 })
