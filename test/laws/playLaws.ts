@@ -2,6 +2,7 @@
  * Laws that hold for an agent after any plan was played: what it remembers, what it returned, what it sent and what it
  * still holds agree with the events, and with what the model, the tools and the hooks did.
  */
+import { isDeepStrictEqual } from "node:util"
 import { Cause, Exit, Option, Schema } from "effect"
 import { AgentEvent, Message, RunFailed, RunReport, RunResult, Transcript } from "effect-agent"
 import * as EventLaws from "./eventLaws.ts"
@@ -83,7 +84,10 @@ const agrees = (result: RunResult.RunResult, run: ReadonlyArray<AgentEvent.Agent
     ...unless(ids(result.newMessages) === end.newMessageIds.join(), "returned other new messages"),
     ...unless(same(result.usage, end.usage), "returned another usage"),
     ...unless(result.turns === end.turns, "returned another count of turns"),
-    ...unless(same(result.report, RunReport.fromEvents(run)), "the report is not the fold of the events")
+    ...unless(
+      isDeepStrictEqual(result.report, RunReport.fromEvents(run)),
+      "the report is not the fold of the events"
+    )
   ]
 }
 
