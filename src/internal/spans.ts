@@ -124,20 +124,28 @@ interface Work<A, E, R> {
 }
 
 const inSpan = Effect.fnUntraced(function* <A, E, R>(
-  { name, ...options }: Telemetry.Opening,
+  { attributes, kind, name }: Telemetry.Opening,
   { close, context, work }: Work<A, E, R>
 ): Effect.fn.Return<A, E, R> {
   const clock = Context.get(context, Clock.Clock)
   const startedAt = clock.monotonicTimeNanosUnsafe()
   const elapsed = () => Number(clock.monotonicTimeNanosUnsafe() - startedAt) / 1e9
-  const span = yield* Effect.makeSpan(name, options)
+  const span = yield* Effect.makeSpan(name, { kind })
+  annotate(span, attributes)
   const traced = Effect.withParentSpan(work({ clock, elapsed, span }), span, { captureStackTrace: false })
   const exit = yield* Effect.exit(traced)
-  const { attributes, measures, status } = close(exit, elapsed())
-  for (const [key, value] of Object.entries(attributes)) span.attribute(key, value)
-  span.end(Context.get(context, References.TracerTimingEnabled) ? clock.currentTimeNanosUnsafe() : 0n, status)
-  for (const [metric, value, dimensions] of measures) {
+  const ended = close(exit, elapsed())
+  annotate(span, ended.attributes)
+  const isTimed = Context.get(context, References.TracerTimingEnabled)
+  span.end(isTimed ? clock.currentTimeNanosUnsafe() : 0n, ended.status)
+  for (const [metric, value, dimensions] of ended.measures) {
     Metric.withAttributes(metric, dimensions).updateUnsafe(value, context)
   }
   return yield* exit
 })
+
+const annotate = (span: Tracer.Span, attributes: Telemetry.Attributes): void => {
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value !== undefined) span.attribute(key, value)
+  }
+}

@@ -17,7 +17,8 @@ import * as Verdict from "./telemetryVerdict.ts"
 import type * as Tool from "../Tool.ts"
 import type { Usage } from "../Usage.ts"
 
-type Attributes = Readonly<Record<string, unknown>>
+/** Those that are `undefined` are left out. */
+export type Attributes = Readonly<Record<string, unknown>>
 
 /** A span that begins. */
 export interface Opening {
@@ -57,7 +58,7 @@ export const run = (source: Source, prompts: Content.Messages): Opening => {
   return {
     name: agent === undefined ? "invoke_agent" : `invoke_agent ${agent.name}`,
     kind: "internal",
-    attributes: defined({
+    attributes: {
       "gen_ai.operation.name": "invoke_agent",
       "gen_ai.provider.name": providerName(source.provider.id),
       "gen_ai.request.model": model,
@@ -65,7 +66,7 @@ export const run = (source: Source, prompts: Content.Messages): Opening => {
       ...sourceAttributes(source),
       ...requestAttributes(modelOptions),
       ...(source.isCaptured ? inputAttributes(system, prompts) : {})
-    })
+    }
   }
 }
 
@@ -83,13 +84,13 @@ export const runEnded = (
   })
   return {
     status,
-    attributes: defined({
+    attributes: {
       "error.type": type,
       "effect_agent.run.status": ended,
       "effect_agent.run.turns": turns,
       ...endAttributes(message?.stopReason, usage),
       ...(isCaptured && message !== undefined ? outputAttributes(message) : {})
-    }),
+    },
     measures: [
       [metrics.runTime, seconds, { ...dimensions, ...texts({ "error.type": type }) }],
       [metrics.modelCalls, modelCalls, dimensions],
@@ -110,14 +111,14 @@ export interface ModelCall {
 export const modelCall = ({ request, source, turn }: ModelCall): Opening => ({
   name: `chat ${request.model}`,
   kind: "client",
-  attributes: defined({
+  attributes: {
     ...callAttributes(source, request.model, source.provider.id),
     "gen_ai.request.stream": true,
     "effect_agent.turn": turn,
     ...sourceAttributes(source),
     ...requestAttributes(request.options),
     ...(source.isCaptured ? inputAttributes(request.system, request.messages, request.tools) : {})
-  })
+  }
 })
 
 /** `firstChunk`: the seconds until the first piece of the answer, `undefined` if none came. */
@@ -135,7 +136,7 @@ export const modelCallEnded = (
   const dimensions = texts({ ...common, ...model })
   return {
     status,
-    attributes: defined({
+    attributes: {
       ...common,
       ...model,
       "gen_ai.response.id": start?.responseId,
@@ -143,7 +144,7 @@ export const modelCallEnded = (
       "error.type": type,
       ...endAttributes(stopReason, finish?.usage),
       ...(source.isCaptured ? outputAttributes({ content, stopReason }) : {})
-    }),
+    },
     measures: [
       [metrics.modelTime, seconds, { ...dimensions, ...texts({ "error.type": type }) }],
       ...optional(metrics.firstChunk, firstChunk, dimensions),
@@ -182,7 +183,7 @@ export const toolLogs = ({ id }: ToolCall) => ({ "gen_ai.tool.call.id": id })
 export const toolCall = (run: ToolRun): Opening => ({
   name: `execute_tool ${nameOf(run)}`,
   kind: "internal",
-  attributes: defined({
+  attributes: {
     "gen_ai.operation.name": "execute_tool",
     ...toolAttributes(run),
     "gen_ai.tool.description": run.tool?.description,
@@ -190,7 +191,7 @@ export const toolCall = (run: ToolRun): Opening => ({
     "effect_agent.turn": run.turn,
     ...sourceAttributes(run.source),
     ...(run.source.isCaptured ? { "gen_ai.tool.call.arguments": Content.json(run.input) } : {})
-  })
+  }
 })
 
 /** `seconds` is `undefined` for a call that did not run. */
@@ -200,11 +201,11 @@ export const toolCallEnded = (run: ToolRun, exit: Verdict.ToolExit, seconds: num
   const dimensions = { ...toolAttributes(run), "gen_ai.agent.name": options.agent?.name, "error.type": type }
   return {
     status,
-    attributes: defined({
+    attributes: {
       "effect_agent.tool.outcome": outcome,
       "error.type": type,
       ...(isCaptured && output !== undefined ? { "gen_ai.tool.call.result": Content.resultOf(output) } : {})
-    }),
+    },
     measures: optional(metrics.toolTime, seconds, texts(dimensions))
   }
 }
@@ -279,12 +280,14 @@ const outputAttributes = (answer: Content.Answer): Attributes => ({
   "gen_ai.output.messages": Content.output(answer)
 })
 
-const defined = (attributes: Attributes): Attributes =>
-  Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined))
-
 /** Attributes of a metric are texts. */
-const texts = (attributes: Attributes): Dimensions =>
-  Object.fromEntries(Object.entries(defined(attributes)).map(([key, value]) => [key, String(value)]))
+const texts = (attributes: Attributes): Dimensions => {
+  const texts: Record<string, string> = {}
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value !== undefined) texts[key] = String(value)
+  }
+  return texts
+}
 
 // ───────────────────────── Metrics
 
