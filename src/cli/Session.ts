@@ -24,6 +24,7 @@ import { Screen } from "./Screen.ts"
 import type { Settings } from "./Settings.ts"
 import * as Signals from "./Signals.ts"
 import * as SystemPrompt from "./SystemPrompt.ts"
+import * as Telemetry from "./Telemetry.ts"
 import * as TextOutput from "./TextOutput.ts"
 
 type Services =
@@ -56,7 +57,7 @@ export const run = Effect.fnUntraced(
     // The output of a run without an answer must not replace an answer from an earlier run.
     return code === ExitCode.answered ? yield* save(plan, outcome) : code
   },
-  (effect, { choice }) => Effect.provide(effect, choice.provider)
+  (effect, { choice }) => Effect.provide(effect, [choice.provider, Telemetry.layer(process.env)])
 )
 
 const canAsk = ({ settings }: Plan) =>
@@ -113,6 +114,7 @@ const agentFor = Effect.fnUntraced(function* (plan: Plan, isShown: (toolCallId: 
   const shown = (toolCallId: string) => until(isShown(toolCallId), "500 millis")
   return yield* Agent.make({
     model: choice.model,
+    agent: { name: "effect-agent" },
     system: Option.getOrElse(settings.system, () => SystemPrompt.make(root, settings.tools)),
     tools: Tools.make({ root }).filter(({ name }) => settings.tools.includes(name)),
     hooks: [Approval.hook({ ...settings, root, shown, ask: yield* canAsk(plan) })],

@@ -33,6 +33,7 @@ const description = [
   `Tools: ${Tools.names.join(", ")}. Those that change something (${[...Tools.changing].join(", ")})`,
   "require an approval on a terminal, and are refused without one, unless --allow or --yes is given.",
   "",
+  "Traces and metrics go to the collector of OTEL_EXPORTER_OTLP_ENDPOINT, if it is set.",
   "Requests go through the proxy of HTTPS_PROXY or HTTP_PROXY, except for the hosts of NO_PROXY and this machine.",
   "",
   "The answer goes to stdout, everything else to stderr. Exit codes: 0 answered, 1 failed or cut short,",

@@ -53,20 +53,18 @@ export const modelCall = <E, R>(
   Effect.contextWith((context: Context.Context<R>) => {
     const call = { source: sourceOf(run, context), turn: run.turn, request }
     let firstChunk: number | undefined
-    const hearIn =
-      ({ clock, elapsed, span }: Begun): Hear =>
-      (events) => {
-        for (const event of events) {
-          if (event._tag === "Attempt") {
-            const { attributes, name } = Telemetry.retry(event)
-            span.event(name, clock.currentTimeNanosUnsafe(), attributes)
-          } else if (event._tag !== "Retracted") firstChunk ??= elapsed()
-        }
-      }
     run.countModelCall()
     return inSpan(Telemetry.modelCall(call), {
       context,
-      work: (begun) => ask(hearIn(begun)),
+      work: ({ clock, elapsed, span }) =>
+        ask((events) => {
+          for (const event of events) {
+            if (event._tag === "Attempt") {
+              const { attributes, name } = Telemetry.retry(event)
+              span.event(name, clock.currentTimeNanosUnsafe(), attributes)
+            } else if (event._tag !== "Retracted") firstChunk ??= elapsed()
+          }
+        }),
       close: (exit, seconds) =>
         Telemetry.modelCallEnded(call, exit, seconds, { reply: answer.reply, firstChunk })
     })

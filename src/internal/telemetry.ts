@@ -8,7 +8,7 @@ import * as Duration from "effect/Duration"
 import type * as Exit from "effect/Exit"
 import * as Metric from "effect/Metric"
 import type * as Tracer from "effect/Tracer"
-import type { StopReason, ToolCall } from "../Message.ts"
+import { type StopReason, textOf, type ToolCall } from "../Message.ts"
 import type { ModelEvent, Reply } from "../ModelEvent.ts"
 import type { ModelRequest, Provider } from "../Provider.ts"
 import type { ModelOptions, RunOptions } from "../RunOptions.ts"
@@ -71,7 +71,7 @@ export const run = (source: Source, prompts: Content.Messages): Opening => {
 }
 
 export const runEnded = (
-  { isCaptured, options }: Source,
+  { isCaptured, options, provider }: Source,
   exit: Verdict.RunExit,
   seconds: number,
   modelCalls: number
@@ -85,11 +85,13 @@ export const runEnded = (
   return {
     status,
     attributes: {
+      // That of a router is known once it answered.
+      "gen_ai.provider.name": providerName(message?.provider || provider.id),
       "error.type": type,
       "effect_agent.run.status": ended,
       "effect_agent.run.turns": turns,
       ...endAttributes(message?.stopReason, usage),
-      ...(isCaptured && message !== undefined ? outputAttributes(message) : {})
+      "gen_ai.output.messages": isCaptured && message !== undefined ? Content.output(message) : undefined
     },
     measures: [
       [metrics.runTime, seconds, { ...dimensions, ...texts({ "error.type": type }) }],
@@ -143,7 +145,7 @@ export const modelCallEnded = (
       "gen_ai.response.time_to_first_chunk": firstChunk,
       "error.type": type,
       ...endAttributes(stopReason, finish?.usage),
-      ...(source.isCaptured ? outputAttributes({ content, stopReason }) : {})
+      "gen_ai.output.messages": source.isCaptured ? Content.output({ content, stopReason }) : undefined
     },
     measures: [
       [metrics.modelTime, seconds, { ...dimensions, ...texts({ "error.type": type }) }],
@@ -190,7 +192,7 @@ export const toolCall = (run: ToolRun): Opening => ({
     "gen_ai.tool.call.id": run.call.id,
     "effect_agent.turn": run.turn,
     ...sourceAttributes(run.source),
-    ...(run.source.isCaptured ? { "gen_ai.tool.call.arguments": Content.json(run.input) } : {})
+    "gen_ai.tool.call.arguments": run.source.isCaptured ? Content.json(run.input) : undefined
   }
 })
 
@@ -204,7 +206,7 @@ export const toolCallEnded = (run: ToolRun, exit: Verdict.ToolExit, seconds: num
     attributes: {
       "effect_agent.tool.outcome": outcome,
       "error.type": type,
-      ...(isCaptured && output !== undefined ? { "gen_ai.tool.call.result": Content.resultOf(output) } : {})
+      "gen_ai.tool.call.result": isCaptured && output !== undefined ? textOf(output) : undefined
     },
     measures: optional(metrics.toolTime, seconds, texts(dimensions))
   }
@@ -276,10 +278,6 @@ const inputAttributes = (
   "gen_ai.tool.definitions": tools.length === 0 ? undefined : Content.definitions(tools)
 })
 
-const outputAttributes = (answer: Content.Answer): Attributes => ({
-  "gen_ai.output.messages": Content.output(answer)
-})
-
 /** Attributes of a metric are texts. */
 const texts = (attributes: Attributes): Dimensions => {
   const texts: Record<string, string> = {}
@@ -304,14 +302,13 @@ const powers = (start: number, factor: number, count: number): ReadonlyArray<num
   Array.from({ length: count }, (_, n) => start * factor ** n)
 
 const short = powers(0.01, 2, 14)
-const long = powers(0.1, 2, 13)
 const counts = powers(1, 2, 8)
 
 const metrics = {
   tokens: histogram("gen_ai.client.token.usage", "Tokens of model calls", "{token}", powers(1, 4, 14)),
   modelTime: histogram("gen_ai.client.operation.duration", "Time of model calls", "s", short),
   firstChunk: histogram("gen_ai.client.operation.time_to_first_chunk", "Time to first chunk", "s", short),
-  runTime: histogram("gen_ai.invoke_agent.duration", "Time of runs", "s", long),
+  runTime: histogram("gen_ai.invoke_agent.duration", "Time of runs", "s", powers(0.1, 2, 13)),
   modelCalls: histogram("gen_ai.invoke_agent.inference_calls", "Model calls", "{inference_call}", counts),
   toolCalls: histogram("gen_ai.invoke_agent.tool_calls", "Tool calls", "{tool_call}", counts),
   toolTime: histogram("gen_ai.execute_tool.duration", "Time of tool calls", "s", short)

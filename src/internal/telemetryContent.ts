@@ -30,9 +30,6 @@ export const output = ({ content, stopReason }: Answer): string | undefined =>
 export const definitions = (tools: ReadonlyArray<ToolDefinition>): string | undefined =>
   json(tools.map((tool) => ({ type: "function", ...tool })))
 
-/** The text that the model reads. */
-export const resultOf = (result: Pick<Message.ToolResult, "content">): string => Message.textOf(result)
-
 /** A value as JSON; `undefined` for one that is not JSON. */
 export const json = (value: unknown): string | undefined => Result.getOrUndefined(JsonText.of(value))
 
@@ -53,7 +50,7 @@ const messageOf = (message: Message.ModelMessage) => {
     case "toolResult":
       return {
         role: "tool",
-        parts: [{ type: "tool_call_response", id: message.toolCallId, response: resultOf(message) }]
+        parts: [{ type: "tool_call_response", id: message.toolCallId, response: Message.textOf(message) }]
       }
   }
 }
