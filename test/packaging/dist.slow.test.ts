@@ -96,10 +96,11 @@ describe("what is built", { timeout: 60_000 }, () => {
        import { OpenAi } from "./providers/index.js"
        export const { layer } = OpenAi`
     )
-    assert.isBelow(core, 96)
+    // 4.5 kB of it are the telemetry, with Effect's metrics.
+    assert.isBelow(core, 94.5)
     // 10 kB of it are the rules of Models, with their sources.
-    assert.isBelow(one, 130)
-    assert.isBelow(await bundled(`export { make } from "./Agent.js"`), 85)
+    assert.isBelow(one, 133.5)
+    assert.isBelow(await bundled(`export { make } from "./Agent.js"`), 89)
     assert.isBelow(await bundled(`export * from "./AgentEvent.js"`), 45)
     assert.isBelow(await bundled(`export * from "./Message.js"`), 35)
   })
