@@ -559,6 +559,27 @@ describe("openAiChat", () => {
     })
   })
 
+  describe("padding of random length", () => {
+    const paddings = ["", "a", "Xy9", '"', "\\", '",', "é"]
+    const words = ["Hi", '"', ',"obfuscation":"x"', "\\", '\\",', "\n", '{"obfuscation":"x"}']
+    /** Adds padding to a chunk, as its last member or before others. */
+    const padded = (chunk: object, index: number) => {
+      const obfuscation = paddings[index % paddings.length]
+      return index % 2 === 0
+        ? { ...chunk, obfuscation }
+        : { created: 1, obfuscation, system_fingerprint: null, ...chunk }
+    }
+
+    it("changes no answer", () => {
+      const pieces = Array.from({ length: 90 }, (_, index) => words[(index * 4) % words.length] ?? "")
+      const opened = [...pieces.map(text), call(0, { id: "a", name: "f" })]
+      const chunks = [...opened, ...pieces.map((json) => call(0, { json })), finish("tool_calls")]
+      const replayed = replay(...chunks.map(padded), "[DONE]")
+      assert.strictEqual(said(replayed, "TextDelta"), pieces.join(""))
+      assert.deepStrictEqual(replayed, replay(...chunks, "[DONE]"))
+    })
+  })
+
   describe("events that differ in their delta only", () => {
     const deltas = Array.from({ length: 90 }, (_, index) => [
       call(index, { id: `c${index}`, name: "f" }),

@@ -43,7 +43,8 @@ export class Chunks {
     this.model = model
   }
 
-  read(data: string): Wire | Reason {
+  read(padded: string): Wire | Reason {
+    const data = withoutPadding(padded)
     const repeated = this.pieces.match(data)
     if (repeated !== undefined) return repeated
     const chunk = this.deltas.match(data) ?? this.readChunk(data)
@@ -74,6 +75,19 @@ export class Chunks {
     return chunk
   }
 }
+
+/**
+ * Removes the padding of random length that OpenAI and Azure add to each chunk, so that chunks differ in their text only. A
+ * text cannot contain it: JSON escapes the quotes of a text.
+ */
+const withoutPadding = (data: string): string => {
+  const start = data.indexOf(padding)
+  if (start === -1) return data
+  const end = data.indexOf('"', start + padding.length)
+  return end === -1 || data[end - 1] === "\\" ? data : data.slice(0, start) + data.slice(end + 1)
+}
+
+const padding = ',"obfuscation":"'
 
 /** Groq and Moonshot send the usage in other places. */
 const usageIn = (
