@@ -59,7 +59,11 @@ export type { SubscribeOptions } from "./internal/subscriptions.ts"
 export type CannotBegin = AgentBusy | AgentClosed | InvalidInput
 
 /**
- * The members that an output of type `A` adds to the result of a run. `Otherwise` are those without an output: by default none.
+ * The members that an output of type `A` adds to the result of a run.
+ *
+ * **Details**
+ *
+ * `Otherwise` are the members without an output: by default none.
  *
  * @category models
  * @since 0.2.0

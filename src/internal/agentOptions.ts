@@ -15,16 +15,46 @@ import type { QueueMode } from "./queues.ts"
 import type { RunOptions } from "../RunOptions.ts"
 import type * as Tool from "../Tool.ts"
 
+/**
+ * A list of tools whose types the compiler keeps.
+ *
+ * **Details**
+ *
+ * A list that is made at run time is a `ReadonlyArray<Tool.Runnable>`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type Tools = ReadonlyArray<Tool.Any>
+
+/**
+ * A list of hooks whose types the compiler keeps.
+ *
+ * **Details**
+ *
+ * A list that is made at run time is a `ReadonlyArray<Hook.Runnable>`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type Hooks = ReadonlyArray<Hook.Hook>
 
+/**
+ * The options of an agent: those of its runs, and those of the agent itself.
+ *
+ * @category options
+ * @since 0.1.0
+ */
 export type AgentOptions<T extends Tools, H extends Hooks> = RunOptions & {
+  /** The transcript that the conversation begins with, oldest message first. Default: none. */
   readonly messages?: ReadonlyArray<Message.Message>
+  /** The tools that the model may call. Default: none. */
   readonly tools?: T
+  /** The hooks, which a run calls in this order. Default: none. */
   readonly hooks?: H
-  /** Default "one-at-a-time". */
+  /** The number of steering messages that a turn takes. Default `"one-at-a-time"`. */
   readonly steeringMode?: QueueMode
-  /** Default "one-at-a-time". */
+  /** The number of follow-up messages that a turn takes. Default `"one-at-a-time"`. */
   readonly followUpMode?: QueueMode
 }
 

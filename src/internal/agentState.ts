@@ -11,12 +11,26 @@ import { progressed } from "../AgentEvent.ts"
 import type * as Message from "../Message.ts"
 import type { RunOptions } from "../RunOptions.ts"
 
-/** Changes at the boundaries of messages, tools and runs, never per delta. */
+/**
+ * The state of an agent.
+ *
+ * **Details**
+ *
+ * It changes at the boundaries of messages, tools and runs, never at a delta: `partial` of the agent is the answer that streams.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface AgentState {
+  /** The transcript, oldest message first. */
   readonly messages: ReadonlyArray<Message.Message>
+  /** The activity of the current run. `"idle"` if there is none and subscribers have received all events of the last one. */
   readonly phase: View["phase"]
+  /** The ids of the tool calls that have begun and not ended. */
   readonly pendingToolCalls: ReadonlySet<string>
+  /** The options of the next turn, without those that one prompt or a hook changed. */
   readonly options: RunOptions
+  /** The message of the error that failed the last run, absent if it did not fail. */
   readonly lastError?: string
 }
 
@@ -58,7 +72,12 @@ export const afterAll = (state: AgentState, events: ReadonlyArray<AgentEvent>): 
   return next
 }
 
-/** A value that changes, to be read and watched, not written. */
+/**
+ * A value that changes, to be read and watched, not written.
+ *
+ * @category models
+ * @since 0.2.0
+ */
 export interface Subscribable<out A> {
   /** The value as it is now. */
   readonly get: Effect.Effect<A>

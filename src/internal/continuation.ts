@@ -5,8 +5,14 @@ import * as Schema from "effect/Schema"
 import * as Message from "../Message.ts"
 import * as Transcript from "../Transcript.ts"
 
-/** `resume` found nothing that the model could answer. */
+/**
+ * `continue` found nothing that the model could answer: no message, or a complete answer.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
 export class InvalidContinuation extends Schema.TaggedError<InvalidContinuation>()("InvalidContinuation", {
+  /** The reason in words. */
   detail: Schema.String
 }) {
   override get message(): string {

@@ -171,8 +171,18 @@ const watched = (connections: Connections, onRun: Connections["onRun"]): Connect
   }
 })
 
-/** A run that belongs to the agent's scope, not to the fiber that started it. */
+/**
+ * A run that belongs to the scope of the agent, not to the fiber that started it.
+ *
+ * **Details**
+ *
+ * `O` are the members that an `output` schema adds to the result.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface StartedRun<out O = {}> {
+  /** The id of the run, as in its events. */
   readonly runId: string
   /** The run's result, or its failure. A failure is logged if no fiber awaits the result by then. */
   readonly result: Effect.Effect<RunResult & O, RunFailed>

@@ -10,7 +10,12 @@ import * as Message from "../Message.ts"
 import * as NearestName from "./nearestName.ts"
 import * as RunOptions from "../RunOptions.ts"
 
-/** Options or messages that mean nothing. Nothing was begun. */
+/**
+ * Options or messages are not valid, and nothing has begun.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
 export class InvalidInput extends Schema.TaggedError<InvalidInput>()("InvalidInput", {
   /** The kind of input. */
   subject: Schema.Literals(["options", "messages", "prompt"]),

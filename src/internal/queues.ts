@@ -6,14 +6,40 @@
 import * as Latch from "effect/Latch"
 import type { Message } from "../Message.ts"
 
+/**
+ * A queue of an agent: of messages for the time after the current turn, or for the time when the run would end.
+ *
+ * @category models
+ * @since 0.2.0
+ */
 export type QueueName = "steering" | "followUp"
+
+/**
+ * The number of messages of a queue that a turn takes: the oldest one, or all.
+ *
+ * @category models
+ * @since 0.2.0
+ */
 export type QueueMode = "one-at-a-time" | "all"
 
-/** The mode of each queue. */
+/**
+ * The mode of each queue.
+ *
+ * @category models
+ * @since 0.2.0
+ */
 export type QueueModes = Readonly<Record<QueueName, QueueMode>>
 
+/**
+ * The number of messages in each queue.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Sizes {
+  /** The messages for the time after the current turn. */
   readonly steering: number
+  /** The messages for the time when the run would end. */
   readonly followUp: number
 }
 

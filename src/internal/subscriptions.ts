@@ -20,7 +20,12 @@ const eventBuffer = 1024
 /** Of a subscriber, for one event. */
 const defaultTimeout = Duration.seconds(5)
 
-/** How a subscriber is awaited. */
+/**
+ * The options of a subscriber.
+ *
+ * @category options
+ * @since 0.2.0
+ */
 export interface SubscribeOptions {
   /**
    * How long the listener may take for one event. A listener that takes longer is interrupted and unsubscribed, and a
