@@ -21,12 +21,12 @@ import type { EventName, EventOf, Listener } from "./Listeners.ts"
  * **Details**
  *
  * They replace the options of the agent for this run. `signal` cancels the run: the promise or the iteration then fails with the
- * reason of the signal, after the run has ended.
+ * reason of the signal, after the run has ended. With `output` the result has an output of type `A`.
  *
  * @category options
  * @since 0.1.0
  */
-export type PromptOptions = Partial<RunOptions> & ContinueOptions
+export type PromptOptions<A = never> = Agent.PromptOptions<A> & ContinueOptions
 
 /**
  * The options of a run that continues the conversation.
@@ -42,14 +42,18 @@ export interface ContinueOptions {
 /**
  * A run that `start` began.
  *
+ * **Details**
+ *
+ * `O` are the members that an `output` schema adds to the result.
+ *
  * @category models
  * @since 0.2.0
  */
-export interface StartedPromiseRun {
+export interface StartedPromiseRun<out O = {}> {
   /** The id of the run, as in its events. */
   readonly runId: string
   /** Resolves with the result of the run. Rejects with `RunFailed` if the run fails. */
-  readonly result: () => Promise<RunResult>
+  readonly result: () => Promise<RunResult & O>
   /** Ends the run. Does not wait for the end. */
   readonly cancel: (reason?: string) => Promise<void>
 }
@@ -137,43 +141,51 @@ export interface PromiseHooks {
  * **Details**
  *
  * Methods have the names of `Agent.Agent`. Each promise rejects with the errors of the method there, with an `Error` after `close`,
- * and with the failures of `layer` and `provider`.
+ * and with the failures of `layer` and `provider`. `O` are the members that the `output` schema of the agent adds to each result, such
+ * as `{ readonly output: Review }`. Default: none.
  *
  * @category models
  * @since 0.1.0
  */
-export interface PromiseAgent {
+export interface PromiseAgent<out O = {}> {
   /**
    * Starts a run and resolves with its result. A cancelled run is a result, too.
    *
-   * Rejects with `RunFailed` if the run fails, and with `AgentBusy` during another run.
+   * Rejects with `RunFailed` if the run fails, and with `AgentBusy` during another run. With an `output` schema, of the agent or of
+   * this prompt, the result has the decoded `output`, and a run that ends without one rejects.
    */
-  readonly prompt: (input: Message.Input, options?: PromptOptions) => Promise<RunResult>
+  readonly prompt: <A = never>(
+    input: Message.Input,
+    options?: PromptOptions<A>
+  ) => Promise<RunResult & Agent.OutputOf<A, O>>
   /** Returns the events of a run. Each iteration starts a run; `break` cancels it and waits for its end. */
-  readonly stream: (input: Message.Input, options?: PromptOptions) => AsyncIterable<AgentEvent>
+  readonly stream: (input: Message.Input, options?: PromptOptions<unknown>) => AsyncIterable<AgentEvent>
   /**
    * Returns the text of the answers of a run, as it comes: `stream` without the other events.
    *
    * A retry after a part of an answer repeats that part. For an exact text use `prompt`, or `stream` with `MessageRetracted`.
    */
-  readonly streamText: (input: Message.Input, options?: PromptOptions) => AsyncIterable<string>
+  readonly streamText: (input: Message.Input, options?: PromptOptions<unknown>) => AsyncIterable<string>
   /**
    * Returns the events of a run for a server: a failure is an event, not an exception.
    *
    * A failed run ends with `RunError` and `RunEnd`, and so does one that could not begin. Only `signal` makes the iteration fail, with
    * its reason.
    */
-  readonly streamEvents: (input: Message.Input, options?: PromptOptions) => AsyncIterable<AgentEvent>
+  readonly streamEvents: (input: Message.Input, options?: PromptOptions<unknown>) => AsyncIterable<AgentEvent>
   /**
    * Starts a run without a prompt: with queued messages after a complete answer, else from the transcript as it stands.
    *
    * Rejects with `InvalidContinuation` if the model has nothing to answer.
    */
-  readonly continue: (options?: ContinueOptions) => Promise<RunResult>
+  readonly continue: (options?: ContinueOptions) => Promise<RunResult & O>
   /** Returns the events of `continue`. Each iteration starts a run. */
   readonly continueStream: (options?: ContinueOptions) => AsyncIterable<AgentEvent>
   /** Starts a run and resolves with its handle, before the run has ended. */
-  readonly start: (input: Message.Input, options?: Partial<RunOptions>) => Promise<StartedPromiseRun>
+  readonly start: <A = never>(
+    input: Message.Input,
+    options?: Agent.PromptOptions<A>
+  ) => Promise<StartedPromiseRun<Agent.OutputOf<A, O>>>
   /** Queues a message for the end of the current turn, or for the next run if there is none. */
   readonly steer: (message: Message.Input) => Promise<void>
   /** Queues a message for the end of the run, or for the next run if there is none. */

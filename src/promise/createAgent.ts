@@ -46,22 +46,23 @@ type Supplies<R> = [R] extends [never]
  * **Details**
  *
  * `provider` is a layer such as `OpenAi.layer({ apiKey: "sk-…" })`, or a provider. `layer` has the services that the provider, the
- * tools and the hooks require. The type requires `layer` where they require any.
+ * tools and the hooks require. The type requires `layer` where they require any. With `output` each result has an output of type `A`.
  *
  * @category options
  * @since 0.1.0
  */
-export type Options<RP, T extends Tools, H extends Hooks> = Omit<
+export type Options<RP, T extends Tools, H extends Hooks, A = never> = Omit<
   Agent.AgentOptions<readonly [], readonly []>,
   "tools" | "hooks"
-> & {
-  /** The tools of the agent. Default none. */
-  readonly tools?: T
-  /** The hooks of the agent, as a list or as functions by the name of their point. Default none. */
-  readonly hooks?: readonly [...H] | HookFunctions
-  /** The provider, as a layer or as a value. */
-  readonly provider: Layer.Layer<Provider, unknown, RP> | Provider["Service"]
-} & Supplies<Needs<RP, T, H>>
+> &
+  Agent.OutputOptions<A> & {
+    /** The tools of the agent. Default none. */
+    readonly tools?: T
+    /** The hooks of the agent, as a list or as functions by the name of their point. Default none. */
+    readonly hooks?: readonly [...H] | HookFunctions
+    /** The provider, as a layer or as a value. */
+    readonly provider: Layer.Layer<Provider, unknown, RP> | Provider["Service"]
+  } & Supplies<Needs<RP, T, H>>
 
 /**
  * Makes an agent with promises.
@@ -131,14 +132,33 @@ export type Options<RP, T extends Tools, H extends Hooks> = Omit<
  * // => I may not.
  * ```
  *
+ * **Example** (Decoding the output with zod)
+ *
+ * ```ts
+ * import { createAgent } from "effect-agent/promise"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ * import * as z from "zod"
+ *
+ * const agent = createAgent({
+ *   provider: ScriptedProvider.layer([ScriptedProvider.toolCall("final_answer", { grade: 2 })]),
+ *   model: "any",
+ *   output: z.object({ grade: z.int() })
+ * })
+ *
+ * const { output } = await agent.prompt("Review my essay.")
+ * console.log(output.grade) // => 2
+ * await agent.close()
+ * ```
+ *
  * @category constructors
  * @since 0.1.0
  */
 export function createAgent<
   RP = never,
   const T extends Tools = readonly [],
-  const H extends Hooks = readonly []
->(options: Options<RP, T, H>): PromiseAgent
+  const H extends Hooks = readonly [],
+  A = never
+>(options: Options<RP, T, H, A>): PromiseAgent<Agent.OutputOf<A>>
 export function createAgent(given: Opaque): PromiseAgent {
   const fault = faultOf(given)
   if (fault !== undefined) {
@@ -205,8 +225,9 @@ type OpaqueHooks = ReadonlyArray<Hook.Hook<unknown, Supplied>>
 type Opaque = Omit<
   Agent.AgentOptions<ReadonlyArray<Tool.Tool<string, any, any, any, Supplied>>, OpaqueHooks>,
   "hooks"
-> & {
-  readonly hooks?: OpaqueHooks | HookFunctions
-  readonly provider: Layer.Layer<Provider, unknown, HttpClient.HttpClient | Supplied> | Provider["Service"]
-  readonly layer?: Layer.Layer<Supplied, unknown>
-}
+> &
+  Agent.OutputOptions<unknown> & {
+    readonly hooks?: OpaqueHooks | HookFunctions
+    readonly provider: Layer.Layer<Provider, unknown, HttpClient.HttpClient | Supplied> | Provider["Service"]
+    readonly layer?: Layer.Layer<Supplied, unknown>
+  }

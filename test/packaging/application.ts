@@ -71,4 +71,12 @@ export const promiseTools = promiseAgent.tools
 export const promiseHooks = promiseAgent.hooks
 export const unsubscribe = promiseAgent.on("tool:start", ({ toolName }) => toolName)
 export const promisedResult = promiseAgent.prompt("Do I need a coat in Oslo?")
+export const reviewer = createAgent({
+  provider: openAi,
+  model: "gpt-5-mini",
+  output: z.object({ grade: z.number() })
+})
+export const review = reviewer.prompt("Review it.")
+export const grade: Promise<number> = review.then(({ output }) => output.grade)
+export const check = reviewer.start("Check it.", { output: Schema.Struct({ ok: Schema.Boolean }) })
 export const promisedEvents = promiseAgent.stream("Do I need a coat in Oslo?")

@@ -261,7 +261,8 @@ describe("createAgent", () => {
   it("asks for what is needed, and for nothing else", () => {
     const provider = ScriptedProvider.layer([])
     expectTypeOf(createAgent({ provider, model: "m" })).toEqualTypeOf<PromiseAgent>()
-    expectTypeOf<PromiseAgent["prompt"]>().returns.toEqualTypeOf<Promise<RunResult.RunResult>>()
+    const prompted = (agent: PromiseAgent) => agent.prompt("Hi")
+    expectTypeOf(prompted).returns.toEqualTypeOf<Promise<RunResult.RunResult>>()
     createAgent({
       provider: OpenAiCompatible.layer({ id: "x", baseUrl: "http://x" }),
       model: "m",
