@@ -28,6 +28,7 @@
  */
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import * as Struct from "effect/Struct"
 import { CallSet, from } from "./internal/callSet.ts"
 import { EventError, LimitName } from "./internal/failureReason.ts"
 import { RunStatus, ToolOutput } from "./internal/eventParts.ts"
@@ -461,13 +462,10 @@ export const fold = (view: View, event: AgentEvent): View => {
   switch (event._tag) {
     case "RunStart":
       return { ...initial(view.messages), phase: "model" }
-    case "MessageStart":
-      return event.role === "assistant"
-        ? {
-            ...view,
-            open: { id: event.messageId, timestamp: event.timestamp, reply: ModelEvent.emptyReply }
-          }
-        : view
+    case "MessageStart": {
+      const { messageId: id, role, timestamp } = event
+      return role === "assistant" ? { ...view, open: { id, timestamp, reply: ModelEvent.emptyReply } } : view
+    }
     case "MessageDelta":
       return view.open?.id === event.messageId
         ? { ...view, open: { ...view.open, reply: ModelEvent.append(view.open.reply, event.delta) } }
@@ -513,12 +511,7 @@ export const progressed = <State extends Progress>(state: State, event: AgentEve
     case "ToolExecutionEnd":
       return { ...state, pendingToolCalls: from(state.pendingToolCalls).without(event.toolCallId) }
     case "RunEnd":
-      return {
-        ...state,
-        phase: "idle",
-        pendingToolCalls: CallSet.empty,
-        ...error(event.error?.message)
-      }
+      return { ...state, phase: "idle", pendingToolCalls: CallSet.empty, ...error(event.error?.message) }
     default:
       return state
   }
@@ -552,12 +545,6 @@ const error = (lastError: string | undefined) => (lastError === undefined ? unde
  * @since 0.1.0
  */
 export const partial = ({ open }: Pick<View, "open">): Message.Assistant | undefined =>
-  open === undefined
-    ? undefined
-    : ModelEvent.toAssistant(open.reply, {
-        id: open.id,
-        timestamp: open.timestamp,
-        provider: "",
-        model: "",
-        protocol: ""
-      })
+  open && ModelEvent.toAssistant(open.reply, { ...unknownModel, ...Struct.pick(open, ["id", "timestamp"]) })
+
+const unknownModel = { provider: "", model: "", protocol: "" }

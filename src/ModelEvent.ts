@@ -14,9 +14,9 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
-import { nestsTooDeep } from "./internal/jsonDepth.ts"
-import type { Assistant, Thinking, Text, ToolCall } from "./Message.ts"
-import { StopReason } from "./Message.ts"
+import * as Struct from "effect/Struct"
+import { parse } from "./internal/jsonDepth.ts"
+import { type Assistant, StopReason, type Text, type Thinking, type ToolCall } from "./Message.ts"
 import { ProviderError } from "./ProviderError.ts"
 import { sane, Usage } from "./Usage.ts"
 
@@ -135,11 +135,7 @@ export const ModelEvent = Schema.TaggedUnion({
   /** A tool call ends. `rawArguments` is the whole JSON text, which replaces that of the deltas. */
   ToolCallEnd: { ...end, rawArguments: Schema.String },
   /** The answer is complete. `usage` is absent if the provider reports no tokens. */
-  Finish: {
-    stopReason: StopReason,
-    usage: Schema.optionalKey(Usage),
-    ...unrepresented
-  },
+  Finish: { stopReason: StopReason, usage: Schema.optionalKey(Usage), ...unrepresented },
   /** Attempt number `attempt`, from 1, failed with `error`, and the next one follows after `delay`. */
   Attempt: { attempt: Schema.Int, delay: Schema.Duration, error: ProviderError },
   /** All events since `Start` are void, and a new answer follows. */
@@ -267,41 +263,65 @@ export const add = (to: Draft, event: ModelEvent): void => {
     case "Start":
       to.start = event
       break
-    case "TextStart":
-      to.content[event.contentIndex] = { type: "text", text: "" }
-      break
-    case "TextDelta":
-      to.content[event.contentIndex] = grow(textAt(to, event.contentIndex), event.delta)
-      break
-    case "TextEnd":
-      to.content[event.contentIndex] = close(textAt(to, event.contentIndex), event)
-      break
-    case "ThinkingStart":
-      to.content[event.contentIndex] = { type: "thinking", text: "" }
-      break
-    case "ThinkingDelta":
-      to.content[event.contentIndex] = grow(thinkingAt(to, event.contentIndex), event.delta)
-      break
-    case "ThinkingEnd":
-      to.content[event.contentIndex] = closeThinking(thinkingAt(to, event.contentIndex), event)
-      break
-    case "ToolCallStart":
-      to.content[event.contentIndex] = { type: "toolCall", id: event.id, name: event.name, rawArguments: "" }
-      break
-    case "ToolCallDelta":
-      to.content[event.contentIndex] = growCall(callAt(to, event.contentIndex), event.delta)
-      break
-    case "ToolCallEnd":
-      to.content[event.contentIndex] = closeCall(callAt(to, event.contentIndex), event)
-      break
     case "Finish":
       to.finish = event.usage === undefined ? event : { ...event, usage: sane(event.usage) }
       break
     case "Retracted":
       Object.assign(to, draft())
       break
+    case "Attempt":
+      break
+    default:
+      to.content[event.contentIndex] = changed(to.content[event.contentIndex], event)
   }
 }
+
+type Block = Reply["content"][number]
+type BlockEvent = Extract<ModelEvent, { readonly contentIndex: number }>
+
+/** The block after an event of it. A block that has not begun, or is of another kind, counts as empty. */
+const changed = (block: Block | undefined, event: BlockEvent): Block => {
+  switch (event._tag) {
+    case "TextStart":
+      return noText
+    case "TextDelta":
+      return grow(textIn(block), event.delta)
+    case "TextEnd":
+      return close(textIn(block), event)
+    case "ThinkingStart":
+      return noThinking
+    case "ThinkingDelta":
+      return grow(thinkingIn(block), event.delta)
+    case "ThinkingEnd":
+      return { ...close(thinkingIn(block), event), ...(event.redacted === true ? { redacted: true } : {}) }
+    case "ToolCallStart":
+      return { ...noCall, id: event.id, name: event.name }
+    case "ToolCallDelta": {
+      const call = callIn(block)
+      return { ...call, rawArguments: call.rawArguments + event.delta }
+    }
+    case "ToolCallEnd": {
+      const { rawArguments } = event
+      const params = parseArguments(rawArguments)
+      return { ...close(callIn(block), event), rawArguments, ...(params === undefined ? {} : { params }) }
+    }
+  }
+}
+
+const noText: Text = { type: "text", text: "" }
+const noThinking: Thinking = { type: "thinking", text: "" }
+const noCall: ToolCall = { type: "toolCall", id: "", name: "", rawArguments: "" }
+const textIn = (block: Block | undefined): Text => (block?.type === "text" ? block : noText)
+const thinkingIn = (block: Block | undefined): Thinking => (block?.type === "thinking" ? block : noThinking)
+const callIn = (block: Block | undefined): ToolCall => (block?.type === "toolCall" ? block : noCall)
+
+const grow = <B extends Text | Thinking>(block: B, delta: string): B => ({
+  ...block,
+  text: block.text + delta
+})
+
+const close = <B extends Block>(block: B, { opaque }: { readonly opaque?: Schema.Json }): B =>
+  opaque === undefined ? block : { ...block, opaque }
 
 /**
  * Parses the JSON text of a tool call.
@@ -322,15 +342,8 @@ export const add = (to: Draft, event: ModelEvent): void => {
  * @category decoding
  * @since 0.1.0
  */
-export const parseArguments = (rawArguments: string): Schema.Json | undefined => {
-  if (rawArguments.trim() === "") return {}
-  if (nestsTooDeep(rawArguments)) return undefined
-  try {
-    return JSON.parse(rawArguments)
-  } catch {
-    return undefined
-  }
-}
+export const parseArguments = (rawArguments: string): Schema.Json | undefined =>
+  rawArguments.trim() === "" ? {} : parse(rawArguments)
 
 /**
  * Makes an assistant message of a reply, complete or not.
@@ -374,60 +387,9 @@ export const toAssistant = (
   return {
     role: "assistant",
     content: reply.content.filter((block) => block !== undefined),
-    stopReason: finish?.stopReason ?? "stop",
-    ...(finish?.usage === undefined ? {} : { usage: finish.usage }),
+    stopReason: "stop",
+    ...(finish && Struct.pick(finish, ["stopReason", "usage"])),
     ...fields,
-    ...(start === undefined
-      ? {}
-      : { provider: start.provider, model: start.model, protocol: start.protocol }),
-    ...(start?.responseId === undefined ? {} : { responseId: start.responseId }),
-    ...(start?.responseModel === undefined ? {} : { responseModel: start.responseModel })
-  }
-}
-
-const textAt = (reply: Reply, index: number): Text => {
-  const block = reply.content[index]
-  return block?.type === "text" ? block : { type: "text", text: "" }
-}
-
-const thinkingAt = (reply: Reply, index: number): Thinking => {
-  const block = reply.content[index]
-  return block?.type === "thinking" ? block : { type: "thinking", text: "" }
-}
-
-const callAt = (reply: Reply, index: number): ToolCall => {
-  const block = reply.content[index]
-  return block?.type === "toolCall" ? block : { type: "toolCall", id: "", name: "", rawArguments: "" }
-}
-
-const grow = <Block extends Text | Thinking>(block: Block, delta: string): Block => ({
-  ...block,
-  text: block.text + delta
-})
-
-const growCall = (call: ToolCall, delta: string): ToolCall => ({
-  ...call,
-  rawArguments: call.rawArguments + delta
-})
-
-const close = <Block extends Text | Thinking | ToolCall>(
-  block: Block,
-  { opaque }: { readonly opaque?: Schema.Json }
-): Block => (opaque === undefined ? block : { ...block, opaque })
-
-const closeThinking = (
-  block: Thinking,
-  event: Extract<ModelEvent, { readonly _tag: "ThinkingEnd" }>
-): Thinking => ({ ...close(block, event), ...(event.redacted === true ? { redacted: true } : {}) })
-
-const closeCall = (
-  call: ToolCall,
-  event: Extract<ModelEvent, { readonly _tag: "ToolCallEnd" }>
-): ToolCall => {
-  const params = parseArguments(event.rawArguments)
-  return {
-    ...close(call, event),
-    rawArguments: event.rawArguments,
-    ...(params === undefined ? {} : { params })
+    ...(start && Struct.pick(start, ["provider", "model", "protocol", "responseId", "responseModel"]))
   }
 }

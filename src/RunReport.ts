@@ -8,6 +8,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
 import type { AgentEvent, OfTag } from "./AgentEvent.ts"
 import * as FailureText from "./internal/failureText.ts"
 import * as Message from "./Message.ts"
@@ -208,7 +209,13 @@ export const fromEvents = (events: Iterable<AgentEvent>): RunReport => {
  * @category folding
  * @since 0.1.0
  */
-export const fold = (report: RunReport, event: AgentEvent): RunReport => {
+export const fold = (report: RunReport, event: AgentEvent): RunReport =>
+  decisionsOf(event).reduce(
+    (report, entry) => ({ ...report, audit: last(maxAudit, report.audit, entry) }),
+    counted(report, event)
+  )
+
+const counted = (report: RunReport, event: AgentEvent): RunReport => {
   switch (event._tag) {
     case "RunStart":
       return { ...report, runId: event.runId, startTime: event.timestamp }
@@ -222,26 +229,14 @@ export const fold = (report: RunReport, event: AgentEvent): RunReport => {
       return { ...report, modelMs: report.modelMs + event.durationMs }
     case "ModelCallRetry":
       return { ...report, retries: report.retries + 1 }
-    case "ToolInvoked":
-      return event.modified || event.approved ? toolAllowed(report, event) : report
     case "ToolExecutionEnd":
       return toolEnded(report, event)
     case "RunPaused":
+      return { ...report, paused: true }
     case "RunResumed":
+      return { ...report, paused: false }
     case "RunCancelled":
-      return controlled(report, event)
-    case "HookError":
-      return decided(report, true, {
-        type: "hook_failed",
-        timestamp: event.timestamp,
-        detail: `${event.hook}${FailureText.quoted(event.hookName)}: ${event.error}`
-      })
-    case "LimitReached":
-      return decided(report, true, {
-        type: "limit_reached",
-        timestamp: event.timestamp,
-        detail: event.limit
-      })
+      return { ...report, cancelled: true }
     case "RunError":
       return { ...report, errors: [...report.errors, event.error.message] }
     default:
@@ -249,32 +244,11 @@ export const fold = (report: RunReport, event: AgentEvent): RunReport => {
   }
 }
 
-const controlled = (
-  report: RunReport,
-  event: OfTag<"RunPaused" | "RunResumed" | "RunCancelled">
-): RunReport => {
-  const reason = ofReason(event)
-  switch (event._tag) {
-    case "RunPaused":
-      return decided({ ...report, paused: true }, true, { type: "execution_paused", ...reason })
-    case "RunResumed":
-      return decided({ ...report, paused: false }, true, { type: "execution_resumed", ...reason })
-    case "RunCancelled":
-      return decided({ ...report, cancelled: true }, true, { type: "execution_cancelled", ...reason })
-  }
+const turnStarted = (report: RunReport, { timestamp, turn }: OfTag<"TurnStart">): RunReport => {
+  const turns = report.turns + 1
+  const started: Turn = { turn: turn ?? turns, timestamp, durationMs: 0, tokens: 0, toolCalls: 0 }
+  return { ...report, turns, history: last(maxHistory, report.history, started) }
 }
-
-const turnStarted = (report: RunReport, { timestamp, turn }: OfTag<"TurnStart">): RunReport => ({
-  ...report,
-  turns: report.turns + 1,
-  history: last(maxHistory, report.history, {
-    turn: turn ?? report.turns + 1,
-    timestamp,
-    durationMs: 0,
-    tokens: 0,
-    toolCalls: 0
-  })
-})
 
 const turnEnded = (report: RunReport, event: OfTag<"TurnEnd">): RunReport => {
   const ended = (turn: Turn): Turn => ({
@@ -290,47 +264,58 @@ const turnEnded = (report: RunReport, event: OfTag<"TurnEnd">): RunReport => {
   }
 }
 
-const toolAllowed = (report: RunReport, event: OfTag<"ToolInvoked">): RunReport =>
-  decided(decided(report, event.modified, { type: "tool_modified", ...ofCall(event) }), event.approved, {
-    type: "tool_approved",
-    ...ofCall(event)
-  })
+const toolEnded = (report: RunReport, { durationMs, isError, outcome }: OfTag<"ToolExecutionEnd">) => ({
+  ...report,
+  toolCalls: report.toolCalls + 1,
+  toolMs: report.toolMs + durationMs,
+  toolSuccess: report.toolSuccess + (isError ? 0 : 1),
+  toolFailure: report.toolFailure + (isError && outcome !== "timeout" ? 1 : 0),
+  toolTimeout: report.toolTimeout + (outcome === "timeout" ? 1 : 0)
+})
 
-const toolEnded = (report: RunReport, event: OfTag<"ToolExecutionEnd">): RunReport => {
-  const counted: RunReport = {
-    ...report,
-    toolCalls: report.toolCalls + 1,
-    toolMs: report.toolMs + event.durationMs,
-    toolSuccess: report.toolSuccess + (event.isError ? 0 : 1),
-    toolFailure: report.toolFailure + (event.isError && event.outcome !== "timeout" ? 1 : 0),
-    toolTimeout: report.toolTimeout + (event.outcome === "timeout" ? 1 : 0)
-  }
-  switch (event.outcome) {
-    case "rejected":
-      return decided(counted, true, { type: "tool_rejected", ...ofCall(event), ...reasonOf(event) })
-    case "blocked":
-      return decided(counted, true, { type: "tool_blocked", ...ofCall(event), ...reasonOf(event) })
-    case "skipped":
-      return decided(counted, true, { type: "tool_skipped", ...ofCall(event) })
+const decisionsOf = (event: AgentEvent): ReadonlyArray<AuditEntry> => {
+  switch (event._tag) {
+    case "RunPaused":
+      return [entry(event, "execution_paused", event.reason)]
+    case "RunResumed":
+      return [entry(event, "execution_resumed", event.reason)]
+    case "RunCancelled":
+      return [entry(event, "execution_cancelled", event.reason)]
+    case "ToolInvoked":
+      return [
+        ...(event.modified ? [entry(event, "tool_modified")] : []),
+        ...(event.approved ? [entry(event, "tool_approved")] : [])
+      ]
+    case "ToolExecutionEnd":
+      return refusalsOf(event)
+    case "HookError":
+      return [
+        entry(event, "hook_failed", `${event.hook}${FailureText.quoted(event.hookName)}: ${event.error}`)
+      ]
+    case "LimitReached":
+      return [entry(event, "limit_reached", event.limit)]
     default:
-      return counted
+      return []
   }
 }
 
-const decided = (report: RunReport, happened: boolean, entry: AuditEntry): RunReport =>
-  happened ? { ...report, audit: last(maxAudit, report.audit, entry) } : report
+const refusalsOf = (event: OfTag<"ToolExecutionEnd">): ReadonlyArray<AuditEntry> => {
+  switch (event.outcome) {
+    case "rejected":
+    case "blocked":
+      return [entry(event, `tool_${event.outcome}`, Message.textOf(event.result))]
+    case "skipped":
+      return [entry(event, "tool_skipped")]
+    default:
+      return []
+  }
+}
 
-const ofCall = ({ timestamp, toolCallId, toolName }: OfTag<"ToolInvoked" | "ToolExecutionEnd">) => ({
-  timestamp,
-  toolCallId,
-  toolName
-})
-
-const reasonOf = ({ result }: OfTag<"ToolExecutionEnd">) => ({ detail: Message.textOf(result) })
-
-const ofReason = (event: { readonly timestamp: number; readonly reason?: string }) => ({
+const entry = (event: AgentEvent, type: AuditType, detail?: string): AuditEntry => ({
+  type,
   timestamp: event.timestamp,
-  ...(event.reason === undefined ? {} : { detail: event.reason })
+  ...("toolName" in event ? Struct.pick(event, ["toolCallId", "toolName"]) : {}),
+  ...(detail === undefined ? {} : { detail })
 })
 
 const last = <A>(max: number, entries: ReadonlyArray<A>, entry: A): ReadonlyArray<A> => [

@@ -9,8 +9,7 @@
  *
  * @since 0.1.0
  */
-import type { Assistant, Message, ToolCall } from "./Message.ts"
-import * as Msg from "./Message.ts"
+import { type Assistant, type Message, type ToolCall, toolCalls, toolResult } from "./Message.ts"
 import { once } from "./internal/once.ts"
 
 /**
@@ -86,26 +85,23 @@ export const isFailed = (message: Message): boolean =>
  * @category validation
  * @since 0.1.0
  */
-export const violations = (messages: ReadonlyArray<Message>): ReadonlyArray<string> => {
-  const found: Array<string> = []
-  for (const { answer, late, results } of exchanges(messages, (orphan) =>
-    found.push(`result ${orphan.toolCallId} answers no call`)
-  )) {
-    const calls = callsOf(answer)
-    const ids = calls.map((call) => call.id)
-    for (const id of duplicates(ids)) found.push(`call id ${id} is used twice in one answer`)
-    for (const id of ids) {
-      const count = results.filter((result) => result.toolCallId === id).length
-      if (count !== 1) found.push(`call ${id} has ${count} results`)
-    }
-    const order = results.map((result) => result.toolCallId)
-    if (order.length === ids.length && order.some((id, index) => id !== ids[index])) {
-      found.push(`results ${order.join(", ")} are not in the order of the calls`)
-    }
-    for (const result of late) found.push(`result ${result.toolCallId} does not follow its answer at once`)
-  }
-  return found
-}
+export const violations = (messages: ReadonlyArray<Message>): ReadonlyArray<string> =>
+  exchanges(messages).flatMap(({ answer, following }) => {
+    const ids = answer === undefined || isFailed(answer) ? [] : toolCalls(answer).map(({ id }) => id)
+    const known = new Set(ids)
+    const order = resultIds(following).filter((id) => known.has(id))
+    const counts = ids.map((id) => order.filter((other) => other === id).length)
+    const isInOrder = order.length !== ids.length || order.every((id, index) => id === ids[index])
+    const wait = following.findIndex(({ role }) => role === "user")
+    const late = wait === -1 ? [] : resultIds(following.slice(wait)).filter((id) => known.has(id))
+    return [
+      ...resultIds(following).flatMap((id) => (known.has(id) ? [] : [`result ${id} answers no call`])),
+      ...duplicates(ids).map((id) => `call id ${id} is used twice in one answer`),
+      ...ids.flatMap((id, index) => (counts[index] === 1 ? [] : [`call ${id} has ${counts[index]} results`])),
+      ...(isInOrder ? [] : [`results ${order.join(", ")} are not in the order of the calls`]),
+      ...late.map((id) => `result ${id} does not follow its answer at once`)
+    ]
+  })
 
 /**
  * Returns the nearest transcript that a provider accepts.
@@ -134,23 +130,20 @@ export const violations = (messages: ReadonlyArray<Message>): ReadonlyArray<stri
  * @since 0.1.0
  */
 export const repair = (messages: ReadonlyArray<Message>): Trimmed => {
-  if (isPlainlySound(messages)) return { messages, dropped: 0 }
-  if (!messages.some(isFailed) && violations(messages).length === 0) return { messages, dropped: 0 }
-  const repaired: Array<Message> = []
-  const kept = new Set<Message>()
-  for (let index = 0; index < messages.length; index++) {
-    const message = messages[index]
-    if (message === undefined || message.role === "toolResult" || isFailed(message)) continue
-    kept.add(message)
-    if (message.role !== "assistant") {
-      repaired.push(message)
-      continue
-    }
-    const answer = withoutDoubles(message)
-    const results = resultsFor(answer, messages, index + 1)
+  if (isSound(messages)) return { messages, dropped: 0 }
+  const kept = new Set(messages.filter((message) => message.role !== "toolResult" && !isFailed(message)))
+  const repaired = exchanges(messages).flatMap(({ answer, following }) => {
+    const others = following.filter(({ role }) => role !== "toolResult")
+    if (answer === undefined || isFailed(answer)) return others
+    const whole = withoutDoubles(answer)
+    const results = toolCalls(whole).map(
+      (call) =>
+        following.find((message) => message.role === "toolResult" && message.toolCallId === call.id) ??
+        missingResults(whole)(call)
+    )
     for (const result of results) kept.add(result)
-    repaired.push(answer, ...results)
-  }
+    return [whole, ...results, ...others]
+  })
   return { messages: repaired, dropped: messages.filter((message) => !kept.has(message)).length }
 }
 
@@ -185,10 +178,8 @@ export const window = (
   if (messages.length <= max) return { messages, dropped: 0 }
   const start = safeStart(messages, Math.max(0, messages.length - max))
   const head = messages.slice(0, start).filter(isKept(messages, options?.keepFirstUser === true))
-  const kept = [...head, ...messages.slice(start)]
-  return kept.length === messages.length
-    ? { messages, dropped: 0 }
-    : { messages: kept, dropped: messages.length - kept.length }
+  const dropped = start - head.length
+  return { messages: dropped === 0 ? messages : [...head, ...messages.slice(start)], dropped }
 }
 
 /**
@@ -215,98 +206,42 @@ export const openCalls = (messages: ReadonlyArray<Message>): ReadonlyArray<ToolC
   const index = messages.findLastIndex((message) => message.role !== "toolResult")
   const tail = messages[index]
   if (tail?.role !== "assistant" || isFailed(tail)) return []
-  const answered = new Set(
-    messages
-      .slice(index + 1)
-      .flatMap((message) => (message.role === "toolResult" ? [message.toolCallId] : []))
-  )
-  return callsOf(tail).filter((call) => !answered.has(call.id))
+  const answered = new Set(resultIds(messages.slice(index + 1)))
+  return toolCalls(tail).filter((call) => !answered.has(call.id))
 }
 
 // By the first message: the check of each turn looks only at the messages that are new.
-const plainlySound = new WeakMap<Message, ReadonlyArray<Message>>()
+const sound = new WeakMap<Message, ReadonlyArray<Message>>()
 
-/**
- * Whether each answer is followed at once by the results of its calls, in order: a cheap check that nearly every transcript passes.
- */
-const isPlainlySound = (messages: ReadonlyArray<Message>): boolean => {
+/** Whether a provider accepts the transcript, and no answer in it failed. */
+const isSound = (messages: ReadonlyArray<Message>): boolean => {
   const [first] = messages
   if (first === undefined) return true
-  const known = plainlySound.get(first) ?? []
-  const start = goesOnFrom(messages, known) ? known.length : 0
-  if (!isPlainlySoundFrom(messages, start)) return false
-  if (start < messages.length) plainlySound.set(first, messages.slice())
+  const known = sound.get(first) ?? []
+  const added = goesOnFrom(messages, known) ? messages.slice(known.length) : messages
+  if (added.some(isFailed) || violations(added).length > 0) return false
+  if (added.length > 0) sound.set(first, messages.slice())
   return true
 }
 
-const isPlainlySoundFrom = (messages: ReadonlyArray<Message>, start: number): boolean => {
-  let owed: ReadonlyArray<ToolCall> = []
-  let answered = 0
-  for (let index = start; index < messages.length; index++) {
-    const message = messages[index]
-    if (message === undefined) return false
-    if (message.role === "toolResult") {
-      if (owed[answered++]?.id !== message.toolCallId) return false
-    } else {
-      if (answered !== owed.length || isFailed(message)) return false
-      owed = message.role === "assistant" ? callsOf(message) : []
-      answered = 0
-      if (owed.length > 1 && new Set(owed.map((call) => call.id)).size !== owed.length) return false
-    }
-  }
-  return answered === owed.length
-}
-
-/** An answer and its results. */
+/** An answer and the messages up to the next one. The messages before the first answer follow none. */
 interface Exchange {
-  readonly answer: Assistant
-  readonly results: Array<Msg.ToolResult>
-  /** The results that follow a user message. */
-  readonly late: Array<Msg.ToolResult>
+  readonly answer: Assistant | undefined
+  readonly following: ReadonlyArray<Message>
 }
 
-/** Returns each answer with the results up to the next one. A failed answer needs no results. */
-const exchanges = (
-  messages: ReadonlyArray<Message>,
-  onOrphan: (result: Msg.ToolResult) => void
-): ReadonlyArray<Exchange> => {
-  const all: Array<Exchange> = []
-  let current: Exchange | undefined
-  let isLate = false
-  for (const message of messages) {
-    if (message.role === "user") isLate = true
-    if (message.role === "assistant") {
-      isLate = false
-      current = { answer: message, results: [], late: [] }
-      if (!isFailed(message)) all.push(current)
-    } else if (message.role === "toolResult") {
-      const known =
-        current !== undefined && callsOf(current.answer).some((call) => call.id === message.toolCallId)
-      if (known && current !== undefined && !isFailed(current.answer)) {
-        current.results.push(message)
-        if (isLate) current.late.push(message)
-      } else onOrphan(message)
-    }
-  }
-  return all
-}
-
-const callsOf = Msg.toolCalls
-
-/** Returns one result for each call, from the messages up to the next answer; makes a result where none is there. */
-const resultsFor = (
-  answer: Assistant,
-  messages: ReadonlyArray<Message>,
-  from: number
-): ReadonlyArray<Message> => {
-  const next = messages.findIndex((message, index) => index >= from && message.role === "assistant")
-  const following = messages.slice(from, next === -1 ? messages.length : next)
-  return callsOf(answer).map(
-    (call) =>
-      following.find((message) => message.role === "toolResult" && message.toolCallId === call.id) ??
-      missingResult(call, answer)
+const exchanges = (messages: ReadonlyArray<Message>): ReadonlyArray<Exchange> => {
+  const answers = messages.flatMap((message, index) =>
+    message.role === "assistant" ? [{ answer: message, index }] : []
   )
+  return [{ answer: undefined, index: -1 }, ...answers].map(({ answer, index }, n) => ({
+    answer,
+    following: messages.slice(index + 1, answers[n]?.index)
+  }))
 }
+
+const resultIds = (messages: ReadonlyArray<Message>): ReadonlyArray<string> =>
+  messages.flatMap((message) => (message.role === "toolResult" ? [message.toolCallId] : []))
 
 /** The answer without the calls whose id an earlier one has. Returns the same object each time, so that its encoding can be cached. */
 const withoutDoubles = once((answer: Assistant): Assistant => {
@@ -316,20 +251,16 @@ const withoutDoubles = once((answer: Assistant): Assistant => {
   return content.length === answer.content.length ? answer : { ...answer, content }
 })
 
-// By the call, so that a repaired view has the same object each time and its encoding can be cached.
-const missing = new WeakMap<ToolCall, Msg.ToolResult>()
-
-const missingResult = (call: ToolCall, answer: Assistant): Msg.ToolResult => {
-  const known = missing.get(call)
-  if (known !== undefined) return known
-  const made = Msg.toolResult(call, `No result of ${call.name} was recorded.`, {
-    isError: true,
-    outcome: "aborted",
-    timestamp: answer.timestamp
-  })
-  missing.set(call, made)
-  return made
-}
+/** Makes the result of a call that has none. Returns the same object each time, so that its encoding can be cached. */
+const missingResults = once(({ timestamp }: Assistant) =>
+  once((call: ToolCall) =>
+    toolResult(call, `No result of ${call.name} was recorded.`, {
+      isError: true,
+      outcome: "aborted",
+      timestamp
+    })
+  )
+)
 
 const safeStart = (messages: ReadonlyArray<Message>, target: number): number => {
   const isSafe = (message: Message) => message.role !== "toolResult"

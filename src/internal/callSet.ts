@@ -2,18 +2,7 @@
  * Ids of tool calls, in the order in which they were added: a set that does not change. Adding and deleting give another
  * set, which shares what it can with the one before, so that thousands of calls side by side do not copy one another.
  */
-
-/** From which version on an id is in the set, and from which on it is not any more. */
-interface Span {
-  readonly from: number
-  until: number
-}
-
-/** Shared by the versions of a set. Only the newest version adds to it. */
-class History {
-  readonly spans = new Map<string, Span>()
-  newest = 0
-}
+import * as HashMap from "effect/HashMap"
 
 /** A set as the methods of `Set` take it. */
 interface Ids {
@@ -23,45 +12,38 @@ interface Ids {
 }
 
 export class CallSet implements ReadonlySet<string> {
-  readonly size: number
-  readonly #history: History
-  readonly #version: number
+  /** The place of each id in the order of adding. */
+  readonly #places: HashMap.HashMap<string, number>
+  readonly #next: number
 
-  private constructor(history: History, size: number) {
-    this.#history = history
-    this.#version = history.newest
-    this.size = size
+  private constructor(places: HashMap.HashMap<string, number>, next: number) {
+    this.#places = places
+    this.#next = next
   }
 
-  static readonly empty = new CallSet(new History(), 0)
+  static readonly empty = new CallSet(HashMap.empty(), 0)
+
+  get size(): number {
+    return HashMap.size(this.#places)
+  }
 
   has(id: string): boolean {
-    const span = this.#history.spans.get(id)
-    return span !== undefined && this.#holds(span)
+    return HashMap.has(this.#places, id)
   }
 
   /** The set with an id. */
   with(id: string): CallSet {
-    if (this.has(id)) return this
-    const history =
-      this.#isNewest && this.size > 0 && !this.#history.spans.has(id) ? this.#history : this.#copy()
-    history.spans.set(id, { from: ++history.newest, until: Infinity })
-    return new CallSet(history, this.size + 1)
+    return this.has(id) ? this : new CallSet(HashMap.set(this.#places, id, this.#next), this.#next + 1)
   }
 
   /** The set without an id. */
   without(id: string): CallSet {
-    if (!this.has(id)) return this
-    if (this.size === 1) return CallSet.empty
-    const history = this.#isNewest ? this.#history : this.#copy()
-    const span = history.spans.get(id)
-    history.newest++
-    if (span !== undefined) span.until = history.newest
-    return new CallSet(history, this.size - 1)
+    return this.has(id) ? new CallSet(HashMap.remove(this.#places, id), this.#next) : this
   }
 
-  *[Symbol.iterator](): SetIterator<string> {
-    for (const [id, span] of this.#history.spans) if (this.#holds(span)) yield id
+  [Symbol.iterator](): SetIterator<string> {
+    const inOrder = [...this.#places].sort(([, one], [, other]) => one - other)
+    return new Set(inOrder.map(([id]) => id)).values()
   }
 
   keys(): SetIterator<string> {
@@ -106,20 +88,6 @@ export class CallSet implements ReadonlySet<string> {
 
   isDisjointFrom(other: Ids): boolean {
     return ![...this].some((id) => other.has(id))
-  }
-
-  get #isNewest(): boolean {
-    return this.#version === this.#history.newest
-  }
-
-  #holds({ from, until }: Span): boolean {
-    return from <= this.#version && this.#version < until
-  }
-
-  #copy(): History {
-    const history = new History()
-    for (const id of this) history.spans.set(id, { from: 0, until: Infinity })
-    return history
   }
 }
 

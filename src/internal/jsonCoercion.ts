@@ -2,7 +2,7 @@
  * Converts JSON values to the type that a schema requires, where the conversion loses and invents nothing.
  */
 import type * as Schema from "effect/Schema"
-import { nestsTooDeep } from "./jsonDepth.ts"
+import { parse } from "./jsonDepth.ts"
 
 type Json = Schema.Json
 export type JsonObject = { readonly [key: string]: Json }
@@ -68,12 +68,3 @@ export const isType = (type: string, value: Json): boolean => {
 /** Returns whether a value is a JSON object. */
 export const isObject = (value: Json | undefined): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
-
-const parse = (text: string): Json | undefined => {
-  if (nestsTooDeep(text)) return undefined
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}

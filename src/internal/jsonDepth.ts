@@ -1,6 +1,7 @@
 /**
  * Limits the depth of JSON from outside: functions that walk deeper values overflow the stack.
  */
+import type * as Schema from "effect/Schema"
 
 /** Most levels of brackets. */
 export const maxDepth = 256
@@ -15,11 +16,20 @@ export const nestsTooDeep = (json: string): boolean => {
   for (let at = 0; at < json.length; at++) {
     const char = json.charCodeAt(at)
     if (char === 0x22) at = endOfString(json, at)
-    else if (char === 0x7b || char === 0x5b) depth++
-    else if (char === 0x7d || char === 0x5d) depth--
+    else depth += levelsOf(char)
     if (depth > maxDepth) return true
   }
   return false
+}
+
+/** The value of a JSON text, or `undefined` if the text is not JSON or nests too deep. */
+export const parse = (text: string): Schema.Json | undefined => {
+  if (nestsTooDeep(text)) return undefined
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }
 
 /** The index behind a string, an object or an array that begins at `start`, or the length of the text if it does not end. */
@@ -28,12 +38,15 @@ export const endOfValue = (json: string, start: number): number => {
   for (let at = start; at < json.length; at++) {
     const char = json.charCodeAt(at)
     if (char === 0x22) at = endOfString(json, at)
-    else if (char === 0x7b || char === 0x5b) depth++
-    else if (char === 0x7d || char === 0x5d) depth--
+    else depth += levelsOf(char)
     if (depth === 0) return at + 1
   }
   return json.length
 }
+
+/** The levels that a bracket opens or closes. */
+const levelsOf = (char: number): number =>
+  char === 0x7b || char === 0x5b ? 1 : char === 0x7d || char === 0x5d ? -1 : 0
 
 /** The index of the quote that ends the string which begins at `start`, or the length of the text if no quote does. */
 export const endOfString = (json: string, start: number): number => {
