@@ -10,7 +10,6 @@ import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Latch from "effect/Latch"
-import * as Option from "effect/Option"
 
 /** Milliseconds that interrupted work has for its finalizers before it is abandoned. */
 export const grace = 100
@@ -96,10 +95,14 @@ export class Control {
   }
 }
 
-/** How foreign work ended: by itself, or halted. Abandoned work ignored its interruption. */
-export type Attempted<A, E> =
-  | { readonly _tag: "Done"; readonly exit: Exit.Exit<A, E> }
-  | { readonly _tag: "Halted" | "TimedOut"; readonly isAbandoned: boolean }
+/** Why foreign work was interrupted. Abandoned work ignored that. */
+interface Cut {
+  readonly _tag: "Halted" | "TimedOut"
+  readonly isAbandoned: boolean
+}
+
+/** How foreign work ended: by itself, or interrupted. */
+export type Attempted<A, E> = { readonly _tag: "Done"; readonly exit: Exit.Exit<A, E> } | Cut
 
 export interface AttemptOptions {
   /** The work that is halted together with this one. Default: none. */
@@ -120,36 +123,31 @@ export const attempt = <A, E, R>(
       const fiber = yield* Effect.forkDetach(work, { startImmediately: true })
       const exit = fiber.pollUnsafe()
       if (exit !== undefined) return { _tag: "Done", exit }
-      const pending = yield* watch(fiber)
-      const halt = Effect.asVoid(Effect.forkDetach(pending.interrupt("Halted"), { startImmediately: true }))
+      const ended = Deferred.makeUnsafe<Attempted<A, E>>()
+      let cut: Cut["_tag"] | undefined
+      const endedBy = (exit: Exit.Exit<A, E>): Attempted<A, E> =>
+        cut === undefined ? { _tag: "Done", exit } : { _tag: cut, isAbandoned: false }
+      // In a fiber of its own: work that returns a value that is no effect ends without its finalizers.
+      yield* Effect.flatMap(Fiber.await(fiber), (exit) => Deferred.succeed(ended, endedBy(exit))).pipe(
+        Effect.forkDetach({ startImmediately: true })
+      )
+      const interrupt = (_tag: Cut["_tag"]) =>
+        Effect.suspend(() => {
+          cut ??= _tag
+          const left = Deferred.succeed(ended, { _tag: cut, isAbandoned: true })
+          return Effect.andThen(Effect.timeoutOption(Fiber.interrupt(fiber), grace), left)
+        })
+      const halt = Effect.asVoid(Effect.forkDetach(interrupt("Halted"), { startImmediately: true }))
       if (isHalted()) yield* halt
       within?.add(halt)
       const timer = Number.isFinite(timeout)
-        ? yield* Effect.forkDetach(Effect.delay(pending.interrupt("TimedOut"), timeout), {
-            startImmediately: true
-          })
+        ? yield* Effect.forkDetach(Effect.delay(interrupt("TimedOut"), timeout), { startImmediately: true })
         : undefined
-      const ended = yield* Effect.onInterrupt(restore(pending.ended), () => Fiber.interrupt(fiber))
+      const attempted = yield* Effect.onInterrupt(restore(Deferred.await(ended)), () =>
+        Fiber.interrupt(fiber)
+      )
       within?.remove(halt)
       if (timer !== undefined) yield* Fiber.interrupt(timer)
-      return ended
+      return attempted
     })
   )
-
-/** Waits for the end of a fiber, or for the end of the grace once it is interrupted. */
-const watch = Effect.fnUntraced(function* <A, E>(fiber: Fiber.Fiber<A, E>) {
-  const ended = Deferred.makeUnsafe<Attempted<A, E>>()
-  let isInterrupted = false
-  yield* Fiber.await(fiber).pipe(
-    Effect.flatMap((exit) => (isInterrupted ? Effect.void : Deferred.succeed(ended, { _tag: "Done", exit }))),
-    Effect.forkDetach({ startImmediately: true })
-  )
-  const interrupt = (_tag: "Halted" | "TimedOut") =>
-    Effect.suspend(() => {
-      isInterrupted = true
-      return Effect.flatMap(Effect.timeoutOption(Fiber.interrupt(fiber), grace), (interrupted) =>
-        Deferred.succeed(ended, { _tag, isAbandoned: Option.isNone(interrupted) })
-      )
-    })
-  return { interrupt, ended: Deferred.await(ended) }
-})

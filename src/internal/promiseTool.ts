@@ -1,9 +1,9 @@
 /**
  * Runs a plain function as the `execute` of a tool.
  */
-import type * as Cause from "effect/Cause"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
+import * as Pull from "effect/Pull"
 import * as Queue from "effect/Queue"
 import * as Schema from "effect/Schema"
 import type { ToolOutput } from "../AgentEvent.ts"
@@ -58,33 +58,36 @@ export const execution = <Params>(
 ) =>
   Effect.fnUntraced(function* (params: Params): Effect.fn.Return<unknown, PromiseRejected, ToolContext> {
     const context = yield* ToolContext
-    const partials = yield* Queue.unbounded<ToolOutput, Cause.Done>()
-    const showing = yield* Queue.take(partials).pipe(
-      Effect.flatMap(context.progress),
-      Effect.forever({ disableYield: true }),
-      Effect.forkChild({ startImmediately: true })
-    )
+    const partials = yield* Queue.unbounded<ToolOutput, PromiseRejected | Cause.Done>()
+    const controller = new AbortController()
+    const { signal } = controller
     const progress = (partial: string | ToolOutput): void => {
-      Queue.offerUnsafe(partials, typeof partial === "string" ? output(partial) : partial)
+      if (!signal.aborted)
+        Queue.offerUnsafe(partials, typeof partial === "string" ? output(partial) : partial)
     }
     let isSettled = false
-    const called = Effect.tryPromise({
-      try: async (signal) => {
-        try {
-          return await execute(params, { ...context, signal, progress })
-        } finally {
-          isSettled = true
-        }
-      },
-      catch: (thrown) => new PromiseRejected({ detail: FailureText.of(thrown), thrown })
-    })
-    const exit = yield* called.pipe(
-      Effect.onInterrupt(() => Effect.forkDetach(reportDeaf(name, () => isSettled))),
-      Effect.ensuring(Queue.end(partials)),
-      Effect.exit
+    let value: unknown
+    const call = async () => {
+      try {
+        value = await execute(params, { ...context, signal, progress })
+        Queue.endUnsafe(partials)
+      } catch (thrown) {
+        const error = new PromiseRejected({ detail: FailureText.of(thrown), thrown })
+        Queue.failCauseUnsafe(partials, Cause.fail(error))
+      } finally {
+        isSettled = true
+      }
+    }
+    void call()
+    return yield* Queue.take(partials).pipe(
+      Effect.flatMap(context.progress),
+      Effect.forever({ disableYield: true }),
+      Pull.catchDone(() => Effect.sync(() => value)),
+      Effect.onInterrupt(() => {
+        controller.abort()
+        return Effect.forkDetach(reportDeaf(name, () => isSettled))
+      })
     )
-    yield* Fiber.await(showing)
-    return yield* exit
   })
 
 /** Logs a warning if the promise is still pending 100 ms after its signal was aborted. */

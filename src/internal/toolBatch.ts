@@ -27,12 +27,15 @@ export const execute = Effect.fnUntraced(function* (
   run.emit({ _tag: "ToolsDetected", toolCalls: batch.calls })
   if (isSequential(batch)) {
     for (const call of batch.calls) {
-      const ran = yield* runAll(batch, [call])
-      if (ran.length === 0) yield* batch.pollSteering
+      const allowed = yield* ToolCall.preflight(batch, call)
+      yield* allowed === undefined ? batch.pollSteering : ToolCall.perform(batch, allowed)
       yield* batch.answer([call])
     }
   } else {
-    yield* runAll(batch, batch.calls)
+    const looked = yield* Effect.forEach(batch.calls, (call) => ToolCall.preflight(batch, call))
+    const allowed = looked.filter((call) => call !== undefined)
+    const concurrency = Math.max(1, run.options.toolConcurrency ?? defaultConcurrency)
+    yield* Effect.forEach(allowed, (call) => ToolCall.perform(batch, call), { concurrency, discard: true })
     yield* batch.answer(batch.calls)
   }
   run.control.inFlight.remove(halt)
@@ -47,12 +50,3 @@ const isSequential = ({ calls, message, run }: Batch): boolean =>
   calls.some((call) => run.toolOf(call)?.executionMode === "sequential")
 
 const defaultConcurrency = 16
-
-/** Looks at all calls in order; then runs those that may run, side by side, and returns them. */
-const runAll = Effect.fnUntraced(function* (batch: Batch, calls: ReadonlyArray<Message.ToolCall>) {
-  const looked = yield* Effect.forEach(calls, (call) => ToolCall.preflight(batch, call))
-  const allowed = looked.filter((call) => call !== undefined)
-  const concurrency = Math.max(1, batch.run.options.toolConcurrency ?? defaultConcurrency)
-  yield* Effect.forEach(allowed, (call) => ToolCall.perform(batch, call), { concurrency, discard: true })
-  return allowed
-})

@@ -14,9 +14,9 @@ import { type Count, each } from "./count.ts"
 const bounds = {
   delta: { steps: 10, fibers: 0, hops: 0 },
   batch: { steps: 0.2, fibers: 0, hops: 0 },
-  heard: { steps: 34, fibers: 1.25, hops: 0 },
-  turn: { steps: 430, fibers: 13.75, hops: 1.25 },
-  ownWay: { steps: 410, fibers: 12.5, hops: 1.25 },
+  heard: { steps: 8, fibers: 0, hops: 0 },
+  turn: { steps: 415, fibers: 11.25, hops: 1.25 },
+  ownWay: { steps: 400, fibers: 10, hops: 1.25 },
   agent: { steps: 480, fibers: 13, hops: 1.25 },
   call: { steps: 163, fibers: 6.25, hops: 0 }
 }
