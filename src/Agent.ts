@@ -13,8 +13,8 @@ import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { AgentBusy, AgentClosed, NotPaused } from "./internal/agentError.ts"
-import type { AgentOptions, Hooks, Prompted, PromptOptions, Tools, Unread } from "./internal/agentOptions.ts"
-import { read, readPrompt } from "./internal/agentOptions.ts"
+import type { AgentOptions, Hooks, Tools } from "./internal/agentOptions.ts"
+import { read } from "./internal/agentOptions.ts"
 import type { AgentEvent } from "./AgentEvent.ts"
 import { partial } from "./AgentEvent.ts"
 import { AgentRuntime, type MakeTask } from "./internal/agentRuntime.ts"
@@ -29,7 +29,9 @@ import * as HookManager from "./HookManager.ts"
 import type { InvalidInput } from "./internal/invalidInput.ts"
 import * as Input from "./internal/invalidInput.ts"
 import type * as Message from "./Message.ts"
-import type { OutputOptions } from "./internal/output.ts"
+import type { OutputOf, OutputOptions } from "./internal/output.ts"
+import type { Prompted, PromptOptions, Unread } from "./internal/promptOptions.ts"
+import { readPrompt } from "./internal/promptOptions.ts"
 import { Provider } from "./Provider.ts"
 import type { QueueMode, QueueModes, QueueName, Sizes } from "./internal/queues.ts"
 import type { RunFailed } from "./RunFailed.ts"
@@ -41,12 +43,13 @@ import type * as Tool from "./Tool.ts"
 import * as ToolRegistry from "./ToolRegistry.ts"
 
 export { AgentBusy, AgentClosed, NotPaused } from "./internal/agentError.ts"
-export type { AgentOptions, Hooks, PromptOptions, Tools } from "./internal/agentOptions.ts"
+export type { AgentOptions, Hooks, Tools } from "./internal/agentOptions.ts"
 export type { AgentState, Subscribable } from "./internal/agentState.ts"
 export { InvalidContinuation } from "./internal/continuation.ts"
 export type { StartedRun } from "./internal/execution.ts"
 export { InvalidInput } from "./internal/invalidInput.ts"
-export type { OutputOptions } from "./internal/output.ts"
+export type { OutputOf, OutputOptions } from "./internal/output.ts"
+export type { PromptOptions } from "./internal/promptOptions.ts"
 export type { QueueMode, QueueModes, QueueName, Sizes } from "./internal/queues.ts"
 export type { SubscribeOptions } from "./internal/subscriptions.ts"
 
@@ -57,18 +60,6 @@ export type { SubscribeOptions } from "./internal/subscriptions.ts"
  * @since 0.2.0
  */
 export type CannotBegin = AgentBusy | AgentClosed | InvalidInput
-
-/**
- * The members that an output of type `A` adds to the result of a run.
- *
- * **Details**
- *
- * `Otherwise` are the members without an output: by default none.
- *
- * @category models
- * @since 0.2.0
- */
-export type OutputOf<A, Otherwise = {}> = [A] extends [never] ? Otherwise : { readonly output: A }
 
 /**
  * An agent: one conversation, one run at a time.
@@ -345,60 +336,33 @@ const agentOf = (
 
 type Runs = Pick<Agent, "prompt" | "stream" | "streamEvents" | "continue" | "continueStream" | "start">
 
-/** The members that start runs. `output` is that of prompts that have none of their own. */
-const runsOf = (runtime: AgentRuntime, output: Unread): Runs => {
-  const withOptions = <A, E>(
-    options: PromptOptions<unknown> | undefined,
-    use: (options: Prompted) => Effect.Effect<A, E>
-  ): Effect.Effect<A, E | InvalidInput> =>
-    Effect.suspend(() => Effect.flatMap(Effect.fromResult(readPrompt(options, output)), use))
-  const run = <E>(task: MakeTask<E>, options?: PromptOptions<unknown>) =>
-    withOptions(options, ({ patch, typed }) =>
-      Effect.flatMap(Execution.join(runtime.begin(task, patch, typed.output)), typed.result)
+/** The members that start runs. `own` are the options beside `RunOptions` for prompts that have none of their own. */
+const runsOf = (runtime: AgentRuntime, own: Unread): Runs => {
+  const withOptions = <O, A, E>(
+    options: PromptOptions<O> | undefined,
+    use: (read: Prompted<Partial<RunOptions>, OutputOf<O>>) => Effect.Effect<A, E>
+  ) => Effect.suspend(() => Effect.flatMap(Effect.fromResult(readPrompt(options, own)), use))
+  const run = <O, E>(task: MakeTask<E>, options?: PromptOptions<O>) =>
+    withOptions(options, (read) =>
+      Effect.flatMap(Execution.join(runtime.begin(task, read)), read.typed.result)
     )
   const streamOf = <E>(task: MakeTask<E>, options?: PromptOptions<unknown>) =>
-    Execution.stream((reader) =>
-      withOptions(options, ({ patch, typed }) => runtime.begin(task, patch, typed.output, reader))
-    )
-  const start = (input: Message.Input, options?: PromptOptions<unknown>) =>
-    withOptions(options, ({ patch, typed }) =>
-      Effect.map(
-        Effect.flatMap(runtime.begin(prompted(input), patch, typed.output), Execution.handle),
-        (started) => ({ ...started, result: Effect.flatMap(started.result, typed.result) })
-      )
-    )
+    Execution.stream((reader) => withOptions(options, (read) => runtime.begin(task, read, reader)))
   const stream: Agent["stream"] = (input, options) => streamOf(prompted(input), options)
   return {
-    ...overloads((input, options) => run(prompted(input), options), start),
+    prompt: (input, options) => run(prompted(input), options),
+    start: (input, options) =>
+      withOptions(options, (read) =>
+        Effect.map(Effect.flatMap(runtime.begin(prompted(input), read), Execution.handle), (started) => ({
+          ...started,
+          result: Effect.flatMap(started.result, read.typed.result)
+        }))
+      ),
     stream,
     streamEvents: (input, options) => eventsOnly(stream(input, options)),
     continue: run(runtime.continuation),
     continueStream: streamOf(runtime.continuation)
   }
-}
-
-type Prompting<A, E> = (input: Message.Input, options?: PromptOptions<unknown>) => Effect.Effect<A, E>
-
-/** Gives each function the type that follows the schema of its options. */
-const overloads = (
-  run: Prompting<RunResult, RunFailed | CannotBegin>,
-  begin: Prompting<StartedRun, CannotBegin>
-): Pick<Agent, "prompt" | "start"> => {
-  function prompt<A = never>(
-    input: Message.Input,
-    options?: PromptOptions<A>
-  ): Effect.Effect<RunResult & OutputOf<A>, RunFailed | CannotBegin>
-  function prompt(input: Message.Input, options?: PromptOptions<unknown>) {
-    return run(input, options)
-  }
-  function start<A = never>(
-    input: Message.Input,
-    options?: PromptOptions<A>
-  ): Effect.Effect<StartedRun<OutputOf<A>>, CannotBegin>
-  function start(input: Message.Input, options?: PromptOptions<unknown>) {
-    return begin(input, options)
-  }
-  return { prompt, start }
 }
 
 const prompted = (input: Message.Input) => (now: number) =>

@@ -16,6 +16,9 @@ import type { Reader } from "./internal/delivery.ts"
 import * as Execution from "./internal/execution.ts"
 import * as Input from "./internal/invalidInput.ts"
 import { execute } from "./internal/loop.ts"
+import type { OutputOf, OutputOptions } from "./internal/output.ts"
+import type { Prompted } from "./internal/promptOptions.ts"
+import { readRun } from "./internal/promptOptions.ts"
 import { Queues } from "./internal/queues.ts"
 import type * as Message from "./Message.ts"
 import type { Provider } from "./Provider.ts"
@@ -37,6 +40,14 @@ export interface History {
   /** Messages so far, oldest first. */
   readonly messages: ReadonlyArray<Message.Message>
 }
+
+/**
+ * The options of a run, and its output, which has the type `A`.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export type Options<A = never> = RunOptions & OutputOptions<A>
 
 /**
  * Runs the loop as a stream of its events.
@@ -69,9 +80,9 @@ export interface History {
 export const stream = (
   prompt: Message.Input,
   history: History,
-  options: RunOptions
+  options: Options<unknown>
 ): Stream.Stream<AgentEvent, RunFailed | Input.InvalidInput, Provider | ToolRegistry> =>
-  streamOf((now) => fresh(Input.prompt(prompt, now), history, options))
+  streamOf(options, (now, read) => fresh(Input.prompt(prompt, now), history, read))
 
 /**
  * Runs the loop for its result.
@@ -80,6 +91,9 @@ export const stream = (
  *
  * A cancelled run succeeds with status `"cancelled"`. A failed one fails with `RunFailed`, which has the result too.
  * Interrupting the effect cancels the run and waits for its end.
+ *
+ * With an `output` schema the result has the decoded `output`. A run that ends without one then fails: with reason `OutputInvalid`
+ * after the repairs, and with `OutputMissing` if it was cancelled or stopped.
  *
  * **Example** (Answering a prompt)
  *
@@ -96,20 +110,43 @@ export const stream = (
  * console.log(status) // => completed
  * ```
  *
+ * **Example** (Decoding the output)
+ *
+ * ```ts
+ * import { Effect, Layer, Schema } from "effect"
+ * import { Loop, ToolRegistry } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const script = [ScriptedProvider.toolCall("final_answer", { grade: 2 })]
+ *
+ * const program = Loop.run("Review my essay.", { messages: [] }, {
+ *   model: "any",
+ *   output: Schema.Struct({ grade: Schema.Int })
+ * }).pipe(Effect.provide(Layer.merge(ScriptedProvider.layer(script), ToolRegistry.layer())))
+ *
+ * const { output } = await Effect.runPromise(program)
+ * console.log(output.grade) // => 2
+ * ```
+ *
  * @category running
  * @since 0.1.0
  */
-export const run = (
+export const run = <A = never>(
   prompt: Message.Input,
   history: History,
-  options: RunOptions
-): Effect.Effect<RunResult, RunFailed | Input.InvalidInput, Provider | ToolRegistry> =>
-  Execution.join(start((now) => fresh(Input.prompt(prompt, now), history, options)))
+  options: Options<A>
+): Effect.Effect<RunResult & OutputOf<A>, RunFailed | Input.InvalidInput, Provider | ToolRegistry> =>
+  withOptions(options, (read) =>
+    Effect.flatMap(
+      Execution.join(start((now) => fresh(Input.prompt(prompt, now), history, read))),
+      read.typed.result
+    )
+  )
 
 /** Runs without a prompt; exported as `continue`. */
 const continueFrom = (
   history: History,
-  options: RunOptions
+  options: Options<unknown>
 ): Stream.Stream<
   AgentEvent,
   RunFailed | Input.InvalidInput | Continuation.InvalidContinuation,
@@ -122,11 +159,11 @@ const continueFrom = (
     )
   }
   if (!Continuation.isUnanswered(messages)) return Stream.fail(Continuation.answered())
-  return streamOf((now) =>
-    Result.map(
-      fresh(Result.succeed(Continuation.missingResults(messages, now)), history, options),
-      (task) => ({ ...task, continued: true })
-    )
+  return streamOf(options, (now, read) =>
+    Result.map(fresh(Result.succeed(Continuation.missingResults(messages, now)), history, read), (task) => ({
+      ...task,
+      continued: true
+    }))
   )
 }
 
@@ -164,8 +201,15 @@ export {
 
 type Reading<A> = Result.Result<A, Input.InvalidInput>
 
-const streamOf = (task: (now: number) => Reading<Execution.Task>) =>
-  Execution.stream((reader) => start(task, reader))
+const withOptions = <O, A, E, R>(
+  options: Options<O>,
+  use: (read: Prompted<RunOptions, OutputOf<O>>) => Effect.Effect<A, E, R>
+) => Effect.suspend(() => Effect.flatMap(Effect.fromResult(readRun(options)), use))
+
+const streamOf = (
+  options: Options<unknown>,
+  task: (now: number, read: Prompted<RunOptions>) => Reading<Execution.Task>
+) => Execution.stream((reader) => withOptions(options, (read) => start((now) => task(now, read), reader)))
 
 const start = (task: (now: number) => Reading<Execution.Task>, reader?: Reader) =>
   Effect.gen(function* () {
@@ -176,13 +220,14 @@ const start = (task: (now: number) => Reading<Execution.Task>, reader?: Reader) 
 const fresh = (
   prompts: Reading<ReadonlyArray<Message.Message>>,
   history: History,
-  options: RunOptions
+  { options, typed }: Prompted<RunOptions>
 ): Reading<Execution.Task> =>
   Result.gen(function* () {
     return {
       prompts: yield* prompts,
       messages: yield* Input.messages(history.messages),
-      options: yield* Input.options(options),
+      options,
+      output: typed.output,
       continued: false,
       pollFirst: true,
       queues: new Queues(),

@@ -1,16 +1,14 @@
 /**
  * What an agent is made from.
  */
-import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
-import * as Schema from "effect/Schema"
 import type * as Hook from "../Hook.ts"
 import * as Input from "./invalidInput.ts"
 import * as InvalidHook from "./invalidHook.ts"
 import { InvalidInput } from "./invalidInput.ts"
 import type * as Message from "../Message.ts"
 import type { OutputOptions } from "./output.ts"
-import * as OutputReview from "./outputReview.ts"
+import * as PromptOptions from "./promptOptions.ts"
 import type { QueueMode } from "./queues.ts"
 import type { RunOptions } from "../RunOptions.ts"
 import type * as Tool from "../Tool.ts"
@@ -58,16 +56,7 @@ export type AgentOptions<T extends Tools, H extends Hooks> = RunOptions & {
   readonly followUpMode?: QueueMode
 }
 
-/**
- * The options of one prompt: changes to the options of the agent, and an output of its own.
- *
- * @category options
- * @since 0.2.0
- */
-export type PromptOptions<A = never> = Partial<RunOptions> & OutputOptions<A>
-
-const outputNames = ["output", "outputRetries"]
-const own = ["messages", "tools", "hooks", "steeringMode", "followUpMode", ...outputNames]
+const own = ["messages", "tools", "hooks", "steeringMode", "followUpMode", ...PromptOptions.names]
 
 /** Reads the options of an agent. Members that are `undefined` count as not given. `beside`: other names that are taken. */
 export const read = <T extends Tools, H extends Hooks>(
@@ -89,51 +78,12 @@ export const read = <T extends Tools, H extends Hooks>(
       ...faultOfList("tools", tools),
       ...faultOfList("hooks", hooks),
       ...faultsOfHooks(hooks),
-      ...faultsOfOutput({ output, outputRetries })
+      ...PromptOptions.faultsOf({ output, outputRetries })
     ]
     if (faults.length > 0) yield* Result.fail(new InvalidInput({ subject: "options", faults }))
     return { ...listed, runOptions, messages: yield* Input.messages(messages ?? []) }
   })
 }
-
-/** The options of a prompt, read. */
-export interface Prompted {
-  readonly patch: Partial<RunOptions>
-  readonly typed: OutputReview.Typed<{}>
-}
-
-/** Reads the options of a prompt. Its output is that of the agent, unless the prompt has its own. */
-export const readPrompt = (
-  options: PromptOptions<unknown> | undefined,
-  agent: Unread
-): Result.Result<Prompted, InvalidInput> => {
-  const { output = agent.output, outputRetries = agent.outputRetries, ...patch } = options ?? {}
-  return Result.gen(function* () {
-    const faults = faultsOfOutput({ output, outputRetries })
-    if (faults.length > 0) yield* Result.fail(new InvalidInput({ subject: "options", faults }))
-    return {
-      patch: yield* Input.patch(patch, outputNames),
-      typed: output === undefined ? OutputReview.untyped : OutputReview.typed(output, outputRetries)
-    }
-  })
-}
-
-const faultsOfOutput = ({ output, outputRetries }: Unread): ReadonlyArray<string> => [
-  ...(output === undefined || isSchema(output)
-    ? []
-    : [`output: expected a Schema or a Standard Schema, got ${Input.shown(output)}`]),
-  ...(outputRetries === undefined || (Number.isInteger(outputRetries) && Number(outputRetries) >= 0)
-    ? []
-    : [`outputRetries: expected a whole number from 0, got ${Input.shown(outputRetries)}`])
-]
-
-/** Types do not guard plain JavaScript. */
-export type Unread = {
-  readonly [Name in keyof OutputOptions<unknown>]-?: OutputOptions<unknown>[Name] | undefined
-}
-
-const isSchema = (output: unknown): boolean =>
-  Schema.isSchema(output) || Predicate.hasProperty(output, "~standard")
 
 const faultOfMode = (name: string, mode: unknown): ReadonlyArray<string> =>
   mode === undefined || mode === "all" || mode === "one-at-a-time"

@@ -21,7 +21,7 @@ import type { InvalidInput } from "./invalidInput.ts"
 import * as Input from "./invalidInput.ts"
 import { execute } from "./loop.ts"
 import * as Message from "../Message.ts"
-import type { Output } from "./output.ts"
+import type { Prompted } from "./promptOptions.ts"
 import type { Provider } from "../Provider.ts"
 import type { QueueMode, QueueName } from "./queues.ts"
 import { Queues } from "./queues.ts"
@@ -86,26 +86,23 @@ export class AgentRuntime {
    */
   begin<E>(
     makeTask: MakeTask<E>,
-    options?: Partial<RunOptions>,
-    output?: Output<unknown>,
+    prompted: Prompted<Partial<RunOptions>>,
     reader: Reader = noReader
   ): Begun<E> {
     return Effect.uninterruptible(
       Effect.gen({ self: this }, function* () {
         if (this.isClosed) return yield* new AgentClosed()
         if (this.active !== undefined) return yield* new AgentBusy()
-        const patch = options === undefined ? undefined : yield* Effect.fromResult(Input.patch(options))
         const task = yield* Effect.fromResult(makeTask(yield* Clock.currentTimeMillis))
-        return yield* this.fork(task, Options.patch(this.current.options, patch), reader, output)
+        return yield* this.fork(task, prompted, reader)
       })
     )
   }
 
   private fork(
     task: Task,
-    options: RunOptions,
-    reader: Reader,
-    output: Output<unknown> | undefined
+    { options, typed }: Prompted<Partial<RunOptions>>,
+    reader: Reader
   ): Effect.Effect<Execution.Started> {
     const active: Active = { control: new Control(), ended: Latch.makeUnsafe(false) }
     this.active = active
@@ -113,8 +110,8 @@ export class AgentRuntime {
     const full: Execution.Task = {
       ...task,
       messages: this.current.messages,
-      options,
-      output,
+      options: Options.patch(this.current.options, options),
+      output: typed.output,
       queues: this.queues,
       nextTurn: () => this.takeChanges()
     }

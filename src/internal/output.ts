@@ -36,6 +36,18 @@ export interface OutputOptions<A> {
   readonly outputRetries?: number
 }
 
+/**
+ * The members that an output of type `A` adds to the result of a run.
+ *
+ * **Details**
+ *
+ * `Otherwise` are the members without an output: by default none.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type OutputOf<A, Otherwise = {}> = [A] extends [never] ? Otherwise : { readonly output: A }
+
 const defaultRetries = 2
 
 /** An output, and the JSON that it was decoded from. */

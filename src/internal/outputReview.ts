@@ -6,7 +6,7 @@ import * as Ending from "./ending.ts"
 import type { FailureReason } from "./failureReason.ts"
 import { OutputInvalid, OutputMissing } from "./failureReason.ts"
 import * as Message from "../Message.ts"
-import type { Fault, Next, OutputOptions } from "./output.ts"
+import type { Fault, Next, OutputOf, OutputOptions } from "./output.ts"
 import { Output } from "./output.ts"
 import type { Run, Stopped } from "./run.ts"
 import type { RunFailed } from "../RunFailed.ts"
@@ -68,13 +68,10 @@ export interface Typed<O> {
   readonly result: (result: RunResult) => Effect.Effect<RunResult & O, RunFailed>
 }
 
-export const untyped: Typed<{}> = { output: undefined, result: (result) => Effect.succeed(result) }
-
-/** A run with these options, or as `otherwise` where they have no schema. */
-export const typed = <A>(
-  schema: NonNullable<OutputOptions<A>["output"]>,
-  retries: number | undefined
-): Typed<{ readonly output: A }> => {
+/** The output of a run by its schema. A run without one ends with any answer. */
+export function typed<A>(schema: Schema, retries: number | undefined): Typed<OutputOf<A>>
+export function typed(schema: Schema, retries: number | undefined): Typed<{}> {
+  if (schema === undefined) return { output: undefined, result: Effect.succeed }
   const output = new Output(schema, retries)
   return {
     output,
@@ -84,3 +81,5 @@ export const typed = <A>(
         : Effect.fail(Ending.failed(new OutputMissing({ status: result.status }), result))
   }
 }
+
+type Schema = OutputOptions<unknown>["output"] | undefined

@@ -1,7 +1,18 @@
-import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Schema } from "effect"
+import { assert, describe, expectTypeOf, it } from "@effect/vitest"
+import { Effect, Fiber, Layer, Schema, Stream } from "effect"
 import type { StandardSchemaV1 } from "effect/StandardSchema"
-import { Agent, AgentEvent, Hook, Message, Provider, RunFailed, Tool } from "effect-agent"
+import {
+  Agent,
+  AgentEvent,
+  Hook,
+  Loop,
+  Message,
+  Provider,
+  RunFailed,
+  type RunResult,
+  Tool,
+  ToolRegistry
+} from "effect-agent"
 import { ScriptedProvider } from "effect-agent/testing"
 import * as z from "zod"
 import { echo, ofTag, say } from "./play.ts"
@@ -445,6 +456,66 @@ describe("typed output", () => {
         )
         assert.strictEqual(made.message, error.message)
       })
+    )
+  })
+
+  describe("of the loop without an agent", () => {
+    const services = (...turns: ScriptedProvider.Script) =>
+      Layer.merge(ScriptedProvider.layer(turns), ToolRegistry.layer(echo))
+
+    it.effect("is in the result of run, decoded", () =>
+      Effect.gen(function* () {
+        const script = [ScriptedProvider.toolCall("echo", { n: 1 }), answer({ grade: "x" }), answer(valid)]
+        const { output, turns } = yield* Loop.run(
+          "Review it",
+          { messages: [] },
+          { model: "m", output: Review }
+        ).pipe(Effect.provide(services(...script)))
+        expectTypeOf(output).toEqualTypeOf<typeof Review.Type>()
+        assert.deepStrictEqual([output.at.epochMilliseconds, turns], [Date.parse(valid.at), 3])
+      })
+    )
+
+    it.effect("is not there without a schema", () =>
+      Effect.gen(function* () {
+        const result = yield* Loop.run("Hi", { messages: [] }, { model: "m" })
+        expectTypeOf(result).toEqualTypeOf<RunResult.RunResult>()
+        assert.notProperty(result, "output")
+      }).pipe(Effect.provide(services(ScriptedProvider.text("Hi"))))
+    )
+
+    it.effect("may be that of a Standard Schema, and is an event of a stream", () =>
+      Effect.gen(function* () {
+        const options = { model: "m", output: z.object({ grade: z.int() }), outputRetries: 0 }
+        const { output } = yield* Loop.run("Review it", { messages: [] }, options)
+        expectTypeOf(output.grade).toBeNumber()
+        assert.strictEqual(output.grade, 2)
+        const values = yield* Loop.stream("Review it", { messages: [] }, options).pipe(
+          AgentEvent.ofTag("Output"),
+          Stream.map(({ value }) => value),
+          Stream.runCollect
+        )
+        assert.deepStrictEqual(values, [{ grade: 3 }])
+        const continued = yield* Loop.continue({ messages: [Message.user("Review it")] }, options).pipe(
+          AgentEvent.ofTag("Output"),
+          Stream.runCollect
+        )
+        assert.strictEqual(continued.length, 1)
+      }).pipe(Effect.provide(services(answer({ grade: 2 }), answer({ grade: 3 }), answer({ grade: 4 }))))
+    )
+
+    it.effect("fails by a type where there is none, and for a schema that is none", () =>
+      Effect.gen(function* () {
+        const options = { model: "m", output: Review, outputRetries: 0 }
+        const invalid = yield* Effect.flip(Loop.run("Review it", { messages: [] }, options))
+        assert.strictEqual(invalid._tag === "RunFailed" && invalid.reason._tag, "OutputInvalid")
+        const wrong: any = { model: "m", output: "text" }
+        const { message } = yield* Effect.flip(Loop.run("Review it", { messages: [] }, wrong))
+        assert.strictEqual(
+          message,
+          'Invalid options: output: expected a Schema or a Standard Schema, got "text"'
+        )
+      }).pipe(Effect.provide(services(ScriptedProvider.text("Two."))))
     )
   })
 
