@@ -4,21 +4,17 @@ import { ScriptedProvider } from "effect-agent/testing"
 
 const slow = Tool.make({ name: "slow", description: "Takes a while.", execute: () => Effect.sleep("1 hour") })
 
-const program = Effect.scoped(
-  Effect.gen(function* () {
-    const agent = yield* Agent.make({ model: "any", tools: [slow] })
-    const run = yield* Effect.forkChild(agent.prompt("Take your time."))
-    yield* Effect.sleep("50 millis")
-    yield* agent.steer("Actually, what is 2 + 2?")
-    yield* agent.cancel("changed my mind")
-    const { newMessages, status } = yield* Fiber.join(run)
-    console.log(
-      status,
-      newMessages.map(({ role }) => role)
-    )
-    console.log((yield* agent.continue).status)
-  })
-)
+const program = Effect.gen(function* () {
+  const agent = yield* Agent.make({ model: "any", tools: [slow] })
+  const run = yield* Effect.forkChild(agent.prompt("Take your time."))
+  yield* Effect.sleep("50 millis")
+  yield* agent.steer("Actually, what is 2 + 2?") // waits in the queue
+  yield* agent.cancel("changed my mind")
+  const { newMessages, status } = yield* Fiber.join(run)
+  console.log(status, newMessages.length) // cancelled 3: the prompt, the call, and an error result for it
+  const { text } = yield* agent.continue // answers the queued message
+  console.log(text) // 4
+}).pipe(Effect.scoped)
 
 const script = [ScriptedProvider.toolCall("slow", {}), ScriptedProvider.text("4")]
-await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer(script))))
+await Effect.runPromise(Effect.provide(program, ScriptedProvider.layer(script)))

@@ -1,31 +1,23 @@
-import { Effect, Layer, Schedule, Stream } from "effect"
+import { Effect, Layer, Schedule } from "effect"
 import { FetchHttpClient } from "effect/http"
-import { Agent, AgentEvent } from "effect-agent"
+import { Agent } from "effect-agent"
 import { OpenAiCompatible } from "effect-agent/providers"
 import { Fallback, Retry } from "effect-agent/resilience"
 import { ScriptedProvider } from "effect-agent/testing"
 
-// Nobody listens there: two tries, then the next one is asked.
-const nobody = OpenAiCompatible.layer({ id: "nobody", baseUrl: "http://127.0.0.1:47831/v1" })
-const patient = Retry.layer({ schedule: Schedule.recurs(1) })(nobody)
-const standIn = ScriptedProvider.layer([ScriptedProvider.text("I am standing in.")])
+// No server listens at this address: the agent tries twice, then it calls the next provider.
+const absent = OpenAiCompatible.layer({ id: "absent", baseUrl: "http://127.0.0.1:47831/v1" })
+const primary = Retry.layer({ schedule: Schedule.recurs(1) })(absent)
+const backup = ScriptedProvider.layer([ScriptedProvider.text("Yes.")])
 
-const provider = Fallback.layer([patient, { layer: standIn, model: "another-model" }]).pipe(
+const provider = Fallback.layer([primary, { layer: backup, model: "another-model" }]).pipe(
   Layer.provide(FetchHttpClient.layer)
 )
 
-const program = Effect.scoped(
-  Effect.gen(function* () {
-    const agent = yield* Agent.make({ model: "some-model" })
-    yield* agent.stream("Is anybody there?").pipe(
-      AgentEvent.ofTag("ModelCallRetry", "MessageEnd"),
-      Stream.runForEach((event) =>
-        Effect.sync(() =>
-          console.log(event._tag === "ModelCallRetry" ? event.error.message : event.message.role)
-        )
-      )
-    )
-  })
-)
+const program = Effect.gen(function* () {
+  const agent = yield* Agent.make({ model: "some-model" })
+  const { report, text } = yield* agent.prompt("Do I need a coat in Oslo?")
+  console.log(text, report.retries, report.errors)
+}).pipe(Effect.scoped)
 
-await Effect.runPromise(program.pipe(Effect.provide(provider)))
+await Effect.runPromise(Effect.provide(program, provider))
