@@ -15,9 +15,10 @@ const notesStay = Hook.approveTool(remove, ({ params }) =>
 const program = Effect.gen(function* () {
   const agent = yield* Agent.make({ model: "any", tools: [remove], hooks: [notesStay] })
   const { newMessages } = yield* agent.prompt("Clean up, please.")
-  for (const message of newMessages) console.log(`${message.role}: ${Message.textOf(message)}`)
+  console.log(newMessages.map(Message.textOf)) // the third: Tool execution was rejected: notes stay
 }).pipe(Effect.scoped)
-
-const script = [ScriptedProvider.toolCall("remove", { path: "notes.md" }), ScriptedProvider.text("Not today.")]
+const script = [
+  ScriptedProvider.toolCall("remove", { path: "notes.md" }),
+  ScriptedProvider.text("Not today.")
+]
 await Effect.runPromise(Effect.provide(program, ScriptedProvider.layer(script)))
-// toolResult: Tool execution was rejected: notes stay

@@ -11,9 +11,5 @@ const weather = Tool.fromPromise({
 })
 
 const agent = createAgent({ provider: OpenAi.layerConfig(), model: "gpt-5-mini", tools: [weather] })
-
-try {
-  for await (const text of agent.streamText("Do I need a coat in Oslo?")) process.stdout.write(text)
-} finally {
-  await agent.close()
-}
+for await (const text of agent.streamText("Do I need a coat in Oslo?")) process.stdout.write(text)
+await agent.close()

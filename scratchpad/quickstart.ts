@@ -10,16 +10,12 @@ const weather = Tool.make({
   execute: ({ city }) => Effect.succeed(`4 °C and rain in ${city}`)
 })
 
-const program = Effect.scoped(
-  Effect.gen(function* () {
-    const agent = yield* Agent.make({ model: "gpt-5-mini", tools: [weather] })
-    yield* agent.stream("Do I need a coat in Oslo?").pipe(
-      AgentEvent.textOnly,
-      Stream.runForEach((text) => Effect.sync(() => process.stdout.write(text)))
-    )
-  })
-)
+const program = Effect.gen(function* () {
+  const agent = yield* Agent.make({ model: "gpt-5-mini", tools: [weather] })
+  yield* agent.stream("Do I need a coat in Oslo?").pipe(
+    AgentEvent.textOnly,
+    Stream.runForEach((text) => Effect.sync(() => process.stdout.write(text)))
+  )
+}).pipe(Effect.scoped, Effect.provide(OpenAi.layerConfig()), Effect.provide(FetchHttpClient.layer))
 
-await Effect.runPromise(
-  program.pipe(Effect.provide(OpenAi.layerConfig()), Effect.provide(FetchHttpClient.layer))
-)
+await Effect.runPromise(program)

@@ -57,6 +57,14 @@ const found = (pattern: RegExp, textsOf: (source: string) => ReadonlyArray<strin
     )
   )
 
+/** A page as running text, without code. */
+const page = (file: string): string =>
+  readFileSync(join(root, "..", file), "utf8")
+    .replace(example, "")
+    .replace(/`[^`]*`/g, "CODE")
+    .replace(/\n(?!\n|[-|#] ?)/g, " ")
+    .replace(/^(?:[-|#]+ )/gm, "")
+
 const commentsOf = (source: string) => Array.from(source.matchAll(comments), ([comment]) => proseOf(comment))
 const codeOf = (source: string) => [source.replace(comments, "")]
 
@@ -67,6 +75,17 @@ describe("comments in src", () => {
 
   it("use no words that hide the actor", () => {
     assert.deepStrictEqual(found(words, commentsOf), [])
+  })
+})
+
+describe("README.md, and CHANGELOG.md from 0.2.0 on", () => {
+  const pages = [page("README.md"), page("CHANGELOG.md").split("\n## 0.1.0")[0] ?? ""]
+
+  it("name the actor, and use no words that hide it", () => {
+    const faults = pages.flatMap((text) =>
+      [subjects, words].flatMap((pattern) => Array.from(text.matchAll(pattern), ([match]) => match.trim()))
+    )
+    assert.deepStrictEqual(faults, [])
   })
 })
 

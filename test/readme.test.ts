@@ -1,16 +1,36 @@
 import { assert, describe, it } from "@effect/vitest"
 import { globSync, readFileSync } from "node:fs"
 import { join } from "node:path"
+import { exportsOf, modules } from "./docstrings.ts"
 
 const root = join(import.meta.dirname, "..")
 const read = (file: string) => readFileSync(join(root, file), "utf8")
 
-describe("README", () => {
-  const blocks = [...read("README.md").matchAll(/```ts\n\/\/ (scratchpad\/\w+\.ts)\n([^]*?)```/g)]
+/** A section of a page, from its heading to the next heading of the same level. */
+const sectionOf = (page: string, heading: string): string => {
+  const [, section = ""] = read(page).split(`\n${heading}\n`)
+  const [hashes = ""] = heading.split(" ")
+  return section.split(`\n${hashes} `)[0] ?? ""
+}
 
-  it("shows code", () => {
-    assert.isAtLeast(blocks.length, 5)
-    assert.strictEqual(blocks.length, [...read("README.md").matchAll(/```ts\n/g)].length)
+/** The cells of the rows of all tables in a text. */
+const rowsOf = (text: string): ReadonlyArray<ReadonlyArray<string>> =>
+  text
+    .split("\n")
+    .filter((line) => line.startsWith("|") && !line.startsWith("| --"))
+    .map((line) =>
+      line
+        .split("|")
+        .slice(1, -1)
+        .map((cell) => cell.trim())
+    )
+
+describe.each(["README.md", "CHANGELOG.md"])("%s", (page) => {
+  const blocks = [...read(page).matchAll(/```ts\n\/\/ (scratchpad\/\w+\.ts)\n([^]*?)```/g)]
+
+  it("shows code of scratchpad, which the compiler checks", () => {
+    assert.isAtLeast(blocks.length, page === "README.md" ? 5 : 1)
+    assert.strictEqual(blocks.length, [...read(page).matchAll(/```ts\n/g)].length)
   })
 
   it.each(blocks.map(([, file = "", code = ""]) => [file, code] as const))(
@@ -19,7 +39,9 @@ describe("README", () => {
       assert.strictEqual(code, read(file))
     }
   )
+})
 
+describe("README", () => {
   it("stays within 400 lines, AGENTS.md within 80", () => {
     assert.isAtMost(read("README.md").split("\n").length, 400)
     assert.isAtMost(read("AGENTS.md").split("\n").length, 80)
@@ -30,5 +52,107 @@ describe("README", () => {
     const modules = globSync("*.ts", { cwd: join(root, "src") }).filter((file) => file !== "index.ts")
     const missing = modules.filter((file) => !text.includes(file.replace(/\.ts$/, "")))
     assert.deepStrictEqual(missing, [])
+  })
+
+  it("lists each public error", () => {
+    const tables = sectionOf("README.md", "## Errors")
+    const exported = modules.flatMap((file) => exportsOf(file).map(({ name }) => name))
+    const errors = globSync("src/**/*.ts", { cwd: root }).flatMap((file) =>
+      Array.from(
+        read(file).matchAll(/^export class (\w+) extends Schema\.TaggedError/gm),
+        ([, name = ""]) => name
+      )
+    )
+    assert.isAbove(errors.length, 30)
+    const missing = errors.filter((name) => exported.includes(name) && !tables.includes(`\`${name}\``))
+    assert.deepStrictEqual(missing, [])
+  })
+})
+
+/** Names that `exportsOf` does not list: a namespace, and a function that has another name in its module. */
+const unlisted = ["Loop.continue", "OpenAiCompatible.presets"]
+
+describe("the migration in CHANGELOG.md", () => {
+  it("names what there is", () => {
+    const replacements = rowsOf(sectionOf("CHANGELOG.md", "### Migrating from 0.1.0")).map(
+      ([, cell = ""]) => cell
+    )
+    const exported = new Set(
+      modules.flatMap((file) =>
+        exportsOf(file).map(({ name }) => `${file.replace(/^.*\/|\.ts$/g, "")}.${name}`)
+      )
+    )
+    const named = replacements.flatMap((cell) =>
+      Array.from(cell.matchAll(/`([A-Z]\w+\.\w+)/g), ([, name = ""]) => name)
+    )
+    assert.isAtLeast(named.length, 25)
+    const missing = named.filter((name) => !exported.has(name) && !unlisted.includes(name))
+    assert.deepStrictEqual(missing, [])
+  })
+})
+
+/** The defaults of the README, by the cell before. */
+const defaults = new Map(
+  rowsOf(sectionOf("README.md", "## Defaults")).flatMap((cells) =>
+    cells.flatMap((cell, index) => (index % 2 === 0 ? [[cell, cells[index + 1] ?? ""] as const] : []))
+  )
+)
+
+/** The place of each number in the source. */
+const numbers: ReadonlyArray<readonly [name: string, file: string, pattern: RegExp]> = [
+  ["`toolConcurrency`", "internal/toolBatch", /defaultConcurrency = (\d+)/],
+  ["`toolTimeout`", "internal/toolCall", /defaultTimeout = Duration\.seconds\((\d+)\)/],
+  ["`hookTimeout`", "internal/hookCalls", /hookTimeout: Duration\.seconds\((\d+)\)/],
+  ["`limits.maxTurns`", "internal/limits", /defaultMaxTurns = (\d+)/],
+  ["`limits.maxIdenticalToolCalls`", "internal/limits", /defaultMaxIdentical = (\d+)/],
+  ["`limits.maxToolRetries`", "internal/limits", /defaultMaxToolRetries = (\d+)/],
+  ["`outputRetries`", "internal/output", /defaultRetries = (\d+)/],
+  ["`Retry`: `schedule`", "Retry", /Schedule\.upTo\(\{ times: (\d+) \}\)/],
+  ["`Retry`: `maxRetryAfter`", "Retry", /maxRetryAfter \?\? "(\d+) seconds"/],
+  [
+    "`timeouts.firstByte` of a provider",
+    "providers/internal/silence",
+    /timeouts\.firstByte \?\? "(\d+) seconds"/
+  ],
+  ["`timeouts.idle` of a provider", "providers/internal/silence", /timeouts\.idle \?\? "(\d+) seconds"/],
+  ["`agent.subscribe`: `timeout`", "internal/subscriptions", /defaultTimeout = Duration\.seconds\((\d+)\)/],
+  ["`slidingWindow`: `maxMessages`", "ContextManager", /maxMessages \?\? (\d+)/],
+  ["`shell`: `timeout`", "tools/ShellTool", /options\.timeout \?\? "(\d+) seconds"/],
+  ["`shell`: `maxTimeout`", "tools/ShellTool", /options\.maxTimeout \?\? "(\d+) seconds"/],
+  ["`shell`: `maxOutput`", "tools/ShellTool", /options\.maxOutput \?\? ([\d_]+)/],
+  ["`grep` and `find`: `searchTime`", "tools/Walk", /searchTime = "(\d+) seconds"/],
+  ["wait for work that ignores its interruption", "internal/interruption", /grace = (\d+)/],
+  ["lag of a reader of `agent.events`", "internal/subscriptions", /eventBuffer = (\d+)/],
+  ["text in the result of a tool", "internal/toolOutput", /maxText = ([\d_]+)/],
+  ["answer of a provider, decompressed", "providers/internal/answer", /maxBytes = (\d+) \* 1024 \* 1024/]
+]
+
+/** The default that the docstring of an option gives: a word in code, or nothing. */
+const documented = (name: string): string | undefined => {
+  const member = name.slice(name.lastIndexOf(".") + 1)
+  const source = read("src/RunOptions.ts")
+  const [before = ""] = source.split(new RegExp(`^  ${member}: Schema`, "m"))
+  return /Default (`[^`]+`)/.exec(before.slice(before.lastIndexOf("/**")))?.[1]
+}
+
+describe("the defaults in the README", () => {
+  it.each(numbers)("are those of the source: %s", (name, file, pattern) => {
+    const [, number = "none"] = pattern.exec(read(`src/${file}.ts`)) ?? []
+    const shown = /^[\d,]+/.exec(defaults.get(name) ?? "")?.[0]
+    assert.strictEqual(shown?.replaceAll(",", ""), number.replaceAll("_", ""))
+  })
+
+  it("have a check for each number", () => {
+    const shown = [...defaults].flatMap(([name, value]) => (/^\d/.test(value) ? [name] : []))
+    assert.deepStrictEqual(shown.toSorted(), numbers.map(([name]) => name).toSorted())
+  })
+
+  it("are those of the docstrings, where they are words", () => {
+    const words = [...defaults].flatMap(([name, value]) => {
+      const word = documented(name.replaceAll("`", ""))
+      return word === undefined ? [] : [[name, word, value] as const]
+    })
+    assert.isAtLeast(words.length, 10)
+    for (const [name, word, value] of words) assert.strictEqual(value, word, name)
   })
 })

@@ -26,7 +26,8 @@ const node = async (script: string): Promise<unknown> => {
 /** The size of what an application gets that imports this, in kB. */
 const bundled = async (contents: string): Promise<number> => {
   const { outputFiles } = await build({
-    stdin: { contents, resolveDir: home },
+    stdin: { contents, resolveDir: home, loader: "ts" },
+    external: ["zod"],
     bundle: true,
     minify: true,
     write: false,
@@ -103,6 +104,28 @@ describe("what is built", { timeout: 60_000 }, () => {
     assert.isBelow(await bundled(`export { make } from "./Agent.js"`), 89)
     assert.isBelow(await bundled(`export * from "./AgentEvent.js"`), 45)
     assert.isBelow(await bundled(`export * from "./Message.js"`), 35)
+  })
+
+  it("makes bundles of the sizes in the README", async () => {
+    const example = (name: string) =>
+      readFileSync(join(repo, `scratchpad/${name}.ts`), "utf8")
+        .replaceAll('"effect-agent"', '"./index.js"')
+        .replaceAll(/"effect-agent\/(\w+)"/g, '"./$1/index.js"')
+    const modules = example("quickstart").replaceAll(
+      /import \{ (.*) \} from "(effect(?:\/http)?)"/g,
+      (_, names: string, from) =>
+        names
+          .split(", ")
+          .map((name) => `import * as ${name} from "${from}/${name}"`)
+          .join("\n")
+    )
+    const sizes = await Promise.all(
+      [example("quickstart"), modules, example("plain"), `export { make } from "./Agent.js"`].map(bundled)
+    )
+    const [, section = ""] = readFileSync(join(repo, "README.md"), "utf8").split("\n## Size and cost\n")
+    const shown = Array.from(section.matchAll(/(\d+) kB/g), ([, size]) => Number(size))
+    assert.strictEqual(shown.length, sizes.length)
+    for (const [index, size] of sizes.entries()) assert.closeTo(shown[index] ?? 0, size, 5)
   })
 })
 

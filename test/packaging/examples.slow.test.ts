@@ -40,7 +40,8 @@ const says: Readonly<Record<string, string>> = {
   "scratchpad/promises.ts": "remove rejected",
   "scratchpad/guards.ts": "Tool execution was rejected: notes stay",
   "scratchpad/control.ts": "cancelled",
-  "scratchpad/providers.ts": "ECONNREFUSED"
+  "scratchpad/migration.ts": "I wrote one.",
+  "scratchpad/providers.ts": "Yes. 2"
 }
 
 describe.each(nodes)("on $name", ({ path }) => {
