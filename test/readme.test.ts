@@ -69,25 +69,31 @@ describe("README", () => {
   })
 })
 
+/** The exported names of each namespace. */
+const namespaces = new Map(
+  modules.map((file) => [file.replace(/^.*\/|\.ts$/g, ""), new Set(exportsOf(file).map(({ name }) => name))])
+)
 /** Names that `exportsOf` does not list: a namespace, and a function that has another name in its module. */
 const unlisted = ["Loop.continue", "OpenAiCompatible.presets"]
 
-describe("the migration in CHANGELOG.md", () => {
-  it("names what there is", () => {
-    const replacements = rowsOf(sectionOf("CHANGELOG.md", "### Migrating from 0.1.0")).map(
-      ([, cell = ""]) => cell
+/** The names of a text such as `Agent.make` that no namespace of this package exports. */
+const missingIn = (text: string): ReadonlyArray<string> =>
+  Array.from(text.matchAll(/\b([A-Z]\w+)\.(\w+)/g)).flatMap(([name, namespace = "", member = ""]) =>
+    namespaces.get(namespace)?.has(member) === false && !unlisted.includes(name) ? [name] : []
+  )
+
+describe("names of this package", () => {
+  it("in the README exist", () => {
+    assert.deepStrictEqual(missingIn(read("README.md")), [])
+  })
+
+  it("that replace those of 0.1.0 exist", () => {
+    const rows = rowsOf(sectionOf("CHANGELOG.md", "### Migrating from 0.1.0"))
+    assert.isAtLeast(rows.length, 30)
+    assert.deepStrictEqual(
+      rows.flatMap(([, replacement = ""]) => missingIn(replacement)),
+      []
     )
-    const exported = new Set(
-      modules.flatMap((file) =>
-        exportsOf(file).map(({ name }) => `${file.replace(/^.*\/|\.ts$/g, "")}.${name}`)
-      )
-    )
-    const named = replacements.flatMap((cell) =>
-      Array.from(cell.matchAll(/`([A-Z]\w+\.\w+)/g), ([, name = ""]) => name)
-    )
-    assert.isAtLeast(named.length, 25)
-    const missing = named.filter((name) => !exported.has(name) && !unlisted.includes(name))
-    assert.deepStrictEqual(missing, [])
   })
 })
 
