@@ -15,11 +15,11 @@ import * as Continuation from "./internal/continuation.ts"
 import type { Reader } from "./internal/delivery.ts"
 import * as Execution from "./internal/execution.ts"
 import * as Input from "./internal/invalidInput.ts"
-import { execute } from "./internal/loop.ts"
 import type { OutputOf, OutputOptions } from "./internal/output.ts"
 import type { Prompted } from "./internal/promptOptions.ts"
 import { readRun } from "./internal/promptOptions.ts"
 import { Queues } from "./internal/queues.ts"
+import type { Task } from "./internal/task.ts"
 import type * as Message from "./Message.ts"
 import type { Provider } from "./Provider.ts"
 import type { RunFailed } from "./RunFailed.ts"
@@ -208,20 +208,20 @@ const withOptions = <O, A, E, R>(
 
 const streamOf = (
   options: Options<unknown>,
-  task: (now: number, read: Prompted<RunOptions>) => Reading<Execution.Task>
+  task: (now: number, read: Prompted<RunOptions>) => Reading<Task>
 ) => Execution.stream((reader) => withOptions(options, (read) => start((now) => task(now, read), reader)))
 
-const start = (task: (now: number) => Reading<Execution.Task>, reader?: Reader) =>
+const start = (task: (now: number) => Reading<Task>, reader?: Reader) =>
   Effect.gen(function* () {
     const made = yield* Effect.fromResult(task(yield* Clock.currentTimeMillis))
-    return yield* Execution.fork((connections) => execute(made, connections), Execution.connect(reader), made)
+    return yield* Execution.start(made, Execution.only(reader))
   })
 
 const fresh = (
   prompts: Reading<ReadonlyArray<Message.Message>>,
   history: History,
   { options, typed }: Prompted<RunOptions>
-): Reading<Execution.Task> =>
+): Reading<Task> =>
   Result.gen(function* () {
     return {
       prompts: yield* prompts,

@@ -9,61 +9,49 @@ import * as Result from "effect/Result"
 import * as Latch from "effect/Latch"
 import type * as Scope from "effect/Scope"
 import type { AgentEvent } from "../AgentEvent.ts"
-import type { AgentState } from "./agentState.ts"
 import * as State from "./agentState.ts"
 import * as Continuation from "./continuation.ts"
-import type { Reader } from "./delivery.ts"
-import { noReader } from "./delivery.ts"
-import { Control } from "./interruption.ts"
+import { noReader, type Reader } from "./delivery.ts"
+import type { Control } from "./interruption.ts"
 import { AgentBusy, AgentClosed, NotPaused } from "./agentError.ts"
 import * as Execution from "./execution.ts"
-import type { InvalidInput } from "./invalidInput.ts"
 import * as Input from "./invalidInput.ts"
-import { execute } from "./loop.ts"
 import * as Message from "../Message.ts"
 import type { Prompted } from "./promptOptions.ts"
-import type { Provider } from "../Provider.ts"
-import type { QueueMode, QueueName } from "./queues.ts"
-import { Queues } from "./queues.ts"
-import type { Run } from "./run.ts"
-import type { RunOptions } from "../RunOptions.ts"
+import { type QueueMode, type QueueName, Queues } from "./queues.ts"
+import type { Run, Services } from "./run.ts"
 import * as Options from "../RunOptions.ts"
 import { Subscriptions } from "./subscriptions.ts"
-import type { ToolRegistry } from "../ToolRegistry.ts"
+import type { Task } from "./task.ts"
 
-interface Active {
-  readonly control: Control
-  /** Opened when the run is over and its subscribers have received all events. */
-  readonly ended: Latch.Latch
-}
+type Begun<E> = Effect.Effect<Execution.Started, AgentBusy | AgentClosed | Input.InvalidInput | E>
 
-type Begun<E> = Effect.Effect<Execution.Started, AgentBusy | AgentClosed | InvalidInput | E>
-
-type Task = Pick<Execution.Task, "prompts" | "continued" | "pollFirst" | "promptsFrom">
+type Begin = Pick<Task, "prompts" | "continued" | "pollFirst" | "promptsFrom">
 
 /** Makes the task of a run that begins at `now`, in milliseconds since the epoch. */
-export type MakeTask<E> = (now: number) => Result.Result<Task, E>
+export type MakeTask<E> = (now: number) => Result.Result<Begin, E>
 
 export class AgentRuntime {
   readonly queues: Queues
-  private readonly state: State.Changing<AgentState>
+  private readonly state: State.Changing<State.AgentState>
   /** Lays the agent's services over the caller's. */
-  private readonly services: (caller: Context.Context<never>) => Context.Context<Provider | ToolRegistry>
-  private active: Active | undefined
+  private readonly services: (caller: Context.Context<never>) => Context.Context<Services>
+  /** Opened when the current run is over and its subscribers have received all events; `undefined` without a run. */
+  private ended: Latch.Latch | undefined
   private isClosed = false
   /** The current run, or the last one. */
   run: Run | undefined
   readonly subscriptions: Subscriptions
   /** The state, as others see it. */
-  readonly watched: State.Subscribable<AgentState>
+  readonly watched: State.Subscribable<State.AgentState>
   /** Changes that the application made since the last turn began. */
-  private changes: { options?: Partial<RunOptions>; replaced?: boolean } | undefined
+  private changes: { options?: Partial<Options.RunOptions>; replaced?: boolean } | undefined
 
   constructor(
-    state: AgentState,
+    state: State.AgentState,
     modes: Partial<Record<QueueName, QueueMode>>,
     scope: Scope.Scope,
-    services: (caller: Context.Context<never>) => Context.Context<Provider | ToolRegistry>
+    services: (caller: Context.Context<never>) => Context.Context<Services>
   ) {
     this.state = new State.Changing(state)
     this.watched = this.state.subscribable
@@ -73,10 +61,10 @@ export class AgentRuntime {
   }
 
   get control(): Control | undefined {
-    return this.active?.control
+    return this.ended && this.run?.control
   }
 
-  get current(): AgentState {
+  get current(): State.AgentState {
     return this.state.current
   }
 
@@ -86,48 +74,50 @@ export class AgentRuntime {
    */
   begin<E>(
     makeTask: MakeTask<E>,
-    prompted: Prompted<Partial<RunOptions>>,
+    prompted: Prompted<Partial<Options.RunOptions>>,
     reader: Reader = noReader
   ): Begun<E> {
     return Effect.uninterruptible(
       Effect.gen({ self: this }, function* () {
         if (this.isClosed) return yield* new AgentClosed()
-        if (this.active !== undefined) return yield* new AgentBusy()
-        const task = yield* Effect.fromResult(makeTask(yield* Clock.currentTimeMillis))
-        return yield* this.fork(task, prompted, reader)
+        if (this.ended !== undefined) return yield* new AgentBusy()
+        const begin = yield* Effect.fromResult(makeTask(yield* Clock.currentTimeMillis))
+        return yield* this.start(begin, prompted, reader)
       })
     )
   }
 
-  private fork(
-    task: Task,
-    { options, typed }: Prompted<Partial<RunOptions>>,
+  private start(
+    begin: Begin,
+    { options: patch, typed: { output } }: Prompted<Partial<Options.RunOptions>>,
     reader: Reader
   ): Effect.Effect<Execution.Started> {
-    const active: Active = { control: new Control(), ended: Latch.makeUnsafe(false) }
-    this.active = active
+    const ended = Latch.makeUnsafe(false)
+    this.ended = ended
     this.changes = undefined
-    const full: Execution.Task = {
-      ...task,
-      messages: this.current.messages,
-      options: Options.patch(this.current.options, options),
-      output: typed.output,
-      queues: this.queues,
-      nextTurn: () => this.takeChanges()
+    const { queues, subscriptions } = this
+    const { messages } = this.current
+    const options = Options.patch(this.current.options, patch)
+    const nextTurn = () => this.takeChanges()
+    const observe = (events: ReadonlyArray<AgentEvent>) => this.observe(events)
+    const onRun = (run: Run) => {
+      this.run = run
     }
-    const executor: Execution.Executor = (connections) =>
-      Effect.ensuring(execute(full, connections), this.rest(active))
-    const connections: Execution.Connections = {
-      runId: Execution.makeRunId(),
-      control: active.control,
-      onRun: (run) => {
-        this.run = run
-      },
-      observe: (events) => this.observe(events),
-      subscriptions: this.subscriptions,
-      reader
-    }
-    return Effect.updateContext(Execution.fork(executor, connections, full), this.services)
+    // A run is over when its last subscriber has received its end.
+    const rest = Effect.suspend(() => {
+      this.ended = undefined
+      this.state.set({ ...this.current, phase: "idle" })
+      return ended.open
+    })
+    return Effect.updateContext(
+      Execution.start(
+        { ...begin, messages, options, output, queues, nextTurn },
+        { observe, subscriptions, reader },
+        onRun,
+        rest
+      ),
+      this.services
+    )
   }
 
   private takeChanges() {
@@ -144,20 +134,11 @@ export class AgentRuntime {
     if (next !== current) this.state.set(next)
   }
 
-  /** A run is over when its last subscriber has received its end. */
-  private rest(active: Active): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      this.active = undefined
-      this.state.set({ ...this.current, phase: "idle" })
-      return active.ended.open
-    })
-  }
-
   /**
    * The task of `resume`: unanswered calls get error results; after an answer, complete or broken off, queued messages are
    * the prompt; without any the model answers again in place of an answer that broke off.
    */
-  readonly continuation = (timestamp: number): Result.Result<Task, Continuation.InvalidContinuation> => {
+  readonly continuation = (timestamp: number): Result.Result<Begin, Continuation.InvalidContinuation> => {
     const { messages } = this.current
     if (messages.length === 0) {
       return Result.fail(new Continuation.InvalidContinuation({ detail: "No messages to continue from" }))
@@ -172,7 +153,7 @@ export class AgentRuntime {
     return Result.succeed({ prompts, continued: true, pollFirst: true })
   }
 
-  private queuedPrompts(): Task | undefined {
+  private queuedPrompts(): Begin | undefined {
     for (const promptsFrom of ["steering", "followUp"] as const) {
       const prompts = this.queues.drain(promptsFrom)
       const pollFirst = promptsFrom === "followUp"
@@ -182,7 +163,7 @@ export class AgentRuntime {
   }
 
   /** Waits until there is no run, and subscribers have received all events. */
-  readonly waitForIdle: Effect.Effect<void> = Effect.suspend(() => this.active?.ended.await ?? Effect.void)
+  readonly waitForIdle: Effect.Effect<void> = Effect.suspend(() => this.ended?.await ?? Effect.void)
 
   /** Releases a paused run. */
   resume(reason: string | undefined): Effect.Effect<void, NotPaused> {
@@ -203,7 +184,7 @@ export class AgentRuntime {
     )
   }
 
-  update(patch: Partial<RunOptions>): Effect.Effect<void, InvalidInput> {
+  update(patch: Partial<Options.RunOptions>): Effect.Effect<void, Input.InvalidInput> {
     return Effect.suspend(() =>
       Effect.map(Effect.fromResult(Input.patch(patch)), (patch) => {
         this.change({ options: Options.patch(this.changes?.options ?? {}, patch) })
@@ -212,7 +193,7 @@ export class AgentRuntime {
     )
   }
 
-  setMessages(messages: ReadonlyArray<Message.Message>): Effect.Effect<void, InvalidInput> {
+  setMessages(messages: ReadonlyArray<Message.Message>): Effect.Effect<void, Input.InvalidInput> {
     return Effect.suspend(() =>
       Effect.map(Effect.fromResult(Input.messages(messages)), (messages) => {
         this.change({ replaced: true })
@@ -222,11 +203,11 @@ export class AgentRuntime {
   }
 
   private change(changes: NonNullable<AgentRuntime["changes"]>): void {
-    if (this.active !== undefined) this.changes = { ...this.changes, ...changes }
+    if (this.ended !== undefined) this.changes = { ...this.changes, ...changes }
   }
 
   readonly reset: Effect.Effect<void, AgentBusy> = Effect.suspend(() => {
-    if (this.active !== undefined) return Effect.fail(new AgentBusy())
+    if (this.ended !== undefined) return Effect.fail(new AgentBusy())
     this.queues.clear("all")
     this.state.set({
       messages: [],
@@ -240,7 +221,7 @@ export class AgentRuntime {
   /** Ends the current run, and takes no other. */
   readonly close = Effect.gen({ self: this }, function* () {
     this.isClosed = true
-    if (this.active !== undefined) yield* this.active.control.cancel("the agent was closed")
+    if (this.control !== undefined) yield* this.control.cancel("the agent was closed")
     yield* this.waitForIdle
     this.state.close()
     yield* this.subscriptions.close()

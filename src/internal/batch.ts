@@ -4,14 +4,12 @@
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type { ToolOutput } from "../AgentEvent.ts"
-import type { FailureReason } from "./failureReason.ts"
-import { ToolFailed } from "./failureReason.ts"
+import { type FailureReason, ToolFailed } from "./failureReason.ts"
 import { InFlight } from "./interruption.ts"
 import * as Limits from "./limits.ts"
 import * as Message from "../Message.ts"
 import * as Pending from "./pending.ts"
 import type { Run, Stopped } from "./run.ts"
-import type { Outcome } from "./toolOutcome.ts"
 import * as ToolOutcome from "./toolOutcome.ts"
 import * as Output from "./toolOutput.ts"
 
@@ -19,7 +17,7 @@ export class Batch {
   readonly run: Run
   readonly message: Message.Assistant
   readonly calls: ReadonlyArray<Message.ToolCall>
-  private readonly outcomes = new Map<Message.ToolCall, Outcome>()
+  private readonly outcomes = new Map<Message.ToolCall, ToolOutcome.Outcome>()
   /** The tools of this batch. */
   readonly inFlight = new InFlight()
   private isPolling = false
@@ -50,11 +48,15 @@ export class Batch {
   }
 
   /** Ends one call. In fail mode its failure halts the others. */
-  settle(call: Message.ToolCall, { outcome, output: given }: Outcome, durationMs = 0): Effect.Effect<void> {
+  settle(
+    call: Message.ToolCall,
+    { outcome, output: given }: ToolOutcome.Outcome,
+    durationMs = 0
+  ): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
       const output = Output.plain(given)
       const isError = output.isError === true
-      this.outcomes.set(call, { output, outcome })
+      this.outcomes.set(call, ToolOutcome.make(outcome, output))
       const isFailure = isError && ToolOutcome.failures.has(outcome)
       // An output that is not valid is repaired within its own bound.
       if (isFailure && this.run.output?.isCall(call) !== true) yield* this.failed(call, output)
@@ -104,7 +106,7 @@ export class Batch {
     })
   }
 
-  private outcomeOf(call: Message.ToolCall): Outcome {
+  private outcomeOf(call: Message.ToolCall): ToolOutcome.Outcome {
     return this.outcomes.get(call) ?? ToolOutcome.aborted(call)
   }
 
@@ -122,13 +124,14 @@ export class Batch {
     )
   })
 
-  /** Keeps the failure of a hook that ends the run, unless the run is stopped anyway. */
+  /** Keeps the failure of a hook that ends the run. */
   keepFatal(asked: Effect.Effect<void, FailureReason | Stopped>): Effect.Effect<void> {
-    return Effect.catchCause(asked, (cause) =>
-      Effect.sync(() => {
-        if (this.run.control.stop === undefined) this.fatal ??= cause
-      })
-    )
+    return Effect.catchCause(asked, (cause) => Effect.sync(() => this.endRun(cause)))
+  }
+
+  /** Has the run end by a cause once each call has its result, unless it is stopped anyway. */
+  endRun(cause: Cause.Cause<FailureReason | Stopped>): void {
+    if (this.run.control.stop === undefined) this.fatal ??= cause
   }
 
   /** Keeps a defect, and halts the calls in flight. */

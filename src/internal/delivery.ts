@@ -11,8 +11,7 @@ import * as Fiber from "effect/Fiber"
 import * as Latch from "effect/Latch"
 import * as Option from "effect/Option"
 import type { AgentEvent } from "../AgentEvent.ts"
-import type { Control } from "./interruption.ts"
-import { grace } from "./interruption.ts"
+import { type Control, grace } from "./interruption.ts"
 
 /** Code of the application that receives each event, and that the run waits for. */
 export interface Subscriber {
@@ -30,8 +29,6 @@ export interface Subscriber {
 export interface Subscriptions {
   /** In the order in which they subscribed. */
   readonly subscribers: ReadonlyArray<Subscriber>
-  /** Whether an observer wants deltas too: there are many of them. */
-  readonly hasReaders: boolean
 }
 
 /** The one reader of a run's stream. */

@@ -9,13 +9,19 @@
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { AgentEvent, Body } from "../AgentEvent.ts"
-import type { Audience } from "./delivery.ts"
-import { Delivery } from "./delivery.ts"
+import { type Audience, Delivery } from "./delivery.ts"
 import type { Control } from "./interruption.ts"
 import type { MessageId } from "../Message.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
 
 type Base = Pick<AgentEvent, "runId" | "parent" | "path">
+
+/** The run whose events are published. */
+interface Source {
+  readonly id: string
+  readonly clock: Clock.Clock
+  readonly control: Control
+}
 
 export class Events {
   /** The turn of later events; `undefined` before the first and after the last. */
@@ -26,8 +32,8 @@ export class Events {
   private readonly delivery: Delivery
   private seq = 0
 
-  constructor(base: Base, clock: Clock.Clock, control: Control, audience: Audience) {
-    this.base = base
+  constructor({ clock, control, id }: Source, callers: Omit<Base, "runId">, audience: Audience) {
+    this.base = { runId: id, ...callers }
     this.clock = clock
     this.audience = audience
     this.delivery = new Delivery(audience, clock, control)
@@ -61,6 +67,11 @@ export class Events {
   /** Serves subscribers, for as long as the run lasts. */
   get serve(): Effect.Effect<never> {
     return this.delivery.serve
+  }
+
+  /** From now on no event waits for the reader. */
+  releaseReader(): void {
+    this.audience.reader.release()
   }
 
   private publish(events: ReadonlyArray<AgentEvent>): void {

@@ -4,172 +4,56 @@
  * Nothing interrupts that fiber. A caller that leaves the stream, is interrupted or closes its scope stops the run through
  * its control, and waits for its end: its events are balanced then, and its transcript whole.
  */
-import * as Clock from "effect/Clock"
-import * as Context from "effect/Context"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"
-import * as Budget from "./budget.ts"
-import { ContextManager } from "../ContextManager.ts"
-import type { Audience, Reader } from "./delivery.ts"
-import { noReader } from "./delivery.ts"
-import { Events } from "./events.ts"
+import { type Audience, noReader, type Reader } from "./delivery.ts"
 import { Handoff, opened } from "./handoff.ts"
-import { RunHooks } from "./hookCalls.ts"
-import { HookManager } from "../HookManager.ts"
-import { Control } from "./interruption.ts"
-import * as Message from "../Message.ts"
-import type { Output } from "./output.ts"
-import { Provider } from "../Provider.ts"
-import type { QueueName, Queues } from "./queues.ts"
-import { Run } from "./run.ts"
+import { execute } from "./loop.ts"
+import { Run, type Services } from "./run.ts"
 import type { RunFailed } from "../RunFailed.ts"
-import type { RunOptions } from "../RunOptions.ts"
 import type { RunResult } from "../RunResult.ts"
 import * as Spans from "./spans.ts"
-import { ToolContext } from "../Tool.ts"
-import { ToolRegistry } from "../ToolRegistry.ts"
+import type { Task } from "./task.ts"
 
-/** The start of a run, and the changes to it between turns. */
-export interface Task {
-  readonly prompts: ReadonlyArray<Message.Message>
-  /** The transcript so far. Never changed. */
-  readonly messages: ReadonlyArray<Message.Message>
-  readonly options: RunOptions
-  readonly continued: boolean
-  /** Whether steering is polled after the prompts. */
-  readonly pollFirst: boolean
-  readonly queues: Queues
-  /** The output that the model must give. Default: the run ends with any answer. */
-  readonly output?: Output<unknown> | undefined
-  /** The queue the prompts were taken from, if they were. */
-  readonly promptsFrom?: QueueName
-  /** Called before each turn: the application's changes since the last one. */
-  readonly nextTurn: () =>
-    | { readonly options?: Partial<RunOptions>; readonly messages?: ReadonlyArray<Message.Message> }
-    | undefined
-}
-
-/** The switches of a run, and all that receive its events. */
-export interface Connections extends Audience {
-  readonly runId: string
-  readonly control: Control
-  /** Called once, before the first event. */
-  readonly onRun: (run: Run) => void
-}
-
-type Services = Provider | ToolRegistry
-
-/** Makes the run of a task. Children of the fiber that makes it serve its subscribers and watch its queues. */
-export const makeRun = Effect.fnUntraced(function* (
-  task: Task,
-  connections: Connections
-): Effect.fn.Return<Run, never, Services> {
-  const context = yield* Effect.context<Services>()
-  const run: Run = new Run(
-    {
-      id: connections.runId,
-      clock: Context.get(context, Clock.Clock),
-      provider: Context.get(context, Provider),
-      registry: Context.get(context, ToolRegistry),
-      contextManager: Context.get(context, ContextManager),
-      hooks: new RunHooks(Context.get(context, HookManager), {
-        options: () => run.options,
-        onError: (error) => run.emit({ _tag: "HookError", ...error })
-      }),
-      control: connections.control,
-      queues: task.queues,
-      events: eventsOf(connections, context, (events) => run.record(events)),
-      budget: new Budget.Budget(() => run.options.limits, Context.get(context, Budget.Outer)),
-      output: task.output
-    },
-    task
-  )
-  for (const service of [run.events.serve, run.announceQueues, releaseReader(connections)]) {
-    yield* Effect.forkChild(service, { startImmediately: true })
-  }
-  connections.onRun(run)
-  return run
-})
-
-/** `record` receives the events before all others. */
-const eventsOf = (
-  connections: Connections,
-  context: Context.Context<never>,
-  record: (events: ReadonlyArray<AgentEvent>) => void
-): Events => {
-  const base = { runId: connections.runId, ...callersOf(Context.getOption(context, ToolContext)) }
-  return new Events(base, Context.get(context, Clock.Clock), connections.control, {
-    ...connections,
-    observe: (events) => {
-      record(events)
-      connections.observe(events)
-    }
-  })
-}
-
-/** The tool calls around a run that starts inside a tool, as its events have them. */
-const callersOf = (caller: Option.Option<ToolContext["Service"]>): Pick<AgentEvent, "parent" | "path"> => {
-  if (Option.isNone(caller)) return {}
-  const { path = [], runId, toolCallId } = caller.value
-  const parent = { runId, toolCallId }
-  return { parent, path: [...path, parent] }
-}
-
-/** After a stop has interrupted the work in flight, lets no event wait for a reader that may have left. */
-const releaseReader = ({ control, reader }: Connections): Effect.Effect<void> =>
-  Effect.andThen(
-    Effect.andThen(control.stopped, Effect.yieldNow),
-    Effect.sync(() => reader.release())
-  )
-
-/** Runs a task to its end. */
-export type Executor = (connections: Connections) => Effect.Effect<RunResult, RunFailed, Services>
-
-/** Unique, like the ids of messages. */
-export const makeRunId = (): string => `run_${Message.makeId().slice("msg_".length)}`
-
-/** For a run without an agent. */
-export const connect = (reader: Reader = noReader): Connections => ({
-  runId: makeRunId(),
-  control: new Control(),
-  onRun: () => {},
+/** Those that receive the events of a run without an agent. */
+export const only = (reader: Reader = noReader): Audience => ({
   observe: () => {},
-  subscriptions: { subscribers: [], hasReaders: false },
+  subscriptions: { subscribers: [] },
   reader
 })
 
-/** A run in its fiber, and its switches. */
+/** A run in its fiber. */
 export interface Started {
-  readonly runId: string
+  readonly run: Run
   readonly fiber: Fiber.Fiber<RunResult, RunFailed>
-  readonly control: Control
 }
 
-/** Starts a run, before this returns, in a fiber that nothing interrupts. */
-export const fork = (
-  execute: Executor,
-  connections: Connections,
-  task: Task
+/**
+ * Starts a run, before this returns, in a fiber that nothing interrupts. Calls `onRun` before the first event, and runs `rest`
+ * after the last one.
+ */
+export const start = (
+  task: Task,
+  audience: Audience,
+  onRun: (run: Run) => void = () => {},
+  rest: Effect.Effect<void> = Effect.void
 ): Effect.Effect<Started, never, Services> =>
-  Effect.map(
-    Spans.run({ id: connections.runId, ...task }, (onRun) => execute(watched(connections, onRun))).pipe(
-      Effect.forkDetach({ startImmediately: true, uninterruptible: true })
-    ),
-    (fiber) => ({ runId: connections.runId, control: connections.control, fiber })
-  )
-
-const watched = (connections: Connections, onRun: Connections["onRun"]): Connections => ({
-  ...connections,
-  onRun: (run) => {
+  Effect.contextWith((context: Context.Context<Services>) => {
+    const run = new Run(task, audience, context)
     onRun(run)
-    connections.onRun(run)
-  }
-})
+    return Spans.run({ id: run.id, ...task }, (onRun) => {
+      onRun(run)
+      return Effect.ensuring(execute(run, task), rest)
+    }).pipe(
+      Effect.forkDetach({ startImmediately: true, uninterruptible: true }),
+      Effect.map((fiber) => ({ run, fiber }))
+    )
+  })
 
 /**
  * A run that belongs to the scope of the agent, not to the fiber that started it.
@@ -192,9 +76,8 @@ export interface StartedRun<out O = {}> {
 
 /** The handle of a run that an application started. */
 export const handle = Effect.fnUntraced(function* ({
-  control,
   fiber,
-  runId
+  run: { control, id }
 }: Started): Effect.fn.Return<StartedRun> {
   let isAwaited = false
   const report = Effect.gen(function* () {
@@ -202,11 +85,11 @@ export const handle = Effect.fnUntraced(function* ({
     // Code that continues when the run ends may await the result only then.
     yield* Effect.yieldNow
     if (Exit.isFailure(exit) && !isAwaited)
-      yield* Effect.logError(`Run ${runId} failed, and no fiber awaits its result`, exit.cause)
+      yield* Effect.logError(`Run ${id} failed, and no fiber awaits its result`, exit.cause)
   })
   yield* Effect.forkDetach(report, { startImmediately: true })
   return {
-    runId,
+    runId: id,
     result: Effect.suspend(() => {
       isAwaited = true
       return Fiber.join(fiber)
@@ -216,8 +99,8 @@ export const handle = Effect.fnUntraced(function* ({
 })
 
 /** Stops a run and waits for its end. */
-const stopAndWait = ({ control, fiber }: Started, reason: string): Effect.Effect<void> =>
-  Effect.andThen(control.cancel(reason), Effect.asVoid(Fiber.await(fiber)))
+const stopAndWait = ({ fiber, run }: Started, reason: string): Effect.Effect<void> =>
+  Effect.andThen(run.control.cancel(reason), Effect.asVoid(Fiber.await(fiber)))
 
 /** A run for its result; interrupting the wait stops the run. */
 export const join = <E, R>(start: Effect.Effect<Started, E, R>): Effect.Effect<RunResult, RunFailed | E, R> =>
@@ -246,7 +129,7 @@ export const stream = <E, R>(
         yield* Scope.addFinalizer(
           scope,
           Effect.gen(function* () {
-            yield* started.control.cancel("the reader left")
+            yield* started.run.control.cancel("the reader left")
             handoff.close()
             yield* Fiber.await(started.fiber)
           })

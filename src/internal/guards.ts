@@ -8,11 +8,13 @@ import type { FailureReason } from "./failureReason.ts"
 import type * as Hook from "../Hook.ts"
 import { quoted } from "./failureText.ts"
 import * as HookInput from "./hookInput.ts"
-import type { Assistant, ToolCall, ToolOutcome } from "../Message.ts"
+import type { Assistant, ToolCall } from "../Message.ts"
 import type { Run, Stopped } from "./run.ts"
-import type { ToolOutput } from "../AgentEvent.ts"
 import * as Tool from "../Tool.ts"
+import * as ToolOutcome from "./toolOutcome.ts"
 import type * as Registry from "../ToolRegistry.ts"
+
+type Outcome = ToolOutcome.Outcome
 
 /** A call that may run. */
 export interface Allowed {
@@ -22,54 +24,45 @@ export interface Allowed {
   readonly approved: boolean
 }
 
-/** A call that does not run, and its result. */
-export interface Refused {
-  readonly _tag: "Refused"
-  readonly outcome: ToolOutcome
-  readonly output: ToolOutput
-}
-
 /**
  * Looks the call up, decodes its params, and asks the guards: all `beforeTool`, then all `approveTool`. Asks none about the
- * output of the run, which has no effect.
+ * output of the run, which has no effect. Succeeds with the outcome of a call that may not run.
  */
 export const check = (
   run: Run,
   message: Assistant,
   call: ToolCall
-): Effect.Effect<Allowed | Refused, FailureReason | Stopped> => {
+): Effect.Effect<Allowed | Outcome, FailureReason | Stopped> => {
   const prepared = prepare(run, call)
-  const guarded =
+  const isGuarded =
     run.output?.isCall(call) !== true && (run.hooks.has("beforeTool") || run.hooks.has("approveTool"))
-      ? prepared.pipe(
-          Effect.flatMap((allowed) => beforeTool(run, message, allowed)),
-          Effect.flatMap((allowed) => approveTool(run, message, allowed))
-        )
-      : prepared
-  return run.attempt(Effect.catchTag(guarded, "Refused", Effect.succeed))
+  const guarded = isGuarded
+    ? prepared.pipe(
+        Effect.flatMap((allowed) => beforeTool(run, message, allowed)),
+        Effect.flatMap((allowed) => approveTool(run, message, allowed))
+      )
+    : prepared
+  return run.attempt(Effect.catchTag(guarded, "Outcome", Effect.succeed))
 }
 
 /** Decodes the params of a call, or the JSON that a hook returned in their place. */
-const prepare = (run: Run, call: ToolCall, input?: Schema.Json): Effect.Effect<Allowed, Refused> => {
+const prepare = (
+  run: Run,
+  call: ToolCall,
+  changed?: Pick<Registry.PrepareOptions, "input">
+): Effect.Effect<Allowed, Outcome> => {
   const { caseInsensitiveTools = false, invalidJsonArguments = "error" } = run.options
-  return Effect.mapBoth(
-    run.registry.prepare(call, {
-      among: run.offered,
-      caseInsensitiveTools,
-      invalidJsonArguments,
-      ...(input === undefined ? {} : { input })
+  const options = { among: run.offered, caseInsensitiveTools, invalidJsonArguments, ...changed }
+  return Effect.mapBoth(run.registry.prepare(call, options), {
+    onSuccess: (prepared) => ({
+      _tag: "Allowed",
+      prepared,
+      modified: changed !== undefined,
+      approved: false
     }),
-    {
-      onSuccess: (prepared) => ({
-        _tag: "Allowed",
-        prepared,
-        modified: input !== undefined,
-        approved: false
-      }),
-      onFailure: (error) =>
-        refused(error._tag === "ToolNotFound" ? "unknownTool" : "invalidArguments", error.message)
-    }
-  )
+    onFailure: (error) =>
+      ToolOutcome.error(error._tag === "ToolNotFound" ? "unknownTool" : "invalidArguments", error.message)
+  })
 }
 
 /**
@@ -92,50 +85,44 @@ export const toolInput = (
 
 /** Asks the `beforeTool` hooks, until one blocks or skips the call, or fails. */
 const beforeTool = (run: Run, message: Assistant, allowed: Allowed) =>
-  run.hooks.ask<"beforeTool", Allowed, Refused>("beforeTool", allowed, {
+  run.hooks.ask<"beforeTool", Allowed, Outcome>("beforeTool", allowed, {
     input: ({ prepared }) => toolInput(run, message, prepared),
     output: (allowed, { block, params, reason, result, skip, terminate }) => {
       if (block === true) {
         const blocked = Tool.failure(reason ?? "Tool execution was blocked")
-        return refuse("blocked", terminate === true ? { ...blocked, terminate } : blocked)
+        const output = terminate === true ? { ...blocked, terminate } : blocked
+        return Effect.fail(ToolOutcome.make("blocked", output))
       }
-      return skip === true ? refuse("skipped", Tool.render(result)) : withParams(run, allowed, params)
+      return skip === true
+        ? Effect.fail(ToolOutcome.make("skipped", Tool.render(result)))
+        : withParams(run, allowed, params)
     },
-    failure: (_, { detail, hookName }) =>
-      Effect.fail(refused("rejected", `A beforeTool hook${quoted(hookName)} failed: ${detail}`))
+    failure: (_, { detail, hookName }) => rejected(`A beforeTool hook${quoted(hookName)} failed: ${detail}`)
   })
 
 /** Asks the `approveTool` hooks, until one rejects the call, or fails. */
 const approveTool = (run: Run, message: Assistant, allowed: Allowed) =>
-  run.hooks.ask<"approveTool", Allowed, Refused>("approveTool", allowed, {
+  run.hooks.ask<"approveTool", Allowed, Outcome>("approveTool", allowed, {
     input: ({ prepared }) => toolInput(run, message, prepared),
     output: (allowed, { approved, params, reason }) =>
       approved
         ? withParams(run, { ...allowed, approved }, params)
-        : Effect.fail(refused("rejected", `Tool execution was rejected: ${reason ?? "not approved"}`)),
+        : rejected(`Tool execution was rejected: ${reason ?? "not approved"}`),
     failure: (_, { detail, hookName }) =>
-      Effect.fail(
-        refused("rejected", `Tool execution was rejected: the approval${quoted(hookName)} failed: ${detail}`)
-      )
+      rejected(`Tool execution was rejected: the approval${quoted(hookName)} failed: ${detail}`)
   })
 
 const withParams = (
   run: Run,
   allowed: Allowed,
   params: Schema.Json | undefined
-): Effect.Effect<Allowed, Refused> =>
+): Effect.Effect<Allowed, Outcome> =>
   params === undefined
     ? Effect.succeed(allowed)
-    : Effect.map(prepare(run, allowed.prepared.call, structuredClone(params)), (again) => ({
+    : Effect.map(prepare(run, allowed.prepared.call, { input: structuredClone(params) }), (again) => ({
         ...again,
         approved: allowed.approved
       }))
 
-const refuse = (outcome: ToolOutcome, output: ToolOutput): Effect.Effect<never, Refused> =>
-  Effect.fail({ _tag: "Refused", outcome, output })
-
-const refused = (outcome: ToolOutcome, message: string): Refused => ({
-  _tag: "Refused",
-  outcome,
-  output: Tool.failure(message)
-})
+const rejected = (message: string): Effect.Effect<never, Outcome> =>
+  Effect.fail(ToolOutcome.error("rejected", message))

@@ -17,16 +17,8 @@ export const grace = 100
 /** Foreign work in flight that is halted together. */
 export class InFlight {
   /** Each halts one piece of work, and does not wait for its end. */
-  private readonly halts = new Set<Effect.Effect<void>>()
+  readonly halts = new Set<Effect.Effect<void>>()
   isHalted = false
-
-  add(halt: Effect.Effect<void>): void {
-    this.halts.add(halt)
-  }
-
-  remove(halt: Effect.Effect<void>): void {
-    this.halts.delete(halt)
-  }
 
   /** Interrupts the work in flight; later work is not begun. Does not wait for its end. */
   readonly halt: Effect.Effect<void> = Effect.suspend(() => {
@@ -139,14 +131,14 @@ export const attempt = <A, E, R>(
         })
       const halt = Effect.asVoid(Effect.forkDetach(interrupt("Halted"), { startImmediately: true }))
       if (isHalted()) yield* halt
-      within?.add(halt)
+      within?.halts.add(halt)
       const timer = Number.isFinite(timeout)
         ? yield* Effect.forkDetach(Effect.delay(interrupt("TimedOut"), timeout), { startImmediately: true })
         : undefined
       const attempted = yield* Effect.onInterrupt(restore(Deferred.await(ended)), () =>
         Fiber.interrupt(fiber)
       )
-      within?.remove(halt)
+      within?.halts.delete(halt)
       if (timer !== undefined) yield* Fiber.interrupt(timer)
       return attempted
     })

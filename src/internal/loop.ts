@@ -6,7 +6,6 @@ import type { RunStatus } from "../AgentEvent.ts"
 import { version } from "../AgentEvent.ts"
 import * as Budget from "./budget.ts"
 import * as Ending from "./ending.ts"
-import * as Execution from "./execution.ts"
 import type { FailureReason } from "./failureReason.ts"
 import * as Gate from "./gate.ts"
 import type * as Hook from "../Hook.ts"
@@ -15,20 +14,21 @@ import * as Message from "../Message.ts"
 import * as OutputReview from "./outputReview.ts"
 import * as Pending from "./pending.ts"
 import * as Options from "./publishedOptions.ts"
-import type { Provider } from "../Provider.ts"
-import type { Run } from "./run.ts"
-import { Stopped } from "./run.ts"
+import { type Run, Stopped } from "./run.ts"
 import type { RunFailed } from "../RunFailed.ts"
 import type { RunResult } from "../RunResult.ts"
-import type { ToolRegistry } from "../ToolRegistry.ts"
+import type { Task } from "./task.ts"
 import * as Turn from "./turn.ts"
 
-/** One run from start to end. Nothing must interrupt it: `Execution` stops it through its control. */
+/** One run from start to end. Nothing must interrupt it: its control stops it. */
 export const execute = Effect.fnUntraced(function* (
-  task: Execution.Task,
-  connections: Execution.Connections
-): Effect.fn.Return<RunResult, RunFailed, Provider | ToolRegistry> {
-  const run = yield* Execution.makeRun(task, connections)
+  run: Run,
+  task: Task
+): Effect.fn.Return<RunResult, RunFailed> {
+  // Children of the fiber of the run: they end with it.
+  for (const service of [run.events.serve, run.announceQueues, run.releaseReader]) {
+    yield* Effect.forkChild(service, { startImmediately: true })
+  }
   run.queues.takeChange()
   run.emit({
     _tag: "RunStart",
@@ -51,7 +51,7 @@ export const execute = Effect.fnUntraced(function* (
 
 type Reason = FailureReason | Stopped
 
-const beforeExecution = (run: Run, task: Execution.Task): Effect.Effect<void, Reason> =>
+const beforeExecution = (run: Run, task: Task): Effect.Effect<void, Reason> =>
   run.ask(
     "beforeExecution",
     () => ({ ...run.baseInput, options: run.options, prompts: task.prompts }),
@@ -64,7 +64,7 @@ const beforeExecution = (run: Run, task: Execution.Task): Effect.Effect<void, Re
 /** Takes turns until the run ends, and returns how. */
 const turns = Effect.fnUntraced(function* (
   run: Run,
-  task: Execution.Task,
+  task: Task,
   deadline: Limits.Deadline
 ): Effect.fn.Return<RunStatus, Reason> {
   const takeChanges = Effect.suspend(() => {

@@ -4,54 +4,39 @@
  * Only the methods of this class assign its fields. They run in the run's own fiber and those of its tools, and each is one
  * synchronous step. Values that a run returns are copies, or are replaced and never changed.
  */
-import type * as Clock from "effect/Clock"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
 import type { AgentEvent, Body, OpenAnswer } from "../AgentEvent.ts"
-import type { Budget } from "./budget.ts"
-import type * as ContextManager from "../ContextManager.ts"
-import type { Events } from "./events.ts"
+import * as Budget from "./budget.ts"
+import * as ContextManager from "../ContextManager.ts"
+import type { Audience } from "./delivery.ts"
+import { Events } from "./events.ts"
 import type { FailureReason } from "./failureReason.ts"
 import type * as Hook from "../Hook.ts"
-import type { RunHooks } from "./hookCalls.ts"
-import type { Control, Stop } from "./interruption.ts"
-import { attempt } from "./interruption.ts"
-import type { Message, MessageId, ToolCall } from "../Message.ts"
+import { HookManager } from "../HookManager.ts"
+import { RunHooks } from "./hookCalls.ts"
+import { attempt, Control, type Stop } from "./interruption.ts"
+import { makeId, type Message, type MessageId, type ToolCall } from "../Message.ts"
 import type { Output } from "./output.ts"
-import type { Provider } from "../Provider.ts"
+import { Provider } from "../Provider.ts"
 import type { QueueName, Queues } from "./queues.ts"
 import { Repetition } from "./repetition.ts"
-import type { RunOptions } from "../RunOptions.ts"
 import * as Options from "../RunOptions.ts"
-import type { RunReport } from "../RunReport.ts"
 import * as Report from "../RunReport.ts"
-import type * as Tool from "../Tool.ts"
+import type { Task } from "./task.ts"
+import * as Tool from "../Tool.ts"
 import { find } from "./toolName.ts"
-import type { ToolRegistry } from "../ToolRegistry.ts"
+import { ToolRegistry } from "../ToolRegistry.ts"
 import * as Usage from "../Usage.ts"
 
-/** The services and parts that a run is made of. */
-export interface Parts {
-  readonly id: string
-  readonly clock: Clock.Clock
-  readonly provider: Provider["Service"]
-  readonly registry: ToolRegistry["Service"]
-  readonly contextManager: ContextManager.Service
-  readonly hooks: RunHooks
-  readonly control: Control
-  readonly queues: Queues
-  readonly events: Events
-  readonly budget: Budget
-  readonly output: Output<unknown> | undefined
-}
+/** The services of a run. */
+export type Services = Provider | ToolRegistry
 
-/** Where a run starts. */
-export interface Start {
-  readonly options: RunOptions
-  readonly messages: ReadonlyArray<Message>
-  readonly prompts: ReadonlyArray<Message>
-  readonly promptsFrom?: QueueName
-}
+/** Unique, like the ids of messages. */
+export const makeRunId = (): string => `run_${makeId().slice("msg_".length)}`
 
 /** The run was stopped. Travels through the engine like a failure, and never leaves it. */
 export class Stopped {
@@ -63,17 +48,17 @@ export class Stopped {
 }
 
 export class Run {
-  readonly id: string
+  readonly id = makeRunId()
+  readonly control = new Control()
   readonly clock: Clock.Clock
   readonly provider: Provider["Service"]
   readonly registry: ToolRegistry["Service"]
   readonly contextManager: ContextManager.Service
   readonly hooks: RunHooks
-  readonly control: Control
   readonly queues: Queues
   readonly events: Events
   /** Tokens and cost spent so far, estimates included, for the limits; `usage` has the providers' figures. */
-  readonly budget: Budget
+  readonly budget: Budget.Budget
   /** The output that the model must give; absent for a run that ends with any answer. */
   readonly output: Output<unknown> | undefined
   /** Shared by the hooks of this run. */
@@ -81,11 +66,11 @@ export class Run {
   /** Of the clock's monotonic time. */
   readonly startedAt: number
   /** Changed by hooks, and by the application from the next turn on. */
-  options: RunOptions
+  options: Options.RunOptions
   /** Requests are made from these: the transcript, unless `prepareNextTurn` replaced it. */
   messages: ReadonlyArray<Message>
   /** Messages that this run put into the transcript. */
-  private readonly added: Array<Message> = []
+  newMessages: ReadonlyArray<Message> = []
   /** Messages that wait for their turn, and the queue they were taken from. */
   pending: { readonly messages: ReadonlyArray<Message>; readonly from: QueueName | undefined }
   /** The tools that the model may call in this turn. */
@@ -105,37 +90,39 @@ export class Run {
   toolCalls = 0
   /** The latest tool calls, for the limit on identical ones. */
   readonly repetition = new Repetition()
-  report: RunReport = Report.empty
+  report = Report.empty
   private isCancelAnnounced = false
   private isOver = false
 
-  constructor(parts: Parts, start: Start) {
-    this.id = parts.id
-    this.clock = parts.clock
-    this.provider = parts.provider
-    this.registry = parts.registry
-    this.contextManager = parts.contextManager
-    this.hooks = parts.hooks
-    this.control = parts.control
-    this.queues = parts.queues
-    this.events = parts.events
-    this.budget = parts.budget
-    this.output = parts.output
-    this.startedAt = monotonicMillis(parts.clock)
-    this.options = start.options
+  constructor(task: Task, audience: Audience, context: Context.Context<Services>) {
+    this.clock = Context.get(context, Clock.Clock)
+    this.provider = Context.get(context, Provider)
+    this.registry = Context.get(context, ToolRegistry)
+    this.contextManager = Context.get(context, ContextManager.ContextManager)
+    this.hooks = new RunHooks(Context.get(context, HookManager), {
+      options: () => this.options,
+      onError: (error) => this.emit({ _tag: "HookError", ...error })
+    })
+    this.events = new Events(this, callersOf(Context.getOption(context, Tool.ToolContext)), {
+      ...audience,
+      observe: (events) => {
+        this.report = events.reduce(Report.fold, this.report)
+        audience.observe(events)
+      }
+    })
+    this.budget = new Budget.Budget(() => this.options.limits, Context.get(context, Budget.Outer))
+    this.queues = task.queues
+    this.output = task.output
+    this.startedAt = monotonicMillis(this.clock)
+    this.options = task.options
     this.asked = { ...this.requestParts, tools: [] }
-    this.messages = start.messages
-    this.pending = { messages: start.prompts, from: start.promptsFrom }
+    this.messages = task.messages
+    this.pending = { messages: task.prompts, from: task.promptsFrom }
   }
 
   /** Whole milliseconds since the run began. */
   get elapsed(): number {
     return Math.floor(monotonicMillis(this.clock) - this.startedAt)
-  }
-
-  /** A copy of the messages that this run added. */
-  get newMessages(): ReadonlyArray<Message> {
-    return this.added.slice()
   }
 
   /** Publishes events. Subscribers may receive them later: await `delivered` where that matters. */
@@ -156,22 +143,25 @@ export class Run {
   }
 
   /** Publishes the sizes of the queues when they change: once for all changes that one step makes. */
-  readonly announceQueues: Effect.Effect<never> = Effect.forever(
-    Effect.gen({ self: this }, function* () {
-      yield* this.queues.changed.await
-      yield* Effect.yieldNow
-      this.emitQueueUpdate()
-    })
-  )
+  get announceQueues(): Effect.Effect<never> {
+    return this.queues.changed.await.pipe(
+      Effect.andThen(Effect.yieldNow),
+      Effect.andThen(Effect.sync(() => this.emitQueueUpdate())),
+      Effect.forever
+    )
+  }
+
+  /** After a stop has interrupted the work in flight, lets no event wait for a reader that may have left. */
+  get releaseReader(): Effect.Effect<void> {
+    return this.control.stopped.pipe(
+      Effect.andThen(Effect.yieldNow),
+      Effect.andThen(Effect.sync(() => this.events.releaseReader()))
+    )
+  }
 
   /** Waits until subscribers have received all events so far. */
   get delivered(): Effect.Effect<void> {
     return this.events.delivered
-  }
-
-  /** Folds events into the report. */
-  record(events: ReadonlyArray<AgentEvent>): void {
-    this.report = events.reduce(Report.fold, this.report)
   }
 
   beginTurn(): void {
@@ -203,7 +193,7 @@ export class Run {
   /** Before the events, so that code that receives them finds the messages. */
   private grow(messages: ReadonlyArray<Message>): void {
     this.messages = [...this.messages, ...messages]
-    for (const message of messages) this.added.push(message)
+    this.newMessages = [...this.newMessages, ...messages]
   }
 
   /** Publishes the start of an answer, which streams from now on. */
@@ -244,7 +234,10 @@ export class Run {
     this.toolCalls++
   }
 
-  change(options: Partial<RunOptions> | undefined, messages: ReadonlyArray<Message> | undefined): void {
+  change(
+    options: Partial<Options.RunOptions> | undefined,
+    messages: ReadonlyArray<Message> | undefined
+  ): void {
     this.options = Options.patch(this.options, options)
     this.messages = messages ?? this.messages
   }
@@ -318,6 +311,16 @@ export class Run {
   get turnInput(): Hook.TurnInput {
     return { ...this.baseInput, ...this.asked, turn: this.turn, messages: this.messages }
   }
+}
+
+/** The tool calls around a run that starts inside a tool, as its events have them. */
+const callersOf = (
+  caller: Option.Option<Tool.ToolContext["Service"]>
+): Pick<AgentEvent, "parent" | "path"> => {
+  if (Option.isNone(caller)) return {}
+  const { path = [], runId, toolCallId } = caller.value
+  const parent = { runId, toolCallId }
+  return { parent, path: [...path, parent] }
 }
 
 /** Milliseconds of the clock's monotonic time, which nothing sets back. */

@@ -3,7 +3,7 @@
  * in the order of the calls, on every path.
  */
 import * as Effect from "effect/Effect"
-import type * as Exit from "effect/Exit"
+import * as Exit from "effect/Exit"
 import { Batch } from "./batch.ts"
 import type { FailureReason } from "./failureReason.ts"
 import type * as Message from "../Message.ts"
@@ -22,8 +22,8 @@ export const execute = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Batch> {
   const batch = new Batch(run, message)
   const { halt } = batch.inFlight
-  run.control.inFlight.add(halt)
-  yield* batch.keepFatal(reviewed)
+  run.control.inFlight.halts.add(halt)
+  if (Exit.isFailure(reviewed)) batch.endRun(reviewed.cause)
   run.emit({ _tag: "ToolsDetected", toolCalls: batch.calls })
   if (isSequential(batch)) {
     for (const call of batch.calls) {
@@ -38,7 +38,7 @@ export const execute = Effect.fnUntraced(function* (
     yield* Effect.forEach(allowed, (call) => ToolCall.perform(batch, call), { concurrency, discard: true })
     yield* batch.answer(batch.calls)
   }
-  run.control.inFlight.remove(halt)
+  run.control.inFlight.halts.delete(halt)
   return batch
 })
 

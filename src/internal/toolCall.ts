@@ -15,10 +15,11 @@ import type { ToolCall } from "../Message.ts"
 import type { ToolOutput } from "../AgentEvent.ts"
 import * as Tool from "../Tool.ts"
 import type { Batch } from "./batch.ts"
-import type { Outcome } from "./toolOutcome.ts"
 import * as ToolOutcome from "./toolOutcome.ts"
 import * as Output from "./toolOutput.ts"
 import type * as Registry from "../ToolRegistry.ts"
+
+type Outcome = ToolOutcome.Outcome
 
 const defaultTimeout = Duration.seconds(30)
 
@@ -39,7 +40,7 @@ export const preflight = Effect.fnUntraced(function* (
   })
   yield* run.delivered
   const decision = notToBeLookedAt(batch) ?? (yield* Spans.withCallLogs(call, guarded(batch, call)))
-  if ("prepared" in decision) return decision
+  if (decision._tag === "Allowed") return decision
   yield* refuse(batch, call, decision)
   return undefined
 })
@@ -64,12 +65,13 @@ const guarded = Effect.fnUntraced(function* (
   batch: Batch,
   call: ToolCall
 ): Effect.fn.Return<Guards.Allowed | Outcome> {
-  const opened = yield* Effect.exit(Gate.open(batch.run))
-  if (Exit.isFailure(opened)) return ToolOutcome.runStopped
-  const checked = yield* Effect.exit(Guards.check(batch.run, batch.message, call))
+  const { message, run } = batch
+  yield* Gate.whilePaused(run)
+  if (run.control.stop !== undefined) return ToolOutcome.runStopped
+  const checked = yield* Effect.exit(Guards.check(run, message, call))
   if (Exit.isSuccess(checked)) return checked.value
   // A hook that ends the run, or a stop while a guard was busy.
-  yield* batch.keepFatal(Exit.asVoid(checked))
+  batch.endRun(checked.cause)
   return ToolOutcome.aborted(call)
 })
 
@@ -92,11 +94,11 @@ export const perform = Effect.fnUntraced(function* (
   })
   yield* run.delivered
   const startedAt = run.elapsed
-  let reviewed = yield* executeOnce(batch, prepared)
-  for (let retries = 0; reviewed.retry && retries < Limits.maxToolRetries(run); retries++) {
-    reviewed = yield* executeOnce(batch, prepared)
+  let outcome = yield* executeOnce(batch, prepared)
+  for (let retries = 0; outcome.retry === true && retries < Limits.maxToolRetries(run); retries++) {
+    outcome = yield* executeOnce(batch, prepared)
   }
-  yield* batch.settle(call, reviewed, run.elapsed - startedAt)
+  yield* batch.settle(call, outcome, run.elapsed - startedAt)
   yield* batch.pollSteering
 })
 
@@ -108,80 +110,62 @@ const notToBegin = (batch: Batch, call: ToolCall): Outcome | undefined => {
 }
 
 /** A defect halts the batch and ends the run, once each call has its result. */
-const executeOnce = (batch: Batch, prepared: Registry.PreparedCall): Effect.Effect<Reviewed> =>
+const executeOnce = (batch: Batch, prepared: Registry.PreparedCall): Effect.Effect<Outcome> =>
   Spans.toolCall(batch.run, prepared, execute(batch, prepared)).pipe(
-    Effect.flatMap((outcome) => review(batch, prepared, outcome)),
-    Effect.catchCause((cause) =>
-      Effect.as(batch.die(cause), { ...ToolOutcome.aborted(prepared.call), retry: false })
-    )
+    Effect.flatMap((outcome) => reviewed(batch, prepared, outcome)),
+    Effect.catchCause((cause) => Effect.as(batch.die(cause), ToolOutcome.aborted(prepared.call)))
   )
 
 /** Runs the tool until it ends, its time is over, or the batch is halted. Progress counts only while it runs. */
 const execute = Effect.fnUntraced(function* (
-  batch: Batch,
+  { inFlight, run }: Batch,
   prepared: Registry.PreparedCall
 ): Effect.fn.Return<Outcome> {
-  const { run } = batch
-  const { path } = run.events
   const { call, tool } = prepared
-  const timeout = Duration.toMillis(
-    Duration.fromInputUnsafe(tool.timeout ?? run.options.toolTimeout ?? defaultTimeout)
-  )
+  const { path } = run.events
+  const timeout = Duration.toMillis(tool.timeout ?? run.options.toolTimeout ?? defaultTimeout)
+  const about = { toolCallId: call.id, toolName: call.name }
   let isRunning = true
   const progress = (partial: ToolOutput) =>
     Effect.suspend(() =>
       isRunning
-        ? run.events.progress({
-            _tag: "ToolExecutionProgress",
-            toolCallId: call.id,
-            toolName: call.name,
-            partial: Output.plain(partial)
-          })
+        ? run.events.progress({ _tag: "ToolExecutionProgress", ...about, partial: Output.plain(partial) })
         : Effect.void
     )
-  const work = Effect.suspend(() =>
-    run.registry.execute(prepared, {
-      toolCallId: call.id,
-      runId: run.id,
-      ...(path === undefined ? {} : { path }),
-      turn: run.turn,
-      progress
-    })
-  )
-  const attempted = yield* attempt(work, { within: batch.inFlight, timeout })
+  const context = {
+    toolCallId: call.id,
+    runId: run.id,
+    ...(path === undefined ? {} : { path }),
+    turn: run.turn,
+    progress
+  }
+  const work = Effect.suspend(() => run.registry.execute(prepared, context))
+  const attempted = yield* attempt(work, { within: inFlight, timeout })
   isRunning = false
   if (attempted._tag === "Done") return yield* ended(call, attempted.exit)
-  if (attempted.isAbandoned) yield* Effect.logWarning(`Tool ${call.name} ignored its interruption`)
-  return attempted._tag === "Halted"
-    ? ToolOutcome.aborted(call, attempted.isAbandoned)
-    : ToolOutcome.timedOut(call, timeout, attempted.isAbandoned)
+  const { _tag, isAbandoned } = attempted
+  if (isAbandoned) yield* Effect.logWarning(`Tool ${call.name} ignored its interruption`)
+  return _tag === "Halted"
+    ? ToolOutcome.aborted(call, isAbandoned)
+    : ToolOutcome.timedOut(call, timeout, isAbandoned)
 })
 
 const ended = (call: ToolCall, exit: Exit.Exit<Registry.Executed>): Effect.Effect<Outcome> => {
-  if (Exit.isFailure(exit)) {
-    return Cause.hasInterruptsOnly(exit.cause)
-      ? Effect.succeed(ToolOutcome.aborted(call))
-      : Effect.failCause(exit.cause)
+  if (Exit.isSuccess(exit)) {
+    return Effect.succeed(ToolOutcome.make(exit.value.outcome, Output.plain(exit.value)))
   }
-  const { outcome, ...output } = exit.value
-  return Effect.succeed({ output, outcome })
-}
-
-interface Reviewed extends Outcome {
-  /** A hook wants the call to run again. */
-  readonly retry: boolean
+  return Cause.hasInterruptsOnly(exit.cause)
+    ? Effect.succeed(ToolOutcome.aborted(call))
+    : Effect.failCause(exit.cause)
 }
 
 /** Lets `afterTool` hooks replace parts of a result. One that fails makes an error of it. */
-const review = Effect.fnUntraced(function* (
-  batch: Batch,
-  prepared: Registry.PreparedCall,
-  done: Outcome
-): Effect.fn.Return<Reviewed> {
+const reviewed = (batch: Batch, prepared: Registry.PreparedCall, done: Outcome): Effect.Effect<Outcome> => {
   const { message, run } = batch
-  const isReviewed = done.outcome !== "aborted" && run.output?.isCall(prepared.call) !== true
-  if (!isReviewed || !run.hooks.has("afterTool")) return { ...done, retry: false }
-  let output = done.output
+  const isReviewed =
+    done.outcome !== "aborted" && run.output?.isCall(prepared.call) !== true && run.hooks.has("afterTool")
+  if (!isReviewed) return Effect.succeed(done)
+  let { output } = done
   let retry = false
   const asked = run.hooks.ask<"afterTool", void>("afterTool", undefined, {
     input: () =>
@@ -201,8 +185,9 @@ const review = Effect.fnUntraced(function* (
         output = Tool.failure(`An afterTool hook${quoted(hookName)} failed: ${detail}`)
       })
   })
-  yield* batch.keepFatal(run.attempt(asked))
-  const isError = output.isError === true
-  const outcome = isError ? (done.outcome === "success" ? "error" : done.outcome) : "success"
-  return { output, outcome, retry: retry && run.control.stop === undefined }
-})
+  return Effect.map(batch.keepFatal(run.attempt(asked)), () => {
+    const failed = done.outcome === "success" ? "error" : done.outcome
+    const outcome = output.isError === true ? failed : "success"
+    return ToolOutcome.make(outcome, output, retry && run.control.stop === undefined)
+  })
+}

@@ -8,15 +8,22 @@ import * as Tool from "../Tool.ts"
 
 /** The result of one call, from its guards to the transcript. */
 export interface Outcome {
-  readonly output: ToolOutput
+  readonly _tag: "Outcome"
   readonly outcome: ToolOutcome
+  readonly output: ToolOutput
+  /** Whether a hook wants the call to run again. Default: false. */
+  readonly retry?: boolean
 }
 
-/** An error in words. */
-export const error = (outcome: ToolOutcome, message: string): Outcome => ({
+export const make = (outcome: ToolOutcome, output: ToolOutput, retry = false): Outcome => ({
+  _tag: "Outcome",
   outcome,
-  output: Tool.failure(message)
+  output,
+  retry
 })
+
+/** An error in words. */
+export const error = (outcome: ToolOutcome, message: string): Outcome => make(outcome, Tool.failure(message))
 
 const abandoned = " It ignored its interruption, and was left behind."
 
@@ -32,16 +39,15 @@ export const timedOut = (call: ToolCall, timeout: number, isAbandoned: boolean):
 /** The outcome of all calls of an answer that was cut; `undefined` for an answer that came to its own end. */
 export const cut = (stopReason: StopReason): Outcome | undefined => cuts[stopReason]
 
-const truncated = error(
-  "truncated",
-  "Not run: the answer was cut at its token limit, so the arguments may be incomplete. Call again, with less."
-)
 const filtered = error(
   "truncated",
   "Not run: the provider stopped the answer for its content, so the arguments may be incomplete."
 )
 const cuts: Partial<Record<StopReason, Outcome>> = {
-  length: truncated,
+  length: error(
+    "truncated",
+    "Not run: the answer was cut at its token limit, so the arguments may be incomplete. Call again, with less."
+  ),
   contentFilter: filtered,
   refusal: filtered
 }

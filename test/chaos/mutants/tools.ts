@@ -118,7 +118,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F091",
     without: "a guard that fails has agreed",
     file: "src/internal/guards.ts",
-    from: 'Effect.fail(refused("rejected", `A beforeTool hook${quoted(hookName)} failed: ${detail}`))',
+    from: "rejected(`A beforeTool hook${quoted(hookName)} failed: ${detail}`)",
     to: "Effect.succeed(_)",
     test: hooks
   },

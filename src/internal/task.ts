@@ -1,0 +1,27 @@
+/**
+ * The task of a run.
+ */
+import type { Message } from "../Message.ts"
+import type { Output } from "./output.ts"
+import type { QueueName, Queues } from "./queues.ts"
+import type { RunOptions } from "../RunOptions.ts"
+
+/** The start of a run, and the changes to it between turns. */
+export interface Task {
+  readonly prompts: ReadonlyArray<Message>
+  /** The transcript so far. Never changed. */
+  readonly messages: ReadonlyArray<Message>
+  readonly options: RunOptions
+  readonly continued: boolean
+  /** Whether steering is polled after the prompts. */
+  readonly pollFirst: boolean
+  readonly queues: Queues
+  /** The output that the model must give. Default: the run ends with any answer. */
+  readonly output?: Output<unknown> | undefined
+  /** The queue the prompts were taken from, if they were. */
+  readonly promptsFrom?: QueueName
+  /** Called before each turn: the application's changes since the last one. */
+  readonly nextTurn: () =>
+    | { readonly options?: Partial<RunOptions>; readonly messages?: ReadonlyArray<Message> }
+    | undefined
+}
