@@ -4,7 +4,6 @@ import { Agent, AgentEvent, Tool } from "effect-agent"
 import { OpenAiCompatible } from "effect-agent/providers"
 import { ScriptedProvider } from "effect-agent/testing"
 import { HttpClient, HttpClientResponse } from "effect/http"
-import * as ByteSource from "../../src/internal/byteSource.ts"
 import { type Count, each } from "./count.ts"
 
 /**
@@ -12,13 +11,12 @@ import { type Count, each } from "./count.ts"
  * path cheaper sets its bound lower.
  */
 const bounds = {
-  delta: { steps: 10, fibers: 0, hops: 0 },
-  batch: { steps: 0.2, fibers: 0, hops: 0 },
-  heard: { steps: 8, fibers: 0, hops: 0 },
-  turn: { steps: 415, fibers: 11.25, hops: 1.25 },
-  ownWay: { steps: 400, fibers: 10, hops: 1.25 },
-  agent: { steps: 480, fibers: 13, hops: 1.25 },
-  call: { steps: 163, fibers: 6.25, hops: 0 }
+  delta: { steps: 26, fibers: 0, hops: 0 },
+  batch: { steps: 0.53, fibers: 0, hops: 0 },
+  heard: { steps: 24, fibers: 0, hops: 0 },
+  turn: { steps: 590, fibers: 13.75, hops: 1.25 },
+  agent: { steps: 698, fibers: 18.75, hops: 1.25 },
+  call: { steps: 188, fibers: 6.25, hops: 0 }
 }
 
 const within = (count: Count, bound: Count): void => {
@@ -65,30 +63,10 @@ const client = (answers: ReadonlyArray<ReadonlyArray<string>>) => {
   )
 }
 
-/** The same with a way of its own, as NodeHttp has one. */
-const sender = (answers: ReadonlyArray<ReadonlyArray<string>>) => {
-  let asked = 0
-  const send: ByteSource.Send = (_, answered) => {
-    const encoder = new TextEncoder()
-    const chunks = [...(answers[asked++] ?? [])]
-    const bytes: ByteSource.ByteSource = {
-      read: (told) => {
-        const next = chunks.shift()
-        queueMicrotask(() => told(next === undefined ? undefined : encoder.encode(next)))
-      },
-      cancel: () => {}
-    }
-    const headers = { "content-type": "text/event-stream" }
-    queueMicrotask(() => answered({ status: 200, headers, bytes }))
-    return () => {}
-  }
-  return Object.assign(client(answers), { [ByteSource.key]: () => send })
-}
-
 /** Begins with the first answer each time it is built. */
-const provider = (answers: ReadonlyArray<ReadonlyArray<string>>, over = client) =>
+const provider = (answers: ReadonlyArray<ReadonlyArray<string>>) =>
   OpenAiCompatible.layer({ id: "counted", baseUrl: "http://counted/v1", apiKey: Redacted.make("x") }).pipe(
-    Layer.provide(Layer.sync(HttpClient.HttpClient, () => over(answers)))
+    Layer.provide(Layer.sync(HttpClient.HttpClient, () => client(answers)))
   )
 
 const tick = Tool.fromPromise({
@@ -111,8 +89,7 @@ const one = Effect.gen(function* () {
 }).pipe(Effect.scoped)
 
 /** A run, read as its stream. */
-const streamed = (answers: ReadonlyArray<ReadonlyArray<string>>, over = client) =>
-  Effect.provide(one, provider(answers, over))
+const streamed = (answers: ReadonlyArray<ReadonlyArray<string>>) => Effect.provide(one, provider(answers))
 
 /** So many agents, one after another, each with a run of one answer. */
 const agents = (count: number) =>
@@ -200,12 +177,6 @@ describe("what it costs", () => {
     Effect.gen(function* () {
       within(yield* each((count) => streamed(turns(count)), 10, 10), bounds.turn)
       within(yield* each((count) => streamed(turns(count)), 90, 10), bounds.turn)
-    })
-  )
-
-  it.live("a turn over a client that has a way of its own", () =>
-    Effect.gen(function* () {
-      within(yield* each((count) => streamed(turns(count), sender), 10, 10), bounds.ownWay)
     })
   )
 

@@ -1,12 +1,11 @@
 import { NodeHttpClient } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Context, Deferred, Effect, Exit, Fiber, Layer, Option, Stream, Tracer } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, Option, Stream } from "effect"
 import { HttpBody, HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"
 import { NodeHttp } from "effect-agent/node"
 import { AsyncLocalStorage } from "node:async_hooks"
 import { createServer as createTcpServer, type Socket } from "node:net"
 import type { IncomingHttpHeaders, ServerResponse } from "node:http"
-import * as ByteSource from "../../src/internal/byteSource.ts"
 import { serve } from "../providers/server.ts"
 
 const megabyte = 1024 * 1024
@@ -267,7 +266,7 @@ describe("a request", () => {
     }).pipe(Effect.provide(NodeHttp.layer))
   )
 
-  it.live("keeps to the options of undici, by the other client", () =>
+  it.live("keeps to the options of undici", () =>
     Effect.gen(function* () {
       const seen: Array<IncomingHttpHeaders> = []
       const server = yield* serve((response, { headers }) => {
@@ -283,15 +282,15 @@ describe("a request", () => {
     Effect.gen(function* () {
       const asked = signals<void>()
       const server = yield* serve(() => asked.tell())
-      for (const scoped of [false, true]) {
-        const client = yield* HttpClient.HttpClient
-        const get = scoped ? HttpClient.withScope(client).get(server.baseUrl) : client.get(server.baseUrl)
+      const client = yield* HttpClient.HttpClient
+      const scoped = Effect.scoped(HttpClient.withScope(client).get(server.baseUrl))
+      for (const get of [client.get(server.baseUrl), scoped]) {
         const fiber = yield* Effect.forkChild(get)
         yield* asked.next
         yield* Fiber.interrupt(fiber)
         yield* server.idle
       }
-    }).pipe(Effect.scoped, Effect.provide(NodeHttp.layer))
+    }).pipe(Effect.provide(NodeHttp.layer))
   )
 
   it.live("that is interrupted before it has a socket is not sent", () =>
@@ -322,87 +321,6 @@ describe("a request", () => {
       yield* server.idle
     }).pipe(Effect.provide(NodeHttp.layer))
   )
-})
-
-describe("a request that is sent without Effect", () => {
-  /** Sends over the client of the layer, which has a way for that unless a service asks for more. */
-  const send = Effect.gen(function* () {
-    return ByteSource.sendOf(yield* HttpClient.HttpClient, yield* Effect.context<never>())
-  })
-  const read = ({ bytes }: ByteSource.Answered) =>
-    Effect.tryPromise(() => new Response(ByteSource.toReadable(bytes)).text())
-  const get = (url: string) =>
-    Effect.gen(function* () {
-      const told = signals<Exit.Exit<ByteSource.Answered, unknown>>()
-      const close = (yield* send)?.(
-        { method: "GET", url, headers: {}, body: "" },
-        (answered) => told.tell(Exit.succeed(answered)),
-        (cause) => told.tell(Exit.fail(cause))
-      )
-      if (close === undefined) return assert.fail("There is no way to send")
-      return { close: Effect.sync(close), response: Effect.flatten(told.next) }
-    })
-
-  it.live("has its body read, or closed by who sent it", () =>
-    Effect.gen(function* () {
-      const server = yield* serve((response, { url }) => {
-        if (url.includes("whole")) response.writeHead(200).end("whole")
-        else response.writeHead(200).write("piece")
-      })
-      const whole = yield* get(`${server.baseUrl}/whole`)
-      assert.strictEqual(yield* read(yield* whole.response), "whole")
-      yield* whole.close
-
-      const unread = yield* get(server.baseUrl)
-      yield* unread.response
-      yield* unread.close
-      yield* server.idle
-      const broken = yield* get(server.baseUrl)
-      const text = read(yield* broken.response)
-      const fiber = yield* Effect.forkChild(Effect.flip(text), { startImmediately: true })
-      yield* broken.close
-      assert.match(String((yield* Fiber.join(fiber)).cause), /not read to its end/)
-      yield* server.idle
-    }).pipe(Effect.provide(NodeHttp.layer))
-  )
-
-  it.live("closes its socket before there is a response, and fails as any other does", () =>
-    Effect.gen(function* () {
-      const asked = signals<void>()
-      const server = yield* serve(() => asked.tell())
-      const unanswered = yield* get(server.baseUrl)
-      yield* asked.next
-      yield* unanswered.close
-      yield* server.idle
-      assert.match(String(yield* Effect.flip(unanswered.response)), /not read to its end/)
-      const nowhere = yield* get("no URL")
-      assert.propertyVal(yield* Effect.flip(nowhere.response), "_tag", "InvalidUrlError")
-    }).pipe(Effect.provide(NodeHttp.layer))
-  )
-
-  it.effect("goes by the usual way where a tracer, undici's options or another client want to see it", () =>
-    Effect.gen(function* () {
-      assert.isDefined(yield* send)
-      const tracer = Tracer.make({ span: (options) => new Tracer.NativeSpan(options) })
-      assert.isUndefined(yield* Effect.provideService(send, Tracer.Tracer, tracer))
-      const options = { blocking: true }
-      assert.isUndefined(yield* Effect.provideService(send, NodeHttpClient.UndiciOptions, options))
-      const mapped = HttpClient.mapRequest(yield* HttpClient.HttpClient, HttpClientRequest.acceptJson)
-      assert.isUndefined(yield* Effect.provideService(send, HttpClient.HttpClient, mapped))
-    }).pipe(Effect.provide(NodeHttp.layer))
-  )
-
-  it.effect("so do those of a client that was made with them", () => {
-    const tracer = Tracer.make({ span: (options) => new Tracer.NativeSpan(options) })
-    return Effect.gen(function* () {
-      assert.isUndefined(
-        ByteSource.sendOf(
-          yield* HttpClient.HttpClient,
-          Context.omit(Tracer.Tracer)(yield* Effect.context<never>())
-        )
-      )
-    }).pipe(Effect.provide(Layer.provide(NodeHttp.layer, Layer.succeed(Tracer.Tracer, tracer))))
-  })
 })
 
 describe("a failure", () => {

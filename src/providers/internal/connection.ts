@@ -1,137 +1,158 @@
 /**
- * The connection that one response comes over, and what becomes of it.
+ * The connection that one response comes over.
  */
-import * as Duration from "effect/Duration"
+import type * as Arr from "effect/Array"
+import * as Cause from "effect/Cause"
+import * as Channel from "effect/Channel"
 import * as Effect from "effect/Effect"
-import type * as Fiber from "effect/Fiber"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as HttpClient from "effect/http/HttpClient"
+import type { HttpClientError } from "effect/http/HttpClientError"
+import type * as HttpClientRequest from "effect/http/HttpClientRequest"
 import type * as HttpClientResponse from "effect/http/HttpClientResponse"
-import type { Answered, Failed, Told } from "../../internal/byteSource.ts"
+import type * as Pull from "effect/Pull"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import * as Body from "./body.ts"
+import * as Plain from "./plain.ts"
+import type { Redact } from "./secrets.ts"
 
-/** Opens a response's body. To be released. `keep`: the client has put the socket away, for another request. */
-export const open = (
-  response: HttpClientResponse.HttpClientResponse,
-  keep: () => void
-): Effect.Effect<Connection> =>
-  Effect.mapEager(Body.of(response), (body) => new Connection(response, body, keep))
-
-/** The same for a response that came the client's own way. */
-export const take = (answered: Answered, keep: () => void): Connection =>
-  new Connection(answered, Body.ofSource(answered), keep)
-
-interface Head {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
+/** A request and its observers. */
+export interface Asking {
+  readonly client: HttpClient.HttpClient
+  readonly request: HttpClientRequest.HttpClientRequest
+  readonly redact: Redact
+  /** The connection calls this when the head of the response arrives. */
+  readonly opened: () => void
+  /** The connection calls this when the client keeps the socket for a further request. */
+  readonly kept: () => void
 }
 
+/** Sends a request and waits for the head of its response. The scope releases the connection. */
+export const open = (asking: Asking): Effect.Effect<Connection, HttpClientError, Scope.Scope> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.flatMap(Scope.make(), (own) => {
+      const opened = Effect.flatMap(sent(asking), (response) => {
+        asking.opened()
+        return answered(response, asking.kept, own)
+      })
+      return restore(Scope.provide(opened, own)).pipe(
+        Effect.onError((cause) => Scope.close(own, Exit.failCause(cause))),
+        Effect.tap((connection) => Effect.addFinalizer(() => connection.release))
+      )
+    })
+  )
+
+const sent = ({ client, redact, request }: Asking) =>
+  Plain.sent(HttpClient.withScope(client).execute(request), redact)
+
+const answered = (
+  response: HttpClientResponse.HttpClientResponse,
+  kept: () => void,
+  scope: Scope.Closeable
+): Effect.Effect<Connection> => {
+  const { bytes, isDecoded } = Body.of(response)
+  return Effect.map(
+    Channel.toPullScoped(Stream.toChannel(bytes), scope),
+    (pull) => new Connection(response, { isDecoded, pull, scope, kept })
+  )
+}
+
+/** The next bytes of a body. */
+type Bytes = Pull.Pull<Arr.NonEmptyReadonlyArray<Uint8Array>, HttpClientError>
+
+interface Parts {
+  readonly isDecoded: boolean
+  readonly pull: Bytes
+  /** Closes the socket, unless the body was read to its end. */
+  readonly scope: Scope.Closeable
+  readonly kept: () => void
+}
+
+/** An open connection. */
 export class Connection {
-  /** Kept as long as its body is read: Effect aborts the request of one that is garbage. */
-  readonly response: Head
   readonly status: number
-  readonly headers: Head["headers"]
-  private readonly body: Body.Body | undefined
-  private readonly keep: () => void
-  /** Nothing comes any more. */
-  private isEnded: boolean
-  /** All that is of use has come, and the rest is read for the connection's sake. */
+  readonly headers: Readonly<Record<string, string>>
+  /** `false` if the body has an unknown encoding. */
+  readonly isDecoded: boolean
+  /** The next bytes of the body. The reader must call `ended` at the end of the body. */
+  readonly pull: Bytes
+  /** Closes the socket at once, unless the body was read to its end. */
+  readonly close: Effect.Effect<void>
+  private readonly kept: () => void
   private isFinishing = false
-  /** Gives up on the rest. */
-  private patience: Fiber.Fiber<void> | undefined = undefined
 
-  constructor(response: Head, body: Body.Body | undefined, keep: () => void) {
-    this.response = response
-    this.status = response.status
-    this.headers = response.headers
-    this.body = body
-    this.keep = keep
-    this.isEnded = body === undefined
+  constructor(
+    { headers, status }: HttpClientResponse.HttpClientResponse,
+    { isDecoded, kept, pull, scope }: Parts
+  ) {
+    this.status = status
+    this.headers = headers
+    this.isDecoded = isDecoded
+    this.pull = pull
+    this.close = Scope.close(scope, Exit.void)
+    this.kept = kept
   }
 
-  /** What is read is what the server meant. */
-  get isDecoded(): boolean {
-    return this.body?.isDecoded ?? true
+  /** Reports that the body was read to its end. */
+  ended(): void {
+    if (!/\bclose\b/i.test(this.headers["connection"] ?? "")) this.kept()
   }
 
-  /** The next bytes, `undefined` at the end. */
-  read(told: Told, failed: Failed): void {
-    if (this.isEnded || this.body === undefined) return told(undefined)
-    this.body.read(
-      (bytes) => {
-        if (bytes === undefined) this.complete()
-        told(bytes)
-      },
-      (cause) => {
-        this.end()
-        failed(cause)
-      }
-    )
-  }
-
-  /** Closes the socket at once. */
-  cancel(): void {
-    if (this.isEnded) return
-    this.end()
-    this.body?.cancel()
-  }
-
-  /** All that is of use has come. A server that now ends the body, as most do, can be asked over it again. */
+  /** Reports that the answer is complete. The release then reads to the end of the body, so that the client keeps the socket. */
   finish(): void {
-    if (this.isFinishing) return
     this.isFinishing = true
-    this.skip(maxRest)
   }
 
-  private skip(left: number): void {
-    if (left <= 0) return this.cancel()
-    this.read((bytes) => bytes !== undefined && this.skip(left - bytes.length), ignore)
-  }
-
-  /** The body has been read to its end. */
-  private complete(): void {
-    if (this.isEnded) return
-    this.end()
-    if (!/\bclose\b/i.test(this.headers["connection"] ?? "")) this.keep()
-  }
-
-  private end(): void {
-    this.isEnded = true
-    this.patience?.interruptUnsafe()
-  }
-
-  /** Nobody reads any more. */
+  /** Closes the connection. Of a complete answer, a detached fiber does it at the end of the body, at most `grace` later. */
   get release(): Effect.Effect<void> {
     return Effect.suspend(() => {
-      if (this.isEnded) return Effect.void
-      const cancel = Effect.sync(() => this.cancel())
-      if (!this.isFinishing) return cancel
-      return Effect.map(Effect.forkDetach(Effect.delay(cancel, grace)), (fiber) => {
-        this.patience = fiber
+      if (!this.isFinishing) return this.close
+      return Effect.flatMap(Effect.forkDetach(this.skip(maxRest), { startImmediately: true }), (rest) => {
+        if (rest.pollUnsafe() !== undefined) return this.close
+        const end = Effect.andThen(Effect.timeoutOption(Fiber.await(rest), grace), this.close)
+        return Effect.asVoid(Effect.forkDetach(end))
       })
     })
   }
 
-  /** The start of the body as text, `limit` bytes or a little more; what there is of it, if it breaks or cannot be read. */
+  /** Reads to the end of the body, if that is within `limit` bytes. */
+  private skip(limit: number): Effect.Effect<void> {
+    return Effect.matchEffect(this.pull, {
+      onFailure: (error) => (isEnd(error) ? Effect.sync(() => this.ended()) : Effect.void),
+      onSuccess: (pieces) => {
+        const left = pieces.reduce((left, { length }) => left - length, limit)
+        return left > 0 ? this.skip(left) : Effect.void
+      }
+    })
+  }
+
+  /** The start of the body as text: `limit` bytes or a little more, or fewer if the body ends or breaks before. */
   text(limit: number): Effect.Effect<string> {
     if (!this.isDecoded) return Effect.succeed("")
-    return Effect.callback<string>((resume) => {
-      const decoder = new TextDecoder()
-      let text = ""
-      const done = () => resume(Effect.succeed(text))
-      const more = (left: number) =>
-        this.read((bytes) => {
-          if (bytes === undefined) return done()
+    const decoder = new TextDecoder()
+    let text = ""
+    let left = limit
+    const more: Effect.Effect<void> = Effect.matchEffect(this.pull, {
+      onFailure: () => Effect.void,
+      onSuccess: (pieces) => {
+        for (const bytes of pieces) {
           text += decoder.decode(bytes, { stream: true })
-          if (bytes.length < left) more(left - bytes.length)
-          else done()
-        }, done)
-      more(limit)
+          left -= bytes.length
+        }
+        return left > 0 ? more : Effect.void
+      }
     })
+    return Effect.map(more, () => text)
   }
 }
 
-const ignore = (): void => {}
+/** Whether an error of `pull` is the end of the body. `fetch` fails for a body that is absent, such as with status 204. */
+export const isEnd = (error: HttpClientError | Cause.Done): boolean =>
+  Cause.isDone(error) || error.reason._tag === "EmptyBodyError"
 
-/** Servers end the body within one round trip after the last event. */
-const grace = Duration.millis(100)
-/** Bytes after the last event: more is a server that does not end. */
+/** Servers end the body within one round trip of the last event. */
+const grace = "100 millis"
+/** Maximum bytes after the last event. A server that sends more does not end the body. */
 const maxRest = 64 * 1024

@@ -1,128 +1,146 @@
 /**
- * An answer as a pull of model events: bytes are read when the reader asks, and not before. All that waits on the way is
- * one network array, so a slow reader slows the server. No fiber and no queue stand between the socket and the reader.
+ * An answer as a pull of model events.
+ *
+ * It reads bytes only when its reader pulls events, so a slow reader slows the server. No queue stands between the
+ * connection and the reader.
  */
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import type * as Pull from "effect/Pull"
+import type * as Scope from "effect/Scope"
 import type { ModelEvent } from "../../ModelEvent.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { ProviderError } from "../../ProviderError.ts"
 import type { Answer } from "./answer.ts"
-import type { Connection } from "./connection.ts"
+import { type Connection, isEnd } from "./connection.ts"
 import type { Silence } from "./silence.ts"
 
 type Events = Arr.NonEmptyReadonlyArray<ModelEvent>
 /** The next events of an answer. */
 export type Next = Pull.Pull<Events, ProviderError>
 
-/** What a reading is made of. */
+/** The parts of a reading. */
 export interface Parts<Wire, State> {
   readonly provider: string
   readonly connection: Connection
   readonly answer: Answer<Wire, State>
   readonly silence: Silence
-  /** What an error of the connection means. */
+  /** The reason for an error of the connection. */
   readonly broken: (cause: unknown) => Reason
 }
 
-/** Ends as soon as the answer is over, whatever the server does with the connection then. */
-export const pull = <Wire, State>(parts: Parts<Wire, State>): Next => {
+/** Makes the pull of an answer. One fiber of the scope reads the connection, and a second one watches the time limits. */
+export const open = Effect.fnUntraced(function* <Wire, State>(
+  parts: Parts<Wire, State>
+): Effect.fn.Return<Next, never, Scope.Scope> {
   const reading = new Reading(parts)
-  parts.silence.onBroken((stalled) => reading.stop(stalled))
+  const fiber = yield* Effect.forkScoped(reading.run, { startImmediately: true })
+  const stalled = Effect.flatMap(parts.silence.passed, (reason) => reading.stop(reason, fiber))
+  yield* Effect.forkScoped(stalled, { startImmediately: true })
   return reading.pull
-}
+})
 
+/**
+ * A reading in two fibers, so that a time limit can interrupt a read without the fiber of the reader. They wait for each
+ * other by `Deferred`, which resumes a fiber at once.
+ */
 class Reading<Wire, State> {
-  readonly pull: Next
   private readonly parts: Parts<Wire, State>
-  /** Goes on with whoever waits. */
-  private wake: ((next: Next) => void) | undefined = undefined
-  private isReading = false
-  private defect: unknown = undefined
+  /** Completes when the reader waits for bytes. */
+  private wanted = Deferred.makeUnsafe<void>()
+  /** Completes when bytes have arrived, or the body has ended. */
+  private arrived = Deferred.makeUnsafe<void>()
+  /** Whether the reader waits for the end of an answer that may be over. */
+  private isEnding = false
+  /** The cause of a defect, such as of a protocol that throws. */
+  private defect: Cause.Cause<never> | undefined = undefined
 
   constructor(parts: Parts<Wire, State>) {
     this.parts = parts
-    const forget = Effect.sync(() => {
-      this.wake = undefined
-    })
-    this.pull = Effect.callback<Events, ProviderError | Cause.Done>((resume) => {
-      this.wake = resume
-      parts.silence.listen()
-      this.go()
-      return forget
-    })
   }
 
-  /** Nothing more is read: what has been said stays, and the answer fails unless that was all. */
-  stop(reason: Reason): void {
-    const { answer, connection } = this.parts
-    if (answer.over) return
-    this.take(() => answer.cut(reason))
-    connection.cancel()
-    this.go()
-  }
+  /** The next events. Ends as soon as the answer is over, even if the server keeps the body open. */
+  readonly pull: Next = Effect.suspend(() => this.ready() ?? this.begin())
 
-  /** Changes the answer. A protocol that throws, which none should, must not leave somebody waiting. */
-  private take(step: () => void): void {
-    try {
-      step()
-    } catch (defect) {
-      this.defect = defect
-      this.parts.connection.cancel()
-    }
-  }
-
-  /** Answers who waits with what is there, or reads on. */
-  private go(): void {
+  /** Begins to wait for an event. */
+  private begin(): Next {
     const { answer, silence } = this.parts
-    const { wake } = this
-    if (wake === undefined) return
+    this.isEnding = answer.mayBeOver
+    if (this.isEnding) silence.startEnd()
+    else silence.startContent()
+    return this.wait()
+  }
+
+  /** Waits for bytes until they complete an event. */
+  private wait(): Next {
+    this.arrived = Deferred.makeUnsafe()
+    Deferred.doneUnsafe(this.wanted, Effect.void)
+    return Effect.flatMap(Deferred.await(this.arrived), this.proceed)
+  }
+
+  private readonly proceed = (): Next => {
+    const ready = this.ready()
+    if (ready !== undefined) return ready
+    return this.parts.answer.mayBeOver && !this.isEnding ? this.begin() : this.wait()
+  }
+
+  /** The events that are complete, or else the end of an answer that is over. */
+  private ready(): Next | undefined {
+    const { answer, connection, provider, silence } = this.parts
+    const { outcome } = answer
+    if (outcome === "complete") connection.finish()
     const events = answer.take()
     if (Arr.isReadonlyArrayNonEmpty(events)) {
-      this.wake = undefined
-      silence.hear()
-      wake(Effect.succeed(events))
-    } else if (answer.over || this.defect !== undefined) {
-      this.wake = undefined
-      wake(this.last())
-    } else if (!this.isReading) this.read()
-  }
-
-  private last(): Next {
-    const { answer, provider } = this.parts
-    const { outcome } = answer
-    if (this.defect !== undefined) return Effect.die(this.defect)
+      silence.stop()
+      return Effect.succeed(events)
+    }
+    if (!answer.over) return this.defect && Effect.failCause(this.defect)
     return typeof outcome === "string"
       ? Cause.done()
       : Effect.fail(new ProviderError({ provider, reason: outcome }))
   }
 
-  private read(): void {
-    this.isReading = true
-    this.parts.connection.read(this.onRead, this.onError)
+  /** Reads bytes each time that the reader waits for some, until the answer is over. */
+  get run(): Effect.Effect<void> {
+    const { answer, broken, connection } = this.parts
+    const next = (): Effect.Effect<void> => Effect.flatMap(Deferred.await(this.wanted), () => read)
+    const read = Effect.matchEffect(connection.pull, {
+      onFailure: (error) => {
+        if (isEnd(error)) {
+          connection.ended()
+          answer.end()
+        } else answer.cut(broken(error))
+        return Effect.sync(() => this.resume())
+      },
+      onSuccess: (pieces) => {
+        for (const bytes of pieces) if (!answer.over) answer.push(bytes)
+        this.resume()
+        return answer.over ? Effect.void : next()
+      }
+    })
+    return Effect.onError(next(), (cause) =>
+      Effect.sync(() => {
+        this.defect = cause
+        this.resume()
+      })
+    )
   }
 
-  private readonly onRead = (bytes: Uint8Array | undefined): void => {
-    this.isReading = false
-    const { answer, connection } = this.parts
-    if (bytes === undefined) this.take(() => answer.end())
-    else this.onBytes(bytes)
-    if (answer.outcome === "complete") connection.finish()
-    else if (answer.over) connection.cancel()
-    else if (answer.mayBeOver) this.parts.silence.expectEnd()
-    this.go()
+  /** Stops reading. The events so far stay, and the answer fails unless it may be over. */
+  stop(reason: Reason, reader: Fiber.Fiber<void>): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.parts.answer.cut(reason)
+      this.resume()
+      return Fiber.interrupt(reader)
+    })
   }
 
-  private onBytes(bytes: Uint8Array): void {
-    const { answer } = this.parts
-    if (!answer.over) this.take(() => answer.push(bytes))
-  }
-
-  private readonly onError = (cause: unknown): void => {
-    this.isReading = false
-    this.take(() => this.parts.answer.cut(this.parts.broken(cause)))
-    this.go()
+  /** Resumes the reader. */
+  private resume(): void {
+    this.wanted = Deferred.makeUnsafe()
+    Deferred.doneUnsafe(this.arrived, Effect.void)
   }
 }

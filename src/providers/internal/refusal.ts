@@ -1,5 +1,5 @@
 /**
- * A response that is no answer: read as far as it says why.
+ * The reason of a response that is not an answer.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -11,10 +11,11 @@ import * as Failure from "./failure.ts"
 import type * as Secrets from "./secrets.ts"
 import * as Wording from "./wording.ts"
 
+/** Whether the body of a response may be an event stream. */
 export const isAnswer = ({ headers, isDecoded, status }: Connection.Connection): boolean =>
   status >= 200 && status < 300 && !(headers["content-type"] ?? "").includes("html") && isDecoded
 
-/** Why a response is no answer. */
+/** Reads the reason from a response that is not an answer, and closes its connection. */
 export const of = Effect.fnUntraced(function* (
   connection: Connection.Connection,
   { otherwise, redact }: Pick<Address, "otherwise" | "redact">,
@@ -22,25 +23,25 @@ export const of = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Reason> {
   const { headers, status } = connection
   if (status >= 300 && status < 400) return redirected(status, redact(headers["location"] ?? ""))
-  // A browser does not tell what it redirects.
+  // Browsers hide the status and the target of a redirect.
   if (status === 0) return redirected(0, "")
 
   const body = redact(yield* startOf(connection))
-  connection.cancel()
+  yield* connection.close
   if (status < 300) {
     const got = connection.isDecoded
       ? (headers["content-type"] ?? "")
       : `the encoding ${headers["content-encoding"]}`
     const detail = `Expected an event stream, got ${redact(got).slice(0, 200)}`
-    const told = body === "" ? {} : { body: Wording.excerpt(body) }
-    return new ProtocolFault({ kind: "contentType", detail, status, ...told })
+    const excerpt = body === "" ? {} : { body: Wording.excerpt(body) }
+    return new ProtocolFault({ kind: "contentType", detail, status, ...excerpt })
   }
   const now = (yield* Clock.Clock).currentTimeMillisUnsafe()
   const advice = isNoRoute(status, body) ? otherwise : undefined
   return Failure.ofResponse({ status, headers: redacted(headers, redact), body, model, now, advice })
 })
 
-/** A server that knows the route speaks of the model, or whatever else it does not find. */
+/** Whether the server does not know the route. A server that knows it mentions the model that it does not find. */
 const isNoRoute = (status: number, body: string): boolean =>
   status === 405 || (status === 404 && !/model/i.test(body))
 
@@ -56,7 +57,7 @@ const redirected = (status: number, location: string): Reason => {
 const redacted = (headers: Connection.Connection["headers"], redact: Secrets.Redact) =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, redact(value)]))
 
-/** Enough of a body to tell a failure by, if it comes in time: the status alone says something too. */
+/** Reads the first 64 KiB of a body, for 2 seconds at most. Returns "" after that: the status is a reason too. */
 const startOf = (connection: Connection.Connection): Effect.Effect<string> =>
   Effect.timeoutOrElse(connection.text(64 * 1024), {
     duration: "2 seconds",

@@ -1,159 +1,95 @@
 /**
- * How long a provider may say nothing.
- *
- * One alarm per answer, not one timer per delta: it rings at the earliest moment at which the silence could be too long,
- * and then one looks. Only the time for which somebody waited counts, so a slow reader is no silence, and only
- * content ends it: keep-alives do not.
+ * Time limits for the silence of a provider.
  */
 import type * as Clock from "effect/Clock"
-import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
-import * as Alarm from "../../internal/alarm.ts"
 import { StreamStalled } from "../../ProviderError.ts"
 
-/** The one knob for silence. `"Infinity"` is none. */
+/**
+ * Time limits of one answer, where `"Infinity"` is no limit.
+ *
+ * @since 0.1.0
+ * @category options
+ */
 export interface Timeouts {
-  /** From the request to the head of the response. Default 60 seconds. */
+  /** The time from the request to the head of the response (default: 60 seconds). */
   readonly firstByte?: Duration.Input
-  /** Between two pieces of content. Default 120 seconds. */
+  /**
+   * The time between two pieces of content, while the reader waits for one (default: 120 seconds).
+   *
+   * Keep-alives are not content.
+   */
   readonly idle?: Duration.Input
-  /** The whole answer. Default none. */
+  /** The time of the whole answer (default: none). */
   readonly total?: Duration.Input
 }
 
-/** The same in milliseconds. */
+/** Time limits in milliseconds. `Infinity` is no limit. */
 export interface Limits {
   readonly firstByte: number
   readonly idle: number
   readonly total: number
 }
 
+/** The limits in milliseconds, with the defaults. */
 export const limits = (timeouts: Timeouts = {}): Limits => ({
   firstByte: Duration.toMillis(timeouts.firstByte ?? "60 seconds"),
   idle: Duration.toMillis(timeouts.idle ?? "120 seconds"),
   total: Duration.toMillis(timeouts.total ?? Duration.infinity)
 })
 
-/** Asks for something, and tells once what came of it. */
-export type Ask<A, E> = (tell: (exit: Exit.Exit<A, E>) => void) => Asking
-
-interface Asking {
-  /** Asks no longer. */
-  readonly stop: () => void
-  /** The same, and waits for it. */
-  readonly leave: Effect.Effect<void>
-}
-
-/** Asks by an effect, in a fiber of its own. */
-export const byEffect =
-  <A, E, R>(effect: Effect.Effect<A, E, R>, context: Context.Context<R>): Ask<A, E> =>
-  (tell) => {
-    const fiber = Effect.runForkWith(context)(effect)
-    fiber.addObserver(tell)
-    return { stop: () => fiber.interruptUnsafe(), leave: Fiber.interrupt(fiber) }
-  }
-
+/** The time limits of one answer, which begins when this is made. */
 export class Silence {
   private readonly limits: Limits
   private readonly clock: Clock.Clock
-  private readonly alarm: Alarm.Alarm
-  private readonly started: number
-  private since: number | undefined = undefined
-  private patience: number
-  /** When the head of a response was asked for; `undefined` while none is waited for. */
-  private asked: number | undefined = undefined
-  private unset: () => void = ignore
-  private broken: StreamStalled | undefined = undefined
-  private listener: (stalled: StreamStalled) => void = ignore
+  /** The end of the time limit of the whole answer, in milliseconds of `now`. */
+  private readonly last: number
+  /** The end of the time limit of the current wait, in milliseconds of `now`. `Infinity` while the reader does not wait. */
+  private until = Infinity
 
   constructor(limits: Limits, clock: Clock.Clock) {
     this.limits = limits
     this.clock = clock
-    this.alarm = Alarm.of(clock)
-    this.started = Alarm.now(this.clock)
-    this.patience = limits.idle
+    this.last = now(clock) + limits.total
   }
 
-  /** Somebody waits from now on. */
-  listen(): void {
-    this.since ??= Alarm.now(this.clock)
-  }
-
-  /** Content came. */
-  hear(): void {
-    this.since = undefined
-  }
-
-  /** The answer may be over: a server that neither says so nor hangs up is not waited for as long. */
-  expectEnd(): void {
-    this.patience = Math.min(this.limits.idle, afterEnd)
-  }
-
-  /** Tells the last one who asks, when the silence is too long. */
-  onBroken(listener: (stalled: StreamStalled) => void): void {
-    this.listener = listener
-    if (this.broken !== undefined) listener(this.broken)
-  }
-
-  /** Waits for the head of a response. What is given after all, when nobody waits any more, goes to `late`. */
-  head<A, E>(ask: Ask<A, E>, late: (given: A) => void): Effect.Effect<A, E | StreamStalled> {
-    return Effect.callback<A, E | StreamStalled>((resume) => {
-      let isLeft = false
-      const leave = () => {
-        isLeft = true
-        this.stopAsking()
-      }
-      this.asked = Alarm.now(this.clock)
-      this.stop()
-      const asking = ask((exit) => {
-        if (isLeft) return Exit.isSuccess(exit) && late(exit.value)
-        leave()
-        resume(exit)
-      })
-      // The request is on its way by now.
-      this.look()
-      if (!isLeft) {
-        this.onBroken((stalled) => {
-          leave()
-          asking.stop()
-          resume(Effect.fail(stalled))
-        })
-      }
-      return Effect.suspend(() => {
-        leave()
-        return asking.leave
-      })
+  /** Waits for the head of a response. Fails with `StreamStalled` if that takes too long. */
+  head<A, E, R>(head: Effect.Effect<A, E, R>): Effect.Effect<A, E | StreamStalled, R> {
+    const { firstByte } = this.limits
+    const left = this.last - now(this.clock)
+    return Effect.timeoutOrElse(head, {
+      duration: Math.min(firstByte, left),
+      orElse: () => Effect.fail(this.stalled(left < firstByte ? "total" : "firstByte"))
     })
   }
 
-  private stopAsking(): void {
-    this.asked = undefined
-    this.listener = ignore
+  /** Starts the time limit of content, for which the reader waits from now on. */
+  startContent(): void {
+    this.until = now(this.clock) + this.limits.idle
   }
 
-  /** Watches no longer. */
+  /** Starts the time limit of the end of an answer that may be over: 10 seconds at most. */
+  startEnd(): void {
+    this.until = now(this.clock) + Math.min(this.limits.idle, afterEnd)
+  }
+
+  /** Ends the time limit that runs: the reader does not wait any longer. */
   stop(): void {
-    this.unset()
+    this.until = Infinity
   }
 
-  private readonly look = (): void => {
-    const now = Alarm.now(this.clock)
-    const untilTotal = this.started + this.limits.total - now
-    const until =
-      this.asked === undefined
-        ? (this.since ?? now) + this.patience - now
-        : this.asked + this.limits.firstByte - now
-    if (untilTotal > 0 && until > 0) {
-      // The head may come before it rings, and the patience is another one from then on.
-      const soon = Math.max(10, Math.min(this.limits.idle, afterEnd))
-      this.unset = this.alarm.set(Math.min(untilTotal, until, soon), this.look)
-      return
-    }
-    this.broken = this.stalled(untilTotal <= 0 ? "total" : this.asked === undefined ? "idle" : "firstByte")
-    this.listener(this.broken)
+  /** Waits until a time limit passes. One fiber must run this until the answer is over: `Effect.timeout` is two for each wait. */
+  readonly passed: Effect.Effect<StreamStalled> = Effect.suspend(() => {
+    const { last, until } = this
+    const left = Math.min(until, last) - now(this.clock)
+    if (left > 0) return Effect.andThen(Effect.sleep(Math.min(left, this.shortest)), this.passed)
+    return Effect.succeed(this.stalled(last <= until ? "total" : "idle"))
+  })
+
+  /** The shortest time limit in milliseconds: a wait that begins while `passed` sleeps is not over when it wakes. */
+  private get shortest(): number {
+    return Math.max(10, Math.min(this.limits.idle, afterEnd))
   }
 
   private stalled(kind: StreamStalled["kind"]): StreamStalled {
@@ -162,9 +98,10 @@ export class Silence {
   }
 }
 
-const ignore = (): void => {}
+/** Milliseconds of a monotonic clock. */
+export const now = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe()) / 1_000_000
 
-/** Milliseconds. Also how often is looked at least, as patience may get shorter meanwhile. */
+/** Maximum wait for the end of an answer that may be over, in milliseconds. */
 const afterEnd = 10_000
 
 const words: Readonly<Record<StreamStalled["kind"], string>> = {

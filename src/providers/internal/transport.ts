@@ -1,8 +1,8 @@
 /**
- * All the HTTP there is: encode, send, look at the status, hand the body to the protocol. One for all vendors and
- * protocols, so that keys, redirects, silence and failures are dealt with in one place.
+ * The provider of an endpoint: encodes the request, sends it, checks the status and gives the body to the protocol.
+ *
+ * All vendors and protocols use this module, so that one place handles keys, redirects, time limits and failures.
  */
-import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
@@ -10,11 +10,9 @@ import * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
-import * as Scope from "effect/Scope"
+import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import * as Alarm from "../../internal/alarm.ts"
 import { Credentials, type Service as Keys } from "../../Credentials.ts"
-import * as Handoff from "../../internal/handoff.ts"
 import { makeId } from "../../Message.ts"
 import type { ModelEvent } from "../../ModelEvent.ts"
 import { type ModelRequest, Provider } from "../../Provider.ts"
@@ -24,31 +22,30 @@ import * as Models from "../Models.ts"
 import { type Address, Addresses, type Places } from "./addresses.ts"
 import { adjuster, type Server } from "./adjust.ts"
 import { Answer } from "./answer.ts"
-import type * as Connection from "./connection.ts"
 import * as Capability from "./capability.ts"
+import * as Connection from "./connection.ts"
 import * as Exchange from "./exchange.ts"
-import { Held } from "./held.ts"
 import { isAtOnce, Kept } from "./kept.ts"
 import * as Network from "./network.ts"
 import { type Call, isReason, type Protocol } from "./Protocol.ts"
 import type { Question } from "./question.ts"
 import * as Reading from "./reading.ts"
 import * as Refusal from "./refusal.ts"
-import { type Limits, limits, Silence, type Timeouts } from "./silence.ts"
+import * as Silence from "./silence.ts"
 
-/** A vendor: its language and its address. */
+/** A vendor: its protocol and its address. */
 export interface Endpoint<Wire, State> extends Places {
   /** Names the provider in errors, in messages and to `Credentials`. */
   readonly id: string
   readonly protocol: Protocol<Wire, State>
-  /** Whose models it serves, and by which API. */
+  /** The vendor of its models, and its API. */
   readonly serves: Omit<Server, "id" | "own">
-  /** For when `Credentials` has none. Without any key the request goes out without one, as local servers like it. */
+  /** The key if `Credentials` has none. Without any key, requests have none, which local servers accept. */
   readonly apiKey?: Redacted.Redacted | undefined
-  readonly timeouts?: Timeouts | undefined
+  readonly timeouts?: Silence.Timeouts | undefined
 }
 
-/** A provider of this endpoint. It asks once, if its socket is alive (`Kept`): `Retry` asks again, around any provider. */
+/** Makes the provider of an endpoint. It sends one request, and a second one if a kept socket was dead (`Kept`). */
 export const make = Effect.fnUntraced(function* <Wire, State>(endpoint: Endpoint<Wire, State>) {
   const client = yield* Exchange.client
   const keys = Context.getOrUndefined(yield* Effect.context<never>(), Credentials)
@@ -57,7 +54,7 @@ export const make = Effect.fnUntraced(function* <Wire, State>(endpoint: Endpoint
     endpoint,
     client,
     keys,
-    limits: limits(endpoint.timeouts),
+    limits: Silence.limits(endpoint.timeouts),
     kept: new Kept(),
     addresses: new Addresses(endpoint),
     adjust: adjuster(server)
@@ -80,15 +77,15 @@ const serverOf = (url: string): Pick<Provider["Service"], "server"> => {
 interface Opened<Wire, State> {
   readonly endpoint: Endpoint<Wire, State>
   readonly client: HttpClient.HttpClient
-  /** Those that were there when it was made; those that are there when it is asked win. */
+  /** The `Credentials` at the time of `make`. Those at the time of a request win. */
   readonly keys: Keys | undefined
-  readonly limits: Limits
+  readonly limits: Silence.Limits
   readonly kept: Kept
   readonly addresses: Addresses
   readonly adjust: ReturnType<typeof adjuster>
 }
 
-/** An answer, however many requests it takes. */
+/** The state of one answer, which may need several requests. */
 interface Begun<State> {
   readonly call: Call
   readonly state: State
@@ -102,7 +99,7 @@ const begin = <Wire, State>(
   return { call, state: endpoint.protocol.initial(call) }
 }
 
-/** Asks, and again for each time that the server pauses. */
+/** The events of an answer. Sends a further request each time that the server pauses. */
 const parts = <Wire, State>(
   opened: Opened<Wire, State>,
   request: ModelRequest
@@ -111,78 +108,67 @@ const parts = <Wire, State>(
   const { resume } = protocol
   const question = opened.adjust(request)
   if (isReason(question)) return Stream.fail(new ProviderError({ provider, reason: question }))
-  if (resume === undefined)
-    return Handoff.opened((scope) => ask(opened, question, begin(opened, question), scope))
+  const answered = (question: Question, begun: Begun<State>) => Stream.unwrap(ask(opened, question, begun))
+  if (resume === undefined) return Stream.suspend(() => answered(question, begin(opened, question)))
   const from = (question: Question, begun: Begun<State>): Stream.Stream<ModelEvent, ProviderError> => {
     const rest = Stream.suspend(() => {
       const next = resume(begun.state, question)
       return next === undefined ? Stream.empty : from(next, begun)
     })
-    return Stream.concat(
-      Handoff.opened((scope) => ask(opened, question, begun, scope)),
-      rest
-    )
+    return Stream.concat(answered(question, begun), rest)
   }
   return Stream.suspend(() => from(question, begin(opened, question)))
 }
 
-/** `isAgain`: the request has gone out before, over a socket that was dead. */
-const ask = <Wire, State>(
+/** Sends a request. `isAgain`: the provider has sent it before, over a socket that was dead. */
+const ask = Effect.fnUntraced(function* <Wire, State>(
   opened: Opened<Wire, State>,
   question: Question,
   begun: Begun<State>,
-  scope: Scope.Scope,
   isAgain = false
-): Effect.Effect<Reading.Next, ProviderError> => {
+): Effect.fn.Return<Stream.Stream<ModelEvent, ProviderError>, ProviderError, Scope.Scope> {
   const { addresses, client, endpoint, kept, keys, limits } = opened
   const { id: provider, protocol } = endpoint
   const fail = (reason: Reason) => new ProviderError({ provider, reason })
   const body = protocol.encode(question)
-  if (isReason(body)) return Effect.fail(fail(body))
+  if (isReason(body)) return yield* fail(body)
 
-  return Effect.contextWith((context: Context.Context<never>) => {
-    const clock = Context.get(context, Clock.Clock)
-    const silence = new Silence(limits, clock)
-    const held = new Held(silence)
-    const given = Context.getOrUndefined(context, Credentials) ?? keys
-    const { model } = question
-    const means = { client, context, silence, held }
-    const sent = send({ endpoint, addresses, means, kept, model, body, clock }, given)
-    const read = ({ address: { redact, url }, connection }: Sent): Reading.Next => {
-      const answer = new Answer(protocol, begun.call, redact, begun.state)
-      const broken = (cause: unknown) => dropped(Network.reason(cause, url, redact))
-      return Reading.pull({ provider, connection, answer, silence, broken })
-    }
-    const unsent = ({ reason, wasDead }: Unsent): Effect.Effect<Reading.Next, ProviderError> => {
-      const error = fail(reason)
-      return wasDead && !isAgain
-        ? Effect.succeed(again(error, ask(opened, question, begun, scope, true)))
-        : Effect.fail(error)
-    }
-    return Effect.andThen(
-      Scope.addFinalizer(scope, held.release),
-      Effect.flatMap(sent, (sent) => (isUnsent(sent) ? unsent(sent) : Effect.succeed(read(sent))))
-    )
-  })
-}
+  const context = yield* Effect.context<never>()
+  const clock = Context.get(context, Clock.Clock)
+  const silence = new Silence.Silence(limits, clock)
+  const { model } = question
+  const given = Context.getOrUndefined(context, Credentials) ?? keys
+  const sent = yield* send({ endpoint, addresses, client, silence, kept, model, body, clock }, given)
+  if (isUnsent(sent)) {
+    const error = fail(sent.reason)
+    if (!sent.wasDead || isAgain) return yield* error
+    return Stream.concat(Stream.make(again(error)), Stream.unwrap(ask(opened, question, begun, true)))
+  }
+  const { address, connection } = sent
+  const { redact, url } = address
+  const answer = new Answer(protocol, begun.call, redact, begun.state)
+  const broken = (cause: unknown) => dropped(Network.reason(cause, url, redact))
+  const next = yield* Reading.open({ provider, connection, answer, silence, broken })
+  return Stream.fromPull(Effect.succeed(next))
+})
 
-/** Tells that the request goes out once more, without a wait; then what comes of it. */
-const again = (error: ProviderError, ask: Effect.Effect<Reading.Next, ProviderError>): Reading.Next => {
-  let next: Reading.Next = Effect.suspend(() => {
-    next = Effect.flatMap(ask, (opened) => (next = opened))
-    return Effect.succeed(Arr.of<ModelEvent>({ _tag: "Attempt", attempt: 1, delay: Duration.zero, error }))
-  })
-  return Effect.suspend(() => next)
-}
+/** Announces that the provider sends the request again, without a wait. */
+const again = (error: ProviderError): ModelEvent => ({
+  _tag: "Attempt",
+  attempt: 1,
+  delay: Duration.zero,
+  error
+})
 
-/** With the head of the response here, a connection that breaks cuts the answer, however it breaks. */
+/** A connection that breaks after the head of the response truncates the answer. */
 const dropped = (reason: Reason): Reason =>
   reason._tag === "Transport" ? new StreamTruncated({ detail: reason.detail }) : reason
 
 interface Sending {
   readonly endpoint: Pick<Endpoint<never, never>, "id" | "apiKey">
   readonly addresses: Addresses
-  readonly means: Exchange.Means
+  readonly client: HttpClient.HttpClient
+  readonly silence: Silence.Silence
   readonly kept: Kept
   readonly model: string
   readonly body: string
@@ -194,64 +180,68 @@ interface Sent {
   readonly address: Address
 }
 
-/** No answer. */
+/** The request has no answer. */
 interface Unsent {
   readonly reason: Reason
-  /** What broke was, as far as can be told, a socket that was dead before. */
+  /** Whether a socket was probably dead before the request. */
   readonly wasDead: boolean
 }
 
 const isUnsent = (sent: Sent | Unsent): sent is Unsent => "reason" in sent
 
-/** Sends with the key of the moment. */
-const send = (sending: Sending, keys: Keys | undefined): Effect.Effect<Sent | Unsent, ProviderError> =>
+/** Sends a request with the current key. */
+const send = (
+  sending: Sending,
+  keys: Keys | undefined
+): Effect.Effect<Sent | Unsent, ProviderError, Scope.Scope> =>
   keys === undefined ? once(sending, sending.endpoint.apiKey) : sendWith(sending, keys)
 
-/** A key that is refused may have been replaced since it was asked for: once more then. */
+/** Sends a request, and sends it again if the vendor refuses the key and `keys` has a new one. */
 const sendWith = Effect.fnUntraced(function* (
   sending: Sending,
   keys: Keys
-): Effect.fn.Return<Sent | Unsent, ProviderError> {
+): Effect.fn.Return<Sent | Unsent, ProviderError, Scope.Scope> {
   const { apiKey, id } = sending.endpoint
-  const asked = yield* keys.apiKey(id)
+  const current = yield* keys.apiKey(id)
   const first = yield* once(
     sending,
-    Option.getOrElse(asked, () => apiKey)
+    Option.getOrElse(current, () => apiKey)
   )
   const isRefused = isUnsent(first) && first.reason._tag === "Unauthenticated"
-  if (Option.isNone(asked) || !isRefused) return first
+  if (Option.isNone(current) || !isRefused) return first
 
   const next = yield* keys.apiKey(id)
-  const isNew = Option.isSome(next) && Redacted.value(next.value) !== Redacted.value(asked.value)
+  const isNew = Option.isSome(next) && Redacted.value(next.value) !== Redacted.value(current.value)
   return isNew ? yield* once(sending, next.value) : first
 })
 
-/** One HTTP request: the body of the answer, or why there is none. */
+/** Sends one HTTP request. Returns the connection of its answer, or the reason why it has none. */
 const once = (
-  { addresses, body, clock, kept, means, model }: Sending,
+  { addresses, body, client, clock, kept, model, silence }: Sending,
   key: Redacted.Redacted | undefined
-): Effect.Effect<Sent | Unsent> => {
+): Effect.Effect<Sent | Unsent, never, Scope.Scope> => {
   const address = addresses.of(model, key)
   if (address.problem !== undefined)
     return Effect.succeed({ reason: new InvalidRequest({ detail: address.problem }), wasDead: false })
-  const began = Alarm.now(clock)
+  const { redact, url } = address
+  const began = Silence.now(clock)
   const socket = kept.take(began)
-  const opened = () => kept.open()
-  const keep = () => kept.add(Alarm.now(clock))
-  const posted = Exchange.post(means, { address, body, opened, keep })
-  return Effect.matchEffect(posted, {
-    onSuccess: (connection): Effect.Effect<Sent | Unsent> => {
-      means.held.take(connection)
-      return Refusal.isAnswer(connection)
+  const connection = Connection.open({
+    client,
+    request: Exchange.post(address, body),
+    redact,
+    opened: () => kept.open(),
+    kept: () => kept.add(Silence.now(clock))
+  })
+  return Effect.matchEffect(silence.head(connection), {
+    onSuccess: (connection): Effect.Effect<Sent | Unsent> =>
+      Refusal.isAnswer(connection)
         ? Effect.succeed({ connection, address })
-        : Effect.map(Refusal.of(connection, address, model), (reason) => ({ reason, wasDead: false }))
-    },
+        : Effect.map(Refusal.of(connection, address, model), (reason) => ({ reason, wasDead: false })),
     onFailure: (error) => {
       const isStalled = error._tag === "StreamStalled"
-      const reason = isStalled
-        ? error
-        : Network.reason(error.cause, address.url, address.redact, socket === "fresh")
-      const isEarly = isAtOnce(began, Alarm.now(clock))
+      const reason = isStalled ? error : Network.reason(error, url, redact, socket === "fresh")
+      const isEarly = isAtOnce(began, Silence.now(clock))
       return Effect.succeed({ reason, wasDead: socket === "kept" && isEarly && isReset(reason) })
     }
   })

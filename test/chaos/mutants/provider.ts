@@ -97,8 +97,8 @@ const connecting: ReadonlyArray<Mutant> = [
     fault: "F008",
     without: "a request that met a dead socket goes out again",
     file: transport,
-    from: "wasDead && !isAgain",
-    to: "false",
+    from: "if (!sent.wasDead || isAgain)",
+    to: "if (1 < 2)",
     test: connectTest
   },
   {
@@ -121,8 +121,8 @@ const connecting: ReadonlyArray<Mutant> = [
     fault: "F008",
     without: "a socket that the server closes is not kept",
     file: connection,
-    from: 'if (!/\\bclose\\b/i.test(this.headers["connection"] ?? "")) this.keep()',
-    to: "this.keep()",
+    from: 'if (!/\\bclose\\b/i.test(this.headers["connection"] ?? "")) this.kept()',
+    to: "this.kept()",
     test: connectTest
   }
 ]
@@ -394,8 +394,8 @@ const stalls: ReadonlyArray<Mutant> = [
     fault: "F052",
     without: "each piece of content ends the silence",
     file: silence,
-    from: "hear(): void {\n    this.since = undefined",
-    to: "hear(): void {",
+    from: "this.until = now(this.clock) + this.limits.idle",
+    to: "this.until = (this.since ??= now(this.clock)) + this.limits.idle",
     test: stallsTest
   }
 ]

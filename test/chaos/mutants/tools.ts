@@ -166,7 +166,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F095",
     without: "the connection of an answer nobody reads is kept",
     file: "src/providers/internal/connection.ts",
-    from: "if (!this.isFinishing) return cancel",
+    from: "if (!this.isFinishing) return this.close",
     to: "if (!this.isFinishing) return Effect.void",
     test: "test/faults/consumer.test.ts"
   },
@@ -181,9 +181,9 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F099",
     without: "a request cannot be interrupted before it is answered",
-    file: "src/providers/internal/silence.ts",
-    from: "return asking.leave",
-    to: "return Effect.void",
+    file: "src/providers/internal/connection.ts",
+    from: "restore(Scope.provide(opened, own))",
+    to: "Scope.provide(opened, own)",
     test: abort
   },
   {
@@ -206,8 +206,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F105",
     without: "a reader that is cancelled keeps its connection",
     file: "src/providers/internal/connection.ts",
-    from: "this.body?.cancel()",
-    to: "",
+    from: "this.close = Scope.close(scope, Exit.void)",
+    to: "this.close = Effect.void",
     test: "test/chaos/aborts.slow.test.ts"
   },
   {
