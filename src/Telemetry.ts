@@ -5,7 +5,8 @@
  *
  * A run is a span `invoke_agent {agent}`, a model call is a span `chat {model}`, and a tool call is a span `execute_tool {tool}`. They go
  * to Effect's `Tracer`, and the spans of a run that a tool starts are within the span of the tool. A call that does not run has a span
- * too, without duration. Metrics go to Effect's `Metric`. Without an exporter the telemetry costs some microseconds for each call.
+ * too, without duration. Metrics go to Effect's `Metric`. With Effect's default tracer, which exports nothing, a run has spans only
+ * inside a span of the application.
  *
  * - Attributes of spans: `gen_ai.operation.name`, `gen_ai.provider.name`, `gen_ai.agent.*` (option `agent` of a run),
  *   `gen_ai.conversation.id` (option `modelOptions.sessionId`), `gen_ai.request.*`, `gen_ai.response.*`, `gen_ai.usage.*`,

@@ -46,10 +46,7 @@ export const start = (
   Effect.contextWith((context: Context.Context<Services>) => {
     const run = new Run(task, audience, context)
     onRun(run)
-    return Spans.run({ id: run.id, ...task }, (onRun) => {
-      onRun(run)
-      return Effect.ensuring(execute(run, task), rest)
-    }).pipe(
+    return Spans.run(run, task.prompts, Effect.ensuring(execute(run, task), rest)).pipe(
       Effect.forkDetach({ startImmediately: true, uninterruptible: true }),
       Effect.map((fiber) => ({ run, fiber }))
     )

@@ -129,7 +129,6 @@ const begun = Effect.fnUntraced(function* (
     run.emit({ _tag: "ModelCallStart", model, messageCount: messages.length, options })
     yield* run.delivered
   }
-  reply.request = request
   const { emptyResponse = "accept" } = run.options
   yield* stream(run, request, reply)
   if (emptyResponse === "fail" && isEmpty(reply.reply)) return yield* emptyAnswer(run, reply)
@@ -188,20 +187,17 @@ const stream = (
   run: Run,
   request: ModelRequest,
   reply: Reply
-): Effect.Effect<void, ProviderError | LimitExceeded | Stopped> =>
-  Spans.modelCall(run, request, reply, (hear) =>
-    Stream.runForEachArray(run.provider.stream(request), (events) => {
-      hear(events)
-      return reply.receive(events)
-    }).pipe(
-      Effect.flatMap(() =>
-        reply.reply.finish === undefined
-          ? Effect.fail(Silence.truncated(reply.reply.start?.provider ?? run.provider.id))
-          : Effect.void
-      ),
-      (streaming) => run.attempt(streaming)
-    )
+): Effect.Effect<void, ProviderError | LimitExceeded | Stopped> => {
+  reply.send(request)
+  const streaming = Effect.flatMap(
+    Stream.runForEachArray(run.provider.stream(request), (events) => reply.receive(events)),
+    () =>
+      reply.reply.finish === undefined
+        ? Effect.fail(Silence.truncated(reply.reply.start?.provider ?? run.provider.id))
+        : Effect.void
   )
+  return Spans.modelCall(run, request, reply, run.attempt(streaming))
+}
 
 /** The error of a provider that names its failure only in the stop reason. */
 export const failedBy = (message: Message.Assistant): ProviderError =>

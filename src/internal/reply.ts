@@ -13,9 +13,10 @@ import * as Message from "../Message.ts"
 import * as ModelEvent from "../ModelEvent.ts"
 import type { ModelRequest } from "../Provider.ts"
 import type { Run } from "./run.ts"
-import { Stopped } from "./run.ts"
+import { monotonicMillis, Stopped } from "./run.ts"
+import * as Spans from "./spans.ts"
+import type { Attempt } from "./telemetry.ts"
 
-type Attempt = Omit<Extract<ModelEvent.ModelEvent, { readonly _tag: "Attempt" }>, "_tag">
 type CallStart = Extract<ModelEvent.ModelEvent, { readonly _tag: "ToolCallStart" }>
 
 export class Reply {
@@ -25,6 +26,10 @@ export class Reply {
   request: ModelRequest | undefined
   /** Milliseconds since the run began. */
   askedAt = 0
+  /** Of the clock's monotonic time: when the request was sent last. */
+  private sentAt = 0
+  /** The seconds from there to the first piece of the answer. */
+  firstChunk: number | undefined
   /** Grows while the answer streams; others get copies. */
   reply = ModelEvent.draft()
   isStarted = false
@@ -39,6 +44,14 @@ export class Reply {
   constructor(run: Run) {
     this.run = run
     this.timestamp = run.clock.currentTimeMillisUnsafe()
+  }
+
+  /** Notes a request that is sent now. */
+  send(request: ModelRequest): void {
+    this.run.countModelCall()
+    this.request = request
+    this.sentAt = monotonicMillis(this.run.clock)
+    this.firstChunk = undefined
   }
 
   /**
@@ -61,6 +74,7 @@ export class Reply {
       else if (event._tag === "Attempt") {
         if (!this.isStarted && isPaidFor(event.error)) this.enterForGood()
         this.announceRetry(event)
+        return Effect.andThen(Spans.retry(event), this.meter)
       } else {
         this.begin()
         return Effect.andThen(this.publish([event]), this.meter)
@@ -90,6 +104,7 @@ export class Reply {
   begin(): void {
     if (this.isStarted) return
     this.isStarted = true
+    this.firstChunk ??= (monotonicMillis(this.run.clock) - this.sentAt) / 1000
     this.run.openAnswer(this)
   }
 

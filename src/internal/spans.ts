@@ -6,69 +6,46 @@
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
+import type * as Exit from "effect/Exit"
 import * as Metric from "effect/Metric"
+import * as Option from "effect/Option"
 import * as References from "effect/References"
-import type * as Tracer from "effect/Tracer"
+import * as Tracer from "effect/Tracer"
 import type { Message, ToolCall } from "../Message.ts"
-import type * as ModelEvent from "../ModelEvent.ts"
-import { type ModelRequest, Provider } from "../Provider.ts"
+import type { ModelRequest } from "../Provider.ts"
+import { once } from "./once.ts"
 import type { Run } from "./run.ts"
 import type { RunFailed } from "../RunFailed.ts"
 import type { RunResult } from "../RunResult.ts"
 import * as Telemetry from "./telemetry.ts"
 import { CaptureContent } from "../Telemetry.ts"
 import type { PreparedCall } from "../ToolRegistry.ts"
-import { find } from "./toolName.ts"
 import type { Outcome } from "./toolOutcome.ts"
 
-/** Executes a run in its span. `execute` must report the run that it makes. */
+/** Executes a run in its span. */
 export const run = <R>(
-  { id, options, prompts }: Pick<Run, "id" | "options"> & { readonly prompts: ReadonlyArray<Message> },
-  execute: (onRun: (run: Run) => void) => Effect.Effect<RunResult, RunFailed, R>
-): Effect.Effect<RunResult, RunFailed, R | Provider> =>
-  Effect.contextWith((context: Context.Context<R | Provider>) => {
-    const source = sourceOf({ id, options, provider: Context.get(context, Provider) }, context)
-    let run: Run | undefined
-    const execution = execute((made) => {
-      run = made
-    })
-    return inSpan(Telemetry.run(source, prompts), {
-      context,
-      work: () => Effect.annotateLogs(execution, Telemetry.runLogs(id)),
-      close: (exit, seconds) => Telemetry.runEnded(source, exit, seconds, run?.modelCalls ?? 0)
-    })
-  })
+  run: Run,
+  prompts: ReadonlyArray<Message>,
+  execution: Effect.Effect<RunResult, RunFailed, R>
+): Effect.Effect<RunResult, RunFailed, R> =>
+  measured(Telemetry.ofRun(run, prompts), Effect.annotateLogs(execution, Telemetry.runLogs(run.id)))
 
-/** Receives the events of an answer as they come. */
-type Hear = (events: ReadonlyArray<ModelEvent.ModelEvent>) => void
-
-/** Asks the model by `ask`, which must report the events of the answer, in a span. `answer.reply` is the answer so far. */
+/** Asks the model in a span. */
 export const modelCall = <E, R>(
   run: Run,
   request: ModelRequest,
-  answer: { readonly reply: ModelEvent.Reply },
-  ask: (hear: Hear) => Effect.Effect<void, E, R>
-): Effect.Effect<void, E, R> =>
-  Effect.contextWith((context: Context.Context<R>) => {
-    const call = { source: sourceOf(run, context), turn: run.turn, request }
-    let firstChunk: number | undefined
-    run.countModelCall()
-    return inSpan(Telemetry.modelCall(call), {
-      context,
-      work: ({ clock, elapsed, span }) =>
-        ask((events) => {
-          for (const event of events) {
-            if (event._tag === "Attempt") {
-              const { attributes, name } = Telemetry.retry(event)
-              span.event(name, clock.currentTimeNanosUnsafe(), attributes)
-            } else if (event._tag !== "Retracted") firstChunk ??= elapsed()
-          }
-        }),
-      close: (exit, seconds) =>
-        Telemetry.modelCallEnded(call, exit, seconds, { reply: answer.reply, firstChunk })
+  answer: Telemetry.Answer,
+  ask: Effect.Effect<void, E, R>
+) => measured(Telemetry.ofModelCall(run, request, answer), ask)
+
+/** Adds an attempt that failed, and that another one follows, to the span of its model call. */
+export const retry = (attempt: Telemetry.Attempt): Effect.Effect<void> =>
+  Effect.clockWith((clock) =>
+    Effect.map(Effect.currentSpan, (span) => {
+      const { attributes, name } = Telemetry.retry(attempt)
+      span.event(name, clock.currentTimeNanosUnsafe(), attributes)
     })
-  })
+  ).pipe(Effect.ignore)
 
 /** Executes a tool call in a span. */
 export const toolCall = <R>(
@@ -76,74 +53,82 @@ export const toolCall = <R>(
   { call, input, tool }: PreparedCall,
   execute: Effect.Effect<Outcome, never, R>
 ): Effect.Effect<Outcome, never, R> =>
-  Effect.contextWith((context: Context.Context<R>) => {
-    const made = { source: sourceOf(run, context), turn: run.turn, call, tool, input }
-    return inSpan(Telemetry.toolCall(made), {
-      context,
-      work: () => withCallLogs(call, execute),
-      close: (exit, seconds) => Telemetry.toolCallEnded(made, exit, seconds)
-    })
-  })
+  measured(Telemetry.ofToolCall(run, call, tool, input), withCallLogs(call, execute))
 
 /** Annotates the logs of the work for a tool call. */
 export const withCallLogs = <A, E, R>(call: ToolCall, work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.annotateLogs(work, Telemetry.toolLogs(call))
 
 /** Makes the span of a tool call that does not run. */
-export const refusedCall = (run: Run, call: ToolCall, outcome: Outcome): Effect.Effect<void> =>
-  Effect.contextWith((context: Context.Context<never>) => {
-    const tool = find(run.offered, call.name)
-    const input = call.params ?? call.rawArguments
-    const made = { source: sourceOf(run, context), turn: run.turn, call, tool, input }
-    return inSpan(Telemetry.toolCall(made), {
-      context,
-      work: () => Effect.void,
-      close: () => Telemetry.toolCallEnded(made, Exit.succeed(outcome), undefined)
+export const refusedCall = (run: Run, call: ToolCall, outcome: Outcome): Effect.Effect<Outcome> =>
+  inSpan(
+    Telemetry.ofToolCall(run, call, run.toolOf(call), call.params ?? call.rawArguments),
+    Effect.succeed(outcome)
+  )
+
+/** Runs work in its span, and updates its metrics. */
+const measured = <A, E, R>(
+  work: Telemetry.Work<A, E>,
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  Effect.contextWith((context: Context.Context<R>) => {
+    const clock = Context.get(context, Clock.Clock)
+    const startedAt = clock.monotonicTimeNanosUnsafe()
+    const update = (exit: Exit.Exit<A, E>) => {
+      const seconds = Number(clock.monotonicTimeNanosUnsafe() - startedAt) / 1e9
+      const dimensions = work.dimensions(exit)
+      const time: Telemetry.Measure = [work.time, seconds, { "error.type": work.verdict(exit, false).type }]
+      for (const [metric, value, attributes] of [time, ...(work.measures?.(exit) ?? [])]) {
+        if (value === undefined) continue
+        series(context, metric, { ...dimensions, ...attributes }).updateUnsafe(value, context)
+      }
+    }
+    return Effect.onExit(inSpan(work, effect), (exit) => Effect.sync(() => update(exit)))
+  })
+
+/** The series of a metric, made once for each registry: it keeps its key. */
+const series = (
+  context: Context.Context<never>,
+  metric: Telemetry.Measure[0],
+  dimensions: Telemetry.Attributes
+): Telemetry.Measure[0] => {
+  const known = seriesIn(Context.get(context, Metric.MetricRegistry))
+  const key = JSON.stringify([metric.id, dimensions])
+  const found = known.get(key)
+  if (found !== undefined) return found
+  const texts = present(dimensions).map(([key, value]) => [key, String(value)] as const)
+  const made = Metric.withAttributes(metric, Object.fromEntries(texts))
+  known.set(key, made)
+  return made
+}
+
+const seriesIn = once<Metric.MetricRegistry, Map<string, Telemetry.Measure[0]>>(() => new Map())
+
+/** Runs work in its span. Makes none for Effect's default tracer, unless the application has a span around the run. */
+const inSpan = <A, E, R>(
+  work: Telemetry.Work<A, E>,
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  Effect.contextWith((context: Context.Context<R>) => {
+    const isTraced = Context.get(context, Tracer.Tracer) !== Tracer.nativeTracer
+    if (!isTraced && Option.isNone(Context.getOption(context, Tracer.ParentSpan))) return effect
+    const isCaptured = Context.get(context, CaptureContent)
+    const end = (span: Tracer.Span, exit: Exit.Exit<A, E>) => {
+      const { status, type } = work.verdict(exit, isCaptured)
+      annotate(span, { ...work.dimensions(exit), ...work.attributes(exit, isCaptured), "error.type": type })
+      const isTimed = Context.get(context, References.TracerTimingEnabled)
+      span.end(isTimed ? Context.get(context, Clock.Clock).currentTimeNanosUnsafe() : 0n, status)
+    }
+    return Effect.flatMap(Effect.makeSpan(work.span, { kind: work.kind }), (span) => {
+      annotate(span, work.dimensions())
+      return Effect.onExit(Effect.withParentSpan(effect, span, { captureStackTrace: false }), (exit) =>
+        Effect.sync(() => end(span, exit))
+      )
     })
   })
 
-const sourceOf = (
-  { id, options, provider }: Omit<Telemetry.Source, "isCaptured">,
-  context: Context.Context<never>
-): Telemetry.Source => ({ id, options, provider, isCaptured: Context.get(context, CaptureContent) })
+const annotate = (span: Tracer.Span, attributes: Telemetry.Attributes): void =>
+  present(attributes).forEach(([key, value]) => span.attribute(key, value))
 
-/** A span that began. */
-interface Begun {
-  readonly span: Tracer.Span
-  readonly clock: Clock.Clock
-  /** Seconds since it began. */
-  readonly elapsed: () => number
-}
-
-interface Work<A, E, R> {
-  readonly context: Context.Context<never>
-  readonly work: (begun: Begun) => Effect.Effect<A, E, R>
-  readonly close: (exit: Exit.Exit<A, E>, seconds: number) => Telemetry.Closing
-}
-
-const inSpan = Effect.fnUntraced(function* <A, E, R>(
-  { attributes, kind, name }: Telemetry.Opening,
-  { close, context, work }: Work<A, E, R>
-): Effect.fn.Return<A, E, R> {
-  const clock = Context.get(context, Clock.Clock)
-  const startedAt = clock.monotonicTimeNanosUnsafe()
-  const elapsed = () => Number(clock.monotonicTimeNanosUnsafe() - startedAt) / 1e9
-  const span = yield* Effect.makeSpan(name, { kind })
-  annotate(span, attributes)
-  const traced = Effect.withParentSpan(work({ clock, elapsed, span }), span, { captureStackTrace: false })
-  const exit = yield* Effect.exit(traced)
-  const ended = close(exit, elapsed())
-  annotate(span, ended.attributes)
-  const isTimed = Context.get(context, References.TracerTimingEnabled)
-  span.end(isTimed ? clock.currentTimeNanosUnsafe() : 0n, ended.status)
-  for (const [metric, value, dimensions] of ended.measures) {
-    Metric.withAttributes(metric, dimensions).updateUnsafe(value, context)
-  }
-  return yield* exit
-})
-
-const annotate = (span: Tracer.Span, attributes: Telemetry.Attributes): void => {
-  for (const [key, value] of Object.entries(attributes)) {
-    if (value !== undefined) span.attribute(key, value)
-  }
-}
+const present = (attributes: Telemetry.Attributes) =>
+  Object.entries(attributes).filter(([, value]) => value !== undefined)

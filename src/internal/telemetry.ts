@@ -4,218 +4,210 @@
  * They are those of OpenTelemetry's conventions for generative AI, read in November 2026 from the repository
  * `semantic-conventions-genai`. The conventions are not stable yet. Names that begin with `effect_agent.` are additions.
  */
+import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
-import type * as Exit from "effect/Exit"
+import * as Exit from "effect/Exit"
 import * as Metric from "effect/Metric"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import type * as Tracer from "effect/Tracer"
-import { type StopReason, textOf, type ToolCall } from "../Message.ts"
+import * as Inspection from "./inspection.ts"
+import { type Message, type StopReason, textOf, type ToolCall } from "../Message.ts"
 import type { ModelEvent, Reply } from "../ModelEvent.ts"
-import type { ModelRequest, Provider } from "../Provider.ts"
-import type { ModelOptions, RunOptions } from "../RunOptions.ts"
+import type { ModelRequest } from "../Provider.ts"
+import { ProviderError } from "../ProviderError.ts"
+import type { Run } from "./run.ts"
+import type { RunFailed } from "../RunFailed.ts"
+import type { ModelOptions } from "../RunOptions.ts"
+import type { RunResult } from "../RunResult.ts"
 import * as Content from "./telemetryContent.ts"
-import * as Verdict from "./telemetryVerdict.ts"
 import type * as Tool from "../Tool.ts"
+import type { Outcome } from "./toolOutcome.ts"
 import type { Usage } from "../Usage.ts"
 
 /** Those that are `undefined` are left out. */
 export type Attributes = Readonly<Record<string, unknown>>
 
-/** A span that begins. */
-export interface Opening {
-  readonly name: string
+/** The value of a metric, `undefined` for none, and attributes of its series beside the dimensions of the work. */
+export type Measure = readonly [
+  metric: Metric.Histogram<number>,
+  value: number | undefined,
+  attributes?: Attributes
+]
+
+/** Work in the telemetry. */
+export interface Work<in A, in E> {
+  readonly span: string
   readonly kind: Tracer.SpanKind
-  readonly attributes: Attributes
+  /** Attributes of the span and of all metrics. `exit` is `undefined` at the start. */
+  readonly dimensions: (exit?: Exit.Exit<A, E>) => Attributes
+  readonly verdict: (exit: Exit.Exit<A, E>, isCaptured: boolean) => Verdict
+  /** The other attributes of the span. `isCaptured`: with messages, arguments and results. */
+  readonly attributes: (exit: Exit.Exit<A, E>, isCaptured: boolean) => Attributes
+  /** The metric of its seconds. */
+  readonly time: Metric.Histogram<number>
+  readonly measures?: (exit: Exit.Exit<A, E>) => ReadonlyArray<Measure>
 }
-
-/** A span that ends, and the measurements of its work. */
-export interface Closing {
-  readonly attributes: Attributes
-  readonly status: Exit.Exit<unknown, unknown>
-  readonly measures: ReadonlyArray<Measure>
-}
-
-type Dimensions = Readonly<Record<string, string>>
-
-/** One value of a metric, and the attributes of its series. */
-export type Measure = readonly [metric: Metric.Histogram<number>, value: number, dimensions: Dimensions]
-
-/** The parts of a run that all its spans name. */
-export interface Source {
-  readonly id: string
-  readonly options: RunOptions
-  readonly provider: Provider["Service"]
-  /** Whether spans have messages, arguments and results. */
-  readonly isCaptured: boolean
-}
-
-// ───────────────────────── Runs
 
 /** Annotates the logs of a run. */
 export const runLogs = (runId: string) => ({ "effect_agent.run.id": runId })
 
-export const run = (source: Source, prompts: Content.Messages): Opening => {
-  const { agent, model, modelOptions = {}, system } = source.options
-  return {
-    name: agent === undefined ? "invoke_agent" : `invoke_agent ${agent.name}`,
-    kind: "internal",
-    attributes: {
-      "gen_ai.operation.name": "invoke_agent",
-      "gen_ai.provider.name": providerName(source.provider.id),
-      "gen_ai.request.model": model,
-      "gen_ai.agent.description": agent?.description,
-      ...sourceAttributes(source),
-      ...requestAttributes(modelOptions),
-      ...(source.isCaptured ? inputAttributes(system, prompts) : {})
-    }
-  }
-}
+/** Annotates the logs of a tool call. */
+export const toolLogs = ({ id }: ToolCall) => ({ "gen_ai.tool.call.id": id })
 
-export const runEnded = (
-  { isCaptured, options, provider }: Source,
-  exit: Verdict.RunExit,
-  seconds: number,
-  modelCalls: number
-): Closing => {
-  const { status, type } = Verdict.ofRun(exit, isCaptured)
-  const { message, report, status: ended = "failed", turns, usage } = Verdict.resultOf(exit) ?? {}
-  const dimensions = texts({
-    "gen_ai.request.model": options.model,
-    "gen_ai.agent.name": options.agent?.name
-  })
+export const ofRun = (run: Run, prompts: ReadonlyArray<Message>): Work<RunResult, RunFailed> => {
+  const { agent, model, modelOptions = {}, system } = run.options
   return {
-    status,
-    attributes: {
-      // That of a router is known once it answered.
-      "gen_ai.provider.name": providerName(message?.provider || provider.id),
-      "error.type": type,
-      "effect_agent.run.status": ended,
-      "effect_agent.run.turns": turns,
-      ...endAttributes(message?.stopReason, usage),
-      "gen_ai.output.messages": isCaptured && message !== undefined ? Content.output(message) : undefined
+    span: agent === undefined ? "invoke_agent" : `invoke_agent ${agent.name}`,
+    kind: "internal",
+    dimensions: () => ({ "gen_ai.request.model": model, "gen_ai.agent.name": agent?.name }),
+    verdict: (exit, isCaptured) => {
+      if (Exit.isSuccess(exit)) return exit.value.status === "cancelled" ? cancelled : good
+      const verdict = ofCause(exit.cause)
+      // The message of the error has the result of the tool.
+      return verdict.type === "ToolFailed" && !isCaptured ? failed(verdict.type, "A tool failed") : verdict
     },
-    measures: [
-      [metrics.runTime, seconds, { ...dimensions, ...texts({ "error.type": type }) }],
-      [metrics.modelCalls, modelCalls, dimensions],
-      [metrics.toolCalls, report?.toolCalls ?? 0, dimensions]
+    attributes: (exit, isCaptured) => {
+      const { message, status = "failed", turns, usage } = resultOf(exit)
+      return {
+        "gen_ai.operation.name": "invoke_agent",
+        // That of a router is known once it answered.
+        "gen_ai.provider.name": providerName(message?.provider || run.provider.id),
+        "gen_ai.agent.description": agent?.description,
+        "effect_agent.run.status": status,
+        "effect_agent.run.turns": turns,
+        ...runAttributes(run),
+        ...requestAttributes(modelOptions),
+        ...answerAttributes(message?.stopReason, usage),
+        ...(isCaptured && Content.attributes({ system, messages: prompts, answer: message }))
+      }
+    },
+    time: metrics.runTime,
+    measures: (exit) => [
+      [metrics.modelCalls, run.modelCalls],
+      [metrics.toolCalls, resultOf(exit).report?.toolCalls ?? 0]
     ]
   }
 }
 
-// ───────────────────────── Model calls
+/** The result of a run that ended, well or not; nothing for a defect. */
+const resultOf = (exit: Exit.Exit<RunResult, RunFailed>): Partial<RunResult> =>
+  Exit.isSuccess(exit) ? exit.value : (Option.getOrUndefined(Cause.findErrorOption(exit.cause))?.result ?? {})
 
-/** A model call of a run. */
-export interface ModelCall {
-  readonly source: Source
-  readonly turn: number
-  readonly request: ModelRequest
+/** An answer that streams. */
+export interface Answer {
+  readonly reply: Reply
+  /** The seconds until its first piece. */
+  readonly firstChunk: number | undefined
 }
 
-export const modelCall = ({ request, source, turn }: ModelCall): Opening => ({
-  name: `chat ${request.model}`,
+export const ofModelCall = (run: Run, request: ModelRequest, answer: Answer): Work<unknown, unknown> => ({
+  span: `chat ${request.model}`,
   kind: "client",
-  attributes: {
-    ...callAttributes(source, request.model, source.provider.id),
-    "gen_ai.request.stream": true,
-    "effect_agent.turn": turn,
-    ...sourceAttributes(source),
-    ...requestAttributes(request.options),
-    ...(source.isCaptured ? inputAttributes(request.system, request.messages, request.tools) : {})
+  dimensions: (exit) => callDimensions(run, request, answer.reply, exit),
+  verdict: (exit) => (Exit.isFailure(exit) ? ofCause(exit.cause) : ofStop(answer.reply.finish?.stopReason)),
+  attributes: (_, isCaptured) => {
+    const { content, finish, start } = answer.reply
+    return {
+      "gen_ai.request.stream": true,
+      "gen_ai.response.id": start?.responseId,
+      "gen_ai.response.time_to_first_chunk": answer.firstChunk,
+      "effect_agent.turn": run.turn,
+      ...runAttributes(run),
+      ...requestAttributes(request.options),
+      ...answerAttributes(finish?.stopReason, finish?.usage),
+      ...(isCaptured &&
+        Content.attributes({ ...request, answer: { content, stopReason: finish?.stopReason } }))
+    }
+  },
+  time: metrics.modelTime,
+  measures: () => {
+    const { input, output } = answer.reply.finish?.usage ?? {}
+    return [
+      [metrics.firstChunk, answer.firstChunk],
+      [metrics.tokens, input, { "gen_ai.token.type": "input" }],
+      [metrics.tokens, output, { "gen_ai.token.type": "output" }]
+    ]
   }
 })
 
-/** `firstChunk`: the seconds until the first piece of the answer, `undefined` if none came. */
-export const modelCallEnded = (
-  { request, source }: ModelCall,
-  exit: Exit.Exit<unknown, unknown>,
-  seconds: number,
-  { firstChunk, reply }: { readonly firstChunk: number | undefined; readonly reply: Reply }
-): Closing => {
-  const { content, finish, start } = reply
-  const stopReason = finish?.stopReason
-  const { provider, status, type } = Verdict.ofModelCall(exit, stopReason)
-  const model = { "gen_ai.response.model": start?.responseModel ?? start?.model }
-  const common = callAttributes(source, request.model, start?.provider ?? provider ?? source.provider.id)
-  const dimensions = texts({ ...common, ...model })
+const callDimensions = (
+  { provider }: Run,
+  { model }: ModelRequest,
+  { start }: Reply,
+  exit: Exit.Exit<unknown, unknown> | undefined
+): Attributes => {
+  const error = exit && Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
+  const failed = error instanceof ProviderError ? error.provider : undefined
   return {
-    status,
-    attributes: {
-      ...common,
-      ...model,
-      "gen_ai.response.id": start?.responseId,
-      "gen_ai.response.time_to_first_chunk": firstChunk,
-      "error.type": type,
-      ...endAttributes(stopReason, finish?.usage),
-      "gen_ai.output.messages": source.isCaptured ? Content.output({ content, stopReason }) : undefined
-    },
-    measures: [
-      [metrics.modelTime, seconds, { ...dimensions, ...texts({ "error.type": type }) }],
-      ...optional(metrics.firstChunk, firstChunk, dimensions),
-      ...optional(metrics.tokens, finish?.usage?.input, { ...dimensions, "gen_ai.token.type": "input" }),
-      ...optional(metrics.tokens, finish?.usage?.output, { ...dimensions, "gen_ai.token.type": "output" })
-    ]
+    "gen_ai.operation.name": "chat",
+    "gen_ai.provider.name": providerName(start?.provider ?? failed ?? provider.id),
+    "gen_ai.request.model": model,
+    "server.address": provider.server?.address,
+    "server.port": provider.server?.port,
+    "gen_ai.response.model": start?.responseModel ?? start?.model
   }
 }
 
-/** The event of a span for an attempt that failed and is followed by another one. */
-export const retry = ({ attempt, delay, error }: Extract<ModelEvent, { readonly _tag: "Attempt" }>) => ({
+/** Providers may report a failure as the reason why the answer ended. */
+const ofStop = (stopReason: StopReason | undefined): Verdict =>
+  stopReason === "error" || stopReason === "aborted"
+    ? failed("ServerError", "The provider ended its answer with an error")
+    : good
+
+/** An attempt that failed, and that another one follows. */
+export type Attempt = Omit<Extract<ModelEvent, { readonly _tag: "Attempt" }>, "_tag">
+
+/** The event of the span of a model call for an attempt. */
+export const retry = ({ attempt, delay, error }: Attempt) => ({
   name: "effect_agent.retry",
   attributes: {
     "effect_agent.retry.attempt": attempt,
     "effect_agent.retry.delay": Duration.toSeconds(delay),
-    "error.type": Verdict.typeOf(error)
+    "error.type": typeOf(error)
   }
 })
 
-// ───────────────────────── Tool calls
-
-/** A tool call of a run. */
-export interface ToolRun {
-  readonly source: Source
-  readonly turn: number
-  readonly call: ToolCall
-  /** `undefined` if the run has no tool of that name. */
-  readonly tool: Tool.Any | undefined
-  /** The arguments. */
-  readonly input: unknown
-}
-
-/** Annotates the logs of a tool call. */
-export const toolLogs = ({ id }: ToolCall) => ({ "gen_ai.tool.call.id": id })
-
-export const toolCall = (run: ToolRun): Opening => ({
-  name: `execute_tool ${nameOf(run)}`,
-  kind: "internal",
-  attributes: {
-    "gen_ai.operation.name": "execute_tool",
-    ...toolAttributes(run),
-    "gen_ai.tool.description": run.tool?.description,
-    "gen_ai.tool.call.id": run.call.id,
-    "effect_agent.turn": run.turn,
-    ...sourceAttributes(run.source),
-    "gen_ai.tool.call.arguments": run.source.isCaptured ? Content.json(run.input) : undefined
-  }
-})
-
-/** `seconds` is `undefined` for a call that did not run. */
-export const toolCallEnded = (run: ToolRun, exit: Verdict.ToolExit, seconds: number | undefined): Closing => {
-  const { isCaptured, options } = run.source
-  const { outcome, output, status, type } = Verdict.ofToolCall(exit, nameOf(run))
-  const dimensions = { ...toolAttributes(run), "gen_ai.agent.name": options.agent?.name, "error.type": type }
+/** `tool` is `undefined` if the run has none of that name. */
+export const ofToolCall = (
+  run: Run,
+  call: ToolCall,
+  tool: Tool.Any | undefined,
+  input: unknown
+): Work<Outcome, never> => {
+  // The name of an unknown tool comes from the model, and may be long.
+  const name = tool?.name ?? call.name.slice(0, 64)
   return {
-    status,
-    attributes: {
-      "effect_agent.tool.outcome": outcome,
-      "error.type": type,
-      "gen_ai.tool.call.result": isCaptured && output !== undefined ? textOf(output) : undefined
+    span: `execute_tool ${name}`,
+    kind: "internal",
+    dimensions: () => ({
+      "gen_ai.tool.name": name,
+      "gen_ai.tool.type": "function",
+      "gen_ai.agent.name": run.options.agent?.name
+    }),
+    verdict: (exit) => {
+      if (Exit.isFailure(exit)) return ofCause(exit.cause)
+      const { outcome } = exit.value
+      if (outcome === "aborted") return cancelled
+      // A call that was skipped, by a hook or for a message of the user, has not failed.
+      const isGood = outcome === "success" || outcome === "skipped"
+      return isGood ? good : failed(outcome, `Tool ${name} failed: ${outcome}`)
     },
-    measures: optional(metrics.toolTime, seconds, texts(dimensions))
+    attributes: (exit, isCaptured) => ({
+      "gen_ai.operation.name": "execute_tool",
+      "gen_ai.tool.description": tool?.description,
+      "gen_ai.tool.call.id": call.id,
+      "effect_agent.turn": run.turn,
+      "effect_agent.tool.outcome": Exit.isSuccess(exit) ? exit.value.outcome : "error",
+      ...runAttributes(run),
+      ...(isCaptured && {
+        "gen_ai.tool.call.arguments": Content.json(input),
+        "gen_ai.tool.call.result": Exit.isSuccess(exit) ? textOf(exit.value.output) : undefined
+      })
+    }),
+    time: metrics.toolTime
   }
 }
-
-/** The name of the tool. That of an unknown one comes from the model, and may be long. */
-const nameOf = ({ call, tool }: ToolRun): string => tool?.name ?? call.name.slice(0, 64)
-
-const toolAttributes = (run: ToolRun) => ({ "gen_ai.tool.name": nameOf(run), "gen_ai.tool.type": "function" })
 
 // ───────────────────────── Attributes
 
@@ -236,7 +228,7 @@ const providerNames: ReadonlyMap<string, string> = new Map([
 
 export const providerName = (id: string): string => providerNames.get(id) ?? id
 
-const sourceAttributes = ({ id, options: { agent, modelOptions } }: Source): Attributes => ({
+const runAttributes = ({ id, options: { agent, modelOptions } }: Run): Attributes => ({
   "gen_ai.agent.id": agent?.id,
   "gen_ai.agent.name": agent?.name,
   "gen_ai.conversation.id": modelOptions?.sessionId,
@@ -248,19 +240,11 @@ const requestAttributes = ({ maxTokens, output, stop, temperature, topP }: Model
   "gen_ai.request.temperature": temperature,
   "gen_ai.request.top_p": topP,
   "gen_ai.request.stop_sequences": stop,
-  "gen_ai.output.type": output === undefined ? undefined : "json"
+  "gen_ai.output.type": output && "json"
 })
 
-const callAttributes = ({ provider: { server } }: Source, model: string, provider: string): Attributes => ({
-  "gen_ai.operation.name": "chat",
-  "gen_ai.provider.name": providerName(provider),
-  "gen_ai.request.model": model,
-  "server.address": server?.address,
-  "server.port": server?.port
-})
-
-const endAttributes = (stopReason: StopReason | undefined, usage: Usage | undefined): Attributes => ({
-  "gen_ai.response.finish_reasons": stopReason === undefined ? undefined : [Content.finishReason(stopReason)],
+const answerAttributes = (stopReason: StopReason | undefined, usage: Usage | undefined): Attributes => ({
+  "gen_ai.response.finish_reasons": stopReason && [Content.finishReason(stopReason)],
   "gen_ai.usage.input_tokens": usage?.input,
   "gen_ai.usage.output_tokens": usage?.output,
   "gen_ai.usage.cache_read.input_tokens": usage?.cacheRead,
@@ -268,32 +252,41 @@ const endAttributes = (stopReason: StopReason | undefined, usage: Usage | undefi
   "gen_ai.usage.reasoning.output_tokens": usage?.reasoning
 })
 
-const inputAttributes = (
-  system: string | undefined,
-  messages: Content.Messages,
-  tools: ModelRequest["tools"] = []
-): Attributes => ({
-  "gen_ai.system_instructions": system === undefined ? undefined : Content.instructions(system),
-  "gen_ai.input.messages": Content.input(messages),
-  "gen_ai.tool.definitions": tools.length === 0 ? undefined : Content.definitions(tools)
-})
+// ───────────────────────── Verdicts
 
-/** Attributes of a metric are texts. */
-const texts = (attributes: Attributes): Dimensions => {
-  const texts: Record<string, string> = {}
-  for (const [key, value] of Object.entries(attributes)) {
-    if (value !== undefined) texts[key] = String(value)
-  }
-  return texts
+/** How work ended. */
+export interface Verdict {
+  /** The `error.type`; `undefined` for work that ended well. */
+  readonly type: string | undefined
+  /** The status of the span. Cancelled work has a type, but its span is no error: it ends with an interruption. */
+  readonly status: Exit.Exit<unknown, unknown>
+}
+
+const good: Verdict = { type: undefined, status: Exit.void }
+const cancelled: Verdict = { type: "cancelled", status: Exit.interrupt() }
+
+/** Exporters show the name of the error as its type. */
+const failed = (type: string, message: string): Verdict => {
+  const error = new Error(message)
+  error.name = type
+  Inspection.strip(error)
+  return { type, status: Exit.fail(error) }
+}
+
+const ofCause = (cause: Cause.Cause<unknown>): Verdict => {
+  const type = Cause.hasInterruptsOnly(cause) ? "Stopped" : typeOf(Cause.squash(cause))
+  return type === "Stopped" ? cancelled : { type, status: Exit.failCause(cause) }
+}
+
+/** The tag of the reason of an error, else its own tag, else its name. */
+const typeOf = (error: unknown): string => {
+  if (error instanceof ProviderError) return error.reason._tag
+  if (Predicate.isTagged(error, "RunFailed") && "reason" in error) return typeOf(error.reason)
+  if (Predicate.hasProperty(error, "_tag") && typeof error._tag === "string") return error._tag
+  return error instanceof Error ? error.name : "Defect"
 }
 
 // ───────────────────────── Metrics
-
-const optional = (
-  metric: Measure[0],
-  value: number | undefined,
-  dimensions: Dimensions
-): ReadonlyArray<Measure> => (value === undefined ? [] : [[metric, value, dimensions]])
 
 const histogram = (name: string, description: string, unit: string, boundaries: ReadonlyArray<number>) =>
   Metric.histogram(name, { description, attributes: { unit }, boundaries })

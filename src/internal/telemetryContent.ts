@@ -6,29 +6,27 @@ import * as JsonText from "./jsonText.ts"
 import * as Message from "../Message.ts"
 import type { ToolDefinition } from "../Provider.ts"
 
-export type Messages = ReadonlyArray<Message.Message>
-
-/** An answer, as far as it came. */
-export interface Answer {
-  readonly content: Message.Assistant["content"]
-  readonly stopReason: Message.StopReason | undefined
+/** A request, and its answer as far as it came. */
+interface Exchange {
+  readonly system?: string | undefined
+  readonly messages: ReadonlyArray<Message.Message>
+  readonly tools?: ReadonlyArray<ToolDefinition>
+  readonly answer:
+    | (Pick<Message.Assistant, "content"> & { readonly stopReason: Message.StopReason | undefined })
+    | undefined
 }
 
-export const instructions = (system: string): string | undefined => json([{ type: "text", content: system }])
-
-export const input = (messages: Messages): string | undefined =>
-  json(messages.filter((message) => message.role !== "custom").map(messageOf))
-
-export const output = ({ content, stopReason }: Answer): string | undefined =>
-  json([
-    {
-      ...answerOf(content),
-      ...(stopReason === undefined ? {} : { finish_reason: finishReason(stopReason) })
-    }
-  ])
-
-export const definitions = (tools: ReadonlyArray<ToolDefinition>): string | undefined =>
-  json(tools.map((tool) => ({ type: "function", ...tool })))
+export const attributes = ({ answer, messages, system, tools = [] }: Exchange) => ({
+  "gen_ai.system_instructions": system && json([{ type: "text", content: system }]),
+  "gen_ai.input.messages": json(messages.filter((message) => message.role !== "custom").map(messageOf)),
+  "gen_ai.tool.definitions":
+    tools.length > 0 ? json(tools.map((tool) => ({ type: "function", ...tool }))) : undefined,
+  "gen_ai.output.messages":
+    answer &&
+    json([
+      { ...answerOf(answer.content), finish_reason: answer.stopReason && finishReason(answer.stopReason) }
+    ])
+})
 
 /** A value as JSON; `undefined` for one that is not JSON. */
 export const json = (value: unknown): string | undefined => Result.getOrUndefined(JsonText.of(value))
@@ -56,7 +54,7 @@ const messageOf = (message: Message.ModelMessage) => {
 }
 
 // An answer that streams may have no block yet at an index.
-const answerOf = (content: Answer["content"]) => ({
+const answerOf = (content: Message.Assistant["content"]) => ({
   role: "assistant",
   parts: content.filter((block) => block !== undefined).map(partOf)
 })

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { type Duration, Effect, Latch, Schema, Stream } from "effect"
+import { type Duration, Effect, Latch, Option, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { Agent, Hook, Loop, Message, Provider, ProviderError, Retry, Tool, ToolRegistry } from "effect-agent"
 import { ScriptedProvider, Step } from "effect-agent/testing"
@@ -303,6 +303,29 @@ describe("spans", () => {
       const script = [ScriptedProvider.toolCall("weather", { city: "Oslo" }), ScriptedProvider.text("ok")]
       const { spans } = yield* record(prompt(script, { tools: [weather], hooks: [again] }))
       assert.strictEqual(spans.filter(({ name }) => name === "execute_tool weather").length, 2)
+    })
+  )
+})
+
+describe("Effect's default tracer", () => {
+  it.effect("has the spans of a run only inside a span of the application", () =>
+    Effect.gen(function* () {
+      const seen: Array<string | undefined> = []
+      const look = Tool.make({
+        name: "look",
+        description: "Looks at its span.",
+        execute: () =>
+          Effect.map(Effect.option(Effect.currentSpan), (span) => {
+            seen.push(Option.getOrUndefined(span)?.name)
+            return "ok"
+          })
+      })
+      const run = prompt([ScriptedProvider.toolCall("look", {}), ScriptedProvider.text("ok")], {
+        tools: [look]
+      })
+      yield* run
+      yield* Effect.withSpan(run, "request")
+      assert.deepStrictEqual(seen, [undefined, "execute_tool look"])
     })
   )
 })
