@@ -253,7 +253,8 @@ export function make<const T extends Tools, const H extends Hooks>(
       Context.add(HookManager.HookManager, manager)
     )
     const scope = Context.get(made, Scope.Scope)
-    const runtime = new AgentRuntime(State.initial(messages, runOptions), modes, scope, (caller) =>
+    const states = yield* State.states
+    const runtime = new AgentRuntime(State.initial(messages, runOptions), states, modes, scope, (caller) =>
       // Services of the agent under the caller's, so that the caller's span and request-scoped services win. The provider, the
       // tools and the hooks are always the agent's.
       Context.mergeAll(made, caller, own)

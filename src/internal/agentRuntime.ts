@@ -5,9 +5,12 @@
 import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Result from "effect/Result"
+import * as Exit from "effect/Exit"
 import * as Latch from "effect/Latch"
+import * as PubSub from "effect/PubSub"
+import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"
 import * as State from "./agentState.ts"
 import * as Continuation from "./continuation.ts"
@@ -33,7 +36,8 @@ export type MakeTask<E> = (now: number) => Result.Result<Begin, E>
 
 export class AgentRuntime {
   readonly queues: Queues
-  private readonly state: State.Changing<State.AgentState>
+  current: State.AgentState
+  private readonly states: State.States
   /** Lays the agent's services over the caller's. */
   private readonly services: (caller: Context.Context<never>) => Context.Context<Services>
   /** Opened when the current run is over and its subscribers have received all events; `undefined` without a run. */
@@ -42,19 +46,19 @@ export class AgentRuntime {
   /** The current run, or the last one. */
   run: Run | undefined
   readonly subscriptions: Subscriptions
-  /** The state, as others see it. */
-  readonly watched: State.Subscribable<State.AgentState>
   /** Changes that the application made since the last turn began. */
   private changes: { options?: Partial<Options.RunOptions>; replaced?: boolean } | undefined
 
   constructor(
     state: State.AgentState,
+    states: State.States,
     modes: Partial<Record<QueueName, QueueMode>>,
     scope: Scope.Scope,
     services: (caller: Context.Context<never>) => Context.Context<Services>
   ) {
-    this.state = new State.Changing(state)
-    this.watched = this.state.subscribable
+    this.current = state
+    this.states = states
+    this.set(state)
     this.queues = new Queues(modes)
     this.subscriptions = new Subscriptions(scope)
     this.services = services
@@ -64,8 +68,18 @@ export class AgentRuntime {
     return this.ended && this.run?.control
   }
 
-  get current(): State.AgentState {
-    return this.state.current
+  /** The state, as others see it. */
+  get watched(): State.Subscribable<State.AgentState> {
+    return {
+      get: Effect.sync(() => this.current),
+      getUnsafe: () => this.current,
+      changes: Stream.fromPubSubTake(this.states)
+    }
+  }
+
+  private set(state: State.AgentState): void {
+    this.current = state
+    PubSub.publishUnsafe(this.states, [state])
   }
 
   /**
@@ -106,7 +120,7 @@ export class AgentRuntime {
     // A run is over when its last subscriber has received its end.
     const rest = Effect.suspend(() => {
       this.ended = undefined
-      this.state.set({ ...this.current, phase: "idle" })
+      this.set({ ...this.current, phase: "idle" })
       return ended.open
     })
     return Effect.updateContext(
@@ -128,10 +142,10 @@ export class AgentRuntime {
   }
 
   private observe(events: ReadonlyArray<AgentEvent>): void {
-    if (this.subscriptions.hasReaders) this.subscriptions.observe(events)
+    this.subscriptions.observe(events)
     const { current } = this
     const next = State.afterAll(current, events)
-    if (next !== current) this.state.set(next)
+    if (next !== current) this.set(next)
   }
 
   /**
@@ -178,9 +192,10 @@ export class AgentRuntime {
   /** Puts messages in a queue. */
   enqueue(name: QueueName, input: Message.Input): Effect.Effect<void> {
     return Effect.clockWith((clock) =>
-      Effect.map(Effect.fromResult(Input.prompt(input, clock.currentTimeMillisUnsafe())), (messages) =>
-        this.queues.add(name, messages)
-      ).pipe(Effect.orDie)
+      Effect.fromResult(Input.prompt(input, clock.currentTimeMillisUnsafe()))
+    ).pipe(
+      Effect.orDie,
+      Effect.map((messages) => this.queues.add(name, messages))
     )
   }
 
@@ -188,7 +203,7 @@ export class AgentRuntime {
     return Effect.suspend(() =>
       Effect.map(Effect.fromResult(Input.patch(patch)), (patch) => {
         this.change({ options: Options.patch(this.changes?.options ?? {}, patch) })
-        this.state.set({ ...this.current, options: Options.patch(this.current.options, patch) })
+        this.set({ ...this.current, options: Options.patch(this.current.options, patch) })
       })
     )
   }
@@ -197,7 +212,7 @@ export class AgentRuntime {
     return Effect.suspend(() =>
       Effect.map(Effect.fromResult(Input.messages(messages)), (messages) => {
         this.change({ replaced: true })
-        this.state.set({ ...this.current, messages })
+        this.set({ ...this.current, messages })
       })
     )
   }
@@ -209,12 +224,7 @@ export class AgentRuntime {
   readonly reset: Effect.Effect<void, AgentBusy> = Effect.suspend(() => {
     if (this.ended !== undefined) return Effect.fail(new AgentBusy())
     this.queues.clear("all")
-    this.state.set({
-      messages: [],
-      phase: "idle",
-      pendingToolCalls: new Set(),
-      options: this.current.options
-    })
+    this.set(State.initial([], this.current.options))
     return Effect.void
   })
 
@@ -223,7 +233,7 @@ export class AgentRuntime {
     this.isClosed = true
     if (this.control !== undefined) yield* this.control.cancel("the agent was closed")
     yield* this.waitForIdle
-    this.state.close()
-    yield* this.subscriptions.close()
+    PubSub.endUnsafe(this.states, Exit.void)
+    this.subscriptions.close()
   })
 }

@@ -1,13 +1,12 @@
 /**
  * The visible state of an agent, folded from its events.
  */
-import type * as Cause from "effect/Cause"
-import * as Effect from "effect/Effect"
-import * as Queue from "effect/Queue"
-import * as Stream from "effect/Stream"
+import type * as Effect from "effect/Effect"
+import * as PubSub from "effect/PubSub"
+import type * as Stream from "effect/Stream"
+import type * as Take from "effect/Take"
 import { CallSet } from "./callSet.ts"
-import type { AgentEvent, View } from "../AgentEvent.ts"
-import { progressed } from "../AgentEvent.ts"
+import { type AgentEvent, progressed, type View } from "../AgentEvent.ts"
 import type * as Message from "../Message.ts"
 import type { RunOptions } from "../RunOptions.ts"
 
@@ -53,23 +52,12 @@ const after = (state: AgentState, event: AgentEvent): AgentState => {
   return event._tag === "RunEnd" ? { ...next, phase: state.phase } : next
 }
 
-/** The state after more events. Results that end together are put in together: there may be thousands. */
+/** The state after more events. Messages that end together are put in together, for there may be thousands. */
 export const afterAll = (state: AgentState, events: ReadonlyArray<AgentEvent>): AgentState => {
-  let next = state
-  let results: Array<Message.Message> = []
-  const putIn = () => {
-    if (results.length > 0) next = { ...next, messages: [...next.messages, ...results] }
-    results = []
-  }
-  for (const event of events) {
-    if (event._tag === "MessageEnd" && event.message.role === "toolResult") results.push(event.message)
-    else if (event._tag !== "MessageStart") {
-      putIn()
-      next = after(next, event)
-    }
-  }
-  putIn()
-  return next
+  const ended = events.flatMap((event) => (event._tag === "MessageEnd" ? [event.message] : []))
+  return ended.length > 1
+    ? { ...state, messages: [...state.messages, ...ended] }
+    : events.reduce(after, state)
 }
 
 /**
@@ -87,48 +75,7 @@ export interface Subscribable<out A> {
   readonly changes: Stream.Stream<A>
 }
 
-/** A value that its owner changes. `Subscribable` is what others see of it. */
-export class Changing<in out A> {
-  private value: A
-  private isClosed = false
-  private readonly watchers = new Set<Queue.Queue<A, Cause.Done>>()
+/** The states of an agent, for those who watch it: first the latest one. */
+export type States = PubSub.PubSub<Take.Take<AgentState>>
 
-  constructor(value: A) {
-    this.value = value
-  }
-
-  get current(): A {
-    return this.value
-  }
-
-  /** In one step: the owner waits for none of those who watch. */
-  set(value: A): void {
-    this.value = value
-    for (const watcher of this.watchers) Queue.offerUnsafe(watcher, value)
-  }
-
-  /** Ends what is watched, after the last value. */
-  close(): void {
-    this.isClosed = true
-    for (const watcher of this.watchers) Queue.endUnsafe(watcher)
-  }
-
-  readonly subscribable: Subscribable<A> = {
-    get: Effect.sync(() => this.value),
-    getUnsafe: () => this.value,
-    changes: Stream.suspend(() => (this.isClosed ? Stream.make(this.value) : this.watched))
-  }
-
-  private get watched(): Stream.Stream<A> {
-    const open = Effect.map(Queue.unbounded<A, Cause.Done>(), (watcher) => {
-      this.watchers.add(watcher)
-      Queue.offerUnsafe(watcher, this.value)
-      return watcher
-    })
-    const leave = (watcher: Queue.Queue<A, Cause.Done>) => {
-      this.watchers.delete(watcher)
-      return Queue.shutdown(watcher)
-    }
-    return Stream.unwrap(Effect.map(Effect.acquireRelease(open, leave), Stream.fromQueue))
-  }
-}
+export const states: Effect.Effect<States> = PubSub.unbounded({ replay: 1 })

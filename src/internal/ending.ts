@@ -9,10 +9,10 @@ import * as Option from "effect/Option"
 import type { RunStatus } from "../AgentEvent.ts"
 import { errorOf } from "./reply.ts"
 import type { Defect, EventError, FailureReason, LimitExceeded } from "./failureReason.ts"
+import type * as Hook from "../Hook.ts"
 import * as Limits from "./limits.ts"
 import * as Message from "../Message.ts"
-import type { Run } from "./run.ts"
-import { Stopped } from "./run.ts"
+import { type Run, Stopped } from "./run.ts"
 import * as Inspection from "./inspection.ts"
 import { RunFailed } from "../RunFailed.ts"
 import type { RunResult } from "../RunResult.ts"
@@ -20,11 +20,12 @@ import { attempt } from "./interruption.ts"
 
 type Reason = FailureReason | Stopped
 
-/** How a run ended, before its last hooks. */
+/** How a run ended. */
 interface Ending {
   readonly status: RunStatus
   readonly error: FailureReason | Defect | undefined
-  readonly message?: Message.Assistant
+  /** The last answer, which an `afterExecution` hook may replace for the caller. */
+  readonly message?: Message.Assistant | undefined
 }
 
 /** Asks the last hooks, publishes `RunEnd`, and returns the result, or fails with it. */
@@ -37,29 +38,42 @@ export const finish = Effect.fnUntraced(function* (
   if (ending.status === "cancelled") run.announceCancel()
   if (ending.error !== undefined) announceError(run, ending.error)
   yield* run.delivered
-  const ended = yield* afterExecution(run, ending)
+  const { error, message, status } = yield* afterExecution(run, ending)
   yield* run.delivered
   run.events.turn = undefined
-  const duration = Duration.millis(run.elapsed)
-  const given = ended.status === "completed" ? run.output?.accepted : undefined
+  const durationMs = run.elapsed
+  const given = status === "completed" ? run.output?.accepted : undefined
   if (given !== undefined) run.emit({ _tag: "Output", value: given.json })
+  // The event names the answer that observers saw.
+  const messageId = lastAnswer(run)?.id
   run.emitLast({
     _tag: "RunEnd",
-    status: ended.status,
-    ...messageIdOf(run),
+    status,
+    ...(messageId === undefined ? {} : { messageId }),
     newMessageIds: run.newMessages.map((message) => message.id),
     usage: run.usage,
     turns: run.turn,
-    durationMs: Duration.toMillis(duration),
+    durationMs,
     hookMs: Math.floor(run.hooks.millis),
-    ...(ended.error === undefined ? {} : { error: ended.error })
+    ...(error === undefined ? {} : { error })
   })
   yield* run.delivered
   // The report has the end too.
-  const result = resultOf(run, ended, { duration, undelivered })
-  if (ended.error === undefined) return result
-  if (ended.error._tag !== "Defect") return yield* failed(ended.error, result)
-  return yield* Effect.die(Exit.isFailure(exit) ? Cause.squash(exit.cause) : ended.error)
+  const result = { ...resultOf(run, status, message), duration: Duration.millis(durationMs), undelivered }
+  if (error === undefined) return result
+  if (error._tag !== "Defect") return yield* failed(error, result)
+  return yield* Effect.die(Exit.isFailure(exit) ? Cause.squash(exit.cause) : error)
+})
+
+const resultOf = (run: Run, status: RunStatus, message: Message.Assistant | undefined) => ({
+  runId: run.id,
+  status,
+  ...(message === undefined ? {} : { message }),
+  text: message === undefined ? "" : Message.textOf(message),
+  newMessages: run.newMessages,
+  usage: run.usage,
+  turns: run.turn,
+  report: run.report
 })
 
 /** The failure of a run. */
@@ -98,68 +112,33 @@ export const announceLimit = (run: Run, { estimated, limit, max, value }: LimitE
   })
 
 /** Asks the last hooks, although the run may be stopped. One that fails the run (mode "fail") can still do that here. */
-const afterExecution = Effect.fnUntraced(function* (run: Run, ending: Ending): Effect.fn.Return<Ending> {
-  const { error, status } = ending
-  const answer = { message: lastAnswer(run) }
-  const asked = yield* attempt(askLastHooks(run, ending, answer))
-  const ended = answer.message === undefined ? { status, error } : { status, error, message: answer.message }
-  if (asked._tag !== "Done" || Exit.isSuccess(asked.exit) || error !== undefined) return ended
-  const failure = Cause.findErrorOption(asked.exit.cause)
-  if (Option.isNone(failure)) return ended
-  run.emit({ _tag: "RunError", error: failure.value, retryable: false })
-  return { ...ended, status: "failed", error: failure.value }
-})
-
-/** `answer.message` is the last answer, which a hook may replace. */
-const askLastHooks = Effect.fnUntraced(function* (
+const afterExecution = Effect.fnUntraced(function* (
   run: Run,
-  { error, status }: Ending,
-  answer: { message: Message.Assistant | undefined }
-) {
-  if (error !== undefined) {
-    yield* run.hooks.ask<"onError", void>("onError", undefined, {
-      input: () => Effect.succeed({ ...run.baseInput, scope: "run", error }),
-      output: () => Effect.void
+  { error, status }: Ending
+): Effect.fn.Return<Ending> {
+  let message = lastAnswer(run)
+  const asking = Effect.gen(function* () {
+    if (error !== undefined) {
+      yield* run.hooks.each("onError", () => ({ ...run.baseInput, scope: "run", error }))
+    }
+    const input = (): Hook.Input<"afterExecution"> => ({
+      ...run.baseInput,
+      status,
+      ...(error === undefined ? {} : { error }),
+      ...(message === undefined ? {} : { message }),
+      report: run.report,
+      durationMs: run.elapsed
     })
-  }
-  yield* run.hooks.ask<"afterExecution", void>("afterExecution", undefined, {
-    input: () =>
-      Effect.sync(() => ({
-        ...run.baseInput,
-        status,
-        ...(error === undefined ? {} : { error }),
-        ...(answer.message === undefined ? {} : { message: answer.message }),
-        report: run.report,
-        durationMs: run.elapsed
-      })),
-    output: (_, { modified }) =>
-      Effect.sync(() => {
-        if (error === undefined) answer.message = modified ?? answer.message
-      })
+    yield* run.hooks.each("afterExecution", input, ({ modified }) => {
+      if (error === undefined) message = modified ?? message
+    })
   })
+  const asked = yield* attempt(asking)
+  const failure = asked._tag === "Done" ? Exit.findErrorOption(asked.exit) : Option.none()
+  if (error !== undefined || Option.isNone(failure)) return { status, error, message }
+  run.emit({ _tag: "RunError", error: failure.value, retryable: false })
+  return { status: "failed", error: failure.value, message }
 })
-
-/** An `afterExecution` hook replaces the answer for the caller alone: the event names the one observers saw. */
-const messageIdOf = (run: Run): { readonly messageId?: Message.MessageId } => {
-  const answer = lastAnswer(run)
-  return answer === undefined ? {} : { messageId: answer.id }
-}
 
 const lastAnswer = (run: Run): Message.Assistant | undefined =>
   run.newMessages.findLast((message) => message.role === "assistant")
-
-const resultOf = (
-  run: Run,
-  { message, status }: Ending,
-  rest: Pick<RunResult, "duration" | "undelivered">
-): RunResult => ({
-  runId: run.id,
-  status,
-  ...(message === undefined ? {} : { message }),
-  text: message === undefined ? "" : Message.textOf(message),
-  newMessages: run.newMessages,
-  usage: run.usage,
-  turns: run.turn,
-  report: run.report,
-  ...rest
-})

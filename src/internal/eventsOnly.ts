@@ -3,6 +3,7 @@
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"
 import { AgentBusy, AgentClosed } from "./agentError.ts"
@@ -26,27 +27,16 @@ export const eventsOnly = <E>(self: Stream.Stream<AgentEvent, E>): Stream.Stream
     }).pipe(
       Stream.catchCause((cause) => {
         if (Cause.hasInterruptsOnly(cause)) return Stream.fromEffect(Effect.interrupt)
-        const { failure, isExpected } = failureOf(cause)
-        const rest = last?._tag === "RunEnd" ? Effect.succeed([]) : refusal(failure)
-        const logged = isExpected ? Effect.void : Effect.logError("A run died", cause)
+        const error = Cause.squash(cause)
+        const expected = error instanceof RunFailed ? error.reason : isRefusal(error) ? error : undefined
+        const rest = last?._tag === "RunEnd" ? Effect.succeed([]) : refusal(expected ?? defect(error))
+        const logged = expected === undefined ? Effect.logError("A run died", cause) : Effect.void
         return Stream.fromArrayEffect(Effect.andThen(logged, rest))
       })
     )
   })
 
-const failureOf = (
-  cause: Cause.Cause<unknown>
-): { readonly failure: EventError; readonly isExpected: boolean } => {
-  const error = Cause.squash(cause)
-  if (error instanceof RunFailed) return { failure: error.reason, isExpected: true }
-  const isRefusal =
-    error instanceof AgentBusy ||
-    error instanceof AgentClosed ||
-    error instanceof InvalidInput ||
-    error instanceof InvalidContinuation
-  if (isRefusal) return { failure: error, isExpected: true }
-  return { failure: defect(error), isExpected: false }
-}
+const isRefusal = Schema.is(Schema.Union([AgentBusy, AgentClosed, InvalidInput, InvalidContinuation]))
 
 /** How the events of a run end that could not begin. */
 const refusal = (error: EventError): Effect.Effect<ReadonlyArray<AgentEvent>> =>

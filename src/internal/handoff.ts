@@ -10,6 +10,7 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Channel from "effect/Channel"
 import * as Exit from "effect/Exit"
+import * as Latch from "effect/Latch"
 import type * as Pull from "effect/Pull"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -30,7 +31,8 @@ export class Handoff<in out A, in out E = never> {
   private isClosed = false
   private reader: Resume<A, E> | undefined
   private isWaking = false
-  private writers: ReadonlyArray<() => void> = none
+  /** Open while there is room. */
+  private readonly hasRoom = Latch.makeUnsafe(true)
 
   constructor(capacity: number) {
     this.capacity = capacity
@@ -47,7 +49,7 @@ export class Handoff<in out A, in out E = never> {
 
   /** Waits while more than `capacity` elements wait for the reader. */
   get room(): Effect.Effect<void> {
-    return this.waiting.length > this.capacity ? this.untilRoom : Effect.void
+    return this.hasRoom.isOpen() ? Effect.void : this.hasRoom.await
   }
 
   /** Ends the reading side, after all that was added before. */
@@ -60,14 +62,14 @@ export class Handoff<in out A, in out E = never> {
   /** From now on `room` is there: the writer is about to end. */
   release(): void {
     this.capacity = Infinity
-    this.wakeWriters()
+    this.hasRoom.openUnsafe()
   }
 
   /** There is no reader any more: drops all that waits and is added later. */
   close(): void {
     this.isClosed = true
     this.waiting = none
-    this.wakeWriters()
+    this.hasRoom.openUnsafe()
   }
 
   /** All that waits, once there is something. For one reader at a time. */
@@ -83,12 +85,12 @@ export class Handoff<in out A, in out E = never> {
 
   /** Keeps the first batch as it is; copies it when a second one comes. */
   private keep(batch: ReadonlyArray<A>): void {
-    if (this.waiting.length === 0) {
-      this.waiting = batch
-      return
+    if (this.waiting.length === 0) this.waiting = batch
+    else {
+      if (this.waiting !== this.own) this.waiting = this.own = this.waiting.slice()
+      for (const element of batch) this.own.push(element)
     }
-    if (this.waiting !== this.own) this.waiting = this.own = this.waiting.slice()
-    for (const element of batch) this.own.push(element)
+    if (this.waiting.length > this.capacity) this.hasRoom.closeUnsafe()
   }
 
   private readonly wake = (): void => {
@@ -102,7 +104,7 @@ export class Handoff<in out A, in out E = never> {
     const next = resume && this.next()
     if (resume === undefined || next === undefined) return
     this.reader = undefined
-    this.wakeWriters()
+    this.hasRoom.openUnsafe()
     resume(next)
   }
 
@@ -113,23 +115,6 @@ export class Handoff<in out A, in out E = never> {
       return Effect.succeed(batch)
     }
     return this.ended === undefined ? undefined : finished(this.ended)
-  }
-
-  private readonly untilRoom = Effect.callback<void>((resume) => {
-    // The reader may have read since this was made.
-    if (this.waiting.length <= this.capacity) return resume(Effect.void)
-    const wake = () => resume(Effect.void)
-    this.writers = [...this.writers, wake]
-    return Effect.sync(() => {
-      this.writers = this.writers.filter((other) => other !== wake)
-    })
-  })
-
-  private wakeWriters(): void {
-    const { writers } = this
-    if (writers.length === 0) return
-    this.writers = none
-    for (const wake of writers) wake()
   }
 }
 

@@ -43,9 +43,9 @@ export interface Run {
 }
 
 /** Failures in a row. After them, the run does not call the hook again. */
-const maxConsecutiveErrors = 3
+const maxErrors = 3
 
-const tooManyErrors = `it is disabled after ${maxConsecutiveErrors} failures in a row`
+const tooManyErrors = `it is disabled after ${maxErrors} failures in a row`
 
 const defaultTimeouts = { hookTimeout: Duration.seconds(5), approvalTimeout: Duration.infinity }
 
@@ -68,6 +68,21 @@ export class RunHooks {
     return this.manager.list().some((hook) => isAt(point, hook))
   }
 
+  /** Calls the hooks of a point. `use` takes what each returned, and may keep those after it from being called. */
+  each<P extends Hook.Point>(
+    point: P,
+    input: () => Hook.Input<P>,
+    use: (output: Hook.Output<P>) => "next" | "stop" | void = () => {}
+  ): Effect.Effect<void, HookFailed | TransformFailed> {
+    return Effect.asVoid(
+      this.ask<P, "next" | "stop" | void>(point, "next", {
+        input: () => Effect.sync(input),
+        output: (_, output) => Effect.sync(() => use(output)),
+        isDone: (step) => step === "stop"
+      })
+    )
+  }
+
   /**
    * Calls the hooks of a point, in order. Hooks that are registered meanwhile run from the next point on. Fails with
    * `HookFailed` for an observer that failed, with `hookFailureMode: "fail"`, and with `TransformFailed` for a shaper.
@@ -75,13 +90,13 @@ export class RunHooks {
   ask<P extends Hook.Point, S, E = never>(
     point: P,
     initial: S,
-    asking: Asking<P, S, E>
+    { failure, input, isDone, output }: Asking<P, S, E>
   ): Effect.Effect<S, HookFailed | TransformFailed | E> {
-    const { failure, input, isDone, output } = asking
     return Effect.gen({ self: this }, function* () {
       let state = initial
       const hooks = this.manager.list().flatMap((hook) => (isAt(point, hook) ? [hook] : []))
-      const early = this.isParallel(point) ? yield* this.callAll(point, hooks, yield* input(state)) : []
+      const isParallel = isObserver(point) && this.run.options().hookExecution === "parallel"
+      const early = isParallel ? yield* this.callAll(point, hooks, yield* input(state)) : []
       for (const [index, hook] of hooks.entries()) {
         if (isDone?.(state) === true) break
         const result = yield* early[index] ?? this.call(point, hook, yield* input(state))
@@ -94,10 +109,6 @@ export class RunHooks {
     })
   }
 
-  private isParallel(point: Hook.Point): boolean {
-    return isObserver(point) && this.run.options().hookExecution === "parallel"
-  }
-
   /** Calls hooks side by side, and waits for all of them. */
   private callAll<P extends Hook.Point>(point: P, hooks: ReadonlyArray<Registered<P>>, input: Hook.Input<P>) {
     return Effect.forEach(hooks, (hook) => Effect.exit(this.call(point, hook, input)), {
@@ -105,45 +116,48 @@ export class RunHooks {
     })
   }
 
-  /** Calls one hook. Returns its output, `undefined` if it returned nothing, or its failure in words. */
+  /**
+   * Calls one hook for as long as its time limit allows. Returns its output, `undefined` if it returned nothing, or its failure
+   * in words.
+   */
   private call<P extends Hook.Point>(point: P, hook: Registered<P>, input: Hook.Input<P>) {
     return Effect.gen({ self: this }, function* () {
       const failed = (detail: string): HookFailure =>
         hook.name === undefined ? { detail } : { detail, hookName: hook.name }
-      if (this.errorsOf(hook.id) >= maxConsecutiveErrors) {
+      const errors = () => this.errorsInRow.get(hook.id) ?? 0
+      if (errors() >= maxErrors) {
         return isObserver(point) ? Result.succeed(undefined) : Result.fail(failed(tooManyErrors))
       }
-      const work = inTime(returned(hook, input), timeLimit(point, this.run.options()))
-      const [took, exit] = yield* Effect.timed(work)
+      const limit = timeLimit(point, this.run.options())
+      const work = attempt(returned(hook, input), { timeout: Duration.toMillis(limit) })
+      const [took, ended] = yield* Effect.timed(work)
       this.millis += Duration.toMillis(took)
-      const output = Exit.isSuccess(exit)
-        ? outputOf(point, exit.value)
-        : Result.fail(Cause.squash(exit.cause))
-      if (Result.isSuccess(output)) {
-        this.errorsInRow.delete(hook.id)
-        return Result.succeed(output.success)
-      }
+      const output =
+        ended._tag === "Done"
+          ? outputOf(point, ended.exit)
+          : Result.fail(`timed out after ${Duration.format(limit)}`)
+      this.errorsInRow.set(hook.id, Result.isSuccess(output) ? 0 : errors() + 1)
+      if (Result.isSuccess(output)) return output
       const failure = failed(FailureText.of(output.failure))
-      yield* this.report(point, hook.id, failure)
+      yield* this.report(point, hook.id, failure, errors())
       return Result.fail(failure)
     })
   }
 
-  /** Counts a failure, and reports it unless the point and `hookFailureMode` say otherwise. */
-  private report(point: Hook.Point, hookId: string, failure: HookFailure): Effect.Effect<void, HookFailed> {
-    const { detail: error, ...named } = failure
-    const consecutiveErrors = this.errorsOf(hookId) + 1
-    this.errorsInRow.set(hookId, consecutiveErrors)
+  /** Reports a failure, unless the point and `hookFailureMode` say otherwise. */
+  private report(
+    point: Hook.Point,
+    hookId: string,
+    failure: HookFailure,
+    consecutiveErrors: number
+  ): Effect.Effect<void, HookFailed> {
     const mode = isObserver(point) ? this.run.options().hookFailureMode : "warn"
     if (mode === "fail") return Effect.fail(new HookFailed({ hook: point, ...failure }))
     if (mode === "ignore") return Effect.void
-    const disabled = consecutiveErrors >= maxConsecutiveErrors
+    const { detail: error, ...named } = failure
+    const disabled = consecutiveErrors >= maxErrors
     this.run.onError({ hook: point, hookId, ...named, error, consecutiveErrors, disabled })
     return Effect.void
-  }
-
-  private errorsOf(id: string): number {
-    return this.errorsInRow.get(id) ?? 0
   }
 }
 
@@ -169,20 +183,15 @@ const noEffect =
 
 const outputOf = <P extends Hook.Point>(
   point: P,
-  value: unknown
-): Result.Result<Hook.Output<P> | undefined, unknown> =>
-  value === undefined ? Result.succeed(undefined) : HookOutput.read(Hook.points[point].output, value)
+  exit: Exit.Exit<unknown, unknown>
+): Result.Result<Hook.Output<P> | undefined, unknown> => {
+  if (Exit.isFailure(exit)) return Result.fail(Cause.squash(exit.cause))
+  return exit.value === undefined
+    ? Result.succeed(undefined)
+    : HookOutput.read(Hook.points[point].output, exit.value)
+}
 
 const timeLimit = (point: Hook.Point, options: ReturnType<Run["options"]>): Duration.Duration => {
   const option = Hook.points[point].timeLimit
   return Duration.fromInputUnsafe(options[option] ?? defaultTimeouts[option])
 }
-
-/** Runs a hook for as long as its time limit allows. Leaves one behind that ignores its interruption. */
-const inTime = <A, E>(
-  work: Effect.Effect<A, E>,
-  timeout: Duration.Duration
-): Effect.Effect<Exit.Exit<A, E | string>> =>
-  Effect.map(attempt(work, { timeout: Duration.toMillis(timeout) }), (ended) =>
-    ended._tag === "Done" ? ended.exit : Exit.fail(`timed out after ${Duration.format(timeout)}`)
-  )

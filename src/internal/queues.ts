@@ -48,7 +48,6 @@ export class Queues {
   modes: QueueModes
   /** Open while the sizes have changed since `takeChange`. */
   readonly changed = Latch.makeUnsafe(false)
-  private isChanged = false
 
   constructor(modes?: Partial<Record<QueueName, QueueMode>>) {
     this.modes = { steering: "one-at-a-time", followUp: "one-at-a-time", ...modes }
@@ -88,10 +87,7 @@ export class Queues {
 
   /** The sizes, if they have changed since the last call. */
   takeChange(): Sizes | undefined {
-    if (!this.isChanged) return undefined
-    this.isChanged = false
-    this.changed.closeUnsafe()
-    return this.sizes
+    return this.changed.closeUnsafe() ? this.sizes : undefined
   }
 
   private set(name: QueueName, messages: ReadonlyArray<Message>): void {
@@ -102,8 +98,6 @@ export class Queues {
     const before = this.sizes
     this.queued = queued
     const { followUp, steering } = this.sizes
-    if (steering === before.steering && followUp === before.followUp) return
-    this.isChanged = true
-    this.changed.openUnsafe()
+    if (steering !== before.steering || followUp !== before.followUp) this.changed.openUnsafe()
   }
 }

@@ -286,16 +286,9 @@ export class Run {
   ask<P extends Hook.Point>(
     point: P,
     input: () => Hook.Input<P>,
-    use: (output: Hook.Output<P>) => "next" | "stop" | void = () => {}
+    use?: (output: Hook.Output<P>) => "next" | "stop" | void
   ): Effect.Effect<void, FailureReason | Stopped> {
-    if (!this.hooks.has(point)) return Effect.void
-    return this.attempt(
-      this.hooks.ask<P, "next" | "stop" | void>(point, "next", {
-        input: () => Effect.sync(input),
-        output: (_, output) => Effect.sync(() => use(output)),
-        isDone: (step) => step === "stop"
-      })
-    )
+    return this.hooks.has(point) ? this.attempt(this.hooks.each(point, input, use)) : Effect.void
   }
 
   /** The model and system prompt of a request, by the options. */

@@ -48,8 +48,6 @@ export class Subscriptions {
   /** How many events readers have lost. */
   dropped = 0
 
-  hasReaders = false
-
   constructor(scope: Scope.Scope) {
     this.scope = scope
   }
@@ -96,12 +94,10 @@ export class Subscriptions {
   get events(): Stream.Stream<AgentEvent> {
     const open = Effect.map(Queue.sliding<AgentEvent, Cause.Done>(eventBuffer), (reader) => {
       this.readers.add(reader)
-      this.hasReaders = true
       return reader
     })
     const close = (reader: Queue.Queue<AgentEvent, Cause.Done>) => {
       this.readers.delete(reader)
-      this.hasReaders = this.readers.size > 0
       return Queue.shutdown(reader)
     }
     return Stream.suspend(() =>
@@ -112,12 +108,10 @@ export class Subscriptions {
   }
 
   /** Ends the streams of events, and removes the subscribers. */
-  close(): Effect.Effect<void> {
+  close(): void {
     this.isClosed = true
     this.subscribers = []
-    return this.readers.size === 0
-      ? Effect.void
-      : Effect.forEach([...this.readers], (reader) => Queue.end(reader), { discard: true })
+    for (const reader of this.readers) Queue.endUnsafe(reader)
   }
 }
 

@@ -134,8 +134,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F093",
     without: "nobody looks at what a hook returns",
     file: "src/internal/hookCalls.ts",
-    from: "HookOutput.read(Hook.points[point].output, value)",
-    to: "Result.succeed(value)",
+    from: "HookOutput.read(Hook.points[point].output, exit.value)",
+    to: "Result.succeed(exit.value)",
     test: hooks
   },
   {
