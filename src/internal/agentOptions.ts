@@ -2,15 +2,16 @@
  * What an agent is made from.
  */
 import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
 import type * as Hook from "../Hook.ts"
 import * as Input from "./invalidInput.ts"
 import * as InvalidHook from "./invalidHook.ts"
-import { InvalidInput } from "./invalidInput.ts"
 import type * as Message from "../Message.ts"
 import type { OutputOptions } from "./output.ts"
 import * as PromptOptions from "./promptOptions.ts"
 import type { QueueMode } from "./queues.ts"
-import type { RunOptions } from "../RunOptions.ts"
+import * as RunOptions from "../RunOptions.ts"
 import type * as Tool from "../Tool.ts"
 
 /**
@@ -43,7 +44,7 @@ export type Hooks = ReadonlyArray<Hook.Hook>
  * @category options
  * @since 0.1.0
  */
-export type AgentOptions<T extends Tools, H extends Hooks> = RunOptions & {
+export type AgentOptions<T extends Tools, H extends Hooks> = RunOptions.RunOptions & {
   /** The transcript that the conversation begins with, oldest message first. Default: none. */
   readonly messages?: ReadonlyArray<Message.Message>
   /** The tools that the model may call. Default: none. */
@@ -56,45 +57,38 @@ export type AgentOptions<T extends Tools, H extends Hooks> = RunOptions & {
   readonly followUpMode?: QueueMode
 }
 
-const own = ["messages", "tools", "hooks", "steeringMode", "followUpMode", ...PromptOptions.names]
+const listOf = (item: Schema.Codec<unknown>) =>
+  Schema.optionalKey(Schema.Array(item).annotate({ identifier: "a list" }))
+const mode = Schema.optionalKey(
+  Schema.Literals(["one-at-a-time", "all"]).annotate({ expected: '"one-at-a-time" or "all"' })
+)
+
+const decode = Input.reader(
+  Schema.Struct({
+    ...RunOptions.RunOptions.fields,
+    messages: Schema.optionalKey(Schema.Unknown),
+    tools: listOf(Schema.Unknown),
+    hooks: listOf(Schema.Unknown.check(Schema.makeFilter(InvalidHook.of))),
+    steeringMode: mode,
+    followUpMode: mode,
+    ...PromptOptions.fields
+  })
+)
 
 /** Reads the options of an agent. Members that are `undefined` count as not given. `beside`: other names that are taken. */
 export const read = <T extends Tools, H extends Hooks>(
   options: AgentOptions<T, H> & OutputOptions<unknown>,
   beside: ReadonlyArray<string> = []
-) => {
-  const { followUpMode, hooks, messages, output, outputRetries, steeringMode, tools, ...others } =
-    options ?? {}
-  const modes = {
-    ...(steeringMode === undefined ? {} : { steering: steeringMode }),
-    ...(followUpMode === undefined ? {} : { followUp: followUpMode })
-  }
-  const listed = { tools: tools ?? [], hooks: hooks ?? [], modes, output: { output, outputRetries } }
-  return Result.gen(function* () {
-    const runOptions = yield* Input.options(others, [...own, ...beside])
-    const faults = [
-      ...faultOfMode("steeringMode", steeringMode),
-      ...faultOfMode("followUpMode", followUpMode),
-      ...faultOfList("tools", tools),
-      ...faultOfList("hooks", hooks),
-      ...faultsOfHooks(hooks),
-      ...PromptOptions.faultsOf({ output, outputRetries })
-    ]
-    if (faults.length > 0) yield* Result.fail(new InvalidInput({ subject: "options", faults }))
-    return { ...listed, runOptions, messages: yield* Input.messages(messages ?? []) }
-  })
-}
-
-const faultOfMode = (name: string, mode: unknown): ReadonlyArray<string> =>
-  mode === undefined || mode === "all" || mode === "one-at-a-time"
-    ? []
-    : [`${name}: expected "one-at-a-time" or "all", got ${JSON.stringify(mode)}`]
-
-const faultOfList = (name: string, list: unknown): ReadonlyArray<string> =>
-  list === undefined || Array.isArray(list) ? [] : [`${name}: expected a list`]
-
-const faultsOfHooks = (hooks: unknown): ReadonlyArray<string> =>
-  (Array.isArray(hooks) ? hooks : []).flatMap((hook: unknown, index) => {
-    const fault = InvalidHook.of(hook)
-    return fault === undefined ? [] : [`hooks[${index}]: ${fault}`]
+) =>
+  Result.gen(function* () {
+    const decoded = yield* decode(options ?? {}, beside)
+    const { followUpMode = "one-at-a-time", outputRetries, steeringMode = "one-at-a-time" } = decoded
+    return {
+      runOptions: Struct.pick(decoded, Struct.keys(RunOptions.RunOptions.fields)),
+      messages: yield* Input.messages(options.messages ?? []),
+      tools: options.tools ?? [],
+      hooks: options.hooks ?? [],
+      modes: { steering: steeringMode, followUp: followUpMode },
+      output: { output: options.output, outputRetries }
+    }
   })

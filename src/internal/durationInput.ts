@@ -7,27 +7,17 @@ import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 
 const inWords = /^(Infinity|\d+(\.\d+)? (nano|micro|milli|second|minute|hour|day|week)s?)$/
-
-const units: ReadonlySet<string> = new Set([
-  "weeks",
-  "days",
-  "hours",
-  "minutes",
-  "seconds",
-  "milliseconds",
-  "microseconds",
-  "nanoseconds"
-])
+const unit = /^(nanosecond|microsecond|millisecond|second|minute|hour|day|week)s$/
 
 const isAmount = (input: unknown): boolean => typeof input === "number" && input >= 0
 
 /** Only an object that names a unit: `Duration` reads any other object as no time at all. */
-const isByUnits = (input: unknown): boolean =>
-  Predicate.isObject(input) &&
-  Object.keys(input).length > 0 &&
-  Object.entries(input).every(
-    ([unit, amount]) => units.has(unit) && (amount === undefined || isAmount(amount))
-  )
+const isByUnits = (input: unknown): boolean => {
+  const members = Predicate.isObject(input) ? Object.entries(input) : []
+  const isFine = ([name, amount]: [string, unknown]) =>
+    unit.test(name) && (amount === undefined || isAmount(amount))
+  return members.length > 0 && members.every(isFine)
+}
 
 /** Whether a value is a duration of zero or more: as text, milliseconds, nanoseconds (bigint), units or `Duration`. */
 export const is = (input: unknown): input is Duration.Input => {
@@ -41,19 +31,19 @@ export const is = (input: unknown): input is Duration.Input => {
 /** The accepted forms, for error messages. */
 export const expected = 'a duration such as "30 seconds", milliseconds, { minutes: 5 } or "Infinity"'
 
+/** The duration as JSON: milliseconds, or `"Infinity"`. */
+export const toJson = (input: Duration.Input): number | "Infinity" => {
+  const millis = Duration.toMillis(Duration.fromInputUnsafe(input))
+  return Number.isFinite(millis) ? millis : "Infinity"
+}
+
 /** Accepts what `is` accepts. Encodes to milliseconds, or `"Infinity"`. */
 export const DurationInput = Schema.declare(is, {
   expected,
   toCodecJson: () =>
     Schema.link<Duration.Input>()(
       Schema.Union([Schema.Finite, Schema.Literal("Infinity")]),
-      SchemaTransformation.transform({
-        decode: (wire): Duration.Input => wire,
-        encode: (input) => {
-          const millis = Duration.toMillis(Duration.fromInputUnsafe(input))
-          return Number.isFinite(millis) ? millis : "Infinity"
-        }
-      })
+      SchemaTransformation.transform({ decode: (wire): Duration.Input => wire, encode: toJson })
     )
 })
 
@@ -68,21 +58,17 @@ export const Wait = Schema.declare(is, {
         Schema.TaggedStruct("Millis", { value: Schema.Int })
       ]),
       SchemaTransformation.transform({
-        decode: (wire): Duration.Input => {
-          switch (wire._tag) {
-            case "Infinity":
-              return Duration.infinity
-            case "Nanos":
-              return Duration.nanos(wire.value)
-            case "Millis":
-              return Duration.millis(wire.value)
-          }
-        },
+        decode: (wire): Duration.Input =>
+          wire._tag === "Infinity"
+            ? Duration.infinity
+            : wire._tag === "Nanos"
+              ? Duration.nanos(wire.value)
+              : Duration.millis(wire.value),
         encode: (input) => {
-          const millis = Math.ceil(Duration.toMillis(Duration.fromInputUnsafe(input)))
-          return Number.isFinite(millis)
-            ? ({ _tag: "Millis", value: millis } as const)
-            : ({ _tag: "Infinity" } as const)
+          const millis = toJson(input)
+          return millis === "Infinity"
+            ? { _tag: millis }
+            : { _tag: "Millis" as const, value: Math.ceil(millis) }
         }
       })
     )

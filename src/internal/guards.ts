@@ -7,7 +7,6 @@ import type * as Schema from "effect/Schema"
 import type { FailureReason } from "./failureReason.ts"
 import type * as Hook from "../Hook.ts"
 import { quoted } from "./failureText.ts"
-import * as HookInput from "./hookInput.ts"
 import type { Assistant, ToolCall } from "../Message.ts"
 import type { Run, Stopped } from "./run.ts"
 import * as Tool from "../Tool.ts"
@@ -66,8 +65,8 @@ const prepare = (
 }
 
 /**
- * The input of a hook that is called for a tool call. Params with instances of classes cannot be copied: each hook gets them
- * decoded anew, so that none can change what the tool, or the next hook, is given. The call has the name of the tool, which the
+ * The input of a hook that is called for a tool call. Each hook gets params that are decoded anew, since instances of classes
+ * cannot be copied: none can change what the tool, or the next hook, is given. The call has the name of the tool, which the
  * model may have written with white space around it.
  */
 export const toolInput = (
@@ -75,11 +74,10 @@ export const toolInput = (
   message: Assistant,
   prepared: Registry.PreparedCall
 ): Effect.Effect<Hook.ToolInput> => {
-  const { input, params, tool } = prepared
+  const { tool } = prepared
   const call = { ...prepared.call, name: tool.name }
-  const own = HookInput.isCopied(params)
-    ? Effect.succeed(prepared)
-    : Effect.orElseSucceed(run.registry.prepare(call, { among: run.offered, input }), () => prepared)
+  const again = { among: run.offered, input: structuredClone(prepared.input) }
+  const own = Effect.orElseSucceed(run.registry.prepare(call, again), () => prepared)
   return Effect.map(own, ({ params }) => ({ ...run.turnInput, message, call, tool, params }))
 }
 

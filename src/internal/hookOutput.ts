@@ -12,6 +12,7 @@ import { isMessage } from "./invalidInput.ts"
 import type { Message, ModelMessage } from "../Message.ts"
 import * as NearestName from "./nearestName.ts"
 import { once } from "./once.ts"
+import * as RunOptions from "../RunOptions.ts"
 import { isOutput, rendered } from "./toolOutput.ts"
 
 /** A list of messages. A copy that the hook was given becomes the message of the transcript again. */
@@ -53,7 +54,7 @@ export type Alternatives<A> = ReadonlyArray<Schema.ConstraintDecoder<A>>
  */
 export const read = <A>(alternatives: Alternatives<A>, returned: unknown): Result.Result<A, unknown> => {
   try {
-    const given = defined(returned, 3)
+    const given = RunOptions.given(returned, 3)
     const shapes = alternatives.map(({ ast }) => shapeOf(ast))
     const all: Shape = new Map(shapes.flatMap((shape) => [...shape]))
     const fault = unknownMember(all, given, "")
@@ -117,16 +118,3 @@ const unknownMember = (shape: Shape, given: unknown, path: string): string | und
 }
 
 const unknownAt = (path: string, advice: string) => `\`${path}\`, which has no meaning here. ${advice}`
-
-/** A copy without members that are `undefined`, to a depth: a member that is `undefined` counts as not given. */
-const defined = (value: unknown, depth: number): unknown =>
-  depth > 0 &&
-  !isOutput(value) &&
-  Predicate.isObject(value) &&
-  Object.getPrototypeOf(value) === Object.prototype
-    ? Object.fromEntries(
-        Object.entries(value).flatMap(([key, inner]) =>
-          inner === undefined ? [] : [[key, defined(inner, depth - 1)]]
-        )
-      )
-    : value

@@ -30,39 +30,34 @@ export class InvalidInput extends Schema.TaggedError<InvalidInput>()("InvalidInp
 type Read<A> = Result.Result<A, InvalidInput>
 
 /**
- * Reads the options of an agent or a run. A member that is `undefined` counts as not given. `beside`: names that are taken
- * beside those of `RunOptions`, for the advice about a misspelt one.
+ * Makes a reader of options by their schema. A member that is `undefined` counts as not given. `beside`: names that are taken
+ * beside those of the schema, for the advice about a misspelt one.
  */
-export const options = (input: unknown, beside: ReadonlyArray<string> = []): Read<RunOptions.RunOptions> =>
-  read(decodeOptions(RunOptions.given(input)), input, beside)
-
-/** Reads options that are laid over others, as `options` does: none is required. */
-export const patch = (
-  input: unknown,
-  beside: ReadonlyArray<string> = []
-): Read<Partial<RunOptions.RunOptions>> => read(decodePatch(RunOptions.given(input)), input, beside)
+export const reader = <A>(schema: Schema.ConstraintDecoder<A> & { readonly fields: object }) => {
+  const decode = Schema.decodeUnknownResult(schema, strict)
+  const names = [...Object.keys(schema.fields), ...innerNames]
+  return (input: unknown, beside: ReadonlyArray<string> = []): Read<A> =>
+    Result.mapError(decode(RunOptions.given(input)), ({ issue }) =>
+      refused("options", faultsOf(issue, "", [...names, ...beside]))
+    )
+}
 
 const strict = { errors: "all", onExcessProperty: "error", reportInput: true } as const
-const decodeOptions = Schema.decodeUnknownResult(RunOptions.RunOptions, strict)
-const decodePatch = Schema.decodeUnknownResult(RunOptions.Patch, strict)
 
-const read = <A>(
-  decoded: Result.Result<A, Schema.SchemaError>,
-  input: unknown,
-  beside: ReadonlyArray<string>
-): Read<A> =>
-  Result.mapError(
-    decoded,
-    ({ issue }) =>
-      new InvalidInput({ subject: "options", faults: faultsOf(issue, "", [...names, ...beside], input) })
-  )
-
-/** The names of all options, those of `limits` and `modelOptions` with their path. */
-const names: ReadonlyArray<string> = [
-  ...Object.keys(RunOptions.RunOptions.fields),
+/** The names of the options within `limits` and `modelOptions`, with their path. */
+const innerNames: ReadonlyArray<string> = [
   ...Object.keys(RunOptions.Limits.fields).map((name) => `limits.${name}`),
   ...Object.keys(RunOptions.ModelOptions.fields).map((name) => `modelOptions.${name}`)
 ]
+
+/** Reads the options of a run. */
+export const options = reader(RunOptions.RunOptions)
+
+/** Reads options that are laid over others: none is required. */
+export const patch = reader(RunOptions.Patch)
+
+const refused = (subject: InvalidInput["subject"], faults: ReadonlyArray<string>): InvalidInput =>
+  new InvalidInput({ subject, faults: faults.slice(0, 10) })
 
 const unknownKey = "is not an option"
 const format = SchemaIssue.makeFormatterStandardSchemaV1({
@@ -74,13 +69,13 @@ const format = SchemaIssue.makeFormatterStandardSchemaV1({
         : SchemaIssue.defaultLeafHook(issue)
 })
 
+/** The faults of a value at `root`, in words. */
 const faultsOf = (
   issue: SchemaIssue.Issue,
   root: string,
-  known: ReadonlyArray<string>,
-  input?: unknown
+  known: ReadonlyArray<string> = []
 ): ReadonlyArray<string> =>
-  (format(issue).issues ?? []).slice(0, 10).map(({ message, path = [] }) => {
+  (format(issue).issues ?? []).map(({ message, path = [] }) => {
     const steps = path.map((step) => String(Predicate.isObject(step) ? step["key"] : step))
     const at = steps.reduce(
       (to, step) => (/^\d+$/.test(step) ? `${to}[${step}]` : to === "" ? step : `${to}.${step}`),
@@ -90,22 +85,16 @@ const faultsOf = (
     if (message === "is missing") return at === "model" ? missingModel : `${at} is missing`
     const sentence = message.slice(0, 300)
     const fault = at === "" ? sentence : `${at}: ${sentence.charAt(0).toLowerCase()}${sentence.slice(1)}`
-    return isVendorMember(steps) ? `${fault}. ${byProvider(steps, input)}` : fault
+    return steps.length === 3 && at.startsWith("modelOptions.vendor.")
+      ? `${fault}. ${byProvider(steps[2], message)}`
+      : fault
   })
 
 const missingModel = 'model is missing. Give the id of a model, such as "gpt-5-mini"'
 
-const isVendorMember = (steps: ReadonlyArray<string>): boolean =>
-  steps.length === 3 && steps[0] === "modelOptions" && steps[1] === "vendor"
-
-/** Shows a member of `vendor` in the entry of a provider. */
-const byProvider = (steps: ReadonlyArray<string>, input: unknown): string => {
-  const value = steps.reduce<unknown>(
-    (at, step) => (Predicate.hasProperty(at, step) ? at[step] : undefined),
-    input
-  )
-  const member = JSON.stringify(steps.at(-1) ?? "")
-  const entry = `${member}: ${Predicate.isObjectOrArray(value) ? "…" : shown(value)}`
+/** Shows a member of `vendor`, with the value that the message ends with, in the entry of a provider. */
+const byProvider = (name: string | undefined, message: string): string => {
+  const entry = `${JSON.stringify(name)}: ${/, got (\w+|"\w*")$/.exec(message)?.[1] ?? "…"}`
   return (
     "vendor holds an object for each provider id: " +
     `for the provider "openai" write vendor: { "openai": { ${entry} } } instead of vendor: { ${entry} }`
@@ -129,54 +118,60 @@ const startOf = (name: string, known: Iterable<string>): string | undefined =>
   [...known].find((one) => name.startsWith(one) && /^[A-Z_]/.test(name.slice(one.length)))
 
 /** Reads the messages of a transcript: each must be one of `Message.user`, `assistant`, `toolResult` or `custom`. */
-export const messages = (input: unknown): Read<ReadonlyArray<Message.Message>> => list("messages", input)
+export const messages = (input: unknown): Read<ReadonlyArray<Message.Message>> =>
+  Array.isArray(input)
+    ? list("messages", input)
+    : Result.fail(refused("messages", [`expected a list of messages, got ${shown(input)}`]))
 
-const list = (subject: "messages" | "prompt", input: unknown): Read<ReadonlyArray<Message.Message>> => {
-  if (areMessages(input)) return Result.succeed(input)
-  const faults = Array.isArray(input)
-    ? input.flatMap((one, index) => (isMessage(one) ? [] : faultsOfMessage(one, `${subject}[${index}]`)))
-    : [`expected a list of messages, got ${shown(input)}`]
-  return Result.fail(new InvalidInput({ subject, faults: faults.slice(0, 10) }))
-}
+const list = (
+  subject: "messages" | "prompt",
+  input: ReadonlyArray<unknown>,
+  root = (index: number) => `${subject}[${index}]`
+): Read<ReadonlyArray<Message.Message>> =>
+  input.every(isMessage)
+    ? Result.succeed(input)
+    : Result.fail(
+        refused(
+          subject,
+          input.flatMap((one, index) => faultsOfMessage(one, root(index)))
+        )
+      )
 
 /** Reads what `prompt`, `steer` and their like take. A text or a list of content blocks becomes a user message. */
 export const prompt = (input: unknown, timestamp: number): Read<ReadonlyArray<Message.Message>> => {
   if (typeof input === "string") return Result.succeed([Message.user(input, timestamp)])
-  if (Array.isArray(input) && input.length > 0 && input.every(isBlock)) {
-    const user = { ...Message.user("", timestamp), content: input }
-    return isMessage(user) ? Result.succeed([user]) : list("prompt", [user])
+  if (Array.isArray(input)) {
+    const areBlocks = input.length > 0 && input.every(isBlock)
+    return list("prompt", areBlocks ? [{ ...Message.user("", timestamp), content: input }] : input)
   }
-  if (Array.isArray(input)) return list("prompt", input)
-  if (isMessage(input)) return Result.succeed([input])
-  const faults = Predicate.hasProperty(input, "role")
-    ? faultsOfMessage(input, "")
-    : [`expected a text, a message or a list of messages or content blocks, got ${shown(input)}`]
-  return Result.fail(new InvalidInput({ subject: "prompt", faults }))
+  return Predicate.hasProperty(input, "role")
+    ? list("prompt", [input], () => "")
+    : Result.fail(
+        refused("prompt", [
+          `expected a text, a message or a list of messages or content blocks, got ${shown(input)}`
+        ])
+      )
 }
 
 const isBlock = (input: unknown): boolean =>
   Predicate.hasProperty(input, "type") && !Predicate.hasProperty(input, "role")
 
-const faultsOfMessage = (input: unknown, at: string): ReadonlyArray<string> => {
-  if (!Predicate.isObject(input)) return [`${at}: expected a message, got ${shown(input)}`]
-  const { role } = input
-  const decode = typeof role === "string" ? byRole.get(role) : undefined
-  if (decode === undefined) {
-    const known = [...byRole.keys()].map((one) => JSON.stringify(one)).join(", ")
-    return [`${at}${at === "" ? "" : "."}role: expected one of ${known}, got ${shown(role)}`]
-  }
-  const decoded = decode(input)
-  const faults = Result.isFailure(decoded) ? faultsOf(decoded.failure.issue, at, []) : []
+const faultsOfMessage = (input: unknown, root: string): ReadonlyArray<string> => {
+  const decoded = Result.flatMap(decodeRole(input), () => decodeMessage(input))
+  const faults = Result.isFailure(decoded) ? faultsOf(decoded.failure.issue, root) : []
   const makers = 'Message.user("…") and its like make a whole message'
   return faults.map((fault, index) => (index === faults.length - 1 ? `${fault}. ${makers}` : fault))
 }
 
 const parsing = { errors: "all", reportInput: true } as const
-const byRole = new Map<string, (input: unknown) => Result.Result<unknown, Schema.SchemaError>>()
-byRole.set("user", Schema.decodeUnknownResult(Message.User, parsing))
-byRole.set("assistant", Schema.decodeUnknownResult(Message.Assistant, parsing))
-byRole.set("toolResult", Schema.decodeUnknownResult(Message.ToolResult, parsing))
-byRole.set("custom", Schema.decodeUnknownResult(Message.Custom, parsing))
+const role = Schema.Literals(["user", "assistant", "toolResult", "custom"]).annotate({
+  expected: 'one of "user", "assistant", "toolResult", "custom"'
+})
+const decodeRole = Schema.decodeUnknownResult(
+  Schema.Struct({ role }).annotate({ identifier: "a message" }),
+  parsing
+)
+const decodeMessage = Schema.decodeUnknownResult(Message.Message, parsing)
 
 const known = new WeakSet<object>()
 const holds = Schema.is(Message.Message)
@@ -189,9 +184,6 @@ export const isMessage = (input: unknown): input is Message.Message => {
   known.add(input)
   return true
 }
-
-const areMessages = (input: unknown): input is ReadonlyArray<Message.Message> =>
-  Array.isArray(input) && input.every(isMessage)
 
 /** A value that was refused, as its error names it: its first 100 characters, and of an object nothing that it holds. */
 export const shown = (value: unknown): string =>

@@ -131,24 +131,13 @@ const parametersFault = (parameters: unknown): string | undefined => {
 /** Members that are not JSON are never read as a type. */
 const isJsonObject = (value: unknown): value is JsonObject => Predicate.isObject(value)
 
-const notObjects: ReadonlySet<string> = new Set([
-  "String",
-  "Number",
-  "Boolean",
-  "BigInt",
-  "Null",
-  "Undefined",
-  "Literal",
-  "Enum",
-  "Arrays",
-  "TemplateLiteral"
-])
+const notObject = /^(String|Number|Boolean|BigInt|Null|Undefined|Literal|Enum|Arrays|TemplateLiteral)$/
 
 /** The kind of value that a schema takes, in words, if it takes no object. */
 const kindOfAst = (ast: SchemaAST.AST): string | undefined =>
   ast._tag === "Union"
     ? kindOfAll(ast.types.map(kindOfAst))
-    : notObjects.has(ast._tag)
+    : notObject.test(ast._tag)
       ? ast._tag.toLowerCase()
       : undefined
 
