@@ -12,8 +12,7 @@ const program = Effect.gen(function* () {
   yield* agent.cancel("changed my mind")
   const { newMessages, status } = yield* Fiber.join(run)
   console.log(status, newMessages.length) // cancelled 3: the prompt, the call, and an error result for it
-  const { text } = yield* agent.continue // answers the queued message
-  console.log(text) // 4
+  console.log((yield* agent.continue).text) // 4, the answer to the queued message
 }).pipe(Effect.scoped)
 
 const script = [ScriptedProvider.toolCall("slow", {}), ScriptedProvider.text("4")]
