@@ -5,9 +5,9 @@
 import * as Context from "effect/Context"
 import { LimitExceeded } from "./failureReason.ts"
 import type { Assistant, ModelMessage } from "../Message.ts"
+import { once } from "./once.ts"
 import type { ModelRequest, ToolDefinition } from "../Provider.ts"
 import type { Limits } from "../RunOptions.ts"
-import { goesOnFrom } from "../Transcript.ts"
 import * as Usage from "../Usage.ts"
 
 /** The usage of one answer, also while it streams. */
@@ -100,29 +100,15 @@ export const estimate = (input: number, content: Assistant["content"]): Entry =>
 
 /** Estimates the tokens of a request. */
 export const inputOf = ({ messages, system = "", tools }: ModelRequest): number =>
-  tokens(system.length + lengthOfAll(messages) + tools.reduce((sum, tool) => sum + lengthOfTool(tool), 0))
+  tokens(
+    messages.reduce((sum, message) => sum + lengthOfMessage(message), system.length) +
+      tools.reduce((sum, tool) => sum + lengthOfTool(tool), 0)
+  )
 
 const tokens = (characters: number): number => Math.ceil(characters / 4)
 
 /** Counted for an image or a file, in characters: the number of their bytes has no relation to their tokens. */
 const media = 4_000
-
-// Keyed by their first message: each request has those of the last one, and perhaps more.
-const totals = new WeakMap<
-  ModelMessage,
-  { readonly messages: ReadonlyArray<ModelMessage>; readonly length: number }
->()
-
-const lengthOfAll = (messages: ReadonlyArray<ModelMessage>): number => {
-  const [first] = messages
-  if (first === undefined) return 0
-  const last = totals.get(first)
-  const known = last !== undefined && goesOnFrom(messages, last.messages) ? last : { messages: [], length: 0 }
-  const news = messages.slice(known.messages.length)
-  const length = news.reduce((sum, { content }) => sum + lengthOf(content), known.length)
-  totals.set(first, { messages: messages.slice(), length })
-  return length
-}
 
 const lengthOf = (content: ModelMessage["content"]): number => {
   let sum = 0
@@ -135,12 +121,5 @@ const lengthOf = (content: ModelMessage["content"]): number => {
   return sum
 }
 
-const lengthOfTool = (tool: ToolDefinition): number => {
-  const known = lengths.get(tool)
-  if (known !== undefined) return known
-  const length = JSON.stringify(tool).length
-  lengths.set(tool, length)
-  return length
-}
-
-const lengths = new WeakMap<ToolDefinition, number>()
+const lengthOfMessage = once(({ content }: ModelMessage) => lengthOf(content))
+const lengthOfTool = once((tool: ToolDefinition) => JSON.stringify(tool).length)

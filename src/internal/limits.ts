@@ -5,10 +5,10 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type { ToolOutput } from "../AgentEvent.ts"
-import type { TransformFailed } from "./failureReason.ts"
 import { LimitExceeded } from "./failureReason.ts"
 import type { Message, ToolCall } from "../Message.ts"
-import type { Run, Stopped } from "./run.ts"
+import { once } from "./once.ts"
+import type { Run } from "./run.ts"
 
 const defaultMaxTurns = 50
 const defaultMaxIdentical = 5
@@ -75,9 +75,7 @@ export class Deadline {
 }
 
 /** Fails if a turn must not begin. The limit on turns is not checked here: it has a policy. */
-export const check = Effect.fnUntraced(function* (
-  run: Run
-): Effect.fn.Return<void, LimitExceeded | TransformFailed | Stopped> {
+export const check = Effect.fnUntraced(function* (run: Run) {
   if (run.elapsed >= executionTime(run)) return yield* outOfTime(run)
   const spent = run.budget.exceeded
   if (spent !== undefined) return yield* spent
@@ -106,16 +104,8 @@ export const checkRepetition = (run: Run): Effect.Effect<void, LimitExceeded> =>
 export const recordCall = (run: Run, call: ToolCall, output: ToolOutput): ToolOutput["content"] =>
   run.repetition.record(call, output, run.turn, maxIdentical(run))
 
-const sizes = new WeakMap<Message, number>()
-
-/** UTF-8 bytes of the messages as JSON. Measures each message once. */
+/** UTF-8 bytes of the messages as JSON. */
 export const sizeOf = (messages: ReadonlyArray<Message>): number =>
   messages.reduce((sum, message) => sum + (message.role === "custom" ? 0 : sizeOfOne(message)), 0)
 
-const sizeOfOne = (message: Message): number => {
-  const known = sizes.get(message)
-  if (known !== undefined) return known
-  const size = new TextEncoder().encode(JSON.stringify(message)).byteLength
-  sizes.set(message, size)
-  return size
-}
+const sizeOfOne = once((message: Message) => new TextEncoder().encode(JSON.stringify(message)).byteLength)

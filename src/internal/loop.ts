@@ -2,8 +2,7 @@
  * The agent loop: takes turns until the model stops calling tools, a limit is reached, or the run is stopped.
  */
 import * as Effect from "effect/Effect"
-import type { RunStatus } from "../AgentEvent.ts"
-import { version } from "../AgentEvent.ts"
+import { type RunStatus, version } from "../AgentEvent.ts"
 import * as Budget from "./budget.ts"
 import * as Ending from "./ending.ts"
 import type { FailureReason } from "./failureReason.ts"
@@ -79,26 +78,17 @@ const turns = Effect.fnUntraced(function* (
     if (run.turn >= Limits.maxTurns(run)) return yield* outOfTurns(run)
     yield* Gate.beforeTurn(run)
     yield* takeChanges
-    const turn = yield* completed(Turn.run(run, Pending.deliver(run, isFirst && task.pollFirst)))
+    const turn = yield* Turn.run(run, Pending.deliver(run, isFirst && task.pollFirst))
     if (yield* betweenTurns(run, turn)) return "stopped"
     const status = yield* next(run, turn)
     if (status !== undefined) return status
   }
 })
 
-/** A turn that ended well; fails with the reason of any other. */
-const completed = Effect.fnUntraced(function* (
-  running: Effect.Effect<Turn.Outcome>
-): Effect.fn.Return<Turn.Completed, Reason> {
-  const turn = yield* running
-  if (turn._tag === "Failed") return yield* Effect.failCause(turn.cause)
-  return turn._tag === "Stopped" ? yield* Effect.fail(new Stopped(turn.stop)) : turn
-})
-
 /** Lets hooks prepare the next turn, then asks them whether the run stops here. */
 const betweenTurns = Effect.fnUntraced(function* (
   run: Run,
-  turn: Turn.Completed
+  turn: Turn.Turn
 ): Effect.fn.Return<boolean, Reason> {
   yield* run.checkStopped
   const input = (): Hook.AfterTurnInput => ({
@@ -121,9 +111,9 @@ const betweenTurns = Effect.fnUntraced(function* (
 /** Takes queued messages for the next turn, or returns how the run ended. */
 const next = Effect.fnUntraced(function* (
   run: Run,
-  turn: Turn.Completed
+  turn: Turn.Turn
 ): Effect.fn.Return<RunStatus | undefined, Reason> {
-  const toolsContinue = turn._tag === "Called" && !turn.isTerminated
+  const toolsContinue = turn.toolResults.length > 0 && !turn.isTerminated
   yield* OutputReview.checkCalls(run, turn)
   if (run.turn >= Limits.maxTurns(run)) {
     const status = toolsContinue ? undefined : yield* naturalEnd(run, turn)
@@ -139,11 +129,11 @@ const next = Effect.fnUntraced(function* (
 /** How the run ends after its last turn; `undefined` if the model must repair its output first. */
 const naturalEnd = Effect.fnUntraced(function* (
   run: Run,
-  turn: Turn.Completed
+  turn: Turn.Turn
 ): Effect.fn.Return<RunStatus | undefined, Reason> {
   const { output } = run
   const isGiven = output?.isGivenBy(Message.toolCalls(turn.message)) ?? false
-  if (turn._tag === "Called" && !isGiven) return "terminated"
+  if (turn.toolResults.length > 0 && !isGiven) return "terminated"
   if (output === undefined) return "completed"
   return (yield* OutputReview.isAccepted(run, output, turn)) ? "completed" : undefined
 })
@@ -157,11 +147,9 @@ const outOfTurns = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<RunS
     run.change({ activeTools: [] }, undefined)
     run.output?.abandon()
     const instruction = Message.user(wrapUpInstruction, run.clock.currentTimeMillisUnsafe())
-    yield* completed(
-      Turn.run(
-        run,
-        Effect.sync(() => run.append([instruction]))
-      )
+    yield* Turn.run(
+      run,
+      Effect.sync(() => run.append([instruction]))
     )
     yield* run.checkStopped
   }

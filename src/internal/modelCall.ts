@@ -3,77 +3,69 @@
  *
  * On every path the answer is in the transcript: as far as it came, with the reason why it ended.
  */
-import type * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Stream from "effect/Stream"
-import type { FailureReason, LimitExceeded } from "./failureReason.ts"
-import { ModelCallSkipped } from "./failureReason.ts"
+import { type FailureReason, type LimitExceeded, ModelCallSkipped } from "./failureReason.ts"
+import type * as Hook from "../Hook.ts"
 import * as Message from "../Message.ts"
 import type * as ModelEvent from "../ModelEvent.ts"
 import type { ModelRequest } from "../Provider.ts"
 import { Protocol as ProtocolError, ProviderError, ServerError } from "../ProviderError.ts"
 import { errorOf, Reply } from "./reply.ts"
 import * as Request from "./request.ts"
-import type { Run } from "./run.ts"
-import { Stopped } from "./run.ts"
+import { type Run, Stopped } from "./run.ts"
 import * as Silence from "./silence.ts"
 import * as Spans from "./spans.ts"
 
-/** The answer of a turn. `durationMs`: how long the model took; absent where a hook answered. */
-export type Asked =
-  | { readonly _tag: "Answered"; readonly message: Message.Assistant; readonly durationMs?: number }
-  | {
-      readonly _tag: "Failed"
-      readonly message: Message.Assistant
-      readonly cause: Cause.Cause<FailureReason | Stopped>
-    }
+/** An answer, as far as it came. */
+export interface Asked {
+  readonly message: Message.Assistant
+  /** How long the model took; `undefined` where it was not asked. */
+  readonly durationMs: number | undefined
+  readonly exit: Exit.Exit<void, Reason>
+}
+
+type Reason = FailureReason | Stopped
 
 /** Makes the request by `prepare`, asks, and waits for the end of the answer. */
 export const ask = Effect.fnUntraced(function* (
   run: Run,
-  prepare: Effect.Effect<ModelRequest, FailureReason | Stopped>
+  prepare: Effect.Effect<ModelRequest, Reason>
 ): Effect.fn.Return<Asked> {
   const reply = new Reply(run)
   const exit = yield* Effect.exit(Effect.flatMap(prepare, (planned) => fitted(run, planned, reply)))
   const message = reply.close(exit)
-  const durationMs = run.elapsed - reply.askedAt
+  const durationMs = reply.request && run.elapsed - reply.askedAt
   yield* run.delivered
-  if (Exit.isFailure(exit)) {
-    announceFailure(run, reply, exit.cause)
-    return { _tag: "Failed", message, cause: exit.cause }
-  }
-  if (reply.request === undefined) return { _tag: "Answered", message }
+  if (durationMs !== undefined) announceEnd(run, reply.reply, { message, durationMs, exit })
+  const isBad = message.stopReason === "error" || message.stopReason === "aborted"
+  return { message, durationMs, exit: isBad && Exit.isSuccess(exit) ? Exit.fail(failedBy(message)) : exit }
+})
+
+/** Publishes the end of the call with the provider's notes, or its failure unless the run was stopped. */
+const announceEnd = (
+  run: Run,
+  { finish, start }: ModelEvent.Reply,
+  { durationMs, exit, message }: Asked & { readonly durationMs: number }
+): void => {
+  const error = Exit.isFailure(exit) ? errorOf(exit.cause) : undefined
+  if (error instanceof Stopped) return
+  if (error !== undefined) return run.emit({ _tag: "ModelCallError", error, willRetry: false })
   run.emit({
     _tag: "ModelCallEnd",
     messageId: message.id,
     ...(message.usage === undefined ? {} : { usage: message.usage }),
     durationMs,
-    ...notesOf(reply.reply)
+    ...(start?.responseModel === undefined ? {} : { responseModel: start.responseModel }),
+    ...(start?.adjusted === undefined ? {} : { adjusted: start.adjusted }),
+    ...(finish?.unrepresented === undefined ? {} : { unrepresented: finish.unrepresented })
   })
-  return { _tag: "Answered", message, durationMs }
-})
-
-/** The provider's notes on the request and the answer. */
-const notesOf = ({ finish, start }: ModelEvent.Reply) => ({
-  ...(start?.responseModel === undefined ? {} : { responseModel: start.responseModel }),
-  ...(start?.adjusted === undefined ? {} : { adjusted: start.adjusted }),
-  ...(finish?.unrepresented === undefined ? {} : { unrepresented: finish.unrepresented })
-})
-
-const announceFailure = (run: Run, { request }: Reply, cause: Cause.Cause<FailureReason | Stopped>) => {
-  const error = errorOf(cause)
-  if (request === undefined || error instanceof Stopped) return
-  run.emit({ _tag: "ModelCallError", error, willRetry: false })
 }
 
 /** Asks. If the conversation is too long for the model, compacts it, once, and asks again. */
-const fitted = (
-  run: Run,
-  planned: ModelRequest,
-  reply: Reply
-): Effect.Effect<void, FailureReason | Stopped> =>
+const fitted = (run: Run, planned: ModelRequest, reply: Reply): Effect.Effect<void, Reason> =>
   Effect.catchIf(prepared(run, planned, reply), isTooLong, (error) =>
     Effect.gen(function* () {
       const shorter = reply.isStarted ? undefined : yield* Request.shortened(run)
@@ -83,33 +75,24 @@ const fitted = (
     })
   )
 
-const isTooLong = (error: FailureReason | Stopped): error is ProviderError =>
+const isTooLong = (error: Reason): error is ProviderError =>
   error._tag === "ProviderError" && error.reason._tag === "ContextOverflow"
-
-interface Skipped {
-  readonly response?: string | Message.Assistant
-  readonly reason?: string
-}
 
 /** Lets hooks change the request, or answer in the model's place. */
 const prepared = Effect.fnUntraced(function* (
   run: Run,
   planned: ModelRequest,
   reply: Reply
-): Effect.fn.Return<void, FailureReason | Stopped> {
+): Effect.fn.Return<void, Reason> {
   let request = planned
-  let skipped: Skipped | undefined
+  let skipped: Hook.Output<"beforeModel"> | undefined
   yield* run.ask(
     "beforeModel",
     () => Request.hookInput(run, request),
-    ({ modified, reason, response, skip }) => {
-      if (modified !== undefined) request = Request.modified(request, modified)
-      if (skip !== true) return "next"
-      skipped = {
-        ...(response === undefined ? {} : { response }),
-        ...(reason === undefined ? {} : { reason })
-      }
-      return "stop"
+    (output) => {
+      if (output.modified !== undefined) request = Request.modified(request, output.modified)
+      if (output.skip === true) skipped = output
+      return skipped === undefined ? "next" : "stop"
     }
   )
   if (skipped !== undefined) return yield* standIn(reply, skipped)
@@ -122,7 +105,7 @@ const begun = Effect.fnUntraced(function* (
   run: Run,
   request: ModelRequest,
   reply: Reply
-): Effect.fn.Return<void, FailureReason | Stopped> {
+): Effect.fn.Return<void, Reason> {
   if (reply.request === undefined) {
     const { messages, model, options } = request
     reply.askedAt = run.elapsed
@@ -139,7 +122,7 @@ const retryEmpty = Effect.fnUntraced(function* (
   run: Run,
   request: ModelRequest,
   reply: Reply
-): Effect.fn.Return<void, FailureReason | Stopped> {
+): Effect.fn.Return<void, Reason> {
   for (const delay of emptyDelays) {
     if (!isEmpty(reply.reply)) return
     // It is thrown away, but paid for.
@@ -169,7 +152,7 @@ const emptyAnswer = (run: Run, { reply }: Reply) =>
 /** Answers in the model's place with the response of a hook. */
 const standIn = Effect.fnUntraced(function* (
   reply: Reply,
-  { reason, response }: Skipped
+  { reason, response }: Hook.Output<"beforeModel">
 ): Effect.fn.Return<void, FailureReason> {
   if (response === undefined) {
     return yield* new ModelCallSkipped({ detail: reason ?? "a beforeModel hook skipped it" })
@@ -200,7 +183,7 @@ const stream = (
 }
 
 /** The error of a provider that names its failure only in the stop reason. */
-export const failedBy = (message: Message.Assistant): ProviderError =>
+const failedBy = (message: Message.Assistant): ProviderError =>
   new ProviderError({
     provider: message.provider,
     reason: new ServerError({ detail: message.errorMessage ?? "the provider ended its answer with an error" })

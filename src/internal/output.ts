@@ -9,10 +9,9 @@ import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import * as FailureText from "./failureText.ts"
 import { isObject, type JsonObject } from "./jsonCoercion.ts"
-import type { Assistant, ToolCall } from "../Message.ts"
-import * as Message from "../Message.ts"
+import { OutputInvalid } from "./failureReason.ts"
+import { type Assistant, textOf, type ToolCall, toolCalls } from "../Message.ts"
 import { once } from "./once.ts"
-import type { InvalidParams, ParamsSchema } from "./params.ts"
 import * as Params from "./params.ts"
 import type { ModelRequest, Provider, ToolDefinition } from "../Provider.ts"
 import type { ModelOptions } from "../RunOptions.ts"
@@ -31,7 +30,7 @@ export interface OutputOptions<A> {
    * The schema of the output: an Effect Schema without services, or a Standard Schema such as one of zod. Default: none, so that
    * the run ends with any answer.
    */
-  readonly output?: ParamsSchema<A>
+  readonly output?: Params.ParamsSchema<A>
   /** How often the run asks the model to repair an output that is not valid. Default 2. */
   readonly outputRetries?: number
 }
@@ -63,50 +62,48 @@ export interface Fault {
   readonly text: string
 }
 
-/** The step after an output that is not valid. */
-export type Next = { readonly _tag: "Repair"; readonly instruction: string } | { readonly _tag: "Exhausted" }
+/** The part of the output in a request: its tool, where the provider does not support an output schema. */
+interface Asked {
+  readonly options: ModelOptions
+  readonly tool?: Tool.Any
+}
 
 export class Output<A> {
   private readonly format: Format
-  private readonly decode: (input: Schema.Json) => Effect.Effect<Given<A>, InvalidParams>
+  private readonly decode: (input: Schema.Json) => Effect.Effect<Given<A>, Params.InvalidParams>
   private readonly maxRepairs: number
   /** The tool in requests to a provider that does not support an output schema. */
   private tool: Tool.Any | undefined
   /** The outputs of calls of this turn, by the id of the call. */
   private readonly given = new Map<string, Given<A>>()
-  /** Whether the request of this turn makes the model call the tool, and that of the next. */
+  /** Whether the next request makes the model call the tool. */
   private isForced = false
-  private isForcedNext = false
   private isAbandoned = false
   /** The number of outputs that were not valid. */
-  attempts = 0
+  private attempts = 0
   accepted: Given<A> | undefined
 
-  constructor(schema: ParamsSchema<A>, retries = defaultRetries) {
+  constructor(schema: Params.ParamsSchema<A>, retries = defaultRetries) {
     this.format = formatOf(schema)
     this.decode = decoder(schema, this.format)
     this.maxRepairs = retries
   }
 
-  /** Adds the output to the tools and options of the request of a turn. Forgets the calls of the turn before. */
+  /** Adds the output to the options of the request of a turn, or returns its tool. Forgets the calls of the turn before. */
   ask(
     { structuredOutput }: Provider["Service"],
-    request: Pick<ModelRequest, "model" | "tools">
-  ): Tool.Any | undefined {
+    request: Pick<ModelRequest, "model" | "tools" | "options">
+  ): Asked {
+    const { options } = request
+    const { isForced } = this
     this.given.clear()
-    this.isForced = this.isForcedNext
-    this.isForcedNext = false
+    this.isForced = false
     const isNative = this.isAbandoned || structuredOutput?.(request) === true
-    this.tool = isNative ? undefined : this.toolBeside(request.tools)
-    return this.tool
-  }
-
-  /** The options of the request of a turn. */
-  options(options: ModelOptions): ModelOptions {
-    const { isForced, tool } = this
-    if (this.isAbandoned) return options
-    if (tool === undefined) return { ...options, output: this.format.output }
-    return isForced ? { ...options, toolChoice: { name: tool.name } } : options
+    const tool = isNative ? undefined : this.toolBeside(request.tools)
+    this.tool = tool
+    if (tool === undefined)
+      return { options: this.isAbandoned ? options : { ...options, output: this.format.output } }
+    return { tool, options: isForced ? { ...options, toolChoice: { name: tool.name } } : options }
   }
 
   /** Leaves the output out of all later requests. */
@@ -126,11 +123,11 @@ export class Output<A> {
 
   /** The output of an answer: of its first valid call, else of its text. */
   read(message: Assistant): Effect.Effect<Given<A>, Fault> {
-    for (const { id } of Message.toolCalls(message)) {
+    for (const { id } of toolCalls(message)) {
       const given = this.given.get(id)
       if (given !== undefined) return Effect.succeed(given)
     }
-    const text = Message.textOf(message)
+    const text = textOf(message)
     const faulty = (detail: string): Fault => ({ text, detail: `${cut[message.stopReason] ?? ""}${detail}` })
     const json = jsonOf(text)
     return Result.isFailure(json)
@@ -138,12 +135,16 @@ export class Output<A> {
       : Effect.mapError(this.decode(json.success), ({ detail }) => faulty(detail))
   }
 
-  /** Counts an output that is not valid. `isAnswered`: the model has read its faults as the result of a call. */
-  refuse({ detail }: Fault, isAnswered: boolean): Next {
+  /**
+   * Counts an output that is not valid, and returns an instruction to repair it. Fails after the last repair. `isAnswered`: the
+   * model has read its faults as the result of a call.
+   */
+  refuse(fault: Fault, isAnswered: boolean): Effect.Effect<string, OutputInvalid> {
     this.attempts++
-    if (this.attempts > this.maxRepairs) return { _tag: "Exhausted" }
-    this.isForcedNext = !isAnswered
-    return { _tag: "Repair", instruction: this.instruction(detail) }
+    this.isForced = !isAnswered
+    return this.attempts > this.maxRepairs
+      ? Effect.fail(new OutputInvalid({ ...fault, attempts: this.attempts }))
+      : Effect.succeed(this.instruction(fault.detail))
   }
 
   private instruction(detail: string): string {
@@ -192,7 +193,7 @@ interface Format {
 
 const member = "output"
 
-const formatOf = once((schema: ParamsSchema<any>): Format => {
+const formatOf = once((schema: Params.ParamsSchema<any>): Format => {
   const inner = Params.describedValue(schema)
   const isWrapped = inner["type"] !== "object"
   const parameters = isWrapped ? wrapped(inner) : inner
@@ -217,9 +218,9 @@ const wrapped = ({ $defs, ...schema }: JsonObject): JsonObject => ({
   ...($defs === undefined ? {} : { $defs })
 })
 
-const decoder = <A>(schema: ParamsSchema<A>, { inner, isWrapped }: Format) => {
+const decoder = <A>(schema: Params.ParamsSchema<A>, { inner, isWrapped }: Format) => {
   const { decode } = Params.reader(schema, inner)
-  return (input: Schema.Json): Effect.Effect<Given<A>, InvalidParams> => {
+  return (input: Schema.Json): Effect.Effect<Given<A>, Params.InvalidParams> => {
     const within = isWrapped && isObject(input) ? input[member] : undefined
     const json = within === undefined ? input : within
     return Effect.map(

@@ -3,8 +3,7 @@
  */
 import * as Effect from "effect/Effect"
 import { ContextManager } from "../ContextManager.ts"
-import type { FailureReason } from "./failureReason.ts"
-import { InvalidTranscript } from "./failureReason.ts"
+import { type FailureReason, InvalidTranscript } from "./failureReason.ts"
 import * as Limits from "./limits.ts"
 import type * as Hook from "../Hook.ts"
 import type { Message, ModelMessage } from "../Message.ts"
@@ -19,13 +18,12 @@ import * as Transcript from "../Transcript.ts"
 export const make = Effect.fnUntraced(function* (
   run: Run
 ): Effect.fn.Return<ModelRequest, FailureReason | Stopped> {
-  const parts = yield* offer(run)
+  const { options, ...parts } = yield* offer(run)
   const messages = yield* view(run)
   if (news(run.messages).every(saysNothing) || messages.every(saysNothing)) {
     return yield* new InvalidTranscript({ violations: [nothingToAnswer] })
   }
-  const { modelOptions = {} } = run.options
-  return { ...parts, messages, options: run.output?.options(modelOptions) ?? modelOptions }
+  return { ...parts, messages, options }
 })
 
 const nothingToAnswer =
@@ -58,15 +56,8 @@ export const shortened = Effect.fnUntraced(function* (
 
 /** The input of `beforeModel` hooks. */
 export const hookInput = (run: Run, request: ModelRequest): Hook.Input<"beforeModel"> => {
-  const { messages: view, model, options, system, tools } = request
-  return {
-    ...run.turnInput,
-    options,
-    view,
-    model,
-    tools,
-    ...(system === undefined ? {} : { system })
-  }
+  const { messages: view, ...rest } = request
+  return { ...run.turnInput, ...rest, view }
 }
 
 /** The request with what a `beforeModel` hook changed. */
@@ -159,7 +150,7 @@ const announceView = (run: Run, { dropped, messages }: Transcript.Trimmed, reaso
   run.emit({ _tag: "ContextTransformed", dropped, kept: messages.length, reason })
 
 /** Chooses the tools of this turn, and keeps them: changes meanwhile count from the next turn. */
-const offer = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<Hook.RequestParts> {
+const offer = Effect.fnUntraced(function* (run: Run) {
   const registered = yield* run.registry.definitions
   if (run.turn === 1) yield* warnOfUnknown(run, registered)
   const chosen = active(run, registered)
@@ -168,12 +159,18 @@ const offer = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<Hook.Requ
     const tool = yield* run.registry.get(name)
     if (tool !== undefined) offered.set(name, tool)
   }
-  const forOutput = run.output?.ask(run.provider, { model: run.options.model, tools: chosen })
-  if (forOutput !== undefined) offered.set(forOutput.name, forOutput)
-  const tools = forOutput === undefined ? chosen : [...chosen, definitionOf(forOutput)]
-  const parts = { ...run.requestParts, tools }
+  const { model, modelOptions = {} } = run.options
+  const { options, tool } = run.output?.ask(run.provider, {
+    model,
+    tools: chosen,
+    options: modelOptions
+  }) ?? {
+    options: modelOptions
+  }
+  if (tool !== undefined) offered.set(tool.name, tool)
+  const parts = { ...run.requestParts, tools: tool === undefined ? chosen : [...chosen, definitionOf(tool)] }
   run.offer(offered, parts)
-  return parts
+  return { ...parts, options }
 })
 
 /** Turns share the definition of a tool, since providers keep its encoding by object. */
