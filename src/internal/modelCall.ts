@@ -7,12 +7,12 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Stream from "effect/Stream"
-import { type FailureReason, type LimitExceeded, ModelCallSkipped } from "./failureReason.ts"
+import { type FailureReason, ModelCallSkipped } from "./failureReason.ts"
 import type * as Hook from "../Hook.ts"
 import * as Message from "../Message.ts"
 import type * as ModelEvent from "../ModelEvent.ts"
 import type { ModelRequest } from "../Provider.ts"
-import { Protocol as ProtocolError, ProviderError, ServerError } from "../ProviderError.ts"
+import { Protocol, ProviderError, ServerError } from "../ProviderError.ts"
 import { errorOf, Reply } from "./reply.ts"
 import * as Request from "./request.ts"
 import { type Run, Stopped } from "./run.ts"
@@ -35,7 +35,7 @@ export const ask = Effect.fnUntraced(function* (
   prepare: Effect.Effect<ModelRequest, Reason>
 ): Effect.fn.Return<Asked> {
   const reply = new Reply(run)
-  const exit = yield* Effect.exit(Effect.flatMap(prepare, (planned) => fitted(run, planned, reply)))
+  const exit = yield* Effect.exit(Effect.flatMap(prepare, (planned) => fitted(reply, planned)))
   const message = reply.close(exit)
   const durationMs = reply.request && run.elapsed - reply.askedAt
   yield* run.delivered
@@ -65,25 +65,19 @@ const announceEnd = (
 }
 
 /** Asks. If the conversation is too long for the model, compacts it, once, and asks again. */
-const fitted = (run: Run, planned: ModelRequest, reply: Reply): Effect.Effect<void, Reason> =>
-  Effect.catchIf(prepared(run, planned, reply), isTooLong, (error) =>
+const fitted = (reply: Reply, planned: ModelRequest): Effect.Effect<void, Reason> =>
+  Effect.catchReason(prepared(reply, planned), "ProviderError", "ContextOverflow", (_, error) =>
     Effect.gen(function* () {
-      const shorter = reply.isStarted ? undefined : yield* Request.shortened(run)
+      const shorter = reply.isStarted ? undefined : yield* Request.shortened(reply.run)
       if (shorter === undefined) return yield* error
       reply.announceRetry({ attempt: 1, delay: Duration.zero, error })
-      yield* prepared(run, shorter, reply)
+      yield* prepared(reply, shorter)
     })
   )
 
-const isTooLong = (error: Reason): error is ProviderError =>
-  error._tag === "ProviderError" && error.reason._tag === "ContextOverflow"
-
 /** Lets hooks change the request, or answer in the model's place. */
-const prepared = Effect.fnUntraced(function* (
-  run: Run,
-  planned: ModelRequest,
-  reply: Reply
-): Effect.fn.Return<void, Reason> {
+const prepared = Effect.fnUntraced(function* (reply: Reply, planned: ModelRequest) {
+  const { run } = reply
   let request = planned
   let skipped: Hook.Output<"beforeModel"> | undefined
   yield* run.ask(
@@ -97,33 +91,36 @@ const prepared = Effect.fnUntraced(function* (
   )
   if (skipped !== undefined) return yield* standIn(reply, skipped)
   if (request !== planned) Request.offerOnly(run, request)
-  yield* begun(run, request, reply)
+  yield* answered(reply, request)
 })
 
+/** Answers in the model's place with the response of a hook. */
+const standIn = (reply: Reply, { reason, response }: Hook.Output<"beforeModel">) => {
+  if (response === undefined) {
+    return Effect.fail(new ModelCallSkipped({ detail: reason ?? "a beforeModel hook skipped it" }))
+  }
+  reply.begin()
+  const { content, stopReason } = typeof response === "string" ? Message.assistant(response) : response
+  reply.reply = {
+    start: undefined,
+    content: content.map((block) => (block.type === "toolCall" ? reply.withUniqueId(block) : block)),
+    finish: { _tag: "Finish", stopReason }
+  }
+  return Effect.void
+}
+
 /** Publishes the call and streams its answer. Retries or refuses an empty answer, by `emptyResponse`. */
-const begun = Effect.fnUntraced(function* (
-  run: Run,
-  request: ModelRequest,
-  reply: Reply
-): Effect.fn.Return<void, Reason> {
+const answered = Effect.fnUntraced(function* (reply: Reply, request: ModelRequest) {
+  const { run } = reply
+  const { messages, model, options } = request
   if (reply.request === undefined) {
-    const { messages, model, options } = request
     reply.askedAt = run.elapsed
     run.emit({ _tag: "ModelCallStart", model, messageCount: messages.length, options })
     yield* run.delivered
   }
-  const { emptyResponse = "accept" } = run.options
-  yield* stream(run, request, reply)
-  if (emptyResponse === "fail" && isEmpty(reply.reply)) return yield* emptyAnswer(run, reply)
-  if (emptyResponse === "retry") yield* retryEmpty(run, request, reply)
-})
-
-const retryEmpty = Effect.fnUntraced(function* (
-  run: Run,
-  request: ModelRequest,
-  reply: Reply
-): Effect.fn.Return<void, Reason> {
-  for (const delay of emptyDelays) {
+  const { emptyResponse } = run.options
+  yield* stream(reply, request)
+  for (const delay of emptyResponse === "retry" ? emptyDelays : []) {
     if (!isEmpty(reply.reply)) return
     // It is thrown away, but paid for.
     run.charge(reply.reply.finish?.usage)
@@ -131,7 +128,11 @@ const retryEmpty = Effect.fnUntraced(function* (
     const spent = run.budget.exceeded
     if (spent !== undefined) return yield* spent
     yield* run.attempt(Effect.sleep(delay))
-    yield* stream(run, request, reply)
+    yield* stream(reply, request)
+  }
+  if (emptyResponse === "fail" && isEmpty(reply.reply)) {
+    const reason = new Protocol({ kind: "empty", detail: "the answer says nothing" })
+    return yield* new ProviderError({ provider: reply.provider, reason })
   }
 })
 
@@ -143,41 +144,12 @@ const isEmpty = (reply: ModelEvent.Reply): boolean =>
     (block) => block.type === "thinking" || (block.type === "text" && block.text.trim() === "")
   )
 
-const emptyAnswer = (run: Run, { reply }: Reply) =>
-  new ProviderError({
-    provider: reply.start?.provider ?? run.provider.id,
-    reason: new ProtocolError({ kind: "empty", detail: "the answer says nothing" })
-  })
-
-/** Answers in the model's place with the response of a hook. */
-const standIn = Effect.fnUntraced(function* (
-  reply: Reply,
-  { reason, response }: Hook.Output<"beforeModel">
-): Effect.fn.Return<void, FailureReason> {
-  if (response === undefined) {
-    return yield* new ModelCallSkipped({ detail: reason ?? "a beforeModel hook skipped it" })
-  }
-  reply.begin()
-  const content =
-    typeof response === "string"
-      ? [Message.text(response)]
-      : response.content.map((block) => (block.type === "toolCall" ? reply.withUniqueId(block) : block))
-  const stopReason = typeof response === "string" ? "stop" : response.stopReason
-  reply.reply = { start: undefined, content, finish: { _tag: "Finish", stopReason } }
-})
-
-const stream = (
-  run: Run,
-  request: ModelRequest,
-  reply: Reply
-): Effect.Effect<void, ProviderError | LimitExceeded | Stopped> => {
+const stream = (reply: Reply, request: ModelRequest) => {
+  const { run } = reply
   reply.send(request)
   const streaming = Effect.flatMap(
     Stream.runForEachArray(run.provider.stream(request), (events) => reply.receive(events)),
-    () =>
-      reply.reply.finish === undefined
-        ? Effect.fail(Silence.truncated(reply.reply.start?.provider ?? run.provider.id))
-        : Effect.void
+    () => (reply.reply.finish === undefined ? Effect.fail(Silence.truncated(reply.provider)) : Effect.void)
   )
   return Spans.modelCall(run, request, reply, run.attempt(streaming))
 }

@@ -7,13 +7,11 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Budget from "./budget.ts"
-import type { Defect, FailureReason, LimitExceeded } from "./failureReason.ts"
 import * as Failure from "./failureReason.ts"
 import * as Message from "../Message.ts"
 import * as ModelEvent from "../ModelEvent.ts"
 import type { ModelRequest } from "../Provider.ts"
-import type { Run } from "./run.ts"
-import { monotonicMillis, Stopped } from "./run.ts"
+import { monotonicMillis, type Run, Stopped } from "./run.ts"
 import * as Spans from "./spans.ts"
 import type { Attempt } from "./telemetry.ts"
 
@@ -33,7 +31,7 @@ export class Reply {
   /** Grows while the answer streams; others get copies. */
   reply = ModelEvent.draft()
   isStarted = false
-  private readonly run: Run
+  readonly run: Run
   /** A provider that was abandoned may still send events: they are dropped. */
   private isClosed = false
   /** The budget's entry of this answer. */
@@ -44,6 +42,11 @@ export class Reply {
   constructor(run: Run) {
     this.run = run
     this.timestamp = run.clock.currentTimeMillisUnsafe()
+  }
+
+  /** The provider that answers: a router may have chosen it. */
+  get provider(): string {
+    return this.reply.start?.provider ?? this.run.provider.id
   }
 
   /** Notes a request that is sent now. */
@@ -58,7 +61,7 @@ export class Reply {
    * Publishes events of the provider that arrived together: together, unless one is about the call itself, or a budget must
    * be checked after each.
    */
-  receive(events: ReadonlyArray<ModelEvent.ModelEvent>): Effect.Effect<void, LimitExceeded> {
+  receive(events: ReadonlyArray<ModelEvent.ModelEvent>): Effect.Effect<void, Failure.LimitExceeded> {
     if (this.isClosed) return Effect.void
     if (this.run.budget.isBounded || events.some(isAboutCall)) {
       return Effect.forEach(events, (event) => this.receiveOne(event), { discard: true })
@@ -67,7 +70,7 @@ export class Reply {
     return this.publish(events)
   }
 
-  private receiveOne(event: ModelEvent.ModelEvent): Effect.Effect<void, LimitExceeded> {
+  private receiveOne(event: ModelEvent.ModelEvent): Effect.Effect<void, Failure.LimitExceeded> {
     return Effect.suspend(() => {
       if (this.isClosed) return Effect.void
       if (event._tag === "Retracted") this.retract()
@@ -143,7 +146,7 @@ export class Reply {
   }
 
   /** Ends the answer, whole or as far as it came, and returns its message. */
-  close(exit: Exit.Exit<void, FailureReason | Stopped>): Message.Assistant {
+  close(exit: Exit.Exit<void, Failure.FailureReason | Stopped>): Message.Assistant {
     const { request, run } = this
     if (this.isStarted || (Exit.isFailure(exit) && isPaidFor(errorOf(exit.cause)))) this.enterForGood()
     this.begin()
@@ -162,7 +165,7 @@ export class Reply {
   }
 
   /** Enters an estimate of the answer so far into the budget, and fails when that is more than may be spent. */
-  private readonly meter: Effect.Effect<void, LimitExceeded> = Effect.suspend(() => {
+  private readonly meter: Effect.Effect<void, Failure.LimitExceeded> = Effect.suspend(() => {
     // The usage of a finished answer is entered when it is closed.
     if (!this.run.budget.isBounded || this.reply.finish !== undefined) return Effect.void
     this.enter(Budget.estimate(0, this.reply.content))
@@ -197,7 +200,7 @@ const isPaidFor = (error: Failure.EventError | Stopped): boolean => {
 const brokenOff: ReadonlySet<string> = new Set(["StreamTruncated", "StreamStalled", "Protocol"])
 
 const badEnd = (
-  cause: Cause.Cause<FailureReason | Stopped>
+  cause: Cause.Cause<Failure.FailureReason | Stopped>
 ): Pick<Message.Assistant, "stopReason"> & { errorMessage?: string } => {
   const error = errorOf(cause)
   if (!(error instanceof Stopped)) return { stopReason: "error", errorMessage: error.message }
@@ -206,7 +209,9 @@ const badEnd = (
 }
 
 /** The failure of a cause, or its defect with a name. */
-export const errorOf = (cause: Cause.Cause<FailureReason | Stopped>): FailureReason | Defect | Stopped => {
+export const errorOf = (
+  cause: Cause.Cause<Failure.FailureReason | Stopped>
+): Failure.FailureReason | Failure.Defect | Stopped => {
   const failure = Cause.findErrorOption(cause)
   return failure._tag === "Some" ? failure.value : Failure.defect(Cause.squash(cause))
 }

@@ -50,7 +50,12 @@ export const shortened = Effect.fnUntraced(function* (
     return undefined
   }
   run.change(undefined, compacted.messages)
-  announceView(run, compacted, "compaction")
+  run.emit({
+    _tag: "ContextTransformed",
+    dropped: compacted.dropped,
+    kept: compacted.messages.length,
+    reason: "compaction"
+  })
   return yield* make(run)
 })
 
@@ -95,43 +100,31 @@ const saysNothing = (message: Message): boolean =>
   message.role === "user" &&
   message.content.every((block) => block.type === "text" && block.text.trim() === "")
 
-const view = Effect.fnUntraced(function* (
-  run: Run
-): Effect.fn.Return<ReadonlyArray<ModelMessage>, FailureReason | Stopped> {
-  let messages = run.messages
+/** The messages of the request, as the provider accepts them. */
+const view = Effect.fnUntraced(function* (run: Run) {
+  let transcript = run.messages
   yield* run.ask(
     "transformMessages",
-    () => ({ ...run.turnInput, messages }),
+    () => ({ ...run.turnInput, messages: transcript }),
     (transformed) => {
-      messages = transformed
+      transcript = transformed
     }
   )
-  const trimmed = yield* run.attempt(run.contextManager.view(messages, run.options))
-  announceDropped(run, trimmed, trimmed.reason)
-  return yield* modelMessages(run, yield* sound(run, trimmed.messages))
-})
-
-/** A transcript that a provider accepts, or an error that says what is wrong with it. */
-const sound = Effect.fnUntraced(function* (run: Run, messages: ReadonlyArray<Message>) {
-  if (run.options.transcript === "strict") {
-    const violations = Transcript.violations(messages)
-    if (violations.length > 0) return yield* new InvalidTranscript({ violations })
-  }
-  const repaired = Transcript.repair(messages)
-  announceDropped(run, repaired, "repair")
-  return repaired.messages
-})
-
-const modelMessages = Effect.fnUntraced(function* (run: Run, messages: ReadonlyArray<Message>) {
+  const trimmed = yield* run.attempt(run.contextManager.view(transcript, run.options))
+  announceView(run, trimmed, trimmed.reason)
+  const violations = run.options.transcript === "strict" ? Transcript.violations(trimmed.messages) : []
+  if (violations.length > 0) return yield* new InvalidTranscript({ violations })
+  const repaired = Transcript.repair(trimmed.messages)
+  announceView(run, repaired, "repair")
   let converted: ReadonlyArray<ModelMessage> | undefined
   yield* run.ask(
     "toModelMessages",
-    () => ({ ...run.turnInput, messages: converted ?? messages }),
+    () => ({ ...run.turnInput, messages: converted ?? repaired.messages }),
     (output) => {
       converted = output
     }
   )
-  return converted ?? forModel(messages)
+  return converted ?? forModel(repaired.messages)
 })
 
 const forModel = (messages: ReadonlyArray<Message>): ReadonlyArray<ModelMessage> =>
@@ -139,15 +132,14 @@ const forModel = (messages: ReadonlyArray<Message>): ReadonlyArray<ModelMessage>
 
 const isForModel = (message: Message): message is ModelMessage => message.role !== "custom"
 
-type Why = "window" | "compaction" | "repair"
-
 /** Publishes that a request holds less than the transcript, if it does. */
-const announceDropped = (run: Run, trimmed: Transcript.Trimmed, reason: Why): void => {
-  if (trimmed.dropped > 0) announceView(run, trimmed, reason)
+const announceView = (
+  run: Run,
+  { dropped, messages }: Transcript.Trimmed,
+  reason: "window" | "compaction" | "repair"
+): void => {
+  if (dropped > 0) run.emit({ _tag: "ContextTransformed", dropped, kept: messages.length, reason })
 }
-
-const announceView = (run: Run, { dropped, messages }: Transcript.Trimmed, reason: Why): void =>
-  run.emit({ _tag: "ContextTransformed", dropped, kept: messages.length, reason })
 
 /** Chooses the tools of this turn, and keeps them: changes meanwhile count from the next turn. */
 const offer = Effect.fnUntraced(function* (run: Run) {
@@ -160,13 +152,8 @@ const offer = Effect.fnUntraced(function* (run: Run) {
     if (tool !== undefined) offered.set(name, tool)
   }
   const { model, modelOptions = {} } = run.options
-  const { options, tool } = run.output?.ask(run.provider, {
-    model,
-    tools: chosen,
-    options: modelOptions
-  }) ?? {
-    options: modelOptions
-  }
+  const plain = { model, tools: chosen, options: modelOptions }
+  const { options, tool } = run.output?.ask(run.provider, plain) ?? { options: modelOptions, tool: undefined }
   if (tool !== undefined) offered.set(tool.name, tool)
   const parts = { ...run.requestParts, tools: tool === undefined ? chosen : [...chosen, definitionOf(tool)] }
   run.offer(offered, parts)

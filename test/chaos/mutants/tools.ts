@@ -22,8 +22,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F074",
     without: "calls are run only where the answer says that it calls",
     file: "src/internal/turn.ts",
-    from: "if (Message.toolCalls(message).length > 0)",
-    to: 'if (message.stopReason === "toolUse")',
+    from: "Message.toolCalls(message).length > 0",
+    to: 'message.stopReason === "toolUse"',
     test: "test/behaviour/Tools.test.ts"
   },
   {
@@ -214,8 +214,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F106",
     without: "what was aborted is sent as it is",
     file: "src/internal/request.ts",
-    from: "const repaired = Transcript.repair(messages)",
-    to: "const repaired = { messages, dropped: 0 }",
+    from: "const repaired = Transcript.repair(trimmed.messages)",
+    to: "const repaired = trimmed",
     test: abort
   },
   {
@@ -342,8 +342,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F119",
     without: "what was made shorter once is made shorter again",
     file: "src/internal/modelCall.ts",
-    from: "yield* prepared(run, shorter, reply)",
-    to: "yield* fitted(run, shorter, reply)",
+    from: "yield* prepared(reply, shorter)",
+    to: "yield* fitted(reply, shorter)",
     test: overflow
   },
   {
