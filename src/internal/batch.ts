@@ -111,18 +111,22 @@ export class Batch {
   }
 
   /** With `skipRemaining`, polls for a message of the user that makes the calls that have not begun moot. */
-  readonly pollSteering: Effect.Effect<void> = Effect.suspend(() => {
+  get pollSteering(): Effect.Effect<void> {
     const { run } = this
     const isOff = run.options.steeringPolicy !== "skipRemaining" || run.control.stop !== undefined
-    if (isOff || this.isPolling || this.isMoot) return Effect.void
-    this.isPolling = true
-    return Effect.ensuring(
-      this.keepFatal(Pending.takeSteering(run, "tools")),
+    return isOff || this.isPolling || this.isMoot ? Effect.void : this.poll
+  }
+
+  private readonly poll = Effect.acquireUseRelease(
+    Effect.sync(() => {
+      this.isPolling = true
+    }),
+    () => this.keepFatal(Pending.takeSteering(this.run, "tools")),
+    () =>
       Effect.sync(() => {
         this.isPolling = false
       })
-    )
-  })
+  )
 
   /** Keeps the failure of a hook that ends the run. */
   keepFatal(asked: Effect.Effect<void, FailureReason | Stopped>): Effect.Effect<void> {

@@ -7,11 +7,13 @@
 import type * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Latch from "effect/Latch"
 import * as Option from "effect/Option"
 import type { AgentEvent } from "../AgentEvent.ts"
 import { type Control, grace } from "./interruption.ts"
+import type { RunFailed } from "../RunFailed.ts"
 
 /** Code of the application that receives each event, and that the run waits for. */
 export interface Subscriber {
@@ -38,10 +40,12 @@ export interface Reader {
   readonly room: Effect.Effect<void>
   /** From now on there is room. */
   readonly release: () => void
+  /** Ends the stream after all events. */
+  readonly end: (exit: Exit.Exit<void, RunFailed>) => void
 }
 
 /** The reader of a run that has none. */
-export const noReader: Reader = { add: () => {}, room: Effect.void, release: () => {} }
+export const noReader: Reader = { add: () => {}, room: Effect.void, release: () => {}, end: () => {} }
 
 /** All that receive the events of a run. */
 export interface Audience {

@@ -69,11 +69,6 @@ export class Events {
     return this.delivery.serve
   }
 
-  /** From now on no event waits for the reader. */
-  releaseReader(): void {
-    this.audience.reader.release()
-  }
-
   private publish(events: ReadonlyArray<AgentEvent>): void {
     const { observe, reader, subscriptions } = this.audience
     if (!this.delivery.isDone || subscriptions.subscribers.length > 0) return this.delivery.add(events)

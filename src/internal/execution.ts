@@ -47,6 +47,7 @@ export const start = (
     const run = new Run(task, audience, context)
     onRun(run)
     return Spans.run(run, task.prompts, Effect.ensuring(execute(run, task), rest)).pipe(
+      Effect.onExit((exit) => Effect.sync(() => audience.reader.end(Exit.asVoid(exit)))),
       Effect.forkDetach({ startImmediately: true, uninterruptible: true }),
       Effect.map((fiber) => ({ run, fiber }))
     )
@@ -119,10 +120,6 @@ export const stream = <E, R>(
       Effect.gen(function* () {
         const handoff = new Handoff<AgentEvent, RunFailed>(readAhead)
         const started = yield* start(handoff)
-        yield* Effect.forkDetach(
-          Effect.map(Fiber.await(started.fiber), (exit) => handoff.end(Exit.asVoid(exit))),
-          { startImmediately: true }
-        )
         yield* Scope.addFinalizer(
           scope,
           Effect.gen(function* () {

@@ -7,8 +7,10 @@ import * as Limits from "./limits.ts"
 import type { Run, Stopped } from "./run.ts"
 
 /** Waits while the run is paused. Fails if it is stopped. */
-export const open = (run: Run): Effect.Effect<void, Stopped> =>
-  Effect.andThen(whilePaused(run), run.checkStopped)
+export const open = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, Stopped> {
+  yield* whilePaused(run)
+  yield* run.checkStopped
+})
 
 /** Before a turn: checks the limits, and asks `pauseCheck` hooks. */
 export const beforeTurn = Effect.fnUntraced(function* (
@@ -26,19 +28,19 @@ export const beforeTurn = Effect.fnUntraced(function* (
   yield* open(run)
 })
 
-/**
- * Waits while the run is paused. Publishes the pause and its end. A pause that arrives while subscribers receive `RunResumed`
- * holds the run again.
- */
-export const whilePaused = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void> {
-  const { control } = run
-  const isHeld = () => control.paused !== undefined && control.stop === undefined
-  while (isHeld()) {
-    run.emit({ _tag: "RunPaused", ...control.paused })
+/** Waits while the run is paused. Publishes the pause and its end. */
+export const whilePaused = (run: Run): Effect.Effect<void> => (isHeld(run) ? held(run) : Effect.void)
+
+const isHeld = ({ control }: Run): boolean => control.paused !== undefined && control.stop === undefined
+
+/** A pause that arrives while subscribers receive `RunResumed` holds the run again. */
+const held = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void> {
+  while (isHeld(run)) {
+    run.emit({ _tag: "RunPaused", ...run.control.paused })
     yield* run.delivered
-    while (isHeld()) yield* control.runnable
-    if (control.stop !== undefined) return
-    run.emit({ _tag: "RunResumed", ...control.resumed })
+    while (isHeld(run)) yield* run.control.runnable
+    if (run.control.stop !== undefined) return
+    run.emit({ _tag: "RunResumed", ...run.control.resumed })
     yield* run.delivered
   }
 })

@@ -17,7 +17,7 @@ export const grace = 100
 /** Foreign work in flight that is halted together. */
 export class InFlight {
   /** Each halts one piece of work, and does not wait for its end. */
-  readonly halts = new Set<Effect.Effect<void>>()
+  readonly halts = new Set<Effect.Effect<unknown>>()
   isHalted = false
 
   /** Interrupts the work in flight; later work is not begun. Does not wait for its end. */
@@ -106,40 +106,44 @@ export interface AttemptOptions {
 /** Runs foreign work in a fiber of its own until it ends, is halted or timed out. Takes no longer than `grace` after that. */
 export const attempt = <A, E, R>(
   work: Effect.Effect<A, E, R>,
-  { timeout = Infinity, within }: AttemptOptions = {}
+  options: AttemptOptions = {}
 ): Effect.Effect<Attempted<A, E>, never, R> =>
-  Effect.uninterruptibleMask((restore) =>
-    Effect.gen(function* () {
-      const isHalted = () => within?.isHalted === true
-      if (isHalted()) return { _tag: "Halted", isAbandoned: false }
-      const fiber = yield* Effect.forkDetach(work, { startImmediately: true })
+  Effect.uninterruptibleMask((restore) => {
+    if (options.within?.isHalted === true) return Effect.succeed({ _tag: "Halted", isAbandoned: false })
+    return Effect.flatMap(Effect.forkDetach(work, { startImmediately: true }), (fiber) => {
       const exit = fiber.pollUnsafe()
-      if (exit !== undefined) return { _tag: "Done", exit }
-      const ended = Deferred.makeUnsafe<Attempted<A, E>>()
-      let cut: Cut["_tag"] | undefined
-      const endedBy = (exit: Exit.Exit<A, E>): Attempted<A, E> =>
-        cut === undefined ? { _tag: "Done", exit } : { _tag: cut, isAbandoned: false }
-      // In a fiber of its own: work that returns a value that is no effect ends without its finalizers.
-      yield* Effect.flatMap(Fiber.await(fiber), (exit) => Deferred.succeed(ended, endedBy(exit))).pipe(
-        Effect.forkDetach({ startImmediately: true })
-      )
-      const interrupt = (_tag: Cut["_tag"]) =>
-        Effect.suspend(() => {
-          cut ??= _tag
-          const left = Deferred.succeed(ended, { _tag: cut, isAbandoned: true })
-          return Effect.andThen(Effect.timeoutOption(Fiber.interrupt(fiber), grace), left)
-        })
-      const halt = Effect.asVoid(Effect.forkDetach(interrupt("Halted"), { startImmediately: true }))
-      if (isHalted()) yield* halt
-      within?.halts.add(halt)
-      const timer = Number.isFinite(timeout)
-        ? yield* Effect.forkDetach(Effect.delay(interrupt("TimedOut"), timeout), { startImmediately: true })
-        : undefined
-      const attempted = yield* Effect.onInterrupt(restore(Deferred.await(ended)), () =>
-        Fiber.interrupt(fiber)
-      )
-      within?.halts.delete(halt)
-      if (timer !== undefined) yield* Fiber.interrupt(timer)
-      return attempted
+      return exit === undefined ? supervised(fiber, options, restore) : Effect.succeed({ _tag: "Done", exit })
     })
-  )
+  })
+
+/** Waits for the end of a fiber, or for the end of its grace once it is interrupted. */
+const supervised = Effect.fnUntraced(function* <A, E>(
+  fiber: Fiber.Fiber<A, E>,
+  { timeout = Infinity, within }: AttemptOptions,
+  restore: <B>(wait: Effect.Effect<B>) => Effect.Effect<B>
+): Effect.fn.Return<Attempted<A, E>> {
+  const ended = Deferred.makeUnsafe<Attempted<A, E>>()
+  let cut: Cut["_tag"] | undefined
+  const endedBy = (exit: Exit.Exit<A, E>): Attempted<A, E> =>
+    cut === undefined ? { _tag: "Done", exit } : { _tag: cut, isAbandoned: false }
+  // In a fiber of its own: work that returns a value that is no effect ends without its finalizers.
+  yield* fork(Effect.flatMap(Fiber.await(fiber), (exit) => Deferred.succeed(ended, endedBy(exit))))
+  const interrupt = (_tag: Cut["_tag"]) =>
+    Effect.suspend(() => {
+      cut ??= _tag
+      const left = Deferred.succeed(ended, { _tag: cut, isAbandoned: true })
+      return Effect.andThen(Effect.timeoutOption(Fiber.interrupt(fiber), grace), left)
+    })
+  const halt = fork(interrupt("Halted"))
+  if (within?.isHalted === true) yield* halt
+  within?.halts.add(halt)
+  const timer = Number.isFinite(timeout)
+    ? yield* fork(Effect.delay(interrupt("TimedOut"), timeout))
+    : undefined
+  const attempted = yield* Effect.onInterrupt(restore(Deferred.await(ended)), () => Fiber.interrupt(fiber))
+  within?.halts.delete(halt)
+  if (timer !== undefined) yield* Fiber.interrupt(timer)
+  return attempted
+})
+
+const fork = Effect.forkDetach({ startImmediately: true })

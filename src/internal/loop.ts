@@ -25,7 +25,7 @@ export const execute = Effect.fnUntraced(function* (
   task: Task
 ): Effect.fn.Return<RunResult, RunFailed> {
   // Children of the fiber of the run: they end with it.
-  for (const service of [run.events.serve, run.announceQueues, run.releaseReader]) {
+  for (const service of [run.events.serve, run.announceQueues]) {
     yield* Effect.forkChild(service, { startImmediately: true })
   }
   run.queues.takeChange()

@@ -110,6 +110,8 @@ export class Run {
         audience.observe(events)
       }
     })
+    // The last halt: after it has interrupted the work in flight, a stop lets no event wait for a reader that may have left.
+    this.control.inFlight.halts.add(Effect.sync(() => audience.reader.release()))
     this.budget = new Budget.Budget(() => this.options.limits, Context.get(context, Budget.Outer))
     this.queues = task.queues
     this.output = task.output
@@ -148,14 +150,6 @@ export class Run {
       Effect.andThen(Effect.yieldNow),
       Effect.andThen(Effect.sync(() => this.emitQueueUpdate())),
       Effect.forever
-    )
-  }
-
-  /** After a stop has interrupted the work in flight, lets no event wait for a reader that may have left. */
-  get releaseReader(): Effect.Effect<void> {
-    return this.control.stopped.pipe(
-      Effect.andThen(Effect.yieldNow),
-      Effect.andThen(Effect.sync(() => this.events.releaseReader()))
     )
   }
 
@@ -262,9 +256,9 @@ export class Run {
     this.emit({ _tag: "RunCancelled", ...(stop.reason === undefined ? {} : { reason: stop.reason }) })
   }
 
-  /** Fails if the run is stopped. */
+  /** Fails if the run is stopped by now. */
   get checkStopped(): Effect.Effect<void, Stopped> {
-    return Effect.suspend(() => (this.control.stop === undefined ? Effect.void : this.stopped))
+    return this.control.stop === undefined ? Effect.void : this.stopped
   }
 
   /** Runs foreign work, which a stop of the run interrupts. A failure after the stop counts as stopped. */
