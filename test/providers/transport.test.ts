@@ -14,7 +14,7 @@ import {
   Stream
 } from "effect"
 import { NodeHttpClient } from "@effect/platform-node"
-import { FetchHttpClient } from "effect/http"
+import { FetchHttpClient, HttpClient, HttpClientResponse } from "effect/http"
 import { TestClock } from "effect/testing"
 import { Credentials, Message, type ModelEvent, Provider, ProviderError } from "effect-agent"
 import { NodeHttp } from "effect-agent/node"
@@ -38,6 +38,7 @@ const chunk = (delta: object, finish: string | null = null) => ({
 })
 const hello = [chunk({ content: "Hel" }), chunk({ content: "lo" }), chunk({}, "stop")]
 const answer = events(...hello, "[DONE]")
+const eventStream = { "content-type": "text/event-stream" }
 
 const make = (baseUrl: string, options: Partial<OpenAiCompatible.Options> = {}) =>
   OpenAiCompatible.make({ id: "acme", baseUrl, apiKey: Redacted.make(key), ...options }).pipe(
@@ -308,6 +309,49 @@ describe("silence", () => {
       yield* TestClock.adjust("10 seconds")
       const { reason } = yield* Fiber.join(fiber)
       assert.deepStrictEqual(kindOf(reason), ["StreamStalled", "total"])
+    })
+  )
+
+  it.effect("passes the limit of the whole answer while the reader works", () =>
+    Effect.gen(function* () {
+      const gate = yield* Deferred.make<void>()
+      const server = yield* serve((response) => stream(response).write(events(chunk({ content: "Hel" }))))
+      const provider = yield* make(server.baseUrl, { timeouts: { total: "10 seconds" } })
+      const begun = yield* Deferred.make<void>()
+      const fiber = yield* provider.stream(request).pipe(
+        Stream.runForEach(() => Effect.andThen(Deferred.succeed(begun, undefined), Deferred.await(gate))),
+        Effect.flip,
+        Effect.forkChild
+      )
+      yield* Deferred.await(begun)
+      yield* TestClock.adjust("10 seconds")
+      yield* Deferred.succeed(gate, undefined)
+      assert.deepStrictEqual(kindOf((yield* Fiber.join(fiber)).reason), ["StreamStalled", "total"])
+    })
+  )
+
+  it.effect("is noticed over a client whose stream does not end with its request", () =>
+    Effect.gen(function* () {
+      const first = new TextEncoder().encode(events(chunk({ content: "Hel" })))
+      const endless = HttpClient.make((request) => {
+        const web = HttpClientResponse.fromWeb(request, new Response("", { headers: eventStream }))
+        const body = Stream.concat(Stream.make(first), Stream.never)
+        return Effect.succeed(Object.create(web, { stream: { value: body } }))
+      })
+      const provider = yield* Effect.provideService(
+        OpenAiCompatible.make({ id: "acme", baseUrl: "http://acme.test" }),
+        HttpClient.HttpClient,
+        endless
+      )
+      const begun = yield* Deferred.make<void>()
+      const fiber = yield* provider.stream(request).pipe(
+        Stream.runForEach(() => Deferred.succeed(begun, undefined)),
+        Effect.flip,
+        Effect.forkChild
+      )
+      yield* Deferred.await(begun)
+      yield* TestClock.adjust("2 minutes")
+      assert.deepStrictEqual(kindOf((yield* Fiber.join(fiber)).reason), ["StreamStalled", "idle"])
     })
   )
 
