@@ -116,7 +116,7 @@ class Reading<Wire, State> {
         return Effect.sync(() => this.resume())
       },
       onSuccess: (pieces) => {
-        for (const bytes of pieces) if (!answer.over) answer.push(bytes)
+        answer.push(joined(pieces))
         this.resume()
         return answer.over ? Effect.void : next()
       }
@@ -143,4 +143,16 @@ class Reading<Wire, State> {
     this.wanted = Deferred.makeUnsafe()
     Deferred.doneUnsafe(this.arrived, Effect.void)
   }
+}
+
+/** Joins the pieces that arrived together: the reader of events then decodes them once. */
+const joined = (pieces: Arr.NonEmptyReadonlyArray<Uint8Array>): Uint8Array => {
+  if (pieces.length === 1) return pieces[0]
+  const bytes = new Uint8Array(pieces.reduce((size, { length }) => size + length, 0))
+  let end = 0
+  for (const piece of pieces) {
+    bytes.set(piece, end)
+    end += piece.length
+  }
+  return bytes
 }
