@@ -114,7 +114,7 @@ const numbers: ReadonlyArray<readonly [name: string, file: string, pattern: RegE
   ["`limits.maxToolRetries`", "internal/limits", /defaultMaxToolRetries = (\d+)/],
   ["`outputRetries`", "internal/output", /defaultRetries = (\d+)/],
   ["`Retry`: `schedule`", "Retry", /Schedule\.upTo\(\{ times: (\d+) \}\)/],
-  ["`Retry`: `maxRetryAfter`", "Retry", /maxRetryAfter \?\? "(\d+) seconds"/],
+  ["`Retry`: `maxRetryAfter`", "Retry", /maxRetryAfter (?:\?\?|=) "(\d+) seconds"/],
   [
     "`timeouts.firstByte` of a provider",
     "providers/internal/silence",
