@@ -58,15 +58,9 @@ export class Deadline {
     if (time === this.time) return Effect.void
     this.time = time
     const stop = this.run.control.stopWith({ cause: "deadline" })
-    const wait = Effect.sleep(Math.max(0, time - this.run.elapsed))
-    return Effect.andThen(
-      this.unset,
-      Number.isFinite(time)
-        ? Effect.map(Effect.forkChild(Effect.andThen(wait, stop)), (timer) => {
-            this.timer = timer
-          })
-        : Effect.void
-    )
+    const timer = Effect.forkChild(Effect.delay(stop, Math.max(0, time - this.run.elapsed)))
+    const start = Effect.map(timer, (timer) => void (this.timer = timer))
+    return Effect.andThen(this.unset, Number.isFinite(time) ? start : Effect.void)
   })
 
   readonly unset: Effect.Effect<void> = Effect.suspend(() =>

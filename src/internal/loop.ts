@@ -86,10 +86,7 @@ const turns = Effect.fnUntraced(function* (
 })
 
 /** Lets hooks prepare the next turn, then asks them whether the run stops here. */
-const betweenTurns = Effect.fnUntraced(function* (
-  run: Run,
-  turn: Turn.Turn
-): Effect.fn.Return<boolean, Reason> {
+const betweenTurns = Effect.fnUntraced(function* (run: Run, turn: Turn.Turn) {
   yield* run.checkStopped
   const input = (): Hook.AfterTurnInput => ({
     ...run.turnInput,
@@ -108,11 +105,11 @@ const betweenTurns = Effect.fnUntraced(function* (
   return isStopped
 })
 
+/** How the run ended; `undefined` if another turn follows. */
+type Ended = Effect.fn.Return<RunStatus | undefined, Reason>
+
 /** Takes queued messages for the next turn, or returns how the run ended. */
-const next = Effect.fnUntraced(function* (
-  run: Run,
-  turn: Turn.Turn
-): Effect.fn.Return<RunStatus | undefined, Reason> {
+const next = Effect.fnUntraced(function* (run: Run, turn: Turn.Turn): Ended {
   const toolsContinue = turn.toolResults.length > 0 && !turn.isTerminated
   yield* OutputReview.checkCalls(run, turn)
   if (run.turn >= Limits.maxTurns(run)) {
@@ -127,10 +124,7 @@ const next = Effect.fnUntraced(function* (
 })
 
 /** How the run ends after its last turn; `undefined` if the model must repair its output first. */
-const naturalEnd = Effect.fnUntraced(function* (
-  run: Run,
-  turn: Turn.Turn
-): Effect.fn.Return<RunStatus | undefined, Reason> {
+const naturalEnd = Effect.fnUntraced(function* (run: Run, turn: Turn.Turn): Ended {
   const { output } = run
   const isGiven = output?.isGivenBy(Message.toolCalls(turn.message)) ?? false
   if (turn.toolResults.length > 0 && !isGiven) return "terminated"

@@ -33,9 +33,7 @@ const nothingToAnswer =
  * Makes the request from a compacted conversation, which the run then keeps. `undefined` if there is no compaction, or if
  * it is no shorter after it.
  */
-export const shortened = Effect.fnUntraced(function* (
-  run: Run
-): Effect.fn.Return<ModelRequest | undefined, FailureReason | Stopped> {
+export const shortened = Effect.fnUntraced(function* (run: Run) {
   const { compact, view } = run.contextManager
   if (compact === undefined) return undefined
   const trying = compact(run.messages, run.options).pipe(

@@ -77,7 +77,11 @@ const measured = <A, E, R>(
     const update = (exit: Exit.Exit<A, E>) => {
       const seconds = Number(clock.monotonicTimeNanosUnsafe() - startedAt) / 1e9
       const dimensions = work.dimensions(exit)
-      const time: Telemetry.Measure = [work.time, seconds, { "error.type": work.verdict(exit, false).type }]
+      const time: Telemetry.Measure = [
+        work.time,
+        seconds,
+        { "error.type": Telemetry.ofExit(work, exit).type }
+      ]
       for (const [metric, value, attributes] of [time, ...(work.measures?.(exit) ?? [])]) {
         if (value === undefined) continue
         series(context, metric, { ...dimensions, ...attributes }).updateUnsafe(value, context)
@@ -114,7 +118,7 @@ const inSpan = <A, E, R>(
     if (!isTraced && Option.isNone(Context.getOption(context, Tracer.ParentSpan))) return effect
     const isCaptured = Context.get(context, CaptureContent)
     const end = (span: Tracer.Span, exit: Exit.Exit<A, E>) => {
-      const { status, type } = work.verdict(exit, isCaptured)
+      const { status, type } = Telemetry.ofExit(work, exit, isCaptured)
       annotate(span, { ...work.dimensions(exit), ...work.attributes(exit, isCaptured), "error.type": type })
       const isTimed = Context.get(context, References.TracerTimingEnabled)
       span.end(isTimed ? Context.get(context, Clock.Clock).currentTimeNanosUnsafe() : 0n, status)

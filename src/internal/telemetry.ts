@@ -41,7 +41,8 @@ export interface Work<in A, in E> {
   readonly kind: Tracer.SpanKind
   /** Attributes of the span and of all metrics. `exit` is `undefined` at the start. */
   readonly dimensions: (exit?: Exit.Exit<A, E>) => Attributes
-  readonly verdict: (exit: Exit.Exit<A, E>, isCaptured: boolean) => Verdict
+  /** The verdict on work that did not fail. */
+  readonly verdict: (value: A) => Verdict
   /** The other attributes of the span. `isCaptured`: with messages, arguments and results. */
   readonly attributes: (exit: Exit.Exit<A, E>, isCaptured: boolean) => Attributes
   /** The metric of its seconds. */
@@ -61,12 +62,7 @@ export const ofRun = (run: Run, prompts: ReadonlyArray<Message>): Work<RunResult
     span: agent === undefined ? "invoke_agent" : `invoke_agent ${agent.name}`,
     kind: "internal",
     dimensions: () => ({ "gen_ai.request.model": model, "gen_ai.agent.name": agent?.name }),
-    verdict: (exit, isCaptured) => {
-      if (Exit.isSuccess(exit)) return exit.value.status === "cancelled" ? cancelled : good
-      const verdict = ofCause(exit.cause)
-      // The message of the error has the result of the tool.
-      return verdict.type === "ToolFailed" && !isCaptured ? failed(verdict.type, "A tool failed") : verdict
-    },
+    verdict: ({ status }) => (status === "cancelled" ? cancelled : good),
     attributes: (exit, isCaptured) => {
       const { message, status = "failed", turns, usage } = resultOf(exit)
       return {
@@ -105,7 +101,7 @@ export const ofModelCall = (run: Run, request: ModelRequest, answer: Answer): Wo
   span: `chat ${request.model}`,
   kind: "client",
   dimensions: (exit) => callDimensions(run, request, answer.reply, exit),
-  verdict: (exit) => (Exit.isFailure(exit) ? ofCause(exit.cause) : ofStop(answer.reply.finish?.stopReason)),
+  verdict: () => ofStop(answer.reply.finish?.stopReason),
   attributes: (_, isCaptured) => {
     const { content, finish, start } = answer.reply
     return {
@@ -185,9 +181,7 @@ export const ofToolCall = (
       "gen_ai.tool.type": "function",
       "gen_ai.agent.name": run.options.agent?.name
     }),
-    verdict: (exit) => {
-      if (Exit.isFailure(exit)) return ofCause(exit.cause)
-      const { outcome } = exit.value
+    verdict: ({ outcome }) => {
       if (outcome === "aborted") return cancelled
       // A call that was skipped, by a hook or for a message of the user, has not failed.
       const isGood = outcome === "success" || outcome === "skipped"
@@ -273,9 +267,13 @@ const failed = (type: string, message: string): Verdict => {
   return { type, status: Exit.fail(error) }
 }
 
-const ofCause = (cause: Cause.Cause<unknown>): Verdict => {
-  const type = Cause.hasInterruptsOnly(cause) ? "Stopped" : typeOf(Cause.squash(cause))
-  return type === "Stopped" ? cancelled : { type, status: Exit.failCause(cause) }
+/** The verdict on work that ended. */
+export const ofExit = <A, E>(work: Work<A, E>, exit: Exit.Exit<A, E>, isCaptured = false): Verdict => {
+  if (Exit.isSuccess(exit)) return work.verdict(exit.value)
+  const type = Cause.hasInterruptsOnly(exit.cause) ? "Stopped" : typeOf(Cause.squash(exit.cause))
+  if (type === "Stopped") return cancelled
+  // The message of the error has the result of the tool.
+  return type === "ToolFailed" && !isCaptured ? failed(type, "A tool failed") : { type, status: exit }
 }
 
 /** The tag of the reason of an error, else its own tag, else its name. */
