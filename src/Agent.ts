@@ -49,7 +49,7 @@ export { InvalidContinuation } from "./internal/continuation.ts"
 export type { StartedRun } from "./internal/execution.ts"
 export { InvalidInput } from "./internal/invalidInput.ts"
 export type { OutputOf, OutputOptions } from "./internal/output.ts"
-export type { PromptOptions } from "./internal/promptOptions.ts"
+export type { PromptOptions, RetryOptions } from "./internal/promptOptions.ts"
 export type { QueueMode, QueueModes, QueueName, Sizes } from "./internal/queues.ts"
 export type { SubscribeOptions } from "./internal/subscriptions.ts"
 
@@ -244,7 +244,7 @@ export function make<const T extends Tools, const H extends Hooks>(
   Scope.Scope | Provider | Tool.Requirements<T[number]> | Hook.Requirements<H[number]>
 > {
   return Effect.gen(function* () {
-    const { hooks, messages, modes, output, runOptions, tools } = yield* Effect.fromResult(read(options))
+    const { hooks, messages, modes, ofRuns, runOptions, tools } = yield* Effect.fromResult(read(options))
     const registry = yield* ToolRegistry.make(...tools)
     const manager = yield* HookManager.make(...hooks)
     const made = yield* Effect.context<Provider | Scope.Scope>()
@@ -260,7 +260,7 @@ export function make<const T extends Tools, const H extends Hooks>(
       Context.mergeAll(made, caller, own)
     )
     yield* Scope.addFinalizer(scope, runtime.close)
-    return agentOf(runtime, output, registry, manager)
+    return agentOf(runtime, ofRuns, registry, manager)
   })
 }
 
@@ -304,13 +304,13 @@ export const layer = <
 /** The functions do not use `this`, so that an application may take an agent apart. */
 const agentOf = (
   runtime: AgentRuntime,
-  output: Unread,
+  ofRuns: Unread,
   tools: Agent["tools"],
   hooks: Agent["hooks"]
 ): Agent => {
   const { queues, subscriptions } = runtime
   return {
-    ...runsOf(runtime, output),
+    ...runsOf(runtime, ofRuns),
     steer: (message) => runtime.enqueue("steering", message),
     followUp: (message) => runtime.enqueue("followUp", message),
     pause: (reason) => Effect.sync(() => runtime.control?.pause(reason)),
@@ -337,12 +337,12 @@ const agentOf = (
 
 type Runs = Pick<Agent, "prompt" | "stream" | "streamEvents" | "continue" | "continueStream" | "start">
 
-/** The members that start runs. `own` are the options beside `RunOptions` for prompts that have none of their own. */
-const runsOf = (runtime: AgentRuntime, own: Unread): Runs => {
+/** The members that start runs. `ofRuns` are the options beside `RunOptions` for prompts that have none of their own. */
+const runsOf = (runtime: AgentRuntime, ofRuns: Unread): Runs => {
   const withOptions = <O, A, E>(
     options: PromptOptions<O> | undefined,
     use: (read: Prompted<Partial<RunOptions>, OutputOf<O>>) => Effect.Effect<A, E>
-  ) => Effect.suspend(() => Effect.flatMap(Effect.fromResult(readPrompt(options, own)), use))
+  ) => Effect.suspend(() => Effect.flatMap(Effect.fromResult(readPrompt(options, ofRuns)), use))
   const run = <O, E>(task: MakeTask<E>, options?: PromptOptions<O>) =>
     withOptions(options, (read) =>
       Effect.flatMap(Execution.join(runtime.begin(task, read)), read.typed.result)

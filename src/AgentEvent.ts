@@ -15,6 +15,7 @@
  *
  * - `RunEnd` comes once, last, on every path.
  * - The tools of one turn may interleave, and each start has exactly one end.
+ * - `RunRetry` comes between a turn that failed and the next one.
  * - `Output` comes before the `RunEnd` of a completed run that has an `output` schema.
  * - `RunPaused`, `RunResumed`, `RunCancelled`, `RunError`, `HookError`, `LimitReached`, `ContextTransformed` and `QueueUpdate` come
  *   where they happen.
@@ -46,7 +47,7 @@ export { RunStatus, ToolOutput } from "./internal/eventParts.ts"
  * **Details**
  *
  * A version adds events and members, and keeps those of the version before: ignore events and members that you do not know.
- * Version 2 adds `path` to the events of a run that a tool started, and `options` to `RunStart`.
+ * Version 2 adds `path` to the events of a run that a tool started, `options` to `RunStart`, and the events `Output` and `RunRetry`.
  *
  * @category constants
  * @since 0.1.0
@@ -122,6 +123,11 @@ export const AgentEvent = Schema.TaggedUnion({
   RunResumed: { ...base, ...reason },
   /** The application cancelled the run, which now comes to its end. */
   RunCancelled: { ...base, ...reason },
+  /**
+   * The model call of the last turn failed with `error`, and the run continues with another turn after `delayMs` milliseconds.
+   * `attempt` is 1 for the first retry after a turn that ended well.
+   */
+  RunRetry: { ...base, attempt: Schema.Int, delayMs: Schema.Finite, error: ProviderError },
   /** The run failed. `retryable` says whether another run may succeed. */
   RunError: { ...base, error: EventError, retryable: Schema.Boolean },
   /** The model gave the output that the `output` schema describes. `value` is the JSON that the output was decoded from. */

@@ -16,7 +16,7 @@ import type { Reader } from "./internal/delivery.ts"
 import * as Execution from "./internal/execution.ts"
 import * as Input from "./internal/invalidInput.ts"
 import type { OutputOf, OutputOptions } from "./internal/output.ts"
-import type { Prompted } from "./internal/promptOptions.ts"
+import type { Prompted, RetryOptions } from "./internal/promptOptions.ts"
 import { readRun } from "./internal/promptOptions.ts"
 import { Queues } from "./internal/queues.ts"
 import type { Task } from "./internal/task.ts"
@@ -42,12 +42,12 @@ export interface History {
 }
 
 /**
- * The options of a run, and its output, which has the type `A`.
+ * The options of a run, its retries and its output, which has the type `A`.
  *
  * @category options
  * @since 0.2.0
  */
-export type Options<A = never> = RunOptions & OutputOptions<A>
+export type Options<A = never> = RunOptions & RetryOptions & OutputOptions<A>
 
 /**
  * Runs the loop as a stream of its events.
@@ -220,7 +220,7 @@ const start = (task: (now: number) => Reading<Task>, reader?: Reader) =>
 const fresh = (
   prompts: Reading<ReadonlyArray<Message.Message>>,
   history: History,
-  { options, typed }: Prompted<RunOptions>
+  { options, retry, typed }: Prompted<RunOptions>
 ): Reading<Task> =>
   Result.gen(function* () {
     return {
@@ -228,6 +228,7 @@ const fresh = (
       messages: yield* Input.messages(history.messages),
       options,
       output: typed.output,
+      retry,
       continued: false,
       pollFirst: true,
       queues: new Queues(),

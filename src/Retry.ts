@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
@@ -11,6 +11,7 @@ import * as Stream from "effect/Stream"
 import type { ModelEvent } from "./ModelEvent.ts"
 import * as Provider from "./Provider.ts"
 import type { ProviderError } from "./ProviderError.ts"
+import { Patience } from "./internal/patience.ts"
 import * as Silence from "./internal/silence.ts"
 
 /**
@@ -62,7 +63,7 @@ export const defaultSchedule: Schedule.Schedule<unknown, ProviderError> = Schedu
  *
  * It retries a call that failed before the first block of its answer; with `retryTurn` later too. An answer that ends without
  * `Finish` counts as failed. If the provider names a delay that is longer than that of the schedule, that delay counts. Each retry
- * emits an `Attempt` event. The delay is interruptible.
+ * emits an `Attempt` event. The delay is interruptible. For longer outages an agent has the option `retry`: see `Agent.RetryOptions`.
  *
  * **Example** (Retrying an overloaded provider)
  *
@@ -122,9 +123,6 @@ export const make = (
   stream: (request) => retrying({ provider: inner.id, answer: inner.stream(request) }, options ?? {})
 })
 
-/** Returns the delay before the next attempt, or `undefined` for none. */
-type Patience = (error: ProviderError) => Effect.Effect<Duration.Duration | undefined>
-
 /** One attempt. */
 interface Try {
   /** The id of the provider. */
@@ -133,32 +131,21 @@ interface Try {
 }
 
 const retrying = (once: Try, options: Options): Silence.Answer =>
-  Stream.unwrap(Effect.map(patience(options), (wait) => from(once, options, wait, 1)))
+  Stream.suspend(() => {
+    const { maxRetryAfter = "60 seconds", schedule = defaultSchedule } = options
+    return from(once, options, new Patience(schedule, maxRetryAfter))
+  })
 
-const from = (once: Try, options: Options, wait: Patience, attempt: number): Silence.Answer =>
+const from = (once: Try, options: Options, patience: Patience): Silence.Answer =>
   Silence.orElse(once.provider, once.answer, (error, spoke) => {
     if (spoke && options.retryTurn !== true) return Stream.fail(error)
-    const again = Effect.map(wait(error), (delay) => {
+    const again = Effect.map(patience.delay(error), (delay) => {
       if (delay === undefined) return Stream.fail(error)
-      const next = Effect.as(Effect.sleep(delay), from(once, options, wait, attempt + 1))
+      const next = Effect.as(Effect.sleep(delay), from(once, options, patience))
+      const { attempt } = patience
       return Stream.concat(announce({ attempt, delay, error }, spoke), Stream.unwrap(next))
     })
     return Stream.unwrap(again)
-  })
-
-const patience = ({ maxRetryAfter, schedule }: Options): Effect.Effect<Patience> =>
-  Effect.map(Schedule.toStep(schedule ?? defaultSchedule), (step) => {
-    const longest = Duration.fromInputUnsafe(maxRetryAfter ?? "60 seconds")
-    return (error) => {
-      const { retryAfter } = error
-      if (!error.isRetryable) return Effect.undefined
-      if (retryAfter !== undefined && Duration.isGreaterThan(retryAfter, longest)) return Effect.undefined
-      return Effect.clockWith((clock) => step(clock.currentTimeMillisUnsafe(), error)).pipe(
-        Effect.map(([, delay]) => (retryAfter === undefined ? delay : Duration.max(delay, retryAfter))),
-        // The schedule is done.
-        Effect.catch(() => Effect.undefined)
-      )
-    }
   })
 
 /** The events that announce the next attempt, and make the events of this one void if there are any. */

@@ -114,7 +114,7 @@ const Price = bound("a number from 0", (value) => value >= 0 && Number.isFinite(
  * @since 0.1.0
  */
 export const Limits = Schema.Struct({
-  /** The most turns, each a model call and its tool calls. Default 50. */
+  /** The most turns, each a model call and its tool calls. Turns that the option `retry` repeats do not count. Default 50. */
   maxTurns: Schema.optionalKey(Count),
   /**
    * The end of a run that reaches `maxTurns`. Default `"fail"`.

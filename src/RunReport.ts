@@ -106,7 +106,7 @@ export const RunReport = Schema.Struct({
   toolFailure: Schema.Int,
   /** The number of tool calls that reached their time limit. */
   toolTimeout: Schema.Int,
-  /** The number of retries of model calls. */
+  /** The number of retries, of model calls and of turns that failed. */
   retries: Schema.Int,
   /** The time of all model calls that ended well, in milliseconds. */
   modelMs: Schema.Finite,
@@ -228,6 +228,7 @@ const counted = (report: RunReport, event: AgentEvent): RunReport => {
     case "ModelCallEnd":
       return { ...report, modelMs: report.modelMs + event.durationMs }
     case "ModelCallRetry":
+    case "RunRetry":
       return { ...report, retries: report.retries + 1 }
     case "ToolExecutionEnd":
       return toolEnded(report, event)

@@ -31,6 +31,7 @@ export const make = ({ err, out, paint }: Screen["Service"]) => {
       case "ToolExecutionEnd":
         return event.isError ? bad(`✗ ${ended(event)}`) : note(`← ${ended(event)}`)
       case "ModelCallRetry":
+      case "RunRetry":
         return note(
           `Trying again in ${(event.delayMs / 1000).toFixed(1)} s: ${Inert.line(event.error.message)}`
         )

@@ -289,6 +289,7 @@ const bodiesOf = (names: Names, event: AgentEvent): ReadonlyArray<Body> => {
         }
       ]
     case "ModelCallRetry":
+    case "RunRetry":
       return [retried(event)]
     case "RunError":
       return [failed(names, event)]
@@ -321,7 +322,7 @@ const executed = (event: OfTag<"ToolExecutionEnd">): Body => {
   }
 }
 
-const retried = ({ attempt, delayMs, error }: OfTag<"ModelCallRetry">): Body => ({
+const retried = ({ attempt, delayMs, error }: OfTag<"ModelCallRetry" | "RunRetry">): Body => ({
   type: "response.retry",
   attempt,
   delay_ms: delayMs,

@@ -44,18 +44,19 @@ export type Hooks = ReadonlyArray<Hook.Hook>
  * @category options
  * @since 0.1.0
  */
-export type AgentOptions<T extends Tools, H extends Hooks> = RunOptions.RunOptions & {
-  /** The transcript that the conversation begins with, oldest message first. Default: none. */
-  readonly messages?: ReadonlyArray<Message.Message>
-  /** The tools that the model may call. Default: none. */
-  readonly tools?: T
-  /** The hooks, which a run calls in this order. Default: none. */
-  readonly hooks?: H
-  /** The number of steering messages that a turn takes. Default `"one-at-a-time"`. */
-  readonly steeringMode?: QueueMode
-  /** The number of follow-up messages that a turn takes. Default `"one-at-a-time"`. */
-  readonly followUpMode?: QueueMode
-}
+export type AgentOptions<T extends Tools, H extends Hooks> = RunOptions.RunOptions &
+  PromptOptions.RetryOptions & {
+    /** The transcript that the conversation begins with, oldest message first. Default: none. */
+    readonly messages?: ReadonlyArray<Message.Message>
+    /** The tools that the model may call. Default: none. */
+    readonly tools?: T
+    /** The hooks, which a run calls in this order. Default: none. */
+    readonly hooks?: H
+    /** The number of steering messages that a turn takes. Default `"one-at-a-time"`. */
+    readonly steeringMode?: QueueMode
+    /** The number of follow-up messages that a turn takes. Default `"one-at-a-time"`. */
+    readonly followUpMode?: QueueMode
+  }
 
 const listOf = (item: Schema.Codec<unknown>) =>
   Schema.optionalKey(Schema.Array(item).annotate({ identifier: "a list" }))
@@ -82,13 +83,14 @@ export const read = <T extends Tools, H extends Hooks>(
 ) =>
   Result.gen(function* () {
     const decoded = yield* decode(options ?? {}, beside)
-    const { followUpMode = "one-at-a-time", outputRetries, steeringMode = "one-at-a-time" } = decoded
+    const { followUpMode = "one-at-a-time", steeringMode = "one-at-a-time" } = decoded
+    const { maxRetryAfter, output, outputRetries, retry } = options
     return {
       runOptions: Struct.pick(decoded, Struct.keys(RunOptions.RunOptions.fields)),
       messages: yield* Input.messages(options.messages ?? []),
       tools: options.tools ?? [],
       hooks: options.hooks ?? [],
       modes: { steering: steeringMode, followUp: followUpMode },
-      output: { output: options.output, outputRetries }
+      ofRuns: { maxRetryAfter, output, outputRetries, retry }
     }
   })

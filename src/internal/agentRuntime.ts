@@ -103,7 +103,7 @@ export class AgentRuntime {
 
   private start(
     begin: Begin,
-    { options: patch, typed: { output } }: Prompted<Partial<Options.RunOptions>>,
+    { options: patch, retry, typed: { output } }: Prompted<Partial<Options.RunOptions>>,
     reader: Reader
   ): Effect.Effect<Execution.Started> {
     const ended = Latch.makeUnsafe(false)
@@ -125,7 +125,7 @@ export class AgentRuntime {
     })
     return Effect.updateContext(
       Execution.start(
-        { ...begin, messages, options, output, queues, nextTurn },
+        { ...begin, messages, options, output, queues, retry, nextTurn },
         { observe, subscriptions, reader },
         onRun,
         rest

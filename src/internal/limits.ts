@@ -14,8 +14,12 @@ const defaultMaxTurns = 50
 const defaultMaxIdentical = 5
 const defaultMaxToolRetries = 1
 
-/** How many turns a run may have. */
-export const maxTurns = (run: Run): number => run.options.limits?.maxTurns ?? defaultMaxTurns
+/** How many turns a run may have, those that failed and were retried included. */
+export const maxTurns = (run: Run): number => turnsAllowed(run) + retriesOf(run)
+
+const retriesOf = ({ retry }: Run): number => retry?.retries ?? 0
+
+const turnsAllowed = (run: Run): number => run.options.limits?.maxTurns ?? defaultMaxTurns
 
 /** How often hooks may have one tool call run again. */
 export const maxToolRetries = (run: Run): number =>
@@ -34,7 +38,7 @@ const executionTime = (run: Run): number => {
 const exceeded = (limit: LimitExceeded["limit"], value: number, max: number) =>
   new LimitExceeded({ limit, value, max })
 
-export const outOfTurns = (run: Run) => exceeded("maxTurns", run.turn, maxTurns(run))
+export const outOfTurns = (run: Run) => exceeded("maxTurns", run.turn - retriesOf(run), turnsAllowed(run))
 
 export const outOfTime = (run: Run) => exceeded("executionTime", run.elapsed, executionTime(run))
 

@@ -1,6 +1,7 @@
 /**
  * The agent loop: takes turns until the model stops calling tools, a limit is reached, or the run is stopped.
  */
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { type RunStatus, version } from "../AgentEvent.ts"
 import * as Budget from "./budget.ts"
@@ -12,6 +13,7 @@ import * as Limits from "./limits.ts"
 import * as Message from "../Message.ts"
 import * as OutputReview from "./outputReview.ts"
 import * as Pending from "./pending.ts"
+import type { ProviderError } from "../ProviderError.ts"
 import * as Options from "./publishedOptions.ts"
 import { type Run, Stopped } from "./run.ts"
 import type { RunFailed } from "../RunFailed.ts"
@@ -78,12 +80,35 @@ const turns = Effect.fnUntraced(function* (
     if (run.turn >= Limits.maxTurns(run)) return yield* outOfTurns(run)
     yield* Gate.beforeTurn(run)
     yield* takeChanges
-    const turn = yield* Turn.run(run, Pending.deliver(run, isFirst && task.pollFirst))
+    const turn = yield* retrying(run, Turn.run(run, Pending.deliver(run, isFirst && task.pollFirst)))
+    if (turn === undefined) {
+      yield* Pending.takeSteering(run, "turnEnd")
+      continue
+    }
     if (yield* betweenTurns(run, turn)) return "stopped"
     const status = yield* next(run, turn)
     if (status !== undefined) return status
   }
 })
+
+/** Takes a turn. If its model call fails and the application allows a retry, waits until it is due, and returns `undefined`. */
+const retrying = (
+  run: Run,
+  turn: Effect.Effect<Turn.Turn, Reason>
+): Effect.Effect<Turn.Turn | undefined, Reason> => {
+  const { output, retry } = run
+  if (retry === undefined) return turn
+  const wait = Effect.fnUntraced(function* (error: ProviderError) {
+    const delay = yield* run.attempt(retry.delay(error))
+    if (delay === undefined) return yield* error
+    output?.repeat()
+    run.emit({ _tag: "RunRetry", attempt: retry.attempt, delayMs: Duration.toMillis(delay), error })
+    yield* run.delivered
+    yield* run.attempt(Effect.sleep(delay))
+    return undefined
+  })
+  return Effect.tap(turn, retry.reset).pipe(Effect.catchTag("ProviderError", wait))
+}
 
 /** Lets hooks prepare the next turn, then asks them whether the run stops here. */
 const betweenTurns = Effect.fnUntraced(function* (run: Run, turn: Turn.Turn) {
@@ -141,10 +166,9 @@ const outOfTurns = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<RunS
     run.change({ activeTools: [] }, undefined)
     run.output?.abandon()
     const instruction = Message.user(wrapUpInstruction, run.clock.currentTimeMillisUnsafe())
-    yield* Turn.run(
-      run,
-      Effect.sync(() => run.append([instruction]))
-    )
+    const append = Effect.sync(() => run.append([instruction]))
+    let turn = yield* retrying(run, Turn.run(run, append))
+    while (turn === undefined) turn = yield* retrying(run, Turn.run(run, Effect.void))
     yield* run.checkStopped
   }
   return "incomplete"

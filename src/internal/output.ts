@@ -78,6 +78,8 @@ export class Output<A> {
   private readonly given = new Map<string, Given<A>>()
   /** Whether the next request makes the model call the tool. */
   private isForced = false
+  /** Whether the last request made the model call the tool. */
+  private wasForced = false
   private isAbandoned = false
   /** The number of outputs that were not valid. */
   private attempts = 0
@@ -98,12 +100,18 @@ export class Output<A> {
     const { isForced } = this
     this.given.clear()
     this.isForced = false
+    this.wasForced = isForced
     const isNative = this.isAbandoned || structuredOutput?.(request) === true
     const tool = isNative ? undefined : this.toolBeside(request.tools)
     this.tool = tool
     if (tool === undefined)
       return { options: this.isAbandoned ? options : { ...options, output: this.format.output } }
     return { tool, options: isForced ? { ...options, toolChoice: { name: tool.name } } : options }
+  }
+
+  /** Requests the output in the next turn as in this one, which failed. */
+  repeat(): void {
+    this.isForced = this.wasForced
   }
 
   /** Leaves the output out of all later requests. */

@@ -21,6 +21,7 @@ import { RunHooks } from "./hookCalls.ts"
 import { attempt, Control, type Stop } from "./interruption.ts"
 import { makeId, type Message, type MessageId, type ToolCall } from "../Message.ts"
 import type { Output } from "./output.ts"
+import type { Patience } from "./patience.ts"
 import { Provider } from "../Provider.ts"
 import type { QueueName, Queues } from "./queues.ts"
 import { Repetition } from "./repetition.ts"
@@ -61,6 +62,8 @@ export class Run {
   readonly budget: Budget.Budget
   /** The output that the model must give; absent for a run that ends with any answer. */
   readonly output: Output<unknown> | undefined
+  /** The retries of turns that fail; absent for a run that fails with the first of them. */
+  readonly retry: Patience | undefined
   /** Shared by the hooks of this run. */
   readonly metadata = new Map<string, unknown>()
   /** Of the clock's monotonic time. */
@@ -115,6 +118,7 @@ export class Run {
     this.budget = new Budget.Budget(() => this.options.limits, Context.get(context, Budget.Outer))
     this.queues = task.queues
     this.output = task.output
+    this.retry = task.retry
     this.startedAt = monotonicMillis(this.clock)
     this.options = task.options
     this.asked = { ...this.requestParts, tools: [] }

@@ -3,6 +3,7 @@
  */
 import type { Message } from "../Message.ts"
 import type { Output } from "./output.ts"
+import type { Patience } from "./patience.ts"
 import type { QueueName, Queues } from "./queues.ts"
 import type { RunOptions } from "../RunOptions.ts"
 
@@ -18,6 +19,8 @@ export interface Task {
   readonly queues: Queues
   /** The output that the model must give. Default: the run ends with any answer. */
   readonly output?: Output<unknown> | undefined
+  /** The retries of turns that fail. Default: the first failure fails the run. */
+  readonly retry?: Patience | undefined
   /** The queue the prompts were taken from, if they were. */
   readonly promptsFrom?: QueueName
   /** Called before each turn: the application's changes since the last one. */

@@ -47,6 +47,8 @@ const turns = (events: Events) => {
     } else if (event._tag === "TurnEnd") {
       found.push(...rule(open, "a turn ends twice"))
       open = false
+    } else if (event._tag === "RunRetry") {
+      found.push(...rule(!open && turn > 0, "a retry is not between turns"))
     } else if (inTurn.has(event._tag)) {
       found.push(...rule(open && event.turn === turn, `${event._tag} is outside its turn`))
     }

@@ -211,9 +211,9 @@ const statuses: ReadonlyArray<Mutant> = [
   {
     fault: "F018",
     without: "a wait may be too long",
-    file: retry,
-    from: "if (retryAfter !== undefined && Duration.isGreaterThan(retryAfter, longest)) return Effect.undefined",
-    to: "",
+    file: "src/internal/patience.ts",
+    from: "if (!isRetryable || Duration.isGreaterThan(retryAfter, this.maxRetryAfter)) return undefined",
+    to: "if (!isRetryable) return undefined",
     test: retryAfterTest
   },
   {
