@@ -31,8 +31,8 @@ import { type RunStatus, ToolOutput } from "./AgentEvent.ts"
 import type { EventError } from "./internal/failureReason.ts"
 import { constructor, type HookOf, toolConstructor } from "./internal/hookConstructor.ts"
 import { messages, modelMessages, toolResult } from "./internal/hookOutput.ts"
-import type { Assistant, Message, ModelMessage, ToolCall, ToolOutcome, ToolResult } from "./Message.ts"
-import * as Messages from "./Message.ts"
+import { Assistant, type Message, type ModelMessage } from "./Message.ts"
+import type { ToolCall, ToolOutcome, ToolResult } from "./Message.ts"
 import type { ToolDefinition } from "./Provider.ts"
 import { ModelOptions, Patch, type RunOptions, ThinkingLevel } from "./RunOptions.ts"
 import type { RunReport } from "./RunReport.ts"
@@ -291,10 +291,7 @@ export interface Reject extends Without<"params"> {
  * @since 0.2.0
  * @category models
  */
-export interface ChangeResult extends Partial<ToolOutput> {
-  /** Whether the tool runs again, at most `limits.maxToolRetries` times. Default: `false`. */
-  readonly retry?: boolean
-}
+export interface ChangeResult extends Schema.Schema.Type<typeof changeResult> {}
 
 /**
  * The output of a `prepareNextTurn` hook.
@@ -302,18 +299,7 @@ export interface ChangeResult extends Partial<ToolOutput> {
  * @since 0.2.0
  * @category models
  */
-export interface ChangeTurns {
-  /** The messages that later requests are made from. The transcript stays as it is. */
-  readonly messages?: ReadonlyArray<Message>
-  /** The id of the model. */
-  readonly model?: string
-  /** The thinking level of the model options. */
-  readonly thinkingLevel?: ThinkingLevel
-  /** The system prompt. */
-  readonly system?: string
-  /** The names of the tools that the model may call. */
-  readonly activeTools?: ReadonlyArray<string>
-}
+export interface ChangeTurns extends Schema.Schema.Type<typeof changeTurns> {}
 
 /**
  * The input and the output of the hooks of each point.
@@ -440,6 +426,26 @@ const toolDefinition = Schema.Struct({
   parameters: Schema.Json
 })
 
+const changeResult = Schema.Struct({
+  ...ToolOutput.fields,
+  content: optional(ToolOutput.fields.content),
+  /** Whether the tool runs again, at most `limits.maxToolRetries` times. Default: `false`. */
+  retry: optional(Schema.Boolean)
+})
+
+const changeTurns = Schema.Struct({
+  /** The messages that later requests are made from. The transcript stays as it is. */
+  messages: optional(messages),
+  /** The id of the model. */
+  model: optional(Schema.String),
+  /** The thinking level of the model options. */
+  thinkingLevel: optional(ThinkingLevel),
+  /** The system prompt. */
+  system: optional(Schema.String),
+  /** The names of the tools that the model may call. */
+  activeTools: optional(Schema.Array(Schema.String))
+})
+
 /**
  * The rules of all points.
  *
@@ -448,7 +454,7 @@ const toolDefinition = Schema.Struct({
  */
 export const points: { readonly [P in Point]: PointInfo<P> } = {
   beforeExecution: point("observer", Schema.Struct({ modified: optional(Patch) })),
-  afterExecution: point("observer", Schema.Struct({ modified: optional(Messages.Assistant) })),
+  afterExecution: point("observer", Schema.Struct({ modified: optional(Assistant) })),
   onError: point("observer", Schema.Void),
   pauseCheck: point("observer", Schema.Struct({ shouldPause: Schema.Boolean, reason })),
   beforeModel: point(
@@ -464,7 +470,7 @@ export const points: { readonly [P in Point]: PointInfo<P> } = {
         })
       )
     }),
-    Schema.Struct({ skip: Schema.Boolean, response: Schema.Union([Schema.String, Messages.Assistant]) }),
+    Schema.Struct({ skip: Schema.Boolean, response: Schema.Union([Schema.String, Assistant]) }),
     Schema.Struct({ skip: Schema.Boolean, reason })
   ),
   afterModel: point("observer", Schema.Void),
@@ -482,26 +488,8 @@ export const points: { readonly [P in Point]: PointInfo<P> } = {
     ),
     timeLimit: "approvalTimeout"
   },
-  afterTool: point(
-    "review",
-    Schema.Struct({
-      content: optional(ToolOutput.fields.content),
-      details: ToolOutput.fields.details,
-      isError: ToolOutput.fields.isError,
-      terminate: ToolOutput.fields.terminate,
-      retry: optional(Schema.Boolean)
-    })
-  ),
-  prepareNextTurn: point(
-    "shaper",
-    Schema.Struct({
-      messages: optional(messages),
-      model: optional(Schema.String),
-      thinkingLevel: optional(ThinkingLevel),
-      system: optional(Schema.String),
-      activeTools: optional(Schema.Array(Schema.String))
-    })
-  ),
+  afterTool: point("review", changeResult),
+  prepareNextTurn: point("shaper", changeTurns),
   shouldStopAfterTurn: point("shaper", Schema.Boolean),
   transformMessages: point("shaper", messages),
   toModelMessages: point("shaper", modelMessages),

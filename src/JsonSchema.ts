@@ -15,13 +15,12 @@
  *
  * @since 0.1.0
  */
+import { memoize } from "effect/Function"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import type { JsonObject } from "./internal/jsonCoercion.ts"
-import { coerce, fits, isObject } from "./internal/jsonCoercion.ts"
+import { coerce, fits, isObject, type JsonObject } from "./internal/jsonCoercion.ts"
 import * as JsonReference from "./internal/jsonReference.ts"
-import { once } from "./internal/once.ts"
 
 type Json = Schema.Json
 
@@ -73,15 +72,14 @@ const read = (reading: Reading, schema: Json, value: Json, path: string): Json =
   if (!isObject(target)) return value
 
   const sort = sortOf(target)
-  const { combines, restricts, types } = sort
-  const coerced = fits(types, value) ? value : readType(reading, types, value, path)
-  if (restricts) checkValue(reading, target, coerced, path)
+  const coerced = fits(sort.types, value) ? value : readType(reading, sort.types, value, path)
+  checkValue(reading, target, coerced, path)
   const within = isObject(coerced)
     ? readProperties(reading, sort, coerced, path)
     : Array.isArray(coerced)
       ? readItems(reading, target, coerced, path)
       : coerced
-  return combines ? readCombined(reading, target, within, path) : within
+  return readCombined(reading, target, within, path)
 }
 
 /** The keywords of a schema, prepared for decoding. */
@@ -91,31 +89,19 @@ interface Sort {
   readonly required: ReadonlyArray<string>
   /** The schema of the properties that `properties` does not name. */
   readonly others: Json
-  /** Whether the schema restricts the value beyond its type. */
-  readonly restricts: boolean
-  /** Whether the schema has parts that are schemas. */
-  readonly combines: boolean
 }
 
 /** The keywords of a schema, read once. */
-const sortOf = once((schema: JsonObject): Sort => {
-  const { additionalProperties: others = true, properties, required, type } = schema
-  const has = (keyword: string) => schema[keyword] !== undefined
+const sortOf = memoize((schema: JsonObject): Sort => {
+  const { additionalProperties: others = true, patternProperties, properties, required, type } = schema
   return {
     types: typeof type === "string" ? [type] : strings(type),
     properties: isObject(properties) ? properties : {},
     required: strings(required),
     // `patternProperties` is not evaluated: it allows every property.
-    others: others === false && has("patternProperties") ? true : others,
-    restricts: restricting.some(has),
-    combines: combiners.some(has)
+    others: others === false && patternProperties !== undefined ? true : others
   }
 })
-
-const combiners = ["allOf", "anyOf", "oneOf", "not"]
-const bounds = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]
-const sizes = ["minLength", "maxLength", "minItems", "maxItems"]
-const restricting = ["enum", "const", ...bounds, ...sizes]
 
 const readProperties = (
   reading: Reading,
@@ -179,12 +165,8 @@ const readAlternative = (reading: Reading, options: ReadonlyArray<Json>, value: 
   const fitting = tried.filter((attempt) => attempt.faults.length === 0)
   const chosen = fitting.find((attempt) => same(attempt.decoded, value)) ?? fitting[0]
   if (chosen !== undefined) return chosen.decoded
-  return fault(
-    reading,
-    path,
-    `matches no alternative (${tried.map((attempt) => attempt.faults[0]).join(" | ")})`,
-    value
-  )
+  const firstFaults = tried.map((attempt) => attempt.faults[0]).join(" | ")
+  return fault(reading, path, `matches no alternative (${firstFaults})`, value)
 }
 
 /** Whether a schema accepts a value without a coercion. */
@@ -201,21 +183,15 @@ const readType = (reading: Reading, types: ReadonlyArray<string>, value: Json, p
 }
 
 const checkValue = (reading: Reading, schema: JsonObject, value: Json, path: string): void => {
-  const options = schema["enum"]
+  const { const: only, enum: options } = schema
   if (Array.isArray(options) && !options.some((option) => same(option, value))) {
-    fault(
-      reading,
-      path,
-      `must be one of ${options.map((option) => JSON.stringify(option)).join(", ")}`,
-      value
-    )
+    const known = options.map((option) => JSON.stringify(option)).join(", ")
+    fault(reading, path, `must be one of ${known}`, value)
   }
-  if (schema["const"] !== undefined && !same(schema["const"], value)) {
-    fault(reading, path, `must be ${JSON.stringify(schema["const"])}`, value)
-  }
-  if (typeof value === "number") checkBounds(reading, schema, value, path)
-  if (typeof value === "string") checkSize(reading, schema, "Length", () => characters(value), path)
-  if (Array.isArray(value)) checkSize(reading, schema, "Items", () => value.length, path)
+  if (only !== undefined && !same(only, value)) fault(reading, path, `must be ${JSON.stringify(only)}`, value)
+  if (typeof value === "number") checkLimits(reading, schema, ofNumbers, () => value, path)
+  if (typeof value === "string") checkLimits(reading, schema, ofTexts, () => characters(value), path)
+  if (Array.isArray(value)) checkLimits(reading, schema, ofLists, () => value.length, path)
 }
 
 /** The number of Unicode characters, as the specification counts them, without a copy of the text. */
@@ -223,37 +199,47 @@ const characters = (text: string): number => text.length - (text.match(surrogate
 
 const surrogatePairs = /[\ud800-\udbff][\udc00-\udfff]/g
 
-const checkBounds = (reading: Reading, schema: JsonObject, value: number, path: string): void => {
-  const { exclusiveMaximum, exclusiveMinimum, maximum, minimum, multipleOf } = schema
-  if (typeof minimum === "number" && value < minimum)
-    fault(reading, path, `must be at least ${minimum}`, value)
-  if (typeof maximum === "number" && value > maximum)
-    fault(reading, path, `must be at most ${maximum}`, value)
-  if (typeof exclusiveMinimum === "number" && value <= exclusiveMinimum) {
-    fault(reading, path, `must be more than ${exclusiveMinimum}`, value)
-  }
-  if (typeof exclusiveMaximum === "number" && value >= exclusiveMaximum) {
-    fault(reading, path, `must be less than ${exclusiveMaximum}`, value)
-  }
-  if (typeof multipleOf === "number" && multipleOf > 0 && !Number.isInteger(value / multipleOf)) {
-    fault(reading, path, `must be a multiple of ${multipleOf}`, value)
-  }
-}
+/** The keyword of a limit, whether an amount keeps it, and the words of its fault, which the limit follows. */
+type Limit = readonly [
+  keyword: string,
+  isKept: (amount: number, limit: number) => boolean,
+  fault: string,
+  unit?: string
+]
 
-const checkSize = (
+const atLeast = (amount: number, limit: number): boolean => amount >= limit
+const atMost = (amount: number, limit: number): boolean => amount <= limit
+const isMultiple = (amount: number, limit: number): boolean => limit <= 0 || Number.isInteger(amount / limit)
+
+const ofNumbers: ReadonlyArray<Limit> = [
+  ["minimum", atLeast, "be at least"],
+  ["maximum", atMost, "be at most"],
+  ["exclusiveMinimum", (amount, limit) => amount > limit, "be more than"],
+  ["exclusiveMaximum", (amount, limit) => amount < limit, "be less than"],
+  ["multipleOf", isMultiple, "be a multiple of"]
+]
+const ofTexts: ReadonlyArray<Limit> = [
+  ["minLength", atLeast, "have at least", " characters"],
+  ["maxLength", atMost, "have at most", " characters"]
+]
+const ofLists: ReadonlyArray<Limit> = [
+  ["minItems", atLeast, "have at least", " items"],
+  ["maxItems", atMost, "have at most", " items"]
+]
+
+/** Measures only what has a limit: texts may be long. */
+const checkLimits = (
   reading: Reading,
   schema: JsonObject,
-  unit: string,
+  limits: ReadonlyArray<Limit>,
   measure: () => number,
   path: string
 ): void => {
-  const min = schema[`min${unit}`]
-  const max = schema[`max${unit}`]
-  if (min === undefined && max === undefined) return
-  const size = measure()
-  const noun = unit === "Length" ? "characters" : "items"
-  if (typeof min === "number" && size < min) fault(reading, path, `must have at least ${min} ${noun}`, size)
-  if (typeof max === "number" && size > max) fault(reading, path, `must have at most ${max} ${noun}`, size)
+  for (const [keyword, isKept, words, unit = ""] of limits) {
+    const limit = schema[keyword]
+    if (typeof limit === "number" && !isKept(measure(), limit))
+      fault(reading, path, `must ${words} ${limit}${unit}`, measure())
+  }
 }
 
 const list = (value: Json | undefined): ReadonlyArray<Json> => (Array.isArray(value) ? value : [])

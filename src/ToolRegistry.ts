@@ -5,12 +5,12 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import { memoize } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as FailureText from "./internal/failureText.ts"
 import * as InvalidTool from "./internal/invalidTool.ts"
-import { once } from "./internal/once.ts"
 import * as ToolName from "./internal/toolName.ts"
 import type { Executed } from "./internal/toolRun.ts"
 import * as ToolRun from "./internal/toolRun.ts"
@@ -266,9 +266,11 @@ const duplicate = (tool: Tool.Any) =>
   )
 
 // The same array from turn to turn, of the same definitions: providers keep what they encode by definition.
-const definitionsOf = once((tools: ReadonlyMap<string, Tool.Any>) => Array.from(tools.values(), definitionOf))
+const definitionsOf = memoize((tools: ReadonlyMap<string, Tool.Any>) =>
+  Array.from(tools.values(), definitionOf)
+)
 
-const definitionOf = once(
+const definitionOf = memoize(
   ({ description, name, parameters }: Tool.Any): ToolDefinition => ({ name, description, parameters })
 )
 

@@ -9,8 +9,8 @@
  *
  * @since 0.1.0
  */
+import { memoize } from "effect/Function"
 import { type Assistant, type Message, type ToolCall, toolCalls, toolResult } from "./Message.ts"
-import { once } from "./internal/once.ts"
 
 /**
  * A view of a transcript.
@@ -244,7 +244,7 @@ const resultIds = (messages: ReadonlyArray<Message>): ReadonlyArray<string> =>
   messages.flatMap((message) => (message.role === "toolResult" ? [message.toolCallId] : []))
 
 /** The answer without the calls whose id an earlier one has. Returns the same object each time, so that its encoding can be cached. */
-const withoutDoubles = once((answer: Assistant): Assistant => {
+const withoutDoubles = memoize((answer: Assistant): Assistant => {
   const ids = new Set<string>()
   const isFirst = ({ id }: ToolCall) => ids.size < ids.add(id).size
   const content = answer.content.filter((block) => block.type !== "toolCall" || isFirst(block))
@@ -252,8 +252,8 @@ const withoutDoubles = once((answer: Assistant): Assistant => {
 })
 
 /** Makes the result of a call that has none. Returns the same object each time, so that its encoding can be cached. */
-const missingResults = once(({ timestamp }: Assistant) =>
-  once((call: ToolCall) =>
+const missingResults = memoize(({ timestamp }: Assistant) =>
+  memoize((call: ToolCall) =>
     toolResult(call, `No result of ${call.name} was recorded.`, {
       isError: true,
       outcome: "aborted",

@@ -3,9 +3,9 @@
  * A run is bound by its own budget and by those of the runs around it.
  */
 import * as Context from "effect/Context"
+import { memoize } from "effect/Function"
 import { LimitExceeded } from "./failureReason.ts"
 import type { Assistant, ModelMessage } from "../Message.ts"
-import { once } from "./once.ts"
 import type { ModelRequest, ToolDefinition } from "../Provider.ts"
 import type { Limits } from "../RunOptions.ts"
 import * as Usage from "../Usage.ts"
@@ -121,5 +121,5 @@ const lengthOf = (content: ModelMessage["content"]): number => {
   return sum
 }
 
-const lengthOfMessage = once(({ content }: ModelMessage) => lengthOf(content))
-const lengthOfTool = once((tool: ToolDefinition) => JSON.stringify(tool).length)
+const lengthOfMessage = memoize(({ content }: ModelMessage) => lengthOf(content))
+const lengthOfTool = memoize((tool: ToolDefinition) => JSON.stringify(tool).length)

@@ -59,20 +59,22 @@ export class LimitExceeded extends Schema.TaggedError<LimitExceeded>()("LimitExc
   }
 }
 
-/**
- * A hook failed, and `hookFailureMode` is `"fail"`.
- *
- * @category errors
- * @since 0.1.0
- */
-export class HookFailed extends Schema.TaggedError<HookFailed>()("HookFailed", {
+const ofHook = {
   /** The point of the hook, such as `"beforeModel"`. */
   hook: Schema.String,
   /** The name that the hook was given. */
   hookName: Schema.optionalKey(Schema.String),
   /** The failure in words. */
   detail: Schema.String
-}) {
+}
+
+/**
+ * A hook failed, and `hookFailureMode` is `"fail"`.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class HookFailed extends Schema.TaggedError<HookFailed>()("HookFailed", ofHook) {
   override get message(): string {
     return `Hook ${this.hook}${FailureText.quoted(this.hookName)} failed: ${this.detail}`
   }
@@ -120,14 +122,7 @@ export class ModelCallSkipped extends Schema.TaggedError<ModelCallSkipped>()("Mo
  * @category errors
  * @since 0.1.0
  */
-export class TransformFailed extends Schema.TaggedError<TransformFailed>()("TransformFailed", {
-  /** The point of the hook, such as `"transformMessages"`. */
-  hook: Schema.String,
-  /** The name that the hook was given. */
-  hookName: Schema.optionalKey(Schema.String),
-  /** The failure in words. */
-  detail: Schema.String
-}) {
+export class TransformFailed extends Schema.TaggedError<TransformFailed>()("TransformFailed", ofHook) {
   override get message(): string {
     return `Hook ${this.hook}${FailureText.quoted(this.hookName)} failed: ${this.detail}`
   }

@@ -2,9 +2,9 @@
  * Copies the input of a hook, so that a hook changes a run by its output alone.
  */
 import * as Duration from "effect/Duration"
+import { memoize } from "effect/Function"
 import * as Predicate from "effect/Predicate"
 import { isMessage } from "./invalidInput.ts"
-import { once } from "./once.ts"
 
 /**
  * Copies an input, each member when the hook reads it: a hook that ignores the transcript does not pay for a copy. Copies and
@@ -53,7 +53,7 @@ const copyOf = (value: unknown): unknown => {
 }
 
 // Tools rarely change from turn to turn.
-const toolsOf = once(copyOf)
+const toolsOf = memoize((tools: object) => copyOf(tools) ?? null)
 
 const isPlain = (value: object): boolean => {
   const prototype: unknown = Object.getPrototypeOf(value)

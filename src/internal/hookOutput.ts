@@ -2,6 +2,7 @@
  * Decodes the outputs of hooks. Types do not reach JavaScript, and a guard that returned something else must not count as one
  * that approved.
  */
+import { memoize } from "effect/Function"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -11,7 +12,6 @@ import { originalOf } from "./hookInput.ts"
 import { isMessage } from "./invalidInput.ts"
 import type { Message, ModelMessage } from "../Message.ts"
 import * as NearestName from "./nearestName.ts"
-import { once } from "./once.ts"
 import * as RunOptions from "../RunOptions.ts"
 import { isOutput, rendered } from "./toolOutput.ts"
 
@@ -88,7 +88,7 @@ const decoded = <A>(alternatives: Alternatives<A>, given: unknown): Result.Resul
 /** The members of a struct, by name; empty for any other schema. */
 type Shape = ReadonlyMap<string, SchemaAST.AST>
 
-const shapeOf = once(
+const shapeOf = memoize(
   (ast: SchemaAST.AST): Shape =>
     new Map(
       ast._tag === "Objects" ? ast.propertySignatures.map(({ name, type }) => [String(name), type]) : []

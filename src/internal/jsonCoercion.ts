@@ -8,47 +8,25 @@ type Json = Schema.Json
 export type JsonObject = { readonly [key: string]: Json }
 
 /** Returns whether the value has one of the types. Without types every value fits. */
-export const fits = (types: ReadonlyArray<string>, value: Json): boolean => {
-  for (const type of types) if (isType(type, value)) return true
-  return types.length === 0
-}
+export const fits = (types: ReadonlyArray<string>, value: Json): boolean =>
+  types.length === 0 || types.some((type) => isType(type, value))
 
 /** Converts a value to the first of the types that it can be converted to. */
-export const coerce = (types: ReadonlyArray<string>, value: Json): Json | undefined => {
-  for (const type of types) {
-    const coerced = coerceTo(type, value)
-    if (coerced !== undefined) return coerced
-  }
-  return undefined
+export const coerce = (types: ReadonlyArray<string>, value: Json): Json | undefined =>
+  types.map((type) => coerceTo(type, value)).find((coerced) => coerced !== undefined)
+
+/** A scalar becomes text, and a text becomes the value that it writes down. */
+const coerceTo = (type: string, value: Json): Json | undefined => {
+  if (typeof value !== "string") return type === "string" && isScalar(value) ? String(value) : undefined
+  const isNumber = (type === "number" || type === "integer") && value.trim() !== ""
+  const written = isNumber ? Number(value) : parse(value)
+  return written !== undefined && isType(type, written) ? written : undefined
 }
 
-const coerceTo = (type: string, value: Json): Json | undefined => {
-  if (type === "string") {
-    return typeof value === "number" || typeof value === "boolean" ? String(value) : undefined
-  }
-  if (typeof value !== "string") return undefined
-  switch (type) {
-    case "number":
-    case "integer": {
-      const number = value.trim() === "" ? Number.NaN : Number(value)
-      return isType(type, number) ? number : undefined
-    }
-    case "null":
-      return value === "null" ? null : undefined
-    case "boolean":
-      return value === "true" ? true : value === "false" ? false : undefined
-    case "array":
-    case "object": {
-      const parsed = parse(value)
-      return parsed !== undefined && isType(type, parsed) ? parsed : undefined
-    }
-    default:
-      return undefined
-  }
-}
+const isScalar = (value: Json): boolean => typeof value === "number" || typeof value === "boolean"
 
 /** Returns whether a value has a type of JSON Schema. */
-export const isType = (type: string, value: Json): boolean => {
+const isType = (type: string, value: Json): boolean => {
   switch (type) {
     case "null":
       return value === null

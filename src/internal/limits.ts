@@ -4,10 +4,10 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import { memoize } from "effect/Function"
 import type { ToolOutput } from "../AgentEvent.ts"
 import { LimitExceeded } from "./failureReason.ts"
 import type { Message, ToolCall } from "../Message.ts"
-import { once } from "./once.ts"
 import type { Run } from "./run.ts"
 
 const defaultMaxTurns = 50
@@ -106,4 +106,4 @@ export const recordCall = (run: Run, call: ToolCall, output: ToolOutput): ToolOu
 export const sizeOf = (messages: ReadonlyArray<Message>): number =>
   messages.reduce((sum, message) => sum + (message.role === "custom" ? 0 : sizeOfOne(message)), 0)
 
-const sizeOfOne = once((message: Message) => new TextEncoder().encode(JSON.stringify(message)).byteLength)
+const sizeOfOne = memoize((message: Message) => new TextEncoder().encode(JSON.stringify(message)).byteLength)

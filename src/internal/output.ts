@@ -5,13 +5,13 @@
  * the output.
  */
 import * as Effect from "effect/Effect"
+import { memoize } from "effect/Function"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import * as FailureText from "./failureText.ts"
 import { isObject, type JsonObject } from "./jsonCoercion.ts"
 import { OutputInvalid } from "./failureReason.ts"
 import { type Assistant, textOf, type ToolCall, toolCalls } from "../Message.ts"
-import { once } from "./once.ts"
 import * as Params from "./params.ts"
 import type { ModelRequest, Provider, ToolDefinition } from "../Provider.ts"
 import type { ModelOptions } from "../RunOptions.ts"
@@ -201,7 +201,7 @@ interface Format {
 
 const member = "output"
 
-const formatOf = once((schema: Params.ParamsSchema<any>): Format => {
+const formatOf = memoize((schema: Params.ParamsSchema<any>): Format => {
   const inner = Params.describedValue(schema)
   const isWrapped = inner["type"] !== "object"
   const parameters = isWrapped ? wrapped(inner) : inner

@@ -3,6 +3,7 @@
  * Standard Schema or plain JSON Schema.
  */
 import * as Effect from "effect/Effect"
+import { memoize } from "effect/Function"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "effect/StandardSchema"
@@ -10,7 +11,6 @@ import * as JsonSchema from "../JsonSchema.ts"
 import * as FailureText from "./failureText.ts"
 import { isObject, type JsonObject } from "./jsonCoercion.ts"
 import * as JsonReference from "./jsonReference.ts"
-import { once } from "./once.ts"
 
 /**
  * The arguments of a call do not match the params of its tool.
@@ -112,7 +112,7 @@ const orCoerced =
     })
 
 /** The JSON Schema of what a schema takes. */
-export const described = once(
+export const described = memoize(
   (params: ParamsSchema<any>): Schema.Json =>
     Schema.isSchema(params) ? objectSchema(Schema.toJsonSchemaDocument(params)) : standardSchema(params)
 )

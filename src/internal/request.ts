@@ -2,13 +2,13 @@
  * Makes the request of a turn from the transcript: shaped, trimmed, repaired. The transcript stays as it is.
  */
 import * as Effect from "effect/Effect"
+import { memoize } from "effect/Function"
 import { ContextManager } from "../ContextManager.ts"
 import { type FailureReason, InvalidTranscript } from "./failureReason.ts"
 import * as Limits from "./limits.ts"
 import type * as Hook from "../Hook.ts"
 import type { Message, ModelMessage } from "../Message.ts"
 import * as NearestName from "./nearestName.ts"
-import { once } from "./once.ts"
 import type { ModelRequest, ToolDefinition } from "../Provider.ts"
 import type { Run, Stopped } from "./run.ts"
 import type * as Tool from "../Tool.ts"
@@ -159,7 +159,7 @@ const offer = Effect.fnUntraced(function* (run: Run) {
 })
 
 /** Turns share the definition of a tool, since providers keep its encoding by object. */
-const definitionOf = once(
+const definitionOf = memoize(
   ({ description, name, parameters }: Tool.Any): ToolDefinition => ({ name, description, parameters })
 )
 

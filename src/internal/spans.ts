@@ -7,13 +7,13 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
+import { memoize } from "effect/Function"
 import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import * as References from "effect/References"
 import * as Tracer from "effect/Tracer"
 import type { Message, ToolCall } from "../Message.ts"
 import type { ModelRequest } from "../Provider.ts"
-import { once } from "./once.ts"
 import type { Run } from "./run.ts"
 import type { RunFailed } from "../RunFailed.ts"
 import type { RunResult } from "../RunResult.ts"
@@ -106,7 +106,7 @@ const series = (
   return made
 }
 
-const seriesIn = once<Metric.MetricRegistry, Map<string, Telemetry.Measure[0]>>(() => new Map())
+const seriesIn = memoize<Metric.MetricRegistry, Map<string, Telemetry.Measure[0]>>(() => new Map())
 
 /** Runs work in its span. Makes none for Effect's default tracer, unless the application has a span around the run. */
 const inSpan = <A, E, R>(

@@ -6,12 +6,12 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { memoize } from "effect/Function"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"
-import { once } from "./once.ts"
 import type { Subscriber } from "./delivery.ts"
 
 /** How many events a reader of `events` may be behind before it loses the oldest. */
@@ -123,7 +123,7 @@ const receiving = <E, R>(
 ): ((event: AgentEvent) => Effect.Effect<void>) => {
   let hasFailed = false
   // Deltas are many, and all events of a run have the same context.
-  const over = once((run: Context.Context<never>): Context.Context<R> => Context.merge(run, context))
+  const over = memoize((run: Context.Context<never>): Context.Context<R> => Context.merge(run, context))
   const report = (cause: Cause.Cause<E>): Effect.Effect<void> => {
     // It may fail at every delta: once is enough to know.
     if (hasFailed) return Effect.void

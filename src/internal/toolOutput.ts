@@ -4,9 +4,11 @@
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
 import * as AgentEvent from "../AgentEvent.ts"
 import * as JsonText from "./jsonText.ts"
 import { text } from "../Message.ts"
+import * as RunOptions from "../RunOptions.ts"
 
 /** Marks the values that `output` and `failure` make, because a value of the application may have the same members. */
 const TypeId = "~effect-agent/ToolOutput"
@@ -99,17 +101,8 @@ export const isOutput = (value: unknown): value is ToolOutput =>
   Predicate.isObject(value) && value[TypeId] === true
 
 /** Removes the mark, and members that are `undefined`: events have neither. */
-export const plain = ({
-  content,
-  details,
-  isError,
-  terminate
-}: AgentEvent.ToolOutput): AgentEvent.ToolOutput => ({
-  content,
-  ...(details === undefined ? {} : { details }),
-  ...(isError === undefined ? {} : { isError }),
-  ...(terminate === undefined ? {} : { terminate })
-})
+export const plain = (output: AgentEvent.ToolOutput): AgentEvent.ToolOutput =>
+  RunOptions.given(Struct.pick(output, ["content", "details", "isError", "terminate"]), 1)
 
 /**
  * Makes a result of any value: a `ToolOutput` as it is, a string as text, `undefined` as an empty text, other values as JSON.

@@ -1,10 +1,10 @@
 /** Encodes requests for Anthropic Messages: https://docs.anthropic.com/en/api/messages */
+import { memoize } from "effect/Function"
 import type { ModelMessage } from "../../Message.ts"
 import type { ToolDefinition } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { enforceable } from "./anthropicMessagesSchema.ts"
 import * as Turns from "./anthropicMessagesTurns.ts"
-import { once } from "../../internal/once.ts"
 import * as Json from "./json.ts"
 import * as Opaque from "./opaque.ts"
 import { isReason } from "./Protocol.ts"
@@ -13,7 +13,7 @@ import { merge, type Question } from "./question.ts"
 /** Encodes bodies for one provider. Encodes each message and each tool once. */
 export const encoder = (provider: string): ((question: Question) => string | Reason) => {
   const turnsOf = Turns.maker(provider)
-  const toolOf = once((tool: ToolDefinition) => Json.encode(toTool(tool)))
+  const toolOf = memoize((tool: ToolDefinition) => Json.encode(toTool(tool)))
   return (question) => {
     const { options, system = "" } = question
     const turns = turnsOf(question)

@@ -4,13 +4,13 @@
  *
  * Anthropic rejects other keywords, so they are left out. The reader of the output has to check them.
  */
+import { memoize } from "effect/Function"
 import type { ModelOptions } from "../../RunOptions.ts"
-import { once } from "../../internal/once.ts"
 import * as Json from "./json.ts"
 import { takesObjects, withAnyOf } from "./schema.ts"
 
 /** The enforceable part of an output schema, computed once for each output. */
-export const enforceable = once(
+export const enforceable = memoize(
   ({ schema }: NonNullable<ModelOptions["output"]>): Json.Json => kept(withAnyOf(schema))
 )
 

@@ -2,12 +2,12 @@
  * The turns of a conversation for Anthropic Messages: user and assistant alternate, starting with the user.
  * Tool results belong to the user. They come first in the turn after the calls, all of them.
  */
+import { memoize } from "effect/Function"
 import type { ModelMessage } from "../../Message.ts"
 import type { Reason } from "../../ProviderError.ts"
 import type { Block } from "./anthropicMessagesContent.ts"
 import * as Content from "./anthropicMessagesContent.ts"
 import { fit, type Rule } from "./callId.ts"
-import { once } from "../../internal/once.ts"
 import { isReason } from "./Protocol.ts"
 import type { Question } from "./question.ts"
 
@@ -24,7 +24,7 @@ export interface Turn {
 export const maker = (
   provider: string
 ): ((question: Pick<Question, "messages" | "model">) => ReadonlyArray<Turn> | Reason) => {
-  const blocksOf = once((message: ModelMessage) => Content.encodeMessage(provider, message))
+  const blocksOf = memoize((message: ModelMessage) => Content.encodeMessage(provider, message))
   return ({ messages, model }) => {
     const turns: Array<Turn> = []
     const ids = new Ids()

@@ -2,10 +2,10 @@
  * Encodes requests for Gemini's `generateContent`. https://ai.google.dev/api/generate-content, read in November
  * 2026.
  */
+import { memoize } from "effect/Function"
 import type * as Message from "../../Message.ts"
 import type { Reason } from "../../ProviderError.ts"
 import * as CallArguments from "./callArguments.ts"
-import { once } from "../../internal/once.ts"
 import { toFile, toImage } from "./googleMedia.ts"
 import { declarations, parameters } from "./googleParameters.ts"
 import { generation } from "./googleGeneration.ts"
@@ -19,7 +19,7 @@ export const encoder = (provider: string): ((question: Question) => string | Rea
   const byModel = new Map<string, (message: Message.ModelMessage) => Encoded | Reason>()
   return (question) => {
     const { model, vendor } = question
-    const messageOf = byModel.get(model) ?? once(encodeMessage(provider, model))
+    const messageOf = byModel.get(model) ?? memoize(encodeMessage(provider, model))
     byModel.set(model, messageOf)
     const contents = encodeContents(question.messages, messageOf)
     if (typeof contents !== "string") return contents

@@ -2,8 +2,8 @@
  * The parts of a `generateContent` request besides the conversation.
  * https://ai.google.dev/api/generate-content, read in November 2026.
  */
+import { memoize } from "effect/Function"
 import type { ToolDefinition } from "../../Provider.ts"
-import { once } from "../../internal/once.ts"
 import type { ModelOptions } from "../../RunOptions.ts"
 import { toParameters } from "./googleSchema.ts"
 import { generation } from "./googleGeneration.ts"
@@ -19,7 +19,7 @@ export const declarations = (tools: ReadonlyArray<ToolDefinition>): string =>
 const toDeclaration = ({ description, name, parameters }: ToolDefinition): Fields =>
   defined({ name, description, parameters: toParameters(parameters) })
 
-const listed = Json.listOf(once((tool: ToolDefinition) => Json.encode(toDeclaration(tool))))
+const listed = Json.listOf(memoize((tool: ToolDefinition) => Json.encode(toDeclaration(tool))))
 
 /**
  * The members of the body besides the contents and the tools. Vendor options go where the API has them: `{seed:

@@ -2,6 +2,7 @@
  * Encodes conversations for OpenAI Chat Completions.
  * https://platform.openai.com/docs/api-reference/chat/create, read in November 2026.
  */
+import { memoize } from "effect/Function"
 import type * as Message from "../../Message.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { UnsupportedContent } from "../../ProviderError.ts"
@@ -9,7 +10,6 @@ import * as CallArguments from "./callArguments.ts"
 import { fit } from "./callId.ts"
 import * as CallName from "./callName.ts"
 import type { Compat } from "./compat.ts"
-import { once } from "../../internal/once.ts"
 import { goesOnFrom } from "../../Transcript.ts"
 import * as Json from "./json.ts"
 import * as Opaque from "./opaque.ts"
@@ -44,7 +44,7 @@ export const writer = (
   provider: string,
   compat: Compat
 ): ((messages: ReadonlyArray<Message.ModelMessage>) => string | Reason) => {
-  const messageOf = once((message: Message.ModelMessage) => encodeMessage(provider, compat, message))
+  const messageOf = memoize((message: Message.ModelMessage) => encodeMessage(provider, compat, message))
   const known = new WeakMap<Message.ModelMessage, Written>()
   return (messages) => {
     const [first] = messages

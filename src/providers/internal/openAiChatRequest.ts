@@ -2,11 +2,11 @@
  * Encodes requests for OpenAI Chat Completions. https://platform.openai.com/docs/api-reference/chat/create,
  * read in November 2026.
  */
+import { memoize } from "effect/Function"
 import type { ToolDefinition } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
 import type { ModelOptions } from "../../RunOptions.ts"
 import type { Compat } from "./compat.ts"
-import { once } from "../../internal/once.ts"
 import * as Json from "./json.ts"
 import * as Caching from "./openAiCaching.ts"
 import * as Messages from "./openAiChatMessages.ts"
@@ -17,7 +17,7 @@ import { withAnyOf } from "./schema.ts"
 /** Encodes bodies for one provider. Encodes each message and each tool once. */
 export const encoder = (provider: string, compat: Compat): ((question: Question) => string | Reason) => {
   const messagesOf = Messages.writer(provider, compat)
-  const toolOf = once((tool: ToolDefinition) => Json.encode(toTool(tool)))
+  const toolOf = memoize((tool: ToolDefinition) => Json.encode(toTool(tool)))
   return (question) => {
     const messages = messagesOf(question.messages)
     if (typeof messages !== "string") return messages

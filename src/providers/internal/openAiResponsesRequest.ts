@@ -2,12 +2,12 @@
  * Encodes requests for OpenAI Responses. https://platform.openai.com/docs/api-reference/responses/create, read
  * in November 2026.
  */
+import { memoize } from "effect/Function"
 import type * as Message from "../../Message.ts"
 import type { ToolDefinition } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
 import type { ModelOptions } from "../../RunOptions.ts"
 import { fit, type Rule } from "./callId.ts"
-import { once } from "../../internal/once.ts"
 import * as Json from "./json.ts"
 import type { Thinking } from "./models/rule.ts"
 import * as Caching from "./openAiCaching.ts"
@@ -27,12 +27,12 @@ import { withAnyOf } from "./schema.ts"
 /** Encodes bodies for one provider. Encodes each message and each tool once. */
 export const encoder = (provider: string): ((question: Question) => string | Reason) => {
   const encoders: Encoders = {
-    user: once(encodeUser),
-    output: once(encodeOutput),
-    own: once((message: Message.Assistant) => encodeOwn(provider, message)),
-    plain: once((message: Message.Assistant) => encodePlain(provider, message))
+    user: memoize(encodeUser),
+    output: memoize(encodeOutput),
+    own: memoize((message: Message.Assistant) => encodeOwn(provider, message)),
+    plain: memoize((message: Message.Assistant) => encodePlain(provider, message))
   }
-  const toolOf = once((tool: ToolDefinition) => Json.encode(toTool(tool)))
+  const toolOf = memoize((tool: ToolDefinition) => Json.encode(toTool(tool)))
   return (question) => {
     const input = encodeInput(question, encoders)
     if (isReason(input)) return input

@@ -1,13 +1,13 @@
 /**
  * Output schemas in the form that OpenAI accepts. https://platform.openai.com/docs/guides/structured-outputs
  */
+import { memoize } from "effect/Function"
 import type { ModelOptions } from "../../RunOptions.ts"
-import { once } from "../../internal/once.ts"
 import * as Json from "./json.ts"
 import { takesObjects, withAnyOf } from "./schema.ts"
 
 /** The schema of an output, and whether OpenAI enforces it, computed once for each output. */
-export const format = once(({ name, schema }: NonNullable<ModelOptions["output"]>) => {
+export const format = memoize(({ name, schema }: NonNullable<ModelOptions["output"]>) => {
   const taken = withAnyOf(schema)
   return { name, schema: taken, strict: isClosed(taken) }
 })
