@@ -36,7 +36,7 @@ export class Events {
     this.base = { runId: id, ...callers }
     this.clock = clock
     this.audience = audience
-    this.delivery = new Delivery(audience, clock, control)
+    this.delivery = new Delivery(audience, control)
   }
 
   /** Publishes events, with nothing in between. */

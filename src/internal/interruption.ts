@@ -43,7 +43,6 @@ const because = (reason: string | undefined): Reason => (reason === undefined ? 
 
 /** The switches of one run. */
 export class Control {
-  private readonly stopping = Deferred.makeUnsafe<void>()
   private readonly unpaused = Latch.makeUnsafe(true)
   readonly inFlight = new InFlight()
   /** Why the run was stopped; `undefined` while it was not. */
@@ -52,9 +51,6 @@ export class Control {
   paused: Reason | undefined
   /** Why the run was resumed last. */
   resumed: Reason = {}
-
-  /** Succeeds when the run is stopped. */
-  readonly stopped: Effect.Effect<void> = Deferred.await(this.stopping)
 
   /** Succeeds when the run is not paused, or is stopped. */
   readonly runnable: Effect.Effect<void> = this.unpaused.await
@@ -65,7 +61,7 @@ export class Control {
       if (this.stop !== undefined) return Effect.void
       this.stop = stop
       this.unpaused.openUnsafe()
-      return Effect.andThen(this.inFlight.halt, Deferred.succeed(this.stopping, undefined))
+      return this.inFlight.halt
     })
   }
 
@@ -128,11 +124,11 @@ const supervised = Effect.fnUntraced(function* <A, E>(
     cut === undefined ? { _tag: "Done", exit } : { _tag: cut, isAbandoned: false }
   // In a fiber of its own: work that returns a value that is no effect ends without its finalizers.
   yield* fork(Effect.flatMap(Fiber.await(fiber), (exit) => Deferred.succeed(ended, endedBy(exit))))
+  const interrupted = Effect.timeoutOption(Fiber.interrupt(fiber), grace)
   const interrupt = (_tag: Cut["_tag"]) =>
     Effect.suspend(() => {
       cut ??= _tag
-      const left = Deferred.succeed(ended, { _tag: cut, isAbandoned: true })
-      return Effect.andThen(Effect.timeoutOption(Fiber.interrupt(fiber), grace), left)
+      return Effect.andThen(interrupted, Deferred.succeed(ended, { _tag: cut, isAbandoned: true }))
     })
   const halt = fork(interrupt("Halted"))
   if (within?.isHalted === true) yield* halt

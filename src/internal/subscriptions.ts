@@ -132,7 +132,6 @@ const receiving = <E, R>(
   }
   return (event) => {
     const listening = called(listener, event)
-    // Most listeners have no more to do when they return.
     return Exit.isExit(listening) && Exit.isSuccess(listening)
       ? Effect.void
       : listening.pipe(Effect.catchCause(report), Effect.updateContext(over))
