@@ -32,14 +32,11 @@ import * as Stream from "effect/Stream"
 import * as Struct from "effect/Struct"
 import { CallSet, from } from "./internal/callSet.ts"
 import { EventError, LimitName } from "./internal/failureReason.ts"
-import { RunStatus, ToolOutput } from "./internal/eventParts.ts"
 import * as Message from "./Message.ts"
 import * as ModelEvent from "./ModelEvent.ts"
 import { ProviderError } from "./ProviderError.ts"
 import { ModelOptions, RunOptions } from "./RunOptions.ts"
 import { Usage } from "./Usage.ts"
-
-export { RunStatus, ToolOutput } from "./internal/eventParts.ts"
 
 /**
  * The version of the events, in every `RunStart`.
@@ -53,6 +50,55 @@ export { RunStatus, ToolOutput } from "./internal/eventParts.ts"
  * @since 0.1.0
  */
 export const version = 2
+
+/**
+ * The way in which a run ended.
+ *
+ * **Details**
+ *
+ * - `"completed"`: the model answered without tool calls, and nothing was queued.
+ * - `"stopped"`: a `shouldStopAfterTurn` hook ended the run.
+ * - `"terminated"`: every tool of the last turn requested the end of the run, and nothing was queued.
+ * - `"incomplete"`: the run reached `maxTurns`, and `onMaxTurns` is `"stop"` or `"wrapUp"`.
+ * - `"cancelled"`: the application cancelled the run.
+ * - `"suspended"`: reserved; no run ends with it yet.
+ * - `"failed"`: the run failed.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const RunStatus = Schema.Literals([
+  "completed",
+  "stopped",
+  "terminated",
+  "incomplete",
+  "cancelled",
+  "suspended",
+  "failed"
+])
+export type RunStatus = typeof RunStatus.Type
+
+/**
+ * The output of a tool, or the output that replaces it where the tool did not run.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const ToolOutput = Schema.Struct({
+  /** The blocks that the model reads. */
+  content: Schema.Array(Schema.Union([Message.Text, Message.Image])),
+  /** Data for programs and displays, which the model does not read. Default none. */
+  details: Schema.optionalKey(Schema.Json),
+  /** Whether the call failed. Default `false`. */
+  isError: Schema.optionalKey(Schema.Boolean),
+  /**
+   * Whether the tool requests the end of the run. Default `false`.
+   *
+   * The run ends if every tool of the turn requests it.
+   */
+  terminate: Schema.optionalKey(Schema.Boolean)
+})
+export interface ToolOutput extends Schema.Schema.Type<typeof ToolOutput> {}
 
 /** A tool call of a run. */
 const Caller = Schema.Struct({ runId: Schema.String, toolCallId: Schema.String })

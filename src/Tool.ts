@@ -14,12 +14,9 @@ import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as FailureText from "./internal/failureText.ts"
 import * as InvalidTool from "./internal/invalidTool.ts"
-import type { InvalidParams, ParamsReader, ParamsSchema } from "./internal/params.ts"
 import * as Params from "./internal/params.ts"
-import type { PromiseContext, PromiseRejected } from "./internal/promiseTool.ts"
 import * as PromiseTool from "./internal/promiseTool.ts"
 import type { ToolContext } from "./internal/toolContext.ts"
-import type { ToolOutput } from "./internal/toolOutput.ts"
 import * as Output from "./internal/toolOutput.ts"
 
 export { InvalidTool } from "./internal/invalidTool.ts"
@@ -67,13 +64,13 @@ export interface Tool<out Name extends string, in out Params, out Success, out F
   /** JSON Schema of the params, for the model. */
   readonly parameters: Schema.Json
   /** Decodes the arguments of a call. */
-  readonly decode: (input: Schema.Json) => Effect.Effect<Params, InvalidParams>
+  readonly decode: (input: Schema.Json) => Effect.Effect<Params, Params.InvalidParams>
   /** Runs a call, each time in a scope of its own. The model reads what it fails with. */
-  readonly execute: (params: Params) => Effect.Effect<Success | ToolOutput, Failure, R>
+  readonly execute: (params: Params) => Effect.Effect<Success | Output.ToolOutput, Failure, R>
   /** Encodes a success as JSON for the model and for `details`. Default, also for `undefined`: as `Tool.render` does. */
   readonly encodeSuccess?: (value: unknown) => Schema.Json | undefined
   /** Makes the result of a failure. Default: its message, as an error. */
-  readonly renderFailure?: (failure: unknown) => Effect.Effect<ToolOutput>
+  readonly renderFailure?: (failure: unknown) => Effect.Effect<Output.ToolOutput>
 }
 
 /**
@@ -193,10 +190,10 @@ export type Requirements<T> =
  */
 export const make = <const Name extends string, Params = {}, Success = unknown, Failure = never, R = never>(
   options: Options<Name> & {
-    readonly params?: ParamsSchema<Params>
+    readonly params?: Params.ParamsSchema<Params>
     readonly success?: Schema.Codec<Success, any, never, never>
     readonly failure?: Schema.Codec<Failure, any, never, never>
-    readonly execute: (params: Params) => Effect.Effect<Success | ToolOutput, Failure, R>
+    readonly execute: (params: Params) => Effect.Effect<Success | Output.ToolOutput, Failure, R>
   }
 ): Tool<Name, Params, Success, Failure, R> => {
   InvalidTool.refuse(options)
@@ -248,7 +245,7 @@ export const make = <const Name extends string, Params = {}, Success = unknown, 
 export const fromJsonSchema = <const Name extends string, Success = unknown, Failure = never, R = never>(
   options: Options<Name> & {
     readonly parameters: Schema.Json
-    readonly execute: (params: Schema.Json) => Effect.Effect<Success | ToolOutput, Failure, R>
+    readonly execute: (params: Schema.Json) => Effect.Effect<Success | Output.ToolOutput, Failure, R>
   }
 ): Tool<Name, Schema.Json, Success, Failure, R> => {
   InvalidTool.refuse(options, true)
@@ -305,15 +302,15 @@ export const fromJsonSchema = <const Name extends string, Success = unknown, Fai
  */
 export const fromPromise = <const Name extends string, Params = { readonly [key: string]: Schema.Json }>(
   options: Options<Name> & {
-    readonly params?: ParamsSchema<Params>
-    readonly execute: (params: Params, context: PromiseContext) => PromiseLike<unknown> | unknown
+    readonly params?: Params.ParamsSchema<Params>
+    readonly execute: (params: Params, context: PromiseTool.PromiseContext) => PromiseLike<unknown> | unknown
   }
-): Tool<Name, Params, unknown, PromiseRejected, ToolContext> => {
+): Tool<Name, Params, unknown, PromiseTool.PromiseRejected, ToolContext> => {
   InvalidTool.refuse(options)
   const { execute, params, ...common } = options
   const { name, parameters } = common
   // With `parameters` alone nothing compares the JSON with the type that the function declares.
-  const reader: ParamsReader<any> =
+  const reader: Params.ParamsReader<any> =
     params === undefined && parameters !== undefined
       ? Params.fromJsonSchema(parameters)
       : Params.reader(params, parameters)
@@ -362,8 +359,8 @@ export const fromPromise = <const Name extends string, Params = { readonly [key:
 export const wrap = <Name extends string, Params, Success, Failure, R, Success2, Failure2, R2>(
   tool: Tool<Name, Params, Success, Failure, R>,
   f: (
-    execute: (params: Params) => Effect.Effect<Success | ToolOutput, Failure, R>
-  ) => (params: Params) => Effect.Effect<Success2 | ToolOutput, Failure2, R2>
+    execute: (params: Params) => Effect.Effect<Success | Output.ToolOutput, Failure, R>
+  ) => (params: Params) => Effect.Effect<Success2 | Output.ToolOutput, Failure2, R2>
 ): Tool<Name, Params, Success2, Failure2, R2> => ({ ...tool, execute: f(tool.execute) })
 
 type Behaviour<Name extends string, Params, Success, Failure, R> = Pick<
@@ -373,7 +370,7 @@ type Behaviour<Name extends string, Params, Success, Failure, R> = Pick<
 
 const build = <Name extends string, Params, Success, Failure, R>(
   common: Options<Name>,
-  { decode, parameters }: ParamsReader<Params>,
+  { decode, parameters }: Params.ParamsReader<Params>,
   behaviour: Behaviour<Name, Params, Success, Failure, R>
 ): Tool<Name, Params, Success, Failure, R> => ({
   ...common,

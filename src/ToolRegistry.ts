@@ -12,7 +12,6 @@ import * as Schema from "effect/Schema"
 import * as FailureText from "./internal/failureText.ts"
 import * as InvalidTool from "./internal/invalidTool.ts"
 import * as ToolName from "./internal/toolName.ts"
-import type { Executed } from "./internal/toolRun.ts"
 import * as ToolRun from "./internal/toolRun.ts"
 import type { ToolCall } from "./Message.ts"
 import type { ToolDefinition } from "./Provider.ts"
@@ -153,7 +152,7 @@ export class ToolRegistry extends Context.Service<
     readonly execute: (
       prepared: PreparedCall,
       context: Tool.ToolContext["Service"]
-    ) => Effect.Effect<Executed>
+    ) => Effect.Effect<ToolRun.Executed>
   }
 >()("effect-agent/ToolRegistry") {}
 

@@ -58,6 +58,8 @@ export const patch = reader(RunOptions.Patch)
 
 const refused = (subject: InvalidInput["subject"], faults: ReadonlyArray<string>): InvalidInput =>
   new InvalidInput({ subject, faults: faults.slice(0, 10) })
+const refuse = (subject: InvalidInput["subject"], ...faults: ReadonlyArray<string>): Read<never> =>
+  Result.fail(refused(subject, faults))
 
 const unknownKey = "is not an option"
 const format = SchemaIssue.makeFormatterStandardSchemaV1({
@@ -121,7 +123,7 @@ const startOf = (name: string, known: Iterable<string>): string | undefined =>
 export const messages = (input: unknown): Read<ReadonlyArray<Message.Message>> =>
   Array.isArray(input)
     ? list("messages", input)
-    : Result.fail(refused("messages", [`expected a list of messages, got ${shown(input)}`]))
+    : refuse("messages", `expected a list of messages, got ${shown(input)}`)
 
 const list = (
   subject: "messages" | "prompt",
@@ -130,12 +132,7 @@ const list = (
 ): Read<ReadonlyArray<Message.Message>> =>
   input.every(isMessage)
     ? Result.succeed(input)
-    : Result.fail(
-        refused(
-          subject,
-          input.flatMap((one, index) => faultsOfMessage(one, root(index)))
-        )
-      )
+    : refuse(subject, ...input.flatMap((one, index) => faultsOfMessage(one, root(index))))
 
 /** Reads what `prompt`, `steer` and their like take. A text or a list of content blocks becomes a user message. */
 export const prompt = (input: unknown, timestamp: number): Read<ReadonlyArray<Message.Message>> => {
@@ -146,12 +143,10 @@ export const prompt = (input: unknown, timestamp: number): Read<ReadonlyArray<Me
   }
   return Predicate.hasProperty(input, "role")
     ? list("prompt", [input], () => "")
-    : Result.fail(
-        refused("prompt", [
-          `expected a text, a message or a list of messages or content blocks, got ${shown(input)}`
-        ])
-      )
+    : refuse("prompt", `${expectedPrompt}, got ${shown(input)}`)
 }
+
+const expectedPrompt = "expected a text, a message or a list of messages or content blocks"
 
 const isBlock = (input: unknown): boolean =>
   Predicate.hasProperty(input, "type") && !Predicate.hasProperty(input, "role")
