@@ -82,7 +82,7 @@ const prepared = Effect.fnUntraced(function* (reply: Reply, planned: ModelReques
   let skipped: Hook.Output<"beforeModel"> | undefined
   yield* run.ask(
     "beforeModel",
-    () => Request.hookInput(run, request),
+    () => ({ ...run.turnInput, ...request, messages: run.messages, view: request.messages }),
     (output) => {
       if (output.modified !== undefined) request = Request.modified(request, output.modified)
       if (output.skip === true) skipped = output

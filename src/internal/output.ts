@@ -199,29 +199,25 @@ interface Format {
   readonly isWrapped: boolean
 }
 
-const member = "output"
-
 const formatOf = memoize((schema: Params.ParamsSchema<any>): Format => {
   const inner = Params.describedValue(schema)
   const isWrapped = inner["type"] !== "object"
   const parameters = isWrapped ? wrapped(inner) : inner
   return {
     output: { name: "output", schema: parameters },
-    definition: { name: toolName, description, parameters },
+    definition: { name: "final_answer", description, parameters },
     inner,
     isWrapped
   }
 })
-
-const toolName = "final_answer"
 
 const description =
   "Gives your final answer and ends your work. Call it once, when you have all that it takes. The user sees only its arguments."
 
 const wrapped = ({ $defs, ...schema }: JsonObject): JsonObject => ({
   type: "object",
-  properties: { [member]: schema },
-  required: [member],
+  properties: { output: schema },
+  required: ["output"],
   additionalProperties: false,
   ...($defs === undefined ? {} : { $defs })
 })
@@ -229,15 +225,11 @@ const wrapped = ({ $defs, ...schema }: JsonObject): JsonObject => ({
 const decoder = <A>(schema: Params.ParamsSchema<A>, { inner, isWrapped }: Format) => {
   const { decode } = Params.reader(schema, inner)
   return (input: Schema.Json): Effect.Effect<Given<A>, Params.InvalidParams> => {
-    const within = isWrapped && isObject(input) ? input[member] : undefined
+    const within = isWrapped && isObject(input) ? input["output"] : undefined
     const json = within === undefined ? input : within
-    return Effect.map(
-      Effect.suspend(() => decode(json)),
-      (value) => ({ json, value })
-    ).pipe(
-      Effect.catchDefect((defect) =>
-        Effect.fail(new Params.InvalidParams({ detail: FailureText.of(defect) }))
-      )
+    return Effect.suspend(() => decode(json)).pipe(
+      Effect.map((value) => ({ json, value })),
+      Effect.catchDefect((defect) => new Params.InvalidParams({ detail: FailureText.of(defect) }))
     )
   }
 }

@@ -20,7 +20,7 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ModelRequest, FailureReason | Stopped> {
   const { options, ...parts } = yield* offer(run)
   const messages = yield* view(run)
-  if (news(run.messages).every(saysNothing) || messages.every(saysNothing)) {
+  if (hasNoNews(run.messages) || messages.every(saysNothing)) {
     return yield* new InvalidTranscript({ violations: [nothingToAnswer] })
   }
   return { ...parts, messages, options }
@@ -57,12 +57,6 @@ export const shortened = Effect.fnUntraced(function* (run: Run) {
   return yield* make(run)
 })
 
-/** The input of `beforeModel` hooks. */
-export const hookInput = (run: Run, request: ModelRequest): Hook.Input<"beforeModel"> => {
-  const { messages: view, ...rest } = request
-  return { ...run.turnInput, ...rest, view }
-}
-
 /** The request with what a `beforeModel` hook changed. */
 export const modified = (
   request: ModelRequest,
@@ -88,15 +82,19 @@ export const offerOnly = (run: Run, { model, system, tools }: ModelRequest): voi
   run.offer(offered, { model, tools, ...(system === undefined ? {} : { system }) })
 }
 
-/** The messages after the last complete answer. Answers that failed or were cancelled are not sent, and do not count. */
-const news = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
-  const isAnswer = (message: Message) => message.role === "assistant" && !Transcript.isFailed(message)
-  return messages.slice(messages.findLastIndex(isAnswer) + 1).filter((each) => !Transcript.isFailed(each))
-}
+/** Whether the messages after the last complete answer are empty. */
+const hasNoNews = (messages: ReadonlyArray<Message>): boolean =>
+  messages
+    .slice(
+      messages.findLastIndex((message) => message.role === "assistant" && !Transcript.isFailed(message)) + 1
+    )
+    .every(saysNothing)
 
+/** Whether a message is empty, or an answer that failed or was cancelled, which is not sent. */
 const saysNothing = (message: Message): boolean =>
-  message.role === "user" &&
-  message.content.every((block) => block.type === "text" && block.text.trim() === "")
+  Transcript.isFailed(message) ||
+  (message.role === "user" &&
+    message.content.every((block) => block.type === "text" && block.text.trim() === ""))
 
 /** The messages of the request, as the provider accepts them. */
 const view = Effect.fnUntraced(function* (run: Run) {
