@@ -96,7 +96,9 @@ export const ToolOutput = Schema.Struct({
    *
    * The run ends if every tool of the turn requests it.
    */
-  terminate: Schema.optionalKey(Schema.Boolean)
+  terminate: Schema.optionalKey(Schema.Boolean),
+  /** Whether the application may trust the content. Default `"trusted"`. */
+  trust: Schema.optionalKey(Message.Trust)
 })
 export interface ToolOutput extends Schema.Schema.Type<typeof ToolOutput> {}
 

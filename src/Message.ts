@@ -238,6 +238,22 @@ export const Assistant = Schema.Struct({
 export interface Assistant extends Schema.Schema.Type<typeof Assistant> {}
 
 /**
+ * Whether an application may trust the content of a tool result.
+ *
+ * **Details**
+ *
+ * - `"trusted"`: the application vouches for the content.
+ * - `"untrusted"`: others may have written the content, such as that of a web page or a mail, and it may hold instructions.
+ *
+ * A run treats both alike. Hooks and applications decide by it, such as an `approveTool` hook that rejects calls after untrusted content.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export const Trust = Schema.Literals(["trusted", "untrusted"])
+export type Trust = typeof Trust.Type
+
+/**
  * The result of a tool call.
  *
  * @category models
@@ -260,6 +276,8 @@ export const ToolResult = Schema.Struct({
   isError: Schema.Boolean,
   /** The way in which the call ended. */
   outcome: ToolOutcome,
+  /** Whether the application may trust the content. Default `"trusted"`. */
+  trust: Schema.optionalKey(Trust),
   /** The time of the message in milliseconds since the epoch. */
   timestamp: Schema.Finite
 })
@@ -492,7 +510,7 @@ export const assistant = (
 export const toolResult = (
   call: { readonly id: string; readonly name: string },
   content: string | ToolResult["content"],
-  options?: Partial<Pick<ToolResult, "details" | "isError" | "outcome" | "timestamp">>
+  options?: Partial<Pick<ToolResult, "details" | "isError" | "outcome" | "timestamp" | "trust">>
 ): ToolResult => ({
   role: "toolResult",
   id: makeId(),

@@ -17,6 +17,7 @@ import * as InvalidTool from "./internal/invalidTool.ts"
 import * as Params from "./internal/params.ts"
 import * as PromiseTool from "./internal/promiseTool.ts"
 import type { ToolContext } from "./internal/toolContext.ts"
+import type { Trust } from "./Message.ts"
 import * as Output from "./internal/toolOutput.ts"
 
 export { InvalidTool } from "./internal/invalidTool.ts"
@@ -42,6 +43,8 @@ export interface Options<Name extends string> {
   readonly executionMode?: "sequential" | "parallel"
   /** Longest time that one execution may take; `"Infinity"` for no limit. Default: `toolTimeout` of the run, 30 seconds. */
   readonly timeout?: Duration.Input
+  /** Whether the application may trust the results, unless `Tool.output` of a result decides. Default `"trusted"`. */
+  readonly trust?: Trust
   /** Renames or repairs arguments before they are decoded. The model reads the message of what it throws. Default: none. */
   readonly prepareArguments?: (raw: Schema.Json) => Schema.Json
   /** JSON Schema of the params, for the model. Default: the description that `params` gives of itself. */

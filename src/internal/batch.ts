@@ -102,7 +102,8 @@ export class Batch {
       isError: output.isError === true,
       outcome,
       timestamp: this.run.clock.currentTimeMillisUnsafe(),
-      ...(output.details === undefined ? {} : { details: output.details })
+      ...(output.details === undefined ? {} : { details: output.details }),
+      ...(output.trust === undefined ? {} : { trust: output.trust })
     })
   }
 

@@ -193,6 +193,7 @@ export const ofToolCall = (
       "gen_ai.tool.call.id": call.id,
       "effect_agent.turn": run.turn,
       "effect_agent.tool.outcome": Exit.isSuccess(exit) ? exit.value.outcome : "error",
+      "effect_agent.tool.trust": Exit.isSuccess(exit) ? exit.value.output.trust : undefined,
       ...runAttributes(run),
       ...(isCaptured && {
         "gen_ai.tool.call.arguments": Content.json(input),

@@ -125,11 +125,17 @@ const execute = Effect.fnUntraced(function* (
   const { path } = run.events
   const timeout = Duration.toMillis(tool.timeout ?? run.options.toolTimeout ?? defaultTimeout)
   const about = { toolCallId: call.id, toolName: call.name }
+  const own = <O extends ToolOutput>(output: O): O =>
+    tool.trust === undefined ? output : { trust: tool.trust, ...output }
   let isRunning = true
   const progress = (partial: ToolOutput) =>
     Effect.suspend(() =>
       isRunning
-        ? run.events.progress({ _tag: "ToolExecutionProgress", ...about, partial: Output.plain(partial) })
+        ? run.events.progress({
+            _tag: "ToolExecutionProgress",
+            ...about,
+            partial: Output.plain(own(partial))
+          })
         : Effect.void
     )
   const context = {
@@ -142,7 +148,7 @@ const execute = Effect.fnUntraced(function* (
   const work = Effect.suspend(() => run.registry.execute(prepared, context))
   const attempted = yield* attempt(work, { within: inFlight, timeout })
   isRunning = false
-  if (attempted._tag === "Done") return yield* ended(call, attempted.exit)
+  if (attempted._tag === "Done") return yield* ended(call, Exit.map(attempted.exit, own))
   const { _tag, isAbandoned } = attempted
   if (isAbandoned) yield* Effect.logWarning(`Tool ${call.name} ignored its interruption`)
   return _tag === "Halted"

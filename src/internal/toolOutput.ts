@@ -102,7 +102,7 @@ export const isOutput = (value: unknown): value is ToolOutput =>
 
 /** Removes the mark, and members that are `undefined`: events have neither. */
 export const plain = (output: AgentEvent.ToolOutput): AgentEvent.ToolOutput =>
-  RunOptions.given(Struct.pick(output, ["content", "details", "isError", "terminate"]), 1)
+  RunOptions.given(Struct.pick(output, ["content", "details", "isError", "terminate", "trust"]), 1)
 
 /**
  * Makes a result of any value: a `ToolOutput` as it is, a string as text, `undefined` as an empty text, other values as JSON.
