@@ -3,6 +3,7 @@
  */
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Semaphore from "effect/Semaphore"
 import type { ToolOutput } from "../AgentEvent.ts"
 import { type FailureReason, ToolFailed } from "./failureReason.ts"
 import { InFlight } from "./interruption.ts"
@@ -20,7 +21,8 @@ export class Batch {
   private readonly outcomes = new Map<Message.ToolCall, ToolOutcome.Outcome>()
   /** The tools of this batch. */
   readonly inFlight = new InFlight()
-  private isPolling = false
+  /** Held by the call that asks the hooks for steering: those beside it do not ask. */
+  private readonly polling = Semaphore.makeUnsafe(1)
   /** Results in the transcript so far. */
   results: ReadonlyArray<Message.ToolResult> = []
   /** The first failure of a tool, where `toolFailureMode` is "fail". */
@@ -115,19 +117,10 @@ export class Batch {
   get pollSteering(): Effect.Effect<void> {
     const { run } = this
     const isOff = run.options.steeringPolicy !== "skipRemaining" || run.control.stop !== undefined
-    return isOff || this.isPolling || this.isMoot ? Effect.void : this.poll
+    if (isOff || this.isMoot) return Effect.void
+    const asked = this.keepFatal(Pending.takeSteering(run, "tools"))
+    return Effect.asVoid(this.polling.withPermitsIfAvailable(1)(asked))
   }
-
-  private readonly poll = Effect.acquireUseRelease(
-    Effect.sync(() => {
-      this.isPolling = true
-    }),
-    () => this.keepFatal(Pending.takeSteering(this.run, "tools")),
-    () =>
-      Effect.sync(() => {
-        this.isPolling = false
-      })
-  )
 
   /** Keeps the failure of a hook that ends the run. */
   keepFatal(asked: Effect.Effect<void, FailureReason | Stopped>): Effect.Effect<void> {

@@ -120,14 +120,7 @@ export const stream = <E, R>(
       Effect.gen(function* () {
         const handoff = new Handoff<AgentEvent, RunFailed>(readAhead)
         const started = yield* start(handoff)
-        yield* Scope.addFinalizer(
-          scope,
-          Effect.gen(function* () {
-            yield* started.run.control.cancel("the reader left")
-            handoff.close()
-            yield* Fiber.await(started.fiber)
-          })
-        )
+        yield* Scope.addFinalizer(scope, stopAndWait(started, "the reader left"))
         return handoff.pull
       })
     )

@@ -28,7 +28,6 @@ export class Handoff<in out A, in out E = never> {
   /** `waiting`, if this handoff made it and may push to it. */
   private own: Array<A> = none
   private ended: Exit.Exit<void, E> | undefined
-  private isClosed = false
   private reader: Resume<A, E> | undefined
   private isWaking = false
   /** Open while there is room. */
@@ -40,7 +39,7 @@ export class Handoff<in out A, in out E = never> {
 
   /** Adds a batch, however much waits. */
   add(batch: ReadonlyArray<A>): void {
-    if (this.isClosed || this.ended !== undefined || batch.length === 0) return
+    if (batch.length === 0) return
     this.keep(batch)
     if (this.reader === undefined || this.isWaking) return
     this.isWaking = true
@@ -52,23 +51,15 @@ export class Handoff<in out A, in out E = never> {
     return this.hasRoom.isOpen() ? Effect.void : this.hasRoom.await
   }
 
-  /** Ends the reading side, after all that was added before. */
+  /** Ends the reading side, after all that was added before. Nothing is added later. */
   end(exit: Exit.Exit<void, E>): void {
-    if (this.ended !== undefined) return
     this.ended = exit
     this.handOver()
   }
 
-  /** From now on `room` is there: the writer is about to end. */
+  /** From now on `room` is there: the writer is about to end, or the reader has left. */
   release(): void {
     this.capacity = Infinity
-    this.hasRoom.openUnsafe()
-  }
-
-  /** There is no reader any more: drops all that waits and is added later. */
-  close(): void {
-    this.isClosed = true
-    this.waiting = none
     this.hasRoom.openUnsafe()
   }
 
