@@ -97,13 +97,13 @@ describe("what is built", { timeout: 60_000 }, () => {
        import { OpenAi } from "./providers/index.js"
        export const { layer } = OpenAi`
     )
-    // 4.5 kB of it are the telemetry, with Effect's metrics.
-    assert.isBelow(core, 94.5)
+    // 4.5 kB of it are the telemetry, with Effect's metrics; 4 kB are Effect's `HashMap` and `PubSub`.
+    assert.isBelow(core, 98)
     // 10 kB of it are the rules of Models, with their sources.
-    assert.isBelow(one, 133.5)
-    assert.isBelow(await bundled(`export { make } from "./Agent.js"`), 89)
-    assert.isBelow(await bundled(`export * from "./AgentEvent.js"`), 45)
-    assert.isBelow(await bundled(`export * from "./Message.js"`), 35)
+    assert.isBelow(one, 136)
+    assert.isBelow(await bundled(`export { make } from "./Agent.js"`), 93.5)
+    assert.isBelow(await bundled(`export * from "./AgentEvent.js"`), 40)
+    assert.isBelow(await bundled(`export * from "./Message.js"`), 27)
   })
 
   it("makes bundles for browsers of the sizes in the README", async () => {
