@@ -83,8 +83,25 @@ const declarationOf = (file: string, name: string, as: string): Declared | undef
     if (from !== undefined && original !== undefined) {
       return declarationOf(join(dirname(file), from), original, as)
     }
+    const renamed = renamedIn(statement, name)
+    if (renamed !== undefined) return declaredBy(file, renamed, as)
   }
   return undefined
+}
+
+/** The element that exports a function of the module by another name. */
+const renamedIn = (statement: ts.Statement, name: string): ts.ExportSpecifier | undefined =>
+  ts.isExportDeclaration(statement) &&
+  statement.moduleSpecifier === undefined &&
+  statement.exportClause !== undefined &&
+  ts.isNamedExports(statement.exportClause)
+    ? statement.exportClause.elements.find((element) => element.name.text === name)
+    : undefined
+
+const declaredBy = (file: string, element: ts.ExportSpecifier, name: string): Declared => {
+  const tree = treeOf(file)
+  const line = tree.getLineAndCharacterOfPosition(element.getStart(tree)).line + 1
+  return { name, where: `${file}:${line}`, doc: docOf(element), isFunction: true, members: [] }
 }
 
 /** The module and the name that an import or a re-export takes a name from. */
