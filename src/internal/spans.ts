@@ -90,23 +90,23 @@ const measured = <A, E, R>(
     return Effect.onExit(inSpan(work, effect), (exit) => Effect.sync(() => update(exit)))
   })
 
-/** The series of a metric, made once for each registry: it keeps its key. */
+/** The series of a metric, made once for each registry. `Metric.withAttributes` would compute its key for each update. */
 const series = (
   context: Context.Context<never>,
-  metric: Telemetry.Measure[0],
+  metric: Telemetry.Instrument,
   dimensions: Telemetry.Attributes
-): Telemetry.Measure[0] => {
+): Metric.Histogram<number> => {
   const known = seriesIn(Context.get(context, Metric.MetricRegistry))
-  const key = JSON.stringify([metric.id, dimensions])
+  const key = JSON.stringify([metric.name, dimensions])
   const found = known.get(key)
   if (found !== undefined) return found
   const texts = present(dimensions).map(([key, value]) => [key, String(value)] as const)
-  const made = Metric.withAttributes(metric, Object.fromEntries(texts))
+  const made = metric.series(Object.fromEntries(texts))
   known.set(key, made)
   return made
 }
 
-const seriesIn = memoize<Metric.MetricRegistry, Map<string, Telemetry.Measure[0]>>(() => new Map())
+const seriesIn = memoize<Metric.MetricRegistry, Map<string, Metric.Histogram<number>>>(() => new Map())
 
 /** Runs work in its span. Makes none for Effect's default tracer, unless the application has a span around the run. */
 const inSpan = <A, E, R>(

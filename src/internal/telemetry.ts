@@ -29,11 +29,7 @@ import type { Usage } from "../Usage.ts"
 export type Attributes = Readonly<Record<string, unknown>>
 
 /** The value of a metric, `undefined` for none, and attributes of its series beside the dimensions of the work. */
-export type Measure = readonly [
-  metric: Metric.Histogram<number>,
-  value: number | undefined,
-  attributes?: Attributes
-]
+export type Measure = readonly [metric: Instrument, value: number | undefined, attributes?: Attributes]
 
 /** Work in the telemetry. */
 export interface Work<in A, in E> {
@@ -46,7 +42,7 @@ export interface Work<in A, in E> {
   /** The other attributes of the span. `isCaptured`: with messages, arguments and results. */
   readonly attributes: (exit: Exit.Exit<A, E>, isCaptured: boolean) => Attributes
   /** The metric of its seconds. */
-  readonly time: Metric.Histogram<number>
+  readonly time: Instrument
   readonly measures?: (exit: Exit.Exit<A, E>) => ReadonlyArray<Measure>
 }
 
@@ -287,8 +283,23 @@ const typeOf = (error: unknown): string => {
 
 // ───────────────────────── Metrics
 
-const histogram = (name: string, description: string, unit: string, boundaries: ReadonlyArray<number>) =>
-  Metric.histogram(name, { description, attributes: { unit }, boundaries })
+/** A metric with a histogram for each set of attributes. */
+export interface Instrument {
+  readonly name: string
+  /** Makes the histogram of these attributes. */
+  readonly series: (attributes: Readonly<Record<string, string>>) => Metric.Histogram<number>
+}
+
+const histogram = (
+  name: string,
+  description: string,
+  unit: string,
+  boundaries: ReadonlyArray<number>
+): Instrument => ({
+  name,
+  series: (attributes) =>
+    Metric.histogram(name, { description, attributes: { unit, ...attributes }, boundaries })
+})
 
 const powers = (start: number, factor: number, count: number): ReadonlyArray<number> =>
   Array.from({ length: count }, (_, n) => start * factor ** n)
