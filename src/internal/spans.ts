@@ -93,15 +93,15 @@ const measured = <A, E, R>(
 /** The series of a metric, made once for each registry. `Metric.withAttributes` would compute its key for each update. */
 const series = (
   context: Context.Context<never>,
-  metric: Telemetry.Instrument,
+  { name, unit, ...options }: Telemetry.Instrument,
   dimensions: Telemetry.Attributes
 ): Metric.Histogram<number> => {
   const known = seriesIn(Context.get(context, Metric.MetricRegistry))
-  const key = JSON.stringify([metric.name, dimensions])
+  const key = JSON.stringify([name, dimensions])
   const found = known.get(key)
   if (found !== undefined) return found
   const texts = present(dimensions).map(([key, value]) => [key, String(value)] as const)
-  const made = metric.series(Object.fromEntries(texts))
+  const made = Metric.histogram(name, { ...options, attributes: { unit, ...Object.fromEntries(texts) } })
   known.set(key, made)
   return made
 }

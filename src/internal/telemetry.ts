@@ -7,7 +7,6 @@
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Exit from "effect/Exit"
-import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import type * as Tracer from "effect/Tracer"
@@ -283,22 +282,14 @@ const typeOf = (error: unknown): string => {
 
 // ───────────────────────── Metrics
 
-/** A metric with a histogram for each set of attributes. */
-export interface Instrument {
-  readonly name: string
-  /** Makes the histogram of these attributes. */
-  readonly series: (attributes: Readonly<Record<string, string>>) => Metric.Histogram<number>
-}
+/** A metric: a histogram for each set of attributes. */
+export type Instrument = ReturnType<typeof histogram>
 
-const histogram = (
-  name: string,
-  description: string,
-  unit: string,
-  boundaries: ReadonlyArray<number>
-): Instrument => ({
+const histogram = (name: string, description: string, unit: string, boundaries: ReadonlyArray<number>) => ({
   name,
-  series: (attributes) =>
-    Metric.histogram(name, { description, attributes: { unit, ...attributes }, boundaries })
+  description,
+  unit,
+  boundaries
 })
 
 const powers = (start: number, factor: number, count: number): ReadonlyArray<number> =>
