@@ -470,7 +470,7 @@ const ends: ReadonlyArray<Mutant> = [
     without: "an error in the middle is no end",
     file: answer,
     from: "if (isReason(wire)) this.outcome = this.redacted(data, wire)",
-    to: 'if (isReason(wire)) this.outcome = this.heard ? "complete" : this.redacted(data, wire)',
+    to: 'if (isReason(wire)) this.outcome = this.hasData ? "complete" : this.redacted(data, wire)',
     test: midstreamTest
   },
   {
