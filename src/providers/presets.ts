@@ -6,7 +6,7 @@
  *
  * @since 0.1.0
  */
-import type { Compat } from "./internal/compat.ts"
+import type { Compat } from "./openAiChat/compat.ts"
 
 /**
  * The options of `OpenAiCompatible.layerConfig` for one server.

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ModelEvent } from "effect-agent"
 import { Answer } from "../../src/providers/internal/answer.ts"
-import { googleGenerate } from "../../src/providers/internal/googleGenerate.ts"
+import { googleGenerate } from "../../src/providers/gemini/protocol.ts"
 
 const protocol = googleGenerate("google")
 const call = { model: "gemini-3-pro-preview", seed: "seed" }

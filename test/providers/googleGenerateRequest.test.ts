@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Message, type Provider, type RunOptions } from "effect-agent"
-import { encoder as googleEncoder } from "../../src/providers/internal/googleGenerateRequest.ts"
+import { encoder as googleEncoder } from "../../src/providers/gemini/request.ts"
 import { asked } from "./asked.ts"
 
 type Request = Partial<Provider.ModelRequest>

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { Tool, ToolRegistry } from "effect-agent"
-import { toParameters } from "../../src/providers/internal/googleSchema.ts"
+import { toParameters } from "../../src/providers/gemini/schema.ts"
 
 type Json = Schema.Json
 

@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Answer } from "../../src/providers/internal/answer.ts"
-import { anthropicMessages } from "../../src/providers/internal/anthropicMessages.ts"
-import { common } from "../../src/providers/internal/compat.ts"
-import { googleGenerate } from "../../src/providers/internal/googleGenerate.ts"
-import { openAiChat } from "../../src/providers/internal/openAiChat.ts"
-import { openAiResponses } from "../../src/providers/internal/openAiResponses.ts"
+import { anthropicMessages } from "../../src/providers/anthropic/protocol.ts"
+import { common } from "../../src/providers/openAiChat/compat.ts"
+import { googleGenerate } from "../../src/providers/gemini/protocol.ts"
+import { openAiChat } from "../../src/providers/openAiChat/protocol.ts"
+import { openAiResponses } from "../../src/providers/openAiResponses/protocol.ts"
 import type { Protocol } from "../../src/providers/internal/Protocol.ts"
 
 /** How a server makes an answer large, one event at a time. */

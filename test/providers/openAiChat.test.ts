@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Schema } from "effect"
 import { type ModelEvent, type ProviderError } from "effect-agent"
-import { common } from "../../src/providers/internal/compat.ts"
-import { openAiChat } from "../../src/providers/internal/openAiChat.ts"
+import { common } from "../../src/providers/openAiChat/compat.ts"
+import { openAiChat } from "../../src/providers/openAiChat/protocol.ts"
 import { isReason } from "../../src/providers/internal/Protocol.ts"
 
 const protocol = openAiChat("acme", common)

@@ -3,8 +3,8 @@ import type { ModelRequest } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { ModelNotSupported, UnsupportedContent } from "../../ProviderError.ts"
 import * as Models from "../Models.ts"
-import { generation } from "./googleGeneration.ts"
-import type { Endpoint, Rule } from "./models/rule.ts"
+import { generation } from "../gemini/generation.ts"
+import type { Endpoint, Rule } from "../models/rule.ts"
 
 /** A server, and whether it promises to answer by an output schema, which only Chat Completions leaves open. */
 export interface Schemas extends Models.Served {

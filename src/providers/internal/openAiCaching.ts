@@ -1,7 +1,7 @@
 /** The fields of OpenAI's APIs for a long cache retention. */
 import type { ModelOptions } from "../../RunOptions.ts"
 import type * as Json from "./json.ts"
-import type { Rule } from "./models/rule.ts"
+import type { Rule } from "../models/rule.ts"
 
 /** The field that the model accepts. */
 export const long = (

@@ -8,7 +8,7 @@ import type { Reason } from "../../ProviderError.ts"
 import { InvalidRequest } from "../../ProviderError.ts"
 import type { ModelOptions } from "../../RunOptions.ts"
 import * as Json from "./json.ts"
-import type { Rule } from "./models/rule.ts"
+import type { Rule } from "../models/rule.ts"
 
 export interface Question extends Omit<ModelRequest, "options"> {
   readonly options: Omit<ModelOptions, "vendor" | "thinkingLevel" | "thinkingBudgets">

@@ -3,11 +3,11 @@
  * with a user, and every call is followed by its one result.
  */
 import { type Message, Transcript } from "effect-agent"
-import { anthropicMessages } from "../../../src/providers/internal/anthropicMessages.ts"
-import { common } from "../../../src/providers/internal/compat.ts"
-import { googleGenerate } from "../../../src/providers/internal/googleGenerate.ts"
-import { openAiChat } from "../../../src/providers/internal/openAiChat.ts"
-import { openAiResponses } from "../../../src/providers/internal/openAiResponses.ts"
+import { anthropicMessages } from "../../../src/providers/anthropic/protocol.ts"
+import { common } from "../../../src/providers/openAiChat/compat.ts"
+import { googleGenerate } from "../../../src/providers/gemini/protocol.ts"
+import { openAiChat } from "../../../src/providers/openAiChat/protocol.ts"
+import { openAiResponses } from "../../../src/providers/openAiResponses/protocol.ts"
 import { isReason, type Protocol } from "../../../src/providers/internal/Protocol.ts"
 import type { Words } from "../../conformance/words.ts"
 

@@ -10,8 +10,8 @@ const connection = "src/providers/internal/connection.ts"
 const failure = "src/providers/internal/failure.ts"
 const answer = "src/providers/internal/answer.ts"
 const sse = "src/providers/internal/sse.ts"
-const chat = "src/providers/internal/openAiChat.ts"
-const chunks = "src/providers/internal/openAiChatWire.ts"
+const chat = "src/providers/openAiChat/protocol.ts"
+const chunks = "src/providers/openAiChat/wire.ts"
 const retryAfter = "src/providers/internal/retryAfter.ts"
 const silence = "src/providers/internal/silence.ts"
 const errors = "src/ProviderError.ts"
@@ -342,7 +342,7 @@ const framing: ReadonlyArray<Mutant> = [
   {
     fault: "F042",
     without: "events that nobody knows are left out",
-    file: "src/providers/internal/anthropicMessagesWire.ts",
+    file: "src/providers/anthropic/wire.ts",
     from: 'return typeof type === "string" ? other : undefined',
     to: "return undefined",
     test: framingTest
@@ -385,7 +385,7 @@ const stalls: ReadonlyArray<Mutant> = [
   {
     fault: "F051",
     without: "a finish reason of Google's may be the last of it",
-    file: "src/providers/internal/googleGenerate.ts",
+    file: "src/providers/gemini/protocol.ts",
     from: "return isLast\n",
     to: "return false\n",
     test: stallsTest
@@ -420,7 +420,7 @@ const ends: ReadonlyArray<Mutant> = [
   {
     fault: "F056",
     without: "half a call is no answer",
-    file: "src/providers/internal/openAiResponses.ts",
+    file: "src/providers/openAiResponses/protocol.ts",
     from: 'return new StreamTruncated({ detail: "The answer stopped before its end" })',
     to: 'return void out.push({ _tag: "Finish", stopReason: "toolUse" })',
     test: truncationTest

@@ -13,7 +13,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F073",
     without: "an answer that ends for calls it does not have is no failure",
-    file: "src/providers/internal/openAiChat.ts",
+    file: "src/providers/openAiChat/protocol.ts",
     from: "return toolFinishes.has(finish) && calls.length === 0",
     to: "return toolFinishes.has(finish) && calls.length < 0",
     test: toolCalls

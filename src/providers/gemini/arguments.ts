@@ -4,7 +4,7 @@
  *
  * The values count. Their JSON text is also streamed while it only grows at its end.
  */
-import * as Json from "./json.ts"
+import * as Json from "../internal/json.ts"
 
 /** A value that can get members, or a final one. */
 type Tree = Map<string, Tree> | Array<Tree> | Json.Json

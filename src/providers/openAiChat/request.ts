@@ -7,12 +7,12 @@ import type { ToolDefinition } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
 import type { ModelOptions } from "../../RunOptions.ts"
 import type { Compat } from "./compat.ts"
-import * as Json from "./json.ts"
-import * as Caching from "./openAiCaching.ts"
-import * as Messages from "./openAiChatMessages.ts"
-import * as OpenAiSchema from "./openAiSchema.ts"
-import { merge, type Question } from "./question.ts"
-import { withAnyOf } from "./schema.ts"
+import * as Json from "../internal/json.ts"
+import * as Caching from "../internal/openAiCaching.ts"
+import * as Messages from "./messages.ts"
+import * as OpenAiSchema from "../internal/openAiSchema.ts"
+import { merge, type Question } from "../internal/question.ts"
+import { withAnyOf } from "../internal/schema.ts"
 
 /** Encodes bodies for one provider. Encodes each message and each tool once. */
 export const encoder = (provider: string, compat: Compat): ((question: Question) => string | Reason) => {

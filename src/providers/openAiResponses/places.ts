@@ -2,8 +2,8 @@
  * Finds the item to which an event of OpenAI Responses belongs, in nearly constant time, because a server may
  * send any number of items.
  */
-import * as Json from "./json.ts"
-import type { Place } from "./openAiResponsesWire.ts"
+import * as Json from "../internal/json.ts"
+import type { Place } from "./wire.ts"
 
 /** The members by which an item is found. */
 export interface Item {

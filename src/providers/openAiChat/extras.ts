@@ -3,7 +3,7 @@
  * tools that the vendor ran, log probabilities. No block of a message represents them, so they are stored in
  * the `opaque` of a text block and named in `Finish.unrepresented`.
  */
-import * as Json from "./json.ts"
+import * as Json from "../internal/json.ts"
 
 /** Lists in a delta, to which each delta adds. */
 const inDelta = ["images", "annotations", "executed_tools"] as const

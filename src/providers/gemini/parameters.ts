@@ -5,10 +5,10 @@
 import { memoize } from "effect/Function"
 import type { ToolDefinition } from "../../Provider.ts"
 import type { ModelOptions } from "../../RunOptions.ts"
-import { toParameters } from "./googleSchema.ts"
-import { generation } from "./googleGeneration.ts"
-import * as Json from "./json.ts"
-import type { Question } from "./question.ts"
+import { toParameters } from "./schema.ts"
+import { generation } from "./generation.ts"
+import * as Json from "../internal/json.ts"
+import type { Question } from "../internal/question.ts"
 
 type Fields = Readonly<Record<string, unknown>>
 

@@ -1,5 +1,5 @@
 /** Resolves the references and the `allOf` of a JSON Schema in place. */
-import * as Json from "./json.ts"
+import * as Json from "../internal/json.ts"
 
 export interface Reading {
   readonly root: Json.Json

@@ -9,14 +9,14 @@
 import type { ModelEvent } from "../../ModelEvent.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { StreamTruncated } from "../../ProviderError.ts"
-import * as Json from "./json.ts"
-import * as Opaque from "./opaque.ts"
-import * as End from "./openAiResponsesEnd.ts"
-import * as Places from "./openAiResponsesPlaces.ts"
-import { encoder } from "./openAiResponsesRequest.ts"
-import * as Wires from "./openAiResponsesWire.ts"
-import type { Place, Speech, Wire } from "./openAiResponsesWire.ts"
-import { type Call, isReason, type Named, type Protocol, startOf } from "./Protocol.ts"
+import * as Json from "../internal/json.ts"
+import * as Opaque from "../internal/opaque.ts"
+import * as End from "./end.ts"
+import * as Places from "./places.ts"
+import { encoder } from "./request.ts"
+import * as Wires from "./wire.ts"
+import type { Place, Speech, Wire } from "./wire.ts"
+import { type Call, isReason, type Named, type Protocol, startOf } from "../internal/Protocol.ts"
 
 /** The protocol for one provider, whose id marks data that only this provider can read. */
 export const openAiResponses = (provider: string): Protocol<Wire, State> => ({

@@ -4,9 +4,9 @@
  * Applications set them; the provider derives nothing from a URL.
  */
 import type { ThinkingLevel } from "../../RunOptions.ts"
-import type { Rule } from "./callId.ts"
-import type * as Json from "./json.ts"
-import type { Thinking } from "./models/rule.ts"
+import type { Rule } from "../internal/callId.ts"
+import type * as Json from "../internal/json.ts"
+import type { Thinking } from "../models/rule.ts"
 
 /**
  * The differences of a server from most others that implement the Chat Completions API.

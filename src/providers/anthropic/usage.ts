@@ -1,7 +1,7 @@
 /** The usage of an answer of Anthropic Messages, which the server sends twice, with the counts known so far. */
 import * as Usage from "../../Usage.ts"
-import * as Counting from "./counting.ts"
-import * as Json from "./json.ts"
+import * as Counting from "../internal/counting.ts"
+import * as Json from "../internal/json.ts"
 
 /** Merges counts: a later value replaces an earlier one. */
 export const count = (before: Json.JsonObject | undefined, update: Json.JsonObject): Json.JsonObject => {

@@ -1,8 +1,8 @@
 /** The stop reason and the usage in the last event of OpenAI Responses. */
 import type { StopReason } from "../../Message.ts"
 import * as Usage from "../../Usage.ts"
-import * as Counting from "./counting.ts"
-import * as Json from "./json.ts"
+import * as Counting from "../internal/counting.ts"
+import * as Json from "../internal/json.ts"
 
 export const stopReason = (response: Json.JsonObject, hasCalls: boolean, refused: boolean): StopReason => {
   const reason = Json.object(response["incomplete_details"])?.["reason"]

@@ -1,6 +1,6 @@
 /** The rules of the model table. */
 import type * as Schema from "effect/Schema"
-import type { ThinkingLevel } from "../../../RunOptions.ts"
+import type { ThinkingLevel } from "../../RunOptions.ts"
 
 /**
  * An API of a model vendor.

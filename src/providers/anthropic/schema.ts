@@ -6,8 +6,8 @@
  */
 import { memoize } from "effect/Function"
 import type { ModelOptions } from "../../RunOptions.ts"
-import * as Json from "./json.ts"
-import { takesObjects, withAnyOf } from "./schema.ts"
+import * as Json from "../internal/json.ts"
+import { takesObjects, withAnyOf } from "../internal/schema.ts"
 
 /** The enforceable part of an output schema, computed once for each output. */
 export const enforceable = memoize(

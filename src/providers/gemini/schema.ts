@@ -7,7 +7,7 @@
  * description, or left out. The tool validates its arguments with the complete schema.
  */
 import { both, type Flat, flat, type Reading, requiredBy } from "./flatSchema.ts"
-import * as Json from "./json.ts"
+import * as Json from "../internal/json.ts"
 
 /** The schema of a function's parameters, always an object. `undefined` if the function has none. */
 export const toParameters = (schema: Json.Json): Json.JsonObject | undefined => {

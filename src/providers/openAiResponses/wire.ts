@@ -7,8 +7,8 @@
  */
 import type { Reason } from "../../ProviderError.ts"
 import { ServerError } from "../../ProviderError.ts"
-import * as Failure from "./failure.ts"
-import * as Json from "./json.ts"
+import * as Failure from "../internal/failure.ts"
+import * as Json from "../internal/json.ts"
 
 /**
  * The kinds of streamed text: an answer, a refusal, a summary of the thinking, the thinking, or the arguments

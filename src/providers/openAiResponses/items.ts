@@ -9,12 +9,12 @@
 import type * as Message from "../../Message.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { UnsupportedContent } from "../../ProviderError.ts"
-import * as CallArguments from "./callArguments.ts"
-import * as CallName from "./callName.ts"
-import * as Json from "./json.ts"
-import * as Opaque from "./opaque.ts"
-import { dataUrl, encodeContent, type Part } from "./openAiContent.ts"
-import { isReason } from "./Protocol.ts"
+import * as CallArguments from "../internal/callArguments.ts"
+import * as CallName from "../internal/callName.ts"
+import * as Json from "../internal/json.ts"
+import * as Opaque from "../internal/opaque.ts"
+import { dataUrl, encodeContent, type Part } from "../internal/openAiContent.ts"
+import { isReason } from "../internal/Protocol.ts"
 
 export interface Item {
   readonly json: string

@@ -4,11 +4,11 @@
  * Nearly all chunks of an answer contain only the next piece of one text, which has a fast path.
  */
 import type { Reason } from "../../ProviderError.ts"
-import * as Failure from "./failure.ts"
-import * as Json from "./json.ts"
-import * as Extras from "./openAiChatExtras.ts"
-import { firstAnswer, isReason } from "./Protocol.ts"
-import { type Hole, type Kind, piece, Repeat } from "./repeat.ts"
+import * as Failure from "../internal/failure.ts"
+import * as Json from "../internal/json.ts"
+import * as Extras from "./extras.ts"
+import { firstAnswer, isReason } from "../internal/Protocol.ts"
+import { type Hole, type Kind, piece, Repeat } from "../internal/repeat.ts"
 
 export type Wire = Chunk | Piece
 

@@ -5,14 +5,14 @@
 import { memoize } from "effect/Function"
 import type * as Message from "../../Message.ts"
 import type { Reason } from "../../ProviderError.ts"
-import * as CallArguments from "./callArguments.ts"
-import { toFile, toImage } from "./googleMedia.ts"
-import { declarations, parameters } from "./googleParameters.ts"
-import { generation } from "./googleGeneration.ts"
-import * as Json from "./json.ts"
-import * as Opaque from "./opaque.ts"
-import { isReason } from "./Protocol.ts"
-import type { Question } from "./question.ts"
+import * as CallArguments from "../internal/callArguments.ts"
+import { toFile, toImage } from "./media.ts"
+import { declarations, parameters } from "./parameters.ts"
+import { generation } from "./generation.ts"
+import * as Json from "../internal/json.ts"
+import * as Opaque from "../internal/opaque.ts"
+import { isReason } from "../internal/Protocol.ts"
+import type { Question } from "../internal/question.ts"
 
 /** Encodes bodies for one provider. Encodes each message once for each model, and each tool once. */
 export const encoder = (provider: string): ((question: Question) => string | Reason) => {

@@ -5,9 +5,9 @@
  * out.
  */
 import type { Reason } from "../../ProviderError.ts"
-import * as Failure from "./failure.ts"
-import * as Json from "./json.ts"
-import type { Hole } from "./repeat.ts"
+import * as Failure from "../internal/failure.ts"
+import * as Json from "../internal/json.ts"
+import type { Hole } from "../internal/repeat.ts"
 
 /** The relevant parts of an event. */
 export type Wire =

@@ -7,22 +7,15 @@ import type * as Message from "../../Message.ts"
 import type { ToolDefinition } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
 import type { ModelOptions } from "../../RunOptions.ts"
-import { fit, type Rule } from "./callId.ts"
-import * as Json from "./json.ts"
-import type { Thinking } from "./models/rule.ts"
-import * as Caching from "./openAiCaching.ts"
-import {
-  type Answer,
-  encodeOutput,
-  encodeOwn,
-  encodePlain,
-  encodeUser,
-  type Item
-} from "./openAiResponsesItems.ts"
-import * as OpenAiSchema from "./openAiSchema.ts"
-import { isReason } from "./Protocol.ts"
-import { merge, type Question } from "./question.ts"
-import { withAnyOf } from "./schema.ts"
+import { fit, type Rule } from "../internal/callId.ts"
+import * as Json from "../internal/json.ts"
+import type { Thinking } from "../models/rule.ts"
+import * as Caching from "../internal/openAiCaching.ts"
+import { type Answer, encodeOutput, encodeOwn, encodePlain, encodeUser, type Item } from "./items.ts"
+import * as OpenAiSchema from "../internal/openAiSchema.ts"
+import { isReason } from "../internal/Protocol.ts"
+import { merge, type Question } from "../internal/question.ts"
+import { withAnyOf } from "../internal/schema.ts"
 
 /** Encodes bodies for one provider. Encodes each message and each tool once. */
 export const encoder = (provider: string): ((question: Question) => string | Reason) => {

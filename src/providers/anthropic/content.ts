@@ -4,11 +4,11 @@ import * as Result from "effect/Result"
 import type * as Message from "../../Message.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { UnsupportedContent } from "../../ProviderError.ts"
-import * as CallArguments from "./callArguments.ts"
-import * as CallName from "./callName.ts"
-import * as Json from "./json.ts"
-import * as Opaque from "./opaque.ts"
-import { isReason } from "./Protocol.ts"
+import * as CallArguments from "../internal/callArguments.ts"
+import * as CallName from "../internal/callName.ts"
+import * as Json from "../internal/json.ts"
+import * as Opaque from "../internal/opaque.ts"
+import { isReason } from "../internal/Protocol.ts"
 
 /** A block as JSON, without the id of a call, which depends on the rest of the conversation. */
 export interface Block {

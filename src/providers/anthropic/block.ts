@@ -2,8 +2,8 @@
  * A block of an answer of Anthropic Messages while it grows. Deltas change it in place, because a server may
  * send any number of them.
  */
-import type { Index } from "./anthropicMessagesWire.ts"
-import * as Json from "./json.ts"
+import type { Index } from "./wire.ts"
+import * as Json from "../internal/json.ts"
 
 export interface Block {
   readonly kind: "text" | "thinking" | "redacted" | "call" | "other"

@@ -3,12 +3,12 @@ import { memoize } from "effect/Function"
 import type { ModelMessage } from "../../Message.ts"
 import type { ToolDefinition } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
-import { enforceable } from "./anthropicMessagesSchema.ts"
-import * as Turns from "./anthropicMessagesTurns.ts"
-import * as Json from "./json.ts"
-import * as Opaque from "./opaque.ts"
-import { isReason } from "./Protocol.ts"
-import { merge, type Question } from "./question.ts"
+import { enforceable } from "./schema.ts"
+import * as Turns from "./turns.ts"
+import * as Json from "../internal/json.ts"
+import * as Opaque from "../internal/opaque.ts"
+import { isReason } from "../internal/Protocol.ts"
+import { merge, type Question } from "../internal/question.ts"
 
 /** Encodes bodies for one provider. Encodes each message and each tool once. */
 export const encoder = (provider: string): ((question: Question) => string | Reason) => {

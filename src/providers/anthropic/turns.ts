@@ -5,11 +5,11 @@
 import { memoize } from "effect/Function"
 import type { ModelMessage } from "../../Message.ts"
 import type { Reason } from "../../ProviderError.ts"
-import type { Block } from "./anthropicMessagesContent.ts"
-import * as Content from "./anthropicMessagesContent.ts"
-import { fit, type Rule } from "./callId.ts"
-import { isReason } from "./Protocol.ts"
-import type { Question } from "./question.ts"
+import type { Block } from "./content.ts"
+import * as Content from "./content.ts"
+import { fit, type Rule } from "../internal/callId.ts"
+import { isReason } from "../internal/Protocol.ts"
+import type { Question } from "../internal/question.ts"
 
 export interface Turn {
   readonly role: "user" | "assistant"
