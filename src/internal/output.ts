@@ -236,12 +236,20 @@ const decoder = <A>(schema: Params.ParamsSchema<A>, { inner, isWrapped }: Format
 
 /** Reads a text that is JSON, or JSON in a Markdown fence. */
 const jsonOf = (text: string): Result.Result<Schema.Json, string> => {
-  const [, fenced = text] = /^\s*```(?:json)?\s*\n([\s\S]*?)\n?\s*```\s*$/.exec(text) ?? []
   try {
-    return Result.succeed(JSON.parse(fenced))
+    return Result.succeed(JSON.parse(withoutFence(text.trim())))
   } catch (thrown) {
     return Result.fail(
       text.trim() === "" ? "The answer has no text." : `It is not JSON: ${FailureText.of(thrown)}.`
     )
   }
 }
+
+/** Takes time in proportion to the text, which the model wrote: no regular expression looks at the whole of it. */
+const withoutFence = (text: string): string => {
+  const end = text.indexOf("\n")
+  const isFenced = openings.has(text.slice(0, Math.max(0, end)).trimEnd()) && text.endsWith("```")
+  return isFenced ? text.slice(end, -3) : text
+}
+
+const openings: ReadonlySet<string> = new Set(["```", "```json"])

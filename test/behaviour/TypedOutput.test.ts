@@ -73,6 +73,22 @@ describe("typed output", () => {
       })
     )
 
+    it.effect("reads an answer with many empty lines, in a fence or in one that does not close", () =>
+      Effect.gen(function* () {
+        const empty = "\n".repeat(200_000)
+        const script = [
+          ScriptedProvider.text(`\`\`\`json${empty}{"grade": 1}`),
+          ScriptedProvider.text(`${empty}\`\`\`${empty}{"grade": 2}${empty}\`\`\`${empty}`)
+        ]
+        const { agent, requests } = yield* typed("native", script, {
+          output: Schema.Struct({ grade: Schema.Int })
+        })
+        const { output } = yield* agent.prompt("Review it")
+        assert.strictEqual(output.grade, 2)
+        assert.strictEqual((yield* requests).length, 2)
+      })
+    )
+
     it.effect("reads an answer in a Markdown fence, and coerces scalars", () =>
       Effect.gen(function* () {
         const script = [ScriptedProvider.text('```json\n{"grade": "2"}\n```')]
