@@ -11,6 +11,7 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as FailureText from "./internal/failureText.ts"
 import * as InvalidTool from "./internal/invalidTool.ts"
+import * as Definition from "./internal/toolDefinition.ts"
 import * as ToolName from "./internal/toolName.ts"
 import * as ToolRun from "./internal/toolRun.ts"
 import type { ToolCall } from "./Message.ts"
@@ -266,11 +267,7 @@ const duplicate = (tool: Tool.Any) =>
 
 // The same array from turn to turn, of the same definitions: providers keep what they encode by definition.
 const definitionsOf = memoize((tools: ReadonlyMap<string, Tool.Any>) =>
-  Array.from(tools.values(), definitionOf)
-)
-
-const definitionOf = memoize(
-  ({ description, name, parameters }: Tool.Any): ToolDefinition => ({ name, description, parameters })
+  Array.from(tools.values(), Definition.of)
 )
 
 const prepare = Effect.fnUntraced(function* (

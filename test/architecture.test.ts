@@ -12,7 +12,7 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   [
     "services",
-    /^((Provider|Credentials|Tool|ToolRegistry|Hook|HookManager|ContextManager|Retry|Telemetry)|internal\/(handoff|interruption|params|toolOutput|toolContext|promiseTool|toolName|invalidTool|toolRun|hookCalls|hookConstructor|hookInput|hookOutput|invalidHook|silence|patience))\.ts$/
+    /^((Provider|Credentials|Tool|ToolRegistry|Hook|HookManager|ContextManager|Retry|Telemetry)|internal\/(handoff|interruption|params|toolOutput|toolContext|promiseTool|toolName|toolDefinition|invalidTool|toolRun|hookCalls|hookConstructor|hookInput|hookOutput|invalidHook|silence|patience))\.ts$/
   ],
   [
     "loop",

@@ -2,16 +2,16 @@
  * Makes the request of a turn from the transcript: shaped, trimmed, repaired. The transcript stays as it is.
  */
 import * as Effect from "effect/Effect"
-import { memoize } from "effect/Function"
 import { ContextManager } from "../ContextManager.ts"
 import { type FailureReason, InvalidTranscript } from "./failureReason.ts"
 import * as Limits from "./limits.ts"
 import type * as Hook from "../Hook.ts"
 import type { Message, ModelMessage } from "../Message.ts"
 import * as NearestName from "./nearestName.ts"
-import type { ModelRequest, ToolDefinition } from "../Provider.ts"
+import type { ModelRequest } from "../Provider.ts"
 import type { Run, Stopped } from "./run.ts"
 import type * as Tool from "../Tool.ts"
+import * as ToolDefinition from "./toolDefinition.ts"
 import * as Transcript from "../Transcript.ts"
 
 /** Makes the request that `beforeModel` hooks get. */
@@ -151,17 +151,15 @@ const offer = Effect.fnUntraced(function* (run: Run) {
   const plain = { model, tools: chosen, options: modelOptions }
   const { options, tool } = run.output?.ask(run.provider, plain) ?? { options: modelOptions, tool: undefined }
   if (tool !== undefined) offered.set(tool.name, tool)
-  const parts = { ...run.requestParts, tools: tool === undefined ? chosen : [...chosen, definitionOf(tool)] }
+  const parts = {
+    ...run.requestParts,
+    tools: tool === undefined ? chosen : [...chosen, ToolDefinition.of(tool)]
+  }
   run.offer(offered, parts)
   return { ...parts, options }
 })
 
-/** Turns share the definition of a tool, since providers keep its encoding by object. */
-const definitionOf = memoize(
-  ({ description, name, parameters }: Tool.Any): ToolDefinition => ({ name, description, parameters })
-)
-
-const active = (run: Run, definitions: ReadonlyArray<ToolDefinition>): ReadonlyArray<ToolDefinition> => {
+const active = (run: Run, definitions: ModelRequest["tools"]): ModelRequest["tools"] => {
   const { activeTools } = run.options
   return activeTools === undefined
     ? definitions
@@ -171,7 +169,7 @@ const active = (run: Run, definitions: ReadonlyArray<ToolDefinition>): ReadonlyA
 }
 
 /** Options may name a tool that comes later; mostly the name is misspelt. */
-const warnOfUnknown = ({ options }: Run, registered: ReadonlyArray<ToolDefinition>): Effect.Effect<void> => {
+const warnOfUnknown = ({ options }: Run, registered: ModelRequest["tools"]): Effect.Effect<void> => {
   const { activeTools = [], modelOptions } = options
   const choice = modelOptions?.toolChoice
   const chosen = typeof choice === "object" ? [choice.name] : []
