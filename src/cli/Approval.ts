@@ -5,17 +5,19 @@
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Hook from "../Hook.ts"
+import * as CommandRules from "../tools/CommandRules.ts"
 import * as Tools from "../tools/Tools.ts"
 import * as Inert from "./Inert.ts"
 import { Keyboard } from "./Keyboard.ts"
 import * as Preview from "./Preview.ts"
 import { Screen } from "./Screen.ts"
+import type { Named } from "./Settings.ts"
 
 export interface Policy {
-  /** Names of tools that run without an approval. */
-  readonly allow: ReadonlySet<string>
-  /** Names of tools that never run. Wins over `allow` and `yes`. */
-  readonly deny: ReadonlySet<string>
+  /** Tools and commands that run without an approval. */
+  readonly allow: Named
+  /** Tools and commands that never run. Wins over `allow` and `yes`. */
+  readonly deny: Named
   /** Whether every tool runs without an approval. */
   readonly yes: boolean
   /**
@@ -34,7 +36,7 @@ export const advice = (
   { ask, deny }: Pick<Policy, "ask" | "deny">,
   refused: ReadonlyArray<string>
 ): string => {
-  const flags = refused.filter((name) => !deny.has(name)).map((name) => `--allow ${name}`)
+  const flags = refused.filter((name) => !deny.tools.has(name)).map((name) => `--allow ${name}`)
   if (flags.length === 0) return "--deny forbids it."
   return ask ? "" : `To let it run give ${flags.join(" ")}, or --yes for every tool.`
 }
@@ -49,21 +51,35 @@ const refused = (reason: string) => ({ approved: false, reason })
  * The hook that applies a policy. The answer "always" permits this command, or changes of this path by this
  * tool, for the lifetime of the hook.
  */
-export const hook = ({ allow, ask, deny, root, shown, yes }: Policy) => {
+export const hook = (policy: Policy) => {
   const always = new Set<string>()
   return Hook.approveTool(
     Effect.fnUntraced(function* ({ call: { id, name }, params }) {
-      if (deny.has(name)) return refused("--deny forbids it")
+      const { decision, reason } = verdictOn(policy, name, params)
+      if (decision === "deny") return refused(reason)
+      if (decision === "allow") return readOnly.has(name) ? undefined : approved
       const scope = scopeOf(name, params)
-      if (yes || allow.has(name) || always.has(scope.key)) return approved
-      if (readOnly.has(name)) return undefined
-      if (!ask) return refused("it needs approval, and the program cannot ask for it")
-      yield* shown(id)
-      const answer = yield* answerTo(yield* Preview.of(name, params, root), scope)
+      if (always.has(scope.key)) return approved
+      if (!policy.ask) return refused(`it needs approval, as ${reason}, and the program cannot ask for it`)
+      yield* policy.shown(id)
+      const answer = yield* answerTo(yield* Preview.of(name, params, policy.root), scope)
       if (answer === "always") always.add(scope.key)
       return answer === "no" ? refused("the user answered no") : approved
     })
   )
+}
+
+const verdictOn = ({ allow, deny, yes }: Policy, name: string, params: unknown): CommandRules.Verdict => {
+  if (deny.tools.has(name)) return { decision: "deny", reason: "--deny forbids it" }
+  const isAllowed = yes || allow.tools.has(name)
+  const command = commandIn(name, params)
+  const areRules = deny.commands.length > 0 || (!isAllowed && allow.commands.length > 0)
+  // The rule without words covers every command.
+  if (command !== undefined && areRules)
+    return CommandRules.judge({ allow: isAllowed ? [[]] : allow.commands, deny: deny.commands }, command)
+  return isAllowed || readOnly.has(name)
+    ? { decision: "allow", reason: "it is allowed" }
+    : { decision: "ask", reason: "no option allows it" }
 }
 
 /** The calls that the answer "always" permits. */
@@ -76,16 +92,20 @@ interface Scope {
 
 /** `shell`: the exact command. `write` and `edit`: the tool and the exact path. Other tools: all params. */
 const scopeOf = (name: string, params: unknown): Scope => {
-  const text = (param: string): string | undefined =>
-    Predicate.hasProperty(params, param) && typeof params[param] === "string" ? params[param] : undefined
   const scope = (words: string, of: unknown): Scope => ({ key: JSON.stringify([name, of]), words })
-  const command = name === "shell" ? text("command") : undefined
+  const command = commandIn(name, params)
   if (command !== undefined) return scope("for this command", command)
-  const path = name === "write" || name === "edit" ? text("path") : undefined
+  const path = name === "write" || name === "edit" ? textIn(params, "path") : undefined
   return path === undefined
     ? scope(`for ${Inert.name(name)} with these params`, { params })
     : scope(`${name} this path`, path)
 }
+
+const commandIn = (name: string, params: unknown): string | undefined =>
+  name === "shell" ? textIn(params, "command") : undefined
+
+const textIn = (params: unknown, name: string): string | undefined =>
+  Predicate.hasProperty(params, name) && typeof params[name] === "string" ? params[name] : undefined
 
 /**
  * Shows the preview of a call and waits for the answer. Every answer except yes, always and view means no, and

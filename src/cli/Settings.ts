@@ -10,7 +10,9 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
+import * as Result from "effect/Result"
 import * as LocalRules from "../providers/LocalRules.ts"
+import * as CommandRules from "../tools/CommandRules.ts"
 import * as Tools from "../tools/Tools.ts"
 import { modelName } from "./ModelChoice.ts"
 import { companies } from "./Vendors.ts"
@@ -55,6 +57,25 @@ const namesIn = (list: string): Option.Option<ReadonlyArray<Name>> => {
   return names.length > 0 && names.every(isName) ? Option.some(names) : Option.none()
 }
 
+/** The tools and commands that `--allow` or `--deny` name. */
+export interface Named {
+  readonly tools: ReadonlySet<string>
+  /** Rules for commands of the tool `shell`. */
+  readonly commands: ReadonlyArray<CommandRules.Words>
+}
+
+/** Names of tools, and `shell(git status)` for a rule, separated by commas. */
+const namedIn = (list: string): Option.Option<Named> => {
+  const rules = Array.from(list.matchAll(ruleIn), ([, text = ""]) => CommandRules.parseRule(text))
+  const commands = rules.flatMap((rule) => (Result.isSuccess(rule) ? [rule.success] : []))
+  const others = items(list.replaceAll(ruleIn, ","))
+  const isRead = rules.length === commands.length && rules.length + others.length > 0
+  return isRead && others.every(isName) ? Option.some({ tools: new Set(others), commands }) : Option.none()
+}
+
+// A rule holds no brackets, because rules cannot read them.
+const ruleIn = /(?<=^|,)\s*shell\(([^()]*)\)\s*(?=,|$)/g
+
 const tools = (): string => `names out of ${Tools.names.join(", ")}`
 
 const units = { ms: "millis", s: "seconds", m: "minutes", h: "hours" } as const
@@ -77,9 +98,14 @@ const is = (name: string, text: string) =>
 
 const named = (name: string, text: string) =>
   value(name, "NAME", text).pipe(
-    Flag.filterMap(namesIn, tools),
+    Flag.filterMap(namedIn, () => `${tools()}, or shell(COMMAND) with a command of plain words`),
     Flag.atLeast(0),
-    Flag.map((lists): ReadonlySet<string> => new Set(lists.flat()))
+    Flag.map(
+      (lists): Named => ({
+        tools: new Set(lists.flatMap(({ tools }) => [...tools])),
+        commands: lists.flatMap(({ commands }) => commands)
+      })
+    )
   )
 
 const config = {
@@ -117,8 +143,11 @@ const config = {
     ),
     Flag.withDefault(Tools.names)
   ),
-  allow: named("allow", "Let this tool run without asking. May be repeated"),
-  deny: named("deny", "Never let this tool run. Wins over --allow and --yes. May be repeated"),
+  allow: named(
+    "allow",
+    "Let this tool run without asking, or with shell(git status) the commands that begin so. May be repeated"
+  ),
+  deny: named("deny", "Never let this tool or command run. Wins over --allow and --yes. May be repeated"),
   yes: is("yes", "Let every tool run without asking").pipe(Flag.withAlias("y")),
   maxTurns: Flag.Int("max-turns").pipe(
     Flag.withMetavar("N"),

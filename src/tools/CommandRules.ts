@@ -1,51 +1,50 @@
 /**
- * Rules that allow or deny shell commands, or require an approval.
+ * Rules that allow or deny shell commands.
  *
- * The rules apply to the argument lists that the shell would run, not to the text. A command line that
- * `CommandLine` does not accept requires an approval. So does a program that runs other programs (`env`,
- * `xargs`, `sh -c`, `find -exec`), unless the rule contains that part literally: a rule that allows one program
- * never allows another one.
+ * A rule is a list of words: `["git", "status"]`. It covers a command that begins with exactly these words.
+ * There are no patterns. The rules read only lines of plain words, and require an approval for every other line.
+ *
+ * The rules save approvals. They confine no command: use the option `sandbox` of `ShellTool` for that.
  *
  * @since 0.1.0
  */
 import * as Result from "effect/Result"
-import * as CommandLine from "./CommandLine.ts"
-import * as Launchers from "./Launchers.ts"
+
+/**
+ * A program and its arguments, without quotes.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export type Words = readonly [program: string, ...args: ReadonlyArray<string>]
 
 /**
  * Rules by decision.
  *
- * `deny` wins over `ask`, `ask` wins over `allow`.
- *
  * **Details**
  *
- * A rule is a command with its arguments: `git status`, `npm run *`. A rule without `*` matches exactly these
- * arguments: `rm` matches `rm` without arguments, `rm *` matches every call. A `*` as a word matches one
- * argument, or as the last word any number of arguments, including none. Within a word it matches any
- * characters.
+ * `deny` wins over `allow`. The rule `[]` covers every command that the rules can read.
+ *
+ * **Gotchas**
+ *
+ * A rule covers all arguments after its words, also those by which a program runs another program, writes a
+ * file or reads another configuration: `["go", "test"]` allows `go test -exec ./other`. A rule for a program
+ * that only starts others, such as `env`, `xargs` or `sh`, allows every program.
  *
  * @since 0.1.0
  * @category options
  */
 export interface Rules {
-  /**
-   * Commands that may run (default: none).
-   *
-   * The program must be spelled as in the call, including its folder, and without `*`.
-   */
-  readonly allow?: ReadonlyArray<string>
+  /** Commands that may run, with any further arguments (default: none). */
+  readonly allow?: ReadonlyArray<ReadonlyArray<string>>
   /**
    * Commands that may not run (default: none).
    *
-   * A name without a folder matches the program in any folder.
+   * A program without a folder means the program in any folder. A command that contains the words of a rule in
+   * other places, such as `git --no-pager push` for `["git", "push"]`, requires an approval, even if an `allow`
+   * rule covers it. Options (`-x`) of the rule do not count there, because they have several spellings.
    */
-  readonly deny?: ReadonlyArray<string>
-  /**
-   * Commands that require an approval (default: none).
-   *
-   * Names match as in `deny`.
-   */
-  readonly ask?: ReadonlyArray<string>
+  readonly deny?: ReadonlyArray<ReadonlyArray<string>>
 }
 
 /**
@@ -66,96 +65,139 @@ export interface Verdict {
  *
  * **Details**
  *
- * Denies the line if the rules deny any of its commands, allows it if they allow all of them, and otherwise
- * requires an approval. An empty line, a line that `CommandLine` does not accept, and a `deny` or `ask` rule
- * that cannot be parsed require an approval.
+ * Denies the line if a `deny` rule covers one of its commands, allows it if `allow` rules cover all of them,
+ * and otherwise requires an approval. A line that `parse` does not read requires an approval.
  *
  * **Example** (Judging command lines)
  *
  * ```ts
  * import { CommandRules } from "effect-agent/tools"
  *
- * const rules = { allow: ["git status", "npm run *"], deny: ["rm *"] }
- * console.log(CommandRules.judge(rules, "git status && npm run check").decision) // => allow
- * console.log(CommandRules.judge(rules, "git status; rm -rf .").decision) // => deny
- * console.log(CommandRules.judge(rules, "curl https://example.com").decision) // => ask
+ * const rules = { allow: [["git"], ["npm", "test"]], deny: [["git", "push"]] }
+ * console.log(CommandRules.judge(rules, "git status && npm test").decision) // => allow
+ * console.log(CommandRules.judge(rules, "git push origin main").decision) // => deny
+ * console.log(CommandRules.judge(rules, "git --no-pager push").decision) // => ask
+ * console.log(CommandRules.judge(rules, "git status > notes.txt").decision) // => ask
  * ```
  *
  * @since 0.1.0
  * @category predicates
  */
-export const judge = (rules: Rules, line: string): Verdict => {
-  const unreadable = [...(rules.deny ?? []), ...(rules.ask ?? [])].find((rule) => wordsOf(rule) === undefined)
-  if (unreadable !== undefined) return ask(`the rule "${unreadable}" cannot be read`)
-  const commands = CommandLine.parse(line)
-  if (Result.isFailure(commands)) return ask(`it contains ${commands.failure}, which rules cannot judge`)
-  if (commands.success.length === 0) return ask("it is empty")
-  const verdicts = commands.success.map((words) => judgeCommand(rules, words))
-  return (
-    verdicts.find((verdict) => verdict.decision === "deny") ??
-    verdicts.find((verdict) => verdict.decision === "ask") ?? { decision: "allow", reason: "rules allow it" }
-  )
+export const judge = ({ allow = [], deny = [] }: Rules, line: string): Verdict => {
+  const commands = parse(line)
+  if (Result.isFailure(commands)) return verdict("ask", `the rules cannot read ${commands.failure}`)
+  const lists = (test: (rule: ReadonlyArray<string>, words: Words) => boolean) =>
+    deny.find((rule) => commands.success.some((words) => test(rule, words)))
+  const denied = lists((rule, words) => begins(rule, words) || begins(rule, withoutFolder(words)))
+  if (denied !== undefined) return verdict("deny", `a rule denies "${denied.join(" ")}"`)
+  const suspected = lists(mentions)
+  if (suspected !== undefined)
+    return verdict("ask", `it may be "${suspected.join(" ")}", which a rule denies`)
+  const other = commands.success.find((words) => !allow.some((rule) => begins(rule, words)))
+  return other === undefined
+    ? verdict("allow", "rules allow it")
+    : verdict("ask", `no rule allows "${other.join(" ")}"`)
 }
 
-const ask = (reason: string): Verdict => ({ decision: "ask", reason })
+const verdict = (decision: Verdict["decision"], reason: string): Verdict => ({ decision, reason })
 
-const judgeCommand = (rules: Rules, words: CommandLine.Words): Verdict => {
-  const [command] = words
-  const denied = (rules.deny ?? []).find((rule) => matches(rule, words, "care"))
-  if (denied !== undefined) return { decision: "deny", reason: `the rule "${denied}" denies it` }
-  const asked = (rules.ask ?? []).find((rule) => matches(rule, words, "care"))
-  if (asked !== undefined) return ask(`the rule "${asked}" requires approval`)
-  if ((rules.allow ?? []).some((rule) => matches(rule, words, "allow")))
-    return { decision: "allow", reason: "rules allow it" }
-  return Launchers.hatches(words).length > 0
-    ? ask(`${command} can run other programs or write files with these arguments`)
-    : ask(`no rule covers ${command} with these arguments`)
+const begins = (rule: ReadonlyArray<string>, words: ReadonlyArray<string>): boolean =>
+  rule.every((word, index) => word === words[index])
+
+const withoutFolder = ([program, ...args]: Words): Words => [program.replace(/^.*\//, ""), ...args]
+
+/** Whether the command contains each word of the rule, in any order and in parts of its words too. */
+const mentions = (rule: ReadonlyArray<string>, words: Words): boolean => {
+  const present = new Set(partsOf(words))
+  return partsOf(rule.filter((word) => !word.startsWith("-"))).every((part) => present.has(part))
 }
+
+const partsOf = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
+  words.flatMap((word) => word.toLowerCase().split(/\W+/)).filter((part) => part !== "")
 
 /**
- * `care` rules (`deny` and `ask`) compare the last part of the program's path, `allow` rules compare all of it.
+ * Parses a rule, such as `git status`.
+ *
+ * **Details**
+ *
+ * Fails with a text that names the part that is no plain word.
+ *
+ * **Example** (Parsing a rule)
+ *
+ * ```ts
+ * import { Result } from "effect"
+ * import { CommandRules } from "effect-agent/tools"
+ *
+ * console.log(Result.getOrThrow(CommandRules.parseRule("git log 'my file'"))) // => [ 'git', 'log', 'my file' ]
+ * console.log(Result.isFailure(CommandRules.parseRule("git *"))) // => true
+ * ```
+ *
+ * @since 0.2.0
+ * @category decoding
  */
-const matches = (rule: string, words: CommandLine.Words, kind: "allow" | "care"): boolean => {
-  const [command, ...patterns] = wordsOf(rule) ?? []
-  if (command === undefined) return false
-  const [program, ...args] = words
-  const name = kind === "care" && !command.includes("/") ? (program.split("/").at(-1) ?? program) : program
-  if (!matchesWord(command, name)) return false
-  if (kind === "care") return matchesArgs(patterns, args)
-  // A `*` never matches an argument by which a program could run another one.
-  const hatches = new Set(Launchers.hatches(words))
-  return !command.includes("*") && matchesArgs(patterns, args, (index) => hatches.has(index))
-}
+export const parseRule = (text: string): Result.Result<Words, string> =>
+  Result.flatMap(parse(text), ([first, ...others]) =>
+    first === undefined || others.length > 0 ? Result.fail("more than one command") : Result.succeed(first)
+  )
 
-const wordsOf = (rule: string): ReadonlyArray<string> | undefined => {
-  const words = Result.getOrElse(CommandLine.words(rule), () => [])
-  return words.length === 0 ? undefined : words
-}
-
-const matchesArgs = (
-  patterns: ReadonlyArray<string>,
-  args: ReadonlyArray<string>,
-  mustBeSpelled: (index: number) => boolean = () => false
-): boolean => {
-  const isOpen = patterns.at(-1) === "*"
-  const fixed = isOpen ? patterns.slice(0, -1) : patterns
-  if (isOpen ? args.length < fixed.length : args.length !== fixed.length) return false
-  return args.every((arg, index) => {
-    const pattern = fixed[index] ?? "*"
-    return mustBeSpelled(index) ? pattern === arg : matchesWord(pattern, arg)
-  })
-}
-
-const matchesWord = (pattern: string, word: string): boolean => {
-  if (!pattern.includes("*")) return pattern === word
-  const [first = "", ...rest] = pattern.split("*")
-  if (!word.startsWith(first)) return false
-  let at = first.length
-  for (const [index, part] of rest.entries()) {
-    const isLast = index === rest.length - 1
-    const found = isLast ? word.length - part.length : word.indexOf(part, at)
-    if (found < at || !word.startsWith(part, found)) return false
-    at = found + part.length
+/**
+ * Parses a command line into the commands that a POSIX shell runs, in order.
+ *
+ * **Details**
+ *
+ * The function reads words of ASCII letters, digits and `_ - . / : , + @ % =`, text in single or double quotes
+ * without backslashes and expansions, and the operators `&&`, `||`, `;`, `|` and line ends. It fails with a
+ * text that names the first other part: an expansion, a pattern, a redirection, a group, a keyword, an
+ * assignment, a comment, a tab, a character beyond ASCII, an empty line, or more than 8,192 characters.
+ *
+ * **Example** (Parsing a command line)
+ *
+ * ```ts
+ * import { Result } from "effect"
+ * import { CommandRules } from "effect-agent/tools"
+ *
+ * console.log(Result.getOrThrow(CommandRules.parse("git add 'a b' && git status")))
+ * // => [ [ 'git', 'add', 'a b' ], [ 'git', 'status' ] ]
+ * console.log(Result.isFailure(CommandRules.parse("echo $HOME"))) // => true
+ * ```
+ *
+ * @since 0.2.0
+ * @category decoding
+ */
+export const parse = (line: string): Result.Result<ReadonlyArray<Words>, string> => {
+  if (line.length > maxLength) return Result.fail(`more than ${maxLength} characters`)
+  const commands: Array<Words> = []
+  let words: Array<string> = []
+  let rest = line.replace(/^[ \n]+|[ \n]+$/g, "")
+  while (true) {
+    const word = wordAt.exec(rest)?.[0]
+    if (word !== undefined) {
+      words.push(word.trimStart().replace(quoted, unquoted))
+      rest = rest.slice(word.length)
+      continue
+    }
+    const operator = operatorAt.exec(rest)?.[0] ?? ""
+    if (operator === "" && rest !== "") return Result.fail(JSON.stringify(Array.from(rest.trimStart())[0]))
+    const [program, ...args] = words
+    if (program === undefined) return Result.fail("an empty command")
+    if (program.includes("=") || keywords.has(program)) return Result.fail(JSON.stringify(program))
+    commands.push([program, ...args])
+    if (rest === "") return Result.succeed(commands)
+    words = []
+    rest = rest.slice(operator.length)
   }
-  return true
 }
+
+/** Maximum characters of a line, which bounds the time of parsing. */
+const maxLength = 8_192
+
+// Every shell reads printable ASCII characters alike: some take other blanks for the end of a word. A word ends at
+// a blank or an operator, because another character stops the parser.
+const wordAt = /^ *(?:[\w\-./:,+@%=]|'[ -&(-~]*'|"[ #%-[\]-_a-~]*")+/
+const operatorAt = /^ *(?:&&|\|\||[;|]|\n+)[ \n]*/
+const quoted = /'([^']*)'|"([^"]*)"/g
+const unquoted = (_: string, single?: string, double?: string): string => single ?? double ?? ""
+
+const keywords: ReadonlySet<string> = new Set(
+  "if then else elif fi for while until do done case esac in function select time coproc".split(" ")
+)

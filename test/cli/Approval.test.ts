@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, FileSystem, type Schema } from "effect"
 import { HookManager, Loop, Message, Tool, ToolRegistry } from "effect-agent"
 import { ScriptedProvider } from "effect-agent/testing"
+import type { CommandRules } from "effect-agent/tools"
 import { spawnSync } from "node:child_process"
 import * as Approval from "../../src/cli/Approval.ts"
 import { Keyboard } from "../../src/cli/Keyboard.ts"
@@ -14,9 +15,14 @@ interface Call {
   readonly params: Schema.Json
 }
 
+const named = (tools: ReadonlyArray<string>, commands: ReadonlyArray<CommandRules.Words> = []) => ({
+  tools: new Set(tools),
+  commands
+})
+
 const policy: Approval.Policy = {
-  allow: new Set(),
-  deny: new Set(),
+  allow: named([]),
+  deny: named([]),
   yes: false,
   ask: true,
   root: "/nowhere",
@@ -179,11 +185,41 @@ describe("Approval", () => {
   it.effect("asks nobody when nobody is there, and goes by what was allowed and denied", () =>
     Effect.gen(function* () {
       const calls = [shell("a"), { name: "write", params: {} }, { name: "edit", params: {} }]
-      const alone = yield* decide(calls, { ask: false, allow: new Set(["write"]) })
+      const alone = yield* decide(calls, { ask: false, allow: named(["write"]) })
       assert.deepStrictEqual(alone.outcomes, ["rejected", "success", "rejected"])
       assert.strictEqual(alone.screen, "")
-      const denied = yield* decide(calls, { yes: true, allow: new Set(["shell"]), deny: new Set(["shell"]) })
+      const denied = yield* decide(calls, { yes: true, allow: named(["shell"]), deny: named(["shell"]) })
       assert.deepStrictEqual(denied.outcomes, ["rejected", "success", "success"])
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("lets commands run that rules allow, and no other", () =>
+    Effect.gen(function* () {
+      const calls = ["git status -s", "git push", "git status > x", "git status; make"].map(shell)
+      const options = { ask: false, allow: named([], [["git", "status"]]) }
+      const { outcomes, texts } = yield* decide(calls, options)
+      assert.deepStrictEqual(outcomes, ["success", "rejected", "rejected", "rejected"])
+      assert.include(texts[1], 'it needs approval, as no rule allows "git push", and the program cannot ask')
+      assert.include(texts[2], 'as the rules cannot read ">"')
+      const asked = yield* decide(calls, { ...options, ask: true }, ["y", "n", "y"])
+      assert.deepStrictEqual(asked.outcomes, ["success", "success", "rejected", "success"])
+      const other = [{ name: "other", params: { command: "git status" } }]
+      assert.deepStrictEqual((yield* decide(other, options)).outcomes, ["rejected"])
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("lets no command run that a rule denies, nor one that it may deny, whatever else allows it", () =>
+    Effect.gen(function* () {
+      const calls = ["git push", "git -P push", "$X", "git status"].map(shell)
+      const deny = named([], [["git", "push"]])
+      for (const options of [{ yes: true }, { allow: named(["shell"]) }, { allow: named([], [["git"]]) }]) {
+        const { outcomes, texts } = yield* decide(calls, { ...options, deny, ask: false })
+        assert.deepStrictEqual(outcomes, ["rejected", "rejected", "rejected", "success"])
+        assert.include(texts[0], 'a rule denies "git push"')
+        assert.include(texts[1], 'as it may be "git push", which a rule denies,')
+      }
+      const asked = yield* decide(calls, { yes: true, deny }, ["a", "y"])
+      assert.deepStrictEqual(asked.outcomes, ["rejected", "success", "success", "success"])
     }).pipe(Effect.provide(NodeServices.layer))
   )
 

@@ -170,6 +170,28 @@ describe.concurrent("the program", { timeout: 30_000 }, () => {
       })
     )
 
+    it.effect("runs the commands that a rule allows, and no other", () =>
+      Effect.gen(function* () {
+        const cwd = Program.folder(files)
+        const allow = ["--allow", "shell(cat src/a.ts)"]
+        const { code, stdout } = yield* Program.run([...allow, "run cat src/a.ts"], { cwd })
+        assert.strictEqual(code, 0)
+        assert.match(stdout, /one\n {2}two/)
+        for (const command of ["cat package.json", "cat src/a.ts > copy", "cat src/a.ts; touch made"]) {
+          const other = yield* Program.run([...allow, `run ${command}`], { cwd })
+          assert.strictEqual(other.code, 5)
+          assert.match(other.stderr, /needs approval, as (?:no rule allows|the rules cannot read)/)
+        }
+        assert.isFalse(existsSync(join(cwd, "copy")) || existsSync(join(cwd, "made")))
+        const denied = yield* Program.run(["--yes", "--deny", "shell(cat)", "run cat src/a.ts"], { cwd })
+        assert.strictEqual(denied.code, 5)
+        assert.match(denied.stderr, /a rule denies "cat"/)
+        const unread = yield* Program.run(["--allow", "shell(cat *)", "x"], { cwd })
+        assert.strictEqual(unread.code, 2)
+        assert.match(unread.stderr, /shell\(COMMAND\)/)
+      })
+    )
+
     it.effect("does what the rules of a prompt say, one after the other", () =>
       Effect.gen(function* () {
         const cwd = Program.folder(files)

@@ -36,9 +36,22 @@ describe("Settings", () => {
         "read",
         "x"
       )
-      assert.deepStrictEqual([[...allow], [...deny], tools], [["write", "edit", "shell"], [], ["read"]])
+      assert.deepStrictEqual(
+        [[...allow.tools], [...deny.tools], tools],
+        [["write", "edit", "shell"], [], ["read"]]
+      )
       assert.deepStrictEqual((yield* parsed("--tools", "none", "x")).tools, [])
       assert.include((yield* parsed("x")).tools, "shell")
+    })
+  )
+
+  it.effect("reads rules for commands among the names of tools", () =>
+    Effect.gen(function* () {
+      const list = "shell(git log -n 1, 'a b'), write ,shell(make)"
+      const { allow, deny } = yield* parsed("--allow", list, "--allow", "edit", "--deny", "shell( rm )", "x")
+      assert.deepStrictEqual([...allow.tools], ["write", "edit"])
+      assert.deepStrictEqual(allow.commands, [["git", "log", "-n", "1,", "a b"], ["make"]])
+      assert.deepStrictEqual([[...deny.tools], deny.commands], [[], [["rm"]]])
     })
   )
 
@@ -63,6 +76,14 @@ describe("Settings", () => {
     ["--tools", "read,nope"],
     ["--allow", ""],
     ["--deny", "nope"],
+    ["--allow", "shell()"],
+    ["--allow", "shell(git *)"],
+    ["--allow", "shell(a; b)"],
+    ["--allow", "shell(A=1 b)"],
+    ["--allow", "shell(a"],
+    ["--allow", "shell(a)b"],
+    ["--allow", "write(a)"],
+    ["--deny", "shell($X)"],
     ["--nope", "x"]
   ])("refuses %s %j", (args) =>
     Effect.gen(function* () {

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { ChildProcessSpawner } from "effect/process"
-import { CommandLine, CommandRules } from "effect-agent/tools"
+import { CommandRules } from "effect-agent/tools"
 import { spawnSync } from "node:child_process"
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
@@ -124,42 +124,59 @@ describe("commands and their rules", () => {
   })
   afterAll(() => rmSync(home, { recursive: true }))
 
-  /** What a real shell runs, in order. */
-  const ran = (line: string): string => {
+  const shells = ["/bin/sh", "/bin/bash"].filter((shell) => existsSync(shell))
+
+  /** The programs that a real shell runs, in order. */
+  const ran = (shell: string, line: string): string => {
     writeFileSync(log, "")
-    spawnSync("/bin/sh", ["-c", line], { cwd: home, env: { PATH: `${home}:/usr/bin:/bin` }, timeout: 5_000 })
+    spawnSync(shell, ["-c", line], { cwd: home, env: { PATH: `${home}:/usr/bin:/bin` }, timeout: 5_000 })
     return readFileSync(log, "utf8")
   }
 
-  // Everything a line may be made of that turns one command into two, or hides one.
+  // Parts of a line that turn one command into two, or hide one.
   const pieces = [
     ["good", "good", "good", "evil", "evil", "a", "-x", "'b c'", '"d e"', "go'o'd", "e\\vil", '"evil"', "''"],
-    [" ", " ", " ", " ", " ", " ", ";", "&&", "||", "|", "\n", "&", "\\\n", "\t", "\r", "\\"],
+    [" ", " ", " ", " ", " ", " ", ";", "&&", "||", "|", "\n", "&", "\\\n", "\t", "\r", "\\", "\u00a0"],
     ["$(", ")", "`", "$", "{", "}", "(", "<(", ">", "<", ">>", "2>&1", ">/dev/null", "#", "!", "*", "~"],
     ["A=1 ", "PATH=. ", "env ", "exec ", "eval ", "command ", "if ", "then ", "fi", "for ", "'", '"', "$IFS"],
-    ["find . -exec ", "sed -i ", "xargs ", "sh -c ", "\u200b", "\u0000", "\u2028"]
+    ["find . -exec ", "sed -i ", "xargs ", "sh -c ", "\u200b", "\u0000", "\u2028", "é", "> made", ">made"]
   ].flat()
-  const rules: CommandRules.Rules = { allow: ["good *"] }
 
-  it("F146: a rule that allows one program lets no other run, by the word of a real shell", () => {
-    const dice = new Random(146)
-    let allowed = 0
+  /** Lines that begin with `start` and that the rules allow. */
+  function* allowedLines(rules: CommandRules.Rules, start: string, seed: number) {
+    const dice = new Random(seed)
     for (let made = 0; made < 40_000; made++) {
       const parts = Array.from({ length: 1 + dice.upTo(8) }, () => pieces[dice.upTo(pieces.length - 1)] ?? "")
-      const line = `good ${parts.join("")}`
-      if (CommandRules.judge(rules, line).decision !== "allow") continue
-      allowed++
-      // Each needs a process of its own.
-      if (allowed > 150) break
-      const commands = Result.getOrThrow(CommandLine.parse(line))
-      const expected = commands.map(
+      const line = `${start}${parts.join("")}`
+      if (CommandRules.judge(rules, line).decision === "allow") yield line
+    }
+  }
+
+  it("F146: a rule that allows one program lets no other run, by the word of real shells", () => {
+    let allowed = 0
+    for (const line of allowedLines({ allow: [["good"]] }, "good ", 146)) {
+      // Each needs processes of its own.
+      if (++allowed > 40) break
+      const expected = Result.getOrThrow(CommandRules.parse(line)).map(
         ([name, ...args]) => `<${[name, ...args].join("|")}${args.length === 0 ? "|" : ""}>`
       )
-      // What runs side by side says so in any order; `||` leaves out.
-      const actual = ran(line)
-      assert.notInclude(actual, "<evil", JSON.stringify(line))
-      if (!/[|]/.test(line)) assert.strictEqual(actual, expected.join(""), JSON.stringify(line))
+      for (const shell of shells) {
+        // Commands of a pipe run side by side and write in any order; `||` leaves out.
+        const actual = ran(shell, line)
+        assert.notInclude(actual, "<evil", JSON.stringify(line))
+        if (!/[|]/.test(line)) assert.strictEqual(actual, expected.join(""), JSON.stringify(line))
+      }
     }
-    assert.isAbove(allowed, 100)
+    assert.isAbove(allowed, 30)
+    assert.deepStrictEqual(readdirSync(home).toSorted(), ["evil", "good", "log"])
+  })
+
+  it("F146: a rule that denies a program lets it run in no line that all else is allowed in", () => {
+    let allowed = 0
+    for (const line of allowedLines({ allow: [[]], deny: [["evil"]] }, "", 147)) {
+      if (++allowed > 40) break
+      for (const shell of shells) assert.notInclude(ran(shell, line), "<evil", JSON.stringify(line))
+    }
+    assert.isAbove(allowed, 30)
   })
 })

@@ -140,27 +140,43 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     fault: "F146",
-    without: "one command that is asked about has the line asked about",
+    without: "one command that no rule covers has the line asked about",
     file: "src/tools/CommandRules.ts",
-    from: 'verdicts.find((verdict) => verdict.decision === "ask") ??',
-    to: "",
+    from: "commands.success.find((words) => !allow.some((rule) => begins(rule, words)))",
+    to: "commands.success.slice(0, 1).find((words) => !allow.some((rule) => begins(rule, words)))",
     test: "test/faults/commands.test.ts"
   },
   {
     fault: "F146",
     without: "a line end parts commands",
-    file: "src/tools/CommandLine.ts",
-    from: "const blank = /^(?:[ \\t]+|\\\\\\n)/",
-    to: "const blank = /^(?:[ \\t\\n]+|\\\\\\n)/",
+    file: "src/tools/CommandRules.ts",
+    from: "const wordAt = /^ *(?:",
+    to: "const wordAt = /^[ \\n]*(?:",
     test: "test/faults/commands.test.ts"
   },
   {
     fault: "F146",
-    without: "arguments that run other programs are asked about",
+    without: "double quotes hold no expansion",
     file: "src/tools/CommandRules.ts",
-    from: 'return !command.includes("*") && matchesArgs(patterns, args, (index) => hatches.has(index))',
-    to: 'return !command.includes("*") && matchesArgs(patterns, args)',
+    from: '"[ #%-[\\]-_a-~]*"',
+    to: '"[ #$%-[\\]-_a-~]*"',
     test: "test/tools/CommandRules.test.ts"
+  },
+  {
+    fault: "F146",
+    without: "an assignment is no program",
+    file: "src/tools/CommandRules.ts",
+    from: 'program.includes("=") || ',
+    to: "",
+    test: "test/tools/CommandRules.test.ts"
+  },
+  {
+    fault: "F146",
+    without: "a command that may be a denied one is asked about",
+    file: "src/tools/CommandRules.ts",
+    from: "if (suspected !== undefined)",
+    to: "if (false)",
+    test: "test/faults/commands.test.ts"
   },
   {
     fault: "F147",
