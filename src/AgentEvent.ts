@@ -44,7 +44,8 @@ import { Usage } from "./Usage.ts"
  * **Details**
  *
  * A version adds events and members, and keeps those of the version before: ignore events and members that you do not know.
- * Version 2 adds `path` to the events of a run that a tool started, `options` to `RunStart`, and the events `Output` and `RunRetry`.
+ * Version 2 adds `path` to the events of a run that a tool started, `options` to `RunStart`, the events `Output` and `RunRetry`, and
+ * the blocks `source`, `media` and `hostedTool` to answers.
  *
  * @category constants
  * @since 0.1.0

@@ -46,13 +46,17 @@ export const Image = Schema.Struct({
 })
 export interface Image extends Schema.Schema.Type<typeof Image> {}
 
+/** The media type of an address is that of its content, such as `"application/pdf"`. */
+const Linked = Schema.Struct({ url: Schema.String, mediaType: Schema.optionalKey(Schema.String) })
+
 /**
- * A file, either inline or by the id that the provider gave it at its upload.
+ * A file, such as a document or a recording: inline, at an address, or by the id that the provider gave it at its upload.
  *
  * **Details**
  *
- * An inline source holds base64 `data` and a `mediaType` such as `"application/pdf"`. A provider that does not accept files
- * fails with the reason `UnsupportedContent` before it sends a request.
+ * An inline source holds base64 `data` and a `mediaType` such as `"application/pdf"` or `"audio/wav"`. An address may have a
+ * `mediaType`, which some vendors require. A provider that does not accept a file fails with the reason `UnsupportedContent` before
+ * it sends a request.
  *
  * @category models
  * @since 0.1.0
@@ -60,8 +64,10 @@ export interface Image extends Schema.Schema.Type<typeof Image> {}
 export const File = Schema.Struct({
   /** The kind of the block. */
   type: Schema.Literal("file"),
-  /** The bytes of the file, or the id of an uploaded one. */
-  source: Schema.Union([Inline, Schema.Struct({ fileId: Schema.String })])
+  /** The bytes of the file, its address, or the id of an uploaded one. */
+  source: Schema.Union([Inline, Schema.Struct({ fileId: Schema.String }), Linked]),
+  /** The name of the file, such as `"invoice.pdf"`. Default none. */
+  name: Schema.optionalKey(Schema.String)
 })
 export interface File extends Schema.Schema.Type<typeof File> {}
 
@@ -108,6 +114,91 @@ export const ToolCall = Schema.Struct({
   opaque: Schema.optionalKey(Schema.Json)
 })
 export interface ToolCall extends Schema.Schema.Type<typeof ToolCall> {}
+
+/**
+ * A source of an answer: a citation, or a hit of a search that the vendor ran.
+ *
+ * **Details**
+ *
+ * It follows the text that it belongs to, where the vendor says to which.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export const Source = Schema.Struct({
+  /** The kind of the block. */
+  type: Schema.Literal("source"),
+  /** Whether the source is a web page, or a document of the request or of a store. */
+  sourceType: Schema.Literals(["url", "document"]),
+  /** The id of the source at the vendor. Default none. */
+  id: Schema.optionalKey(Schema.String),
+  /** The address of the source. Default none. */
+  url: Schema.optionalKey(Schema.String),
+  /** The title of the source. Default none. */
+  title: Schema.optionalKey(Schema.String),
+  /** The media type of a document, such as `"application/pdf"`. Default none. */
+  mediaType: Schema.optionalKey(Schema.String),
+  /** The file name of a document. Default none. */
+  fileName: Schema.optionalKey(Schema.String),
+  /** The passage of the source that the answer relies on. Default none. */
+  citedText: Schema.optionalKey(Schema.String),
+  /** Data that the provider wants back unchanged; only that provider gets it. Default none. */
+  opaque: Schema.optionalKey(Schema.Json)
+})
+export interface Source extends Schema.Schema.Type<typeof Source> {}
+
+/**
+ * An image, a recording or another file that the model made.
+ *
+ * **Details**
+ *
+ * An inline source holds base64 `data`, and each source a `mediaType` such as `"image/png"` or `"audio/wav"`.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export const Media = Schema.Struct({
+  /** The kind of the block. */
+  type: Schema.Literal("media"),
+  /** The bytes of the file, or its address. */
+  source: Schema.Union([Inline, Schema.Struct({ url: Schema.String, mediaType: Schema.String })]),
+  /** The id of the file at the vendor. Default none. */
+  id: Schema.optionalKey(Schema.String),
+  /** The words of a recording. Default none. */
+  transcript: Schema.optionalKey(Schema.String),
+  /** Data that the provider wants back unchanged; only that provider gets it. Default none. */
+  opaque: Schema.optionalKey(Schema.Json)
+})
+export interface Media extends Schema.Schema.Type<typeof Media> {}
+
+/**
+ * A call of a tool that the vendor ran, its result, or both.
+ *
+ * **Details**
+ *
+ * A vendor that reports a call and its result apart makes two blocks with the same `id`, in the order of its answer. A run neither
+ * executes nor answers such a call.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export const HostedTool = Schema.Struct({
+  /** The kind of the block. */
+  type: Schema.Literal("hostedTool"),
+  /** The id of the call. */
+  id: Schema.String,
+  /** The name of the tool at the vendor, such as `"web_search"`. */
+  name: Schema.String,
+  /** The params of the call, absent in a block of a result alone. */
+  params: Schema.optionalKey(Schema.Json),
+  /** The result of the call, absent in a block of a call alone. */
+  result: Schema.optionalKey(Schema.Json),
+  /** Whether the call failed. Default `false`. */
+  isError: Schema.optionalKey(Schema.Boolean),
+  /** Data that the provider wants back unchanged; only that provider gets it. Default none. */
+  opaque: Schema.optionalKey(Schema.Json)
+})
+export interface HostedTool extends Schema.Schema.Type<typeof HostedTool> {}
 
 /**
  * The reason why an answer ended.
@@ -215,7 +306,7 @@ export const Assistant = Schema.Struct({
   /** The id of the message. */
   id: MessageId,
   /** The blocks of the answer, in order. */
-  content: Schema.Array(Schema.Union([Text, Thinking, ToolCall])),
+  content: Schema.Array(Schema.Union([Text, Thinking, ToolCall, Source, Media, HostedTool])),
   /** The reason why the answer ended. */
   stopReason: StopReason,
   /** The tokens of this answer and of its request, absent if the provider did not report them. */

@@ -4,7 +4,9 @@
  * **Details**
  *
  * ```text
- * Attempt* Start (TextStart TextDelta* TextEnd | ThinkingStart … | ToolCallStart ToolCallDelta* ToolCallEnd)* Finish
+ * Attempt* Start Block* Finish
+ * Block    TextStart TextDelta* TextEnd | ThinkingStart ThinkingDelta* ThinkingEnd
+ *        | ToolCallStart ToolCallDelta* ToolCallEnd | HostedToolStart HostedToolEnd | Source | Media
  * ```
  *
  * `contentIndex` numbers the blocks of an answer from 0; blocks may interleave. `Finish` proves that the answer is complete: a
@@ -16,7 +18,16 @@
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import { parse } from "./internal/jsonDepth.ts"
-import { type Assistant, StopReason, type Text, type Thinking, type ToolCall } from "./Message.ts"
+import {
+  type Assistant,
+  HostedTool,
+  Media,
+  Source,
+  StopReason,
+  type Text,
+  type Thinking,
+  type ToolCall
+} from "./Message.ts"
 import { ProviderError } from "./ProviderError.ts"
 import { sane, Usage } from "./Usage.ts"
 
@@ -134,6 +145,14 @@ export const ModelEvent = Schema.TaggedUnion({
   ToolCallDelta: delta,
   /** A tool call ends. `rawArguments` is the whole JSON text, which replaces that of the deltas. */
   ToolCallEnd: { ...end, rawArguments: Schema.String },
+  /** The vendor begins to run a tool of its own, or gives the result of the call with this id. */
+  HostedToolStart: { ...index, id: Schema.String, name: Schema.String },
+  /** The block of the call ends, with the params of the call, its result, or both. */
+  HostedToolEnd: { ...end, ...Struct.pick(HostedTool.fields, ["params", "result", "isError"]) },
+  /** A source, as a whole block. */
+  Source: { ...index, source: Source },
+  /** An image, a recording or another file that the model made, as a whole block. */
+  Media: { ...index, media: Media },
   /** The answer is complete. `usage` is absent if the provider reports no tokens. */
   Finish: { stopReason: StopReason, usage: Schema.optionalKey(Usage), ...unrepresented },
   /** Attempt number `attempt`, from 1, failed with `error`, and the next one follows after `delay`. */
@@ -153,7 +172,7 @@ export interface Reply {
   /** The event `Start`, or `undefined` before it. */
   readonly start: Extract<ModelEvent, { readonly _tag: "Start" }> | undefined
   /** The blocks so far, by `contentIndex`. */
-  readonly content: ReadonlyArray<Text | Thinking | ToolCall>
+  readonly content: Assistant["content"]
   /** The event `Finish`, or `undefined` before it. */
   readonly finish: Extract<ModelEvent, { readonly _tag: "Finish" }> | undefined
 }
@@ -176,7 +195,7 @@ export interface Draft {
   /** The event `Start`, or `undefined` before it. */
   start: Reply["start"]
   /** The blocks so far, by `contentIndex`. */
-  content: Array<Text | Thinking | ToolCall>
+  content: Array<Assistant["content"][number]>
   /** The event `Finish`, or `undefined` before it. */
   finish: Reply["finish"]
 }
@@ -305,6 +324,14 @@ const changed = (block: Block | undefined, event: BlockEvent): Block => {
       const params = parseArguments(rawArguments)
       return { ...close(callIn(block), event), rawArguments, ...(params === undefined ? {} : { params }) }
     }
+    case "HostedToolStart":
+      return { ...noHostedTool, id: event.id, name: event.name }
+    case "HostedToolEnd":
+      return { ...hostedToolIn(block), ...Struct.omit(event, ["_tag", "contentIndex"]) }
+    case "Source":
+      return event.source
+    case "Media":
+      return event.media
   }
 }
 
@@ -314,6 +341,10 @@ const noCall: ToolCall = { type: "toolCall", id: "", name: "", rawArguments: "" 
 const textIn = (block: Block | undefined): Text => (block?.type === "text" ? block : noText)
 const thinkingIn = (block: Block | undefined): Thinking => (block?.type === "thinking" ? block : noThinking)
 const callIn = (block: Block | undefined): ToolCall => (block?.type === "toolCall" ? block : noCall)
+
+const noHostedTool: HostedTool = { type: "hostedTool", id: "", name: "" }
+const hostedToolIn = (block: Block | undefined): HostedTool =>
+  block?.type === "hostedTool" ? block : noHostedTool
 
 const grow = <B extends Text | Thinking>(block: B, delta: string): B => ({
   ...block,

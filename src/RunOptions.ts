@@ -248,7 +248,7 @@ export const RunOptions = Schema.Struct({
    */
   transcript: Schema.optionalKey(Schema.Literals(["repair", "strict"])),
   /**
-   * The treatment of an answer without text and tool calls. Default `"accept"`.
+   * The treatment of an answer without text, media and tool calls. Default `"accept"`.
    *
    * - `"accept"`: it is an answer.
    * - `"retry"`: the run asks again after 1 second and after 5 more, and accepts the third answer.

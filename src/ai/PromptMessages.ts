@@ -133,6 +133,10 @@ const answerPart = (
       const { id, name, params = {} } = block
       return [Prompt.makePart("tool-call", { id, name, params, providerExecuted: false, options })]
     }
+    case "source":
+    case "media":
+    case "hostedTool":
+      return []
   }
 }
 

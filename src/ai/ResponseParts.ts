@@ -114,17 +114,21 @@ export const ofReply = ({
   start
 }: ModelEvents.Reply): Array<Response.PartEncoded> | undefined => {
   if (finish === undefined) return undefined
-  return [...(start === undefined ? [] : [metadataOf(start)]), ...content.map(blockOf), finishOf(finish)]
+  return [...(start === undefined ? [] : [metadataOf(start)]), ...content.flatMap(blockOf), finishOf(finish)]
 }
 
-const blockOf = (block: Assistant["content"][number]): Response.PartEncoded => {
+const blockOf = (block: Assistant["content"][number]): ReadonlyArray<Response.PartEncoded> => {
   switch (block.type) {
     case "text":
-      return { type: "text", text: block.text, ...Metadata.fromOpaque(block) }
+      return [{ type: "text", text: block.text, ...Metadata.fromOpaque(block) }]
     case "thinking":
-      return { type: "reasoning", text: block.text, ...Metadata.fromOpaque(block) }
+      return [{ type: "reasoning", text: block.text, ...Metadata.fromOpaque(block) }]
     case "toolCall":
-      return callOf(block, block)
+      return [callOf(block, block)]
+    case "source":
+    case "media":
+    case "hostedTool":
+      return []
   }
 }
 

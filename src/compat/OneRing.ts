@@ -102,18 +102,23 @@ export const responseOf = (answer: Message.Assistant): Response => ({
   created_at: answer.timestamp,
   status: answer.stopReason === "error" ? "failed" : "completed",
   model: answer.model,
-  output: [{ type: "message", id: answer.id, role: "assistant", content: answer.content.map(part) }],
+  output: [{ type: "message", id: answer.id, role: "assistant", content: answer.content.flatMap(part) }],
   output_text: Message.textOf(answer),
   usage: usageOf(answer.usage ?? Usage.zero)
 })
 
-const part = (block: Message.Assistant["content"][number]): Response["output"][number]["content"][number] => {
+/** Sources, media and tools that the vendor ran have no place in oneringai's answers. */
+const part = (block: Message.Assistant["content"][number]): Response["output"][number]["content"] => {
   switch (block.type) {
     case "text":
-      return { type: "output_text", text: block.text }
+      return [{ type: "output_text", text: block.text }]
     case "thinking":
-      return { type: "thinking", thinking: block.text, persistInHistory: block.opaque !== undefined }
+      return [{ type: "thinking", thinking: block.text, persistInHistory: block.opaque !== undefined }]
     case "toolCall":
-      return { type: "tool_use", id: block.id, name: block.name, arguments: block.rawArguments }
+      return [{ type: "tool_use", id: block.id, name: block.name, arguments: block.rawArguments }]
+    case "source":
+    case "media":
+    case "hostedTool":
+      return []
   }
 }

@@ -260,7 +260,10 @@ export const fromOutput = ({ content, ...rest }: ToolOutput): ToolResult => ({
   ...rest
 })
 
-/** Converts one block of an answer. */
+/**
+ * Converts one block of an answer. pi has no block for a source, media or a tool that the vendor ran: a text without a signature
+ * keeps the numbers of the blocks after it.
+ */
 export const block = (
   part: Message.Assistant["content"][number]
 ): TextContent | ThinkingContent | ToolCall => {
@@ -281,6 +284,11 @@ export const block = (
       }
     case "toolCall":
       return { ...toolCall(part), ...(signature === undefined ? {} : { thoughtSignature: signature }) }
+    case "media":
+      return { type: "text", text: `(media: ${part.source.mediaType})` }
+    case "source":
+    case "hostedTool":
+      return { type: "text", text: "" }
   }
 }
 
@@ -297,7 +305,7 @@ const isRecord = (params: Schema.Json | undefined): params is { readonly [key: s
 const shown = (part: Message.Text | Message.Image | Message.File): TextContent | ImageContent => {
   if (part.type === "text") return { type: "text", text: part.text }
   const { source } = part
-  if ("url" in source) return { type: "text", text: `(image: ${source.url})` }
+  if ("url" in source) return { type: "text", text: `(${part.type}: ${source.url})` }
   if ("fileId" in source) return { type: "text", text: `(file: ${source.fileId})` }
   return part.type === "image"
     ? { type: "image", data: source.data, mimeType: source.mediaType }

@@ -44,7 +44,7 @@ export const from = (
   if (!("contentIndex" in delta)) return undefined
   const { contentIndex } = delta
   const block = open.content[contentIndex]
-  const content = block === undefined || block.type === "toolCall" ? "" : block.text
+  const content = block?.type === "text" || block?.type === "thinking" ? block.text : ""
   switch (delta._tag) {
     case "TextStart":
       return { type: "text_start", contentIndex, partial }
@@ -68,5 +68,10 @@ export const from = (
         ? { type: "toolcall_end", contentIndex, toolCall, partial }
         : undefined
     }
+    case "HostedToolStart":
+    case "HostedToolEnd":
+    case "Source":
+    case "Media":
+      return undefined
   }
 }

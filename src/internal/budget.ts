@@ -6,7 +6,7 @@ import * as Context from "effect/Context"
 import { memoize } from "effect/Function"
 import { LimitExceeded } from "./failureReason.ts"
 import type { Assistant, ModelMessage } from "../Message.ts"
-import type { ModelRequest, ToolDefinition } from "../Provider.ts"
+import type { ModelRequest } from "../Provider.ts"
 import type { Limits } from "../RunOptions.ts"
 import * as Usage from "../Usage.ts"
 
@@ -102,7 +102,7 @@ export const estimate = (input: number, content: Assistant["content"]): Entry =>
 export const inputOf = ({ messages, system = "", tools }: ModelRequest): number =>
   tokens(
     messages.reduce((sum, message) => sum + lengthOfMessage(message), system.length) +
-      tools.reduce((sum, tool) => sum + lengthOfTool(tool), 0)
+      tools.reduce((sum, tool) => sum + lengthOfJson(tool), 0)
   )
 
 const tokens = (characters: number): number => Math.ceil(characters / 4)
@@ -115,11 +115,27 @@ const lengthOf = (content: ModelMessage["content"]): number => {
   // An answer that still streams may have gaps.
   for (const block of content) {
     if (block === undefined) continue
-    if (block.type === "toolCall") sum += block.name.length + block.rawArguments.length
-    else sum += "text" in block ? block.text.length : media
+    sum += lengthOfBlock(block)
   }
   return sum
 }
 
+const lengthOfBlock = (block: ModelMessage["content"][number]): number => {
+  switch (block.type) {
+    case "text":
+    case "thinking":
+      return block.text.length
+    case "toolCall":
+      return block.name.length + block.rawArguments.length
+    case "source":
+    case "hostedTool":
+      return lengthOfJson(block)
+    case "image":
+    case "file":
+    case "media":
+      return media
+  }
+}
+
 const lengthOfMessage = memoize(({ content }: ModelMessage) => lengthOf(content))
-const lengthOfTool = memoize((tool: ToolDefinition) => JSON.stringify(tool).length)
+const lengthOfJson = memoize((value: object) => JSON.stringify(value).length)

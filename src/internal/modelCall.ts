@@ -140,8 +140,8 @@ const answered = Effect.fnUntraced(function* (reply: Reply, request: ModelReques
 const emptyDelays: ReadonlyArray<Duration.Duration> = [Duration.seconds(1), Duration.seconds(5)]
 
 const isEmpty = (reply: ModelEvent.Reply): boolean =>
-  reply.content.every(
-    (block) => block.type === "thinking" || (block.type === "text" && block.text.trim() === "")
+  reply.content.every((block) =>
+    block.type === "text" ? block.text.trim() === "" : block.type !== "toolCall" && block.type !== "media"
   )
 
 const stream = (reply: Reply, request: ModelRequest) => {

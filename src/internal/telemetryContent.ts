@@ -2,6 +2,7 @@
  * Writes messages, tools and results as the JSON of OpenTelemetry's conventions. The bytes of images and files are left out.
  */
 import * as Result from "effect/Result"
+import * as Struct from "effect/Struct"
 import * as JsonText from "./jsonText.ts"
 import * as Message from "../Message.ts"
 import type { ToolDefinition } from "../Provider.ts"
@@ -42,7 +43,7 @@ const finishReasons: Partial<Record<Message.StopReason, string>> = {
 const messageOf = (message: Message.ModelMessage) => {
   switch (message.role) {
     case "user":
-      return { role: "user", parts: message.content.map(partOf) }
+      return { role: "user", parts: message.content.flatMap(partsOf) }
     case "assistant":
       return answerOf(message.content)
     case "toolResult":
@@ -56,12 +57,15 @@ const messageOf = (message: Message.ModelMessage) => {
 // An answer that streams may have no block yet at an index.
 const answerOf = (content: Message.Assistant["content"]) => ({
   role: "assistant",
-  parts: content.filter((block) => block !== undefined).map(partOf)
+  parts: content.filter((block) => block !== undefined).flatMap(partsOf)
 })
 
 type Block = (Message.User | Message.Assistant)["content"][number]
 
-const partOf = (block: Block) => {
+const partsOf = (block: Block): ReadonlyArray<object> =>
+  block.type === "hostedTool" ? hostedOf(block) : [partOf(block)]
+
+const partOf = (block: Exclude<Block, Message.HostedTool>): object => {
   switch (block.type) {
     case "text":
       return { type: "text", content: block.text }
@@ -75,16 +79,33 @@ const partOf = (block: Block) => {
         arguments: block.params ?? block.rawArguments
       }
     case "image":
-      return mediaOf("image", block.source)
     case "file":
-      return mediaOf("document", block.source)
+    case "media":
+      return mediaOf(block)
+    case "source":
+      return Struct.omit(block, ["opaque"])
   }
 }
 
-const mediaOf = (modality: string, source: (Message.Image | Message.File)["source"]) => {
+/** The conventions have a part for the call, and one for its result. */
+const hostedOf = ({ id, name, params, result }: Message.HostedTool): ReadonlyArray<object> => [
+  ...(params === undefined && result !== undefined
+    ? []
+    : [{ type: "server_tool_call", id, name, server_tool_call: { type: name, arguments: params } }]),
+  ...(result === undefined
+    ? []
+    : [
+        { type: "server_tool_call_response", id, server_tool_call_response: { type: name, response: result } }
+      ])
+]
+
+const mediaOf = ({ source, type }: Message.Image | Message.File | Message.Media): object => {
+  const mime_type = "mediaType" in source ? source.mediaType : undefined
+  const modality = type === "image" ? "image" : modalityOf(mime_type)
   if ("fileId" in source) return { type: "file", modality, file_id: source.fileId }
-  if ("mediaType" in source) return { type: "blob", modality, mime_type: source.mediaType, content: "" }
-  return source.url.startsWith("data:")
-    ? { type: "blob", modality, content: "" }
-    : { type: "uri", modality, uri: source.url }
+  return "data" in source || source.url.startsWith("data:")
+    ? { type: "blob", modality, mime_type, content: "" }
+    : { type: "uri", modality, mime_type, uri: source.url }
 }
+
+const modalityOf = (mediaType = ""): string => /^(image|audio|video)(?=\/)/.exec(mediaType)?.[0] ?? "document"

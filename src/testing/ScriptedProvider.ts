@@ -401,6 +401,11 @@ const momentsOf = ({ steps }: Turn, speaker: Speaker): ReadonlyArray<Moment> => 
       case "ToolCall":
         moments.push(...blockOf(step, blocks++, speaker).map(emitted))
         break
+      case "Source":
+      case "Media":
+      case "HostedTool":
+        moments.push(...wholeOf(step, blocks++).map(emitted))
+        break
       case "Event":
         moments.push(emitted(step.event))
         break
@@ -423,8 +428,29 @@ const momentsOf = ({ steps }: Turn, speaker: Speaker): ReadonlyArray<Moment> => 
 // Other fibers run before each event, as they do between two packets.
 const emitted = (event: ModelEvent): Moment => Effect.as(Effect.yieldNow, event)
 
+type Block<Tag extends Step.Step["_tag"]> = Extract<Step.Step, { readonly _tag: Tag }>
+
+const wholeOf = (
+  step: Block<"Source" | "Media" | "HostedTool">,
+  contentIndex: number
+): ReadonlyArray<ModelEvent> => {
+  switch (step._tag) {
+    case "Source":
+      return [{ _tag: "Source", contentIndex, source: step.source }]
+    case "Media":
+      return [{ _tag: "Media", contentIndex, media: step.media }]
+    case "HostedTool": {
+      const { type: _, id, name, ...rest } = step.hostedTool
+      return [
+        { _tag: "HostedToolStart", contentIndex, id, name },
+        { _tag: "HostedToolEnd", contentIndex, ...rest }
+      ]
+    }
+  }
+}
+
 const blockOf = (
-  step: Extract<Step.Step, { readonly _tag: "Text" | "Thinking" | "ToolCall" }>,
+  step: Block<"Text" | "Thinking" | "ToolCall">,
   contentIndex: number,
   { nextToolCallId }: Speaker
 ): ReadonlyArray<ModelEvent> => {

@@ -6,7 +6,7 @@
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
-import type { StopReason } from "../Message.ts"
+import type { HostedTool, Media, Source, StopReason } from "../Message.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
 import type { ProviderError, Reason } from "../ProviderError.ts"
 import * as Usage from "../Usage.ts"
@@ -16,7 +16,7 @@ import * as Usage from "../Usage.ts"
  *
  * **Details**
  *
- * The blocks `Text`, `Thinking` and `ToolCall` get the numbers 0, 1, … in the order of their steps.
+ * The blocks `Text`, `Thinking`, `ToolCall`, `Source`, `Media` and `HostedTool` get the numbers 0, 1, … in the order of their steps.
  *
  * @category models
  * @since 0.1.0
@@ -37,6 +37,9 @@ export type Step =
       readonly id?: string
       readonly opaque?: Schema.Json
     }
+  | { readonly _tag: "Source"; readonly source: Source }
+  | { readonly _tag: "Media"; readonly media: Media }
+  | { readonly _tag: "HostedTool"; readonly hostedTool: HostedTool }
   | { readonly _tag: "Event"; readonly event: ModelEvent }
   | { readonly _tag: "Finish"; readonly stopReason: StopReason; readonly usage?: Usage.Usage }
   | { readonly _tag: "Fail"; readonly error: ProviderError | Reason }
@@ -170,6 +173,74 @@ export const rawToolCall = (
   deltas: ReadonlyArray<string>,
   options?: ToolCallOptions
 ): Step => ({ _tag: "ToolCall", name, deltas, ...options })
+
+/**
+ * A source, as one event.
+ *
+ * **Example** (Citing a page)
+ *
+ * ```ts
+ * import { ScriptedProvider, Step } from "effect-agent/testing"
+ *
+ * const turn = ScriptedProvider.turn(
+ *   Step.start,
+ *   Step.text("It rains."),
+ *   Step.source({ sourceType: "url", url: "https://weather.test/oslo", title: "Weather in Oslo" }),
+ *   Step.finish()
+ * )
+ *
+ * console.log(turn.steps.length) // => 4
+ * ```
+ *
+ * @category constructors
+ * @since 0.2.0
+ */
+export const source = (source: Omit<Source, "type">): Step => ({
+  _tag: "Source",
+  source: { type: "source", ...source }
+})
+
+/**
+ * A file that the model made, as one event.
+ *
+ * **Example** (Drawing an image)
+ *
+ * ```ts
+ * import { Step } from "effect-agent/testing"
+ *
+ * const step = Step.media({ source: { data: "iVBORw0KGgo=", mediaType: "image/png" } })
+ *
+ * console.log(step._tag) // => Media
+ * ```
+ *
+ * @category constructors
+ * @since 0.2.0
+ */
+export const media = (media: Omit<Media, "type">): Step => ({
+  _tag: "Media",
+  media: { type: "media", ...media }
+})
+
+/**
+ * A call of a tool that the vendor ran, its result, or both: its start and its end.
+ *
+ * **Example** (Searching the web)
+ *
+ * ```ts
+ * import { Step } from "effect-agent/testing"
+ *
+ * const step = Step.hostedTool({ id: "search-1", name: "web_search", params: { query: "Oslo" }, result: ["Rain"] })
+ *
+ * console.log(step._tag) // => HostedTool
+ * ```
+ *
+ * @category constructors
+ * @since 0.2.0
+ */
+export const hostedTool = (hostedTool: Omit<HostedTool, "type">): Step => ({
+  _tag: "HostedTool",
+  hostedTool: { type: "hostedTool", ...hostedTool }
+})
 
 /**
  * Any event, for streams that the other steps cannot make.

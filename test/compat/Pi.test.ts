@@ -223,6 +223,32 @@ describe("Pi", () => {
     assert.strictEqual(written, 1)
   })
 
+  it.effect("keeps the numbers of blocks beside those that pi does not have", () =>
+    Effect.gen(function* () {
+      const script = ScriptedProvider.turn(
+        Step.start,
+        Step.hostedTool({ id: "s", name: "web_search", params: {} }),
+        Step.source({ sourceType: "url", url: "https://weather.test" }),
+        Step.text("Rain"),
+        Step.media({ source: { data: "aGk=", mediaType: "image/png" } }),
+        Step.finish()
+      )
+      const events = project(yield* record([script]))
+      const updates = ofType(events, "message_update").map(
+        ({ assistantMessageEvent }) => assistantMessageEvent
+      )
+      assert.deepStrictEqual(
+        updates.map(({ contentIndex, type }) => [type, contentIndex]),
+        text.map((type) => [type, 2])
+      )
+      const ended = ofType(events, "message_end").at(-1)?.message
+      assert.deepStrictEqual(
+        ended?.role === "assistant" ? ended.content : undefined,
+        ["", "", "Rain", "(media: image/png)"].map((text) => ({ type: "text", text }))
+      )
+    })
+  )
+
   it("names in words what pi cannot carry", () => {
     const message = Message.user([
       Message.image("aGk=", "image/png"),

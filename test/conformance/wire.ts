@@ -130,7 +130,7 @@ const project = ({ reply: { content, finish }, result }: Answer): object => {
 }
 
 const textIn = (block: ModelEvent.Reply["content"][number]): string =>
-  block.type === "toolCall" ? "" : block.text
+  block.type === "text" || block.type === "thinking" ? block.text : ""
 
 const usageOf = (finish: ModelEvent.Reply["finish"]): object | null => {
   if (finish?.usage === undefined) return null

@@ -112,6 +112,48 @@ describe("content", () => {
     })
   )
 
+  it.effect("has the tools of the vendor, sources and media, without bytes", () =>
+    Effect.gen(function* () {
+      const turn = ScriptedProvider.turn(
+        Step.start,
+        Step.hostedTool({ id: "s", name: "web_search", params: { query: "Oslo" }, result: ["Rain"] }),
+        Step.source({ sourceType: "url", url: "https://weather.test", opaque: { page: 1 } }),
+        Step.media({ source: { data: "aGVsbG8=", mediaType: "audio/wav" } }),
+        Step.finish()
+      )
+      const asked = Effect.gen(function* () {
+        const agent = yield* Agent.make({ model: "m" })
+        return yield* agent.prompt([{ type: "file", source: { url: "https://a.test/a.pdf" }, name: "a.pdf" }])
+      }).pipe(Effect.scoped, Effect.provide(ScriptedProvider.layer([turn])))
+      const { spans } = yield* record(Effect.provideService(asked, Telemetry.CaptureContent, true))
+      const { attributes } = named(spans, "chat m")
+      assert.deepStrictEqual(JSON.parse(String(attributes["gen_ai.input.messages"])), [
+        { role: "user", parts: [{ type: "uri", modality: "document", uri: "https://a.test/a.pdf" }] }
+      ])
+      assert.deepStrictEqual(JSON.parse(String(attributes["gen_ai.output.messages"])), [
+        {
+          role: "assistant",
+          parts: [
+            {
+              type: "server_tool_call",
+              id: "s",
+              name: "web_search",
+              server_tool_call: { type: "web_search", arguments: { query: "Oslo" } }
+            },
+            {
+              type: "server_tool_call_response",
+              id: "s",
+              server_tool_call_response: { type: "web_search", response: ["Rain"] }
+            },
+            { type: "source", sourceType: "url", url: "https://weather.test" },
+            { type: "blob", modality: "audio", mime_type: "audio/wav", content: "" }
+          ],
+          finish_reason: "stop"
+        }
+      ])
+    })
+  )
+
   it.effect("tells the failure of a run's tool where it is captured", () =>
     Effect.gen(function* () {
       const { spans } = yield* record(

@@ -66,6 +66,7 @@ const toMedia = (part: Message.Image | Message.File): WireBlock | Reason => {
   if (part.type === "image") return toImage(part)
   const { source } = part
   if ("fileId" in source) return { type: "document", source: { type: "file", file_id: source.fileId } }
+  if ("url" in source) return { type: "document", source: { type: "url", url: source.url } }
   const { data, mediaType } = source
   if (mediaType.startsWith("image/")) return toImage({ type: "image", source: { data, mediaType } })
   if (mediaType === "application/pdf") {
@@ -103,6 +104,10 @@ const encodeAssistant = (provider: string, message: Message.Assistant): Readonly
         return encodeThinking(provider, block)
       case "toolCall":
         return [encodeCall(provider, block)]
+      case "source":
+      case "media":
+      case "hostedTool":
+        return []
     }
   })
   return blocks.slice(0, blocks.findLastIndex(({ kind }) => kind !== "thinking") + 1)

@@ -14,7 +14,7 @@ export const toImage = ({ source }: Message.Image): Inline | Linked | Reason => 
   if ("data" in source) return inline(source.mediaType, source.data)
   if (!source.url.startsWith("data:")) {
     const mimeType = mediaTypes[/\.(\w+)(?:[?#]|$)/.exec(source.url)?.[1]?.toLowerCase() ?? ""]
-    return { fileData: { fileUri: source.url, ...(mimeType === undefined ? {} : { mimeType }) } }
+    return linked(source.url, mimeType)
   }
   const [, mediaType, data] = /^data:([^;,]+)[^,]*;base64,([^]*)$/.exec(source.url) ?? []
   return mediaType === undefined || data === undefined
@@ -38,12 +38,14 @@ const mediaTypes: Readonly<Record<string, string>> = {
 export const toFile = ({ source }: Message.File): Inline | Linked =>
   "data" in source
     ? inline(source.mediaType, source.data)
-    : {
-        fileData: {
-          fileUri: source.fileId.includes("://")
-            ? source.fileId
-            : `${files}${source.fileId.replace(/^files\//, "")}`
-        }
-      }
+    : "url" in source
+      ? linked(source.url, source.mediaType)
+      : linked(
+          source.fileId.includes("://") ? source.fileId : `${files}${source.fileId.replace(/^files\//, "")}`
+        )
+
+const linked = (fileUri: string, mimeType?: string): Linked => ({
+  fileData: { fileUri, ...(mimeType === undefined ? {} : { mimeType }) }
+})
 
 const files = "https://generativelanguage.googleapis.com/v1beta/files/"

@@ -152,7 +152,7 @@ const encodeAssistant = (provider: string, model: string, message: Message.Assis
       const signature = isOwn ? Json.text(kept?.["thoughtSignature"]) : undefined
       parts.push(toCall(block, id, signature ?? (isFirst && generation(model) >= 3 ? unsigned : undefined)))
       isFirst = false
-    } else if (block.type === "text" || (isOwn && block.redacted !== true)) {
+    } else if (block.type === "text" || (block.type === "thinking" && isOwn && block.redacted !== true)) {
       const part = Json.object(kept?.["part"])
       parts.push(...(part === undefined ? toProse(block, isOwn ? kept : undefined) : toKept(part, isOwn)))
     }

@@ -115,6 +115,8 @@ const toMedia = (compat: Compat, block: Message.Image | Message.File): Part | Re
   const { source } = block
   if (!compat.files) return new UnsupportedContent({ detail: "This provider does not take files" })
   if ("fileId" in source) return { type: "file", file: { file_id: source.fileId } }
+  if ("url" in source)
+    return new UnsupportedContent({ detail: "Chat Completions takes no file by its address" })
   const [kind, subtype = ""] = source.mediaType.split("/")
   if (kind === "audio") {
     return {

@@ -51,7 +51,7 @@ export const encodePlain = (provider: string, { content }: Message.Assistant): R
       const type = itemIn(provider, block)?.["type"]
       return [encodeCall(type === undefined ? {} : { type }, block)]
     }
-    return block.type === "thinking" || block.text === "" ? [] : [assistantText(block.text)]
+    return block.type === "text" && block.text !== "" ? [assistantText(block.text)] : []
   })
 
 /** An item, or the position of one that cannot be sent. */
@@ -80,6 +80,10 @@ const encodeBlock = (
       if (item !== undefined)
         return [piece(isUnanswered(provider, content, item) ? undefined : verbatim(item))]
       return block.text === "" ? [] : [piece(assistantText(block.text))]
+    case "source":
+    case "media":
+    case "hostedTool":
+      return []
   }
 }
 
@@ -173,6 +177,7 @@ const toMedia = (block: Message.Image | Message.File): Part | Reason => {
   if (block.type === "image") return toImage("url" in block.source ? block.source.url : dataUrl(block.source))
   const { source } = block
   if ("fileId" in source) return { type: "input_file", file_id: source.fileId }
+  if ("url" in source) return { type: "input_file", file_url: source.url }
   const [kind, subtype = ""] = source.mediaType.split("/")
   if (kind === "image") return toImage(dataUrl(source))
   if (kind === "audio" || kind === "video") {

@@ -32,7 +32,7 @@ export const broken = (
 const isRefused = (event: ModelEvent.ModelEvent | undefined): boolean =>
   event?._tag === "Finish" && (event.stopReason === "refusal" || event.stopReason === "contentFilter")
 
-type Kind = "Text" | "Thinking" | "ToolCall"
+type Kind = "Text" | "Thinking" | "ToolCall" | "HostedTool" | "Source" | "Media"
 type Blocks = Map<number, { readonly kind: Kind; isOpen: boolean }>
 
 const brokenBlock = (
@@ -41,9 +41,10 @@ const brokenBlock = (
 ): string | undefined => {
   const block = blocks.get(contentIndex)
   const [, kind = "", what = ""] = /^(\w+?)(Start|Delta|End)$/.exec(_tag) ?? []
-  if (what === "Start") {
+  const isWhole = _tag === "Source" || _tag === "Media"
+  if (what === "Start" || isWhole) {
     if (block !== undefined) return `block ${contentIndex} begins twice`
-    blocks.set(contentIndex, { kind: kindOf(kind), isOpen: true })
+    blocks.set(contentIndex, { kind: isWhole ? _tag : kindOf(kind), isOpen: !isWhole })
     return undefined
   }
   if (block === undefined || !block.isOpen || block.kind !== kind) return `${_tag} of no such block`
@@ -51,4 +52,5 @@ const brokenBlock = (
   return undefined
 }
 
-const kindOf = (name: string): Kind => (name === "Text" || name === "Thinking" ? name : "ToolCall")
+const kindOf = (name: string): Kind =>
+  name === "Text" || name === "Thinking" || name === "HostedTool" ? name : "ToolCall"
