@@ -4,12 +4,13 @@
  * @since 0.1.0
  */
 import * as Config from "effect/Config"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { Provider } from "../Provider.ts"
 import * as Retry from "../Retry.ts"
+import * as Auth from "./Auth.ts"
 import * as Address from "./internal/address.ts"
 import { anthropicMessages } from "./anthropic/protocol.ts"
 import * as Environment from "./internal/environment.ts"
@@ -17,7 +18,7 @@ import { given } from "./internal/given.ts"
 import * as SecretKey from "./internal/secretKey.ts"
 import type { Timeouts } from "./internal/silence.ts"
 import * as Models from "./Models.ts"
-import * as transport from "./internal/transport.ts"
+import * as Transport from "./Transport.ts"
 
 export type { Timeouts }
 
@@ -112,29 +113,29 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
   } = options
   const [base, query] = Address.parts(baseUrl)
   const url = `${Address.without("/v1", Address.without("/messages", base))}/v1/messages${query}`
-  return transport.make({
-    id,
+  return Transport.make({
     protocol: anthropicMessages(id),
-    serves: { endpoint: "messages", vendor: options.vendor ?? Models.vendorOf(id, "anthropic") },
-    url: () => url,
-    headers: { "anthropic-version": "2023-06-01", ...headers },
-    authorize: authorize(options),
-    apiKey: SecretKey.of(authToken ?? apiKey),
+    deployment: {
+      url: () => url,
+      auth: authToken === undefined ? auth : Auth.bearer,
+      apiKey: SecretKey.of(authToken ?? apiKey),
+      headers: { "anthropic-version": "2023-06-01", ...headers },
+      serves: { vendor: options.vendor ?? Models.vendorOf(id, "anthropic") }
+    },
     timeouts
   })
 }
 
-const authorize =
-  ({ authToken, headers = {} }: Options) =>
-  (key: string): Readonly<Record<string, string>> => {
-    if (key.startsWith("sk-ant-oat")) {
-      // The token of a subscription. The server rejects it as `x-api-key`.
-      const beta = Object.entries(headers).find(([name]) => name.toLowerCase() === "anthropic-beta")?.[1]
-      const betas = beta === undefined ? oauth : `${beta},${oauth}`
-      return { authorization: `Bearer ${key}`, "anthropic-beta": betas }
-    }
-    return authToken === undefined ? { "x-api-key": key } : { authorization: `Bearer ${key}` }
-  }
+/** The server rejects the token of a subscription as `x-api-key`. */
+const auth: Auth.Auth = (request) =>
+  request.key !== undefined && Redacted.value(request.key).trim().startsWith("sk-ant-oat")
+    ? Effect.map(Auth.bearer(request), ({ headers, secrets }) => ({
+        headers: { ...headers, "anthropic-beta": withBeta(request.headers["anthropic-beta"]) },
+        secrets
+      }))
+    : Auth.header("x-api-key")(request)
+
+const withBeta = (betas: string | undefined): string => (betas === undefined ? oauth : `${betas},${oauth}`)
 
 const oauth = "oauth-2025-04-20"
 

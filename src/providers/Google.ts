@@ -11,13 +11,14 @@ import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
 import { Provider } from "../Provider.ts"
 import * as Retry from "../Retry.ts"
+import * as Auth from "./Auth.ts"
 import * as Address from "./internal/address.ts"
 import * as Environment from "./internal/environment.ts"
 import { given } from "./internal/given.ts"
 import { googleGenerate } from "./gemini/protocol.ts"
 import * as SecretKey from "./internal/secretKey.ts"
 import type { Timeouts } from "./internal/silence.ts"
-import * as transport from "./internal/transport.ts"
+import * as Transport from "./Transport.ts"
 
 export type { Timeouts }
 
@@ -88,14 +89,15 @@ export interface Options {
 export const make = (options: Options): Effect.Effect<Provider["Service"], never, HttpClient.HttpClient> => {
   const [base, query] = Address.parts(options.baseUrl ?? origin)
   const rest = query === "" ? "" : `&${query.slice(1)}`
-  return transport.make({
-    id,
+  return Transport.make({
     protocol: googleGenerate(id),
-    serves: { endpoint: "generateContent", vendor: id },
-    url: (model) => `${versioned(base)}/${pathOf(model)}:streamGenerateContent?alt=sse${rest}`,
-    authorize: (key) => ({ "x-goog-api-key": key }),
-    apiKey: SecretKey.of(options.apiKey),
-    headers: options.headers,
+    deployment: {
+      url: (model) => `${versioned(base)}/${pathOf(model)}:streamGenerateContent?alt=sse${rest}`,
+      auth: Auth.header("x-goog-api-key"),
+      apiKey: SecretKey.of(options.apiKey),
+      headers: options.headers,
+      serves: { vendor: id }
+    },
     timeouts: options.timeouts
   })
 }

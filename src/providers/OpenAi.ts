@@ -14,13 +14,14 @@ import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
 import { Provider } from "../Provider.ts"
 import * as Retry from "../Retry.ts"
+import * as Auth from "./Auth.ts"
 import * as Address from "./internal/address.ts"
 import * as Environment from "./internal/environment.ts"
 import { given } from "./internal/given.ts"
 import { openAiResponses } from "./openAiResponses/protocol.ts"
 import * as SecretKey from "./internal/secretKey.ts"
 import type { Timeouts } from "./internal/silence.ts"
-import * as transport from "./internal/transport.ts"
+import * as Transport from "./Transport.ts"
 import * as Models from "./Models.ts"
 import { openAi } from "./presets.ts"
 
@@ -101,19 +102,16 @@ export interface Options {
 export const make = (options: Options): Effect.Effect<Provider["Service"], never, HttpClient.HttpClient> => {
   const id = options.id ?? "openai"
   const url = urlOf(options.baseUrl ?? openAi.baseUrl)
-  return transport.make({
-    id,
+  return Transport.make({
     protocol: openAiResponses(id),
-    serves: {
-      endpoint: "responses",
-      vendor: options.vendor ?? Models.vendorOf(id, "openai"),
-      keepsPrompts: true
+    deployment: {
+      url: () => url,
+      auth: Auth.bearer,
+      apiKey: SecretKey.of(options.apiKey),
+      headers: options.headers,
+      serves: { vendor: options.vendor ?? Models.vendorOf(id, "openai"), keepsPrompts: true },
+      otherwise: options.baseUrl === undefined || options.baseUrl === openAi.baseUrl ? undefined : otherwise
     },
-    url: () => url,
-    otherwise: options.baseUrl === undefined || options.baseUrl === openAi.baseUrl ? undefined : otherwise,
-    authorize: (key) => ({ authorization: `Bearer ${key}` }),
-    apiKey: SecretKey.of(options.apiKey),
-    headers: options.headers,
     timeouts: options.timeouts
   })
 }

@@ -12,13 +12,14 @@ import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
 import { Provider } from "../Provider.ts"
 import * as Retry from "../Retry.ts"
+import * as Auth from "./Auth.ts"
 import * as Address from "./internal/address.ts"
 import { common, type Compat, thinkingOf } from "./openAiChat/compat.ts"
 import * as Environment from "./internal/environment.ts"
 import { openAiChat } from "./openAiChat/protocol.ts"
 import * as SecretKey from "./internal/secretKey.ts"
 import type { Timeouts } from "./internal/silence.ts"
-import * as transport from "./internal/transport.ts"
+import * as Transport from "./Transport.ts"
 import { given } from "./internal/given.ts"
 import * as Models from "./Models.ts"
 import type { Preset } from "./presets.ts"
@@ -99,21 +100,21 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
   const compat = { ...common, ...given(options.compat ?? {}) }
   const vendor = compat.vendor ?? Models.vendorOf(options.id, undefined)
   const usesCompat = options.compat?.thinking !== undefined || vendor === undefined
-  return transport.make({
-    id: options.id,
+  return Transport.make({
     protocol: openAiChat(options.id, compat),
-    serves: {
-      endpoint: "chat",
-      vendor,
-      isGateway: compat.gateway,
-      thinking: usesCompat ? thinkingOf(compat) : undefined,
-      keepsPrompts: compat.cacheKey,
-      takesSchema: compat.output === "json_schema"
+    deployment: {
+      url: () => `${base}/chat/completions${query}`,
+      auth: Auth.bearer,
+      apiKey: SecretKey.of(options.apiKey),
+      headers: options.headers,
+      serves: {
+        vendor,
+        isGateway: compat.gateway,
+        thinking: usesCompat ? thinkingOf(compat) : undefined,
+        keepsPrompts: compat.cacheKey,
+        takesSchema: compat.output === "json_schema"
+      }
     },
-    url: () => `${base}/chat/completions${query}`,
-    authorize: (key) => ({ authorization: `Bearer ${key}` }),
-    apiKey: SecretKey.of(options.apiKey),
-    headers: options.headers,
     timeouts: options.timeouts
   })
 }

@@ -4,18 +4,18 @@
 import { type Layer, Redacted } from "effect"
 import type { HttpClient } from "effect/http"
 import type { Provider } from "effect-agent"
-import { Anthropic, Google, OpenAi, OpenAiCompatible } from "effect-agent/providers"
+import { Anthropic, Framing, Google, OpenAi, OpenAiCompatible, ReplyWriter } from "effect-agent/providers"
 import { Answer } from "../../src/providers/internal/answer.ts"
 import { anthropicMessages } from "../../src/providers/anthropic/protocol.ts"
 import { common } from "../../src/providers/openAiChat/compat.ts"
 import { googleGenerate } from "../../src/providers/gemini/protocol.ts"
 import { openAiChat as chat } from "../../src/providers/openAiChat/protocol.ts"
 import { openAiResponses as responses } from "../../src/providers/openAiResponses/protocol.ts"
-import type { Protocol } from "../../src/providers/internal/Protocol.ts"
+import type { Protocol } from "../../src/providers/Protocol.ts"
 
 export interface Api {
   /** An answer of this model that takes bytes and gives events. */
-  readonly open: (model: string) => Pick<Answer<never, never>, "push" | "end" | "take" | "outcome">
+  readonly open: (model: string) => Pick<Answer, "push" | "end" | "take" | "outcome">
   readonly layer: (baseUrl: string) => Layer.Layer<Provider.Provider, never, HttpClient.HttpClient>
 }
 
@@ -23,9 +23,13 @@ export interface Api {
 export const seed = "seed"
 
 const opening =
-  <Wire, State>(protocol: Protocol<Wire, State>): Api["open"] =>
-  (model) =>
-    new Answer(protocol, { model, seed }, (text) => text)
+  (protocol: Protocol): Api["open"] =>
+  (model) => {
+    const call = { model, seed }
+    const reply = new ReplyWriter.ReplyWriter(protocol, call)
+    const begun = { call, reply, decoder: protocol.decoder(call, reply) }
+    return new Answer({ protocol, framing: Framing.sse, redact: (text) => text }, begun)
+  }
 
 const apiKey = Redacted.make("a key of these tests")
 

@@ -5,7 +5,7 @@ import * as AiReason from "../../src/ai/AiReason.ts"
 import * as FailureText from "../../src/internal/failureText.ts"
 import { nestsTooDeep } from "../../src/internal/jsonDepth.ts"
 import { parseArguments } from "../../src/ModelEvent.ts"
-import { Answer } from "../../src/providers/internal/answer.ts"
+import { answerOf } from "../providers/reader.ts"
 import { anthropicMessages } from "../../src/providers/anthropic/protocol.ts"
 import * as CallArguments from "../../src/providers/internal/callArguments.ts"
 import * as CallId from "../../src/providers/internal/callId.ts"
@@ -19,7 +19,7 @@ import * as Json from "../../src/providers/internal/json.ts"
 import * as Network from "../../src/providers/internal/network.ts"
 import { openAiChat } from "../../src/providers/openAiChat/protocol.ts"
 import { openAiResponses } from "../../src/providers/openAiResponses/protocol.ts"
-import type { Protocol } from "../../src/providers/internal/Protocol.ts"
+import type { Protocol } from "../../src/providers/Protocol.ts"
 import * as RetryAfter from "../../src/providers/internal/retryAfter.ts"
 import * as Secrets from "../../src/providers/internal/secrets.ts"
 import * as VendorKeys from "../../src/internal/vendorKeys.ts"
@@ -61,19 +61,17 @@ const redact = Secrets.make(
 
 const call = { model: "m-1", seed: "s1" }
 
-const answerOf =
-  <Wire, State>(protocol: Protocol<Wire, State>) =>
-  (bytes: string) => {
-    const answer = new Answer(protocol, call, redact)
-    answer.push(new TextEncoder().encode(bytes))
-    answer.end()
-    answer.take()
-  }
+const answering = (protocol: Protocol) => (bytes: string) => {
+  const answer = answerOf(protocol, call, redact)
+  answer.push(new TextEncoder().encode(bytes))
+  answer.end()
+  answer.take()
+}
 const wires = [
-  ["Chat Completions", answerOf(openAiChat("acme", common))],
-  ["Responses", answerOf(openAiResponses("acme"))],
-  ["Messages", answerOf(anthropicMessages("acme"))],
-  ["Gemini", answerOf(googleGenerate("acme"))]
+  ["Chat Completions", answering(openAiChat("acme", common))],
+  ["Responses", answering(openAiResponses("acme"))],
+  ["Messages", answering(anthropicMessages("acme"))],
+  ["Gemini", answering(googleGenerate("acme"))]
 ] as const
 
 /** A reader of each wire, of the bytes that a text is put into. */

@@ -79,8 +79,12 @@ describe("what is published", { timeout: 120_000 }, () => {
     )
   })
 
-  it("F155: depends on effect and on ignore, and is developed with exact versions, as they are locked", () => {
-    assert.deepStrictEqual(manifest.dependencies, { ignore: "7.0.5" })
+  it("F155: depends on effect and on three small libraries, and is developed with exact versions, as they are locked", () => {
+    assert.deepStrictEqual(manifest.dependencies, {
+      aws4fetch: "1.0.20",
+      ignore: "7.0.16",
+      re2js: "2.10.0"
+    })
     assert.isUndefined(manifest.optionalDependencies)
     const needed = Object.keys(manifest.peerDependencies).filter(
       (name) => manifest.peerDependenciesMeta[name]?.optional !== true

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Message, type Provider, type RunOptions } from "effect-agent"
 import type { ModelOptions } from "../../src/RunOptions.ts"
 import { adjuster, type Server } from "../../src/providers/internal/adjust.ts"
-import { isReason } from "../../src/providers/internal/Protocol.ts"
+import { isReason } from "../../src/providers/Protocol.ts"
 import { questionOf } from "./asked.ts"
 
 const tool: Provider.ToolDefinition = { name: "f", description: "F.", parameters: { type: "object" } }

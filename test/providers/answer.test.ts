@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ProviderError } from "effect-agent"
-import { Answer } from "../../src/providers/internal/answer.ts"
+import { answerOf } from "./reader.ts"
 import { anthropicMessages } from "../../src/providers/anthropic/protocol.ts"
 import { common } from "../../src/providers/openAiChat/compat.ts"
 import { googleGenerate } from "../../src/providers/gemini/protocol.ts"
@@ -10,7 +10,7 @@ const nested = (levels: number, inner = "") => `${"[".repeat(levels)}${inner}${"
 
 /** How an answer ends that has this as the data of its one event. */
 const outcomeOf = (data: string) => {
-  const answer = new Answer(openAiChat("acme", common), { model: "m-1", seed: "s1" }, (text) => text)
+  const answer = answerOf(openAiChat("acme", common), { model: "m-1", seed: "s1" })
   answer.push(new TextEncoder().encode(`data: ${data}\n\n`))
   answer.end()
   return typeof answer.outcome === "string" ? answer.outcome : answer.outcome.detail
@@ -49,7 +49,7 @@ describe("Answer", () => {
 
   it("takes what half a million deltas come in, and not three times as much", () => {
     const wordy = (megabytes: number) => {
-      const answer = new Answer(openAiChat("acme", common), { model: "m-1", seed: "s1" }, (text) => text)
+      const answer = answerOf(openAiChat("acme", common), { model: "m-1", seed: "s1" })
       const megabyte = new TextEncoder().encode(`: ${"x".repeat(2 ** 20)}\n\n`)
       for (let count = 0; count < megabytes; count++) answer.push(megabyte)
       return answer.outcome
@@ -59,7 +59,7 @@ describe("Answer", () => {
   })
 
   it("refuses the deep arguments of a call that comes as JSON", () => {
-    const answer = new Answer(googleGenerate("google"), { model: "m-1", seed: "s1" }, (text) => text)
+    const answer = answerOf(googleGenerate("google"), { model: "m-1", seed: "s1" })
     const call = `{"functionCall":{"name":"look","args":{"x":${nested(20_000)}}}}`
     answer.push(new TextEncoder().encode(`data: {"candidates":[{"content":{"parts":[${call}]}}]}\n\n`))
     assert.isTrue(answer.over)
@@ -68,7 +68,7 @@ describe("Answer", () => {
 
   it("takes no text between events for JSON that nests deeper", () => {
     const stray = (text: string) => {
-      const answer = new Answer(openAiChat("acme", common), { model: "m-1", seed: "s1" }, (said) => said)
+      const answer = answerOf(openAiChat("acme", common), { model: "m-1", seed: "s1" })
       answer.push(new TextEncoder().encode(`oops\n${text}\n\n`))
       answer.end()
       return typeof answer.outcome === "string" ? answer.outcome : answer.outcome.detail
@@ -79,7 +79,7 @@ describe("Answer", () => {
   })
 
   it("keeps no input of a tool of the vendor's that nests deeper than anything means", () => {
-    const answer = new Answer(anthropicMessages("acme"), { model: "m-1", seed: "s1" }, (text) => text)
+    const answer = answerOf(anthropicMessages("acme"), { model: "m-1", seed: "s1" })
     const input = `{"query":${nested(20_000)}}`
     const events = [
       {
@@ -99,7 +99,7 @@ describe("Answer", () => {
 
   it("keeps what the server told when the connection breaks before it could end the event", () => {
     const cut = (said: string) => {
-      const answer = new Answer(openAiChat("acme", common), { model: "m-1", seed: "s1" }, (text) => text)
+      const answer = answerOf(openAiChat("acme", common), { model: "m-1", seed: "s1" })
       const hello = '{"choices":[{"delta":{"content":"Hi"}}]}'
       answer.push(new TextEncoder().encode(`data: ${hello}\n\n${said}`))
       answer.cut(new ProviderError.Transport({ kind: "reset", detail: "reset" }))

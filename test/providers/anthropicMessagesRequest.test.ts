@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Message, type Provider } from "effect-agent"
 import { encoder as messagesEncoder } from "../../src/providers/anthropic/request.ts"
-import { isReason } from "../../src/providers/internal/Protocol.ts"
+import { isReason } from "../../src/providers/Protocol.ts"
 import { asked as askedOf } from "./asked.ts"
 
 const encoder = (provider: string) =>

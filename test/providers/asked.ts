@@ -1,7 +1,7 @@
 import type { ModelRequest } from "../../src/Provider.ts"
 import type { Reason } from "../../src/ProviderError.ts"
 import { adjuster, type Server } from "../../src/providers/internal/adjust.ts"
-import { isReason } from "../../src/providers/internal/Protocol.ts"
+import { isReason } from "../../src/providers/Protocol.ts"
 import type { Question } from "../../src/providers/internal/question.ts"
 
 /** Writes requests as a provider does: by the rules of their models, then in a language. */

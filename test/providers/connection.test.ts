@@ -4,12 +4,9 @@ import { NodeHttpClient } from "@effect/platform-node"
 import { FetchHttpClient, HttpClient, type HttpClientResponse } from "effect/http"
 import { Message, type Provider } from "effect-agent"
 import { NodeHttp } from "effect-agent/node"
-import { OpenAiCompatible } from "effect-agent/providers"
+import { Auth, OpenAiCompatible, Transport } from "effect-agent/providers"
 import type { ServerResponse } from "node:http"
 import { createDeflate, createGzip } from "node:zlib"
-import { common } from "../../src/providers/openAiChat/compat.ts"
-import { openAiChat } from "../../src/providers/openAiChat/protocol.ts"
-import * as transport from "../../src/providers/internal/transport.ts"
 import { events, serve, stream } from "./server.ts"
 
 const request: Provider.ModelRequest = {
@@ -26,52 +23,6 @@ const make = (baseUrl: string) =>
 const ask = (provider: Provider.Provider["Service"]) => Stream.runDrain(provider.stream(request))
 
 const reset = (response: ServerResponse) => response.socket?.resetAndDestroy()
-
-/** Asks, and lets the client have its socket back. */
-const askAndKeep = (provider: Provider.Provider["Service"]) =>
-  Effect.andThen(
-    ask(provider),
-    Effect.promise(() => new Promise((wake) => setTimeout(wake, 60)))
-  )
-
-describe("a kept connection", () => {
-  it.effect("that died is replaced at once", () =>
-    Effect.gen(function* () {
-      const server = yield* serve((response, _, count) => {
-        if (count === 2) reset(response)
-        else stream(response).end(answer)
-      })
-      const provider = yield* make(server.baseUrl)
-      yield* askAndKeep(provider)
-      yield* ask(provider)
-      assert.strictEqual(server.requests.length, 3)
-    })
-  )
-
-  it.effect("is what a reset is laid to once: a server that goes on with them has failed", () =>
-    Effect.gen(function* () {
-      const server = yield* serve((response, _, count) => {
-        if (count > 1) reset(response)
-        else stream(response).end(answer)
-      })
-      const provider = yield* make(server.baseUrl)
-      yield* askAndKeep(provider)
-      for (const requests of [3, 4]) {
-        const { reason } = yield* Effect.flip(ask(provider))
-        assert.deepStrictEqual([reason._tag, "kind" in reason && reason.kind], ["Transport", "reset"])
-        assert.strictEqual(server.requests.length, requests)
-      }
-    })
-  )
-
-  it.effect("is none before the first answer", () =>
-    Effect.gen(function* () {
-      const server = yield* serve(reset)
-      yield* Effect.flip(Effect.flatMap(make(server.baseUrl), ask))
-      assert.strictEqual(server.requests.length, 1)
-    })
-  )
-})
 
 const ofNode = [NodeHttp.layer, NodeHttpClient.layerUndici, NodeHttpClient.layerNodeHttp]
 
@@ -163,17 +114,19 @@ describe("a connection", () => {
     Effect.gen(function* () {
       const server = yield* serve((response) => stream(response).write(answer))
       const bug = new Error("a bug")
-      const provider = yield* transport.make({
-        id: "acme",
+      const provider = yield* Transport.make({
         protocol: {
-          ...openAiChat("acme", common),
-          step: () => {
-            throw bug
-          }
+          name: "broken",
+          provider: "acme",
+          encode: () => "{}",
+          decoder: () => ({
+            step: () => {
+              throw bug
+            },
+            end: () => undefined
+          })
         },
-        serves: { endpoint: "chat" },
-        url: () => server.baseUrl,
-        authorize: () => ({})
+        deployment: { url: () => server.baseUrl, auth: Auth.none }
       })
       const exit = yield* Effect.exit(ask(provider))
       assert.isTrue(Exit.isFailure(exit) && Cause.squash(exit.cause) === bug)

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ModelEvent } from "effect-agent"
-import { Answer } from "../../src/providers/internal/answer.ts"
+import { answerOf } from "./reader.ts"
 import { googleGenerate } from "../../src/providers/gemini/protocol.ts"
 
 const protocol = googleGenerate("google")
@@ -8,7 +8,7 @@ const call = { model: "gemini-3-pro-preview", seed: "seed" }
 
 /** What becomes of an answer that is one text: its events, and how it ended. */
 const read = (body: string) => {
-  const answer = new Answer(protocol, call, (text) => text)
+  const answer = answerOf(protocol, call)
   answer.push(new TextEncoder().encode(body))
   answer.end()
   return { events: answer.take(), outcome: answer.outcome }
@@ -307,7 +307,7 @@ describe("how a Gemini answer ends", () => {
   it("is over with a finish reason only where it tells something: not on every chunk, not without the usage", () => {
     const usageMetadata = { promptTokenCount: 1, totalTokenCount: 2 }
     const outcomes = (...chunks: ReadonlyArray<object>) => {
-      const answer = new Answer(protocol, call, (text) => text)
+      const answer = answerOf(protocol, call)
       return chunks.map((chunk) => {
         answer.push(new TextEncoder().encode(sse(chunk)))
         return answer.outcome
@@ -414,7 +414,7 @@ describe("how a Gemini answer ends", () => {
     const bytes = new TextEncoder().encode(body)
     const whole = read(body)
     for (let at = 0; at <= bytes.length; at++) {
-      const answer = new Answer(protocol, call, (text) => text)
+      const answer = answerOf(protocol, call)
       answer.push(bytes.subarray(0, at))
       answer.push(bytes.subarray(at))
       answer.end()

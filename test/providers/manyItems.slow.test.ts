@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Answer } from "../../src/providers/internal/answer.ts"
+import { answerOf } from "./reader.ts"
 import { anthropicMessages } from "../../src/providers/anthropic/protocol.ts"
 import { common } from "../../src/providers/openAiChat/compat.ts"
 import { googleGenerate } from "../../src/providers/gemini/protocol.ts"
 import { openAiChat } from "../../src/providers/openAiChat/protocol.ts"
 import { openAiResponses } from "../../src/providers/openAiResponses/protocol.ts"
-import type { Protocol } from "../../src/providers/internal/Protocol.ts"
+import type { Protocol } from "../../src/providers/Protocol.ts"
 
 /** How a server makes an answer large, one event at a time. */
 interface Shape {
@@ -13,15 +13,15 @@ interface Shape {
   readonly read: (count: number) => void
 }
 
-const shapeOf = <Wire, State>(
+const shapeOf = (
   name: string,
-  protocol: Protocol<Wire, State>,
+  protocol: Protocol,
   event: (index: number) => unknown,
   end: (count: number) => ReadonlyArray<unknown>
 ): Shape => ({
   name,
   read: (count) => {
-    const answer = new Answer(protocol, { model: "m-1", seed: "s1" }, (text) => text)
+    const answer = answerOf(protocol, { model: "m-1", seed: "s1" })
     const events = [...Array.from({ length: count }, (_, index) => event(index)), ...end(count)]
     const encoder = new TextEncoder()
     for (const one of events) answer.push(encoder.encode(`data: ${JSON.stringify(one)}\n\n`))

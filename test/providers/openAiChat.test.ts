@@ -1,9 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Schema } from "effect"
 import { type ModelEvent, type ProviderError } from "effect-agent"
+import { ReplyWriter } from "effect-agent/providers"
 import { common } from "../../src/providers/openAiChat/compat.ts"
 import { openAiChat } from "../../src/providers/openAiChat/protocol.ts"
-import { isReason } from "../../src/providers/internal/Protocol.ts"
+import { isReason } from "../../src/providers/Protocol.ts"
 
 const protocol = openAiChat("acme", common)
 
@@ -14,19 +15,21 @@ interface Replayed {
 
 /** Runs chunks through the protocol: no HTTP, no Effect. "[DONE]" is the sentinel. */
 const replay = (...chunks: ReadonlyArray<unknown>): Replayed => {
-  const events: Array<ModelEvent.ModelEvent> = []
-  const state = protocol.initial({ model: "m-1", seed: "s1" })
+  const made = { model: "m-1", seed: "s1" }
+  const reply = new ReplyWriter.ReplyWriter(protocol, made)
+  const decoder = protocol.decoder(made, reply)
   let told = false
   for (const chunk of chunks) {
     if (chunk === "[DONE]") {
       told = true
       break
     }
-    const wire = protocol.wire(typeof chunk === "string" ? chunk : JSON.stringify(chunk), state)
-    if (isReason(wire)) return { events, failure: wire }
-    protocol.step(state, wire, events)
+    const data = typeof chunk === "string" ? chunk : JSON.stringify(chunk)
+    const isLast = decoder.step({ event: "", data })
+    if (isReason(isLast)) return { events: reply.take(), failure: isLast }
   }
-  return { events, failure: protocol.end(state, told, events) }
+  const failure = decoder.end(told)
+  return { events: reply.take(), failure }
 }
 
 const delta = (fields: object, finish: string | null = null) => ({

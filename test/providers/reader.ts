@@ -4,15 +4,23 @@
 import { assert } from "@effect/vitest"
 import { ModelEvent } from "effect-agent"
 import { Answer } from "../../src/providers/internal/answer.ts"
-import type { Call, Protocol } from "../../src/providers/internal/Protocol.ts"
+import { Framing, ReplyWriter } from "effect-agent/providers"
+import type { Call, Protocol } from "../../src/providers/Protocol.ts"
 import { events as sse } from "./server.ts"
 
-export const readerOf = <Wire, State>(protocol: Protocol<Wire, State>, call: Call) => {
+/** An answer that has begun, without a network. */
+export const answerOf = (protocol: Protocol, call: Call, redact = (text: string) => text) => {
+  const reply = new ReplyWriter.ReplyWriter(protocol, call)
+  const begun = { call, reply, decoder: protocol.decoder(call, reply) }
+  return new Answer({ protocol, framing: Framing.sse, redact }, begun)
+}
+
+export const readerOf = (protocol: Protocol, call: Call) => {
   /** What becomes of an answer of these events, as the server ends it after them. */
   const read = (...wire: ReadonlyArray<unknown>) => readPieces([new TextEncoder().encode(sse(...wire))])
 
   const readPieces = (pieces: ReadonlyArray<Uint8Array>) => {
-    const answer = new Answer(protocol, call, (text) => text)
+    const answer = answerOf(protocol, call)
     for (const piece of pieces) answer.push(piece)
     answer.end()
     return { events: answer.take(), outcome: answer.outcome }

@@ -8,7 +8,7 @@ import * as CallArguments from "../internal/callArguments.ts"
 import * as CallName from "../internal/callName.ts"
 import * as Json from "../internal/json.ts"
 import * as Opaque from "../internal/opaque.ts"
-import { isReason } from "../internal/Protocol.ts"
+import { isReason } from "../Protocol.ts"
 
 /** A block as JSON, without the id of a call, which depends on the rest of the conversation. */
 export interface Block {

@@ -19,19 +19,28 @@ import * as Wires from "./wire.ts"
 import type { Index, Wire } from "./wire.ts"
 import * as Json from "../internal/json.ts"
 import * as Opaque from "../internal/opaque.ts"
-import { type Call, isReason, type Protocol, startOf } from "../internal/Protocol.ts"
+import { type Call, isReason, type Protocol } from "../Protocol.ts"
+import { startOf } from "../internal/answerStart.ts"
 import type { Question } from "../internal/question.ts"
 import { piece, Repeat } from "../internal/repeat.ts"
 
 /** The protocol for one provider, whose id marks data that only this provider can read. */
-export const anthropicMessages = (provider: string): Protocol<Wire, State> => ({
+export const anthropicMessages = (provider: string): Protocol => ({
   name,
+  provider,
+  endpoint: "messages",
   encode: encoder(provider),
-  initial: (call) => initial(provider, call),
-  wire,
-  step,
-  end,
-  resume
+  decoder: (call, { events }) => {
+    const state = initial(provider, call)
+    return {
+      step: ({ data }) => {
+        const event = wire(data, state)
+        return isReason(event) ? event : step(state, event, events)
+      },
+      end: (sawEnd) => end(state, sawEnd, events),
+      resume: (question) => resume(state, question)
+    }
+  }
 })
 
 const name = "anthropic-messages"

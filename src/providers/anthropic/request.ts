@@ -7,7 +7,7 @@ import { enforceable } from "./schema.ts"
 import * as Turns from "./turns.ts"
 import * as Json from "../internal/json.ts"
 import * as Opaque from "../internal/opaque.ts"
-import { isReason } from "../internal/Protocol.ts"
+import { isReason } from "../Protocol.ts"
 import { merge, type Question } from "../internal/question.ts"
 
 /** Encodes bodies for one provider. Encodes each message and each tool once. */

@@ -8,7 +8,7 @@ import type { Reason } from "../../ProviderError.ts"
 import type { Block } from "./content.ts"
 import * as Content from "./content.ts"
 import { fit, type Rule } from "../internal/callId.ts"
-import { isReason } from "../internal/Protocol.ts"
+import { isReason } from "../Protocol.ts"
 import type { Question } from "../internal/question.ts"
 
 export interface Turn {

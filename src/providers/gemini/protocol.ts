@@ -14,21 +14,29 @@ import { encoder } from "./request.ts"
 import * as Counting from "../internal/counting.ts"
 import * as Json from "../internal/json.ts"
 import * as Opaque from "../internal/opaque.ts"
-import { type Call, firstAnswer, type Named, type Protocol, startOf } from "../internal/Protocol.ts"
+import { type Call, isReason, type Protocol } from "../Protocol.ts"
+import { type Named, startOf } from "../internal/answerStart.ts"
 
 /** The protocol for one provider, whose id marks data that only this provider can read. */
-export const googleGenerate = (provider: string): Protocol<Wire, State> => ({
+export const googleGenerate = (provider: string): Protocol => ({
   name,
+  provider,
+  endpoint: "generateContent",
   encode: encoder(provider),
-  initial: (call) => initial(provider, call),
-  wire,
-  step: (state, event, out) => {
-    const isLast = endsWith(state, event)
-    step(state, event, out)
-    return isLast
-  },
-  isComplete: (state) => state.finish !== undefined || state.blocked,
-  end
+  decoder: (call, { events }) => {
+    const state = initial(provider, call)
+    return {
+      step: ({ data }) => {
+        const event = wire(data, state)
+        if (isReason(event)) return event
+        const isLast = endsWith(state, event)
+        step(state, event, events)
+        return isLast
+      },
+      isComplete: () => state.finish !== undefined || state.blocked,
+      end: (sawEnd) => end(state, sawEnd, events)
+    }
+  }
 })
 
 const name = "google-generative"
@@ -52,7 +60,7 @@ const wire = (data: string, state: State): Wire | Reason => {
   const failure = Failure.inBand(chunk, data, state.call.model)
   if (failure !== undefined) return failure
   const { candidates, modelVersion, promptFeedback, responseId, usageMetadata } = chunk
-  const candidate = firstAnswer(candidates)
+  const candidate = Json.firstAnswer(candidates)
   const content = candidate?.["content"]
   const parts = Json.object(content)?.["parts"]
   if (!isAbsentOr(candidates, Json.isArray)) return Failure.badShape("Not a list of candidates", data)

@@ -11,7 +11,7 @@ import { declarations, parameters } from "./parameters.ts"
 import { generation } from "./generation.ts"
 import * as Json from "../internal/json.ts"
 import * as Opaque from "../internal/opaque.ts"
-import { isReason } from "../internal/Protocol.ts"
+import { isReason } from "../Protocol.ts"
 import type { Question } from "../internal/question.ts"
 
 /** Encodes bodies for one provider. Encodes each message once for each model, and each tool once. */

@@ -10,7 +10,7 @@ import * as Capability from "./capability.ts"
 import { Changes } from "./changes.ts"
 import * as Json from "./json.ts"
 import type { Rule, Thinking } from "../models/rule.ts"
-import { isReason } from "./Protocol.ts"
+import { isReason } from "../Protocol.ts"
 import { type Question, vendorOf } from "./question.ts"
 import * as Think from "./thinking.ts"
 
@@ -60,7 +60,7 @@ const question = (
     : rule?.thinking !== undefined && Think.isOn(rule.thinking, level)
   sample(changes, rule, thinks)
   const { adjusted, options } = changes
-  return { ...request, options, thinking, vendor, rule, adjusted }
+  return { ...request, options, thinking, thinkingLevel: level, vendor, rule, adjusted }
 }
 
 /** The minimum of OpenAI's Responses API. */
@@ -170,7 +170,8 @@ const think = (
   { asked, level, thinkingBudgets }: Asked,
   vendor: Json.JsonObject
 ): Json.JsonObject => {
-  if (level === undefined) return {}
+  // A protocol without rules of its own reads the level from the question.
+  if (level === undefined || endpoint === undefined) return {}
   const thinking = rule?.thinking ?? usual
   if (thinking === undefined) {
     if (asked === level)

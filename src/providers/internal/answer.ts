@@ -1,6 +1,6 @@
 /**
- * Converts the bytes of one answer to model events: server-sent events first, then the protocol. Pure and
- * synchronous, so that tests can cut the bytes anywhere without a network.
+ * Converts the bytes of one answer to model events: the framing first, then the protocol. Pure and synchronous, so that
+ * tests can cut the bytes anywhere without a network.
  */
 import { maxDepth, nestsTooDeep } from "../../internal/jsonDepth.ts"
 import type { ModelEvent } from "../../ModelEvent.ts"
@@ -13,10 +13,11 @@ import {
 } from "../../ProviderError.ts"
 import * as Failure from "./failure.ts"
 import * as Json from "./json.ts"
-import type { Call, Protocol } from "./Protocol.ts"
-import { isReason } from "./Protocol.ts"
+import type { Frame, Framing, Reader } from "../Framing.ts"
+import type { Call, Decoder, Protocol } from "../Protocol.ts"
+import { isReason } from "../Protocol.ts"
+import type { ReplyWriter } from "../ReplyWriter.ts"
 import type { Redact } from "./secrets.ts"
-import { type SseEvent, SseReader } from "./sse.ts"
 import * as Wording from "./wording.ts"
 
 /**
@@ -25,26 +26,41 @@ import * as Wording from "./wording.ts"
  */
 const maxBytes = 256 * 1024 * 1024
 
-export class Answer<Wire, State> {
+/** How an answer is read. */
+export interface Ways {
+  readonly protocol: Protocol
+  readonly framing: Framing
+  readonly redact: Redact
+}
+
+/** An answer that has begun: that of a new call, or the paused one which this one continues. */
+export interface Begun {
+  readonly call: Call
+  readonly decoder: Decoder
+  readonly reply: ReplyWriter
+}
+
+export class Answer {
   /** `complete`, or the reason of the failure, once the answer is over. */
   outcome: "open" | "complete" | Reason = "open"
 
-  private readonly protocol: Protocol<Wire, State>
+  private readonly protocol: Protocol
   private readonly call: Call
   private readonly redact: Redact
-  private readonly state: State
-  private readonly sse = new SseReader()
-  private readonly incoming: Array<SseEvent> = []
-  private events: Array<ModelEvent> = []
+  private readonly decoder: Decoder
+  private readonly reply: ReplyWriter
+  private readonly reader: Reader
+  private readonly incoming: Array<Frame> = []
   private bytes = 0
   private hasData = false
 
-  /** `state`: that of the paused answer which this one continues. */
-  constructor(protocol: Protocol<Wire, State>, call: Call, redact: Redact, state = protocol.initial(call)) {
+  constructor({ framing, protocol, redact }: Ways, { call, decoder, reply }: Begun) {
     this.protocol = protocol
-    this.call = call
+    this.reader = framing.reader()
     this.redact = redact
-    this.state = state
+    this.call = call
+    this.decoder = decoder
+    this.reply = reply
   }
 
   get over(): boolean {
@@ -53,27 +69,23 @@ export class Answer<Wire, State> {
 
   /** Not over, but complete if nothing follows. */
   get mayBeOver(): boolean {
-    return !this.over && this.protocol.isComplete?.(this.state) === true
+    return !this.over && this.decoder.isComplete?.() === true
   }
 
   /** Reads bytes. Ignores them once the answer is over. */
   push(bytes: Uint8Array): void {
     this.bytes += bytes.length
-    this.sse.push(bytes, this.incoming)
+    this.reader.push(bytes, this.incoming)
     this.read()
-    if (!this.over && (this.sse.overflow || this.bytes > maxBytes)) {
-      this.outcome = new ProtocolFault({
-        kind: "tooLarge",
-        detail: this.sse.overflow ? "An event is too large" : `The answer is larger than ${maxBytes} bytes`
-      })
-    }
+    if (!this.over) this.outcome = this.damage() ?? "open"
   }
 
   /** Must be called at the end of the body. */
   end(): void {
     if (this.over) return
-    this.sse.end(this.incoming)
+    this.reader.end(this.incoming)
     this.read()
+    if (!this.over) this.outcome = this.damage() ?? "open"
     if (!this.over) this.outcome = this.strayFailure() ?? this.finish(false)
     else if (isCutJson(this.outcome)) {
       this.outcome = new StreamTruncated({ detail: "The answer ended in the middle of an event" })
@@ -92,9 +104,15 @@ export class Answer<Wire, State> {
 
   /** Returns the events since the last call. */
   take(): ReadonlyArray<ModelEvent> {
-    const events = this.events
-    if (events.length > 0) this.events = []
-    return events
+    return this.reply.take()
+  }
+
+  /** Why the reader of frames cannot continue. */
+  private damage(): Reason | undefined {
+    const { problem } = this.reader
+    if (problem !== undefined) return problem
+    if (this.bytes <= maxBytes) return undefined
+    return new ProtocolFault({ kind: "tooLarge", detail: `The answer is larger than ${maxBytes} bytes` })
   }
 
   private read(): void {
@@ -106,23 +124,25 @@ export class Answer<Wire, State> {
     this.incoming.length = 0
   }
 
-  private readEvent({ data, event }: SseEvent): void {
+  private readEvent(frame: Frame): void {
+    const { data } = frame
     const first = data.charCodeAt(0)
     // A gateway that forwards a comment as data.
     if (first === 0x3a) return
     if (nestsTooDeep(data)) this.outcome = Failure.badShape(`Nested more than ${maxDepth} deep`, data)
-    else if ((first !== 0x5b && first !== 0x20) || !this.readList(data)) this.readData(data, event)
+    else if ((first !== 0x5b && first !== 0x20) || !this.readList(data)) this.readData(frame)
   }
 
-  private readData(data: string, event: string): void {
+  private readData(frame: Frame): void {
     this.hasData = true
+    const { data, event } = frame
     if (event === "error") {
       this.outcome = Failure.ofErrorEvent(this.redact(Wording.shortened(data)), this.call.model)
       return
     }
-    const wire = this.protocol.wire(data, this.state)
-    if (isReason(wire)) this.outcome = this.redacted(data, wire)
-    else if (this.protocol.step(this.state, wire, this.events)) this.outcome = this.finish(true)
+    const isLast = this.decoder.step(frame)
+    if (isReason(isLast)) this.outcome = this.redacted(data, isLast)
+    else if (isLast) this.outcome = this.finish(true)
   }
 
   /** Reads data that starts with a bracket: the sentinel or a list of events. */
@@ -135,7 +155,7 @@ export class Answer<Wire, State> {
     const list = Json.parse(data)
     if (!Json.isArray(list)) return false
     for (const item of list) {
-      if (!this.over) this.readData(JSON.stringify(item), "")
+      if (!this.over) this.readData({ event: "", data: JSON.stringify(item) })
     }
     return true
   }
@@ -144,13 +164,13 @@ export class Answer<Wire, State> {
   private redacted(data: string, reason: Reason): Reason {
     const clean = this.redact(Wording.shortened(data))
     if (clean === data) return reason
-    const again = this.protocol.wire(clean, this.state)
+    const again = this.decoder.step({ event: "", data: clean })
     return isReason(again) ? again : Failure.ofErrorEvent(clean, this.call.model)
   }
 
   /** An error that a server printed outside of events. */
   private strayFailure(): Reason | undefined {
-    const stray = this.redact(this.sse.stray).trim()
+    const stray = this.redact(this.reader.stray).trim()
     if (stray === "") return undefined
     const failure = Failure.inBand(
       Json.parseShallow(stray.slice(Math.max(0, stray.search(/[{[]/)))),
@@ -167,7 +187,7 @@ export class Answer<Wire, State> {
 
   private finish(sawEnd: boolean): "complete" | Reason {
     if (!this.hasData && !sawEnd) return new ProtocolFault({ kind: "empty", detail: "The answer was empty" })
-    const missing = this.protocol.end(this.state, sawEnd, this.events)
+    const missing = this.decoder.end(sawEnd)
     return missing === undefined ? "complete" : this.reworded(missing)
   }
 

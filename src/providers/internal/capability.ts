@@ -8,7 +8,7 @@ import type { Endpoint, Rule } from "../models/rule.ts"
 
 /** A server, and whether it promises to answer by an output schema, which only Chat Completions leaves open. */
 export interface Schemas extends Models.Served {
-  readonly endpoint: Endpoint
+  readonly endpoint?: Endpoint | undefined
   readonly takesSchema?: boolean | undefined
 }
 
@@ -23,6 +23,7 @@ export const structuredOutput =
     // Before Gemini 3, a request cannot have both tools and an output schema.
     if (endpoint === "generateContent" && hasTools && generation(model) < 3) return false
     const known = Models.find(model, server)?.structuredOutput
+    if (endpoint === undefined) return known ?? takesSchema
     // Many servers of Chat Completions refuse both in one request.
     if (endpoint === "chat") return known ?? (takesSchema && (!hasTools || vendor === "openai"))
     return known ?? ownVendors.has(vendor)
@@ -30,12 +31,12 @@ export const structuredOutput =
 
 /** Why the model cannot serve the request, `undefined` if it can. */
 export const missing = (
-  endpoint: Endpoint,
+  endpoint: Endpoint | undefined,
   rule: Rule | undefined,
   { messages, model, tools }: ModelRequest
 ): Reason | undefined => {
   if (rule === undefined) return undefined
-  const isAtEndpoint = rule.endpoints?.includes(endpoint) ?? true
+  const isAtEndpoint = endpoint === undefined || (rule.endpoints?.includes(endpoint) ?? true)
   if (endpoint === "chat" && (!isAtEndpoint || (tools.length > 0 && rule.tools === "responses"))) {
     const verb = isAtEndpoint ? "takes tools" : "answers"
     return unsupported(

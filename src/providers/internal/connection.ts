@@ -18,25 +18,18 @@ import * as Body from "./body.ts"
 import * as Plain from "./plain.ts"
 import type { Redact } from "./secrets.ts"
 
-/** A request and its observers. */
+/** A request. */
 export interface Asking {
   readonly client: HttpClient.HttpClient
   readonly request: HttpClientRequest.HttpClientRequest
   readonly redact: Redact
-  /** The connection calls this when the head of the response arrives. */
-  readonly opened: () => void
-  /** The connection calls this when the client keeps the socket for a further request. */
-  readonly kept: () => void
 }
 
 /** Sends a request and waits for the head of its response. The scope releases the connection. */
 export const open = (asking: Asking): Effect.Effect<Connection, HttpClientError, Scope.Scope> =>
   Effect.uninterruptibleMask((restore) =>
     Effect.flatMap(Scope.make(), (own) => {
-      const opened = Effect.flatMap(sent(asking), (response) => {
-        asking.opened()
-        return answered(response, asking.kept, own)
-      })
+      const opened = Effect.flatMap(sent(asking), (response) => answered(response, own))
       return restore(Scope.provide(opened, own)).pipe(
         Effect.onError((cause) => Scope.close(own, Exit.failCause(cause))),
         Effect.tap((connection) => Effect.addFinalizer(() => connection.release))
@@ -49,13 +42,12 @@ const sent = ({ client, redact, request }: Asking) =>
 
 const answered = (
   response: HttpClientResponse.HttpClientResponse,
-  kept: () => void,
   scope: Scope.Closeable
 ): Effect.Effect<Connection> => {
   const { bytes, isDecoded } = Body.of(response)
   return Effect.map(
     Channel.toPullScoped(Stream.toChannel(bytes), scope),
-    (pull) => new Connection(response, { isDecoded, pull, scope, kept })
+    (pull) => new Connection(response, { isDecoded, pull, scope })
   )
 }
 
@@ -67,7 +59,6 @@ interface Parts {
   readonly pull: Bytes
   /** Closes the socket, unless the body was read to its end. */
   readonly scope: Scope.Closeable
-  readonly kept: () => void
 }
 
 /** An open connection. */
@@ -76,28 +67,18 @@ export class Connection {
   readonly headers: Readonly<Record<string, string>>
   /** `false` if the body has an unknown encoding. */
   readonly isDecoded: boolean
-  /** The next bytes of the body. The reader must call `ended` at the end of the body. */
+  /** The next bytes of the body. */
   readonly pull: Bytes
   /** Closes the socket at once, unless the body was read to its end. */
   readonly close: Effect.Effect<void>
-  private readonly kept: () => void
   private isFinishing = false
 
-  constructor(
-    { headers, status }: HttpClientResponse.HttpClientResponse,
-    { isDecoded, kept, pull, scope }: Parts
-  ) {
+  constructor({ headers, status }: HttpClientResponse.HttpClientResponse, { isDecoded, pull, scope }: Parts) {
     this.status = status
     this.headers = headers
     this.isDecoded = isDecoded
     this.pull = pull
     this.close = Scope.close(scope, Exit.void)
-    this.kept = kept
-  }
-
-  /** Reports that the body was read to its end. */
-  ended(): void {
-    if (!/\bclose\b/i.test(this.headers["connection"] ?? "")) this.kept()
   }
 
   /** Reports that the answer is complete. The release then reads to the end of the body, so that the client keeps the socket. */
@@ -120,7 +101,7 @@ export class Connection {
   /** Reads to the end of the body, if that is within `limit` bytes. */
   private skip(limit: number): Effect.Effect<void> {
     return Effect.matchEffect(this.pull, {
-      onFailure: (error) => (isEnd(error) ? Effect.sync(() => this.ended()) : Effect.void),
+      onFailure: () => Effect.void,
       onSuccess: (pieces) => {
         const left = pieces.reduce((left, { length }) => left - length, limit)
         return left > 0 ? this.skip(left) : Effect.void

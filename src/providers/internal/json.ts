@@ -75,3 +75,11 @@ export const listOf =
 
 // An odd number of backslashes before the `u`. After an even number the text only resembles an escape.
 const loneSurrogate = /(?<=(?<!\\)(?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g
+
+/** The first choice of an event. With several choices their events are interleaved. */
+export const firstAnswer = (answers: Json | undefined): JsonObject | undefined => {
+  for (const answer of array(answers)) {
+    if (isObject(answer) && (answer["index"] ?? 0) === 0) return answer
+  }
+  return undefined
+}

@@ -9,11 +9,8 @@ import { InvalidRequest, StreamStalled, Transport } from "../../ProviderError.ts
 import type { Redact } from "./secrets.ts"
 import * as Wording from "./wording.ts"
 
-/**
- * The message contains only the host of the URL, because the rest may contain a key. `isFresh`: the socket had
- * delivered nothing before, so received bytes are the start of an answer.
- */
-export const reason = (cause: unknown, url: string, redact: Redact, isFresh = false): Reason => {
+/** The message contains only the host of the URL, because the rest may contain a key. */
+export const reason = (cause: unknown, url: string, redact: Redact): Reason => {
   const chain = causes(cause)
   const code = chain.map(codeOf).find((found) => found !== undefined) ?? ""
   const last = chain.findLast((link) => link instanceof Error && link.message !== "")
@@ -26,8 +23,7 @@ export const reason = (cause: unknown, url: string, redact: Redact, isFresh = fa
     return new InvalidRequest({ detail })
   const stall = stalls.get(code)
   if (stall !== undefined) return new StreamStalled({ kind: stall, detail, after: Duration.seconds(300) })
-  const isBad = chain.some(isBadHttp) || (isFresh && chain.some(isCutHead))
-  const kind = isBad ? "badHttp" : kindOf(code)
+  const kind = chain.some(isBadHttp) ? "badHttp" : kindOf(code)
   return new Transport({ kind, detail, ...(code === "" ? {} : { code }) })
 }
 
@@ -53,14 +49,6 @@ const stalls: ReadonlyMap<string, StreamStalled["kind"]> = new Map([
 
 /** The HTTP parser of undici does not always set a code. */
 const isBadHttp = (link: unknown): boolean => link instanceof Error && link.name === "HTTPParserError"
-
-/** undici: the server closed the connection after it had sent a part of the head. */
-const isCutHead = (link: unknown): boolean =>
-  codeOf(link) === "UND_ERR_SOCKET" &&
-  hasProperty(link, "socket") &&
-  hasProperty(link.socket, "bytesRead") &&
-  typeof link.socket.bytesRead === "number" &&
-  link.socket.bytesRead > 0
 
 /** A request that no client can send. */
 const isOurs = (link: unknown): boolean =>

@@ -2,7 +2,7 @@
 import type * as Message from "../../Message.ts"
 import type { Reason } from "../../ProviderError.ts"
 import * as Json from "./json.ts"
-import { isReason } from "./Protocol.ts"
+import { isReason } from "../Protocol.ts"
 
 export interface Part {
   readonly type: string

@@ -6,18 +6,32 @@ import type { Adjustment } from "../../ModelEvent.ts"
 import type { ModelRequest } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { InvalidRequest } from "../../ProviderError.ts"
-import type { ModelOptions } from "../../RunOptions.ts"
+import type { ModelOptions, ThinkingLevel } from "../../RunOptions.ts"
 import * as Json from "./json.ts"
 import type { Rule } from "../models/rule.ts"
 
+/**
+ * A request in the form that a protocol encodes.
+ *
+ * **Details**
+ *
+ * The provider has changed or left out the options that the model does not accept.
+ *
+ * @since 0.2.0
+ * @category models
+ */
 export interface Question extends Omit<ModelRequest, "options"> {
+  /** The options that the model accepts. */
   readonly options: Omit<ModelOptions, "vendor" | "thinkingLevel" | "thinkingBudgets">
-  /** Members of the body that set the thinking of the model. */
+  /** The thinking level that the model accepts, for a protocol without an `endpoint` (default: none). */
+  readonly thinkingLevel: ThinkingLevel | undefined
+  /** Members of the body that set the thinking of the model, by the rules for the `endpoint` of the protocol. */
   readonly thinking: Json.JsonObject
   /** Members of the body that the application sets for this provider. */
   readonly vendor: Json.JsonObject
   /** The rule of the model, `undefined` if there is none. */
   readonly rule: Rule | undefined
+  /** The options that the provider changed for the model. */
   readonly adjusted: ReadonlyArray<Adjustment>
 }
 

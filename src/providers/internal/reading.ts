@@ -23,19 +23,17 @@ type Events = Arr.NonEmptyReadonlyArray<ModelEvent>
 export type Next = Pull.Pull<Events, ProviderError>
 
 /** The parts of a reading. */
-export interface Parts<Wire, State> {
+export interface Parts {
   readonly provider: string
   readonly connection: Connection
-  readonly answer: Answer<Wire, State>
+  readonly answer: Answer
   readonly silence: Silence
   /** The reason for an error of the connection. */
   readonly broken: (cause: unknown) => Reason
 }
 
 /** Makes the pull of an answer. One fiber of the scope reads the connection, and a second one watches the time limits. */
-export const open = Effect.fnUntraced(function* <Wire, State>(
-  parts: Parts<Wire, State>
-): Effect.fn.Return<Next, never, Scope.Scope> {
+export const open = Effect.fnUntraced(function* (parts: Parts): Effect.fn.Return<Next, never, Scope.Scope> {
   const reading = new Reading(parts)
   const fiber = yield* Effect.forkScoped(reading.run, { startImmediately: true })
   const stalled = Effect.flatMap(parts.silence.passed, (reason) => reading.stop(reason, fiber))
@@ -47,8 +45,8 @@ export const open = Effect.fnUntraced(function* <Wire, State>(
  * A reading in two fibers, so that a time limit can interrupt a read without the fiber of the reader. They wait for each
  * other by `Deferred`, which resumes a fiber at once.
  */
-class Reading<Wire, State> {
-  private readonly parts: Parts<Wire, State>
+class Reading {
+  private readonly parts: Parts
   /** Completes when the reader waits for bytes. */
   private wanted = Deferred.makeUnsafe<void>()
   /** Completes when bytes have arrived, or the body has ended. */
@@ -58,7 +56,7 @@ class Reading<Wire, State> {
   /** The cause of a defect, such as of a protocol that throws. */
   private defect: Cause.Cause<never> | undefined = undefined
 
-  constructor(parts: Parts<Wire, State>) {
+  constructor(parts: Parts) {
     this.parts = parts
   }
 
@@ -109,10 +107,8 @@ class Reading<Wire, State> {
     const next = (): Effect.Effect<void> => Effect.flatMap(Deferred.await(this.wanted), () => read)
     const read = Effect.matchEffect(connection.pull, {
       onFailure: (error) => {
-        if (isEnd(error)) {
-          connection.ended()
-          answer.end()
-        } else answer.cut(broken(error))
+        if (isEnd(error)) answer.end()
+        else answer.cut(broken(error))
         return Effect.sync(() => this.resume())
       },
       onSuccess: (pieces) => {

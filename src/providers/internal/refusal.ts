@@ -5,7 +5,6 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { Reason } from "../../ProviderError.ts"
 import { Protocol as ProtocolFault, Transport } from "../../ProviderError.ts"
-import type { Address } from "./addresses.ts"
 import type * as Connection from "./connection.ts"
 import * as Failure from "./failure.ts"
 import type * as Secrets from "./secrets.ts"
@@ -18,7 +17,7 @@ export const isAnswer = ({ headers, isDecoded, status }: Connection.Connection):
 /** Reads the reason from a response that is not an answer, and closes its connection. */
 export const of = Effect.fnUntraced(function* (
   connection: Connection.Connection,
-  { otherwise, redact }: Pick<Address, "otherwise" | "redact">,
+  { otherwise, redact }: { readonly otherwise: string | undefined; readonly redact: Secrets.Redact },
   model: string
 ): Effect.fn.Return<Reason> {
   const { headers, status } = connection

@@ -18,12 +18,11 @@ export const secretName = /auth|key|token|secret|cookie|password|session/i
 export class Used {
   private keys: ReadonlyArray<Redacted.Redacted> = []
 
-  /** All of them, including the current one. */
-  with(key: Redacted.Redacted | undefined): ReadonlyArray<Redacted.Redacted> {
-    const isKnown = this.keys.some(
-      (known) => key !== undefined && Redacted.value(known) === Redacted.value(key)
-    )
-    if (key !== undefined && !isKnown) this.keys = [...this.keys, key].slice(-maxUsed)
+  /** All of them, including the current ones. */
+  with(current: ReadonlyArray<Redacted.Redacted>): ReadonlyArray<Redacted.Redacted> {
+    const known = new Set(this.keys.map(Redacted.value))
+    const added = current.filter((key) => !known.has(Redacted.value(key)))
+    if (added.length > 0) this.keys = [...this.keys, ...added].slice(-maxUsed)
     return this.keys
   }
 }

@@ -10,29 +10,21 @@
  * - a body that is one JSON text instead of an event stream: it becomes one event, at the end
  * - lines that are not fields of an event (an error printed between events): kept in `stray`
  */
-
-export interface SseEvent {
-  /** The `event:` field, usually empty. */
-  readonly event: string
-  readonly data: string
-}
+import { Protocol as ProtocolFault, type Reason } from "../../ProviderError.ts"
+import type { Frame } from "./frame.ts"
 
 /** Maximum code units of one line or event: 32 Mi, of which memory holds several. */
 const maxEvent = 32 * 1024 * 1024
 /** Maximum code units of lines that are not fields: enough for an error. */
 const maxStray = 64 * 1024
 
-// Decodes complete characters only, see `decode`: a decoder without state is four times as fast as a streaming
-// one.
-const utf8 = new TextDecoder("utf-8", { ignoreBOM: true })
-
 export class SseReader {
   /** The lines that are not fields of an event. */
   stray = ""
-  /** Whether an event exceeded the limit. Later bytes are not read. */
-  overflow = false
+  /** Why the reader cannot continue: an event is too large. */
+  problem: Reason | undefined = undefined
 
-  private carry: Uint8Array = none
+  private readonly utf8 = new TextDecoder("utf-8", { ignoreBOM: true })
   private begun = false
   private whole = false
   private afterCr = false
@@ -43,15 +35,15 @@ export class SseReader {
   private dataLength = 0
 
   /** Appends the events that these bytes complete to `out`. The bytes may be cut anywhere. */
-  push(bytes: Uint8Array, out: Array<SseEvent>): void {
-    const text = this.begin(this.decode(bytes))
+  push(bytes: Uint8Array, out: Array<Frame>): void {
+    const text = this.begin(this.utf8.decode(bytes, { stream: true }))
     if (text !== "") this.feed(text.includes("\r") || this.afterCr ? this.normalise(text) : text, out)
   }
 
   /** Appends the events that the end of the body completes. */
-  end(out: Array<SseEvent>): void {
-    if (this.carry.length > 0) this.feed(utf8.decode(this.carry), out)
-    this.carry = none
+  end(out: Array<Frame>): void {
+    const last = this.utf8.decode()
+    if (last !== "") this.feed(last, out)
     const rest = this.held.join("")
     this.held = []
     if (this.whole) {
@@ -60,14 +52,6 @@ export class SseReader {
     }
     if (rest !== "") this.line(rest, 0, rest.length, out)
     this.dispatch(out)
-  }
-
-  /** Decodes the bytes, except for an incomplete character at the end. */
-  private decode(bytes: Uint8Array): string {
-    const all = this.carry.length === 0 ? bytes : joined(this.carry, bytes)
-    const cut = unfinished(all)
-    this.carry = cut === 0 ? none : all.slice(all.length - cut)
-    return utf8.decode(cut === 0 ? all : all.subarray(0, all.length - cut))
   }
 
   /** Removes the byte order mark and distinguishes an event stream from a JSON text by its first character. */
@@ -94,7 +78,7 @@ export class SseReader {
     return own.replace(/\r\n?/g, "\n")
   }
 
-  private feed(text: string, out: Array<SseEvent>): void {
+  private feed(text: string, out: Array<Frame>): void {
     if (this.whole) return this.hold(text)
     let start = 0
     let end = text.indexOf("\n")
@@ -134,11 +118,11 @@ export class SseReader {
   /** Keeps the start of a line until its end. Joins the pieces once, so that a long line takes linear time. */
   private hold(text: string): void {
     this.heldLength += text.length
-    if (this.heldLength > maxEvent) this.overflow = true
+    if (this.heldLength > maxEvent) this.problem = tooLarge()
     else if (text !== "") this.held.push(text)
   }
 
-  private line(text: string, start: number, end: number, out: Array<SseEvent>): void {
+  private line(text: string, start: number, end: number, out: Array<Frame>): void {
     if (start === end) return this.dispatch(out)
     const first = text.charCodeAt(start)
     if (first === 0x64 && text.startsWith("data:", start)) {
@@ -150,21 +134,21 @@ export class SseReader {
     }
   }
 
-  private addData(value: string, out: Array<SseEvent>): void {
+  private addData(value: string, out: Array<Frame>): void {
     if (this.data.length > 0 && endsJson(this.data.at(-1)) && beginsJson(value)) this.dispatch(out)
     this.dataLength += value.length
-    if (this.dataLength > maxEvent) this.overflow = true
+    if (this.dataLength > maxEvent) this.problem = tooLarge()
     else this.data.push(value)
   }
 
-  private otherField(line: string, out: Array<SseEvent>): void {
+  private otherField(line: string, out: Array<Frame>): void {
     if (line === "data") this.addData("", out)
     else if (line === "event") this.event = ""
     else if (!/^(?:id|retry)(?::|$)/.test(line) && this.stray.length < maxStray)
       this.stray += `${line.slice(0, maxStray)}\n`
   }
 
-  private dispatch(out: Array<SseEvent>): void {
+  private dispatch(out: Array<Frame>): void {
     if (this.dataLength > 0) out.push({ event: this.event, data: oneOf(this.data) })
     this.data.length = 0
     this.dataLength = 0
@@ -172,7 +156,7 @@ export class SseReader {
   }
 }
 
-const none = new Uint8Array(0)
+const tooLarge = (): Reason => new ProtocolFault({ kind: "tooLarge", detail: "An event is too large" })
 
 const oneOf = (lines: ReadonlyArray<string>): string =>
   lines.length === 1 ? (lines[0] ?? "") : lines.join("\n")
@@ -184,20 +168,3 @@ const beginsJson = (line: string): boolean => /[{[]/.test(line.trimStart().charA
 /** The start of the value after the colon, without one leading space. */
 const valueStart = (text: string, colon: number): number =>
   text.charCodeAt(colon) === 0x20 ? colon + 1 : colon
-
-/** Number of bytes at the end that belong to an incomplete character. */
-const unfinished = (bytes: Uint8Array): number => {
-  for (let back = 1; back <= 3 && back <= bytes.length; back++) {
-    const byte = bytes[bytes.length - back] ?? 0
-    if (byte < 0x80) return 0
-    if (byte >= 0xc0) return back < (byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2) ? back : 0
-  }
-  return 0
-}
-
-const joined = (first: Uint8Array, second: Uint8Array): Uint8Array => {
-  const all = new Uint8Array(first.length + second.length)
-  all.set(first)
-  all.set(second, first.length)
-  return all
-}

@@ -14,7 +14,7 @@ import { goesOnFrom } from "../../Transcript.ts"
 import * as Json from "../internal/json.ts"
 import * as Opaque from "../internal/opaque.ts"
 import { dataUrl, encodeContent, type Part } from "../internal/openAiContent.ts"
-import { isReason } from "../internal/Protocol.ts"
+import { isReason } from "../Protocol.ts"
 
 /** A message as JSON, empty if there is nothing to send. */
 interface Encoded {

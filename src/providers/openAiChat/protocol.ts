@@ -16,22 +16,30 @@ import * as Opaque from "../internal/opaque.ts"
 import { Extras, isIn } from "./extras.ts"
 import { encoder } from "./request.ts"
 import { type Chunk, Chunks, type Wire } from "./wire.ts"
-import { type Call, type Named, type Protocol, startOf } from "../internal/Protocol.ts"
+import { type Call, isReason, type Protocol } from "../Protocol.ts"
+import { type Named, startOf } from "../internal/answerStart.ts"
 
 /** The protocol for one provider, whose id marks data that only this provider can read. */
-export const openAiChat = (provider: string, compat: Compat): Protocol<Wire, State> => ({
+export const openAiChat = (provider: string, compat: Compat): Protocol => ({
   name,
+  provider,
+  endpoint: "chat",
   encode: encoder(provider, compat),
   sentinel: "[DONE]",
-  initial: (call) => initial(provider, call),
-  wire: (data, { chunks }) => chunks.read(data),
-  step: (state, event, out) => {
-    step(state, event, out)
-    // The usage comes after the finish reason, so only the sentinel or the end of the body ends the answer.
-    return false
-  },
-  isComplete: (state) => state.finish !== undefined,
-  end
+  decoder: (call, { events }) => {
+    const state = initial(provider, call)
+    return {
+      step: ({ data }) => {
+        const wire = state.chunks.read(data)
+        if (isReason(wire)) return wire
+        step(state, wire, events)
+        // The usage comes after the finish reason, so only the sentinel or the end of the body ends the answer.
+        return false
+      },
+      isComplete: () => state.finish !== undefined,
+      end: (sawEnd) => end(state, sawEnd, events)
+    }
+  }
 })
 
 const name = "openai-chat"

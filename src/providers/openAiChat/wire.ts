@@ -7,7 +7,7 @@ import type { Reason } from "../../ProviderError.ts"
 import * as Failure from "../internal/failure.ts"
 import * as Json from "../internal/json.ts"
 import * as Extras from "./extras.ts"
-import { firstAnswer, isReason } from "../internal/Protocol.ts"
+import { isReason } from "../Protocol.ts"
 import { type Hole, type Kind, piece, Repeat } from "../internal/repeat.ts"
 
 export type Wire = Chunk | Piece
@@ -58,7 +58,7 @@ export class Chunks {
     if (!Json.isObject(json)) return Failure.badShape("Not a chunk", data)
     const failure = Failure.inBand(json, data, this.model)
     if (failure !== undefined) return failure
-    const choice = firstAnswer(json["choices"])
+    const choice = Json.firstAnswer(json["choices"])
     const delta = deltaOf(choice)
     if (delta !== undefined && !isReadable(delta)) return Failure.badShape("Not a delta", data)
     const chunk: Chunk = {
@@ -119,7 +119,7 @@ const frameOf = (chunk: Chunk): Hole<Chunk, Json.JsonObject> | undefined =>
   chunk.delta && { member: "delta", value: chunk.delta, fill: (delta) => ({ ...chunk, delta }) }
 
 const rereadDelta = (event: Json.Json | undefined): Json.JsonObject | undefined =>
-  deltaOf(firstAnswer(Json.object(event)?.["choices"]))
+  deltaOf(Json.firstAnswer(Json.object(event)?.["choices"]))
 
 /** Usually a text differs. */
 const pieceOf = (chunk: Chunk): Hole<Wire, string> | undefined => {

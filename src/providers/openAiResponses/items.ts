@@ -14,7 +14,7 @@ import * as CallName from "../internal/callName.ts"
 import * as Json from "../internal/json.ts"
 import * as Opaque from "../internal/opaque.ts"
 import { dataUrl, encodeContent, type Part } from "../internal/openAiContent.ts"
-import { isReason } from "../internal/Protocol.ts"
+import { isReason } from "../Protocol.ts"
 
 export interface Item {
   readonly json: string

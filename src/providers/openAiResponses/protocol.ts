@@ -16,16 +16,25 @@ import * as Places from "./places.ts"
 import { encoder } from "./request.ts"
 import * as Wires from "./wire.ts"
 import type { Place, Speech, Wire } from "./wire.ts"
-import { type Call, isReason, type Named, type Protocol, startOf } from "../internal/Protocol.ts"
+import { type Call, isReason, type Protocol } from "../Protocol.ts"
+import { type Named, startOf } from "../internal/answerStart.ts"
 
 /** The protocol for one provider, whose id marks data that only this provider can read. */
-export const openAiResponses = (provider: string): Protocol<Wire, State> => ({
+export const openAiResponses = (provider: string): Protocol => ({
   name,
+  provider,
+  endpoint: "responses",
   encode: encoder(provider),
-  initial: (call) => initial(provider, call),
-  wire,
-  step,
-  end
+  decoder: (call, { events }) => {
+    const state = initial(provider, call)
+    return {
+      step: ({ data }) => {
+        const event = wire(data, state)
+        return isReason(event) ? event : step(state, event, events)
+      },
+      end: (sawEnd) => end(state, sawEnd, events)
+    }
+  }
 })
 
 const name = "openai-responses"

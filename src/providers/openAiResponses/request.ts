@@ -13,7 +13,7 @@ import type { Thinking } from "../models/rule.ts"
 import * as Caching from "../internal/openAiCaching.ts"
 import { type Answer, encodeOutput, encodeOwn, encodePlain, encodeUser, type Item } from "./items.ts"
 import * as OpenAiSchema from "../internal/openAiSchema.ts"
-import { isReason } from "../internal/Protocol.ts"
+import { isReason } from "../Protocol.ts"
 import { merge, type Question } from "../internal/question.ts"
 import { withAnyOf } from "../internal/schema.ts"
 

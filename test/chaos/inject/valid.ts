@@ -8,7 +8,7 @@ import { common } from "../../../src/providers/openAiChat/compat.ts"
 import { googleGenerate } from "../../../src/providers/gemini/protocol.ts"
 import { openAiChat } from "../../../src/providers/openAiChat/protocol.ts"
 import { openAiResponses } from "../../../src/providers/openAiResponses/protocol.ts"
-import { isReason, type Protocol } from "../../../src/providers/internal/Protocol.ts"
+import { isReason, type Protocol } from "../../../src/providers/Protocol.ts"
 import type { Words } from "../../conformance/words.ts"
 
 /** One step of a conversation. A name stands for an id in the language that has none. */
@@ -16,7 +16,7 @@ type Step = readonly [kind: "user" | "assistant" | "call" | "result", id?: strin
 
 interface Language {
   readonly name: string
-  readonly encode: Protocol<never, never>["encode"]
+  readonly encode: Protocol["encode"]
   readonly steps: (body: Words) => ReadonlyArray<Step>
 }
 
@@ -80,6 +80,7 @@ export const violations = (messages: ReadonlyArray<Message.Message>): ReadonlyAr
       tools: [],
       options: {},
       thinking: {},
+      thinkingLevel: undefined,
       vendor: {},
       rule: undefined,
       adjusted: []

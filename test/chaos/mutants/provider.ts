@@ -4,9 +4,8 @@
 import type { Mutant } from "./Mutant.ts"
 
 const network = "src/providers/internal/network.ts"
-const transport = "src/providers/internal/transport.ts"
+const transport = "src/providers/Transport.ts"
 const plain = "src/providers/internal/plain.ts"
-const connection = "src/providers/internal/connection.ts"
 const failure = "src/providers/internal/failure.ts"
 const answer = "src/providers/internal/answer.ts"
 const sse = "src/providers/internal/sse.ts"
@@ -83,46 +82,6 @@ const connecting: ReadonlyArray<Mutant> = [
     file: retry,
     from: "Schedule.upTo({ times: 2 })",
     to: "Schedule.upTo({ times: 9 })",
-    test: connectTest
-  },
-  {
-    fault: "F006",
-    without: "half a head is told from no head",
-    file: network,
-    from: "(isFresh && chain.some(isCutHead))",
-    to: "false",
-    test: connectTest
-  },
-  {
-    fault: "F008",
-    without: "a request that met a dead socket goes out again",
-    file: transport,
-    from: "if (!sent.wasDead || isAgain)",
-    to: "if (1 < 2)",
-    test: connectTest
-  },
-  {
-    fault: "F008",
-    without: "only a socket that was kept can have been dead, and only at once",
-    file: transport,
-    from: 'wasDead: socket === "kept" && isEarly && isReset(reason)',
-    to: "wasDead: isReset(reason)",
-    test: connectTest
-  },
-  {
-    fault: "F008",
-    without: "a server that took its time is not asked again in silence",
-    file: "src/providers/internal/kept.ts",
-    from: "now - sent < roundTrip",
-    to: "true",
-    test: connectTest
-  },
-  {
-    fault: "F008",
-    without: "a socket that the server closes is not kept",
-    file: connection,
-    from: 'if (!/\\bclose\\b/i.test(this.headers["connection"] ?? "")) this.kept()',
-    to: "this.kept()",
     test: connectTest
   }
 ]
@@ -303,8 +262,8 @@ const framing: ReadonlyArray<Mutant> = [
     fault: "F038",
     without: "a character may be cut by the network",
     file: sse,
-    from: "const cut = unfinished(all)",
-    to: "const cut = 0",
+    from: "this.utf8.decode(bytes, { stream: true })",
+    to: "this.utf8.decode(bytes)",
     test: framingTest
   },
   {
@@ -335,8 +294,8 @@ const framing: ReadonlyArray<Mutant> = [
     fault: "F041",
     without: "decoded bytes are counted",
     file: answer,
-    from: "this.sse.overflow || this.bytes > maxBytes)",
-    to: "this.sse.overflow)",
+    from: "if (this.bytes <= maxBytes) return undefined",
+    to: "if (1 < 2) return undefined",
     test: "test/faults/encodingBomb.slow.test.ts"
   },
   {
@@ -469,8 +428,8 @@ const ends: ReadonlyArray<Mutant> = [
     fault: "F066",
     without: "an error in the middle is no end",
     file: answer,
-    from: "if (isReason(wire)) this.outcome = this.redacted(data, wire)",
-    to: 'if (isReason(wire)) this.outcome = this.hasData ? "complete" : this.redacted(data, wire)',
+    from: "if (isReason(isLast)) this.outcome = this.redacted(data, isLast)",
+    to: 'if (isReason(isLast)) this.outcome = this.hasData ? "complete" : this.redacted(data, isLast)',
     test: midstreamTest
   },
   {

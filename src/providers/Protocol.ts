@@ -1,0 +1,138 @@
+/**
+ * A wire protocol: the bodies of requests and the frames of answers of an API such as OpenAI's Chat Completions.
+ *
+ * A protocol knows no address, no key and no HTTP, so that many vendors share one, and a test can replay an answer from an
+ * array. `Framing` divides the bytes of an answer into frames, `Auth` and `Deployment` say where requests go and who sends
+ * them, and `Transport` makes a `Provider` of the four.
+ *
+ * @since 0.2.0
+ */
+import type * as Schema from "effect/Schema"
+import type { Reason } from "../ProviderError.ts"
+import type { Frame } from "./Framing.ts"
+import type { Question } from "./internal/question.ts"
+import type { Endpoint } from "./models/rule.ts"
+import type { Call, ReplyWriter } from "./ReplyWriter.ts"
+
+export type { Call } from "./ReplyWriter.ts"
+export type { Question } from "./internal/question.ts"
+
+/**
+ * A wire protocol for one provider.
+ *
+ * **Details**
+ *
+ * A protocol is total and deterministic: equal input gives equal model events, and no function throws. A failure is a
+ * `Reason` that the function returns.
+ *
+ * **Example** (Writing a protocol)
+ *
+ * ```ts
+ * import { Message, ProviderError } from "effect-agent"
+ * import type { Protocol } from "effect-agent/providers"
+ *
+ * // A server that answers with lines of text, and with a line "END" after the last one.
+ * const lines: Protocol.Protocol = {
+ *   name: "lines",
+ *   provider: "acme",
+ *   encode: ({ messages, model }) => JSON.stringify({ model, lines: messages.map(Message.textOf) }),
+ *   decoder: (_call, reply) => ({
+ *     step: ({ data }) => {
+ *       if (data === "END") return true
+ *       reply.text(data)
+ *       return false
+ *     },
+ *     end: (sawEnd) => {
+ *       if (!sawEnd) return new ProviderError.StreamTruncated({ detail: "The answer has no END" })
+ *       reply.finish({ stopReason: "stop" })
+ *       return undefined
+ *     }
+ *   })
+ * }
+ *
+ * console.log(lines.name) // => lines
+ * ```
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export interface Protocol {
+  /** The name of the protocol in messages, such as `openai-chat`. */
+  readonly name: string
+  /** The id of the provider in messages, errors, `modelOptions.vendor` and `Credentials`. */
+  readonly provider: string
+  /** The API whose rules in `Models` apply (default: none, so that no rule on thinking applies). */
+  readonly endpoint?: Endpoint
+  /** Encodes the body of a request. Returns a `Reason` if the vendor cannot take the conversation. */
+  readonly encode: (question: Question) => string | Reason
+  /** The data that marks the end of an answer (default: the protocol has none). */
+  readonly sentinel?: "[DONE]"
+  /** Makes the decoder of one answer, which writes its events to `reply`. */
+  readonly decoder: (call: Call, reply: ReplyWriter) => Decoder
+  /** How the protocol counts the tokens of a request (default: it cannot). */
+  readonly counting?: Counting
+}
+
+/**
+ * Decodes the frames of one answer.
+ *
+ * **Details**
+ *
+ * A decoder may have mutable state, because `step` runs for each delta.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export interface Decoder {
+  /**
+   * Decodes one frame. Returns `true` after the last frame of the answer, and a `Reason` if the frame reports a failure or is
+   * not a frame of the protocol. A frame with a `Reason` must leave the decoder unchanged.
+   */
+  readonly step: (frame: Frame) => boolean | Reason
+  /**
+   * Ends the answer: ends its blocks and finishes it. Returns the `Reason` if the answer is incomplete, and then ends no tool
+   * call. `sawEnd`: the server sent a last frame or the sentinel.
+   */
+  readonly end: (sawEnd: boolean) => Reason | undefined
+  /**
+   * Returns whether the answer is complete if nothing follows (default: never). For protocols in which more frames may
+   * follow, or in which only the end of the body ends an answer.
+   */
+  readonly isComplete?: () => boolean
+  /**
+   * Returns the request that continues an answer which the server paused, after `end` found nothing missing (default: no
+   * answer continues). This decoder decodes the continuation too, which belongs to its answer.
+   */
+  readonly resume?: (question: Question) => Question | undefined
+}
+
+/**
+ * The request that counts the tokens of a conversation, and its response.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export interface Counting {
+  /** Encodes the body of the request. Returns a `Reason` if the vendor cannot take the conversation. */
+  readonly encode: (question: Question) => string | Reason
+  /** Returns the tokens that a response names, or `undefined` if it names none. */
+  readonly read: (response: Schema.Json) => number | undefined
+}
+
+/**
+ * Returns whether a value is a `Reason`.
+ *
+ * **Example** (Distinguishing a failure from a body)
+ *
+ * ```ts
+ * import { ProviderError } from "effect-agent"
+ * import { Protocol } from "effect-agent/providers"
+ *
+ * console.log(Protocol.isReason("{}")) // => false
+ * console.log(Protocol.isReason(new ProviderError.InvalidRequest({ detail: "no messages" }))) // => true
+ * ```
+ *
+ * @since 0.2.0
+ * @category guards
+ */
+export const isReason = <A>(value: A | Reason): value is Reason => value instanceof Error

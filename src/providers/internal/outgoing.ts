@@ -1,0 +1,82 @@
+/** A request as it goes out: with its address, its headers, and the secrets to keep out of errors. */
+import * as Effect from "effect/Effect"
+import * as Headers from "effect/http/Headers"
+import * as HttpBody from "effect/http/HttpBody"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import type * as Redacted from "effect/Redacted"
+import type { Reason } from "../../ProviderError.ts"
+import { InvalidRequest } from "../../ProviderError.ts"
+import type { Unsigned } from "../Auth.ts"
+import type { Deployment } from "../Deployment.ts"
+import * as Secrets from "./secrets.ts"
+
+export interface Outgoing {
+  readonly request: HttpClientRequest.HttpClientRequest
+  readonly url: string
+  readonly redact: Secrets.Redact
+  /** The secrets of its credentials. */
+  readonly secrets: ReadonlyArray<Redacted.Redacted>
+}
+
+/** The parts of a request that the credentials depend on. */
+export interface Draft extends Pick<Unsigned, "body" | "key" | "isRefused"> {
+  readonly url: string
+  readonly accept: string
+}
+
+/** Makes a POST request with a JSON text. */
+export const post = Effect.fnUntraced(function* (
+  { auth, headers }: Pick<Deployment, "auth" | "headers">,
+  { accept, body, isRefused, key, url }: Draft,
+  used: Secrets.Used
+): Effect.fn.Return<Outgoing, Reason> {
+  const plain = Headers.fromInput({ accept, ...headers, "content-type": "application/json" })
+  const wrong = problemOfUrl(url)
+  if (wrong !== undefined) return yield* new InvalidRequest({ detail: wrong })
+  const signed = yield* auth({ method: "POST", url, headers: plain, body, key, isRefused })
+  // Credentials win over headers of the application, which win over those of the provider.
+  const all = Headers.setAll(plain, signed.headers)
+  const problem = problemOf(all)
+  if (problem !== undefined) return yield* new InvalidRequest({ detail: problem })
+  return {
+    request: HttpClientRequest.post(url, { headers: all, body: HttpBody.text(body, "application/json") }),
+    url,
+    redact: Secrets.make(used.with(signed.secrets), all, url),
+    secrets: signed.secrets
+  }
+})
+
+/**
+ * An address without a protocol, for which each client has another error. The message contains only the host,
+ * because the rest may contain a key.
+ */
+const problemOfUrl = (url: string): string | undefined => {
+  if (/^https?:\/\//i.test(url)) return undefined
+  const host = url
+    .replace(/[/?#].*$/s, "")
+    .replace(/^.*@/s, "")
+    .slice(0, 200)
+  const isLocal = /^(?:localhost|127\.|\[?::1)/.test(host)
+  return (
+    `The baseUrl ${JSON.stringify(host)} has no protocol. ` +
+    `Begin it with ${isLocal ? "http" : "https"}://, as in ${JSON.stringify(`${isLocal ? "http" : "https"}://${host}`)}`
+  )
+}
+
+/** A header that HTTP does not permit. Some clients fail with their own error, some die. */
+const problemOf = (headers: Headers.Headers): string | undefined => {
+  for (const [name, value] of Object.entries(headers)) {
+    if (!isName.test(name)) return `No header can have the name ${JSON.stringify(name)}`
+    if (!isValue.test(value)) {
+      return (
+        `The header ${name} has a line end, or another character that no header may have. ` +
+        "Check the key or the value that was set for it."
+      )
+    }
+  }
+  return undefined
+}
+
+/** https://www.rfc-editor.org/rfc/rfc9110#name-fields */
+const isName = /^[\w!#$%&'*+.^`|~-]+$/
+const isValue = /^[\t\x20-\x7e\x80-\xff]*$/
