@@ -19,7 +19,7 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
     /^((Loop)|internal\/(budget|queues|delivery|events|repetition|task|run|limits|gate|guards|pending|request|reply|modelCall|toolOutcome|batch|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|promptOptions|publishedOptions|eventsOnly|spans|telemetry|telemetryContent))\.ts$/
   ],
   ["agent", /^((Agent)|internal\/(agentState|agentOptions|subscriptions|agentRuntime))\.ts$/],
-  ["edges", /^(providers|resilience|tools|compat|promise|testing|ai|node)\//],
+  ["edges", /^(providers|resilience|tools|compat|promise|testing|ai|ai-sdk|node)\//],
   ["program", /^cli\//],
   ["barrel", /^index\.ts$/]
 ]

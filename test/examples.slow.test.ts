@@ -16,7 +16,7 @@ const examples = files.filter((file) => !undocumented.includes(file)).flatMap(ex
 const nameOf = ({ where }: Example) => `${where.replaceAll(/[/.:]/g, "-")}.ts`
 
 /** What an application has installed. */
-const packages = ["effect", "@effect/platform-node", "@types/node", "zod"]
+const packages = ["effect", "@ai-sdk/provider", "@effect/platform-node", "@types/node", "zod"]
 
 const tsconfig = {
   extends: join(repo, "tsconfig.json"),
@@ -71,6 +71,7 @@ describe("the examples of the docstrings", { timeout: 180_000 }, () => {
   beforeAll(async () => {
     mkdirSync(join(home, "node_modules/@effect"), { recursive: true })
     mkdirSync(join(home, "node_modules/@types"))
+    mkdirSync(join(home, "node_modules/@ai-sdk"))
     for (const name of packages) {
       symlinkSync(join(repo, "node_modules", name), join(home, "node_modules", name))
     }

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import * as core from "effect-agent"
 import * as ai from "effect-agent/ai"
+import * as aiSdk from "effect-agent/ai-sdk"
 import * as compat from "effect-agent/compat"
 import * as node from "effect-agent/node"
 import * as promise from "effect-agent/promise"
@@ -12,7 +13,7 @@ import * as testing from "effect-agent/testing"
 import * as tools from "effect-agent/tools"
 
 const manifest = JSON.parse(readFileSync(join(import.meta.dirname, "../package.json"), "utf8"))
-const modules = { ai, core, compat, node, promise, providers, resilience, testing, tools }
+const modules = { ai, "ai-sdk": aiSdk, core, compat, node, promise, providers, resilience, testing, tools }
 
 /** The namespaces of a barrel that are files beside it. */
 const filesOf = (barrel: string) =>

@@ -12,6 +12,7 @@ const checked = [
   "cli/*.ts",
   "index.ts",
   "ai/*.ts",
+  "ai-sdk/*.ts",
   "promise/*.ts",
   "resilience/*.ts",
   "testing/*.ts",

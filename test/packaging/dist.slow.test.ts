@@ -13,7 +13,7 @@ const cache = join(repo, "node_modules/.cache")
 mkdirSync(cache, { recursive: true })
 /** Inside, so that what is built finds `effect`. */
 const home = mkdtempSync(join(cache, "effect-agent-dist-"))
-const entries = ["ai", "compat", "node", "promise", "providers", "resilience", "testing", "tools"]
+const entries = ["ai", "ai-sdk", "compat", "node", "promise", "providers", "resilience", "testing", "tools"]
 
 /** Runs a script in a Node of its own, and gives what it prints. */
 const node = async (script: string): Promise<unknown> => {
