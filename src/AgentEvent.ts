@@ -155,7 +155,7 @@ export const AgentEvent = Schema.TaggedUnion({
   /**
    * The run begins. `v` is the `version` of the events, and `prompts` are the messages it begins with. `continued` says that it
    * continues the transcript: it has no prompt, or only messages that were queued. `options` are those of the run before its
-   * `beforeExecution` hooks, with durations in milliseconds. They leave out `system` and `modelOptions.vendor`, which may be
+   * `beforeExecution` hooks, with durations in milliseconds. They leave out `system`, and `vendor` of the model options and of hosted tools, which may be
    * secret. `options` is absent in events of version 1.
    */
   RunStart: {

@@ -423,7 +423,8 @@ const reason = optional(Schema.String)
 const toolDefinition = Schema.Struct({
   name: Schema.String,
   description: Schema.String,
-  parameters: Schema.Json
+  parameters: Schema.Json,
+  strict: optional(Schema.Boolean)
 })
 
 const changeResult = Schema.Struct({

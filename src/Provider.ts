@@ -26,6 +26,8 @@ export interface ToolDefinition {
   readonly description: string
   /** A JSON Schema of an object. */
   readonly parameters: Schema.Json
+  /** Whether the vendor makes the arguments match `parameters`, where it can. Default: the provider's. */
+  readonly strict?: boolean
 }
 
 /**

@@ -26,6 +26,78 @@ import { DurationInput } from "./internal/durationInput.ts"
 export const ThinkingLevel = Schema.Literals(["off", "minimal", "low", "medium", "high", "xhigh", "max"])
 export type ThinkingLevel = typeof ThinkingLevel.Type
 
+const whole = (least: number) =>
+  Schema.Int.check(Schema.isGreaterThanOrEqualTo(least, { expected: `a whole number from ${least}` }))
+
+/** By the id of a provider. */
+const Vendor = Schema.Record(Schema.String, Schema.Record(Schema.String, Schema.Json))
+
+const hosted = {
+  /** Members of the definition of the tool by provider id, such as `{ openai: { search_context_size: "low" } }`. Default none. */
+  vendor: Schema.optionalKey(Vendor)
+}
+
+/**
+ * A tool that the vendor runs, or that it defines.
+ *
+ * **Details**
+ *
+ * - `"webSearch"`: the vendor searches the web.
+ * - `"codeExecution"`: the vendor runs code of the model in a sandbox.
+ * - `"fileSearch"`: the vendor searches files that the application uploaded to its stores.
+ * - `"computerUse"`: the model controls a screen of `width` times `height` pixels. The application performs the actions, with a tool of
+ *   its own that has the name `computer`; the provider sends the definition of the vendor in place of that tool's.
+ *
+ * The answer has the calls that the vendor runs as blocks `hostedTool`, and their findings as blocks `source`. A provider leaves out a
+ * tool, or a member of one, that its vendor does not have, and reports it in `ModelCallEnd.adjusted`.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export const HostedToolDefinition = Schema.Union([
+  Schema.Struct({
+    type: Schema.Literal("webSearch"),
+    /** The most searches of one answer. Default: the vendor's. */
+    maxUses: Schema.optionalKey(whole(1)),
+    /** The domains to search, such as `"example.com"`. Default: all. */
+    allowedDomains: Schema.optionalKey(Schema.Array(Schema.String)),
+    /** The domains to leave out. Default none. */
+    blockedDomains: Schema.optionalKey(Schema.Array(Schema.String)),
+    /** The place of the user, for results that depend on it. Default none. */
+    location: Schema.optionalKey(
+      Schema.Struct({
+        city: Schema.optionalKey(Schema.String),
+        region: Schema.optionalKey(Schema.String),
+        /** Two letters of ISO 3166, such as `"NO"`. */
+        country: Schema.optionalKey(Schema.String),
+        /** A name of the IANA database, such as `"Europe/Oslo"`. */
+        timezone: Schema.optionalKey(Schema.String)
+      })
+    ),
+    ...hosted
+  }),
+  Schema.Struct({ type: Schema.Literal("codeExecution"), ...hosted }),
+  Schema.Struct({
+    type: Schema.Literal("fileSearch"),
+    /** The ids of the stores at the vendor. */
+    stores: Schema.Array(Schema.String),
+    /** The most results of one search. Default: the vendor's. */
+    maxResults: Schema.optionalKey(whole(1)),
+    ...hosted
+  }),
+  Schema.Struct({
+    type: Schema.Literal("computerUse"),
+    /** Pixels. */
+    width: whole(1),
+    /** Pixels. */
+    height: whole(1),
+    ...hosted
+  })
+]).annotate({
+  expected: 'an object with the type "webSearch", "codeExecution", "fileSearch" or "computerUse"'
+})
+export type HostedToolDefinition = typeof HostedToolDefinition.Type
+
 /**
  * The options of a model call, besides the conversation and the tools.
  *
@@ -65,13 +137,34 @@ export const ModelOptions = Schema.Struct({
   cacheRetention: Schema.optionalKey(Schema.Literals(["none", "short", "long"])),
   /** The JSON Schema that the answer must match, and its name. Default: the answer is free text. */
   output: Schema.optionalKey(Schema.Struct({ name: Schema.String, schema: Schema.Json })),
+  /** Whether one answer may have several tool calls. Default: the vendor's, mostly `true`. */
+  parallelToolCalls: Schema.optionalKey(Schema.Boolean),
+  /** The tools that the vendor runs for the model. Default none. */
+  hostedTools: Schema.optionalKey(Schema.Array(HostedToolDefinition)),
+  /** The service tier of the vendor, such as `"flex"` or `"priority"`. Default: the vendor's. */
+  serviceTier: Schema.optionalKey(Schema.String),
+  /** A number that makes answers repeatable as far as the vendor can. Default none. */
+  seed: Schema.optionalKey(Schema.Int),
   /**
-   * Members of the request's body by provider id, such as `{ openai: { seed: 7 } }`. Default none.
+   * The number of alternatives to each token whose probabilities `ModelCallEnd.logprobs` has; 0 for the tokens of the answer alone.
+   * Default: no probabilities.
+   */
+  logprobs: Schema.optionalKey(whole(0)),
+  /** Whether the vendor stores the answer. Default: the provider's. */
+  store: Schema.optionalKey(Schema.Boolean),
+  /**
+   * The `responseId` of an answer that the vendor stored and that the request continues. Default none.
+   *
+   * The provider leaves the messages up to that answer out of the request.
+   */
+  previousResponseId: Schema.optionalKey(Schema.String),
+  /**
+   * Members of the request's body by provider id, such as `{ openai: { user: "ada" } }`. Default none.
    *
    * A provider reads the entry of its own id. It merges objects with its own members, adds `tools` to those of the run, and replaces
    * everything else.
    */
-  vendor: Schema.optionalKey(Schema.Record(Schema.String, Schema.Record(Schema.String, Schema.Json)))
+  vendor: Schema.optionalKey(Vendor)
 })
 export interface ModelOptions extends Schema.Schema.Type<typeof ModelOptions> {}
 

@@ -43,6 +43,8 @@ export interface Options<Name extends string> {
   readonly executionMode?: "sequential" | "parallel"
   /** Longest time that one execution may take; `"Infinity"` for no limit. Default: `toolTimeout` of the run, 30 seconds. */
   readonly timeout?: Duration.Input
+  /** Whether the vendor makes the arguments match `parameters`, where it can. Default: the provider's. */
+  readonly strict?: boolean
   /** Whether the application may trust the results, unless `Tool.output` of a result decides. Default `"trusted"`. */
   readonly trust?: Trust
   /** Renames or repairs arguments before they are decoded. The model reads the message of what it throws. Default: none. */

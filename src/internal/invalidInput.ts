@@ -83,12 +83,15 @@ const faultsOf = (
       (to, step) => (/^\d+$/.test(step) ? `${to}[${step}]` : to === "" ? step : `${to}.${step}`),
       root
     )
-    if (message === unknownKey) return `${at} ${message}. ${advice(steps.at(-1) ?? "", known)}`
+    if (message === unknownKey) {
+      // The names are those of options, not of the members of their elements.
+      return at.includes("[") ? `${at} ${message}` : `${at} ${message}. ${advice(steps.at(-1) ?? "", known)}`
+    }
     if (message === "is missing") return at === "model" ? missingModel : `${at} is missing`
     const sentence = message.slice(0, 300)
     const fault = at === "" ? sentence : `${at}: ${sentence.charAt(0).toLowerCase()}${sentence.slice(1)}`
-    return steps.length === 3 && at.startsWith("modelOptions.vendor.")
-      ? `${fault}. ${byProvider(steps[2], message)}`
+    return steps.at(-2) === "vendor" && at.startsWith("modelOptions.")
+      ? `${fault}. ${byProvider(steps.at(-1), message)}`
       : fault
   })
 

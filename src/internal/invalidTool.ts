@@ -43,6 +43,7 @@ interface Checked {
   readonly executionMode?: unknown
   readonly prepareArguments?: unknown
   readonly timeout?: unknown
+  readonly strict?: unknown
   readonly trust?: unknown
   readonly params?: unknown
   readonly parameters?: unknown
@@ -68,7 +69,7 @@ const invalid = ({ name }: Checked, detail: string | undefined): InvalidTool | u
   detail === undefined ? undefined : new InvalidTool({ tool: typeof name === "string" ? name : "", detail })
 
 const memberFault = (tool: Checked): string | undefined => {
-  const { description, execute, executionMode, name, prepareArguments, timeout, trust } = tool
+  const { description, execute, executionMode, name, prepareArguments, strict, timeout, trust } = tool
   const badName = nameFault(name)
   if (badName !== undefined) return badName
   if (typeof description !== "string")
@@ -78,6 +79,8 @@ const memberFault = (tool: Checked): string | undefined => {
     return `\`timeout\` is ${shown(timeout)}; expected ${DurationInput.expected}.`
   if (![undefined, "sequential", "parallel"].some((mode) => mode === executionMode))
     return `\`executionMode\` is ${shown(executionMode)}; expected "sequential" or "parallel".`
+  if (strict !== undefined && typeof strict !== "boolean")
+    return `\`strict\` is ${shown(strict)}; expected true or false.`
   if (![undefined, "trusted", "untrusted"].some((known) => known === trust))
     return `\`trust\` is ${shown(trust)}; expected "trusted" or "untrusted".`
   return prepareArguments === undefined || typeof prepareArguments === "function"

@@ -15,6 +15,7 @@ import * as OutputReview from "./outputReview.ts"
 import * as Pending from "./pending.ts"
 import type { ProviderError } from "../ProviderError.ts"
 import * as Options from "./publishedOptions.ts"
+import type { RunOptions } from "../RunOptions.ts"
 import { type Run, Stopped } from "./run.ts"
 import type { RunFailed } from "../RunFailed.ts"
 import type { RunResult } from "../RunResult.ts"
@@ -163,7 +164,7 @@ const outOfTurns = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<RunS
   if (onMaxTurns === "fail") return yield* limit
   Ending.announceLimit(run, limit)
   if (onMaxTurns === "wrapUp") {
-    run.change({ activeTools: [] }, undefined)
+    run.change(withoutTools(run.options), undefined)
     run.output?.abandon()
     const instruction = Message.user(wrapUpInstruction, run.clock.currentTimeMillisUnsafe())
     const append = Effect.sync(() => run.append([instruction]))
@@ -172,6 +173,11 @@ const outOfTurns = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<RunS
     yield* run.checkStopped
   }
   return "incomplete"
+})
+
+const withoutTools = ({ modelOptions }: RunOptions): Partial<RunOptions> => ({
+  activeTools: [],
+  ...(modelOptions?.hostedTools === undefined ? {} : { modelOptions: { hostedTools: [] } })
 })
 
 const defaultWrapUp =

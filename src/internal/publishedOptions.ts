@@ -4,20 +4,28 @@
 import type * as Duration from "effect/Duration"
 import * as Struct from "effect/Struct"
 import { toJson } from "./durationInput.ts"
-import type { RunOptions } from "../RunOptions.ts"
+import type { HostedToolDefinition, RunOptions } from "../RunOptions.ts"
 
 /**
- * Returns the options as plain data, with durations in milliseconds. Leaves out `system` and `modelOptions.vendor`: an
- * application may send events to its users, and both may hold secrets.
+ * Returns the options as plain data, with durations in milliseconds. Leaves out `system`, and `vendor` of the model options
+ * and of hosted tools: an application may send events to its users, and they may hold secrets.
  */
 export const published = (options: RunOptions): RunOptions =>
   Struct.evolve(Struct.omit(options, ["system"]), {
-    modelOptions: (modelOptions = {}) => Struct.omit(modelOptions, ["vendor"]),
+    modelOptions: (modelOptions = {}) =>
+      Struct.evolve(Struct.omit(modelOptions, ["vendor"]), {
+        hostedTools: (tools = []) => tools.map(withoutVendor)
+      }),
     limits: (limits = {}) => Struct.evolve(limits, { executionTime: millis }),
     toolTimeout: millis,
     hookTimeout: millis,
     approvalTimeout: millis
   })
+
+const withoutVendor = (tool: HostedToolDefinition): HostedToolDefinition => {
+  const { vendor: _, ...rest } = tool
+  return rest
+}
 
 // `evolve` gives it no absent member.
 const millis = (duration: Duration.Input = 0) => toJson(duration)

@@ -7,5 +7,10 @@ import type * as Tool from "../Tool.ts"
 
 /** Returns the same object for the same tool, since providers keep its encoding by object. */
 export const of = memoize(
-  ({ description, name, parameters }: Tool.Any): ToolDefinition => ({ name, description, parameters })
+  ({ description, name, parameters, strict }: Tool.Any): ToolDefinition => ({
+    name,
+    description,
+    parameters,
+    ...(strict === undefined ? {} : { strict })
+  })
 )

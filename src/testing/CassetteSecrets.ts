@@ -32,10 +32,15 @@ export const inJson = (json: Schema.Json, redact: Redact): Schema.Json => {
 export const inRequest = (request: Schema.Json, redact: Redact): Schema.Json => {
   const plain = inJson(request, redact)
   if (!isObject(plain) || !isObject(plain["options"])) return plain
-  const { vendor } = plain["options"]
-  return vendor === undefined
-    ? plain
-    : { ...plain, options: { ...plain["options"], vendor: unnamed(vendor) } }
+  const { hostedTools, vendor } = plain["options"]
+  return {
+    ...plain,
+    options: {
+      ...plain["options"],
+      ...(hostedTools === undefined ? {} : { hostedTools: unnamed(hostedTools) }),
+      ...(vendor === undefined ? {} : { vendor: unnamed(vendor) })
+    }
+  }
 }
 
 /**

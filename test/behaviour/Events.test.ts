@@ -382,7 +382,11 @@ describe("Events", () => {
           toolTimeout: "2 seconds",
           approvalTimeout: "Infinity",
           hookTimeout: 5n,
-          modelOptions: { temperature: 0, vendor: { openai: { tools: [{ authorization: "Bearer x" }] } } },
+          modelOptions: {
+            temperature: 0,
+            vendor: { openai: { tools: [{ authorization: "Bearer x" }] } },
+            hostedTools: [{ type: "codeExecution", vendor: { openai: { container: "Bearer x" } } }]
+          },
           limits: { maxTurns: Infinity, executionTime: { minutes: 1 } }
         },
         hooks: [Hook.beforeExecution(() => Effect.succeed({ modified: { model: "other" } }))]
@@ -394,7 +398,7 @@ describe("Events", () => {
         toolTimeout: 2000,
         approvalTimeout: "Infinity",
         hookTimeout: 0.000005,
-        modelOptions: { temperature: 0 },
+        modelOptions: { temperature: 0, hostedTools: [{ type: "codeExecution" }] },
         limits: { maxTurns: Infinity, executionTime: 60_000 }
       })
       const codec = Schema.fromJsonString(Schema.toCodecJson(AgentEvent.AgentEvent))

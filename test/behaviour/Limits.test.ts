@@ -79,6 +79,23 @@ describe("Limits", () => {
       })
     )
 
+    it.effect("wrapUp asks without the tools of the vendor too", () =>
+      Effect.gen(function* () {
+        const { requests } = yield* limited(
+          [call("a"), done],
+          { maxTurns: 1, onMaxTurns: "wrapUp" },
+          { modelOptions: { seed: 1, hostedTools: [{ type: "webSearch" }] } }
+        )
+        assert.deepStrictEqual(
+          requests.map(({ options }) => options),
+          [
+            { seed: 1, hostedTools: [{ type: "webSearch" }] },
+            { seed: 1, hostedTools: [] }
+          ]
+        )
+      })
+    )
+
     it.effect("wrapUp that fails is a failure, and a cancel during it is a cancel", () =>
       Effect.gen(function* () {
         const failing = yield* limited([call("a"), ScriptedProvider.die("boom")], {

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Stream } from "effect"
-import { Agent, Loop, Message, ToolRegistry } from "effect-agent"
+import { Agent, Loop, Message, type RunOptions, ToolRegistry } from "effect-agent"
 import { ScriptedProvider } from "effect-agent/testing"
 import { agent, ofTag, say } from "./play.ts"
 
@@ -85,6 +85,38 @@ const refusals: ReadonlyArray<readonly [options: unknown, words: string]> = [
     { modelOptions: { maxToken: 5 } },
     "modelOptions.maxToken is not an option. Did you mean modelOptions.maxTokens?"
   ],
+  [{ modelOptions: { seed: "7" } }, 'modelOptions.seed: expected number, got "7"'],
+  [{ modelOptions: { seed: 0.5 } }, "modelOptions.seed: expected an integer, got 0.5"],
+  [{ modelOptions: { logprobs: -1 } }, "modelOptions.logprobs: expected a whole number from 0, got -1"],
+  [{ modelOptions: { parallelToolCalls: "no" } }, "modelOptions.parallelToolCalls: expected boolean"],
+  [{ modelOptions: { store: 1 } }, "modelOptions.store: expected boolean, got 1"],
+  [{ modelOptions: { serviceTier: 1 } }, "modelOptions.serviceTier: expected string, got 1"],
+  [{ modelOptions: { previousResponseId: 1 } }, "modelOptions.previousResponseId: expected string, got 1"],
+  [{ seed: 1 }, "seed is not an option. Did you mean modelOptions.seed?"],
+  [
+    { modelOptions: { hostedTools: ["webSearch"] } },
+    'modelOptions.hostedTools[0]: expected an object with the type "webSearch", "codeExecution", "fileSearch" or "computerUse", got "webSearch"'
+  ],
+  [
+    { modelOptions: { hostedTools: [{ type: "search" }] } },
+    "modelOptions.hostedTools[0]: expected an object"
+  ],
+  [
+    { modelOptions: { hostedTools: [{ type: "webSearch", maxUses: 0 }] } },
+    "modelOptions.hostedTools[0].maxUses: expected a whole number from 1, got 0"
+  ],
+  [
+    { modelOptions: { hostedTools: [{ type: "webSearch", maxUse: 1 }] } },
+    "modelOptions.hostedTools[0].maxUse is not an option"
+  ],
+  [
+    { modelOptions: { hostedTools: [{ type: "fileSearch" }] } },
+    "modelOptions.hostedTools[0].stores is missing"
+  ],
+  [
+    { modelOptions: { hostedTools: [{ type: "codeExecution", vendor: { memory: 4 } }] } },
+    'modelOptions.hostedTools[0].vendor.memory: expected object, got 4. vendor holds an object for each provider id: for the provider "openai" write vendor: { "openai": { "memory": 4 } }'
+  ],
   [{ somethingElse: 1 }, "somethingElse is not an option. Options: model, system, "],
   [{ limits: { maxTurns: Number.NaN }, sytem: "x" }, "; "]
 ]
@@ -132,10 +164,47 @@ describe("options", () => {
         },
         {
           limits: { executionTime: "1 day", prices: { input: 0, output: 0.5 } },
-          modelOptions: { vendor: { openai: { any: 1 } } }
+          modelOptions: {
+            vendor: { openai: { any: 1 } },
+            logprobs: 0,
+            hostedTools: [
+              { type: "webSearch", location: {}, vendor: { openai: { any: 1 } } },
+              { type: "computerUse", width: 1, height: 1 }
+            ]
+          }
         }
       ]
       for (const options of fine) yield* agent([], options)
+    })
+  )
+
+  it.effect("of the model reach the provider as they are", () =>
+    Effect.gen(function* () {
+      const modelOptions: RunOptions.ModelOptions = {
+        parallelToolCalls: false,
+        serviceTier: "flex",
+        seed: 7,
+        logprobs: 2,
+        store: false,
+        previousResponseId: "resp_1",
+        hostedTools: [
+          {
+            type: "webSearch",
+            maxUses: 3,
+            allowedDomains: ["weather.test"],
+            location: { country: "NO", timezone: "Europe/Oslo" }
+          },
+          { type: "codeExecution" },
+          { type: "fileSearch", stores: ["vs_1"], maxResults: 5, vendor: { openai: { any: 1 } } },
+          { type: "computerUse", width: 1024, height: 768 }
+        ]
+      }
+      const { agent: made, requests } = yield* agent([done, done], { modelOptions })
+      yield* made.prompt("hi")
+      yield* made.prompt("hi", { modelOptions: { seed: 8, hostedTools: [] } })
+      const [first, second] = yield* requests
+      assert.deepStrictEqual(first?.options, modelOptions)
+      assert.deepStrictEqual(second?.options, { ...modelOptions, seed: 8, hostedTools: [] })
     })
   )
 

@@ -57,6 +57,13 @@ const logs = () => {
 }
 
 describe("a tool that cannot work", () => {
+  it("is refused by every constructor when strict is no boolean", () => {
+    for (const make of constructors) {
+      const { message } = thrownBy(() => make(options({ strict: "yes" })))
+      assert.include(message, 'Tool "bad": `strict` is "yes"; expected true or false.')
+    }
+  })
+
   it("is refused by every constructor when its timeout is no duration", () => {
     const bad = ["5 minuts", "soon", Number.NaN, -1, -1n, "-1 seconds", {}, { minuts: 5 }, { seconds: -1 }]
     for (const timeout of [...bad, Duration.negate(Duration.seconds(1)), [1, Number.NaN], true, null]) {

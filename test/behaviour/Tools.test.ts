@@ -680,6 +680,29 @@ describe("Tools", () => {
       })
     )
 
+    it.effect("say whether their arguments are strict, where the tool does", () =>
+      Effect.gen(function* () {
+        const strict = (name: string, strict?: boolean) =>
+          Tool.make({
+            name,
+            description: "Looks.",
+            execute: () => Effect.succeed("ok"),
+            ...(strict === undefined ? {} : { strict })
+          })
+        const { requests } = yield* play([done], {
+          tools: [strict("a", true), strict("b", false), strict("c")]
+        })
+        assert.deepStrictEqual(
+          requests[0]?.tools.map((tool) => [tool.strict, "strict" in tool]),
+          [
+            [true, true],
+            [false, true],
+            [undefined, false]
+          ]
+        )
+      })
+    )
+
     it.effect("of active tools that are not registered are left out, and repeated ones offered once", () =>
       Effect.gen(function* () {
         const { requests } = yield* play([done], {

@@ -466,7 +466,10 @@ it.layer(NodeServices.layer)("Cassette", (it) => {
         const spoken = request({
           system: "The password is correct horse.",
           messages: [Message.user("Use sk-ant-REDACTED, and Bearer abcdefghijk.")],
-          options: { vendor: { acme: { "api-key": "plain", nested: { auth_token: "plainer" }, user: "me" } } }
+          options: {
+            vendor: { acme: { "api-key": "plain", nested: { auth_token: "plainer" }, user: "me" } },
+            hostedTools: [{ type: "codeExecution", vendor: { acme: { authorization: "plainest" } } }]
+          }
         })
         const script = [
           ScriptedProvider.text(["It is corr", "ect ho", "rse."]),
