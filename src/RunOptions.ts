@@ -245,9 +245,10 @@ export const Limits = Schema.Struct({
   /** The highest cost, in the currency of `Usage.cost`, counted as `maxTotalTokens` counts. Default: no bound. */
   maxCost: Schema.optionalKey(Amount),
   /**
-   * The prices of a million tokens of `input` and of `output`, for providers that report no cost. Default: none.
+   * The prices of a million tokens of `input` and of `output`, for providers that report no cost. Default: those of the service `Prices`.
    *
-   * Without a reported cost and without prices, `maxCost` has no effect.
+   * They win over the service. For a model without a reported cost and without a price, `maxCost` has no effect, and the run logs a
+   * warning.
    */
   prices: Schema.optionalKey(Schema.Struct({ input: Price, output: Price })),
   /**

@@ -1,9 +1,24 @@
 /**
- * The tokens of model calls, and their price where a provider reports it.
+ * The tokens of model calls, and their cost.
  *
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+
+/**
+ * The origin of a cost.
+ *
+ * **Details**
+ *
+ * - `"reported"`: the provider reports it.
+ * - `"computed"`: the run computes it from the tokens, with `limits.prices` or the service `Prices`.
+ * - `"mixed"`: a sum of both.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export const CostSource = Schema.Literals(["reported", "computed", "mixed"])
+export type CostSource = typeof CostSource.Type
 
 /**
  * The tokens of one model call, or the sum of several.
@@ -20,12 +35,25 @@ export const Usage = Schema.Struct({
   cacheRead: Schema.Finite,
   /** Tokens of the request that the vendor wrote to its cache, a part of `input`. */
   cacheWrite: Schema.Finite,
+  /**
+   * Tokens that the vendor wrote to its cache for an hour, a part of `cacheWrite`; absent if the provider does not report them apart.
+   */
+  cacheWriteLong: Schema.optionalKey(Schema.Finite),
+  /** Tokens of audio in the request, a part of `input`; absent if the provider does not report them. */
+  inputAudio: Schema.optionalKey(Schema.Finite),
+  /** Tokens of audio in the answer, a part of `output`; absent if the provider does not report them. */
+  outputAudio: Schema.optionalKey(Schema.Finite),
   /** Tokens of reasoning, a part of `output`; absent if the provider does not report them. */
   reasoning: Schema.optionalKey(Schema.Finite),
   /** All tokens. */
   total: Schema.Finite,
-  /** The price in the provider's currency, mostly US dollars; absent if the provider does not report it. */
-  cost: Schema.optionalKey(Schema.Finite)
+  /**
+   * The cost in the provider's currency, mostly US dollars; absent if the provider does not report it and no price is known. A sum
+   * has the cost of the calls whose cost is known.
+   */
+  cost: Schema.optionalKey(Schema.Finite),
+  /** The origin of `cost`; absent without a cost, and before a run has received the answer. */
+  costSource: Schema.optionalKey(CostSource)
 })
 export interface Usage extends Schema.Schema.Type<typeof Usage> {}
 
@@ -93,8 +121,10 @@ export const sane = (usage: Usage): Usage => {
     cacheRead: bounded(usage.cacheRead),
     cacheWrite: bounded(usage.cacheWrite),
     total: bounded(usage.total >= 0 ? usage.total : input + output),
-    ...(usage.reasoning === undefined ? {} : { reasoning: bounded(usage.reasoning) }),
-    ...(usage.cost === undefined || !(usage.cost >= 0) ? {} : { cost: bounded(usage.cost) })
+    ...details(usage, {}, (claimed) => (claimed === undefined ? undefined : bounded(claimed))),
+    ...(usage.cost === undefined || !(usage.cost >= 0)
+      ? {}
+      : { cost: bounded(usage.cost), ...sourceOf(usage) })
   }
 }
 
@@ -103,7 +133,7 @@ export const sane = (usage: Usage): Usage => {
  *
  * **Details**
  *
- * `reasoning` and `cost` are absent when both sides lack them. Both sides are corrected as {@link sane} does, and so is the sum:
+ * A number that is optional is absent when both sides lack it. Both sides are corrected as {@link sane} does, and so is the sum:
  * it is never less than either side, and a schema can always encode it.
  *
  * **Example** (Adding up the calls of a conversation)
@@ -122,7 +152,6 @@ export const sane = (usage: Usage): Usage => {
 export const add = (self: Usage, that: Usage): Usage => {
   const one = sane(self)
   const other = sane(that)
-  const reasoning = sumOf(one.reasoning, other.reasoning)
   const cost = sumOf(one.cost, other.cost)
   return sane({
     input: one.input + other.input,
@@ -130,15 +159,55 @@ export const add = (self: Usage, that: Usage): Usage => {
     cacheRead: one.cacheRead + other.cacheRead,
     cacheWrite: one.cacheWrite + other.cacheWrite,
     total: one.total + other.total,
-    ...(reasoning === undefined ? {} : { reasoning }),
-    ...(cost === undefined ? {} : { cost })
+    ...details(one, other, sumOf),
+    ...(cost === undefined ? {} : { cost, ...sourceOf(one, other) })
   })
 }
 
-const isSane = ({ cacheRead, cacheWrite, cost = 0, input, output, reasoning = 0, total }: Usage): boolean =>
-  [input, output, cacheRead, cacheWrite, reasoning, total, cost].every(
-    (claimed) => claimed >= 0 && claimed <= Number.MAX_SAFE_INTEGER
-  )
+type Details = Pick<Usage, "cacheWriteLong" | "inputAudio" | "outputAudio" | "reasoning">
+
+/** The optional counts of two usages, joined. */
+const details = (
+  one: Details,
+  other: Details,
+  join: (one: number | undefined, other: number | undefined) => number | undefined
+): Details => {
+  const cacheWriteLong = join(one.cacheWriteLong, other.cacheWriteLong)
+  const inputAudio = join(one.inputAudio, other.inputAudio)
+  const outputAudio = join(one.outputAudio, other.outputAudio)
+  const reasoning = join(one.reasoning, other.reasoning)
+  return {
+    ...(cacheWriteLong === undefined ? {} : { cacheWriteLong }),
+    ...(inputAudio === undefined ? {} : { inputAudio }),
+    ...(outputAudio === undefined ? {} : { outputAudio }),
+    ...(reasoning === undefined ? {} : { reasoning })
+  }
+}
+
+/** The source of the cost of a sum. A cost without a source is that of a provider. */
+const sourceOf = (...usages: ReadonlyArray<Usage>): Pick<Usage, "costSource"> => {
+  const priced = usages.filter(({ cost }) => cost !== undefined)
+  if (priced.every(({ costSource }) => costSource === undefined)) return {}
+  const [first = "reported", ...others] = priced.map(({ costSource = "reported" }) => costSource)
+  return { costSource: others.every((source) => source === first) ? first : "mixed" }
+}
+
+const isSane = (usage: Usage): boolean => {
+  const { cacheRead, cacheWrite, cacheWriteLong = 0, cost = 0, input, output, reasoning = 0, total } = usage
+  const { inputAudio = 0, outputAudio = 0 } = usage
+  return [
+    input,
+    output,
+    cacheRead,
+    cacheWrite,
+    cacheWriteLong,
+    inputAudio,
+    outputAudio,
+    reasoning,
+    total,
+    cost
+  ].every((claimed) => claimed >= 0 && claimed <= Number.MAX_SAFE_INTEGER)
+}
 
 const bounded = (claimed: number): number => (claimed > 0 ? Math.min(claimed, Number.MAX_SAFE_INTEGER) : 0)
 

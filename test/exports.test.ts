@@ -6,6 +6,7 @@ import * as ai from "effect-agent/ai"
 import * as aiSdk from "effect-agent/ai-sdk"
 import * as compat from "effect-agent/compat"
 import * as node from "effect-agent/node"
+import * as prices from "effect-agent/prices"
 import * as promise from "effect-agent/promise"
 import * as providers from "effect-agent/providers"
 import * as resilience from "effect-agent/resilience"
@@ -13,7 +14,19 @@ import * as testing from "effect-agent/testing"
 import * as tools from "effect-agent/tools"
 
 const manifest = JSON.parse(readFileSync(join(import.meta.dirname, "../package.json"), "utf8"))
-const modules = { ai, "ai-sdk": aiSdk, core, compat, node, promise, providers, resilience, testing, tools }
+const modules = {
+  ai,
+  "ai-sdk": aiSdk,
+  core,
+  compat,
+  node,
+  prices,
+  promise,
+  providers,
+  resilience,
+  testing,
+  tools
+}
 
 /** The namespaces of a barrel that are files beside it. */
 const filesOf = (barrel: string) =>

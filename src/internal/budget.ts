@@ -6,6 +6,7 @@ import * as Context from "effect/Context"
 import { memoize } from "effect/Function"
 import { LimitExceeded } from "./failureReason.ts"
 import type { Assistant, ModelMessage } from "../Message.ts"
+import type { Price } from "../Prices.ts"
 import type { ModelRequest } from "../Provider.ts"
 import type { Limits } from "../RunOptions.ts"
 import * as Usage from "../Usage.ts"
@@ -15,6 +16,8 @@ export interface Entry {
   readonly usage: Usage.Usage
   /** How many of its tokens are an estimate. */
   readonly estimated: number
+  /** `provider/model`. Default: not known. */
+  readonly model?: string
 }
 
 /** The sum of all answers so far. */
@@ -31,6 +34,9 @@ export class Budget {
   /** That of the run this one is inside of. */
   private readonly outer: Budget | undefined
   private spent: Spent = { total: 0, cost: undefined, estimated: 0 }
+  /** The models that spent tokens at no known price. */
+  private readonly unpriced = new Set<string>()
+  private isWarned = false
 
   constructor(limits: () => Limits | undefined, outer: Budget | undefined) {
     this.limits = limits
@@ -43,10 +49,11 @@ export class Budget {
     return maxCost !== undefined || maxTotalTokens !== undefined || this.outer?.isBounded === true
   }
 
-  /** Whether there is a limit on the cost, and no figure for the cost of a token. */
-  get isCostUnknown(): boolean {
-    const { cost, total } = this.spent
-    return this.limits()?.maxCost !== undefined && total > 0 && cost === undefined
+  /** The models whose cost is missing in the sum, once, where there is a limit on the cost. */
+  takeUnpriced(): ReadonlyArray<string> {
+    if (this.isWarned || this.unpriced.size === 0 || this.limits()?.maxCost === undefined) return []
+    this.isWarned = true
+    return [...this.unpriced]
   }
 
   /** Puts what is known of an answer now in place of what was known of it before. */
@@ -54,6 +61,7 @@ export class Budget {
     const { cost, estimated, total } = this.spent
     const known = this.priced(now.usage)
     const replaced = this.priced(before.usage)
+    if (known.cost === undefined && known.total > 0) this.unpriced.add(now.model ?? "the model")
     const isUnpriced = known.cost === undefined && replaced.cost === undefined
     this.spent = {
       total: total + known.total - replaced.total,
@@ -75,13 +83,28 @@ export class Budget {
     return new LimitExceeded({ limit, value, max, ...(this.spent.estimated > 0 ? { estimated: true } : {}) })
   }
 
-  /** Adds the cost, where the provider or `limits.prices` has it. */
+  /** A run inside of this one may have no prices. */
   private priced(usage: Usage.Usage): Usage.Usage {
-    const { prices } = this.limits() ?? {}
-    if (prices === undefined || usage.cost !== undefined || usage.total === 0) return usage
-    return Usage.sane({ ...usage, cost: (usage.input * prices.input + usage.output * prices.output) / 1e6 })
+    return priced(usage, this.limits()?.prices, undefined)
   }
 }
+
+/** Adds the cost and its source. That of the provider counts before `limits.prices`, and those before the price of the model. */
+export const priced = (
+  usage: Usage.Usage,
+  prices: Limits["prices"],
+  price: Price | undefined
+): Usage.Usage => {
+  if (usage.cost !== undefined || usage.total === 0) return sourced(usage)
+  const cost =
+    prices === undefined
+      ? price?.cost(usage)
+      : (usage.input * prices.input + usage.output * prices.output) / 1e6
+  return cost === undefined ? usage : Usage.sane({ ...usage, cost, costSource: "computed" })
+}
+
+const sourced = (usage: Usage.Usage): Usage.Usage =>
+  usage.cost === undefined || usage.costSource !== undefined ? usage : { ...usage, costSource: "reported" }
 
 /** The budget of the run that code runs inside of: in a tool, or in a hook. */
 export const Outer = Context.Reference<Budget | undefined>("effect-agent/Budget", {

@@ -77,12 +77,15 @@ export const check = Effect.fnUntraced(function* (run: Run) {
   if (run.elapsed >= executionTime(run)) return yield* outOfTime(run)
   const spent = run.budget.exceeded
   if (spent !== undefined) return yield* spent
-  if (run.turn === 1 && run.budget.isCostUnknown) yield* Effect.logWarning(costUnknown)
+  const unpriced = run.budget.takeUnpriced()
+  if (unpriced.length > 0) yield* Effect.logWarning(costUnknown(unpriced))
   const max = run.options.limits?.maxContextSize
   if (max !== undefined) yield* checkContextSize(run, max)
 })
 
-const costUnknown = "maxCost cannot hold: the provider tells no cost, and limits.prices is not set"
+const costUnknown = (models: ReadonlyArray<string>): string =>
+  `maxCost cannot hold for ${models.join(", ")}: the provider reports no cost, and no price is known. ` +
+  "Set limits.prices, or provide the service Prices"
 
 /** Measures the messages of the request: a window that leaves messages out leaves them out here too. */
 const checkContextSize = Effect.fnUntraced(function* (run: Run, max: number) {

@@ -149,9 +149,11 @@ const stream = (reply: Reply, request: ModelRequest) => {
   reply.send(request)
   const streaming = Effect.flatMap(
     Stream.runForEachArray(run.provider.stream(request), (events) => reply.receive(events)),
-    () => (reply.reply.finish === undefined ? Effect.fail(Silence.truncated(reply.provider)) : Effect.void)
+    () => (reply.reply.finish === undefined ? Effect.fail(Silence.truncated(reply.provider)) : reply.settle)
   )
-  return Spans.modelCall(run, request, reply, run.attempt(streaming))
+  // An estimate of what is spent needs the price before the answer begins.
+  const priced = run.budget.isBounded ? Effect.andThen(reply.findPrice, streaming) : streaming
+  return Spans.modelCall(run, request, reply, run.attempt(priced))
 }
 
 /** The error of a provider that names its failure only in the stop reason. */

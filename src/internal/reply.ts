@@ -10,10 +10,12 @@ import * as Budget from "./budget.ts"
 import * as Failure from "./failureReason.ts"
 import * as Message from "../Message.ts"
 import * as ModelEvent from "../ModelEvent.ts"
+import type { Price } from "../Prices.ts"
 import type { ModelRequest } from "../Provider.ts"
 import { monotonicMillis, type Run, Stopped } from "./run.ts"
 import * as Spans from "./spans.ts"
 import type { Attempt } from "./telemetry.ts"
+import type { Usage } from "../Usage.ts"
 
 type CallStart = Extract<ModelEvent.ModelEvent, { readonly _tag: "ToolCallStart" }>
 
@@ -36,6 +38,8 @@ export class Reply {
   private isClosed = false
   /** The budget's entry of this answer. */
   private entry = Budget.nothing
+  /** The price of the model that answers, `undefined` until `findPrice` has found it. */
+  private price: Price | undefined
   /** Ids of its tool calls so far, each with the last number appended to it: vendors repeat ids, or leave them out. */
   private readonly callIds = new Map<string, number>()
 
@@ -80,10 +84,38 @@ export class Reply {
         return Effect.andThen(Spans.retry(event), this.meter)
       } else {
         this.begin()
-        return Effect.andThen(this.publish([event]), this.meter)
+        const published = this.publish([event])
+        return Effect.andThen(
+          event._tag === "Start" ? Effect.andThen(published, this.findPrice) : published,
+          this.meter
+        )
       }
       return this.meter
     })
+  }
+
+  /** Finds the price of the model that answers, for as long as it answers. */
+  readonly findPrice: Effect.Effect<void> = Effect.suspend(() => {
+    const { request, run } = this
+    const { model = request?.model ?? run.options.model, responseModel } = this.reply.start ?? {}
+    const { cacheRetention } = request?.options ?? {}
+    const asked = { provider: this.provider, model, responseModel, at: this.timestamp, cacheRetention }
+    return Effect.map(run.prices.find(asked), (price) => void (this.price = price))
+  })
+
+  /** Adds the cost to the usage of a finished answer. */
+  readonly settle: Effect.Effect<void> = Effect.suspend(() => {
+    const { finish } = this.reply
+    if (finish?.usage === undefined) return Effect.void
+    const { usage } = finish
+    const found = usage.cost === undefined && this.price === undefined ? this.findPrice : Effect.void
+    return Effect.map(found, () => {
+      this.reply.finish = { ...finish, usage: this.priced(usage) }
+    })
+  })
+
+  private priced(usage: Usage): Usage {
+    return Budget.priced(usage, this.run.options.limits?.prices, this.price)
   }
 
   private publish(events: ReadonlyArray<ModelEvent.ModelEvent>): Effect.Effect<void> {
@@ -142,6 +174,7 @@ export class Reply {
     this.id = Message.makeId()
     this.isStarted = false
     this.reply = ModelEvent.draft()
+    this.price = undefined
     this.callIds.clear()
   }
 
@@ -172,7 +205,9 @@ export class Reply {
     return this.run.budget.exceeded ?? Effect.void
   })
 
-  private enter(entry: Budget.Entry): void {
+  private enter({ estimated, usage }: Budget.Entry): void {
+    const { model = this.request?.model } = this.reply.start ?? {}
+    const entry = { usage: this.priced(usage), estimated, model: `${this.provider}/${model}` }
     this.run.budget.replace(this.entry, entry)
     this.entry = entry
   }

@@ -22,6 +22,7 @@ import { attempt, Control, type Stop } from "./interruption.ts"
 import { makeId, type Message, type MessageId, type ToolCall } from "../Message.ts"
 import type { Output } from "./output.ts"
 import type { Patience } from "./patience.ts"
+import * as Prices from "../Prices.ts"
 import { Provider } from "../Provider.ts"
 import type { QueueName, Queues } from "./queues.ts"
 import { Repetition } from "./repetition.ts"
@@ -55,6 +56,7 @@ export class Run {
   readonly provider: Provider["Service"]
   readonly registry: ToolRegistry["Service"]
   readonly contextManager: ContextManager.Service
+  readonly prices: Prices.Service
   readonly hooks: RunHooks
   readonly queues: Queues
   readonly events: Events
@@ -102,6 +104,7 @@ export class Run {
     this.provider = Context.get(context, Provider)
     this.registry = Context.get(context, ToolRegistry)
     this.contextManager = Context.get(context, ContextManager.ContextManager)
+    this.prices = Context.get(context, Prices.Prices)
     this.hooks = new RunHooks(Context.get(context, HookManager), {
       options: () => this.options,
       onError: (error) => this.emit({ _tag: "HookError", ...error })

@@ -239,7 +239,8 @@ const answerAttributes = (stopReason: StopReason | undefined, usage: Usage | und
   "gen_ai.usage.output_tokens": usage?.output,
   "gen_ai.usage.cache_read.input_tokens": usage?.cacheRead,
   "gen_ai.usage.cache_creation.input_tokens": usage?.cacheWrite,
-  "gen_ai.usage.reasoning.output_tokens": usage?.reasoning
+  "gen_ai.usage.reasoning.output_tokens": usage?.reasoning,
+  "effect_agent.usage.cost": usage?.cost
 })
 
 // ───────────────────────── Verdicts

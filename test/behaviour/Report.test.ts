@@ -48,7 +48,8 @@ describe("Report", () => {
         cacheWrite: 1,
         reasoning: 2,
         total: 10,
-        cost: 0.5
+        cost: 0.5,
+        costSource: "reported"
       })
       assert.deepStrictEqual(report.usage, usage)
       assert.strictEqual(report.turns, 1)
