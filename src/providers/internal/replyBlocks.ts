@@ -1,0 +1,161 @@
+/** The blocks of an answer while they come in. */
+import type * as Schema from "effect/Schema"
+import type { HostedTool } from "../../Message.ts"
+import type { ModelEvent } from "../../ModelEvent.ts"
+import * as Opaque from "./opaque.ts"
+
+/** Data that a vendor wants back. */
+export type Data = Readonly<Record<string, Schema.Json>>
+type Run = Pick<HostedTool, "params" | "result" | "isError">
+
+/**
+ * A block of text or of thinking.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export class Prose {
+  /** The kind of the block. */
+  readonly kind: "text" | "thinking"
+  /** The index of the block in the answer. */
+  readonly contentIndex: number
+  /** The characters so far. */
+  length = 0
+  /** The data that the vendor wants back with the block. */
+  kept: Data | undefined = undefined
+
+  private readonly provider: string
+  private readonly events: Array<ModelEvent>
+  private isOpen = true
+
+  /** @internal */
+  constructor(kind: Prose["kind"], contentIndex: number, provider: string, events: Array<ModelEvent>) {
+    this.kind = kind
+    this.contentIndex = contentIndex
+    this.provider = provider
+    this.events = events
+    events.push({ _tag: kind === "text" ? "TextStart" : "ThinkingStart", contentIndex })
+  }
+
+  /** Appends a piece. */
+  write(delta: string): void {
+    if (delta === "") return
+    this.length += delta.length
+    const { contentIndex, kind } = this
+    this.events.push({ _tag: kind === "text" ? "TextDelta" : "ThinkingDelta", contentIndex, delta })
+  }
+
+  /** Adds data that the vendor wants back with the block. */
+  keep(data: Data): void {
+    this.kept = { ...this.kept, ...data }
+  }
+
+  /** Ends the block, once. Thinking without a text, of which the vendor wants data back, is hidden. */
+  end(): void {
+    if (!this.isOpen) return
+    this.isOpen = false
+    const { contentIndex, kept, kind } = this
+    const opaque = kept === undefined ? {} : { opaque: Opaque.make(this.provider, kept) }
+    const redacted = kind === "thinking" && kept !== undefined && this.length === 0 ? { redacted: true } : {}
+    this.events.push(
+      kind === "text"
+        ? { _tag: "TextEnd", contentIndex, ...opaque }
+        : { _tag: "ThinkingEnd", contentIndex, ...opaque, ...redacted }
+    )
+  }
+}
+
+/**
+ * A call of a tool that the vendor runs, or the result of one.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export class HostedBlock {
+  /** The index of the block in the answer. */
+  readonly contentIndex: number
+
+  private readonly ended: (run: Run, kept: Data | undefined) => void
+  private isOpen = true
+
+  /** @internal */
+  constructor(contentIndex: number, ended: (run: Run, kept: Data | undefined) => void) {
+    this.contentIndex = contentIndex
+    this.ended = ended
+  }
+
+  /** Ends the block, once, with the params of the call, its result, or both. `kept` is the data that the vendor wants back. */
+  end(run: Run, kept?: Data): void {
+    if (!this.isOpen) return
+    this.isOpen = false
+    this.ended(run, kept)
+  }
+}
+
+/**
+ * A tool call while its arguments come in.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export class CallBlock {
+  /** The id of the call, which no other call of the answer has. */
+  readonly id: string
+  /** The index of the block in the answer. */
+  readonly contentIndex: number
+  /** The name of the tool, `undefined` until the server sends it. */
+  name: string | undefined = undefined
+  /** The JSON text of the arguments so far. */
+  json = ""
+  /** The data that the vendor wants back with the call. */
+  kept: Data | undefined = undefined
+
+  private readonly provider: string
+  private readonly events: Array<ModelEvent>
+  private isOpen = true
+
+  /** @internal */
+  constructor(id: string, contentIndex: number, provider: string, events: Array<ModelEvent>) {
+    this.id = id
+    this.contentIndex = contentIndex
+    this.provider = provider
+    this.events = events
+  }
+
+  /** Announces the call with its name, and with the arguments so far. The first name counts. */
+  named(name: string): void {
+    if (this.name !== undefined) return
+    this.name = name
+    const { contentIndex, id, json } = this
+    this.events.push({ _tag: "ToolCallStart", contentIndex, id, name })
+    if (json !== "") this.events.push({ _tag: "ToolCallDelta", contentIndex, delta: json })
+  }
+
+  /** Appends a piece of the JSON text of the arguments. */
+  write(delta: string): void {
+    if (delta === "") return
+    this.json += delta
+    const { contentIndex } = this
+    if (this.name !== undefined) this.events.push({ _tag: "ToolCallDelta", contentIndex, delta })
+  }
+
+  /** Adds data that the vendor wants back with the call. */
+  keep(data: Data): void {
+    this.kept = { ...this.kept, ...data }
+  }
+
+  /** Ends the call, once. `rawArguments` is the whole JSON text, if it differs from the pieces. */
+  end(rawArguments = this.json): void {
+    if (!this.isOpen) return
+    this.isOpen = false
+    this.named("")
+    const { contentIndex, kept } = this
+    const opaque = kept === undefined ? {} : { opaque: Opaque.make(this.provider, kept) }
+    this.events.push({ _tag: "ToolCallEnd", contentIndex, rawArguments, ...opaque })
+  }
+
+  /** Leaves the call out: the vendor stopped the model in the middle of its arguments. */
+  drop(): void {
+    this.isOpen = false
+  }
+}
