@@ -17,6 +17,7 @@ import * as Approval from "./Approval.ts"
 import * as ExitCode from "./ExitCode.ts"
 import * as Inert from "./Inert.ts"
 import type { Keyboard } from "./Keyboard.ts"
+import * as ListPrices from "./ListPrices.ts"
 import type { Choice } from "./ModelChoice.ts"
 import * as ModelNotes from "./ModelNotes.ts"
 import * as Outcome from "./Outcome.ts"
@@ -57,7 +58,8 @@ export const run = Effect.fnUntraced(
     // The output of a run without an answer must not replace an answer from an earlier run.
     return code === ExitCode.answered ? yield* save(plan, outcome) : code
   },
-  (effect, { choice }) => Effect.provide(effect, [choice.provider, Telemetry.layer(process.env)])
+  (effect, { choice }) =>
+    Effect.provide(effect, [choice.provider, ListPrices.layer, Telemetry.layer(process.env)])
 )
 
 const canAsk = ({ settings }: Plan) =>

@@ -23,6 +23,7 @@ import * as Facade from "./Facade.ts"
 import type { HookFunctions } from "./HookFunctions.ts"
 import * as HookFunction from "./HookFunctions.ts"
 import { Listeners } from "./Listeners.ts"
+import * as ListPrices from "./ListPrices.ts"
 import type { PromiseAgent } from "./PromiseAgent.ts"
 
 type Tools = ReadonlyArray<Tool.Any>
@@ -70,6 +71,9 @@ export type Options<RP, T extends Tools, H extends Hooks, A = never> = Omit<
  * **Details**
  *
  * The agent builds its provider and layers at its first use. `createAgent` throws `InvalidInput` for invalid options.
+ *
+ * Where the package `@pydantic/genai-prices` is installed, the run computes the cost of answers from its list prices, unless `layer` has
+ * the service `Prices`. In a bundle, give `GenAiPrices.layer()` of `effect-agent/prices`.
  *
  * **Example** (Printing an answer as it comes)
  *
@@ -166,7 +170,11 @@ export function createAgent(given: Opaque): PromiseAgent {
     throw fault
   }
   const { hooks, layer, provider, ...options } = given
-  const supplied = Layer.merge(FetchHttpClient.layer, layer ?? Layer.succeed(Supplied, {}))
+  const supplied = Layer.mergeAll(
+    FetchHttpClient.layer,
+    ListPrices.layer,
+    layer ?? Layer.succeed(Supplied, {})
+  )
   const providing = "stream" in provider ? Layer.succeed(Provider, provider) : provider
   const listeners = new Listeners()
   const made = Effect.tap(Agent.make({ ...options, hooks: listOf(hooks) }), listeners.attach)
