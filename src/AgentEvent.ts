@@ -221,7 +221,10 @@ export const AgentEvent = Schema.TaggedUnion({
     durationMs: Schema.Finite,
     ...ModelEvent.responseModel,
     ...ModelEvent.adjusted,
-    ...ModelEvent.unrepresented
+    ...ModelEvent.headers,
+    ...ModelEvent.rateLimits,
+    ...ModelEvent.unrepresented,
+    ...ModelEvent.logprobs
   },
   /** The model call failed. With `willRetry` a `ModelCallRetry` follows. */
   ModelCallError: { ...base, error: EventError, willRetry: Schema.Boolean },

@@ -86,6 +86,84 @@ export const responseModel = { responseModel: Schema.optionalKey(Schema.String) 
 export const unrepresented = { unrepresented: Schema.optionalKey(Schema.Array(Schema.String)) }
 
 /**
+ * The struct field `headers`: the headers of the response, by names in lower case, such as `"x-request-id"`.
+ *
+ * **Details**
+ *
+ * A provider leaves out cookies and other headers that may be secret. The field is absent if the provider reports none.
+ *
+ * @category schemas
+ * @since 0.2.0
+ */
+export const headers = { headers: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)) }
+
+/**
+ * One rate limit of the vendor, as far as a response reports it.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export const RateLimit = Schema.Struct({
+  /** The most in one period. */
+  limit: Schema.optionalKey(Schema.Finite),
+  /** The rest of the period. */
+  remaining: Schema.optionalKey(Schema.Finite),
+  /** The time until the rest is whole again. */
+  resetAfter: Schema.optionalKey(Schema.Duration)
+})
+export interface RateLimit extends Schema.Schema.Type<typeof RateLimit> {}
+
+/**
+ * The rate limits of the vendor, as a response reports them.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export const RateLimits = Schema.Struct({
+  /** Requests. */
+  requests: Schema.optionalKey(RateLimit),
+  /** Tokens of requests and answers. */
+  tokens: Schema.optionalKey(RateLimit),
+  /** Tokens of requests, where the vendor counts them apart. */
+  inputTokens: Schema.optionalKey(RateLimit),
+  /** Tokens of answers, where the vendor counts them apart. */
+  outputTokens: Schema.optionalKey(RateLimit)
+})
+export interface RateLimits extends Schema.Schema.Type<typeof RateLimits> {}
+
+/**
+ * The struct field `rateLimits`: the rate limits of the vendor, absent if the response reports none.
+ *
+ * @category schemas
+ * @since 0.2.0
+ */
+export const rateLimits = { rateLimits: Schema.optionalKey(RateLimits) }
+
+const token = { token: Schema.String, logprob: Schema.Finite }
+
+/**
+ * A token of an answer, and its probability.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export const Logprob = Schema.Struct({
+  /** The text of the token, and the natural logarithm of its probability. */
+  ...token,
+  /** The most probable tokens at this place. Default none. */
+  top: Schema.optionalKey(Schema.Array(Schema.Struct(token)))
+})
+export interface Logprob extends Schema.Schema.Type<typeof Logprob> {}
+
+/**
+ * The struct field `logprobs`: the tokens of the text and their probabilities, absent without the option `logprobs`.
+ *
+ * @category schemas
+ * @since 0.2.0
+ */
+export const logprobs = { logprobs: Schema.optionalKey(Schema.Array(Logprob)) }
+
+/**
  * An event of one answer.
  *
  * **Example** (Writing a provider)
@@ -125,7 +203,9 @@ export const ModelEvent = Schema.TaggedUnion({
     protocol: Schema.String,
     responseId: Schema.optionalKey(Schema.String),
     ...responseModel,
-    ...adjusted
+    ...adjusted,
+    ...headers,
+    ...rateLimits
   },
   /** A block of text begins. */
   TextStart: index,
@@ -154,7 +234,7 @@ export const ModelEvent = Schema.TaggedUnion({
   /** An image, a recording or another file that the model made, as a whole block. */
   Media: { ...index, media: Media },
   /** The answer is complete. `usage` is absent if the provider reports no tokens. */
-  Finish: { stopReason: StopReason, usage: Schema.optionalKey(Usage), ...unrepresented },
+  Finish: { stopReason: StopReason, usage: Schema.optionalKey(Usage), ...unrepresented, ...logprobs },
   /** Attempt number `attempt`, from 1, failed with `error`, and the next one follows after `delay`. */
   Attempt: { attempt: Schema.Int, delay: Schema.Duration, error: ProviderError },
   /** All events since `Start` are void, and a new answer follows. */

@@ -19,7 +19,9 @@ const line = (event: AgentEvent.AgentEvent): Effect.Effect<string> =>
  * Events are plain JSON, except for errors and durations. This check saves the encoding of thousands of deltas.
  */
 const isPlain = (event: AgentEvent.AgentEvent): boolean =>
-  event._tag === "MessageDelta" ? event.delta._tag !== "Attempt" : !("error" in event)
+  event._tag === "MessageDelta"
+    ? event.delta._tag !== "Attempt"
+    : !("error" in event || "rateLimits" in event)
 
 // JSON escapes control characters below the space. Terminals obey some above it too.
 const text = (event: unknown): string =>

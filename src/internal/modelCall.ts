@@ -7,6 +7,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Stream from "effect/Stream"
+import * as Struct from "effect/Struct"
 import { type FailureReason, ModelCallSkipped } from "./failureReason.ts"
 import type * as Hook from "../Hook.ts"
 import * as Message from "../Message.ts"
@@ -58,9 +59,8 @@ const announceEnd = (
     messageId: message.id,
     ...(message.usage === undefined ? {} : { usage: message.usage }),
     durationMs,
-    ...(start?.responseModel === undefined ? {} : { responseModel: start.responseModel }),
-    ...(start?.adjusted === undefined ? {} : { adjusted: start.adjusted }),
-    ...(finish?.unrepresented === undefined ? {} : { unrepresented: finish.unrepresented })
+    ...(start && Struct.pick(start, ["responseModel", "adjusted", "headers", "rateLimits"])),
+    ...(finish && Struct.pick(finish, ["unrepresented", "logprobs"]))
   })
 }
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Schema } from "effect"
+import { Duration, Effect, Exit, Schema } from "effect"
 import { AgentEvent, Message, ModelEvent } from "effect-agent"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import * as Invariants from "./invariants.ts"
@@ -63,6 +63,34 @@ describe("sources, media and tools of the vendor", () => {
       assert.strictEqual(requests.length, 1)
       const after = yield* play([ScriptedProvider.text("Yes.")], { messages: view.messages })
       assert.strictEqual(after.requests[0]?.messages[1], answer)
+    })
+  )
+
+  it.effect("the end of a call has the headers, the rate limits and the probabilities of its tokens", () =>
+    Effect.gen(function* () {
+      const headers = { "x-request-id": "r1" }
+      const rateLimits = {
+        requests: { limit: 60, remaining: 59, resetAfter: Duration.seconds(1) },
+        inputTokens: { remaining: 0 }
+      }
+      const logprobs = [
+        { token: "Ra", logprob: -0.1, top: [{ token: "Sun", logprob: -2.5 }] },
+        { token: "in", logprob: 0 }
+      ]
+      const start = { _tag: "Start", provider: "p", model: "m", protocol: "x" } as const
+      const turn = ScriptedProvider.turn(
+        Step.event({ ...start, headers, rateLimits }),
+        Step.text("Rain"),
+        Step.event({ _tag: "Finish", stopReason: "stop", logprobs })
+      )
+      const { events } = yield* play([turn])
+      const [end] = ofTag(events, "ModelCallEnd")
+      assert.deepInclude(end, { headers, rateLimits, logprobs })
+      const codec = Schema.fromJsonString(Schema.toCodecJson(AgentEvent.AgentEvent))
+      const text = yield* Schema.encodeUnknownEffect(codec)(end)
+      assert.deepStrictEqual(yield* Schema.decodeEffect(codec)(text), end)
+      const plain = yield* play([ScriptedProvider.text("Sun")])
+      assert.doesNotHaveAnyKeys(ofTag(plain.events, "ModelCallEnd")[0], ["headers", "rateLimits", "logprobs"])
     })
   )
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
-import { Effect, Schema } from "effect"
+import { Duration, Effect, Schema } from "effect"
 import { AgentEvent, ProviderError } from "effect-agent"
 import * as Failure from "../../src/cli/Failure.ts"
 import * as Inert from "../../src/cli/Inert.ts"
@@ -30,6 +30,14 @@ const failure = (text: string) =>
 /** Everything else that others have a say in and that is shown. */
 const others = (text: string): ReadonlyArray<AgentEvent.AgentEvent> => [
   { ...stamp, ...tool, _tag: "ToolExecutionStart", toolName: text, params: { path: text } },
+  {
+    ...stamp,
+    _tag: "ModelCallEnd",
+    messageId: "msg_1",
+    durationMs: 1,
+    headers: { "x-request-id": text },
+    rateLimits: { tokens: { remaining: 1, resetAfter: Duration.seconds(1) } }
+  },
   { ...stamp, ...tool, _tag: "ToolExecutionStart", toolName: "x", params: { [text]: [text] } },
   ...[text, `${text}\n${text}`].flatMap((result) =>
     [true, false].map(
