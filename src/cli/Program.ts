@@ -9,6 +9,7 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
 import * as References from "effect/References"
+import * as CommandSandbox from "./CommandSandbox.ts"
 import * as ExitCode from "./ExitCode.ts"
 import * as Inert from "./Inert.ts"
 import * as Keyboard from "./Keyboard.ts"
@@ -58,10 +59,14 @@ const ready = Effect.fnUntraced(function* (args: ReadonlyArray<string>, version:
   if (Option.isNone(parsed)) return Option.none<Session.Plan>()
   const settings = parsed.value
   const prompt = yield* StandardInput.promptOf(settings.prompt)
-  const choice = yield* ModelChoice.choose(settings, process.env)
+  const [choice, { options, remark }] = yield* Effect.all(
+    [ModelChoice.choose(settings, process.env), CommandSandbox.choose(settings)],
+    { concurrency: 2 }
+  )
   const { err, paint } = yield* Screen.Screen
-  yield* err(`${paint.dim(Inert.line(`Model: ${choice.model} (${choice.why})`))}\n`)
-  return Option.some<Session.Plan>({ settings, prompt, choice })
+  const commands = remark === undefined ? "" : `. ${remark}`
+  yield* err(`${paint.dim(Inert.line(`Model: ${choice.model} (${choice.why})${commands}`))}\n`)
+  return Option.some<Session.Plan>({ settings, prompt, choice, shell: options })
 })
 
 const complain = Effect.fnUntraced(function* (message: string) {

@@ -17,6 +17,7 @@ import * as Approval from "./Approval.ts"
 import * as ExitCode from "./ExitCode.ts"
 import * as Inert from "./Inert.ts"
 import type { Keyboard } from "./Keyboard.ts"
+import type { Choice as CommandSandbox } from "./CommandSandbox.ts"
 import * as ListPrices from "./ListPrices.ts"
 import type { Choice } from "./ModelChoice.ts"
 import * as ModelNotes from "./ModelNotes.ts"
@@ -42,6 +43,8 @@ export interface Plan {
   readonly settings: Settings
   readonly prompt: string
   readonly choice: Choice
+  /** The options of the tool `shell`. */
+  readonly shell: CommandSandbox["options"]
 }
 
 /** Runs a plan and reports its outcome. Fails only before the first request. */
@@ -110,7 +113,7 @@ const play = Effect.fnUntraced(function* (plan: Plan): Effect.fn.Return<Played, 
 }, Effect.scoped)
 
 const agentFor = Effect.fnUntraced(function* (plan: Plan, isShown: (toolCallId: string) => () => boolean) {
-  const { choice, settings } = plan
+  const { choice, settings, shell } = plan
   const root = (yield* Path.Path).resolve(settings.cwd)
   const { maxTurns, timeout } = settings
   const shown = (toolCallId: string) => until(isShown(toolCallId), "500 millis")
@@ -118,7 +121,7 @@ const agentFor = Effect.fnUntraced(function* (plan: Plan, isShown: (toolCallId: 
     model: choice.model,
     agent: { name: "effect-agent" },
     system: Option.getOrElse(settings.system, () => SystemPrompt.make(root, settings.tools)),
-    tools: Tools.make({ root }).filter(({ name }) => settings.tools.includes(name)),
+    tools: Tools.make({ root, shell }).filter(({ name }) => settings.tools.includes(name)),
     hooks: [Approval.hook({ ...settings, root, shown, ask: yield* canAsk(plan) })],
     limits: {
       ...(Option.isSome(maxTurns) ? { maxTurns: maxTurns.value } : {}),

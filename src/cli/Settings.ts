@@ -34,6 +34,8 @@ const description = [
   "",
   `Tools: ${Tools.names.join(", ")}. Those that change something (${[...Tools.changing].join(", ")})`,
   "require an approval on a terminal, and are refused without one, unless --allow or --yes is given.",
+  "Shell commands run in a sandbox where bubblewrap (Linux) or sandbox-exec (macOS) works. They can change the",
+  "folder of the tools, but not .git and the settings of other programs, and have no network.",
   "",
   "Traces and metrics go to the collector of OTEL_EXPORTER_OTLP_ENDPOINT, if it is set.",
   "Requests go through the proxy of HTTPS_PROXY or HTTP_PROXY, except for the hosts of NO_PROXY and this machine.",
@@ -148,6 +150,18 @@ const config = {
     "Let this tool run without asking, or with shell(git status) the commands that begin so. May be repeated"
   ),
   deny: named("deny", "Never let this tool or command run. Wins over --allow and --yes. May be repeated"),
+  sandbox: Flag.Literals("sandbox", ["auto", "require", "off"]).pipe(
+    Flag.withDescription(
+      "Sandbox of shell commands: auto uses one that works, require refuses to start without. Default: auto"
+    ),
+    Flag.withDefault("auto")
+  ),
+  network: is("network", "Let commands in the sandbox use the network"),
+  writable: Flag.Directory("writable", { mustExist: true }).pipe(
+    Flag.withMetavar("DIR"),
+    Flag.withDescription("Let commands in the sandbox change this folder too. May be repeated"),
+    Flag.atLeast(0)
+  ),
   yes: is("yes", "Let every tool run without asking").pipe(Flag.withAlias("y")),
   maxTurns: Flag.Int("max-turns").pipe(
     Flag.withMetavar("N"),

@@ -7,8 +7,9 @@
  * @since 0.2.0
  */
 import * as Effect from "effect/Effect"
-import * as FileSystem from "effect/FileSystem"
+import type * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
+import * as GitFolders from "./GitFolders.ts"
 import { PathRefused } from "./PathFailure.ts"
 import * as Root from "./Root.ts"
 
@@ -147,8 +148,8 @@ export const check = Effect.fnUntraced(function* (
   if (name !== undefined) return yield* refused(path, `${name} is protected`)
   if (!(options.protect ?? names).includes(".git")) return
   for (const folder of foldersAbove(paths, place.roots, where)) {
-    if (yield* isGitFolder(folder)) return yield* refused(path, "it is in a folder of git")
-    const hooks = yield* hooksOf(folder)
+    if (yield* GitFolders.isGitFolder(folder)) return yield* refused(path, "it is in a folder of git")
+    const hooks = yield* GitFolders.hooksOf(folder)
     if (hooks !== undefined && hooks !== folder && Root.contains(paths, hooks, where)) {
       return yield* refused(path, "it is in the folder of git's hooks")
     }
@@ -208,37 +209,3 @@ const foldersAbove = (
   }
   return folders
 }
-
-/** Whether the folder is a repository without a working tree, or a git folder with another name. */
-const isGitFolder = Effect.fnUntraced(function* (folder: string) {
-  const files = yield* FileSystem.FileSystem
-  const paths = yield* Path.Path
-  for (const name of ["HEAD", "objects", "refs"]) {
-    const has = yield* Effect.orElseSucceed(files.exists(paths.join(folder, name)), () => false)
-    if (!has) return false
-  }
-  return true
-})
-
-/** Maximum bytes of a configuration file that the check reads. */
-const maxConfig = 64 * 1024
-
-/** The hooks folder of a repository, if its configuration sets one. */
-const hooksOf = Effect.fnUntraced(
-  function* (folder: string) {
-    const files = yield* FileSystem.FileSystem
-    const paths = yield* Path.Path
-    const config = paths.join(folder, ".git", "config")
-    const info = yield* files.stat(config)
-    if (info.type !== "File" || info.size > maxConfig) return undefined
-    const text = yield* files.readFileString(config)
-    const value = /^[ \t]*hookspath[ \t]*=([^\n]*)$/im
-      .exec(text)?.[1]
-      ?.replace(/[#;].*$|"/g, "")
-      .trim()
-    if (value === undefined || value === "") return undefined
-    const hooks = paths.resolve(folder, value)
-    return yield* Effect.orElseSucceed(files.realPath(hooks), () => hooks)
-  },
-  Effect.orElseSucceed(() => undefined)
-)

@@ -18,6 +18,8 @@ import * as ChildEnvironment from "./ChildEnvironment.ts"
 import * as Output from "./Output.ts"
 import { fromPlatform } from "./PathFailure.ts"
 import * as ProcessGroup from "./ProcessGroup.ts"
+import * as Sandbox from "./Sandbox.ts"
+import * as SandboxChoice from "./SandboxChoice.ts"
 
 /**
  * Options of the tool `shell`.
@@ -25,13 +27,15 @@ import * as ProcessGroup from "./ProcessGroup.ts"
  * @since 0.1.0
  * @category options
  */
-export interface Options {
+export interface Options extends Sandbox.Options {
   /**
-   * The working directory of commands.
+   * Whether commands run in a sandbox, whose limits are `network`, `writable`, `hidden` and `protect` (default:
+   * `"off"`, so that commands behave alike wherever an application runs).
    *
-   * Absolute, or relative to the working directory of the process.
+   * With `"auto"` the tool looks once whether the sandbox works. If not, it logs a warning, and the details of
+   * results have `sandbox: "none"`. With `"require"` each call then fails with `SandboxUnavailable`.
    */
-  readonly root: string
+  readonly sandbox?: Sandbox.Mode
   /** The shell, called with `-c` and the command (default: `/bin/sh`). */
   readonly shell?: string
   /** Time limit of a call that has no `timeout` parameter (default: 120 seconds). */
@@ -88,9 +92,10 @@ type Params = typeof Params.Type
  *
  * **Gotchas**
  *
- * The root does not confine a command: a command can do everything that the user of the process can do. Require
- * an approval, use `CommandRules`, or run the agent in a sandbox. A process that creates its own session
- * (`setsid`) leaves the process group, and the tool does not end it.
+ * Without a sandbox, the root does not confine a command: a command can do everything that the user of the
+ * process can do. Set `sandbox: "require"`, and require an approval. A process that creates its own session
+ * (`setsid`) leaves the process group, and the tool ends it in a sandbox of Linux only. That sandbox ends with
+ * SIGTERM at once, without the 0.4 seconds, and the exit code of a signal in it is 128 and its number.
  *
  * **Example** (Running a command)
  *
@@ -123,23 +128,26 @@ type Params = typeof Params.Type
 export const make = (options: Options) => {
   const usual = Duration.fromInputUnsafe(options.timeout ?? "120 seconds")
   const most = Duration.fromInputUnsafe(options.maxTimeout ?? "600 seconds")
+  const mode = options.sandbox ?? "off"
+  const choice = SandboxChoice.make(mode, options)
   return Tool.make({
     name: "shell",
     label: "Shell",
     description:
       "Runs a command line in the root folder and returns its output and exit code. It has no standard input, its " +
       `processes end with the call, and the call ends after ${Duration.toSeconds(usual)} seconds or after timeout ` +
-      `(at most ${Duration.toSeconds(most)} seconds).`,
+      `(at most ${Duration.toSeconds(most)} seconds).${limitsOf(options)}`,
     params: Params,
-    failure: ShellFailed,
+    failure: Schema.Union([ShellFailed, Sandbox.SandboxUnavailable]),
     // The tool applies its own limit, up to `maxTimeout`.
     timeout: "Infinity",
     execute: Effect.fnUntraced(function* ({ command, timeout }: Params) {
       const limit = Duration.min(timeout === undefined ? usual : Duration.seconds(timeout), most)
       const output = Output.bounded(options.maxOutput ?? 30_000)
       yield* Effect.forkScoped(showProgress(output))
-      const ended = yield* run(options, command, limit, output)
-      return rendered(ended, output, limit)
+      const sandbox = yield* choice
+      const ended = yield* run(options, yield* started(options, sandbox, command), limit, output)
+      return rendered(ended, output, limit, sandbox)
     }, Effect.scoped)
   })
 }
@@ -149,27 +157,53 @@ type Ended =
   | { readonly _tag: "Signal"; readonly name: string }
   | { readonly _tag: "Timeout" }
 
-const run = Effect.fnUntraced(function* (
+/** The limits of the sandbox, for the model. */
+const limitsOf = ({ network = false, sandbox = "off" }: Options): string => {
+  if (sandbox === "off") return ""
+  const condition = sandbox === "auto" ? "If the system has a sandbox, c" : "C"
+  const reach = network ? "" : ", and have no network"
+  return ` ${condition}ommands can change files in the root folder and in $TMPDIR only, but not .git${reach}.`
+}
+
+/** The process of a command. */
+const started = Effect.fnUntraced(function* (
   options: Options,
-  command: string,
-  limit: Duration.Duration,
-  output: Output.Bounded
+  sandbox: SandboxChoice.Choice,
+  command: string
 ) {
   const paths = yield* Path.Path
   const shell = options.shell ?? "/bin/sh"
-  // Both outputs go to one pipe, which keeps their order. The outer shell becomes the inner one. The space
-  // before the command prevents the shell from reading a leading dash as an option.
-  const process = ChildProcess.make("/bin/sh", ["-c", 'exec "$0" -c " $1" 2>&1', shell, command], {
+  // The space before the command prevents the shell from reading a leading dash as an option.
+  const plain = { program: shell, args: ["-c", ` ${command}`], environment: {} }
+  const { args, environment, program } =
+    sandbox === "off" || sandbox === "none"
+      ? plain
+      : yield* Sandbox.command(options, [plain.program, ...plain.args]).pipe(
+          Effect.catchTag("PlatformError", (error) => failed(options.root, error))
+        )
+  // Both outputs go to one pipe, which keeps their order. The outer shell becomes the program.
+  return ChildProcess.make("/bin/sh", ["-c", 'exec "$@" 2>&1', "sh", program, ...args], {
     cwd: paths.resolve(options.root),
     env: ChildEnvironment.make(globalThis.process.env, {
       passed: options.passEnvironment ?? [],
-      added: options.environment ?? {}
+      added: { ...options.environment, ...environment }
     }),
     stdin: "ignore",
     stderr: "ignore",
     killSignal: "SIGTERM",
     forceKillAfter: "400 millis"
   })
+})
+
+const failed = (path: string, error: PlatformError) =>
+  Effect.fail(new ShellFailed({ detail: fromPlatform(path, error).detail }))
+
+const run = Effect.fnUntraced(function* (
+  options: Options,
+  process: ChildProcess.Command,
+  limit: Duration.Duration,
+  output: Output.Bounded
+) {
   const decoder = new TextDecoder()
   const outer = yield* Effect.scope
   const body = Effect.fnUntraced(function* (handle: ChildProcessSpawner.ChildProcessHandle) {
@@ -181,7 +215,7 @@ const run = Effect.fnUntraced(function* (
   })
   // All processes of the group have ended here. The tool does not wait for a process that left the group.
   const { exit, reader } = yield* ProcessGroup.use(process, body).pipe(
-    Effect.mapError((error) => new ShellFailed({ detail: fromPlatform(shell, error).detail }))
+    Effect.catch((error) => failed(options.root, error))
   )
   yield* Fiber.await(reader).pipe(Effect.timeoutOption("500 millis"))
   output.append(decoder.decode())
@@ -216,7 +250,12 @@ const showProgress = Effect.fnUntraced(function* (output: Output.Bounded) {
   }
 })
 
-const rendered = (ended: Ended, output: Output.Bounded, limit: Duration.Duration): Tool.ToolOutput => {
+const rendered = (
+  ended: Ended,
+  output: Output.Bounded,
+  limit: Duration.Duration,
+  sandbox: SandboxChoice.Choice
+): Tool.ToolOutput => {
   const text = output.text().trimEnd()
   const status = statusOf(ended, limit)
   const isError = status !== undefined
@@ -227,7 +266,8 @@ const rendered = (ended: Ended, output: Output.Bounded, limit: Duration.Duration
       ...(ended._tag === "Signal" ? { signal: ended.name } : {}),
       timedOut: ended._tag === "Timeout",
       characters: output.total(),
-      omitted: output.omitted()
+      omitted: output.omitted(),
+      ...(sandbox === "off" ? {} : { sandbox })
     }
   })
 }

@@ -23,7 +23,7 @@ export interface Options extends Walk.Options {
   /**
    * Options of `shell` (default: the defaults of `ShellTool`).
    *
-   * Its root is the root of the file tools.
+   * Its root is the root of the file tools, and its `protect` is theirs unless it has one.
    */
   readonly shell?: Omit<ShellTool.Options, "root">
 }
@@ -38,7 +38,8 @@ export interface Options extends Walk.Options {
  *
  * **Gotchas**
  *
- * The root confines the file tools only. A shell command can do everything that the user of the process can do.
+ * The root confines the file tools only. A shell command can do everything that the user of the process can do,
+ * unless `shell: { sandbox: "require" }` confines it too.
  *
  * **Example** (Giving a model read access to a folder)
  *
@@ -75,7 +76,11 @@ export const make = (options: Options) =>
     ListTool.make(options),
     FindTool.make(options),
     GrepTool.make(options),
-    ShellTool.make({ ...options.shell, root: options.root })
+    ShellTool.make({
+      ...(options.protect === undefined ? {} : { protect: options.protect }),
+      ...options.shell,
+      root: options.root
+    })
   ] as const
 
 /**

@@ -1,11 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { AgentEvent } from "effect-agent"
+import { spawnSync } from "node:child_process"
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import * as Program from "./program.ts"
 
 Program.bundled()
+
+/** Whether bubblewrap works here. */
+const sandboxed = spawnSync("/usr/bin/bwrap", ["--unshare-all", "--ro-bind", "/", "/", "true"]).status === 0
 
 const files = { "package.json": `{ "name": "x" }\n`, "src/a.ts": "one\ntwo\n", "src/b.ts": "three\n" }
 
@@ -202,6 +206,57 @@ describe.concurrent("the program", { timeout: 30_000 }, () => {
         const denied = yield* Program.run(["--yes", "--deny", "shell", "run ls"], { cwd })
         assert.strictEqual(denied.code, 5)
         assert.match(denied.stderr, /--deny forbids it/)
+      })
+    )
+  })
+
+  describe("the sandbox of commands", () => {
+    const elsewhere = join(import.meta.dirname, "made-by-a-command")
+
+    it.effect.skipIf(!sandboxed)("is used, and confines commands to the folder", () =>
+      Effect.gen(function* () {
+        const cwd = Program.folder({ ".git/config": "config" })
+        const run = (command: string, ...args: ReadonlyArray<string>) =>
+          Program.run(["--yes", ...args, `run ${command}`], { cwd })
+        const { code, stderr } = yield* run("echo a > inside")
+        assert.strictEqual(code, 0)
+        assert.match(stderr, /Commands run in bubblewrap, without network\n/)
+        assert.strictEqual(readFileSync(join(cwd, "inside"), "utf8"), "a\n")
+        yield* run(`echo a > ${elsewhere}; echo evil > .git/config`, "--sandbox", "require", "--network")
+        assert.isFalse(existsSync(elsewhere))
+        assert.strictEqual(readFileSync(join(cwd, ".git/config"), "utf8"), "config")
+        const further = Program.folder({})
+        yield* run(`echo a > ${further}/made`, "--writable", further)
+        assert.isTrue(existsSync(join(further, "made")))
+      })
+    )
+
+    it.effect("is off when it is not wanted, and looked for only with the tool shell", () =>
+      Effect.gen(function* () {
+        const cwd = Program.folder({ ".vscode/x": "x" })
+        const off = yield* Program.run(["--yes", "--sandbox", "off", "run echo y > .vscode/x"], { cwd })
+        assert.match(off.stderr, /Commands run without a sandbox \(--sandbox off\)\n/)
+        assert.strictEqual(readFileSync(join(cwd, ".vscode/x"), "utf8"), "y\n")
+        const without = yield* Program.run(["--tools", "list", "list"], { cwd })
+        assert.notInclude(without.stderr, "Commands")
+      })
+    )
+
+    it.effect("is refused or done without where none works", () =>
+      Effect.gen(function* () {
+        // A file that cannot be started takes the place of bubblewrap.
+        const line = sandboxed
+          ? 'exec bwrap --dev-bind / / --ro-bind /dev/null /usr/bin/bwrap "$0" "$@"'
+          : '"$0" "$@"'
+        const run = (...args: ReadonlyArray<string>) =>
+          Effect.promise(() => Program.startIn(line, args, { cwd: Program.folder(files) }).ended)
+        const required = yield* run("--sandbox", "require", "list")
+        assert.strictEqual(required.code, 2)
+        assert.match(required.stderr, /There is no sandbox for commands: ./)
+        assert.strictEqual(required.stdout, "")
+        const without = yield* run("--yes", "run cat src/b.ts")
+        assert.match(without.stderr, /Model: .*\. Commands run without a sandbox \(.+\)\n/)
+        assert.include(without.stdout, "three")
       })
     )
   })

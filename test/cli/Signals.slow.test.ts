@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { existsSync, readFileSync } from "node:fs"
+import { spawnSync } from "node:child_process"
+import { existsSync } from "node:fs"
 import { join } from "node:path"
 import * as Program from "./program.ts"
 
@@ -26,13 +27,9 @@ const interrupted = (
     ({ child }) => Effect.sync(() => child.kill("SIGKILL"))
   )
 
-const isAlive = (pid: number): boolean => {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
-}
+/** Whether a process lives that has this text in its command line. */
+const lives = (mark: string): boolean =>
+  spawnSync("ps", ["-A", "-o", "args="], { encoding: "utf8" }).stdout.includes(mark)
 
 /** A provider that begins an answer and never goes on. */
 const hanging = Effect.gen(function* () {
@@ -72,20 +69,24 @@ describe("an end from outside", { timeout: 30_000 }, () => {
     })
   )
 
-  it.effect("while a command runs that does not want to end: it is gone too", () =>
-    Effect.gen(function* () {
-      const cwd = Program.folder({})
-      const command = `trap "" TERM; echo $$ > pid; sleep 30; sleep 30`
-      const started = async () => {
-        while (!existsSync(join(cwd, "pid")) || readFileSync(join(cwd, "pid"), "utf8") === "") {
-          await new Promise((resolve) => setTimeout(resolve, 20))
+  it.effect.each(["auto", "off"])(
+    "while a command runs that does not want to end: gone too, sandbox %s",
+    (mode) =>
+      Effect.gen(function* () {
+        const cwd = Program.folder({})
+        // No other process sleeps this long.
+        const mark = `sleep 30.${process.pid}${mode.length}`
+        const command = `trap "" TERM; echo began > began; ${mark}; ${mark}`
+        const started = async () => {
+          while (!existsSync(join(cwd, "began")) || !lives(mark)) {
+            await new Promise((resolve) => setTimeout(resolve, 20))
+          }
         }
-      }
-      const ended = yield* interrupted(["--yes", `run ${command}`], { cwd }, started)
-      assert.strictEqual(ended.code, 130)
-      assert.isBelow(ended.took, 1100)
-      assert.isFalse(isAlive(Number(readFileSync(join(cwd, "pid"), "utf8"))))
-    })
+        const ended = yield* interrupted(["--yes", "--sandbox", mode, `run ${command}`], { cwd }, started)
+        assert.strictEqual(ended.code, 130)
+        assert.isBelow(ended.took, 1100)
+        assert.isFalse(lives(mark))
+      })
   )
 
   it.effect("F153: by a second signal is at once, and does not wait for the end of the run", () =>

@@ -182,16 +182,16 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F147",
     without: "a command is no option of its shell",
     file: "src/tools/ShellTool.ts",
-    from: '-c " $1" 2>&1',
-    to: '-c "$1" 2>&1',
+    from: 'args: ["-c", ` ${command}`]',
+    to: 'args: ["-c", command]',
     test: "test/faults/commands.test.ts"
   },
   {
     fault: "F147",
     without: "a command is one argument",
     file: "src/tools/ShellTool.ts",
-    from: '-c " $1" 2>&1',
-    to: '-c " $(eval echo "$1")" 2>&1',
+    from: `'exec "$@" 2>&1'`,
+    to: `'eval exec "$@" 2>&1'`,
     test: "test/faults/commands.test.ts"
   },
   {

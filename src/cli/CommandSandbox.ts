@@ -1,0 +1,34 @@
+/** Chooses the sandbox of shell commands. The program always shows the choice. */
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Sandbox from "../tools/Sandbox.ts"
+import type * as ShellTool from "../tools/ShellTool.ts"
+import { UsageError } from "./ExitCode.ts"
+import type { Settings } from "./Settings.ts"
+
+export interface Choice {
+  readonly options: Omit<ShellTool.Options, "root">
+  /** The choice for people, `undefined` if the model may not call `shell`. */
+  readonly remark: string | undefined
+}
+
+/** Looks whether the sandbox works. Fails with `UsageError` if the command line requires one and there is none. */
+export const choose = Effect.fnUntraced(function* ({
+  cwd,
+  network,
+  sandbox,
+  tools,
+  writable
+}: Pick<Settings, "cwd" | "network" | "sandbox" | "tools" | "writable">) {
+  const choice = (mode: Sandbox.Mode, remark?: string): Choice => ({
+    options: { sandbox: mode, network, writable },
+    remark
+  })
+  if (!tools.includes("shell")) return choice("off")
+  if (sandbox === "off") return choice("off", "Commands run without a sandbox (--sandbox off)")
+  const found = yield* Effect.result(Sandbox.probe({ root: cwd, network, writable }))
+  if (Result.isSuccess(found))
+    return choice("require", `Commands run in ${found.success}, ${network ? "with" : "without"} network`)
+  if (sandbox === "require") return yield* new UsageError({ detail: found.failure.message })
+  return choice("off", `Commands run without a sandbox (${found.failure.detail})`)
+})

@@ -1,0 +1,283 @@
+/**
+ * The sandbox of the tool `shell`: bubblewrap on Linux, `sandbox-exec` on macOS.
+ *
+ * A command in the sandbox can change the root, further folders that the application names, and a private folder
+ * for temporary files. It can read the rest of the file system, except for the places of keys in the home
+ * folder. It has no network unless the application allows it.
+ *
+ * @since 0.2.0
+ */
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import type * as Path from "effect/Path"
+import type { PlatformError } from "effect/PlatformError"
+import * as ChildProcess from "effect/process/ChildProcess"
+import { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
+import * as Schema from "effect/Schema"
+import type { Scope } from "effect/Scope"
+import * as Bubblewrap from "./Bubblewrap.ts"
+import type * as ChildEnvironment from "./ChildEnvironment.ts"
+import * as Protection from "./Protection.ts"
+import * as SandboxLimits from "./SandboxLimits.ts"
+import * as Seatbelt from "./Seatbelt.ts"
+
+/**
+ * Whether commands run in a sandbox.
+ *
+ * `off`: never. `auto`: if the system has one that works, else without. `require`: always, or not at all.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export type Mode = "off" | "auto" | "require"
+
+/**
+ * The sandbox of a system.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export type Kind = "bubblewrap" | "sandbox-exec"
+
+/**
+ * The limits of the sandbox.
+ *
+ * @since 0.2.0
+ * @category options
+ */
+export interface Options {
+  /**
+   * The working directory of commands, which they may change.
+   *
+   * Absolute, or relative to the working directory of the process.
+   */
+  readonly root: string
+  /** Whether commands in the sandbox may use the network (default: `false`). */
+  readonly network?: boolean
+  /**
+   * Further folders that commands in the sandbox may change (default: none).
+   *
+   * Absolute, or relative to `root`. The sandbox leaves out a folder that does not exist.
+   */
+  readonly writable?: ReadonlyArray<string>
+  /**
+   * Further files and folders that commands in the sandbox cannot read (default: none).
+   *
+   * Absolute, or relative to `root`. Always hidden: `Sandbox.secrets` in the home folder. Name places outside
+   * the writable folders: a command can rename the folder above a place inside them.
+   */
+  readonly hidden?: ReadonlyArray<string>
+  /**
+   * Names of files and folders that commands in the sandbox cannot change (default: `Protection.names`).
+   *
+   * Case-insensitive. On Linux the sandbox protects those that exist at the start of a command, up to five
+   * folders deep and outside `node_modules`. `[]`: none.
+   */
+  readonly protect?: ReadonlyArray<string>
+}
+
+/**
+ * The system has no sandbox that works.
+ *
+ * @since 0.2.0
+ * @category errors
+ */
+export class SandboxUnavailable extends Schema.TaggedError<SandboxUnavailable>()("SandboxUnavailable", {
+  /** The reason, such as a program that is not installed. */
+  detail: Schema.String
+}) {
+  override get message(): string {
+    return `There is no sandbox for commands: ${this.detail}`
+  }
+}
+
+/**
+ * Files and folders in the home folder that commands in the sandbox cannot read, because programs keep keys,
+ * passwords, cookies and histories there.
+ *
+ * @since 0.2.0
+ * @category constants
+ */
+export const secrets: ReadonlyArray<string> = [
+  // Keys for other machines, and for signatures.
+  ...".ssh .gnupg .password-store .1password .config/op .local/share/keyrings".split(" "),
+  ...".local/share/kwalletd Library/Keychains .vault-token .netrc".split(" "),
+  // Accounts at clouds.
+  ...".aws .azure .oci .kube .docker .fly .boto .s3cfg .databrickscfg .snowflake".split(" "),
+  ...".config/gcloud .config/doctl .config/rclone .config/containers .config/heroku".split(" "),
+  ...".terraform.d .terraformrc .wrangler .config/.wrangler .railway .netlify".split(" "),
+  // Accounts at places for code and packages.
+  ...".npmrc .yarnrc.yml .pypirc .cargo/credentials .cargo/credentials.toml .gem/credentials".split(" "),
+  ...".git-credentials .config/git/credentials .config/gh .config/glab-cli .config/hub".split(" "),
+  ...".m2/settings.xml .m2/settings-security.xml .gradle/gradle.properties".split(" "),
+  ...".composer/auth.json .config/composer/auth.json .nuget/NuGet/NuGet.Config".split(" "),
+  ...".config/NuGet .cache/huggingface/token".split(" "),
+  // Databases.
+  ...".pgpass .my.cnf .mylogin.cnf".split(" "),
+  // Agents.
+  ...".claude .claude.json .codex .gemini .config/github-copilot .local/share/opencode".split(" "),
+  // Browsers, mail and wallets.
+  ...".mozilla .thunderbird .config/google-chrome .config/chromium .config/BraveSoftware".split(" "),
+  ...".config/microsoft-edge Library/Cookies Library/Mail Library/Messages Library/Safari".split(" "),
+  ...".bitcoin .ethereum .electrum".split(" "),
+  "Library/Application Support/Google/Chrome",
+  "Library/Application Support/Firefox",
+  // Histories, in which people type passwords.
+  ...".bash_history .zsh_history .python_history .node_repl_history .psql_history".split(" "),
+  ...".mysql_history .sqlite_history .local/share/fish/fish_history".split(" ")
+]
+
+/** Sockets of services that start containers with any folder of the system. */
+const sockets: ReadonlyArray<string> = [
+  "/var/lib/incus/unix.socket",
+  "/var/lib/lxd/unix.socket",
+  "/var/snap/lxd/common/lxd/unix.socket"
+]
+
+/**
+ * A command that runs in the sandbox.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export interface Command {
+  /** The sandbox that the command starts. */
+  readonly kind: Kind
+  /** The absolute path of the sandbox. */
+  readonly program: string
+  /** The limits, and after them the other command. */
+  readonly args: ReadonlyArray<string>
+  /** Variables that differ in the sandbox: `undefined` removes one. */
+  readonly environment: ChildEnvironment.Environment
+}
+
+/**
+ * Makes a command that runs another one in the sandbox.
+ *
+ * **Details**
+ *
+ * The function resolves paths and looks for protected names, so make a command anew for each run. The folder for
+ * temporary files on macOS exists as long as the scope. Fails with `SandboxUnavailable` if no sandbox is
+ * installed, and with `PlatformError` if the root does not exist or the search fails. Whether the sandbox works
+ * is known from `probe`.
+ *
+ * **Example** (Making a command)
+ *
+ * ```ts
+ * import { NodeServices } from "@effect/platform-node"
+ * import { Effect } from "effect"
+ * import { Sandbox } from "effect-agent/tools"
+ *
+ * const program = Sandbox.command({ root: "." }, ["/bin/ls", "-l"]).pipe(
+ *   Effect.map(({ kind }) => kind),
+ *   Effect.catchTag("SandboxUnavailable", ({ message }) => Effect.succeed(message)),
+ *   Effect.scoped,
+ *   Effect.provide(NodeServices.layer)
+ * )
+ * console.log(await Effect.runPromise(program))
+ * ```
+ *
+ * @since 0.2.0
+ * @category constructors
+ */
+export const command = Effect.fnUntraced(function* (
+  options: Options,
+  words: readonly [program: string, ...args: ReadonlyArray<string>]
+): Effect.fn.Return<
+  Command,
+  SandboxUnavailable | PlatformError,
+  FileSystem.FileSystem | Path.Path | ChildProcessSpawner | Scope
+> {
+  const files = yield* FileSystem.FileSystem
+  const [bwrap] = yield* Effect.filter(Bubblewrap.places, (place) => isThere(place))
+  if (bwrap !== undefined) {
+    const limits = yield* limitsOf(options, Bubblewrap.replaced)
+    const args = [...Bubblewrap.args(limits), ...words]
+    return { kind: "bubblewrap", program: bwrap, args, environment: variables("/tmp") } as const
+  }
+  if (!(yield* isThere(Seatbelt.place))) {
+    const detail = "neither bwrap (Linux, package bubblewrap) nor sandbox-exec (macOS) is installed"
+    return yield* new SandboxUnavailable({ detail })
+  }
+  const temporary = yield* files.realPath(yield* files.makeTempDirectoryScoped({ prefix: "effect-agent-" }))
+  const writable = [...(options.writable ?? []), temporary]
+  const limits = yield* limitsOf({ ...options, writable }, [])
+  const args = [...Seatbelt.args(limits), ...words]
+  return { kind: "sandbox-exec", program: Seatbelt.place, args, environment: variables(temporary) } as const
+})
+
+const isThere = Effect.fnUntraced(function* (path: string) {
+  const files = yield* FileSystem.FileSystem
+  return yield* Effect.orElseSucceed(files.exists(path), () => false)
+})
+
+const limitsOf = (options: Options, replaced: ReadonlyArray<string>) => {
+  const { HOME, SSH_AUTH_SOCK } = globalThis.process.env
+  const agent = SSH_AUTH_SOCK === undefined || SSH_AUTH_SOCK === "" ? [] : [SSH_AUTH_SOCK]
+  const home = HOME === undefined || HOME === "" ? [] : secrets.map((name) => `${HOME}/${name}`)
+  return SandboxLimits.of({
+    root: options.root,
+    writable: options.writable ?? [],
+    protect: options.protect ?? Protection.names,
+    hidden: [...replaced, ...home, ...agent, ...sockets, ...(options.hidden ?? [])],
+    network: options.network ?? false
+  })
+}
+
+/** The folder for temporary files, and the services that are out of reach. */
+const variables = (temporary: string): ChildEnvironment.Environment => ({
+  TMPDIR: temporary,
+  TMP: undefined,
+  TEMP: undefined,
+  SSH_AUTH_SOCK: undefined,
+  DBUS_SESSION_BUS_ADDRESS: undefined,
+  XDG_RUNTIME_DIR: undefined
+})
+
+/**
+ * Runs a command in the sandbox that does nothing, to find out whether the sandbox works.
+ *
+ * **Details**
+ *
+ * Fails with `SandboxUnavailable` if no sandbox is installed, if it does not start, or after 10 seconds.
+ *
+ * **Gotchas**
+ *
+ * A container often forbids bubblewrap to make namespaces, and so does Ubuntu without a profile for `bwrap`.
+ * The maintainers have not run the sandbox on macOS.
+ *
+ * **Example** (Looking for a sandbox)
+ *
+ * ```ts
+ * import { NodeServices } from "@effect/platform-node"
+ * import { Effect } from "effect"
+ * import { Sandbox } from "effect-agent/tools"
+ *
+ * const program = Sandbox.probe({ root: "." }).pipe(
+ *   Effect.catch(({ message }) => Effect.succeed(message)),
+ *   Effect.provide(NodeServices.layer)
+ * )
+ * console.log(await Effect.runPromise(program))
+ * ```
+ *
+ * @since 0.2.0
+ * @category constructors
+ */
+export const probe = Effect.fnUntraced(
+  function* (options: Options) {
+    const spawner = yield* ChildProcessSpawner
+    const { args, kind, program } = yield* command(options, ["/bin/sh", "-c", "echo works"])
+    const answer = yield* spawner.string(
+      ChildProcess.make("/bin/sh", ["-c", 'exec "$@" 2>&1', "sh", program, ...args], { stdin: "ignore" })
+    )
+    return answer === "works\n"
+      ? kind
+      : yield* new SandboxUnavailable({ detail: answer.trim() || "it says nothing" })
+  },
+  Effect.scoped,
+  Effect.timeoutOrElse({
+    duration: "10 seconds",
+    orElse: () => Effect.fail(new SandboxUnavailable({ detail: "it did not start within 10 seconds" }))
+  }),
+  Effect.catchTag("PlatformError", ({ message }) => Effect.fail(new SandboxUnavailable({ detail: message })))
+)
