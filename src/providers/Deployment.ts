@@ -5,7 +5,10 @@
  */
 import type * as Redacted from "effect/Redacted"
 import type { Auth } from "./Auth.ts"
+import type { HostedTool } from "./internal/support.ts"
 import type { Thinking } from "./models/rule.ts"
+
+export type { HostedTool } from "./internal/support.ts"
 
 /**
  * The models of a server, as far as the rules of `Models` depend on them.
@@ -25,6 +28,8 @@ export interface Serves {
   readonly thinking?: Thinking | undefined
   /** Whether the server takes a cache retention (default: `false`). */
   readonly keepsPrompts?: boolean | undefined
+  /** The tools that the server runs, besides those of its protocol, such as `"webSearch"` (default: none). */
+  readonly hostedTools?: ReadonlyArray<HostedTool> | undefined
   /** Whether models without a rule answer by an output schema (default: `false`). */
   readonly takesSchema?: boolean | undefined
 }

@@ -276,3 +276,28 @@ describe("members of the vendor", () => {
     assert.include(String(detail), 'vendor: { "openai": { "store": true } }')
   })
 })
+
+describe("an option that an API lacks", () => {
+  it("is left out and reported", () => {
+    const options = { seed: 1, logprobs: 2, store: true, previousResponseId: "r1", parallelToolCalls: false }
+    const left = (server: keyof typeof servers) => changes(server, "m", options).map(([option]) => option)
+    assert.deepStrictEqual(left("chat"), ["previousResponseId"])
+    assert.deepStrictEqual(left("openai"), ["seed"])
+    assert.deepStrictEqual(left("anthropic"), ["logprobs", "previousResponseId", "seed", "store"])
+    assert.deepStrictEqual(left("google"), ["parallelToolCalls", "previousResponseId", "store"])
+  })
+
+  it("may be a hosted tool, which the server may have all the same", () => {
+    const hostedTools = [{ type: "webSearch" }, { type: "fileSearch", stores: ["s"] }] as const
+    assert.deepStrictEqual(changes("anthropic", "m", { hostedTools }), [["hostedTools", "fileSearch", null]])
+    assert.deepStrictEqual(changes("acme", "m", { hostedTools }), [
+      ["hostedTools", "webSearch", null],
+      ["hostedTools", "fileSearch", null]
+    ])
+    const question = questionOf(
+      { id: "acme", endpoint: "chat", hostedTools: ["webSearch"] },
+      { model: "m", messages: [], tools: [], options: { hostedTools } }
+    )
+    assert.deepStrictEqual(question.options.hostedTools, [{ type: "webSearch" }])
+  })
+})

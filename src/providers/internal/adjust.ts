@@ -12,6 +12,7 @@ import * as Json from "./json.ts"
 import type { Rule, Thinking } from "../models/rule.ts"
 import { isReason } from "../Protocol.ts"
 import { type Question, vendorOf } from "./question.ts"
+import * as Support from "./support.ts"
 import * as Think from "./thinking.ts"
 
 /** The properties of a provider on which the rules of its models depend. */
@@ -20,6 +21,8 @@ export interface Server extends Capability.Schemas {
   readonly id: string
   /** The rule on thinking for a model without a rule. Default: none, so that a thinking level is left out. */
   readonly thinking?: Thinking | undefined
+  /** The hosted tools that the server has besides those of its API. */
+  readonly hostedTools?: ReadonlyArray<Support.HostedTool> | undefined
   /** Whether requests contain a cache retention. */
   readonly keepsPrompts?: boolean | undefined
 }
@@ -48,6 +51,7 @@ const question = (
   const { thinkingBudgets, thinkingLevel, vendor: _vendor, ...asked } = request.options
   const changes = new Changes(asked)
   const hasTools = request.tools.length > 0 || Json.array(vendor["tools"]).length > 0
+  Support.leaveOut(changes, server.endpoint, server.hostedTools)
   limit(changes, server, rule)
   const level = allowTools(changes, server, rule, hasTools, thinkingLevel)
   const own = vendor["thinking"]
@@ -75,8 +79,7 @@ const limit = (changes: Changes, { endpoint, keepsPrompts }: Server, rule: Rule 
     changes.set("maxTokens", minOutput, "The Responses API accepts no less.")
   if (endpoint === "messages" && temperature !== undefined && temperature > 1)
     changes.set("temperature", 1, "The Messages API accepts no more.")
-  if (endpoint === "responses") changes.leaveOut("stop", "The Responses API has no stop sequences.")
-  else if (rule?.stop === false) changes.leaveOut("stop", "The model refuses stop sequences.")
+  if (rule?.stop === false) changes.leaveOut("stop", "The model refuses stop sequences.")
   if (
     keepsPrompts === true &&
     cacheRetention === "long" &&

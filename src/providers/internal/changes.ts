@@ -25,6 +25,17 @@ export class Changes {
     this.report(option, asked, null, reason)
   }
 
+  /** Keeps the hosted tools of these types, and reports each other one. */
+  keepHostedTools(types: ReadonlyArray<string>, reason: string): void {
+    const { hostedTools: asked = [], ...rest } = this.options
+    const hostedTools = asked.filter(({ type }) => types.includes(type))
+    if (hostedTools.length === asked.length) return
+    this.options = hostedTools.length === 0 ? rest : { ...rest, hostedTools }
+    for (const { type } of asked) {
+      if (!types.includes(type)) this.report("hostedTools", type, null, reason)
+    }
+  }
+
   set<Name extends "maxTokens" | "temperature">(option: Name, value: number, reason: string): void {
     const asked = this.options[option]
     this.options = { ...this.options, [option]: value }
