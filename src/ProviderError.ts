@@ -264,6 +264,20 @@ export class ServerError extends Schema.TaggedError<ServerError>()("ServerError"
 }
 
 /**
+ * A circuit breaker did not send the request, since calls before failed.
+ *
+ * A retry may succeed.
+ *
+ * @see `CircuitBreaker` of `effect-agent/resilience`
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class CircuitOpen extends Schema.TaggedError<CircuitOpen>()("CircuitOpen", waiting) {
+  readonly isRetryable = true
+}
+
+/**
  * The reason of a {@link ProviderError}.
  *
  * @category errors
@@ -285,7 +299,8 @@ export const Reason = Schema.Union([
   Protocol,
   StreamTruncated,
   StreamStalled,
-  ServerError
+  ServerError,
+  CircuitOpen
 ])
 export type Reason = typeof Reason.Type
 

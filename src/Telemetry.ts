@@ -18,7 +18,7 @@
  *   such as `timeout`. The span is an error then. Cancelled work has the type `cancelled`, and its span is no error.
  * - Metrics: `gen_ai.client.token.usage`, `gen_ai.client.operation.duration`, `gen_ai.client.operation.time_to_first_chunk`,
  *   `gen_ai.invoke_agent.duration`, `gen_ai.invoke_agent.inference_calls`, `gen_ai.invoke_agent.tool_calls` and
- *   `gen_ai.execute_tool.duration`. Durations are in seconds.
+ *   `gen_ai.execute_tool.duration`. Durations are in seconds. `effect_agent.circuit.transitions` counts the changes of a `CircuitBreaker`.
  * - Logs of a run are annotated with `effect_agent.run.id`, those of a tool call also with `gen_ai.tool.call.id`.
  *
  * The conventions are not stable, so names may change in a minor release.
