@@ -1,5 +1,6 @@
 /** The choice whether the commands of a tool run in a sandbox. */
 import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
 import * as Result from "effect/Result"
 import * as Semaphore from "effect/Semaphore"
 import * as Sandbox from "./Sandbox.ts"
@@ -13,10 +14,14 @@ export const make = (mode: Sandbox.Mode, options: Sandbox.Options) => {
   let found: Result.Result<Sandbox.Kind, Sandbox.SandboxUnavailable> | undefined
   const look = Effect.gen(function* () {
     if (found !== undefined) return found
-    found = yield* Effect.result(Sandbox.probe(options))
-    if (mode === "auto" && Result.isFailure(found))
-      yield* Effect.logWarning(`The tool shell runs commands without a sandbox. ${found.failure.message}`)
-    return found
+    const result = yield* Effect.result(Sandbox.probe(options))
+    const files = yield* FileSystem.FileSystem
+    // No sandbox starts without its root, which may be made later.
+    if (!(yield* Effect.orElseSucceed(files.exists(options.root), () => false))) return result
+    found = result
+    if (mode === "auto" && Result.isFailure(result))
+      yield* Effect.logWarning(`The tool shell runs commands without a sandbox. ${result.failure.message}`)
+    return result
   })
   const choice = Effect.flatMap(
     one.withPermits(1)(look),

@@ -124,8 +124,10 @@ const protectedIn = Effect.fnUntraced(function* (
     ChildProcess.make("find", args, { env: { PATH: systemFolders }, stdin: "ignore", stderr: "ignore" })
   )
   const hooks = protect.includes(".git") ? yield* Effect.forEach(folders, GitFolders.hooksOf) : []
-  const all = [...found.split("\0"), ...hooks.flatMap((folder) => folder ?? [])].filter((path) => path !== "")
-  const real = (yield* existing(all)).map(({ path }) => path)
+  // A command can take away the permission to list a folder. That does not hide a file whose name is known.
+  const known = folders.flatMap((folder) => protect.map((name) => paths.join(folder, name)))
+  const all = [...known, ...found.split("\0"), ...hooks.flatMap((folder) => folder ?? [])]
+  const real = (yield* existing(all.filter((path) => path !== ""))).map(({ path }) => path)
   return real.filter((path) =>
     folders.some((folder) => folder !== path && Root.contains(paths, folder, path))
   )

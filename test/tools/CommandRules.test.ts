@@ -94,7 +94,7 @@ describe("CommandRules.judge", () => {
     decideAll("ask", ["ls", "git status"], {})
   })
 
-  it("denies a command that begins with the words of a rule, in any folder", () => {
+  it("F146: denies a command that begins with the words of a rule, in any folder", () => {
     decideAll("deny", [
       "rm -rf /",
       "/bin/rm x",
@@ -109,7 +109,7 @@ describe("CommandRules.judge", () => {
     ])
   })
 
-  it("asks about a command that contains the words of a rule that denies", () => {
+  it("F146: asks about a command that contains the words of a rule that denies", () => {
     decideAll("ask", [
       "git --no-pager push",
       "git -c alias.p=push p",
@@ -133,7 +133,7 @@ describe("CommandRules.judge", () => {
   })
 
   it("F146: asks about each line that it cannot be sure of", () => {
-    decideAll("ask", [
+    const lines = [
       "git status $(rm x)",
       "git status `rm x`",
       'echo "$(rm x)"',
@@ -197,7 +197,9 @@ describe("CommandRules.judge", () => {
       "git () { rm x; }",
       "echo a!b",
       'echo "a!b"'
-    ])
+    ]
+    decideAll("ask", lines)
+    decideAll("ask", lines, { allow: [[]] })
   })
 
   it("gives the reason", () => {

@@ -315,6 +315,17 @@ describe.skipIf(!works)("the sandbox of shell", { timeout: 30_000 }, () => {
     }).pipe(Workspace.provide)
   )
 
+  it.live("looks again when the root was not there at first", () =>
+    Effect.gen(function* () {
+      const { fs, path, root } = yield* make()
+      const later = path.join(root, "later")
+      const { sh } = yield* make({}, { sandbox: "auto" }, { root: later })
+      assert.isTrue((yield* sh("true")).isError)
+      yield* fs.makeDirectory(later)
+      assert.deepInclude((yield* sh("true")).details, { sandbox: "bubblewrap" })
+    }).pipe(Workspace.provide)
+  )
+
   it.live("fails for a root that is not there", () =>
     Effect.gen(function* () {
       const { fs, root, sh } = yield* make()
@@ -328,7 +339,11 @@ describe.skipIf(!works)("the sandbox of shell", { timeout: 30_000 }, () => {
 describe("a system without a sandbox", () => {
   /** Nothing is installed. */
   const bare = Effect.map(FileSystem.FileSystem, (fs) =>
-    FileSystem.FileSystem.of({ ...fs, exists: () => Effect.succeed(false) })
+    FileSystem.FileSystem.of({
+      ...fs,
+      exists: (path) =>
+        path.startsWith("/usr/bin/") || path.endsWith("/bwrap") ? Effect.succeed(false) : fs.exists(path)
+    })
   )
 
   it.live("runs commands without one for auto, and none for require", () =>

@@ -1,6 +1,7 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
+import { ChildProcessSpawner } from "effect/process"
 import { Sandbox, ShellTool } from "effect-agent/tools"
 import * as Bubblewrap from "../../src/tools/Bubblewrap.ts"
 import * as SandboxLimits from "../../src/tools/SandboxLimits.ts"
@@ -141,6 +142,26 @@ describe("the limits", () => {
       const { readOnly } = yield* SandboxLimits.of({ ...input, root, protect })
       const expected = [".git", "a/.GIT", "a/b[1]", "real", "1/2/3/4/.git"].map((name) => `${root}/${name}`)
       assert.sameMembers([...readOnly], expected)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+})
+
+describe("a root that cannot be listed", () => {
+  it.live("has its protected files all the same", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const root = yield* fs.realPath(yield* fs.makeTempDirectoryScoped())
+      yield* fs.makeDirectory(`${root}/.git`)
+      const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
+      // The user root may list every folder, so `find` finds nothing here.
+      const blind = ChildProcessSpawner.ChildProcessSpawner.of({
+        ...spawner,
+        string: () => Effect.succeed("")
+      })
+      const { readOnly } = yield* SandboxLimits.of({ ...input, root, protect: [".git", ".idea"] }).pipe(
+        Effect.provideService(ChildProcessSpawner.ChildProcessSpawner, blind)
+      )
+      assert.deepStrictEqual(readOnly, [`${root}/.git`])
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 })

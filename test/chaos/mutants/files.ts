@@ -152,7 +152,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "src/tools/CommandRules.ts",
     from: "const wordAt = /^ *(?:",
     to: "const wordAt = /^[ \\n]*(?:",
-    test: "test/faults/commands.test.ts"
+    test: "test/tools/CommandRules.test.ts"
   },
   {
     fault: "F146",
@@ -176,7 +176,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "src/tools/CommandRules.ts",
     from: "if (suspected !== undefined)",
     to: "if (false)",
-    test: "test/faults/commands.test.ts"
+    test: "test/tools/CommandRules.test.ts"
   },
   {
     fault: "F147",
