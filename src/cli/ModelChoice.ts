@@ -24,21 +24,55 @@ export interface Choice {
 /** The environment variable that names the model. */
 export const modelName = "EFFECT_AGENT_MODEL"
 
-/** Chooses the model. Fails with `UsageError` if the named model has an unknown provider or no key. */
+/** The settings that the choice depends on. */
+export interface Options {
+  readonly model: Option.Option<string>
+  readonly baseUrl: Option.Option<string>
+  readonly noDetect: boolean
+}
+
+/**
+ * Chooses the model. Fails with `UsageError` if the named model has an unknown provider or no key, and if an address is given for a
+ * model without a server.
+ */
 export const choose = Effect.fnUntraced(function* (
-  options: { readonly model: Option.Option<string>; readonly noDetect: boolean },
+  options: Options,
   env: Vendors.Environment
 ): Effect.fn.Return<Choice, UsageError> {
-  if (Option.isSome(options.model)) return yield* named(options.model.value, "--model", env)
-  const fromEnv = env[modelName]?.trim() ?? ""
-  if (fromEnv !== "") return yield* named(fromEnv, modelName, env)
-  for (const company of Vendors.companies) {
-    const key = Vendors.keyOf(company, env)
-    if (key !== undefined) return yield* hosted(company, company.model, `${key} is set`)
-  }
+  const at = Option.match(options.baseUrl, { onNone: () => ({}), onSome: (baseUrl) => ({ baseUrl }) })
+  const choice = (yield* byName(options, at, env)) ?? (yield* byKey(at, env))
+  const isServed = choice !== undefined && choice.model !== rulesModel
+  if (Option.isSome(options.baseUrl) && !isServed) return yield* new UsageError({ detail: noServer })
+  if (choice !== undefined) return choice
   const look = !options.noDetect && !isCi(env)
   const server = look ? yield* detected(env) : undefined
   return server ?? rules(`no key is set, and no local server was ${look ? "found" : "looked for"}`)
+})
+
+const rulesModel = "local/rules"
+
+const noServer =
+  "--base-url needs a model that a server runs: name it with --model, such as openai-chat/ID or vllm/ID."
+
+const byName = Effect.fnUntraced(function* (
+  { model }: Options,
+  at: Vendors.Address,
+  env: Vendors.Environment
+): Effect.fn.Return<Choice | undefined, UsageError> {
+  if (Option.isSome(model)) return yield* named(model.value, "--model", at, env)
+  const fromEnv = env[modelName]?.trim() ?? ""
+  return fromEnv === "" ? undefined : yield* named(fromEnv, modelName, at, env)
+})
+
+const byKey = Effect.fnUntraced(function* (
+  at: Vendors.Address,
+  env: Vendors.Environment
+): Effect.fn.Return<Choice | undefined> {
+  for (const company of Vendors.companies) {
+    const key = Vendors.keyOf(company, env)
+    if (key !== undefined) return yield* hosted(company, company.model, `${key} is set`, at)
+  }
+  return undefined
 })
 
 const isCi = (env: Vendors.Environment): boolean => env["CI"] === "true" || env["CI"] === "1"
@@ -46,6 +80,7 @@ const isCi = (env: Vendors.Environment): boolean => env["CI"] === "true" || env[
 const named = Effect.fnUntraced(function* (
   model: string,
   why: string,
+  at: Vendors.Address,
   env: Vendors.Environment
 ): Effect.fn.Return<Choice, UsageError> {
   const [vendor = "", ...rest] = model.split("/")
@@ -58,9 +93,9 @@ const named = Effect.fnUntraced(function* (
     const detail = `${why}: models are named provider/id, not ${JSON.stringify(model)}. Providers: ${known}; and local/rules.`
     return yield* new UsageError({ detail })
   }
-  if (server !== undefined) return yield* local(server, id, why, env)
+  if (server !== undefined) return yield* local(server, id, why, { baseUrl: server.baseUrl(env), ...at })
   if (company !== undefined && Vendors.keyOf(company, env) !== undefined)
-    return yield* hosted(company, id, why)
+    return yield* hosted(company, id, why, at)
   return yield* new UsageError({ detail: `${vendor} needs a key: set ${company?.keyNames.join(" or ")}.` })
 })
 
@@ -69,17 +104,17 @@ const detected = Effect.fnUntraced(function* (env: Vendors.Environment) {
   const found = yield* find(env)
   if (Option.isNone(found)) return undefined
   const { address, model, server } = found.value
-  return yield* local(server, model, `found at ${address}`, env)
+  return yield* local(server, model, `found at ${address}`, { baseUrl: address })
 })
 
 const rules = (why: string): Choice =>
   choice("local", "rules", why, Layer.succeed(Provider.Provider, LocalRules.provider))
 
-const hosted = (company: Vendors.Hosted, model: string, why: string) =>
-  Effect.map(company.load, (provider) => choice(company.id, model, why, online(provider)))
+const hosted = (company: Vendors.Hosted, model: string, why: string, at: Vendors.Address) =>
+  Effect.map(company.load(at), (provider) => choice(company.id, model, why, online(provider)))
 
-const local = (server: Vendors.Local, model: string, why: string, env: Vendors.Environment) =>
-  Effect.map(server.load(env), (provider) => choice(server.id, model, why, online(provider)))
+const local = (server: Vendors.Local, model: string, why: string, at: Vendors.Address) =>
+  Effect.map(server.load(at), (provider) => choice(server.id, model, why, online(provider)))
 
 const online = (provider: Vendors.ProviderLayer) => Layer.provide(provider, Http.layer)
 

@@ -115,7 +115,7 @@ const play = Effect.fnUntraced(function* (plan: Plan): Effect.fn.Return<Played, 
 const agentFor = Effect.fnUntraced(function* (plan: Plan, isShown: (toolCallId: string) => () => boolean) {
   const { choice, settings, shell } = plan
   const root = (yield* Path.Path).resolve(settings.cwd)
-  const { maxTurns, timeout } = settings
+  const { effort, maxTokens, maxTurns, temperature, timeout } = settings
   const shown = (toolCallId: string) => until(isShown(toolCallId), "500 millis")
   return yield* Agent.make({
     model: choice.model,
@@ -123,6 +123,11 @@ const agentFor = Effect.fnUntraced(function* (plan: Plan, isShown: (toolCallId: 
     system: Option.getOrElse(settings.system, () => SystemPrompt.make(root, settings.tools)),
     tools: Tools.make({ root, shell }).filter(({ name }) => settings.tools.includes(name)),
     hooks: [Approval.hook({ ...settings, root, shown, ask: yield* canAsk(plan) })],
+    modelOptions: {
+      ...(Option.isSome(effort) ? { thinkingLevel: effort.value } : {}),
+      ...(Option.isSome(maxTokens) ? { maxTokens: maxTokens.value } : {}),
+      ...(Option.isSome(temperature) ? { temperature: temperature.value } : {})
+    },
     limits: {
       ...(Option.isSome(maxTurns) ? { maxTurns: maxTurns.value } : {}),
       ...(Option.isSome(timeout) ? { executionTime: timeout.value } : {})

@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
+import * as RunOptions from "../RunOptions.ts"
 import * as LocalRules from "../providers/LocalRules.ts"
 import * as CommandRules from "../tools/CommandRules.ts"
 import * as Tools from "../tools/Tools.ts"
@@ -92,11 +93,28 @@ const durationOf = (text: string): Option.Option<Duration.Duration> => {
     : Option.some(Duration.fromInputUnsafe(`${Number(count)} ${units[unit]}`))
 }
 
+/** An address without the slash at its end. */
+const addressOf = (text: string): Option.Option<string> => {
+  const url = /^https?:\/\//.test(text) ? URL.parse(text) : null
+  return url === null ? Option.none() : Option.some(text.replace(/\/+$/, ""))
+}
+
 const value = (name: string, metavar: string, text: string) =>
   Flag.String(name).pipe(Flag.withMetavar(metavar), Flag.withDescription(text))
 
 const is = (name: string, text: string) =>
   Flag.Boolean(name).pipe(Flag.withDescription(text), Flag.withDefault(false), Flag.withoutNegation)
+
+const positive = (name: string, text: string) =>
+  Flag.Int(name).pipe(
+    Flag.withMetavar("N"),
+    Flag.withDescription(text),
+    Flag.filter(
+      (count) => count > 0,
+      () => "a number above 0"
+    ),
+    Flag.optional
+  )
 
 const named = (name: string, text: string) =>
   value(name, "NAME", text).pipe(
@@ -118,6 +136,25 @@ const config = {
   ),
   model: value("model", "PROVIDER/ID", "The model, such as openai/gpt-5.5 or ollama/qwen3").pipe(
     Flag.withAlias("m"),
+    Flag.optional
+  ),
+  baseUrl: value("base-url", "URL", "Address of the API, instead of that of the provider").pipe(
+    Flag.filterMap(addressOf, () => "an address such as http://127.0.0.1:8000/v1"),
+    Flag.optional
+  ),
+  effort: Flag.Literals("effort", RunOptions.ThinkingLevel.literals).pipe(
+    Flag.withMetavar("LEVEL"),
+    Flag.withDescription("Effort of reasoning. Default: that of the model"),
+    Flag.optional
+  ),
+  maxTokens: positive("max-tokens", "Maximum tokens of one answer. Default: that of the provider"),
+  temperature: Flag.Finite("temperature").pipe(
+    Flag.withMetavar("N"),
+    Flag.withDescription("Randomness of the answer, from 0 to 2. Default: that of the model"),
+    Flag.filter(
+      (temperature) => temperature >= 0 && temperature <= 2,
+      () => "a number from 0 to 2"
+    ),
     Flag.optional
   ),
   print: is("print", "Answer and exit, without asking for approvals").pipe(Flag.withAlias("p")),
@@ -163,15 +200,7 @@ const config = {
     Flag.atLeast(0)
   ),
   yes: is("yes", "Let every tool run without asking").pipe(Flag.withAlias("y")),
-  maxTurns: Flag.Int("max-turns").pipe(
-    Flag.withMetavar("N"),
-    Flag.withDescription("Maximum model calls. Default: 50"),
-    Flag.filter(
-      (turns) => turns > 0,
-      () => "a number above 0"
-    ),
-    Flag.optional
-  ),
+  maxTurns: positive("max-turns", "Maximum model calls. Default: 50"),
   timeout: value("timeout", "TIME", "Time limit of the run, such as 90s, 5m or 1h. Default: none").pipe(
     Flag.filterMap(durationOf, () => "a time such as 90s, 5m or 1h"),
     Flag.optional

@@ -15,6 +15,11 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 export type ProviderLayer = Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient>
 
+/** The address of an API, if it is not that of the vendor. */
+export interface Address {
+  readonly baseUrl?: string
+}
+
 /** The API of a vendor. Its layer retries. */
 export interface Hosted {
   readonly id: string
@@ -22,7 +27,7 @@ export interface Hosted {
   readonly keyNames: ReadonlyArray<string>
   /** The model to use if the user names none. */
   readonly model: string
-  readonly load: Effect.Effect<ProviderLayer>
+  readonly load: (address: Address) => Effect.Effect<ProviderLayer>
 }
 
 /** A server on this machine, without a key. */
@@ -30,34 +35,36 @@ export interface Local {
   readonly id: string
   /** The address, including the version. */
   readonly baseUrl: (env: Environment) => string
-  readonly load: (env: Environment) => Effect.Effect<ProviderLayer>
+  readonly load: (address: Address) => Effect.Effect<ProviderLayer>
 }
 
 const hosted = (preset: Preset, model: string): Hosted => ({
   id: preset.id,
   keyNames: preset.apiKeyName === undefined ? [] : [preset.apiKeyName],
   model,
-  load: compatible(preset)
+  load: (address) => compatible(preset, address)
 })
 
 const local = (preset: Preset, hostName?: string): Local => {
   const baseUrl = (env: Environment) => addressOf(preset.baseUrl, hostName === undefined ? "" : env[hostName])
-  return { id: preset.id, baseUrl, load: (env) => compatible(preset, { baseUrl: baseUrl(env) }) }
+  return { id: preset.id, baseUrl, load: (address) => compatible(preset, address) }
 }
 
-const compatible = (preset: Preset, options?: { readonly baseUrl: string }): Effect.Effect<ProviderLayer> =>
+const compatible = (preset: Preset, address: Address): Effect.Effect<ProviderLayer> =>
   Effect.map(
     Effect.promise(() => import("../providers/OpenAiCompatible.ts")),
-    (module) => module.layerConfig(preset, { ...options, retry })
+    (module) => module.layerConfig(preset, { ...address, retry })
   )
 
 /** A vendor with its own module. */
-const own = (
-  module: () => Promise<{
-    readonly layerConfig: (options: { readonly retry: Retry.Options }) => ProviderLayer
-  }>
-): Effect.Effect<ProviderLayer> =>
-  Effect.map(Effect.promise(module), ({ layerConfig }) => layerConfig({ retry }))
+const own =
+  (
+    module: () => Promise<{
+      readonly layerConfig: (options: Address & { readonly retry: Retry.Options }) => ProviderLayer
+    }>
+  ): Hosted["load"] =>
+  (address) =>
+    Effect.map(Effect.promise(module), ({ layerConfig }) => layerConfig({ ...address, retry }))
 
 /** Retries an answer that broke off. Reading a part of it twice is better for a person than starting over. */
 const retry: Retry.Options = { retryTurn: true }

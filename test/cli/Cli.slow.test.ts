@@ -349,6 +349,25 @@ describe.concurrent("the program", { timeout: 30_000 }, () => {
       })
     )
 
+    it.effect("sends the options of the model to the address of --base-url", () =>
+      Effect.gen(function* () {
+        const bodies: Array<Record<string, unknown>> = []
+        const url = yield* Program.server((_, body, response) => {
+          bodies.push(JSON.parse(body))
+          Program.says(response, ["Hi"])
+        })
+        const elsewhere = openAi("http://127.0.0.1:1")
+        const at = ["--base-url", `${url}/v1/`, "--max-tokens", "500"]
+        const chat = [...at, "--temperature", "0.5", "-m", "openai-chat/gpt-4.1", "hi"]
+        assert.strictEqual((yield* Program.run(chat, { env: elsewhere })).stdout, "Hi\n")
+        const thinking = [...at, "--effort", "low", "-m", "openai/gpt-5.5", "hi"]
+        assert.strictEqual((yield* Program.run(thinking, { env: elsewhere })).stdout, "Hi\n")
+        assert.deepInclude(bodies[0], { model: "gpt-4.1", temperature: 0.5, max_completion_tokens: 500 })
+        assert.deepInclude(bodies[1], { model: "gpt-5.5", max_output_tokens: 500 })
+        assert.nestedPropertyVal(bodies[1], "reasoning.effort", "low")
+      })
+    )
+
     it.effect("hears once of each option that was changed for the model", () =>
       Effect.gen(function* () {
         const url = yield* Program.server((_, body, response) =>

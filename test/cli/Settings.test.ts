@@ -68,7 +68,42 @@ describe("Settings", () => {
     })
   )
 
+  it.effect("reads the options of the model", () =>
+    Effect.gen(function* () {
+      const none = yield* parsed("x")
+      const options = ["baseUrl", "effort", "maxTokens", "temperature"] as const
+      assert.deepStrictEqual(
+        options.map((name) => none[name]),
+        options.map(() => Option.none())
+      )
+      const all = ["--max-tokens", "100", "--temperature", "0", "--effort", "xhigh"]
+      const given = yield* parsed(...all, "--base-url", "http://localhost:8000/v1/", "x")
+      assert.deepStrictEqual(
+        options.map((name) => Option.getOrUndefined<string | number>(given[name])),
+        ["http://localhost:8000/v1", "xhigh", 100, 0]
+      )
+    })
+  )
+
+  it.effect("names the levels of effort that there are", () =>
+    Effect.gen(function* () {
+      const failure = yield* Effect.flip(parse("--effort", "huge", "x"))
+      const faults = failure._tag === "ShowHelp" ? failure.errors.map(({ message }) => message) : []
+      assert.match(faults.join(), /--effort: "huge".*off.*minimal.*low.*medium.*high.*xhigh.*max/)
+    })
+  )
+
   it.effect.each([
+    ["--base-url", "localhost:8000"],
+    ["--base-url", "ftp://localhost"],
+    ["--base-url", "http://"],
+    ["--effort", "huge"],
+    ["--effort", ""],
+    ["--max-tokens", "0"],
+    ["--max-tokens", "1.5"],
+    ["--temperature", "warm"],
+    ["--temperature", "2.1"],
+    ["--temperature=-1"],
     ["--timeout", "soon"],
     ["--timeout", "0"],
     ["--max-turns", "0"],
@@ -93,8 +128,10 @@ describe("Settings", () => {
 })
 
 describe("ModelChoice", () => {
-  const choose = (env: Readonly<Record<string, string>>, model?: string) =>
-    ModelChoice.choose({ model: Option.fromUndefinedOr(model), noDetect: true }, env)
+  const choose = (env: Readonly<Record<string, string>>, model?: string, baseUrl?: string) => {
+    const [named, address] = [Option.fromUndefinedOr(model), Option.fromUndefinedOr(baseUrl)]
+    return ModelChoice.choose({ model: named, baseUrl: address, noDetect: true }, env)
+  }
 
   it.effect("goes by what is named, then the environment, then keys in their order", () =>
     Effect.gen(function* () {
@@ -129,6 +166,29 @@ describe("ModelChoice", () => {
   ] as const)("says what is wrong with %s", ([model, said]) =>
     Effect.gen(function* () {
       assert.match((yield* Effect.flip(choose({}, model))).message, said)
+    })
+  )
+})
+
+describe("--base-url", () => {
+  const choose = (model: Option.Option<string>, env: Readonly<Record<string, string>> = {}) =>
+    ModelChoice.choose({ model, baseUrl: Option.some("http://127.0.0.1:1/v1"), noDetect: false }, env)
+
+  it.effect("goes with a model that is named, or that a key chooses", () =>
+    Effect.gen(function* () {
+      assert.strictEqual((yield* choose(Option.some("vllm/x"))).model, "vllm/x")
+      assert.strictEqual(
+        (yield* choose(Option.none(), { GROQ_API_KEY: "k" })).model,
+        "groq/openai/gpt-oss-120b"
+      )
+    })
+  )
+
+  it.effect("is refused without a model that a server runs, and no server is looked for", () =>
+    Effect.gen(function* () {
+      for (const model of [Option.none(), Option.some("local/rules")]) {
+        assert.match((yield* Effect.flip(choose(model))).message, /^--base-url needs a model .* --model/)
+      }
     })
   )
 })
