@@ -10,17 +10,23 @@ import type { ModelOptions } from "../RunOptions.ts"
 export type Version = "v3" | "v4"
 
 /** The options that the specification has no place for. */
-export const lost = (options: ModelOptions, version: Version): ReadonlyArray<Adjustment> => {
-  const names =
-    version === "v3" ? (["thinkingLevel", "thinkingBudgets"] as const) : (["thinkingBudgets"] as const)
-  return names.flatMap((option) => {
+export const lost = (options: ModelOptions, version: Version): ReadonlyArray<Adjustment> =>
+  [...homeless, ...(version === "v3" ? (["thinkingLevel"] as const) : [])].flatMap((option) => {
     const asked = options[option]
-    return asked === undefined ? [] : [{ option, asked, sent: null, reason: noPlace(version) }]
+    const place = option === "hostedTools" ? "pass `providerTools`" : "set it in `vendor`"
+    const reason = `Version ${version.slice(1)} of the specification has no place for it: ${place}.`
+    return asked === undefined ? [] : [{ option, asked, sent: null, reason }]
   })
-}
 
-const noPlace = (version: Version) =>
-  `Version ${version.slice(1)} of the specification has no place for it: set it in \`vendor\`.`
+const homeless = [
+  "thinkingBudgets",
+  "parallelToolCalls",
+  "hostedTools",
+  "serviceTier",
+  "logprobs",
+  "store",
+  "previousResponseId"
+] as const
 
 /** Converts a warning. An option that the model takes in another way counts as sent. */
 export const ofWarning = (warning: SharedV3Warning | SharedV4Warning, options: ModelOptions): Adjustment => {

@@ -30,11 +30,13 @@ interface CallStart {
   readonly providerMetadata?: Metadata.Metadata
 }
 
-/** The provider, and the model and the options of the request. */
+/** The provider, the model and the options of the request, and the headers of the response. */
 export interface Speaker {
   readonly provider: string
   readonly model: string
   readonly options: ModelOptions
+  /** The headers of the response. */
+  readonly headers: Readonly<Record<string, string>>
 }
 
 interface Block {
@@ -101,7 +103,7 @@ export class Answer {
   ): void {
     if (this.begun) return
     this.begun = true
-    const { model, provider } = this.speaker
+    const { headers, model, provider } = this.speaker
     out.push({
       _tag: "Start",
       provider,
@@ -109,7 +111,8 @@ export class Answer {
       protocol: "ai-sdk",
       ...(id === undefined ? {} : { responseId: id }),
       ...(modelId === undefined || modelId === model ? {} : { responseModel: modelId }),
-      ...(this.adjusted.length === 0 ? {} : { adjusted: this.adjusted })
+      ...(this.adjusted.length === 0 ? {} : { adjusted: this.adjusted }),
+      ...(Object.keys(headers).length === 0 ? {} : { headers })
     })
   }
 

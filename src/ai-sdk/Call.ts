@@ -18,6 +18,7 @@ import * as Adjusted from "./Adjusted.ts"
 import { Answer, type Part } from "./Answer.ts"
 import * as CallOptions from "./CallOptions.ts"
 import * as Failure from "./Failure.ts"
+import * as Headers from "./Headers.ts"
 import * as PromptMessages from "./PromptMessages.ts"
 
 /** A model of either version. */
@@ -38,10 +39,10 @@ export const stream = (speaker: Speaker, request: ModelRequest): Stream.Stream<M
       const reader = { provider: speaker.id, vendor: model.provider.split(".")[0] ?? "" }
       const prompt = PromptMessages.make(request, reader)
       if (Result.isFailure(prompt)) return yield* prompt.failure
-      const parts = yield* open(speaker, model, request, prompt.success)
+      const { headers, parts } = yield* open(speaker, model, request, prompt.success)
       const { options } = request
       const answer = new Answer(
-        { provider: speaker.id, model: model.modelId, options },
+        { provider: speaker.id, model: model.modelId, options, headers: Headers.shown(headers) },
         Adjusted.lost(options, model.specificationVersion)
       )
       return Stream.fromPull(Effect.succeed(pullOf(answer, parts)))
@@ -80,26 +81,31 @@ const modelOf = ({ model }: Speaker, id: string): Effect.Effect<Model, Thrown> =
 /** The stream of a model, which its reader leaves for good. */
 type Parts = ReadableStreamDefaultReader<Part>
 
+interface Opened {
+  readonly parts: Parts
+  readonly headers: Readonly<Record<string, string>> | undefined
+}
+
 /** Sends the request. The end of the scope aborts it, before and after its response. */
 const open = (
   { providerTools }: Speaker,
   model: Model,
   request: ModelRequest,
   prompt: LanguageModelV4Prompt
-): Effect.Effect<Parts, Thrown, Scope.Scope> =>
+): Effect.Effect<Opened, Thrown, Scope.Scope> =>
   Effect.gen(function* () {
     const signal = yield* Effect.abortSignal
-    const start = async (): Promise<Parts> => {
-      const { stream } =
+    const start = async (): Promise<Opened> => {
+      const { response, stream } =
         model.specificationVersion === "v3"
           ? await model.doStream(CallOptions.version3(request, prompt, providerTools, signal))
           : await model.doStream(CallOptions.version4(request, prompt, providerTools, signal))
-      return stream.getReader()
+      return { parts: stream.getReader(), headers: response?.headers }
     }
     return yield* Effect.acquireRelease(
       Effect.tryPromise({ try: start, catch: thrown }),
       // Nothing waits for it: a stream that another reader shares ends with the abort, which follows.
-      (parts) => Effect.sync(() => void parts.cancel().catch(constVoid)),
+      ({ parts }) => Effect.sync(() => void parts.cancel().catch(constVoid)),
       { interruptible: true }
     )
   })

@@ -63,12 +63,13 @@ const shared = (
   providerTools: ProviderTools,
   abortSignal: AbortSignal
 ): Shared => {
-  const { maxTokens, output, stop, temperature, topP, vendor } = options
+  const { maxTokens, output, seed, stop, temperature, topP, vendor } = options
   return {
     abortSignal,
     ...(maxTokens === undefined ? {} : { maxOutputTokens: maxTokens }),
     ...(temperature === undefined ? {} : { temperature }),
     ...(topP === undefined ? {} : { topP }),
+    ...(seed === undefined ? {} : { seed }),
     ...(stop === undefined ? {} : { stopSequences: [...stop] }),
     ...toolsOf(tools, providerTools, options),
     ...(output === undefined
@@ -96,11 +97,12 @@ const toolsOf = (
   }
 }
 
-const toolOf = ({ description, name, parameters }: ToolDefinition): LanguageModelV4FunctionTool => ({
+const toolOf = ({ description, name, parameters, strict }: ToolDefinition): LanguageModelV4FunctionTool => ({
   type: "function",
   name,
   description,
-  inputSchema: schemaOf(parameters)
+  inputSchema: schemaOf(parameters),
+  ...(strict === undefined ? {} : { strict })
 })
 
 const schemaOf = (schema: unknown): Schema7 => (isSchema(schema) ? schema : { type: "object" })

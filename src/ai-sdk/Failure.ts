@@ -6,6 +6,7 @@
 import * as Duration from "effect/Duration"
 import * as Inspectable from "effect/Inspectable"
 import * as Predicate from "effect/Predicate"
+import { parse } from "../internal/jsonDepth.ts"
 import * as VendorKeys from "../internal/vendorKeys.ts"
 import * as Reasons from "../ProviderError.ts"
 import type { Reason } from "../ProviderError.ts"
@@ -45,7 +46,7 @@ const read = (error: unknown, now: number): Report => {
   const codes = ["code", "type"].map((name) => textIn(error, name) ?? "")
   return {
     facts: {
-      detail: VendorKeys.cutOut(messageOf(error)).slice(0, maxDetail),
+      detail: VendorKeys.cutOut(detailOf(error)).slice(0, maxDetail),
       ...(status === undefined ? {} : { status }),
       ...(requestId === undefined ? {} : { requestId }),
       ...(raw === undefined ? {} : { body: excerpt(VendorKeys.cutOut(raw)) }),
@@ -89,6 +90,23 @@ const dataOf = (error: unknown): string | undefined => {
 const messageOf = (error: unknown): string => {
   const message = textIn(error, "message") ?? textIn(member(error, "error"), "message")
   return message ?? (typeof error === "string" ? error : Inspectable.toStringUnknown(error, 0))
+}
+
+/** A package that cannot read the body of an error has the reason of HTTP alone, such as "Bad Request". */
+const detailOf = (error: unknown): string => {
+  const body = textIn(error, "responseBody")?.trim() ?? ""
+  const message = messageOf(error)
+  if (body === "" || member(error, "data") !== undefined) return message
+  return `${message}: ${reportIn(parse(body)) ?? body.slice(0, 300)}`
+}
+
+/** The message in the body of an error, whose shapes differ from server to server. */
+const reportIn = (json: unknown): string | undefined => {
+  const root = Array.isArray(json) ? json[0] : json
+  const error = member(root, "error")
+  return (
+    textIn(error, "message") ?? textIn(root, "message") ?? textIn(root, "detail") ?? textIn(root, "error")
+  )
 }
 
 const excerpt = (body: string): string =>
@@ -141,7 +159,7 @@ const ofStatus = (report: Report, status: number): Reason => {
 }
 
 const tooLong =
-  /context_length_exceeded|context[ _-]?(?:window|length|size|limit)|(?:prompt|input|conversation) is too long|too many (?:input |prompt )?tokens(?!,? please wait| per (?:minute|hour|day)| processed)|input token count/i
+  /context_length_exceeded|context[ _-]?(?:window|length|size|limit)|(?:prompt|input|conversation|messages) is too long|too many (?:input |prompt )?tokens(?!,? please wait| per (?:minute|hour|day)| processed)|input token count/i
 const noCredit =
   /insufficient_(?:quota|balance|credit|funds)|credit balance is too low|billing_(?:hard_limit|not_active)|PerDay/i
 const policy =

@@ -108,12 +108,43 @@ describe("an error response", () => {
     })
   )
 
+  it.live("shows the message that a package cannot read", () =>
+    Effect.gen(function* () {
+      const bodies = [
+        "not loaded",
+        { error: "not loaded" },
+        [{ error: { message: "not loaded" } }],
+        { detail: "not loaded" }
+      ]
+      for (const body of bodies) {
+        const { reason } = yield* refused(openaiChat, 400, body)
+        assert.deepStrictEqual([reason._tag, reason.detail], ["InvalidRequest", "Bad Request: not loaded"])
+      }
+    })
+  )
+
   it.live("shows no key that a server repeats", () =>
     Effect.gen(function* () {
       const key = "sk-proj-0123456789abcdef0123"
       const error = yield* refused(openai, 401, openaiError(`Incorrect API key provided: ${key}`, null))
       assert.notInclude(JSON.stringify(error.reason), key)
       assert.include(error.message, "[redacted]")
+    })
+  )
+})
+
+describe("a response", () => {
+  it.live.each(vendors)("shows its headers but those that may be secret, at $name", (vendor) =>
+    Effect.gen(function* () {
+      const server = yield* serve((response) => {
+        response.setHeader("x-request-id", "req_1")
+        response.setHeader("set-cookie", "session=1")
+        stream(response).end(vendor.fixtures[0]?.body)
+      })
+      const [start] = yield* ask(vendor, server)
+      const headers = start?._tag === "Start" ? start.headers : undefined
+      assert.deepInclude(headers, { "x-request-id": "req_1", "content-type": "text/event-stream" })
+      assert.notProperty(headers, "set-cookie")
     })
   )
 })

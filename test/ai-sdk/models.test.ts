@@ -120,7 +120,7 @@ describe("a request", () => {
   it.effect("has the options that the specification has a place for", () =>
     Effect.gen(function* () {
       const { asked, model } = Fake.version4(Fake.finish("stop"))
-      const tools = [{ name: "look", description: "Looks.", parameters: { type: "object" } }]
+      const tools = [{ name: "look", description: "Looks.", parameters: { type: "object" }, strict: true }]
       const schema = { type: "object" }
       yield* ask(
         { model, structuredOutput: true },
@@ -131,10 +131,11 @@ describe("a request", () => {
             temperature: 0.5,
             topP: 0.9,
             stop: ["END"],
+            seed: 7,
             thinkingLevel: "off",
             toolChoice: { name: "look" },
             output: { name: "answer", schema },
-            vendor: { fake: { seed: 7 } }
+            vendor: { fake: { user: "ada" } }
           }
         }
       )
@@ -145,11 +146,12 @@ describe("a request", () => {
         temperature: 0.5,
         topP: 0.9,
         stopSequences: ["END"],
+        seed: 7,
         reasoning: "none",
-        tools: [{ type: "function", name: "look", description: "Looks.", inputSchema: schema }],
+        tools: [{ type: "function", name: "look", description: "Looks.", inputSchema: schema, strict: true }],
         toolChoice: { type: "tool", toolName: "look" },
         responseFormat: { type: "json", name: "answer", schema },
-        providerOptions: { fake: { seed: 7 } }
+        providerOptions: { fake: { user: "ada" } }
       })
     })
   )
@@ -222,13 +224,14 @@ describe("adjusted", () => {
     Effect.gen(function* () {
       const [start] = yield* ask(
         { model: Fake.version3(Fake.finish("stop")).model },
-        { options: { thinkingLevel: "high", thinkingBudgets: { high: 9000 } } }
+        { options: { thinkingLevel: "high", thinkingBudgets: { high: 9000 }, store: false } }
       )
       assert.deepStrictEqual(
         start?._tag === "Start" && start.adjusted?.map(({ option, sent }) => [option, sent]),
         [
-          ["thinkingLevel", null],
-          ["thinkingBudgets", null]
+          ["thinkingBudgets", null],
+          ["store", null],
+          ["thinkingLevel", null]
         ]
       )
     })

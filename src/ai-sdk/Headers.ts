@@ -1,0 +1,16 @@
+/**
+ * The headers of a response, as events have them.
+ */
+import * as VendorKeys from "../internal/vendorKeys.ts"
+
+type Headers = Readonly<Record<string, string>>
+
+/** Returns the headers by names in lower case, without those that may be secret. */
+export const shown = (headers: Headers | undefined): Headers =>
+  Object.fromEntries(
+    Object.entries(headers ?? {}).flatMap(([name, value]) =>
+      secret.test(name) ? [] : [[name.toLowerCase(), VendorKeys.cutOut(value)]]
+    )
+  )
+
+const secret = /cookie|authori[sz]ation|authenticat|api[-_]?key|secret|session|csrf/i
