@@ -111,6 +111,7 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
         vendor,
         isGateway: compat.gateway,
         thinking: usesCompat ? thinkingOf(compat) : undefined,
+        hostedTools: compat.webSearch === "none" ? [] : ["webSearch"],
         keepsPrompts: compat.cacheKey,
         takesSchema: compat.output === "json_schema"
       }

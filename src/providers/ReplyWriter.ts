@@ -88,13 +88,15 @@ export class ReplyWriter {
   /** Whether the model refuses to answer: an answer that would end with `stop` then ends with `refusal`. */
   isRefusal = false
 
+  /** Whether the answer has started. */
+  isStarted = false
+
   private readonly protocol: Speaker
   private readonly call: Call
   private readonly ids: CallIds
   /** @internal */
   readonly events: Array<ModelEvent> = []
   private names: Names = {}
-  private isStarted = false
   private open: Prose | undefined = undefined
   private count = 0
 

@@ -48,7 +48,8 @@ export const openAi: Preset = {
     maxTokensField: "max_completion_tokens",
     systemRole: "developer",
     callIds: { pattern: /^[\w-]{1,40}$/, length: 32 },
-    cacheKey: true
+    cacheKey: true,
+    webSearch: "options"
   }
 }
 
@@ -62,7 +63,7 @@ export const openRouter: Preset = {
   id: "openrouter",
   baseUrl: "https://openrouter.ai/api/v1",
   apiKeyName: "OPENROUTER_API_KEY",
-  compat: { gateway: true, thinking: "reasoning", efforts: { max: "xhigh" } }
+  compat: { gateway: true, thinking: "reasoning", efforts: { max: "xhigh" }, webSearch: "plugin" }
 }
 
 /**

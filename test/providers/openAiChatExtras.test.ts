@@ -37,67 +37,118 @@ const run = (...chunks: ReadonlyArray<object>) =>
     const { newMessages } = yield* agent.prompt("Go")
     const answer = newMessages.find(({ role }) => role === "assistant")
     assert(answer?.role === "assistant")
-    const kept = answer.content.flatMap((block) => (block.type === "text" ? (block.opaque ?? []) : []))
-    return { text: Message.textOf(answer), kept, unrepresented: ends[0]?.unrepresented }
+    return { text: Message.textOf(answer), content: answer.content, end: ends[0] }
   })
 
+const block =
+  (type: Message.Assistant["content"][number]["type"]) =>
+  (answer: { readonly content: Message.Assistant["content"] }) =>
+    answer.content.filter((block) => block.type === type)
+
 describe("an answer of Chat Completions that holds more than text", () => {
-  it.live("is not empty when it is an image alone", () =>
+  it.live("has an image that the model made, alone or as a part of the content", () =>
     Effect.gen(function* () {
-      assert.deepStrictEqual(yield* run(chunk({ role: "assistant", content: "", images: [png] })), {
-        text: "[image]",
-        kept: [{ provider: "acme", images: [png] }],
-        unrepresented: ["images"]
+      const media = { type: "media", source: { data: "AAAA", mediaType: "image/png" } }
+      const opaque = { provider: "acme", part: png }
+      for (const delta of [{ role: "assistant", content: "", images: [png] }, { content: [png] }]) {
+        const answer = yield* run(chunk(delta))
+        assert.deepStrictEqual<unknown>(answer.content, [{ ...media, opaque }])
+      }
+      const remote = yield* run(chunk({ images: [{ image_url: { url: "https://a.example/1.png" } }] }))
+      assert.deepInclude(remote.content[0], {
+        source: { url: "https://a.example/1.png", mediaType: "image/png" }
       })
-      const part = yield* run(chunk({ content: [png] }))
-      assert.deepStrictEqual([part.text, part.unrepresented], ["[image]", ["images"]])
     })
   )
 
-  it.live("keeps citations, annotations, search results and log probabilities, and names them", () =>
+  it.live("has its sources after the text, each address once, with what the vendor wrote of them", () =>
     Effect.gen(function* () {
-      const pages = { citations: ["a.example", "b.example"], search_results: [{ title: "A" }] }
-      const logprobs = (token: string) => ({ logprobs: { content: [{ token, logprob: -1 }] } })
-      const annotation = { type: "url_citation", url_citation: { url: "a.example" } }
-      const said = yield* run(
-        chunk({ content: "Hel" }, pages, logprobs("Hel")),
-        chunk({ content: "lo" }, pages, logprobs("lo")),
-        chunk({ content: "!" }, pages, logprobs("!")),
+      const pages = {
+        citations: ["https://a.example", "https://b.example"],
+        search_results: [{ title: "A", url: "https://a.example", snippet: "About a" }]
+      }
+      const annotation = {
+        type: "url_citation",
+        url_citation: { url: "https://c.example", title: "C", start_index: 0, end_index: 5 }
+      }
+      const answer = yield* run(
+        chunk({ content: "Hel" }, pages),
+        chunk({ content: "lo!" }, pages),
         chunk({ annotations: [annotation] }, pages)
       )
-      assert.strictEqual(said.text, "Hello!")
-      assert.deepStrictEqual(said.unrepresented?.toSorted(), [
-        "annotations",
-        "citations",
-        "logprobs",
-        "search_results"
-      ])
-      const tokens = ["Hel", "lo", "!"].map((token) => ({ token, logprob: -1 }))
-      assert.deepStrictEqual(said.kept, [
-        { provider: "acme", ...pages, logprobs: tokens, annotations: [annotation] }
+      assert.strictEqual(answer.text, "Hello!")
+      const url = { type: "source", sourceType: "url" }
+      assert.deepStrictEqual<unknown>(block("source")(answer), [
+        { ...url, url: "https://c.example", title: "C", opaque: { provider: "acme", annotation } },
+        {
+          ...url,
+          url: "https://a.example",
+          title: "A",
+          citedText: "About a",
+          opaque: { provider: "acme", searchResult: pages.search_results[0] }
+        },
+        { ...url, url: "https://b.example", opaque: { provider: "acme", citation: "https://b.example" } }
       ])
     })
   )
 
-  it.live("says what was spoken, and keeps the sound", () =>
+  it.live("reports the probabilities of its tokens", () =>
     Effect.gen(function* () {
-      const first = { id: "audio_1", data: "AAAA", transcript: "Good " }
-      const second = { data: "BBBB", transcript: "day" }
-      assert.deepStrictEqual(yield* run(chunk({ audio: first }), chunk({ audio: second })), {
-        text: "Good day",
-        kept: [{ provider: "acme", audio: [first, second] }],
-        unrepresented: ["audio"]
+      const logprobs = (token: string) => ({
+        logprobs: {
+          content: [{ token, logprob: -1, bytes: null, top_logprobs: [{ token: "x", logprob: -2 }] }]
+        }
+      })
+      const { end } = yield* run(
+        chunk({ content: "Hel" }, {}, logprobs("Hel")),
+        chunk({ content: "lo" }, {}, logprobs("lo"))
+      )
+      const top = [{ token: "x", logprob: -2 }]
+      assert.deepStrictEqual(end?.logprobs, [
+        { token: "Hel", logprob: -1, top },
+        { token: "lo", logprob: -1, top }
+      ])
+    })
+  )
+
+  it.live("has the tools that the vendor ran, in their place", () =>
+    Effect.gen(function* () {
+      const tool = { index: 0, type: "search", arguments: '{"query":"x"}', output: "found" }
+      const answer = yield* run(chunk({ executed_tools: [tool] }), chunk({ content: "Found." }))
+      assert.deepStrictEqual<unknown>(answer.content, [
+        {
+          type: "hostedTool",
+          id: "tool_0",
+          name: "search",
+          params: { query: "x" },
+          result: "found",
+          opaque: { provider: "acme", tool }
+        },
+        { type: "text", text: "Found." }
+      ])
+    })
+  )
+
+  it.live("has the words of a recording as text, and the recording", () =>
+    Effect.gen(function* () {
+      const first = { id: "audio_1", data: "AAA=", transcript: "Good " }
+      const second = { data: "AQI=", transcript: "day" }
+      const { content, text } = yield* run(chunk({ audio: first }), chunk({ audio: second }))
+      assert.strictEqual(text, "Good day")
+      assert.deepStrictEqual<unknown>(content.at(-1), {
+        type: "media",
+        source: { data: "AAABAg==", mediaType: "audio/pcm" },
+        id: "audio_1",
+        transcript: "Good day"
       })
     })
   )
 
-  it.live("says nothing of it when there is nothing", () =>
+  it.live("has no further blocks when there is nothing of the kind", () =>
     Effect.gen(function* () {
-      assert.deepStrictEqual(yield* run(chunk({ content: "Hi", annotations: [], images: [] })), {
-        text: "Hi",
-        kept: [],
-        unrepresented: undefined
-      })
+      const { content, end } = yield* run(chunk({ content: "Hi", annotations: [], images: [] }))
+      assert.deepStrictEqual(content, [{ type: "text", text: "Hi" }])
+      assert.isUndefined(end?.logprobs)
     })
   )
 })

@@ -17,6 +17,7 @@ const encoder = (provider: string, compat: Compat) => {
     vendor: compat.vendor,
     isGateway: compat.gateway,
     thinking: thinkingOf(compat),
+    hostedTools: compat.webSearch === "none" ? [] : (["webSearch"] as const),
     keepsPrompts: compat.cacheKey
   } as const
   return asked(server, chatEncoder(provider, compat))
@@ -416,5 +417,63 @@ describe("openAiChatRequest", () => {
     const body = encode({ tools: [tool], options: { maxTokens: 1, vendor: { acme: { max_tokens: 2 } } } })
     assert.strictEqual(String(body).match(/"tools"/g)?.length, 1)
     assert.strictEqual(JSON.parse(String(body)).max_tokens, 2)
+  })
+
+  it("has the options of the API", () => {
+    const options = {
+      parallelToolCalls: false,
+      seed: 7,
+      serviceTier: "flex",
+      store: true,
+      logprobs: 3
+    }
+    assert.deepInclude(bodyOf({ tools: [tool], options }), {
+      parallel_tool_calls: false,
+      seed: 7,
+      service_tier: "flex",
+      store: true,
+      logprobs: true,
+      top_logprobs: 3
+    })
+    assert.notProperty(bodyOf({ options }), "parallel_tool_calls")
+    assert.notProperty(bodyOf({ options: { logprobs: 0 } }), "top_logprobs")
+  })
+
+  it("makes a tool strict whose schema allows that", () => {
+    const strict = (parameters: Schema.Json) =>
+      bodyOf({ tools: [{ ...tool, parameters, strict: true }] }).tools[0].function.strict
+    assert.isUndefined(strict(tool.parameters))
+    const properties = { a: { type: "string" } }
+    assert.isTrue(strict({ type: "object", properties, required: ["a"], additionalProperties: false }))
+    assert.isUndefined(strict({ type: "object", properties, additionalProperties: false }))
+  })
+
+  it("asks a server that searches the web to do so, in its own words", () => {
+    const options = {
+      hostedTools: [{ type: "webSearch", allowedDomains: ["a.example"], location: { country: "NO" } }]
+    } as const
+    assert.deepStrictEqual(bodyOf({ options }, { webSearch: "options" }).web_search_options, {
+      user_location: { type: "approximate", approximate: { country: "NO" } }
+    })
+    assert.deepStrictEqual(bodyOf({ options }, { webSearch: "plugin" }).plugins, [
+      { id: "web", include_domains: ["a.example"] }
+    ])
+    assert.notProperty(bodyOf({ options }), "web_search_options")
+  })
+
+  it("names a file, and gives its address to a gateway alone", () => {
+    const file = {
+      type: "file",
+      source: { data: "AAAA", mediaType: "application/pdf" },
+      name: "bill.pdf"
+    } as const
+    assert.deepStrictEqual(messagesOf([Message.user([file])])[0].content, [
+      { type: "file", file: { filename: "bill.pdf", file_data: "data:application/pdf;base64,AAAA" } }
+    ])
+    const remote = { type: "file", source: { url: "https://a.example/b.pdf" } } as const
+    assert.deepStrictEqual(messagesOf([Message.user([remote])], { gateway: true })[0].content, [
+      { type: "file", file: { filename: "file", file_data: "https://a.example/b.pdf" } }
+    ])
+    assert.strictEqual(Object(encode({ messages: [Message.user([remote])] }))._tag, "UnsupportedContent")
   })
 })

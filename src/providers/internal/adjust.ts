@@ -52,6 +52,7 @@ const question = (
   const changes = new Changes(asked)
   const hasTools = request.tools.length > 0 || Json.array(vendor["tools"]).length > 0
   Support.leaveOut(changes, server.endpoint, server.hostedTools)
+  Support.reportStrict(changes, server.endpoint, request.tools)
   limit(changes, server, rule)
   const level = allowTools(changes, server, rule, hasTools, thinkingLevel)
   const own = vendor["thinking"]

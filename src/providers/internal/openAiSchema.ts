@@ -16,7 +16,7 @@ export const format = memoize(({ name, schema }: NonNullable<ModelOptions["outpu
  * OpenAI enforces a schema only if each object names and requires all its members, and rejects other schemas in
  * strict mode.
  */
-const isClosed = (schema: Json.Json): boolean => {
+export const isClosed = (schema: Json.Json): boolean => {
   if (Json.isArray(schema)) return schema.every(isClosed)
   if (!Json.isObject(schema)) return true
   const members = Object.keys(Json.object(schema["properties"]) ?? {})

@@ -24,6 +24,7 @@ export class Prose {
   /** The data that the vendor wants back with the block. */
   kept: Data | undefined = undefined
 
+  private keptAtEnd: (() => Data) | undefined = undefined
   private readonly provider: string
   private readonly events: Array<ModelEvent>
   private isOpen = true
@@ -50,10 +51,16 @@ export class Prose {
     this.kept = { ...this.kept, ...data }
   }
 
+  /** Adds data that is known when the block ends. */
+  keepAtEnd(data: () => Data): void {
+    this.keptAtEnd = data
+  }
+
   /** Ends the block, once. Thinking without a text, of which the vendor wants data back, is hidden. */
   end(): void {
     if (!this.isOpen) return
     this.isOpen = false
+    if (this.keptAtEnd !== undefined) this.keep(this.keptAtEnd())
     const { contentIndex, kept, kind } = this
     const opaque = kept === undefined ? {} : { opaque: Opaque.make(this.provider, kept) }
     const redacted = kind === "thinking" && kept !== undefined && this.length === 0 ? { redacted: true } : {}

@@ -1,6 +1,7 @@
 /** The options that the API of a server has no field for. A provider leaves them out and reports them. */
 import type { Endpoint } from "../models/rule.ts"
 import type { Changes } from "./changes.ts"
+import { isClosed } from "./openAiSchema.ts"
 import type { Question } from "./question.ts"
 
 type Option = keyof Question["options"]
@@ -19,33 +20,57 @@ interface Support {
   readonly api: string
   readonly lacks: ReadonlyArray<Option>
   readonly hostedTools: ReadonlyArray<HostedTool>
+  /** Whether the API holds the model to the schema of a strict tool. */
+  readonly strictTools: boolean
 }
 
 const apis: Readonly<Record<Endpoint, Support>> = {
   chat: {
     api: "Chat Completions",
     lacks: ["previousResponseId"],
-    hostedTools: []
+    hostedTools: [],
+    strictTools: true
   },
   responses: {
     api: "The Responses API",
     lacks: ["seed", "stop"],
-    hostedTools: ["webSearch", "codeExecution", "fileSearch", "computerUse"]
+    hostedTools: ["webSearch", "codeExecution", "fileSearch", "computerUse"],
+    strictTools: true
   },
   messages: {
     api: "The Messages API",
     lacks: ["logprobs", "previousResponseId", "seed", "store"],
-    hostedTools: ["webSearch", "codeExecution", "computerUse"]
+    hostedTools: ["webSearch", "codeExecution", "computerUse"],
+    strictTools: true
   },
   generateContent: {
     api: "Gemini's API",
     lacks: ["parallelToolCalls", "previousResponseId", "store"],
-    hostedTools: ["webSearch", "codeExecution", "fileSearch", "computerUse"]
+    hostedTools: ["webSearch", "codeExecution", "fileSearch", "computerUse"],
+    strictTools: false
   },
   converse: {
     api: "Converse",
     lacks: ["logprobs", "parallelToolCalls", "previousResponseId", "seed", "store"],
-    hostedTools: []
+    hostedTools: [],
+    strictTools: true
+  }
+}
+
+/** Reports each strict tool to whose schema the API does not hold the model. */
+export const reportStrict = (
+  changes: Changes,
+  endpoint: Endpoint | undefined,
+  tools: Question["tools"]
+): void => {
+  if (endpoint === undefined) return
+  const { api, strictTools } = apis[endpoint]
+  for (const { name, parameters, strict } of tools) {
+    if (strict !== true || (strictTools && isClosed(parameters))) continue
+    const reason = strictTools
+      ? `The schema of ${name} has optional members, or takes members of any name.`
+      : `${api} has no strict tools.`
+    changes.report("strict", true, null, reason)
   }
 }
 

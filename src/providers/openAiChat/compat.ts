@@ -83,6 +83,13 @@ export interface Compat {
    * `json_object` does not include the schema, so the prompt has to describe it.
    */
   readonly output: "json_schema" | "json_object"
+  /**
+   * How the server takes the hosted tool `webSearch` (default: `"none"`).
+   *
+   * `options` is `web_search_options`, `plugin` is OpenRouter's plugin `web`. `none` leaves the tool out and reports it in
+   * `ModelCallEnd.adjusted`.
+   */
+  readonly webSearch: "none" | "options" | "plugin"
 }
 
 /** The defaults, which most servers accept. */
@@ -99,7 +106,8 @@ export const common: Compat = {
   images: true,
   files: true,
   cacheKey: false,
-  output: "json_schema"
+  output: "json_schema",
+  webSearch: "none"
 }
 
 const levels = ["minimal", "low", "medium", "high", "xhigh", "max"] as const

@@ -115,8 +115,12 @@ const toMedia = (compat: Compat, block: Message.Image | Message.File): Part | Re
   const { source } = block
   if (!compat.files) return new UnsupportedContent({ detail: "This provider does not take files" })
   if ("fileId" in source) return { type: "file", file: { file_id: source.fileId } }
-  if ("url" in source)
-    return new UnsupportedContent({ detail: "Chat Completions takes no file by its address" })
+  if ("url" in source) {
+    // Gateways read files from the web. OpenAI does not.
+    if (!compat.gateway)
+      return new UnsupportedContent({ detail: "This provider takes no file by its address" })
+    return { type: "file", file: { filename: block.name ?? "file", file_data: source.url } }
+  }
   const [kind, subtype = ""] = source.mediaType.split("/")
   if (kind === "audio") {
     return {
@@ -124,7 +128,8 @@ const toMedia = (compat: Compat, block: Message.Image | Message.File): Part | Re
       input_audio: { data: source.data, format: subtype === "mpeg" ? "mp3" : subtype.replace("x-", "") }
     }
   }
-  return { type: "file", file: { filename: `file.${subtype}`, file_data: dataUrl(source) } }
+  const filename = block.name ?? `file.${subtype}`
+  return { type: "file", file: { filename, file_data: dataUrl(source) } }
 }
 
 const toImage = (compat: Compat, { source }: Message.Image): Part | Reason =>

@@ -31,10 +31,11 @@ export const encoder = (provider: string, compat: Compat): ((question: Question)
   }
 }
 
-const toTool = ({ description, name, parameters }: ToolDefinition) => ({
-  type: "function",
-  function: { name, description, parameters: withAnyOf(parameters) }
-})
+const toTool = ({ description, name, parameters, strict }: ToolDefinition) => {
+  const schema = withAnyOf(parameters)
+  const isStrict = strict === true && OpenAiSchema.isClosed(schema) ? { strict } : {}
+  return { type: "function", function: { name, description, parameters: schema, ...isStrict } }
+}
 
 const parameters = (question: Question, compat: Compat): Json.JsonObject => {
   const { options, thinking, tools } = question
@@ -45,7 +46,13 @@ const parameters = (question: Question, compat: Compat): Json.JsonObject => {
     temperature: options.temperature,
     top_p: options.topP,
     stop: options.stop,
+    seed: options.seed,
+    ...toLogprobs(options.logprobs),
+    service_tier: options.serviceTier,
+    store: options.store,
     tool_choice: tools.length === 0 ? undefined : toChoice(options.toolChoice),
+    parallel_tool_calls: tools.length === 0 ? undefined : options.parallelToolCalls,
+    ...toWebSearch(options.hostedTools, compat),
     ...toOutput(options.output, compat),
     ...toCaching(question, compat)
   })
@@ -54,6 +61,20 @@ const parameters = (question: Question, compat: Compat): Json.JsonObject => {
 
 const toChoice = (choice: ModelOptions["toolChoice"]) =>
   typeof choice === "object" ? { type: "function", function: { name: choice.name } } : choice
+
+const toLogprobs = (count: ModelOptions["logprobs"]): Json.JsonObject =>
+  count === undefined ? {} : { logprobs: true, ...(count === 0 ? {} : { top_logprobs: count }) }
+
+/** OpenAI's search models and Perplexity have options, and OpenRouter a plugin. */
+const toWebSearch = (tools: ModelOptions["hostedTools"] = [], { webSearch }: Compat): Json.JsonObject => {
+  const search = tools.find(({ type }) => type === "webSearch")
+  if (search?.type !== "webSearch") return {}
+  const { allowedDomains, location } = search
+  if (webSearch === "plugin")
+    return { plugins: [Json.defined({ id: "web", include_domains: allowedDomains })] }
+  const place = location && { user_location: { type: "approximate", approximate: { ...location } } }
+  return { web_search_options: { ...place } }
+}
 
 const toOutput = (output: ModelOptions["output"], compat: Compat): Json.JsonObject => {
   if (output === undefined) return {}

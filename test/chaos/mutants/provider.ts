@@ -10,7 +10,7 @@ const failure = "src/providers/internal/failure.ts"
 const answer = "src/providers/internal/answer.ts"
 const sse = "src/providers/internal/sse.ts"
 const chat = "src/providers/openAiChat/protocol.ts"
-const chunks = "src/providers/openAiChat/wire.ts"
+const chunks = "src/providers/openAiChat/chunk.ts"
 const retryAfter = "src/providers/internal/retryAfter.ts"
 const silence = "src/providers/internal/silence.ts"
 const errors = "src/ProviderError.ts"
@@ -397,7 +397,7 @@ const ends: ReadonlyArray<Mutant> = [
     without: "data that is no JSON is a failure",
     file: chunks,
     from: "if (json === undefined) return Failure.badJson(data)",
-    to: 'if (json === undefined) return { type: "chunk", id: undefined, delta: undefined, finish: undefined, usage: undefined }',
+    to: "if (json === undefined) return { json: {}, choice: undefined, id: undefined, model: undefined, delta: undefined, finish: undefined, usage: undefined }",
     test: garbageTest
   },
   {
@@ -452,8 +452,8 @@ const ends: ReadonlyArray<Mutant> = [
     fault: "F071",
     without: "calls are told apart by their place, whatever their ids",
     file: chat,
-    from: "const known = state.byIndex.get(index)",
-    to: "const known = state.calls.find((call) => call.wireId === id) ?? state.byIndex.get(index)",
+    from: "const known = byIndex.get(index)",
+    to: "const known = reply.calls.find((call) => wireIds.get(call) === id) ?? byIndex.get(index)",
     test: midstreamTest
   }
 ]

@@ -1,0 +1,54 @@
+/** Reads the chunks of OpenAI Chat Completions: https://platform.openai.com/docs/api-reference/chat-streaming */
+import type { Reason } from "../../ProviderError.ts"
+import * as Failure from "../internal/failure.ts"
+import * as Json from "../internal/json.ts"
+
+/** The relevant parts of a chunk: the first choice, and the usage. */
+export interface Chunk {
+  readonly json: Json.JsonObject
+  readonly choice: Json.JsonObject | undefined
+  readonly id: string | undefined
+  readonly model: string | undefined
+  readonly delta: Json.JsonObject | undefined
+  readonly finish: string | undefined
+  readonly usage: Json.JsonObject | undefined
+}
+
+/** The chunk of an event, or the reason if the event reports a failure or is no chunk. */
+export const readChunk = (data: string, model: string): Chunk | Reason => {
+  const json = Json.parse(data)
+  if (json === undefined) return Failure.badJson(data)
+  if (!Json.isObject(json)) return Failure.badShape("Not a chunk", data)
+  const failure = Failure.inBand(json, data, model)
+  if (failure !== undefined) return failure
+  const choice = Json.firstAnswer(json["choices"])
+  const delta = deltaOf(choice)
+  if (delta !== undefined && !isReadable(delta)) return Failure.badShape("Not a delta", data)
+  return {
+    json,
+    choice,
+    id: Json.text(json["id"]),
+    model: Json.text(json["model"]),
+    delta,
+    finish: Json.text(choice?.["finish_reason"]),
+    usage: usageIn(json, choice)
+  }
+}
+
+/** Groq and Moonshot send the usage in other places. */
+const usageIn = (
+  { usage, x_groq: groq }: Json.JsonObject,
+  choice: Json.JsonObject | undefined
+): Json.JsonObject | undefined => {
+  const elsewhere = groq === undefined ? undefined : Json.object(groq)?.["usage"]
+  return Json.object(usage ?? elsewhere ?? choice?.["usage"])
+}
+
+/** A complete answer has a message instead of a delta. Some servers send both. */
+const deltaOf = (choice: Json.JsonObject | undefined): Json.JsonObject | undefined =>
+  Json.object(choice?.["delta"]) ?? Json.object(choice?.["message"])
+
+/** Whether decoding the delta loses nothing. */
+const isReadable = ({ content, tool_calls: calls }: Json.JsonObject): boolean =>
+  (content === undefined || content === null || typeof content === "string" || Json.isArray(content)) &&
+  (calls === undefined || calls === null || Json.isArray(calls))
