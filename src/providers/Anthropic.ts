@@ -78,7 +78,9 @@ export interface Options {
  * model. The provider leaves out or changes options that the model does not accept, by the rules of `Models`,
  * and reports each change in `ModelCallEnd.adjusted`.
  *
- * The vendor's tools in `vendor: { anthropic: { tools } }` are added to the tools of the agent.
+ * The vendor's tools in `vendor: { anthropic: { tools } }` are added to the tools of the agent. An answer has each of their calls
+ * and each of their results as a block `hostedTool`. A block `source` follows the text for each of its citations, and the result
+ * of a search for each page that it found. The text of a page, and files of the vendor's containers, stay in the result.
  *
  * **Gotchas**
  *

@@ -187,7 +187,7 @@ describe("anthropicMessages", () => {
       const wire = [...weather, ...unnamed, ...toolUse(3, "toolu_1"), closing("tool_use")]
       assert.deepStrictEqual(
         calls(...wire).map(([id]) => id),
-        ["toolu_1", "toolu_s1_1", "toolu_1_2"]
+        ["toolu_1", "call_s1_1", "toolu_1_2"]
       )
     })
 
@@ -255,7 +255,7 @@ describe("anthropicMessages", () => {
       ]
       assert.deepStrictEqual(
         message(start(), ...wire, closing("end_turn"), stop).content.map((block) => "redacted" in block),
-        [false, true, true, false]
+        [false, true, true, false, false]
       )
       assert.deepStrictEqual(replayed(...wire), {
         role: "assistant",
@@ -302,6 +302,18 @@ describe("anthropicMessages", () => {
       ])
     })
 
+    it("goes back in an older transcript too, which has empty texts in place of the vendor's tools", () => {
+      const blocks = [
+        { type: "server_tool_use", id: "srv_1", name: "web_search", input: { query: "x" } },
+        { type: "web_search_tool_result", tool_use_id: "srv_1", content: [] }
+      ]
+      const old = blocks.map(
+        (block) => ({ type: "text", text: "", opaque: { provider: "acme", block } }) as const
+      )
+      const cut = Message.assistant([...old, ...old.slice(0, 1)], { stopReason: "length", model: "claude-1" })
+      assert.deepStrictEqual(sentOf([Message.user("Hi"), cut, Message.user("More")])[1].content, blocks)
+    })
+
     it("is kept: who made a call, and where it waits for the result", () => {
       const caller = { type: "code_execution_20250825", tool_id: "srv_1" }
       const wire = [
@@ -345,6 +357,136 @@ describe("anthropicMessages", () => {
         answer.content.map((block: { type: string }) => block.type),
         ["server_tool_use", "web_search_tool_result"]
       )
+    })
+  })
+
+  describe("sources", () => {
+    const contentOf = (...wire: ReadonlyArray<unknown>) =>
+      message(start(), ...wire, closing("end_turn"), stop).content
+
+    it("follow the text that cites them", () => {
+      const citations = [
+        {
+          type: "web_search_result_location",
+          url: "https://a.b",
+          title: "A",
+          cited_text: "one",
+          encrypted_index: "e"
+        },
+        {
+          type: "char_location",
+          document_index: 0,
+          document_title: "Doc",
+          file_id: "file_1",
+          cited_text: "two"
+        },
+        {
+          type: "page_location",
+          document_index: 1,
+          document_title: null,
+          cited_text: "three",
+          start_page_number: 1
+        },
+        { type: "search_result_location", source: "https://c.d", title: "C", cited_text: "four" },
+        { type: "search_result_location", source: "shelf 7", title: "S", cited_text: "five" }
+      ]
+      const content = contentOf(
+        begin(0, { type: "text", text: "" }),
+        said(0, "Hi"),
+        ...citations.map((citation) => delta(0, { type: "citations_delta", citation })),
+        ended(0),
+        ...textBlock(1, "Bye")
+      )
+      assert.deepStrictEqual(content, [
+        { type: "text", text: "Hi", opaque: { provider: "acme", citations } },
+        { type: "source", sourceType: "url", url: "https://a.b", title: "A", citedText: "one" },
+        { type: "source", sourceType: "document", id: "file_1", title: "Doc", citedText: "two" },
+        { type: "source", sourceType: "document", citedText: "three" },
+        { type: "source", sourceType: "url", url: "https://c.d", title: "C", citedText: "four" },
+        { type: "source", sourceType: "document", id: "shelf 7", title: "S", citedText: "five" },
+        { type: "text", text: "Bye" }
+      ])
+    })
+
+    it("are the pages that a search found, behind its result", () => {
+      const page = { type: "web_search_result", url: "https://a.b", title: "A", encrypted_content: "e" }
+      const fetched = {
+        type: "web_fetch_result",
+        url: "https://c.d",
+        content: {
+          type: "document",
+          title: "C",
+          source: { type: "text", media_type: "text/plain", data: "…" }
+        }
+      }
+      const content = contentOf(
+        begin(0, { type: "web_search_tool_result", tool_use_id: "srv_1", content: [page] }),
+        ended(0),
+        begin(1, { type: "web_fetch_tool_result", tool_use_id: "srv_2", content: fetched }),
+        ended(1)
+      )
+      assert.deepStrictEqual(
+        content.map((block) => (block.type === "source" ? [block.url, block.title] : block.type)),
+        ["hostedTool", ["https://a.b", "A"], "hostedTool", ["https://c.d", "C"]]
+      )
+    })
+  })
+
+  describe("tools that the vendor runs", () => {
+    const hosted = (...wire: ReadonlyArray<unknown>) =>
+      message(start(), ...wire, closing("end_turn"), stop).content.flatMap((block) =>
+        block.type === "hostedTool" ? [block] : []
+      )
+
+    it("have a block for the call and one for the result, with one id and one name", () => {
+      const output = { type: "bash_code_execution_output", file_id: "file_1" }
+      const ran = {
+        type: "bash_code_execution_result",
+        stdout: "1",
+        stderr: "",
+        return_code: 0,
+        content: [output]
+      }
+      const [use, result] = hosted(
+        begin(0, { type: "server_tool_use", id: "srv_1", name: "bash_code_execution", input: {} }),
+        json(0, '{"command":"ls"}'),
+        ended(0),
+        begin(1, { type: "bash_code_execution_tool_result", tool_use_id: "srv_1", content: ran }),
+        ended(1)
+      )
+      const name = "bash_code_execution"
+      assert.deepStrictEqual(use, {
+        type: "hostedTool",
+        id: "srv_1",
+        name,
+        params: { command: "ls" },
+        opaque: { provider: "acme", block: { type: "server_tool_use", id: "srv_1", name } }
+      })
+      assert.deepStrictEqual(result, {
+        type: "hostedTool",
+        id: "srv_1",
+        name,
+        result: ran,
+        opaque: {
+          provider: "acme",
+          block: { type: "bash_code_execution_tool_result", tool_use_id: "srv_1" }
+        }
+      })
+    })
+
+    it.each([
+      [
+        "web_search_tool_result",
+        { content: { type: "web_search_tool_result_error", error_code: "x" } },
+        true
+      ],
+      ["mcp_tool_result", { content: [], is_error: true }, true],
+      ["mcp_tool_result", { content: [], is_error: false }, false],
+      ["future_tool_result", { content: "x" }, false]
+    ])("fail as %s says", (type, fields, isError) => {
+      const [result] = hosted(begin(0, { type, tool_use_id: "srv_1", ...fields }), ended(0))
+      assert.strictEqual(result?.isError ?? false, isError)
+      assert.strictEqual(result?.name, type.replace("_tool_result", ""))
     })
   })
 

@@ -35,9 +35,11 @@ export const encodeMessage = (
 
 /** The answer without white space at its end. The vendor rejects it at the end of the last message. */
 export const trimmed = (message: Message.Assistant): Message.Assistant => {
-  const last = message.content.at(-1)
+  const { content } = message
+  const at = content.findLastIndex(({ type }) => type !== "source" && type !== "media")
+  const last = content[at]
   return last?.type === "text" && last.text !== last.text.trimEnd()
-    ? { ...message, content: [...message.content.slice(0, -1), { ...last, text: last.text.trimEnd() }] }
+    ? { ...message, content: content.with(at, { ...last, text: last.text.trimEnd() }) }
     : message
 }
 
@@ -104,9 +106,11 @@ const encodeAssistant = (provider: string, message: Message.Assistant): Readonly
         return encodeThinking(provider, block)
       case "toolCall":
         return [encodeCall(provider, block)]
+      case "hostedTool":
+        return encodeHosted(provider, message, block, index)
+      // The text that cites a source, or the result of the search that found it, holds what the vendor wants back.
       case "source":
       case "media":
-      case "hostedTool":
         return []
     }
   })
@@ -124,6 +128,19 @@ const encodeText = (
   if (block !== undefined) return isUnanswered(provider, message, block, index) ? [] : [plain(block)]
   const citations = own?.["citations"]
   return isBlank(text.text) ? [] : [plain({ type: "text", text: text.text, citations })]
+}
+
+/** A call or a result of a tool that this vendor ran. */
+const encodeHosted = (
+  provider: string,
+  message: Message.Assistant,
+  tool: Message.HostedTool,
+  index: number
+): ReadonlyArray<Block> => {
+  const block = Json.object(Opaque.of(provider, tool)?.["block"])
+  if (block === undefined || isUnanswered(provider, message, block, index)) return []
+  const { params: input, result: content } = tool
+  return [plain({ ...block, ...Json.defined({ input, content }) })]
 }
 
 /**

@@ -7,7 +7,6 @@
 import type { Reason } from "../../ProviderError.ts"
 import * as Failure from "../internal/failure.ts"
 import * as Json from "../internal/json.ts"
-import type { Hole } from "../internal/repeat.ts"
 
 /** The relevant parts of an event. */
 export type Wire =
@@ -28,12 +27,6 @@ export type Wire =
 
 /** The block of an event, `undefined` if the server leaves it out. */
 export type Index = number | undefined
-
-/**
- * Anthropic inserts spaces before the last brace, so that the length of an event does not reveal its content.
- */
-export const unpadded = (data: string): string =>
-  data.endsWith(" }") ? `${data.slice(0, -1).trimEnd()}}` : data
 
 /** Decodes an event. A `Reason` if it reports a failure or does not belong to the protocol. */
 export const read = (data: string, model: string): Wire | Reason => {
@@ -73,20 +66,3 @@ const wireOf = (event: Json.JsonObject): Wire | undefined => {
 }
 
 const other: Wire = { type: "other" }
-
-/** The string in which a delta differs from the next one. */
-export const holeOf = (wire: Wire): Hole<Wire, string> | undefined => {
-  if (wire.type !== "content_block_delta") return undefined
-  const { delta } = wire
-  const member = spoken.find((name) => Json.text(delta[name]) !== undefined)
-  const value = Json.text(delta[member ?? ""])
-  if (member === undefined || value === undefined) return undefined
-  return { member, value, fill: (text) => ({ ...wire, delta: { ...delta, [member]: text } }) }
-}
-
-export const rereadHole = (event: Json.Json | undefined): string | undefined => {
-  const delta = Json.object(Json.object(event)?.["delta"])
-  return spoken.map((name) => Json.text(delta?.[name])).find((value) => value !== undefined)
-}
-
-const spoken: ReadonlyArray<string> = ["text", "thinking", "partial_json"]
