@@ -296,7 +296,13 @@ describe.skipIf(!works)("the sandbox of shell", { timeout: 30_000 }, () => {
     Effect.gen(function* () {
       const mark = `33.${process.pid}`
       const script = join(import.meta.dirname, "sandboxed.ts")
-      const parent = spawn(process.execPath, ["--conditions", "effect-agent-source", script, `sleep ${mark}`])
+      const { outside } = yield* make()
+      // It has no time to remove its folder.
+      const parent = spawn(
+        process.execPath,
+        ["--conditions", "effect-agent-source", script, `sleep ${mark}`],
+        { env: { ...process.env, TMPDIR: outside } }
+      )
       assert.isTrue(yield* until(lives(`sleep\0${mark}`), 1_000))
       parent.kill("SIGKILL")
       assert.isTrue(yield* until(Effect.map(lives(mark), (is) => !is)))
