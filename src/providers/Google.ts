@@ -64,9 +64,10 @@ export interface Options {
  * `layerConfig` does. The provider leaves out or changes options that the model does not accept, by the rules
  * of `Models`, and reports each change in `ModelCallEnd.adjusted`.
  *
- * Google's tools in `vendor: { google: { tools: [{ googleSearch: {} }] } }` are added to the tools of the
- * agent. The provider keeps their results, and images that the model made, in the `opaque` of an empty text
- * block. An answer that contains only an image has the text `[image]`.
+ * Searches and code that Google ran are blocks `hostedTool` of an answer, pages and documents behind it blocks `source`, and
+ * images and recordings of the model blocks `media`. Google names the passages of the answer that rely on a web page, rather
+ * than those of the page: they are the `citedText` of its source. Gemini takes no file names, so the provider leaves out the
+ * `name` of a file.
  *
  * **Example** (Making a provider)
  *

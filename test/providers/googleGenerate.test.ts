@@ -209,34 +209,157 @@ describe("googleGenerate", () => {
     assert.isUndefined(events.find((event) => event._tag === "ToolCallEnd"))
   })
 
-  it("keeps what Google did on its side, in its place", () => {
+  it("has code and searches that Google ran as hosted tools, in their place", () => {
     const code = { executableCode: { language: "PYTHON", code: "1+1" }, thoughtSignature: "c2ln" }
     const result = { codeExecutionResult: { outcome: "OUTCOME_OK", output: "2\n" } }
+    const failed = { codeExecutionResult: { outcome: "OUTCOME_FAILED", output: "oops", id: "c2" } }
+    const search = { toolCall: { id: "s1", toolType: "GOOGLE_SEARCH_WEB", args: { queries: ["q"] } } }
+    const hits = { toolResponse: { id: "s1", toolType: "GOOGLE_SEARCH_WEB", response: { hits: 1 } } }
     const { content } = message(
       says([{ text: "Let me see" }, code, { text: "" }]),
-      says([result, { text: "2" }], "STOP")
+      says([result, { text: "2" }, failed, search, hits], "STOP")
     )
-    assert.deepStrictEqual(content, [
+    const ran = (id: string, name: string, rest: object, part: object) => ({
+      type: "hostedTool",
+      id,
+      name,
+      ...rest,
+      opaque: { provider: "google", part }
+    })
+    const params = { language: "PYTHON", code: "1+1" }
+    assert.deepStrictEqual<unknown>(content, [
       { type: "text", text: "Let me see" },
-      { type: "text", text: "", opaque: { provider: "google", part: code } },
-      { type: "text", text: "", opaque: { provider: "google", part: result } },
-      { type: "text", text: "2" }
+      ran("hosted_seed_0", "code_execution", { params }, code),
+      ran("hosted_seed_0", "code_execution", { result: { outcome: "OUTCOME_OK", output: "2\n" } }, result),
+      { type: "text", text: "2" },
+      ran(
+        "c2",
+        "code_execution",
+        { result: { outcome: "OUTCOME_FAILED", output: "oops" }, isError: true },
+        failed
+      ),
+      ran("s1", "google_search_web", { params: { queries: ["q"] } }, search),
+      ran("s1", "google_search_web", { result: { hits: 1 } }, hits)
     ])
   })
 
-  it("keeps sources and citations with the text", () => {
-    const found = { webSearchQueries: ["weather"] }
+  it("keeps parts that no block stands for, in their place", () => {
+    const news = { somethingNew: { a: 1 }, thoughtSignature: "c2ln" }
+    const sketch = { inlineData: { mimeType: "image/png", data: "AAAA" }, thought: true }
+    const { content } = message(says([{ text: "a" }, news, sketch, { text: "b" }], "STOP"))
+    assert.deepStrictEqual(content, [
+      { type: "text", text: "a" },
+      { type: "text", text: "", opaque: { provider: "google", part: news } },
+      { type: "thinking", text: "", redacted: true, opaque: { provider: "google", part: sketch } },
+      { type: "text", text: "b" }
+    ])
+  })
+
+  it("has citations as sources, each page once", () => {
+    const cited = (uri: string, startIndex: number) => ({ uri, startIndex, endIndex: startIndex + 5 })
     const { content } = message(
-      { candidates: [{ content: { parts: [{ text: "Fine" }] }, groundingMetadata: found }] },
-      { candidates: [{ citationMetadata: { citationSources: [{ uri: "a" }] }, groundingMetadata: {} }] },
-      { candidates: [{ citationMetadata: { citations: [{ uri: "b" }] }, finishReason: "STOP" }] }
+      { candidates: [{ content: { parts: [{ text: "Fine" }] } }] },
+      { candidates: [{ citationMetadata: { citationSources: [cited("https://a.test", 0)] } }] },
+      {
+        candidates: [
+          {
+            citationMetadata: {
+              citations: [cited("https://a.test", 9), { title: "A book", startIndex: 1 }, { startIndex: 2 }]
+            },
+            finishReason: "STOP"
+          }
+        ]
+      }
     )
     assert.deepStrictEqual(content, [
+      { type: "text", text: "Fine" },
       {
-        type: "text",
-        text: "Fine",
-        opaque: { provider: "google", groundingMetadata: found, citations: [{ uri: "a" }, { uri: "b" }] }
+        type: "source",
+        sourceType: "url",
+        url: "https://a.test",
+        opaque: { provider: "google", citations: [cited("https://a.test", 0), cited("https://a.test", 9)] }
+      },
+      {
+        type: "source",
+        sourceType: "document",
+        title: "A book",
+        opaque: { provider: "google", citations: [{ title: "A book", startIndex: 1 }] }
       }
+    ])
+  })
+
+  it("has the search behind an answer, its pages with the passages that rely on them, and documents", () => {
+    const searchEntryPoint = { renderedContent: "<b>weather</b>" }
+    const supports = [
+      { segment: { endIndex: 4, text: "Fine" }, groundingChunkIndices: [0, 1, 7], confidenceScores: [0.5] },
+      { segment: { startIndex: 5, endIndex: 9, text: "Dry." }, groundingChunkIndices: [0] }
+    ]
+    const groundingMetadata = {
+      webSearchQueries: ["weather"],
+      searchEntryPoint,
+      groundingChunks: [
+        { web: { uri: "https://a.test", title: "A" } },
+        {
+          retrievedContext: { fileSearchStore: "fileSearchStores/s", title: "notes.txt", text: "It is fine." }
+        },
+        { maps: { uri: "https://maps.test", title: "Oslo" } }
+      ],
+      groundingSupports: supports
+    }
+    const { content } = message(
+      { candidates: [{ content: { parts: [{ text: "Fine Dry." }] }, groundingMetadata: {} }] },
+      { candidates: [{ groundingMetadata }] },
+      { candidates: [{ groundingMetadata, finishReason: "STOP" }] }
+    )
+    assert.deepStrictEqual(content, [
+      { type: "text", text: "Fine Dry." },
+      {
+        type: "hostedTool",
+        id: "hosted_seed_0",
+        name: "google_search",
+        params: { queries: ["weather"] },
+        result: { searchEntryPoint }
+      },
+      {
+        type: "source",
+        sourceType: "url",
+        url: "https://a.test",
+        title: "A",
+        citedText: "Fine\nDry.",
+        opaque: { provider: "google", supports }
+      },
+      {
+        type: "source",
+        sourceType: "document",
+        title: "notes.txt",
+        id: "fileSearchStores/s",
+        citedText: "It is fine.",
+        opaque: { provider: "google", supports: supports.slice(0, 1) }
+      },
+      { type: "source", sourceType: "url", url: "https://maps.test", title: "Oslo" }
+    ])
+  })
+
+  it("has the pages that Google read for the model, and those that it could not read", () => {
+    const urlMetadata = [
+      { retrievedUrl: "https://a.test", urlRetrievalStatus: "URL_RETRIEVAL_STATUS_SUCCESS" },
+      { retrievedUrl: "https://b.test", urlRetrievalStatus: "URL_RETRIEVAL_STATUS_PAYWALL" }
+    ]
+    const groundingChunks = [{ web: { uri: "https://a.test", title: "A" } }]
+    const { content } = message(
+      { candidates: [{ content: { parts: [{ text: "Yes" }] }, urlContextMetadata: { urlMetadata } }] },
+      { candidates: [{ groundingMetadata: { groundingChunks }, finishReason: "STOP" }] }
+    )
+    assert.deepStrictEqual(content, [
+      { type: "text", text: "Yes" },
+      {
+        type: "hostedTool",
+        id: "hosted_seed_0",
+        name: "url_context",
+        params: { urls: ["https://a.test", "https://b.test"] },
+        result: { urlMetadata }
+      },
+      { type: "source", sourceType: "url", url: "https://a.test", title: "A" }
     ])
   })
 
@@ -394,15 +517,26 @@ describe("how a Gemini answer ends", () => {
     assert.deepInclude(failure("data: {oops}\n\ndata: {}\n\n"), { _tag: "Protocol", kind: "badJson" })
   })
 
-  it("that is an image alone says so, and keeps it", () => {
-    const image = { inlineData: { mimeType: "image/png", data: "AAAA" } }
-    const { events } = read(sse(says([image], "STOP")))
-    const text = (found: typeof events) =>
-      found.flatMap((event) => (event._tag === "TextDelta" ? [event.delta] : [])).join("")
-    assert.strictEqual(text(events), "[image]")
-    const kept = events.flatMap((event) => (event._tag === "TextEnd" ? (event.opaque ?? []) : []))
-    assert.deepStrictEqual(kept, [{ provider: "google", part: image }])
-    assert.strictEqual(text(read(sse(says([image, { text: "Look" }], "STOP"))).events), "Look")
+  it("has images and other files that the model made, with what Google wants back", () => {
+    const { content } = message(
+      says(
+        [
+          { inlineData: { mimeType: "image/png", data: "AAAA" }, thoughtSignature: "c2ln" },
+          { fileData: { fileUri: "gs://b/a.wav", mimeType: "audio/wav" } },
+          { text: "Look" }
+        ],
+        "STOP"
+      )
+    )
+    assert.deepStrictEqual(content, [
+      {
+        type: "media",
+        source: { data: "AAAA", mediaType: "image/png" },
+        opaque: { provider: "google", thoughtSignature: "c2ln" }
+      },
+      { type: "media", source: { url: "gs://b/a.wav", mediaType: "audio/wav" } },
+      { type: "text", text: "Look" }
+    ])
   })
 
   it("is the same however the bytes are cut", () => {

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import type { Schema } from "effect"
 import { Message, type Provider, type RunOptions } from "effect-agent"
 import { encoder as googleEncoder } from "../../src/providers/gemini/request.ts"
 import { asked } from "./asked.ts"
@@ -99,7 +100,10 @@ describe("googleGenerateRequest", () => {
           { type: "file", source: { data: "CCCC", mediaType: "application/pdf" } },
           file("files/f1"),
           file("f1"),
-          file("https://youtu.be/abc")
+          file("https://youtu.be/abc"),
+          { type: "file", source: { url: "https://x.test/a.pdf" } },
+          { type: "file", source: { url: "gs://bucket/a", mediaType: "video/mp4" }, name: "a.mp4" },
+          { type: "file", source: { data: "DDDD", mediaType: "audio/wav" } }
         ])
       ])[0].parts,
       [
@@ -110,7 +114,10 @@ describe("googleGenerateRequest", () => {
         { inlineData: { mimeType: "application/pdf", data: "CCCC" } },
         { fileData: { fileUri: at } },
         { fileData: { fileUri: at } },
-        { fileData: { fileUri: "https://youtu.be/abc" } }
+        { fileData: { fileUri: "https://youtu.be/abc" } },
+        { fileData: { fileUri: "https://x.test/a.pdf", mimeType: "application/pdf" } },
+        { fileData: { fileUri: "gs://bucket/a", mimeType: "video/mp4" } },
+        { inlineData: { mimeType: "audio/wav", data: "DDDD" } }
       ]
     )
     assert.deepInclude(encode({ messages: [Message.user([image("data:image/svg+xml,<svg/>")])] }), {
@@ -260,6 +267,54 @@ describe("what Gemini said, sent back", () => {
     assert.deepStrictEqual(contentsOf(messages, "gemini-3.5-flash").slice(1), [
       { role: "model", parts: parts("skip_thought_signature_validator") },
       answers
+    ])
+  })
+
+  it("has the files of the model, and code and searches in their place; searches for the same model only", () => {
+    const code = { executableCode: { code: "1" }, thoughtSignature: "Y29k" }
+    const search = { toolCall: { id: "s1", toolType: "URL_CONTEXT" }, thoughtSignature: "c2Vh" }
+    const sketch = { inlineData: { mimeType: "image/png", data: "BBBB" }, thought: true }
+    const hosted = (part: Schema.Json): Message.HostedTool => ({
+      type: "hostedTool",
+      id: "h",
+      name: "n",
+      opaque: { provider: "google", part }
+    })
+    const made = Message.assistant(
+      [
+        { type: "thinking", text: "", redacted: true, opaque: { provider: "google", part: sketch } },
+        {
+          type: "thinking",
+          text: "",
+          redacted: true,
+          opaque: { provider: "google", signed: [{ from: 0, to: 0, thoughtSignature: "dGhk" }] }
+        },
+        hosted(code),
+        hosted(search),
+        { type: "hostedTool", id: "h", name: "google_search", params: { queries: [] } },
+        { type: "source", sourceType: "url", url: "https://a.test" },
+        {
+          type: "media",
+          source: { data: "AAAA", mediaType: "image/png" },
+          opaque: { provider: "google", thoughtSignature: "bWVk" }
+        },
+        { type: "media", source: { url: "gs://b/a.wav", mediaType: "audio/wav" } }
+      ],
+      own
+    )
+    const wav = { fileData: { fileUri: "gs://b/a.wav", mimeType: "audio/wav" } }
+    assert.deepStrictEqual(contentsOf([Message.user("q"), made], own.model)[1].parts, [
+      sketch,
+      { text: "", thought: true, thoughtSignature: "dGhk" },
+      code,
+      search,
+      { ...inlinePng, thoughtSignature: "bWVk" },
+      wav
+    ])
+    assert.deepStrictEqual(contentsOf([Message.user("q"), made], "gemini-3.5-flash")[1].parts, [
+      { executableCode: { code: "1" } },
+      inlinePng,
+      wav
     ])
   })
 

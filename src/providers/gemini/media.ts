@@ -12,10 +12,7 @@ export type Linked = { readonly fileData: { readonly fileUri: string; readonly m
 /** An inline image, or a link from which Google loads it. */
 export const toImage = ({ source }: Message.Image): Inline | Linked | Reason => {
   if ("data" in source) return inline(source.mediaType, source.data)
-  if (!source.url.startsWith("data:")) {
-    const mimeType = mediaTypes[/\.(\w+)(?:[?#]|$)/.exec(source.url)?.[1]?.toLowerCase() ?? ""]
-    return linked(source.url, mimeType)
-  }
+  if (!source.url.startsWith("data:")) return linked(source.url, typeOf(source.url))
   const [, mediaType, data] = /^data:([^;,]+)[^,]*;base64,([^]*)$/.exec(source.url) ?? []
   return mediaType === undefined || data === undefined
     ? new UnsupportedContent({ detail: "Gemini takes an image in a data URL only as base64" })
@@ -24,22 +21,40 @@ export const toImage = ({ source }: Message.Image): Inline | Linked | Reason => 
 
 const inline = (mimeType: string, data: string): Inline => ({ inlineData: { mimeType, data } })
 
-const mediaTypes: Readonly<Record<string, string>> = {
-  png: "image/png",
-  jpg: "image/jpeg",
-  jpeg: "image/jpeg",
-  webp: "image/webp",
-  gif: "image/gif",
-  heic: "image/heic",
-  heif: "image/heif"
-}
+/** The media type of an address by its ending, which Google requires of addresses outside of its file service. */
+const typeOf = (url: string): string | undefined =>
+  mediaTypes.get(/\.(\w+)(?:[?#]|$)/.exec(url)?.[1]?.toLowerCase() ?? "")
+
+const mediaTypes: ReadonlyMap<string, string> = new Map([
+  ["png", "image/png"],
+  ["jpg", "image/jpeg"],
+  ["jpeg", "image/jpeg"],
+  ["webp", "image/webp"],
+  ["gif", "image/gif"],
+  ["heic", "image/heic"],
+  ["heif", "image/heif"],
+  ["pdf", "application/pdf"],
+  ["txt", "text/plain"],
+  ["md", "text/markdown"],
+  ["csv", "text/csv"],
+  ["html", "text/html"],
+  ["mp3", "audio/mp3"],
+  ["wav", "audio/wav"],
+  ["aac", "audio/aac"],
+  ["ogg", "audio/ogg"],
+  ["flac", "audio/flac"],
+  ["mp4", "video/mp4"],
+  ["mov", "video/mov"],
+  ["mpeg", "video/mpeg"],
+  ["webm", "video/webm"]
+])
 
 /** The id of an uploaded file is its URL, which may omit the address of the file service. */
 export const toFile = ({ source }: Message.File): Inline | Linked =>
   "data" in source
     ? inline(source.mediaType, source.data)
     : "url" in source
-      ? linked(source.url, source.mediaType)
+      ? linked(source.url, source.mediaType ?? typeOf(source.url))
       : linked(
           source.fileId.includes("://") ? source.fileId : `${files}${source.fileId.replace(/^files\//, "")}`
         )
@@ -49,3 +64,7 @@ const linked = (fileUri: string, mimeType?: string): Linked => ({
 })
 
 const files = "https://generativelanguage.googleapis.com/v1beta/files/"
+
+/** A file that the model made. */
+export const toMedia = ({ source }: Message.Media): Inline | Linked =>
+  "data" in source ? inline(source.mediaType, source.data) : linked(source.url, source.mediaType)

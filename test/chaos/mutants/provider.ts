@@ -344,7 +344,7 @@ const stalls: ReadonlyArray<Mutant> = [
   {
     fault: "F051",
     without: "a finish reason of Google's may be the last of it",
-    file: "src/providers/gemini/protocol.ts",
+    file: "src/providers/gemini/decoder.ts",
     from: "return isLast\n",
     to: "return false\n",
     test: stallsTest

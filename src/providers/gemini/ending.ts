@@ -1,0 +1,67 @@
+/** The end of an answer: its stop reason, its failure and its usage. */
+import type { StopReason } from "../../Message.ts"
+import type { Reason } from "../../ProviderError.ts"
+import { InvalidRequest, ServerError, StreamTruncated } from "../../ProviderError.ts"
+import * as Usage from "../../Usage.ts"
+import * as Counting from "../internal/counting.ts"
+import type * as Json from "../internal/json.ts"
+
+/** The end of an answer as far as the server has sent it. */
+export interface Ending {
+  /** Whether Google blocked the prompt. */
+  readonly isBlocked: boolean
+  readonly finish: string | undefined
+  readonly finishMessage: string | undefined
+}
+
+/**
+ * The failure of an incomplete answer, `undefined` for a complete one. A finish reason, or a blocked prompt,
+ * proves completeness.
+ */
+export const missing = ({ finish, finishMessage, isBlocked }: Ending): Reason | undefined => {
+  if (finish === undefined) {
+    return isBlocked ? undefined : new StreamTruncated({ detail: "The answer stopped before its end" })
+  }
+  if (stopReasons.has(finish)) return undefined
+  const detail = `The answer ended with ${finish}${finishMessage === undefined ? "" : `: ${finishMessage}`}`
+  // Google adds finish reasons for new failures, so an unknown one is a failure. Most are temporary: a
+  // malformed call, or a call of an unknown function.
+  return finish === "MISSING_THOUGHT_SIGNATURE" ? new InvalidRequest({ detail }) : new ServerError({ detail })
+}
+
+/** The stop reason of a complete answer. A blocked prompt has no finish reason. */
+export const stopReasonOf = (finish: string | undefined): StopReason =>
+  finish === undefined ? "contentFilter" : (stopReasons.get(finish) ?? "error")
+
+const stopReasons: ReadonlyMap<string, StopReason> = new Map([
+  ["STOP", "stop"],
+  // Servers that imitate Google send this.
+  ["FUNCTION_CALL", "stop"],
+  ["MAX_TOKENS", "length"],
+  ["SAFETY", "contentFilter"],
+  ["RECITATION", "contentFilter"],
+  ["LANGUAGE", "contentFilter"],
+  ["BLOCKLIST", "contentFilter"],
+  ["PROHIBITED_CONTENT", "contentFilter"],
+  ["SPII", "contentFilter"],
+  ["MODEL_ARMOR", "contentFilter"],
+  ["IMAGE_SAFETY", "contentFilter"],
+  ["IMAGE_PROHIBITED_CONTENT", "contentFilter"],
+  ["IMAGE_RECITATION", "contentFilter"]
+])
+
+/**
+ * The prompt count includes cached tokens, but not those that Google's own tools add. The candidate count
+ * excludes thinking.
+ */
+export const usageOf = (wireUsage: Json.JsonObject): Usage.Usage => {
+  const reasoning = Counting.tokens(wireUsage["thoughtsTokenCount"])
+  const total = Counting.tokens(wireUsage["totalTokenCount"])
+  return Usage.make({
+    input: Counting.tokens(wireUsage["promptTokenCount"]) ?? 0,
+    output: (Counting.tokens(wireUsage["candidatesTokenCount"]) ?? 0) + (reasoning ?? 0),
+    cacheRead: Counting.tokens(wireUsage["cachedContentTokenCount"]) ?? 0,
+    ...(reasoning === undefined ? {} : { reasoning }),
+    ...(total === undefined ? {} : { total })
+  })
+}

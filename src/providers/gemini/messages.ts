@@ -1,0 +1,160 @@
+/** Encodes messages as parts of Gemini: https://ai.google.dev/api/caching#Part, read in November 2026. */
+import type * as Message from "../../Message.ts"
+import type { Reason } from "../../ProviderError.ts"
+import * as CallArguments from "../internal/callArguments.ts"
+import * as Json from "../internal/json.ts"
+import * as Opaque from "../internal/opaque.ts"
+import { isReason } from "../Protocol.ts"
+import { generation } from "./generation.ts"
+import { toFile, toImage, toMedia } from "./media.ts"
+
+/** A message as JSON, empty if there is nothing to send. */
+export interface Encoded {
+  /** The parts, joined. For a result the members after the id of its call. */
+  readonly json: string
+  /** The parts, joined, that come after all results of an answer. */
+  readonly attached: string
+  /** The ids that Gemini gave its calls, which their results contain too. */
+  readonly ids: ReadonlyMap<string, string>
+}
+
+/** Encodes a message for one model of one provider. */
+export const encodeMessage =
+  (provider: string, model: string) =>
+  (message: Message.ModelMessage): Encoded | Reason => {
+    switch (message.role) {
+      case "user":
+        return encodeUser(message)
+      case "assistant":
+        return encodeAssistant(provider, model, message)
+      case "toolResult":
+        return encodeResult(model, message)
+    }
+  }
+
+const nothing: Encoded = { json: "", attached: "", ids: new Map() }
+
+const encodeUser = ({ content }: Message.User): Encoded | Reason => {
+  const parts: Array<object> = []
+  for (const block of content) {
+    if (block.type === "text" && block.text === "") continue
+    const part =
+      block.type === "text" ? { text: block.text } : block.type === "image" ? toImage(block) : toFile(block)
+    if (isReason(part)) return part
+    parts.push(part)
+  }
+  return { ...nothing, json: joined(parts) }
+}
+
+const joined = (parts: ReadonlyArray<object>): string => parts.map(Json.encode).join(",")
+
+/**
+ * A signature returns on the part that it came with, and only to the model that made it. Other models reject
+ * it.
+ */
+const encodeAssistant = (provider: string, model: string, message: Message.Assistant): Encoded => {
+  const isOwn = message.provider === provider && message.model === model
+  const ids = new Map<string, string>()
+  const parts: Array<object> = []
+  let isFirst = true
+  for (const block of message.content) {
+    const kept = Opaque.of(provider, block)
+    if (block.type === "toolCall") {
+      const id = Json.text(kept?.["id"])
+      if (id !== undefined) ids.set(block.id, id)
+      const signature = isOwn ? Json.text(kept?.["thoughtSignature"]) : undefined
+      parts.push(toCall(block, id, signature ?? (isFirst && generation(model) >= 3 ? unsigned : undefined)))
+      isFirst = false
+    } else if (block.type === "media") {
+      if (message.provider === provider) parts.push(...toKept({ ...toMedia(block), ...bare(kept) }, isOwn))
+    } else if (block.type !== "thinking" || isOwn) {
+      const part = Json.object(kept?.["part"])
+      if (part !== undefined) parts.push(...toKept(part, isOwn))
+      else if (block.type === "text" || block.type === "thinking")
+        parts.push(...toProse(block, isOwn ? kept : undefined))
+    }
+  }
+  return { ...nothing, json: joined(parts), ids }
+}
+
+/**
+ * Gemini 3 rejects the first call of an answer without a signature. For calls of other models, this value
+ * replaces it: https://ai.google.dev/gemini-api/docs/thought-signatures
+ */
+const unsigned = "skip_thought_signature_validator"
+
+const toCall = (call: Message.ToolCall, id: string | undefined, signature: string | undefined): object => ({
+  functionCall: {
+    ...(id === undefined ? {} : { id }),
+    name: toName(call.name),
+    args: CallArguments.object(call.rawArguments)
+  },
+  ...(signature === undefined ? {} : { thoughtSignature: signature })
+})
+
+/** The name in the characters that Gemini accepts. A model may call a name that no tool has. */
+const toName = (name: string): string => {
+  const spelt = name.replace(/[^\w.-]/g, "_").slice(0, 64)
+  return /^[a-z_]/i.test(spelt) ? spelt : `_${spelt}`.slice(0, 64)
+}
+
+/** Each signed range becomes its own part again, and so does the text before, between and after. */
+const toProse = (
+  { text, type }: Message.Text | Message.Thinking,
+  kept: Json.JsonObject | undefined
+): ReadonlyArray<object> => {
+  const kind = type === "thinking" ? { thought: true } : {}
+  const parts: Array<object> = []
+  let sent = 0
+  const plain = (to: number) => {
+    if (to > sent) parts.push({ text: text.slice(sent, to), ...kind })
+  }
+  for (const signed of Json.array(kept?.["signed"])) {
+    const { from, thoughtSignature, to } = Json.object(signed) ?? {}
+    if (typeof from !== "number" || typeof to !== "number" || typeof thoughtSignature !== "string") continue
+    plain(from)
+    parts.push({ text: text.slice(from, to), ...kind, thoughtSignature })
+    sent = to
+  }
+  plain(text.length)
+  return parts
+}
+
+/** The data of a block, without the mark of its provider. */
+const bare = (kept: Json.JsonObject | undefined): Json.JsonObject =>
+  kept === undefined ? {} : Json.without(kept, "provider")
+
+/**
+ * Leaves out function responses, because the call has its own result in this conversation, and for another model thoughts and
+ * the calls of Google's tools, which have to return with their signatures.
+ */
+const toKept = (part: Json.JsonObject, isOwn: boolean): ReadonlyArray<object> => {
+  if ("functionResponse" in part) return []
+  if (!isOwn && (part["thought"] === true || "toolCall" in part || "toolResponse" in part)) return []
+  const { thoughtSignature: _, ...bare } = part
+  return [isOwn ? part : bare]
+}
+
+const encodeResult = (
+  model: string,
+  { content, isError, toolName }: Message.ToolResult
+): Encoded | Reason => {
+  const within: Array<object> = []
+  const attached: Array<object> = []
+  for (const block of content) {
+    if (block.type !== "image") continue
+    const part = toImage(block)
+    if (isReason(part)) return part
+    // Before Gemini 3 a result contains no images, and it never contains linked files.
+    if (generation(model) >= 3 && "inlineData" in part) within.push(part)
+    else attached.push({ text: `Image from the result of ${toolName}:` }, part)
+  }
+  const text = content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n")
+  const shown = text === "" && within.length + attached.length > 0 ? "(see attached image)" : text
+  const response = {
+    name: toName(toolName),
+    response: isError ? { error: shown } : { output: shown },
+    ...(within.length === 0 ? {} : { parts: within })
+  }
+  return { ...nothing, json: Json.encode(response).slice(1, -1), attached: joined(attached) }
+}
