@@ -27,7 +27,6 @@ export const longModules: Readonly<Record<string, readonly [max: number, reason:
 export const longFunctions: Readonly<Record<string, string>> = {
   "cli/TextOutput.ts make": "one case for each event that is shown; the cases share whether a line is open",
   "tools/FindTool.ts make": "a tool: its definition and its `execute`",
-  "tools/LineSearch.ts automaton": "a state machine whose steps share its sets of states",
   "tools/LineWindow.ts make": "a state machine whose steps share the line being read",
   "tools/ListTool.ts make": "a tool: its definition and its `execute`",
   "tools/Matches.ts make": "a state machine whose steps share the lines around a match"

@@ -2,7 +2,7 @@
  * Collects the matching lines of several files in the format of grep: `path:12: text` for a match, `path-11-
  * text` for the lines around it, and `--` between groups.
  */
-import type { Search } from "./LineSearch.ts"
+import type { LineMatcher } from "./LineMatcher.ts"
 import * as Paced from "./Paced.ts"
 
 export interface Limits {
@@ -28,7 +28,7 @@ export interface Matches {
 const stride = 500
 
 /** Makes an empty collection. */
-export const make = (matches: Search, limits: Limits): Matches => {
+export const make = (matches: LineMatcher["search"], limits: Limits): Matches => {
   const written: Array<string> = []
   let [count, files, size, full] = [0, 0, 0, false]
 

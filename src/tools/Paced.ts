@@ -5,6 +5,7 @@
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 
 /** A computation that yields where it may pause, at least every two milliseconds. */
 export type Work<A> = Generator<void, A>
@@ -19,6 +20,10 @@ export interface Budget {
   readonly isSpent: () => boolean
   /** Whether `isSpent` has returned `true`, so that work was left undone. */
   readonly hasStopped: () => boolean
+  /** The time that is left. */
+  readonly left: () => Duration.Duration
+  /** Ends the time. */
+  readonly spend: () => void
 }
 
 /** Makes a budget that starts now. Uses the `Clock` of the fiber. */
@@ -28,7 +33,8 @@ export const budget = (time: Duration.Duration): Effect.Effect<Budget> =>
     const end = Duration.isFinite(time) ? nanos() + Duration.toNanosUnsafe(time) : undefined
     let stopped = false
     const isSpent = () => (stopped = stopped || (end !== undefined && nanos() >= end))
-    return { time, isSpent, hasStopped: () => stopped }
+    const left = () => (end === undefined ? Duration.infinity : Duration.nanos(end - nanos()))
+    return { time, isSpent, hasStopped: () => stopped, left, spend: () => void (stopped = true) }
   })
 
 /** Runs the computation in slices. */
@@ -42,6 +48,15 @@ export const run = <A>(work: Work<A>): Effect.Effect<A> =>
     return Effect.andThen(Effect.yieldNow, run(work))
   })
 
+/** Runs the effect until it ends or the budget is spent, which interrupts it and gives `None`. */
+export const within = <A, E, R>(
+  effect: Effect.Effect<A, E, R>,
+  { left, spend }: Budget
+): Effect.Effect<Option.Option<A>, E, R> =>
+  Effect.suspend(() => Effect.timeoutOption(effect, left())).pipe(
+    Effect.tap((ended) => (Option.isNone(ended) ? Effect.sync(spend) : Effect.void))
+  )
+
 /** Runs the computation until it ends or the budget is spent. */
 export const runWithin = (work: Work<void>, { isSpent }: Budget): Effect.Effect<void> =>
   run(until(work, isSpent))
@@ -50,19 +65,45 @@ function* until(work: Work<void>, isSpent: () => boolean): Work<void> {
   while (!isSpent() && work.next().done !== true) yield
 }
 
-/**
- * The index of `wanted` in `text` from `from` on, or -1. Searches in pieces, because the time of
- * `String.indexOf` can grow with the product of both lengths.
- */
+/** Maximum characters of a text for which the time of `String.indexOf` is acceptable: it grows with their number. */
+const short = 32
+
+/** The index of `wanted` in `text` from `from` on, or -1, in time linear to both (Knuth, Morris and Pratt 1977). */
 export function* indexOf(text: string, wanted: string, from = 0): Work<number> {
-  // Number of positions whose comparison with `wanted` takes one to two milliseconds.
-  const places = Math.max(1, Math.floor(3_000_000 / Math.max(1, wanted.length)))
-  for (let at = from; at + wanted.length <= text.length; at += places) {
-    const found = text.slice(at, at + places + wanted.length - 1).indexOf(wanted)
+  if (wanted.length <= short) return yield* shortIndexOf(text, wanted, from)
+  const borders = yield* bordersOf(wanted)
+  let matched = 0
+  for (let at = from; at < text.length; at++) {
+    if (at % piece === 0) yield
+    const code = text.charCodeAt(at)
+    while (matched > 0 && wanted.charCodeAt(matched) !== code) matched = borders[matched - 1] ?? 0
+    if (wanted.charCodeAt(matched) === code) matched++
+    if (matched === wanted.length) return at + 1 - matched
+  }
+  return -1
+}
+
+function* shortIndexOf(text: string, wanted: string, from: number): Work<number> {
+  for (let at = from; at + wanted.length <= text.length; at += piece) {
+    const found = text.slice(at, at + piece + wanted.length - 1).indexOf(wanted)
     if (found !== -1) return at + found
     yield
   }
   return -1
+}
+
+/** For each start of the text, the length of the longest proper start that is also its end. */
+function* bordersOf(text: string): Work<Int32Array> {
+  const borders = new Int32Array(text.length)
+  let length = 0
+  for (let at = 1; at < text.length; at++) {
+    if (at % piece === 0) yield
+    const code = text.charCodeAt(at)
+    while (length > 0 && text.charCodeAt(length) !== code) length = borders[length - 1] ?? 0
+    if (text.charCodeAt(length) === code) length++
+    borders[at] = length
+  }
+  return borders
 }
 
 /** Code units or bytes of one piece. */
@@ -76,20 +117,6 @@ export function* decoded(bytes: Uint8Array, decoder: TextDecoder): Work<string> 
     yield
   }
   return text + decoder.decode()
-}
-
-/** Converts the text to lower case. */
-export function* lowered(text: string): Work<string> {
-  if (text.length <= piece) return text.toLowerCase()
-  let lower = ""
-  for (let at = 0; at < text.length; ) {
-    // A piece must not end inside a surrogate pair.
-    const next = at + piece + ((text.codePointAt(at + piece - 1) ?? 0) > 0xffff ? 1 : 0)
-    lower += text.slice(at, next).toLowerCase()
-    at = next
-    yield
-  }
-  return lower
 }
 
 /**

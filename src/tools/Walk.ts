@@ -54,6 +54,8 @@ export interface Entry {
   readonly type: FileSystem.File.Type
   /** The path relative to the folder of the walk, with `/` between names. */
   readonly path: string
+  /** Number of ignored paths before it. */
+  readonly ignored: number
 }
 
 /** The return value of a visitor: whether the walk continues. */
@@ -160,7 +162,8 @@ const each = <E, R>(
         if (name !== ".git") course.leftOut.push(isFolder ? `${path}/` : path)
         continue
       }
-      if ((yield* course.visit({ folder, name, type, path })) === "stop") return "stop"
+      if ((yield* course.visit({ folder, name, type, path, ignored: course.leftOut.length })) === "stop")
+        return "stop"
       if (!isFolder) continue
       const inside = Effect.gen(function* () {
         const opened = yield* Effect.result(openInside(folder, name, path))

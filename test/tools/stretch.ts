@@ -4,7 +4,10 @@
  */
 import { Effect } from "effect"
 
-/** The result, and the longest stretch in milliseconds of CPU time of this thread, so that other processes do not count. */
+/**
+ * The result, the longest stretch and the total, in milliseconds of CPU time of this thread, so that other processes do
+ * not count.
+ */
 export const longest = Effect.fnUntraced(function* <A, E, R>(effect: Effect.Effect<A, E, R>) {
   let [isOver, most, last] = [false, 0, used()]
   const turn = () => {
@@ -14,14 +17,15 @@ export const longest = Effect.fnUntraced(function* <A, E, R>(effect: Effect.Effe
     if (!isOver) setImmediate(turn)
   }
   yield* Effect.callback<void>((resume) => void setImmediate(() => resume(Effect.void)))
-  last = used()
+  const started = used()
+  last = started
   setImmediate(turn)
   const result = yield* Effect.ensuring(
     effect,
     Effect.sync(() => (isOver = true))
   )
   most = Math.max(most, used() - last)
-  return { result, stretch: most }
+  return { result, stretch: most, total: used() - started }
 })
 
 const used = (): number => {

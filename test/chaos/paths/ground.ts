@@ -74,6 +74,8 @@ export const calls = (path: string): ReadonlyArray<readonly [tool: string, param
   ["list", { path }],
   ["find", { path, pattern: "**" }],
   ["grep", { path, pattern: "." }],
+  // With a word in the pattern, ripgrep names the files.
+  ["grep", { path, pattern: "side" }],
   ["edit", { path, oldText: inside, newText: `${inside} and edited` }],
   ["write", { path, content: "overwritten" }]
 ]
