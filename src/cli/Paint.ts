@@ -1,4 +1,5 @@
 /** Colours for terminals. */
+import { styleText } from "node:util"
 
 export interface Paint {
   readonly dim: (text: string) => string
@@ -23,7 +24,7 @@ export const wanted = (options: {
 }
 
 export const make = (colours: boolean): Paint => {
-  const code = (open: number, close: number) => (text: string) =>
-    colours ? `\u001b[${open}m${text}\u001b[${close}m` : text
-  return { dim: code(2, 22), red: code(31, 39), bold: code(1, 22) }
+  const style = (format: keyof Paint) => (text: string) =>
+    colours ? styleText(format, text, { validateStream: false }) : text
+  return { dim: style("dim"), red: style("red"), bold: style("bold") }
 }

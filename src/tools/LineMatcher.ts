@@ -80,8 +80,8 @@ const compiled = (source: string, ignoreCase: boolean) =>
     }
   })
 
-/** Units of work between two pauses: characters times instructions. One takes 1 to 45 nanoseconds. */
-const costly = 400_000
+/** Units of work between two pauses: characters times instructions. One takes 1 to 45 nanoseconds of CPU time. */
+const costly = 100_000
 
 /**
  * Searches a long line in pieces that overlap by half, so that the search can pause. A match at the cut of
