@@ -30,6 +30,8 @@ export interface Serves {
   readonly keepsPrompts?: boolean | undefined
   /** The tools that the server runs, besides those of its protocol, such as `"webSearch"` (default: none). */
   readonly hostedTools?: ReadonlyArray<HostedTool> | undefined
+  /** The tools of its protocol that the server does not run, such as `"fileSearch"` (default: none). */
+  readonly withoutHostedTools?: ReadonlyArray<HostedTool> | undefined
   /** Whether models without a rule answer by an output schema (default: `false`). */
   readonly takesSchema?: boolean | undefined
 }

@@ -94,6 +94,7 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
     protocol: googleGenerate(id),
     deployment: {
       url: (model) => `${versioned(base)}/${pathOf(model)}:streamGenerateContent?alt=sse${rest}`,
+      countingUrl: (model) => `${versioned(base)}/${pathOf(model)}:countTokens${query}`,
       auth: Auth.header("x-goog-api-key"),
       apiKey: SecretKey.of(options.apiKey),
       headers: options.headers,

@@ -285,6 +285,7 @@ describe("an option that an API lacks", () => {
     assert.deepStrictEqual(left("openai"), ["seed"])
     assert.deepStrictEqual(left("anthropic"), ["logprobs", "previousResponseId", "seed", "store"])
     assert.deepStrictEqual(left("google"), ["parallelToolCalls", "previousResponseId", "store"])
+    assert.deepStrictEqual(changes("google", "m", { parallelToolCalls: true }), [])
   })
 
   it("may be a hosted tool, which the server may have all the same", () => {
@@ -299,5 +300,35 @@ describe("an option that an API lacks", () => {
       { model: "m", messages: [], tools: [], options: { hostedTools } }
     )
     assert.deepStrictEqual(question.options.hostedTools, [{ type: "webSearch" }])
+  })
+
+  it("may be one that only some models of Google take, or take in part", () => {
+    const google = (
+      model: string,
+      options: ModelOptions,
+      tools: ReadonlyArray<Provider.ToolDefinition> = []
+    ) => changes("google", model, options, tools)
+    assert.deepStrictEqual(google("gemini-3-pro", { logprobs: 30, serviceTier: "auto" }), [
+      ["serviceTier", "auto", null],
+      ["logprobs", 30, 20]
+    ])
+    const screen = { type: "computerUse", width: 800, height: 600 } as const
+    const search = { type: "webSearch", maxUses: 2 } as const
+    const files = { type: "fileSearch", stores: ["s"] } as const
+    const hostedTools = [screen, search, files]
+    const part = ["hostedTools.webSearch.maxUses", 2, null]
+    assert.deepStrictEqual(google("gemini-3-pro", { hostedTools }, [tool]), [
+      ["hostedTools", "computerUse", null],
+      part
+    ])
+    const left = (...types: ReadonlyArray<string>) => types.map((type) => ["hostedTools", type, null])
+    assert.deepStrictEqual(google("gemini-2.0-flash", { hostedTools }), [
+      ...left("computerUse", "fileSearch"),
+      part
+    ])
+    const all = left("computerUse", "webSearch", "fileSearch")
+    assert.deepStrictEqual(google("gemma-3", { hostedTools }), all)
+    assert.deepStrictEqual(google("gemini-2.5-pro", { hostedTools }, [tool]), all)
+    assert.deepStrictEqual(google("gemini-3-pro", { hostedTools, toolChoice: "none" }), all)
   })
 })

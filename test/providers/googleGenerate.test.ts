@@ -387,6 +387,29 @@ describe("googleGenerate", () => {
     })
   })
 
+  it("has the probabilities of its tokens", () => {
+    const chunk = (chosen: object, ...others: ReadonlyArray<object>) => ({
+      candidates: [
+        {
+          content: { parts: [{ text: "x" }] },
+          logprobsResult: { chosenCandidates: [chosen], topCandidates: [{ candidates: others }] }
+        }
+      ]
+    })
+    const { events } = read(
+      sse(
+        chunk({ token: "Yes", tokenId: 1, logProbability: -0.1 }, { token: "No", logProbability: -2 }),
+        chunk({ token: "!", logProbability: 0 }),
+        says([], "STOP")
+      )
+    )
+    const end = events.at(-1)
+    assert.deepStrictEqual(end?._tag === "Finish" ? end.logprobs : [], [
+      { token: "Yes", logprob: -0.1, top: [{ token: "No", logprob: -2 }] },
+      { token: "!", logprob: 0 }
+    ])
+  })
+
   it("reads the first candidate only", () => {
     const chunk = {
       candidates: [

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Schema } from "effect"
 import { Message, type Provider, type RunOptions } from "effect-agent"
+import { googleGenerate } from "../../src/providers/gemini/protocol.ts"
 import { encoder as googleEncoder } from "../../src/providers/gemini/request.ts"
 import { asked } from "./asked.ts"
 
@@ -8,6 +9,9 @@ type Request = Partial<Provider.ModelRequest>
 
 const encoder = (provider: string) =>
   asked({ id: provider, endpoint: "generateContent", vendor: "google" }, googleEncoder(provider))
+
+const countedBy = (counting: Parameters<typeof asked>[1]) =>
+  asked({ id: "google", endpoint: "generateContent", vendor: "google" }, counting)
 
 const encode = (request: Request, encodeRequest = encoder("google")) =>
   encodeRequest({ model: "gemini-2.5-flash", messages: [], tools: [], options: {}, ...request })
@@ -28,6 +32,7 @@ const tool: Provider.ToolDefinition = {
   description: "Looks.",
   parameters: { type: "object", properties: { at: { type: "string" } }, required: ["at"] }
 }
+const declared = { name: "look", description: "Looks.", parametersJsonSchema: tool.parameters }
 const call = (id: string, fields: Partial<Message.ToolCall> = {}): Message.ToolCall => ({
   type: "toolCall",
   id,
@@ -383,10 +388,7 @@ describe("parameters of a Gemini request", () => {
     })
     assert.deepStrictEqual(body, {
       contents: [{ role: "user", parts: [{ text: "Hi" }] }],
-      tools: [
-        { functionDeclarations: [{ name: "look", description: "Looks.", parameters: tool.parameters }] },
-        { googleSearch: {} }
-      ],
+      tools: [{ functionDeclarations: [declared] }, { googleSearch: {} }],
       generationConfig: { temperature: 0, seed: 7, topK: 3 },
       toolConfig: {
         includeServerSideToolInvocations: true,
@@ -454,5 +456,92 @@ describe("parameters of a Gemini request", () => {
     for (const model of ["gemini-2.0-flash", "gemma-3-27b-it", "gemini-3-pro-image-preview"]) {
       assert.isUndefined(configOf({ thinkingLevel: "high" }, model))
     }
+  })
+})
+
+describe("tools of a Gemini request", () => {
+  const toolsOf = (options: RunOptions.ModelOptions, tools = [tool], model = "gemini-3-pro-preview") => {
+    const { toolConfig, tools: sent } = bodyOf({ model, tools, options })
+    return { sent, toolConfig }
+  }
+
+  it("have their JSON Schema unchanged, or none without parameters", () => {
+    const parameters = {
+      $defs: { node: { type: "object", properties: { next: { $ref: "#/$defs/node" } } } },
+      type: "object",
+      properties: { node: { $ref: "#/$defs/node" }, at: { type: ["string", "null"], const: "sky" } }
+    }
+    const { sent } = toolsOf({}, [
+      { ...tool, parameters },
+      { ...tool, name: "stop", parameters: { type: "object", properties: {}, additionalProperties: false } }
+    ])
+    assert.deepStrictEqual(sent[0].functionDeclarations, [
+      { ...declared, parametersJsonSchema: parameters },
+      { name: "stop", description: "Looks." }
+    ])
+  })
+
+  it("are beside those that Google runs, whose calls then come as parts", () => {
+    const hostedTools: RunOptions.ModelOptions["hostedTools"] = [
+      { type: "webSearch", vendor: { google: { excludeDomains: ["x.example"] } } },
+      { type: "codeExecution" },
+      { type: "fileSearch", stores: ["fileSearchStores/a"], maxResults: 3 }
+    ]
+    const hosted = [
+      { googleSearch: { excludeDomains: ["x.example"] } },
+      { codeExecution: {} },
+      { fileSearch: { fileSearchStoreNames: ["fileSearchStores/a"], topK: 3 } }
+    ]
+    assert.deepStrictEqual(toolsOf({ hostedTools }), {
+      sent: [{ functionDeclarations: [declared] }, ...hosted],
+      toolConfig: { includeServerSideToolInvocations: true, functionCallingConfig: { mode: "VALIDATED" } }
+    })
+    const own = { hostedTools, vendor: { google: { tools: [{ urlContext: {} }] } } }
+    assert.deepStrictEqual(toolsOf(own, []), {
+      sent: [...hosted, { urlContext: {} }],
+      toolConfig: undefined
+    })
+  })
+
+  it("that are strict hold the model to their schemas", () => {
+    const modeOf = (options: RunOptions.ModelOptions) =>
+      toolsOf(options, [{ ...tool, strict: true }]).toolConfig.functionCallingConfig.mode
+    assert.strictEqual(modeOf({}), "VALIDATED")
+    assert.strictEqual(modeOf({ toolChoice: "required" }), "ANY")
+    assert.strictEqual(modeOf({ toolChoice: "none" }), "NONE")
+  })
+})
+
+describe("further options of a Gemini request", () => {
+  it("are where the API has them", () => {
+    const options = { seed: 7, logprobs: 2, serviceTier: "flex" }
+    const { generationConfig, serviceTier } = bodyOf({ options })
+    assert.deepStrictEqual(generationConfig, { seed: 7, responseLogprobs: true, logprobs: 2 })
+    assert.strictEqual(serviceTier, "flex")
+    assert.deepStrictEqual(configOf({ logprobs: 0 }), { responseLogprobs: true })
+  })
+
+  it("are in the request that counts tokens, in the form of each server", () => {
+    const question = {
+      messages: [Message.user("Hi")],
+      tools: [tool],
+      system: "Be brief.",
+      model: "gemini-3-pro"
+    }
+    const counted = (isVertexAi: boolean) => {
+      const { counting } = googleGenerate("google", { isVertexAi })
+      return counting === undefined ? {} : JSON.parse(String(encode(question, countedBy(counting.encode))))
+    }
+    const parts = {
+      contents: [{ role: "user", parts: [{ text: "Hi" }] }],
+      tools: [{ functionDeclarations: [declared] }],
+      systemInstruction: { parts: [{ text: "Be brief." }] }
+    }
+    assert.deepStrictEqual(counted(false), {
+      generateContentRequest: { model: "models/gemini-3-pro", ...parts }
+    })
+    assert.deepStrictEqual(counted(true), parts)
+    assert.strictEqual(googleGenerate("google").counting?.read({ totalTokens: 12 }), 12)
+    assert.isUndefined(googleGenerate("google").counting?.read({}))
   })
 })

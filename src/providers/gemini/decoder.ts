@@ -1,4 +1,5 @@
 /** Decodes the chunks of one answer, and writes its parts as blocks. */
+import type { Logprob } from "../../ModelEvent.ts"
 import type { Reason } from "../../ProviderError.ts"
 import type { Frame } from "../Framing.ts"
 import * as Json from "../internal/json.ts"
@@ -6,7 +7,7 @@ import { type Call, type Decoder, isReason } from "../Protocol.ts"
 import type { CallBlock, Prose, ReplyWriter } from "../ReplyWriter.ts"
 import { Arguments } from "./arguments.ts"
 import * as Chunk from "./chunk.ts"
-import { missing, stopReasonOf, usageOf } from "./ending.ts"
+import { logprobsOf, missing, stopReasonOf, usageOf } from "./ending.ts"
 import { members, Sources } from "./sources.ts"
 
 /** A call whose arguments may be incomplete. */
@@ -23,6 +24,7 @@ export class GeminiDecoder implements Decoder {
   private readonly reply: ReplyWriter
   private readonly sources = new Sources()
   private readonly calls: Array<OpenCall> = []
+  private readonly logprobs: Array<Logprob> = []
   /** The block of the last signature, and the signed ranges of its text. */
   private signed: { readonly prose: Prose; readonly ranges: Array<Json.JsonObject> } | undefined = undefined
   /** The number of calls of Google's tools, and the id of the last one. */
@@ -59,7 +61,7 @@ export class GeminiDecoder implements Decoder {
   }
 
   end(): Reason | undefined {
-    const { finish, notes, reply, usage } = this
+    const { finish, logprobs, notes, reply, usage } = this
     const incomplete = missing(this.ending)
     if (incomplete !== undefined) return incomplete
     if (Object.keys(notes).length > 0) reply.block("text").keep(notes)
@@ -70,7 +72,11 @@ export class GeminiDecoder implements Decoder {
       block.end(isOpen && stopReason === "length" ? args.shown || "{" : args.json)
     }
     this.sources.write(reply, this.hasSearches, () => this.nextHosted(undefined))
-    reply.finish({ stopReason, ...(usage === undefined ? {} : { usage: usageOf(usage) }) })
+    reply.finish({
+      stopReason,
+      ...(usage === undefined ? {} : { usage: usageOf(usage) }),
+      ...(logprobs.length === 0 ? {} : { logprobs })
+    })
     return undefined
   }
 
@@ -93,6 +99,7 @@ export class GeminiDecoder implements Decoder {
     if (finish === undefined) this.hadUnfinished = true
     else this.readFinish(finish, candidate)
     this.sources.read(candidate)
+    this.logprobs.push(...logprobsOf(candidate["logprobsResult"]))
     for (const part of parts) {
       if (Json.isObject(part)) this.readPart(part)
     }

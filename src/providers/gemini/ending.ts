@@ -1,10 +1,11 @@
 /** The end of an answer: its stop reason, its failure and its usage. */
 import type { StopReason } from "../../Message.ts"
+import type { Logprob } from "../../ModelEvent.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { InvalidRequest, ServerError, StreamTruncated } from "../../ProviderError.ts"
 import * as Usage from "../../Usage.ts"
 import * as Counting from "../internal/counting.ts"
-import type * as Json from "../internal/json.ts"
+import * as Json from "../internal/json.ts"
 
 /** The end of an answer as far as the server has sent it. */
 export interface Ending {
@@ -64,4 +65,19 @@ export const usageOf = (wireUsage: Json.JsonObject): Usage.Usage => {
     ...(reasoning === undefined ? {} : { reasoning }),
     ...(total === undefined ? {} : { total })
   })
+}
+
+/** The probabilities of the tokens of a chunk: https://ai.google.dev/api/generate-content#LogprobsResult */
+export const logprobsOf = (result: Json.Json | undefined): ReadonlyArray<Logprob> => {
+  const { chosenCandidates, topCandidates } = Json.object(result) ?? {}
+  const tops = Json.array(topCandidates)
+  return Json.array(chosenCandidates).flatMap((chosen, index) => {
+    const top = Json.array(Json.object(tops[index])?.["candidates"]).flatMap(tokenOf)
+    return tokenOf(chosen).map((token) => (top.length === 0 ? token : { ...token, top }))
+  })
+}
+
+const tokenOf = (candidate: Json.Json): ReadonlyArray<Pick<Logprob, "token" | "logprob">> => {
+  const { logProbability: logprob, token } = Json.object(candidate) ?? {}
+  return typeof token === "string" && typeof logprob === "number" ? [{ token, logprob }] : []
 }

@@ -5,19 +5,31 @@
 import { memoize } from "effect/Function"
 import type { ToolDefinition } from "../../Provider.ts"
 import type { ModelOptions } from "../../RunOptions.ts"
-import { toParameters } from "./schema.ts"
 import { generation } from "./generation.ts"
+import type { Dialect } from "./hosted.ts"
 import * as Json from "../internal/json.ts"
 import type { Question } from "../internal/question.ts"
 
-type Fields = Readonly<Record<string, unknown>>
+type Fields = Json.JsonObject
 
 /** The tools of the agent as one entry of the list of tools. Google's own tools are further entries. */
 export const declarations = (tools: ReadonlyArray<ToolDefinition>): string =>
   `{"functionDeclarations":${listed(tools)}}`
 
 const toDeclaration = ({ description, name, parameters }: ToolDefinition): Fields =>
-  defined({ name, description, parameters: toParameters(parameters) })
+  Json.defined({ name, description, parametersJsonSchema: isEmpty(parameters) ? undefined : parameters })
+
+/** Whether a function has no parameters, for which Gemini wants no schema. */
+const isEmpty = (schema: Json.Json): boolean => {
+  if (!Json.isObject(schema)) return true
+  const { $schema: _, additionalProperties, properties, required, type: __, ...rest } = schema
+  return (
+    Object.keys(rest).length === 0 &&
+    Object.keys(Json.object(properties) ?? {}).length === 0 &&
+    !Json.isObject(additionalProperties) &&
+    Json.array(required).length === 0
+  )
+}
 
 const listed = Json.listOf(memoize((tool: ToolDefinition) => Json.encode(toDeclaration(tool))))
 
@@ -25,34 +37,41 @@ const listed = Json.listOf(memoize((tool: ToolDefinition) => Json.encode(toDecla
  * The members of the body besides the contents and the tools. Vendor options go where the API has them: `{seed:
  * 7}` into the generation config, `{safetySettings: […]}` into the body.
  */
-export const parameters = (question: Question, hasTools: boolean): Fields => {
-  const { model, options, system, thinking, tools } = question
+export const parameters = (question: Question, dialect: Dialect, hasTools: boolean): Fields => {
+  const { model, options, system } = question
   const { contents: _contents, generationConfig, toolConfig, tools: _tools, ...vendor } = question.vendor
   // Before Gemini 3, a request cannot have both tools and an output schema.
   const inPrompt = hasTools && generation(model) < 3
   const { configured, rest } = divided(vendor)
-  const config = defined({
+  const instructions = [system ?? "", inPrompt ? toInstruction(options.output) : ""].filter(
+    (text) => text !== ""
+  )
+  return Json.defined({
+    systemInstruction:
+      instructions.length === 0 ? undefined : { parts: instructions.map((text) => ({ text })) },
+    generationConfig: unlessEmpty({
+      ...toConfig(question, inPrompt),
+      ...configured,
+      ...Json.object(generationConfig)
+    }),
+    toolConfig: toToolConfig(question, dialect, Json.object(toolConfig) ?? {}),
+    serviceTier: options.serviceTier,
+    ...rest
+  })
+}
+
+const toConfig = ({ options, thinking }: Question, inPrompt: boolean): Fields => {
+  const { logprobs } = options
+  return Json.defined({
     temperature: options.temperature,
     topP: options.topP,
     maxOutputTokens: options.maxTokens,
     stopSequences: options.stop,
+    seed: options.seed,
+    responseLogprobs: logprobs === undefined ? undefined : true,
+    logprobs: logprobs === 0 ? undefined : logprobs,
     ...Json.object(thinking["generationConfig"]),
-    ...(inPrompt ? {} : toOutput(options.output)),
-    ...configured,
-    ...Json.object(generationConfig)
-  })
-  const instructions = [system ?? "", inPrompt ? toInstruction(options.output) : ""].filter(
-    (text) => text !== ""
-  )
-  return defined({
-    systemInstruction:
-      instructions.length === 0 ? undefined : { parts: instructions.map((text) => ({ text })) },
-    generationConfig: unlessEmpty(config),
-    toolConfig: toToolConfig(
-      tools.length === 0 ? undefined : options.toolChoice,
-      Json.object(toolConfig) ?? {}
-    ),
-    ...rest
+    ...(inPrompt ? {} : toOutput(options.output))
   })
 }
 
@@ -100,22 +119,35 @@ const toInstruction = (output: ModelOptions["output"]): string =>
     ? ""
     : `Give your final answer as one JSON value, with nothing around it, of this JSON Schema:\n${JSON.stringify(output.schema)}`
 
-const toToolConfig = (choice: ModelOptions["toolChoice"], own: Json.JsonObject): Fields | undefined => {
-  const calling = { ...toCalling(choice), ...Json.object(own["functionCallingConfig"]) }
-  return unlessEmpty(defined({ ...own, functionCallingConfig: unlessEmpty(calling) }))
+const toToolConfig = (
+  { options, tools }: Question,
+  { isVertexAi }: Dialect,
+  own: Json.JsonObject
+): Fields | undefined => {
+  const { hostedTools = [], toolChoice } = options
+  const isMixed = hostedTools.length > 0 && tools.length > 0
+  const isExact = isMixed || tools.some(({ strict }) => strict === true)
+  const calling = {
+    ...(tools.length === 0 ? {} : toCalling(toolChoice, isExact)),
+    ...Json.object(own["functionCallingConfig"])
+  }
+  return unlessEmpty(
+    Json.defined({
+      ...(isMixed && !isVertexAi ? { includeServerSideToolInvocations: true } : {}),
+      ...own,
+      functionCallingConfig: unlessEmpty(calling)
+    })
+  )
 }
 
-const toCalling = (choice: ModelOptions["toolChoice"]): Fields => {
-  if (choice === undefined) return {}
-  return typeof choice === "object"
-    ? { mode: "ANY", allowedFunctionNames: [choice.name] }
-    : { mode: modes[choice] }
+/** `isExact`: the model makes the arguments of its calls match their schemas, as it does anyway where it must call a tool. */
+const toCalling = (choice: ModelOptions["toolChoice"], isExact: boolean): Fields => {
+  if (typeof choice === "object") return { mode: "ANY", allowedFunctionNames: [choice.name] }
+  if (isExact && (choice === undefined || choice === "auto")) return { mode: "VALIDATED" }
+  return choice === undefined ? {} : { mode: modes[choice] }
 }
 
 const modes = { auto: "AUTO", none: "NONE", required: "ANY" } as const
 
 const unlessEmpty = (fields: Fields): Fields | undefined =>
   Object.keys(fields).length === 0 ? undefined : fields
-
-const defined = (fields: Fields): Fields =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))

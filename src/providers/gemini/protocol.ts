@@ -2,15 +2,25 @@
  * Gemini's streaming `generateContent`, as Google's two APIs and gateways really send it.
  * https://ai.google.dev/api/generate-content, read in November 2026.
  */
+import * as Counting from "../internal/counting.ts"
+import * as Json from "../internal/json.ts"
 import type { Protocol } from "../Protocol.ts"
 import { GeminiDecoder } from "./decoder.ts"
-import { encoder } from "./request.ts"
+import type { Dialect } from "./hosted.ts"
+import { counter, encoder } from "./request.ts"
 
 /** The protocol for one provider, whose id marks data that only this provider can read. */
-export const googleGenerate = (provider: string): Protocol => ({
-  name: "google-generative",
-  provider,
-  endpoint: "generateContent",
-  encode: encoder(provider),
-  decoder: (call, reply) => new GeminiDecoder(call, reply)
-})
+export const googleGenerate = (provider: string, dialect: Dialect = {}): Protocol => {
+  const encode = encoder(provider, dialect)
+  return {
+    name: "google-generative",
+    provider,
+    endpoint: "generateContent",
+    encode,
+    decoder: (call, reply) => new GeminiDecoder(call, reply),
+    counting: {
+      encode: counter(encode, dialect),
+      read: (response) => Counting.tokens(Json.object(response)?.["totalTokens"])
+    }
+  }
+}

@@ -5,33 +5,54 @@
 import { memoize } from "effect/Function"
 import type * as Message from "../../Message.ts"
 import type { Reason } from "../../ProviderError.ts"
+import { type Dialect, toHosted } from "./hosted.ts"
 import { type Encoded, encodeMessage } from "./messages.ts"
 import { declarations, parameters } from "./parameters.ts"
 import * as Json from "../internal/json.ts"
 import { isReason } from "../Protocol.ts"
 import type { Question } from "../internal/question.ts"
 
+type Encode = (question: Question) => string | Reason
+
 /** Encodes bodies for one provider. Encodes each message once for each model, and each tool once. */
-export const encoder = (provider: string): ((question: Question) => string | Reason) => {
+export const encoder = (provider: string, dialect: Dialect = {}): Encode => {
   const byModel = new Map<string, (message: Message.ModelMessage) => Encoded | Reason>()
   return (question) => {
-    const { model, vendor } = question
+    const { model, options, vendor } = question
     const messageOf = byModel.get(model) ?? memoize(encodeMessage(provider, model))
     byModel.set(model, messageOf)
     const contents = encodeContents(question.messages, messageOf)
     if (typeof contents !== "string") return contents
     const tools = [
       ...(question.tools.length === 0 ? [] : [declarations(question.tools)]),
+      ...toHosted(provider, options.hostedTools ?? []),
       ...Json.array(vendor["tools"]).map(Json.encode)
     ]
     const members = [
       "contents" in vendor ? "" : `"contents":${contents}`,
       tools.length === 0 ? "" : `"tools":[${tools.join(",")}]`,
-      Json.encode(parameters(question, tools.length > 0)).slice(1, -1)
+      Json.encode(parameters(question, dialect, tools.length > 0)).slice(1, -1)
     ]
     return `{${members.filter((member) => member !== "").join(",")}}`
   }
 }
+
+/**
+ * Encodes the requests that count tokens: https://ai.google.dev/api/tokens. That of Vertex AI has the members of a request for
+ * an answer, without those that no token depends on.
+ */
+export const counter =
+  (encode: Encode, { isVertexAi = false }: Dialect): Encode =>
+  (question) => {
+    const body = encode(question)
+    if (isReason(body)) return body
+    if (!isVertexAi) {
+      const model = Json.encode(question.model.includes("/") ? question.model : `models/${question.model}`)
+      return `{"generateContentRequest":{"model":${model},${body.slice(1)}}`
+    }
+    const { contents, generationConfig, systemInstruction, tools } = Json.object(Json.parse(body)) ?? {}
+    return Json.encode({ contents, generationConfig, systemInstruction, tools })
+  }
 
 // ───────────────────────── Contents
 

@@ -5,6 +5,7 @@
 import type { ModelRequest } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
 import type { ModelOptions, ThinkingLevel } from "../../RunOptions.ts"
+import * as Gemini from "../gemini/hosted.ts"
 import * as Models from "../Models.ts"
 import * as Capability from "./capability.ts"
 import { Changes } from "./changes.ts"
@@ -16,13 +17,11 @@ import * as Support from "./support.ts"
 import * as Think from "./thinking.ts"
 
 /** The properties of a provider on which the rules of its models depend. */
-export interface Server extends Capability.Schemas {
+export interface Server extends Capability.Schemas, Support.Server {
   /** The id of the provider, which names its members of `modelOptions.vendor`. */
   readonly id: string
   /** The rule on thinking for a model without a rule. Default: none, so that a thinking level is left out. */
   readonly thinking?: Thinking | undefined
-  /** The hosted tools that the server has besides those of its API. */
-  readonly hostedTools?: ReadonlyArray<Support.HostedTool> | undefined
   /** Whether requests contain a cache retention. */
   readonly keepsPrompts?: boolean | undefined
 }
@@ -51,8 +50,8 @@ const question = (
   const { thinkingBudgets, thinkingLevel, vendor: _vendor, ...asked } = request.options
   const changes = new Changes(asked)
   const hasTools = request.tools.length > 0 || Json.array(vendor["tools"]).length > 0
-  Support.leaveOut(changes, server.endpoint, server.hostedTools)
-  Support.reportStrict(changes, server.endpoint, request.tools)
+  Support.leaveOut(changes, server, request.tools)
+  if (server.endpoint === "generateContent") Gemini.restrict(changes, request)
   limit(changes, server, rule)
   const level = allowTools(changes, server, rule, hasTools, thinkingLevel)
   const own = vendor["thinking"]

@@ -36,7 +36,11 @@ export class Changes {
     }
   }
 
-  set<Name extends "maxTokens" | "temperature">(option: Name, value: number, reason: string): void {
+  set<Name extends "logprobs" | "maxTokens" | "temperature">(
+    option: Name,
+    value: number,
+    reason: string
+  ): void {
     const asked = this.options[option]
     this.options = { ...this.options, [option]: value }
     this.report(option, asked, value, reason)

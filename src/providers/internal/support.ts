@@ -20,8 +20,8 @@ interface Support {
   readonly api: string
   readonly lacks: ReadonlyArray<Option>
   readonly hostedTools: ReadonlyArray<HostedTool>
-  /** Whether the API holds the model to the schema of a strict tool. */
-  readonly strictTools: boolean
+  /** The schemas of strict tools to which the API holds the model: those without optional members, or all. */
+  readonly strictTools: "closed" | "all"
 }
 
 const apis: Readonly<Record<Endpoint, Support>> = {
@@ -29,59 +29,62 @@ const apis: Readonly<Record<Endpoint, Support>> = {
     api: "Chat Completions",
     lacks: ["previousResponseId"],
     hostedTools: [],
-    strictTools: true
+    strictTools: "closed"
   },
   responses: {
     api: "The Responses API",
     lacks: ["seed", "stop"],
     hostedTools: ["webSearch", "codeExecution", "fileSearch", "computerUse"],
-    strictTools: true
+    strictTools: "closed"
   },
   messages: {
     api: "The Messages API",
     lacks: ["logprobs", "previousResponseId", "seed", "store"],
     hostedTools: ["webSearch", "codeExecution", "computerUse"],
-    strictTools: true
+    strictTools: "closed"
   },
   generateContent: {
     api: "Gemini's API",
     lacks: ["parallelToolCalls", "previousResponseId", "store"],
     hostedTools: ["webSearch", "codeExecution", "fileSearch", "computerUse"],
-    strictTools: false
+    strictTools: "all"
   },
   converse: {
     api: "Converse",
     lacks: ["logprobs", "parallelToolCalls", "previousResponseId", "seed", "store"],
     hostedTools: [],
-    strictTools: true
+    strictTools: "closed"
   }
 }
 
-/** Reports each strict tool to whose schema the API does not hold the model. */
-export const reportStrict = (
+/** The API of a server, and how its hosted tools differ from those of the API. */
+export interface Server {
+  readonly endpoint?: Endpoint | undefined
+  /** The hosted tools that the server has besides. */
+  readonly hostedTools?: ReadonlyArray<HostedTool> | undefined
+  /** The hosted tools of the API that the server lacks. */
+  readonly withoutHostedTools?: ReadonlyArray<HostedTool> | undefined
+}
+
+/** Leaves out the options that the server lacks, and reports each strict tool to whose schema it does not hold the model. */
+export const leaveOut = (
   changes: Changes,
-  endpoint: Endpoint | undefined,
+  { endpoint, hostedTools: extra = [], withoutHostedTools = [] }: Server,
   tools: Question["tools"]
 ): void => {
   if (endpoint === undefined) return
-  const { api, strictTools } = apis[endpoint]
-  for (const { name, parameters, strict } of tools) {
-    if (strict !== true || (strictTools && isClosed(parameters))) continue
-    const reason = strictTools
-      ? `The schema of ${name} has optional members, or takes members of any name.`
-      : `${api} has no strict tools.`
-    changes.report("strict", true, null, reason)
+  const { api, hostedTools, lacks, strictTools } = apis[endpoint]
+  for (const option of lacks) {
+    // All APIs allow several calls, if they have an option for it or not.
+    const isUsual = option === "parallelToolCalls" && changes.options.parallelToolCalls === true
+    if (!isUsual) changes.leaveOut(option, `${api} has no such option.`)
   }
-}
-
-/** Leaves out the options that the API lacks. `extra`: hosted tools that this server has besides. */
-export const leaveOut = (
-  changes: Changes,
-  endpoint: Endpoint | undefined,
-  extra: ReadonlyArray<HostedTool> = []
-): void => {
-  if (endpoint === undefined) return
-  const { api, hostedTools, lacks } = apis[endpoint]
-  for (const option of lacks) changes.leaveOut(option, `${api} has no such option.`)
-  changes.keepHostedTools([...hostedTools, ...extra], `${api} has no such tool.`)
+  const has = [...hostedTools, ...extra].filter((type) => !withoutHostedTools.includes(type))
+  changes.keepHostedTools(has, `${api} has no such tool.`)
+  for (const { name, parameters, strict } of tools) {
+    if (strict === true && strictTools === "closed" && !isClosed(parameters)) {
+      const reason = `The schema of ${name} has optional members, or takes members of any name.`
+      changes.report("strict", true, null, reason)
+    }
+  }
 }

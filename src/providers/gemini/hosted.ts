@@ -1,0 +1,63 @@
+/**
+ * The tools that Google runs, and other options that only some models of Google take:
+ * https://ai.google.dev/gemini-api/docs/tool-combination, read in November 2026.
+ */
+import type { ModelRequest } from "../../Provider.ts"
+import type { HostedToolDefinition } from "../../RunOptions.ts"
+import type { Changes } from "../internal/changes.ts"
+import * as Json from "../internal/json.ts"
+import { generation } from "./generation.ts"
+
+/** How a server differs from Google's own address. */
+export interface Dialect {
+  /** Whether the server is Vertex AI, which has no reports of searches as parts, and another request that counts tokens. */
+  readonly isVertexAi?: boolean | undefined
+}
+
+/** The hosted tools as entries of the list of tools, for one provider. */
+export const toHosted = (
+  provider: string,
+  tools: ReadonlyArray<HostedToolDefinition>
+): ReadonlyArray<string> =>
+  tools.map((tool) => Json.encode({ [names[tool.type]]: { ...fieldsOf(tool), ...tool.vendor?.[provider] } }))
+
+const names = {
+  webSearch: "googleSearch",
+  codeExecution: "codeExecution",
+  fileSearch: "fileSearch",
+  computerUse: "computerUse"
+} as const
+
+const fieldsOf = (tool: HostedToolDefinition): Json.JsonObject =>
+  tool.type === "fileSearch" ? Json.defined({ fileSearchStoreNames: tool.stores, topK: tool.maxResults }) : {}
+
+/** Leaves out the options that a model of Google does not take. */
+export const restrict = (changes: Changes, { model, tools }: Pick<ModelRequest, "model" | "tools">): void => {
+  const { logprobs, serviceTier } = changes.options
+  if (serviceTier !== undefined && !tiers.includes(serviceTier))
+    changes.leaveOut("serviceTier", `Gemini's API has the tiers ${tiers.join(", ")}.`)
+  if (logprobs !== undefined && logprobs > maxLogprobs)
+    changes.set("logprobs", maxLogprobs, "Gemini's API names no more alternatives.")
+  const version = generation(model)
+  const ofModel = version < 2 ? [] : version < 2.5 ? kinds.slice(0, 2) : kinds
+  changes.keepHostedTools(kinds, "Gemini controls a screen by functions of its own, such as click_at.")
+  changes.keepHostedTools(ofModel, "The model has no such tool.")
+  if (tools.length > 0 && version < 3)
+    changes.keepHostedTools([], "Before Gemini 3, a request cannot have both these and tools of the agent.")
+  if (changes.options.toolChoice === "none")
+    changes.keepHostedTools([], "Gemini's API can forbid only the tools of the agent.")
+  for (const tool of changes.options.hostedTools ?? []) reportMembers(changes, tool)
+}
+
+const kinds: ReadonlyArray<HostedToolDefinition["type"]> = ["webSearch", "codeExecution", "fileSearch"]
+const tiers: ReadonlyArray<string> = ["standard", "flex", "priority"]
+const maxLogprobs = 20
+
+const reportMembers = (changes: Changes, tool: HostedToolDefinition): void => {
+  if (tool.type !== "webSearch") return
+  const { allowedDomains, blockedDomains, location, maxUses } = tool
+  for (const [member, asked] of Object.entries({ allowedDomains, blockedDomains, location, maxUses })) {
+    if (asked !== undefined)
+      changes.report(`hostedTools.webSearch.${member}`, asked, null, "Google's search has no such option.")
+  }
+}
