@@ -9,4 +9,11 @@ export const find: Prices.Service["find"] = (model) =>
     ({ make }) => make().find(model)
   )
 
+/** The ids of the models of a provider, as the price list has them. */
+export const models = (provider: string): Effect.Effect<ReadonlyArray<string>> =>
+  Effect.map(
+    Effect.promise(() => import("../prices/GenAiPrices.ts")),
+    ({ models }) => models(provider)
+  )
+
 export const layer: Layer.Layer<never> = Layer.succeed(Prices.Prices, { find })

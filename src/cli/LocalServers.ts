@@ -66,15 +66,23 @@ const within =
 
 const Models = Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.String })) })
 
+/** The ids of the models of a server. None if it does not answer. */
+export const idsAt = (address: string): Effect.Effect<Option.Option<ReadonlyArray<string>>> =>
+  idsOf(address).pipe(within(modelsTimeout), Effect.provide(Http.layer))
+
+const idsOf = (address: string) =>
+  Effect.map(requestJson(HttpClientRequest.get(`${address}/models`), Models), ({ data }) =>
+    data.map(({ id }) => id)
+  )
+
 const modelOf = (
   server: Local,
   env: Environment
 ): Effect.Effect<Option.Option<Found>, never, HttpClient.HttpClient> =>
   Effect.gen(function* () {
     const address = server.baseUrl(env)
-    const { data } = yield* requestJson(HttpClientRequest.get(`${address}/models`), Models)
     // Embedding models cannot answer.
-    const ids = data.map(({ id }) => id).filter((id) => !/embed/i.test(id))
+    const ids = (yield* idsOf(address)).filter((id) => !/embed/i.test(id))
     const able = server.id === "ollama" ? yield* withTools(new URL(address).origin, ids) : ids
     return Option.map(Arr.head(able), (model): Found => ({ server, model, address }))
   }).pipe(within(modelsTimeout), Effect.map(Option.flatten))

@@ -14,6 +14,7 @@ import * as ExitCode from "./ExitCode.ts"
 import * as Inert from "./Inert.ts"
 import * as Keyboard from "./Keyboard.ts"
 import * as ModelChoice from "./ModelChoice.ts"
+import type { Request } from "./ModelList.ts"
 import * as Paint from "./Paint.ts"
 import * as Screen from "./Screen.ts"
 import * as Session from "./Session.ts"
@@ -53,9 +54,14 @@ const program = (args: ReadonlyArray<string>, version: string) =>
     Effect.catchIf(CliError.isCliError, () => Effect.succeed(ExitCode.usage))
   )
 
-/** Prepares a run. None if the command line requested help. */
+const listModels = Effect.fnUntraced(function* (request: Request) {
+  const { show } = yield* Effect.promise(() => import("./ModelList.ts"))
+  yield* show(request, process.env)
+})
+
+/** Prepares a run. None if the command line requested help or a list. */
 const ready = Effect.fnUntraced(function* (args: ReadonlyArray<string>, version: string) {
-  const parsed = yield* Settings.parse(args, version)
+  const parsed = yield* Settings.parse(args, version, listModels)
   if (Option.isNone(parsed)) return Option.none<Session.Plan>()
   const settings = parsed.value
   const prompt = yield* StandardInput.promptOf(settings.prompt)

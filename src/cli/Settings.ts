@@ -6,6 +6,7 @@ import type * as CliError from "effect/cli/CliError"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as GlobalFlag from "effect/cli/GlobalFlag"
+import * as Config from "effect/Config"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -16,7 +17,15 @@ import * as LocalRules from "../providers/LocalRules.ts"
 import * as CommandRules from "../tools/CommandRules.ts"
 import * as Tools from "../tools/Tools.ts"
 import { modelName } from "./ModelChoice.ts"
+import type { Request } from "./ModelList.ts"
 import { companies } from "./Vendors.ts"
+
+/** The variable with the value of a flag that is not given. */
+const variable = (flag: (typeof fromVariable)[number]): string =>
+  `EFFECT_AGENT_${flag.toUpperCase().replaceAll("-", "_")}`
+
+/** Flags that also have a variable, beside `--model`. */
+const fromVariable = ["base-url", "effort", "max-tokens", "temperature", "sandbox", "allow", "deny"] as const
 
 const keyNames = [...new Set(companies.flatMap(({ keyNames }) => keyNames))]
 
@@ -37,6 +46,11 @@ const description = [
   "require an approval on a terminal, and are refused without one, unless --allow or --yes is given.",
   "Shell commands run in a sandbox where bubblewrap (Linux) or sandbox-exec (macOS) works. They can change the",
   "folder of the tools, but not .git and the settings of other programs, and have no network.",
+  "",
+  "Variables for flags that are not given:",
+  `${Arr.chunksOf(fromVariable.map(variable), 4)
+    .map((names) => names.join(", "))
+    .join(",\n  ")}.`,
   "",
   "Traces and metrics go to the collector of OTEL_EXPORTER_OTLP_ENDPOINT, if it is set.",
   "Requests go through the proxy of HTTPS_PROXY or HTTP_PROXY, except for the hosts of NO_PROXY and this machine.",
@@ -106,20 +120,22 @@ const is = (name: string, text: string) =>
   Flag.Boolean(name).pipe(Flag.withDescription(text), Flag.withDefault(false), Flag.withoutNegation)
 
 const positive = (name: string, text: string) =>
-  Flag.Int(name).pipe(
-    Flag.withMetavar("N"),
-    Flag.withDescription(text),
-    Flag.filter(
-      (count) => count > 0,
-      () => "a number above 0"
-    ),
-    Flag.optional
-  )
+  Flag.Int(name).pipe(Flag.withMetavar("N"), Flag.withDescription(text))
 
-const named = (name: string, text: string) =>
+const aboveZero = Flag.filter(
+  (count: number) => count > 0,
+  () => "a number above 0"
+)
+
+const named = (name: "allow" | "deny", text: string) =>
   value(name, "NAME", text).pipe(
-    Flag.filterMap(namedIn, () => `${tools()}, or shell(COMMAND) with a command of plain words`),
-    Flag.atLeast(0),
+    Flag.atLeast(1),
+    Flag.withFallbackConfig(Config.map(Config.String(variable(name)), Arr.of)),
+    Flag.withDefault([]),
+    Flag.filterMap(
+      (lists) => Option.all(lists.map(namedIn)),
+      () => `${tools()}, or shell(COMMAND) with a command of plain words`
+    ),
     Flag.map(
       (lists): Named => ({
         tools: new Set(lists.flatMap(({ tools }) => [...tools])),
@@ -127,6 +143,14 @@ const named = (name: string, text: string) =>
       })
     )
   )
+
+const sandboxes = ["auto", "require", "off"] as const
+
+const baseUrl = value("base-url", "URL", "Address of the API, instead of that of the provider").pipe(
+  Flag.withFallbackConfig(Config.String(variable("base-url"))),
+  Flag.filterMap(addressOf, () => "an address such as http://127.0.0.1:8000/v1"),
+  Flag.optional
+)
 
 const config = {
   prompt: Argument.String("prompt").pipe(
@@ -138,19 +162,22 @@ const config = {
     Flag.withAlias("m"),
     Flag.optional
   ),
-  baseUrl: value("base-url", "URL", "Address of the API, instead of that of the provider").pipe(
-    Flag.filterMap(addressOf, () => "an address such as http://127.0.0.1:8000/v1"),
-    Flag.optional
-  ),
+  baseUrl,
   effort: Flag.Literals("effort", RunOptions.ThinkingLevel.literals).pipe(
     Flag.withMetavar("LEVEL"),
     Flag.withDescription("Effort of reasoning. Default: that of the model"),
+    Flag.withFallbackConfig(Config.Literals(RunOptions.ThinkingLevel.literals, variable("effort"))),
     Flag.optional
   ),
-  maxTokens: positive("max-tokens", "Maximum tokens of one answer. Default: that of the provider"),
+  maxTokens: positive("max-tokens", "Maximum tokens of one answer. Default: that of the provider").pipe(
+    Flag.withFallbackConfig(Config.Int(variable("max-tokens"))),
+    aboveZero,
+    Flag.optional
+  ),
   temperature: Flag.Finite("temperature").pipe(
     Flag.withMetavar("N"),
     Flag.withDescription("Randomness of the answer, from 0 to 2. Default: that of the model"),
+    Flag.withFallbackConfig(Config.Finite(variable("temperature"))),
     Flag.filter(
       (temperature) => temperature >= 0 && temperature <= 2,
       () => "a number from 0 to 2"
@@ -187,10 +214,11 @@ const config = {
     "Let this tool run without asking, or with shell(git status) the commands that begin so. May be repeated"
   ),
   deny: named("deny", "Never let this tool or command run. Wins over --allow and --yes. May be repeated"),
-  sandbox: Flag.Literals("sandbox", ["auto", "require", "off"]).pipe(
+  sandbox: Flag.Literals("sandbox", sandboxes).pipe(
     Flag.withDescription(
       "Sandbox of shell commands: auto uses one that works, require refuses to start without. Default: auto"
     ),
+    Flag.withFallbackConfig(Config.Literals(sandboxes, variable("sandbox"))),
     Flag.withDefault("auto")
   ),
   network: is("network", "Let commands in the sandbox use the network"),
@@ -200,7 +228,7 @@ const config = {
     Flag.atLeast(0)
   ),
   yes: is("yes", "Let every tool run without asking").pipe(Flag.withAlias("y")),
-  maxTurns: positive("max-turns", "Maximum model calls. Default: 50"),
+  maxTurns: positive("max-turns", "Maximum model calls. Default: 50").pipe(aboveZero, Flag.optional),
   timeout: value("timeout", "TIME", "Time limit of the run, such as 90s, 5m or 1h. Default: none").pipe(
     Flag.filterMap(durationOf, () => "a time such as 90s, 5m or 1h"),
     Flag.optional
@@ -212,18 +240,35 @@ const config = {
 
 const command = Command.make("effect-agent", config)
 
+const models = Command.make("models", {
+  provider: Argument.String("provider").pipe(
+    Argument.withDescription(
+      "Such as anthropic or ollama. Default: that of the model that a prompt would go to"
+    ),
+    Argument.optional
+  ),
+  baseUrl: baseUrl.pipe(Flag.withDescription("Address of a local server, instead of its usual one")),
+  json: is("json", "Write one model per line, as JSON")
+}).pipe(
+  Command.withDescription(
+    "Lists the models of a provider, with window, largest answer, thinking levels and prices"
+  )
+)
+
 /** The parsed options. */
 export type Settings = Command.Command.Config.Infer<typeof config>
 
-/** Parses the command line. None if it requested help, which is then shown. */
-export const parse = Effect.fnUntraced(function* (
+/** Parses the command line. None if it requested help or, with `list`, the models of a provider: both are then shown. */
+export const parse = Effect.fnUntraced(function* <E, R>(
   args: ReadonlyArray<string>,
-  version: string
-): Effect.fn.Return<Option.Option<Settings>, CliError.CliError, Command.Environment> {
+  version: string,
+  list: (request: Request) => Effect.Effect<void, E, R>
+): Effect.fn.Return<Option.Option<Settings>, CliError.CliError | E, Command.Environment | R> {
   const parsed = yield* Ref.make(Option.none<Settings>())
   const parsing = command.pipe(
     Command.withDescription(description),
-    Command.withHandler((settings) => Ref.set(parsed, Option.some(settings)))
+    Command.withHandler((settings) => Ref.set(parsed, Option.some(settings))),
+    Command.withSubcommands([Command.withHandler(models, list)])
   )
   yield* Command.runWith(parsing, { version })(args).pipe(
     Effect.provideService(

@@ -8,7 +8,13 @@
  *
  * @since 0.2.0
  */
-import { calcPrice, findProvider, type ModelPrice, type PriceCalculation } from "@pydantic/genai-prices"
+import {
+  calcPrice,
+  findProvider,
+  type ModelPrice,
+  type PriceCalculation,
+  type Provider
+} from "@pydantic/genai-prices"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
@@ -78,6 +84,30 @@ export const make = ({ prices = {}, providers = {} }: Options = {}): Prices.Serv
 }
 
 /**
+ * Lists the ids of the models of a provider.
+ *
+ * **Details**
+ *
+ * The list has the models of the package that are not deprecated. It is empty for a provider that the package does not know.
+ *
+ * **Example** (Listing models)
+ *
+ * ```ts
+ * import { GenAiPrices } from "effect-agent/prices"
+ *
+ * console.log(GenAiPrices.models("anthropic").includes("claude-opus-5")) // => true
+ * console.log(GenAiPrices.models("ollama").length) // => 0
+ * ```
+ *
+ * @category getters
+ * @since 0.2.0
+ */
+export const models = (provider: string, { providers = {} }: Options = {}): ReadonlyArray<string> => {
+  const vendor = vendorOf({ ...vendors, ...providers }[provider] ?? provider)
+  return vendor?.models.filter(({ deprecated }) => deprecated !== true).map(({ id }) => id) ?? []
+}
+
+/**
  * Makes a layer with the prices of the package.
  *
  * **When to use**
@@ -119,9 +149,14 @@ const calculated = (...args: Parameters<typeof calcPrice>): PriceCalculation | u
     () => undefined
   )
 
+/** The package also takes an id for a provider that it resembles. */
+const vendorOf = (providerId: string): Provider | undefined => {
+  const found = findProvider({ providerId })
+  return found?.id === providerId ? found : undefined
+}
+
 const found = (providerId: string, model: Prices.Model): Prices.Price | undefined => {
-  // The package also takes an id for a provider that it resembles.
-  if (findProvider({ providerId })?.id !== providerId) return undefined
+  if (vendorOf(providerId) === undefined) return undefined
   const { at, responseModel } = model
   const timestamp = at === undefined ? new Date() : new Date(at)
   for (const id of responseModel === undefined ? [model.model] : [responseModel, model.model]) {

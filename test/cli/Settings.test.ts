@@ -1,8 +1,9 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Layer, Option } from "effect"
+import { ConfigProvider, Duration, Effect, Layer, Option } from "effect"
 import { CliOutput } from "effect/cli"
 import * as LocalServers from "../../src/cli/LocalServers.ts"
+import * as ModelList from "../../src/cli/ModelList.ts"
 import * as ModelChoice from "../../src/cli/ModelChoice.ts"
 import * as Paint from "../../src/cli/Paint.ts"
 import * as Settings from "../../src/cli/Settings.ts"
@@ -10,7 +11,7 @@ import { OpenAiCompatible } from "effect-agent/providers"
 import * as Vendors from "../../src/cli/Vendors.ts"
 
 const parse = (...args: ReadonlyArray<string>) =>
-  Settings.parse(args, "0").pipe(
+  Settings.parse(args, "0", () => Effect.void).pipe(
     Effect.provide(Layer.merge(NodeServices.layer, CliOutput.layerPresenter({ present: () => Effect.void })))
   )
 
@@ -85,6 +86,68 @@ describe("Settings", () => {
     })
   )
 
+  const withVariables = (env: Readonly<Record<string, string>>) =>
+    Effect.provideService(
+      ConfigProvider.ConfigProvider,
+      ConfigProvider.fromEnv({
+        env: Object.fromEntries(Object.entries(env).map(([name, text]) => [`EFFECT_AGENT_${name}`, text]))
+      })
+    )
+
+  it.effect("reads variables for the flags that are not given", () =>
+    Effect.gen(function* () {
+      const variables = withVariables({
+        BASE_URL: "http://localhost:8000/v1/",
+        EFFORT: "low",
+        MAX_TOKENS: "100",
+        TEMPERATURE: "0.5",
+        SANDBOX: "require",
+        ALLOW: "write,shell(git status)",
+        DENY: ""
+      })
+      const read = (settings: Settings.Settings) => ({
+        numbers: [settings.maxTokens, settings.temperature].map(Option.getOrUndefined<number>),
+        texts: [settings.baseUrl, settings.effort].map(Option.getOrUndefined<string>),
+        sandbox: settings.sandbox,
+        allow: [[...settings.allow.tools], settings.allow.commands],
+        deny: [...settings.deny.tools]
+      })
+      assert.deepStrictEqual(read(yield* variables(parsed("x"))), {
+        numbers: [100, 0.5],
+        texts: ["http://localhost:8000/v1", "low"],
+        sandbox: "require",
+        allow: [["write"], [["git", "status"]]],
+        deny: []
+      })
+      const model = ["--base-url", "http://a", "--effort", "max", "--max-tokens", "9", "--temperature", "1"]
+      const tools = ["--sandbox", "off", "--allow", "edit", "--deny", "shell"]
+      assert.deepStrictEqual(read(yield* variables(parsed(...model, ...tools, "x"))), {
+        numbers: [9, 1],
+        texts: ["http://a", "max"],
+        sandbox: "off",
+        allow: [["edit"], []],
+        deny: ["shell"]
+      })
+    })
+  )
+
+  it.effect.each([
+    ["BASE_URL", "localhost:8000"],
+    ["EFFORT", "huge"],
+    ["MAX_TOKENS", "0"],
+    ["MAX_TOKENS", "many"],
+    ["TEMPERATURE", "3"],
+    ["SANDBOX", "on"],
+    ["ALLOW", "nope"],
+    ["DENY", "shell()"]
+  ] as const)("refuses the variable %s with %j", ([name, text]) =>
+    Effect.gen(function* () {
+      const failure = yield* Effect.flip(withVariables({ [name]: text })(parse("x")))
+      const faults = failure._tag === "ShowHelp" ? failure.errors.map(({ message }) => message) : []
+      assert.match(faults.join(), new RegExp(`--${name.toLowerCase().replace("_", "-")}`))
+    })
+  )
+
   it.effect("names the levels of effort that there are", () =>
     Effect.gen(function* () {
       const failure = yield* Effect.flip(parse("--effort", "huge", "x"))
@@ -123,6 +186,79 @@ describe("Settings", () => {
   ])("refuses %s %j", (args) =>
     Effect.gen(function* () {
       assert.strictEqual((yield* Effect.flip(parse(...args, "x")))._tag, "ShowHelp")
+    })
+  )
+})
+
+describe("models", () => {
+  const requested = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
+    const requests: Array<ModelList.Request> = []
+    const settings = yield* Settings.parse(args, "0", (request) =>
+      Effect.sync(() => void requests.push(request))
+    ).pipe(
+      Effect.provide(
+        Layer.merge(NodeServices.layer, CliOutput.layerPresenter({ present: () => Effect.void }))
+      )
+    )
+    return { requests, prompt: Option.getOrUndefined(Option.map(settings, ({ prompt }) => prompt)) }
+  })
+  const listed = (id: string, env = {}) => ModelList.list(id, env, { baseUrl: Option.none() })
+
+  it.effect("is a command, and a word of a prompt behind another word or --", () =>
+    Effect.gen(function* () {
+      const [one] = (yield* requested("models", "anthropic", "--json")).requests
+      assert.deepStrictEqual(one, { provider: Option.some("anthropic"), baseUrl: Option.none(), json: true })
+      assert.deepStrictEqual(yield* requested("which", "models"), { requests: [], prompt: "which models" })
+      assert.deepStrictEqual(yield* requested("--", "models"), { requests: [], prompt: "models" })
+      assert.strictEqual((yield* Effect.flip(requested("models", "a", "b")))._tag, "ShowHelp")
+    })
+  )
+
+  it.effect("lists ids with the model table and the prices", () =>
+    Effect.gen(function* () {
+      const rows = yield* listed("anthropic")
+      assert.deepStrictEqual(
+        rows.find(({ model }) => model === "claude-opus-5"),
+        {
+          model: "claude-opus-5",
+          contextWindow: 1_000_000,
+          maxOutput: 128_000,
+          thinking: ["off", "low", "medium", "high", "xhigh", "max"],
+          prices: { input: 5, output: 25, cacheRead: 0.5, cacheWrite: 6.25, cacheWriteLong: 10 }
+        }
+      )
+      // The price list has no id of this family.
+      assert.include(
+        rows.map(({ model }) => model),
+        "Claude Haiku 5.5"
+      )
+    })
+  )
+
+  it.effect("knows each provider with a key", () =>
+    Effect.gen(function* () {
+      for (const { id } of Vendors.companies) {
+        const rows = yield* listed(id)
+        // NVIDIA has no price list, and its models are those of others.
+        if (id !== "nvidia") assert.isAbove(rows.length, 0, id)
+      }
+    })
+  )
+
+  it.effect("names the providers instead of an unknown one", () =>
+    Effect.gen(function* () {
+      const { message } = yield* Effect.flip(listed("nobody"))
+      assert.match(message, /^"nobody" is no provider with a list of models\. Providers: anthropic, openai,/)
+    })
+  )
+
+  it.live("says that a local server does not answer", () =>
+    Effect.gen(function* () {
+      const { message } = yield* Effect.flip(listed("ollama", { OLLAMA_HOST: "127.0.0.1:1" }))
+      assert.match(message, /^ollama does not answer at http:\/\/127\.0\.0\.1:1\/v1: start it/)
+      const [request] = (yield* requested("models", "vllm", "--base-url", "http://127.0.0.1:1/x/")).requests
+      const elsewhere = yield* Effect.flip(ModelList.list("vllm", {}, request ?? { baseUrl: Option.none() }))
+      assert.match(elsewhere.message, /^vllm does not answer at http:\/\/127\.0\.0\.1:1\/x: start it/)
     })
   )
 })
