@@ -180,7 +180,8 @@ describe("openAiResponses", () => {
     )
     assert.deepStrictEqual(content, [
       { type: "text", text: "A", ...mine({ item, part: { type: "output_text", annotations: [citation] } }) },
-      { type: "text", text: "No.", ...mine({ part: { type: "refusal" } }) }
+      { type: "text", text: "No.", ...mine({ part: { type: "refusal" } }) },
+      { type: "source", sourceType: "url", url: "https://a.test" }
     ])
     assert.strictEqual(stopReason, "refusal")
   })
@@ -347,8 +348,10 @@ describe("openAiResponses", () => {
   })
 
   it("keeps what runs at the vendor, and what nobody knows, in its place", () => {
-    const search = { id: "ws_1", type: "web_search_call", status: "completed", action: { query: "x" } }
-    const mcp = { id: "mcp_1", type: "mcp_call", name: "f", arguments: "{}", output: "1" }
+    const action = { type: "search", query: "x", sources: [{ type: "url", url: "https://b.test" }] }
+    const search = { id: "ws_1", type: "web_search_call", status: "completed", action }
+    const mcp = { id: "mcp_1", type: "mcp_call", name: "f", arguments: '{"a":1}' }
+    const summary = { id: "cmp_1", type: "compaction", encrypted_content: "sealed" }
     const { content, stopReason } = message(
       created(),
       added(0, { ...search, status: "in_progress" }),
@@ -356,15 +359,150 @@ describe("openAiResponses", () => {
       added(1, { ...shell, content: [] }),
       said(1, "Hi"),
       done(0, search),
-      done(2, mcp),
+      done(2, { ...mcp, output: "1" }),
+      done(3, summary),
       completed()
     )
     assert.deepStrictEqual(content, [
-      { type: "text", text: "", ...mine({ item: search }) },
+      { type: "hostedTool", id: "ws_1", name: "web_search", params: action, ...mine({ item: search }) },
       { type: "text", text: "Hi" },
-      { type: "text", text: "", ...mine({ item: mcp }) }
+      { type: "source", sourceType: "url", url: "https://b.test" },
+      {
+        type: "hostedTool",
+        id: "mcp_1",
+        name: "f",
+        params: { a: 1 },
+        result: "1",
+        ...mine({ item: mcp, result: "output" })
+      },
+      { type: "text", text: "", ...mine({ item: summary }) }
     ])
     assert.strictEqual(stopReason, "stop")
+  })
+
+  it("shows the params, the result and the failure of each tool at the vendor", () => {
+    const runOf = (item: object) => {
+      const [block, ...others] = message(created(), done(0, { id: "i1", ...item }), completed()).content
+      assert(block?.type === "hostedTool")
+      const { id, isError, name, params, result } = block
+      return { id, name, params, result, isError, others: others.map(({ type }) => type).join() }
+    }
+    const run = (name: string, params: unknown, result?: unknown, isError?: boolean, others = "") => ({
+      id: "i1",
+      name,
+      params,
+      result,
+      isError,
+      others
+    })
+    const code = { code: "1+1", container_id: "c1" }
+    const outputs = [
+      { type: "logs", logs: "2" },
+      { type: "image", url: "https://c.test/a.png" }
+    ]
+    assert.deepStrictEqual(
+      runOf({ type: "code_interpreter_call", status: "completed", ...code, outputs }),
+      run("code_interpreter", code, outputs, undefined, "media")
+    )
+    const hits = [{ file_id: "f1", filename: "a.pdf", text: "Passage", score: 1 }]
+    assert.deepStrictEqual(
+      runOf({ type: "file_search_call", queries: ["q"], results: hits }),
+      run("file_search", { queries: ["q"] }, hits, undefined, "source")
+    )
+    assert.deepStrictEqual(
+      runOf({ type: "file_search_call", status: "failed", queries: ["q"], results: null }),
+      run("file_search", { queries: ["q"] }, undefined, true)
+    )
+    const mcp = { server_label: "s", name: "f", arguments: "{}" }
+    assert.deepStrictEqual(
+      runOf({ type: "mcp_call", ...mcp, output: null, error: "Down" }),
+      run("f", {}, "Down", true)
+    )
+    assert.deepStrictEqual(
+      runOf({ type: "mcp_list_tools", server_label: "s", tools: [{ name: "f" }] }),
+      run("mcp_list_tools", undefined, [{ name: "f" }])
+    )
+    assert.deepStrictEqual(runOf({ type: "mcp_approval_request", ...mcp }), run("mcp_approval_request", mcp))
+    const operation = { type: "delete_file", path: "a" }
+    assert.deepStrictEqual(
+      runOf({ type: "apply_patch_call", call_id: "i1", operation }),
+      run("apply_patch", operation)
+    )
+    const action = { type: "exec", command: ["ls"] }
+    assert.deepStrictEqual(
+      runOf({ type: "local_shell_call", call_id: "i1", action }),
+      run("local_shell", action)
+    )
+    assert.deepStrictEqual(
+      runOf({ type: "shell_call_output", call_id: "i1", output: [] }),
+      run("shell", undefined, [])
+    )
+  })
+
+  it("keeps an image with its bytes once", () => {
+    const item = {
+      id: "ig_1",
+      type: "image_generation_call",
+      status: "completed",
+      output_format: "webp",
+      revised_prompt: "A cat"
+    }
+    const { content } = message(
+      created(),
+      added(0, { ...item, status: "in_progress" }),
+      done(0, { ...item, result: "aGVsbG8=" }),
+      completed()
+    )
+    const params = { output_format: "webp", revised_prompt: "A cat" }
+    assert.deepStrictEqual(content, [
+      { type: "hostedTool", id: "ig_1", name: "image_generation", params },
+      {
+        type: "media",
+        source: { data: "aGVsbG8=", mediaType: "image/webp" },
+        id: "ig_1",
+        ...mine({ item, result: "result" })
+      }
+    ])
+  })
+
+  it("calls the tool of the agent for the screen", () => {
+    const item = { id: "cu_1", type: "computer_call", call_id: "call_1", status: "completed" }
+    const params = { actions: [{ type: "screenshot" }], pending_safety_checks: [] }
+    const found = calledWith(created(), added(0, item), done(0, { ...item, ...params }), completed())
+    assert.deepStrictEqual(found, {
+      type: "toolCall",
+      id: "call_1",
+      name: "computer",
+      rawArguments: JSON.stringify(params),
+      params,
+      ...mine({ item: { type: "computer_call", id: "cu_1", status: "completed" } })
+    })
+  })
+
+  it("names the documents that a text cites", () => {
+    const annotations = [
+      { type: "file_citation", file_id: "f1", filename: "a.pdf", index: 1 },
+      { type: "container_file_citation", container_id: "c", file_id: "f2", filename: "b.csv" },
+      { type: "file_path", file_id: "f3", index: 2 },
+      { type: "url_citation", url: "https://a.test", title: "A", start_index: 0, end_index: 1 }
+    ]
+    const { content } = message(created(), done(0, messageItem(outputText("A", annotations))), completed())
+    assert.deepStrictEqual(content.slice(1), [
+      { type: "source", sourceType: "document", id: "f1", fileName: "a.pdf" },
+      { type: "source", sourceType: "document", id: "f2", fileName: "b.csv" },
+      { type: "source", sourceType: "document", id: "f3" },
+      { type: "source", sourceType: "url", url: "https://a.test", title: "A" }
+    ])
+  })
+
+  it("reports the probabilities of tokens", () => {
+    const token = { token: "A", logprob: -0.1, bytes: [65] }
+    const part = { ...outputText("A"), logprobs: [{ ...token, top_logprobs: [token] }] }
+    const { events } = read(created(), done(0, messageItem(part)), completed())
+    const known = { token: "A", logprob: -0.1 }
+    const finish = events.at(-1)
+    assert(finish?._tag === "Finish")
+    assert.deepStrictEqual(finish.logprobs, [{ ...known, top: [known] }])
   })
 
   it("goes by the place of an item, whatever its id", () => {

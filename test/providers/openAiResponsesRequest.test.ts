@@ -267,6 +267,41 @@ describe("openAiResponsesRequest", () => {
     assert.deepStrictEqual(sent(shell), [])
   })
 
+  it("gives results and files of the vendor's tools back with their items, in their order", () => {
+    const code = { id: "ci_1", type: "code_interpreter_call", code: "1", container_id: "c" }
+    const image = { id: "ig_1", type: "image_generation_call", status: "completed" }
+    const content: Message.Assistant["content"] = [
+      {
+        type: "hostedTool",
+        id: "ci_1",
+        name: "code_interpreter",
+        result: ["2"],
+        opaque: kept({ item: code, result: "outputs" })
+      },
+      { type: "source", sourceType: "url", url: "https://a.test" },
+      { type: "hostedTool", id: "ig_1", name: "image_generation", params: {} },
+      {
+        type: "media",
+        source: { data: "AAAA", mediaType: "image/png" },
+        opaque: kept({ item: image, result: "result" })
+      },
+      {
+        type: "hostedTool",
+        id: "c",
+        name: "shell",
+        opaque: kept({ item: { type: "shell_call", call_id: "c" } })
+      },
+      Message.text("Done")
+    ]
+    const done = { role: "assistant", content: "Done" }
+    assert.deepStrictEqual(inputOf([Message.assistant(content, mine)]), [
+      { ...code, outputs: ["2"] },
+      { ...image, result: "AAAA" },
+      done
+    ])
+    assert.deepStrictEqual(inputOf([Message.assistant(content, { ...mine, model: "gpt-5" })]), [done])
+  })
+
   it("answers a custom tool as one", () => {
     const custom = call("call_1", "SELECT 1", kept({ item: { id: "ct_1", type: "custom_tool_call" } }))
     const messages = [Message.assistant([custom], mine), result("call_1")]

@@ -8,6 +8,9 @@ import * as Opaque from "./opaque.ts"
 export type Data = Readonly<Record<string, Schema.Json>>
 type Run = Pick<HostedTool, "params" | "result" | "isError">
 
+const restOf = (whole: string, text: string): string =>
+  whole.length > text.length && whole.startsWith(text) ? whole.slice(text.length) : ""
+
 /**
  * A block of text or of thinking.
  *
@@ -19,8 +22,8 @@ export class Prose {
   readonly kind: "text" | "thinking"
   /** The index of the block in the answer. */
   readonly contentIndex: number
-  /** The characters so far. */
-  length = 0
+  /** The text so far. */
+  text = ""
   /** The data that the vendor wants back with the block. */
   kept: Data | undefined = undefined
 
@@ -38,12 +41,22 @@ export class Prose {
     events.push({ _tag: kind === "text" ? "TextStart" : "ThinkingStart", contentIndex })
   }
 
+  /** The characters so far. */
+  get length(): number {
+    return this.text.length
+  }
+
   /** Appends a piece. */
   write(delta: string): void {
     if (delta === "") return
-    this.length += delta.length
+    this.text += delta
     const { contentIndex, kind } = this
     this.events.push({ _tag: kind === "text" ? "TextDelta" : "ThinkingDelta", contentIndex, delta })
+  }
+
+  /** Appends what the whole text has after the pieces, if it begins with them. */
+  complete(whole: string): void {
+    this.write(restOf(whole, this.text))
   }
 
   /** Adds data that the vendor wants back with the block. */
@@ -144,6 +157,11 @@ export class CallBlock {
     this.json += delta
     const { contentIndex } = this
     if (this.name !== undefined) this.events.push({ _tag: "ToolCallDelta", contentIndex, delta })
+  }
+
+  /** Appends what the whole JSON text has after the pieces, if it begins with them. */
+  complete(whole: string): void {
+    this.write(restOf(whole, this.json))
   }
 
   /** Adds data that the vendor wants back with the call. */

@@ -4,11 +4,10 @@ import * as Usage from "../../Usage.ts"
 import * as Counting from "../internal/counting.ts"
 import * as Json from "../internal/json.ts"
 
-export const stopReason = (response: Json.JsonObject, hasCalls: boolean, refused: boolean): StopReason => {
+export const stopReason = (response: Json.JsonObject): StopReason => {
   const reason = Json.object(response["incomplete_details"])?.["reason"]
   if (reason === "content_filter") return "contentFilter"
-  if (response["status"] === "incomplete" || reason !== undefined) return "length"
-  return hasCalls ? "toolUse" : refused ? "refusal" : "stop"
+  return response["status"] === "incomplete" || reason !== undefined ? "length" : "stop"
 }
 
 export const usage = (wireUsage: Json.JsonObject): Usage.Usage => {

@@ -11,6 +11,7 @@ import type { Reason } from "../../ProviderError.ts"
 import { UnsupportedContent } from "../../ProviderError.ts"
 import * as CallArguments from "../internal/callArguments.ts"
 import * as CallName from "../internal/callName.ts"
+import { itemIn } from "./hosted.ts"
 import * as Json from "../internal/json.ts"
 import * as Opaque from "../internal/opaque.ts"
 import { dataUrl, encodeContent, type Part } from "../internal/openAiContent.ts"
@@ -22,6 +23,8 @@ export interface Item {
   readonly callId?: string
   /** The type of the item that answers the call. */
   readonly result?: string
+  /** The checks of a call for the screen, which its output acknowledges. */
+  readonly checks?: ReadonlyArray<Json.Json>
 }
 
 export interface Answer {
@@ -49,7 +52,9 @@ export const encodePlain = (provider: string, { content }: Message.Assistant): R
   content.flatMap((block) => {
     if (block.type === "toolCall") {
       const type = itemIn(provider, block)?.["type"]
-      return [encodeCall(type === undefined ? {} : { type }, block)]
+      // A call for the screen is part of an answer of the model that made it.
+      const isPlain = type === undefined || type === "computer_call"
+      return [encodeCall(isPlain ? {} : { type }, block)]
     }
     return block.type === "text" && block.text !== "" ? [assistantText(block.text)] : []
   })
@@ -70,26 +75,12 @@ const encodeBlock = (
   index: number
 ): ReadonlyArray<Piece> => {
   const item = itemIn(provider, block)
-  switch (block.type) {
-    case "thinking":
-      return item === undefined ? [] : [encodeThought(item)]
-    case "toolCall":
-      return [piece(encodeCall(item ?? {}, block))]
-    case "text":
-      if (isPart(provider, block)) return encodeMessage(provider, content, item, index)
-      if (item !== undefined)
-        return [piece(isUnanswered(provider, content, item) ? undefined : verbatim(item))]
-      return block.text === "" ? [] : [piece(assistantText(block.text))]
-    case "source":
-    case "media":
-    case "hostedTool":
-      return []
-  }
+  if (block.type === "thinking") return item === undefined ? [] : [encodeThought(item)]
+  if (block.type === "toolCall") return [piece(encodeCall(item ?? {}, block))]
+  if (isPart(provider, block)) return encodeMessage(provider, content, item, index)
+  if (item !== undefined) return [piece(isUnanswered(provider, content, item) ? undefined : verbatim(item))]
+  return block.type === "text" && block.text !== "" ? [piece(assistantText(block.text))] : []
 }
-
-/** The item of this provider in a block. */
-const itemIn = (provider: string, block: Content[number]): Json.JsonObject | undefined =>
-  Json.object(Opaque.of(provider, block)?.["item"])
 
 const partIn = (provider: string, block: Content[number]): Json.JsonObject | undefined =>
   Json.object(Opaque.of(provider, block)?.["part"])
@@ -149,6 +140,7 @@ const isUnanswered = (
   })
 
 const encodeCall = (item: Json.JsonObject, call: Message.ToolCall): Item => {
+  if (item["type"] === "computer_call") return encodeComputer(item, call)
   const name = CallName.spelt(call.name, 128)
   const isCustom = item["type"] === "custom_tool_call"
   const own = isCustom ? { input: call.rawArguments } : { arguments: CallArguments.text(call.rawArguments) }
@@ -156,6 +148,17 @@ const encodeCall = (item: Json.JsonObject, call: Message.ToolCall): Item => {
     json: Json.encode({ type: "function_call", ...short(item), name, ...own }),
     callId: call.id,
     result: isCustom ? "custom_tool_call_output" : "function_call_output"
+  }
+}
+
+/** A call for the screen. Whoever ran it acknowledged the checks that it had pending. */
+const encodeComputer = (item: Json.JsonObject, call: Message.ToolCall): Item => {
+  const params = CallArguments.object(call.rawArguments)
+  return {
+    json: Json.encode({ ...short(item), ...params }),
+    callId: call.id,
+    result: "computer_call_output",
+    checks: Json.array(params["pending_safety_checks"])
   }
 }
 

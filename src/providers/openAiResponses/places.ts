@@ -9,7 +9,7 @@ import type { Place } from "./wire.ts"
 export interface Item {
   /** The type of the server. */
   type: string
-  readonly kind: "message" | "thinking" | "call" | "other"
+  readonly kind: "message" | "thinking" | "call" | "hosted" | "other"
   /** The output index at its start, if the server sent it. */
   readonly index: number | undefined
   /** The item at its start, later at its end. */
