@@ -176,6 +176,7 @@ const toTool = <Tools extends AnyTools>(
 ): FromToolkit<Tools> => {
   const title = Option.getOrUndefined(Context.getOption(tool.annotations, AiTool.Title))
   const label = title ?? (spelt === name ? undefined : name)
+  const strict = AiTool.getStrictMode(tool)
   const reader = readerOf(tool, services)
   let parameters: Schema.Json | undefined
   const call = handled(kit, name)
@@ -187,6 +188,7 @@ const toTool = <Tools extends AnyTools>(
     name: spelt,
     description: AiTool.getDescription(tool) ?? "",
     ...(label === undefined ? {} : { label }),
+    ...(strict === undefined ? {} : { strict }),
     get parameters() {
       return (parameters ??= reader.parameters())
     },

@@ -17,11 +17,13 @@ import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import { memoize } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import type * as Pull from "effect/Pull"
 import * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { ModelEvent } from "../ModelEvent.ts"
 import type { ModelRequest, ToolDefinition } from "../Provider.ts"
@@ -42,6 +44,12 @@ import { Answer, type Part } from "./ResponseEvents.ts"
  */
 export interface Options {
   /**
+   * The tools of `effect/ai` that the vendor runs, such as those of a vendor's module for a search of the web. Default: none.
+   *
+   * The answer has their calls and results as blocks `hostedTool`.
+   */
+  readonly hostedTools?: ReadonlyArray<HostedTool>
+  /**
    * The id of the provider, in messages and errors. Default: the name that `Model.make` gives the provider, else `"effect-ai"`.
    *
    * Thinking goes back to the provider of this id only.
@@ -55,6 +63,25 @@ export interface Options {
    */
   readonly configure?: (request: ModelRequest) => Context.Context<never>
 }
+
+/**
+ * A tool of `effect/ai` that the vendor runs, without a handler.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type HostedTool = AiTool.ProviderDefined<
+  `${string}.${string}`,
+  string,
+  {
+    readonly args: Schema.Codec<unknown, unknown>
+    readonly parameters: Schema.Codec<unknown, unknown>
+    readonly success: Schema.Codec<unknown, unknown>
+    readonly failure: Schema.Codec<unknown, unknown>
+    readonly failureMode: AiTool.FailureMode
+  },
+  false
+>
 
 /**
  * Makes a provider of the `LanguageModel` in context.
@@ -131,13 +158,14 @@ export const make = (
     const configure = options?.configure
     const fail = (reason: Reason) => Stream.fail(new ProviderError({ provider: id, reason }))
     const warn = yield* warnOnce
+    const toolkitOf = toolkits(options?.hostedTools ?? [])
 
     return Provider.of({
       id,
       stream: (request) => {
         const prompt = promptOf(request)
         if (Result.isFailure(prompt)) return fail(prompt.failure)
-        const parts = ask(model, request, prompt.success)
+        const parts = ask(model, request, prompt.success, toolkitOf(request.tools))
         if (configure !== undefined) {
           return toEvents(Stream.provideContext(parts, configure(request)), {
             provider: id,
@@ -174,12 +202,13 @@ const understood: ReadonlySet<string> = new Set(["toolChoice", "sessionId", "cac
 
 const ask = (
   model: LanguageModel.LanguageModel,
-  { options, tools }: ModelRequest,
-  prompt: Prompt.Prompt
+  { options }: ModelRequest,
+  prompt: Prompt.Prompt,
+  toolkit: Declarations
 ): Stream.Stream<Part, AiError.AiError> =>
   model.streamText({
     prompt,
-    toolkit: toolkitOf(tools),
+    toolkit,
     toolChoice: toolChoiceOf(options),
     // The loop checks the calls, and reports mistakes to the model.
     disableToolCallResolution: true,
@@ -189,29 +218,25 @@ const ask = (
 const toolChoiceOf = ({ toolChoice = "auto" }: ModelOptions): LanguageModel.ToolChoice<string> =>
   typeof toolChoice === "string" ? toolChoice : { tool: toolChoice.name }
 
-/** A tool that the model may call and the loop runs. */
-type Declared = ReturnType<typeof toolOf>
+/** A tool that the model may call, and that the loop or the vendor runs. */
+type Declared = ReturnType<typeof toolOf> | HostedTool
 type Declarations = Toolkit.WithHandler<Record<string, Declared>>
 
 // By the array, which stays the same object from turn to turn: a model caches the decoders of its last toolkit.
-const toolkits = new WeakMap<ReadonlyArray<ToolDefinition>, Declarations>()
+const toolkits = (hostedTools: ReadonlyArray<HostedTool>) =>
+  memoize((definitions: ReadonlyArray<ToolDefinition>): Declarations => {
+    const tools: ReadonlyArray<Declared> = [...definitions.map(toolOf), ...hostedTools]
+    return {
+      tools: Object.fromEntries(tools.map((tool) => [tool.name, tool])),
+      handle: (name) => Effect.die(new Error(`Tool ${name} is run by the loop`))
+    }
+  })
 
-const toolkitOf = (definitions: ReadonlyArray<ToolDefinition>): Declarations => {
-  const known = toolkits.get(definitions)
-  if (known !== undefined) return known
-  const made: Declarations = {
-    tools: Object.fromEntries(definitions.map((definition) => [definition.name, toolOf(definition)])),
-    handle: (name) => Effect.die(new Error(`Tool ${name} is run by the loop`))
-  }
-  toolkits.set(definitions, made)
-  return made
-}
-
-const toolOf = ({ description, name, parameters }: ToolDefinition) =>
+const toolOf = ({ description, name, parameters, strict }: ToolDefinition) =>
   AiTool.dynamic(name, {
     description,
     parameters: Predicate.isObject(parameters) ? parameters : { type: "object" }
-  })
+  }).annotate(AiTool.Strict, strict)
 
 /** Converts parts to events, and ends with `Finish` even if the stream of the model does not end. */
 const toEvents = (

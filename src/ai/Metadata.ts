@@ -5,6 +5,8 @@
 import * as Prompt from "effect/ai/Prompt"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
+import { Media } from "../Message.ts"
 
 /** By vendor: `{ anthropic: { signature: "…" } }`. */
 export type Metadata = Prompt.ProviderOptions
@@ -36,12 +38,35 @@ export const merge = (earlier: Metadata, later: Metadata): Metadata => {
   return merged
 }
 
+/** A value as JSON; `null` for one that is not JSON. */
+export const toJson = (value: unknown): Schema.Json => {
+  const text = JSON.stringify(value)
+  return text === undefined ? null : JSON.parse(text)
+}
+
 const isMetadata = Schema.is(Prompt.ProviderOptions)
 
 const isFields = (value: Schema.Json | undefined): value is Schema.JsonObject => Predicate.isObject(value)
 
 /** The key under which a prompt has the `opaque` of a block. */
 export const ownKey = "effect-agent"
+
+/** Returns the members of media that a part has no place for as its metadata. */
+export const fromMedia = ({ id, opaque, transcript }: Media): { readonly metadata?: Metadata } => {
+  const rest = { id, opaque, transcript }
+  return Object.values(rest).every((value) => value === undefined)
+    ? {}
+    : { metadata: { [ownKey]: toJson(rest) } }
+}
+
+const MediaRest = Schema.Struct(Struct.pick(Media.fields, ["id", "opaque", "transcript"]))
+const isMediaRest = Schema.is(MediaRest)
+
+/** Returns the members of media that the options of its part have. */
+export const restOfMedia = (options: Metadata): typeof MediaRest.Type => {
+  const rest = options[ownKey]
+  return isMediaRest(rest) ? Struct.pick(rest, ["id", "opaque", "transcript"]) : {}
+}
 
 /** Returns the `opaque` of a block as the metadata of a part. */
 export const fromOpaque = ({

@@ -94,28 +94,34 @@ const all = <A>(parts: ReadonlyArray<Encoded<A>>): Encoded<ReadonlyArray<A>> => 
 const userPart = (part: Message.User["content"][number]): Encoded<Prompt.TextPart | Prompt.FilePart> =>
   part.type === "text" ? Result.succeed(Prompt.makePart("text", { text: part.text })) : filePart(part)
 
-const filePart = ({ source, type }: Message.Image | Message.File): Encoded<Prompt.FilePart> => {
-  if ("url" in source) return ofUrl(source.url)
-  // Vendors read a text as the id of a file. The part needs a media type, and most uploaded files are PDFs.
-  if ("fileId" in source) {
-    return Result.succeed(Prompt.makePart("file", { mediaType: "application/pdf", data: source.fileId }))
-  }
-  const { data, mediaType } = source
-  return Result.mapBoth(Base64.decode(data), {
-    onSuccess: (bytes) => Prompt.makePart("file", { mediaType, data: bytes }),
-    onFailure: () =>
-      new UnsupportedContent({ detail: `The data of the ${type} (${mediaType}) is not base64` })
-  })
+/** The part needs a media type, and most files without one are PDFs. */
+const filePart = (block: Message.Image | Message.File | Message.Media): Encoded<Prompt.FilePart> => {
+  const { source, type } = block
+  const usual = type === "image" ? "image/*" : "application/pdf"
+  const mediaType = "mediaType" in source ? (source.mediaType ?? usual) : usual
+  const name = "name" in block ? { fileName: block.name } : {}
+  const unsupported = (detail: string) => new UnsupportedContent({ detail })
+  return Result.map(dataOf(source), (data) => Prompt.makePart("file", { mediaType, data, ...name })).pipe(
+    Result.mapError((fault) =>
+      unsupported(
+        fault === "base64"
+          ? `The data of the ${type} (${mediaType}) is not base64`
+          : `The address of the ${type} is no URL: ${fault.slice(0, 200)}`
+      )
+    )
+  )
 }
 
-const ofUrl = (url: string): Encoded<Prompt.FilePart> =>
-  URL.canParse(url)
-    ? Result.succeed(Prompt.makePart("file", { mediaType: "image/*", data: new URL(url) }))
-    : Result.fail(
-        new UnsupportedContent({ detail: `The address of the image is no URL: ${url.slice(0, 200)}` })
-      )
+/** Vendors read a text as the id of a file. Fails with `"base64"`, or with an address that is no URL. */
+const dataOf = (
+  source: (Message.Image | Message.File)["source"]
+): Result.Result<string | Uint8Array | URL, string> => {
+  if ("fileId" in source) return Result.succeed(source.fileId)
+  if ("data" in source) return Result.mapError(Base64.decode(source.data), () => "base64")
+  return URL.canParse(source.url) ? Result.succeed(new URL(source.url)) : Result.fail(source.url)
+}
 
-/** Converts a block. Thinking goes back only to the provider that made it. */
+/** Converts a block. Thinking, media and tools of the vendor go back only to the provider that made it. */
 const answerPart = (
   provider: string,
   block: Message.Assistant["content"][number]
@@ -133,12 +139,38 @@ const answerPart = (
       const { id, name, params = {} } = block
       return [Prompt.makePart("tool-call", { id, name, params, providerExecuted: false, options })]
     }
-    case "source":
-    case "media":
+    case "media": {
+      const part = own && Result.getOrUndefined(filePart(block))
+      return part === undefined ? [] : [{ ...part, options }]
+    }
     case "hostedTool":
+      return own === undefined ? [] : hostedParts(block, options)
+    // A prompt has no part for it.
+    case "source":
       return []
   }
 }
+
+const hostedParts = (
+  { id, isError = false, name, params, result }: Message.HostedTool,
+  options: Metadata.Metadata
+): ReadonlyArray<Prompt.AssistantMessagePart> => [
+  ...(params === undefined
+    ? []
+    : [Prompt.makePart("tool-call", { id, name, params, providerExecuted: true, options })]),
+  ...(result === undefined
+    ? []
+    : [
+        Prompt.makePart("tool-result", {
+          id,
+          name,
+          isFailure: isError,
+          result,
+          providerExecuted: true,
+          options
+        })
+      ])
+]
 
 /** Converts a result. `modelOutput` has the images; vendors that do not know it read the text of `result`. */
 const resultPart = (message: Message.ToolResult): Encoded<Prompt.ToolResultPart> =>

@@ -46,23 +46,19 @@ export const reader = (target: Target): ((call: LanguageModel.ProviderOptions) =
 }
 
 /** Returns the reason why no request can have the content of a call, or `undefined`. */
-export const unsupported = ({
-  prompt,
-  tools
-}: LanguageModel.ProviderOptions): AiError.AiErrorReason | undefined => {
+export const unsupported = ({ tools }: LanguageModel.ProviderOptions): AiError.AiErrorReason | undefined => {
   const hosted = tools.find(AiTool.isProviderDefined)
-  if (hosted !== undefined) {
-    return new AiError.ToolConfigurationError({
-      toolName: hosted.name,
-      description: "a tool that a vendor defines cannot be used with this model"
-    })
-  }
-  const linked = prompt.content
-    .flatMap((message) => (message.role === "user" ? message.content : []))
-    .find((part) => part.type === "file" && part.data instanceof URL && !part.mediaType.startsWith("image/"))
-  return linked === undefined
+  return hosted === undefined
     ? undefined
-    : new AiError.InvalidUserInputError({ description: "Only images can be given by their address" })
+    : new AiError.ToolConfigurationError({
+        toolName: hosted.name,
+        description: "a tool that a vendor defines cannot be used with this model"
+      })
+}
+
+const strictOf = (tool: AiTool.Any): Pick<ToolDefinition, "strict"> => {
+  const strict = AiTool.getStrictMode(tool)
+  return strict === undefined ? {} : { strict }
 }
 
 const definitions = new WeakMap<AiTool.Any, ToolDefinition>()
@@ -71,7 +67,8 @@ const definitionOf = (tool: AiTool.Any): ToolDefinition => {
   const made = definitions.get(tool) ?? {
     name: tool.name,
     description: AiTool.getDescription(tool) ?? "",
-    parameters: toJson(AiTool.getJsonSchema(tool))
+    parameters: toJson(AiTool.getJsonSchema(tool)),
+    ...strictOf(tool)
   }
   definitions.set(tool, made)
   return made
@@ -109,7 +106,6 @@ const read = (target: Target, message: Prompt.Message): ReadonlyArray<Message.Mo
 const readUser = (part: Prompt.UserMessagePart): Message.User["content"][number] =>
   part.type === "text" ? Message.text(part.text) : FilePart.read(part)
 
-/** Converts an answer, without tools that the vendor ran and files that it made. */
 const readAnswer = (
   { model, provider }: Target,
   { content }: Prompt.AssistantMessage
@@ -121,8 +117,12 @@ const readAnswer = (
       case "reasoning":
         return [{ type: "thinking", text: part.text, ...opaqueOf(part) }]
       case "tool-call":
-        return part.providerExecuted ? [] : [readCall(part)]
-      default:
+        return [part.providerExecuted ? readHostedCall(part) : readCall(part)]
+      case "tool-result":
+        return part.providerExecuted ? [readHostedResult(part)] : []
+      case "file":
+        return readMedia(part)
+      case "tool-approval-request":
         return []
     }
   })
@@ -140,6 +140,28 @@ const readCall = (part: Prompt.ToolCallPart): Message.ToolCall => {
     params,
     ...opaqueOf(part)
   }
+}
+
+const readHostedCall = (part: Prompt.ToolCallPart): Message.HostedTool => ({
+  type: "hostedTool",
+  id: part.id,
+  name: part.name,
+  params: Metadata.toJson(part.params),
+  ...opaqueOf(part)
+})
+
+const readHostedResult = (part: Prompt.ToolResultPart): Message.HostedTool => ({
+  type: "hostedTool",
+  id: part.id,
+  name: part.name,
+  result: Metadata.toJson(part.result),
+  ...(part.isFailure ? { isError: true } : {}),
+  ...opaqueOf(part)
+})
+
+const readMedia = (part: Prompt.FilePart): ReadonlyArray<Message.Media> => {
+  const source = FilePart.sourceOf(part)
+  return "fileId" in source ? [] : [{ type: "media", source, ...Metadata.restOfMedia(part.options) }]
 }
 
 const opaqueOf = ({

@@ -67,7 +67,8 @@ export const layer = (options: Options): Layer.Layer<LanguageModel.LanguageModel
  * **Gotchas**
  *
  * `effect/ai` has no part that takes back text. Where a retry makes text void, `streamText` fails with the failure that broke the
- * answer, and `generateText` returns the new answer. Tools that a vendor defines fail, since no provider knows them.
+ * answer, and `generateText` returns the new answer. Tools that a vendor defines fail: set `hostedTools` in the options of the calls
+ * instead. `effect/ai` refuses calls of tools that its caller has not declared, so that the answer is without those of `hostedTools`.
  *
  * **Example** (Streaming a text)
  *

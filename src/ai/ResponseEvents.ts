@@ -1,12 +1,12 @@
 /**
  * The conversion of the parts of a response stream to model events.
- *
- * It leaves out tools that the vendor ran, sources and files, which have no place in a message. The text of the model covers them.
  */
 import type * as Response from "effect/ai/Response"
 import type * as Tool from "effect/ai/Tool"
+import * as Base64 from "effect/encoding/Base64"
 import type * as Schema from "effect/Schema"
-import type { StopReason } from "../Message.ts"
+import * as Struct from "effect/Struct"
+import type { Media, Source, StopReason } from "../Message.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
 import { parseArguments } from "../ModelEvent.ts"
 import type { Reason } from "../ProviderError.ts"
@@ -74,8 +74,14 @@ export class Answer {
       case "tool-params-delta":
         return this.growCall(part.id, part.delta, out)
       case "tool-call":
-        if (!part.providerExecuted) this.call(part, out)
+        return part.providerExecuted ? this.hostedTool(part, out) : this.call(part, out)
+      case "tool-result":
+        if (part.providerExecuted && !part.preliminary) this.hostedTool(part, out)
         return
+      case "source":
+        return this.source(part, out)
+      case "file":
+        return this.media(part, out)
       case "finish":
         return this.finish(part, out)
       case "error":
@@ -165,6 +171,43 @@ export class Answer {
     // The text of the model stays where it has these params: a vendor may have repaired it, or made params of another text.
     if (JSON.stringify(parseArguments(block.text)) !== whole) block.text = whole
     this.end(callKey(part.id), block, out)
+  }
+
+  /** A call or its result. Marked as this provider's even without metadata, so that it goes back to it alone. */
+  private hostedTool(
+    part: Extract<Part, { readonly type: "tool-call" | "tool-result" }>,
+    out: Array<ModelEvent>
+  ): void {
+    const contentIndex = this.next++
+    out.push(
+      { _tag: "HostedToolStart", contentIndex, id: part.id, name: part.name },
+      {
+        _tag: "HostedToolEnd",
+        contentIndex,
+        ...(part.type === "tool-call"
+          ? { params: Metadata.toJson(part.params) }
+          : { result: Metadata.toJson(part.encodedResult), ...(part.isFailure ? { isError: true } : {}) }),
+        opaque: this.opaque(part.metadata)
+      }
+    )
+  }
+
+  private source(part: Extract<Part, { readonly type: "source" }>, out: Array<ModelEvent>): void {
+    const { id, metadata, sourceType, title } = part
+    const place =
+      part.sourceType === "url" ? { url: part.url.href } : Struct.pick(part, ["mediaType", "fileName"])
+    const opaque = Metadata.isNone(metadata) ? {} : { opaque: this.opaque(metadata) }
+    const source: Source = { type: "source", sourceType, id, title, ...place, ...opaque }
+    out.push({ _tag: "Source", contentIndex: this.next++, source })
+  }
+
+  private media(
+    { data, mediaType, metadata }: Extract<Part, { readonly type: "file" }>,
+    out: Array<ModelEvent>
+  ): void {
+    const source = { data: Base64.encode(data), mediaType }
+    const media: Media = { type: "media", source, opaque: this.opaque(metadata) }
+    out.push({ _tag: "Media", contentIndex: this.next++, media })
   }
 
   private end(key: string, block: Block, out: Array<ModelEvent>): void {

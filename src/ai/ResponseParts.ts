@@ -2,7 +2,9 @@
  * The conversion of model events to the parts of a response of `effect/ai`.
  */
 import type * as Response from "effect/ai/Response"
-import type { Assistant, StopReason } from "../Message.ts"
+import * as Base64 from "effect/encoding/Base64"
+import * as Result from "effect/Result"
+import type { Assistant, Media, Source, StopReason } from "../Message.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
 import * as ModelEvents from "../ModelEvent.ts"
 import type { ProviderError } from "../ProviderError.ts"
@@ -57,6 +59,15 @@ export class Writer {
     out: Array<Part>
   ) {
     switch (event._tag) {
+      case "Source":
+        out.push(...sourceOf(event.source, event.contentIndex))
+        return
+      case "Media":
+        out.push(...fileOf(event.media, event.contentIndex))
+        return
+      case "HostedToolStart":
+      case "HostedToolEnd":
+        return
       case "TextStart":
       case "TextDelta":
       case "TextEnd":
@@ -117,7 +128,7 @@ export const ofReply = ({
   return [...(start === undefined ? [] : [metadataOf(start)]), ...content.flatMap(blockOf), finishOf(finish)]
 }
 
-const blockOf = (block: Assistant["content"][number]): ReadonlyArray<Response.PartEncoded> => {
+const blockOf = (block: Assistant["content"][number], index: number): ReadonlyArray<Response.PartEncoded> => {
   switch (block.type) {
     case "text":
       return [{ type: "text", text: block.text, ...Metadata.fromOpaque(block) }]
@@ -126,10 +137,43 @@ const blockOf = (block: Assistant["content"][number]): ReadonlyArray<Response.Pa
     case "toolCall":
       return [callOf(block, block)]
     case "source":
+      return sourceOf(block, index)
     case "media":
+      return fileOf(block, index)
+    // LanguageModel fails an answer with a part of a tool that its caller has not declared.
     case "hostedTool":
       return []
   }
+}
+
+type SourcePart = Response.UrlSourcePartEncoded | Response.DocumentSourcePartEncoded
+
+/** Converts a source. One without a URL becomes a document, since parts have a URL or a media type. */
+const sourceOf = (source: Source, index: number): ReadonlyArray<SourcePart> => {
+  const { citedText, fileName, id = String(index), mediaType = "text/plain", url } = source
+  const title = source.title ?? fileName ?? url ?? ""
+  const own = {
+    type: "source",
+    id,
+    title,
+    ...(citedText === undefined ? {} : { metadata: { [Metadata.ownKey]: { citedText } } })
+  } as const
+  return url !== undefined && URL.canParse(url)
+    ? [{ ...own, sourceType: "url", url }]
+    : [{ ...own, sourceType: "document", mediaType, ...(fileName === undefined ? {} : { fileName }) }]
+}
+
+/** Converts media. Parts of a file have its bytes, so that one at an address becomes a source. */
+const fileOf = (media: Media, index: number): ReadonlyArray<Response.FilePartEncoded | SourcePart> => {
+  const { source } = media
+  if ("url" in source) {
+    const { mediaType, url } = source
+    return sourceOf({ type: "source", sourceType: "url", url, title: mediaType }, index)
+  }
+  const { data, mediaType } = source
+  return Result.isSuccess(Base64.decode(data))
+    ? [{ type: "file", data, mediaType, ...Metadata.fromMedia(media) }]
+    : []
 }
 
 /** Converts a call. Arguments that are not valid JSON stay text, which the schema of the tool refuses. */

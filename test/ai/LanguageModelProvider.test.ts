@@ -194,19 +194,177 @@ describe("LanguageModelProvider", () => {
       })
     )
 
-    it.effect("leaves out what the vendor did itself", () =>
+    const Search = AiTool.providerDefined({
+      id: "acme.search",
+      customName: "AcmeSearch",
+      providerName: "search",
+      parameters: Schema.Struct({ query: Schema.String }),
+      success: Schema.Array(Schema.String),
+      failure: Schema.String
+    })
+    const search = { id: "s", name: "AcmeSearch", providerExecuted: true } as const
+    const own = { provider: "bridge", metadata: {} }
+    const searched: ReadonlyArray<Fake.Part> = [
+      { type: "tool-params-start", ...search },
+      { type: "tool-params-delta", id: "s", delta: `{"query":"Oslo"}` },
+      { type: "tool-params-end", id: "s" },
+      { type: "tool-call", ...search, params: { query: "Oslo" }, metadata: { acme: { page: 1 } } },
+      { type: "tool-result", ...search, result: ["Rain"], isFailure: false },
+      { type: "source", sourceType: "url", id: "u", url: "https://example.com/", title: "Example" },
+      {
+        type: "source",
+        sourceType: "document",
+        id: "d",
+        mediaType: "application/pdf",
+        title: "A file",
+        fileName: "a.pdf",
+        metadata: { acme: { cited: "Rain" } }
+      },
+      { type: "file", mediaType: "image/png", data: "aGVsbG8=" },
+      ...Fake.text("Found."),
+      Fake.finish("stop")
+    ]
+    const kept: Message.Assistant["content"] = [
+      {
+        type: "hostedTool",
+        id: "s",
+        name: "AcmeSearch",
+        params: { query: "Oslo" },
+        opaque: { provider: "bridge", metadata: { acme: { page: 1 } } }
+      },
+      { type: "hostedTool", id: "s", name: "AcmeSearch", result: ["Rain"], opaque: own },
+      { type: "source", sourceType: "url", id: "u", title: "Example", url: "https://example.com/" },
+      {
+        type: "source",
+        sourceType: "document",
+        id: "d",
+        title: "A file",
+        mediaType: "application/pdf",
+        fileName: "a.pdf",
+        opaque: { provider: "bridge", metadata: { acme: { cited: "Rain" } } }
+      },
+      { type: "media", source: { data: "aGVsbG8=", mediaType: "image/png" }, opaque: own },
+      { type: "text", text: "Found." }
+    ]
+
+    it.effect("keeps the tools that the vendor ran, sources and files, and sends them back", () =>
       Effect.gen(function* () {
-        const { content, stopReason } = yield* reply([
-          { type: "tool-params-start", id: "s", name: "search", providerExecuted: true },
-          { type: "tool-params-delta", id: "s", delta: "{}" },
-          { type: "tool-params-end", id: "s" },
-          { type: "tool-call", id: "s", name: "search", params: {}, providerExecuted: true },
-          { type: "source", sourceType: "url", id: "u", url: "https://example.com", title: "Example" },
-          ...Fake.text("Found."),
-          Fake.finish("stop")
-        ])
-        assert.deepStrictEqual(content, [{ type: "text", text: "Found." }])
-        assert.strictEqual(stopReason, "stop")
+        const model = Fake.make(searched, [...Fake.text("Yes."), Fake.finish("stop")])
+        const { newMessages } = yield* Effect.gen(function* () {
+          const agent = yield* Agent.make({ model: "m" })
+          const searching = yield* agent.prompt("Search")
+          yield* agent.prompt("Sure?")
+          return searching
+        }).pipe(
+          Effect.scoped,
+          Effect.provide(
+            LanguageModelProvider.layer({ id: "bridge", hostedTools: [Search(undefined)] }).pipe(
+              Layer.provide(model.layer)
+            )
+          )
+        )
+        const [, answer] = newMessages
+        assert(answer?.role === "assistant")
+        assert.deepStrictEqual(answer.content, kept)
+        assert.strictEqual(answer.stopReason, "stop")
+        const [first, second] = model.asked
+        assert.deepStrictEqual(
+          first?.tools.map(({ name }) => name),
+          ["AcmeSearch"]
+        )
+        assert.deepStrictEqual(
+          second?.prompt.content[1],
+          Prompt.makeMessage("assistant", {
+            content: [
+              Prompt.makePart("tool-call", {
+                ...search,
+                params: { query: "Oslo" },
+                options: { acme: { page: 1 } }
+              }),
+              Prompt.makePart("tool-result", { ...search, isFailure: false, result: ["Rain"] }),
+              Prompt.makePart("file", { mediaType: "image/png", data: new TextEncoder().encode("hello") }),
+              Prompt.makePart("text", { text: "Found." })
+            ]
+          })
+        )
+      })
+    )
+
+    it.effect("keeps the failure of a tool that the vendor ran", () =>
+      Effect.gen(function* () {
+        const { content } = yield* reply(
+          [
+            { type: "tool-call", ...search, params: { query: "Oslo" } },
+            { type: "tool-result", ...search, result: "no quota", isFailure: true },
+            Fake.finish("stop")
+          ],
+          { id: "bridge", hostedTools: [Search(undefined)] }
+        )
+        assert.deepStrictEqual(content[1], {
+          type: "hostedTool",
+          id: "s",
+          name: "AcmeSearch",
+          result: "no quota",
+          isError: true,
+          opaque: own
+        })
+      })
+    )
+
+    it.effect("sends tools of the vendor and media to no other provider", () =>
+      Effect.gen(function* () {
+        const model = Fake.make([...Fake.text("Yes."), Fake.finish("stop")])
+        yield* ask({ messages: [Message.user("Hi"), Message.assistant(kept), Message.user("Again")] }).pipe(
+          Effect.provide(LanguageModelProvider.layer({ id: "other" }).pipe(Layer.provide(model.layer)))
+        )
+        assert.deepStrictEqual(
+          model.asked[0]?.prompt.content[1],
+          Prompt.makeMessage("assistant", { content: [Prompt.makePart("text", { text: "Found." })] })
+        )
+      })
+    )
+
+    it.effect("sends files with their names, and by their addresses", () =>
+      Effect.gen(function* () {
+        const model = Fake.make([...Fake.text("Yes."), Fake.finish("stop")])
+        const url = "https://example.com/a.pdf"
+        yield* ask({
+          messages: [
+            Message.user([
+              { type: "file", source: { data: "aGVsbG8=", mediaType: "audio/wav" }, name: "a.wav" },
+              { type: "file", source: { url } },
+              { type: "file", source: { url, mediaType: "text/plain" } }
+            ])
+          ]
+        }).pipe(Effect.provide(LanguageModelProvider.layer().pipe(Layer.provide(model.layer))))
+        assert.deepStrictEqual(
+          model.asked[0]?.prompt.content[0],
+          Prompt.makeMessage("user", {
+            content: [
+              Prompt.makePart("file", {
+                mediaType: "audio/wav",
+                data: new TextEncoder().encode("hello"),
+                fileName: "a.wav"
+              }),
+              Prompt.makePart("file", { mediaType: "application/pdf", data: new URL(url) }),
+              Prompt.makePart("file", { mediaType: "text/plain", data: new URL(url) })
+            ]
+          })
+        )
+      })
+    )
+
+    it.effect("offers tools with their strict mode", () =>
+      Effect.gen(function* () {
+        const model = Fake.make([...Fake.text("Yes."), Fake.finish("stop")])
+        const tool = { description: "", parameters: { type: "object" } }
+        yield* ask({
+          tools: [
+            { name: "a", ...tool, strict: false },
+            { name: "b", ...tool }
+          ]
+        }).pipe(Effect.provide(LanguageModelProvider.layer().pipe(Layer.provide(model.layer))))
+        assert.deepStrictEqual(model.asked[0]?.tools.map(AiTool.getStrictMode), [false, undefined])
       })
     )
 

@@ -40,6 +40,118 @@ describe("ProviderLanguageModel", () => {
     })
   )
 
+  it.effect("has sources and files as parts, and sends files back", () =>
+    Effect.gen(function* () {
+      const turn = ScriptedProvider.turn(
+        Step.start,
+        Step.text("Rain"),
+        Step.source({
+          sourceType: "url",
+          url: "https://weather.test/",
+          title: "Oslo",
+          citedText: "It rains"
+        }),
+        Step.source({ sourceType: "document", id: "d", fileName: "a.pdf", mediaType: "application/pdf" }),
+        Step.media({
+          source: { data: "aGVsbG8=", mediaType: "image/png" },
+          id: "i",
+          transcript: "A cloud",
+          opaque: { sig: 1 }
+        }),
+        Step.media({ source: { url: "https://images.test/a.png", mediaType: "image/png" } }),
+        Step.media({ source: { data: "no base64", mediaType: "image/png" } }),
+        Step.hostedTool({ id: "s", name: "undeclared", params: {}, result: [] }),
+        Step.finish()
+      )
+      const { layer } = yield* on(turn, turn)
+      const streamed = yield* LanguageModel.streamText({ prompt: "Hi" }).pipe(
+        Stream.runCollect,
+        Effect.provide(layer)
+      )
+      const { content } = yield* LanguageModel.generateText({ prompt: "Hi" }).pipe(Effect.provide(layer))
+      for (const parts of [streamed, content]) {
+        const sources = parts.flatMap((part) =>
+          part.type === "source"
+            ? [
+                [
+                  part.id,
+                  part.title,
+                  part.sourceType === "url" ? part.url.href : part.mediaType,
+                  part.metadata
+                ]
+              ]
+            : []
+        )
+        assert.deepStrictEqual(sources, [
+          ["1", "Oslo", "https://weather.test/", { "effect-agent": { citedText: "It rains" } }],
+          ["d", "a.pdf", "application/pdf", {}],
+          ["4", "image/png", "https://images.test/a.png", {}]
+        ])
+        const back = Prompt.concat(Prompt.make("Hi"), Prompt.fromResponseParts(parts))
+        const next = yield* on(ScriptedProvider.text("Yes"))
+        yield* LanguageModel.generateText({ prompt: back }).pipe(Effect.provide(next.layer))
+        const [again] = yield* next.requests
+        assert.deepStrictEqual(again?.messages[1]?.content, [
+          Message.text("Rain"),
+          {
+            type: "media",
+            source: { data: "aGVsbG8=", mediaType: "image/png" },
+            id: "i",
+            transcript: "A cloud",
+            opaque: { sig: 1 }
+          }
+        ])
+      }
+    })
+  )
+
+  it.effect("takes tools that a vendor ran, files by their address and strict tools of a prompt", () =>
+    Effect.gen(function* () {
+      const { layer, requests } = yield* on(ScriptedProvider.text("5"))
+      const call = { id: "s", name: "search", providerExecuted: true } as const
+      const prompt = Prompt.fromMessages([
+        Prompt.makeMessage("user", {
+          content: [
+            Prompt.makePart("file", {
+              mediaType: "application/pdf",
+              fileName: "a.pdf",
+              data: new URL("https://files.test/a.pdf")
+            })
+          ]
+        }),
+        Prompt.makeMessage("assistant", {
+          content: [
+            Prompt.makePart("tool-call", { ...call, params: { query: "Oslo" } }),
+            Prompt.makePart("tool-result", { ...call, isFailure: true, result: "no quota" }),
+            Prompt.makePart("file", { mediaType: "image/png", data: new URL("https://images.test/a.png") })
+          ]
+        }),
+        Prompt.makeMessage("user", { content: [Prompt.makePart("text", { text: "2 + 3?" })] })
+      ])
+      yield* LanguageModel.generateText({
+        prompt,
+        toolkit: Toolkit.make(Add.annotate(AiTool.Strict, true))
+      }).pipe(Effect.provide([layer, KitLive]))
+      const [request] = yield* requests
+      assert.deepStrictEqual(request?.messages[0]?.content, [
+        {
+          type: "file",
+          source: { url: "https://files.test/a.pdf", mediaType: "application/pdf" },
+          name: "a.pdf"
+        }
+      ])
+      assert.deepStrictEqual(request?.messages[1]?.content, [
+        { type: "hostedTool", id: "s", name: "search", params: { query: "Oslo" } },
+        { type: "hostedTool", id: "s", name: "search", result: "no quota", isError: true },
+        { type: "media", source: { url: "https://images.test/a.png", mediaType: "image/png" } }
+      ])
+      assert.deepStrictEqual(
+        request?.tools.map(({ strict }) => strict),
+        [true]
+      )
+    })
+  )
+
   it.effect("streams text, thinking and tool calls, and has its tools run by effect/ai", () =>
     Effect.gen(function* () {
       const { layer, requests } = yield* on(
@@ -201,13 +313,6 @@ describe("ProviderLanguageModel", () => {
         Effect.provide(layer)
       )
       assert.strictEqual(tool.reason._tag, "ToolConfigurationError")
-      const content = [
-        Prompt.makePart("file", { mediaType: "application/pdf", data: new URL("https://e.com/a") })
-      ]
-      const linked = yield* LanguageModel.streamText({
-        prompt: Prompt.fromMessages([Prompt.makeMessage("user", { content })])
-      }).pipe(Stream.runDrain, Effect.flip, Effect.provide(layer))
-      assert.strictEqual(linked.reason._tag, "InvalidUserInputError")
     })
   )
 
