@@ -43,6 +43,7 @@ const vendors: Readonly<Record<string, string>> = {
   "azure-openai": "azure",
   bedrock: "aws",
   "google-vertex": "google",
+  "google-vertex-anthropic": "google",
   kimi: "moonshotai",
   moonshot: "moonshotai",
   "openai-chat": "openai",

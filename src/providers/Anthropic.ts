@@ -114,11 +114,12 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
     timeouts
   } = options
   const [base, query] = Address.parts(baseUrl)
-  const url = `${Address.without("/v1", Address.without("/messages", base))}/v1/messages${query}`
+  const url = `${Address.without("/v1", Address.without("/messages", base))}/v1/messages`
   return Transport.make({
     protocol: anthropicMessages(id),
     deployment: {
-      url: () => url,
+      url: () => `${url}${query}`,
+      countingUrl: () => `${url}/count_tokens${query}`,
       auth: authToken === undefined ? auth : Auth.bearer,
       apiKey: SecretKey.of(authToken ?? apiKey),
       headers: { "anthropic-version": "2023-06-01", ...headers },

@@ -10,23 +10,28 @@ import { parseArguments } from "../../ModelEvent.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { Protocol as ProtocolFault, ServerError, StreamTruncated } from "../../ProviderError.ts"
 import * as Usage from "../../Usage.ts"
+import * as Tokens from "../internal/counting.ts"
 import * as Json from "../internal/json.ts"
 import type { Question } from "../internal/question.ts"
 import { isReason, type Protocol } from "../Protocol.ts"
 import type { ReplyWriter } from "../ReplyWriter.ts"
 import * as Blocks from "./block.ts"
 import type { Block } from "./block.ts"
-import { encoder, inContainer } from "./request.ts"
+import { counter, type Dialect, encoder, inContainer } from "./request.ts"
 import * as Counting from "./usage.ts"
 import * as Wires from "./wire.ts"
 import type { Index, Wire } from "./wire.ts"
 
 /** The protocol for one provider, whose id marks data that only this provider can read. */
-export const anthropicMessages = (provider: string): Protocol => ({
+export const anthropicMessages = (provider: string, dialect: Dialect = {}): Protocol => ({
   name,
   provider,
   endpoint: "messages",
-  encode: encoder(provider),
+  encode: encoder(provider, dialect),
+  counting: {
+    encode: counter(encoder(provider)),
+    read: (response) => Tokens.tokens(Json.object(response)?.["input_tokens"])
+  },
   decoder: ({ model }, reply) => {
     const state = initial(reply)
     return {

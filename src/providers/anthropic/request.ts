@@ -10,8 +10,17 @@ import * as Opaque from "../internal/opaque.ts"
 import { isReason } from "../Protocol.ts"
 import { merge, type Question } from "../internal/question.ts"
 
+/** How a server differs from Anthropic's own address. */
+export interface Dialect {
+  /** The version of the API in the body, of a server whose address has the model (default: none). */
+  readonly version?: string | undefined
+}
+
 /** Encodes bodies for one provider. Encodes each message and each tool once. */
-export const encoder = (provider: string): ((question: Question) => string | Reason) => {
+export const encoder = (
+  provider: string,
+  { version }: Dialect = {}
+): ((question: Question) => string | Reason) => {
   const turnsOf = Turns.maker(provider)
   const toolOf = memoize((tool: ToolDefinition) => Json.encode(toTool(tool)))
   return (question) => {
@@ -28,7 +37,9 @@ export const encoder = (provider: string): ((question: Question) => string | Rea
     ]
     const own = (name: string, json: string) => (name in vendor ? "" : `${JSON.stringify(name)}:${json},`)
     return [
-      `{${own("model", Json.encode(question.model))}`,
+      version === undefined
+        ? `{${own("model", Json.encode(question.model))}`
+        : `{${own("anthropic_version", Json.encode(version))}`,
       system.trim() === "" ? "" : own("system", toSystem(system, mark("system"))),
       tools.length === 0 ? "" : `"tools":[${tools.join(",")}],`,
       own("messages", toMessages(turns, mark)),
@@ -36,6 +47,17 @@ export const encoder = (provider: string): ((question: Question) => string | Rea
     ].join("")
   }
 }
+
+/** Encodes the requests that count tokens: https://docs.anthropic.com/en/api/messages-count-tokens */
+export const counter =
+  (encode: (question: Question) => string | Reason) =>
+  (question: Question): string | Reason => {
+    const body = encode(question)
+    if (isReason(body)) return body
+    const { messages, model, output_config, system, thinking, tool_choice, tools } =
+      Json.object(Json.parse(body)) ?? {}
+    return Json.encode({ model, system, tools, messages, tool_choice, thinking, output_config })
+  }
 
 type Vendor = Json.JsonObject
 

@@ -10,7 +10,10 @@ import { generation } from "./generation.ts"
 
 /** How a server differs from Google's own address. */
 export interface Dialect {
-  /** Whether the server is Vertex AI, which has no reports of searches as parts, and another request that counts tokens. */
+  /**
+   * Whether the server is Vertex AI, which takes names of files, has no reports of searches as parts, and counts tokens by another
+   * request.
+   */
   readonly isVertexAi?: boolean | undefined
 }
 

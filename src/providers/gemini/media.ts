@@ -65,6 +65,14 @@ const linked = (fileUri: string, mimeType?: string): Linked => ({
 
 const files = "https://generativelanguage.googleapis.com/v1beta/files/"
 
+/** The file with its name. */
+export const named = (file: Inline | Linked, displayName: string | undefined): object => {
+  if (displayName === undefined) return file
+  return "inlineData" in file
+    ? { inlineData: { ...file.inlineData, displayName } }
+    : { fileData: { ...file.fileData, displayName } }
+}
+
 /** A file that the model made. */
 export const toMedia = ({ source }: Message.Media): Inline | Linked =>
   "data" in source ? inline(source.mediaType, source.data) : linked(source.url, source.mediaType)

@@ -6,7 +6,7 @@ import * as Json from "../internal/json.ts"
 import * as Opaque from "../internal/opaque.ts"
 import { isReason } from "../Protocol.ts"
 import { generation } from "./generation.ts"
-import { toFile, toImage, toMedia } from "./media.ts"
+import { named, toFile, toImage, toMedia } from "./media.ts"
 
 /** A message as JSON, empty if there is nothing to send. */
 export interface Encoded {
@@ -18,13 +18,13 @@ export interface Encoded {
   readonly ids: ReadonlyMap<string, string>
 }
 
-/** Encodes a message for one model of one provider. */
+/** Encodes a message for one model of one provider. `isNamed`: the server takes names of files. */
 export const encodeMessage =
-  (provider: string, model: string) =>
+  (provider: string, model: string, isNamed: boolean) =>
   (message: Message.ModelMessage): Encoded | Reason => {
     switch (message.role) {
       case "user":
-        return encodeUser(message)
+        return encodeUser(message, isNamed)
       case "assistant":
         return encodeAssistant(provider, model, message)
       case "toolResult":
@@ -34,12 +34,18 @@ export const encodeMessage =
 
 const nothing: Encoded = { json: "", attached: "", ids: new Map() }
 
-const encodeUser = ({ content }: Message.User): Encoded | Reason => {
+const encodeUser = ({ content }: Message.User, isNamed: boolean): Encoded | Reason => {
   const parts: Array<object> = []
   for (const block of content) {
     if (block.type === "text" && block.text === "") continue
     const part =
-      block.type === "text" ? { text: block.text } : block.type === "image" ? toImage(block) : toFile(block)
+      block.type === "text"
+        ? { text: block.text }
+        : block.type === "image"
+          ? toImage(block)
+          : isNamed
+            ? named(toFile(block), block.name)
+            : toFile(block)
     if (isReason(part)) return part
     parts.push(part)
   }

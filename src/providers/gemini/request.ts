@@ -19,7 +19,8 @@ export const encoder = (provider: string, dialect: Dialect = {}): Encode => {
   const byModel = new Map<string, (message: Message.ModelMessage) => Encoded | Reason>()
   return (question) => {
     const { model, options, vendor } = question
-    const messageOf = byModel.get(model) ?? memoize(encodeMessage(provider, model))
+    const messageOf =
+      byModel.get(model) ?? memoize(encodeMessage(provider, model, dialect.isVertexAi === true))
     byModel.set(model, messageOf)
     const contents = encodeContents(question.messages, messageOf)
     if (typeof contents !== "string") return contents
