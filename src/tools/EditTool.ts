@@ -6,12 +6,11 @@
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as TextDiff from "effect/TextDiff"
 import * as Tool from "../Tool.ts"
 import * as FileKind from "./FileKind.ts"
 import * as Files from "./Files.ts"
 import * as Folder from "./Folder.ts"
-import { cut } from "./Output.ts"
+import * as LineDiff from "./LineDiff.ts"
 import * as Paced from "./Paced.ts"
 import { FileFailed, PathFailure } from "./PathFailure.ts"
 import * as Replacement from "./Replacement.ts"
@@ -126,8 +125,7 @@ export const make = (options: Root.Options) =>
 interface Done {
   readonly bytes: Uint8Array
   readonly before: string
-  readonly after: string
-  readonly count: number
+  readonly places: ReadonlyArray<Replacement.Place>
 }
 
 /**
@@ -177,11 +175,11 @@ const change = Effect.fnUntraced(function* (
   if (!Folder.sameFile(info, opened.info)) return yield* Folder.changed(path)
   const bytes = yield* Files.readAll(opened, path, maxBytes)
   const before = yield* decoded(bytes, path)
-  const { count, text } = yield* Effect.mapError(
+  const { places, text } = yield* Effect.mapError(
     Replacement.apply(before, edits),
     (detail) => new Replacement.EditRefused({ path, detail })
   )
-  return { bytes: encoded(text, bytes), before, after: text, count } satisfies Done
+  return { bytes: encoded(text, bytes), before, places } satisfies Done
 }, Effect.scoped)
 
 /** Fails for bytes that are not UTF-8, because encoding them again would change the file. */
@@ -214,33 +212,11 @@ const encoded = (text: string, original: Uint8Array): Uint8Array => {
   return marked
 }
 
-const rendered = Effect.fnUntraced(function* (path: string, done: Done) {
-  const script = TextDiff.lines(done.before, done.after, { maxEdits: maxEditsOf(done) })
-  yield* Effect.yieldNow
-  const count = (tag: "Insert" | "Delete") =>
-    script.reduce((sum, run) => (run._tag === tag ? sum + run.items.length : sum), 0)
-  const [added, removed] = [count("Insert"), count("Delete")]
-  const places = done.count === 1 ? "1 place" : `${done.count} places`
-  return Tool.output(`Replaced ${places} in ${path} (+${added} -${removed} lines).`, {
-    details: {
-      path,
-      replaced: done.count,
-      added,
-      removed,
-      diff: cut(TextDiff.unified(script, { fromFile: path, toFile: path }), maxDiff)
-    }
+const rendered = Effect.fnUntraced(function* (path: string, { before, places }: Done) {
+  const { added, diff, removed } = yield* Paced.run(LineDiff.make(before, places, path, maxDiff))
+  const replaced = places.length
+  const count = replaced === 1 ? "1 place" : `${replaced} places`
+  return Tool.output(`Replaced ${count} in ${path} (+${added} -${removed} lines).`, {
+    details: { path, replaced, added, removed, diff }
   })
 })
-
-/**
- * Maximum edits that the diff algorithm considers. It takes about 4 nanoseconds for each line and edit, so the
- * limit is lower for longer files. Above it the diff marks unchanged lines as changed.
- */
-const maxEditsOf = ({ after, before }: Done): number =>
-  Math.min(2_000, Math.floor(2_000_000 / (lineCount(before) + lineCount(after))))
-
-const lineCount = (text: string): number => {
-  let count = 1
-  for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) count++
-  return count
-}

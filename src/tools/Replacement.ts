@@ -66,6 +66,27 @@ export interface Replaced {
   readonly text: string
   /** Number of replaced occurrences. */
   readonly count: number
+  /**
+   * The replaced ranges, in ascending order.
+   *
+   * @since 0.2.0
+   */
+  readonly places: ReadonlyArray<Place>
+}
+
+/**
+ * A replaced range of the original text.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export interface Place {
+  /** The offset of its first character. */
+  readonly from: number
+  /** The offset after its last character. */
+  readonly to: number
+  /** The text in its place, with the line ends of the file. */
+  readonly newText: string
 }
 
 /**
@@ -119,18 +140,13 @@ function* replaced(original: string, edits: ReadonlyArray<Edit>): Found<Replaced
         yield
     }
   }
-  return yield* joined(original, places)
+  // The places of one edit are in order.
+  const sorted = edits.length === 1 ? places : places.toSorted((self, that) => self.from - that.from)
+  return yield* joined(original, sorted)
 }
 
 /** Number of places, lines or characters between two yields. */
 const stride = 5_000
-
-/** A range of the original, by offsets. */
-interface Place {
-  readonly from: number
-  readonly to: number
-  readonly newText: string
-}
 
 /** A text with `\n` for each `\r\n`, and the mapping of its offsets to the original. */
 interface Plain {
@@ -255,13 +271,16 @@ function* squeezed(lines: ReadonlyArray<string>): Paced.Work<ReadonlyArray<strin
 const shown = (line: string): string => cutLine(line, 200)
 
 function* joined(original: string, places: ReadonlyArray<Place>): Found<Replaced> {
-  const sorted = places.toSorted((self, that) => self.from - that.from)
   const parts: Array<string> = []
-  let at = 0
-  for (const { from, newText, to } of sorted) {
+  let [text, at] = ["", 0]
+  for (const { from, newText, to } of places) {
     if (from < at) return Result.fail("two of the edits change the same text. Make them one")
-    if (parts.push(original.slice(at, from), newText) % (2 * stride) === 0) yield
+    if (parts.push(original.slice(at, from), newText) >= 2 * stride) {
+      text += parts.join("")
+      parts.length = 0
+      yield
+    }
     at = to
   }
-  return Result.succeed({ text: parts.join("") + original.slice(at), count: sorted.length })
+  return Result.succeed({ text: text + parts.join("") + original.slice(at), count: places.length, places })
 }

@@ -151,7 +151,7 @@ describe("EditTool", () => {
       const { stretch } = yield* Stretch.longest(
         Effect.timeoutOption(call("edit", { path: "a.txt", ...params }), "1 second")
       )
-      assert.isBelow(stretch, 100)
+      assert.isBelow(stretch, 50)
     }).pipe(Workspace.provide)
   )
 
