@@ -74,11 +74,12 @@ export interface Options {
  * **Details**
  *
  * The provider sends one request for each call. It does not retry failed requests: wrap it in `Retry.layer`, as
- * `layerConfig` does. It sets `store: false`, so that the vendor does not keep answers, unless `vendor: {
- * openai: { store: true } }` is set. The provider leaves out or changes options that the model does not accept,
- * by the rules of `Models`, and reports each change in `ModelCallEnd.adjusted`.
+ * `layerConfig` does. It sets `store: false`, so that the vendor does not keep answers, unless the model option `store` is set.
+ * With `previousResponseId` it sends only the messages after that answer. The provider leaves out or changes options that the
+ * model does not accept, by the rules of `Models`, and reports each change in `ModelCallEnd.adjusted`.
  *
- * The vendor's tools in `vendor: { openai: { tools } }` are added to the tools of the agent. A call of a tool
+ * The vendor's tools in `hostedTools` and in `vendor: { openai: { tools } }` are added to the tools of the agent. The model calls
+ * the tool `computer` of the agent with the actions of `computerUse`, and reads the image of its result. A call of a tool
  * without a schema (type `custom`) has the text of the model as its `rawArguments`.
  *
  * **Example** (Making a provider)
@@ -101,11 +102,13 @@ export interface Options {
  */
 export const make = (options: Options): Effect.Effect<Provider["Service"], never, HttpClient.HttpClient> => {
   const id = options.id ?? "openai"
-  const url = urlOf(options.baseUrl ?? openAi.baseUrl)
+  const baseUrl = options.baseUrl ?? openAi.baseUrl
+  const url = urlOf(baseUrl, "")
   return Transport.make({
     protocol: openAiResponses(id),
     deployment: {
       url: () => url,
+      countingUrl: () => urlOf(baseUrl, "/input_tokens"),
       auth: Auth.bearer,
       apiKey: SecretKey.of(options.apiKey),
       headers: options.headers,
@@ -201,7 +204,7 @@ export const layerConfig = ({ retry, ...options }: ConfigOptions = {}): Layer.La
     )
   )
 
-const urlOf = (baseUrl: string): string => {
+const urlOf = (baseUrl: string, path: string): string => {
   const [base, query] = Address.parts(baseUrl)
-  return `${Address.without("/responses", base)}/responses${query}`
+  return `${Address.without("/responses", base)}/responses${path}${query}`
 }

@@ -1,16 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Message, type Provider } from "effect-agent"
+import { openAiResponses } from "../../src/providers/openAiResponses/protocol.ts"
 import { encoder as responsesEncoder } from "../../src/providers/openAiResponses/request.ts"
 import { isReason } from "../../src/providers/Protocol.ts"
-import { asked as askedOf } from "./asked.ts"
+import { asked as askedOf, questionOf } from "./asked.ts"
 
 type Request = Partial<Provider.ModelRequest>
 
-const encoder = (provider: string) =>
-  askedOf(
-    { id: provider, endpoint: "responses", vendor: "openai", keepsPrompts: true },
-    responsesEncoder(provider)
-  )
+const server = { id: "acme", endpoint: "responses", vendor: "openai", keepsPrompts: true } as const
+
+const encoder = (provider: string) => askedOf({ ...server, id: provider }, responsesEncoder(provider))
 
 const encode = (request: Request) =>
   encoder("acme")({ model: "gpt-4o", messages: [], tools: [], options: {}, ...request })
@@ -109,15 +108,19 @@ describe("openAiResponsesRequest", () => {
     const pdf: Message.File = { type: "file", source: { data: "AAAA", mediaType: "application/pdf" } }
     const photo: Message.File = { type: "file", source: { data: "AAAA", mediaType: "image/png" } }
     const stored: Message.File = { type: "file", source: { fileId: "file-1" } }
+    const named: Message.File = { ...pdf, name: "invoice.pdf" }
+    const linked: Message.File = { type: "file", source: { url: "https://a.test/a.pdf" } }
     const url: Message.Image = { type: "image", source: { url: "https://a.test/a.png" } }
-    const content = [Message.text("See"), Message.text(""), png, url, photo, pdf, stored]
+    const content = [Message.text("See"), Message.text(""), png, url, photo, pdf, stored, named, linked]
     assert.deepStrictEqual(inputOf([Message.user(content)])[0].content, [
       { type: "input_text", text: "See" },
       pngPart,
       { ...pngPart, image_url: "https://a.test/a.png" },
       pngPart,
       { type: "input_file", filename: "file.pdf", file_data: "data:application/pdf;base64,AAAA" },
-      { type: "input_file", file_id: "file-1" }
+      { type: "input_file", file_id: "file-1" },
+      { type: "input_file", filename: "invoice.pdf", file_data: "data:application/pdf;base64,AAAA" },
+      { type: "input_file", file_url: "https://a.test/a.pdf" }
     ])
     assert.deepStrictEqual(inputOf([Message.user([])]), [{ role: "user", content: "" }])
   })
@@ -342,6 +345,150 @@ describe("openAiResponsesRequest", () => {
     })
     const open = { type: "object", properties: { a: {} } }
     assert.isFalse(asked({ output: { name: "o", schema: open } }).text.format.strict)
+  })
+
+  it("asks for what else the vendor has", () => {
+    assert.deepStrictEqual(
+      asked({ parallelToolCalls: false, serviceTier: "flex", logprobs: 2 }, { tools: [tool] }),
+      {
+        tools: [{ type: "function", ...tool, strict: false }],
+        parallel_tool_calls: false,
+        service_tier: "flex",
+        top_logprobs: 2,
+        include: ["message.output_text.logprobs"]
+      }
+    )
+    assert.deepStrictEqual(asked({ parallelToolCalls: false }), {})
+    assert.isTrue(bodyOf({ options: { store: true } }).store)
+  })
+
+  it("holds the model to the schema of a strict tool", () => {
+    const closed = { type: "object", properties: {}, additionalProperties: false }
+    const strictOf = (parameters: Provider.ToolDefinition["parameters"]) =>
+      bodyOf({ tools: [{ ...tool, strict: true, parameters }] }).tools[0].strict
+    assert.deepStrictEqual([strictOf(closed), strictOf(tool.parameters)], [true, false])
+  })
+
+  it("goes on from an answer that the vendor stored", () => {
+    const first = Message.assistant([thought(sealed), call("call_1"), call("call_2")], {
+      ...mine,
+      responseId: "resp_1"
+    })
+    const sent = bodyOf({
+      messages: [hi, Message.assistant("Old", mine), hi, first, result("call_1"), hi],
+      system: "Be brief.",
+      options: { previousResponseId: "resp_1", store: true }
+    })
+    assert.deepInclude(sent, { previous_response_id: "resp_1", store: true, instructions: "Be brief." })
+    assert.deepStrictEqual(sent.input, [
+      output("call_1"),
+      { role: "user", content: "Hi" },
+      output("call_2", "No result was recorded.")
+    ])
+    // An answer that the conversation does not have: all of it is new.
+    const options = { previousResponseId: "resp_0" }
+    assert.deepStrictEqual(inputOf([hi], { options }), [{ role: "user", content: "Hi" }])
+  })
+
+  it("offers the tools that the vendor runs", () => {
+    const computer = { ...tool, name: "computer" }
+    const hostedTools: Provider.ModelRequest["options"]["hostedTools"] = [
+      {
+        type: "webSearch",
+        maxUses: 2,
+        allowedDomains: ["a.test"],
+        location: { country: "NO" },
+        vendor: { acme: { search_context_size: "low" }, other: { x: 1 } }
+      },
+      { type: "codeExecution" },
+      { type: "fileSearch", stores: ["vs_1"], maxResults: 3 },
+      { type: "computerUse", width: 800, height: 600 }
+    ]
+    const request = { tools: [tool, computer], options: { hostedTools, toolChoice: { name: "computer" } } }
+    const { include, tool_choice, tools } = bodyOf(request)
+    assert.deepStrictEqual(tools, [
+      { type: "function", ...tool, strict: false },
+      {
+        type: "web_search",
+        filters: { allowed_domains: ["a.test"] },
+        user_location: { type: "approximate", country: "NO" },
+        search_context_size: "low"
+      },
+      { type: "code_interpreter", container: { type: "auto" } },
+      { type: "file_search", vector_store_ids: ["vs_1"], max_num_results: 3 },
+      { type: "computer" }
+    ])
+    assert.deepStrictEqual(include, [
+      "web_search_call.action.sources",
+      "code_interpreter_call.outputs",
+      "file_search_call.results"
+    ])
+    assert.deepStrictEqual(tool_choice, { type: "computer" })
+    const preview = bodyOf({ ...request, model: "computer-use-preview" }).tools.at(-1)
+    assert.deepStrictEqual(preview, {
+      type: "computer_use_preview",
+      display_width: 800,
+      display_height: 600,
+      environment: "browser"
+    })
+    const { adjusted } = questionOf(server, { model: "gpt-4o", messages: [], ...request })
+    assert.deepStrictEqual(
+      adjusted.map(({ asked, option, sent }) => [option, asked, sent]),
+      [["hostedTools.webSearch.maxUses", 2, null]]
+    )
+  })
+
+  it("answers a call for the screen with an image of it", () => {
+    const item = { type: "computer_call", id: "cu_1", status: "completed" }
+    const checks = [{ id: "c1", code: "x", message: "Sure?" }]
+    const params = { actions: [{ type: "wait" }], pending_safety_checks: checks }
+    const first: Message.ToolCall = {
+      ...call("call_1", JSON.stringify(params), kept({ item })),
+      name: "computer"
+    }
+    const second = { ...call("call_2", '{"actions":[]}', kept({ item })), name: "computer" }
+    const [sent, other, shown, failed, why] = inputOf([
+      Message.assistant([first, second], mine),
+      result("call_1", [png]),
+      result("call_2", "No screen")
+    ])
+    assert.deepStrictEqual(sent, { ...item, ...params, call_id: "call_1" })
+    assert.deepStrictEqual(other, { ...item, actions: [], call_id: "call_2" })
+    assert.deepStrictEqual(shown, {
+      type: "computer_call_output",
+      call_id: "call_1",
+      acknowledged_safety_checks: checks,
+      output: { type: "computer_screenshot", image_url: pngPart.image_url }
+    })
+    assert.deepInclude(failed, { type: "computer_call_output", call_id: "call_2" })
+    assert.match(failed.output.image_url, /^data:image\/png/)
+    assert.deepStrictEqual(why, { role: "user", content: "No screen" })
+  })
+
+  it("counts what the vendor reads", () => {
+    const { counting } = openAiResponses("acme")
+    assert(counting !== undefined)
+    const { encode, read } = counting
+    const options = {
+      maxTokens: 100,
+      temperature: 1,
+      serviceTier: "flex",
+      sessionId: "s",
+      vendor: { acme: { store: true, truncation: "auto" } }
+    }
+    const body = encode(
+      questionOf(server, { model: "gpt-4o", system: "S", messages: [hi], tools: [tool], options })
+    )
+    assert(!isReason(body))
+    assert.deepStrictEqual(JSON.parse(body), {
+      model: "gpt-4o",
+      instructions: "S",
+      input: [{ role: "user", content: "Hi" }],
+      tools: [{ type: "function", ...tool, strict: false }],
+      truncation: "auto"
+    })
+    assert.strictEqual(read({ object: "response.input_tokens", input_tokens: 11 }), 11)
+    assert.isUndefined(read({}))
   })
 
   it("asks for thinking, and for the seal of it where a model may think", () => {

@@ -49,18 +49,8 @@ export const restrict = (changes: Changes, { model, tools }: Pick<ModelRequest, 
     changes.keepHostedTools([], "Before Gemini 3, a request cannot have both these and tools of the agent.")
   if (changes.options.toolChoice === "none")
     changes.keepHostedTools([], "Gemini's API can forbid only the tools of the agent.")
-  for (const tool of changes.options.hostedTools ?? []) reportMembers(changes, tool)
 }
 
 const kinds: ReadonlyArray<HostedToolDefinition["type"]> = ["webSearch", "codeExecution", "fileSearch"]
 const tiers: ReadonlyArray<string> = ["standard", "flex", "priority"]
 const maxLogprobs = 20
-
-const reportMembers = (changes: Changes, tool: HostedToolDefinition): void => {
-  if (tool.type !== "webSearch") return
-  const { allowedDomains, blockedDomains, location, maxUses } = tool
-  for (const [member, asked] of Object.entries({ allowedDomains, blockedDomains, location, maxUses })) {
-    if (asked !== undefined)
-      changes.report(`hostedTools.webSearch.${member}`, asked, null, "Google's search has no such option.")
-  }
-}

@@ -50,8 +50,8 @@ const question = (
   const { thinkingBudgets, thinkingLevel, vendor: _vendor, ...asked } = request.options
   const changes = new Changes(asked)
   const hasTools = request.tools.length > 0 || Json.array(vendor["tools"]).length > 0
-  Support.leaveOut(changes, server, request.tools)
   if (server.endpoint === "generateContent") Gemini.restrict(changes, request)
+  Support.leaveOut(changes, server, request.tools)
   limit(changes, server, rule)
   const level = allowTools(changes, server, rule, hasTools, thinkingLevel)
   const own = vendor["thinking"]

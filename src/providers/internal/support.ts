@@ -20,6 +20,8 @@ interface Support {
   readonly api: string
   readonly lacks: ReadonlyArray<Option>
   readonly hostedTools: ReadonlyArray<HostedTool>
+  /** The members of web searches that the API lacks (default: none). */
+  readonly searchLacks?: ReadonlyArray<string>
   /** The schemas of strict tools to which the API holds the model: those without optional members, or all. */
   readonly strictTools: "closed" | "all"
 }
@@ -35,6 +37,7 @@ const apis: Readonly<Record<Endpoint, Support>> = {
     api: "The Responses API",
     lacks: ["seed", "stop"],
     hostedTools: ["webSearch", "codeExecution", "fileSearch", "computerUse"],
+    searchLacks: ["blockedDomains", "maxUses"],
     strictTools: "closed"
   },
   messages: {
@@ -47,6 +50,7 @@ const apis: Readonly<Record<Endpoint, Support>> = {
     api: "Gemini's API",
     lacks: ["parallelToolCalls", "previousResponseId", "store"],
     hostedTools: ["webSearch", "codeExecution", "fileSearch", "computerUse"],
+    searchLacks: ["allowedDomains", "blockedDomains", "location", "maxUses"],
     strictTools: "all"
   },
   converse: {
@@ -73,7 +77,7 @@ export const leaveOut = (
   tools: Question["tools"]
 ): void => {
   if (endpoint === undefined) return
-  const { api, hostedTools, lacks, strictTools } = apis[endpoint]
+  const { api, hostedTools, lacks, searchLacks = [], strictTools } = apis[endpoint]
   for (const option of lacks) {
     // All APIs allow several calls, if they have an option for it or not.
     const isUsual = option === "parallelToolCalls" && changes.options.parallelToolCalls === true
@@ -81,6 +85,12 @@ export const leaveOut = (
   }
   const has = [...hostedTools, ...extra].filter((type) => !withoutHostedTools.includes(type))
   changes.keepHostedTools(has, `${api} has no such tool.`)
+  for (const { type, ...members } of changes.options.hostedTools ?? []) {
+    for (const [member, asked] of type === "webSearch" ? Object.entries(members) : []) {
+      if (searchLacks.includes(member))
+        changes.report(`hostedTools.webSearch.${member}`, asked, null, `${api} has no such option.`)
+    }
+  }
   for (const { name, parameters, strict } of tools) {
     if (strict === true && strictTools === "closed" && !isClosed(parameters)) {
       const reason = `The schema of ${name} has optional members, or takes members of any name.`

@@ -171,13 +171,35 @@ export const encodeUser = ({ content }: Message.User): string | Reason => {
 }
 
 /** The output of a tool, for the item that answers its call. */
-export const encodeOutput = ({ content }: Message.ToolResult): string | Reason =>
-  content.every((block) => block.type === "text")
+export const encodeOutput = ({ content }: Message.ToolResult): ReadonlyArray<string> | Reason => {
+  const json = content.every((block) => block.type === "text")
     ? Json.encode(content.map((block) => block.text).join("\n"))
     : encodeContent(content, "input_text", toMedia)
+  return isReason(json) ? json : [json]
+}
+
+/** The output of the tool for the screen: an image of it. Texts follow as an item, because the output has none. */
+export const encodeScreen = ({ content }: Message.ToolResult): ReadonlyArray<string> => {
+  const image = content.find((block) => block.type === "image")
+  const text = content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n")
+  const said = text === "" ? [] : [Json.encode({ role: "user", content: text })]
+  return [Json.encode(toScreen(image)), ...said]
+}
+
+/** An image of the screen, which the vendor requires also of a call that failed. */
+export const toScreen = (image: Message.Image | undefined): Json.JsonObject => ({
+  type: "computer_screenshot",
+  image_url: image === undefined ? blank : urlOf(image)
+})
+
+/** One pixel. */
+const blank =
+  "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+
+const urlOf = ({ source }: Message.Image): string => ("url" in source ? source.url : dataUrl(source))
 
 const toMedia = (block: Message.Image | Message.File): Part | Reason => {
-  if (block.type === "image") return toImage("url" in block.source ? block.source.url : dataUrl(block.source))
+  if (block.type === "image") return toImage(urlOf(block))
   const { source } = block
   if ("fileId" in source) return { type: "input_file", file_id: source.fileId }
   if ("url" in source) return { type: "input_file", file_url: source.url }
@@ -186,7 +208,7 @@ const toMedia = (block: Message.Image | Message.File): Part | Reason => {
   if (kind === "audio" || kind === "video") {
     return new UnsupportedContent({ detail: `OpenAI Responses takes no files of type ${source.mediaType}` })
   }
-  return { type: "input_file", filename: `file.${subtype}`, file_data: dataUrl(source) }
+  return { type: "input_file", filename: block.name ?? `file.${subtype}`, file_data: dataUrl(source) }
 }
 
 const toImage = (url: string): Part => ({ type: "input_image", detail: "auto", image_url: url })

@@ -8,6 +8,7 @@
 import type { Logprob } from "../../ModelEvent.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { StreamTruncated } from "../../ProviderError.ts"
+import * as Counting from "../internal/counting.ts"
 import * as Json from "../internal/json.ts"
 import { logprobsOf } from "../internal/logprobs.ts"
 import { isReason, type Protocol } from "../Protocol.ts"
@@ -26,6 +27,7 @@ export const openAiResponses = (provider: string): Protocol => ({
   provider,
   endpoint: "responses",
   encode: encoder(provider),
+  counting: Counting.byMembers(encoder(provider), counted),
   decoder: ({ model }, reply) => {
     const state = initial(reply)
     return {
@@ -37,6 +39,21 @@ export const openAiResponses = (provider: string): Protocol => ({
     }
   }
 })
+
+/** https://platform.openai.com/docs/api-reference/responses/input-tokens */
+const counted: ReadonlyArray<string> = [
+  "conversation",
+  "input",
+  "instructions",
+  "model",
+  "parallel_tool_calls",
+  "previous_response_id",
+  "reasoning",
+  "text",
+  "tool_choice",
+  "tools",
+  "truncation"
+]
 
 /** A gateway that retries sends a second answer after the start of the first. */
 const strange = ({ places, responseId }: State, event: Wire): Reason | undefined =>

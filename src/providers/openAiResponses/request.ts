@@ -4,36 +4,45 @@
  */
 import { memoize } from "effect/Function"
 import type * as Message from "../../Message.ts"
-import type { ToolDefinition } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
 import type { ModelOptions } from "../../RunOptions.ts"
 import { fit, type Rule } from "../internal/callId.ts"
 import * as Json from "../internal/json.ts"
 import type { Thinking } from "../models/rule.ts"
 import * as Caching from "../internal/openAiCaching.ts"
-import { type Answer, encodeOutput, encodeOwn, encodePlain, encodeUser, type Item } from "./items.ts"
+import {
+  type Answer,
+  encodeOutput,
+  encodeOwn,
+  encodePlain,
+  encodeScreen,
+  encodeUser,
+  type Item,
+  toScreen
+} from "./items.ts"
+import * as Tools from "./tools.ts"
 import * as OpenAiSchema from "../internal/openAiSchema.ts"
 import { isReason } from "../Protocol.ts"
 import { merge, type Question } from "../internal/question.ts"
-import { withAnyOf } from "../internal/schema.ts"
 
 /** Encodes bodies for one provider. Encodes each message and each tool once. */
 export const encoder = (provider: string): ((question: Question) => string | Reason) => {
   const encoders: Encoders = {
     user: memoize(encodeUser),
     output: memoize(encodeOutput),
+    screen: memoize(encodeScreen),
     own: memoize((message: Message.Assistant) => encodeOwn(provider, message)),
     plain: memoize((message: Message.Assistant) => encodePlain(provider, message))
   }
-  const toolOf = memoize((tool: ToolDefinition) => Json.encode(toTool(tool)))
+  const toolsOf = Tools.encoder(provider)
   return (question) => {
     const input = encodeInput(question, encoders)
     if (isReason(input)) return input
-    const { model, system, tools } = question
+    const { model, system } = question
     const { tools: theirs, ...vendor } = question.vendor
     const own = (name: string, json: string) => (name in vendor ? "" : `${JSON.stringify(name)}:${json},`)
     const instructions = system === undefined || system === "" ? "" : own("instructions", Json.encode(system))
-    const listed = [...tools.map(toolOf), ...Json.array(theirs).map(Json.encode)]
+    const listed = [...toolsOf(question), ...Json.array(theirs).map(Json.encode)]
     const known = listed.length === 0 ? "" : `"tools":[${listed.join(",")}],`
     const rest = Json.encode(merge(parameters(question), vendor))
     return `{${own("model", Json.encode(model))}${instructions}${own("input", input)}${known}${rest.slice(1)}`
@@ -45,24 +54,40 @@ export const encoder = (provider: string): ((question: Question) => string | Rea
 /** Each function encodes a message once. */
 interface Encoders {
   readonly user: (message: Message.User) => string | Reason
-  readonly output: (message: Message.ToolResult) => string | Reason
+  readonly output: Output
+  readonly screen: Output
   readonly own: (message: Message.Assistant) => Answer
   readonly plain: (message: Message.Assistant) => ReadonlyArray<Item>
 }
 
+/** The output in the item that answers a call, and items that follow it. */
+type Output = (message: Message.ToolResult) => ReadonlyArray<string> | Reason
+
 const encodeInput = (question: Question, encoders: Encoders): string | Reason => {
+  const { messages, options } = question
+  const { previousResponseId: stored } = options
+  // The vendor has the messages up to the answer that it stored.
+  const start = messages.findIndex(
+    (message) => stored !== undefined && message.role === "assistant" && message.responseId === stored
+  )
   const out: Array<string> = []
-  const calls = new Calls()
-  for (const message of question.messages) {
+  const calls = new Calls(encoders)
+  for (const [index, message] of messages.entries()) {
+    if (index < start) continue
     if (message.role === "assistant") {
       calls.settle(out)
-      for (const item of itemsOf(message, question, encoders)) out.push(calls.add(item))
+      if (index === start) for (const item of encoders.own(message).items) calls.add(item)
+      else for (const item of itemsOf(message, question, encoders)) out.push(calls.add(item))
       continue
     }
-    const json = message.role === "user" ? encoders.user(message) : encoders.output(message)
+    if (message.role === "toolResult") {
+      const wrong = calls.answer(message, out)
+      if (wrong !== undefined) return wrong
+      continue
+    }
+    const json = encoders.user(message)
     if (isReason(json)) return json
-    if (message.role === "user") out.push(json)
-    else calls.answer(message.toolCallId, json, out)
+    out.push(json)
   }
   calls.settle(out)
   return `[${out.join(",")}]`
@@ -74,12 +99,13 @@ const encodeInput = (question: Question, encoders: Encoders): string | Reason =>
  */
 const itemsOf = (
   message: Message.Assistant,
-  { model, vendor }: Question,
+  { model, options, vendor }: Question,
   { own, plain }: Encoders
 ): ReadonlyArray<Item> => {
   const { isReadable, items } = own(message)
   const isOwn = message.model === model || message.model === ""
-  return isOwn && (isReadable || vendor["store"] === true) ? items : plain(message)
+  const isStored = (vendor["store"] ?? options.store) === true
+  return isOwn && (isReadable || isStored) ? items : plain(message)
 }
 
 const rule: Rule = { pattern: /^[\w-]{1,64}$/, length: 32 }
@@ -89,62 +115,79 @@ const rule: Rule = { pattern: /^[\w-]{1,64}$/, length: 32 }
  * result.
  */
 class Calls {
+  private readonly encoders: Encoders
   private readonly used = new Set<string>()
   /** The calls of the last answer without a result, with the start of the item that answers them. */
-  private readonly open: Array<{ readonly callId: string; readonly begun: string }> = []
+  private readonly open: Array<{
+    readonly callId: string
+    readonly begun: string
+    readonly isScreen: boolean
+  }> = []
+
+  constructor(encoders: Encoders) {
+    this.encoders = encoders
+  }
 
   /** The item as JSON. */
-  add({ callId, json, result = "" }: Item): string {
+  add({ callId, checks = [], json, result = "" }: Item): string {
     if (callId === undefined) return json
     let id = fit(callId, rule)
     for (let count = 2; this.used.has(id); count++) id = fit(`${callId} ${count}`, rule)
     this.used.add(id)
-    this.open.push({ callId, begun: `{"type":"${result}","call_id":"${id}","output":` })
+    const acknowledged = checks.length === 0 ? "" : `"acknowledged_safety_checks":${Json.encode(checks)},`
+    const begun = `{"type":"${result}","call_id":"${id}",${acknowledged}"output":`
+    this.open.push({ callId, begun, isScreen: result === "computer_call_output" })
     return `${json.slice(0, -1)},"call_id":"${id}"}`
   }
 
-  answer(callId: string, output: string, out: Array<string>): void {
-    const index = this.open.findIndex((call) => call.callId === callId)
-    for (const { begun } of index === -1 ? [] : this.open.splice(index, 1)) out.push(`${begun}${output}}`)
+  /** Adds the result of a call. Leaves out one that has no call. */
+  answer(message: Message.ToolResult, out: Array<string>): Reason | undefined {
+    const index = this.open.findIndex((call) => call.callId === message.toolCallId)
+    for (const { begun, isScreen } of index === -1 ? [] : this.open.splice(index, 1)) {
+      const output = isScreen ? this.encoders.screen(message) : this.encoders.output(message)
+      if (isReason(output)) return output
+      const [first = "", ...rest] = output
+      out.push(`${begun}${first}}`, ...rest)
+    }
+    return undefined
   }
 
   /** The vendor rejects a call without a result. */
   settle(out: Array<string>): void {
-    for (const { begun } of this.open.splice(0)) out.push(`${begun}"No result was recorded."}`)
+    for (const { begun, isScreen } of this.open.splice(0))
+      out.push(`${begun}${isScreen ? Json.encode(toScreen(undefined)) : '"No result was recorded."'}}`)
   }
 }
-
-const toTool = ({ description, name, parameters }: ToolDefinition) => ({
-  type: "function",
-  name,
-  description,
-  parameters: withAnyOf(parameters),
-  // By default the vendor changes the schema so that all members are required.
-  strict: false
-})
 
 // ───────────────────────── Parameters
 
 /** The API has no stop sequences and no thinking budget. */
 const parameters = (question: Question): Json.JsonObject => {
-  const { options, thinking, tools } = question
+  const { model, options, thinking, tools } = question
+  const hasTools = tools.length + (options.hostedTools ?? []).length > 0
+  const included = [
+    ...(mayThink(question) ? ["reasoning.encrypted_content"] : []),
+    ...(options.logprobs === undefined ? [] : ["message.output_text.logprobs"]),
+    ...Tools.included(options.hostedTools)
+  ]
   const own = Json.defined({
     stream: true,
     // Each request contains the complete conversation, so the vendor need not store it.
-    store: false,
+    store: options.store ?? false,
     max_output_tokens: options.maxTokens,
     temperature: options.temperature,
     top_p: options.topP,
-    tool_choice: tools.length === 0 ? undefined : toChoice(options.toolChoice),
-    include: mayThink(question) ? ["reasoning.encrypted_content"] : undefined,
+    top_logprobs: options.logprobs,
+    service_tier: options.serviceTier,
+    include: included.length === 0 ? undefined : included,
+    previous_response_id: options.previousResponseId,
+    tool_choice: hasTools ? Tools.choice(model, options) : undefined,
+    parallel_tool_calls: hasTools ? options.parallelToolCalls : undefined,
     ...toOutput(options.output),
     ...toCaching(question)
   })
   return merge(own, thinking)
 }
-
-const toChoice = (choice: ModelOptions["toolChoice"]) =>
-  typeof choice === "object" ? { type: "function", name: choice.name } : choice
 
 /** A model that does not think answers 400 to a request for its thinking. */
 const mayThink = ({ rule, thinking }: Question): boolean =>

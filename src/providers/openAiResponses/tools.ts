@@ -1,0 +1,90 @@
+/**
+ * The tools of requests for OpenAI Responses: https://platform.openai.com/docs/guides/tools, read in November 2026.
+ */
+import { memoize } from "effect/Function"
+import type { ToolDefinition } from "../../Provider.ts"
+import type { HostedToolDefinition, ModelOptions } from "../../RunOptions.ts"
+import * as Json from "../internal/json.ts"
+import * as OpenAiSchema from "../internal/openAiSchema.ts"
+import { merge, type Question } from "../internal/question.ts"
+import { withAnyOf } from "../internal/schema.ts"
+
+/** Encodes the tools of a request for one provider: those of the agent first, each of them once. */
+export const encoder = (provider: string): ((question: Question) => ReadonlyArray<string>) => {
+  const toolOf = memoize((tool: ToolDefinition) => Json.encode(toTool(tool)))
+  return ({ model, options: { hostedTools = [] }, tools }) => {
+    // The vendor defines the tool of the agent that controls the screen.
+    const own = usesScreen(hostedTools) ? tools.filter(({ name }) => name !== "computer") : tools
+    const theirs = hostedTools.map((tool) => merge(toHosted(model, tool), tool.vendor?.[provider] ?? {}))
+    return [...own.map(toolOf), ...theirs.map(Json.encode)]
+  }
+}
+
+const usesScreen = (hosted: ReadonlyArray<HostedToolDefinition>): boolean =>
+  hosted.some(({ type }) => type === "computerUse")
+
+const toTool = ({ description, name, parameters, strict }: ToolDefinition) => {
+  const schema = withAnyOf(parameters)
+  // By default the vendor changes the schema so that all members are required.
+  return {
+    type: "function",
+    name,
+    description,
+    parameters: schema,
+    strict: strict === true && OpenAiSchema.isClosed(schema)
+  }
+}
+
+const toHosted = (model: string, tool: HostedToolDefinition): Json.JsonObject => {
+  switch (tool.type) {
+    case "webSearch": {
+      const { allowedDomains, location } = tool
+      return Json.defined({
+        type: "web_search",
+        filters: allowedDomains && { allowed_domains: allowedDomains },
+        user_location: location && { type: "approximate", ...location }
+      })
+    }
+    case "codeExecution":
+      return { type: "code_interpreter", container: { type: "auto" } }
+    case "fileSearch":
+      return Json.defined({
+        type: "file_search",
+        vector_store_ids: tool.stores,
+        max_num_results: tool.maxResults
+      })
+    case "computerUse":
+      if (!isPreview(model)) return { type: "computer" }
+      return {
+        type: "computer_use_preview",
+        display_width: tool.width,
+        display_height: tool.height,
+        environment: "browser"
+      }
+  }
+}
+
+/** Whether the model knows only the first version of the tool for the screen. */
+const isPreview = (model: string): boolean => model.includes("computer-use-preview")
+
+/** The findings of the vendor's tools that an answer has only on request. */
+export const included = (tools: ReadonlyArray<HostedToolDefinition> = []): ReadonlyArray<string> =>
+  tools.flatMap(({ type }) => findings[type] ?? [])
+
+const findings: Partial<Record<HostedToolDefinition["type"], string>> = {
+  webSearch: "web_search_call.action.sources",
+  codeExecution: "code_interpreter_call.outputs",
+  fileSearch: "file_search_call.results"
+}
+
+/** The tool that the model has to call. */
+export const choice = (
+  model: string,
+  { hostedTools = [], toolChoice }: Pick<ModelOptions, "hostedTools" | "toolChoice">
+): Json.Json | undefined => {
+  if (typeof toolChoice !== "object") return toolChoice
+  const { name } = toolChoice
+  return name === "computer" && usesScreen(hostedTools)
+    ? { type: isPreview(model) ? "computer_use_preview" : "computer" }
+    : { type: "function", name }
+}
