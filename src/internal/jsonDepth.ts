@@ -32,18 +32,6 @@ export const parse = (text: string): Schema.Json | undefined => {
   }
 }
 
-/** The index behind a string, an object or an array that begins at `start`, or the length of the text if it does not end. */
-export const endOfValue = (json: string, start: number): number => {
-  let depth = 0
-  for (let at = start; at < json.length; at++) {
-    const char = json.charCodeAt(at)
-    if (char === 0x22) at = endOfString(json, at)
-    else depth += levelsOf(char)
-    if (depth === 0) return at + 1
-  }
-  return json.length
-}
-
 /** The levels that a bracket opens or closes. */
 const levelsOf = (char: number): number =>
   char === 0x7b || char === 0x5b ? 1 : char === 0x7d || char === 0x5d ? -1 : 0

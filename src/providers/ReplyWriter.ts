@@ -94,8 +94,7 @@ export class ReplyWriter {
   private readonly protocol: Speaker
   private readonly call: Call
   private readonly ids: CallIds
-  /** @internal */
-  readonly events: Array<ModelEvent> = []
+  private readonly events: Array<ModelEvent> = []
   private names: Names = {}
   private open: Prose | undefined = undefined
   private count = 0
