@@ -38,6 +38,21 @@ describe("failure", () => {
       assert.strictEqual(refused(status, error("no"))._tag, tag, String(status))
   })
 
+  it("is told by the names of AWS, which say more than its statuses", () => {
+    const named = (status: number, name: string, message = "Sorry.") =>
+      refused(status, { message }, { "x-amzn-errortype": `${name}:http://internal.amazon.com/coral/` })._tag
+    assert.strictEqual(named(403, "ExpiredTokenException"), "Unauthenticated")
+    assert.strictEqual(named(403, "AccessDeniedException"), "Forbidden")
+    assert.strictEqual(named(424, "ModelErrorException"), "ServerError")
+    assert.strictEqual(named(400, "ThrottlingException"), "RateLimited")
+    assert.strictEqual(
+      named(400, "ValidationException", "The provided model identifier is invalid."),
+      "NotFound"
+    )
+    const event = JSON.stringify({ type: "throttlingException", message: "Slow down." })
+    assert.strictEqual(Failure.ofErrorEvent(event, "m-1")._tag, "RateLimited")
+  })
+
   it("is told by code and words where they say more", () => {
     const tags: ReadonlyArray<readonly [number, unknown, ProviderError.Reason["_tag"]]> = [
       [

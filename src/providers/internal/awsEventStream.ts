@@ -4,6 +4,7 @@
  */
 import { Protocol as ProtocolFault, type Reason, StreamTruncated } from "../../ProviderError.ts"
 import type { Frame } from "./frame.ts"
+import * as Json from "./json.ts"
 
 /** Bytes of the lengths of message and headers, and of their checksum. */
 const prelude = 12
@@ -84,20 +85,13 @@ const utf8 = new TextDecoder()
 const damaged = (detail: string): Reason => new ProtocolFault({ kind: "badShape", detail })
 
 const frameOf = (headers: ReadonlyMap<string, string>, payload: string): Frame => {
-  const exception = headers.get(":exception-type") ?? headers.get(":error-code")
-  if (exception === undefined) return { event: headers.get(":event-type") ?? "", data: payload }
-  const message = headers.get(":error-message")
-  return { event: "error", data: JSON.stringify({ type: exception, message: message ?? messageIn(payload) }) }
-}
-
-const messageIn = (payload: string): string => {
-  try {
-    const json: unknown = JSON.parse(payload)
-    const { message = payload }: { readonly message?: unknown } = Object(json)
-    return String(message)
-  } catch {
-    return payload
-  }
+  const kind = headers.get(":message-type")
+  const type = headers.get(":exception-type") ?? headers.get(":error-code")
+  if (type === undefined && kind !== "exception" && kind !== "error")
+    return { event: headers.get(":event-type") ?? "", data: payload }
+  const { message = payload, ...rest } = Json.object(Json.parseShallow(payload)) ?? {}
+  const text = headers.get(":error-message") ?? (typeof message === "string" ? message : payload)
+  return { event: "error", data: JSON.stringify({ type: type ?? kind, message: text, ...rest }) }
 }
 
 /** Bytes of the value of a header by its type, except of the two types that name their length. */

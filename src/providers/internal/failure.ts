@@ -7,6 +7,7 @@
 import type * as Duration from "effect/Duration"
 import * as Reasons from "../../ProviderError.ts"
 import type { Reason } from "../../ProviderError.ts"
+import * as AwsErrors from "./awsErrors.ts"
 import * as ContextOverflow from "./contextOverflow.ts"
 import * as Json from "./json.ts"
 import * as RetryAfter from "./retryAfter.ts"
@@ -29,10 +30,11 @@ export interface Refusal {
 /** The reason of an error response. */
 export const ofResponse = (refusal: Refusal): Reason => {
   const { advice, body, headers, model, now, status } = refusal
-  const report = readReport(Json.parseShallow(body), body)
+  const report = readReport(Json.parseShallow(body), body, AwsErrors.nameOf(headers["x-amzn-errortype"]))
   const requestId = idHeaders.map((name) => headers[name]).find((id) => id !== undefined) ?? report.requestId
   const message = Wording.cut(report.message === "" ? `HTTP ${status}` : report.message, maxDetail)
-  return classify(report, status, model, RetryAfter.read(headers, report.error, report.message, now), {
+  const meant = AwsErrors.statusOf(report.codes, report.message) ?? status
+  return classify(report, meant, model, RetryAfter.read(headers, report.error, report.message, now), {
     detail: advice === undefined ? message : `${message} (model ${model}). ${advice}`,
     status,
     ...(requestId === undefined ? {} : { requestId }),
@@ -86,12 +88,13 @@ interface Report {
   readonly error: Json.JsonObject | undefined
 }
 
-const readReport = (json: Json.Json | undefined, raw: string): Report => {
+/** `name` is the name of the error in a header. */
+const readReport = (json: Json.Json | undefined, raw: string, name?: string): Report => {
   const root = Json.isArray(json) ? Json.object(json[0]) : Json.object(json)
   const inner = root?.["error"]
   const error = Json.object(inner) ?? root
   const details = detailsOf(error)
-  const named = [error?.["code"], error?.["type"], error?.["status"], root?.["code"], root?.["type"]]
+  const named = [name, error?.["code"], error?.["type"], error?.["status"], root?.["code"], root?.["type"]]
   const coded = [error?.["code"], error?.["status_code"], error?.["status"], root?.["code"]].map(Status.of)
   return {
     message: Wording.start(
@@ -116,7 +119,11 @@ const messageOf = (root: Json.JsonObject | undefined, inner: Json.Json | undefin
   const error = Json.object(inner)
   // In quotes, because it is a message of another program without further members.
   if (typeof inner === "string") return JSON.stringify(Wording.start(inner))
-  const message = Json.text(error?.["message"]) ?? Json.text(root?.["message"]) ?? detailOf(root?.["detail"])
+  const message =
+    Json.text(error?.["message"]) ??
+    Json.text(root?.["message"]) ??
+    Json.text(root?.["Message"]) ??
+    detailOf(root?.["detail"])
   // OpenRouter's own message is only "Provider returned error".
   const upstream = Json.text(Json.object(error?.["metadata"])?.["raw"])
   return upstream === undefined
@@ -141,7 +148,8 @@ const reportsFailure = (event: Json.Json | undefined): boolean => {
 
 const ofEvent = (event: Json.Json | undefined, data: string, model: string): Reason => {
   const report = readReport(event, data)
-  const status = report.status ?? Status.meant(report.codes)
+  const status =
+    report.status ?? AwsErrors.statusOf(report.codes, report.message) ?? Status.meant(report.codes)
   return classify(report, status, model, RetryAfter.read({}, report.error, report.message), {
     detail: Wording.cut(report.message, maxDetail),
     ...(report.status === undefined ? {} : { status: report.status }),
