@@ -6,6 +6,7 @@ import type { Reason } from "../../ProviderError.ts"
 import { UnsupportedContent } from "../../ProviderError.ts"
 import * as CallArguments from "../internal/callArguments.ts"
 import * as CallName from "../internal/callName.ts"
+import * as DataUrl from "../internal/dataUrl.ts"
 import * as Json from "../internal/json.ts"
 import * as Opaque from "../internal/opaque.ts"
 import { isReason } from "../Protocol.ts"
@@ -83,17 +84,12 @@ const toMedia = (part: Message.Image | Message.File): WireBlock | Reason => {
 const imageTypes: ReadonlySet<string> = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"])
 
 const toImage = ({ source }: Message.Image): WireBlock | Reason => {
-  const inline = "url" in source ? ofDataUrl(source.url) : source
+  const inline = "url" in source ? DataUrl.read(source.url) : source
   if (inline === undefined) return { type: "image", source: { type: "url", ...source } }
   const mediaType = inline.mediaType === "image/jpg" ? "image/jpeg" : inline.mediaType
   return imageTypes.has(mediaType)
     ? { type: "image", source: { type: "base64", media_type: mediaType, data: inline.data } }
     : new UnsupportedContent({ detail: `Anthropic does not take images of type ${mediaType}` })
-}
-
-const ofDataUrl = (url: string): { readonly data: string; readonly mediaType: string } | undefined => {
-  const [, mediaType, data] = /^data:([^;,]+);base64,(.*)$/s.exec(url) ?? []
-  return mediaType === undefined || data === undefined ? undefined : { data, mediaType }
 }
 
 /** The vendor rejects thinking at the end of a message, where it has no effect. */

@@ -7,7 +7,7 @@ import type { ModelMessage } from "../../Message.ts"
 import type { Reason } from "../../ProviderError.ts"
 import type { Block } from "./content.ts"
 import * as Content from "./content.ts"
-import { fit, type Rule } from "../internal/callId.ts"
+import { FittedIds, type Rule } from "../internal/callId.ts"
 import { isReason } from "../Protocol.ts"
 import type { Question } from "../internal/question.ts"
 
@@ -27,7 +27,7 @@ export const maker = (
   const blocksOf = memoize((message: ModelMessage) => Content.encodeMessage(provider, message))
   return ({ messages, model }) => {
     const turns: Array<Turn> = []
-    const ids = new Ids()
+    const ids = new FittedIds(rule)
     for (const message of messages) {
       const isAnswer = message.role === "assistant"
       const blocks = blocksOf(isAnswer && message === messages.at(-1) ? Content.trimmed(message) : message)
@@ -70,7 +70,7 @@ const earlier: Turn = {
   beginsWithThinking: false
 }
 
-const add = (turns: Array<Turn>, role: Turn["role"], sent: ReadonlyArray<Block>, ids: Ids): void => {
+const add = (turns: Array<Turn>, role: Turn["role"], sent: ReadonlyArray<Block>, ids: FittedIds): void => {
   const last = turns.at(-1)
   const turn =
     last?.role === role
@@ -84,24 +84,3 @@ const add = (turns: Array<Turn>, role: Turn["role"], sent: ReadonlyArray<Block>,
 }
 
 const rule: Rule = { pattern: /^[a-zA-Z0-9_-]{1,64}$/, length: 32 }
-
-/**
- * Tool call ids in the form that the vendor accepts, unique in a conversation. Other vendors may repeat ids in
- * each answer.
- */
-class Ids {
-  private readonly used = new Set<string>()
-  private readonly latest = new Map<string, string>()
-
-  add(id: string): string {
-    let own = fit(id, rule)
-    for (let n = 2; this.used.has(own); n++) own = fit(`${id} ${n}`, rule)
-    this.used.add(own)
-    this.latest.set(id, own)
-    return own
-  }
-
-  of(id: string): string {
-    return this.latest.get(id) ?? fit(id, rule)
-  }
-}

@@ -45,6 +45,34 @@ const hash = (text: string, seed: number): number => {
   return 4294967296 * (2097151 & low) + (high >>> 0)
 }
 
+/**
+ * The ids of the calls of a conversation in the form that a vendor accepts, each once. Other vendors may repeat ids in each
+ * answer: a result belongs to the last call with its id.
+ */
+export class FittedIds {
+  private readonly used = new Set<string>()
+  private readonly latest = new Map<string, string>()
+  private readonly rule: Rule
+
+  constructor(rule: Rule) {
+    this.rule = rule
+  }
+
+  /** The id of a call. */
+  add(id: string): string {
+    let own = fit(id, this.rule)
+    for (let n = 2; this.used.has(own); n++) own = fit(`${id} ${n}`, this.rule)
+    this.used.add(own)
+    this.latest.set(id, own)
+    return own
+  }
+
+  /** The id of the call to which a result belongs. */
+  of(id: string): string {
+    return this.latest.get(id) ?? fit(id, this.rule)
+  }
+}
+
 /** Assigns ids to the calls of one answer. A server may leave out an id or send it twice. */
 export class CallIds {
   private readonly given = new Set<string>()
