@@ -6,6 +6,7 @@
 import type * as Redacted from "effect/Redacted"
 import type { Auth } from "./Auth.ts"
 import type { HostedTool } from "./internal/support.ts"
+import type { Vendor } from "./Models.ts"
 import type { Thinking } from "./models/rule.ts"
 
 export type { HostedTool } from "./internal/support.ts"
@@ -17,8 +18,8 @@ export type { HostedTool } from "./internal/support.ts"
  * @category models
  */
 export interface Serves {
-  /** The vendor whose rules of `Models` apply (default: none, so that no rule of the table applies). */
-  readonly vendor?: string | undefined
+  /** The vendor whose rules of `Models` apply, or that of each model (default: none, so that no rule of the table applies). */
+  readonly vendor?: Vendor | undefined
   /**
    * Whether the server is a gateway to other vendors, so that only limits and inputs of the model's family apply (default:
    * `false`).

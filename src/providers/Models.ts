@@ -115,6 +115,14 @@ export const layer = (own: ReadonlyArray<Rule>): Layer.Layer<never> =>
   )
 
 /**
+ * The vendor of the models of a server, or of each model by its id.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export type Vendor = string | ((model: string) => string | undefined)
+
+/**
  * The rules that `find` searches.
  *
  * @since 0.2.0
@@ -123,8 +131,8 @@ export const layer = (own: ReadonlyArray<Rule>): Layer.Layer<never> =>
 export interface Served {
   /** The id of the provider, which rules of the application may name as their `vendor` (default: none). */
   readonly id?: string | undefined
-  /** The vendor of the models (default: none, so that no rule of the table applies). */
-  readonly vendor?: string | undefined
+  /** The vendor of the models, or of each model by its id (default: none, so that no rule of the table applies). */
+  readonly vendor?: Vendor | undefined
   /**
    * Whether the provider is a gateway to other vendors, so that only limits and inputs of the model's family
    * apply (default: `false`).
@@ -153,9 +161,10 @@ export const find = (
   model: string,
   { id, isGateway = false, own = [], vendor }: Served = {}
 ): Rule | undefined => {
-  const isOurs = (rule: Rule) => rule.vendor === undefined || rule.vendor === vendor || rule.vendor === id
+  const maker = typeof vendor === "function" ? vendor(model) : vendor
+  const isOurs = (rule: Rule) => rule.vendor === undefined || rule.vendor === maker || rule.vendor === id
   const added = own.find((rule) => isOurs(rule) && Ids.matches(rule.pattern, model))
-  const known = isGateway ? ofFamily(model) : ofVendor(model, vendor)
+  const known = isGateway ? ofFamily(model) : ofVendor(model, maker)
   return added === undefined || known === undefined ? (added ?? known) : { ...known, ...added }
 }
 

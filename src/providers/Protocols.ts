@@ -4,6 +4,7 @@
  * @since 0.2.0
  */
 import { anthropicMessages as messages } from "./anthropic/protocol.ts"
+import { bedrockConverse as converse } from "./bedrock/protocol.ts"
 import { googleGenerate } from "./gemini/protocol.ts"
 import { given } from "./internal/given.ts"
 import { common, type Compat } from "./openAiChat/compat.ts"
@@ -81,3 +82,23 @@ export const anthropicMessages = (provider: string): Protocol => messages(provid
  * @category constructors
  */
 export const gemini = (provider: string): Protocol => googleGenerate(provider)
+
+/**
+ * Amazon Bedrock's Converse.
+ *
+ * **Details**
+ *
+ * Its answers are an AWS event stream: give `Transport.make` the framing `Framing.awsEventStream`.
+ *
+ * **Example** (Making the protocol of a provider)
+ *
+ * ```ts
+ * import { Protocols } from "effect-agent/providers"
+ *
+ * console.log(Protocols.bedrockConverse("acme").name) // => bedrock-converse
+ * ```
+ *
+ * @since 0.2.0
+ * @category constructors
+ */
+export const bedrockConverse = (provider: string): Protocol => converse(provider)

@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+export * as AmazonBedrock from "./AmazonBedrock.ts"
 export * as Anthropic from "./Anthropic.ts"
 export * as Google from "./Google.ts"
 export * as OpenAi from "./OpenAi.ts"

@@ -8,6 +8,8 @@ import type { ModelOptions, ThinkingLevel } from "../../RunOptions.ts"
 import * as Gemini from "../gemini/hosted.ts"
 import * as Models from "../Models.ts"
 import * as Capability from "./capability.ts"
+import { ruleOf } from "../bedrock/family.ts"
+import * as Converse from "../bedrock/options.ts"
 import { Changes } from "./changes.ts"
 import * as Json from "./json.ts"
 import type { Rule, Thinking } from "../models/rule.ts"
@@ -31,12 +33,17 @@ export const adjuster = (server: Server): ((request: ModelRequest) => Question |
   let last: { readonly model: string; readonly rule: Rule | undefined } | undefined
   return (request) => {
     const { model } = request
-    if (last?.model !== model) last = { model, rule: Models.find(model, server) }
+    if (last?.model !== model) last = { model, rule: find(server, model) }
     const { rule } = last
     const vendor = vendorOf(request.options.vendor, server.id)
     if (isReason(vendor)) return vendor
     return Capability.missing(server.endpoint, rule, request) ?? question(server, rule, request, vendor)
   }
+}
+
+const find = (server: Server, model: string): Rule | undefined => {
+  const rule = Models.find(model, server)
+  return rule === undefined || server.endpoint !== "converse" ? rule : ruleOf(rule, model)
 }
 
 // ───────────────────────── Changes
@@ -54,8 +61,8 @@ const question = (
   Support.leaveOut(changes, server, request.tools)
   limit(changes, server, rule)
   const level = allowTools(changes, server, rule, hasTools, thinkingLevel)
-  const own = vendor["thinking"]
-  const isOwn = server.endpoint === "messages" && Json.isObject(own)
+  const own = ownThinking(server, vendor)
+  const isOwn = own !== undefined
   const thinking = isOwn
     ? {}
     : think(changes, server, rule, { level, asked: thinkingLevel, thinkingBudgets }, vendor)
@@ -63,8 +70,17 @@ const question = (
     ? own["type"] !== "disabled"
     : rule?.thinking !== undefined && Think.isOn(rule.thinking, level)
   sample(changes, rule, thinks)
+  if (server.endpoint === "converse")
+    Converse.restrict(changes, { model: request.model, rule, tools: request.tools, level })
   const { adjusted, options } = changes
   return { ...request, options, thinking, thinkingLevel: level, vendor, rule, adjusted }
+}
+
+/** The thinking of Claude as the application sets it in the body. */
+const ownThinking = ({ endpoint }: Server, vendor: Json.JsonObject): Json.JsonObject | undefined => {
+  if (endpoint === "converse")
+    return Json.object(Json.object(vendor["additionalModelRequestFields"])?.["thinking"])
+  return endpoint === "messages" ? Json.object(vendor["thinking"]) : undefined
 }
 
 /** The minimum of OpenAI's Responses API. */

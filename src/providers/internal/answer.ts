@@ -130,7 +130,7 @@ export class Answer {
     // A gateway that forwards a comment as data.
     if (first === 0x3a) return
     if (nestsTooDeep(data)) this.outcome = Failure.badShape(`Nested more than ${maxDepth} deep`, data)
-    else if ((first !== 0x5b && first !== 0x20) || !this.readList(data)) this.readData(frame)
+    else if ((first !== 0x5b && first !== 0x20) || !this.readList(frame)) this.readData(frame)
   }
 
   private readData(frame: Frame): void {
@@ -145,13 +145,14 @@ export class Answer {
     else if (isLast) this.outcome = this.finish(true)
   }
 
-  /** Reads data that starts with a bracket: the sentinel or a list of events. */
-  private readList(data: string): boolean {
+  /** Reads data that starts with a bracket: the sentinel or a list of events. The name of a frame is that of one event. */
+  private readList({ data, event }: Frame): boolean {
     if (data.trim() === "[DONE]") {
       // Some gateways add the sentinel to every protocol.
       if (this.protocol.sentinel !== undefined) this.outcome = this.finish(true)
       return true
     }
+    if (event !== "" && event !== "message") return false
     const list = Json.parse(data)
     if (!Json.isArray(list)) return false
     for (const item of list) {

@@ -2,6 +2,7 @@
 import type { ModelRequest } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { ModelNotSupported, UnsupportedContent } from "../../ProviderError.ts"
+import * as Family from "../bedrock/family.ts"
 import * as Models from "../Models.ts"
 import { generation } from "../gemini/generation.ts"
 import type { Endpoint, Rule } from "../models/rule.ts"
@@ -12,7 +13,7 @@ export interface Schemas extends Models.Served {
   readonly takesSchema?: boolean | undefined
 }
 
-const ownVendors: ReadonlySet<string | undefined> = new Set(["anthropic", "openai", "google"])
+const ownVendors: ReadonlySet<Models.Vendor | undefined> = new Set(["anthropic", "openai", "google"])
 
 /** Makes a function that returns whether the model of a request answers by an output schema. */
 export const structuredOutput =
@@ -23,6 +24,7 @@ export const structuredOutput =
     // Before Gemini 3, a request cannot have both tools and an output schema.
     if (endpoint === "generateContent" && hasTools && generation(model) < 3) return false
     const known = Models.find(model, server)?.structuredOutput
+    if (endpoint === "converse") return known ?? Family.takesSchema(model)
     if (endpoint === undefined) return known ?? takesSchema
     // Many servers of Chat Completions refuse both in one request.
     if (endpoint === "chat") return known ?? (takesSchema && (!hasTools || vendor === "openai"))

@@ -49,17 +49,27 @@ export const key = (...names: Names): Config.Config<Redacted.Redacted> =>
  * Replaces the error of a `Config`, which lists all parts of its schema, by a sentence that names the
  * variables.
  */
-export const explained = <A>(names: Names, config: Config.Config<A>): Config.Config<A> =>
+export const explained = <A>(
+  names: Names,
+  config: Config.Config<A>,
+  wanted: Wanted = { value: "the key", option: "an apiKey" }
+): Config.Config<A> =>
   Config.orElse(config, ({ cause }) => {
     if (cause._tag === "SourceError") return Config.fail(cause)
-    const missing = new ConfigProvider.SourceError({ message: missingText(names) })
+    const missing = new ConfigProvider.SourceError({ message: missingText(names, wanted) })
     Inspection.strip(missing)
     return Config.fail(missing)
   })
 
-const missingText = ([name, ...others]: Names): string =>
+/** The value of a variable, and the option in its place. */
+interface Wanted {
+  readonly value: string
+  readonly option: string
+}
+
+const missingText = ([name, ...others]: Names, { option, value }: Wanted): string =>
   others.length === 0
-    ? `${name} is not set. Set it to the key, or give the layer an apiKey`
-    : `${name} is not set, nor is ${others.join(" or ")}. Set one of them to the key, or give the layer an apiKey`
+    ? `${name} is not set. Set it to ${value}, or give the layer ${option}`
+    : `${name} is not set, nor is ${others.join(" or ")}. Set one of them to ${value}, or give the layer ${option}`
 
 const optional = (name: string) => Config.withDefault(Config.String(name), "")

@@ -55,8 +55,8 @@ const apis: Readonly<Record<Endpoint, Support>> = {
   },
   converse: {
     api: "Converse",
-    lacks: ["logprobs", "parallelToolCalls", "previousResponseId", "seed", "store"],
-    hostedTools: [],
+    lacks: ["logprobs", "previousResponseId", "seed", "store"],
+    hostedTools: ["webSearch", "codeExecution"],
     strictTools: "closed"
   }
 }

@@ -41,7 +41,7 @@ export const send = (
     return { members: level === "off" ? hidden(fill(wire, word)) : fill(wire, word), ...shown(level, word) }
   if (level === "off")
     return { members: hidden(fill(wire, own ?? word)), ...(word === 0 ? {} : { word: own ?? word }) }
-  if (endpoint === "messages" && maxTokens !== undefined && maxTokens <= minBudget)
+  if (isOfClaude(endpoint) && maxTokens !== undefined && maxTokens <= minBudget)
     return { members: {}, word: null }
   return { members: fill(wire, bounded(thinking, endpoint, word, maxTokens, own)) }
 }
@@ -51,6 +51,9 @@ const shown = (level: ThinkingLevel, word: string): Pick<Sent, "word"> =>
 
 /** The minimum budget of Anthropic. It also leaves this many of `max_tokens` for the answer. */
 const minBudget = 1024
+
+/** Whether the budgets of an endpoint are those of Claude. */
+const isOfClaude = (endpoint: Endpoint): boolean => endpoint === "messages" || endpoint === "converse"
 
 /** A token budget within the bounds of the model. */
 const bounded = (
@@ -69,7 +72,7 @@ const bounded = (
 /** Thinking counts as output, so the budget must leave tokens for the answer. */
 const roomFor = (endpoint: Endpoint, maxTokens: number | undefined, own: number | undefined): number => {
   if (maxTokens === undefined) return Infinity
-  if (endpoint === "messages") return maxTokens - minBudget
+  if (isOfClaude(endpoint)) return maxTokens - minBudget
   return own === undefined ? Math.floor(maxTokens / 2) : Infinity
 }
 

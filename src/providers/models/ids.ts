@@ -19,6 +19,15 @@ export const isPattern = (pattern: string): boolean => {
 /** `gpt-5.6` of `openai/gpt-5.6`. */
 export const withoutPrefix = (id: string): string => id.slice(id.lastIndexOf("/") + 1)
 
+/** The vendor in an id of Amazon Bedrock: `anthropic` of `us.anthropic.claude-opus-5`, and of an ARN that ends in it. */
+export const vendorAtBedrock = (id: string): string | undefined => {
+  const vendor = bedrock.exec(id)?.groups?.["vendor"]
+  return vendor === "moonshotai" ? "moonshot" : vendor
+}
+
+const bedrock =
+  /^(?:.*[./])?(?<vendor>ai21|amazon|anthropic|cohere|deepseek|google|meta|minimax|mistral|moonshot|moonshotai|nvidia|openai|qwen|writer|xai|zai)\./
+
 const expressions = new Map<string, RegExp>()
 
 const compiled = (pattern: string): RegExp => {
@@ -29,17 +38,17 @@ const compiled = (pattern: string): RegExp => {
   return expression
 }
 
-/** Maximum characters of an id to compare. A longer id is cut. */
+/** Maximum characters of an id to compare: the last ones, because an ARN ends in the id. */
 const maxLength = 256
 
 /**
  * The id without its date, unchanged and with a dot between the digits of its version: `gpt-5-6` is `gpt-5.6`
- * too.
+ * too. An id of Amazon Bedrock also without the region and the vendor before it.
  */
 const spellings = (id: string): ReadonlyArray<string> => {
-  const undated = id.slice(0, maxLength).replace(date, "")
-  const dotted = undated.replace(version, "$1.$2")
-  return dotted === undated ? [undated] : [undated, dotted]
+  const undated = id.slice(-maxLength).replace(date, "")
+  const bare = undated.replace(bedrock, "")
+  return [...new Set([undated, bare].flatMap((id) => [id, id.replace(version, "$1.$2")]))]
 }
 
 const date = /(?:-\d{4}-\d{2}-\d{2}|[-@]\d{8})(?=$|[-:@])/

@@ -1,0 +1,220 @@
+/**
+ * Encodes requests for Converse: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html
+ */
+import { memoize } from "effect/Function"
+import { enforceable } from "../anthropic/schema.ts"
+import type { ToolDefinition } from "../../Provider.ts"
+import type { Reason } from "../../ProviderError.ts"
+import * as CallName from "../internal/callName.ts"
+import * as Json from "../internal/json.ts"
+import { merge, type Question } from "../internal/question.ts"
+import { vendorAtBedrock } from "../models/ids.ts"
+import { isReason } from "../Protocol.ts"
+import * as Family from "./family.ts"
+import { hosted, isStrict } from "./options.ts"
+import * as Turns from "./turns.ts"
+
+/** Encodes the bodies of one provider. */
+export interface Encoder {
+  readonly converse: (question: Question) => string | Reason
+  readonly countTokens: (question: Question) => string | Reason
+}
+
+/** Makes an encoder. It encodes each message and each tool once. */
+export const encoder = (provider: string): Encoder => {
+  const turnsOf = Turns.maker(provider)
+  const toolsOf = toolEncoder()
+  const parts = (question: Question, mark: Mark): Parts | Reason => {
+    const { tools: theirs, toolConfig, ...vendor } = question.vendor
+    const config = Json.object(toolConfig) ?? {}
+    const { tools: listed, ...choice } = config
+    const named = [...Json.array(listed), ...Json.array(theirs)].map(Json.encode)
+    const isOff = question.options.toolChoice === "none"
+    const tools = isOff ? [] : [...toolsOf(question), ...hostedTools(question), ...named]
+    const turns = turnsOf(question, tools.length > 0)
+    if (isReason(turns)) return turns
+    const fields = merge(parameters(question, turns, tools.length > 0), vendor)
+    const { system = "" } = question
+    const members = [
+      own(vendor, "messages", () => toMessages(turns, mark)),
+      own(vendor, "system", () => (system.trim() === "" ? undefined : toSystem(system, mark("system")))),
+      tools.length === 0
+        ? undefined
+        : member(
+            "toolConfig",
+            toConfig([...tools, ...cached(mark("tools"))], merge(toChoice(question), choice))
+          )
+    ]
+    return { members: members.filter((json) => json !== undefined), fields }
+  }
+  return {
+    converse: (question) => {
+      const made = parts(question, marker(question))
+      return isReason(made) ? made : toBody(made)
+    },
+    countTokens: (question) => {
+      const made = parts(question, () => undefined)
+      if (isReason(made)) return made
+      const { additionalModelRequestFields } = made.fields
+      const fields = Json.defined({ additionalModelRequestFields })
+      return `{"input":{"converse":${toBody({ ...made, fields })}}}`
+    }
+  }
+}
+
+interface Parts {
+  /** Members of the body as JSON. */
+  readonly members: ReadonlyArray<string>
+  readonly fields: Json.JsonObject
+}
+
+const toBody = ({ fields, members }: Parts): string =>
+  `{${[...members, Json.encode(fields).slice(1, -1)].filter((json) => json !== "").join(",")}}`
+
+const member = (name: string, json: string): string => `${JSON.stringify(name)}:${json}`
+
+/** A member of the body, unless the application sets it. */
+const own = (vendor: Json.JsonObject, name: string, json: () => string | undefined): string | undefined => {
+  const made = name in vendor ? undefined : json()
+  return made === undefined ? undefined : member(name, made)
+}
+
+// ───────────────────────── Tools
+
+const toolEncoder = (): ((question: Question) => ReadonlyArray<string>) => {
+  const usual = memoize((tool: ToolDefinition) => toTool(tool, tool.parameters))
+  const strict = memoize((tool: ToolDefinition) => toTool(tool, enforced(tool), true))
+  return ({ model, tools }) => {
+    const { schemaKeywords } = Family.of(model)
+    return tools.map((tool) => {
+      if (isStrict(tool) && Family.takesStrict(model)) return strict(tool)
+      return schemaKeywords === undefined ? usual(tool) : toTool(tool, only(schemaKeywords, tool.parameters))
+    })
+  }
+}
+
+const enforced = ({ name, parameters }: ToolDefinition): Json.Json =>
+  enforceable({ name, schema: parameters })
+
+const toTool = ({ description, name }: ToolDefinition, schema: Json.Json, strict?: true): string =>
+  Json.encode({
+    toolSpec: {
+      name,
+      ...(description.trim() === "" ? {} : { description }),
+      inputSchema: { json: schema },
+      ...(strict === undefined ? {} : { strict })
+    }
+  })
+
+const only = (keywords: ReadonlySet<string>, schema: Json.Json): Json.Json =>
+  Json.isObject(schema)
+    ? Object.fromEntries(Object.entries(schema).filter(([keyword]) => keywords.has(keyword)))
+    : schema
+
+const hostedTools = ({ options }: Question): ReadonlyArray<string> =>
+  (options.hostedTools ?? []).flatMap(({ type }) => {
+    const name = hosted.get(type)
+    return name === undefined ? [] : [Json.encode({ systemTool: { name } })]
+  })
+
+const toConfig = (tools: ReadonlyArray<string>, choice: Json.JsonObject): string => {
+  const rest = Json.encode(choice).slice(1, -1)
+  return `{"tools":[${tools.join(",")}]${rest === "" ? "" : `,${rest}`}}`
+}
+
+const toChoice = ({ model, options: { parallelToolCalls, toolChoice } }: Question): Json.JsonObject => {
+  if (toolChoice === undefined || toolChoice === "auto" || toolChoice === "none") return {}
+  // The choice is then in the fields of Claude.
+  if (parallelToolCalls === false && Family.of(model).isClaude) return {}
+  return {
+    toolChoice: typeof toolChoice === "object" ? { tool: { name: toolChoice.name } } : { any: {} }
+  }
+}
+
+/** The choice of Claude's own API, which alone can rule out several calls in one answer. */
+const claudeChoice = ({ model, options: { parallelToolCalls, toolChoice } }: Question): Json.JsonObject => {
+  if (parallelToolCalls !== false || !Family.of(model).isClaude) return {}
+  const choice =
+    typeof toolChoice === "object"
+      ? { type: "tool", name: toolChoice.name }
+      : { type: toolChoice === "required" ? "any" : "auto" }
+  const fields = { tool_choice: { ...choice, disable_parallel_tool_use: true } }
+  return { additionalModelRequestFields: fields }
+}
+
+// ───────────────────────── Caching
+
+/** The positions of cache marks, in order of their benefit. There are as many as the vendor takes. */
+const places = ["lastUser", "system", "tools", "userBefore"] as const
+type Place = (typeof places)[number]
+type Mark = (place: Place) => string | undefined
+
+const maxMarks = 4
+
+/** The marks that the family of the model takes, besides those of the application. */
+const marker = ({ model, options: { cacheRetention }, vendor }: Question): Mark => {
+  const { marks } = Family.of(model)
+  const theirs = Json.encode(vendor).split('"cachePoint":').length - 1
+  const taken = places.filter((place) => (place === "tools" ? marks.tools : marks.prompt))
+  const marked = cacheRetention === "none" ? [] : taken.slice(0, Math.max(0, maxMarks - theirs))
+  const ttl = cacheRetention === "long" && marks.long ? { ttl: "1h" } : {}
+  const mark = JSON.stringify({ cachePoint: { type: "default", ...ttl } })
+  return (place) => (marked.includes(place) ? mark : undefined)
+}
+
+const cached = (mark: string | undefined): ReadonlyArray<string> => (mark === undefined ? [] : [mark])
+
+const toSystem = (system: string, mark: string | undefined): string =>
+  `[${[Json.encode({ text: system }), ...cached(mark)].join(",")}]`
+
+/**
+ * The last turn of the user serves the next request. The turn before it was the last one of the previous request: the vendor
+ * searches for it, but only some blocks back.
+ */
+const toMessages = (turns: ReadonlyArray<Turns.Turn>, mark: Mark): string => {
+  const last = turns.findLastIndex(({ role }) => role === "user")
+  const before = turns.findLastIndex(({ role }, index) => role === "user" && index < last)
+  const rendered = turns.map((turn, index) =>
+    Turns.render(turn, index === last ? mark("lastUser") : index === before ? mark("userBefore") : undefined)
+  )
+  return `[${rendered.join(",")}]`
+}
+
+// ───────────────────────── Parameters
+
+const parameters = (
+  question: Question,
+  turns: ReadonlyArray<Turns.Turn>,
+  hasTools: boolean
+): Json.JsonObject => {
+  const { model, options, rule, thinking } = question
+  const { maxTokens, output, serviceTier, stop = [], temperature, topP } = options
+  const inferenceConfig = Json.defined({
+    // Claude requires a limit, for which Bedrock sets a small one.
+    maxTokens: maxTokens ?? (vendorAtBedrock(model) === "anthropic" ? rule?.maxOutput : undefined),
+    temperature,
+    topP,
+    stopSequences: stop.length === 0 ? undefined : stop
+  })
+  const members = Json.defined({
+    inferenceConfig: Object.keys(inferenceConfig).length === 0 ? undefined : inferenceConfig,
+    serviceTier: serviceTier === undefined ? undefined : { type: serviceTier },
+    outputConfig: output === undefined ? undefined : toOutput(output)
+  })
+  const chosen = hasTools ? merge(members, claudeChoice(question)) : members
+  return isRefused(thinking, turns) ? chosen : merge(chosen, thinking)
+}
+
+const toOutput = (output: NonNullable<Question["options"]["output"]>): Json.JsonObject => {
+  const jsonSchema = {
+    schema: JSON.stringify(enforceable(output)),
+    name: CallName.spelt(output.name, 64)
+  }
+  return { textFormat: { type: "json_schema", structure: { jsonSchema } } }
+}
+
+/** Claude rejects a thinking budget in a turn that started without thinking. */
+const isRefused = (thinking: Json.JsonObject, turns: ReadonlyArray<Turns.Turn>): boolean => {
+  const fields = Json.object(thinking["additionalModelRequestFields"])
+  return Json.object(fields?.["thinking"])?.["type"] === "enabled" && !Turns.mayThink(turns)
+}
