@@ -1,5 +1,5 @@
 /**
- * Damaged answers, for each of the four languages: bytes flipped, cut, dropped, doubled, swapped and inserted, and events
+ * Damaged answers, for each of the five languages: bytes flipped, cut, dropped, doubled, swapped and inserted, and events
  * likewise. Whatever comes: nothing is thrown, nothing hangs, the events keep their grammar, a cut changes nothing, and no
  * tool is run with anything but what a strict second reading of the same bytes finds too.
  */
@@ -8,9 +8,11 @@ import type { ModelEvent } from "effect-agent"
 import * as Api from "../conformance/Api.ts"
 import * as anthropicStreams from "../differential/streams/anthropic.ts"
 import type { Fixture } from "../differential/streams/Fixture.ts"
+import * as bedrockStreams from "../differential/streams/bedrock.ts"
 import * as googleStreams from "../differential/streams/google.ts"
 import * as openAiChatStreams from "../differential/streams/openAiChat.ts"
 import * as openAiResponsesStreams from "../differential/streams/openAiResponses.ts"
+import * as EventStream from "../providers/bedrock.ts"
 import type { Chaos, Options, Outcome } from "./Chaos.ts"
 import { Random } from "./Random.ts"
 import * as Grammar from "./wire/grammar.ts"
@@ -37,33 +39,48 @@ interface Language {
   readonly name: string
   readonly api: Api.Api
   readonly fixtures: ReadonlyArray<Fixture>
-  readonly strict: Strict.Read
+  /** The calls that a strict reading finds. */
+  readonly strict: (body: Uint8Array) => ReadonlyArray<ReadonlyArray<Strict.Call>>
+  /** The bytes of server-sent events on the wire (default: their own). */
+  readonly framed?: (events: Uint8Array) => Uint8Array<ArrayBuffer>
 }
+
+const strict =
+  (language: Strict.Read): Language["strict"] =>
+  (body) =>
+    Strict.read(body, language)
 
 const languages: ReadonlyArray<Language> = [
   {
     name: "openai-chat",
     api: Api.openAiChat,
     fixtures: openAiChatStreams.fixtures,
-    strict: Strict.openAiChat
+    strict: strict(Strict.openAiChat)
   },
   {
     name: "openai-responses",
     api: Api.openAiResponses,
     fixtures: openAiResponsesStreams.fixtures,
-    strict: Strict.openAiResponses
+    strict: strict(Strict.openAiResponses)
   },
   {
     name: "anthropic-messages",
     api: Api.anthropic,
     fixtures: anthropicStreams.fixtures,
-    strict: Strict.anthropic
+    strict: strict(Strict.anthropic)
   },
   {
     name: "google-generative",
     api: Api.google,
     fixtures: googleStreams.fixtures,
-    strict: Strict.google
+    strict: strict(Strict.google)
+  },
+  {
+    name: "bedrock-converse",
+    api: Api.bedrock,
+    fixtures: bedrockStreams.fixtures,
+    strict: (body) => Strict.bedrock(EventStream.read(body)),
+    framed: EventStream.framed
   }
 ]
 
@@ -89,7 +106,7 @@ const damage = Effect.fnUntraced(function* (language: Language, { count, say, se
   const [first = new Uint8Array(), ...others] = bodies
   for (let index = 0; index < count; index++) {
     const random = new Random(seed + index)
-    const body = Mutation.mutate(random.pick(first, ...others), [first, ...others], random)
+    const body = damagedBody(language, [first, ...others], random)
     const name = `${language.name}, seed ${seed + index}`
     const problems = [...inspect(language, body, random, tally)]
     if (index % played === 0) problems.push(...(yield* playThrough(language, body)))
@@ -100,6 +117,18 @@ const damage = Effect.fnUntraced(function* (language: Language, { count, say, se
   say(`${language.name}: ${count}, ${tally.violations.length} violations`)
   return tally
 })
+
+/** A damaged body. In binary frames, the events are damaged before they are framed, and every third body after it too. */
+const damagedBody = (
+  { framed }: Language,
+  bodies: readonly [Uint8Array, ...ReadonlyArray<Uint8Array>],
+  random: Random
+): Uint8Array => {
+  const events = Mutation.mutate(random.pick(...bodies), bodies, random)
+  if (framed === undefined) return events
+  const body = framed(events)
+  return random.once(3) ? Mutation.mutate(body, [body], random) : body
+}
 
 // ───────────────────────── One body
 
@@ -118,7 +147,7 @@ const inspect = (
     tally.complete += isComplete ? 1 : 0
 
     const ours = runnable(events)
-    const theirs = Strict.read(body, strict)
+    const theirs = strict(body)
     tally.run += ours.length
     const called = theirs.map((account) => account.filter(isKnown).length)
     tally.left += Math.max(0, Math.max(0, ...called) - ours.length)
@@ -169,18 +198,21 @@ const runnable = (events: ReadonlyArray<ModelEvent.ModelEvent>): ReadonlyArray<S
 }
 
 /** The same through a run, which must end in order. */
-const playThrough = ({ api, fixtures, strict }: Language, body: Uint8Array) =>
-  Loop.play(api.layer("http://127.0.0.1:9"), new Uint8Array(body), fixtures[0]?.body ?? "").pipe(
+const playThrough = ({ api, fixtures, framed, strict }: Language, body: Uint8Array) =>
+  Loop.play(api.layer("http://127.0.0.1:9"), new Uint8Array(body), wholeOf(fixtures[0], framed)).pipe(
     Effect.timeoutOption("10 seconds"),
     Effect.map((result) => {
       if (Option.isNone(result)) return ["the run hangs"]
       const { calls, last } = result.value
       return [
         ...(last === "RunEnd" ? [] : [`the run ends with ${last}`]),
-        ...Strict.beyond(calls, Strict.read(body, strict)).map(({ name, params }) => `ran ${name} ${params}`)
+        ...Strict.beyond(calls, strict(body)).map(({ name, params }) => `ran ${name} ${params}`)
       ]
     })
   )
+
+const wholeOf = ({ body }: Pick<Fixture, "body"> = { body: "" }, framed: Language["framed"]) =>
+  framed === undefined ? body : framed(new TextEncoder().encode(body))
 
 const judge = (tallies: ReadonlyArray<Tally>): Outcome => ({
   figures: Object.fromEntries(

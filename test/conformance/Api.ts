@@ -1,12 +1,21 @@
 /**
- * The four languages as they are spoken: each without a network, fed with bytes, and each over HTTP.
+ * The five languages as they are spoken: each without a network, fed with bytes, and each over HTTP.
  */
 import { type Layer, Redacted } from "effect"
 import type { HttpClient } from "effect/http"
 import type { Provider } from "effect-agent"
-import { Anthropic, Framing, Google, OpenAi, OpenAiCompatible, ReplyWriter } from "effect-agent/providers"
+import {
+  AmazonBedrock,
+  Anthropic,
+  Framing,
+  Google,
+  OpenAi,
+  OpenAiCompatible,
+  ReplyWriter
+} from "effect-agent/providers"
 import { Answer } from "../../src/providers/internal/answer.ts"
 import { anthropicMessages } from "../../src/providers/anthropic/protocol.ts"
+import { bedrockConverse } from "../../src/providers/bedrock/protocol.ts"
 import { common } from "../../src/providers/openAiChat/compat.ts"
 import { googleGenerate } from "../../src/providers/gemini/protocol.ts"
 import { openAiChat as chat } from "../../src/providers/openAiChat/protocol.ts"
@@ -23,12 +32,12 @@ export interface Api {
 export const seed = "seed"
 
 const opening =
-  (protocol: Protocol): Api["open"] =>
+  (protocol: Protocol, framing = Framing.sse): Api["open"] =>
   (model) => {
     const call = { model, seed }
     const reply = new ReplyWriter.ReplyWriter(protocol, call)
     const begun = { call, reply, decoder: protocol.decoder(call, reply) }
-    return new Answer({ protocol, framing: Framing.sse, redact: (text) => text }, begun)
+    return new Answer({ protocol, framing, redact: (text) => text }, begun)
   }
 
 const apiKey = Redacted.make("a key of these tests")
@@ -53,10 +62,16 @@ export const google: Api = {
   layer: (baseUrl) => Google.layer({ baseUrl, apiKey })
 }
 
+export const bedrock: Api = {
+  open: opening(bedrockConverse("amazon-bedrock"), Framing.awsEventStream),
+  layer: (baseUrl) => AmazonBedrock.layer({ region: "us-east-1", baseUrl, apiKey })
+}
+
 /** By the names of the folders of recordings. */
 export const byName: Readonly<Record<string, Api>> = {
   "openai-chat": openAiChat,
   "openai-responses": openAiResponses,
   "anthropic-messages": anthropic,
-  "google-generative": google
+  "google-generative": google,
+  "bedrock-converse": bedrock
 }

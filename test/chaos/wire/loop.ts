@@ -18,7 +18,7 @@ export interface Played {
 export const play = Effect.fnUntraced(function* (
   provider: Layer.Layer<Provider.Provider, never, HttpClient.HttpClient>,
   damaged: Uint8Array<ArrayBuffer>,
-  text: string
+  text: string | Uint8Array<ArrayBuffer>
 ): Effect.fn.Return<Played> {
   const calls: Array<Call> = []
   let requests = 0

@@ -90,7 +90,34 @@ export const call = (name: Json.Json | undefined, json: string): ReadonlyArray<C
   return typeof name !== "string" || params === undefined ? [] : [{ name, params: JSON.stringify(params) }]
 }
 
-// ───────────────────────── The four languages
+/** The calls of an answer of Converse, whose events have names. An exception ends it, and events of other names are new ones. */
+export const bedrock = (
+  events: ReadonlyArray<{ readonly name: string; readonly data: string }>
+): ReadonlyArray<Account> => {
+  const calls = new Map<Json.Json, Growing>()
+  for (const { data, name } of events) {
+    if (!/^(?:message(?:Start|Stop)|contentBlock(?:Start|Delta|Stop)|metadata)$|Exception$/.test(name))
+      continue
+    const json = Json.object(Json.parse(data))
+    if (json === undefined) return []
+    if (name === "messageStop") {
+      const stop = Json.text(json["stopReason"])
+      if (stop === undefined || unfinished.has(stop)) return []
+      return [[...calls.values()].flatMap(({ json, name }) => call(name, json))]
+    }
+    const index = json["contentBlockIndex"] ?? 0
+    const begun = Json.object(Json.object(json["start"])?.["toolUse"])
+    if (name === "contentBlockStart" && begun !== undefined)
+      calls.set(index, { id: undefined, name: Json.text(begun["name"]) ?? "", json: "" })
+    const input = Json.object(Json.object(json["delta"])?.["toolUse"])?.["input"]
+    const open = calls.get(index)
+    if (name === "contentBlockDelta" && open !== undefined && typeof input === "string") open.json += input
+    if (name.endsWith("Exception")) return []
+  }
+  return []
+}
+
+// ───────────────────────── The four languages of server-sent events
 
 interface Growing {
   readonly id: string | undefined
