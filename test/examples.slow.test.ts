@@ -16,7 +16,14 @@ const examples = files.filter((file) => !undocumented.includes(file)).flatMap(ex
 const nameOf = ({ where }: Example) => `${where.replaceAll(/[/.:]/g, "-")}.ts`
 
 /** What an application has installed. */
-const packages = ["effect", "@ai-sdk/provider", "@effect/platform-node", "@types/node", "zod"]
+const packages = [
+  "effect",
+  "@ai-sdk/provider",
+  "@effect/platform-node",
+  "@types/node",
+  "google-auth-library",
+  "zod"
+]
 
 const tsconfig = {
   extends: join(repo, "tsconfig.json"),
