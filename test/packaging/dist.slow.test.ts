@@ -13,7 +13,18 @@ const cache = join(repo, "node_modules/.cache")
 mkdirSync(cache, { recursive: true })
 /** Inside, so that what is built finds `effect`. */
 const home = mkdtempSync(join(cache, "effect-agent-dist-"))
-const entries = ["ai", "ai-sdk", "compat", "node", "promise", "providers", "resilience", "testing", "tools"]
+const entries = [
+  "ai",
+  "ai-sdk",
+  "compat",
+  "node",
+  "prices",
+  "promise",
+  "providers",
+  "resilience",
+  "testing",
+  "tools"
+]
 
 /** Runs a script in a Node of its own, and gives what it prints. */
 const node = async (script: string): Promise<unknown> => {
@@ -55,7 +66,7 @@ describe("what is built", { timeout: 60_000 }, () => {
   it("exports what the source does", async () => {
     const all = ["core", ...entries].map((name) => (name === "core" ? "index" : `${name}/index`))
     const imports = all.map((path, index) => `import * as m${index} from "./${path}.js"`)
-    const names = ["core", ...entries].map((name, index) => `${name}: Object.keys(m${index}).sort()`)
+    const names = ["core", ...entries].map((name, index) => `"${name}": Object.keys(m${index}).sort()`)
     const pinned: unknown = JSON.parse(readFileSync(join(repo, "test/exports.json"), "utf8"))
     const script = `${imports.join("\n")}\nconsole.log(JSON.stringify({ ${names.join(", ")} }))`
     assert.deepStrictEqual(await node(script), pinned)
