@@ -6,7 +6,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type * as Schema from "effect/Schema"
+import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { ModelMessage } from "./Message.ts"
 import type { ModelEvent } from "./ModelEvent.ts"
@@ -65,6 +65,32 @@ export interface Server {
 }
 
 /**
+ * The size of a request.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface TokenCount {
+  /** The tokens of the system prompt, the tools and the conversation, as the vendor counts them. */
+  readonly inputTokens: number
+}
+
+/**
+ * The provider cannot count the tokens of a request: its vendor, or the server behind it, has no route for that.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class CountingUnsupported extends Schema.TaggedError<CountingUnsupported>()("CountingUnsupported", {
+  /** The id of the provider. */
+  provider: Schema.String
+}) {
+  override get message(): string {
+    return `The provider ${this.provider} cannot count tokens. Estimate four characters for one token.`
+  }
+}
+
+/**
  * The service that answers model calls.
  *
  * **Details**
@@ -119,8 +145,47 @@ export class Provider extends Context.Service<
      * with an `output` schema offers the model a tool to call with its output.
      */
     readonly structuredOutput?: (request: Pick<ModelRequest, "model" | "tools">) => boolean
+    /** Counts the tokens of a request at the vendor. Absent if the provider cannot. */
+    readonly countTokens?: (
+      request: ModelRequest
+    ) => Effect.Effect<TokenCount, ProviderError | CountingUnsupported>
   }
 >()("effect-agent/Provider") {}
+
+const count = (provider: Provider["Service"], request: ModelRequest) =>
+  provider.countTokens?.(request) ?? Effect.fail(new CountingUnsupported({ provider: provider.id }))
+
+/**
+ * Counts the tokens of a request at the vendor, which does not answer it.
+ *
+ * **Details**
+ *
+ * The count has the system prompt, the tools and the conversation as the vendor reads them. It fails with `CountingUnsupported`
+ * where the vendor has no route for it, and with `ProviderError` where the request for it fails.
+ *
+ * **Example** (Counting before a call)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Message, Provider } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const program = Provider.countTokens({ model: "m", messages: [Message.user("Hi")], tools: [], options: {} }).pipe(
+ *   Effect.map(({ inputTokens }) => inputTokens),
+ *   Effect.catchTag("CountingUnsupported", ({ provider }) => Effect.succeed(`${provider} does not count`)),
+ *   Effect.provide(ScriptedProvider.layer([]))
+ * )
+ *
+ * console.log(await Effect.runPromise(program)) // => scripted does not count
+ * ```
+ *
+ * @category accessors
+ * @since 0.2.0
+ */
+export const countTokens = (
+  request: ModelRequest
+): Effect.Effect<TokenCount, ProviderError | CountingUnsupported, Provider> =>
+  Effect.flatMap(Provider, (provider) => count(provider, request))
 
 /**
  * Makes a provider that sends each call to the provider that the prefix of the model names.
@@ -169,6 +234,12 @@ export const router = (providers: Readonly<Record<string, Provider["Service"]>>)
     structuredOutput: (request) => {
       const { model, provider } = find(request.model)
       return provider?.structuredOutput?.({ ...request, model }) ?? false
+    },
+    countTokens: (request) => {
+      const { model, provider } = find(request.model)
+      return provider === undefined
+        ? Effect.fail(unsupported(request.model, [...known.keys()]))
+        : count(provider, { ...request, model })
     }
   })
 }
@@ -187,7 +258,7 @@ const unsupported = (model: string, known: ReadonlyArray<string>) =>
  *
  * **Details**
  *
- * The result has the `structuredOutput` of the provider inside, unless `wrap` returns another one.
+ * The result has the `structuredOutput` and the `countTokens` of the provider inside, unless `wrap` returns others.
  *
  * **Gotchas**
  *
@@ -231,11 +302,14 @@ export const decorate =
     Layer.effect(
       Provider,
       Effect.flatMap(Provider, (inner) =>
-        Effect.map(wrap(inner), (outer) => ({ ...structuredOutputOf(inner), ...outer }))
+        Effect.map(wrap(inner), (outer) => ({ ...abilities(inner), ...outer }))
       )
     ).pipe(Layer.provide(inner))
 
-const structuredOutputOf = ({
+const abilities = ({
+  countTokens,
   structuredOutput
-}: Provider["Service"]): Pick<Provider["Service"], "structuredOutput"> =>
-  structuredOutput === undefined ? {} : { structuredOutput }
+}: Provider["Service"]): Pick<Provider["Service"], "countTokens" | "structuredOutput"> => ({
+  ...(countTokens === undefined ? {} : { countTokens }),
+  ...(structuredOutput === undefined ? {} : { structuredOutput })
+})

@@ -18,7 +18,7 @@ import * as Adjusted from "./Adjusted.ts"
 import { Answer, type Part } from "./Answer.ts"
 import * as CallOptions from "./CallOptions.ts"
 import * as Failure from "./Failure.ts"
-import * as Headers from "./Headers.ts"
+import * as ResponseHeaders from "../internal/responseHeaders.ts"
 import * as PromptMessages from "./PromptMessages.ts"
 
 /** A model of either version. */
@@ -42,7 +42,7 @@ export const stream = (speaker: Speaker, request: ModelRequest): Stream.Stream<M
       const { headers, parts } = yield* open(speaker, model, request, prompt.success)
       const { options } = request
       const answer = new Answer(
-        { provider: speaker.id, model: model.modelId, options, headers: Headers.shown(headers) },
+        { provider: speaker.id, model: model.modelId, options, headers: ResponseHeaders.shown(headers) },
         Adjusted.lost(options, model.specificationVersion)
       )
       return Stream.fromPull(Effect.succeed(pullOf(answer, parts)))

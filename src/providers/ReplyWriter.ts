@@ -15,6 +15,7 @@ import { CallBlock, type Data, HostedBlock, Prose } from "./internal/replyBlocks
 
 export type { CallBlock, HostedBlock, Prose } from "./internal/replyBlocks.ts"
 
+type Head = Pick<Extract<ModelEvent, { readonly _tag: "Start" }>, "headers" | "rateLimits">
 type Finish = Extract<ModelEvent, { readonly _tag: "Finish" }>
 
 /**
@@ -96,6 +97,7 @@ export class ReplyWriter {
   private readonly ids: CallIds
   private readonly events: Array<ModelEvent> = []
   private names: Names = {}
+  private head: Head = {}
   private open: Prose | undefined = undefined
   private count = 0
 
@@ -123,6 +125,11 @@ export class ReplyWriter {
     }
   }
 
+  /** Notes the headers of the response, and the rate limits that they report. */
+  respond(head: Head): void {
+    this.head = head
+  }
+
   /** Starts the answer, unless it has started. */
   start(): void {
     if (this.isStarted) return
@@ -136,7 +143,8 @@ export class ReplyWriter {
       protocol: this.protocol.name,
       ...(responseId === undefined ? {} : { responseId }),
       ...(responseModel === undefined || responseModel === model ? {} : { responseModel }),
-      ...(adjusted.length === 0 ? {} : { adjusted })
+      ...(adjusted.length === 0 ? {} : { adjusted }),
+      ...this.head
     })
   }
 

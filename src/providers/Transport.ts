@@ -18,15 +18,17 @@ import * as Stream from "effect/Stream"
 import { Credentials, type Service as Keys } from "../Credentials.ts"
 import { makeId } from "../Message.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
-import { type ModelRequest, Provider } from "../Provider.ts"
+import { CountingUnsupported, type ModelRequest, Provider, type TokenCount } from "../Provider.ts"
 import type { Reason } from "../ProviderError.ts"
-import { ProviderError, StreamTruncated } from "../ProviderError.ts"
+import { Protocol as ProtocolFault, ProviderError, StreamTruncated } from "../ProviderError.ts"
 import type { Deployment } from "./Deployment.ts"
 import * as Framing from "./Framing.ts"
 import { adjuster } from "./internal/adjust.ts"
 import { Answer } from "./internal/answer.ts"
 import * as Capability from "./internal/capability.ts"
 import * as Connection from "./internal/connection.ts"
+import * as Head from "./internal/head.ts"
+import * as Json from "./internal/json.ts"
 import * as Network from "./internal/network.ts"
 import * as Outgoing from "./internal/outgoing.ts"
 import type { Question } from "./internal/question.ts"
@@ -34,6 +36,7 @@ import * as Reading from "./internal/reading.ts"
 import * as Refusal from "./internal/refusal.ts"
 import * as Secrets from "./internal/secrets.ts"
 import * as Silence from "./internal/silence.ts"
+import * as Wording from "./internal/wording.ts"
 import * as Models from "./Models.ts"
 import { type Call, type Decoder, isReason, type Protocol } from "./Protocol.ts"
 import { ReplyWriter } from "./ReplyWriter.ts"
@@ -112,7 +115,8 @@ export const make = Effect.fnUntraced(function* (
     id,
     ...serverOf(deployment.url("model")),
     stream: (request) => answer(opened, request),
-    structuredOutput: Capability.structuredOutput(server)
+    structuredOutput: Capability.structuredOutput(server),
+    countTokens: (request) => count(opened, request)
   })
 })
 
@@ -214,22 +218,69 @@ const ask = Effect.fnUntraced(function* (
   question: Question,
   begun: Begun
 ): Effect.fn.Return<Stream.Stream<ModelEvent, ProviderError>, ProviderError, Scope.Scope> {
-  const { framing, limits, protocol } = opened
+  const { deployment, framing, limits, protocol } = opened
   const { provider } = protocol
-  const silence = new Silence.Silence(limits, yield* Clock.Clock)
-  const { connection, outgoing } = yield* Effect.mapError(send(opened, question, silence), (error) =>
-    error._tag === "ProviderError" ? error : new ProviderError({ provider, reason: error })
-  )
+  const clock = yield* Clock.Clock
+  const silence = new Silence.Silence(limits, clock)
+  const { model } = question
+  const target = {
+    model,
+    url: deployment.url(model),
+    accept: framing.accept,
+    body: protocol.encode(question)
+  }
+  const { connection, outgoing } = yield* Effect.mapError(send(opened, target, silence), failed(provider))
   const { redact, url } = outgoing
+  begun.reply.respond(Head.of(connection.headers, redact, clock.currentTimeMillisUnsafe()))
   const answer = new Answer({ protocol, framing, redact }, begun)
   const broken = (cause: unknown) => dropped(Network.reason(cause, url, redact))
   const next = yield* Reading.open({ provider, connection, answer, silence, broken })
   return Stream.fromPull(Effect.succeed(next))
 })
 
+const failed =
+  (provider: string) =>
+  (error: Reason | ProviderError): ProviderError =>
+    error._tag === "ProviderError" ? error : new ProviderError({ provider, reason: error })
+
 /** A connection that breaks after the head of the response truncates the answer. */
 const dropped = (reason: Reason): Reason =>
   reason._tag === "Transport" ? new StreamTruncated({ detail: reason.detail }) : reason
+
+// ───────────────────────── A count of tokens
+
+/** Sends the request that counts the tokens of another one. */
+const count = (
+  opened: Opened,
+  request: ModelRequest
+): Effect.Effect<TokenCount, ProviderError | CountingUnsupported> => {
+  const { deployment, limits, protocol } = opened
+  const { counting, provider } = protocol
+  const { countingUrl } = deployment
+  const unsupported = new CountingUnsupported({ provider })
+  if (counting === undefined || countingUrl === undefined) return Effect.fail(unsupported)
+  const question = opened.adjust(request)
+  if (isReason(question)) return Effect.fail(failed(provider)(question))
+  const { model } = question
+  const target = {
+    model,
+    url: countingUrl(model),
+    accept: "application/json",
+    body: counting.encode(question)
+  }
+  return Effect.gen(function* () {
+    const silence = new Silence.Silence(limits, yield* Clock.Clock)
+    const { connection, outgoing } = yield* send(opened, target, silence)
+    const body = yield* Refusal.startOf(connection)
+    const inputTokens = counting.read(Json.parseShallow(body) ?? null)
+    if (inputTokens !== undefined) return { inputTokens }
+    const excerpt = Wording.excerpt(outgoing.redact(body))
+    return yield* new ProtocolFault({ kind: "badShape", detail: "Not a count of tokens", body: excerpt })
+  }).pipe(
+    Effect.scoped,
+    Effect.mapError((error) => (Refusal.isNoRoute(error) ? unsupported : failed(provider)(error)))
+  )
+}
 
 // ───────────────────────── A request
 
@@ -238,24 +289,31 @@ interface Sent {
   readonly outgoing: Outgoing.Outgoing
 }
 
+interface Target {
+  readonly model: string
+  readonly url: string
+  readonly accept: string
+  /** The encoded request, or the reason why there is none. */
+  readonly body: string | Reason
+}
+
 /** Sends a request, and sends it again if the vendor refuses its credentials and there are new ones. */
 const send = Effect.fnUntraced(function* (
   opened: Opened,
-  question: Question,
+  target: Target,
   silence: Silence.Silence
 ): Effect.fn.Return<Sent, Reason | ProviderError, Scope.Scope> {
-  const { protocol } = opened
-  const { model } = question
-  const body = protocol.encode(question)
+  const { body, model } = target
   if (isReason(body)) return yield* body
   const given = yield* givenKey(opened)
-  const first = yield* signed(opened, { model, body, given, isRefused: false })
+  const first = yield* signed(opened, { ...target, body, given, isRefused: false })
   const sent = yield* Effect.result(once(opened, first, model, silence))
   if (sent._tag === "Success") return { connection: sent.success, outgoing: first }
   const isFixed = Option.isNone(given) && opened.deployment.apiKey !== undefined
   if (sent.failure._tag !== "Unauthenticated" || isFixed) return yield* sent.failure
 
-  const second = yield* signed(opened, { model, body, given: yield* givenKey(opened), isRefused: true })
+  const again = { ...target, body, given: yield* givenKey(opened), isRefused: true }
+  const second = yield* signed(opened, again)
   if (!isNew(second.secrets, first.secrets)) return yield* sent.failure
   return { connection: yield* once(opened, second, model, silence), outgoing: second }
 })
@@ -278,8 +336,7 @@ const givenKey = ({
     return current === undefined ? Effect.succeedNone : current.apiKey(protocol.provider)
   })
 
-interface Draft {
-  readonly model: string
+interface Draft extends Target {
   readonly body: string
   readonly given: Option.Option<Redacted.Redacted>
   readonly isRefused: boolean
@@ -287,11 +344,11 @@ interface Draft {
 
 /** Makes a request with its credentials. */
 const signed = (
-  { deployment, framing: { accept }, used }: Opened,
-  { body, given, isRefused, model }: Draft
+  { deployment, used }: Opened,
+  { accept, body, given, isRefused, url }: Draft
 ): Effect.Effect<Outgoing.Outgoing, Reason> => {
   const key = Option.getOrElse(given, () => deployment.apiKey)
-  return Outgoing.post(deployment, { url: deployment.url(model), accept, body, key, isRefused }, used)
+  return Outgoing.post(deployment, { url, accept, body, key, isRefused }, used)
 }
 
 /** Sends one HTTP request, and waits for the head of its answer. */

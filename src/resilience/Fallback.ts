@@ -10,7 +10,7 @@ import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import type { ModelEvent } from "../ModelEvent.ts"
 import type { ModelRequest } from "../Provider.ts"
-import { Provider } from "../Provider.ts"
+import { countTokens, CountingUnsupported, Provider } from "../Provider.ts"
 import type { ProviderError } from "../ProviderError.ts"
 import * as Silence from "../internal/silence.ts"
 
@@ -104,7 +104,15 @@ export const layer = <const Candidates extends readonly [Candidate, ...ReadonlyA
           resolved.every(
             ({ model = request.model, provider }) =>
               provider.structuredOutput?.({ ...request, model }) ?? false
-          )
+          ),
+        countTokens: (request) =>
+          first === undefined
+            ? Effect.fail(new CountingUnsupported({ provider: "fallback" }))
+            : Effect.provideService(
+                countTokens({ ...request, model: first.model ?? request.model }),
+                Provider,
+                first.provider
+              )
       })
     })
   )

@@ -10,14 +10,14 @@ import { parseArguments } from "../../ModelEvent.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { Protocol as ProtocolFault, ServerError, StreamTruncated } from "../../ProviderError.ts"
 import * as Usage from "../../Usage.ts"
-import * as Tokens from "../internal/counting.ts"
+import { byMembers } from "../internal/counting.ts"
 import * as Json from "../internal/json.ts"
 import type { Question } from "../internal/question.ts"
 import { isReason, type Protocol } from "../Protocol.ts"
 import type { ReplyWriter } from "../ReplyWriter.ts"
 import * as Blocks from "./block.ts"
 import type { Block } from "./block.ts"
-import { counter, type Dialect, encoder, inContainer } from "./request.ts"
+import { type Dialect, encoder, inContainer } from "./request.ts"
 import * as Counting from "./usage.ts"
 import * as Wires from "./wire.ts"
 import type { Index, Wire } from "./wire.ts"
@@ -28,10 +28,7 @@ export const anthropicMessages = (provider: string, dialect: Dialect = {}): Prot
   provider,
   endpoint: "messages",
   encode: encoder(provider, dialect),
-  counting: {
-    encode: counter(encoder(provider)),
-    read: (response) => Tokens.tokens(Json.object(response)?.["input_tokens"])
-  },
+  counting: byMembers(encoder(provider), counted),
   decoder: ({ model }, reply) => {
     const state = initial(reply)
     return {
@@ -46,6 +43,9 @@ export const anthropicMessages = (provider: string, dialect: Dialect = {}): Prot
 })
 
 const name = "anthropic-messages"
+
+/** https://docs.anthropic.com/en/api/messages-count-tokens */
+const counted = ["messages", "model", "output_config", "system", "thinking", "tool_choice", "tools"]
 
 /** A gateway that retries sends a second answer after the start of the first. */
 const strange = ({ messageId }: State, event: Wire): Reason | undefined => {

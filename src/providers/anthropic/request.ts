@@ -48,17 +48,6 @@ export const encoder = (
   }
 }
 
-/** Encodes the requests that count tokens: https://docs.anthropic.com/en/api/messages-count-tokens */
-export const counter =
-  (encode: (question: Question) => string | Reason) =>
-  (question: Question): string | Reason => {
-    const body = encode(question)
-    if (isReason(body)) return body
-    const { messages, model, output_config, system, thinking, tool_choice, tools } =
-      Json.object(Json.parse(body)) ?? {}
-    return Json.encode({ model, system, tools, messages, tool_choice, thinking, output_config })
-  }
-
 type Vendor = Json.JsonObject
 
 /** Adds the id of the container that runs code of this conversation to the vendor options. */

@@ -3,7 +3,7 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import type { Reason } from "../../ProviderError.ts"
+import type { ProviderError, Reason } from "../../ProviderError.ts"
 import { Protocol as ProtocolFault, Transport } from "../../ProviderError.ts"
 import type * as Connection from "./connection.ts"
 import * as Failure from "./failure.ts"
@@ -36,13 +36,17 @@ export const of = Effect.fnUntraced(function* (
     return new ProtocolFault({ kind: "contentType", detail, status, ...excerpt })
   }
   const now = (yield* Clock.Clock).currentTimeMillisUnsafe()
-  const advice = isNoRoute(status, body) ? otherwise : undefined
+  const advice = hasNoRoute(status, body) ? otherwise : undefined
   return Failure.ofResponse({ status, headers: redacted(headers, redact), body, model, now, advice })
 })
 
 /** Whether the server does not know the route. A server that knows it mentions the model that it does not find. */
-const isNoRoute = (status: number, body: string): boolean =>
+const hasNoRoute = (status: number, body: string): boolean =>
   status === 405 || (status === 404 && !/model/i.test(body))
+
+/** Whether a request failed because the server does not know its route. */
+export const isNoRoute = (error: Reason | ProviderError): boolean =>
+  error._tag !== "ProviderError" && error.status !== undefined && hasNoRoute(error.status, error.body ?? "")
 
 const redirected = (status: number, location: string): Reason => {
   const target = URL.canParse(location) ? new URL(location).origin : "elsewhere"
@@ -57,7 +61,7 @@ const redacted = (headers: Connection.Connection["headers"], redact: Secrets.Red
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, redact(value)]))
 
 /** Reads the first 64 KiB of a body, for 2 seconds at most. Returns "" after that: the status is a reason too. */
-const startOf = (connection: Connection.Connection): Effect.Effect<string> =>
+export const startOf = (connection: Connection.Connection): Effect.Effect<string> =>
   Effect.timeoutOrElse(connection.text(64 * 1024), {
     duration: "2 seconds",
     orElse: () => Effect.succeed("")

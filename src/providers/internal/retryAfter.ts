@@ -114,8 +114,8 @@ const isReset = (name: string): boolean => {
   return limit !== -1 && name.includes("reset", limit)
 }
 
-/** A date, seconds or milliseconds since the epoch, or a duration. */
-const resetAt = (value: string, now: number | undefined): number | undefined => {
+/** The milliseconds until a date, seconds or milliseconds since the epoch, or a duration. */
+export const resetAt = (value: string, now: number | undefined): number | undefined => {
   if (!/^\d+(?:\.\d+)?$/.test(value)) return /^[\d.]+[a-z]/i.test(value) ? spell(value) : until(value, now)
   const count = Number(value)
   if (count < 1e9) return count * 1000

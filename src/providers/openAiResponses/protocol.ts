@@ -8,7 +8,7 @@
 import type { Logprob } from "../../ModelEvent.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { StreamTruncated } from "../../ProviderError.ts"
-import * as Counting from "../internal/counting.ts"
+import { byMembers } from "../internal/counting.ts"
 import * as Json from "../internal/json.ts"
 import { logprobsOf } from "../internal/logprobs.ts"
 import { isReason, type Protocol } from "../Protocol.ts"
@@ -27,7 +27,7 @@ export const openAiResponses = (provider: string): Protocol => ({
   provider,
   endpoint: "responses",
   encode: encoder(provider),
-  counting: Counting.byMembers(encoder(provider), counted),
+  counting: byMembers(encoder(provider), counted),
   decoder: ({ model }, reply) => {
     const state = initial(reply)
     return {

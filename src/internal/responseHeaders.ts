@@ -1,7 +1,7 @@
 /**
  * The headers of a response, as events have them.
  */
-import * as VendorKeys from "../internal/vendorKeys.ts"
+import * as VendorKeys from "./vendorKeys.ts"
 
 type Headers = Readonly<Record<string, string>>
 
@@ -13,4 +13,5 @@ export const shown = (headers: Headers | undefined): Headers =>
     )
   )
 
-const secret = /cookie|authori[sz]ation|authenticat|api[-_]?key|secret|session|csrf/i
+// Headers of rate limits speak of tokens.
+const secret = /cookie|authori[sz]ation|authenticat|api[-_]?key|token(?!s)|secret|session|csrf/i
