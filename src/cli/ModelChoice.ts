@@ -70,7 +70,8 @@ const byKey = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Choice | undefined> {
   for (const company of Vendors.companies) {
     const key = Vendors.keyOf(company, env)
-    if (key !== undefined) return yield* hosted(company, company.model, `${key} is set`, at)
+    if (key !== undefined && company.model !== undefined)
+      return yield* hosted(company, company.model, `${key} is set`, at)
   }
   return undefined
 })

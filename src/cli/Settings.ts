@@ -27,7 +27,7 @@ const variable = (flag: (typeof fromVariable)[number]): string =>
 /** Flags that also have a variable, beside `--model`. */
 const fromVariable = ["base-url", "effort", "max-tokens", "temperature", "sandbox", "allow", "deny"] as const
 
-const keyNames = [...new Set(companies.flatMap(({ keyNames }) => keyNames))]
+const keyNames = new Set(companies.flatMap(({ keyNames, model }) => (model === undefined ? [] : keyNames)))
 
 // The library indents the first line only.
 const description = [
@@ -35,7 +35,7 @@ const description = [
   "",
   `--model or ${modelName} names the model. Without them the program uses the first key that is set, then`,
   "a local server at its default port (Ollama, LM Studio, llama.cpp, vLLM, Jan), then local/rules. Keys, in order:",
-  `${Arr.chunksOf(keyNames, 4)
+  `${Arr.chunksOf([...keyNames], 4)
     .map((names) => names.join(", "))
     .join(",\n  ")}.`,
   "",

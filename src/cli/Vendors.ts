@@ -8,7 +8,7 @@ import type * as HttpClient from "effect/http/HttpClient"
 import type * as Layer from "effect/Layer"
 import type { Provider } from "../Provider.ts"
 import type { Preset } from "../providers/presets.ts"
-import * as presets from "../providers/presets.ts"
+import { presets } from "../providers/presets.ts"
 import type * as Retry from "../Retry.ts"
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -25,8 +25,8 @@ export interface Hosted {
   readonly id: string
   /** Environment variables of the key, of which the first that is set counts. */
   readonly keyNames: ReadonlyArray<string>
-  /** The model to use if the user names none. */
-  readonly model: string
+  /** The model to use if the user names none. Without it the program uses the vendor only if the user names it. */
+  readonly model?: string
   readonly load: (address: Address) => Effect.Effect<ProviderLayer>
 }
 
@@ -38,17 +38,18 @@ export interface Local {
   readonly load: (address: Address) => Effect.Effect<ProviderLayer>
 }
 
-const hosted = (preset: Preset, model: string): Hosted => ({
+const hosted = (preset: Preset, apiKeyName: string): Hosted => ({
   id: preset.id,
-  keyNames: preset.apiKeyName === undefined ? [] : [preset.apiKeyName],
-  model,
+  keyNames: [apiKeyName],
+  ...(preset.model === undefined ? {} : { model: preset.model }),
   load: (address) => compatible(preset, address)
 })
 
-const local = (preset: Preset, hostName?: string): Local => {
-  const baseUrl = (env: Environment) => addressOf(preset.baseUrl, hostName === undefined ? "" : env[hostName])
-  return { id: preset.id, baseUrl, load: (address) => compatible(preset, address) }
-}
+const local = (preset: Preset): Local => ({
+  id: preset.id,
+  baseUrl: (env) => addressOf(preset.baseUrl, preset === presets.ollama ? env["OLLAMA_HOST"] : ""),
+  load: (address) => compatible(preset, address)
+})
 
 const compatible = (preset: Preset, address: Address): Effect.Effect<ProviderLayer> =>
   Effect.map(
@@ -69,6 +70,9 @@ const own =
 /** Retries an answer that broke off. Reading a part of it twice is better for a person than starting over. */
 const retry: Retry.Options = { retryTurn: true }
 
+const { openAi, ...rest } = presets
+const others: ReadonlyArray<Preset> = Object.values(rest)
+
 /** Vendors with a key, in order of preference. */
 export const companies: ReadonlyArray<Hosted> = [
   {
@@ -78,7 +82,7 @@ export const companies: ReadonlyArray<Hosted> = [
     load: own(() => import("../providers/Anthropic.ts"))
   },
   {
-    id: presets.openAi.id,
+    id: openAi.id,
     keyNames: ["OPENAI_API_KEY"],
     model: "gpt-5.5",
     load: own(() => import("../providers/OpenAi.ts"))
@@ -89,31 +93,15 @@ export const companies: ReadonlyArray<Hosted> = [
     model: "gemini-3.1-pro-preview",
     load: own(() => import("../providers/Google.ts"))
   },
-  hosted(presets.openRouter, "moonshotai/kimi-k2.6"),
-  hosted(presets.mistral, "devstral-medium-latest"),
-  hosted(presets.groq, "openai/gpt-oss-120b"),
-  hosted(presets.xai, "grok-4.5"),
-  hosted(presets.deepSeek, "deepseek-v4-pro"),
-  hosted(presets.kimi, "kimi-k2.6"),
-  hosted(presets.zai, "glm-5.1"),
-  hosted(presets.cerebras, "zai-glm-4.7"),
-  hosted(presets.together, "moonshotai/Kimi-K2.6"),
-  hosted(presets.fireworks, "accounts/fireworks/models/kimi-k2p6"),
-  hosted(presets.nvidia, "openai/gpt-oss-120b"),
+  ...others.flatMap((preset) => (preset.apiKeyName === undefined ? [] : [hosted(preset, preset.apiKeyName)])),
   // OpenAI over Chat Completions, for servers at OPENAI_BASE_URL that support nothing else.
-  { ...hosted(presets.openAi, "gpt-4.1"), id: "openai-chat" }
+  { ...hosted(openAi, "OPENAI_API_KEY"), id: "openai-chat" }
 ]
-
-const jan: Preset = { ...presets.lmStudio, id: "jan", baseUrl: "http://127.0.0.1:1337/v1" }
 
 /** Servers on this machine without a key. */
-export const servers: ReadonlyArray<Local> = [
-  local(presets.ollama, "OLLAMA_HOST"),
-  local(presets.lmStudio),
-  local(presets.llamaCpp),
-  local(presets.vllm),
-  local(jan)
-]
+export const servers: ReadonlyArray<Local> = others
+  .filter(({ apiKeyName }) => apiKeyName === undefined)
+  .map(local)
 
 /** The environment variable that holds the key of a vendor, if one is set. */
 export const keyOf = (company: Hosted, env: Environment): string | undefined =>

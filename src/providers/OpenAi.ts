@@ -23,7 +23,7 @@ import * as SecretKey from "./internal/secretKey.ts"
 import type { Timeouts } from "./internal/silence.ts"
 import * as Transport from "./Transport.ts"
 import * as Models from "./Models.ts"
-import { openAi } from "./presets.ts"
+import { openAi } from "./internal/openAiServer.ts"
 
 export type { Timeouts }
 
@@ -197,7 +197,7 @@ export const layerConfig = ({ retry, ...options }: ConfigOptions = {}): Layer.La
   HttpClient.HttpClient
 > =>
   Layer.unwrap(
-    Config.map(Environment.of(openAi), (read) =>
+    Config.map(Environment.of(openAi, options.baseUrl), (read) =>
       Retry.layer(retry)(
         layer({ ...read, ...given(options), headers: { ...read.headers, ...options.headers } })
       )

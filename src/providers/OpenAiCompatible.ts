@@ -24,7 +24,7 @@ import { given } from "./internal/given.ts"
 import * as Models from "./Models.ts"
 import type { Preset } from "./presets.ts"
 
-export * as presets from "./presets.ts"
+export { presets } from "./presets.ts"
 export type { Rule as CallIdRule } from "./internal/callId.ts"
 export type { Compat, Preset, Timeouts }
 
@@ -194,11 +194,10 @@ export const layerConfig = (
   { retry, ...options }: ConfigOptions = {}
 ): Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> =>
   Layer.unwrap(
-    Config.map(Environment.of(preset), (read) =>
+    Config.map(Environment.of(preset, options.baseUrl), (read) =>
       Retry.layer(retry)(
         layer({
           id: preset.id,
-          baseUrl: preset.baseUrl,
           ...read,
           ...given(options),
           headers: { ...read.headers, ...options.headers },

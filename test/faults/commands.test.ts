@@ -8,7 +8,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
 import * as Vendors from "../../src/cli/Vendors.ts"
-import * as presets from "../../src/providers/presets.ts"
+import { presets } from "../../src/providers/presets.ts"
 import { Random } from "../chaos/Random.ts"
 import * as Workspace from "../tools/workspace.ts"
 

@@ -10,24 +10,40 @@ import type { Preset } from "../presets.ts"
 
 export interface Environment {
   readonly apiKey?: Redacted.Redacted
-  readonly baseUrl?: string
+  readonly baseUrl: string
   readonly headers: Readonly<Record<string, string>>
 }
 
-export const of = ({ apiKeyName, baseUrlName, headerNames = {} }: Preset): Config.Config<Environment> =>
-  Config.all({
+/** `address`: the address that the application gives, which needs no variables. */
+export const of = (preset: Preset, address?: string): Config.Config<Environment> => {
+  const { apiKeyName, headerNames = {}, headers: fixed } = preset
+  return Config.all({
     apiKey: apiKeyName === undefined ? Config.succeed(undefined) : key(apiKeyName),
-    baseUrl: baseUrlName === undefined ? Config.succeed("") : optional(baseUrlName),
+    baseUrl: address === undefined ? addressOf(preset) : Config.succeed(address),
     headers: Config.all(
       Object.fromEntries(Object.entries(headerNames).map(([header, name]) => [header, optional(name)]))
     )
   }).pipe(
     Config.map(({ apiKey, baseUrl, headers }) => ({
       ...(apiKey === undefined ? {} : { apiKey }),
-      ...(baseUrl === "" ? {} : { baseUrl }),
-      headers: Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== ""))
+      baseUrl,
+      headers: {
+        ...fixed,
+        ...Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== ""))
+      }
     }))
   )
+}
+
+const addressOf = ({ baseUrl, baseUrlName }: Preset): Config.Config<string> => {
+  const names = Array.from(baseUrl.matchAll(placeholder), ([, name = ""]) => name)
+  const usual = Config.map(Config.all(names.map(part)), (values) =>
+    names.reduce((url, name, index) => url.replace(`{${name}}`, values[index] ?? ""), baseUrl)
+  )
+  return baseUrlName === undefined ? usual : Config.orElse(Config.NonEmptyString(baseUrlName), () => usual)
+}
+
+const placeholder = /\{([A-Z_]+)\}/g
 
 type Names = readonly [string, ...ReadonlyArray<string>]
 
@@ -44,6 +60,10 @@ export const key = (...names: Names): Config.Config<Redacted.Redacted> =>
     names,
     Config.map(first(names), (key) => Redacted.make(key))
   )
+
+/** The value of a variable that is part of an address. Fails with a sentence if it is not set. */
+export const part = (name: string): Config.Config<string> =>
+  explained([name], Config.NonEmptyString(name), { value: "that part of the address", option: "a baseUrl" })
 
 /**
  * Replaces the error of a `Config`, which lists all parts of its schema, by a sentence that names the

@@ -90,6 +90,12 @@ export interface Compat {
    * `ModelCallEnd.adjusted`.
    */
   readonly webSearch: "none" | "options" | "plugin"
+  /**
+   * Fields of each request, such as `tool_stream` of Z.ai (default: none).
+   *
+   * Fields that the provider sends itself, and those of `modelOptions.vendor`, win.
+   */
+  readonly body: Json.JsonObject
 }
 
 /** The defaults, which most servers accept. */
@@ -107,7 +113,8 @@ export const common: Compat = {
   files: true,
   cacheKey: false,
   output: "json_schema",
-  webSearch: "none"
+  webSearch: "none",
+  body: {}
 }
 
 const levels = ["minimal", "low", "medium", "high", "xhigh", "max"] as const

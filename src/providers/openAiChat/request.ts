@@ -40,6 +40,7 @@ const toTool = ({ description, name, parameters, strict }: ToolDefinition) => {
 const parameters = (question: Question, compat: Compat): Json.JsonObject => {
   const { options, thinking, tools } = question
   const own = Json.defined({
+    ...compat.body,
     stream: true,
     stream_options: compat.streamUsage ? { include_usage: true } : undefined,
     [compat.maxTokensField]: options.maxTokens,
