@@ -83,6 +83,22 @@ const connecting: ReadonlyArray<Mutant> = [
     from: "Schedule.upTo({ times: 2 })",
     to: "Schedule.upTo({ times: 9 })",
     test: connectTest
+  },
+  {
+    fault: "F006",
+    without: "half a head is a connection that broke, which is tried again",
+    file: network,
+    from: '?? "reset"',
+    to: '?? "badHttp"',
+    test: connectTest
+  },
+  {
+    fault: "F008",
+    without: "a retry is announced",
+    file: retry,
+    from: "Stream.concat(announce({ attempt, delay, error }, spoke), Stream.unwrap(next))",
+    to: "Stream.unwrap(next)",
+    test: connectTest
   }
 ]
 
