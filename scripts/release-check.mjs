@@ -80,17 +80,23 @@ const checkClosure = () => {
   return names
 }
 
-/** Every entry can be imported as it is, except `./node` and what is below it: those need @effect/platform-node, and say so. */
+/** The entries that need an optional peer. */
+const peers = { node: "@effect/platform-node", prices: "@pydantic/genai-prices" }
+
+/** Every entry can be imported as it is. An entry that needs an optional peer fails, and names the peer. */
 const checkImports = () => {
   const { exports } = JSON.parse(readFileSync(join(folder, "node_modules/effect-agent/package.json"), "utf8"))
-  const all = Object.keys(exports).filter((entry) => !entry.endsWith(".json"))
-  const entries = all.filter((entry) => !/^\.\/node(?:\/|$)/.test(entry))
-  const lines = entries.map((entry) => `await import(${JSON.stringify(join("effect-agent", entry))})`)
-  const asks = `await import("effect-agent/node").catch((error) => {
-    if (!error.message.includes("'@effect/platform-node'")) throw error
-  })`
-  run(process.execPath, ["--input-type=module", "--eval", [...lines, asks].join("\n")])
-  return entries.length
+  const entries = Object.keys(exports).filter((entry) => !entry.endsWith(".json"))
+  const lines = entries.map((entry) => {
+    const peer = peers[entry.split("/")[1]]
+    const line = `await import(${JSON.stringify(join("effect-agent", entry))})`
+    return peer === undefined
+      ? line
+      : `${line}.then(() => { throw new Error("no failure") }).catch(fails(${JSON.stringify(peer)}))`
+  })
+  const fails = `const fails = (peer) => (error) => { if (!error.message.includes(\`'\${peer}'\`)) throw error }`
+  run(process.execPath, ["--input-type=module", "--eval", [fails, ...lines].join("\n")])
+  return entries.filter((entry) => peers[entry.split("/")[1]] === undefined).length
 }
 
 const checkProgram = () => {
