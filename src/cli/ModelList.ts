@@ -94,7 +94,10 @@ const hosted = Effect.fnUntraced(function* (id: string) {
   const others = Models.rules.filter(
     (rule) => rule.vendor === vendor && rule.isUnknown !== true && !listed.has(rule)
   )
-  return [...priced, ...others.map((rule) => rowOf(rule.family ?? rule.pattern, rule, undefined))]
+  const rows = [...priced, ...others.map((rule) => rowOf(rule.family ?? rule.pattern, rule, undefined))]
+  if (rows.length > 0) return rows
+  const detail = `No list of the models of ${id} is known. Name one as ${id}/ID, with the id that ${id} gives it.`
+  return yield* new UsageError({ detail })
 })
 
 const rowOf = (model: string, rule: Models.Rule | undefined, price: Prices.Price | undefined): Row => {
