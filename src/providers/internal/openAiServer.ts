@@ -1,5 +1,4 @@
-/** The server of OpenAI, which the Responses API and Chat Completions share. */
-import type { Preset } from "../presets.ts"
+/** The address and the environment variables of OpenAI, which the Responses API and Chat Completions share. */
 
 export const openAi = {
   id: "openai",
@@ -7,4 +6,4 @@ export const openAi = {
   apiKeyName: "OPENAI_API_KEY",
   baseUrlName: "OPENAI_BASE_URL",
   headerNames: { "openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID" }
-} satisfies Preset
+}
