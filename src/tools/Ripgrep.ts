@@ -73,13 +73,16 @@ const make = (
     ...words.flatMap((word) => ["-e", word])
   ]
   return (folder, paths) =>
-    spawn(command(program, [...options, "--", ...paths], folder)).pipe(
+    spawn(command(program, [...options, "--", ...paths.map(named)], folder)).pipe(
       Effect.flatMap(filesOf),
       Effect.map((found) => (found !== undefined && isWithin(found, paths) ? found : undefined)),
       Effect.orElseSucceed(() => undefined),
       Effect.scoped
     )
 }
+
+/** ripgrep takes the name `-` for its stdin. */
+const named = (path: string): string => (path === "-" ? "./-" : path)
 
 const isWithin = (found: ReadonlySet<string>, paths: ReadonlyArray<string>): boolean => {
   const known = new Set(paths)
@@ -111,5 +114,7 @@ const command = (program: string, options: ReadonlyArray<string>, folder: string
 const filesOf = Effect.fnUntraced(function* (handle: ChildProcessSpawner.ChildProcessHandle) {
   const output = yield* Stream.mkString(Stream.decodeText(handle.stdout))
   const code = yield* handle.exitCode
-  return code > 1 ? undefined : new Set(output.split("\0").filter((path) => path !== ""))
+  if (code > 1) return undefined
+  const paths = output.split("\0").filter((path) => path !== "")
+  return new Set(paths.map((path) => (path === "./-" ? "-" : path)))
 })

@@ -28,12 +28,13 @@ const oddNames = [
 
 describe("names that look like options", () => {
   it.live.each(oddNames)(
-    "F147: %s is a name to every tool, and no tool but the shell starts a process",
+    "F147: %s is a name to every tool, and no tool but the shell starts another process than ripgrep",
     (name) =>
       Effect.gen(function* () {
         const { call, fs, root } = yield* Workspace.make()
+        const only = ripgrepOnly(yield* ChildProcessSpawner.ChildProcessSpawner)
         const alone = <A>(effect: Effect.Effect<A>) =>
-          Effect.provideService(effect, ChildProcessSpawner.ChildProcessSpawner, noProcess)
+          Effect.provideService(effect, ChildProcessSpawner.ChildProcessSpawner, only)
         const say = (tool: string, params: object) =>
           Effect.map(alone(call(tool, params)), ({ text }) => text)
         assert.include(yield* say("write", { path: `${name}/${name}`, content: "-v old" }), "Wrote new file")
@@ -78,7 +79,12 @@ describe("names that look like options", () => {
   )
 })
 
-const noProcess = ChildProcessSpawner.make(() => Effect.die("a process was started"))
+const ripgrepOnly = ({ spawn }: ChildProcessSpawner.ChildProcessSpawner["Service"]) =>
+  ChildProcessSpawner.make((command) =>
+    command._tag === "StandardCommand" && command.command.endsWith("/rg")
+      ? spawn(command)
+      : Effect.die("a process was started")
+  )
 
 describe("the environment of commands", () => {
   it.live("F151: holds no key of a provider, whichever it is and whatever it looks like", () =>
