@@ -69,6 +69,10 @@ export interface Options {
  * than those of the page: they are the `citedText` of its source. Gemini takes no file names, so the provider leaves out the
  * `name` of a file.
  *
+ * With the hosted tool `computerUse`, each action of the model is a call of the agent's tool `computer`, with the name of Google's function
+ * as the parameter `action`: `{ action: "click_at", x: 500, y: 20 }`. Coordinates go from 0 to 999. Google wants a screenshot back, and
+ * a text that is a JSON object with the address of the page, such as `{"url": "https://example.com"}`.
+ *
  * **Example** (Making a provider)
  *
  * ```ts

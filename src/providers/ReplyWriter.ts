@@ -11,6 +11,7 @@ import type { Adjustment, ModelEvent } from "../ModelEvent.ts"
 import type { Usage } from "../Usage.ts"
 import { CallIds } from "./internal/callId.ts"
 import * as Opaque from "./internal/opaque.ts"
+import type { Question } from "./internal/question.ts"
 import { CallBlock, type Data, HostedBlock, Prose } from "./internal/replyBlocks.ts"
 
 export type { CallBlock, HostedBlock, Prose } from "./internal/replyBlocks.ts"
@@ -31,6 +32,8 @@ export interface Call {
   readonly seed: string
   /** The options that the provider changed for the model (default: none). */
   readonly adjusted?: ReadonlyArray<Adjustment>
+  /** The request, for a protocol whose answers depend on it (default: unknown). */
+  readonly question?: Question
 }
 
 /**

@@ -188,8 +188,9 @@ interface Begun {
   readonly reply: ReplyWriter
 }
 
-const begin = ({ protocol }: Opened, { adjusted, model }: Question): Begun => {
-  const call = { model, seed: makeId().slice("msg_".length), adjusted }
+const begin = ({ protocol }: Opened, question: Question): Begun => {
+  const { adjusted, model } = question
+  const call = { model, seed: makeId().slice("msg_".length), adjusted, question }
   const reply = new ReplyWriter(protocol, call)
   return { call, decoder: protocol.decoder(call, reply), reply }
 }

@@ -160,7 +160,8 @@ export const make = Effect.fnUntraced(function* (
   })
   const isGoogle = ({ model }: Pick<ModelRequest, "model">) => publisher(model) === "google"
   return Provider.of({
-    ...google,
+    id: google.id,
+    ...(google.server === undefined ? {} : { server: google.server }),
     stream: (request) => (isGoogle(request) ? google : anthropic).stream(request),
     structuredOutput: (request) => isGoogle(request) && google.structuredOutput?.(request) === true
   })

@@ -317,10 +317,8 @@ describe("an option that an API lacks", () => {
     const files = { type: "fileSearch", stores: ["s"] } as const
     const hostedTools = [screen, search, files]
     const part = ["hostedTools.webSearch.maxUses", 2, null]
-    assert.deepStrictEqual(google("gemini-3-pro", { hostedTools }, [tool]), [
-      ["hostedTools", "computerUse", null],
-      part
-    ])
+    const coordinates = ["hostedTools.computerUse", { width: 800, height: 600 }, null]
+    assert.deepStrictEqual(google("gemini-3-pro", { hostedTools }, [tool]), [coordinates, part])
     const left = (...types: ReadonlyArray<string>) => types.map((type) => ["hostedTools", type, null])
     assert.deepStrictEqual(google("gemini-2.0-flash", { hostedTools }), [
       ...left("computerUse", "fileSearch"),
@@ -328,7 +326,10 @@ describe("an option that an API lacks", () => {
     ])
     const all = left("computerUse", "webSearch", "fileSearch")
     assert.deepStrictEqual(google("gemma-3", { hostedTools }), all)
-    assert.deepStrictEqual(google("gemini-2.5-pro", { hostedTools }, [tool]), all)
+    const withTools = [...left("computerUse"), ...left("webSearch", "fileSearch")]
+    assert.deepStrictEqual(google("gemini-2.5-pro", { hostedTools }, [tool]), withTools)
+    const onScreen = [...left("webSearch", "fileSearch"), coordinates]
+    assert.deepStrictEqual(google("gemini-2.5-computer-use-preview", { hostedTools }, [tool]), onScreen)
     assert.deepStrictEqual(google("gemini-3-pro", { hostedTools, toolChoice: "none" }), all)
   })
 })

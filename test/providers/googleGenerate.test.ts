@@ -1,9 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ModelEvent } from "effect-agent"
+import { questionOf } from "./asked.ts"
 import { answerOf } from "./reader.ts"
 import { googleGenerate } from "../../src/providers/gemini/protocol.ts"
 
 const protocol = googleGenerate("google")
+const server = { id: "google", endpoint: "generateContent", vendor: "google" } as const
 const call = { model: "gemini-3-pro-preview", seed: "seed" }
 
 /** What becomes of an answer that is one text: its events, and how it ended. */
@@ -385,6 +387,34 @@ describe("googleGenerate", () => {
       reasoning: 30,
       total: 177
     })
+  })
+
+  it("has the actions on a screen as calls of the tool for it", () => {
+    const names = (question: Parameters<typeof questionOf>[1]) => {
+      const answer = answerOf(protocol, { ...call, question: questionOf(server, question) })
+      const parts = [
+        { functionCall: { name: "click_at", args: { x: 5 } } },
+        { functionCall: { name: "look", args: {} } }
+      ]
+      answer.push(new TextEncoder().encode(sse(says(parts, "STOP"))))
+      answer.end()
+      return answer.take().flatMap((event) => {
+        if (event._tag === "ToolCallStart") return [event.name]
+        return event._tag === "ToolCallEnd" ? [event.rawArguments, JSON.stringify(event.opaque ?? {})] : []
+      })
+    }
+    const tools = ["computer", "look"].map((name) => ({ name, description: "", parameters: {} }))
+    const question = { model: "gemini-3-flash", messages: [], tools, options: {} }
+    const hostedTools = [{ type: "computerUse", width: 9, height: 9 }] as const
+    assert.deepStrictEqual(names({ ...question, options: { hostedTools } }), [
+      "computer",
+      "look",
+      '{"action":"click_at","x":5}',
+      '{"provider":"google","action":"click_at"}',
+      "{}",
+      "{}"
+    ])
+    assert.deepStrictEqual(names(question).slice(0, 2), ["click_at", "look"])
   })
 
   it("has the probabilities of its tokens", () => {

@@ -503,6 +503,35 @@ describe("tools of a Gemini request", () => {
     })
   })
 
+  it("have in place of the one for a screen the functions of Google, which the answers and results name", () => {
+    const hostedTools: RunOptions.ModelOptions["hostedTools"] = [{ type: "computerUse", width: 9, height: 9 }]
+    const computer = { ...tool, name: "computer" }
+    const { sent, toolConfig } = toolsOf({ hostedTools, toolChoice: { name: "computer" } }, [tool, computer])
+    assert.deepStrictEqual(sent, [
+      { functionDeclarations: [declared] },
+      { computerUse: { environment: "ENVIRONMENT_BROWSER" } }
+    ])
+    assert.deepStrictEqual(toolConfig, { functionCallingConfig: { mode: "ANY" } })
+
+    const click = call("c1", {
+      name: "computer",
+      rawArguments: '{"action":"click_at","x":5,"y":7}',
+      opaque: { provider: "google", id: "g1", action: "click_at" }
+    })
+    const result = (text: string) => Message.toolResult(click, [{ type: "text", text }, png])
+    const model = "gemini-2.5-computer-use-preview"
+    const parts = (text: string) =>
+      contentsOf([Message.assistant([click], { provider: "google", model }), result(text)], model).flatMap(
+        (content: { parts: ReadonlyArray<unknown> }) => content.parts
+      )
+    const response = { url: "https://a.example" }
+    assert.deepStrictEqual(parts(JSON.stringify(response)).slice(1), [
+      { functionCall: { id: "g1", name: "click_at", args: { x: 5, y: 7 } } },
+      { functionResponse: { id: "g1", name: "click_at", response, parts: [inlinePng] } }
+    ])
+    assert.deepStrictEqual(parts("Done").at(-1).functionResponse.response, { output: "Done" })
+  })
+
   it("that are strict hold the model to their schemas", () => {
     const modeOf = (options: RunOptions.ModelOptions) =>
       toolsOf(options, [{ ...tool, strict: true }]).toolConfig.functionCallingConfig.mode

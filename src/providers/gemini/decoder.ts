@@ -8,6 +8,7 @@ import type { CallBlock, Prose, ReplyWriter } from "../ReplyWriter.ts"
 import { Arguments } from "./arguments.ts"
 import * as Chunk from "./chunk.ts"
 import { logprobsOf, missing, stopReasonOf, usageOf } from "./ending.ts"
+import { hasScreen, screen } from "./hosted.ts"
 import { members, Sources } from "./sources.ts"
 
 /** A call whose arguments may be incomplete. */
@@ -21,6 +22,8 @@ interface OpenCall {
 
 export class GeminiDecoder implements Decoder {
   private readonly call: Call
+  /** The tools of the agent, if the model controls a screen by other functions. */
+  private readonly tools: ReadonlySet<string> | undefined
   private readonly reply: ReplyWriter
   private readonly sources = new Sources()
   private readonly calls: Array<OpenCall> = []
@@ -44,6 +47,9 @@ export class GeminiDecoder implements Decoder {
   constructor(call: Call, reply: ReplyWriter) {
     this.call = call
     this.reply = reply
+    const { question } = call
+    if (question !== undefined && hasScreen(question.options))
+      this.tools = new Set(question.tools.map(({ name }) => name))
   }
 
   step({ data }: Frame): boolean | Reason {
@@ -212,8 +218,13 @@ export class GeminiDecoder implements Decoder {
     }
     if (called === undefined && wireCall["args"] === undefined && wireCall["partialArgs"] === undefined)
       return undefined
-    const block = this.reply.openCall(wireId, called ?? "")
+    const isAction = called !== undefined && this.tools?.has(called) === false
+    const block = this.reply.openCall(wireId, isAction ? screen : (called ?? ""))
     const call = { block, arguments: new Arguments(), wireId: undefined, isOpen: false }
+    if (isAction) {
+      block.keep({ action: called })
+      call.arguments.assign({ action: called })
+    }
     this.calls.push(call)
     return call
   }

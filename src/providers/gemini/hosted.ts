@@ -6,6 +6,7 @@ import type { ModelRequest } from "../../Provider.ts"
 import type { HostedToolDefinition } from "../../RunOptions.ts"
 import type { Changes } from "../internal/changes.ts"
 import * as Json from "../internal/json.ts"
+import type { Question } from "../internal/question.ts"
 import { generation } from "./generation.ts"
 
 /** How a server differs from Google's own address. */
@@ -31,8 +32,22 @@ const names = {
   computerUse: "computerUse"
 } as const
 
-const fieldsOf = (tool: HostedToolDefinition): Json.JsonObject =>
-  tool.type === "fileSearch" ? Json.defined({ fileSearchStoreNames: tool.stores, topK: tool.maxResults }) : {}
+const fieldsOf = (tool: HostedToolDefinition): Json.JsonObject => {
+  if (tool.type === "computerUse") return { environment: "ENVIRONMENT_BROWSER" }
+  return tool.type === "fileSearch"
+    ? Json.defined({ fileSearchStoreNames: tool.stores, topK: tool.maxResults })
+    : {}
+}
+
+/** The tool of the agent for the screen, in place of which Google declares a function for each action. */
+export const screen = "computer"
+
+export const hasScreen = ({ hostedTools = [] }: Question["options"]): boolean =>
+  hostedTools.some(({ type }) => type === "computerUse")
+
+/** The tools to declare. */
+export const declared = ({ options, tools }: Question): Question["tools"] =>
+  hasScreen(options) ? tools.filter(({ name }) => name !== screen) : tools
 
 /** Leaves out the options that a model of Google does not take. */
 export const restrict = (changes: Changes, { model, tools }: Pick<ModelRequest, "model" | "tools">): void => {
@@ -42,15 +57,33 @@ export const restrict = (changes: Changes, { model, tools }: Pick<ModelRequest, 
   if (logprobs !== undefined && logprobs > maxLogprobs)
     changes.set("logprobs", maxLogprobs, "Gemini's API names no more alternatives.")
   const version = generation(model)
-  const ofModel = version < 2 ? [] : version < 2.5 ? kinds.slice(0, 2) : kinds
-  changes.keepHostedTools(kinds, "Gemini controls a screen by functions of its own, such as click_at.")
-  changes.keepHostedTools(ofModel, "The model has no such tool.")
+  changes.keepHostedTools(kindsOf(model), "The model has no such tool.")
   if (tools.length > 0 && version < 3)
-    changes.keepHostedTools([], "Before Gemini 3, a request cannot have both these and tools of the agent.")
+    changes.keepHostedTools(
+      ["computerUse"],
+      "Before Gemini 3, a request cannot have both these and tools of the agent."
+    )
   if (changes.options.toolChoice === "none")
     changes.keepHostedTools([], "Gemini's API can forbid only the tools of the agent.")
+  for (const tool of changes.options.hostedTools ?? []) {
+    if (tool.type !== "computerUse") continue
+    const { height, width } = tool
+    changes.report(
+      "hostedTools.computerUse",
+      { width, height },
+      null,
+      "Gemini counts from 0 to 999 on any screen."
+    )
+  }
 }
 
-const kinds: ReadonlyArray<HostedToolDefinition["type"]> = ["webSearch", "codeExecution", "fileSearch"]
+const kindsOf = (model: string): ReadonlyArray<HostedToolDefinition["type"]> => {
+  const version = generation(model)
+  if (version >= 3) return ["webSearch", "codeExecution", "fileSearch", "computerUse"]
+  if (model.includes("computer-use")) return ["computerUse"]
+  if (version < 2) return []
+  return version < 2.5 ? ["webSearch", "codeExecution"] : ["webSearch", "codeExecution", "fileSearch"]
+}
+
 const tiers: ReadonlyArray<string> = ["standard", "flex", "priority"]
 const maxLogprobs = 20

@@ -14,8 +14,13 @@ export interface Encoded {
   readonly json: string
   /** The parts, joined, that come after all results of an answer. */
   readonly attached: string
-  /** The ids that Gemini gave its calls, which their results contain too. */
-  readonly ids: ReadonlyMap<string, string>
+  /** The ids that Gemini gave its calls, and its names of actions on a screen, which their results contain too. */
+  readonly calls: ReadonlyMap<string, Named>
+}
+
+interface Named {
+  readonly id: string | undefined
+  readonly name: string | undefined
 }
 
 /** Encodes a message for one model of one provider. `isNamed`: the server takes names of files. */
@@ -32,7 +37,7 @@ export const encodeMessage =
     }
   }
 
-const nothing: Encoded = { json: "", attached: "", ids: new Map() }
+const nothing: Encoded = { json: "", attached: "", calls: new Map() }
 
 const encodeUser = ({ content }: Message.User, isNamed: boolean): Encoded | Reason => {
   const parts: Array<object> = []
@@ -60,16 +65,16 @@ const joined = (parts: ReadonlyArray<object>): string => parts.map(Json.encode).
  */
 const encodeAssistant = (provider: string, model: string, message: Message.Assistant): Encoded => {
   const isOwn = message.provider === provider && message.model === model
-  const ids = new Map<string, string>()
+  const calls = new Map<string, Named>()
   const parts: Array<object> = []
   let isFirst = true
   for (const block of message.content) {
     const kept = Opaque.of(provider, block)
     if (block.type === "toolCall") {
-      const id = Json.text(kept?.["id"])
-      if (id !== undefined) ids.set(block.id, id)
+      const call = { id: Json.text(kept?.["id"]), name: Json.text(kept?.["action"]) }
+      calls.set(block.id, call)
       const signature = isOwn ? Json.text(kept?.["thoughtSignature"]) : undefined
-      parts.push(toCall(block, id, signature ?? (isFirst && generation(model) >= 3 ? unsigned : undefined)))
+      parts.push(toCall(block, call, signature ?? (isFirst && generation(model) >= 3 ? unsigned : undefined)))
       isFirst = false
     } else if (block.type === "media") {
       if (message.provider === provider) parts.push(...toKept({ ...toMedia(block), ...bare(kept) }, isOwn))
@@ -80,7 +85,7 @@ const encodeAssistant = (provider: string, model: string, message: Message.Assis
         parts.push(...toProse(block, isOwn ? kept : undefined))
     }
   }
-  return { ...nothing, json: joined(parts), ids }
+  return { ...nothing, json: joined(parts), calls }
 }
 
 /**
@@ -89,11 +94,11 @@ const encodeAssistant = (provider: string, model: string, message: Message.Assis
  */
 const unsigned = "skip_thought_signature_validator"
 
-const toCall = (call: Message.ToolCall, id: string | undefined, signature: string | undefined): object => ({
+const toCall = (call: Message.ToolCall, { id, name }: Named, signature: string | undefined): object => ({
   functionCall: {
     ...(id === undefined ? {} : { id }),
-    name: toName(call.name),
-    args: CallArguments.object(call.rawArguments)
+    name: name ?? toName(call.name),
+    args: Json.without(CallArguments.object(call.rawArguments), ...(name === undefined ? [] : ["action"]))
   },
   ...(signature === undefined ? {} : { thoughtSignature: signature })
 })
@@ -141,9 +146,11 @@ const toKept = (part: Json.JsonObject, isOwn: boolean): ReadonlyArray<object> =>
   return [isOwn ? part : bare]
 }
 
-const encodeResult = (
+/** `action` is the call of an action on a screen, whose result is an object with the address of the page. */
+export const encodeResult = (
   model: string,
-  { content, isError, toolName }: Message.ToolResult
+  { content, isError, toolName }: Message.ToolResult,
+  action?: Named
 ): Encoded | Reason => {
   const within: Array<object> = []
   const attached: Array<object> = []
@@ -152,14 +159,16 @@ const encodeResult = (
     const part = toImage(block)
     if (isReason(part)) return part
     // Before Gemini 3 a result contains no images, and it never contains linked files.
-    if (generation(model) >= 3 && "inlineData" in part) within.push(part)
+    if ((generation(model) >= 3 || action !== undefined) && "inlineData" in part) within.push(part)
     else attached.push({ text: `Image from the result of ${toolName}:` }, part)
   }
   const text = content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n")
   const shown = text === "" && within.length + attached.length > 0 ? "(see attached image)" : text
   const response = {
-    name: toName(toolName),
-    response: isError ? { error: shown } : { output: shown },
+    name: action?.name ?? toName(toolName),
+    response:
+      (action === undefined ? undefined : Json.object(Json.parse(text))) ??
+      (isError ? { error: shown } : { output: shown }),
     ...(within.length === 0 ? {} : { parts: within })
   }
   return { ...nothing, json: Json.encode(response).slice(1, -1), attached: joined(attached) }

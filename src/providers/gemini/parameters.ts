@@ -6,7 +6,7 @@ import { memoize } from "effect/Function"
 import type { ToolDefinition } from "../../Provider.ts"
 import type { ModelOptions } from "../../RunOptions.ts"
 import { generation } from "./generation.ts"
-import type { Dialect } from "./hosted.ts"
+import { type Dialect, hasScreen, screen } from "./hosted.ts"
 import * as Json from "../internal/json.ts"
 import type { Question } from "../internal/question.ts"
 
@@ -125,10 +125,10 @@ const toToolConfig = (
   own: Json.JsonObject
 ): Fields | undefined => {
   const { hostedTools = [], toolChoice } = options
-  const isMixed = hostedTools.length > 0 && tools.length > 0
+  const isMixed = hostedTools.some(({ type }) => type !== "computerUse") && tools.length > 0
   const isExact = isMixed || tools.some(({ strict }) => strict === true)
   const calling = {
-    ...(tools.length === 0 ? {} : toCalling(toolChoice, isExact)),
+    ...(tools.length === 0 ? {} : toCalling(toolChoice, isExact, hasScreen(options) ? screen : undefined)),
     ...Json.object(own["functionCallingConfig"])
   }
   return unlessEmpty(
@@ -141,8 +141,13 @@ const toToolConfig = (
 }
 
 /** `isExact`: the model makes the arguments of its calls match their schemas, as it does anyway where it must call a tool. */
-const toCalling = (choice: ModelOptions["toolChoice"], isExact: boolean): Fields => {
-  if (typeof choice === "object") return { mode: "ANY", allowedFunctionNames: [choice.name] }
+const toCalling = (
+  choice: ModelOptions["toolChoice"],
+  isExact: boolean,
+  forScreen: string | undefined
+): Fields => {
+  if (typeof choice === "object")
+    return { mode: "ANY", ...(choice.name === forScreen ? {} : { allowedFunctionNames: [choice.name] }) }
   if (isExact && (choice === undefined || choice === "auto")) return { mode: "VALIDATED" }
   return choice === undefined ? {} : { mode: modes[choice] }
 }

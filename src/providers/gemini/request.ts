@@ -5,8 +5,8 @@
 import { memoize } from "effect/Function"
 import type * as Message from "../../Message.ts"
 import type { Reason } from "../../ProviderError.ts"
-import { type Dialect, toHosted } from "./hosted.ts"
-import { type Encoded, encodeMessage } from "./messages.ts"
+import { declared, type Dialect, toHosted } from "./hosted.ts"
+import { type Encoded, encodeMessage, encodeResult } from "./messages.ts"
 import { declarations, parameters } from "./parameters.ts"
 import * as Json from "../internal/json.ts"
 import { isReason } from "../Protocol.ts"
@@ -22,10 +22,11 @@ export const encoder = (provider: string, dialect: Dialect = {}): Encode => {
     const messageOf =
       byModel.get(model) ?? memoize(encodeMessage(provider, model, dialect.isVertexAi === true))
     byModel.set(model, messageOf)
-    const contents = encodeContents(question.messages, messageOf)
+    const contents = encodeContents(model, question.messages, messageOf)
     if (typeof contents !== "string") return contents
+    const own = declared(question)
     const tools = [
-      ...(question.tools.length === 0 ? [] : [declarations(question.tools)]),
+      ...(own.length === 0 ? [] : [declarations(own)]),
       ...toHosted(provider, options.hostedTools ?? []),
       ...Json.array(vendor["tools"]).map(Json.encode)
     ]
@@ -58,27 +59,27 @@ export const counter =
 // ───────────────────────── Contents
 
 const encodeContents = (
+  model: string,
   messages: ReadonlyArray<Message.ModelMessage>,
   messageOf: (message: Message.ModelMessage) => Encoded | Reason
 ): string | Reason => {
   const turns = new Turns()
   let attached: Array<string> = []
-  let ids: ReadonlyMap<string, string> = new Map()
+  let calls: Encoded["calls"] = new Map()
   for (const message of messages) {
-    const encoded = messageOf(message)
+    const call = message.role === "toolResult" ? calls.get(message.toolCallId) : undefined
+    const isAction = message.role === "toolResult" && call?.name !== undefined
+    const encoded = isAction ? encodeResult(model, message, call) : messageOf(message)
     if (isReason(encoded)) return encoded
     if (message.role === "toolResult") {
-      const id = ids.get(message.toolCallId)
-      turns.add(
-        "user",
-        `{"functionResponse":{${id === undefined ? "" : `"id":${Json.encode(id)},`}${encoded.json}}}`
-      )
+      const id = call?.id === undefined ? "" : `"id":${Json.encode(call.id)},`
+      turns.add("user", `{"functionResponse":{${id}${encoded.json}}}`)
       attached.push(encoded.attached)
     } else {
       for (const parts of attached) turns.add("user", parts)
       attached = []
       turns.add(message.role === "user" ? "user" : "model", encoded.json)
-      if (message.role === "assistant") ids = encoded.ids
+      if (message.role === "assistant") calls = encoded.calls
     }
   }
   for (const parts of attached) turns.add("user", parts)
