@@ -59,6 +59,8 @@ export const program = (outdir: string): BuildOptions => ({
   chunkNames: "cli/[name]-[hash]",
   platform: "node",
   target: "node22",
+  // The program uses it where it is installed.
+  external: ["@aws-sdk/credential-provider-node"],
   minify: true,
   plugins: [undici],
   // What is bundled and still asks for CommonJS, undici first of all, gets it.

@@ -71,7 +71,7 @@ const byKey = Effect.fnUntraced(function* (
   for (const company of Vendors.companies) {
     const key = Vendors.keyOf(company, env)
     if (key !== undefined && company.model !== undefined)
-      return yield* hosted(company, company.model, `${key} is set`, at)
+      return yield* hosted(company, company.model, `${key} is set`, at, env)
   }
   return undefined
 })
@@ -95,8 +95,8 @@ const named = Effect.fnUntraced(function* (
     return yield* new UsageError({ detail })
   }
   if (server !== undefined) return yield* local(server, id, why, { baseUrl: server.baseUrl(env), ...at })
-  if (company !== undefined && Vendors.keyOf(company, env) !== undefined)
-    return yield* hosted(company, id, why, at)
+  if (company !== undefined && (company.hasAccounts === true || Vendors.keyOf(company, env) !== undefined))
+    return yield* hosted(company, id, why, at, env)
   return yield* new UsageError({ detail: `${vendor} needs a key: set ${company?.keyNames.join(" or ")}.` })
 })
 
@@ -111,8 +111,13 @@ const detected = Effect.fnUntraced(function* (env: Vendors.Environment) {
 const rules = (why: string): Choice =>
   choice("local", "rules", why, Layer.succeed(Provider.Provider, LocalRules.provider))
 
-const hosted = (company: Vendors.Hosted, model: string, why: string, at: Vendors.Address) =>
-  Effect.map(company.load(at), (provider) => choice(company.id, model, why, online(provider)))
+const hosted = (
+  company: Vendors.Hosted,
+  model: string,
+  why: string,
+  at: Vendors.Address,
+  env: Vendors.Environment
+) => Effect.map(company.load(at, env), (provider) => choice(company.id, model, why, online(provider)))
 
 const local = (server: Vendors.Local, model: string, why: string, at: Vendors.Address) =>
   Effect.map(server.load(at), (provider) => choice(server.id, model, why, online(provider)))

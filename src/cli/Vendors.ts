@@ -6,6 +6,7 @@ import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
 import type * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import type { Provider } from "../Provider.ts"
 import type { Preset } from "../providers/presets.ts"
 import { presets } from "../providers/presets.ts"
@@ -27,7 +28,9 @@ export interface Hosted {
   readonly keyNames: ReadonlyArray<string>
   /** The model to use if the user names none. Without it the program uses the vendor only if the user names it. */
   readonly model?: string
-  readonly load: (address: Address) => Effect.Effect<ProviderLayer>
+  /** Whether the vendor may have credentials in other places than these variables (default: `false`). */
+  readonly hasAccounts?: boolean
+  readonly load: (address: Address, env: Environment) => Effect.Effect<ProviderLayer>
 }
 
 /** A server on this machine, without a key. */
@@ -67,6 +70,25 @@ const own =
   (address) =>
     Effect.map(Effect.promise(module), ({ layerConfig }) => layerConfig({ ...address, retry }))
 
+/**
+ * Amazon Bedrock with the key or the account of the environment, else with the credentials that AWS's library finds where it is
+ * installed: those of a profile, a container or a machine.
+ */
+const bedrock: Hosted["load"] = Effect.fnUntraced(function* (address, env) {
+  const { layerConfig } = yield* Effect.promise(() => import("../providers/AmazonBedrock.ts"))
+  const isSet = bedrockKeys.some((name) => (env[name] ?? "").trim() !== "")
+  const library = isSet ? Option.none() : yield* Effect.option(awsLibrary)
+  const account = Option.match(library, {
+    onNone: () => ({}),
+    onSome: ({ defaultProvider }) => ({ credentials: defaultProvider() })
+  })
+  return layerConfig({ ...address, ...account, retry })
+})
+
+const awsLibrary = Effect.tryPromise(() => import("@aws-sdk/credential-provider-node"))
+
+const bedrockKeys = ["AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID"]
+
 /** Retries an answer that broke off. Reading a part of it twice is better for a person than starting over. */
 const retry: Retry.Options = { retryTurn: true }
 
@@ -94,6 +116,8 @@ export const companies: ReadonlyArray<Hosted> = [
     load: own(() => import("../providers/Google.ts"))
   },
   ...others.flatMap((preset) => (preset.apiKeyName === undefined ? [] : [hosted(preset, preset.apiKeyName)])),
+  // Its models have ids of their own in each region.
+  { id: "amazon-bedrock", keyNames: bedrockKeys, hasAccounts: true, load: bedrock },
   // OpenAI over Chat Completions, for servers at OPENAI_BASE_URL that support nothing else.
   { ...hosted(openAi, "OPENAI_API_KEY"), id: "openai-chat" }
 ]

@@ -300,6 +300,15 @@ describe("ModelChoice", () => {
     })
   )
 
+  it.effect("takes Amazon Bedrock when it is named, with a key or an account in another place", () =>
+    Effect.gen(function* () {
+      const named = "amazon-bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0"
+      for (const env of [{ AWS_BEARER_TOKEN_BEDROCK: "k" }, { AWS_ACCESS_KEY_ID: "k" }, {}])
+        assert.strictEqual((yield* choose(env, named)).model, named)
+      assert.strictEqual((yield* choose({ AWS_BEARER_TOKEN_BEDROCK: "k", CI: "1" })).model, "local/rules")
+    })
+  )
+
   it.effect.each([
     ["gpt-5.5", /provider\/id, not "gpt-5.5"\. Providers: anthropic, openai,/],
     ["nobody/x", /Providers: /],
