@@ -224,7 +224,8 @@ export const AgentEvent = Schema.TaggedUnion({
     ...ModelEvent.headers,
     ...ModelEvent.rateLimits,
     ...ModelEvent.unrepresented,
-    ...ModelEvent.logprobs
+    ...ModelEvent.logprobs,
+    ...ModelEvent.serviceTier
   },
   /** The model call failed. With `willRetry` a `ModelCallRetry` follows. */
   ModelCallError: { ...base, error: EventError, willRetry: Schema.Boolean },

@@ -139,6 +139,14 @@ export interface RateLimits extends Schema.Schema.Type<typeof RateLimits> {}
  */
 export const rateLimits = { rateLimits: Schema.optionalKey(RateLimits) }
 
+/**
+ * The struct field `serviceTier`: the service tier that answered, such as `"flex"`, absent if the vendor reports none.
+ *
+ * @category schemas
+ * @since 0.2.0
+ */
+export const serviceTier = { serviceTier: Schema.optionalKey(Schema.String) }
+
 const token = { token: Schema.String, logprob: Schema.Finite }
 
 /**
@@ -234,7 +242,13 @@ export const ModelEvent = Schema.TaggedUnion({
   /** An image, a recording or another file that the model made, as a whole block. */
   Media: { ...index, media: Media },
   /** The answer is complete. `usage` is absent if the provider reports no tokens. */
-  Finish: { stopReason: StopReason, usage: Schema.optionalKey(Usage), ...unrepresented, ...logprobs },
+  Finish: {
+    stopReason: StopReason,
+    usage: Schema.optionalKey(Usage),
+    ...unrepresented,
+    ...logprobs,
+    ...serviceTier
+  },
   /** Attempt number `attempt`, from 1, failed with `error`, and the next one follows after `delay`. */
   Attempt: { attempt: Schema.Int, delay: Schema.Duration, error: ProviderError },
   /** All events since `Start` are void, and a new answer follows. */

@@ -60,7 +60,7 @@ const announceEnd = (
     ...(message.usage === undefined ? {} : { usage: message.usage }),
     durationMs,
     ...(start && Struct.pick(start, ["responseModel", "adjusted", "headers", "rateLimits"])),
-    ...(finish && Struct.pick(finish, ["unrepresented", "logprobs"]))
+    ...(finish && Struct.pick(finish, ["unrepresented", "logprobs", "serviceTier"]))
   })
 }
 

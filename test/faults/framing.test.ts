@@ -24,7 +24,8 @@ const heardFrom = Effect.fnUntraced(function* (vendor: Vendor, respond: (respons
   const { events, reason } = yield* hear(vendor, yield* serve(respond))
   assert.isUndefined(reason)
   assert.strictEqual(events.at(-1)?._tag, "Finish")
-  return events
+  // The headers are those of each response, with its time.
+  return events.map((event) => (event._tag === "Start" ? { ...event, headers: {} } : event))
 })
 
 /** Sends each of these pieces by itself. */

@@ -92,6 +92,14 @@ describe("an answer of Chat Completions that holds more than text", () => {
     })
   )
 
+  it.live("reports the service tier that answered", () =>
+    Effect.gen(function* () {
+      const tier = { service_tier: "flex" }
+      const { end } = yield* run(chunk({ content: "Hel" }, tier), chunk({ content: "lo" }, tier))
+      assert.strictEqual(end?.serviceTier, "flex")
+    })
+  )
+
   it.live("reports the probabilities of its tokens", () =>
     Effect.gen(function* () {
       const logprobs = (token: string) => ({

@@ -495,6 +495,11 @@ describe("openAiResponses", () => {
     ])
   })
 
+  it("reports the service tier that answered", () => {
+    const finish = read(created(), completed({ service_tier: "flex" })).events.at(-1)
+    assert.deepStrictEqual(finish, { _tag: "Finish", stopReason: "stop", serviceTier: "flex" })
+  })
+
   it("reports the probabilities of tokens", () => {
     const token = { token: "A", logprob: -0.1, bytes: [65] }
     const part = { ...outputText("A"), logprobs: [{ ...token, top_logprobs: [token] }] }

@@ -52,6 +52,7 @@ interface State {
   readonly wireIds: Map<CallBlock, string>
   finish: string | undefined
   usage: Json.JsonObject | undefined
+  serviceTier: string | undefined
 }
 
 const initial = ({ model }: Call, reply: ReplyWriter): State => ({
@@ -63,7 +64,8 @@ const initial = ({ model }: Call, reply: ReplyWriter): State => ({
   byId: new Map(),
   wireIds: new Map(),
   finish: undefined,
-  usage: undefined
+  usage: undefined,
+  serviceTier: undefined
 })
 
 const step = (state: State, { choice, delta, finish, id, json, model, usage }: Chunk): void => {
@@ -71,6 +73,7 @@ const step = (state: State, { choice, delta, finish, id, json, model, usage }: C
   extras.addChunk(json, choice)
   if (usage !== undefined) state.usage = usage
   if (finish !== undefined) state.finish = finish
+  state.serviceTier = Json.text(json["service_tier"]) ?? state.serviceTier
   if (!reply.isStarted) reply.name({ responseId: id, responseModel: model })
   if (delta === undefined) return
   reply.start()
@@ -163,13 +166,14 @@ const openCall = (state: State, wireCall: Json.JsonObject, called: string | unde
 const end = (state: State, sawEnd: boolean): Reason | undefined => {
   const incomplete = missing(state, sawEnd)
   if (incomplete !== undefined) return incomplete
-  const { extras, finish = "", reply, usage } = state
+  const { extras, finish = "", reply, serviceTier, usage } = state
   reply.endProse()
   const logprobs = extras.end()
   reply.finish({
     stopReason: stopReasons.get(finish) ?? "stop",
     usage: usage === undefined ? undefined : usageOf(usage),
-    ...(logprobs.length === 0 ? {} : { logprobs })
+    ...(logprobs.length === 0 ? {} : { logprobs }),
+    ...(serviceTier === undefined ? {} : { serviceTier })
   })
   return undefined
 }

@@ -198,9 +198,11 @@ const end = ({ logprobs, places: { items }, reply, response }: State): Reason | 
   for (const item of items) if (!item.isDone) Items.endOpen(reply, item)
   for (const item of items) Items.endCall(reply, item)
   const usage = Json.object(response["usage"])
+  const serviceTier = Json.text(response["service_tier"])
   reply.finish({
     stopReason,
     usage: usage === undefined ? undefined : End.usage(usage),
+    ...(serviceTier === undefined ? {} : { serviceTier }),
     ...(logprobs.length === 0 ? {} : { logprobs })
   })
   return undefined
