@@ -115,6 +115,11 @@ export const companies: ReadonlyArray<Hosted> = [
     model: "gemini-3.1-pro-preview",
     load: own(() => import("../providers/Google.ts"))
   },
+  {
+    id: "azure",
+    keyNames: ["AZURE_OPENAI_API_KEY", "AZURE_API_KEY"],
+    load: own(() => import("../providers/AzureOpenAi.ts"))
+  },
   ...others.flatMap((preset) => (preset.apiKeyName === undefined ? [] : [hosted(preset, preset.apiKeyName)])),
   // Its models have ids of their own in each region.
   { id: "amazon-bedrock", keyNames: bedrockKeys, hasAccounts: true, load: bedrock },

@@ -16,6 +16,7 @@ import * as Auth from "./Auth.ts"
 import { bedrockConverse } from "./bedrock/protocol.ts"
 import * as Framing from "./Framing.ts"
 import * as Address from "./internal/address.ts"
+import * as CredentialFailure from "./internal/credentialFailure.ts"
 import * as Environment from "./internal/environment.ts"
 import { given } from "./internal/given.ts"
 import * as SecretKey from "./internal/secretKey.ts"
@@ -174,10 +175,7 @@ const current = (
   if (typeof source !== "function") return Effect.succeed(source)
   return Effect.tryPromise({
     try: () => source({ forceRefresh: isRefused }),
-    catch: (error) =>
-      new Unauthenticated({
-        detail: `The AWS credentials cannot be read: ${error instanceof Error ? error.message : String(error)}`
-      })
+    catch: (cause) => CredentialFailure.reason("The AWS credentials cannot be read", cause)
   })
 }
 

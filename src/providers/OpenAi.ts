@@ -51,8 +51,7 @@ export interface Options {
   /**
    * The address of the server (default: `https://api.openai.com/v1`).
    *
-   * The server must implement the Responses API. The provider keeps a query:
-   * `https://name.openai.azure.com/openai?api-version=…`. Azure takes the key in the header `api-key`.
+   * The server must implement the Responses API. The provider keeps a query.
    */
   readonly baseUrl?: string
   /**

@@ -8,17 +8,16 @@ import * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import { hasProperty } from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import { type ModelRequest, Provider } from "../Provider.ts"
-import type { Reason } from "../ProviderError.ts"
-import { ServerError, Unauthenticated } from "../ProviderError.ts"
+import { Unauthenticated } from "../ProviderError.ts"
 import * as Retry from "../Retry.ts"
 import { anthropicMessages } from "./anthropic/protocol.ts"
 import * as Auth from "./Auth.ts"
 import type { Deployment } from "./Deployment.ts"
 import { googleGenerate } from "./gemini/protocol.ts"
 import * as Address from "./internal/address.ts"
+import * as CredentialFailure from "./internal/credentialFailure.ts"
 import { given } from "./internal/given.ts"
 import * as SecretKey from "./internal/secretKey.ts"
 import type { Timeouts } from "./internal/silence.ts"
@@ -213,7 +212,7 @@ const tokens = (source: TokenSource | undefined): Auth.Auth =>
         if (isRefused) expire(await source?.getClient?.())
         return source?.getAccessToken()
       },
-      catch: failed
+      catch: (cause) => CredentialFailure.reason("There is no access token for Google Cloud", cause)
     }).pipe(
       Effect.flatMap((token) =>
         typeof token === "string" && token !== ""
@@ -225,15 +224,6 @@ const tokens = (source: TokenSource | undefined): Auth.Auth =>
 
 const noToken =
   "There is no access token for Google Cloud. Set auth of VertexAi.layer to a GoogleAuth of google-auth-library"
-
-/** A server of tokens that fails for a moment is no lack of credentials. */
-const failed = (cause: unknown): Reason => {
-  const detail = `There is no access token for Google Cloud: ${cause instanceof Error ? cause.message : String(cause)}`
-  const isTemporary =
-    (hasProperty(cause, "status") && typeof cause.status === "number" && cause.status >= 500) ||
-    (hasProperty(cause, "code") && /^(?:ECONN|EAI_|ENOTFOUND|EPIPE|ETIMEDOUT)/.test(String(cause.code)))
-  return isTemporary ? new ServerError({ detail }) : new Unauthenticated({ detail })
-}
 
 /** Makes a client renew its token, although the token has not expired. */
 const expire = (client: AuthClient | undefined): void => {
