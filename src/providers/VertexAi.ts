@@ -9,7 +9,7 @@ import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
-import { type ModelRequest, Provider } from "../Provider.ts"
+import { CountingUnsupported, type ModelRequest, Provider } from "../Provider.ts"
 import { Unauthenticated } from "../ProviderError.ts"
 import * as Retry from "../Retry.ts"
 import { anthropicMessages } from "./anthropic/protocol.ts"
@@ -158,10 +158,13 @@ export const make = Effect.fnUntraced(function* (
     timeouts
   })
   const isGoogle = ({ model }: Pick<ModelRequest, "model">) => publisher(model) === "google"
+  const of = (request: ModelRequest) => (isGoogle(request) ? google : anthropic)
   return Provider.of({
     id: google.id,
     ...(google.server === undefined ? {} : { server: google.server }),
-    stream: (request) => (isGoogle(request) ? google : anthropic).stream(request),
+    stream: (request) => of(request).stream(request),
+    countTokens: (request) =>
+      of(request).countTokens?.(request) ?? Effect.fail(new CountingUnsupported({ provider: google.id })),
     structuredOutput: (request) => isGoogle(request) && google.structuredOutput?.(request) === true
   })
 })

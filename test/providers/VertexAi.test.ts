@@ -168,6 +168,28 @@ describe("VertexAi", () => {
     assert.strictEqual(counting?.read({ input_tokens: 9 }), 9)
   })
 
+  it.live("counts tokens at the route of each publisher", () =>
+    Effect.gen(function* () {
+      const server = yield* serve((response, { url }) =>
+        refuse(response, 200, url.includes("anthropic") ? { input_tokens: 9 } : { totalTokens: 7 })
+      )
+      const layer = VertexAi.layer({ project, accessToken: token, baseUrl: server.baseUrl })
+      const counts = yield* Effect.forEach(["gemini-3.5-flash", "claude-opus-5"], (model) =>
+        Provider.countTokens(question(model))
+      ).pipe(Effect.provide(layer), Effect.provide(FetchHttpClient.layer))
+      assert.deepStrictEqual(
+        counts.map(({ inputTokens }) => inputTokens),
+        [7, 9]
+      )
+      assert.deepStrictEqual(
+        server.requests.map(({ url }) =>
+          url.replace("/v1/projects/my-project/locations/global/publishers", "")
+        ),
+        ["/google/models/gemini-3.5-flash:countTokens", "/anthropic/models/count-tokens:rawPredict"]
+      )
+    })
+  )
+
   it.live("reads the project and the location from the environment", () =>
     Effect.gen(function* () {
       const server = yield* serve((response) => void stream(response).end(gemini))
