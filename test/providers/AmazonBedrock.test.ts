@@ -166,6 +166,28 @@ describe("Amazon Bedrock", () => {
     })
   )
 
+  it.effect("counts tokens by the id of the model, without the geography of its profile", () =>
+    Effect.gen(function* () {
+      const server = yield* serve((response) => {
+        response.writeHead(200, { "content-type": "application/json" }).end('{"inputTokens":42}')
+      })
+      const count = Effect.flatMap(Provider.Provider, (provider) => {
+        assert.isDefined(provider.countTokens)
+        return provider.countTokens(request)
+      })
+      const counted = yield* Effect.provide(
+        count,
+        layer({ baseUrl: baseUrlOf(server), credentials: account })
+      )
+      assert.deepStrictEqual(counted, { inputTokens: 42 })
+      const [seen] = server.requests
+      assert(seen !== undefined)
+      assert.strictEqual(seen.url, `/model/${encodeURIComponent(model.replace("us.", ""))}/count-tokens`)
+      assert.deepStrictEqual(Object.keys(JSON.parse(seen.body)), ["input"])
+      yield* verified(seen, account)
+    })
+  )
+
   it.effect("sends an API key as a bearer token", () =>
     Effect.gen(function* () {
       const server = yield* greeting
