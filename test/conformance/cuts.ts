@@ -190,7 +190,7 @@ const travel = async (api: Apis.Api, model: string, baseUrl: string): Promise<Re
     const provider = yield* Provider.Provider
     const request = { model, messages: [Message.user("Hi")], tools: [], options: {} }
     return yield* Effect.result(
-      Stream.runForEach(provider.stream(request), (event) => Effect.sync(() => events.push(event)))
+      Stream.runForEach(provider.stream(request), (event) => Effect.sync(() => events.push(headless(event))))
     )
   })
   const result = await Effect.runPromise(
@@ -227,4 +227,11 @@ const isSame = (left: Words, right: Words): boolean => {
   }
   for (const _ in right) members--
   return members === 0
+}
+
+/** The event without the head of its response, which a recording does not have. */
+const headless = (event: ModelEvent.ModelEvent): ModelEvent.ModelEvent => {
+  if (event._tag !== "Start") return event
+  const { headers: _, rateLimits: __, ...rest } = event
+  return rest
 }
