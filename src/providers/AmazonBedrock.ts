@@ -11,7 +11,6 @@ import * as Redacted from "effect/Redacted"
 import { Provider } from "../Provider.ts"
 import type { Reason } from "../ProviderError.ts"
 import { Unauthenticated } from "../ProviderError.ts"
-import * as Retry from "../Retry.ts"
 import * as Auth from "./Auth.ts"
 import { bedrockConverse } from "./bedrock/protocol.ts"
 import * as Framing from "./Framing.ts"
@@ -20,6 +19,7 @@ import * as CredentialFailure from "./internal/credentialFailure.ts"
 import * as Environment from "./internal/environment.ts"
 import { given } from "./internal/given.ts"
 import * as SecretKey from "./internal/secretKey.ts"
+import { configured, type Retried, type ServerOptions } from "./internal/serverOptions.ts"
 import type { Timeouts } from "./internal/silence.ts"
 import { vendorAtBedrock } from "./models/ids.ts"
 import * as Transport from "./Transport.ts"
@@ -46,7 +46,7 @@ export type CredentialSource = (options: { readonly forceRefresh: boolean }) => 
  * @since 0.2.0
  * @category options
  */
-export interface Options {
+export interface Options extends ServerOptions {
   /**
    * The id of the provider in messages, errors, `modelOptions.vendor` and `Credentials` (default: `"amazon-bedrock"`).
    */
@@ -70,13 +70,6 @@ export interface Options {
    * `https://bedrock-runtime.{region}.amazonaws.com`).
    */
   readonly baseUrl?: string
-  /** HTTP headers of each request (default: none). The signature covers them. */
-  readonly headers?: Readonly<Record<string, string>>
-  /**
-   * Time limits of one answer (default: 60 seconds to the first byte, 120 seconds between two pieces, no
-   * total).
-   */
-  readonly timeouts?: Timeouts
 }
 
 /**
@@ -222,10 +215,7 @@ export const layer = (options: Options): Layer.Layer<Provider, never, HttpClient
  * @since 0.2.0
  * @category options
  */
-export interface ConfigOptions extends Omit<Partial<Options>, "apiKey"> {
-  /** The retry policy (default: three attempts, see `Retry.Options`). */
-  readonly retry?: Retry.Options
-}
+export interface ConfigOptions extends Omit<Partial<Options>, "apiKey">, Retried {}
 
 /**
  * Makes the `Provider` layer from environment variables, wrapped in `Retry.layer`.
@@ -274,10 +264,10 @@ export const layerConfig = ({ retry, ...options }: ConfigOptions = {}): Layer.La
     access: credentials === undefined ? access : Config.succeed({ credentials }),
     address
   })
-  return Layer.unwrap(
-    Config.map(read, ({ access, address, region }) =>
-      Retry.layer(retry)(layer({ ...access, ...address, ...given(options), region }))
-    )
+  return configured(
+    make,
+    Config.map(read, ({ access, address, region }) => ({ ...access, ...address, ...given(options), region })),
+    retry
   )
 }
 

@@ -9,13 +9,13 @@ import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { Provider } from "../Provider.ts"
-import * as Retry from "../Retry.ts"
 import * as Auth from "./Auth.ts"
 import * as Address from "./internal/address.ts"
 import { anthropicMessages } from "./anthropic/protocol.ts"
 import * as Environment from "./internal/environment.ts"
 import { given } from "./internal/given.ts"
 import * as SecretKey from "./internal/secretKey.ts"
+import { configured, type Retried, type ServerOptions } from "./internal/serverOptions.ts"
 import type { Timeouts } from "./internal/silence.ts"
 import * as Models from "./Models.ts"
 import * as Transport from "./Transport.ts"
@@ -28,7 +28,7 @@ export type { Timeouts }
  * @since 0.1.0
  * @category options
  */
-export interface Options {
+export interface Options extends ServerOptions {
   /**
    * The id of the provider in messages, errors, `modelOptions.vendor` and `Credentials` (default:
    * `"anthropic"`).
@@ -39,12 +39,6 @@ export interface Options {
    */
   readonly vendor?: string
   /**
-   * The API key, as `Redacted` or plain text (default: none).
-   *
-   * Errors and logs never contain it. A key from `Credentials` wins over it.
-   */
-  readonly apiKey?: Redacted.Redacted | string
-  /**
    * A token to send as `Authorization: Bearer`, instead of `apiKey` (default: none).
    *
    * The provider then sends keys from `Credentials` as bearer tokens too.
@@ -52,17 +46,6 @@ export interface Options {
   readonly authToken?: Redacted.Redacted | string
   /** The address of the server, with or without `/v1` (default: `https://api.anthropic.com`). */
   readonly baseUrl?: string
-  /**
-   * HTTP headers of each request, such as `anthropic-beta` (default: none).
-   *
-   * Errors never contain the values of headers whose names mention a key or a token.
-   */
-  readonly headers?: Readonly<Record<string, string>>
-  /**
-   * Time limits of one answer (default: 60 seconds to the first byte, 120 seconds between two pieces, no
-   * total).
-   */
-  readonly timeouts?: Timeouts
 }
 
 /**
@@ -148,10 +131,7 @@ const oauth = "oauth-2025-04-20"
  * @since 0.1.0
  * @category options
  */
-export interface ConfigOptions extends Omit<Options, "apiKey" | "authToken"> {
-  /** The retry policy (default: three attempts, see `Retry.Options`). */
-  readonly retry?: Retry.Options
-}
+export interface ConfigOptions extends Omit<Options, "apiKey" | "authToken">, Retried {}
 
 /**
  * Makes the `Provider` layer of Anthropic's models.
@@ -217,17 +197,15 @@ export const layerConfig = ({ retry, ...options }: ConfigOptions = {}): Layer.La
   Config.ConfigError,
   HttpClient.HttpClient
 > =>
-  Layer.unwrap(
-    Config.map(Config.all({ key, baseUrl, headers }), (read) =>
-      Retry.layer(retry)(
-        layer({
-          ...read.key,
-          ...read.baseUrl,
-          ...given(options),
-          headers: { ...read.headers, ...options.headers }
-        })
-      )
-    )
+  configured(
+    make,
+    Config.map(Config.all({ key, baseUrl, headers }), (read) => ({
+      ...read.key,
+      ...read.baseUrl,
+      ...given(options),
+      headers: { ...read.headers, ...options.headers }
+    })),
+    retry
   )
 
 const headersOf = (lines: string): Readonly<Record<string, string>> =>

@@ -13,13 +13,13 @@ import * as SynchronizedRef from "effect/SynchronizedRef"
 import { Provider } from "../Provider.ts"
 import type { Reason } from "../ProviderError.ts"
 import { Unauthenticated } from "../ProviderError.ts"
-import * as Retry from "../Retry.ts"
 import * as Auth from "./Auth.ts"
 import * as Address from "./internal/address.ts"
 import * as CredentialFailure from "./internal/credentialFailure.ts"
 import * as Environment from "./internal/environment.ts"
 import { given } from "./internal/given.ts"
 import * as SecretKey from "./internal/secretKey.ts"
+import { configured, type Retried, type ServerOptions } from "./internal/serverOptions.ts"
 import type { Timeouts } from "./internal/silence.ts"
 import { common } from "./openAiChat/compat.ts"
 import { openAiChat } from "./openAiChat/protocol.ts"
@@ -60,7 +60,7 @@ export interface TokenCredential {
  * @since 0.2.0
  * @category options
  */
-export interface Options {
+export interface Options extends ServerOptions {
   /** The id of the provider in messages, errors, `modelOptions.vendor` and `Credentials` (default: `"azure"`). */
   readonly id?: string
   /**
@@ -92,13 +92,6 @@ export interface Options {
   readonly api?: "responses" | "chat"
   /** The vendor whose rules of `Models` apply (default: `"openai"`). */
   readonly vendor?: string
-  /** HTTP headers of each request (default: none). */
-  readonly headers?: Readonly<Record<string, string>>
-  /**
-   * Time limits of one answer (default: 60 seconds to the first byte, 120 seconds between two pieces, no
-   * total).
-   */
-  readonly timeouts?: Timeouts
 }
 
 /**
@@ -229,10 +222,7 @@ export const layer = (options: Options): Layer.Layer<Provider, never, HttpClient
  * @since 0.2.0
  * @category options
  */
-export interface ConfigOptions extends Omit<Partial<Options>, "apiKey"> {
-  /** The retry policy (default: three attempts, see `Retry.Options`). */
-  readonly retry?: Retry.Options
-}
+export interface ConfigOptions extends Omit<Partial<Options>, "apiKey">, Retried {}
 
 /**
  * Makes the `Provider` layer from environment variables, wrapped in `Retry.layer`.
@@ -278,10 +268,10 @@ export const layerConfig = ({ retry, ...options }: ConfigOptions = {}): Layer.La
     baseUrl: baseUrl === undefined ? endpoint : Config.succeed(baseUrl),
     access: credential === undefined ? key : Config.succeed({})
   })
-  return Layer.unwrap(
-    Config.map(read, ({ access, baseUrl }) =>
-      Retry.layer(retry)(layer({ ...access, ...given(options), baseUrl }))
-    )
+  return configured(
+    make,
+    Config.map(read, ({ access, baseUrl }) => ({ ...access, ...given(options), baseUrl })),
+    retry
   )
 }
 

@@ -8,15 +8,14 @@ import type * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import type * as Redacted from "effect/Redacted"
 import { Provider } from "../Provider.ts"
-import * as Retry from "../Retry.ts"
 import * as Auth from "./Auth.ts"
 import * as Address from "./internal/address.ts"
 import * as Environment from "./internal/environment.ts"
 import { given } from "./internal/given.ts"
 import { googleGenerate } from "./gemini/protocol.ts"
 import * as SecretKey from "./internal/secretKey.ts"
+import { configured, type Retried, type ServerOptions } from "./internal/serverOptions.ts"
 import type { Timeouts } from "./internal/silence.ts"
 import * as Transport from "./Transport.ts"
 
@@ -28,13 +27,7 @@ export type { Timeouts }
  * @since 0.1.0
  * @category options
  */
-export interface Options {
-  /**
-   * The API key, as `Redacted` or plain text (default: none).
-   *
-   * Errors and logs never contain it. A key from `Credentials` wins over it.
-   */
-  readonly apiKey?: Redacted.Redacted | string
+export interface Options extends ServerOptions {
   /**
    * The address of the server (default: `https://generativelanguage.googleapis.com/v1beta`).
    *
@@ -42,17 +35,6 @@ export interface Options {
    * `https://aiplatform.googleapis.com/v1/publishers/google`.
    */
   readonly baseUrl?: string
-  /**
-   * HTTP headers of each request (default: none).
-   *
-   * Errors never contain the values of headers whose names mention a key or a token.
-   */
-  readonly headers?: Readonly<Record<string, string>>
-  /**
-   * Time limits of one answer (default: 60 seconds to the first byte, 120 seconds between two pieces, no
-   * total).
-   */
-  readonly timeouts?: Timeouts
 }
 
 /**
@@ -122,10 +104,7 @@ const pathOf = (model: string): string => (model.includes("/") ? model : `models
  * @since 0.1.0
  * @category options
  */
-export interface ConfigOptions extends Omit<Options, "apiKey"> {
-  /** The retry policy (default: three attempts, see `Retry.Options`). */
-  readonly retry?: Retry.Options
-}
+export interface ConfigOptions extends Omit<Options, "apiKey">, Retried {}
 
 /**
  * Makes the `Provider` layer of Google's models.
@@ -190,16 +169,14 @@ export const layerConfig = ({ retry, ...options }: ConfigOptions = {}): Layer.La
   Config.ConfigError,
   HttpClient.HttpClient
 > =>
-  Layer.unwrap(
-    Config.map(Config.all({ apiKey: key, baseUrl: Config.option(address) }), ({ apiKey, baseUrl }) =>
-      Retry.layer(retry)(
-        layer({
-          ...Option.match(baseUrl, { onNone: () => ({}), onSome: (baseUrl) => ({ baseUrl }) }),
-          ...given(options),
-          apiKey
-        })
-      )
-    )
+  configured(
+    make,
+    Config.map(Config.all({ apiKey: key, baseUrl: Config.option(address) }), ({ apiKey, baseUrl }) => ({
+      ...Option.match(baseUrl, { onNone: () => ({}), onSome: (baseUrl) => ({ baseUrl }) }),
+      ...given(options),
+      apiKey
+    })),
+    retry
   )
 
 const key = Environment.key("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY")

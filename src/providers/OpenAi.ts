@@ -11,15 +11,13 @@ import * as Config from "effect/Config"
 import type * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
-import type * as Redacted from "effect/Redacted"
 import { Provider } from "../Provider.ts"
-import * as Retry from "../Retry.ts"
 import * as Auth from "./Auth.ts"
 import * as Address from "./internal/address.ts"
 import * as Environment from "./internal/environment.ts"
-import { given } from "./internal/given.ts"
 import { openAiResponses } from "./openAiResponses/protocol.ts"
 import * as SecretKey from "./internal/secretKey.ts"
+import { configured, type Retried, type ServerOptions } from "./internal/serverOptions.ts"
 import type { Timeouts } from "./internal/silence.ts"
 import * as Transport from "./Transport.ts"
 import * as Models from "./Models.ts"
@@ -33,7 +31,7 @@ export type { Timeouts }
  * @since 0.1.0
  * @category options
  */
-export interface Options {
+export interface Options extends ServerOptions {
   /**
    * The id of the provider in messages, errors, `modelOptions.vendor` and `Credentials` (default: `"openai"`).
    */
@@ -43,28 +41,11 @@ export interface Options {
    */
   readonly vendor?: string
   /**
-   * The API key, as `Redacted` or plain text (default: none).
-   *
-   * Errors and logs never contain it. A key from `Credentials` wins over it.
-   */
-  readonly apiKey?: Redacted.Redacted | string
-  /**
    * The address of the server (default: `https://api.openai.com/v1`).
    *
    * The server must implement the Responses API. The provider keeps a query.
    */
   readonly baseUrl?: string
-  /**
-   * HTTP headers of each request, such as `openai-organization` (default: none).
-   *
-   * Errors never contain the values of headers whose names mention a key or a token.
-   */
-  readonly headers?: Readonly<Record<string, string>>
-  /**
-   * Time limits of one answer (default: 60 seconds to the first byte, 120 seconds between two pieces, no
-   * total).
-   */
-  readonly timeouts?: Timeouts
 }
 
 /**
@@ -127,10 +108,7 @@ const otherwise =
  * @since 0.1.0
  * @category options
  */
-export interface ConfigOptions extends Omit<Options, "apiKey"> {
-  /** The retry policy (default: three attempts, see `Retry.Options`). */
-  readonly retry?: Retry.Options
-}
+export interface ConfigOptions extends Omit<Options, "apiKey">, Retried {}
 
 /**
  * Makes the `Provider` layer of OpenAI's models.
@@ -194,14 +172,7 @@ export const layerConfig = ({ retry, ...options }: ConfigOptions = {}): Layer.La
   Provider,
   Config.ConfigError,
   HttpClient.HttpClient
-> =>
-  Layer.unwrap(
-    Config.map(Environment.of(openAi, options.baseUrl), (read) =>
-      Retry.layer(retry)(
-        layer({ ...read, ...given(options), headers: { ...read.headers, ...options.headers } })
-      )
-    )
-  )
+> => configured(make, Environment.of(openAi, options), retry)
 
 const urlOf = (baseUrl: string, path: string): string => {
   const [base, query] = Address.parts(baseUrl)

@@ -9,15 +9,14 @@ import * as Config from "effect/Config"
 import type * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
-import type * as Redacted from "effect/Redacted"
 import { Provider } from "../Provider.ts"
-import * as Retry from "../Retry.ts"
 import * as Auth from "./Auth.ts"
 import * as Address from "./internal/address.ts"
 import { common, type Compat, thinkingOf } from "./openAiChat/compat.ts"
 import * as Environment from "./internal/environment.ts"
 import { openAiChat } from "./openAiChat/protocol.ts"
 import * as SecretKey from "./internal/secretKey.ts"
+import { configured, type Retried, type ServerOptions } from "./internal/serverOptions.ts"
 import type { Timeouts } from "./internal/silence.ts"
 import * as Transport from "./Transport.ts"
 import { given } from "./internal/given.ts"
@@ -34,7 +33,7 @@ export type { Compat, Preset, Timeouts }
  * @since 0.1.0
  * @category options
  */
-export interface Options {
+export interface Options extends ServerOptions {
   /** The id of the provider in messages, errors, `modelOptions.vendor` and `Credentials`. */
   readonly id: string
   /**
@@ -43,23 +42,6 @@ export interface Options {
    * The provider keeps a query.
    */
   readonly baseUrl: string
-  /**
-   * The API key, as `Redacted` or plain text (default: none).
-   *
-   * Errors and logs never contain it. A key from `Credentials` wins over it.
-   */
-  readonly apiKey?: Redacted.Redacted | string
-  /**
-   * HTTP headers of each request (default: none).
-   *
-   * Errors never contain the values of headers whose names mention a key or a token.
-   */
-  readonly headers?: Readonly<Record<string, string>>
-  /**
-   * Time limits of one answer (default: 60 seconds to the first byte, 120 seconds between two pieces, no
-   * total).
-   */
-  readonly timeouts?: Timeouts
   /** The differences of the server from the defaults of `Compat` (default: none). */
   readonly compat?: Partial<Compat>
 }
@@ -126,10 +108,7 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
  * @since 0.1.0
  * @category options
  */
-export interface ConfigOptions extends Partial<Omit<Options, "id" | "apiKey">> {
-  /** The retry policy (default: three attempts, see `Retry.Options`). */
-  readonly retry?: Retry.Options
-}
+export interface ConfigOptions extends Partial<Omit<Options, "id" | "apiKey">>, Retried {}
 
 /**
  * Makes the `Provider` layer of one server.
@@ -193,16 +172,12 @@ export const layerConfig = (
   preset: Preset,
   { retry, ...options }: ConfigOptions = {}
 ): Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> =>
-  Layer.unwrap(
-    Config.map(Environment.of(preset, options.baseUrl), (read) =>
-      Retry.layer(retry)(
-        layer({
-          id: preset.id,
-          ...read,
-          ...given(options),
-          headers: { ...read.headers, ...options.headers },
-          compat: { ...preset.compat, ...given(options.compat ?? {}) }
-        })
-      )
-    )
+  configured(
+    make,
+    Config.map(Environment.of(preset, options), (read) => ({
+      id: preset.id,
+      ...read,
+      compat: { ...preset.compat, ...given(options.compat ?? {}) }
+    })),
+    retry
   )

@@ -11,7 +11,6 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { CountingUnsupported, type ModelRequest, Provider } from "../Provider.ts"
 import { Unauthenticated } from "../ProviderError.ts"
-import * as Retry from "../Retry.ts"
 import { anthropicMessages } from "./anthropic/protocol.ts"
 import * as Auth from "./Auth.ts"
 import type { Deployment } from "./Deployment.ts"
@@ -20,6 +19,7 @@ import * as Address from "./internal/address.ts"
 import * as CredentialFailure from "./internal/credentialFailure.ts"
 import { given } from "./internal/given.ts"
 import * as SecretKey from "./internal/secretKey.ts"
+import { configured, type Retried } from "./internal/serverOptions.ts"
 import type { Timeouts } from "./internal/silence.ts"
 import * as Transport from "./Transport.ts"
 
@@ -270,10 +270,7 @@ export const layer = (options: Options): Layer.Layer<Provider, never, HttpClient
  * @since 0.2.0
  * @category options
  */
-export interface ConfigOptions extends Options {
-  /** The retry policy (default: three attempts, see `Retry.Options`). */
-  readonly retry?: Retry.Options
-}
+export interface ConfigOptions extends Options, Retried {}
 
 /**
  * Makes the `Provider` layer from environment variables, wrapped in `Retry.layer`.
@@ -319,8 +316,10 @@ export const layerConfig = ({ retry, ...options }: ConfigOptions = {}): Layer.La
 > => {
   const needsProject = options.project === undefined && options.apiKey === undefined
   const read = Config.all({ project: needsProject ? project : Config.succeed(undefined), location })
-  return Layer.unwrap(
-    Config.map(read, (read) => Retry.layer(retry)(layer({ ...given(read), ...given(options) })))
+  return configured(
+    make,
+    Config.map(read, (read) => ({ ...given(read), ...given(options) })),
+    retry
   )
 }
 

@@ -6,7 +6,13 @@ import * as Config from "effect/Config"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Redacted from "effect/Redacted"
 import * as Inspection from "../../internal/inspection.ts"
+import { given } from "./given.ts"
 import type { Preset } from "../presets.ts"
+
+interface Given {
+  readonly baseUrl?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
 
 export interface Environment {
   readonly apiKey?: Redacted.Redacted
@@ -14,22 +20,27 @@ export interface Environment {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** `address`: the address that the application gives, which needs no variables. */
-export const of = (preset: Preset, address?: string): Config.Config<Environment> => {
+/** The options of a provider: those of the application, which win, and those of the environment. */
+export const of = <Options extends Given>(
+  preset: Preset,
+  options: Options
+): Config.Config<Environment & Options> => {
   const { apiKeyName, headerNames = {}, headers: fixed } = preset
   return Config.all({
     apiKey: apiKeyName === undefined ? Config.succeed(undefined) : key(apiKeyName),
-    baseUrl: address === undefined ? addressOf(preset) : Config.succeed(address),
+    baseUrl: options.baseUrl === undefined ? addressOf(preset) : Config.succeed(options.baseUrl),
     headers: Config.all(
       Object.fromEntries(Object.entries(headerNames).map(([header, name]) => [header, optional(name)]))
     )
   }).pipe(
     Config.map(({ apiKey, baseUrl, headers }) => ({
       ...(apiKey === undefined ? {} : { apiKey }),
+      ...given(options),
       baseUrl,
       headers: {
         ...fixed,
-        ...Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== ""))
+        ...Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== "")),
+        ...options.headers
       }
     }))
   )
