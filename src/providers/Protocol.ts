@@ -10,6 +10,8 @@
 import type * as Schema from "effect/Schema"
 import type { Reason } from "../ProviderError.ts"
 import type { Frame } from "./Framing.ts"
+import * as Failure from "./internal/failure.ts"
+import * as Json from "./internal/json.ts"
 import type { Question } from "./internal/question.ts"
 import type { Endpoint } from "./models/rule.ts"
 import type { Call, ReplyWriter } from "./ReplyWriter.ts"
@@ -63,6 +65,12 @@ export interface Protocol {
   readonly provider: string
   /** The API whose rules in `Models` apply (default: none, so that no rule on thinking applies). */
   readonly endpoint?: Endpoint
+  /**
+   * The options that the protocol has no field for, besides those of the `endpoint` (default: none).
+   *
+   * The provider leaves them out of a `Question`, and reports them in `ModelCallEnd.adjusted`.
+   */
+  readonly lacks?: ReadonlyArray<keyof Question["options"]>
   /** Encodes the body of a request. Returns a `Reason` if the vendor cannot take the conversation. */
   readonly encode: (question: Question) => string | Reason
   /** The data that marks the end of an answer (default: the protocol has none). */
@@ -136,3 +144,38 @@ export interface Counting {
  * @category guards
  */
 export const isReason = <A>(value: A | Reason): value is Reason => value instanceof Error
+
+/**
+ * Reads the data of a frame as a JSON object.
+ *
+ * **When to use**
+ *
+ * Use in `step` of a decoder whose frames are JSON objects, as those of most protocols are.
+ *
+ * **Details**
+ *
+ * Returns a `Reason` for data that is not JSON, for other JSON, and for an object that reports a failure in a member `error` or by
+ * the type `error`: a `RateLimited`, an `Overloaded`, or what its code or its message says. Data that is not JSON is half a frame
+ * if it is the last of an answer: the provider then fails with `StreamTruncated`.
+ *
+ * **Example** (Reading a frame and a failure)
+ *
+ * ```ts
+ * import { Protocol } from "effect-agent/providers"
+ *
+ * const call = { model: "small" }
+ * console.log(Protocol.readObject({ event: "", data: '{"text":"Hi"}' }, call)) // => { text: 'Hi' }
+ *
+ * const failure = Protocol.readObject({ event: "", data: '{"error":{"code":429,"message":"Slow down"}}' }, call)
+ * console.log(Protocol.isReason(failure) ? failure._tag : "none") // => RateLimited
+ * ```
+ *
+ * @since 0.2.0
+ * @category decoding
+ */
+export const readObject = ({ data }: Frame, { model }: Pick<Call, "model">): Schema.JsonObject | Reason => {
+  const json = Json.parse(data)
+  if (json === undefined) return Failure.badJson(data)
+  if (!Json.isObject(json)) return Failure.badShape("Not an object", data)
+  return Failure.inBand(json, data, model) ?? json
+}

@@ -99,9 +99,9 @@ export const make = Effect.fnUntraced(function* (
   options: Options
 ): Effect.fn.Return<Provider["Service"], never, HttpClient.HttpClient> {
   const { deployment, protocol } = options
-  const { provider: id } = protocol
+  const { endpoint, lacks, name, provider: id } = protocol
   const client = yield* httpClient
-  const server = { ...deployment.serves, endpoint: protocol.endpoint, id, own: yield* Models.Rules }
+  const server = { ...deployment.serves, endpoint, lacks, protocol: name, id, own: yield* Models.Rules }
   const opened: Opened = {
     framing: Framing.sse,
     ...options,

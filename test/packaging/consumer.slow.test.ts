@@ -1,22 +1,17 @@
 import { assert, describe, it } from "@effect/vitest"
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
 import * as Published from "../faults/published.ts"
+import * as Project from "./project.ts"
 import * as Surface from "./surface.mjs"
 
 const { repo } = Published
-const home = mkdtempSync(join(tmpdir(), "effect-agent-consumer-"))
+const home = Project.folder("consumer")
 const manifest: { readonly exports: Record<string, unknown> } = Published.jsonIn(join(repo, "package.json"))
 const subpaths = Object.keys(manifest.exports)
   .filter((subpath) => subpath !== "./package.json")
   .map((subpath) => `effect-agent${subpath.slice(1)}`)
-
-const compilers = [
-  { name: "TypeScript 5.9", tsc: join(repo, "node_modules/typescript-5.9/bin/tsc") },
-  { name: "TypeScript 7", tsc: join(repo, "node_modules/typescript/bin/tsc") }
-]
 
 /** An application whose agent has so many tools, each with its own params, success, failure and service. */
 const withTools = (count: number): string => {
@@ -56,31 +51,25 @@ const isOurs = (line: string) =>
 
 describe("a project with the options of tsc --init", { timeout: 240_000 }, () => {
   beforeAll(async () => {
-    const { tarball } = await Published.publish()
-    writeFileSync(join(home, "package.json"), `{ "type": "module", "private": true }`)
-    const packages = ["effect", "ignore", "@effect/platform-node", "@effect/platform-node-shared", "zod"]
-    for (const name of packages) {
-      cpSync(join(repo, "node_modules", name), join(home, "node_modules", name), { recursive: true })
-    }
-    mkdirSync(join(home, "node_modules/effect-agent"))
-    const unpack = ["-xzf", tarball, "--strip-components=1", "-C", join(home, "node_modules/effect-agent")]
-    assert.strictEqual((await Published.run("tar", unpack)).code, 0)
+    await Project.install(home, [
+      "effect",
+      "ignore",
+      "@effect/platform-node",
+      "@effect/platform-node-shared",
+      "zod"
+    ])
     for (const [subpath, source] of Surface.sourcesOf(home, subpaths)) {
       writeFileSync(join(home, `surface-${subpath.replaceAll("/", "-")}.ts`), source)
     }
     cpSync(join(import.meta.dirname, "application.ts"), join(home, "application.ts"))
-    const strict = { strict: true, module: "nodenext", target: "esnext", skipLibCheck: true, noEmit: true }
     mkdirSync(join(home, "tools"))
     writeFileSync(join(home, "tools/tools.ts"), withTools(50))
     writeFileSync(
       join(home, "tools/tsconfig.json"),
-      JSON.stringify({ compilerOptions: { ...strict, types: [] } })
+      JSON.stringify({ compilerOptions: { ...Project.strict, types: [] } })
     )
   }, 240_000)
-  afterAll(() => {
-    rmSync(home, { recursive: true, force: true })
-    Published.cleanUp()
-  }, 240_000)
+  afterAll(() => Project.remove(home), 240_000)
 
   /** The faults that a compiler finds, and the declarations it writes for the application. */
   const compile = async (tsc: string, ...options: ReadonlyArray<string>) => {
@@ -94,7 +83,7 @@ describe("a project with the options of tsc --init", { timeout: 240_000 }, () =>
     return { found, declarations: readFileSync(join(home, "out/application.d.ts"), "utf8") }
   }
 
-  it.each(compilers)("can export all there is, by $name", async ({ tsc }) => {
+  it.each(Project.compilers)("can export all there is, by $name", async ({ tsc }) => {
     const { declarations, found } = await compile(tsc)
     assert.deepStrictEqual(found.filter(isOurs), [])
     assert.notMatch(declarations, /dist|node_modules|\bany\b/)
@@ -102,22 +91,28 @@ describe("a project with the options of tsc --init", { timeout: 240_000 }, () =>
     assert.isAbove(declarations.split("\n").length, 20)
   })
 
-  it.each(compilers)("checks an agent with 50 tools in 100,000 instantiations, by $name", async ({ tsc }) => {
-    const { code, stdout } = await Published.run(
-      process.execPath,
-      [tsc, "-p", "tools", "--extendedDiagnostics"],
-      { cwd: home }
-    )
-    assert.strictEqual(code, 0, stdout)
-    const [, instantiations] = /^Instantiations: +(\d+)$/m.exec(stdout) ?? []
-    assert.isAtMost(Number(instantiations), 100_000)
-  })
+  it.each(Project.compilers)(
+    "checks an agent with 50 tools in 100,000 instantiations, by $name",
+    async ({ tsc }) => {
+      const { code, stdout } = await Published.run(
+        process.execPath,
+        [tsc, "-p", "tools", "--extendedDiagnostics"],
+        { cwd: home }
+      )
+      assert.strictEqual(code, 0, stdout)
+      const [, instantiations] = /^Instantiations: +(\d+)$/m.exec(stdout) ?? []
+      assert.isAtMost(Number(instantiations), 100_000)
+    }
+  )
 
-  it.each(compilers)("finds no fault in the declarations of the package, by $name", async ({ tsc }) => {
-    const { found } = await compile(tsc, "--skipLibCheck", "false")
-    assert.deepStrictEqual(
-      found.filter((line) => line.startsWith("node_modules/effect-agent/")),
-      []
-    )
-  })
+  it.each(Project.compilers)(
+    "finds no fault in the declarations of the package, by $name",
+    async ({ tsc }) => {
+      const { found } = await compile(tsc, "--skipLibCheck", "false")
+      assert.deepStrictEqual(
+        found.filter((line) => line.startsWith("node_modules/effect-agent/")),
+        []
+      )
+    }
+  )
 })

@@ -288,6 +288,19 @@ describe("an option that an API lacks", () => {
     assert.deepStrictEqual(changes("google", "m", { parallelToolCalls: true }), [])
   })
 
+  it("may be one that a protocol of an application names", () => {
+    const server = { id: "acme", protocol: "acme-chat", lacks: ["seed", "parallelToolCalls"] } as const
+    const request = { model: "m", messages: [], tools: [] }
+    const question = questionOf(server, {
+      ...request,
+      options: { seed: 1, topP: 0.5, parallelToolCalls: true }
+    })
+    assert.deepStrictEqual(question.options, { topP: 0.5, parallelToolCalls: true })
+    assert.deepStrictEqual(question.adjusted, [
+      { option: "seed", asked: 1, sent: null, reason: "The protocol acme-chat has no such option." }
+    ])
+  })
+
   it("may be a hosted tool, which the server may have all the same", () => {
     const hostedTools = [{ type: "webSearch" }, { type: "fileSearch", stores: ["s"] }] as const
     assert.deepStrictEqual(changes("anthropic", "m", { hostedTools }), [["hostedTools", "fileSearch", null]])

@@ -61,8 +61,12 @@ const apis: Readonly<Record<Endpoint, Support>> = {
   }
 }
 
-/** The API of a server, and how its hosted tools differ from those of the API. */
+/** The API of a server, and how its options and hosted tools differ from those of the API. */
 export interface Server {
+  /** The name of the protocol in reports. */
+  readonly protocol?: string | undefined
+  /** The options that its protocol lacks besides. */
+  readonly lacks?: ReadonlyArray<Option> | undefined
   readonly endpoint?: Endpoint | undefined
   /** The hosted tools that the server has besides. */
   readonly hostedTools?: ReadonlyArray<HostedTool> | undefined
@@ -73,16 +77,13 @@ export interface Server {
 /** Leaves out the options that the server lacks, and reports each strict tool to whose schema it does not hold the model. */
 export const leaveOut = (
   changes: Changes,
-  { endpoint, hostedTools: extra = [], withoutHostedTools = [] }: Server,
+  { endpoint, hostedTools: extra = [], lacks: own = [], protocol, withoutHostedTools = [] }: Server,
   tools: Question["tools"]
 ): void => {
+  without(changes, own, `The protocol ${protocol}`)
   if (endpoint === undefined) return
   const { api, hostedTools, lacks, searchLacks = [], strictTools } = apis[endpoint]
-  for (const option of lacks) {
-    // All APIs allow several calls, if they have an option for it or not.
-    const isUsual = option === "parallelToolCalls" && changes.options.parallelToolCalls === true
-    if (!isUsual) changes.leaveOut(option, `${api} has no such option.`)
-  }
+  without(changes, lacks, api)
   const has = [...hostedTools, ...extra].filter((type) => !withoutHostedTools.includes(type))
   changes.keepHostedTools(has, `${api} has no such tool.`)
   for (const { type, ...members } of changes.options.hostedTools ?? []) {
@@ -96,5 +97,13 @@ export const leaveOut = (
       const reason = `The schema of ${name} has optional members, or takes members of any name.`
       changes.report("strict", true, null, reason)
     }
+  }
+}
+
+const without = (changes: Changes, lacks: ReadonlyArray<Option>, api: string): void => {
+  for (const option of lacks) {
+    // All APIs allow several calls, if they have an option for it or not.
+    const isUsual = option === "parallelToolCalls" && changes.options.parallelToolCalls === true
+    if (!isUsual) changes.leaveOut(option, `${api} has no such option.`)
   }
 }
