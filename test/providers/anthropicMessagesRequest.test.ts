@@ -291,6 +291,17 @@ describe("anthropicMessagesRequest", () => {
       assert.strictEqual(marksOf({ vendor: { acme: { tools: [...tools, ...tools, ...tools] } } }).count, 6)
     })
 
+    it("last no shorter than a mark of the application that follows, and leave the last block to one on the body", () => {
+      const mark = { type: "ephemeral", ttl: "1h" }
+      const marks = marksOf({ vendor: { acme: { cache_control: mark } } })
+      assert.deepStrictEqual(marks, {
+        system: mark,
+        tools: [none, mark],
+        messages: [[mark], [none], [none, none]],
+        count: 4
+      })
+    })
+
     it("leave the rest of the text as it was", () => {
       const request = { model: "claude-sonnet-4-5", system: "S", messages: [hi, ...round], tools: [tool] }
       const without = String(encode({ ...request, options: { cacheRetention: "none" } }))

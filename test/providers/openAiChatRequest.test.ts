@@ -302,6 +302,11 @@ describe("openAiChatRequest", () => {
     assert.strictEqual(openAi.max_completion_tokens, 100)
     assert.strictEqual(openAi.messages[0].role, "developer")
     assert.strictEqual(openAi.prompt_cache_key, "s-1")
+    const keyOf = (sessionId: string) =>
+      bodyOf({ options: { sessionId } }, presets.openAi.compat).prompt_cache_key
+    assert.isAtMost(keyOf("s".repeat(100)).length, 64)
+    assert.strictEqual(keyOf("s".repeat(100)), keyOf("s".repeat(100)))
+    assert.notStrictEqual(keyOf("s".repeat(100)), keyOf("s".repeat(101)))
     assert.strictEqual(bodyOf({ options }, presets.ollama.compat).reasoning_effort, "high")
   })
 

@@ -5,6 +5,7 @@ import type { ToolDefinition } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { enforceable } from "./schema.ts"
 import * as Turns from "./turns.ts"
+import * as CacheMarks from "../internal/cacheMarks.ts"
 import * as Json from "../internal/json.ts"
 import * as Opaque from "../internal/opaque.ts"
 import { isReason } from "../Protocol.ts"
@@ -28,7 +29,7 @@ export const encoder = (
     const turns = turnsOf(question)
     if (isReason(turns)) return turns
     const given = inContainer(question.vendor, containerOf(provider, question.messages))
-    const mark = marker(options, Json.encode(given))
+    const mark = marker(options, given)
     // The vendor's tools are added to those of the agent.
     const { tools: theirs, ...vendor } = toVendor(given)
     const tools = [
@@ -81,29 +82,31 @@ const toTool = ({ description, name, parameters }: ToolDefinition) => ({
 
 // ───────────────────────── Caching
 
-/** The positions of cache marks, in order of their benefit. */
-type Place = "lastUser" | "system" | "tools" | "userBefore"
+type Mark = (place: CacheMarks.Place) => string | undefined
 
-/**
- * The last turn of the user serves the next request. The turn before it was the last one of the previous
- * request: the vendor searches for it, but only twenty blocks back. System prompt and tools come before the
- * first turn.
- */
-const places: ReadonlyArray<Place> = ["lastUser", "system", "tools", "userBefore"]
-
-/** The vendor rejects a request with more marks. */
-const maxMarks = 4
-
-type Mark = (place: Place) => string | undefined
-
-/** The remaining marks. `vendor` is JSON that may contain some. */
-const marker = ({ cacheRetention }: Question["options"], vendor: string): Mark => {
-  const left =
-    cacheRetention === "none" ? 0 : Math.max(0, maxMarks - (vendor.split('"cache_control":').length - 1))
-  const marked = places.slice(0, left)
-  const ttl = cacheRetention === "long" ? { ttl: "1h" } : {}
-  const mark = `"cache_control":${JSON.stringify({ type: "ephemeral", ...ttl })}`
-  return (place) => (marked.includes(place) ? mark : undefined)
+const marker = (options: Question["options"], vendor: Vendor): Mark => {
+  const { cache_control: last, messages, system, tools } = vendor
+  const marks = CacheMarks.choose({
+    options,
+    // The vendor itself marks the last block for a mark of the whole body.
+    places: CacheMarks.places.filter((place) => place !== "lastUser" || !Json.isObject(last)),
+    takesLong: true,
+    member: "cache_control",
+    vendor: Json.encode(vendor),
+    theirs: {
+      theirTools: Json.encode(tools ?? null),
+      system: Json.encode(system ?? null),
+      lastUser: Json.encode(messages ?? null),
+      end: Json.encode({ cache_control: last })
+    }
+  })
+  return (place) => {
+    const lasts = marks(place)
+    const ttl = lasts === "long" ? { ttl: "1h" } : {}
+    return lasts === undefined
+      ? undefined
+      : `"cache_control":${JSON.stringify({ type: "ephemeral", ...ttl })}`
+  }
 }
 
 const lastMarked = (blocks: ReadonlyArray<string>, mark: string | undefined): ReadonlyArray<string> =>

@@ -5,6 +5,7 @@ import { memoize } from "effect/Function"
 import { enforceable } from "../anthropic/schema.ts"
 import type { ToolDefinition } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
+import * as CacheMarks from "../internal/cacheMarks.ts"
 import * as CallName from "../internal/callName.ts"
 import * as Json from "../internal/json.ts"
 import { merge, type Question } from "../internal/question.ts"
@@ -144,22 +145,29 @@ const claudeChoice = ({ model, options: { parallelToolCalls, toolChoice } }: Que
 
 // ───────────────────────── Caching
 
-/** The positions of cache marks, in order of their benefit. There are as many as the vendor takes. */
-const places = ["lastUser", "system", "tools", "userBefore"] as const
-type Place = (typeof places)[number]
-type Mark = (place: Place) => string | undefined
-
-const maxMarks = 4
+type Mark = (place: CacheMarks.Place) => string | undefined
 
 /** The marks that the family of the model takes, besides those of the application. */
-const marker = ({ model, options: { cacheRetention }, vendor }: Question): Mark => {
+const marker = ({ model, options, vendor }: Question): Mark => {
   const { marks } = Family.of(model)
-  const theirs = Json.encode(vendor).split('"cachePoint":').length - 1
-  const taken = places.filter((place) => (place === "tools" ? marks.tools : marks.prompt))
-  const marked = cacheRetention === "none" ? [] : taken.slice(0, Math.max(0, maxMarks - theirs))
-  const ttl = cacheRetention === "long" && marks.long ? { ttl: "1h" } : {}
-  const mark = JSON.stringify({ cachePoint: { type: "default", ...ttl } })
-  return (place) => (marked.includes(place) ? mark : undefined)
+  const { messages, system, toolConfig, tools } = vendor
+  const chosen = CacheMarks.choose({
+    options,
+    places: CacheMarks.places.filter((place) => (place === "tools" ? marks.tools : marks.prompt)),
+    takesLong: marks.long,
+    member: "cachePoint",
+    vendor: Json.encode(vendor),
+    theirs: {
+      theirTools: Json.encode([toolConfig ?? null, tools ?? null]),
+      system: Json.encode(system ?? null),
+      lastUser: Json.encode(messages ?? null)
+    }
+  })
+  return (place) => {
+    const lasts = chosen(place)
+    const ttl = lasts === "long" ? { ttl: "1h" } : {}
+    return lasts === undefined ? undefined : JSON.stringify({ cachePoint: { type: "default", ...ttl } })
+  }
 }
 
 const cached = (mark: string | undefined): ReadonlyArray<string> => (mark === undefined ? [] : [mark])
@@ -167,10 +175,6 @@ const cached = (mark: string | undefined): ReadonlyArray<string> => (mark === un
 const toSystem = (system: string, mark: string | undefined): string =>
   `[${[Json.encode({ text: system }), ...cached(mark)].join(",")}]`
 
-/**
- * The last turn of the user serves the next request. The turn before it was the last one of the previous request: the vendor
- * searches for it, but only some blocks back.
- */
 const toMessages = (turns: ReadonlyArray<Turns.Turn>, mark: Mark): string => {
   const last = turns.findLastIndex(({ role }) => role === "user")
   const before = turns.findLastIndex(({ role }, index) => role === "user" && index < last)

@@ -55,7 +55,7 @@ const parameters = (question: Question, compat: Compat): Json.JsonObject => {
     parallel_tool_calls: tools.length === 0 ? undefined : options.parallelToolCalls,
     ...toWebSearch(options.hostedTools, compat),
     ...toOutput(options.output, compat),
-    ...toCaching(question, compat)
+    ...(compat.cacheKey ? Caching.fields(options, question.rule) : {})
   })
   return merge(own, thinking)
 }
@@ -82,8 +82,3 @@ const toOutput = (output: ModelOptions["output"], compat: Compat): Json.JsonObje
   if (compat.output === "json_object") return { response_format: { type: "json_object" } }
   return { response_format: { type: "json_schema", json_schema: OpenAiSchema.format(output) } }
 }
-
-const toCaching = ({ options, rule }: Question, compat: Compat): Json.JsonObject =>
-  !compat.cacheKey || options.sessionId === undefined || options.cacheRetention === "none"
-    ? {}
-    : { prompt_cache_key: options.sessionId, ...Caching.long(options, rule) }

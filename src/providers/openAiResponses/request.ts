@@ -184,7 +184,7 @@ const parameters = (question: Question): Json.JsonObject => {
     tool_choice: hasTools ? Tools.choice(model, options) : undefined,
     parallel_tool_calls: hasTools ? options.parallelToolCalls : undefined,
     ...toOutput(options.output),
-    ...toCaching(question)
+    ...Caching.fields(options, question.rule)
   })
   return merge(own, thinking)
 }
@@ -197,10 +197,3 @@ const none: Thinking = { kind: "none" }
 
 const toOutput = (output: ModelOptions["output"]): Json.JsonObject =>
   output === undefined ? {} : { text: { format: { type: "json_schema", ...OpenAiSchema.format(output) } } }
-
-const toCaching = ({ options, rule }: Question): Json.JsonObject =>
-  options.sessionId === undefined || options.cacheRetention === "none"
-    ? {}
-    : { prompt_cache_key: fit(options.sessionId, keyRule), ...Caching.long(options, rule) }
-
-const keyRule: Rule = { pattern: /^[^]{1,64}$/, length: 32 }
