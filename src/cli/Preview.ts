@@ -8,7 +8,10 @@ import * as Schema from "effect/Schema"
 import * as TextDiff from "effect/TextDiff"
 import * as EditTool from "../tools/EditTool.ts"
 import * as Files from "../tools/Files.ts"
+import * as LineDiff from "../tools/LineDiff.ts"
+import * as Paced from "../tools/Paced.ts"
 import type { PathFailure } from "../tools/PathFailure.ts"
+import type { Place } from "../tools/Replacement.ts"
 import * as Root from "../tools/Root.ts"
 import * as Inert from "./Inert.ts"
 
@@ -38,8 +41,12 @@ const maxChars = 8_000
 const maxName = 4_096
 /** Maximum bytes of a file to read, and characters of a text to compare. */
 const maxBytes = 1024 * 1024
-/** Maximum lines to compare, old and new together. */
-const maxCompared = 100_000
+/** Maximum lines of a preview of changes, old and new together. */
+const maxLines = 100_000
+/** Maximum lines to compare as a whole. Above it the preview compares only the lines around a change. */
+const maxCompared = 20_000
+/** Maximum lines times edits of a comparison, which takes some 10 nanoseconds for each. */
+const maxSearch = 4_000_000
 
 const Write = Schema.Struct({ path: Schema.String, content: Schema.String })
 const Shell = Schema.Struct({ command: Schema.String })
@@ -128,16 +135,52 @@ const ofWrite = Effect.fnUntraced(function* ({ content, path }: typeof Write.Typ
     preview(`not compared with the existing file: ${Inert.name(why)}`, added)
   if (Result.isFailure(before)) return uncompared(before.failure.detail)
   if (before.success === undefined) return preview(`new file, +${added.length} -0 lines`, added)
-  if (isTooLarge(before.success, content)) return uncompared("it is too large")
-  const script = TextDiff.lines(before.success, content, { maxEdits: 1_000 })
-  const sum = (tag: "Insert" | "Delete") =>
-    script.reduce((total, run) => (run._tag === tag ? total + run.items.length : total), 0)
-  return preview(`+${sum("Insert")} -${sum("Delete")} lines`, TextDiff.unified(script).split("\n"))
+  const lines = lineCount(before.success) + lineCount(content)
+  if (before.success.length > maxBytes || content.length > maxBytes || lines > maxLines)
+    return uncompared("it is too large")
+  const { added: inserted, diff, removed } = yield* changes(before.success, content, lines)
+  return preview(`+${inserted} -${removed} lines`, diff.split("\n"))
 })
 
-const isTooLarge = (...texts: ReadonlyArray<string>): boolean =>
-  texts.some(({ length }) => length > maxBytes) ||
-  texts.reduce((sum, text) => sum + text.split("\n").length, 0) > maxCompared
+const lineCount = (text: string): number => text.split("\n").length
+
+/** The changes as a unified diff without a head. Pauses between parts of large texts, which else would block the program. */
+const changes = (before: string, after: string, lines: number): Effect.Effect<LineDiff.LineDiff> => {
+  if (lines <= maxCompared) {
+    const maxEdits = Math.min(1_000, Math.floor(maxSearch / lines))
+    return Effect.sync(() => compared(TextDiff.lines(before, after, { maxEdits })))
+  }
+  const whole = LineDiff.make(
+    before,
+    [differing(before, after)],
+    "",
+    4 * (before.length + after.length + maxLines)
+  )
+  return Effect.map(Paced.run(whole), (changed) => ({
+    ...changed,
+    diff: changed.diff.replace(/^---.*\n.*\n/, "")
+  }))
+}
+
+const compared = (script: ReturnType<typeof TextDiff.lines>): LineDiff.LineDiff => {
+  const sum = (tag: "Insert" | "Delete") =>
+    script.reduce((total, run) => (run._tag === tag ? total + run.items.length : total), 0)
+  return { added: sum("Insert"), removed: sum("Delete"), diff: TextDiff.unified(script) }
+}
+
+/** The place between the common start and the common end of two texts. */
+const differing = (before: string, after: string): Place => {
+  const most = Math.min(before.length, after.length)
+  let start = 0
+  while (start < most && before.charCodeAt(start) === after.charCodeAt(start)) start++
+  let end = 0
+  while (
+    end < most - start &&
+    before.charCodeAt(before.length - 1 - end) === after.charCodeAt(after.length - 1 - end)
+  )
+    end++
+  return { from: start, to: before.length - end, newText: after.slice(start, after.length - end) }
+}
 
 /**
  * The content of the file, `undefined` if it does not exist. Fails if the file is outside the root, too large,
