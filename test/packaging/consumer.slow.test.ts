@@ -54,12 +54,14 @@ describe("a project with the options of tsc --init", { timeout: 240_000 }, () =>
     await Project.install(home, [
       "effect",
       "ignore",
+      "@ai-sdk/provider",
       "@effect/platform-node",
       "@effect/platform-node-shared",
       "zod"
     ])
-    for (const [subpath, source] of Surface.sourcesOf(home, subpaths)) {
-      writeFileSync(join(home, `surface-${subpath.replaceAll("/", "-")}.ts`), source)
+    // The number keeps apart names that differ in their case alone, as Prices and prices do.
+    for (const [index, [subpath, source]] of Surface.sourcesOf(home, subpaths).entries()) {
+      writeFileSync(join(home, `surface-${index}-${subpath.replaceAll("/", "-")}.ts`), source)
     }
     cpSync(join(import.meta.dirname, "application.ts"), join(home, "application.ts"))
     mkdirSync(join(home, "tools"))

@@ -10,6 +10,8 @@ const isType = (symbol) =>
 const isClass = (symbol) => (symbol.flags & ts.SymbolFlags.Class) !== 0
 const isValue = (symbol) =>
   (symbol.flags & ts.SymbolFlags.Value) !== 0 && (symbol.flags & ts.SymbolFlags.Module) === 0
+/** Whether `export type` exports it, so that an application can name it, and not make it. */
+const isTypeOnly = ({ declarations = [] }) => declarations.some(ts.isTypeOnlyExportDeclaration)
 const isNamespace = (symbol) => (symbol.flags & ts.SymbolFlags.Module) !== 0
 
 /**
@@ -46,7 +48,7 @@ const exportsOf = (checker, module, path) =>
     const name = `${path}.${exported.name}`
     const id = name.replaceAll(".", "_")
     return [
-      ...(isValue(symbol) ? [`export const ${id} = ${name}`] : []),
+      ...(isValue(symbol) && !isTypeOnly(exported) ? [`export const ${id} = ${name}`] : []),
       ...(isClass(symbol)
         ? membersOf(checker, symbol).map(
             (member) => `export const ${id}_${member} = (value: ${name}) => value.${member}`
@@ -59,7 +61,7 @@ const exportsOf = (checker, module, path) =>
     ]
   })
 
-/** The members of a class that it does not have from Effect or the language, but for the value of a service. */
+/** The public members of a class that it does not have from Effect or the language, but for the value of a service. */
 const membersOf = (checker, symbol) =>
   checker
     .getPropertiesOfType(checker.getDeclaredTypeOfSymbol(symbol))
@@ -68,8 +70,12 @@ const membersOf = (checker, symbol) =>
         name === "Service" ||
         declarations.some((each) => each.getSourceFile().fileName.includes("/effect-agent/dist/"))
     )
+    .filter(({ declarations = [] }) => !declarations.some(isPrivate))
     .map(({ name }) => name)
     .filter((name) => /^\w+$/.test(name))
+
+const isPrivate = (declaration) =>
+  (ts.getCombinedModifierFlags(declaration) & (ts.ModifierFlags.Private | ts.ModifierFlags.Protected)) !== 0
 
 /** `<any, …>` for a type with parameters. */
 const argumentsOf = ({ declarations = [] }) => {
