@@ -199,8 +199,9 @@ export const layer = (prices: Readonly<Record<string, Rates>>): Layer.Layer<neve
  * import { Prices, Usage } from "effect-agent"
  *
  * const usage = Usage.make({ input: 100, cacheRead: 60, cacheWrite: 30 })
+ * const { cacheRead, cacheWrite, plain } = Prices.split(usage, "short")
  *
- * console.log(Prices.split(usage, "short")) // => { plain: 10, cacheRead: 60, cacheWrite: 30, cacheWriteLong: 0, output: 0 }
+ * console.log(plain, cacheRead, cacheWrite) // => 10 60 30
  * ```
  *
  * @category getters

@@ -2,14 +2,14 @@
  * What Gemini's generateContent is sent, checked against the types of `@google/genai`. That library has no type for the
  * body: it takes one object and spreads it over the members below.
  */
-import type { Content, FunctionDeclaration, GenerationConfig, Schema, Tool, ToolConfig } from "@google/genai"
+import type { Content, FunctionDeclaration, GenerationConfig, Tool, ToolConfig } from "@google/genai"
 import { png } from "./Conversation.ts"
 
 interface Body {
   readonly contents: Array<Wire<Content>>
   readonly systemInstruction?: Wire<Content>
   readonly tools?: Array<
-    Omit<Tool, "functionDeclarations"> & { readonly functionDeclarations: Array<Function> }
+    Omit<Tool, "functionDeclarations"> & { readonly functionDeclarations: Array<FunctionDeclaration> }
   >
   readonly toolConfig?: Wire<ToolConfig>
   readonly generationConfig?: Wire<GenerationConfig>
@@ -18,27 +18,18 @@ interface Body {
 /** The same with the members of enums as the strings they are. */
 type Wire<T> = T extends string ? `${T}` : T extends object ? { [K in keyof T]: Wire<T[K]> } : T
 
-type Function = Omit<FunctionDeclaration, "parameters"> & { readonly parameters?: Parameters }
-
-/** The library writes types in capitals; the server takes them either way. */
-type Parameters = Omit<Schema, "type" | "properties" | "items" | "anyOf"> & {
-  readonly type?: Lowercase<NonNullable<Wire<Schema["type"]>>>
-  readonly properties?: Readonly<Record<string, Parameters>>
-  readonly items?: Parameters
-  readonly anyOf?: ReadonlyArray<Parameters>
-}
-
 const picture = { inlineData: { mimeType: "image/png", data: png } }
 
 const weather = {
   name: "weather",
   description: "The weather of the next days",
-  parameters: {
+  parametersJsonSchema: {
     type: "object",
+    additionalProperties: true,
     properties: { city: { type: "string" }, days: { type: "number" } },
     required: ["city", "days"]
   }
-} satisfies Function
+} satisfies FunctionDeclaration
 
 /** After a thought and three calls. */
 export const session = {
@@ -87,14 +78,16 @@ export const session = {
         {
           name: "note",
           description: "Writes a note",
-          parameters: {
+          parametersJsonSchema: {
             type: "object",
+            additionalProperties: true,
             properties: {
               path: { type: "string" },
               text: { type: "string" },
               tags: { type: "array", items: { type: "string" } },
               deep: {
                 type: "object",
+                additionalProperties: true,
                 properties: { ok: { type: "boolean" }, no: { type: "null" } },
                 required: ["ok", "no"]
               }
