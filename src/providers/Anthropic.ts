@@ -61,13 +61,16 @@ export interface Options extends ServerOptions {
  * model. The provider leaves out or changes options that the model does not accept, by the rules of `Models`,
  * and reports each change in `ModelCallEnd.adjusted`.
  *
- * The vendor's tools in `vendor: { anthropic: { tools } }` are added to the tools of the agent. An answer has each of their calls
- * and each of their results as a block `hostedTool`. A block `source` follows the text for each of its citations, and the result
- * of a search for each page that it found. The text of a page, and files of the vendor's containers, stay in the result.
+ * The vendor's tools in `hostedTools` and in `vendor: { anthropic: { tools } }` are added to the tools of the agent. An answer has
+ * each of their calls and each of their results as a block `hostedTool`. A block `source` follows the text for each of its
+ * citations, and the result of a search for each page that it found. The text of a page, and files of the vendor's containers,
+ * stay in the result. The model calls the tool `computer` of the agent with the actions of `computerUse`.
  *
  * **Gotchas**
  *
  * The server sends nothing while the vendor's tools work, so `timeouts.idle` may have to be longer.
+ *
+ * Since Opus 4.8 an answer may have several actions on the screen: give the tool `computer` the `executionMode` `"sequential"`.
  *
  * **Example** (Making a provider)
  *

@@ -5,11 +5,11 @@
  */
 import type * as Redacted from "effect/Redacted"
 import type { Auth } from "./Auth.ts"
-import type { HostedTool } from "./internal/support.ts"
+import type { HostedTool, SearchMember } from "./internal/support.ts"
 import type { Vendor } from "./Models.ts"
 import type { Thinking } from "./models/rule.ts"
 
-export type { HostedTool } from "./internal/support.ts"
+export type { HostedTool, SearchMember } from "./internal/support.ts"
 
 /**
  * The models of a server, as far as the rules of `Models` depend on them.
@@ -33,6 +33,10 @@ export interface Serves {
   readonly hostedTools?: ReadonlyArray<HostedTool> | undefined
   /** The tools of its protocol that the server does not run, such as `"fileSearch"` (default: none). */
   readonly withoutHostedTools?: ReadonlyArray<HostedTool> | undefined
+  /** The members of web searches that the server does not take, besides those of its protocol (default: none). */
+  readonly searchLacks?: ReadonlyArray<SearchMember> | undefined
+  /** Whether the server takes no strict tools, although its protocol has them (default: `false`). */
+  readonly withoutStrictTools?: boolean | undefined
   /** Whether models without a rule answer by an output schema (default: `false`). */
   readonly takesSchema?: boolean | undefined
 }

@@ -94,6 +94,7 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
         isGateway: compat.gateway,
         thinking: usesCompat ? thinkingOf(compat) : undefined,
         hostedTools: compat.webSearch === "none" ? [] : ["webSearch"],
+        searchLacks: [compat.webSearch === "plugin" ? "location" : "allowedDomains"],
         keepsPrompts: compat.cacheKey,
         takesSchema: compat.output === "json_schema"
       }

@@ -73,6 +73,12 @@ export interface Protocol {
   readonly lacks?: ReadonlyArray<keyof Question["options"]>
   /** Encodes the body of a request. Returns a `Reason` if the vendor cannot take the conversation. */
   readonly encode: (question: Question) => string | Reason
+  /**
+   * Returns the headers that a request needs for its options, such as `anthropic-beta` (default: none).
+   *
+   * The values of a header that the `Deployment` has too go out as one list.
+   */
+  readonly headers?: (question: Question) => Readonly<Record<string, string>>
   /** The data that marks the end of an answer (default: the protocol has none). */
   readonly sentinel?: "[DONE]"
   /** Makes the decoder of one answer, which writes its events to `reply`. */

@@ -228,7 +228,8 @@ const ask = Effect.fnUntraced(function* (
     model,
     url: deployment.url(model),
     accept: framing.accept,
-    body: protocol.encode(question)
+    body: protocol.encode(question),
+    asked: protocol.headers?.(question)
   }
   const { connection, outgoing } = yield* Effect.mapError(send(opened, target, silence), failed(provider))
   const { redact, url } = outgoing
@@ -267,7 +268,8 @@ const count = (
     model,
     url: countingUrl(model),
     accept: "application/json",
-    body: counting.encode(question)
+    body: counting.encode(question),
+    asked: protocol.headers?.(question)
   }
   return Effect.gen(function* () {
     const silence = new Silence.Silence(limits, yield* Clock.Clock)
@@ -296,6 +298,8 @@ interface Target {
   readonly accept: string
   /** The encoded request, or the reason why there is none. */
   readonly body: string | Reason
+  /** The headers that the options of the request need. */
+  readonly asked: Readonly<Record<string, string>> | undefined
 }
 
 /** Sends a request, and sends it again if the vendor refuses its credentials and there are new ones. */
@@ -346,10 +350,10 @@ interface Draft extends Target {
 /** Makes a request with its credentials. */
 const signed = (
   { deployment, used }: Opened,
-  { accept, body, given, isRefused, url }: Draft
+  { accept, asked, body, given, isRefused, url }: Draft
 ): Effect.Effect<Outgoing.Outgoing, Reason> => {
   const key = Option.getOrElse(given, () => deployment.apiKey)
-  return Outgoing.post(deployment, { url, accept, body, key, isRefused }, used)
+  return Outgoing.post(deployment, { url, accept, asked, body, key, isRefused }, used)
 }
 
 /** Sends one HTTP request, and waits for the head of its answer. */

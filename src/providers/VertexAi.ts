@@ -153,7 +153,7 @@ export const make = Effect.fnUntraced(function* (
       ...credentials(options),
       url: (model) => `${address(options, "anthropic", model)}:streamRawPredict`,
       countingUrl: () => `${address(options, "anthropic", "count-tokens")}:rawPredict`,
-      serves: { vendor: "anthropic", withoutHostedTools: ["codeExecution"] }
+      serves: { vendor: "anthropic", withoutHostedTools: ["codeExecution"], withoutStrictTools: true }
     },
     timeouts
   })

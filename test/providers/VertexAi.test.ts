@@ -116,6 +116,40 @@ describe("VertexAi", () => {
     })
   )
 
+  it.live("offers Claude the tools that the server has, and reports the others", () =>
+    Effect.gen(function* () {
+      const server = yield* serve((response) => void stream(response).end(claude))
+      const closed = { type: "object", properties: {}, additionalProperties: false }
+      const reply = yield* ask(
+        { project, accessToken: token, baseUrl: server.baseUrl },
+        question("claude-opus-4-5@20251101", {
+          tools: [{ ...tool, parameters: closed, strict: true }],
+          options: {
+            parallelToolCalls: false,
+            hostedTools: [
+              { type: "webSearch" },
+              { type: "codeExecution" },
+              { type: "computerUse", width: 8, height: 6 }
+            ]
+          }
+        })
+      )
+      const [seen] = server.requests
+      assert.strictEqual(seen?.headers["anthropic-beta"], "computer-use-2025-11-24")
+      const { tool_choice, tools } = JSON.parse(seen?.body ?? "")
+      assert.deepStrictEqual(tool_choice, { type: "auto", disable_parallel_tool_use: true })
+      assert.deepStrictEqual(
+        tools.map(({ name, strict, type }: Record<string, unknown>) => [type, name, strict]),
+        [
+          ["web_search_20250305", "web_search", undefined],
+          ["computer_20251124", "computer", undefined],
+          [undefined, tool.name, undefined]
+        ]
+      )
+      assert.isDefined(reply)
+    })
+  )
+
   it.live("sends an API key in express mode, without a project", () =>
     Effect.gen(function* () {
       const server = yield* serve((response) => void stream(response).end(gemini))

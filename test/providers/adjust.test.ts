@@ -315,6 +315,39 @@ describe("an option that an API lacks", () => {
     assert.deepStrictEqual(question.options.hostedTools, [{ type: "webSearch" }])
   })
 
+  it("may be one that only some models of Anthropic take, or take in part", () => {
+    const claude = (
+      model: string,
+      options: ModelOptions,
+      tools: ReadonlyArray<Provider.ToolDefinition> = []
+    ) => changes("anthropic", model, options, tools)
+    assert.deepStrictEqual(claude("claude-opus-5", { serviceTier: "auto" }), [])
+    assert.deepStrictEqual(claude("claude-opus-5", { serviceTier: "flex" }), [["serviceTier", "flex", null]])
+    const screen = { type: "computerUse", width: 800, height: 600 } as const
+    const hostedTools = [screen]
+    const size = ["hostedTools.computerUse", { width: 800, height: 600 }, null]
+    assert.deepStrictEqual(claude("claude-opus-4-6", { hostedTools }), [])
+    assert.deepStrictEqual(claude("claude-opus-5", { hostedTools }), [size])
+    assert.deepStrictEqual(claude("claude-3-5-haiku-latest", { hostedTools }), [
+      ["hostedTools", "computerUse", null]
+    ])
+    const toolChoice = { name: "computer" }
+    assert.deepStrictEqual(claude("claude-opus-5", { hostedTools, toolChoice }), [
+      size,
+      ["toolChoice", toolChoice, null]
+    ])
+    const domains = { allowedDomains: ["a.test"], blockedDomains: ["b.test"] }
+    assert.deepStrictEqual(claude("claude-opus-5", { hostedTools: [{ type: "webSearch", ...domains }] }), [
+      ["hostedTools.webSearch.blockedDomains", ["b.test"], null]
+    ])
+    const required = { toolChoice: "required", hostedTools: [{ type: "webSearch" }] } as const
+    assert.deepStrictEqual(claude("claude-opus-5-5", required), [["toolChoice", "required", null]])
+    const parameters = { type: "object", properties: {}, additionalProperties: false }
+    const strict = [{ ...tool, parameters, strict: true }]
+    assert.deepStrictEqual(claude("claude-opus-5", {}, strict), [])
+    assert.deepStrictEqual(claude("claude-opus-4-1", {}, strict), [["strict", true, null]])
+  })
+
   it("may be one that only some models of Google take, or take in part", () => {
     const google = (
       model: string,

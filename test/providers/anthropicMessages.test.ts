@@ -99,6 +99,15 @@ describe("anthropicMessages", () => {
     }
   })
 
+  it("says which service tier answered", () => {
+    const usage = { input_tokens: 5, output_tokens: 1, service_tier: "standard" }
+    const tierOf = (last: object) =>
+      read(start({ usage }), ...textBlock(0, "Hi"), closing("end_turn", {}, last), stop).events.at(-1)
+    assert.propertyVal(tierOf({ output_tokens: 2 }), "serviceTier", "standard")
+    assert.propertyVal(tierOf({ output_tokens: 2, service_tier: "priority" }), "serviceTier", "priority")
+    assert.propertyVal(tierOf({ output_tokens: 2, service_tier: null }), "serviceTier", "standard")
+  })
+
   it("leaves out events and deltas it does not know", () => {
     const wire = [
       start(),
@@ -332,6 +341,56 @@ describe("anthropicMessages", () => {
       assert.strictEqual(sent.container, "container_1")
       assert.deepStrictEqual(sent.messages[1].content, [
         { type: "tool_use", id: "toolu_1", name: "read", input: {}, caller }
+      ])
+    })
+
+    it("is kept: an action on the screen, which is a call of the tool `computer`", () => {
+      const member = (index: number, id: string, name: string, ...pieces: ReadonlyArray<string>) => [
+        begin(index, { type: "tool_use", id, name, toolset_name: "computer", input: {} }),
+        ...pieces.map((piece) => json(index, piece)),
+        ended(index)
+      ]
+      const wire = [
+        start(),
+        ...member(0, "toolu_1", "left_click", "", '{"coord', 'inate":[1,2]}'),
+        ...member(1, "toolu_2", "screenshot"),
+        closing("tool_use"),
+        stop
+      ]
+      const calls = message(...wire).content.flatMap((block) =>
+        block.type === "toolCall" ? [[block.name, block.rawArguments]] : []
+      )
+      assert.deepStrictEqual(calls, [
+        ["computer", '{"action":"left_click","coordinate":[1,2]}'],
+        ["computer", '{"action":"screenshot"}']
+      ])
+      const pieces = read(...wire).events.flatMap((event) =>
+        event._tag === "ToolCallDelta" && event.contentIndex === 0 ? [event.delta] : []
+      )
+      assert.strictEqual(pieces.join(""), calls[0]?.[1])
+      const named = { toolset_name: "computer" }
+      assert.deepStrictEqual(replayed(...wire).content, [
+        { type: "tool_use", id: "toolu_1", name: "left_click", ...named, input: { coordinate: [1, 2] } },
+        { type: "tool_use", id: "toolu_2", name: "screenshot", ...named, input: {} }
+      ])
+      const cut = message(start(), ...member(0, "toolu_1", "type", '{"text":"h'), closing("max_tokens"), stop)
+      assert.deepInclude(cut.content[0], { type: "toolCall", rawArguments: '{"text":"h' })
+      const results = ["toolu_1", "toolu_2"].map((id) => Message.toolResult({ id, name: "computer" }, "ok"))
+      const body = protocol.encode(
+        questionOf(
+          { id: "acme", endpoint: "messages", vendor: "anthropic" },
+          {
+            model: "claude-1",
+            messages: [Message.user("Hi"), message(...wire), ...results],
+            tools: [],
+            options: { cacheRetention: "none" }
+          }
+        )
+      )
+      const result = { type: "tool_result", content: [{ type: "text", text: "ok" }], ...named }
+      assert.deepStrictEqual(JSON.parse(String(body)).messages.at(-1).content, [
+        { ...result, tool_use_id: "toolu_1" },
+        { ...result, tool_use_id: "toolu_2" }
       ])
     })
 

@@ -27,10 +27,10 @@ const request: Provider.ModelRequest = {
 }
 
 /** What the provider of a layer answers. */
-const ask = <E>(layer: Layer.Layer<Provider.Provider, E, never>) =>
+const ask = <E>(layer: Layer.Layer<Provider.Provider, E, never>, options: Partial<typeof request> = {}) =>
   Effect.gen(function* () {
     const provider = yield* Provider.Provider
-    return yield* Stream.runCollect(provider.stream(request))
+    return yield* Stream.runCollect(provider.stream({ ...request, ...options }))
   }).pipe(Effect.provide(layer))
 
 const layer = (options: Anthropic.Options) => Layer.provide(Anthropic.layer(options), FetchHttpClient.layer)
@@ -52,6 +52,25 @@ describe("Anthropic", () => {
         assert.deepInclude(headers, { "x-api-key": key, "anthropic-version": "2023-06-01" })
         assert.notProperty(headers, "authorization")
       }
+    })
+  )
+
+  it.effect("names the beta that a hosted tool is in, besides those of the application", () =>
+    Effect.gen(function* () {
+      const server = yield* greeting
+      const { baseUrl } = server
+      const options = { hostedTools: [{ type: "computerUse", width: 8, height: 6 }] } as const
+      const click = (model: string, headers: Record<string, string> = {}, apiKey = key) =>
+        ask(layer({ baseUrl, apiKey, headers }), { model, options })
+      const beta = "computer-use-2025-11-24"
+      yield* click("claude-opus-4-6")
+      yield* click("claude-haiku-4-5", { "Anthropic-Beta": "files-1" })
+      yield* click("claude-opus-4-6", { "anthropic-beta": `files-1, ${beta}` }, "sk-ant-oat01-x")
+      yield* click("claude-opus-5-5")
+      assert.deepStrictEqual(
+        server.requests.map(({ headers }) => headers["anthropic-beta"]),
+        [beta, "files-1,computer-use-2025-01-24", `files-1,${beta},oauth-2025-04-20`, undefined]
+      )
     })
   )
 

@@ -419,6 +419,114 @@ describe("anthropicMessagesRequest", () => {
     })
   })
 
+  describe("hosted tools", () => {
+    const screen = { type: "computerUse", width: 800, height: 600 } as const
+    const toolsOf = (model: string, options: Options, tools = [tool]) =>
+      asked({ cacheRetention: "none", ...options }, { model, tools }).tools
+
+    it("come before those of the agent, with their members", () => {
+      const hostedTools: Options["hostedTools"] = [
+        {
+          type: "webSearch",
+          maxUses: 2,
+          allowedDomains: ["a.test"],
+          location: { country: "NO" },
+          vendor: { acme: { type: "web_search_20260318" }, other: { x: 1 } }
+        },
+        { type: "webSearch", blockedDomains: ["b.test"] },
+        { type: "codeExecution" },
+        { type: "fileSearch", stores: ["s"] }
+      ]
+      assert.deepStrictEqual(toolsOf("claude-sonnet-4-5", { hostedTools }), [
+        {
+          type: "web_search_20260318",
+          name: "web_search",
+          max_uses: 2,
+          allowed_domains: ["a.test"],
+          user_location: { type: "approximate", country: "NO" }
+        },
+        { type: "web_search_20250305", name: "web_search", blocked_domains: ["b.test"] },
+        { type: "code_execution_20250825", name: "code_execution" },
+        { name: "f", description: "F.", input_schema: tool.parameters }
+      ])
+    })
+
+    it("have the version of the tool for the screen that the model takes, in place of the agent's", () => {
+      const shown = (model: string) => {
+        const [first, ...rest] = toolsOf(model, { hostedTools: [screen] }, [
+          tool,
+          { ...tool, name: "computer" }
+        ])
+        assert.deepStrictEqual(
+          rest.map(({ name }: { name: string }) => name),
+          ["f"]
+        )
+        return first
+      }
+      const sized = { name: "computer", display_width_px: 800, display_height_px: 600 }
+      for (const model of ["claude-haiku-4-5", "claude-opus-4-1-20250805", "claude-sonnet-4@20250514"])
+        assert.deepStrictEqual(shown(model), { type: "computer_20250124", ...sized }, model)
+      for (const model of ["claude-opus-4-5-20251101", "claude-opus-4.7", "claude-sonnet-4-6"])
+        assert.deepStrictEqual(shown(model), { type: "computer_20251124", ...sized }, model)
+      for (const model of ["claude-opus-4-8", "claude-opus-5", "claude-sonnet-5-5", "claude-fable-5-1"])
+        assert.deepStrictEqual(shown(model), { type: "computer_toolset_20260801" }, model)
+    })
+
+    it("count their own cache marks, of which a request may have four", () => {
+      const marked = { acme: { cache_control: { type: "ephemeral" } } } as const
+      const hostedTools = [{ type: "codeExecution", vendor: marked } as const]
+      const body = encode({ system: "S", messages: [hi], tools: [tool], options: { hostedTools } })
+      assert.strictEqual(String(body).split('"cache_control":').length - 1, 4)
+      const three = [1, 2, 3].map((n) => ({ type: "webSearch", maxUses: n, vendor: marked }) as const)
+      const more = encode({
+        system: "S",
+        messages: [hi],
+        tools: [tool],
+        options: { hostedTools: [...hostedTools, ...three] }
+      })
+      assert.strictEqual(String(more).split('"cache_control":').length - 1, 4)
+    })
+  })
+
+  it("asks for one call at a time, whichever tool it is", () => {
+    const choice = (toolChoice: Options["toolChoice"], parallelToolCalls?: boolean) =>
+      asked(
+        {
+          ...(toolChoice === undefined ? {} : { toolChoice }),
+          ...(parallelToolCalls === undefined ? {} : { parallelToolCalls })
+        },
+        { tools: [tool] }
+      ).tool_choice
+    const single = { disable_parallel_tool_use: true }
+    assert.deepStrictEqual(choice(undefined, false), { type: "auto", ...single })
+    assert.deepStrictEqual(choice("auto", false), { type: "auto", ...single })
+    assert.deepStrictEqual(choice("required", false), { type: "any", ...single })
+    assert.deepStrictEqual(choice({ name: "f" }, false), { type: "tool", name: "f", ...single })
+    assert.deepStrictEqual(choice("none", false), { type: "none" })
+    assert.isUndefined(choice(undefined, true))
+    assert.isUndefined(asked({ parallelToolCalls: false }).tool_choice)
+  })
+
+  it("holds the model to the schemas of strict tools that are closed", () => {
+    const schema = { type: "object", properties: { n: { type: "integer", minimum: 1 } }, required: ["n"] }
+    const strict = { ...tool, strict: true, parameters: { ...schema, additionalProperties: false } }
+    const inputOf = (model: string, tool: Provider.ToolDefinition) =>
+      asked({ cacheRetention: "none" }, { model, tools: [tool] }).tools
+    const { properties: _, ...rest } = strict.parameters
+    assert.deepStrictEqual(inputOf("claude-sonnet-4-5", strict), [
+      {
+        name: "f",
+        description: "F.",
+        input_schema: { ...rest, properties: { n: { type: "integer" } } },
+        strict: true
+      }
+    ])
+    const usual = [{ name: "f", description: "F.", input_schema: strict.parameters }]
+    assert.deepStrictEqual(inputOf("claude-opus-4-1", strict), usual)
+    const open = { ...strict, parameters: schema }
+    assert.deepStrictEqual(inputOf("claude-sonnet-4-5", open), [{ ...usual[0], input_schema: schema }])
+  })
+
   describe("vendor options", () => {
     it("win over everything, and add to tools and to output", () => {
       const search = { type: "web_search_20250305", name: "web_search" }

@@ -47,7 +47,7 @@ export const open = (reply: ReplyWriter, names: Names, index: Index, begun: Json
 const written = (
   reply: ReplyWriter,
   names: Names,
-  { id, name, tool_use_id, type }: Json.JsonObject
+  { id, name, tool_use_id, toolset_name, type }: Json.JsonObject
 ): Written => {
   switch (type) {
     case "text":
@@ -57,7 +57,10 @@ const written = (
     case "redacted_thinking":
       return { kind: "redacted", to: reply.openThinking() }
     case "tool_use":
-      return { kind: "call", to: reply.openCall(Json.text(id), Json.text(name) ?? "") }
+      return {
+        kind: "call",
+        to: reply.openCall(Json.text(id), Json.text(toolset_name) ?? Json.text(name) ?? "")
+      }
   }
   const use = typeof type === "string" && type.endsWith("_tool_use") ? Json.text(id) : undefined
   if (use !== undefined) {
@@ -82,7 +85,8 @@ export const say = (block: Block, delta: Json.Json | undefined): void => {
 export const input = (block: Block, json: string): boolean => {
   if (block.kind === "text" || block.kind === "thinking" || block.kind === "redacted") return false
   block.text += json
-  if (block.kind === "call") block.to.write(json)
+  // The arguments of a tool of a set are complete with the name of the tool.
+  if (block.kind === "call" && toolsetOf(block) === undefined) block.to.write(json)
   return true
 }
 
@@ -139,14 +143,30 @@ export const endCall = (block: Block, container: string | undefined): void => {
   const caller = Json.object(wireOf(block)["caller"])
   if (caller !== undefined && caller["type"] !== "direct")
     block.to.keep({ caller, container: container ?? null })
-  block.to.end(argumentsOf(block))
+  const toolset = toolsetOf(block)
+  const whole = argumentsOf(block)
+  if (toolset !== undefined) {
+    block.to.keep({ toolset })
+    block.to.complete(whole)
+  }
+  block.to.end(whole)
 }
+
+/** The name of the set of tools, such as `computer`, to one of which a call goes. */
+const toolsetOf = ({ begun }: Block): string | undefined => Json.text(begun["toolset_name"])
 
 /** The arguments of a call. Some servers send the complete input with the start of the block. */
 export const argumentsOf = (block: Block): string => {
-  const { text } = block
+  const { begun, text } = block
   const whole = Json.object(wireOf(block)["input"]) ?? {}
-  return text !== "" || Object.keys(whole).length === 0 ? text : JSON.stringify(whole)
+  const sent = text !== "" || Object.keys(whole).length === 0 ? text : JSON.stringify(whole)
+  return toolsetOf(block) === undefined ? sent : withAction(Json.text(begun["name"]) ?? "", sent)
+}
+
+/** The arguments of a call of the set as a whole, whose `action` is the name of the tool. */
+const withAction = (action: string, json: string): string => {
+  const input = json === "" ? {} : Json.object(Json.parseShallow(json))
+  return input === undefined ? json : JSON.stringify({ action, ...input })
 }
 
 /** The data of text or thinking that only the vendor can read and requires back. */

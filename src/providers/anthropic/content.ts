@@ -17,6 +17,8 @@ export interface Block {
   readonly json: string
   /** The id of a call, or of the call to which a result belongs, else empty. */
   readonly id: string
+  /** The set of tools to one of which a call goes. Its result names the set too. */
+  readonly toolset?: string
 }
 
 /** The blocks of a message, none if there is nothing to send. */
@@ -171,7 +173,12 @@ const encodeThinking = (provider: string, thinking: Message.Thinking): ReadonlyA
 const encodeCall = (provider: string, call: Message.ToolCall): Block => {
   const name = CallName.spelt(call.name, 128)
   const input = CallArguments.object(call.rawArguments)
-  const caller = Opaque.of(provider, call)?.["caller"]
+  const { caller, toolset } = Opaque.of(provider, call) ?? {}
+  const { action, ...rest } = input
+  if (typeof toolset === "string" && typeof action === "string") {
+    const member = { type: "tool_use", name: action, toolset_name: toolset, input: rest, caller }
+    return { kind: "call", json: Json.encode(member), id: call.id, toolset }
+  }
   return {
     kind: "call",
     json: Json.encode({ type: "tool_use", name, input, caller }),

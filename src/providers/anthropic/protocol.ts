@@ -17,6 +17,7 @@ import { isReason, type Protocol } from "../Protocol.ts"
 import type { ReplyWriter } from "../ReplyWriter.ts"
 import * as Blocks from "./block.ts"
 import type { Block } from "./block.ts"
+import { headers } from "./hosted.ts"
 import { type Dialect, encoder, inContainer } from "./request.ts"
 import * as Counting from "./usage.ts"
 import * as Wires from "./wire.ts"
@@ -28,6 +29,7 @@ export const anthropicMessages = (provider: string, dialect: Dialect = {}): Prot
   provider,
   endpoint: "messages",
   encode: encoder(provider, dialect),
+  headers: headers(provider),
   counting: byMembers(encoder(provider), counted),
   decoder: ({ model }, reply) => {
     const state = initial(reply)
@@ -211,7 +213,12 @@ const end = (state: State, sawEnd: boolean): Reason | undefined => {
     if (cut.has(block) && (stopReason === "refusal" || stopReason === "contentFilter")) block.to.drop()
     else Blocks.endCall(block, state.container)
   }
-  reply.finish({ stopReason, usage: usageOf(state) })
+  const serviceTier = Json.text(state.usage?.["service_tier"])
+  reply.finish({
+    stopReason,
+    usage: usageOf(state),
+    ...(serviceTier === undefined ? {} : { serviceTier })
+  })
   return undefined
 }
 

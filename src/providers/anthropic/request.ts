@@ -3,11 +3,13 @@ import { memoize } from "effect/Function"
 import type { ModelMessage } from "../../Message.ts"
 import type { ToolDefinition } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
+import * as Hosted from "./hosted.ts"
 import { enforceable } from "./schema.ts"
 import * as Turns from "./turns.ts"
 import * as CacheMarks from "../internal/cacheMarks.ts"
 import * as Json from "../internal/json.ts"
 import * as Opaque from "../internal/opaque.ts"
+import { isClosed } from "../internal/openAiSchema.ts"
 import { isReason } from "../Protocol.ts"
 import { merge, type Question } from "../internal/question.ts"
 
@@ -29,12 +31,13 @@ export const encoder = (
     const turns = turnsOf(question)
     if (isReason(turns)) return turns
     const given = inContainer(question.vendor, containerOf(provider, question.messages))
-    const mark = marker(options, given)
     // The vendor's tools are added to those of the agent.
-    const { tools: theirs, ...vendor } = toVendor(given)
+    const { tools: listed, ...vendor } = toVendor(given)
+    const theirs = [...Json.array(listed), ...Hosted.definitions(provider, question)]
+    const mark = marker(options, { ...given, tools: theirs })
     const tools = [
-      ...Json.array(theirs).map(Json.encode),
-      ...lastMarked(question.tools.map(toolOf), mark("tools"))
+      ...theirs.map(Json.encode),
+      ...lastMarked(Hosted.declared(question).map(toolOf), mark("tools"))
     ]
     const own = (name: string, json: string) => (name in vendor ? "" : `${JSON.stringify(name)}:${json},`)
     return [
@@ -74,11 +77,10 @@ const toVendor = ({ metadata, seed: _none, user, ...rest }: Vendor): Vendor => {
   return userId === undefined ? rest : { ...rest, metadata: { user_id: userId } }
 }
 
-const toTool = ({ description, name, parameters }: ToolDefinition) => ({
-  name,
-  description,
-  input_schema: parameters
-})
+const toTool = ({ description, name, parameters, strict }: ToolDefinition) =>
+  strict === true && isClosed(parameters)
+    ? { name, description, input_schema: enforceable({ name, schema: parameters }), strict }
+    : { name, description, input_schema: parameters }
 
 // ───────────────────────── Caching
 
@@ -140,18 +142,20 @@ const parameters = (
     temperature: options.temperature,
     top_p: options.topP,
     stop_sequences: options.stop,
-    tool_choice: hasTools ? toChoice(options.toolChoice) : undefined,
+    service_tier: options.serviceTier,
+    tool_choice: hasTools ? toChoice(options) : undefined,
     ...toOutput(options.output)
   })
   return isRefused(thinking, turns) ? own : merge(own, thinking)
 }
 
-const toChoice = (choice: Question["options"]["toolChoice"]): Json.Json | undefined =>
-  choice === undefined
-    ? undefined
-    : typeof choice === "object"
-      ? { type: "tool", name: choice.name }
-      : { type: choice === "required" ? "any" : choice }
+const toChoice = ({ parallelToolCalls, toolChoice }: Question["options"]): Json.Json | undefined => {
+  if (toolChoice === "none") return { type: "none" }
+  const single = parallelToolCalls === false ? { disable_parallel_tool_use: true } : {}
+  if (typeof toolChoice === "object") return { type: "tool", name: toolChoice.name, ...single }
+  if (toolChoice === undefined && parallelToolCalls !== false) return undefined
+  return { type: toolChoice === "required" ? "any" : "auto", ...single }
+}
 
 /** The vendor rejects a thinking budget in a turn that started without thinking. */
 const isRefused = ({ thinking }: Json.JsonObject, turns: ReadonlyArray<Turns.Turn>): boolean =>

@@ -28,12 +28,13 @@ export const maker = (
   return ({ messages, model }) => {
     const turns: Array<Turn> = []
     const ids = new FittedIds(rule)
+    const sets = new Map<string, string>()
     for (const message of messages) {
       const isAnswer = message.role === "assistant"
       const blocks = blocksOf(isAnswer && message === messages.at(-1) ? Content.trimmed(message) : message)
       if (isReason(blocks)) return blocks
       const sent = isAnswer && message.model !== model ? blocks.filter(isForAnyModel) : blocks
-      if (sent.length > 0) add(turns, isAnswer ? "assistant" : "user", sent, ids)
+      if (sent.length > 0) add(turns, isAnswer ? "assistant" : "user", sent, ids, sets)
     }
     return turns[0]?.role === "assistant" ? [earlier, ...turns] : turns
   }
@@ -70,16 +71,26 @@ const earlier: Turn = {
   beginsWithThinking: false
 }
 
-const add = (turns: Array<Turn>, role: Turn["role"], sent: ReadonlyArray<Block>, ids: FittedIds): void => {
+const add = (
+  turns: Array<Turn>,
+  role: Turn["role"],
+  sent: ReadonlyArray<Block>,
+  ids: FittedIds,
+  sets: Map<string, string>
+): void => {
   const last = turns.at(-1)
   const turn =
     last?.role === role
       ? last
       : { role, results: [], blocks: [], beginsWithThinking: sent[0]?.kind === "thinking" }
   if (turn !== last) turns.push(turn)
-  for (const { id, json, kind } of sent) {
-    if (kind === "result") turn.results.push(withMember(json, `"tool_use_id":"${ids.of(id)}"`))
-    else turn.blocks.push(kind === "call" ? withMember(json, `"id":"${ids.add(id)}"`) : json)
+  for (const { id, json, kind, toolset } of sent) {
+    if (toolset !== undefined) sets.set(id, toolset)
+    if (kind === "result") {
+      const set = sets.get(id)
+      const named = withMember(json, set === undefined ? undefined : `"toolset_name":${JSON.stringify(set)}`)
+      turn.results.push(withMember(named, `"tool_use_id":"${ids.of(id)}"`))
+    } else turn.blocks.push(kind === "call" ? withMember(json, `"id":"${ids.add(id)}"`) : json)
   }
 }
 

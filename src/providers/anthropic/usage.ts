@@ -39,7 +39,8 @@ const fields: ReadonlySet<string> = new Set([
   ...inputFields,
   "output_tokens",
   "output_tokens_details",
-  "cost"
+  "cost",
+  "service_tier"
 ])
 
 /** The server counts tokens that are read from and written to a cache separately. */

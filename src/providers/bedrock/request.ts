@@ -31,7 +31,7 @@ export const encoder = (provider: string): Encoder => {
     const { tools: listed, ...choice } = config
     const named = [...Json.array(listed), ...Json.array(theirs)].map(Json.encode)
     const isOff = question.options.toolChoice === "none"
-    const tools = isOff ? [] : [...toolsOf(question), ...hostedTools(question), ...named]
+    const tools = isOff ? [] : [...toolsOf(question), ...hostedTools(provider, question), ...named]
     const turns = turnsOf(question, tools.length > 0)
     if (isReason(turns)) return turns
     const fields = merge(parameters(question, turns, tools.length > 0), vendor)
@@ -112,10 +112,10 @@ const only = (keywords: ReadonlySet<string>, schema: Json.Json): Json.Json =>
     ? Object.fromEntries(Object.entries(schema).filter(([keyword]) => keywords.has(keyword)))
     : schema
 
-const hostedTools = ({ options }: Question): ReadonlyArray<string> =>
-  (options.hostedTools ?? []).flatMap(({ type }) => {
+const hostedTools = (provider: string, { options }: Question): ReadonlyArray<string> =>
+  (options.hostedTools ?? []).flatMap(({ type, vendor }) => {
     const name = hosted.get(type)
-    return name === undefined ? [] : [Json.encode({ systemTool: { name } })]
+    return name === undefined ? [] : [Json.encode({ systemTool: { name, ...vendor?.[provider] } })]
   })
 
 const toConfig = (tools: ReadonlyArray<string>, choice: Json.JsonObject): string => {

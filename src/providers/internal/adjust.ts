@@ -5,6 +5,7 @@
 import type { ModelRequest } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
 import type { ModelOptions, ThinkingLevel } from "../../RunOptions.ts"
+import * as Anthropic from "../anthropic/hosted.ts"
 import * as Gemini from "../gemini/hosted.ts"
 import * as Models from "../Models.ts"
 import * as Capability from "./capability.ts"
@@ -19,7 +20,7 @@ import * as Support from "./support.ts"
 import * as Think from "./thinking.ts"
 
 /** The properties of a provider on which the rules of its models depend. */
-export interface Server extends Capability.Schemas, Support.Server {
+export interface Server extends Capability.Schemas, Support.Server, Anthropic.Server {
   /** The id of the provider, which names its members of `modelOptions.vendor`. */
   readonly id: string
   /** The rule on thinking for a model without a rule. Default: none, so that a thinking level is left out. */
@@ -56,9 +57,13 @@ const question = (
 ): Question => {
   const { thinkingBudgets, thinkingLevel, vendor: _vendor, ...asked } = request.options
   const changes = new Changes(asked)
-  const hasTools = request.tools.length > 0 || Json.array(vendor["tools"]).length > 0
   if (server.endpoint === "generateContent") Gemini.restrict(changes, request)
   Support.leaveOut(changes, server, request.tools)
+  const { model } = request
+  const isClaude = server.endpoint === "messages"
+  const tools = isClaude ? Anthropic.restrict(changes, server, { ...request, rule }) : request.tools
+  const hosted = isClaude ? (changes.options.hostedTools ?? []) : []
+  const hasTools = tools.length + Json.array(vendor["tools"]).length + hosted.length > 0
   limit(changes, server, rule)
   const level = allowTools(changes, server, rule, hasTools, thinkingLevel)
   const own = ownThinking(server, vendor)
@@ -70,10 +75,9 @@ const question = (
     ? own["type"] !== "disabled"
     : rule?.thinking !== undefined && Think.isOn(rule.thinking, level)
   sample(changes, rule, thinks)
-  if (server.endpoint === "converse")
-    Converse.restrict(changes, { model: request.model, rule, tools: request.tools, level })
+  if (server.endpoint === "converse") Converse.restrict(changes, { model, rule, tools, level })
   const { adjusted, options } = changes
-  return { ...request, options, thinking, thinkingLevel: level, vendor, rule, adjusted }
+  return { ...request, tools, options, thinking, thinkingLevel: level, vendor, rule, adjusted }
 }
 
 /** The thinking of Claude as the application sets it in the body. */

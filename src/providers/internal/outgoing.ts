@@ -22,15 +22,18 @@ export interface Outgoing {
 export interface Draft extends Pick<Unsigned, "body" | "key" | "isRefused"> {
   readonly url: string
   readonly accept: string
+  /** The headers that the options of the request need (default: none). */
+  readonly asked?: Readonly<Record<string, string>> | undefined
 }
 
 /** Makes a POST request with a JSON text. */
 export const post = Effect.fnUntraced(function* (
   { auth, headers }: Pick<Deployment, "auth" | "headers">,
-  { accept, body, isRefused, key, url }: Draft,
+  { accept, asked = {}, body, isRefused, key, url }: Draft,
   used: Secrets.Used
 ): Effect.fn.Return<Outgoing, Reason> {
-  const plain = Headers.fromInput({ accept, ...headers, "content-type": "application/json" })
+  const usual = Headers.fromInput({ accept, ...headers, "content-type": "application/json" })
+  const plain = Object.entries(asked).reduce(withItems, usual)
   const wrong = problemOfUrl(url)
   if (wrong !== undefined) return yield* new InvalidRequest({ detail: wrong })
   const signed = yield* auth({ method: "POST", url, headers: plain, body, key, isRefused })
@@ -45,6 +48,13 @@ export const post = Effect.fnUntraced(function* (
     secrets: signed.secrets
   }
 })
+
+/** Adds the items of a list to a header, except those that it has. */
+const withItems = (headers: Headers.Headers, [name, list]: readonly [string, string]): Headers.Headers => {
+  const items = [headers[name.toLowerCase()] ?? "", list].flatMap((text) => text.split(","))
+  const all = new Set(items.map((item) => item.trim()).filter((item) => item !== ""))
+  return Headers.set(headers, name, [...all].join(","))
+}
 
 /**
  * An address without a protocol, for which each client has another error. The message contains only the host,

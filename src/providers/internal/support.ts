@@ -14,23 +14,33 @@ type Option = keyof Question["options"]
  */
 export type HostedTool = NonNullable<Question["options"]["hostedTools"]>[number]["type"]
 
+/**
+ * An option of web searches that a vendor runs.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export type SearchMember = "maxUses" | "allowedDomains" | "blockedDomains" | "location"
+
 /** The options that an API lacks, and the hosted tools that it has. */
-interface Support {
+export interface Support {
   /** The name of the API in reports. */
   readonly api: string
   readonly lacks: ReadonlyArray<Option>
   readonly hostedTools: ReadonlyArray<HostedTool>
   /** The members of web searches that the API lacks (default: none). */
-  readonly searchLacks?: ReadonlyArray<string>
+  readonly searchLacks?: ReadonlyArray<SearchMember>
   /** The schemas of strict tools to which the API holds the model: those without optional members, or all. */
   readonly strictTools: "closed" | "all"
 }
 
-const apis: Readonly<Record<Endpoint, Support>> = {
+/** The APIs, by their endpoints. */
+export const apis: Readonly<Record<Endpoint, Support>> = {
   chat: {
     api: "Chat Completions",
     lacks: ["previousResponseId"],
     hostedTools: [],
+    searchLacks: ["blockedDomains", "maxUses"],
     strictTools: "closed"
   },
   responses: {
@@ -57,6 +67,7 @@ const apis: Readonly<Record<Endpoint, Support>> = {
     api: "Converse",
     lacks: ["logprobs", "previousResponseId", "seed", "store"],
     hostedTools: ["webSearch", "codeExecution"],
+    searchLacks: ["allowedDomains", "blockedDomains", "location", "maxUses"],
     strictTools: "closed"
   }
 }
@@ -70,19 +81,22 @@ export interface Server {
   readonly endpoint?: Endpoint | undefined
   /** The hosted tools that the server has besides. */
   readonly hostedTools?: ReadonlyArray<HostedTool> | undefined
+  /** The members of web searches that the server lacks besides. */
+  readonly searchLacks?: ReadonlyArray<SearchMember> | undefined
   /** The hosted tools of the API that the server lacks. */
   readonly withoutHostedTools?: ReadonlyArray<HostedTool> | undefined
 }
 
 /** Leaves out the options that the server lacks, and reports each strict tool to whose schema it does not hold the model. */
-export const leaveOut = (
-  changes: Changes,
-  { endpoint, hostedTools: extra = [], lacks: own = [], protocol, withoutHostedTools = [] }: Server,
-  tools: Question["tools"]
-): void => {
+export const leaveOut = (changes: Changes, server: Server, tools: Question["tools"]): void => {
+  const { endpoint, hostedTools: extra = [], lacks: own = [], protocol, withoutHostedTools = [] } = server
   without(changes, own, `The protocol ${protocol}`)
   if (endpoint === undefined) return
-  const { api, hostedTools, lacks, searchLacks = [], strictTools } = apis[endpoint]
+  const { api, hostedTools, lacks, strictTools } = apis[endpoint]
+  const searchLacks: ReadonlyArray<string> = [
+    ...(apis[endpoint].searchLacks ?? []),
+    ...(server.searchLacks ?? [])
+  ]
   without(changes, lacks, api)
   const has = [...hostedTools, ...extra].filter((type) => !withoutHostedTools.includes(type))
   changes.keepHostedTools(has, `${api} has no such tool.`)

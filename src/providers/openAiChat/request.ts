@@ -26,7 +26,7 @@ export const encoder = (provider: string, compat: Compat): ((question: Question)
     const own = (name: string, json: string) => (name in vendor ? "" : `${JSON.stringify(name)}:${json},`)
     const listed = [...question.tools.map(toolOf), ...Json.array(theirs).map(Json.encode)]
     const tools = listed.length === 0 ? "" : `"tools":[${listed.join(",")}],`
-    const rest = Json.encode(merge(parameters(question, compat), vendor))
+    const rest = Json.encode(merge(parameters(provider, question, compat), vendor))
     return `{${own("model", Json.encode(question.model))}${own("messages", `[${Messages.join(system, messages)}]`)}${tools}${rest.slice(1)}`
   }
 }
@@ -37,7 +37,7 @@ const toTool = ({ description, name, parameters, strict }: ToolDefinition) => {
   return { type: "function", function: { name, description, parameters: schema, ...isStrict } }
 }
 
-const parameters = (question: Question, compat: Compat): Json.JsonObject => {
+const parameters = (provider: string, question: Question, compat: Compat): Json.JsonObject => {
   const { options, thinking, tools } = question
   const own = Json.defined({
     ...compat.body,
@@ -53,7 +53,7 @@ const parameters = (question: Question, compat: Compat): Json.JsonObject => {
     store: options.store,
     tool_choice: tools.length === 0 ? undefined : toChoice(options.toolChoice),
     parallel_tool_calls: tools.length === 0 ? undefined : options.parallelToolCalls,
-    ...toWebSearch(options.hostedTools, compat),
+    ...toWebSearch(provider, options.hostedTools, compat),
     ...toOutput(options.output, compat),
     ...(compat.cacheKey ? Caching.fields(options, question.rule) : {})
   })
@@ -67,14 +67,19 @@ const toLogprobs = (count: ModelOptions["logprobs"]): Json.JsonObject =>
   count === undefined ? {} : { logprobs: true, ...(count === 0 ? {} : { top_logprobs: count }) }
 
 /** OpenAI's search models and Perplexity have options, and OpenRouter a plugin. */
-const toWebSearch = (tools: ModelOptions["hostedTools"] = [], { webSearch }: Compat): Json.JsonObject => {
+const toWebSearch = (
+  provider: string,
+  tools: ModelOptions["hostedTools"] = [],
+  { webSearch }: Compat
+): Json.JsonObject => {
   const search = tools.find(({ type }) => type === "webSearch")
   if (search?.type !== "webSearch") return {}
-  const { allowedDomains, location } = search
+  const { allowedDomains, location, vendor } = search
+  const own = vendor?.[provider] ?? {}
   if (webSearch === "plugin")
-    return { plugins: [Json.defined({ id: "web", include_domains: allowedDomains })] }
+    return { plugins: [merge(Json.defined({ id: "web", include_domains: allowedDomains }), own)] }
   const place = location && { user_location: { type: "approximate", approximate: { ...location } } }
-  return { web_search_options: { ...place } }
+  return { web_search_options: merge({ ...place }, own) }
 }
 
 const toOutput = (output: ModelOptions["output"], compat: Compat): Json.JsonObject => {
