@@ -256,7 +256,9 @@ describe("answers of Converse that are none", () => {
       [...Wire.call(0, "t", "weather"), Wire.delta(0, { toolUse: { input: "{}" } })],
       [Wire.begin(0, { toolUse: { toolUseId: "t", name: "a" } }), Wire.delta(0, { text: "x" })],
       [Wire.end("end_turn"), Wire.delta(0, { text: "x" })],
-      [...Wire.call(0, "t", "weather").slice(0, 1), ["contentBlockDelta", "[]"] as const]
+      [...Wire.call(0, "t", "weather").slice(0, 1), ["contentBlockDelta", "[]"] as const],
+      // Other vendors end with it. Here it is a piece that cannot be read.
+      [["contentBlockDelta", "[DONE]"] as const, ...Wire.call(0, "t", "weather"), Wire.end("tool_use")]
     ]) {
       assert.strictEqual(failure(Wire.start, ...events)._tag, "Protocol")
     }

@@ -314,7 +314,9 @@ describe("openAiResponses", () => {
       // Its beginning comes after its end.
       [done(0, ended), added(0, begun)],
       // Its end comes twice, once without a place.
-      [added(0, begun), done(0, ended), { type: "response.output_item.done", item: ended }]
+      [added(0, begun), done(0, ended), { type: "response.output_item.done", item: ended }],
+      // Its beginning says no place, and its end comes twice.
+      [placeless, done(4, ended), done(4, ended)]
     ]) {
       const call = calledWith(created(), ...wire, completed({ output: [ended] }))
       assert.deepStrictEqual([call?.id, call?.params], ["call_1", { a: 1 }])

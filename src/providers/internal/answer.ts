@@ -147,12 +147,13 @@ export class Answer {
 
   /** Reads data that starts with a bracket: the sentinel or a list of events. The name of a frame is that of one event. */
   private readList({ data, event }: Frame): boolean {
-    if (data.trim() === "[DONE]") {
+    const isNamed = event !== "" && event !== "message"
+    if (data.trim() === "[DONE]" && (this.protocol.sentinel !== undefined || !isNamed || event === "done")) {
       // Some gateways add the sentinel to every protocol.
       if (this.protocol.sentinel !== undefined) this.outcome = this.finish(true)
       return true
     }
-    if (event !== "" && event !== "message") return false
+    if (isNamed) return false
     const list = Json.parse(data)
     if (!Json.isArray(list)) return false
     for (const item of list) {

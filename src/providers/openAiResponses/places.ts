@@ -154,9 +154,11 @@ class Calls<I extends Item> {
     this.items.push(item)
   }
 
-  /** The first call that is open or started at this index. Without an index, the first call. */
+  /** The first call that is open or started at this index. Without an index, here or at its start, the first call. */
   find(index: number | undefined): I | undefined {
     if (index === undefined) return this.items[0]
+    const withoutIndex = this.places.get(undefined)
+    if (withoutIndex !== undefined && !this.places.has(index)) return this.items[withoutIndex]
     while (this.items[this.ended]?.isDone === true) this.ended++
     return this.items[Math.min(this.ended, this.places.get(index) ?? this.ended)]
   }
