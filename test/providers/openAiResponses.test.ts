@@ -315,6 +315,8 @@ describe("openAiResponses", () => {
       [done(0, ended), added(0, begun)],
       // Its end comes twice, once without a place.
       [added(0, begun), done(0, ended), { type: "response.output_item.done", item: ended }],
+      // Another item has taken its place, and its end lacks its id.
+      [added(0, begun), added(0, { ...shell, content: [] }), done(0, { ...ended, call_id: undefined })],
       // Its beginning says no place, and its end comes twice.
       [placeless, done(4, ended), done(4, ended)]
     ]) {
@@ -329,6 +331,15 @@ describe("openAiResponses", () => {
     const renamed = { ...ended, call_id: "call_7" }
     const call = calledWith(created(), added(0, begun), done(0, ended), completed({ output: [renamed] }))
     assert.deepStrictEqual([call?.id, call?.params], ["call_1", { a: 1 }])
+  })
+
+  it("is incomplete if the last event lists other calls than those before it", () => {
+    const ended = { ...call1, arguments: '{"a":1}' }
+    const other = { ...ended, id: "fc_2", call_id: "call_2" }
+    const wire = [created(), done(0, ended), done(1, other)]
+    assert.strictEqual(failure(...wire, completed({ output: [ended] }))._tag, "StreamTruncated")
+    for (const output of [[], [messageItem(outputText("x"))], [ended, other]])
+      assert.strictEqual(Message.toolCalls(message(...wire, completed({ output }))).length, 2)
   })
 
   it("takes the text of a custom tool as it is", () => {

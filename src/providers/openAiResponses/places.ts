@@ -51,12 +51,12 @@ export class Places<I extends Item> {
     return index === undefined ? undefined : this.byIndex.get(index)
   }
 
-  /** The item at a place, else the one with its id, else, without an index, the last open one of the type. */
+  /** The item of the type at a place, else the one with its id, else the one of another type, else, without an index, the last open one. */
   find({ id, index }: Place, type: string): I | undefined {
     const known = this.at(index)
-    if (known !== undefined) return known
+    if (known?.type === type) return known
     const named = id === undefined ? undefined : this.named.get(type)?.first(id)
-    return named ?? (index === undefined ? this.open.last(type) : undefined)
+    return named ?? known ?? (index === undefined ? this.open.last(type) : undefined)
   }
 
   /** The call of that id, open or ended, so that one call does not run twice. */

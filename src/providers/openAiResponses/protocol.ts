@@ -71,6 +71,8 @@ interface State {
   responseId: string | undefined
   /** The last event, which proves that nothing is missing. */
   response: Json.JsonObject | undefined
+  /** Whether the last event lists calls, but not each that ended before. */
+  isDisputed: boolean
 }
 
 const initial = (reply: ReplyWriter): State => ({
@@ -78,7 +80,8 @@ const initial = (reply: ReplyWriter): State => ({
   places: new Places.Places(),
   logprobs: [],
   responseId: undefined,
-  response: undefined
+  response: undefined,
+  isDisputed: false
 })
 
 const step = (state: State, event: Wire): boolean => {
@@ -145,10 +148,15 @@ const stepAnnotation = ({ places }: State, place: Place, annotation: Json.JsonOb
 const settle = (state: State, output: ReadonlyArray<Json.Json>): void => {
   const wireItems = output.filter(Json.isObject)
   const known = state.places.match(wireItems)
+  const listed = new Set(known)
+  const isMissing = (item: Item) => isCall(item) && item.isDone && !listed.has(item)
+  state.isDisputed = known.some(isCall) && state.places.items.some(isMissing)
   for (const [index, wireItem] of wireItems.entries()) {
     finish(state, known[index] ?? begin(state, nowhere, wireItem), wireItem)
   }
 }
+
+const isCall = (item: Item | undefined): boolean => item?.kind === "call"
 
 const nowhere: Place = { index: undefined, id: undefined, part: 0 }
 
@@ -189,8 +197,12 @@ const stepSpeech = (state: State, event: Items.Spoken): void => {
 
 // ───────────────────────── The end
 
-const end = ({ logprobs, places: { items }, reply, response }: State): Reason | undefined => {
+const end = (state: State): Reason | undefined => {
+  const { isDisputed, logprobs, places, reply, response } = state
+  const { items } = places
   if (response === undefined) return new StreamTruncated({ detail: "The answer stopped before its end" })
+  if (isDisputed)
+    return new StreamTruncated({ detail: "The last event lists other calls than those before it" })
   const stopReason = End.stopReason(response)
   if (stopReason === "stop" && items.some(Items.lacksArguments)) {
     return new StreamTruncated({ detail: "A call came without arguments, not even empty ones" })
