@@ -206,10 +206,14 @@ const playThrough = ({ api, fixtures, framed, strict }: Language, body: Uint8Arr
       const { calls, last } = result.value
       return [
         ...(last === "RunEnd" ? [] : [`the run ends with ${last}`]),
-        ...Strict.beyond(calls, strict(body)).map(({ name, params }) => `ran ${name} ${params}`)
+        // A run finds a tool by its name without the white space around it, of which a byte order mark is one.
+        ...Strict.beyond(calls, strict(body).map(trimmed)).map(({ name, params }) => `ran ${name} ${params}`)
       ]
     })
   )
+
+const trimmed = (calls: ReadonlyArray<Strict.Call>): ReadonlyArray<Strict.Call> =>
+  calls.map((call) => ({ ...call, name: call.name.trim() }))
 
 const wholeOf = ({ body }: Pick<Fixture, "body"> = { body: "" }, framed: Language["framed"]) =>
   framed === undefined ? body : framed(new TextEncoder().encode(body))

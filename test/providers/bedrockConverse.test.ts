@@ -257,7 +257,8 @@ describe("answers of Converse that are none", () => {
       [Wire.begin(0, { toolUse: { toolUseId: "t", name: "a" } }), Wire.delta(0, { text: "x" })],
       [Wire.end("end_turn"), Wire.delta(0, { text: "x" })],
       [...Wire.call(0, "t", "weather").slice(0, 1), ["contentBlockDelta", "[]"] as const],
-      // Other vendors end with it. Here it is a piece that cannot be read.
+      // Between server-sent events a comment and a sentinel. Here they are pieces that cannot be read.
+      [["contentBlockDelta", ": a comment"] as const, ...Wire.call(0, "t", "weather"), Wire.end("tool_use")],
       [["contentBlockDelta", "[DONE]"] as const, ...Wire.call(0, "t", "weather"), Wire.end("tool_use")]
     ]) {
       assert.strictEqual(failure(Wire.start, ...events)._tag, "Protocol")

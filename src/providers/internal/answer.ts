@@ -128,7 +128,7 @@ export class Answer {
     const { data } = frame
     const first = data.charCodeAt(0)
     // A gateway that forwards a comment as data.
-    if (first === 0x3a) return
+    if (first === 0x3a && !isNamed(frame)) return
     if (nestsTooDeep(data)) this.outcome = Failure.badShape(`Nested more than ${maxDepth} deep`, data)
     else if ((first !== 0x5b && first !== 0x20) || !this.readList(frame)) this.readData(frame)
   }
@@ -146,14 +146,15 @@ export class Answer {
   }
 
   /** Reads data that starts with a bracket: the sentinel or a list of events. The name of a frame is that of one event. */
-  private readList({ data, event }: Frame): boolean {
-    const isNamed = event !== "" && event !== "message"
-    if (data.trim() === "[DONE]" && (this.protocol.sentinel !== undefined || !isNamed || event === "done")) {
+  private readList(frame: Frame): boolean {
+    const { data, event } = frame
+    const isSentinel = this.protocol.sentinel !== undefined || !isNamed(frame) || event === "done"
+    if (data.trim() === "[DONE]" && isSentinel) {
       // Some gateways add the sentinel to every protocol.
       if (this.protocol.sentinel !== undefined) this.outcome = this.finish(true)
       return true
     }
-    if (isNamed) return false
+    if (isNamed(frame)) return false
     const list = Json.parse(data)
     if (!Json.isArray(list)) return false
     for (const item of list) {
@@ -206,3 +207,6 @@ const isOurs = ({ _tag }: Reason): boolean => _tag === "StreamTruncated" || _tag
 
 const isCutJson = (outcome: string | Reason): boolean =>
   typeof outcome === "object" && outcome._tag === "Protocol" && outcome.kind === "badJson"
+
+/** Whether the server names the event, so that its data belong to it. */
+const isNamed = ({ event }: Frame): boolean => event !== "" && event !== "message"
