@@ -214,8 +214,9 @@ export const layerConfig = ({ retry, ...options }: ConfigOptions = {}): Layer.La
 const headersOf = (lines: string): Readonly<Record<string, string>> =>
   Object.fromEntries(
     lines.split("\n").flatMap((line) => {
-      const [, name, value] = /^\s*([^:\s]+)\s*:\s*(.*?)\s*$/.exec(line) ?? []
-      return name === undefined || value === undefined ? [] : [[name.toLowerCase(), value]]
+      const colon = line.indexOf(":")
+      const name = line.slice(0, Math.max(colon, 0)).trim().toLowerCase()
+      return name === "" || /\s/.test(name) ? [] : [[name, line.slice(colon + 1).trim()]]
     })
   )
 

@@ -11,7 +11,6 @@ import type * as Schema from "effect/Schema"
 import type { Reason } from "../ProviderError.ts"
 import type { Frame } from "./Framing.ts"
 import * as Failure from "./internal/failure.ts"
-import * as Json from "./internal/json.ts"
 import type { Question } from "./internal/question.ts"
 import type { Endpoint } from "./models/rule.ts"
 import type { Call, ReplyWriter } from "./ReplyWriter.ts"
@@ -179,9 +178,5 @@ export const isReason = <A>(value: A | Reason): value is Reason => value instanc
  * @since 0.2.0
  * @category decoding
  */
-export const readObject = ({ data }: Frame, { model }: Pick<Call, "model">): Schema.JsonObject | Reason => {
-  const json = Json.parse(data)
-  if (json === undefined) return Failure.badJson(data)
-  if (!Json.isObject(json)) return Failure.badShape("Not an object", data)
-  return Failure.inBand(json, data, model) ?? json
-}
+export const readObject = ({ data }: Frame, { model }: Pick<Call, "model">): Schema.JsonObject | Reason =>
+  Failure.eventIn(data, model, "an object")

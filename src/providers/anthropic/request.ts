@@ -118,12 +118,8 @@ const toSystem = (system: string, mark: string | undefined): string =>
   `[${Turns.withMember(Json.encode({ type: "text", text: system }), mark)}]`
 
 const toMessages = (turns: ReadonlyArray<Turns.Turn>, mark: Mark): string => {
-  const last = turns.findLastIndex(({ role }) => role === "user")
-  const before = turns.findLastIndex(({ role }, index) => role === "user" && index < last)
-  const rendered = turns.map((turn, index) =>
-    Turns.render(turn, index === last ? mark("lastUser") : index === before ? mark("userBefore") : undefined)
-  )
-  return `[${rendered.join(",")}]`
+  const marks = CacheMarks.ofTurns(turns, mark)
+  return `[${turns.map((turn, index) => Turns.render(turn, marks[index])).join(",")}]`
 }
 
 // ───────────────────────── Parameters

@@ -7,6 +7,7 @@
 import type { Reason } from "../../ProviderError.ts"
 import * as Failure from "../internal/failure.ts"
 import * as Json from "../internal/json.ts"
+import { isReason } from "../Protocol.ts"
 
 /** The relevant parts of an event. */
 export type Wire =
@@ -30,10 +31,8 @@ export type Index = number | undefined
 
 /** Decodes an event. A `Reason` if it reports a failure or does not belong to the protocol. */
 export const read = (data: string, model: string): Wire | Reason => {
-  const event = Json.parse(data)
-  if (event === undefined) return Failure.badJson(data)
-  if (!Json.isObject(event)) return Failure.badShape("Not an event", data)
-  return Failure.inBand(event, data, model) ?? wireOf(event) ?? Failure.badShape("Not an event", data)
+  const event = Failure.eventIn(data, model, "an event")
+  return isReason(event) ? event : (wireOf(event) ?? Failure.badShape("Not an event", data))
 }
 
 const wireOf = (event: Json.JsonObject): Wire | undefined => {

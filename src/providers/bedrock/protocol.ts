@@ -48,9 +48,8 @@ class ConverseDecoder implements Decoder {
 
   readonly step = ({ data, event }: Frame): boolean | Reason => {
     if (!known.has(event)) return false
-    const json = Json.parse(data)
-    if (json === undefined) return Failure.badJson(data)
-    if (!Json.isObject(json)) return Failure.badShape("Not an event", data)
+    const json = Failure.objectIn(data, "an event")
+    if (isReason(json)) return json
     // Only the counts follow the end of the message.
     if (this.stop !== undefined && event !== "metadata")
       return Failure.badShape(`${event} after the end of the message`, data)

@@ -2,6 +2,7 @@
 import type { Reason } from "../../ProviderError.ts"
 import * as Failure from "../internal/failure.ts"
 import * as Json from "../internal/json.ts"
+import { isReason } from "../Protocol.ts"
 
 /** The first candidate of a chunk, the reason why Google blocked the prompt, and the usage. */
 export interface Chunk {
@@ -15,11 +16,8 @@ export interface Chunk {
 }
 
 export const read = (data: string, model: string): Chunk | Reason => {
-  const chunk = Json.parse(data)
-  if (chunk === undefined) return Failure.badJson(data)
-  if (!Json.isObject(chunk)) return Failure.badShape("Not a chunk", data)
-  const failure = Failure.inBand(chunk, data, model)
-  if (failure !== undefined) return failure
+  const chunk = Failure.eventIn(data, model, "a chunk")
+  if (isReason(chunk)) return chunk
   const { candidates, modelVersion, promptFeedback, responseId, usageMetadata } = chunk
   const candidate = Json.firstAnswer(candidates)
   const content = candidate?.["content"]

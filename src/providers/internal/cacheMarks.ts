@@ -59,3 +59,15 @@ const marksIn = (json: string, member: string): ReadonlyArray<"short" | "long"> 
     .slice(1)
     .filter((rest) => rest.startsWith("{"))
     .map((rest) => (/^\{[^}]*"ttl":"1h"/.test(rest) ? "long" : "short"))
+
+/** The mark of each turn: those of the last turns of the user have one. */
+export const ofTurns = <Mark>(
+  turns: ReadonlyArray<{ readonly role: string }>,
+  mark: (place: Place) => Mark | undefined
+): ReadonlyArray<Mark | undefined> => {
+  const last = turns.findLastIndex(({ role }) => role === "user")
+  const before = turns.findLastIndex(({ role }, index) => role === "user" && index < last)
+  return turns.map((_, index) =>
+    index === last ? mark("lastUser") : index === before ? mark("userBefore") : undefined
+  )
+}

@@ -64,6 +64,19 @@ export const badJson = (data: string): Reason =>
 export const badShape = (problem: string, data: string): Reason =>
   new Reasons.Protocol({ kind: "badShape", detail: `${problem}: ${Wording.cut(data, 200)}` })
 
+/** The object in an event of the protocol. `what` is the noun for one: `an event`. */
+export const objectIn = (data: string, what: string): Json.JsonObject | Reason => {
+  const json = Json.parse(data)
+  if (json === undefined) return badJson(data)
+  return Json.isObject(json) ? json : badShape(`Not ${what}`, data)
+}
+
+/** The object in an event, or the failure that it reports. */
+export const eventIn = (data: string, model: string, what: string): Json.JsonObject | Reason => {
+  const json = objectIn(data, what)
+  return json instanceof Error ? json : (inBand(json, data, model) ?? json)
+}
+
 const maxDetail = 1600
 /** Maximum characters of a code. */
 const maxCode = 200

@@ -2,6 +2,7 @@
 import type { Reason } from "../../ProviderError.ts"
 import * as Failure from "../internal/failure.ts"
 import * as Json from "../internal/json.ts"
+import { isReason } from "../Protocol.ts"
 
 /** The relevant parts of a chunk: the first choice, and the usage. */
 export interface Chunk {
@@ -16,11 +17,8 @@ export interface Chunk {
 
 /** The chunk of an event, or the reason if the event reports a failure or is no chunk. */
 export const readChunk = (data: string, model: string): Chunk | Reason => {
-  const json = Json.parse(data)
-  if (json === undefined) return Failure.badJson(data)
-  if (!Json.isObject(json)) return Failure.badShape("Not a chunk", data)
-  const failure = Failure.inBand(json, data, model)
-  if (failure !== undefined) return failure
+  const json = Failure.eventIn(data, model, "a chunk")
+  if (isReason(json)) return json
   const choice = Json.firstAnswer(json["choices"])
   const delta = deltaOf(choice)
   if (delta !== undefined && !isReadable(delta)) return Failure.badShape("Not a delta", data)

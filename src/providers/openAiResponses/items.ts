@@ -151,7 +151,7 @@ const encodeCall = (item: Json.JsonObject, call: Message.ToolCall): Item => {
   }
 }
 
-/** A call for the screen. Whoever ran it acknowledged the checks that it had pending. */
+/** A call for the screen. The agent that ran it acknowledged the checks that it had pending. */
 const encodeComputer = (item: Json.JsonObject, call: Message.ToolCall): Item => {
   const params = CallArguments.object(call.rawArguments)
   return {

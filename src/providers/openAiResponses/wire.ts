@@ -9,6 +9,7 @@ import type { Reason } from "../../ProviderError.ts"
 import { ServerError } from "../../ProviderError.ts"
 import * as Failure from "../internal/failure.ts"
 import * as Json from "../internal/json.ts"
+import { isReason } from "../Protocol.ts"
 
 /**
  * The kinds of streamed text: an answer, a refusal, a summary of the thinking, the thinking, or the arguments
@@ -41,15 +42,9 @@ export type Wire =
 
 /** Decodes an event. A `Reason` if it reports a failure or does not belong to the protocol. */
 export const read = (data: string, model: string): Wire | Reason => {
-  const event = Json.parse(data)
-  if (event === undefined) return Failure.badJson(data)
-  if (!Json.isObject(event)) return Failure.badShape("Not an event", data)
-  return (
-    Failure.inBand(event, data, model) ??
-    failed(event, model) ??
-    wireOf(event) ??
-    Failure.badShape("Not an event", data)
-  )
+  const event = Failure.eventIn(data, model, "an event")
+  if (isReason(event)) return event
+  return failed(event, model) ?? wireOf(event) ?? Failure.badShape("Not an event", data)
 }
 
 const wireOf = (event: Json.JsonObject): Wire | undefined => {

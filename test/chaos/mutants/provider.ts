@@ -411,9 +411,9 @@ const ends: ReadonlyArray<Mutant> = [
   {
     fault: "F060",
     without: "data that is no JSON is a failure",
-    file: chunks,
-    from: "if (json === undefined) return Failure.badJson(data)",
-    to: "if (json === undefined) return { json: {}, choice: undefined, id: undefined, model: undefined, delta: undefined, finish: undefined, usage: undefined }",
+    file: failure,
+    from: "if (json === undefined) return badJson(data)",
+    to: "if (json === undefined) return {}",
     test: garbageTest
   },
   {
