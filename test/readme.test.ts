@@ -54,8 +54,8 @@ describe("README", () => {
     assert.deepStrictEqual(missing, [])
   })
 
-  it("lists each public error", () => {
-    const tables = sectionOf("README.md", "## Errors")
+  it("has each public error in REFERENCE.md", () => {
+    const tables = sectionOf("REFERENCE.md", "## Errors")
     const exported = modules.flatMap((file) => exportsOf(file).map(({ name }) => name))
     const errors = globSync("src/**/*.ts", { cwd: root }).flatMap((file) =>
       Array.from(
@@ -83,8 +83,8 @@ const missingIn = (text: string): ReadonlyArray<string> =>
   )
 
 describe("names of this package", () => {
-  it("in the README exist", () => {
-    assert.deepStrictEqual(missingIn(read("README.md")), [])
+  it.each(["README.md", "REFERENCE.md"])("in %s exist", (page) => {
+    assert.deepStrictEqual(missingIn(read(page)), [])
   })
 
   it("that replace those of 0.1.0 exist", () => {
@@ -97,9 +97,9 @@ describe("names of this package", () => {
   })
 })
 
-/** The defaults of the README, by the cell before. */
+/** The defaults of REFERENCE.md, by the cell before. */
 const defaults = new Map(
-  rowsOf(sectionOf("README.md", "## Defaults")).flatMap((cells) =>
+  rowsOf(sectionOf("REFERENCE.md", "## Defaults")).flatMap((cells) =>
     cells.flatMap((cell, index) => (index % 2 === 0 ? [[cell, cells[index + 1] ?? ""] as const] : []))
   )
 )
@@ -142,7 +142,7 @@ const documented = (name: string): string | undefined => {
   return /Default (`[^`]+`)/.exec(before.slice(before.lastIndexOf("/**")))?.[1]
 }
 
-describe("the defaults in the README", () => {
+describe("the defaults in REFERENCE.md", () => {
   it.each(numbers)("are those of the source: %s", (name, file, pattern) => {
     const [, number = "none"] = pattern.exec(read(`src/${file}.ts`)) ?? []
     const shown = /^[\d,]+/.exec(defaults.get(name) ?? "")?.[0]

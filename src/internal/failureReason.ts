@@ -9,6 +9,7 @@ import * as FailureText from "./failureText.ts"
 import { InvalidContinuation } from "./continuation.ts"
 import { InvalidInput } from "./invalidInput.ts"
 import { ProviderError } from "../ProviderError.ts"
+import { SessionError } from "./sessionError.ts"
 
 /**
  * The name of a bound of a run.
@@ -208,7 +209,8 @@ export const FailureReason = Schema.Union([
   TransformFailed,
   InvalidTranscript,
   OutputInvalid,
-  OutputMissing
+  OutputMissing,
+  SessionError
 ])
 export type FailureReason = typeof FailureReason.Type
 

@@ -34,7 +34,15 @@ describe("what is published", { timeout: 120_000 }, () => {
       .filter((file) => !file.startsWith("cli/"))
       .map((file) => file.replace(/\.ts$/, ""))
       .flatMap((name) => [".d.ts", ".d.ts.map"].map((end) => `dist/${name}${end}`))
-    const pages = ["AGENTS.md", "CHANGELOG.md", "LICENSE", "README.md", "SECURITY.md", "package.json"]
+    const pages = [
+      "AGENTS.md",
+      "CHANGELOG.md",
+      "LICENSE",
+      "README.md",
+      "REFERENCE.md",
+      "SECURITY.md",
+      "package.json"
+    ]
     const expected = [...sources.map((file) => `src/${file}`), ...types, ...pages]
     const isCode = (file: string) => /^dist\/.*\.js(?:\.map)?$/.test(file)
     assert.deepStrictEqual(

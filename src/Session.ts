@@ -1,0 +1,125 @@
+/**
+ * The place where an agent keeps its conversation, so that another process can continue it.
+ *
+ * **Details**
+ *
+ * An agent needs only the interface of this module. `effect-agent/sessions` has stores that implement it: in memory, in JSONL
+ * files, and in SQL databases.
+ *
+ * @since 0.2.0
+ */
+import type * as Arr from "effect/Array"
+import type * as Effect from "effect/Effect"
+import type { OfTag } from "./AgentEvent.ts"
+import type { SessionError } from "./internal/sessionError.ts"
+import type { Message, MessageId } from "./Message.ts"
+import type { RunOptions } from "./RunOptions.ts"
+
+export {
+  Exists,
+  Locked,
+  NotFound,
+  SessionError,
+  SessionReason,
+  StorageFailed,
+  Unreadable
+} from "./internal/sessionError.ts"
+
+/**
+ * A session that an agent has open: it read the session's state, and writes each change of it.
+ *
+ * **Details**
+ *
+ * One agent has a session open at a time; a store refuses a second writer.
+ *
+ * **When to use**
+ *
+ * Implement it for a store of one's own. Else open one of a store in `effect-agent/sessions`.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Session {
+  /** The id of the session, as `RunEnd.resume` names it. */
+  readonly id: string
+  /** The state of the session when it was opened. */
+  readonly restored: Restored
+  /** Writes records, all or none of them, in order. The agent shows a change to others only when this has succeeded. */
+  readonly record: (records: Arr.NonEmptyReadonlyArray<Record>) => Effect.Effect<void, SessionError>
+  /** Opens the part of the session that belongs to the agent that runs inside a tool call. */
+  readonly child: (toolCallId: string) => Effect.Effect<Session, SessionError>
+}
+
+/**
+ * A summary in place of older messages.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Compaction {
+  /** The text of the summary. */
+  readonly summary: string
+  /** The first message that requests hold behind the summary. */
+  readonly firstKept: MessageId
+}
+
+/**
+ * The state of a session when it was opened.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Restored {
+  /** The transcript of the current branch, oldest message first. */
+  readonly messages: ReadonlyArray<Message>
+  /** The last compaction, from which later runs start. Default: none. */
+  readonly compaction?: Compaction
+  /** The options that `agent.update` changed. They count before those that `Agent.make` is given. */
+  readonly options: Partial<RunOptions>
+  /** The messages that were queued, and are in no run yet. */
+  readonly queues: {
+    readonly steering: ReadonlyArray<Message>
+    readonly followUp: ReadonlyArray<Message>
+  }
+  /** The run whose end the session does not hold, because its process ended first. Default: none. */
+  readonly lostRun?: string
+}
+
+/**
+ * The events that a session keeps.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type RecordedEvent = OfTag<"RunStart" | "RunEnd" | "MessageEnd" | "ToolInvoked" | "ToolExecutionEnd">
+
+/**
+ * A change of a conversation.
+ *
+ * **Details**
+ *
+ * - `Event`: an event of a run. Its message, call or run is from now on part of the conversation.
+ * - `RunLost`: the process of a run ended before the run did. Written when an agent opens the session again.
+ * - `Queued`, `QueueCleared`: messages were put in a queue, or removed from it. A message leaves its queue with its `MessageEnd`.
+ * - `OptionsChanged`: `agent.update` changed options.
+ * - `MessagesReplaced`: `agent.setMessages` or `agent.reset` replaced the transcript.
+ * - `Compacted`: a summary stands in place of older messages. `entryId` names the record in the event `Compaction`.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type Record =
+  | { readonly _tag: "Event"; readonly event: RecordedEvent }
+  | { readonly _tag: "RunLost"; readonly runId: string }
+  | { readonly _tag: "Queued"; readonly queue: QueueName; readonly messages: ReadonlyArray<Message> }
+  | { readonly _tag: "QueueCleared"; readonly queue: QueueName | "all" }
+  | { readonly _tag: "OptionsChanged"; readonly options: Partial<RunOptions> }
+  | { readonly _tag: "MessagesReplaced"; readonly messages: ReadonlyArray<Message> }
+  | ({
+      readonly _tag: "Compacted"
+      readonly entryId: string
+      readonly tokensBefore: number
+      readonly tokensAfter: number
+    } & Compaction)
+
+type QueueName = "steering" | "followUp"
