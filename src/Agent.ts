@@ -28,6 +28,7 @@ import type * as Hook from "./Hook.ts"
 import * as HookManager from "./HookManager.ts"
 import type { InvalidInput } from "./internal/invalidInput.ts"
 import * as Input from "./internal/invalidInput.ts"
+import { Journal } from "./internal/journal.ts"
 import type * as Message from "./Message.ts"
 import type { OutputOf, OutputOptions } from "./internal/output.ts"
 import type { Prompted, PromptOptions, Unread } from "./internal/promptOptions.ts"
@@ -244,7 +245,9 @@ export function make<const T extends Tools, const H extends Hooks>(
   Scope.Scope | Provider | Tool.Requirements<T[number]> | Hook.Requirements<H[number]>
 > {
   return Effect.gen(function* () {
-    const { hooks, messages, modes, ofRuns, runOptions, tools } = yield* Effect.fromResult(read(options))
+    const { hooks, messages, modes, ofRuns, runOptions, session, tools } = yield* Effect.fromResult(
+      read(options)
+    )
     const registry = yield* ToolRegistry.make(...tools)
     const manager = yield* HookManager.make(...hooks)
     const made = yield* Effect.context<Provider | Scope.Scope>()
@@ -254,11 +257,18 @@ export function make<const T extends Tools, const H extends Hooks>(
     )
     const scope = Context.get(made, Scope.Scope)
     const states = yield* State.states
-    const runtime = new AgentRuntime(State.initial(messages, runOptions), states, modes, scope, (caller) =>
+    const journal = session && new Journal(session)
+    const runtime = new AgentRuntime(
+      State.initial(messages, runOptions),
+      states,
+      modes,
+      journal,
+      scope,
       // Services of the agent under the caller's, so that the caller's span and request-scoped services win. The provider, the
       // tools and the hooks are always the agent's.
-      Context.mergeAll(made, caller, own)
+      (caller) => Context.mergeAll(made, caller, own)
     )
+    yield* runtime.restore
     yield* Scope.addFinalizer(scope, runtime.close)
     return agentOf(runtime, ofRuns, registry, manager)
   })
@@ -322,7 +332,7 @@ const agentOf = (
     setMessages: (messages) => runtime.setMessages(messages),
     queueSizes: Effect.sync(() => queues.sizes),
     queueModes: Effect.sync(() => queues.modes),
-    clearQueue: (which) => Effect.sync(() => queues.clear(which)),
+    clearQueue: (which) => runtime.clearQueue(which),
     setQueueMode: (which, mode) => Effect.sync(() => queues.setMode(which, mode)),
     state: runtime.watched,
     partial: Effect.sync(() => Option.fromUndefinedOr(partial({ open: runtime.run?.open }))),

@@ -16,7 +16,7 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   [
     "loop",
-    /^((Loop)|internal\/(budget|queues|delivery|events|repetition|task|run|limits|gate|guards|pending|request|reply|modelCall|toolOutcome|batch|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|promptOptions|publishedOptions|eventsOnly|spans|telemetry|telemetryContent))\.ts$/
+    /^((Loop)|internal\/(budget|queues|journal|delivery|events|repetition|task|run|limits|gate|guards|pending|request|reply|modelCall|toolOutcome|batch|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|promptOptions|publishedOptions|eventsOnly|spans|telemetry|telemetryContent))\.ts$/
   ],
   ["agent", /^((Agent)|internal\/(agentState|agentOptions|subscriptions|agentRuntime))\.ts$/],
   ["edges", /^(providers|resilience|tools|compat|promise|testing|ai|ai-sdk|node|prices)\//],

@@ -12,6 +12,7 @@ import type { OutputOptions } from "./output.ts"
 import * as PromptOptions from "./promptOptions.ts"
 import type { QueueMode } from "./queues.ts"
 import * as RunOptions from "../RunOptions.ts"
+import type { Session } from "../Session.ts"
 import type * as Tool from "../Tool.ts"
 
 /**
@@ -48,6 +49,11 @@ export type AgentOptions<T extends Tools, H extends Hooks> = RunOptions.RunOptio
   PromptOptions.RetryOptions & {
     /** The transcript that the conversation begins with, oldest message first. Default: none. */
     readonly messages?: ReadonlyArray<Message.Message>
+    /**
+     * The session that keeps the conversation: the agent continues from its messages, queues and changed options, and writes each
+     * change before others see it. Not together with `messages`. Default: none.
+     */
+    readonly session?: Session
     /** The tools that the model may call. Default: none. */
     readonly tools?: T
     /** The hooks, which a run calls in this order. Default: none. */
@@ -68,6 +74,7 @@ const decode = Input.reader(
   Schema.Struct({
     ...RunOptions.RunOptions.fields,
     messages: Schema.optionalKey(Schema.Unknown),
+    session: Schema.optionalKey(Schema.Unknown),
     tools: listOf(Schema.Unknown),
     hooks: listOf(Schema.Unknown.check(Schema.makeFilter(InvalidHook.of))),
     steeringMode: mode,
@@ -84,13 +91,23 @@ export const read = <T extends Tools, H extends Hooks>(
   Result.gen(function* () {
     const decoded = yield* decode(options ?? {}, beside)
     const { followUpMode = "one-at-a-time", steeringMode = "one-at-a-time" } = decoded
-    const { maxRetryAfter, output, outputRetries, retry } = options
+    const { maxRetryAfter, messages, output, outputRetries, retry, session } = options
+    if (messages !== undefined && session !== undefined) return yield* Result.fail(twoTranscripts)
+    const runOptions = Struct.pick(decoded, Struct.keys(RunOptions.RunOptions.fields))
     return {
-      runOptions: Struct.pick(decoded, Struct.keys(RunOptions.RunOptions.fields)),
-      messages: yield* Input.messages(options.messages ?? []),
+      session,
+      runOptions: RunOptions.patch(runOptions, session?.restored.options),
+      messages: session?.restored.messages ?? (yield* Input.messages(messages ?? [])),
       tools: options.tools ?? [],
       hooks: options.hooks ?? [],
       modes: { steering: steeringMode, followUp: followUpMode },
       ofRuns: { maxRetryAfter, output, outputRetries, retry }
     }
   })
+
+const twoTranscripts = new Input.InvalidInput({
+  subject: "options",
+  faults: [
+    "messages is given beside session, which has messages of its own. Use agent.setMessages to replace them"
+  ]
+})

@@ -16,6 +16,7 @@ import * as State from "./agentState.ts"
 import * as Continuation from "./continuation.ts"
 import { noReader, type Reader } from "./delivery.ts"
 import type { Control } from "./interruption.ts"
+import type { Journal } from "./journal.ts"
 import { AgentBusy, AgentClosed, NotPaused } from "./agentError.ts"
 import * as Execution from "./execution.ts"
 import * as Input from "./invalidInput.ts"
@@ -24,6 +25,7 @@ import type { Prompted } from "./promptOptions.ts"
 import { type QueueMode, type QueueName, Queues } from "./queues.ts"
 import type { Run, Services } from "./run.ts"
 import * as Options from "../RunOptions.ts"
+import type * as Session from "../Session.ts"
 import { Subscriptions } from "./subscriptions.ts"
 import type { Task } from "./task.ts"
 
@@ -46,6 +48,7 @@ export class AgentRuntime {
   /** The current run, or the last one. */
   run: Run | undefined
   readonly subscriptions: Subscriptions
+  private readonly journal: Journal | undefined
   /** Changes that the application made since the last turn began. */
   private changes: { options?: Partial<Options.RunOptions>; replaced?: boolean } | undefined
 
@@ -53,6 +56,7 @@ export class AgentRuntime {
     state: State.AgentState,
     states: State.States,
     modes: Partial<Record<QueueName, QueueMode>>,
+    journal: Journal | undefined,
     scope: Scope.Scope,
     services: (caller: Context.Context<never>) => Context.Context<Services>
   ) {
@@ -60,9 +64,19 @@ export class AgentRuntime {
     this.states = states
     this.set(state)
     this.queues = new Queues(modes)
+    this.journal = journal
     this.subscriptions = new Subscriptions(scope)
     this.services = services
   }
+
+  /** Takes the queues of the session, and writes there that a run was lost with its process. */
+  readonly restore = Effect.suspend(() => {
+    if (this.journal === undefined) return Effect.void
+    const { lostRun, queues } = this.journal.session.restored
+    this.queues.add("steering", queues.steering)
+    this.queues.add("followUp", queues.followUp)
+    return lostRun === undefined ? Effect.void : this.journal.write([{ _tag: "RunLost", runId: lostRun }])
+  })
 
   get control(): Control | undefined {
     return this.ended && this.run?.control
@@ -126,7 +140,7 @@ export class AgentRuntime {
     return Effect.updateContext(
       Execution.start(
         { ...begin, messages, options, output, queues, retry, nextTurn },
-        { observe, subscriptions, reader },
+        { journal: this.journal, observe, subscriptions, reader },
         onRun,
         rest
       ),
@@ -190,30 +204,40 @@ export class AgentRuntime {
   }
 
   /** Puts messages in a queue. */
-  enqueue(name: QueueName, input: Message.Input): Effect.Effect<void> {
+  enqueue(queue: QueueName, input: Message.Input): Effect.Effect<void> {
     return Effect.clockWith((clock) =>
       Effect.fromResult(Input.prompt(input, clock.currentTimeMillisUnsafe()))
     ).pipe(
       Effect.orDie,
-      Effect.map((messages) => this.queues.add(name, messages))
+      Effect.flatMap((messages) =>
+        this.recorded({ _tag: "Queued", queue, messages }, () => this.queues.add(queue, messages))
+      )
     )
+  }
+
+  clearQueue(queue: QueueName | "all"): Effect.Effect<void> {
+    return this.recorded({ _tag: "QueueCleared", queue }, () => this.queues.clear(queue))
   }
 
   update(patch: Partial<Options.RunOptions>): Effect.Effect<void, Input.InvalidInput> {
     return Effect.suspend(() =>
-      Effect.map(Effect.fromResult(Input.patch(patch)), (patch) => {
-        this.change({ options: Options.patch(this.changes?.options ?? {}, patch) })
-        this.set({ ...this.current, options: Options.patch(this.current.options, patch) })
-      })
+      Effect.flatMap(Effect.fromResult(Input.patch(patch)), (patch) =>
+        this.recorded({ _tag: "OptionsChanged", options: patch }, () => {
+          this.change({ options: Options.patch(this.changes?.options ?? {}, patch) })
+          this.set({ ...this.current, options: Options.patch(this.current.options, patch) })
+        })
+      )
     )
   }
 
   setMessages(messages: ReadonlyArray<Message.Message>): Effect.Effect<void, Input.InvalidInput> {
     return Effect.suspend(() =>
-      Effect.map(Effect.fromResult(Input.messages(messages)), (messages) => {
-        this.change({ replaced: true })
-        this.set({ ...this.current, messages })
-      })
+      Effect.flatMap(Effect.fromResult(Input.messages(messages)), (messages) =>
+        this.recorded({ _tag: "MessagesReplaced", messages }, () => {
+          this.change({ replaced: true })
+          this.set({ ...this.current, messages })
+        })
+      )
     )
   }
 
@@ -223,10 +247,18 @@ export class AgentRuntime {
 
   readonly reset: Effect.Effect<void, AgentBusy> = Effect.suspend(() => {
     if (this.ended !== undefined) return Effect.fail(new AgentBusy())
-    this.queues.clear("all")
-    this.set(State.initial([], this.current.options))
-    return Effect.void
+    return Effect.andThen(
+      this.clearQueue("all"),
+      this.recorded({ _tag: "MessagesReplaced", messages: [] }, () =>
+        this.set(State.initial([], this.current.options))
+      )
+    )
   })
+
+  /** Makes a change in one step, after it is written to the session. */
+  private recorded(record: Session.Record, change: () => void): Effect.Effect<void> {
+    return Effect.andThen(this.journal?.write([record]) ?? Effect.void, Effect.sync(change))
+  }
 
   /** Ends the current run, and takes no other. */
   readonly close = Effect.gen({ self: this }, function* () {

@@ -10,6 +10,7 @@ import * as Exit from "effect/Exit"
 import * as Latch from "effect/Latch"
 import type { AgentEvent } from "../AgentEvent.ts"
 import { attempt, type Control, grace, InFlight } from "./interruption.ts"
+import type { Journal } from "./journal.ts"
 import type { RunFailed } from "../RunFailed.ts"
 
 /** Code of the application that receives each event, and that the run waits for. */
@@ -46,6 +47,8 @@ export const noReader: Reader = { add: () => {}, room: Effect.void, release: () 
 
 /** All that receive the events of a run. */
 export interface Audience {
+  /** Writes events before others receive them. Default: they are not kept. */
+  readonly journal?: Journal | undefined
   /** Receives events first, and must be quick. */
   readonly observe: (events: ReadonlyArray<AgentEvent>) => void
   readonly subscriptions: Subscriptions
@@ -57,6 +60,8 @@ export class Delivery {
   private readonly control: Control
   /** Oldest first. The first one may have reached some subscribers. */
   private readonly undelivered: Array<AgentEvent> = []
+  /** How many of them, from the first one on, are in the journal. */
+  private written = 0
   /** Open while there is something to deliver. */
   private readonly hasUndelivered = Latch.makeUnsafe(false)
   /** Open while all is delivered. */
@@ -91,19 +96,36 @@ export class Delivery {
 
   /** Delivers events for as long as the run lasts. */
   readonly serve: Effect.Effect<never> = Effect.gen({ self: this }, function* () {
-    const { observe, reader, subscriptions } = this.audience
+    const { journal, observe, reader, subscriptions } = this.audience
     while (true) {
       yield* this.hasUndelivered.await
-      for (let event = this.undelivered[0]; event !== undefined; event = this.undelivered[0]) {
+      while (this.undelivered.length > 0) {
+        if (journal !== undefined && this.written === 0) yield* this.write(journal)
+        const [event] = this.undelivered
+        if (event === undefined) break
         observe([event])
         for (const subscriber of subscriptions.subscribers) yield* this.deliver(subscriber, event)
         reader.add([event])
         this.undelivered.shift()
+        if (this.written > 0) this.written--
       }
       this.hasUndelivered.closeUnsafe()
       this.allDelivered.openUnsafe()
     }
   })
+
+  /** Writes all events that wait, together. Stops the run if that fails; a run that had ended then has failed. */
+  private write(journal: Journal): Effect.Effect<void> {
+    this.written = this.undelivered.length
+    return Effect.flatMap(journal.writeEvents(this.undelivered), () => {
+      const { failure } = journal
+      if (failure === undefined) return Effect.void
+      const last = this.undelivered[this.written - 1]
+      if (last?._tag === "RunEnd" && last.error === undefined)
+        this.undelivered[this.written - 1] = { ...last, status: "failed", error: failure }
+      return this.control.stopWith({ cause: "session", error: failure })
+    })
+  }
 
   private deliver(subscriber: Subscriber, event: AgentEvent): Effect.Effect<void> {
     if (this.interrupted.has(subscriber) && event._tag !== "RunEnd") return Effect.void

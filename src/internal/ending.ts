@@ -60,6 +60,9 @@ export const finish = Effect.fnUntraced(function* (
   yield* run.delivered
   // The report has the end too.
   const result = { ...resultOf(run, status, message), duration: Duration.millis(durationMs), undelivered }
+  const unwritten = run.journal?.failure
+  if (error === undefined && unwritten !== undefined)
+    return yield* failed(unwritten, { ...result, status: "failed" })
   if (error === undefined) return result
   if (error._tag !== "Defect") return yield* failed(error, result)
   return yield* Effect.die(Exit.isFailure(exit) ? Cause.squash(exit.cause) : error)
@@ -90,6 +93,7 @@ const endingOf = (run: Run, exit: Exit.Exit<RunStatus, Reason>): Ending => {
   const error = errorOf(exit.cause)
   if (!(error instanceof Stopped)) return { status: "failed", error }
   if (error.stop.cause === "cancel") return { status: "cancelled", error: undefined }
+  if (error.stop.cause === "session") return { status: "failed", error: error.stop.error }
   return { status: "failed", error: Limits.outOfTime(run) }
 }
 

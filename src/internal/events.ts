@@ -70,8 +70,9 @@ export class Events {
   }
 
   private publish(events: ReadonlyArray<AgentEvent>): void {
-    const { observe, reader, subscriptions } = this.audience
-    if (!this.delivery.isDone || subscriptions.subscribers.length > 0) return this.delivery.add(events)
+    const { journal, observe, reader, subscriptions } = this.audience
+    const isAwaited = subscriptions.subscribers.length > 0 || journal?.wants(events) === true
+    if (!this.delivery.isDone || isAwaited) return this.delivery.add(events)
     observe(events)
     reader.add(events)
   }

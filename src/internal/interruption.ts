@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Latch from "effect/Latch"
+import type { SessionError } from "./sessionError.ts"
 
 /** Milliseconds that interrupted work has for its finalizers before it is abandoned. */
 export const grace = 100
@@ -30,10 +31,9 @@ export class InFlight {
 }
 
 /** Why a run ends before its work is done. */
-export interface Stop {
-  readonly cause: "cancel" | "deadline"
-  readonly reason?: string
-}
+export type Stop =
+  | { readonly cause: "cancel" | "deadline"; readonly reason?: string }
+  | { readonly cause: "session"; readonly error: SessionError }
 
 interface Reason {
   readonly reason?: string

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Budget from "./budget.ts"
 import * as Failure from "./failureReason.ts"
+import type { Stop } from "./interruption.ts"
 import * as Message from "../Message.ts"
 import * as ModelEvent from "../ModelEvent.ts"
 import type { Price } from "../Prices.ts"
@@ -239,9 +240,13 @@ const badEnd = (
 ): Pick<Message.Assistant, "stopReason"> & { errorMessage?: string } => {
   const error = errorOf(cause)
   if (!(error instanceof Stopped)) return { stopReason: "error", errorMessage: error.message }
-  const reason = error.stop.reason ?? (error.stop.cause === "deadline" ? "out of time" : "cancelled")
-  return { stopReason: "aborted", errorMessage: reason }
+  return { stopReason: "aborted", errorMessage: reasonOf(error.stop) }
 }
+
+const reasonOf = (stop: Stop): string =>
+  stop.cause === "session"
+    ? stop.error.message
+    : (stop.reason ?? (stop.cause === "deadline" ? "out of time" : "cancelled"))
 
 /** The failure of a cause, or its defect with a name. */
 export const errorOf = (

@@ -20,6 +20,7 @@ import { HookManager } from "../HookManager.ts"
 import { RunHooks } from "./hookCalls.ts"
 import { attempt, Control, type Stop } from "./interruption.ts"
 import { makeId, type Message, type MessageId, type ToolCall } from "../Message.ts"
+import type { Journal } from "./journal.ts"
 import type { Output } from "./output.ts"
 import type { Patience } from "./patience.ts"
 import * as Prices from "../Prices.ts"
@@ -60,6 +61,8 @@ export class Run {
   readonly hooks: RunHooks
   readonly queues: Queues
   readonly events: Events
+  /** Writes the conversation to the session of the agent; absent for an agent without one. */
+  readonly journal: Journal | undefined
   /** Tokens and cost spent so far, estimates included, for the limits; `usage` has the providers' figures. */
   readonly budget: Budget.Budget
   /** The output that the model must give; absent for a run that ends with any answer. */
@@ -116,6 +119,7 @@ export class Run {
         audience.observe(events)
       }
     })
+    this.journal = audience.journal
     // The last halt: after it has interrupted the work in flight, a stop lets no event wait for a reader that may have left.
     this.control.inFlight.halts.add(Effect.sync(() => audience.reader.release()))
     this.budget = new Budget.Budget(() => this.options.limits, Context.get(context, Budget.Outer))

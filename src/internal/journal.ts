@@ -1,0 +1,65 @@
+/**
+ * Writes the changes of a conversation to the session of its agent, in order.
+ *
+ * A write that fails keeps its records: the next one writes them first. The run that waits for the write fails; a change between
+ * runs fails the next one, which writes its start.
+ */
+import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as Semaphore from "effect/Semaphore"
+import type { AgentEvent } from "../AgentEvent.ts"
+import type { Record, RecordedEvent, Session } from "../Session.ts"
+import type { SessionError } from "./sessionError.ts"
+
+const recorded: Readonly<{ [Tag in RecordedEvent["_tag"]]: true }> = {
+  RunStart: true,
+  MessageEnd: true,
+  ToolInvoked: true,
+  ToolExecutionEnd: true,
+  RunEnd: true
+}
+
+const isRecorded = (event: AgentEvent): event is RecordedEvent => Object.hasOwn(recorded, event._tag)
+
+export class Journal {
+  readonly session: Session
+  /** The failure of the last write; `undefined` if it succeeded. */
+  failure: SessionError | undefined
+  private unwritten: ReadonlyArray<Record> = []
+  private readonly writer = Semaphore.makeUnsafe(1)
+
+  constructor(session: Session) {
+    this.session = session
+  }
+
+  /** Whether one of the events must be written before others see it. */
+  wants(events: ReadonlyArray<AgentEvent>): boolean {
+    return events.some(isRecorded)
+  }
+
+  /** Writes the events that a session keeps. */
+  writeEvents(events: ReadonlyArray<AgentEvent>): Effect.Effect<void> {
+    return this.write(events.filter(isRecorded).map((event) => ({ _tag: "Event", event })))
+  }
+
+  /** Writes records, those before them first. `failure` says whether that failed. */
+  write(records: ReadonlyArray<Record>): Effect.Effect<void> {
+    if (records.length === 0) return Effect.void
+    this.unwritten = [...this.unwritten, ...records]
+    return Effect.uninterruptible(this.writer.withPermit(this.writeAll))
+  }
+
+  private readonly writeAll = Effect.suspend(() => {
+    const records = this.unwritten
+    if (!Arr.isReadonlyArrayNonEmpty(records)) return Effect.void
+    return Effect.match(this.session.record(records), {
+      onSuccess: () => {
+        this.unwritten = this.unwritten.slice(records.length)
+        this.failure = undefined
+      },
+      onFailure: (error) => {
+        this.failure = error
+      }
+    })
+  })
+}
