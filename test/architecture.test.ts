@@ -19,7 +19,7 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
     /^((Loop)|internal\/(budget|queues|journal|delivery|events|repetition|task|run|limits|gate|guards|pending|request|reply|modelCall|toolOutcome|batch|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|promptOptions|publishedOptions|eventsOnly|spans|telemetry|telemetryContent))\.ts$/
   ],
   ["agent", /^((Agent)|internal\/(agentState|agentOptions|subscriptions|agentRuntime))\.ts$/],
-  ["edges", /^(providers|resilience|tools|compat|promise|testing|ai|ai-sdk|node|prices)\//],
+  ["edges", /^(providers|resilience|tools|compat|promise|testing|ai|ai-sdk|node|prices|sql)\//],
   ["program", /^cli\//],
   ["barrel", /^index\.ts$/]
 ]

@@ -10,6 +10,7 @@ import * as prices from "effect-agent/prices"
 import * as promise from "effect-agent/promise"
 import * as providers from "effect-agent/providers"
 import * as resilience from "effect-agent/resilience"
+import * as sql from "effect-agent/sql"
 import * as testing from "effect-agent/testing"
 import * as tools from "effect-agent/tools"
 
@@ -24,6 +25,7 @@ const modules = {
   promise,
   providers,
   resilience,
+  sql,
   testing,
   tools
 }

@@ -19,6 +19,7 @@ const checked = [
   "compat/*.ts",
   "tools/*.ts",
   "node/**/*.ts",
+  "sql/*.ts",
   "providers/*.ts",
   "providers/internal/**/*.ts"
 ]

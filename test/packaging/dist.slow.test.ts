@@ -22,6 +22,7 @@ const entries = [
   "promise",
   "providers",
   "resilience",
+  "sql",
   "testing",
   "tools"
 ]
