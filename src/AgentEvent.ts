@@ -10,11 +10,15 @@
  * Try      (MessageStart MessageDelta*)? (ModelCallError ModelCallRetry)? MessageRetracted?
  * Message  MessageStart MessageEnd
  * Answer   MessageStart MessageDelta* MessageEnd
- * Tool     ToolExecutionStart ToolInvoked? ToolExecutionProgress* ToolExecutionEnd
+ * Tool     ToolExecutionStart Asked? ToolInvoked? ToolExecutionProgress* ToolExecutionEnd
+ * Asked    ApprovalRequested ApprovalAnswered? | QuestionAsked QuestionAnswered?
  * ```
  *
  * - `RunEnd` comes once, last, on every path.
- * - The tools of one turn may interleave, and each start has exactly one end.
+ * - The tools of one turn may interleave, and each start has exactly one end. Only where the run ends with status `"suspended"`, the
+ *   calls that wait for a person have none: the run that resumes it starts and ends them.
+ * - A request without its answer is void with the `ToolExecutionEnd` of its call.
+ * - The first turn of a run that resumes another one has no model call, and may have no answer.
  * - `RunRetry` comes between a turn that failed and the next one.
  * - `Output` comes before the `RunEnd` of a completed run that has an `output` schema.
  * - `RunPaused`, `RunResumed`, `RunCancelled`, `RunError`, `HookError`, `LimitReached`, `ContextTransformed` and `QueueUpdate` come
@@ -32,11 +36,15 @@ import * as Stream from "effect/Stream"
 import * as Struct from "effect/Struct"
 import { CallSet, from } from "./internal/callSet.ts"
 import { EventError, LimitName } from "./internal/failureReason.ts"
+import * as OpenRequest from "./internal/openRequest.ts"
 import * as Message from "./Message.ts"
 import * as ModelEvent from "./ModelEvent.ts"
 import { ProviderError } from "./ProviderError.ts"
 import { ModelOptions, RunOptions } from "./RunOptions.ts"
+import { RunStatus, ToolOutput } from "./internal/outcome.ts"
 import { Usage } from "./Usage.ts"
+
+export { RunStatus, ToolOutput } from "./internal/outcome.ts"
 
 /**
  * The version of the events, in every `RunStart`.
@@ -45,66 +53,13 @@ import { Usage } from "./Usage.ts"
  *
  * A version adds events and members, and keeps those of the version before: ignore events and members that you do not know.
  * Version 2 adds `path` to the events of a run that a tool started, `options` to `RunStart`, the events `Output` and `RunRetry`, and
- * the blocks `source`, `media` and `hostedTool` to answers.
+ * the blocks `source`, `media` and `hostedTool` to answers. It adds approvals and questions: `ApprovalRequested`, `ApprovalAnswered`,
+ * `QuestionAsked`, `QuestionAnswered`, `resumes` of `RunStart` and `resume` of `RunEnd`.
  *
  * @category constants
  * @since 0.1.0
  */
 export const version = 2
-
-/**
- * The way in which a run ended.
- *
- * **Details**
- *
- * - `"completed"`: the model answered without tool calls, and nothing was queued.
- * - `"stopped"`: a `shouldStopAfterTurn` hook ended the run.
- * - `"terminated"`: every tool of the last turn requested the end of the run, and nothing was queued.
- * - `"incomplete"`: the run reached `maxTurns`, and `onMaxTurns` is `"stop"` or `"wrapUp"`.
- * - `"cancelled"`: the application cancelled the run.
- * - `"suspended"`: reserved; no run ends with it yet.
- * - `"failed"`: the run failed.
- *
- * @category models
- * @since 0.1.0
- */
-export const RunStatus = Schema.Literals([
-  "completed",
-  "stopped",
-  "terminated",
-  "incomplete",
-  "cancelled",
-  "suspended",
-  "failed"
-])
-export type RunStatus = typeof RunStatus.Type
-
-/**
- * The output of a tool, or the output that replaces it where the tool did not run.
- *
- * @category models
- * @since 0.1.0
- */
-export const ToolOutput = Schema.Struct({
-  /** The blocks that the model reads. */
-  content: Schema.Array(Schema.Union([Message.Text, Message.Image])),
-  /** Data for programs and displays, which the model does not read. Default none. */
-  details: Schema.optionalKey(Schema.Json),
-  /** Whether the call failed. Default `false`. */
-  isError: Schema.optionalKey(Schema.Boolean),
-  /**
-   * Whether the tool requests the end of the run. Default `false`.
-   *
-   * The run ends if every tool of the turn requests it.
-   */
-  terminate: Schema.optionalKey(Schema.Boolean),
-  /** Whether the application may trust the content. Default `"trusted"`. */
-  trust: Schema.optionalKey(Message.Trust)
-})
-export interface ToolOutput extends Schema.Schema.Type<typeof ToolOutput> {}
-
-/** A tool call of a run. */
-const Caller = Schema.Struct({ runId: Schema.String, toolCallId: Schema.String })
 
 /** The fields of every event. */
 const base = {
@@ -117,9 +72,9 @@ const base = {
   /** The turn, from 1; absent before the first turn and after the last. */
   turn: Schema.optionalKey(Schema.Int),
   /** The run and the tool call that started this run, the last of `path`; absent for a run that no tool started. */
-  parent: Schema.optionalKey(Caller),
+  parent: Schema.optionalKey(OpenRequest.Caller),
   /** The tool calls that this run is inside of, outermost first; absent for a run that no tool started. */
-  path: Schema.optionalKey(Schema.NonEmptyArray(Caller))
+  path: Schema.optionalKey(Schema.NonEmptyArray(OpenRequest.Caller))
 }
 const tool = { toolCallId: Schema.String, toolName: Schema.String }
 const reason = { reason: Schema.optionalKey(Schema.String) }
@@ -156,7 +111,7 @@ export const AgentEvent = Schema.TaggedUnion({
    * The run begins. `v` is the `version` of the events, and `prompts` are the messages it begins with. `continued` says that it
    * continues the transcript: it has no prompt, or only messages that were queued. `options` are those of the run before its
    * `beforeExecution` hooks, with durations in milliseconds. They leave out `system`, and `vendor` of the model options and of hosted tools, which may be
-   * secret. `options` is absent in events of version 1.
+   * secret. `options` is absent in events of version 1. `resumes` is the id of the run whose open turn this run begins with.
    */
   RunStart: {
     ...base,
@@ -164,7 +119,8 @@ export const AgentEvent = Schema.TaggedUnion({
     prompts: Schema.Array(Message.Message),
     model: Schema.String,
     options: Schema.optionalKey(RunOptions),
-    continued: Schema.Boolean
+    continued: Schema.Boolean,
+    resumes: Schema.optionalKey(Schema.String)
   },
   /** The run waits until the application resumes or cancels it. */
   RunPaused: { ...base, ...reason },
@@ -183,7 +139,8 @@ export const AgentEvent = Schema.TaggedUnion({
   Output: { ...base, value: Schema.Json },
   /**
    * The run ended. `usage` is that of all its model calls, `messageId` names the last answer, `error` the failure. `hookMs` is
-   * the time of all its calls of hooks; it is absent in events of version 1.
+   * the time of all its calls of hooks; it is absent in events of version 1. `resume` names the run, and the session it is kept in,
+   * where its status is `"suspended"`.
    */
   RunEnd: {
     ...base,
@@ -194,7 +151,10 @@ export const AgentEvent = Schema.TaggedUnion({
     turns: Schema.Int,
     durationMs: Schema.Finite,
     hookMs: Schema.optionalKey(Schema.Finite),
-    error: Schema.optionalKey(EventError)
+    error: Schema.optionalKey(EventError),
+    resume: Schema.optionalKey(
+      Schema.Struct({ sessionId: Schema.optionalKey(Schema.String), runId: Schema.String })
+    )
   },
   /** A turn begins. */
   TurnStart: base,
@@ -247,14 +207,31 @@ export const AgentEvent = Schema.TaggedUnion({
   ToolsDetected: { ...base, toolCalls: Schema.Array(Message.ToolCall) },
   /** The run looks at a tool call. `params` are those of the model, `{}` if they are not valid JSON. */
   ToolExecutionStart: { ...base, ...tool, label: Schema.optionalKey(Schema.String), params: Schema.Json },
+  /**
+   * A tool call waits for an approval, which `Agent.answer` gives. `params` are those after the guards, and `argumentsHash` is the
+   * lower-case hex SHA-256 of their RFC 8785 JSON. `expiresAt` is in milliseconds since the epoch. A run that resumes another one
+   * requests the approvals without an answer again, with the same `approvalId`.
+   */
+  ApprovalRequested: { ...base, ...OpenRequest.approval },
+  /** An approval was given or refused. `params` replace those of the call. */
+  ApprovalAnswered: {
+    ...base,
+    approvalId: Schema.String,
+    toolCallId: Schema.String,
+    ...OpenRequest.decision
+  },
+  /** The model asks a person, whose answer `Agent.answerQuestion` gives. `schema` is the JSON Schema of the answer. */
+  QuestionAsked: { ...base, ...OpenRequest.question },
+  /** A person answered a question of the model. */
+  QuestionAnswered: { ...base, questionId: Schema.String, toolCallId: Schema.String, ...OpenRequest.answer },
   /** A tool begins. `params` are those that it gets, after the guards. */
   ToolInvoked: {
     ...base,
     ...tool,
     params: Schema.Json,
-    /** Whether a guard replaced the params. */
+    /** Whether a guard or an approval replaced the params. */
     modified: Schema.Boolean,
-    /** Whether an `approveTool` hook approved the call. */
+    /** Whether an `approveTool` hook or a person approved the call. */
     approved: Schema.Boolean
   },
   /** A tool reports a partial result. */

@@ -241,10 +241,12 @@ export type StopReason = typeof StopReason.Type
  * - `"unknownTool"`: the run offers no tool of this name.
  * - `"invalidArguments"`: the arguments do not fit the params of the tool.
  * - `"blocked"`: a `beforeTool` hook blocked the call.
- * - `"rejected"`: an `approveTool` hook rejected the call, or a guard failed.
+ * - `"rejected"`: an `approveTool` hook, the approval policy or a person rejected the call, or a guard failed.
+ * - `"expired"`: the call waited for an approval or an answer until its time limit.
  * - `"skipped"`: a `beforeTool` hook gave the result, or a steering message came first.
  * - `"aborted"`: the run ended before or during the call.
  * - `"truncated"`: the answer was cut, so its calls did not run.
+ * - `"unknown"`: the process ended while the tool ran. The tool may have had effects.
  *
  * @category models
  * @since 0.1.0
@@ -257,9 +259,11 @@ export const ToolOutcome = Schema.Literals([
   "invalidArguments",
   "blocked",
   "rejected",
+  "expired",
   "skipped",
   "aborted",
-  "truncated"
+  "truncated",
+  "unknown"
 ])
 export type ToolOutcome = typeof ToolOutcome.Type
 

@@ -5,6 +5,7 @@
  */
 import * as Schema from "effect/Schema"
 import { RunStatus } from "./AgentEvent.ts"
+import { OpenTurn } from "./internal/openTurn.ts"
 import { Assistant, Message } from "./Message.ts"
 import { RunReport } from "./RunReport.ts"
 import { Usage } from "./Usage.ts"
@@ -53,6 +54,10 @@ export const RunResult = Schema.Struct({
   /** The run in numbers. */
   report: RunReport,
   /** Messages that the run took from its queues and did not deliver. An `Agent` puts them back into its queues. */
-  undelivered: Schema.Array(Message)
+  undelivered: Schema.Array(Message),
+  /**
+   * The turn that waits for a person, of a run whose status is `"suspended"`. `Loop.continue` resumes it; an `Agent` keeps it.
+   */
+  open: Schema.optionalKey(OpenTurn)
 })
 export interface RunResult extends Schema.Schema.Type<typeof RunResult> {}

@@ -8,11 +8,11 @@ import { codeOf, files, functionsOf, linesOf, textOf, treeOf } from "./source.ts
 const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   [
     "data",
-    /^((Usage|Message|ProviderError|ModelEvent|RunOptions|AgentEvent|RunReport|RunResult|RunFailed|Transcript|JsonSchema)|internal\/(failureReason|agentError|continuation|sessionError|failureText|inspection|callSet|jsonCoercion|jsonReference|jsonDepth|responseHeaders|vendorKeys|jsonText|durationInput|nearestName|invalidInput))\.ts$/
+    /^((Usage|Message|ProviderError|ModelEvent|RunOptions|AgentEvent|RunReport|RunResult|RunFailed|Transcript|JsonSchema)|internal\/(failureReason|agentError|continuation|sessionError|openRequest|openTurn|outcome|failureText|inspection|callSet|jsonCoercion|jsonReference|jsonDepth|responseHeaders|vendorKeys|jsonText|durationInput|nearestName|invalidInput))\.ts$/
   ],
   [
     "services",
-    /^((Provider|Credentials|Tool|ToolRegistry|Hook|HookManager|ContextManager|Prices|Retry|Session|Telemetry)|internal\/(handoff|interruption|params|toolOutput|toolContext|promiseTool|toolName|toolDefinition|invalidTool|toolRun|hookCalls|hookConstructor|hookInput|hookOutput|invalidHook|silence|patience))\.ts$/
+    /^((Provider|Credentials|Tool|ToolRegistry|Hook|HookManager|ContextManager|Approval|Prices|Retry|Session|Telemetry)|internal\/(handoff|interruption|params|toolOutput|toolContext|promiseTool|toolName|toolDefinition|invalidTool|toolRun|hookCalls|hookConstructor|hookInput|hookOutput|invalidHook|silence|patience))\.ts$/
   ],
   [
     "loop",

@@ -6,7 +6,7 @@ import { join } from "node:path"
 const checked = [
   "{Message,Usage,ModelEvent,ProviderError,RunOptions,AgentEvent,RunReport,RunResult,RunFailed}.ts",
   "{Transcript,JsonSchema,Provider,Credentials,ContextManager,Retry}.ts",
-  "{Hook,HookManager}.ts",
+  "{Approval,Hook,HookManager}.ts",
   "{Agent,Loop}.ts",
   "internal/*.ts",
   "cli/*.ts",

@@ -1,0 +1,85 @@
+/**
+ * A turn whose tool calls have not all ended: its run ended suspended, or its process ended first.
+ */
+import * as Schema from "effect/Schema"
+import * as Message from "../Message.ts"
+import * as OpenRequest from "./openRequest.ts"
+import { ToolOutput } from "./outcome.ts"
+
+/** The run that a request belongs to. */
+const run = {
+  /** The id of the run that waits for the answer. */
+  runId: Schema.String,
+  /** The tool calls that this run is inside of, outermost first; absent for a run that no tool started. */
+  path: Schema.optionalKey(Schema.NonEmptyArray(OpenRequest.Caller))
+}
+
+/**
+ * A tool call that waits for an approval.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export const Request = Schema.Struct({ ...run, ...OpenRequest.approval })
+export interface Request extends Schema.Schema.Type<typeof Request> {}
+
+/**
+ * The decision about a tool call.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export const Answer = Schema.Struct(OpenRequest.decision)
+export interface Answer extends Schema.Schema.Type<typeof Answer> {}
+
+/**
+ * A question of the model that waits for its answer.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export const Question = Schema.Struct({ ...run, ...OpenRequest.question })
+export interface Question extends Schema.Schema.Type<typeof Question> {}
+
+/**
+ * The answer to a question of the model.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export const QuestionAnswer = Schema.Struct(OpenRequest.answer)
+export interface QuestionAnswer extends Schema.Schema.Type<typeof QuestionAnswer> {}
+
+/**
+ * A turn whose tool calls have not all ended, as plain JSON.
+ *
+ * **Details**
+ *
+ * A run that continues from it asks no model for its first turn. It runs the calls that a person approved, keeps the results of those
+ * that had ended, and requests the approvals again that have no answer. Then it appends all results in the order of the calls.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export const OpenTurn = Schema.Struct({
+  /** The id of the run that the turn belongs to. */
+  runId: Schema.String,
+  /** The answer of the model with the calls. It is in the transcript. */
+  message: Message.Assistant,
+  /**
+   * Whether the run ended with status `"suspended"`. Else its process ended before the run did: calls that had begun then get the
+   * outcome `"unknown"`, and those that had not begun and have no approval the outcome `"aborted"`.
+   */
+  isSuspended: Schema.Boolean,
+  /** The calls that had ended, also those whose results are in the transcript. */
+  ended: Schema.Array(
+    Schema.Struct({ toolCallId: Schema.String, outcome: Message.ToolOutcome, output: ToolOutput })
+  ),
+  /** The ids of the calls whose tool had begun. */
+  begun: Schema.Array(Schema.String),
+  /** The requests for approval, with the answers that have come. */
+  approvals: Schema.Array(Schema.Struct({ request: Request, answer: Schema.optionalKey(Answer) })),
+  /** The questions, with the answers that have come. */
+  questions: Schema.Array(Schema.Struct({ request: Question, answer: Schema.optionalKey(QuestionAnswer) }))
+})
+export interface OpenTurn extends Schema.Schema.Type<typeof OpenTurn> {}
