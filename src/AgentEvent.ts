@@ -27,6 +27,7 @@
  * - Where a hook answers, or the run could not ask the model, the answer stands alone.
  * - A failed try emits `ModelCallError` with `willRetry`, then `ModelCallRetry`. `MessageRetracted` makes its deltas void, and those
  *   of an empty answer that the run does not accept.
+ * - `ArtifactStored` comes before the `ToolExecutionEnd` of a call whose large result is stored.
  * - `MessageEnd` has the whole message, and later events name it by id.
  *
  * @since 0.1.0
@@ -77,6 +78,7 @@ const base = {
   path: Schema.optionalKey(Schema.NonEmptyArray(OpenRequest.Caller))
 }
 const tool = { toolCallId: Schema.String, toolName: Schema.String }
+const artifact = { artifactId: Schema.String, bytes: Schema.Int, mediaType: Schema.String }
 const reason = { reason: Schema.optionalKey(Schema.String) }
 
 /**
@@ -236,6 +238,11 @@ export const AgentEvent = Schema.TaggedUnion({
   },
   /** A tool reports a partial result. */
   ToolExecutionProgress: { ...base, ...tool, partial: ToolOutput },
+  /**
+   * The whole text of a large result is stored as an artifact of `bytes` bytes. The `ToolExecutionEnd` of the call follows, with the
+   * start and the end of the text.
+   */
+  ArtifactStored: { ...base, toolCallId: Schema.String, ...artifact },
   /** A tool call ended. `durationMs` is 0 for a tool that did not run. */
   ToolExecutionEnd: {
     ...base,

@@ -12,14 +12,17 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   [
     "services",
-    /^((Provider|Credentials|Tool|ToolRegistry|Hook|HookManager|ContextManager|Approval|Prices|Retry|Session|Telemetry)|internal\/(handoff|interruption|params|toolOutput|toolContext|promiseTool|toolName|toolDefinition|invalidTool|toolRun|hookCalls|hookConstructor|hookInput|hookOutput|invalidHook|silence|patience))\.ts$/
+    /^((Provider|Credentials|Tool|ToolRegistry|Hook|HookManager|ContextManager|ModelGuard|Approval|Prices|ResultLimit|Retry|Session|Telemetry)|internal\/(handoff|interruption|params|toolOutput|toolContext|promiseTool|toolName|toolDefinition|invalidTool|toolRun|hookCalls|hookConstructor|hookInput|hookOutput|invalidHook|silence|patience))\.ts$/
   ],
   [
     "loop",
-    /^((Loop)|internal\/(budget|queues|journal|delivery|events|repetition|task|run|limits|gate|guards|pending|request|reply|modelCall|toolOutcome|batch|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|promptOptions|publishedOptions|eventsOnly|spans|telemetry|telemetryContent))\.ts$/
+    /^((Loop)|internal\/(budget|queues|journal|delivery|events|repetition|task|run|limits|gate|guards|pending|request|reply|modelCall|toolOutcome|batch|largeResult|modelGuarded|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|promptOptions|publishedOptions|eventsOnly|spans|telemetry|telemetryContent))\.ts$/
   ],
   ["agent", /^((Agent)|internal\/(agentState|agentOptions|subscriptions|agentRuntime))\.ts$/],
-  ["edges", /^(providers|resilience|tools|compat|promise|testing|ai|ai-sdk|node|prices|sql)\//],
+  [
+    "edges",
+    /^(providers|resilience|tools|compat|promise|testing|ai|ai-sdk|node|prices|artifacts|guardrails|skills|tool-search|sql)\//
+  ],
   ["program", /^cli\//],
   ["barrel", /^index\.ts$/]
 ]

@@ -7,6 +7,7 @@ import * as Semaphore from "effect/Semaphore"
 import type { ToolOutput } from "../AgentEvent.ts"
 import { type FailureReason, ToolFailed } from "./failureReason.ts"
 import { InFlight } from "./interruption.ts"
+import * as LargeResult from "./largeResult.ts"
 import * as Limits from "./limits.ts"
 import * as Message from "../Message.ts"
 import * as Pending from "./pending.ts"
@@ -56,7 +57,8 @@ export class Batch {
     durationMs = 0
   ): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
-      const output = Output.plain(given)
+      const fitted = LargeResult.fit(this.run, call, Output.plain(given))
+      const output = Effect.isEffect(fitted) ? yield* fitted : fitted
       const isError = output.isError === true
       this.outcomes.set(call, ToolOutcome.make(outcome, output))
       const isFailure = isError && ToolOutcome.failures.has(outcome)

@@ -28,6 +28,7 @@ import { Provider } from "../Provider.ts"
 import type { QueueName, Queues } from "./queues.ts"
 import { Repetition } from "./repetition.ts"
 import * as Options from "../RunOptions.ts"
+import { ResultLimit } from "../ResultLimit.ts"
 import * as Report from "../RunReport.ts"
 import type { Task } from "./task.ts"
 import * as Tool from "../Tool.ts"
@@ -58,6 +59,7 @@ export class Run {
   readonly registry: ToolRegistry["Service"]
   readonly contextManager: ContextManager.Service
   readonly prices: Prices.Service
+  readonly resultLimit: typeof ResultLimit.Service
   readonly hooks: RunHooks
   readonly queues: Queues
   readonly events: Events
@@ -108,6 +110,7 @@ export class Run {
     this.registry = Context.get(context, ToolRegistry)
     this.contextManager = Context.get(context, ContextManager.ContextManager)
     this.prices = Context.get(context, Prices.Prices)
+    this.resultLimit = Context.get(context, ResultLimit)
     this.hooks = new RunHooks(Context.get(context, HookManager), {
       options: () => this.options,
       onError: (error) => this.emit({ _tag: "HookError", ...error })

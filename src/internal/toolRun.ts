@@ -101,6 +101,5 @@ const logged = <A>(log: Effect.Effect<void>, value: A): Effect.Effect<A> =>
 
 const executed = (output: AgentEvent.ToolOutput): Executed => ({
   ...Output.plain(output),
-  content: output.content.map(Output.bounded),
   outcome: output.isError === true ? "error" : "success"
 })
