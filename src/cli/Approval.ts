@@ -11,7 +11,7 @@ import * as Inert from "./Inert.ts"
 import { Keyboard } from "./Keyboard.ts"
 import * as Preview from "./Preview.ts"
 import { Screen } from "./Screen.ts"
-import type { Named } from "./Settings.ts"
+import type { Named } from "./Values.ts"
 
 export interface Policy {
   /** Tools and commands that run without an approval. */

@@ -8,8 +8,10 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Provider from "../Provider.ts"
 import * as LocalRules from "../providers/LocalRules.ts"
+import type { ThinkingLevel } from "../RunOptions.ts"
 import { UsageError } from "./ExitCode.ts"
 import * as Http from "./Http.ts"
+import type { Model } from "./Values.ts"
 import * as Vendors from "./Vendors.ts"
 
 /** A model and its provider. */
@@ -27,6 +29,8 @@ export const modelName = "EFFECT_AGENT_MODEL"
 /** The settings that the choice depends on. */
 export interface Options {
   readonly model: Option.Option<string>
+  /** The place that names the model, for people. Default: `--model`. */
+  readonly modelFrom?: string
   readonly baseUrl: Option.Option<string>
   readonly noDetect: boolean
 }
@@ -49,17 +53,52 @@ export const choose = Effect.fnUntraced(function* (
   return server ?? rules(`no key is set, and no local server was ${look ? "found" : "looked for"}`)
 })
 
+/**
+ * The choice with the models to ask where it fails. `baseUrl` is also the address of those that have its provider. Fails as `choose`
+ * does.
+ */
+export const withFallbacks = Effect.fnUntraced(function* (
+  options: Options & { readonly fallbackModel: ReadonlyArray<Model> },
+  env: Vendors.Environment
+): Effect.fn.Return<Choice, UsageError> {
+  const first = yield* choose(options, env)
+  if (options.fallbackModel.length === 0) return first
+  const ofBaseUrl = vendorOf(first.model)
+  const others = yield* Effect.forEach(options.fallbackModel, ({ name, effort }) => {
+    const baseUrl = vendorOf(name) === ofBaseUrl ? options.baseUrl : Option.none<string>()
+    const at = Option.match(baseUrl, { onNone: () => ({}), onSome: (baseUrl) => ({ baseUrl }) })
+    return Effect.map(named(name, "--fallback-model", at, env), ({ model, provider }) => ({
+      model,
+      layer: effort === undefined ? provider : withEffort(effort)(provider)
+    }))
+  })
+  const { layer } = yield* Effect.promise(() => import("../resilience/Fallback.ts"))
+  const names = others.map(({ model }) => model).join(", ")
+  return { ...first, why: `${first.why}; then ${names}`, provider: layer([first.provider, ...others]) }
+})
+
+const vendorOf = (model: string): string => model.slice(0, model.indexOf("/"))
+
+const withEffort = (thinkingLevel: ThinkingLevel) =>
+  Provider.decorate((inner) =>
+    Effect.succeed({
+      ...inner,
+      stream: (request: Provider.ModelRequest) =>
+        inner.stream({ ...request, options: { ...request.options, thinkingLevel } })
+    })
+  )
+
 const rulesModel = "local/rules"
 
 const noServer =
   "--base-url needs a model that a server runs: name it with --model, such as openai-chat/ID or vllm/ID."
 
 const byName = Effect.fnUntraced(function* (
-  { model }: Options,
+  { model, modelFrom = "--model" }: Options,
   at: Vendors.Address,
   env: Vendors.Environment
 ): Effect.fn.Return<Choice | undefined, UsageError> {
-  if (Option.isSome(model)) return yield* named(model.value, "--model", at, env)
+  if (Option.isSome(model)) return yield* named(model.value, modelFrom, at, env)
   const fromEnv = env[modelName]?.trim() ?? ""
   return fromEnv === "" ? undefined : yield* named(fromEnv, modelName, at, env)
 })

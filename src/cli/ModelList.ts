@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Prices from "../Prices.ts"
 import * as Models from "../providers/Models.ts"
+import * as ExitCode from "./ExitCode.ts"
 import { UsageError } from "./ExitCode.ts"
 import * as Inert from "./Inert.ts"
 import * as ListPrices from "./ListPrices.ts"
@@ -36,6 +37,7 @@ export const show = Effect.fnUntraced(function* (request: Request, env: Vendors.
   const { out } = yield* Screen
   const rows = yield* list(yield* providerOf(request, env), env, request)
   yield* out(request.json ? rows.map((row) => `${JSON.stringify(row)}\n`).join("") : table(rows))
+  return ExitCode.answered
 })
 
 /** The provider that is named, else that of the model that a run would choose. */

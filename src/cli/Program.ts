@@ -7,28 +7,33 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
+import type * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
+import type * as Path from "effect/Path"
 import * as References from "effect/References"
+import * as CommandLine from "./CommandLine.ts"
 import * as CommandSandbox from "./CommandSandbox.ts"
 import * as ExitCode from "./ExitCode.ts"
+import type { UsageError } from "./ExitCode.ts"
 import * as Inert from "./Inert.ts"
 import * as Keyboard from "./Keyboard.ts"
 import * as ModelChoice from "./ModelChoice.ts"
-import type { Request } from "./ModelList.ts"
 import * as Paint from "./Paint.ts"
 import * as Screen from "./Screen.ts"
 import * as Session from "./Session.ts"
 import * as Settings from "./Settings.ts"
 import * as Signals from "./Signals.ts"
 import * as StandardInput from "./StandardInput.ts"
+import * as Values from "./Values.ts"
 
 /** Runs the program and exits the process with its exit code. */
 export const main = (args: ReadonlyArray<string>, version: string): void => {
   // Settings that parsing the command line already needs for its own output.
   const words = args.includes("--") ? args.slice(0, args.indexOf("--")) : args
   const early = {
-    color: !words.includes("--no-color"),
-    verbose: words.includes("--verbose") || (process.env["DEBUG"] ?? "") !== ""
+    color: !words.includes("--no-color") && !isOn("EFFECT_AGENT_NO_COLOR"),
+    verbose:
+      words.includes("--verbose") || isOn("EFFECT_AGENT_VERBOSE") || (process.env["DEBUG"] ?? "") !== ""
   }
   Effect.runFork(
     program(args, version).pipe(
@@ -41,9 +46,12 @@ export const main = (args: ReadonlyArray<string>, version: string): void => {
   })
 }
 
+const isOn = (variable: string): boolean =>
+  Option.getOrElse(Values.truth(process.env[variable] ?? ""), () => false)
+
 const program = (args: ReadonlyArray<string>, version: string) =>
   Effect.flatMap(Signals.orEnd(ready(args, version)), (plan) =>
-    Option.isNone(plan) ? Effect.succeed(ExitCode.answered) : Session.run(plan.value)
+    typeof plan === "number" ? Effect.succeed(plan) : Session.run(plan)
   ).pipe(
     Effect.catchTags({
       Ended: ({ ending }) => Effect.succeed(Signals.exitCode(ending)),
@@ -54,25 +62,37 @@ const program = (args: ReadonlyArray<string>, version: string) =>
     Effect.catchIf(CliError.isCliError, () => Effect.succeed(ExitCode.usage))
   )
 
-const listModels = Effect.fnUntraced(function* (request: Request) {
-  const { show } = yield* Effect.promise(() => import("./ModelList.ts"))
-  yield* show(request, process.env)
-})
+/** The commands beside a prompt, each loaded when it is called. */
+const commands: CommandLine.Commands<UsageError, Screen.Screen | FileSystem.FileSystem | Path.Path> = {
+  models: (request) =>
+    Effect.flatMap(
+      Effect.promise(() => import("./ModelList.ts")),
+      ({ show }) => show(request, process.env)
+    ),
+  config: (request) =>
+    Effect.flatMap(
+      Effect.promise(() => import("./ConfigList.ts")),
+      ({ show }) => show(request, process.env)
+    )
+}
 
-/** Prepares a run. None if the command line requested help or a list. */
+/** Prepares a run, or returns the exit code of a command that is done. */
 const ready = Effect.fnUntraced(function* (args: ReadonlyArray<string>, version: string) {
-  const parsed = yield* Settings.parse(args, version, listModels)
-  if (Option.isNone(parsed)) return Option.none<Session.Plan>()
-  const settings = parsed.value
-  const prompt = yield* StandardInput.promptOf(settings.prompt)
+  const parsed = yield* CommandLine.parse(args, version, commands)
+  if ("code" in parsed) return parsed.code
+  const { prompt: words, ...flags } = parsed.line
+  const { remarks, settings } = yield* Settings.read(flags, process.env)
+  const prompt = yield* StandardInput.promptOf(words)
   const [choice, { options, remark }] = yield* Effect.all(
-    [ModelChoice.choose(settings, process.env), CommandSandbox.choose(settings)],
+    [ModelChoice.withFallbacks(settings, process.env), CommandSandbox.choose(settings)],
     { concurrency: 2 }
   )
   const { err, paint } = yield* Screen.Screen
-  const commands = remark === undefined ? "" : `. ${remark}`
-  yield* err(`${paint.dim(Inert.line(`Model: ${choice.model} (${choice.why})${commands}`))}\n`)
-  return Option.some<Session.Plan>({ settings, prompt, choice, shell: options })
+  const sandbox = remark === undefined ? "" : `. ${remark}`
+  const lines = [...remarks, `Model: ${choice.model} (${choice.why})${sandbox}`]
+  yield* err(lines.map((line) => `${paint.dim(Inert.line(line))}\n`).join(""))
+  const plan: Session.Plan = { settings, prompt, choice, shell: options }
+  return plan
 })
 
 const complain = Effect.fnUntraced(function* (message: string) {

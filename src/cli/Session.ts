@@ -66,7 +66,11 @@ export const run = Effect.fnUntraced(
 )
 
 const canAsk = ({ settings }: Plan) =>
-  Screen.use(({ isInteractive }) => Effect.succeed(isInteractive && !settings.print))
+  Screen.use(({ isInteractive }) =>
+    Effect.succeed(
+      isInteractive && !settings.print && Option.getOrElse(settings.approve, () => "ask") === "ask"
+    )
+  )
 
 /** Polls `isSo` until it is true or the time is over. */
 const until = (isSo: () => boolean, patience: Duration.Input): Effect.Effect<void> => {
@@ -94,7 +98,10 @@ const play = Effect.fnUntraced(function* (plan: Plan): Effect.fn.Return<Played, 
     return agent.cancel(kind)
   })
   yield* Effect.forkScoped(onEnding)
-  const { make } = plan.settings.json ? yield* Effect.promise(() => import("./JsonOutput.ts")) : TextOutput
+  const { make } =
+    plan.settings.outputFormat === "stream-json"
+      ? yield* Effect.promise(() => import("./JsonOutput.ts"))
+      : TextOutput
   const show = make(screen)
   const note = ModelNotes.make(screen)
   const exit = yield* Effect.exit(
@@ -115,14 +122,14 @@ const play = Effect.fnUntraced(function* (plan: Plan): Effect.fn.Return<Played, 
 const agentFor = Effect.fnUntraced(function* (plan: Plan, isShown: (toolCallId: string) => () => boolean) {
   const { choice, settings, shell } = plan
   const root = (yield* Path.Path).resolve(settings.cwd)
-  const { effort, maxTokens, maxTurns, temperature, timeout } = settings
+  const { effort, maxCost, maxTokens, maxTokensTotal, maxTurns, temperature, timeout } = settings
   const shown = (toolCallId: string) => until(isShown(toolCallId), "500 millis")
   return yield* Agent.make({
     model: choice.model,
     agent: { name: "effect-agent" },
-    system: Option.getOrElse(settings.system, () => SystemPrompt.make(root, settings.tools)),
+    system: SystemPrompt.make(root, settings),
     tools: Tools.make({ root, shell }).filter(({ name }) => settings.tools.includes(name)),
-    hooks: [Approval.hook({ ...settings, root, shown, ask: yield* canAsk(plan) })],
+    hooks: [Approval.hook(yield* policyOf(plan, root, shown))],
     modelOptions: {
       ...(Option.isSome(effort) ? { thinkingLevel: effort.value } : {}),
       ...(Option.isSome(maxTokens) ? { maxTokens: maxTokens.value } : {}),
@@ -130,6 +137,8 @@ const agentFor = Effect.fnUntraced(function* (plan: Plan, isShown: (toolCallId: 
     },
     limits: {
       ...(Option.isSome(maxTurns) ? { maxTurns: maxTurns.value } : {}),
+      ...(Option.isSome(maxCost) ? { maxCost: maxCost.value } : {}),
+      ...(Option.isSome(maxTokensTotal) ? { maxTotalTokens: maxTokensTotal.value } : {}),
       ...(Option.isSome(timeout) ? { executionTime: timeout.value } : {})
     }
   }).pipe(Effect.orDie)
@@ -155,3 +164,9 @@ const complain = Effect.fnUntraced(function* (remark: string) {
 
 // An interrupted command gets half a second between SIGTERM and SIGKILL, which this process must live to send.
 const childrenGone = until(() => !process.getActiveResourcesInfo().includes("ProcessWrap"), "700 millis")
+
+const policyOf = Effect.fnUntraced(function* (plan: Plan, root: string, shown: Approval.Policy["shown"]) {
+  const { allow, approve, deny, yes } = plan.settings
+  const isAllowed = yes || Option.contains(approve, "allow")
+  return { allow, deny, yes: isAllowed, ask: yield* canAsk(plan), root, shown }
+})

@@ -1,7 +1,15 @@
-/** The default system prompt. */
+/** The system prompt. */
+import * as Option from "effect/Option"
+import type { Settings } from "./Settings.ts"
 
-/** `root` is the folder of the tools, `tools` the names of those that the model may call. */
-export const make = (root: string, tools: ReadonlyArray<string>): string =>
+/** `root` is the folder of the tools. */
+export const make = (
+  root: string,
+  { appendSystem, system, tools }: Pick<Settings, "appendSystem" | "system" | "tools">
+): string =>
+  [Option.getOrElse(system, () => usual(root, tools)), ...Option.toArray(appendSystem)].join("\n\n")
+
+const usual = (root: string, tools: ReadonlyArray<string>): string =>
   [
     `You work from a terminal, in the folder ${root}. Relative paths start there.`,
     ...(tools.length === 0

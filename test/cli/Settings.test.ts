@@ -1,27 +1,45 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Duration, Effect, Layer, Option } from "effect"
+import { Duration, Effect, Layer, Option } from "effect"
 import { CliOutput } from "effect/cli"
 import * as LocalServers from "../../src/cli/LocalServers.ts"
 import * as ModelList from "../../src/cli/ModelList.ts"
 import * as ModelChoice from "../../src/cli/ModelChoice.ts"
 import * as Paint from "../../src/cli/Paint.ts"
+import * as CommandLine from "../../src/cli/CommandLine.ts"
 import * as Settings from "../../src/cli/Settings.ts"
 import { OpenAiCompatible } from "effect-agent/providers"
 import * as Vendors from "../../src/cli/Vendors.ts"
 
-const parse = (...args: ReadonlyArray<string>) =>
-  Settings.parse(args, "0", () => Effect.void).pipe(
-    Effect.provide(Layer.merge(NodeServices.layer, CliOutput.layerPresenter({ present: () => Effect.void })))
-  )
+const services = Layer.merge(NodeServices.layer, CliOutput.layerPresenter({ present: () => Effect.void }))
 
-const parsed = (...args: ReadonlyArray<string>) => Effect.flatMap(parse(...args), Effect.fromOption)
+const commands = { models: () => Effect.succeed(0), config: () => Effect.succeed(0) }
+
+/** Without configuration files. */
+const nowhere = { XDG_CONFIG_HOME: "/nowhere" }
+
+/** Reads a command line beside variables. */
+const reading =
+  (env: Readonly<Record<string, string>>) =>
+  (...args: ReadonlyArray<string>) =>
+    Effect.gen(function* () {
+      const parsed = yield* CommandLine.parse(args, "0", commands)
+      if ("code" in parsed) return yield* Effect.die("no run")
+      const { prompt, ...flags } = parsed.line
+      const { settings } = yield* Settings.read(flags, { ...nowhere, ...env })
+      return { ...settings, prompt }
+    }).pipe(Effect.provide(services))
+
+const parsed = reading({})
 
 describe("Settings", () => {
   it.effect("joins the words of the prompt, whatever stands around them", () =>
     Effect.gen(function* () {
-      const { json, model, prompt } = yield* parsed("read", "--json", "a.ts", "-m", "local/rules")
-      assert.deepStrictEqual([prompt, json, model], ["read a.ts", true, Option.some("local/rules")])
+      const { model, outputFormat, prompt } = yield* parsed("read", "--json", "a.ts", "-m", "local/rules")
+      assert.deepStrictEqual(
+        [prompt, outputFormat, model],
+        ["read a.ts", "stream-json", Option.some("local/rules")]
+      )
       assert.strictEqual((yield* parsed("--", "--json", "is a flag")).prompt, "--json is a flag")
     })
   )
@@ -87,12 +105,7 @@ describe("Settings", () => {
   )
 
   const withVariables = (env: Readonly<Record<string, string>>) =>
-    Effect.provideService(
-      ConfigProvider.ConfigProvider,
-      ConfigProvider.fromEnv({
-        env: Object.fromEntries(Object.entries(env).map(([name, text]) => [`EFFECT_AGENT_${name}`, text]))
-      })
-    )
+    reading(Object.fromEntries(Object.entries(env).map(([name, text]) => [`EFFECT_AGENT_${name}`, text])))
 
   it.effect("reads variables for the flags that are not given", () =>
     Effect.gen(function* () {
@@ -102,32 +115,72 @@ describe("Settings", () => {
         MAX_TOKENS: "100",
         TEMPERATURE: "0.5",
         SANDBOX: "require",
-        ALLOW: "write,shell(git status)",
-        DENY: ""
+        DENY: "write,shell(git status)",
+        TOOLS: "read,shell",
+        FALLBACK_MODEL: "a/b:low, c/qwen3:8b",
+        TIMEOUT: "5m",
+        OUTPUT_FORMAT: "stream-json",
+        NO_DETECT: "1",
+        PRINT: ""
       })
       const read = (settings: Settings.Settings) => ({
         numbers: [settings.maxTokens, settings.temperature].map(Option.getOrUndefined<number>),
         texts: [settings.baseUrl, settings.effort].map(Option.getOrUndefined<string>),
         sandbox: settings.sandbox,
-        allow: [[...settings.allow.tools], settings.allow.commands],
-        deny: [...settings.deny.tools]
+        deny: [[...settings.deny.tools], settings.deny.commands],
+        tools: settings.tools,
+        time: Option.map(settings.timeout, Duration.toMinutes),
+        fallbacks: settings.fallbackModel,
+        rest: [settings.outputFormat, settings.noDetect, settings.print]
       })
-      assert.deepStrictEqual(read(yield* variables(parsed("x"))), {
+      const ofVariables = read(yield* variables("x"))
+      assert.deepStrictEqual(ofVariables, {
         numbers: [100, 0.5],
         texts: ["http://localhost:8000/v1", "low"],
         sandbox: "require",
-        allow: [["write"], [["git", "status"]]],
-        deny: []
+        deny: [["write"], [["git", "status"]]],
+        tools: ["read", "shell"],
+        time: Option.some(5),
+        fallbacks: [{ name: "a/b", effort: "low" }, { name: "c/qwen3:8b" }],
+        rest: ["stream-json", true, false]
       })
       const model = ["--base-url", "http://a", "--effort", "max", "--max-tokens", "9", "--temperature", "1"]
-      const tools = ["--sandbox", "off", "--allow", "edit", "--deny", "shell"]
-      assert.deepStrictEqual(read(yield* variables(parsed(...model, ...tools, "x"))), {
+      const tools = ["--sandbox", "off", "--deny", "shell", "--tools", "edit"]
+      assert.deepStrictEqual(read(yield* variables(...model, ...tools, "x")), {
+        ...ofVariables,
         numbers: [9, 1],
         texts: ["http://a", "max"],
         sandbox: "off",
-        allow: [["edit"], []],
-        deny: ["shell"]
+        // Nothing takes back what is denied.
+        deny: [["shell", "write"], [["git", "status"]]],
+        tools: ["edit"]
       })
+    })
+  )
+
+  it.effect("reads no variable that would let tools run", () =>
+    Effect.gen(function* () {
+      const variables = withVariables({ ALLOW: "shell", YES: "1", APPROVE: "allow" })
+      const { allow, approve, yes } = yield* variables("x")
+      assert.deepStrictEqual([[...allow.tools], approve, yes], [[], Option.none(), false])
+      assert.deepStrictEqual((yield* withVariables({ APPROVE: "deny" })("x")).approve, Option.some("deny"))
+      const flags = yield* variables("--approve", "allow", "--yes", "--allow", "write", "x")
+      assert.deepStrictEqual(
+        [[...flags.allow.tools], flags.approve, flags.yes],
+        [["write"], Option.some("allow"), true]
+      )
+    })
+  )
+
+  it.effect("reads the effort behind the id of a model", () =>
+    Effect.gen(function* () {
+      const read = (...args: ReadonlyArray<string>) =>
+        Effect.map(withVariables({ EFFORT: "low" })(...args, "x"), ({ effort, model }) =>
+          [model, effort].map(Option.getOrUndefined<string>)
+        )
+      assert.deepStrictEqual(yield* read("-m", "openai/gpt-5.5:high"), ["openai/gpt-5.5", "high"])
+      assert.deepStrictEqual(yield* read("-m", "ollama/qwen3:8b"), ["ollama/qwen3:8b", "low"])
+      assert.deepStrictEqual(yield* read("-m", "a/b:high", "--effort", "off"), ["a/b", "off"])
     })
   )
 
@@ -136,21 +189,22 @@ describe("Settings", () => {
     ["EFFORT", "huge"],
     ["MAX_TOKENS", "0"],
     ["MAX_TOKENS", "many"],
+    ["MAX_COST", "much"],
     ["TEMPERATURE", "3"],
     ["SANDBOX", "on"],
-    ["ALLOW", "nope"],
+    ["JSON", "maybe"],
     ["DENY", "shell()"]
   ] as const)("refuses the variable %s with %j", ([name, text]) =>
     Effect.gen(function* () {
-      const failure = yield* Effect.flip(withVariables({ [name]: text })(parse("x")))
-      const faults = failure._tag === "ShowHelp" ? failure.errors.map(({ message }) => message) : []
-      assert.match(faults.join(), new RegExp(`--${name.toLowerCase().replace("_", "-")}`))
+      const failure = yield* Effect.flip(withVariables({ [name]: text })("x"))
+      assert.strictEqual(failure._tag, "UsageError")
+      assert.include(failure.message, `EFFECT_AGENT_${name}: ${JSON.stringify(text)}. Expected: `)
     })
   )
 
   it.effect("names the levels of effort that there are", () =>
     Effect.gen(function* () {
-      const failure = yield* Effect.flip(parse("--effort", "huge", "x"))
+      const failure = yield* Effect.flip(parsed("--effort", "huge", "x"))
       const faults = failure._tag === "ShowHelp" ? failure.errors.map(({ message }) => message) : []
       assert.match(faults.join(), /--effort: "huge".*off.*minimal.*low.*medium.*high.*xhigh.*max/)
     })
@@ -185,7 +239,7 @@ describe("Settings", () => {
     ["--nope", "x"]
   ])("refuses %s %j", (args) =>
     Effect.gen(function* () {
-      assert.strictEqual((yield* Effect.flip(parse(...args, "x")))._tag, "ShowHelp")
+      assert.strictEqual((yield* Effect.flip(parsed(...args, "x")))._tag, "ShowHelp")
     })
   )
 })
@@ -193,14 +247,13 @@ describe("Settings", () => {
 describe("models", () => {
   const requested = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
     const requests: Array<ModelList.Request> = []
-    const settings = yield* Settings.parse(args, "0", (request) =>
-      Effect.sync(() => void requests.push(request))
-    ).pipe(
-      Effect.provide(
-        Layer.merge(NodeServices.layer, CliOutput.layerPresenter({ present: () => Effect.void }))
-      )
-    )
-    return { requests, prompt: Option.getOrUndefined(Option.map(settings, ({ prompt }) => prompt)) }
+    const models = (request: ModelList.Request) =>
+      Effect.sync(() => {
+        requests.push(request)
+        return 0
+      })
+    const parsed = yield* Effect.provide(CommandLine.parse(args, "0", { ...commands, models }), services)
+    return { requests, prompt: "line" in parsed ? parsed.line.prompt : undefined }
   })
   const listed = (id: string, env = {}) => ModelList.list(id, env, { baseUrl: Option.none() })
 

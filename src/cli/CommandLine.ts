@@ -1,0 +1,125 @@
+/** The commands of the program, and their help. */
+import * as Arr from "effect/Array"
+import * as Argument from "effect/cli/Argument"
+import * as CliConfig from "effect/cli/CliConfig"
+import type * as CliError from "effect/cli/CliError"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as GlobalFlag from "effect/cli/GlobalFlag"
+import * as Effect from "effect/Effect"
+import * as Ref from "effect/Ref"
+import * as LocalRules from "../providers/LocalRules.ts"
+import * as Tools from "../tools/Tools.ts"
+import type { Request as ConfigRequest } from "./ConfigList.ts"
+import * as ExitCode from "./ExitCode.ts"
+import { modelName } from "./ModelChoice.ts"
+import type { Request as ModelsRequest } from "./ModelList.ts"
+import * as SettingTable from "./SettingTable.ts"
+import * as Values from "./Values.ts"
+import { companies } from "./Vendors.ts"
+
+const keyNames = new Set(companies.flatMap(({ keyNames, model }) => (model === undefined ? [] : keyNames)))
+
+// The library indents the first line only.
+const description = [
+  "Asks a model, runs the tools it calls, asks again, and streams the answer.",
+  "",
+  `--model or ${modelName} names the model. Without them the program uses the first key that is set, then`,
+  "a local server at its default port (Ollama, LM Studio, llama.cpp, vLLM, Jan), then local/rules. Keys, in order:",
+  `${Arr.chunksOf([...keyNames], 4)
+    .map((names) => names.join(", "))
+    .join(",\n  ")}.`,
+  "",
+  "local/rules is not a language model. It understands a few verbs, joined by and, then or commas:",
+  ...LocalRules.verbs.split("; ").map((verb) => `  ${verb}`),
+  "",
+  `Tools: ${Tools.names.join(", ")}. Those that change something (${[...Tools.changing].join(", ")})`,
+  "require an approval on a terminal, and are refused without one, unless --allow or --yes is given.",
+  "Of the flags --deny wins over --allow, --allow over --yes, and --yes over --approve.",
+  "Shell commands run in a sandbox where bubblewrap (Linux) or sandbox-exec (macOS) works. They can change the",
+  "folder of the tools, but not .git and the settings of other programs, and have no network.",
+  "",
+  "Each flag has a variable, such as EFFECT_AGENT_MAX_TURNS for --max-turns, where commas separate the items of a",
+  "list; --yes, --allow and --approve allow have none. A flag wins over its variable, a variable over",
+  ".effect-agent/config.json of the project, and that over $XDG_CONFIG_HOME/effect-agent/config.json.",
+  "",
+  "Traces and metrics go to the collector of OTEL_EXPORTER_OTLP_ENDPOINT, if it is set.",
+  "Requests go through the proxy of HTTPS_PROXY or HTTP_PROXY, except for the hosts of NO_PROXY and this machine.",
+  "",
+  "The answer goes to stdout, everything else to stderr. Exit codes: 0 answered, 1 failed or cut short,",
+  "2 wrong usage, 3 a limit was reached, 5 refused and no answer, 130 interrupted, 143 terminated."
+].join("\n  ")
+
+const prompt = Argument.String("prompt").pipe(
+  Argument.withDescription("What to do; - reads it from stdin. Piped stdin is appended."),
+  Argument.variadic(),
+  Argument.map((words) => words.join(" "))
+)
+
+const is = (name: string, text: string) =>
+  Flag.Boolean(name).pipe(Flag.withDescription(text), Flag.withDefault(false), Flag.withoutNegation)
+
+const line = { prompt, ...SettingTable.flags }
+
+const models = Command.make("models", {
+  provider: Argument.String("provider").pipe(
+    Argument.withDescription(
+      "Such as anthropic or ollama. Default: that of the model that a prompt would go to"
+    ),
+    Argument.optional
+  ),
+  baseUrl: Flag.String("base-url").pipe(
+    Flag.withMetavar("URL"),
+    Flag.withDescription("Address of a local server, instead of its usual one"),
+    Flag.filterMap(Values.address, () => "an address such as http://127.0.0.1:8000/v1"),
+    Flag.optional
+  ),
+  json: is("json", "Write one model per line, as JSON")
+}).pipe(
+  Command.withDescription(
+    "Lists the models of a provider, with window, largest answer, thinking levels and prices"
+  )
+)
+
+const { json: _, ...others } = SettingTable.flags
+
+const config = Command.make("config", {
+  ...others,
+  json: is("json", "Write one object, as JSON"),
+  trust: is("trust", "Let the configuration of this project, as it is now, widen what the agent may do"),
+  untrust: is("untrust", "Take that back")
+}).pipe(Command.withDescription("Shows the settings that apply, and where each value comes from"))
+
+/** The line of a run: its prompt and its flags. */
+export type Line = Command.Command.Config.Infer<typeof line>
+
+/** The commands beside a prompt. Each returns its exit code. */
+export interface Commands<E, R> {
+  readonly models: (request: ModelsRequest) => Effect.Effect<number, E, R>
+  readonly config: (request: ConfigRequest) => Effect.Effect<number, E, R>
+}
+
+/** A run that is to begin, or the exit code of what is done. */
+export type Parsed = { readonly line: Line } | { readonly code: number }
+
+/** Parses the command line. Runs the command, if it names one, and shows the help, if it requests that. */
+export const parse = Effect.fnUntraced(function* <E, R>(
+  args: ReadonlyArray<string>,
+  version: string,
+  commands: Commands<E, R>
+): Effect.fn.Return<Parsed, CliError.CliError | E, Command.Environment | R> {
+  const parsed = yield* Ref.make<Parsed>({ code: ExitCode.answered })
+  const done = <A>(run: (request: A) => Effect.Effect<number, E, R>) =>
+    Command.withHandler((request: A) => Effect.flatMap(run(request), (code) => Ref.set(parsed, { code })))
+  const parsing = Command.make("effect-agent", line, (line) => Ref.set(parsed, { line })).pipe(
+    Command.withDescription(description),
+    Command.withSubcommands([models.pipe(done(commands.models)), config.pipe(done(commands.config))])
+  )
+  yield* Command.runWith(parsing, { version })(args).pipe(
+    Effect.provideService(
+      CliConfig.CliConfig,
+      CliConfig.make({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] })
+    )
+  )
+  return yield* Ref.get(parsed)
+})

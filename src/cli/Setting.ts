@@ -1,0 +1,163 @@
+/**
+ * Settings of the program. Each has a flag, most have a variable, and most a member of the configuration files.
+ */
+import * as Flag from "effect/cli/Flag"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type { UsageError } from "./ExitCode.ts"
+import * as Source from "./Source.ts"
+import * as Values from "./Values.ts"
+
+export interface Setting<out A> {
+  /** The member of a configuration file, such as `maxTurns`. */
+  readonly key: string
+  readonly parameter: Flag.Flag<Given<A>>
+  /** The schema of the member, `undefined` if configuration files do not have the setting. */
+  readonly json: Json | undefined
+}
+
+type Json = Schema.Codec<Source.Member, Source.Member>
+
+/** A setting, and the value of its flag. */
+export interface Given<out A> {
+  readonly pick: (sources: Source.Sources) => Effect.Effect<Source.Picked<A>, UsageError>
+}
+
+/** The options of all kinds of settings. */
+interface Options<A> {
+  readonly name: string
+  readonly description: string
+  readonly alias?: string
+  /** Whether configuration files have the setting (default: `true`). */
+  readonly isKept?: boolean
+  readonly rules?: Partial<Source.Rules<A>>
+}
+
+interface Spec<A> extends Options<A> {
+  /** The texts of the flag, if it is given. */
+  readonly flag: Flag.Flag<Option.Option<ReadonlyArray<string>>>
+  readonly read: (texts: ReadonlyArray<string>) => Option.Option<A>
+  readonly expected: string
+  readonly json: Json
+  /** The items of a variable. */
+  readonly split?: (text: string) => ReadonlyArray<string>
+}
+
+const make = <A>({
+  expected,
+  flag,
+  isKept = true,
+  json,
+  name,
+  read,
+  rules = {},
+  split,
+  ...rest
+}: Spec<A>) => {
+  const key = name.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase())
+  const value = Source.make({
+    name,
+    key,
+    isList: split !== undefined,
+    read,
+    expected,
+    rules,
+    split: split ?? ((text) => [text])
+  })
+  const parameter = flag.pipe(
+    Flag.filterMap(
+      (given) =>
+        Option.match(given, {
+          onNone: () => Option.some(Option.none<Source.Found<A>>()),
+          onSome: (texts) =>
+            Option.map(read(texts), (value) => Option.some({ value, texts, from: onFlag(name) }))
+        }),
+      () => expected
+    ),
+    Flag.map((given): Given<A> => ({ pick: value(given) })),
+    Flag.withDescription(rest.description),
+    rest.alias === undefined ? (same) => same : Flag.withAlias(rest.alias)
+  )
+  const described = isKept ? json.annotate({ description: rest.description }) : undefined
+  return { key, parameter, json: described } satisfies Setting<A>
+}
+
+const onFlag = (name: string): Source.From => ({ kind: "flag", name: `--${name}` })
+
+const single = (flag: Flag.Flag<string>) =>
+  Flag.optional(Flag.map(flag, (text): ReadonlyArray<string> => [text]))
+
+/** A setting with one text. */
+export const text = <A>(
+  options: Options<A> & {
+    readonly metavar: string
+    readonly read: (text: string) => Option.Option<A>
+    readonly expected: string
+    readonly json?: Json
+    readonly flag?: Flag.Flag<string>
+  }
+): Setting<A> =>
+  make({
+    json: Schema.String,
+    ...options,
+    flag: single(Flag.withMetavar(options.flag ?? Flag.String(options.name), options.metavar)),
+    read: ([text = "", ...more]) => (more.length === 0 ? options.read(text) : Option.none())
+  })
+
+/** A setting with one number for which `isFine` is true. */
+export const number = (
+  options: Options<number> & {
+    readonly metavar: string
+    readonly expected: string
+    readonly isFine: (value: number) => boolean
+  }
+): Setting<number> => text({ ...options, read: Values.number(options.isFine), json: Schema.Finite })
+
+/** A setting with one of several words. */
+export const choice = <const Words extends ReadonlyArray<string>>(
+  options: Options<Words[number]> & { readonly words: Words; readonly metavar?: string }
+): Setting<Words[number]> =>
+  text<Words[number]>({
+    metavar: "choice",
+    ...options,
+    flag: Flag.Literals(options.name, options.words),
+    read: Values.literal(options.words),
+    expected: options.words.join(", "),
+    json: Schema.Literals(options.words)
+  })
+
+/** A setting that is on or off. Its flag has no value. */
+export const toggle = (options: Options<boolean>): Setting<boolean> =>
+  make({
+    ...options,
+    flag: Flag.Boolean(options.name).pipe(
+      Flag.withoutNegation,
+      Flag.map((isOn): ReadonlyArray<string> => [String(isOn)]),
+      Flag.optional
+    ),
+    read: ([text = ""]) => Values.truth(text),
+    expected: "true or false",
+    json: Schema.Boolean
+  })
+
+/** A setting with several values. Its flag may be repeated; commas separate the items of its variable. */
+export const list = <A>(
+  options: Options<A> & {
+    readonly metavar: string
+    readonly expected: string
+    readonly read: (texts: ReadonlyArray<string>) => Option.Option<A>
+    readonly flag?: Flag.Flag<string>
+    readonly split?: (text: string) => ReadonlyArray<string>
+  }
+): Setting<A> =>
+  make({
+    split: Values.items,
+    ...options,
+    flag: (options.flag ?? Flag.String(options.name)).pipe(
+      Flag.withMetavar(options.metavar),
+      Flag.atLeast(0),
+      Flag.map((texts) => (texts.length === 0 ? Option.none() : Option.some(texts)))
+    ),
+    json: Schema.Union([Schema.String, Schema.Array(Schema.String)])
+  })
