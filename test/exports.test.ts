@@ -4,6 +4,7 @@ import { join } from "node:path"
 import * as core from "effect-agent"
 import * as ai from "effect-agent/ai"
 import * as aiSdk from "effect-agent/ai-sdk"
+import * as artifacts from "effect-agent/artifacts"
 import * as compat from "effect-agent/compat"
 import * as node from "effect-agent/node"
 import * as prices from "effect-agent/prices"
@@ -16,6 +17,7 @@ import * as tools from "effect-agent/tools"
 
 const manifest = JSON.parse(readFileSync(join(import.meta.dirname, "../package.json"), "utf8"))
 const modules = {
+  artifacts,
   ai,
   "ai-sdk": aiSdk,
   core,

@@ -18,6 +18,7 @@ const checked = [
   "testing/*.ts",
   "compat/*.ts",
   "tools/*.ts",
+  "{artifacts,guardrails,skills,tool-search}/*.ts",
   "node/**/*.ts",
   "sql/*.ts",
   "providers/*.ts",

@@ -16,6 +16,7 @@ const home = mkdtempSync(join(cache, "effect-agent-dist-"))
 const entries = [
   "ai",
   "ai-sdk",
+  "artifacts",
   "compat",
   "node",
   "prices",
