@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as AgentEvent from "../AgentEvent.ts"
+import * as JsonLine from "./JsonLine.ts"
 import type { Screen } from "./Screen.ts"
 
 /** Writes an array of events at a time. */
@@ -13,7 +14,7 @@ export const make =
 const encode = Schema.encodeEffect(Schema.toCodecJson(AgentEvent.AgentEvent))
 
 const line = (event: AgentEvent.AgentEvent): Effect.Effect<string> =>
-  isPlain(event) ? Effect.succeed(text(event)) : Effect.map(Effect.orDie(encode(event)), text)
+  isPlain(event) ? Effect.succeed(JsonLine.of(event)) : Effect.map(Effect.orDie(encode(event)), JsonLine.of)
 
 /**
  * Events are plain JSON, except for errors and durations. This check saves the encoding of thousands of deltas.
@@ -22,7 +23,3 @@ const isPlain = (event: AgentEvent.AgentEvent): boolean =>
   event._tag === "MessageDelta"
     ? event.delta._tag !== "Attempt"
     : !("error" in event || "rateLimits" in event)
-
-// JSON escapes control characters below the space. Terminals obey some above it too.
-const text = (event: unknown): string =>
-  `${JSON.stringify(event).replaceAll(/[\u007f-\u009f]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`)}\n`

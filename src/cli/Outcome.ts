@@ -1,5 +1,6 @@
 /** The outcome of a run, folded from its events: the answer, the exit code, and the remark. */
-import type { AgentEvent, RunStatus } from "../AgentEvent.ts"
+import type { AgentEvent, OfTag, RunStatus } from "../AgentEvent.ts"
+import type * as Schema from "effect/Schema"
 import type { EventError } from "../internal/failureReason.ts"
 import type { Assistant } from "../Message.ts"
 import { textOf } from "../Message.ts"
@@ -16,6 +17,9 @@ export interface Outcome {
   /** `undefined` while the run continues. */
   readonly status: RunStatus | undefined
   readonly error: EventError | undefined
+  /** The typed output, if the run gave one. */
+  readonly output: { readonly value: Schema.Json } | undefined
+  readonly end: OfTag<"RunEnd"> | undefined
 }
 
 export const initial: Outcome = {
@@ -23,28 +27,45 @@ export const initial: Outcome = {
   started: new Set(),
   refused: new Set(),
   status: undefined,
-  error: undefined
+  error: undefined,
+  output: undefined,
+  end: undefined
 }
 
-export const fold = (outcome: Outcome, event: AgentEvent): Outcome => {
+export const fold = (outcome: Outcome, event: AgentEvent): Outcome =>
+  event.path === undefined ? ofRun(outcome, event) : ofCalls(outcome, event)
+
+/** Folds an event of the run itself. */
+const ofRun = (outcome: Outcome, event: AgentEvent): Outcome => {
   switch (event._tag) {
     case "MessageEnd":
       return event.message.role === "assistant" ? { ...outcome, last: event.message } : outcome
+    case "Output":
+      return { ...outcome, output: { value: event.value } }
+    case "RunEnd":
+      return { ...outcome, status: event.status, error: event.error, end: event }
+    default:
+      return ofCalls(outcome, event)
+  }
+}
+
+/** Folds an event of a tool call, of the run or of a run that a tool started. */
+const ofCalls = (outcome: Outcome, event: AgentEvent): Outcome => {
+  switch (event._tag) {
     case "ToolExecutionStart":
       return { ...outcome, started: new Set(outcome.started).add(event.toolCallId) }
     case "ToolExecutionEnd":
       return event.outcome === "rejected" || event.outcome === "blocked"
         ? { ...outcome, refused: new Set(outcome.refused).add(event.toolName) }
         : outcome
-    case "RunEnd":
-      return { ...outcome, status: event.status, error: event.error }
     default:
       return outcome
   }
 }
 
-/** The text of the last answer, `undefined` if it is empty. */
-export const answerOf = ({ last }: Outcome): string | undefined => {
+/** The typed output as JSON, else the text of the last answer; `undefined` if it is empty. */
+export const answerOf = ({ last, output }: Outcome): string | undefined => {
+  if (output !== undefined) return JSON.stringify(output.value)
   const text = last === undefined ? "" : textOf(last).trim()
   return text === "" ? undefined : text
 }

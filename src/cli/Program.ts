@@ -11,6 +11,7 @@ import type * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import type * as Path from "effect/Path"
 import * as References from "effect/References"
+import type { Plan } from "./AgentSetup.ts"
 import * as CommandLine from "./CommandLine.ts"
 import * as CommandSandbox from "./CommandSandbox.ts"
 import * as ExitCode from "./ExitCode.ts"
@@ -20,7 +21,7 @@ import * as Keyboard from "./Keyboard.ts"
 import * as ModelChoice from "./ModelChoice.ts"
 import * as Paint from "./Paint.ts"
 import * as Screen from "./Screen.ts"
-import * as Session from "./Session.ts"
+import * as Runner from "./Runner.ts"
 import * as Settings from "./Settings.ts"
 import * as Signals from "./Signals.ts"
 import * as StandardInput from "./StandardInput.ts"
@@ -51,7 +52,7 @@ const isOn = (variable: string): boolean =>
 
 const program = (args: ReadonlyArray<string>, version: string) =>
   Effect.flatMap(Signals.orEnd(ready(args, version)), (plan) =>
-    typeof plan === "number" ? Effect.succeed(plan) : Session.run(plan)
+    typeof plan === "number" ? Effect.succeed(plan) : Runner.run(plan)
   ).pipe(
     Effect.catchTags({
       Ended: ({ ending }) => Effect.succeed(Signals.exitCode(ending)),
@@ -82,7 +83,8 @@ const ready = Effect.fnUntraced(function* (args: ReadonlyArray<string>, version:
   if ("code" in parsed) return parsed.code
   const { prompt: words, ...flags } = parsed.line
   const { remarks, settings } = yield* Settings.read(flags, process.env)
-  const prompt = yield* StandardInput.promptOf(words)
+  const prompt = yield* promptOf(words, settings)
+  const output = yield* outputOf(settings)
   const [choice, { options, remark }] = yield* Effect.all(
     [ModelChoice.withFallbacks(settings, process.env), CommandSandbox.choose(settings)],
     { concurrency: 2 }
@@ -91,8 +93,26 @@ const ready = Effect.fnUntraced(function* (args: ReadonlyArray<string>, version:
   const sandbox = remark === undefined ? "" : `. ${remark}`
   const lines = [...remarks, `Model: ${choice.model} (${choice.why})${sandbox}`]
   yield* err(lines.map((line) => `${paint.dim(Inert.line(line))}\n`).join(""))
-  const plan: Session.Plan = { settings, prompt, choice, shell: options }
+  const plan: Plan = { settings, prompt, choice, output, shell: options }
   return plan
+})
+
+/** The first prompt, with its files. */
+const promptOf = Effect.fnUntraced(function* (words: string, settings: Settings.Settings) {
+  const { files, text } =
+    settings.file.length > 0 || words.includes("@")
+      ? yield* (yield* Effect.promise(() => import("./Attachments.ts"))).read(words, settings)
+      : { files: [], text: words }
+  const isOnStdin = settings.inputFormat === "stream-json"
+  if (isOnStdin && text.trim() === "" && files.length === 0) return undefined
+  const whole = isOnStdin ? text : yield* StandardInput.promptOf(text)
+  return files.length === 0 ? whole : [{ type: "text" as const, text: whole }, ...files]
+})
+
+const outputOf = Effect.fnUntraced(function* ({ outputSchema }: Settings.Settings) {
+  if (Option.isNone(outputSchema)) return undefined
+  const { read } = yield* Effect.promise(() => import("./OutputSchema.ts"))
+  return yield* read(outputSchema.value)
 })
 
 const complain = Effect.fnUntraced(function* (message: string) {

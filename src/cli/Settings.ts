@@ -45,6 +45,8 @@ const settingsOf = (picks: SettingTable.Picks) => {
     modelFrom: Option.match(picks.model.found, { onNone: () => "", onSome: ({ from }) => from.name }),
     effort: effortOf(picks),
     fallbackModel: Option.getOrElse(values.fallbackModel, () => []),
+    file: Option.getOrElse(values.file, () => []),
+    inputFormat: Option.getOrElse(values.inputFormat, () => "text" as const),
     outputFormat: isOn(values.json)
       ? ("stream-json" as const)
       : Option.getOrElse(values.outputFormat, () => "text" as const),

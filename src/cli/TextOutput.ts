@@ -6,8 +6,8 @@ import * as Inert from "./Inert.ts"
 import type { Screen } from "./Screen.ts"
 import * as ToolTitle from "./ToolTitle.ts"
 
-/** Shows an array of events at a time. */
-export const make = ({ err, out, paint }: Screen["Service"]) => {
+/** Shows an array of events at a time. `isAnswered`: whether stdout gets the answer (default: `true`). */
+export const make = ({ err, out, paint }: Screen["Service"], isAnswered = true) => {
   // An answer ends with a line end, so that later output starts on a new line.
   let isLineOpen = false
 
@@ -21,9 +21,13 @@ export const make = ({ err, out, paint }: Screen["Service"]) => {
   const piece = (event: AgentEvent): Piece | undefined => {
     switch (event._tag) {
       case "MessageDelta":
-        return event.delta._tag === "TextDelta" ? answer(event.delta.delta) : undefined
+        return isAnswered && event.path === undefined && event.delta._tag === "TextDelta"
+          ? answer(event.delta.delta)
+          : undefined
       case "MessageEnd":
-        return event.message.role === "assistant" && isLineOpen ? answer("\n") : undefined
+        return event.path === undefined && event.message.role === "assistant" && isLineOpen
+          ? answer("\n")
+          : undefined
       case "MessageRetracted":
         return note("The answer broke off and starts again.")
       case "ToolExecutionStart":

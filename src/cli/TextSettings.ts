@@ -1,11 +1,34 @@
 /** The settings of the prompt and of the answer. */
 import * as Flag from "effect/cli/Flag"
+import * as Option from "effect/Option"
 import * as Setting from "./Setting.ts"
 import * as Values from "./Values.ts"
 
-const outputs = ["text", "stream-json"] as const
+const outputs = ["text", "json", "stream-json"] as const
+const inputs = ["text", "stream-json"] as const
+
+/** Paths of files. */
+const paths = (texts: ReadonlyArray<string>) =>
+  texts.every((text) => text.trim() !== "") ? Option.some(texts) : Option.none()
 
 export const settings = {
+  file: Setting.list({
+    name: "file",
+    alias: "f",
+    metavar: "PATH",
+    description: "Send this text, image or PDF with the prompt, as @PATH in the prompt does. May be repeated",
+    read: paths,
+    expected: "the path of a file",
+    flag: Flag.File("file"),
+    isKept: false
+  }),
+  inputFormat: Setting.choice({
+    name: "input-format",
+    words: inputs,
+    description:
+      "text: stdin is a part of the prompt. stream-json: stdin has prompts and answers, a JSON object a line",
+    isKept: false
+  }),
   print: Setting.toggle({
     name: "print",
     alias: "p",
@@ -15,11 +38,20 @@ export const settings = {
   outputFormat: Setting.choice({
     name: "output-format",
     words: outputs,
-    description: "text: the answer. stream-json: one event per line. Default: text"
+    description:
+      "text: the answer. json: one object at the end. stream-json: one event per line. Default: text"
   }),
   json: Setting.toggle({
     name: "json",
     description: "The same as --output-format stream-json",
+    isKept: false
+  }),
+  outputSchema: Setting.text({
+    name: "output-schema",
+    metavar: "FILE|JSON",
+    description: "JSON Schema that the answer must match",
+    read: Values.nonEmpty,
+    expected: "a file, or an object of JSON",
     isKept: false
   }),
   output: Setting.text({

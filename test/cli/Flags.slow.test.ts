@@ -1,5 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
 import * as Program from "./program.ts"
 
 Program.bundled()
@@ -73,6 +75,178 @@ describe.concurrent("flags", { timeout: 30_000 }, () => {
         ]),
         [0, 5, 0, 0, 5, 5]
       )
+    })
+  )
+
+  const png = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk", "base64")
+
+  it.effect("--file and @path send text, images and PDF, by their content", () =>
+    Effect.gen(function* () {
+      const cwd = Program.folder({
+        "a.ts": "one\n",
+        "b c.txt": "two",
+        "d.pdf": "%PDF-1.4 x",
+        "e.zip": "PK\0"
+      })
+      writeFileSync(join(cwd, "picture.txt"), png)
+      const seen: Array<ReadonlyArray<Record<string, unknown>>> = []
+      const url = yield* Program.server((_, body, response) => {
+        seen.push(JSON.parse(body).input.at(-1).content)
+        Program.says(response, ["Hi"])
+      })
+      const prompt = 'compare @a.ts, (not \\@me or a@b) with @"b c.txt" and @a.ts'
+      const args = ["-f", "picture.txt", "--file", "d.pdf", prompt]
+      assert.strictEqual((yield* Program.run(args, { cwd, env: keyed(url) })).code, 0)
+      const [text = {}, image = {}, pdf = {}, ...rest] = seen[0] ?? []
+      assert.deepInclude(text, { text: prompt.replace("\\", "") })
+      assert.deepInclude(image, { image_url: `data:image/png;base64,${png.toString("base64")}` })
+      assert.deepInclude(pdf, { filename: "d.pdf" })
+      assert.deepStrictEqual(
+        rest.map((block) => "text" in block && block.text),
+        ['<file path="a.ts">\none\n</file>', '<file path="b c.txt">\ntwo\n</file>']
+      )
+      const faults: ReadonlyArray<readonly [ReadonlyArray<string>, RegExp]> = [
+        [["-f", "gone.txt", "x"], /gone\.txt: there is no such file/],
+        [["look at @src/gone.ts."], /src\/gone\.ts: there is no such file/],
+        [["-f", "e.zip", "x"], /e\.zip: it is neither text nor an image nor a PDF/],
+        [["look at @."], /\.: it is no file/]
+      ]
+      for (const [args, fault] of faults) {
+        const { code, stderr } = yield* Program.run(args, { cwd, env: keyed(url) })
+        assert.strictEqual(code, 2)
+        assert.match(stderr, fault)
+      }
+      assert.strictEqual(seen.length, 1)
+    })
+  )
+
+  const schema = JSON.stringify({
+    type: "object",
+    properties: { grade: { type: "integer" } },
+    required: ["grade"]
+  })
+
+  it.effect("--output-schema gives JSON that matches, or exit code 1", () =>
+    Effect.gen(function* () {
+      const cwd = Program.folder({ "schema.json": schema })
+      const url = yield* Program.server((_, body, response) =>
+        Program.says(response, [body.includes("bad") ? "no grade" : '{"grade": 2}'])
+      )
+      const run = (...args: ReadonlyArray<string>) => Program.run(args, { cwd, env: keyed(url) })
+      const good = yield* run("--output-schema", "schema.json", "-o", "out.json", "hi")
+      assert.deepStrictEqual([good.code, good.stdout], [0, '{"grade":2}\n'])
+      assert.strictEqual(readFileSync(join(cwd, "out.json"), "utf8"), '{"grade":2}\n')
+      const object = yield* run("--output-schema", schema, "--output-format", "json", "hi")
+      assert.deepInclude(JSON.parse(object.stdout), { exitCode: 0, output: { grade: 2 } })
+      const bad = yield* run("--output-schema", schema, "--output-format", "json", "bad")
+      assert.strictEqual(bad.code, 1)
+      assert.deepInclude(JSON.parse(bad.stdout), { status: "failed", exitCode: 1 })
+      for (const wrong of ["nowhere.json", "{", "[]"])
+        assert.strictEqual((yield* run("--output-schema", wrong, "hi")).code, 2)
+    })
+  )
+
+  it.effect("--output-format json writes one object, whatever the end", () =>
+    Effect.gen(function* () {
+      const cwd = Program.folder({ a: "x" })
+      const run = (...args: ReadonlyArray<string>) =>
+        Effect.map(Program.run(["--output-format", "json", ...args], { cwd }), ({ code, stdout }) => {
+          const result = JSON.parse(stdout)
+          assert.deepStrictEqual([result.type, result.exitCode], ["result", code])
+          return result
+        })
+      const done = yield* run("list")
+      assert.deepInclude(done, { status: "completed", exitCode: 0, turns: 2 })
+      assert.match(done.text, /list \.:/)
+      assert.isString(done.runId)
+      assert.isNumber(done.usage.total)
+      const limit = yield* run("--max-turns", "1", "list")
+      assert.deepInclude(limit, { status: "failed", exitCode: 3 })
+      assert.deepInclude(limit.error, { _tag: "LimitExceeded", limit: "maxTurns" })
+      assert.isString(limit.error.message)
+      assert.deepInclude(yield* run("run true"), { status: "completed", exitCode: 5 })
+    })
+  )
+})
+
+describe.concurrent("--input-format stream-json", { timeout: 30_000 }, () => {
+  const lines = (...lines: ReadonlyArray<object | string>) =>
+    lines.map((line) => `${typeof line === "string" ? line : JSON.stringify(line)}\n`).join("")
+  const args = ["--input-format", "stream-json"]
+  /** A model that repeats the last message of the user. */
+  const echo = (bodies: Array<string> = []) =>
+    Program.server((_, body, response) => {
+      bodies.push(body)
+      Program.says(response, [JSON.parse(body).input.at(-1).content])
+    })
+
+  it.effect("answers prompts one after the other, in one conversation", () =>
+    Effect.gen(function* () {
+      const bodies: Array<string> = []
+      const env = keyed(yield* echo(bodies))
+      const stdin = lines({ type: "prompt", text: "one" }, "", { type: "prompt", text: "two" })
+      const { code, stdout } = yield* Program.run(args, { env, stdin })
+      assert.deepStrictEqual([code, stdout], [0, "one\ntwo\n"])
+      assert.strictEqual(JSON.parse(bodies[1] ?? "").input.length, 3)
+      const first = yield* Program.run([...args, "zero"], { env, stdin })
+      assert.strictEqual(first.stdout, "zero\none\ntwo\n")
+    })
+  )
+
+  it.effect("delivers messages for a run that goes on, and begins one where none does", () =>
+    Effect.gen(function* () {
+      const env = keyed(yield* echo())
+      const stdin = lines({ type: "prompt", text: "one" }, { type: "followUp", text: "two" })
+      const { code, stdout } = yield* Program.run([...args, "--output-format", "stream-json"], { env, stdin })
+      assert.strictEqual(code, 0)
+      assert.strictEqual(stdout.match(/"_tag":"RunEnd"/g)?.length, 1)
+      const alone = yield* Program.run(args, { env, stdin: lines({ type: "steer", text: "three" }) })
+      assert.strictEqual(alone.stdout, "three\n")
+    })
+  )
+
+  it.effect("cancels the run, and goes on with the next prompt", () =>
+    Effect.gen(function* () {
+      const url = yield* Program.server((_, body, response) => {
+        if (!body.includes("next"))
+          return void response.writeHead(200, { "content-type": "text/event-stream" })
+        Program.says(response, ["done"])
+      })
+      const stdin = lines(
+        { type: "prompt", text: "hang" },
+        { type: "cancel", reason: "enough" },
+        { type: "prompt", text: "next" }
+      )
+      const { code, stdout } = yield* Program.run([...args, "--json"], { env: keyed(url), stdin })
+      assert.strictEqual(code, 0)
+      assert.match(stdout, /"status":"cancelled"[^]*"status":"completed"/)
+      const only = lines({ type: "prompt", text: "hang" }, { type: "cancel" })
+      assert.strictEqual((yield* Program.run(args, { env: keyed(url), stdin: only })).code, 1)
+    })
+  )
+
+  it.effect("names each bad line, and ends with 2", () =>
+    Effect.gen(function* () {
+      const env = keyed(yield* echo())
+      const stdin = lines("bad", { type: "prompt", text: "one" }, { type: "nothing" })
+      const { code, stderr, stdout } = yield* Program.run(args, { env, stdin })
+      assert.deepStrictEqual([code, stdout], [2, "one\n"])
+      assert.deepStrictEqual(stderr.match(/Line \d of stdin/g), ["Line 1 of stdin", "Line 3 of stdin"])
+      assert.strictEqual((yield* Program.run(args, { env, stdin: "" })).code, 2)
+    })
+  )
+
+  it.effect("ends by a signal while it waits for a line", () =>
+    Effect.gen(function* () {
+      const env = keyed(yield* echo())
+      const running = Program.start(args, { env, stdin: "open" })
+      running.child.stdin?.write(lines({ type: "prompt", text: "one" }))
+      const { code, stdout } = yield* Effect.promise(async () => {
+        await new Promise((resolve) => running.child.stdout?.once("data", resolve))
+        running.child.kill("SIGTERM")
+        return running.ended
+      })
+      assert.deepStrictEqual([code, stdout], [143, "one\n"])
     })
   )
 })

@@ -1,0 +1,72 @@
+/** Files that go to the model with the prompt: those of `--file`, and those that the prompt names as `@path`. */
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Path from "effect/Path"
+import type * as Message from "../Message.ts"
+import * as FileKind from "../tools/FileKind.ts"
+import { UsageError } from "./ExitCode.ts"
+
+type Block = Message.User["content"][number]
+
+/** Maximum bytes of a file. No model reads more. */
+const maxBytes = 32 * 1024 * 1024
+
+/** A prompt with its files. */
+export interface Attached {
+  readonly text: string
+  readonly files: ReadonlyArray<Block>
+}
+
+/**
+ * Reads the files. `@"a b.txt"` names a path with spaces, and `\@word` is a plain word. Paths of `--file` start in the folder of the
+ * process, those of the prompt in `cwd`. Fails with `UsageError` for a file that does not exist or has no type that models read.
+ */
+export const read = Effect.fnUntraced(function* (
+  words: string,
+  { cwd, file }: { readonly cwd: string; readonly file: ReadonlyArray<string> }
+): Effect.fn.Return<Attached, UsageError, FileSystem.FileSystem | Path.Path> {
+  const path = yield* Path.Path
+  const { exists } = yield* FileSystem.FileSystem
+  const named = yield* Effect.forEach(mentioned(words), (name) => {
+    const bare = name.replace(/[.,;:!?)\]}'"]+$/, "")
+    const isThere = Effect.orElseSucceed(exists(path.resolve(cwd, name)), () => false)
+    return Effect.map(isThere, (isThere) => (isThere ? name : bare))
+  })
+  const files = [
+    ...file.map((name) => ({ name: path.relative("", name), place: path.resolve(name) })),
+    ...named.map((name) => ({ name, place: path.resolve(cwd, name) }))
+  ]
+  const once = new Map(files.map((each) => [each.place, each]))
+  const blocks = yield* Effect.forEach(once.values(), ({ name, place }) => blockOf(name, place))
+  return { text: words.replaceAll(/(^|\s)\\@/g, "$1@"), files: blocks }
+})
+
+/** The paths that a prompt names. */
+const mentioned = (words: string): ReadonlyArray<string> =>
+  Array.from(words.matchAll(/(?:^|\s)@(?:"([^"]+)"|([^\s"]\S*))/g), ([, quoted, bare = ""]) => quoted ?? bare)
+
+const blockOf = Effect.fnUntraced(function* (
+  name: string,
+  place: string
+): Effect.fn.Return<Block, UsageError, FileSystem.FileSystem | Path.Path> {
+  const files = yield* FileSystem.FileSystem
+  const refused = (why: string) => Effect.fail(new UsageError({ detail: `${name}: ${why}` }))
+  const info = yield* Effect.catch(files.stat(place), (error) =>
+    refused(error.reason._tag === "NotFound" ? "there is no such file" : error.message)
+  )
+  if (info.type !== "File") return yield* refused("it is no file")
+  if (info.size > maxBytes) return yield* refused(`it has more than ${maxBytes / 1024 / 1024} MB`)
+  const bytes = yield* Effect.catch(files.readFile(place), (error) => refused(error.message))
+  const inline = (mediaType: string) => ({ data: Buffer.from(bytes).toString("base64"), mediaType })
+  if (isPdf(bytes)) {
+    const fileName = (yield* Path.Path).basename(place)
+    return { type: "file", source: inline("application/pdf"), name: fileName }
+  }
+  const kind = FileKind.of(bytes)
+  if (kind._tag === "Image") return { type: "image", source: inline(kind.mediaType) }
+  if (kind._tag === "Binary") return yield* refused("it is neither text nor an image nor a PDF")
+  const text = new TextDecoder().decode(bytes)
+  return { type: "text", text: `<file path=${JSON.stringify(name)}>\n${text.trimEnd()}\n</file>` }
+})
+
+const isPdf = (bytes: Uint8Array): boolean => new TextDecoder().decode(bytes.subarray(0, 5)) === "%PDF-"

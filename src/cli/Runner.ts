@@ -1,0 +1,170 @@
+/** Runs the agent, shows its events, and returns the exit code. */
+import * as Cause from "effect/Cause"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
+import type * as Path from "effect/Path"
+import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
+import * as Result from "effect/Result"
+import type { Scope } from "effect/Scope"
+import type { Stdio } from "effect/Stdio"
+import * as Stream from "effect/Stream"
+import type { AgentEvent } from "../AgentEvent.ts"
+import type { Provider } from "../Provider.ts"
+import * as AgentSetup from "./AgentSetup.ts"
+import * as Approval from "./Approval.ts"
+import * as ExitCode from "./ExitCode.ts"
+import * as Inert from "./Inert.ts"
+import type { Keyboard } from "./Keyboard.ts"
+import * as ListPrices from "./ListPrices.ts"
+import * as ModelNotes from "./ModelNotes.ts"
+import * as Outcome from "./Outcome.ts"
+import { Screen } from "./Screen.ts"
+import * as Signals from "./Signals.ts"
+import * as Telemetry from "./Telemetry.ts"
+import * as TextOutput from "./TextOutput.ts"
+
+type Services =
+  | ChildProcessSpawner
+  | FileSystem.FileSystem
+  | Keyboard
+  | Path.Path
+  | Provider
+  | Screen
+  | Signals.Signals
+  | Stdio
+
+type Plan = AgentSetup.Plan
+
+/** Runs a plan and reports its outcome. Fails only before the first request. */
+export const run = Effect.fnUntraced(
+  function* (plan: Plan) {
+    const played = yield* play(plan)
+    yield* childrenGone
+    const code = yield* conclude(plan, played)
+    if (plan.settings.outputFormat !== "json") return code
+    const { line } = yield* Effect.promise(() => import("./ResultOutput.ts"))
+    yield* Screen.use(({ out }) => Effect.flatMap(line(played.outcome, code), out))
+    return code
+  },
+  (effect, { choice }) =>
+    Effect.provide(effect, [choice.provider, ListPrices.layer, Telemetry.layer(process.env)])
+)
+
+/** The exit code, once the outcome is reported and the answer is written. */
+const conclude = Effect.fnUntraced(function* (plan: Plan, { ending, faults, outcome }: Played) {
+  if (ending !== undefined) return Signals.exitCode(ending)
+  if (plan.settings.inputFormat === "stream-json" && outcome === Outcome.initial) {
+    if (faults === 0) yield* complain("No prompt came on stdin.")
+    return ExitCode.usage
+  }
+  const ask = yield* AgentSetup.canAsk(plan)
+  const { code, remark } = Outcome.verdict(outcome, (refused) =>
+    Approval.advice({ ask, deny: plan.settings.deny }, refused)
+  )
+  if (remark !== undefined) yield* complain(remark)
+  // The output of a run without an answer must not replace an answer from an earlier run.
+  const saved = code === ExitCode.answered ? yield* save(plan, outcome) : code
+  return faults > 0 ? ExitCode.usage : saved
+})
+
+/** Polls `isSo` until it is true or the time is over. */
+const until = (isSo: () => boolean, patience: Duration.Input): Effect.Effect<void> => {
+  const look: Effect.Effect<void> = Effect.suspend(() =>
+    isSo() ? Effect.void : Effect.andThen(Effect.sleep("10 millis"), look)
+  )
+  return Effect.asVoid(Effect.timeoutOption(look, patience))
+}
+
+interface Played {
+  /** The outcome of the last run. */
+  readonly outcome: Outcome.Outcome
+  /** The number of bad lines of stdin. */
+  readonly faults: number
+  /** The signal or closed pipe that ended the run, if any. */
+  readonly ending: Signals.Ending | undefined
+}
+
+const play = Effect.fnUntraced(function* (plan: Plan): Effect.fn.Return<Played, never, Services | Scope> {
+  let outcome = Outcome.initial
+  const isShown = (toolCallId: string) => () => outcome.started.has(toolCallId)
+  const agent = yield* AgentSetup.make(plan, (toolCallId) => until(isShown(toolCallId), "500 millis"))
+  const { ending } = yield* Signals.Signals
+  let ended: Signals.Ending | undefined
+  // Cancels through the agent instead of interrupting, so that the last events are shown.
+  const onEnding = Effect.flatMap(ending, (kind) => {
+    ended = kind
+    return agent.cancel(kind)
+  })
+  yield* Effect.forkScoped(onEnding)
+  const show = yield* shower(plan)
+  const one = (events: Stream.Stream<AgentEvent, unknown>) =>
+    Effect.suspend(() => {
+      outcome = Outcome.initial
+      const shown = Stream.runForEachArray(events, (some) =>
+        Effect.map(show(some), () => {
+          outcome = some.reduce(Outcome.fold, outcome)
+        })
+      )
+      return Effect.flatMap(Effect.exit(shown), (exit) => accepted(exit, outcome))
+    })
+  if (plan.settings.inputFormat === "text") {
+    yield* one(agent.stream(plan.prompt ?? ""))
+    return { outcome, faults: 0, ending: ended }
+  }
+  const { follow } = yield* Effect.promise(() => import("./InputLines.ts"))
+  const faults = yield* follow(agent, one, plan.prompt)
+  return { outcome, faults, ending: ended }
+}, Effect.scoped)
+
+/** Whether a run ended well. The events of a failed one contain its error; another failure is a bug. */
+const accepted = Effect.fnUntraced(function* (exit: Exit.Exit<void, unknown>, { status }: Outcome.Outcome) {
+  if (Exit.isSuccess(exit)) return status !== "cancelled"
+  yield* Effect.logDebug("The run failed", exit.cause)
+  if (status === undefined) return yield* Effect.die(Cause.squash(exit.cause))
+  return false
+})
+
+/** Shows an array of events at a time. */
+const shower = Effect.fnUntraced(function* ({ output, settings }: Plan) {
+  const screen = yield* Screen
+  const isJson = settings.outputFormat === "stream-json"
+  const show = isJson
+    ? (yield* Effect.promise(() => import("./JsonOutput.ts"))).make(screen)
+    : TextOutput.make(screen, settings.outputFormat === "text" && output === undefined)
+  const note = ModelNotes.make(screen)
+  const answers = settings.outputFormat === "text" ? outputsOf : () => ""
+  return (events: ReadonlyArray<AgentEvent>) =>
+    Effect.andThen(Effect.andThen(show(events), note(events)), screen.out(answers(events)))
+})
+
+/** The typed outputs, one on each line. */
+const outputsOf = (events: ReadonlyArray<AgentEvent>): string =>
+  events
+    .flatMap((event) =>
+      event._tag === "Output" && event.path === undefined ? [`${JSON.stringify(event.value)}\n`] : []
+    )
+    .join("")
+
+/** Writes the answer to the file of `--output` and returns the exit code. */
+const save = Effect.fnUntraced(function* ({ settings }: Plan, outcome: Outcome.Outcome) {
+  const answer = Outcome.answerOf(outcome)
+  if (Option.isNone(settings.output) || answer === undefined) return ExitCode.answered
+  const file = settings.output.value
+  const written = yield* Effect.result(
+    FileSystem.FileSystem.use((files) => files.writeFileString(file, `${answer}\n`))
+  )
+  if (Result.isSuccess(written)) return ExitCode.answered
+  yield* complain(`The answer could not be written to ${file}: ${written.failure.message}`)
+  return ExitCode.failed
+})
+
+const complain = Effect.fnUntraced(function* (remark: string) {
+  const { err, paint } = yield* Screen
+  yield* err(`${paint.red("effect-agent:")} ${Inert.line(remark)}\n`)
+})
+
+// An interrupted command gets half a second between SIGTERM and SIGKILL, which this process must live to send.
+const childrenGone = until(() => !process.getActiveResourcesInfo().includes("ProcessWrap"), "700 millis")
