@@ -21,7 +21,7 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ["agent", /^((Agent)|internal\/(agentState|agentOptions|subscriptions|agentRuntime))\.ts$/],
   [
     "edges",
-    /^(providers|resilience|tools|compat|promise|testing|ai|ai-sdk|node|prices|artifacts|guardrails|skills|tool-search|sql)\//
+    /^(providers|resilience|tools|compat|promise|testing|ai|ai-sdk|node|prices|sessions|artifacts|guardrails|skills|tool-search|sql)\//
   ],
   ["program", /^cli\//],
   ["barrel", /^index\.ts$/]

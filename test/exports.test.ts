@@ -11,6 +11,7 @@ import * as prices from "effect-agent/prices"
 import * as promise from "effect-agent/promise"
 import * as providers from "effect-agent/providers"
 import * as resilience from "effect-agent/resilience"
+import * as sessions from "effect-agent/sessions"
 import * as sql from "effect-agent/sql"
 import * as testing from "effect-agent/testing"
 import * as tools from "effect-agent/tools"
@@ -27,6 +28,7 @@ const modules = {
   promise,
   providers,
   resilience,
+  sessions,
   sql,
   testing,
   tools

@@ -15,6 +15,7 @@ const checked = [
   "ai-sdk/*.ts",
   "promise/*.ts",
   "resilience/*.ts",
+  "sessions/*.ts",
   "testing/*.ts",
   "compat/*.ts",
   "tools/*.ts",

@@ -23,6 +23,7 @@ const entries = [
   "promise",
   "providers",
   "resilience",
+  "sessions",
   "sql",
   "testing",
   "tools"

@@ -1,0 +1,36 @@
+/**
+ * The data of the custom entries that the package writes, by their kinds.
+ */
+import * as Schema from "effect/Schema"
+import { ToolOutput } from "../AgentEvent.ts"
+import { Message, ToolOutcome } from "../Message.ts"
+import * as RunOptions from "../RunOptions.ts"
+
+const QueueName = Schema.Literals(["steering", "followUp"])
+
+/** Kind `queue`: messages that were put in a queue, or a queue that was cleared. */
+export const Queue = Schema.Union([
+  Schema.Struct({ queue: QueueName, messages: Schema.Array(Message) }),
+  Schema.Struct({ cleared: Schema.Literals(["steering", "followUp", "all"]) })
+])
+
+/** Kind `options`: changes of options. */
+export const Options = Schema.toCodecJson(RunOptions.Patch)
+
+const call = { runId: Schema.String, toolCallId: Schema.String, toolName: Schema.String }
+
+/** Kind `tool`: a call that began or ended. */
+export const Tool = Schema.Union([
+  Schema.Struct({ phase: Schema.Literal("start"), ...call, params: Schema.Json }),
+  Schema.Struct({
+    phase: Schema.Literal("end"),
+    ...call,
+    output: ToolOutput,
+    isError: Schema.Boolean,
+    outcome: ToolOutcome,
+    durationMs: Schema.Finite
+  })
+])
+
+/** Kind `child`: an entry of the agent inside a call. */
+export const Child = Schema.Struct({ toolCallId: Schema.String, entry: Schema.Json })

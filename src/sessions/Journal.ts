@@ -1,0 +1,119 @@
+/**
+ * The entries of records: the way from the changes of a conversation to the entries of its session.
+ */
+import * as Schema from "effect/Schema"
+import { AgentEvent } from "../AgentEvent.ts"
+import { EventError } from "../internal/failureReason.ts"
+import { isObject } from "../internal/jsonCoercion.ts"
+import type { Message } from "../Message.ts"
+import { Patch, RunOptions } from "../RunOptions.ts"
+import type { Record } from "../Session.ts"
+import type * as SessionEntry from "./SessionEntry.ts"
+import type { SessionState } from "./SessionState.ts"
+
+type Draft = SessionEntry.Draft
+
+/**
+ * The drafts of the entries of a record, in the order in which they belong behind the state. Throws if the record holds data that is
+ * no JSON.
+ */
+export const drafts = (state: SessionState, record: Record): ReadonlyArray<Draft> => {
+  switch (record._tag) {
+    case "Event":
+      return ofEvent(state, record.event)
+    case "RunLost":
+      return [lost(state, record.runId)]
+    case "Queued":
+      return [custom("queue", { queue: record.queue, messages: record.messages })]
+    case "QueueCleared":
+      return [custom("queue", { cleared: record.queue })]
+    case "OptionsChanged":
+      return ofOptions(record.options)
+    case "MessagesReplaced":
+      return replaced(state, record.messages)
+    case "Compacted": {
+      const { entryId, firstKept, summary, tokensAfter, tokensBefore } = record
+      const kept = state.messages().findLast(({ message }) => message.id === firstKept)
+      const firstKeptId = kept?.id ?? firstKept
+      return [{ type: "compaction", id: entryId, summary, firstKeptId, tokensBefore, tokensAfter }]
+    }
+  }
+}
+
+const ofEvent = (state: SessionState, event: AgentEvent): ReadonlyArray<Draft> => {
+  switch (event._tag) {
+    case "MessageEnd":
+      return [messageOf(event.message)]
+    case "RunStart": {
+      const { model, options, runId } = event
+      const published = options === undefined ? {} : { options: encodeOptions(options) }
+      return [{ type: "run", phase: "start", runId, model, ...published }]
+    }
+    case "RunEnd": {
+      const { error, runId, status, usage } = event
+      const failure = error === undefined ? {} : { error: failureOf(error) }
+      return [{ type: "run", phase: "end", runId, model: modelOf(state, runId), status, usage, ...failure }]
+    }
+    case "ToolInvoked": {
+      const { params, runId, toolCallId, toolName } = event
+      return [custom("tool", { phase: "start", runId, toolCallId, toolName, params })]
+    }
+    case "ToolExecutionEnd": {
+      const { durationMs, isError, outcome, result: output, runId, toolCallId, toolName } = event
+      const call = { runId, toolCallId, toolName }
+      return [custom("tool", { phase: "end", ...call, outcome, isError, durationMs, output })]
+    }
+    default:
+      return [custom("event", encodeEvent(event))]
+  }
+}
+
+const messageOf = (message: Message): Draft => ({ type: "message", id: message.id, message })
+
+const lost = (state: SessionState, runId: string): Draft => ({
+  type: "run",
+  phase: "end",
+  runId,
+  model: modelOf(state, runId),
+  status: "failed",
+  error: { _tag: "Defect", message: "The process of the run ended before the run." }
+})
+
+const modelOf = (state: SessionState, runId: string): string => state.runs.get(runId) ?? ""
+
+/** The draft of an entry of the agent inside a call. */
+export const ofChild = (toolCallId: string, entry: SessionEntry.Known): Draft =>
+  custom("child", { toolCallId, entry })
+
+const custom = (kind: string, data: Schema.Json): Draft => ({ type: "custom", kind, data })
+
+const ofOptions = ({ model, ...others }: Partial<RunOptions>): ReadonlyArray<Draft> => [
+  ...(model === undefined ? [] : [{ type: "model", model } as const]),
+  ...(Object.keys(others).length === 0 ? [] : [custom("options", encodePatch(others))])
+]
+
+/** The conversation continues behind the last message that both transcripts have, with those that follow it in the new one. */
+const replaced = (state: SessionState, messages: ReadonlyArray<Message>): ReadonlyArray<Draft> => {
+  const before = state.messages()
+  const shared = before.findIndex(({ message }, index) => message !== messages[index])
+  const kept = shared === -1 ? before.length : shared
+  const targetId = kept === 0 ? state.start?.id : before[kept - 1]?.id
+  return [
+    ...(kept === before.length || targetId === undefined ? [] : [{ type: "leaf", targetId } as const]),
+    ...messages.slice(kept).map(messageOf)
+  ]
+}
+
+/** The failure as JSON, with its message, which is no field of it. */
+const failureOf = (error: EventError) => ({
+  ...toObject(encodeError(error)),
+  _tag: error._tag,
+  message: error.message
+})
+
+const toObject = (json: Schema.Json) => (isObject(json) ? json : {})
+
+const encodeOptions = Schema.encodeSync(Schema.toCodecJson(RunOptions))
+const encodePatch = Schema.encodeSync(Schema.toCodecJson(Patch))
+const encodeError = Schema.encodeSync(Schema.toCodecJson(EventError))
+const encodeEvent = Schema.encodeSync(Schema.toCodecJson(AgentEvent))

@@ -1,0 +1,115 @@
+/**
+ * The port between a {@link SessionStorage} and the store that uses it: the few operations in which stores differ.
+ *
+ * @since 0.2.0
+ */
+import type * as Arr from "effect/Array"
+import type * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type * as Stream from "effect/Stream"
+import type { SessionError } from "../Session.ts"
+import type { SessionEntry } from "./SessionEntry.ts"
+
+/**
+ * A new session.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface NewSession {
+  /** The id of the session: letters, digits, `.`, `_` and `-`. */
+  readonly sessionId: string
+  /** The working directory of the session, `""` if it has none. */
+  readonly cwd: string
+  /** The time at which the session begins, in milliseconds since the epoch. */
+  readonly created: number
+}
+
+/**
+ * A session as a storage lists it.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface StoredSession {
+  /** The id of the session. */
+  readonly sessionId: string
+  /** The time at which the session began, in milliseconds since the epoch. */
+  readonly created: number
+  /** The time of the last append, in milliseconds since the epoch. */
+  readonly modified: number
+  /** The size of the entries in bytes. */
+  readonly bytes: number
+}
+
+/**
+ * The one writer of a session.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Writer {
+  /**
+   * Appends lines in order, all or none of them. It has succeeded when another process that opens the session finds them.
+   *
+   * The store calls it for one append at a time.
+   */
+  readonly append: (lines: Arr.NonEmptyReadonlyArray<Line>) => Effect.Effect<void, SessionError>
+}
+
+/**
+ * An entry as a storage writes it.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Line {
+  /** The id of the entry. */
+  readonly id: string
+  /** The type of the entry. */
+  readonly type: SessionEntry["type"]
+  /** The entry as JSON, without a line feed. */
+  readonly text: string
+}
+
+/**
+ * A line as a storage reads it: text, or bytes that are not UTF-8.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type StoredLine = string | Uint8Array
+
+/**
+ * The operations in which stores differ.
+ *
+ * **When to use**
+ *
+ * Implement it for a store of one's own, and make the store with `SessionStore.make`. The contract of this package's stores is
+ * `test/sessions/contract.ts`.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface SessionStorage {
+  /** Makes a session without entries, and opens it. Fails with `Exists` if there is one with the id. */
+  readonly create: (session: NewSession) => Effect.Effect<Writer, SessionError, Scope.Scope>
+  /**
+   * Opens a session for writing until the scope closes. Fails with `NotFound`, and at once with `Locked` if a writer that lives has
+   * it open. The lock of a writer whose process ended counts for nothing.
+   */
+  readonly open: (sessionId: string) => Effect.Effect<Writer, SessionError, Scope.Scope>
+  /**
+   * Reads the lines of a session in the order in which they were appended, also while it is open. Fails with `NotFound`.
+   *
+   * `only` names the types of entries that the store needs. A storage may give others too.
+   */
+  readonly lines: (
+    sessionId: string,
+    only?: ReadonlyArray<SessionEntry["type"]>
+  ) => Stream.Stream<Arr.NonEmptyReadonlyArray<StoredLine>, SessionError>
+  /** Lists the sessions, those of one working directory if `cwd` is given, in any order. */
+  readonly list: (cwd?: string) => Effect.Effect<ReadonlyArray<StoredSession>, SessionError>
+  /** Removes a session with all entries. Fails with `NotFound`, and with `Locked` while it is open. */
+  readonly remove: (sessionId: string) => Effect.Effect<void, SessionError>
+}

@@ -1,0 +1,9 @@
+/**
+ * Conversations that last longer than the process: the entries of sessions, and the stores that keep them.
+ *
+ * @since 0.2.0
+ */
+export * as MemorySessionStore from "./MemorySessionStore.ts"
+export * as SessionEntry from "./SessionEntry.ts"
+export * as SessionStorage from "./SessionStorage.ts"
+export * as SessionStore from "./SessionStore.ts"

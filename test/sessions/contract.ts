@@ -1,0 +1,447 @@
+/** The promises of a store of sessions, on any storage. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Option, Scope, Stream } from "effect"
+import { Message, type Session } from "effect-agent"
+import { type SessionEntry, type SessionStorage, SessionStore } from "effect-agent/sessions"
+import { call, ended, exchange, invoked, runEnd, runStart, said } from "./records.ts"
+
+/** A storage under test. */
+export interface Subject {
+  readonly name: string
+  /** A storage without sessions, which lives as long as the scope. */
+  readonly storage: Effect.Effect<SessionStorage.SessionStorage, unknown, Scope.Scope>
+}
+
+type Store = SessionStore.Service
+
+const rolesOf = (messages: ReadonlyArray<Message.Message>) => messages.map(({ role }) => role)
+const textsOf = (messages: ReadonlyArray<Message.Message>) => messages.map(Message.textOf)
+const reasonOf = <A, R>(effect: Effect.Effect<A, Session.SessionError, R>) =>
+  Effect.map(Effect.flip(effect), ({ reason }) => reason._tag)
+
+/** Runs the suite. `given` is run in a scope of its own for each test, in real time. */
+export const contract = ({ name, storage }: Subject) => {
+  const test = (
+    title: string,
+    check: (store: Store, storage: SessionStorage.SessionStorage) => Effect.Effect<void, unknown, Scope.Scope>
+  ) =>
+    it.live(title, () =>
+      Effect.scoped(Effect.flatMap(storage, (made) => check(SessionStore.make(made), made)))
+    )
+
+  describe(`${name}: a store of sessions`, () => {
+    describe("keeps a conversation", () => {
+      test("and gives it back when it is opened again", (store) =>
+        Effect.gen(function* () {
+          yield* Effect.scoped(
+            Effect.gen(function* () {
+              const session = yield* store.create({ sessionId: "s1", cwd: "/work", name: "Clock" })
+              assert.deepStrictEqual(session.restored, {
+                messages: [],
+                options: {},
+                queues: { steering: [], followUp: [] }
+              })
+              yield* session.record(exchange("r1", "What time is it?"))
+            })
+          )
+          const { damage, id, restored } = yield* store.open("s1")
+          assert.strictEqual(id, "s1")
+          assert.deepStrictEqual(damage, [])
+          assert.deepStrictEqual(rolesOf(restored.messages), ["user", "assistant", "toolResult", "assistant"])
+          assert.strictEqual(restored.lostRun, undefined)
+        }))
+
+      test("with queues and options", (store) =>
+        Effect.gen(function* () {
+          const [one, two, three] = ["one", "two", "three"].map((text) => Message.user(text))
+          assert.isDefined(one)
+          assert.isDefined(two)
+          assert.isDefined(three)
+          yield* Effect.scoped(
+            Effect.gen(function* () {
+              const session = yield* store.create({ sessionId: "s1" })
+              yield* session.record([{ _tag: "Queued", queue: "steering", messages: [one, two] }])
+              yield* session.record([{ _tag: "Queued", queue: "followUp", messages: [three] }])
+              yield* session.record([
+                {
+                  _tag: "OptionsChanged",
+                  options: { model: "m2", toolTimeout: "2 seconds", limits: { maxTurns: 3 } }
+                }
+              ])
+              yield* session.record([{ _tag: "OptionsChanged", options: { limits: { maxToolCalls: 4 } } }])
+              yield* session.record([runStart("r1"), said(one)])
+            })
+          )
+          const { options, queues } = (yield* store.open("s1")).restored
+          assert.deepStrictEqual(queues, { steering: [two], followUp: [three] })
+          assert.deepStrictEqual(options, {
+            model: "m2",
+            toolTimeout: 2_000,
+            limits: { maxTurns: 3, maxToolCalls: 4 }
+          })
+        }))
+
+      test("with its last compaction, and the run that has no end", (store) =>
+        Effect.gen(function* () {
+          const [first, second] = [Message.user("1"), Message.user("2")]
+          yield* Effect.scoped(
+            Effect.gen(function* () {
+              const session = yield* store.create({ sessionId: "s1" })
+              yield* session.record([runStart("r1"), said(first), runEnd("r1")])
+              yield* session.record([runStart("r2"), said(second)])
+              yield* session.record([
+                {
+                  _tag: "Compacted",
+                  entryId: "c1",
+                  summary: "One.",
+                  firstKept: second.id,
+                  tokensBefore: 9,
+                  tokensAfter: 3
+                }
+              ])
+            })
+          )
+          const { compaction, lostRun } = (yield* store.open("s1")).restored
+          assert.deepStrictEqual(compaction, { summary: "One.", firstKept: second.id })
+          assert.strictEqual(lostRun, "r2")
+        }))
+
+      test("of an agent inside a call, for as long as the call is open", (store) =>
+        Effect.gen(function* () {
+          yield* Effect.scoped(
+            Effect.gen(function* () {
+              const session = yield* store.create({ sessionId: "s1" })
+              yield* session.record([
+                runStart("r1"),
+                said(Message.assistant([call("a")], { stopReason: "toolUse" })),
+                invoked("a")
+              ])
+              const child = yield* session.child("a")
+              yield* child.record([runStart("r2"), said(Message.user("inner"), "r2")])
+              const grandchild = yield* child.child("b")
+              yield* grandchild.record([said(Message.user("innermost"), "r3")])
+            })
+          )
+          const session = yield* store.open("s1")
+          const child = yield* session.child("a")
+          assert.deepStrictEqual(textsOf(child.restored.messages), ["inner"])
+          assert.strictEqual(child.restored.lostRun, "r2")
+          assert.deepStrictEqual(textsOf((yield* child.child("b")).restored.messages), ["innermost"])
+          assert.deepStrictEqual(rolesOf(session.restored.messages), ["assistant"])
+          yield* session.record([
+            ended("a", "done"),
+            said(Message.assistant([call("a")], { stopReason: "toolUse" }))
+          ])
+          assert.deepStrictEqual((yield* session.child("a")).restored.messages, [])
+        }))
+    })
+
+    describe("has one writer", () => {
+      test("so that a second one fails at once, until the first has closed", (store) =>
+        Effect.gen(function* () {
+          yield* Effect.scoped(
+            Effect.gen(function* () {
+              yield* store.create({ sessionId: "s1" })
+              assert.strictEqual(yield* reasonOf(Effect.scoped(store.open("s1"))), "Locked")
+              assert.strictEqual(yield* reasonOf(store.delete("s1")), "Locked")
+            })
+          )
+          yield* Effect.scoped(store.open("s1"))
+          yield* store.delete("s1")
+          assert.strictEqual(yield* reasonOf(Effect.scoped(store.open("s1"))), "NotFound")
+          assert.strictEqual(yield* reasonOf(store.read("s1")), "NotFound")
+          assert.strictEqual(yield* reasonOf(store.delete("s1")), "NotFound")
+        }))
+
+      test("and ids that are used once, and can be part of a file name", (store) =>
+        Effect.gen(function* () {
+          yield* Effect.scoped(store.create({ sessionId: "s1" }))
+          assert.strictEqual(yield* reasonOf(Effect.scoped(store.create({ sessionId: "s1" }))), "Exists")
+          for (const sessionId of ["", "../s", "a/b", ".s", "x".repeat(129), "a\n"]) {
+            assert.strictEqual(yield* reasonOf(Effect.scoped(store.create({ sessionId }))), "Unreadable")
+          }
+          yield* Effect.scoped(store.openOrCreate("s1"))
+          yield* Effect.scoped(store.openOrCreate("s2"))
+          assert.sameMembers(
+            (yield* store.list()).items.map(({ sessionId }) => sessionId),
+            ["s1", "s2"]
+          )
+        }))
+
+      test("and readers meanwhile", (store) =>
+        Effect.gen(function* () {
+          const session = yield* store.create({ sessionId: "s1" })
+          yield* session.record(exchange("r1", "Hi"))
+          const { entries, view } = yield* store.read("s1")
+          assert.strictEqual(view.messages.length, 4)
+          assert.deepStrictEqual(
+            entries.map(({ type }) => type),
+            ["session", "run", "message", "message", "custom", "custom", "message", "message", "run"]
+          )
+        }))
+    })
+
+    describe("is a tree", () => {
+      test("whose entries name the one before them, and have ids of their own", (store) =>
+        Effect.gen(function* () {
+          const session = yield* store.create({ sessionId: "s1" })
+          const message = Message.user("twice")
+          yield* session.record([said(message), said(message), said(message)])
+          const { entries } = yield* store.read("s1")
+          const ids = entries.map(({ id }) => id)
+          assert.strictEqual(new Set(ids).size, 4)
+          assert.include(ids, message.id)
+          assert.deepStrictEqual(
+            entries.map(({ parentId }) => parentId),
+            [null, ...ids.slice(0, -1)]
+          )
+          assert.strictEqual(yield* session.leaf, ids.at(-1))
+        }))
+
+      test("that is rewound to an entry, and continues there", (store) =>
+        Effect.gen(function* () {
+          const [one, two, three] = [Message.user("1"), Message.user("2"), Message.user("3")]
+          yield* Effect.scoped(
+            Effect.gen(function* () {
+              const session = yield* store.create({ sessionId: "s1" })
+              yield* session.record([said(one), said(two)])
+              const { messages } = yield* session.rewind(one.id)
+              assert.deepStrictEqual(textsOf(messages), ["1"])
+              yield* session.record([said(three)])
+              assert.strictEqual(yield* reasonOf(session.rewind("none")), "Unreadable")
+            })
+          )
+          const session = yield* store.open("s1")
+          assert.deepStrictEqual(textsOf(session.restored.messages), ["1", "3"])
+          assert.deepStrictEqual(textsOf((yield* session.rewind(two.id)).messages), ["1", "2"])
+        }))
+
+      test("in which a transcript that was replaced is a branch", (store) =>
+        Effect.gen(function* () {
+          const [one, two, three] = [Message.user("1"), Message.user("2"), Message.user("3")]
+          yield* Effect.scoped(
+            Effect.gen(function* () {
+              const session = yield* store.create({ sessionId: "s1" })
+              yield* session.record([said(one), said(two)])
+              yield* session.record([{ _tag: "MessagesReplaced", messages: [one, three] }, said(two)])
+            })
+          )
+          const contents = yield* store.read("s1")
+          assert.deepStrictEqual(textsOf(contents.view.messages), ["1", "3", "2"])
+          assert.strictEqual(contents.entries.filter(({ type }) => type === "message").length, 4)
+          const session = yield* store.open("s1")
+          yield* session.record([{ _tag: "MessagesReplaced", messages: session.restored.messages }])
+          assert.strictEqual((yield* store.read("s1")).entries.length, contents.entries.length)
+          yield* session.record([{ _tag: "MessagesReplaced", messages: [] }])
+          assert.deepStrictEqual((yield* store.read("s1")).view.messages, [])
+        }))
+
+      test("whose entries have labels", (store) =>
+        Effect.gen(function* () {
+          const session = yield* store.create({ sessionId: "s1" })
+          const [one, two] = [Message.user("1"), Message.user("2")]
+          yield* session.record([said(one), said(two)])
+          yield* session.label(one.id, "start")
+          yield* session.label(two.id, "end")
+          yield* session.label(two.id, "")
+          assert.deepStrictEqual([...(yield* store.read("s1")).labels], [[one.id, "start"]])
+          assert.strictEqual(yield* reasonOf(session.label("none", "x")), "Unreadable")
+        }))
+
+      test("that takes entries of an application", (store) =>
+        Effect.gen(function* () {
+          const session = yield* store.create({ sessionId: "s1" })
+          const ids = yield* session.append([
+            { type: "custom", kind: "mood", data: { good: true } },
+            { type: "custom", kind: "mood", data: null, id: "mood-2" }
+          ])
+          const { entries } = yield* store.read("s1")
+          assert.strictEqual(ids[1], "mood-2")
+          assert.deepStrictEqual(
+            entries.slice(1).map(({ id }) => id),
+            ids
+          )
+        }))
+
+      test("that is forked at an entry", (store) =>
+        Effect.gen(function* () {
+          const session = yield* store.create({ sessionId: "s1", cwd: "/work", name: "Clock" })
+          yield* session.record([{ _tag: "OptionsChanged", options: { model: "m2", toolConcurrency: 2 } }])
+          yield* session.record([{ _tag: "Queued", queue: "steering", messages: [Message.user("later")] }])
+          yield* session.record(exchange("r1", "Hi"))
+          yield* session.record([runStart("r2"), said(Message.user("open"), "r2")])
+          const [, answer] = (yield* store.read("s1")).view.messages
+          const whole = yield* store.fork("s1", { sessionId: "s2" })
+          const part = yield* store.fork("s1", { entryId: answer?.id ?? "", name: "Part" })
+          const forked = yield* store.open(whole)
+          assert.deepStrictEqual(rolesOf(forked.restored.messages), [
+            "user",
+            "assistant",
+            "toolResult",
+            "assistant",
+            "user"
+          ])
+          assert.deepStrictEqual(forked.restored.options, { model: "m2", toolConcurrency: 2 })
+          assert.deepStrictEqual(forked.restored.queues, { steering: [], followUp: [] })
+          assert.strictEqual(forked.restored.lostRun, undefined)
+          assert.deepStrictEqual(forked.damage, [])
+          const { session: summary, view } = yield* store.read(part)
+          assert.deepStrictEqual(rolesOf(view.messages), ["user", "assistant"])
+          assert.strictEqual(summary.title, "Part")
+          assert.strictEqual(summary.cwd, "/work")
+          assert.strictEqual(yield* reasonOf(store.fork("s1", { entryId: "none" })), "Unreadable")
+          assert.strictEqual(yield* reasonOf(store.fork("s1", { sessionId: "s2" })), "Exists")
+          assert.strictEqual(yield* reasonOf(store.fork("none")), "NotFound")
+        }))
+    })
+
+    describe("lists its sessions", () => {
+      test("in pages, by working directory and title", (store) =>
+        Effect.gen(function* () {
+          for (const index of [1, 2, 3, 4, 5]) {
+            const cwd = index % 2 === 0 ? "/even" : "/odd"
+            yield* Effect.scoped(
+              Effect.flatMap(store.create({ sessionId: `s${index}`, cwd }), (session) =>
+                session.record([said(Message.user(`\n  Number  ${index} \nsecond line`))])
+              )
+            )
+          }
+          const { items, nextCursor } = yield* store.list()
+          assert.strictEqual(nextCursor, undefined)
+          assert.sameMembers(
+            items.map(({ title }) => title),
+            [1, 2, 3, 4, 5].map((index) => `Number ${index}`)
+          )
+          const times = items.map(({ modified }) => modified)
+          assert.deepStrictEqual(
+            times,
+            times.toSorted((one, other) => other - one)
+          )
+          const pages = yield* Stream.paginate("", (cursor) =>
+            Effect.map(
+              store.list({ limit: 2, ...(cursor === "" ? {} : { cursor }) }),
+              (page) =>
+                [
+                  [page.items.map(({ sessionId }) => sessionId)],
+                  Option.fromUndefinedOr(page.nextCursor)
+                ] as const
+            )
+          ).pipe(Stream.runCollect)
+          assert.deepStrictEqual(
+            pages.map(({ length }) => length),
+            [2, 2, 1]
+          )
+          assert.deepStrictEqual(
+            pages.flat(),
+            items.map(({ sessionId }) => sessionId)
+          )
+          assert.sameMembers(
+            (yield* store.list({ cwd: "/even" })).items.map(({ sessionId }) => sessionId),
+            ["s2", "s4"]
+          )
+          assert.deepStrictEqual(
+            (yield* store.list({ query: "NUMBER 3" })).items.map(({ sessionId }) => sessionId),
+            ["s3"]
+          )
+          assert.strictEqual(yield* reasonOf(store.list({ cursor: "x" })), "Unreadable")
+        }))
+
+      test("by the names that they were given", (store) =>
+        Effect.gen(function* () {
+          const session = yield* store.create({ sessionId: "s1", name: "First" })
+          const titles = Effect.map(store.list(), ({ items }) => items.map(({ title }) => title))
+          assert.deepStrictEqual(yield* titles, ["First"])
+          yield* session.rename("Second")
+          yield* session.record([said(Message.user("Hi"))])
+          assert.deepStrictEqual(yield* titles, ["Second"])
+          assert.strictEqual((yield* store.read("s1")).session.name, "Second")
+          yield* session.rename("")
+          assert.deepStrictEqual(yield* titles, ["Hi"])
+        }))
+
+      test("that have a text", (store) =>
+        Effect.gen(function* () {
+          const one = yield* store.create({ sessionId: "s1", cwd: "/one" })
+          const two = yield* store.create({ sessionId: "s2", cwd: "/two" })
+          const message = Message.user('Find the "Straße"\nhere')
+          yield* one.record([said(message), said(Message.user("nothing"))])
+          yield* two.record([said(Message.assistant("A strasse, a STRAßE."))])
+          const hits = yield* Stream.runCollect(store.search("straße"))
+          assert.sameMembers(
+            hits.map(({ sessionId }) => sessionId),
+            ["s1", "s2"]
+          )
+          const [hit] = yield* Stream.runCollect(store.search('"STRAßE"\nhere', { cwd: "/one" }))
+          assert.deepStrictEqual(hit, {
+            sessionId: "s1",
+            entryId: message.id,
+            role: "user",
+            excerpt: 'Find the "Straße" here'
+          })
+        }))
+    })
+
+    describe("keeps and removes", () => {
+      test("the sessions within its bounds, and those that are open", (store) =>
+        Effect.gen(function* () {
+          yield* store.create({ sessionId: "open" })
+          for (const sessionId of ["s1", "s2", "s3"]) yield* Effect.scoped(store.create({ sessionId }))
+          const left = Effect.map(store.list(), ({ items }) => items.map(({ sessionId }) => sessionId))
+          assert.deepStrictEqual(
+            yield* store.retain({ maxAge: "1 day", maxCount: 9, maxBytes: 1_000_000 }),
+            []
+          )
+          const removed = yield* store.retain({ maxCount: 2 })
+          assert.include(yield* left, "open")
+          assert.isAtMost(removed.length, 2)
+          yield* store.retain({ maxBytes: 0 })
+          assert.deepStrictEqual(yield* left, ["open"])
+        }))
+
+      test("what a redaction hook leaves, while the open session has all", (_, storage) =>
+        Effect.gen(function* () {
+          const redact = (entry: SessionEntry.Known): SessionEntry.Known =>
+            entry.type === "message"
+              ? { ...entry, id: "changed", message: { ...entry.message, ...Message.user("[removed]") } }
+              : entry
+          const store = SessionStore.make(storage, { redact })
+          const session = yield* store.create({ sessionId: "s1" })
+          const message = Message.user("secret")
+          yield* session.record([said(message)])
+          const child = yield* session.child("a")
+          yield* child.record([said(message)])
+          yield* session.record([{ _tag: "MessagesReplaced", messages: [message] }])
+          const text = yield* Stream.mkString(store.export("s1", "jsonl"))
+          assert.notInclude(text, "secret")
+          assert.include(text, message.id)
+          assert.strictEqual(text.split("[removed]").length, 3)
+        }))
+
+      test("a name that a hook makes from the first message", (_, storage) =>
+        Effect.gen(function* () {
+          const store = SessionStore.make(storage, {
+            title: (message) => Effect.succeed(`About ${Message.textOf(message)}`)
+          })
+          const session = yield* store.create({ sessionId: "s1" })
+          yield* session.record([said(Message.user("clocks"))])
+          yield* session.record([said(Message.user("more"))])
+          yield* Effect.repeat(Effect.yieldNow, {
+            until: () => Effect.map(store.read("s1"), ({ session }) => session.name !== undefined)
+          })
+          assert.strictEqual((yield* store.read("s1")).session.title, "About clocks")
+        }))
+
+      test("text for people and programs", (store) =>
+        Effect.gen(function* () {
+          const session = yield* store.create({ sessionId: "s1", name: "Clock" })
+          yield* session.record(exchange("r1", "What time is it?"))
+          const markdown = yield* Stream.mkString(store.export("s1", "md"))
+          for (const part of ["# Clock", "## User\n\nWhat time is it?", "Call of clock", "12:00"])
+            assert.include(markdown, part)
+          const lines = (yield* Stream.mkString(store.export("s1", "jsonl"))).trimEnd().split("\n")
+          assert.strictEqual(lines.length, (yield* store.read("s1")).entries.length)
+          for (const line of lines) assert.strictEqual(JSON.parse(line).v, 1)
+        }))
+    })
+  })
+}
