@@ -21,6 +21,7 @@ import { AgentRuntime, type MakeTask } from "./internal/agentRuntime.ts"
 import type { AgentState, Subscribable } from "./internal/agentState.ts"
 import * as State from "./internal/agentState.ts"
 import type { InvalidContinuation } from "./internal/continuation.ts"
+import { ByHand } from "./internal/compactions.ts"
 import { eventsOnly } from "./internal/eventsOnly.ts"
 import type { StartedRun } from "./internal/execution.ts"
 import * as Execution from "./internal/execution.ts"
@@ -42,6 +43,8 @@ import type { RunResult } from "./RunResult.ts"
 import type { SubscribeOptions } from "./internal/subscriptions.ts"
 import type * as Tool from "./Tool.ts"
 import * as ToolRegistry from "./ToolRegistry.ts"
+import type * as Transcript from "./Transcript.ts"
+import type { Usage } from "./Usage.ts"
 
 export { AgentBusy, AgentClosed, NotPaused } from "./internal/agentError.ts"
 export type { AgentOptions, Hooks, Tools } from "./internal/agentOptions.ts"
@@ -118,13 +121,23 @@ export interface Agent<out O = {}> {
   readonly resume: (reason?: string) => Effect.Effect<void, NotPaused>
   /** Interrupts the work in flight and ends the run. Does not wait for the end. Does nothing while the agent is idle. */
   readonly cancel: (reason?: string) => Effect.Effect<void>
-  /** Clears messages, queues and the last error. Fails with `AgentBusy` during a run. */
+  /**
+   * Puts a summary in place of the older messages of later requests. The transcript keeps them. Runs without turns: its events are
+   * `RunStart`, `Compaction` and `RunEnd`. `instructions` are for the summary. Default none.
+   *
+   * Fails with `AgentBusy` during a run, and with `RunFailed` of reason `CompactionFailed` if the context manager does not compact or
+   * its summary failed. Interrupting the effect cancels the run.
+   */
+  readonly compact: (
+    instructions?: string
+  ) => Effect.Effect<CompactionResult, RunFailed | AgentBusy | AgentClosed>
+  /** Clears messages, queues, the summary and the last error. Fails with `AgentBusy` during a run. */
   readonly reset: Effect.Effect<void, AgentBusy>
   /** Waits until the agent has no run, and subscribers have received all events. */
   readonly waitForIdle: Effect.Effect<void>
   /** Changes options for later turns, those of the current run too. */
   readonly update: (patch: Partial<RunOptions>) => Effect.Effect<void, InvalidInput>
-  /** Replaces the transcript. The current run takes it from its next turn. */
+  /** Replaces the transcript, and removes its summary. The current run takes it from its next turn. */
   readonly setMessages: (messages: ReadonlyArray<Message.Message>) => Effect.Effect<void, InvalidInput>
   /** How many messages wait in each queue. */
   readonly queueSizes: Effect.Effect<Sizes>
@@ -165,6 +178,30 @@ export interface Agent<out O = {}> {
   readonly tools: ToolRegistry.ToolRegistry["Service"]
   /** The hooks of this agent. */
   readonly hooks: HookManager.HookManager
+}
+
+/**
+ * The result of `agent.compact`.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface CompactionResult {
+  /** The id of the run. */
+  readonly runId: string
+  /**
+   * The end of the run: it made a summary, it found nothing to compact, or the application cancelled it.
+   */
+  readonly status: "compacted" | "nothing" | "cancelled"
+  /** The compaction; absent if there is none. `tokensBefore` and `tokensAfter` are those of a request, measured or estimated. */
+  readonly compaction?: Transcript.Compaction & {
+    /** The id in the event `Compaction`. */
+    readonly entryId: string
+    readonly tokensBefore: number
+    readonly tokensAfter: number
+  }
+  /** The tokens of the model calls that made the summary. */
+  readonly usage: Usage
 }
 
 /**
@@ -245,9 +282,8 @@ export function make<const T extends Tools, const H extends Hooks>(
   Scope.Scope | Provider | Tool.Requirements<T[number]> | Hook.Requirements<H[number]>
 > {
   return Effect.gen(function* () {
-    const { hooks, messages, modes, ofRuns, runOptions, session, tools } = yield* Effect.fromResult(
-      read(options)
-    )
+    const { compaction, hooks, messages, modes, ofRuns, runOptions, session, tools } =
+      yield* Effect.fromResult(read(options))
     const registry = yield* ToolRegistry.make(...tools)
     const manager = yield* HookManager.make(...hooks)
     const made = yield* Effect.context<Provider | Scope.Scope>()
@@ -259,7 +295,7 @@ export function make<const T extends Tools, const H extends Hooks>(
     const states = yield* State.states
     const journal = session && new Journal(session)
     const runtime = new AgentRuntime(
-      State.initial(messages, runOptions),
+      State.initial(messages, runOptions, compaction),
       states,
       modes,
       journal,
@@ -326,6 +362,7 @@ const agentOf = (
     pause: (reason) => Effect.sync(() => runtime.control?.pause(reason)),
     resume: (reason) => runtime.resume(reason),
     cancel: (reason) => Effect.suspend(() => runtime.control?.cancel(reason) ?? Effect.void),
+    compact: (instructions) => compactionOf(runtime, instructions),
     reset: runtime.reset,
     waitForIdle: runtime.waitForIdle,
     update: (patch) => runtime.update(patch),
@@ -375,6 +412,17 @@ const runsOf = (runtime: AgentRuntime, ofRuns: Unread): Runs => {
     continueStream: streamOf(runtime.continuation)
   }
 }
+
+const compactionOf: (
+  runtime: AgentRuntime,
+  instructions: string | undefined
+) => ReturnType<Agent["compact"]> = Effect.fnUntraced(function* (runtime, instructions) {
+  const byHand = new ByHand(instructions)
+  const { runId, status, usage } = yield* Execution.join(runtime.compact(byHand))
+  const { made } = byHand
+  if (made !== undefined) return { runId, status: "compacted", compaction: made, usage }
+  return { runId, status: status === "cancelled" ? status : "nothing", usage }
+})
 
 const prompted = (input: Message.Input) => (now: number) =>
   Result.map(Input.prompt(input, now), (prompts) => ({ prompts, continued: false, pollFirst: true }))

@@ -21,6 +21,8 @@
  * - The first turn of a run that resumes another one has no model call, and may have no answer.
  * - `RunRetry` comes between a turn that failed and the next one.
  * - `Output` comes before the `RunEnd` of a completed run that has an `output` schema.
+ * - `Compaction` comes before `ModelCallStart`, or between it and `ModelCallError` if the conversation was too long for the model. A run
+ *   of `agent.compact` has no turns, and its `Compaction` comes alone.
  * - `RunPaused`, `RunResumed`, `RunCancelled`, `RunError`, `HookError`, `LimitReached`, `ContextTransformed` and `QueueUpdate` come
  *   where they happen.
  * - A model call that fails has `ModelCallError` in place of `ModelCallEnd`. A call that the run stops has neither.
@@ -36,6 +38,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as Struct from "effect/Struct"
 import { CallSet, from } from "./internal/callSet.ts"
+import * as CompactionEvent from "./internal/compactionEvent.ts"
 import { EventError, LimitName } from "./internal/failureReason.ts"
 import * as OpenRequest from "./internal/openRequest.ts"
 import * as Message from "./Message.ts"
@@ -269,6 +272,14 @@ export const AgentEvent = Schema.TaggedUnion({
     kept: Schema.Int,
     reason: Schema.Literals(["window", "compaction", "repair"])
   },
+  /**
+   * A summary takes the place of older messages. `"start"` comes first, then `"end"` or `"failed"`.
+   *
+   * `reason` is the cause: the conversation has nearly reached the context window, the provider refused it as too long, or the
+   * application called `agent.compact`. `entryId` and `tokensAfter` come at the end, `error` with a failure. `usage` is that of the model
+   * calls that made the summary.
+   */
+  Compaction: { ...base, ...CompactionEvent.members },
   /** The numbers of queued messages changed. */
   QueueUpdate: { ...base, steering: Schema.Int, followUp: Schema.Int },
   /** The run reached a bound, in the unit of the bound. */

@@ -3,8 +3,9 @@
  *
  * **Details**
  *
- * By default a request has the whole transcript. A layer can leave messages out; the run then emits `ContextTransformed`. The
- * transcript itself stays as it is.
+ * By default a request has the whole transcript. A layer can leave messages out; the run then emits `ContextTransformed`. A layer can
+ * also compact: a summary takes the place of older messages in this request and all later ones, and the run emits `Compaction`. The
+ * transcript itself stays as it is. `effect-agent/context` has layers of both kinds.
  *
  * @since 0.1.0
  */
@@ -12,9 +13,11 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { TransformFailed } from "./internal/failureReason.ts"
-import type { Message } from "./Message.ts"
+import type { Assistant, Message } from "./Message.ts"
+import type { ModelRequest, Provider } from "./Provider.ts"
 import type { RunOptions } from "./RunOptions.ts"
 import * as Transcript from "./Transcript.ts"
+import type { Usage } from "./Usage.ts"
 
 /**
  * The messages of a request.
@@ -34,18 +37,94 @@ export interface View extends Transcript.Trimmed {
  * @since 0.1.0
  */
 export interface Service {
-  /** Chooses the messages of the next request. */
+  /** Chooses the messages of the next request. After a compaction it gets the summary in place of the messages before it. */
   readonly view: (
     messages: ReadonlyArray<Message>,
     options: RunOptions
   ) => Effect.Effect<View, TransformFailed>
   /**
-   * Shortens a conversation that is longer than the model can read. Default: none.
+   * Plans a compaction; `undefined` if none is due, or nothing is left to compact. Default: none, so that no run compacts.
    *
-   * The run calls it once in a turn, after the provider has failed with `ContextOverflow`, and continues from its view. Without it,
-   * and if it fails or its view is no shorter, the run fails with that error.
+   * The run asks before each request (`"threshold"`), and once in a turn after the provider has failed with `ContextOverflow`
+   * (`"overflow"`); `agent.compact` asks by hand (`"manual"`). The run then carries out the plan and continues from its summary. If
+   * that fails after a `ContextOverflow`, the run fails with that error; else it continues without it, and ignores plans for a
+   * threshold until `tokensBefore` has grown by a tenth.
    */
-  readonly compact?: (messages: ReadonlyArray<Message>, options: RunOptions) => Effect.Effect<View, unknown>
+  readonly compact?: (
+    conversation: Conversation,
+    trigger: Trigger
+  ) => Effect.Effect<Plan | undefined, never, Provider>
+}
+
+/**
+ * A conversation that a manager may compact.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Conversation {
+  /** The whole transcript, oldest message first. `Transcript.compacted` makes the messages that requests start from now. */
+  readonly messages: ReadonlyArray<Message>
+  /** The last compaction; `undefined` before the first. */
+  readonly compaction: Transcript.Compaction | undefined
+  /**
+   * The last answer whose `usage` measures the conversation as requests hold it now; `undefined` if the provider reported no tokens
+   * since the last compaction.
+   */
+  readonly measured: Assistant | undefined
+  /** The parts of the request besides the messages, which count too. */
+  readonly request: Pick<ModelRequest, "model" | "system" | "tools">
+  /** The options of the run. */
+  readonly options: RunOptions
+}
+
+/**
+ * The cause of a compaction.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type Trigger =
+  | { readonly reason: "threshold" }
+  | {
+      readonly reason: "overflow"
+      /** The most tokens of a request, as the provider named them. Default: it named none. */
+      readonly limit?: number
+    }
+  | {
+      readonly reason: "manual"
+      /** Instructions of the application for the summary. Default none. */
+      readonly instructions?: string
+    }
+
+/**
+ * A compaction before it is carried out.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Plan {
+  /** The tokens of the request without the compaction, measured or estimated. */
+  readonly tokensBefore: number
+  /**
+   * Makes the summary. The run interrupts it when it is stopped. It fails the compaction with any error; a `RunFailed` and a
+   * `CompactionFailed` keep their reason and usage. A summary that is empty, or not shorter than the messages that it stands for,
+   * counts as a failure.
+   */
+  readonly summarize: Effect.Effect<Compacted, unknown, Provider>
+}
+
+/**
+ * A compaction that was carried out.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Compacted extends Transcript.Compaction {
+  /** The tokens of the request with the compaction, measured or estimated. */
+  readonly tokensAfter: number
+  /** The tokens of the model calls that made the summary. Default: none. */
+  readonly usage?: Usage
 }
 
 /**

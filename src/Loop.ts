@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "./AgentEvent.ts"
+import { Compactions } from "./internal/compactions.ts"
 import * as Continuation from "./internal/continuation.ts"
 import type { Reader } from "./internal/delivery.ts"
 import * as Execution from "./internal/execution.ts"
@@ -26,6 +27,7 @@ import type { RunFailed } from "./RunFailed.ts"
 import type { RunOptions } from "./RunOptions.ts"
 import type { RunResult } from "./RunResult.ts"
 import type { ToolRegistry } from "./ToolRegistry.ts"
+import type * as Transcript from "./Transcript.ts"
 
 export { InvalidContinuation } from "./internal/continuation.ts"
 export { InvalidInput } from "./internal/invalidInput.ts"
@@ -39,6 +41,8 @@ export { InvalidInput } from "./internal/invalidInput.ts"
 export interface History {
   /** Messages so far, oldest first. */
   readonly messages: ReadonlyArray<Message.Message>
+  /** The summary to start from, as `compaction` of a result has it. Default: none. */
+  readonly compaction?: Transcript.Compaction | undefined
 }
 
 /**
@@ -223,9 +227,11 @@ const fresh = (
   { options, retry, typed }: Prompted<RunOptions>
 ): Reading<Task> =>
   Result.gen(function* () {
+    const messages = yield* Input.messages(history.messages)
     return {
       prompts: yield* prompts,
-      messages: yield* Input.messages(history.messages),
+      messages,
+      compactions: new Compactions(messages, history.compaction),
       options,
       output: typed.output,
       retry,

@@ -8,6 +8,7 @@ import { FailureReason } from "./internal/failureReason.ts"
 import { RunResult } from "./RunResult.ts"
 
 export {
+  CompactionFailed,
   Defect,
   EventError,
   FailureReason,

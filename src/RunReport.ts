@@ -114,7 +114,7 @@ export const RunReport = Schema.Struct({
   toolMs: Schema.Finite,
   /** The time of all calls of hooks, in milliseconds; 0 until the run ends. */
   hookMs: Schema.Finite,
-  /** The tokens of all turns. */
+  /** The tokens of all turns, and of compactions. */
   usage: Usage.Usage,
   /** The messages of the errors that failed the run. */
   errors: Schema.Array(Schema.String),
@@ -221,6 +221,8 @@ const counted = (report: RunReport, event: AgentEvent): RunReport => {
       return { ...report, runId: event.runId, startTime: event.timestamp }
     case "RunEnd":
       return { ...report, durationMs: event.durationMs, hookMs: event.hookMs ?? 0, paused: false }
+    case "Compaction":
+      return event.usage === undefined ? report : { ...report, usage: Usage.add(report.usage, event.usage) }
     case "TurnStart":
       return turnStarted(report, event)
     case "TurnEnd":

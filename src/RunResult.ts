@@ -8,6 +8,7 @@ import { RunStatus } from "./AgentEvent.ts"
 import { OpenTurn } from "./internal/openTurn.ts"
 import { Assistant, Message } from "./Message.ts"
 import { RunReport } from "./RunReport.ts"
+import * as Transcript from "./Transcript.ts"
 import { Usage } from "./Usage.ts"
 
 /**
@@ -47,6 +48,8 @@ export const RunResult = Schema.Struct({
   newMessages: Schema.Array(Message),
   /** The tokens of all model calls of the run, as the providers reported them. */
   usage: Usage,
+  /** The summary from which the next run starts. Default: none, so that it starts from the whole transcript. */
+  compaction: Schema.optionalKey(Transcript.Compaction),
   /** The number of turns that began. */
   turns: Schema.Int,
   /** The time from the start of the run to its end. */

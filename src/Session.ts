@@ -12,8 +12,9 @@ import type * as Arr from "effect/Array"
 import type * as Effect from "effect/Effect"
 import type { OfTag } from "./AgentEvent.ts"
 import type { SessionError } from "./internal/sessionError.ts"
-import type { Message, MessageId } from "./Message.ts"
+import type { Message } from "./Message.ts"
 import type { RunOptions } from "./RunOptions.ts"
+import type * as Transcript from "./Transcript.ts"
 
 export {
   Exists,
@@ -51,19 +52,6 @@ export interface Session {
 }
 
 /**
- * A summary in place of older messages.
- *
- * @category models
- * @since 0.2.0
- */
-export interface Compaction {
-  /** The text of the summary. */
-  readonly summary: string
-  /** The first message that requests hold behind the summary. */
-  readonly firstKept: MessageId
-}
-
-/**
  * The state of a session when it was opened.
  *
  * @category models
@@ -73,7 +61,7 @@ export interface Restored {
   /** The transcript of the current branch, oldest message first. */
   readonly messages: ReadonlyArray<Message>
   /** The last compaction, from which later runs start. Default: none. */
-  readonly compaction?: Compaction
+  readonly compaction?: Transcript.Compaction
   /** The options that `agent.update` changed. They count before those that `Agent.make` is given. */
   readonly options: Partial<RunOptions>
   /** The messages that were queued, and are in no run yet. */
@@ -120,6 +108,6 @@ export type Record =
       readonly entryId: string
       readonly tokensBefore: number
       readonly tokensAfter: number
-    } & Compaction)
+    } & Transcript.Compaction)
 
 type QueueName = "steering" | "followUp"

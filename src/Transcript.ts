@@ -10,7 +10,17 @@
  * @since 0.1.0
  */
 import { memoize } from "effect/Function"
-import { type Assistant, type Message, type ToolCall, toolCalls, toolResult } from "./Message.ts"
+import * as Schema from "effect/Schema"
+import {
+  type Assistant,
+  type Message,
+  MessageId,
+  text,
+  type ToolCall,
+  toolCalls,
+  toolResult,
+  type User
+} from "./Message.ts"
 
 /**
  * A view of a transcript.
@@ -24,6 +34,20 @@ export interface Trimmed {
   /** The number of messages that the view leaves out. */
   readonly dropped: number
 }
+
+/**
+ * A summary in place of the older messages of a transcript.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export const Compaction = Schema.Struct({
+  /** The text of the summary. */
+  summary: Schema.String,
+  /** The id of the oldest message that requests hold after the summary. */
+  firstKept: MessageId
+})
+export interface Compaction extends Schema.Schema.Type<typeof Compaction> {}
 
 /**
  * Returns whether `messages` begins with all messages of `start`, as the same objects.
@@ -183,6 +207,77 @@ export const window = (
 }
 
 /**
+ * Returns a transcript with a summary in place of its older messages.
+ *
+ * **Details**
+ *
+ * The view has the first user message, a user message with the summary, and the messages from `firstKept` on. A custom message of the
+ * kind `"developer"` at the start always stays. The message of the summary is the same object each time, and has the same id and text
+ * in another process. Without a compaction, and if no message has the id `firstKept`, the view is the whole transcript.
+ *
+ * **Example** (Starting from a summary)
+ *
+ * ```ts
+ * import { Message, Transcript } from "effect-agent"
+ *
+ * const transcript = [Message.user("1"), Message.assistant("2"), Message.user("3"), Message.assistant("4")]
+ * const firstKept = transcript[2]?.id ?? ""
+ * const { dropped, messages } = Transcript.compacted(transcript, { summary: "They count.", firstKept })
+ *
+ * console.log(messages.map(({ role }) => role), dropped) // => [ 'user', 'user', 'user', 'assistant' ] 1
+ * ```
+ *
+ * @category transforming
+ * @since 0.2.0
+ */
+export const compacted = (messages: ReadonlyArray<Message>, compaction: Compaction | undefined): Trimmed => {
+  const start = compaction === undefined ? -1 : messages.findIndex(({ id }) => id === compaction.firstKept)
+  const kept = messages[start]
+  if (compaction === undefined || kept === undefined || start === 0) return { messages, dropped: 0 }
+  const head = messages.slice(0, start).filter(isKept(messages, true))
+  return {
+    messages: [...head, summaryOf(compaction)(kept), ...messages.slice(start)],
+    dropped: start - head.length
+  }
+}
+
+/**
+ * Returns the places at which a transcript can be cut: where a turn begins.
+ *
+ * **Details**
+ *
+ * A turn is the messages that came in, an answer, and the results of its calls. A place is the index of the first message of a turn:
+ * no result after it belongs to a call before it. The places are in ascending order.
+ *
+ * **Example** (Finding the turns of a conversation)
+ *
+ * ```ts
+ * import { Message, Transcript } from "effect-agent"
+ *
+ * const transcript = [Message.user("1"), Message.assistant("2"), Message.user("3"), Message.assistant("4")]
+ *
+ * console.log(Transcript.turnStarts(transcript)) // => [ 0, 2 ]
+ * ```
+ *
+ * @category getters
+ * @since 0.2.0
+ */
+export const turnStarts = (messages: ReadonlyArray<Message>): ReadonlyArray<number> => {
+  const starts: Array<number> = []
+  // Whether a result follows before the next answer.
+  let isOpen = false
+  for (let index = messages.length - 1; index >= 0; index--) {
+    const role = messages[index]?.role
+    const before = messages[index - 1]?.role
+    if (role === "assistant") isOpen = false
+    if (role === "toolResult") isOpen = true
+    if (!isOpen && (before === undefined || before === "assistant" || before === "toolResult"))
+      starts.push(index)
+  }
+  return starts.reverse()
+}
+
+/**
  * Returns the tool calls of the last answer that have no result yet.
  *
  * **Details**
@@ -269,11 +364,27 @@ const safeStart = (messages: ReadonlyArray<Message>, target: number): number => 
   return Math.max(0, messages.slice(0, target).findLastIndex(isSafe))
 }
 
-const isKept =
-  (messages: ReadonlyArray<Message>, keepFirstUser: boolean) =>
-  (message: Message): boolean =>
-    (message.role === "custom" && message.kind === "developer" && messages[0] === message) ||
-    (keepFirstUser && message === messages.find((candidate) => candidate.role === "user"))
+const isKept = (messages: ReadonlyArray<Message>, keepFirstUser: boolean) => {
+  const firstUser = keepFirstUser ? messages.find(({ role }) => role === "user") : undefined
+  return (message: Message): boolean =>
+    message === firstUser ||
+    (message.role === "custom" && message.kind === "developer" && messages[0] === message)
+}
+
+/** Makes the message of a summary. Returns the same object each time, so that its encoding can be cached. */
+const summaryOf = memoize(({ firstKept, summary }: Compaction) =>
+  memoize(
+    ({ timestamp }: Message): User => ({
+      role: "user",
+      id: `summary_${firstKept}`,
+      content: [text(`${aboutSummary}\n\n${summary}`)],
+      timestamp
+    })
+  )
+)
+
+const aboutSummary =
+  "A summary stands here in place of the earlier part of this conversation. A model wrote it. It records what happened, and gives no instructions."
 
 const duplicates = (ids: ReadonlyArray<string>): ReadonlyArray<string> => [
   ...new Set(ids.filter((id, index) => ids.indexOf(id) !== index))

@@ -43,13 +43,27 @@ export const make = ({ err, out, paint }: Screen["Service"], isAnswered = true) 
         return bad(
           `A ${event.hook} hook${Inert.line(FailureText.quoted(event.hookName))} failed: ${Inert.line(event.error)}`
         )
+      case "Compaction":
+        return compaction(event)
       case "ContextTransformed":
-        return event.dropped === 0
+        return event.dropped === 0 || event.reason === "compaction"
           ? undefined
           : note(`${event.dropped} older messages are left out (${event.reason}).`)
       default:
         return undefined
     }
+  }
+  const compaction = ({
+    error,
+    status,
+    tokensAfter,
+    tokensBefore
+  }: OfTag<"Compaction">): Piece | undefined => {
+    if (error !== undefined) return bad(Inert.line(error.message))
+    if (status === "start") return undefined
+    return note(
+      `The conversation was compacted, from ${tokensBefore ?? "?"} to ${tokensAfter ?? "?"} tokens.`
+    )
   }
   const answer = (text: string): Piece => {
     const shown = Inert.text(text)

@@ -14,6 +14,7 @@ import type { QueueMode } from "./queues.ts"
 import * as RunOptions from "../RunOptions.ts"
 import type { Session } from "../Session.ts"
 import type * as Tool from "../Tool.ts"
+import * as Transcript from "../Transcript.ts"
 
 /**
  * A list of tools whose types the compiler keeps.
@@ -54,6 +55,8 @@ export type AgentOptions<T extends Tools, H extends Hooks> = RunOptions.RunOptio
      * change before others see it. Not together with `messages`. Default: none.
      */
     readonly session?: Session
+    /** The summary that the conversation begins with, as `state` of an agent has it. Default: none. */
+    readonly compaction?: Transcript.Compaction
     /** The tools that the model may call. Default: none. */
     readonly tools?: T
     /** The hooks, which a run calls in this order. Default: none. */
@@ -75,6 +78,7 @@ const decode = Input.reader(
     ...RunOptions.RunOptions.fields,
     messages: Schema.optionalKey(Schema.Unknown),
     session: Schema.optionalKey(Schema.Unknown),
+    compaction: Schema.optionalKey(Transcript.Compaction),
     tools: listOf(Schema.Unknown),
     hooks: listOf(Schema.Unknown.check(Schema.makeFilter(InvalidHook.of))),
     steeringMode: mode,
@@ -98,6 +102,7 @@ export const read = <T extends Tools, H extends Hooks>(
       session,
       runOptions: RunOptions.patch(runOptions, session?.restored.options),
       messages: session?.restored.messages ?? (yield* Input.messages(messages ?? [])),
+      compaction: session?.restored.compaction ?? decoded.compaction,
       tools: options.tools ?? [],
       hooks: options.hooks ?? [],
       modes: { steering: steeringMode, followUp: followUpMode },

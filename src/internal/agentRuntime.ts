@@ -13,6 +13,7 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"
 import * as State from "./agentState.ts"
+import { type ByHand, Compactions } from "./compactions.ts"
 import * as Continuation from "./continuation.ts"
 import { noReader, type Reader } from "./delivery.ts"
 import type { Control } from "./interruption.ts"
@@ -21,6 +22,7 @@ import { AgentBusy, AgentClosed, NotPaused } from "./agentError.ts"
 import * as Execution from "./execution.ts"
 import * as Input from "./invalidInput.ts"
 import * as Message from "../Message.ts"
+import * as OutputReview from "./outputReview.ts"
 import type { Prompted } from "./promptOptions.ts"
 import { type QueueMode, type QueueName, Queues } from "./queues.ts"
 import type { Run, Services } from "./run.ts"
@@ -29,12 +31,19 @@ import type * as Session from "../Session.ts"
 import { Subscriptions } from "./subscriptions.ts"
 import type { Task } from "./task.ts"
 
-type Begun<E> = Effect.Effect<Execution.Started, AgentBusy | AgentClosed | Input.InvalidInput | E>
+type Begun<E> = Effect.Effect<Execution.Started, AgentBusy | AgentClosed | E>
 
-type Begin = Pick<Task, "prompts" | "continued" | "pollFirst" | "promptsFrom">
+type Begin = Pick<Task, "prompts" | "continued" | "pollFirst" | "promptsFrom" | "byHand">
 
 /** Makes the task of a run that begins at `now`, in milliseconds since the epoch. */
 export type MakeTask<E> = (now: number) => Result.Result<Begin, E>
+
+/** The options of a run that asks the model nothing. */
+const ofNothing: Prompted<{}> = {
+  options: {},
+  typed: OutputReview.typed(undefined, undefined),
+  retry: undefined
+}
 
 export class AgentRuntime {
   readonly queues: Queues
@@ -45,6 +54,7 @@ export class AgentRuntime {
   /** Opened when the current run is over and its subscribers have received all events; `undefined` without a run. */
   private ended: Latch.Latch | undefined
   private isClosed = false
+  private readonly compactions: Compactions
   /** The current run, or the last one. */
   run: Run | undefined
   readonly subscriptions: Subscriptions
@@ -61,6 +71,7 @@ export class AgentRuntime {
     services: (caller: Context.Context<never>) => Context.Context<Services>
   ) {
     this.current = state
+    this.compactions = new Compactions(state.messages, state.compaction)
     this.states = states
     this.set(state)
     this.queues = new Queues(modes)
@@ -115,6 +126,14 @@ export class AgentRuntime {
     )
   }
 
+  /** Starts a run that only compacts the conversation. */
+  compact(byHand: ByHand): Effect.Effect<Execution.Started, AgentBusy | AgentClosed> {
+    return this.begin(
+      () => Result.succeed({ prompts: [], continued: true, pollFirst: false, byHand }),
+      ofNothing
+    )
+  }
+
   private start(
     begin: Begin,
     { options: patch, retry, typed: { output } }: Prompted<Partial<Options.RunOptions>>,
@@ -123,7 +142,7 @@ export class AgentRuntime {
     const ended = Latch.makeUnsafe(false)
     this.ended = ended
     this.changes = undefined
-    const { queues, subscriptions } = this
+    const { compactions, queues, subscriptions } = this
     const { messages } = this.current
     const options = Options.patch(this.current.options, patch)
     const nextTurn = () => this.takeChanges()
@@ -139,7 +158,7 @@ export class AgentRuntime {
     })
     return Effect.updateContext(
       Execution.start(
-        { ...begin, messages, options, output, queues, retry, nextTurn },
+        { ...begin, messages, compactions, options, output, queues, retry, nextTurn },
         { journal: this.journal, observe, subscriptions, reader },
         onRun,
         rest
@@ -158,7 +177,7 @@ export class AgentRuntime {
   private observe(events: ReadonlyArray<AgentEvent>): void {
     this.subscriptions.observe(events)
     const { current } = this
-    const next = State.afterAll(current, events)
+    const next = State.compacted(State.afterAll(current, events), this.compactions.current)
     if (next !== current) this.set(next)
   }
 
@@ -235,7 +254,8 @@ export class AgentRuntime {
       Effect.flatMap(Effect.fromResult(Input.messages(messages)), (messages) =>
         this.recorded({ _tag: "MessagesReplaced", messages }, () => {
           this.change({ replaced: true })
-          this.set({ ...this.current, messages })
+          this.compactions.drop(messages)
+          this.set(State.compacted({ ...this.current, messages }, undefined))
         })
       )
     )
@@ -249,9 +269,10 @@ export class AgentRuntime {
     if (this.ended !== undefined) return Effect.fail(new AgentBusy())
     return Effect.andThen(
       this.clearQueue("all"),
-      this.recorded({ _tag: "MessagesReplaced", messages: [] }, () =>
+      this.recorded({ _tag: "MessagesReplaced", messages: [] }, () => {
+        this.compactions.drop([])
         this.set(State.initial([], this.current.options))
-      )
+      })
     )
   })
 

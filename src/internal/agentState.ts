@@ -9,6 +9,7 @@ import { CallSet } from "./callSet.ts"
 import { type AgentEvent, progressed, type View } from "../AgentEvent.ts"
 import type * as Message from "../Message.ts"
 import type { RunOptions } from "../RunOptions.ts"
+import type * as Transcript from "../Transcript.ts"
 
 /**
  * The state of an agent.
@@ -27,6 +28,8 @@ export interface AgentState {
   readonly phase: View["phase"]
   /** The ids of the tool calls that have begun and not ended. */
   readonly pendingToolCalls: ReadonlySet<string>
+  /** The summary from which requests start. Default: none, so that they start from the whole transcript. */
+  readonly compaction?: Transcript.Compaction
   /** The options of the next turn, without those that one prompt or a hook changed. */
   readonly options: RunOptions
   /** The message of the error that failed the last run, absent if it did not fail. */
@@ -34,8 +37,13 @@ export interface AgentState {
 }
 
 /** The state before the first run. */
-export const initial = (messages: ReadonlyArray<Message.Message>, options: RunOptions): AgentState => ({
+export const initial = (
+  messages: ReadonlyArray<Message.Message>,
+  options: RunOptions,
+  compaction?: Transcript.Compaction
+): AgentState => ({
   messages,
+  ...(compaction === undefined ? {} : { compaction }),
   phase: "idle",
   pendingToolCalls: CallSet.empty,
   options
@@ -44,12 +52,19 @@ export const initial = (messages: ReadonlyArray<Message.Message>, options: RunOp
 /** The state after one more event: itself, if that changes nothing. */
 const after = (state: AgentState, event: AgentEvent): AgentState => {
   if (event._tag === "RunStart") {
-    const { messages, options } = state
-    return { messages, phase: "model", pendingToolCalls: CallSet.empty, options }
+    const { lastError: _, ...kept } = state
+    return { ...kept, phase: "model", pendingToolCalls: CallSet.empty }
   }
   const next = progressed(state, event)
   // A run is over when its subscribers have received its end.
   return event._tag === "RunEnd" ? { ...next, phase: state.phase } : next
+}
+
+/** The state with the compaction that the conversation has now: itself, if it has that. */
+export const compacted = (state: AgentState, compaction: Transcript.Compaction | undefined): AgentState => {
+  if (state.compaction === compaction) return state
+  const { compaction: _, ...others } = state
+  return compaction === undefined ? others : { ...others, compaction }
 }
 
 /** The state after more events. Messages that end together are put in together, for there may be thousands. */

@@ -75,6 +75,7 @@ const resultOf = (run: Run, status: RunStatus, message: Message.Assistant | unde
   text: message === undefined ? "" : Message.textOf(message),
   newMessages: run.newMessages,
   usage: run.usage,
+  ...(run.compactions.current === undefined ? {} : { compaction: run.compactions.current }),
   turns: run.turn,
   report: run.report
 })

@@ -9,6 +9,7 @@ import * as FailureText from "./failureText.ts"
 import { InvalidContinuation } from "./continuation.ts"
 import { InvalidInput } from "./invalidInput.ts"
 import { ProviderError } from "../ProviderError.ts"
+import { Usage } from "../Usage.ts"
 import { SessionError } from "./sessionError.ts"
 
 /**
@@ -183,6 +184,29 @@ export class OutputMissing extends Schema.TaggedError<OutputMissing>()("OutputMi
 }
 
 /**
+ * A compaction failed, and the conversation stays as it is.
+ *
+ * **Details**
+ *
+ * The event `Compaction` has it. A run continues; only `agent.compact` fails with it, as the reason of its `RunFailed`.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class CompactionFailed extends Schema.TaggedError<CompactionFailed>()("CompactionFailed", {
+  /** The failure in words. */
+  detail: Schema.String,
+  /** The failure of the model call or the bound that it reached, absent for another failure. */
+  reason: Schema.optionalKey(Schema.Union([ProviderError, LimitExceeded])),
+  /** The tokens that the compaction used nevertheless. Default: none. */
+  usage: Schema.optionalKey(Usage)
+}) {
+  override get message(): string {
+    return `The conversation was not compacted: ${this.detail}`
+  }
+}
+
+/**
  * The reason of a `RunFailed`.
  *
  * **Example** (Describing a reason)
@@ -210,6 +234,7 @@ export const FailureReason = Schema.Union([
   InvalidTranscript,
   OutputInvalid,
   OutputMissing,
+  CompactionFailed,
   SessionError
 ])
 export type FailureReason = typeof FailureReason.Type

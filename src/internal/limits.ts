@@ -9,6 +9,7 @@ import type { ToolOutput } from "../AgentEvent.ts"
 import { LimitExceeded } from "./failureReason.ts"
 import type { Message, ToolCall } from "../Message.ts"
 import type { Run } from "./run.ts"
+import * as Transcript from "../Transcript.ts"
 
 const defaultMaxTurns = 50
 const defaultMaxIdentical = 5
@@ -89,7 +90,10 @@ const costUnknown = (models: ReadonlyArray<string>): string =>
 
 /** Measures the messages of the request: a window that leaves messages out leaves them out here too. */
 const checkContextSize = Effect.fnUntraced(function* (run: Run, max: number) {
-  const messages = [...run.messages, ...run.pending.messages]
+  const { messages } = Transcript.compacted(
+    [...run.messages, ...run.pending.messages],
+    run.compactions.current
+  )
   const view = yield* run.attempt(run.contextManager.view(messages, run.options))
   const size = sizeOf(view.messages)
   if (size > max) return yield* exceeded("contextSize", size, max)

@@ -5,6 +5,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { type RunStatus, version } from "../AgentEvent.ts"
 import * as Budget from "./budget.ts"
+import * as Compact from "./compact.ts"
 import * as Ending from "./ending.ts"
 import type { FailureReason } from "./failureReason.ts"
 import * as Gate from "./gate.ts"
@@ -43,7 +44,7 @@ export const execute = Effect.fnUntraced(function* (
   yield* run.delivered
   const deadline = new Limits.Deadline(run)
   const exit = yield* Effect.exit(
-    Effect.andThen(beforeExecution(run, task), turns(run, task, deadline)).pipe(
+    Effect.andThen(beforeExecution(run, task), work(run, task, deadline)).pipe(
       Effect.provideService(Budget.Outer, run.budget)
     )
   )
@@ -62,6 +63,11 @@ const beforeExecution = (run: Run, task: Task): Effect.Effect<void, Reason> =>
       return "next"
     }
   )
+
+const work = (run: Run, task: Task, deadline: Limits.Deadline): Effect.Effect<RunStatus, Reason> =>
+  task.byHand === undefined
+    ? turns(run, task, deadline)
+    : Effect.as(Compact.byHand(run, task.byHand), "completed")
 
 /** Takes turns until the run ends, and returns how. */
 const turns = Effect.fnUntraced(function* (

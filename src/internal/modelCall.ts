@@ -66,9 +66,9 @@ const announceEnd = (
 
 /** Asks. If the conversation is too long for the model, compacts it, once, and asks again. */
 const fitted = (reply: Reply, planned: ModelRequest): Effect.Effect<void, Reason> =>
-  Effect.catchReason(prepared(reply, planned), "ProviderError", "ContextOverflow", (_, error) =>
+  Effect.catchReason(prepared(reply, planned), "ProviderError", "ContextOverflow", ({ limit }, error) =>
     Effect.gen(function* () {
-      const shorter = reply.isStarted ? undefined : yield* Request.shortened(reply.run)
+      const shorter = reply.isStarted ? undefined : yield* Request.shortened(reply.run, limit)
       if (shorter === undefined) return yield* error
       reply.announceRetry({ attempt: 1, delay: Duration.zero, error })
       yield* prepared(reply, shorter)

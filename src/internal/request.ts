@@ -2,9 +2,8 @@
  * Makes the request of a turn from the transcript: shaped, trimmed, repaired. The transcript stays as it is.
  */
 import * as Effect from "effect/Effect"
-import { ContextManager } from "../ContextManager.ts"
+import * as Compact from "./compact.ts"
 import { type FailureReason, InvalidTranscript } from "./failureReason.ts"
-import * as Limits from "./limits.ts"
 import type * as Hook from "../Hook.ts"
 import type { Message, ModelMessage } from "../Message.ts"
 import * as NearestName from "./nearestName.ts"
@@ -18,7 +17,15 @@ import * as Transcript from "../Transcript.ts"
 export const make = Effect.fnUntraced(function* (
   run: Run
 ): Effect.fn.Return<ModelRequest, FailureReason | Stopped> {
-  const { options, ...parts } = yield* offer(run)
+  const offered = yield* offer(run)
+  yield* Compact.ifDue(run)
+  return yield* of(run, offered)
+})
+
+const of = Effect.fnUntraced(function* (
+  run: Run,
+  { options, ...parts }: Effect.Success<ReturnType<typeof offer>>
+): Effect.fn.Return<ModelRequest, FailureReason | Stopped> {
   const messages = yield* view(run)
   if (hasNoNews(run.messages) || messages.every(saysNothing)) {
     return yield* new InvalidTranscript({ violations: [nothingToAnswer] })
@@ -29,32 +36,10 @@ export const make = Effect.fnUntraced(function* (
 const nothingToAnswer =
   "there is nothing for the model to answer. Give a prompt that holds a text that is not empty, an image or a tool result"
 
-/**
- * Makes the request from a compacted conversation, which the run then keeps. `undefined` if there is no compaction, or if
- * it is no shorter after it.
- */
-export const shortened = Effect.fnUntraced(function* (run: Run) {
-  const { compact, view } = run.contextManager
-  if (compact === undefined) return undefined
-  const trying = compact(run.messages, run.options).pipe(
-    Effect.catch((failure) =>
-      Effect.as(Effect.logWarning("The conversation could not be made shorter", failure), undefined)
-    ),
-    // The conversation may be too long for the model that summarizes it, too.
-    Effect.provideService(ContextManager, { view })
-  )
-  const compacted = yield* run.attempt(trying)
-  if (compacted === undefined || Limits.sizeOf(compacted.messages) >= Limits.sizeOf(run.messages)) {
-    return undefined
-  }
-  run.change(undefined, compacted.messages)
-  run.emit({
-    _tag: "ContextTransformed",
-    dropped: compacted.dropped,
-    kept: compacted.messages.length,
-    reason: "compaction"
-  })
-  return yield* make(run)
+/** Makes the request from a conversation that it compacts first. `undefined` if that does not make it shorter. */
+export const shortened = Effect.fnUntraced(function* (run: Run, limit: number | undefined) {
+  const isShorter = yield* Compact.afterOverflow(run, limit)
+  return isShorter ? yield* of(run, yield* offer(run)) : undefined
 })
 
 /** The request with what a `beforeModel` hook changed. */
@@ -98,7 +83,9 @@ const saysNothing = (message: Message): boolean =>
 
 /** The messages of the request, as the provider accepts them. */
 const view = Effect.fnUntraced(function* (run: Run) {
-  let transcript = run.messages
+  const compacted = Transcript.compacted(run.messages, run.compactions.current)
+  announceView(run, compacted, "compaction")
+  let transcript = compacted.messages
   yield* run.ask(
     "transformMessages",
     () => ({ ...run.turnInput, messages: transcript }),

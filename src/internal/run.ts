@@ -12,6 +12,7 @@ import * as Option from "effect/Option"
 import type { AgentEvent, Body, OpenAnswer } from "../AgentEvent.ts"
 import * as Budget from "./budget.ts"
 import * as ContextManager from "../ContextManager.ts"
+import type { Compactions } from "./compactions.ts"
 import type { Audience } from "./delivery.ts"
 import { Events } from "./events.ts"
 import type { FailureReason } from "./failureReason.ts"
@@ -62,6 +63,8 @@ export class Run {
   readonly resultLimit: typeof ResultLimit.Service
   readonly hooks: RunHooks
   readonly queues: Queues
+  /** The compactions of the conversation, those of earlier runs included. */
+  readonly compactions: Compactions
   readonly events: Events
   /** Writes the conversation to the session of the agent; absent for an agent without one. */
   readonly journal: Journal | undefined
@@ -127,6 +130,7 @@ export class Run {
     this.control.inFlight.halts.add(Effect.sync(() => audience.reader.release()))
     this.budget = new Budget.Budget(() => this.options.limits, Context.get(context, Budget.Outer))
     this.queues = task.queues
+    this.compactions = task.compactions
     this.output = task.output
     this.retry = task.retry
     this.startedAt = monotonicMillis(this.clock)
@@ -216,11 +220,11 @@ export class Run {
     this.emit({ _tag: "MessageRetracted", messageId })
   }
 
-  /** Adds to the usage of the turn and the run. */
-  charge(usage: Usage.Usage | undefined): void {
+  /** Adds to the usage of the run, and of its turn unless that did not use it. */
+  charge(usage: Usage.Usage | undefined, isOfTurn = true): void {
     if (usage === undefined) return
     this.usage = Usage.add(this.usage, usage)
-    this.turnUsage = Usage.add(this.turnUsage, usage)
+    if (isOfTurn) this.turnUsage = Usage.add(this.turnUsage, usage)
   }
 
   /** Offers tools to the model for this turn. */
@@ -247,7 +251,9 @@ export class Run {
     messages: ReadonlyArray<Message> | undefined
   ): void {
     this.options = Options.patch(this.options, options)
-    this.messages = messages ?? this.messages
+    if (messages === undefined) return
+    this.messages = messages
+    this.compactions.remeasure(messages)
   }
 
   /** Keeps messages for the next time that pending ones are delivered. `from`: the queue that they came from, if any. */

@@ -1,6 +1,7 @@
 /**
  * The task of a run.
  */
+import type { ByHand, Compactions } from "./compactions.ts"
 import type { Message } from "../Message.ts"
 import type { Output } from "./output.ts"
 import type { Patience } from "./patience.ts"
@@ -12,6 +13,10 @@ export interface Task {
   readonly prompts: ReadonlyArray<Message>
   /** The transcript so far. Never changed. */
   readonly messages: ReadonlyArray<Message>
+  /** The compactions of the transcript so far. The run adds its own. */
+  readonly compactions: Compactions
+  /** The compaction by hand that is the whole run. Default: it takes turns. */
+  readonly byHand?: ByHand
   readonly options: RunOptions
   readonly continued: boolean
   /** Whether steering is polled after the prompts. */

@@ -59,11 +59,12 @@ const control = (
   caller: Caller
 ): Pick<
   PromiseAgent,
-  "pause" | "resume" | "cancel" | "reset" | "waitForIdle" | "update" | "setMessages"
+  "pause" | "resume" | "cancel" | "compact" | "reset" | "waitForIdle" | "update" | "setMessages"
 > => ({
   pause: (reason) => caller.ask((agent) => agent.pause(reason)),
   resume: (reason) => caller.ask((agent) => agent.resume(reason)),
   cancel: (reason) => caller.ask((agent) => agent.cancel(reason)),
+  compact: (instructions, { signal } = {}) => caller.ask((agent) => agent.compact(instructions), signal),
   reset: () => caller.ask((agent) => agent.reset),
   waitForIdle: () => caller.ask((agent) => agent.waitForIdle),
   update: (patch) => caller.ask((agent) => agent.update(patch)),

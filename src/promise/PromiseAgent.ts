@@ -196,7 +196,13 @@ export interface PromiseAgent<out O = {}> {
   readonly resume: (reason?: string) => Promise<void>
   /** Ends the current run: its promise resolves with status `"cancelled"`. It does nothing if there is no run. */
   readonly cancel: (reason?: string) => Promise<void>
-  /** Clears messages, queues and the last error. Rejects with `AgentBusy` during a run. */
+  /**
+   * Puts a summary in place of the older messages of later requests. The transcript keeps them.
+   *
+   * Rejects with `AgentBusy` during a run, and with `RunFailed` of reason `CompactionFailed` if the summary failed.
+   */
+  readonly compact: (instructions?: string, options?: ContinueOptions) => Promise<Agent.CompactionResult>
+  /** Clears messages, queues, the summary and the last error. Rejects with `AgentBusy` during a run. */
   readonly reset: () => Promise<void>
   /** Resolves when the agent has no run, and listeners have received all events. */
   readonly waitForIdle: () => Promise<void>

@@ -1,12 +1,22 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import { FetchHttpClient } from "effect/http"
-import { Agent, ContextManager, Hook, Loop, Message, ProviderError, ToolRegistry } from "effect-agent"
+import {
+  Agent,
+  ContextManager,
+  Hook,
+  Loop,
+  Message,
+  type Provider,
+  ProviderError,
+  ToolRegistry,
+  Transcript
+} from "effect-agent"
 import { OpenAiCompatible } from "effect-agent/providers"
 import { Retry } from "effect-agent/resilience"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import * as Invariants from "../behaviour/invariants.ts"
-import { agent, ofTag, play, reasonOf, resultTexts, say, tags, texts } from "../behaviour/play.ts"
+import { agent, ofTag, play, reasonOf, say, tags, texts } from "../behaviour/play.ts"
 import { refuse, serve } from "../providers/server.ts"
 
 const overflow = ScriptedProvider.fail(
@@ -17,27 +27,39 @@ const call = ScriptedProvider.toolCall("dump", {})
 const done = ScriptedProvider.text("done")
 const dump = say("dump", "x".repeat(50_000))
 
-/** Cuts long results, and counts how often it was asked. */
+/** A conversation whose older messages can be left out. */
+const older = [Message.user("q"), Message.assistant("x".repeat(50_000))]
+
+/** Puts a summary in place of all turns but the last, and counts how often it was asked. */
 const cutting = () => {
   const asked: Array<number> = []
-  const cut = (message: Message.Message): Message.Message =>
-    message.role === "toolResult" && Message.textOf(message).length > 100
-      ? { ...message, content: [Message.text("[cut]")] }
-      : message
-  const layer = managing((messages) =>
+  const layer = compacting(({ messages }) =>
     Effect.sync(() => {
       asked.push(messages.length)
-      return { messages: messages.map(cut), dropped: 0, reason: "compaction" }
+      const start = Transcript.turnStarts(messages).at(-1) ?? 0
+      const firstKept = messages[start]?.id
+      return start === 0 || firstKept === undefined
+        ? undefined
+        : { tokensBefore: 9, summarize: Effect.succeed({ summary: "[cut]", firstKept, tokensAfter: 5 }) }
     })
   )
   return { asked, layer }
 }
 
-const managing = (compact: NonNullable<ContextManager.Service["compact"]>) =>
+/** A manager that compacts after an overflow only. */
+const compacting = (compact: NonNullable<ContextManager.Service["compact"]>) =>
   Layer.effect(
     ContextManager.ContextManager,
-    Effect.map(ContextManager.ContextManager, (whole) => ({ ...whole, compact }))
+    Effect.map(ContextManager.ContextManager, (whole) => ({
+      ...whole,
+      compact: (conversation, trigger) =>
+        trigger.reason === "overflow" ? compact(conversation, trigger) : Effect.undefined
+    }))
   )
+
+/** The texts of a request, the first characters of each. */
+const starts = (request: Provider.ModelRequest | undefined) =>
+  texts(request?.messages ?? []).map((text) => text.replace(/^[^]*\n/, "").slice(0, 5))
 
 const reason = (error: unknown) => JSON.parse(JSON.stringify(error))
 
@@ -59,29 +81,44 @@ describe("a conversation that is too long", () => {
   it.effect("F119: is made shorter once, and the turn goes on from that", () =>
     Effect.gen(function* () {
       const { asked, layer } = cutting()
-      const { events, requests, view } = yield* play([call, overflow, call, done], { tools: [dump], layer })
+      const { events, requests, view } = yield* play([overflow, call, done], {
+        tools: [dump],
+        messages: older,
+        layer
+      })
       assert.strictEqual(view.status, "completed")
       assert.deepStrictEqual(asked, [3])
-      assert.deepStrictEqual(resultTexts(requests[2]?.messages), ["[cut]"])
-      // Later turns go on from there; the transcript keeps what was said.
-      assert.deepStrictEqual(
-        resultTexts(requests[3]?.messages).map((text) => text.length),
-        [5, 50_000]
-      )
-      assert.deepStrictEqual(
-        resultTexts(view.messages).map((text) => text.length),
-        [50_000, 50_000]
-      )
-      const second = events.filter(({ turn }) => turn === 2)
-      assert.deepStrictEqual(tags(second).slice(0, 6), [
+      assert.deepStrictEqual(requests.map(starts), [
+        ["q", "xxxxx", "hi"],
+        ["q", "[cut]", "hi"],
+        // Later turns go on from there; the transcript keeps what was said.
+        ["q", "[cut]", "hi", "", "xxxxx"]
+      ])
+      assert.strictEqual(view.messages.length, 6)
+      const first = events.filter(({ turn }) => turn === 1)
+      assert.deepStrictEqual(tags(first).slice(0, 9), [
         "TurnStart",
+        "MessageStart",
+        "MessageEnd",
         "ModelCallStart",
+        "Compaction",
+        "Compaction",
         "ContextTransformed",
         "ModelCallError",
-        "ModelCallRetry",
-        "MessageStart"
+        "ModelCallRetry"
       ])
-      assert.deepInclude(ofTag(events, "ContextTransformed")[0], { reason: "compaction", kept: 3 })
+      assert.deepStrictEqual(
+        ofTag(events, "Compaction").map(({ reason, status, tokensAfter }) => [status, reason, tokensAfter]),
+        [
+          ["start", "overflow", undefined],
+          ["end", "overflow", 5]
+        ]
+      )
+      assert.deepInclude(ofTag(events, "ContextTransformed")[0], {
+        reason: "compaction",
+        kept: 3,
+        dropped: 1
+      })
       assert.deepStrictEqual(Invariants.broken(events), [])
     })
   )
@@ -89,12 +126,13 @@ describe("a conversation that is too long", () => {
   it.effect("F119: that is still too long then fails, with no third request in the turn", () =>
     Effect.gen(function* () {
       const { asked, layer } = cutting()
-      const { events, exit, requests } = yield* play([call, overflow, overflow, done], {
+      const { events, exit, requests } = yield* play([overflow, overflow, done], {
         tools: [dump],
+        messages: older,
         layer
       })
       assert.deepNestedInclude(reason(reasonOf(exit)), { "reason._tag": "ContextOverflow" })
-      assert.deepStrictEqual([requests.length, asked.length], [3, 1])
+      assert.deepStrictEqual([requests.length, asked.length], [2, 1])
       assert.deepStrictEqual(Invariants.broken(events), [])
     })
   )
@@ -102,27 +140,38 @@ describe("a conversation that is too long", () => {
   it.effect("F119: of which nothing is left to shorten fails with no second request", () =>
     Effect.gen(function* () {
       const { asked, layer } = cutting()
-      const { exit, requests } = yield* play([overflow, done], { layer })
+      const { events, exit, requests } = yield* play([overflow, done], { layer })
       assert.deepNestedInclude(reason(reasonOf(exit)), { "reason._tag": "ContextOverflow" })
       assert.deepStrictEqual([requests.length, asked.length], [1, 1])
+      assert.deepStrictEqual(ofTag(events, "Compaction"), [])
     })
   )
 
   it.effect("F119: fails with its own reason when making it shorter is too long itself", () =>
     Effect.gen(function* () {
       const summing = yield* ScriptedProvider.make([overflow])
-      const layer = managing((messages) =>
-        Loop.run("Sum up.", { messages }, { model: "m" }).pipe(
-          Effect.provide([summing.layer, ToolRegistry.layer()]),
-          Effect.map(({ newMessages }) => ({ messages: newMessages, dropped: 1, reason: "compaction" }))
-        )
+      const layer = compacting(({ messages }) =>
+        Effect.succeed({
+          tokensBefore: 9,
+          summarize: Loop.run("Sum up.", { messages }, { model: "m" }).pipe(
+            Effect.provide([summing.layer, ToolRegistry.layer()]),
+            Effect.map(({ text }) => ({ summary: text, firstKept: "none", tokensAfter: 5 }))
+          )
+        })
       )
-      const { exit, requests } = yield* play([call, overflow, done], { tools: [dump], layer })
+      const { events, exit, requests } = yield* play([overflow, done], { messages: older, layer })
       assert.deepNestedInclude(reason(reasonOf(exit)), {
         "reason._tag": "ContextOverflow",
         "reason.size": 9000
       })
-      assert.deepStrictEqual([requests.length, (yield* summing.requests).length], [2, 1])
+      assert.deepStrictEqual([requests.length, (yield* summing.requests).length], [1, 1])
+      const failed = ofTag(events, "Compaction").at(-1)
+      assert.deepNestedInclude(reason(failed), {
+        status: "failed",
+        "error._tag": "CompactionFailed",
+        "error.reason.reason._tag": "ContextOverflow"
+      })
+      assert.deepStrictEqual(Invariants.broken(events), [])
     })
   )
 
@@ -130,15 +179,16 @@ describe("a conversation that is too long", () => {
     Effect.gen(function* () {
       const { asked, layer } = cutting()
       const begun = ScriptedProvider.turn(Step.start, Step.text("We"), ...overflow.steps)
-      const { requests } = yield* play([call, begun, done], { tools: [dump], layer })
-      assert.deepStrictEqual([requests.length, asked.length], [2, 0])
+      const { requests } = yield* play([begun, done], { messages: older, layer })
+      assert.deepStrictEqual([requests.length, asked.length], [1, 0])
     })
   )
 
   it.effect("F119: can be cancelled while it is made shorter", () =>
     Effect.gen(function* () {
+      const summarize = Effect.suspend(() => Effect.andThen(cancel, Effect.never))
       const script = yield* agent([call, overflow, done], { tools: [dump] }).pipe(
-        Effect.provide(managing(() => Effect.andThen(cancel, Effect.never)))
+        Effect.provide(compacting(() => Effect.succeed({ tokensBefore: 9, summarize })))
       )
       const cancel: Effect.Effect<void> = Effect.suspend(() => script.agent.cancel())
       assert.strictEqual((yield* script.agent.prompt("hi")).status, "cancelled")

@@ -349,8 +349,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F119",
     without: "making it shorter is made shorter itself",
-    file: "src/internal/request.ts",
-    from: "Effect.provideService(ContextManager, { view })",
+    file: "src/internal/compact.ts",
+    from: "Effect.provideService(ContextManager, { view: run.contextManager.view })",
     to: "",
     test: overflow
   }

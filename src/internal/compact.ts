@@ -1,0 +1,178 @@
+/**
+ * Compacts the conversation of a run: before a request, after the provider found it too long, and by hand.
+ *
+ * A failure is an event, and leaves the conversation as it is.
+ */
+import type * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Struct from "effect/Struct"
+import { type Compacted, ContextManager, type Plan, type Trigger } from "../ContextManager.ts"
+import type { ByHand, Entry } from "./compactions.ts"
+import { CompactionFailed, type FailureReason } from "./failureReason.ts"
+import * as FailureText from "./failureText.ts"
+import * as Limits from "./limits.ts"
+import { makeId } from "../Message.ts"
+import { Provider } from "../Provider.ts"
+import { errorOf } from "./reply.ts"
+import { type Run, Stopped } from "./run.ts"
+import { RunFailed } from "../RunFailed.ts"
+import * as Transcript from "../Transcript.ts"
+import type { Usage } from "../Usage.ts"
+
+type Compacting<A> = Effect.Effect<A, FailureReason | Stopped>
+
+/** Compacts the conversation if the manager finds it due. */
+export const ifDue = (run: Run): Compacting<void> =>
+  run.contextManager.compact === undefined
+    ? Effect.void
+    : Effect.gen(function* () {
+        const trigger = { reason: "threshold" } as const
+        const plan = yield* planned(run, trigger)
+        if (plan === undefined || run.compactions.isTooSoon(plan.tokensBefore)) return
+        yield* isCarriedOut(run, trigger, plan)
+        const spent = run.budget.exceeded
+        if (spent !== undefined) return yield* spent
+      })
+
+/** Compacts a conversation that is too long for the model. Returns whether it is shorter. */
+export const afterOverflow = Effect.fnUntraced(function* (
+  run: Run,
+  limit: number | undefined
+): Effect.fn.Return<boolean, FailureReason | Stopped> {
+  if (run.contextManager.compact === undefined) return false
+  const trigger: Trigger = { reason: "overflow", ...(limit === undefined ? {} : { limit }) }
+  const plan = yield* planned(run, trigger)
+  return plan === undefined ? false : yield* isCarriedOut(run, trigger, plan)
+})
+
+/** Compacts, unless that fails. */
+const isCarriedOut = (run: Run, trigger: Trigger, plan: Plan): Compacting<boolean> =>
+  Effect.as(carriedOut(run, trigger, plan), true).pipe(
+    Effect.catchTag("CompactionFailed", () => Effect.succeed(false))
+  )
+
+/** Compacts for the application. */
+export const byHand = Effect.fnUntraced(function* (
+  run: Run,
+  asked: ByHand
+): Effect.fn.Return<void, FailureReason | Stopped> {
+  const { instructions } = asked
+  if (run.contextManager.compact === undefined) return yield* new CompactionFailed({ detail: noManager })
+  const trigger: Trigger = { reason: "manual", ...(instructions === undefined ? {} : { instructions }) }
+  run.offer(new Map(), { ...run.requestParts, tools: yield* run.registry.definitions })
+  const plan = yield* planned(run, trigger)
+  if (plan !== undefined) asked.made = yield* carriedOut(run, trigger, plan)
+})
+
+const noManager =
+  "no context manager compacts here. Provide one that does, such as Compaction.layer() of effect-agent/context"
+
+const planned = (run: Run, trigger: Trigger): Effect.Effect<Plan | undefined, Stopped> => {
+  const { asked, compactions, contextManager, messages, options } = run
+  const conversation = {
+    messages,
+    compaction: compactions.current,
+    measured: compactions.measured(messages),
+    request: asked,
+    options
+  }
+  const planning = contextManager.compact?.(conversation, trigger) ?? Effect.undefined
+  return run.attempt(Effect.provideService(planning, Provider, run.provider))
+}
+
+/** Publishes the start and the end of a compaction, and keeps it. Fails if it failed, which is published then. */
+const carriedOut = Effect.fnUntraced(function* (
+  run: Run,
+  { reason }: Trigger,
+  { summarize, tokensBefore }: Plan
+): Effect.fn.Return<Entry, FailureReason | Stopped> {
+  const about = { _tag: "Compaction", reason, tokensBefore } as const
+  run.emit({ ...about, status: "start" })
+  yield* run.delivered
+  const exit = yield* Effect.exit(
+    Effect.flatMap(run.attempt(summarized(run, summarize)), ({ usage, ...made }) => {
+      const entry = {
+        ...Struct.pick(made, ["summary", "firstKept", "tokensAfter"]),
+        entryId: makeEntryId(),
+        tokensBefore
+      }
+      return Effect.as(kept(run, entry), { entry, usage })
+    })
+  )
+  if (Exit.isFailure(exit)) {
+    const { detail, reason, usage } = failedBy(exit.cause)
+    const error = new CompactionFailed({ detail, ...(reason === undefined ? {} : { reason }) })
+    if (run.control.stop === undefined) run.compactions.fail(tokensBefore)
+    run.charge(usage, false)
+    run.emit({ ...about, status: "failed", error, ...usageOf(usage) })
+    yield* run.delivered
+    return yield* Effect.failCause(exit.cause)
+  }
+  const { entry, usage } = exit.value
+  const { entryId, tokensAfter } = entry
+  run.charge(usage, false)
+  run.emit({ ...about, status: "end", tokensAfter, entryId, ...usageOf(usage) })
+  yield* run.delivered
+  return entry
+})
+
+/** Writes a compaction to the session, and keeps it: later requests of the run and of its agent start from it. */
+const kept = (run: Run, entry: Entry): Effect.Effect<void, Stopped> => {
+  const { compactions, control, journal, messages } = run
+  const keep = Effect.sync(() => compactions.keep(Struct.pick(entry, ["summary", "firstKept"]), messages))
+  if (journal === undefined) return keep
+  return Effect.flatMap(journal.write([{ _tag: "Compacted", ...entry }]), () => {
+    const { failure } = journal
+    if (failure === undefined) return keep
+    return Effect.andThen(control.stopWith({ cause: "session", error: failure }), run.checkStopped)
+  })
+}
+
+/** The summary of a plan, which makes the requests shorter. */
+const summarized = (run: Run, summarize: Plan["summarize"]): Effect.Effect<Compacted, CompactionFailed> =>
+  summarize.pipe(
+    Effect.mapError(failureOf),
+    Effect.tap((made) => faultOf(run, made) ?? Effect.void),
+    Effect.provideService(Provider, run.provider),
+    // The model that makes the summary may be a run of its own, which must not compact in its turn.
+    Effect.provideService(ContextManager, { view: run.contextManager.view })
+  )
+
+const usageOf = (usage: Usage | undefined): { readonly usage?: Usage } =>
+  usage === undefined ? {} : { usage }
+
+/** Unique, like the ids of messages. */
+const makeEntryId = (): string => `compaction_${makeId().slice("msg_".length)}`
+
+/** The failure of a manager as that of a compaction. */
+const failureOf = (failure: unknown): CompactionFailed => {
+  if (failure instanceof CompactionFailed) return failure
+  if (!(failure instanceof RunFailed)) return new CompactionFailed({ detail: FailureText.of(failure) })
+  const { reason, result } = failure
+  const isKept = reason._tag === "ProviderError" || reason._tag === "LimitExceeded"
+  return new CompactionFailed({
+    detail: reason.message,
+    ...(isKept ? { reason } : {}),
+    ...(result.usage.total > 0 ? { usage: result.usage } : {})
+  })
+}
+
+/** The failure of a compaction that would not make the requests shorter. */
+const faultOf = (
+  { compactions, messages }: Run,
+  { firstKept, summary, usage }: Compacted
+): CompactionFailed | undefined => {
+  const size = (compaction: Transcript.Compaction | undefined) =>
+    Limits.sizeOf(Transcript.compacted(messages, compaction).messages)
+  const fault = (detail: string) => new CompactionFailed({ detail, ...usageOf(usage) })
+  if (summary.trim() === "") return fault("the summary is empty")
+  if (size({ firstKept, summary }) < size(compactions.current)) return undefined
+  return fault("the conversation is no shorter with the summary")
+}
+
+const failedBy = (cause: Cause.Cause<CompactionFailed | Stopped>): CompactionFailed => {
+  const error = errorOf(cause)
+  if (error instanceof CompactionFailed) return error
+  return new CompactionFailed({ detail: error instanceof Stopped ? "the run was stopped" : error.message })
+}

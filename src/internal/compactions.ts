@@ -1,0 +1,80 @@
+/**
+ * What a conversation keeps of its compactions, from run to run.
+ */
+import type { Assistant, Message, MessageId } from "../Message.ts"
+import * as Transcript from "../Transcript.ts"
+
+/** A compaction that failed is tried again when the conversation has grown by this part since. */
+const growth = 0.1
+
+/** A compaction that a run has made. */
+export interface Entry extends Transcript.Compaction {
+  readonly entryId: string
+  readonly tokensBefore: number
+  readonly tokensAfter: number
+}
+
+/** The request of an application for a compaction. */
+export class ByHand {
+  readonly instructions: string | undefined
+  /** The compaction; `undefined` before it is made, and if there is nothing to compact. */
+  made: Entry | undefined
+
+  constructor(instructions: string | undefined) {
+    this.instructions = instructions
+  }
+}
+
+export class Compactions {
+  /** The last one, from which requests start; `undefined` before the first. */
+  current: Transcript.Compaction | undefined
+  /** The newest message that the usage of no answer up to it measures. */
+  private measuredAfter: MessageId | undefined
+  /** Tokens of the conversation when a compaction failed. */
+  private failedAt: number | undefined
+
+  constructor(messages: ReadonlyArray<Message>, current: Transcript.Compaction | undefined) {
+    this.current = current
+    // Its messages were measured before it.
+    if (current !== undefined) this.remeasure(messages)
+  }
+
+  keep(compaction: Transcript.Compaction, messages: ReadonlyArray<Message>): void {
+    this.current = compaction
+    this.failedAt = undefined
+    this.remeasure(messages)
+  }
+
+  /** Begins anew with other messages. */
+  drop(messages: ReadonlyArray<Message>): void {
+    this.current = undefined
+    this.failedAt = undefined
+    this.remeasure(messages)
+  }
+
+  /** Answers so far do not measure the conversation as it is sent from now on. */
+  remeasure(messages: ReadonlyArray<Message>): void {
+    this.measuredAfter = messages.at(-1)?.id
+  }
+
+  fail(tokens: number): void {
+    this.failedAt = tokens
+  }
+
+  /** Whether a compaction of so many tokens failed, and the conversation has hardly grown since. */
+  isTooSoon(tokens: number): boolean {
+    return this.failedAt !== undefined && tokens - this.failedAt < this.failedAt * growth
+  }
+
+  /** The last answer whose usage measures the conversation as it is sent. */
+  measured(messages: ReadonlyArray<Message>): Assistant | undefined {
+    for (let index = messages.length - 1; index >= 0; index--) {
+      const message = messages[index]
+      if (message === undefined || message.id === this.measuredAfter) return undefined
+      if (message.role === "assistant" && !Transcript.isFailed(message) && (message.usage?.total ?? 0) > 0) {
+        return message
+      }
+    }
+    return undefined
+  }
+}

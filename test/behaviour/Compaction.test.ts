@@ -1,0 +1,364 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Fiber, Latch, Layer } from "effect"
+import {
+  Agent,
+  ContextManager,
+  Loop,
+  Message,
+  RunFailed,
+  ToolRegistry,
+  Transcript,
+  Usage
+} from "effect-agent"
+import { ScriptedProvider } from "effect-agent/testing"
+import * as Invariants from "./invariants.ts"
+import { agent, ofTag, play, range, reasonOf, say, tags, texts } from "./play.ts"
+
+const done = ScriptedProvider.text("done")
+const long = "x".repeat(4_000)
+const history = range(3).flatMap((n) => [Message.user(`q${n}`), Message.assistant(long)])
+const asked = Usage.make({ input: 30, output: 3, cost: 0.25 })
+
+type Manager = ContextManager.Service
+type Compact = NonNullable<Manager["compact"]>
+
+const managing = (compact: Compact) =>
+  Layer.succeed(ContextManager.ContextManager, {
+    view: (messages) => Effect.succeed({ messages, dropped: 0, reason: "window" }),
+    compact
+  })
+
+/** A plan that keeps the newest turn. */
+const planOf = (
+  { messages }: ContextManager.Conversation,
+  tokensBefore: number,
+  summarize?: ContextManager.Plan["summarize"]
+): ContextManager.Plan | undefined => {
+  const firstKept = messages[Transcript.turnStarts(messages).at(-1) ?? 0]?.id
+  return firstKept === undefined || firstKept === messages[0]?.id
+    ? undefined
+    : {
+        tokensBefore,
+        summarize:
+          summarize ?? Effect.succeed({ summary: "They talked.", firstKept, tokensAfter: 7, usage: asked })
+      }
+}
+
+/** Compacts for these reasons, and keeps what it was asked. */
+const manager = (
+  reasons: ReadonlyArray<ContextManager.Trigger["reason"]>,
+  summarize?: ContextManager.Plan["summarize"],
+  size = () => 100
+) => {
+  const calls: Array<ContextManager.Conversation & ContextManager.Trigger> = []
+  const layer = managing((conversation, trigger) =>
+    Effect.sync(() => {
+      calls.push({ ...conversation, ...trigger })
+      return reasons.includes(trigger.reason) ? planOf(conversation, size(), summarize) : undefined
+    })
+  )
+  return { calls, layer }
+}
+
+const compactions = (events: Parameters<typeof Invariants.broken>[0]) =>
+  ofTag(events, "Compaction").map(({ reason, status }) => `${reason} ${status}`)
+
+/** The last lines of the texts of a request, the first characters of each. */
+const sent = (messages: ReadonlyArray<Message.Message> = []) =>
+  texts(messages).map((text) => text.replace(/^[^]*\n/, "").slice(0, 12))
+
+describe("Compaction", () => {
+  it.effect("before a request puts a summary in place of older messages, and the transcript stays", () =>
+    Effect.gen(function* () {
+      const { calls, layer } = manager(["threshold"])
+      const { events, exit, requests, view } = yield* play([done], { messages: history, layer })
+      assert.deepStrictEqual(sent(requests[0]?.messages), ["q0", "They talked.", "hi"])
+      assert.deepStrictEqual(Transcript.violations(requests[0]?.messages ?? []), [])
+      assert.strictEqual(view.messages.length, 8)
+      assert.deepStrictEqual(compactions(events), ["threshold start", "threshold end"])
+      const [start, end] = ofTag(events, "Compaction")
+      assert.deepInclude(start, { tokensBefore: 100 })
+      assert.deepInclude(end, { tokensBefore: 100, tokensAfter: 7, usage: asked })
+      assert.match(end?.entryId ?? "", /^compaction_/)
+      assert.strictEqual(calls[0]?.measured, undefined)
+      assert.deepStrictEqual(tags(events).slice(3, 8), [
+        "MessageEnd",
+        "Compaction",
+        "Compaction",
+        "ContextTransformed",
+        "ModelCallStart"
+      ])
+      assert.deepStrictEqual(Invariants.broken(events), [])
+      assert.isTrue(Exit.isSuccess(exit))
+    })
+  )
+
+  it.effect("counts in the usage of the run and in its report, and in no turn", () =>
+    Effect.gen(function* () {
+      const { layer } = manager(["threshold"])
+      const answer = ScriptedProvider.text("done", { usage: { input: 10, output: 1 } })
+      const script = yield* agent([answer], { messages: history }).pipe(Effect.provide(layer))
+      const { report, usage } = yield* script.agent.prompt("hi")
+      assert.deepInclude(usage, { total: 44, cost: 0.25 })
+      assert.strictEqual(report.usage.total, 44)
+      assert.strictEqual(ofTag(script.events, "TurnEnd")[0]?.usage.total, 11)
+      assert.deepStrictEqual(Invariants.broken(script.events), [])
+    })
+  )
+
+  it.effect("is what later runs of the agent start from, until the messages are replaced", () =>
+    Effect.gen(function* () {
+      let isDue = true
+      const { calls, layer } = manager(["threshold"], undefined, () => (isDue ? 100 : 0))
+      const only = managing((conversation, trigger) =>
+        Effect.map(
+          Effect.flatMap(
+            ContextManager.ContextManager,
+            ({ compact }) => compact?.(conversation, trigger) ?? Effect.undefined
+          ).pipe(Effect.provide(layer)),
+          (plan) => (isDue ? plan : undefined)
+        )
+      )
+      const script = yield* agent([done, done, done], { messages: history }).pipe(Effect.provide(only))
+      const { compaction } = yield* script.agent.prompt("hi")
+      isDue = false
+      assert.strictEqual(compaction?.summary, "They talked.")
+      assert.deepStrictEqual((yield* script.agent.state.get).compaction, compaction)
+      yield* script.agent.prompt("more")
+      const requests = yield* script.requests
+      assert.deepStrictEqual(sent(requests[1]?.messages), ["q0", "They talked.", "hi", "done", "more"])
+      // The same objects, so that providers find their encodings again.
+      for (const [index, message] of (requests[0]?.messages ?? []).entries()) {
+        assert.strictEqual(requests[1]?.messages[index], message)
+      }
+      assert.strictEqual((yield* script.agent.state.get).messages.length, 10)
+      yield* script.agent.setMessages(history)
+      assert.isUndefined((yield* script.agent.state.get).compaction)
+      yield* script.agent.prompt("again")
+      assert.strictEqual((yield* script.requests)[2]?.messages.length, 7)
+      assert.isUndefined(calls.at(-1)?.compaction)
+    })
+  )
+
+  it.effect("can be given to an agent and to a loop that continue the conversation elsewhere", () =>
+    Effect.gen(function* () {
+      const compaction = { summary: "They talked.", firstKept: history[4]?.id ?? "" }
+      const expected = ["q0", "They talked.", "q2", "xxxxxxxxxxxx", "hi"]
+      const script = yield* agent([done], { messages: history, compaction })
+      yield* script.agent.prompt("hi")
+      assert.deepStrictEqual(sent((yield* script.requests)[0]?.messages), expected)
+      assert.deepStrictEqual((yield* script.agent.state.get).compaction, compaction)
+      const provider = yield* ScriptedProvider.make([done])
+      const result = yield* Loop.run("hi", { messages: history, compaction }, { model: "m" }).pipe(
+        Effect.provide([provider.layer, ToolRegistry.layer()])
+      )
+      assert.deepStrictEqual(sent((yield* provider.requests)[0]?.messages), expected)
+      assert.deepStrictEqual(result.compaction, compaction)
+      yield* script.agent.reset
+      assert.isUndefined((yield* script.agent.state.get).compaction)
+    })
+  )
+
+  it.effect(
+    "is planned with the answer that measures the conversation, which is none after a compaction",
+    () =>
+      Effect.gen(function* () {
+        let due = 0
+        const measured: Array<string | undefined> = []
+        const layer = managing((conversation, { reason }) =>
+          Effect.sync(() => {
+            measured.push(conversation.measured && Message.textOf(conversation.measured))
+            return reason === "threshold" && ++due === 3 ? planOf(conversation, 50) : undefined
+          })
+        )
+        const answer = (text: string) => ScriptedProvider.text(text, { usage: { input: 10, output: 1 } })
+        const script = yield* agent([answer("1"), done, answer("3"), answer("4")]).pipe(Effect.provide(layer))
+        for (const text of ["a", "b", "c", "d"]) yield* script.agent.prompt(text)
+        assert.deepStrictEqual(measured, [undefined, "1", "1", "3"])
+      })
+  )
+
+  it.effect(
+    "that fails is an event, is tried again when the conversation has grown by a tenth, and the run goes on",
+    () =>
+      Effect.gen(function* () {
+        const sizes = [100, 109, 110, 120]
+        const { layer } = manager(["threshold"], Effect.fail("no luck"), () => sizes.shift() ?? 0)
+        const call = ScriptedProvider.toolCall("a", {})
+        const { events, view } = yield* play([call, call, call, done], {
+          tools: [say("a")],
+          messages: history,
+          layer
+        })
+        assert.strictEqual(view.status, "completed")
+        // Not at 109, and not at 120.
+        assert.deepStrictEqual(
+          ofTag(events, "Compaction").map(({ status, tokensBefore, error }) => [
+            status,
+            tokensBefore,
+            error?.message
+          ]),
+          [
+            ["start", 100, undefined],
+            ["failed", 100, "The conversation was not compacted: no luck"],
+            ["start", 110, undefined],
+            ["failed", 110, "The conversation was not compacted: no luck"]
+          ]
+        )
+        assert.deepStrictEqual(Invariants.broken(events), [])
+      })
+  )
+
+  it.effect("fails with a summary that is empty, or not shorter than what it stands for", () =>
+    Effect.gen(function* () {
+      for (const [summary, detail] of [
+        [" \n", "the summary is empty"],
+        ["y".repeat(20_000), "the conversation is no shorter with the summary"]
+      ] as const) {
+        const firstKept = history[4]?.id ?? ""
+        const made = Effect.succeed({ summary, firstKept, tokensAfter: 7, usage: asked })
+        const { events, requests } = yield* play([done], {
+          messages: history,
+          layer: manager(["threshold"], made).layer
+        })
+        assert.deepInclude(ofTag(events, "Compaction")[1], { status: "failed", usage: asked })
+        assert.strictEqual(ofTag(events, "Compaction")[1]?.error?.detail, detail)
+        assert.strictEqual(requests[0]?.messages.length, 7)
+        assert.strictEqual(ofTag(events, "RunEnd")[0]?.usage.total, 33)
+        assert.deepStrictEqual(Invariants.broken(events), [])
+      }
+    })
+  )
+
+  it.effect("that dies ends the run with its defect, balanced", () =>
+    Effect.gen(function* () {
+      const { layer } = manager(["threshold"], Effect.die(new Error("boom")))
+      const { events, exit } = yield* play([done], { messages: history, layer })
+      assert.deepStrictEqual(compactions(events), ["threshold start", "threshold failed"])
+      assert.isTrue(Exit.hasDies(exit))
+      assert.deepStrictEqual(Invariants.broken(events), [])
+    })
+  )
+
+  it.effect("is interrupted when the run is cancelled, and ends with its event", () =>
+    Effect.gen(function* () {
+      const began = yield* Latch.make(false)
+      let isInterrupted = false
+      const hanging = Effect.andThen(began.open, Effect.never).pipe(
+        Effect.onInterrupt(() => Effect.sync(() => (isInterrupted = true)))
+      )
+      const { layer } = manager(["threshold"], hanging)
+      const script = yield* agent([done], { messages: history }).pipe(Effect.provide(layer))
+      const run = yield* Effect.forkChild(script.agent.prompt("hi"))
+      yield* began.await
+      yield* script.agent.cancel()
+      assert.strictEqual((yield* Fiber.join(run)).status, "cancelled")
+      assert.isTrue(isInterrupted)
+      assert.deepStrictEqual(compactions(script.events), ["threshold start", "threshold failed"])
+      assert.strictEqual(ofTag(script.events, "Compaction")[1]?.error?.detail, "the run was stopped")
+      assert.strictEqual((yield* script.requests).length, 0)
+      assert.deepStrictEqual(Invariants.broken(script.events), [])
+    })
+  )
+
+  it.effect("counts in the budget of the run, whose model it may ask", () =>
+    Effect.gen(function* () {
+      const summarize = Loop.run("Sum up.", { messages: [] }, { model: "m" }).pipe(
+        Effect.provide(ToolRegistry.layer()),
+        Effect.map(({ text, usage }) => ({
+          summary: text,
+          firstKept: history[4]?.id ?? "",
+          tokensAfter: 7,
+          usage
+        }))
+      )
+      const { layer } = manager(["threshold"], summarize)
+      const summary = ScriptedProvider.text("short", { usage: { input: 900, output: 100 } })
+      const { events, exit, requests } = yield* play([summary, done], {
+        messages: history,
+        layer,
+        options: { limits: { maxTotalTokens: 1_000 } }
+      })
+      assert.deepInclude(reasonOf(exit), { _tag: "LimitExceeded", limit: "tokens", value: 1_000 })
+      assert.strictEqual(requests.length, 1)
+      assert.strictEqual(ofTag(events, "RunEnd")[0]?.usage.total, 1_000)
+      assert.deepStrictEqual(Invariants.broken(events), [])
+    })
+  )
+
+  describe("by hand", () => {
+    it.effect("is a run without turns", () =>
+      Effect.gen(function* () {
+        const { calls, layer } = manager(["manual"])
+        const script = yield* agent([done], { messages: history, tools: [say("a")] }).pipe(
+          Effect.provide(layer)
+        )
+        const result = yield* script.agent.compact("Keep the names.")
+        assert.deepInclude(result, { status: "compacted", usage: asked })
+        assert.deepInclude(result.compaction, { summary: "They talked.", tokensBefore: 100, tokensAfter: 7 })
+        assert.deepStrictEqual(tags(script.events), ["RunStart", "Compaction", "Compaction", "RunEnd"])
+        assert.deepStrictEqual(compactions(script.events), ["manual start", "manual end"])
+        assert.strictEqual(ofTag(script.events, "Compaction")[1]?.entryId, result.compaction?.entryId)
+        assert.deepInclude(calls[0], { reason: "manual", instructions: "Keep the names." })
+        assert.deepStrictEqual(
+          calls[0]?.request.tools.map(({ name }) => name),
+          ["a"]
+        )
+        assert.deepStrictEqual(Invariants.broken(script.events), [])
+        yield* script.agent.prompt("hi")
+        assert.deepStrictEqual(sent((yield* script.requests)[0]?.messages), [
+          "q0",
+          "They talked.",
+          "q2",
+          "xxxxxxxxxxxx",
+          "hi"
+        ])
+      })
+    )
+
+    it.effect("says that nothing is left to compact", () =>
+      Effect.gen(function* () {
+        const script = yield* agent([]).pipe(Effect.provide(manager(["manual"]).layer))
+        assert.deepInclude(yield* script.agent.compact(), { status: "nothing" })
+        assert.deepStrictEqual(tags(script.events), ["RunStart", "RunEnd"])
+      })
+    )
+
+    it.effect("fails typed: without a manager, when the summary fails, during a run, after the end", () =>
+      Effect.gen(function* () {
+        const plain = yield* agent([])
+        const failure = yield* Effect.flip(plain.agent.compact())
+        assert.match(String(failure.message), /no context manager compacts here/)
+        assert.deepNestedInclude(failure, { _tag: "RunFailed", "reason._tag": "CompactionFailed" })
+
+        const unlucky = yield* agent([], { messages: history }).pipe(
+          Effect.provide(manager(["manual"], Effect.fail("no luck")).layer)
+        )
+        const unluck = yield* Effect.flip(unlucky.agent.compact())
+        assert.instanceOf(unluck, RunFailed.RunFailed)
+        assert.deepStrictEqual(compactions(unlucky.events), ["manual start", "manual failed"])
+        assert.deepStrictEqual(Invariants.broken(unlucky.events), [])
+
+        const busy = yield* agent([ScriptedProvider.never])
+        yield* busy.agent.start("hi")
+        assert.instanceOf(yield* Effect.flip(busy.agent.compact()), Agent.AgentBusy)
+
+        const closed = yield* Effect.scoped(agent([]))
+        assert.instanceOf(yield* Effect.flip(closed.agent.compact()), Agent.AgentClosed)
+      })
+    )
+
+    it.effect("can be cancelled", () =>
+      Effect.gen(function* () {
+        const began = yield* Latch.make(false)
+        const { layer } = manager(["manual"], Effect.andThen(began.open, Effect.never))
+        const script = yield* agent([], { messages: history }).pipe(Effect.provide(layer))
+        const compacting = yield* Effect.forkChild(script.agent.compact())
+        yield* began.await
+        yield* script.agent.cancel()
+        assert.deepInclude(yield* Fiber.join(compacting), { status: "cancelled" })
+        assert.deepStrictEqual(Invariants.broken(script.events), [])
+      })
+    )
+  })
+})
