@@ -1,0 +1,129 @@
+/**
+ * The lines of a session as rows of an SQL database.
+ *
+ * The position of a row is its place in the session, in bytes. So the rows of a megabyte are those between two positions, and reading
+ * takes bounded memory however long lines are.
+ */
+import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type * as SqlClient from "effect/sql/SqlClient"
+import type { SqlError } from "effect/sql/SqlError"
+import * as Stream from "effect/Stream"
+import type { Line } from "./SessionStorage.ts"
+
+/** A row of a line, with its length in bytes. */
+export interface Row {
+  readonly bytes: number
+  readonly type: string
+  readonly continues: number
+  readonly text: string
+}
+
+/** Characters. A client of PostgreSQL refuses messages of 16 MiB. */
+const maxRow = 262_144
+
+const encoder = new TextEncoder()
+
+/** The parts of a text. None ends within a pair of surrogates, whose halves do not survive as UTF-8. */
+const partsOf = (text: string): ReadonlyArray<string> => {
+  const parts: Array<string> = []
+  let at = 0
+  do {
+    const end = at + maxRow
+    const next = end < text.length && isHigh(text, end - 1) ? end - 1 : end
+    parts.push(text.slice(at, next))
+    at = next
+  } while (at < text.length)
+  return parts
+}
+
+const isHigh = (text: string, at: number): boolean => (text.charCodeAt(at) & 0xfc00) === 0xd800
+
+/** The rows of a line. The last one counts a byte more, as if a line feed ended it. */
+export const rowsOf = ({ text, type }: Pick<Line, "text" | "type">): ReadonlyArray<Row> =>
+  partsOf(text).map((part, index, parts) => {
+    const isLast = index === parts.length - 1
+    const bytes = encoder.encode(part).length + (isLast ? 1 : 0)
+    return { bytes, type, continues: isLast ? 0 : 1, text: part }
+  })
+
+/** Rows in one statement. */
+const maxInsert = 500
+
+/** Inserts rows one behind the other, from a position on. */
+export const insert = (
+  sql: SqlClient.SqlClient,
+  session: number,
+  from: number,
+  rows: ReadonlyArray<Row>
+): Effect.Effect<void, SqlError> => {
+  let next = from
+  const placed = rows.map(({ bytes, ...row }) => {
+    const position = next
+    next += bytes
+    return { session, position, ...row }
+  })
+  return Effect.forEach(
+    Arr.chunksOf(placed, maxInsert),
+    (chunk) => sql`INSERT INTO effect_agent_session_entry ${sql.insert(chunk)}`,
+    { discard: true }
+  )
+}
+
+/** Bytes that are read at a time, and the last row of them. */
+const window = 1_048_576
+
+interface Cursor {
+  /** The position behind the rows that were read. */
+  readonly at: number
+  /** The parts of a line whose other parts follow. */
+  readonly begun: ReadonlyArray<string>
+}
+
+interface Stored {
+  readonly position: number | bigint
+  readonly continues: number
+  readonly text: string
+}
+
+/** Reads the lines of a session before a position, those of some types alone if `only` is given. */
+export const read = (
+  sql: SqlClient.SqlClient,
+  session: number,
+  end: number,
+  only: ReadonlyArray<string> | undefined
+): Stream.Stream<Arr.NonEmptyReadonlyArray<string>, SqlError> => {
+  const isWanted = only === undefined ? sql.literal("TRUE") : sql.in("type", only)
+  const page = (at: number) => sql<Stored>`SELECT position, continues, text FROM effect_agent_session_entry
+    WHERE session = ${session} AND position >= ${at} AND position < ${end} AND ${isWanted} AND position < ${window} + (
+      SELECT min(position) FROM effect_agent_session_entry
+      WHERE session = ${session} AND position >= ${at} AND ${isWanted}
+    ) ORDER BY position`
+  const first: Cursor = { at: 0, begun: [] }
+  return Stream.paginate(first, ({ at, begun }) =>
+    Effect.map(page(at), (rows) => {
+      const last = rows.at(-1)
+      if (last === undefined) return [[], Option.none()] as const
+      const [lines, rest] = joined(begun, rows)
+      const next = Option.some({ at: Number(last.position) + 1, begun: rest })
+      return [Arr.isReadonlyArrayNonEmpty(lines) ? [lines] : [], next] as const
+    })
+  )
+}
+
+/** The lines that end in these rows, and the parts of one that does not. */
+const joined = (
+  begun: ReadonlyArray<string>,
+  rows: ReadonlyArray<Stored>
+): readonly [ReadonlyArray<string>, ReadonlyArray<string>] => {
+  const lines: Array<string> = []
+  let parts = [...begun]
+  for (const { continues, text } of rows) {
+    parts.push(text)
+    if (continues === 1) continue
+    lines.push(parts.join(""))
+    parts = []
+  }
+  return [lines, parts]
+}

@@ -1,0 +1,146 @@
+/**
+ * A store of sessions in an SQL database: SQLite, or PostgreSQL.
+ *
+ * **Details**
+ *
+ * The store uses the `SqlClient` of `effect/sql` in its context: that of `NodeSqlite` of `effect-agent/sql`, or of `PgClient` of
+ * `@effect/sql-pg`. It makes its tables, whose names begin with `effect_agent_session`, and brings older ones to its version.
+ *
+ * - An append is one transaction. It succeeds when it is committed.
+ * - A store has one lock, for all sessions that it has open: in PostgreSQL an advisory lock on a connection of its own, for SQLite a
+ *   locked file beside the database. The system takes the lock back when the process ends, in whatever way, so that another process can
+ *   open the sessions at once. A process that is stopped keeps them.
+ * - A writer that another one has followed, such as one whose connection to the database was lost, cannot append: it fails with `Locked`.
+ *
+ * **Gotchas**
+ *
+ * The lock needs a session of PostgreSQL: a pooler must not share it between transactions. The pool of `PgClient` needs at least two
+ * connections.
+ *
+ * @since 0.2.0
+ */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import type { MigrationError } from "effect/sql/Migrator"
+import * as SqlClient from "effect/sql/SqlClient"
+import type { SqlError } from "effect/sql/SqlError"
+import * as Stream from "effect/Stream"
+import { SessionError, StorageFailed } from "../Session.ts"
+import type { SessionStorage, Writer } from "./SessionStorage.ts"
+import * as SessionStore from "./SessionStore.ts"
+import * as SqlLines from "./SqlLines.ts"
+import * as SqlOwner from "./SqlOwner.ts"
+import * as SqlSessions from "./SqlSessions.ts"
+import * as SqlTables from "./SqlTables.ts"
+
+/**
+ * Makes the storage of a database, whose lock goes with the scope.
+ *
+ * **When to use**
+ *
+ * Use {@link layer} for a store. Use this for a storage that a store of one's own decorates.
+ *
+ * **Example** (Reading the lines of a session)
+ *
+ * ```ts
+ * import { Effect, Stream } from "effect"
+ * import { SessionStore, SqlSessionStore } from "effect-agent/sessions"
+ * import { NodeSqlite } from "effect-agent/sql"
+ *
+ * const program = Effect.gen(function* () {
+ *   const storage = yield* SqlSessionStore.storage
+ *   const { id } = yield* SessionStore.make(storage).create({ sessionId: "trip" })
+ *   return (yield* Stream.runCollect(storage.lines(id))).flat().length
+ * }).pipe(Effect.provide(NodeSqlite.layer({ filename: ":memory:" })), Effect.scoped)
+ *
+ * console.log(await Effect.runPromise(program)) // => 1
+ * ```
+ *
+ * @category constructors
+ * @since 0.2.0
+ */
+export const storage: Effect.Effect<
+  SessionStorage,
+  SqlError | MigrationError,
+  SqlClient.SqlClient | Scope.Scope
+> = Effect.gen(function* () {
+  // An application may transform the names of its own tables.
+  const sql = (yield* SqlClient.SqlClient).withoutTransforms()
+  yield* Effect.provideService(SqlTables.migrate, SqlClient.SqlClient, sql)
+  return storageOf({ sql, owners: yield* SqlOwner.make(sql), claims: new Map() })
+})
+
+const storageOf = (database: SqlSessions.Database): SessionStorage => {
+  const writer = (claim: SqlSessions.Claim): Writer => ({
+    append: (lines) =>
+      Effect.mapError(SqlSessions.append(database, claim, lines), during(claim.sessionId, "append"))
+  })
+  return {
+    create: (session) =>
+      Effect.mapBoth(SqlSessions.create(database, session), {
+        onFailure: during(session.sessionId, "create"),
+        onSuccess: writer
+      }),
+    open: (sessionId) =>
+      Effect.mapBoth(SqlSessions.open(database, sessionId), {
+        onFailure: during(sessionId, "open"),
+        onSuccess: writer
+      }),
+    lines: (sessionId, only) =>
+      Stream.unwrap(
+        Effect.map(SqlSessions.find(database, sessionId), ({ bytes, id }) =>
+          SqlLines.read(database.sql, Number(id), Number(bytes), only)
+        )
+      ).pipe(Stream.mapError(during(sessionId, "read"))),
+    list: (cwd) => Effect.mapError(SqlSessions.list(database, cwd), during("", "list")),
+    remove: (sessionId) =>
+      Effect.mapError(SqlSessions.remove(database, sessionId), during(sessionId, "remove"))
+  }
+}
+
+const during =
+  (sessionId: string, operation: string) =>
+  (error: SqlError | SessionError): SessionError => {
+    if (error._tag === "SessionError") return error
+    const { cause, message } = error.reason
+    const detail = cause instanceof Error ? cause.message : (message ?? error.message)
+    return new SessionError({ sessionId, reason: new StorageFailed({ operation, detail }) })
+  }
+
+/**
+ * Makes a layer of a store in the SQL database of the context.
+ *
+ * **Example** (Continuing a conversation of another process)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { Agent } from "effect-agent"
+ * import { SessionStore, SqlSessionStore } from "effect-agent/sessions"
+ * import { NodeSqlite } from "effect-agent/sql"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * // With PostgreSQL: PgClient.layer({ url: Redacted.make("postgres://…") }) of @effect/sql-pg.
+ * const store = SqlSessionStore.layer().pipe(Layer.provide(NodeSqlite.layer({ filename: ":memory:" })))
+ *
+ * const program = Effect.gen(function* () {
+ *   const sessions = yield* SessionStore.SessionStore
+ *   const session = yield* sessions.openOrCreate("trip")
+ *   const agent = yield* Agent.make({ model: "gpt-5-mini", session })
+ *   yield* agent.prompt("Do I need a coat in Oslo?")
+ *   return (yield* sessions.list()).items.map(({ title }) => title)
+ * }).pipe(Effect.provide([store, ScriptedProvider.layer([ScriptedProvider.text("Yes.")])]), Effect.scoped)
+ *
+ * console.log(await Effect.runPromise(program)) // => [ 'Do I need a coat in Oslo?' ]
+ * ```
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const layer = (
+  options?: SessionStore.Options
+): Layer.Layer<SessionStore.SessionStore, SqlError | MigrationError, SqlClient.SqlClient> =>
+  Layer.effect(
+    SessionStore.SessionStore,
+    Effect.map(storage, (storage) => SessionStore.make(storage, options))
+  )

@@ -1,0 +1,59 @@
+/**
+ * The tables of sessions in an SQL database, and their versions.
+ */
+import * as Effect from "effect/Effect"
+import * as Migrator from "effect/sql/Migrator"
+import * as SqlClient from "effect/sql/SqlClient"
+import type { SqlError } from "effect/sql/SqlError"
+
+const table = "effect_agent_session_migrations"
+
+/**
+ * Version 1. `position` is the place of a row in its session, in bytes: rows lie one behind the other as lines of a file would. A line
+ * that is too long for one row has several, all but the last one with `continues` 1. `owner` is the store that has the session open, and
+ * `fence` counts the writers that it had.
+ */
+const create = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const key = sql.onDialectOrElse({
+    pg: () => sql.literal("BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"),
+    orElse: () => sql.literal("INTEGER PRIMARY KEY AUTOINCREMENT")
+  })
+  yield* sql`CREATE TABLE effect_agent_session (
+    id ${key},
+    session_id TEXT NOT NULL UNIQUE,
+    cwd TEXT NOT NULL,
+    created BIGINT NOT NULL,
+    modified BIGINT NOT NULL,
+    bytes BIGINT NOT NULL,
+    fence BIGINT NOT NULL,
+    owner BIGINT,
+    owner_name TEXT,
+    owned_since BIGINT
+  )`
+  yield* sql`CREATE TABLE effect_agent_session_entry (
+    session BIGINT NOT NULL,
+    position BIGINT NOT NULL,
+    type TEXT NOT NULL,
+    continues INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    PRIMARY KEY (session, position)
+  )`
+})
+
+/** The steps from one version to the next. A new version adds a line here, and a test to `test/sessions/SqlTables.ts`. */
+const versions: Record<string, Effect.Effect<void, unknown, SqlClient.SqlClient>> = { "1_sessions": create }
+const latest = Object.keys(versions).length
+
+/** Brings the tables to the version that this version of the package uses. Fails if a later one has changed them. */
+export const migrate: Effect.Effect<void, SqlError | Migrator.MigrationError, SqlClient.SqlClient> =
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    yield* Migrator.make({})({ loader: Migrator.fromRecord(versions), table })
+    const [row] = yield* sql`SELECT max(migration_id) FROM ${sql(table)}`.values
+    const found = Number(row?.[0])
+    if (found > latest) {
+      const message = `The tables of sessions have version ${found}. This version of effect-agent knows them up to ${latest}`
+      return yield* new Migrator.MigrationError({ kind: "BadState", message })
+    }
+  })
