@@ -1,16 +1,9 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"
-import { ArtifactStore, FileArtifactStore } from "effect-agent/artifacts"
-
-const artifact = (id: string, text: string): ArtifactStore.Artifact => ({
-  id,
-  runId: "run_1",
-  toolCallId: "call_1",
-  toolName: "log",
-  mediaType: "text/plain",
-  text
-})
+import { ArtifactStore, FileArtifactStore, SqlArtifactStore } from "effect-agent/artifacts"
+import { NodeSqlite } from "effect-agent/sql"
+import { artifact, contract } from "./contract.ts"
 
 const files = Layer.unwrap(
   Effect.gen(function* () {
@@ -20,47 +13,12 @@ const files = Layer.unwrap(
   })
 ).pipe(Layer.provide(NodeServices.layer))
 
-/** What every store of artifacts promises. */
-const contract = (name: string, layer: Layer.Layer<ArtifactStore.ArtifactStore, unknown>) =>
-  describe(name, () => {
-    it.effect("returns what was put, whatever its characters", () =>
-      Effect.gen(function* () {
-        const store = yield* ArtifactStore.ArtifactStore
-        const kept = {
-          ...artifact("a-1_B", "a\u0000b \u2028 🎉 \ud800 \"'\\\r\n"),
-          trust: "untrusted" as const
-        }
-        yield* store.put(kept)
-        assert.deepStrictEqual(yield* store.get("a-1_B"), kept)
-        yield* store.put(artifact("a-1_B", "again"))
-        assert.strictEqual((yield* store.get("a-1_B")).text, "again")
-      }).pipe(Effect.provide(layer))
-    )
-
-    it.effect("fails for ids that it does not have, whatever they look like", () =>
-      Effect.gen(function* () {
-        const store = yield* ArtifactStore.ArtifactStore
-        yield* store.put(artifact("a", "text"))
-        for (const id of [
-          "b",
-          "",
-          "../a",
-          "a/../a",
-          "a.json",
-          ".a",
-          "a\u0000",
-          "/etc/passwd",
-          "x".repeat(5_000)
-        ]) {
-          const error = yield* Effect.flip(store.get(id))
-          assert.strictEqual(error._tag, "ArtifactNotFound")
-        }
-      }).pipe(Effect.provide(layer))
-    )
-  })
-
 contract("layerMemory", ArtifactStore.layerMemory())
 contract("FileArtifactStore", files)
+contract(
+  "SqlArtifactStore",
+  Layer.provide(SqlArtifactStore.layer, NodeSqlite.layer({ filename: ":memory:" }))
+)
 
 describe("layerMemory", () => {
   it.effect("drops the oldest, and refuses what is larger than all of it", () =>

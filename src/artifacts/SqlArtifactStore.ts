@@ -1,0 +1,141 @@
+/**
+ * Keeps artifacts in an SQL database: SQLite, or PostgreSQL.
+ *
+ * @since 0.2.0
+ */
+import * as Arr from "effect/Array"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as Migrator from "effect/sql/Migrator"
+import * as SqlClient from "effect/sql/SqlClient"
+import type { SqlError } from "effect/sql/SqlError"
+import { Artifact, ArtifactNotFound, ArtifactStore, ArtifactStoreFailed } from "./ArtifactStore.ts"
+
+const table = "effect_agent_artifact"
+
+/** Version 1. A row is a part of the JSON of an artifact, because clients of PostgreSQL refuse messages of 16 MiB. */
+const create = Effect.flatMap(
+  SqlClient.SqlClient,
+  (sql) => sql`CREATE TABLE ${sql(table)} (
+    id TEXT NOT NULL,
+    part INTEGER NOT NULL,
+    created BIGINT NOT NULL,
+    text TEXT NOT NULL,
+    PRIMARY KEY (id, part)
+  )`
+)
+
+/** The steps from one version of the table to the next. A new version adds a line here, and a test. */
+const loader = Migrator.fromRecord({ "1_artifacts": Effect.asVoid(create) })
+
+/**
+ * Keeps each artifact as rows of a table in the SQL database of the context.
+ *
+ * **Details**
+ *
+ * The store uses the `SqlClient` of `effect/sql`: that of `NodeSqlite` of `effect-agent/sql`, or of `PgClient` of `@effect/sql-pg`. It
+ * makes its table `effect_agent_artifact`, and brings an older one to its version. `put` is one transaction. Nothing removes old
+ * artifacts: `created` of a row is the time of the last `put`, in milliseconds since the epoch.
+ *
+ * **Example** (Keeping artifacts in SQLite)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { ArtifactStore, SqlArtifactStore } from "effect-agent/artifacts"
+ * import { NodeSqlite } from "effect-agent/sql"
+ *
+ * const artifacts = SqlArtifactStore.layer.pipe(Layer.provide(NodeSqlite.layer({ filename: ":memory:" })))
+ *
+ * const program = Effect.gen(function* () {
+ *   const store = yield* ArtifactStore.ArtifactStore
+ *   const call = { runId: "run_1", toolCallId: "call_1", toolName: "log", mediaType: "text/plain" }
+ *   yield* store.put({ id: "log-1", ...call, text: "all is well" })
+ *   return (yield* store.get("log-1")).text
+ * }).pipe(Effect.provide(artifacts))
+ *
+ * console.log(await Effect.runPromise(program)) // => all is well
+ * ```
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const layer: Layer.Layer<ArtifactStore, SqlError | Migrator.MigrationError, SqlClient.SqlClient> =
+  Layer.effect(
+    ArtifactStore,
+    Effect.gen(function* () {
+      // An application may transform the names of its own tables.
+      const sql = (yield* SqlClient.SqlClient).withoutTransforms()
+      yield* Effect.provideService(
+        Migrator.make({})({ loader, table: `${table}_migrations` }),
+        SqlClient.SqlClient,
+        sql
+      )
+      return {
+        put: (artifact) =>
+          isSafe(artifact.id)
+            ? Effect.mapError(put(sql, artifact), (error) => failed("put", artifact.id, error))
+            : Effect.fail(unsafe(artifact.id)),
+        get: (id) =>
+          isSafe(id)
+            ? Effect.mapError(get(sql, id), (error) =>
+                error._tag === "ArtifactNotFound" ? error : failed("get", id, error)
+              )
+            : Effect.fail(new ArtifactNotFound({ artifactId: id }))
+      }
+    })
+  )
+
+const json = Schema.fromJsonString(Artifact)
+const encode = Schema.encodeEffect(json)
+const decode = Schema.decodeEffect(json)
+
+/** The parts of a text: by code points, so that none ends within a pair of surrogates. */
+const partsOf = (text: string): ReadonlyArray<string> => text.match(/[^]{1,200000}/gu) ?? []
+
+/** Parts in one statement. */
+const maxInsert = 20
+
+const put = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, artifact: Artifact) {
+  const { id } = artifact
+  const created = yield* Clock.currentTimeMillis
+  const rows = partsOf(yield* encode(artifact)).map((text, part) => ({ id, part, created, text }))
+  yield* sql.withTransaction(
+    Effect.andThen(
+      Effect.forEach(
+        Arr.chunksOf(rows, maxInsert),
+        (chunk) => sql`INSERT INTO ${sql(table)} ${sql.insert(chunk)}
+          ON CONFLICT (id, part) DO UPDATE SET text = excluded.text, created = excluded.created`,
+        { discard: true }
+      ),
+      sql`DELETE FROM ${sql(table)} WHERE id = ${id} AND part >= ${rows.length}`
+    )
+  )
+})
+
+const get = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, id: string) {
+  const rows = yield* sql<{
+    readonly text: string
+  }>`SELECT text FROM ${sql(table)} WHERE id = ${id} ORDER BY part`
+  if (rows.length === 0) return yield* new ArtifactNotFound({ artifactId: id })
+  return yield* decode(rows.map(({ text }) => text).join(""))
+})
+
+/** A model writes ids, and PostgreSQL takes no text with U+0000. */
+const isSafe = (id: string): boolean => /^[\w-]{1,100}$/.test(id)
+
+const unsafe = (artifactId: string) =>
+  new ArtifactStoreFailed({
+    operation: "put",
+    artifactId,
+    detail: "an id has 1 to 100 letters, digits, _ and -"
+  })
+
+const failed = (operation: "put" | "get", artifactId: string, error: SqlError | Schema.SchemaError) => {
+  const detail = error._tag === "SqlError" ? messageOf(error) : "its rows do not hold an artifact"
+  return new ArtifactStoreFailed({ operation, artifactId, detail })
+}
+
+const messageOf = ({ message, reason: { cause } }: SqlError): string =>
+  cause instanceof Error ? cause.message : message
