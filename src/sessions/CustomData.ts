@@ -32,5 +32,26 @@ export const Tool = Schema.Union([
   })
 ])
 
+const asker = { runId: Schema.String, questionId: Schema.String, toolCallId: Schema.String }
+
+/** Kind `question`: a question of the model to a person, or the answer. */
+export const Question = Schema.Union([
+  Schema.Struct({
+    phase: Schema.Literal("asked"),
+    ...asker,
+    path: Schema.optionalKey(
+      Schema.NonEmptyArray(Schema.Struct({ runId: Schema.String, toolCallId: Schema.String }))
+    ),
+    question: Schema.String,
+    schema: Schema.Json
+  }),
+  Schema.Struct({
+    phase: Schema.Literal("answered"),
+    ...asker,
+    answer: Schema.Json,
+    by: Schema.optionalKey(Schema.String)
+  })
+])
+
 /** Kind `child`: an entry of the agent inside a call. */
 export const Child = Schema.Struct({ toolCallId: Schema.String, entry: Schema.Json })

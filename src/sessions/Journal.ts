@@ -2,7 +2,7 @@
  * The entries of records: the way from the changes of a conversation to the entries of its session.
  */
 import * as Schema from "effect/Schema"
-import { AgentEvent } from "../AgentEvent.ts"
+import { AgentEvent, type OfTag } from "../AgentEvent.ts"
 import { EventError } from "../internal/failureReason.ts"
 import { isObject } from "../internal/jsonCoercion.ts"
 import type { Message } from "../Message.ts"
@@ -45,9 +45,10 @@ const ofEvent = (state: SessionState, event: AgentEvent): ReadonlyArray<Draft> =
     case "MessageEnd":
       return [messageOf(event.message)]
     case "RunStart": {
-      const { model, options, runId } = event
+      const { model, options, resumes, runId } = event
       const published = options === undefined ? {} : { options: encodeOptions(options) }
-      return [{ type: "run", phase: "start", runId, model, ...published }]
+      const resumed = resumes === undefined ? {} : { resumes }
+      return [{ type: "run", phase: "start", runId, model, ...resumed, ...published }]
     }
     case "RunEnd": {
       const { error, runId, status, usage } = event
@@ -64,8 +65,57 @@ const ofEvent = (state: SessionState, event: AgentEvent): ReadonlyArray<Draft> =
       return [custom("tool", { phase: "end", ...call, outcome, isError, durationMs, output })]
     }
     default:
+      return ofRequest(state, event)
+  }
+}
+
+/** The entries of requests to a person and of their answers. An event of another kind stays as it is. */
+const ofRequest = (state: SessionState, event: AgentEvent): ReadonlyArray<Draft> => {
+  switch (event._tag) {
+    case "ApprovalRequested": {
+      const { _tag, parent: _, seq: __, timestamp: ___, turn: ____, ...request } = event
+      return [{ type: "approval", ...request }]
+    }
+    case "ApprovalAnswered":
+      return answered(state, event)
+    case "QuestionAsked": {
+      const { path, question, questionId, runId, schema, toolCallId } = event
+      const nested = path === undefined ? {} : { path }
+      return [
+        custom("question", { phase: "asked", runId, questionId, toolCallId, ...nested, question, schema })
+      ]
+    }
+    case "QuestionAnswered": {
+      const { answer, by, questionId, runId, toolCallId } = event
+      const person = by === undefined ? {} : { by }
+      return [custom("question", { phase: "answered", runId, questionId, toolCallId, answer, ...person })]
+    }
+    default:
       return [custom("event", encodeEvent(event))]
   }
+}
+
+/** The answer with the call that it is for. */
+const answered = (state: SessionState, event: OfTag<"ApprovalAnswered">): ReadonlyArray<Draft> => {
+  const request = state.approvals.get(event.approvalId)
+  if (request === undefined) return [custom("event", encodeEvent(event))]
+  const { argumentsHash, params, runId, toolCallId, toolName } = request
+  const { approvalId, by, decision, params: edited, reason } = event
+  return [
+    {
+      type: "approval",
+      approvalId,
+      runId,
+      toolCallId,
+      toolName,
+      params,
+      argumentsHash,
+      decision,
+      ...(edited === undefined ? {} : { edited }),
+      ...(reason === undefined ? {} : { reason }),
+      ...(by === undefined ? {} : { by })
+    }
+  ]
 }
 
 const messageOf = (message: Message): Draft => ({ type: "message", id: message.id, message })

@@ -38,6 +38,7 @@ export class Reading {
 
   add(line: StoredLine): void {
     this.line++
+    if (line === "") return
     const read = typeof line === "string" ? SessionEntry.decode(line) : Result.fail("it is not UTF-8")
     if (Result.isFailure(read)) {
       this.report(`no entry: ${read.failure}`)

@@ -95,6 +95,8 @@ export const Run = Schema.Struct({
   runId: Schema.String,
   /** The id of the model that the run began with, `""` if it is not known. */
   model: Schema.String,
+  /** The id of the run whose open turn a run begins with. Default: none. */
+  resumes: Schema.optionalKey(Schema.String),
   /** The options of a run that begins, without those that may be secret. */
   options: Schema.optionalKey(Schema.Json),
   /** The way in which the run ended. */
@@ -136,6 +138,12 @@ export const Approval = Schema.Struct({
   decision: Schema.optionalKey(Schema.Literals(["approve", "reject"])),
   /** The person or the program that answered. Default: not known. */
   by: Schema.optionalKey(Schema.String),
+  /** The tool calls that the run is inside of, outermost first. Default: none. */
+  path: Schema.optionalKey(
+    Schema.NonEmptyArray(Schema.Struct({ runId: Schema.String, toolCallId: Schema.String }))
+  ),
+  /** The time in milliseconds since the epoch at which the question expires. Default: it does not expire. */
+  expiresAt: Schema.optionalKey(Schema.Finite),
   /** The params that the answer replaces those of the call with. Default: unchanged. */
   edited: Schema.optionalKey(Schema.Json),
   /** The reason for the question or the answer. Default none. */

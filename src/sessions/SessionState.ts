@@ -13,6 +13,7 @@ import type { Restored } from "../Session.ts"
 import * as Data from "./CustomData.ts"
 import * as SessionEntry from "./SessionEntry.ts"
 import { Tree } from "./Tree.ts"
+import { openTurnOf } from "./Turn.ts"
 
 type Queues = Restored["queues"]
 
@@ -113,6 +114,7 @@ export class SessionState {
     const messages = branch.flatMap((entry) => (entry.type === "message" ? [entry.message] : []))
     const compaction = branch.findLast((entry) => entry.type === "compaction")
     const first = branch.find(({ id }) => id === compaction?.firstKeptId)
+    const open = openTurnOf(branch)
     const lostRun = [...this.runs.keys()].at(-1)
     return {
       messages,
@@ -121,7 +123,8 @@ export class SessionState {
       ...(compaction !== undefined && first?.type === "message"
         ? { compaction: { summary: compaction.summary, firstKept: first.message.id } }
         : {}),
-      ...(lostRun === undefined ? {} : { lostRun })
+      ...(lostRun === undefined ? {} : { lostRun }),
+      ...(open === undefined ? {} : { open })
     }
   }
 }

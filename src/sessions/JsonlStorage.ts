@@ -1,0 +1,206 @@
+/**
+ * A storage of sessions in files of lines.
+ */
+import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
+import * as Path from "effect/Path"
+import type { PlatformError } from "effect/PlatformError"
+import * as Predicate from "effect/Predicate"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { Exists, Locked, NotFound, SessionError, type SessionReason, StorageFailed } from "../Session.ts"
+import * as LineReader from "./LineReader.ts"
+import * as SessionFiles from "./SessionFiles.ts"
+import type { Line, NewSession, StoredSession, Writer } from "./SessionStorage.ts"
+import * as WriterLock from "./WriterLock.ts"
+
+/** The options of the storage. */
+export interface Options extends SessionFiles.Folders {
+  /** Whether each append waits until the disk has it. Default `"never"`. */
+  readonly fsync?: "never" | "always"
+}
+
+type Services = FileSystem.FileSystem | Path.Path
+type Using<A, R = never> = Effect.Effect<A, SessionError, Services | R>
+
+const lineFeed = 0x0a
+
+export class JsonlStorage {
+  private readonly options: Options
+  /** The paths of sessions, to look there first. */
+  private readonly paths = new Map<string, string>()
+
+  constructor(options: Options) {
+    this.options = options
+  }
+
+  create(session: NewSession): Using<Writer, Scope.Scope> {
+    const { created, cwd, sessionId } = session
+    return Effect.gen({ self: this }, function* () {
+      const files = yield* FileSystem.FileSystem
+      const paths = yield* Path.Path
+      const fails = failing(sessionId, "create")
+      if ((yield* this.search(sessionId)) !== undefined) return yield* failure(sessionId, new Exists())
+      const folder = yield* fails(SessionFiles.folderOf(this.options, cwd))
+      yield* fails(files.makeDirectory(folder, { recursive: true, mode: 0o700 }))
+      const path = paths.join(folder, SessionFiles.nameOf(sessionId, created))
+      yield* lock(sessionId, path)
+      yield* fails(Effect.scoped(files.open(path, { flag: "ax", mode: 0o600 })))
+      // Another process may have made one of this id meanwhile: the one that a search finds stays.
+      if ((yield* this.search(sessionId)) !== path) {
+        yield* fails(files.remove(path))
+        return yield* failure(sessionId, new Exists())
+      }
+      if (this.options.fsync === "always") yield* syncFolder(folder)
+      return yield* this.writer(sessionId, path)
+    })
+  }
+
+  open(sessionId: string): Using<Writer, Scope.Scope> {
+    return Effect.gen({ self: this }, function* () {
+      const path = yield* this.pathOf(sessionId)
+      yield* lock(sessionId, path)
+      return yield* this.writer(sessionId, path)
+    })
+  }
+
+  private writer(sessionId: string, path: string): Using<Writer, Scope.Scope> {
+    const { fsync } = this.options
+    return Effect.gen(function* () {
+      const fails = failing(sessionId, "open")
+      const files = yield* FileSystem.FileSystem
+      let isCut = yield* fails(endsWithinLine(path))
+      const file = yield* fails(files.open(path, { flag: "a", mode: 0o600 }))
+      const append = (lines: Arr.NonEmptyReadonlyArray<Line>) =>
+        Effect.gen(function* () {
+          const start = isCut ? "\n" : ""
+          // Until it has succeeded: a write may stop within a line.
+          isCut = true
+          yield* file.writeAll(encoder.encode(`${start}${lines.map(({ text }) => text).join("\n")}\n`))
+          if (fsync === "always") yield* file.sync
+          isCut = false
+        })
+      return { append: (lines) => failing(sessionId, "append")(append(lines)) }
+    })
+  }
+
+  lines(
+    sessionId: string
+  ): Stream.Stream<Arr.NonEmptyReadonlyArray<string | Uint8Array>, SessionError, Services> {
+    return Stream.unwrap(
+      Effect.map(this.pathOf(sessionId), (path) =>
+        Stream.mapError(LineReader.lines(path), (error) => failure(sessionId, reasonOf("read", error)))
+      )
+    )
+  }
+
+  list(cwd: string | undefined): Using<ReadonlyArray<StoredSession>> {
+    return Effect.gen({ self: this }, function* () {
+      const files = yield* FileSystem.FileSystem
+      const found = yield* failing("", "list")(SessionFiles.find(this.options, cwd))
+      for (const { path, sessionId } of found) this.paths.set(sessionId, path)
+      const listed = yield* Effect.forEach(
+        found,
+        ({ created, path, sessionId }) =>
+          Effect.map(Effect.option(files.stat(path)), (info) =>
+            Option.map(info, ({ mtime, size }) => ({
+              sessionId,
+              created,
+              modified: Option.match(mtime, { onNone: () => created, onSome: (date) => date.getTime() }),
+              bytes: Number(size)
+            }))
+          ),
+        { concurrency: 16 }
+      )
+      const sessions = listed.flatMap(Option.toArray)
+      if (cwd === undefined || this.options.directory === undefined) return sessions
+      return yield* Effect.filter(sessions, ({ sessionId }) => this.isOf(sessionId, cwd))
+    })
+  }
+
+  /** Whether a session has a working directory, by its first entry. */
+  private isOf(sessionId: string, cwd: string): Using<boolean> {
+    return Effect.map(Stream.runHead(this.lines(sessionId)), (head) => {
+      const [line] = Option.getOrElse(head, () => [])
+      return typeof line === "string" && line.includes(`"cwd":${JSON.stringify(cwd)}`)
+    })
+  }
+
+  remove(sessionId: string): Using<void> {
+    return Effect.scoped(
+      Effect.gen({ self: this }, function* () {
+        const files = yield* FileSystem.FileSystem
+        const path = yield* this.pathOf(sessionId)
+        yield* lock(sessionId, path)
+        yield* failing(sessionId, "delete")(files.remove(path))
+        this.paths.delete(sessionId)
+      })
+    )
+  }
+
+  private pathOf(sessionId: string): Using<string> {
+    return Effect.gen({ self: this }, function* () {
+      const files = yield* FileSystem.FileSystem
+      const known = this.paths.get(sessionId)
+      if (known !== undefined && (yield* Effect.orElseSucceed(files.exists(known), () => false))) return known
+      return (yield* this.search(sessionId)) ?? (yield* failure(sessionId, new NotFound()))
+    })
+  }
+
+  private search(sessionId: string): Using<string | undefined> {
+    return Effect.map(failing(sessionId, "open")(SessionFiles.find(this.options)), (found) => {
+      const path = found.find((file) => file.sessionId === sessionId)?.path
+      if (path !== undefined) this.paths.set(sessionId, path)
+      return path
+    })
+  }
+}
+
+const encoder = new TextEncoder()
+
+const failure = (sessionId: string, reason: SessionReason) => new SessionError({ sessionId, reason })
+
+const reasonOf = (operation: string, { reason }: PlatformError): SessionReason => {
+  if (reason._tag === "NotFound") return new NotFound()
+  const cause = Predicate.hasProperty(reason, "cause") ? reason.cause : undefined
+  const detail = cause instanceof Error ? cause.message : (reason.description ?? reason._tag)
+  return new StorageFailed({ operation, detail })
+}
+
+const failing =
+  (sessionId: string, operation: string) =>
+  <A, R>(effect: Effect.Effect<A, PlatformError, R>): Effect.Effect<A, SessionError, R> =>
+    Effect.mapError(effect, (error) => failure(sessionId, reasonOf(operation, error)))
+
+const lock = (sessionId: string, path: string): Using<void, Scope.Scope> =>
+  WriterLock.acquire(`${path}.lock`).pipe(
+    Effect.mapError((error) => {
+      if (error._tag !== "Held") return failure(sessionId, reasonOf("lock", error))
+      const { pid, since } = error
+      const owner = pid === undefined ? {} : { owner: `process ${pid}` }
+      return failure(sessionId, new Locked({ ...owner, ...(since === undefined ? {} : { since }) }))
+    })
+  )
+
+/** Whether the last line of a file has no line feed. */
+const endsWithinLine = (path: string) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const files = yield* FileSystem.FileSystem
+      const file = yield* files.open(path, { flag: "r" })
+      const { size } = yield* file.stat
+      if (Number(size) === 0) return false
+      const last = yield* file.readAlloc(1, { position: BigInt(Number(size) - 1) })
+      return Option.match(last, { onNone: () => false, onSome: ([byte]) => byte !== lineFeed })
+    })
+  )
+
+/** Some systems cannot sync a folder. */
+const syncFolder = (folder: string) =>
+  Effect.scoped(
+    Effect.flatMap(FileSystem.FileSystem, (files) =>
+      Effect.flatMap(files.open(folder, { flag: "r" }), (file) => file.sync)
+    )
+  ).pipe(Effect.ignore)

@@ -1,0 +1,104 @@
+/**
+ * The turn of a branch whose tool calls have not all ended.
+ */
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type { OpenTurn, Question, QuestionAnswer, Request } from "../internal/openTurn.ts"
+import * as Transcript from "../Transcript.ts"
+import * as Data from "./CustomData.ts"
+import type * as SessionEntry from "./SessionEntry.ts"
+
+type Entry = SessionEntry.SessionEntry
+
+/** The open turn at the end of a branch. */
+export const openTurnOf = (branch: ReadonlyArray<Entry>): OpenTurn | undefined => {
+  const start = branch.findLastIndex(
+    (entry) => entry.type === "message" && entry.message.role === "assistant"
+  )
+  const first = branch[start]
+  const rest = branch.slice(start)
+  const messages = rest.flatMap((entry) => (entry.type === "message" ? [entry.message] : []))
+  if (first?.type !== "message" || first.message.role !== "assistant") return undefined
+  if (Transcript.openCalls(messages).length === 0) return undefined
+  const runs = branch.filter((entry) => entry.type === "run")
+  const lastRun = runs.at(-1)
+  const tools = rest.flatMap((entry) => dataOf("tool", readTool, entry))
+  const ended = new Map(
+    tools.flatMap((tool) => (tool.phase === "end" ? [[tool.toolCallId, tool] as const] : []))
+  )
+  return {
+    runId: runs.findLast(({ phase }) => phase === "start")?.runId ?? "",
+    message: first.message,
+    isSuspended: lastRun?.phase === "end" && lastRun.status === "suspended",
+    ended: Array.from(ended, ([toolCallId, { outcome, output }]) => ({ toolCallId, outcome, output })),
+    begun: [...new Set(tools.flatMap(({ phase, toolCallId }) => (phase === "start" ? [toolCallId] : [])))],
+    approvals: approvalsOf(rest),
+    questions: questionsOf(rest)
+  }
+}
+
+const readTool = Schema.decodeUnknownResult(Data.Tool)
+const readQuestion = Schema.decodeUnknownResult(Data.Question)
+
+/** The data of a custom entry of a kind. */
+const dataOf = <A, E>(
+  kind: string,
+  read: (data: unknown) => Result.Result<A, E>,
+  entry: Entry
+): ReadonlyArray<A> => {
+  if (entry.type !== "custom" || entry.kind !== kind) return []
+  const data = read(entry.data)
+  return Result.isSuccess(data) ? [data.success] : []
+}
+
+/** The requests by their id, each with the first answer to it. A request that is made again waits again. */
+const approvalsOf = (entries: ReadonlyArray<Entry>): OpenTurn["approvals"] => {
+  const found = new Map<string, OpenTurn["approvals"][number]>()
+  for (const entry of entries) {
+    if (entry.type !== "approval") continue
+    const { approvalId, by, decision, edited, reason } = entry
+    if (decision === undefined) found.set(approvalId, { request: requestOf(entry) })
+    else {
+      const request = found.get(approvalId)
+      const answer = {
+        decision,
+        ...(edited === undefined ? {} : { params: edited }),
+        ...(reason === undefined ? {} : { reason }),
+        ...(by === undefined ? {} : { by })
+      }
+      if (request !== undefined && request.answer === undefined) found.set(approvalId, { ...request, answer })
+    }
+  }
+  return [...found.values()]
+}
+
+const requestOf = (entry: SessionEntry.Approval): Request => {
+  const { approvalId, argumentsHash, expiresAt, params, path, reason, runId, toolCallId, toolName } = entry
+  return {
+    runId,
+    approvalId,
+    toolCallId,
+    toolName,
+    params,
+    argumentsHash,
+    ...(path === undefined ? {} : { path }),
+    ...(reason === undefined ? {} : { reason }),
+    ...(expiresAt === undefined ? {} : { expiresAt })
+  }
+}
+
+const questionsOf = (entries: ReadonlyArray<Entry>): OpenTurn["questions"] => {
+  const found = new Map<string, { readonly request: Question; readonly answer?: QuestionAnswer }>()
+  for (const data of entries.flatMap((entry) => dataOf("question", readQuestion, entry))) {
+    if (data.phase === "asked") {
+      const { phase: _, ...request } = data
+      found.set(data.questionId, { request })
+    } else {
+      const { answer, by } = data
+      const request = found.get(data.questionId)
+      if (request !== undefined && request.answer === undefined)
+        found.set(data.questionId, { ...request, answer: { answer, ...(by === undefined ? {} : { by }) } })
+    }
+  }
+  return [...found.values()]
+}
