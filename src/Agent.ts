@@ -9,7 +9,6 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { AgentBusy, AgentClosed, NotPaused } from "./internal/agentError.ts"
@@ -19,7 +18,6 @@ import type { AgentEvent } from "./AgentEvent.ts"
 import { partial } from "./AgentEvent.ts"
 import { AgentRuntime, type MakeTask } from "./internal/agentRuntime.ts"
 import type { AgentState, Subscribable } from "./internal/agentState.ts"
-import * as State from "./internal/agentState.ts"
 import type { InvalidContinuation } from "./internal/continuation.ts"
 import { ByHand } from "./internal/compactions.ts"
 import { eventsOnly } from "./internal/eventsOnly.ts"
@@ -28,8 +26,7 @@ import * as Execution from "./internal/execution.ts"
 import type * as Hook from "./Hook.ts"
 import * as HookManager from "./HookManager.ts"
 import type { InvalidInput } from "./internal/invalidInput.ts"
-import * as Input from "./internal/invalidInput.ts"
-import { Journal } from "./internal/journal.ts"
+import { open, prompted } from "./internal/openAgent.ts"
 import type * as Message from "./Message.ts"
 import type { OutputOf, OutputOptions } from "./internal/output.ts"
 import type { Prompted, PromptOptions, Unread } from "./internal/promptOptions.ts"
@@ -54,6 +51,13 @@ export type { StartedRun } from "./internal/execution.ts"
 export { InvalidInput } from "./internal/invalidInput.ts"
 export type { OutputOf, OutputOptions } from "./internal/output.ts"
 export type { PromptOptions, RetryOptions } from "./internal/promptOptions.ts"
+export {
+  asTool,
+  SubAgentFailed,
+  type SubAgentInput,
+  type SubAgentOptions,
+  type SubAgentParams
+} from "./internal/subAgent.ts"
 export type { QueueMode, QueueModes, QueueName, Sizes } from "./internal/queues.ts"
 export type { SubscribeOptions } from "./internal/subscriptions.ts"
 
@@ -282,31 +286,9 @@ export function make<const T extends Tools, const H extends Hooks>(
   Scope.Scope | Provider | Tool.Requirements<T[number]> | Hook.Requirements<H[number]>
 > {
   return Effect.gen(function* () {
-    const { compaction, hooks, messages, modes, ofRuns, runOptions, session, tools } =
-      yield* Effect.fromResult(read(options))
-    const registry = yield* ToolRegistry.make(...tools)
-    const manager = yield* HookManager.make(...hooks)
-    const made = yield* Effect.context<Provider | Scope.Scope>()
-    const own = Context.make(Provider, Context.get(made, Provider)).pipe(
-      Context.add(ToolRegistry.ToolRegistry, registry),
-      Context.add(HookManager.HookManager, manager)
-    )
-    const scope = Context.get(made, Scope.Scope)
-    const states = yield* State.states
-    const journal = session && new Journal(session)
-    const runtime = new AgentRuntime(
-      State.initial(messages, runOptions, compaction),
-      states,
-      modes,
-      journal,
-      scope,
-      // Services of the agent under the caller's, so that the caller's span and request-scoped services win. The provider, the
-      // tools and the hooks are always the agent's.
-      (caller) => Context.mergeAll(made, caller, own)
-    )
-    yield* runtime.restore
-    yield* Scope.addFinalizer(scope, runtime.close)
-    return agentOf(runtime, ofRuns, registry, manager)
+    const definition = yield* Effect.fromResult(read(options))
+    const { manager, registry, runtime } = yield* open(definition)
+    return agentOf(runtime, definition.ofRuns, registry, manager)
   })
 }
 
@@ -423,6 +405,3 @@ const compactionOf: (
   if (made !== undefined) return { runId, status: "compacted", compaction: made, usage }
   return { runId, status: status === "cancelled" ? status : "nothing", usage }
 })
-
-const prompted = (input: Message.Input) => (now: number) =>
-  Result.map(Input.prompt(input, now), (prompts) => ({ prompts, continued: false, pollFirst: true }))

@@ -15,6 +15,8 @@
  * ```
  *
  * - `RunEnd` comes once, last, on every path.
+ * - The events of a run that a tool call started stand between the events of the run that calls, after the `ToolInvoked` and before the
+ *   `ToolExecutionEnd` of the call: see `Agent.asTool`. They have a `runId`, `seq` and `path` of their own.
  * - The tools of one turn may interleave, and each start has exactly one end. Only where the run ends with status `"suspended"`, the
  *   calls that wait for a person have none: the run that resumes it starts and ends them.
  * - A request without its answer is void with the `ToolExecutionEnd` of its call.
@@ -80,6 +82,8 @@ const base = {
   /** The tool calls that this run is inside of, outermost first; absent for a run that no tool started. */
   path: Schema.optionalKey(Schema.NonEmptyArray(OpenRequest.Caller))
 }
+/** The part of `usage` that the runs inside have spent, those that tool calls of this run started; absent if there is none. */
+const childUsage = { childUsage: Schema.optionalKey(Usage) }
 const tool = { toolCallId: Schema.String, toolName: Schema.String }
 const artifact = { artifactId: Schema.String, bytes: Schema.Int, mediaType: Schema.String }
 const reason = { reason: Schema.optionalKey(Schema.String) }
@@ -153,6 +157,7 @@ export const AgentEvent = Schema.TaggedUnion({
     messageId: Schema.optionalKey(Schema.String),
     newMessageIds: Schema.Array(Schema.String),
     usage: Usage,
+    ...childUsage,
     turns: Schema.Int,
     durationMs: Schema.Finite,
     hookMs: Schema.optionalKey(Schema.Finite),
@@ -173,6 +178,7 @@ export const AgentEvent = Schema.TaggedUnion({
     stopReason: Message.StopReason,
     toolResultIds: Schema.Array(Schema.String),
     usage: Usage,
+    ...childUsage,
     toolCallCount: Schema.Int,
     toolsContinue: Schema.Boolean
   },
@@ -350,12 +356,77 @@ export const ofTag =
     return Stream.filter(self, (event): event is OfTag<T> => wanted.has(event._tag))
   }
 
+/**
+ * Returns whether an event belongs to a run inside of the run with an id: to one that a tool call of it started, at any depth.
+ *
+ * **Example** (Finding the run of an event)
+ *
+ * ```ts
+ * import { AgentEvent } from "effect-agent"
+ *
+ * const path = [{ runId: "run_1", toolCallId: "call_1" }] as const
+ * const event: AgentEvent.AgentEvent = { _tag: "TurnStart", runId: "run_2", seq: 2, timestamp: 0, turn: 1, path }
+ *
+ * console.log(AgentEvent.isInside(event, "run_1"), AgentEvent.isInside(event, "run_2")) // => true false
+ * ```
+ *
+ * @category guards
+ * @since 0.2.0
+ */
+export const isInside = ({ path }: AgentEvent, runId: string | undefined): boolean =>
+  path?.some((caller) => caller.runId === runId) === true
+
+/** Makes a predicate of the events of one stream, in their order: whether an event belongs to no run inside. */
+const isOutermost = () => {
+  let runId: string | undefined
+  return (event: AgentEvent): boolean => {
+    if (isInside(event, runId)) return false
+    if (event._tag === "RunStart") runId = event.runId
+    return true
+  }
+}
+
+/**
+ * Leaves out the events of runs inside: those that a tool call of the stream's own run started.
+ *
+ * **Example** (Leaving out the events of sub-agents)
+ *
+ * ```ts
+ * import { Effect, Stream } from "effect"
+ * import { Agent, AgentEvent } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const helper = Agent.asTool({ name: "helper", description: "Helps.", agent: { model: "gpt-5-mini" } })
+ * const script = [
+ *   ScriptedProvider.toolCall("helper", { prompt: "Help" }),
+ *   ScriptedProvider.text("Here is help."),
+ *   ScriptedProvider.text("Done.")
+ * ]
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "gpt-5", tools: [helper] })
+ *   return yield* agent.stream("Hi").pipe(AgentEvent.outermost, AgentEvent.ofTag("RunStart"), Stream.runCollect)
+ * }).pipe(Effect.provide(ScriptedProvider.layer(script)), Effect.scoped)
+ *
+ * console.log((await Effect.runPromise(program)).length) // => 1
+ * ```
+ *
+ * @category filtering
+ * @since 0.2.0
+ */
+export const outermost = <E, R>(self: Stream.Stream<AgentEvent, E, R>): Stream.Stream<AgentEvent, E, R> =>
+  Stream.suspend(() => Stream.filter(self, isOutermost()))
+
 type TextDelta = OfTag<"MessageDelta"> & {
   readonly delta: Extract<ModelEvent.ModelEvent, { readonly _tag: "TextDelta" }>
 }
 
 /**
  * Returns whether an event is a piece of an answer's text, which is `event.delta.delta`.
+ *
+ * **Gotchas**
+ *
+ * The answers of runs inside count too, unless {@link outermost} leaves them out.
  *
  * **Example** (Printing an answer as it comes)
  *
@@ -383,7 +454,7 @@ export const isTextDelta = (event: AgentEvent): event is TextDelta =>
   event._tag === "MessageDelta" && event.delta._tag === "TextDelta"
 
 /**
- * Keeps the text of the answers, as it comes.
+ * Keeps the text of the answers, as it comes, without that of runs inside.
  *
  * **Example** (Streaming text)
  *
@@ -404,10 +475,13 @@ export const isTextDelta = (event: AgentEvent): event is TextDelta =>
  * @since 0.1.0
  */
 export const textOnly = <E, R>(self: Stream.Stream<AgentEvent, E, R>): Stream.Stream<string, E, R> =>
-  self.pipe(
-    Stream.filter(isTextDelta),
-    Stream.map((event) => event.delta.delta)
-  )
+  Stream.suspend(() => {
+    const isOwn = isOutermost()
+    return self.pipe(
+      Stream.filter((event): event is TextDelta => isOwn(event) && isTextDelta(event)),
+      Stream.map((event) => event.delta.delta)
+    )
+  })
 
 /**
  * The state of a run after some of its events.
@@ -420,6 +494,8 @@ export const textOnly = <E, R>(self: Stream.Stream<AgentEvent, E, R>): Stream.St
  * @since 0.1.0
  */
 export interface View {
+  /** The id of the run, or `undefined` before its start. */
+  readonly runId: string | undefined
   /** The transcript. */
   readonly messages: ReadonlyArray<Message.Message>
   /** The answer that is not complete yet; {@link partial} makes a message of it. */
@@ -478,6 +554,7 @@ export interface OpenAnswer {
  * @since 0.1.0
  */
 export const initial = (messages: ReadonlyArray<Message.Message> = []): View => ({
+  runId: undefined,
   messages,
   open: undefined,
   phase: "idle",
@@ -492,7 +569,8 @@ export const initial = (messages: ReadonlyArray<Message.Message> = []): View => 
  *
  * **Details**
  *
- * The function is pure. It ignores events that do not change the view, so a filtered stream folds too.
+ * The function is pure. It ignores events that do not change the view, so a filtered stream folds too, and the events of runs
+ * inside.
  *
  * **Example** (Following a pause)
  *
@@ -513,9 +591,10 @@ export const initial = (messages: ReadonlyArray<Message.Message> = []): View => 
  * @since 0.1.0
  */
 export const fold = (view: View, event: AgentEvent): View => {
+  if (isInside(event, view.runId)) return view
   switch (event._tag) {
     case "RunStart":
-      return { ...initial(view.messages), phase: "model" }
+      return { ...initial(view.messages), runId: event.runId, phase: "model" }
     case "MessageStart": {
       const { messageId: id, role, timestamp } = event
       return role === "assistant" ? { ...view, open: { id, timestamp, reply: ModelEvent.emptyReply } } : view

@@ -9,7 +9,7 @@
  */
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
-import type { AgentEvent, OfTag } from "./AgentEvent.ts"
+import { type AgentEvent, isInside, type OfTag } from "./AgentEvent.ts"
 import * as FailureText from "./internal/failureText.ts"
 import * as Message from "./Message.ts"
 import * as Usage from "./Usage.ts"
@@ -114,8 +114,10 @@ export const RunReport = Schema.Struct({
   toolMs: Schema.Finite,
   /** The time of all calls of hooks, in milliseconds; 0 until the run ends. */
   hookMs: Schema.Finite,
-  /** The tokens of all turns, and of compactions. */
+  /** The tokens of all turns, those of the runs inside included, and of compactions. */
   usage: Usage.Usage,
+  /** The part of `usage` that the runs inside have spent, those that tool calls started; absent if there is none. */
+  childUsage: Schema.optionalKey(Usage.Usage),
   /** The messages of the errors that failed the run. */
   errors: Schema.Array(Schema.String),
   /** The last 10 turns, oldest first. */
@@ -186,7 +188,7 @@ export const fromEvents = (events: Iterable<AgentEvent>): RunReport => {
  *
  * **Details**
  *
- * The function is pure. Events that the report does not count leave it as it is.
+ * The function is pure. Events that the report does not count leave it as it is, and so do those of runs inside.
  *
  * **Example** (Reporting while events arrive)
  *
@@ -210,10 +212,12 @@ export const fromEvents = (events: Iterable<AgentEvent>): RunReport => {
  * @since 0.1.0
  */
 export const fold = (report: RunReport, event: AgentEvent): RunReport =>
-  decisionsOf(event).reduce(
-    (report, entry) => ({ ...report, audit: last(maxAudit, report.audit, entry) }),
-    counted(report, event)
-  )
+  isInside(event, report.runId)
+    ? report
+    : decisionsOf(event).reduce(
+        (report, entry) => ({ ...report, audit: last(maxAudit, report.audit, entry) }),
+        counted(report, event)
+      )
 
 const counted = (report: RunReport, event: AgentEvent): RunReport => {
   switch (event._tag) {
@@ -263,6 +267,9 @@ const turnEnded = (report: RunReport, event: OfTag<"TurnEnd">): RunReport => {
   return {
     ...report,
     usage: Usage.add(report.usage, event.usage),
+    ...(event.childUsage === undefined
+      ? {}
+      : { childUsage: Usage.add(report.childUsage ?? Usage.zero, event.childUsage) }),
     history: [...report.history.slice(0, -1), ...report.history.slice(-1).map(ended)]
   }
 }

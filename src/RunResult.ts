@@ -46,7 +46,7 @@ export const RunResult = Schema.Struct({
    * The messages that the run added to the transcript, in order: prompts, answers, tool results and queued messages.
    */
   newMessages: Schema.Array(Message),
-  /** The tokens of all model calls of the run, as the providers reported them. */
+  /** The tokens of all model calls of the run and of the runs inside, as the providers reported them. */
   usage: Usage,
   /** The summary from which the next run starts. Default: none, so that it starts from the whole transcript. */
   compaction: Schema.optionalKey(Transcript.Compaction),

@@ -16,9 +16,12 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   [
     "loop",
-    /^((Loop)|internal\/(budget|compact|compactions|queues|journal|delivery|events|repetition|task|run|limits|gate|guards|pending|request|reply|modelCall|toolOutcome|batch|largeResult|modelGuarded|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|promptOptions|publishedOptions|eventsOnly|spans|telemetry|telemetryContent))\.ts$/
+    /^((Loop)|internal\/(budget|tally|compact|compactions|queues|journal|delivery|events|repetition|task|run|limits|gate|guards|pending|request|reply|modelCall|toolOutcome|batch|largeResult|modelGuarded|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|promptOptions|publishedOptions|eventsOnly|spans|telemetry|telemetryContent))\.ts$/
   ],
-  ["agent", /^((Agent)|internal\/(agentState|agentOptions|subscriptions|agentRuntime))\.ts$/],
+  [
+    "agent",
+    /^((Agent)|internal\/(agentState|agentOptions|subscriptions|agentRuntime|openAgent|subAgent))\.ts$/
+  ],
   [
     "edges",
     /^(providers|resilience|tools|compat|promise|testing|ai|ai-sdk|node|prices|sessions|artifacts|guardrails|skills|tool-search|sql)\//

@@ -10,13 +10,14 @@ export const maxModule = 250
 export const maxFunction = 40
 
 /** Lines of code of the core: `src/*.ts` and `src/internal/*.ts`. Lower it with every change that removes code. */
-export const maxCore = 8_689
+export const maxCore = 9_031
 
 /** Public modules of the core: the files in `src`, without `index.ts`. */
 export const maxPublic = 26
 
 /** Modules that may be longer than `maxModule`, with the lines of code each may have. */
 export const longModules: Readonly<Record<string, readonly [max: number, reason: string]>> = {
+  "AgentEvent.ts": [300, "a table of all events, beside their fold"],
   "providers/models/anthropic.ts": [Infinity, "a table of facts, one rule for each family of models"],
   "providers/models/google.ts": [Infinity, "a table of facts, one rule for each family of models"],
   "providers/models/openai.ts": [Infinity, "a table of facts, one rule for each family of models"]

@@ -113,6 +113,7 @@ const numbers: ReadonlyArray<readonly [name: string, file: string, pattern: RegE
   ["`limits.maxIdenticalToolCalls`", "internal/limits", /defaultMaxIdentical = (\d+)/],
   ["`limits.maxToolRetries`", "internal/limits", /defaultMaxToolRetries = (\d+)/],
   ["`outputRetries`", "internal/output", /defaultRetries = (\d+)/],
+  ["`Agent.asTool`: `concurrency`", "internal/subAgent", /defaultConcurrency = (\d+)/],
   ["`maxRetryAfter`, with `retry`", "internal/promptOptions", /maxRetryAfter \?\? "(\d+) minutes"/],
   ["`Retry`: `schedule`", "Retry", /Schedule\.upTo\(\{ times: (\d+) \}\)/],
   ["`Retry`: `maxRetryAfter`", "Retry", /maxRetryAfter (?:\?\?|=) "(\d+) seconds"/],

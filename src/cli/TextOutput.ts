@@ -19,21 +19,17 @@ export const make = ({ err, out, paint }: Screen["Service"], isAnswered = true) 
     return isBroken && isLineOpen ? [answer("\n"), next] : [next]
   }
   const piece = (event: AgentEvent): Piece | undefined => {
+    if (event.path !== undefined) return pieceInside(event)
     switch (event._tag) {
       case "MessageDelta":
-        return isAnswered && event.path === undefined && event.delta._tag === "TextDelta"
-          ? answer(event.delta.delta)
-          : undefined
+        return isAnswered && event.delta._tag === "TextDelta" ? answer(event.delta.delta) : undefined
       case "MessageEnd":
-        return event.path === undefined && event.message.role === "assistant" && isLineOpen
-          ? answer("\n")
-          : undefined
+        return event.message.role === "assistant" && isLineOpen ? answer("\n") : undefined
       case "MessageRetracted":
         return note("The answer broke off and starts again.")
       case "ToolExecutionStart":
-        return note(`→ ${ToolTitle.of(event.toolName, event.params)}`)
       case "ToolExecutionEnd":
-        return event.isError ? bad(`✗ ${ended(event)}`) : note(`← ${ended(event)}`)
+        return call(event)
       case "ModelCallRetry":
       case "RunRetry":
         return note(
@@ -64,6 +60,15 @@ export const make = ({ err, out, paint }: Screen["Service"], isAnswered = true) 
     return note(
       `The conversation was compacted, from ${tokensBefore ?? "?"} to ${tokensAfter ?? "?"} tokens.`
     )
+  }
+  /** Of a sub-agent: its tool calls, and no text. Its answer is the result of the call that it works for. */
+  const pieceInside = (event: AgentEvent): Piece | undefined =>
+    event._tag === "ToolExecutionStart" || event._tag === "ToolExecutionEnd" ? call(event) : undefined
+  const call = (event: OfTag<"ToolExecutionStart" | "ToolExecutionEnd">): Piece => {
+    const depth = "│ ".repeat(event.path?.length ?? 0)
+    if (event._tag === "ToolExecutionStart")
+      return note(`${depth}→ ${ToolTitle.of(event.toolName, event.params)}`)
+    return event.isError ? bad(`${depth}✗ ${ended(event)}`) : note(`${depth}← ${ended(event)}`)
   }
   const answer = (text: string): Piece => {
     const shown = Inert.text(text)

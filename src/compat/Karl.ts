@@ -12,7 +12,7 @@
  */
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import type { AgentEvent, OfTag, RunStatus, ToolOutput } from "../AgentEvent.ts"
+import { type AgentEvent, isInside, type OfTag, type RunStatus, type ToolOutput } from "../AgentEvent.ts"
 import * as Message from "../Message.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
 import type * as Usage from "../Usage.ts"
@@ -137,6 +137,8 @@ export type Event =
  * @category models
  */
 export interface State {
+  /** The id of the run, `undefined` before its start. */
+  readonly runId: string | undefined
   /** The calls of the current answer, by `contentIndex`. */
   readonly calls: ReadonlyMap<number, { readonly id: string; readonly name: string }>
   /** Ids of the calls that are running. */
@@ -152,6 +154,7 @@ export interface State {
  * @category constants
  */
 export const initial: State = {
+  runId: undefined,
   calls: new Map(),
   invoked: new Set(),
   lastAnswer: { role: "assistant", content: "" }
@@ -193,9 +196,10 @@ export const initial: State = {
  * @category converting
  */
 export const step = (state: State, event: AgentEvent): readonly [State, ReadonlyArray<Event>] => {
+  if (isInside(event, state.runId)) return [state, []]
   switch (event._tag) {
     case "RunStart":
-      return [initial, []]
+      return [{ ...initial, runId: event.runId }, []]
     case "ModelCallStart":
       return [{ ...state, calls: new Map() }, [{ type: "stream_start" }]]
     case "MessageDelta":

@@ -11,7 +11,7 @@
  * @since 0.1.0
  */
 import * as Stream from "effect/Stream"
-import type { AgentEvent, OfTag } from "../AgentEvent.ts"
+import { type AgentEvent, isInside, type OfTag } from "../AgentEvent.ts"
 import type * as Message from "../Message.ts"
 import type { ModelOptions, RunOptions } from "../RunOptions.ts"
 import type { Response } from "./OneRing.ts"
@@ -118,6 +118,8 @@ export type Event = Body & { readonly executionId: string; readonly timestamp: D
  * @category models
  */
 export interface State {
+  /** The id of the run, `undefined` before its start. */
+  readonly runId: string | undefined
   /** The calls of the turn, by id. */
   readonly calls: ReadonlyMap<string, Message.ToolCall>
   /** The start of the turn, in milliseconds since the epoch. */
@@ -132,7 +134,7 @@ export interface State {
  * @since 0.1.0
  * @category constants
  */
-export const initial: State = { calls: new Map(), turnStartedAt: 0, lastAnswer: undefined }
+export const initial: State = { runId: undefined, calls: new Map(), turnStartedAt: 0, lastAnswer: undefined }
 
 /**
  * Returns the next state, and the oneringai events for one event of this library.
@@ -170,6 +172,7 @@ export const initial: State = { calls: new Map(), turnStartedAt: 0, lastAnswer: 
  * @category converting
  */
 export const step = (state: State, event: AgentEvent): readonly [State, ReadonlyArray<Event>] => {
+  if (isInside(event, state.runId)) return [state, []]
   const next = remember(state, event)
   const body = runBody(next, event) ?? turnBody(next, event)
   if (body === undefined) return [next, []]
@@ -213,7 +216,7 @@ export const project = <E, R>(self: Stream.Stream<AgentEvent, E, R>): Stream.Str
 const remember = (state: State, event: AgentEvent): State => {
   switch (event._tag) {
     case "RunStart":
-      return initial
+      return { ...initial, runId: event.runId }
     case "TurnStart":
       return { ...state, calls: new Map(), turnStartedAt: event.timestamp }
     case "MessageEnd":

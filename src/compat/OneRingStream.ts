@@ -12,7 +12,7 @@
  */
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import type { AgentEvent, OfTag } from "../AgentEvent.ts"
+import { type AgentEvent, isInside, type OfTag } from "../AgentEvent.ts"
 import type * as Message from "../Message.ts"
 import type { Status, TokenUsage } from "./OneRing.ts"
 import * as OneRing from "./OneRing.ts"
@@ -121,6 +121,8 @@ export type Event = Body & { readonly response_id: string }
  * @category models
  */
 export interface State {
+  /** The id of the run, `undefined` before its start. */
+  readonly runId: string | undefined
   /** The spelling of event names. */
   readonly names: Names
   /** The calls of the current answer, by `contentIndex`. */
@@ -141,7 +143,7 @@ export interface State {
  * @since 0.1.0
  * @category constructors
  */
-export const initial = (names: Names = "code"): State => ({ names, calls: new Map() })
+export const initial = (names: Names = "code"): State => ({ runId: undefined, names, calls: new Map() })
 
 /**
  * Returns the next state, and the oneringai events for one event of this library.
@@ -179,14 +181,17 @@ export const initial = (names: Names = "code"): State => ({ names, calls: new Ma
  * @category converting
  */
 export const step = (state: State, event: AgentEvent): readonly [State, ReadonlyArray<Event>] => {
+  if (isInside(event, state.runId)) return [state, []]
   const send = (...bodies: ReadonlyArray<Body>) =>
     bodies.map((body) => ({ ...body, response_id: event.runId }))
   if (event._tag === "MessageDelta") {
     const [next, bodies] = delta(state, event)
     return [next, send(...bodies)]
   }
+  const runId = event._tag === "RunStart" ? event.runId : state.runId
+  const isFresh = event._tag === "ModelCallStart" || event._tag === "MessageRetracted"
   return [
-    event._tag === "ModelCallStart" || event._tag === "MessageRetracted" ? initial(state.names) : state,
+    isFresh ? { ...initial(state.names), runId } : { ...state, runId },
     send(...bodiesOf(state.names, event))
   ]
 }

@@ -12,7 +12,7 @@
  */
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import type { AgentEvent, OfTag } from "../AgentEvent.ts"
+import { type AgentEvent, isInside, type OfTag } from "../AgentEvent.ts"
 import type * as Message from "../Message.ts"
 import * as ModelEvent from "../ModelEvent.ts"
 import type { AssistantMessage, PiMessage, ToolResult, ToolResultMessage } from "./PiMessage.ts"
@@ -83,6 +83,8 @@ export type Event =
  * @category models
  */
 export interface State {
+  /** The id of the run, `undefined` before its start. */
+  readonly runId: string | undefined
   /** The messages of the run. */
   readonly messages: ReadonlyArray<PiMessage>
   /** The tool results of the turn, by message id. */
@@ -113,6 +115,7 @@ const emptyAnswer: AssistantMessage = Pi.fromAssistant({
  * @category constants
  */
 export const initial: State = {
+  runId: undefined,
   messages: [],
   toolResults: new Map(),
   lastAnswer: emptyAnswer,
@@ -158,9 +161,10 @@ type Step = readonly [State, ReadonlyArray<Event>]
  * @category converting
  */
 export const step = (state: State, event: AgentEvent): Step => {
+  if (isInside(event, state.runId)) return [state, []]
   switch (event._tag) {
     case "RunStart":
-      return [initial, [{ type: "agent_start" }]]
+      return [{ ...initial, runId: event.runId }, [{ type: "agent_start" }]]
     case "RunEnd":
       return [state, [{ type: "agent_end", messages: state.messages }]]
     case "TurnStart":

@@ -110,6 +110,11 @@ export const read = <T extends Tools, H extends Hooks>(
     }
   })
 
+/** The definition of an agent, read from its options. */
+export type Definition<T extends Tools, H extends Hooks> = Result.Result.Success<
+  ReturnType<typeof read<T, H>>
+>
+
 const twoTranscripts = new Input.InvalidInput({
   subject: "options",
   faults: [

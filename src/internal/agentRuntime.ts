@@ -45,6 +45,14 @@ const ofNothing: Prompted<{}> = {
   retry: undefined
 }
 
+/** The place of an agent in its application. */
+interface Surroundings {
+  readonly journal: Journal | undefined
+  /** The run whose tool call the agent works for. Default: none. */
+  readonly parent: Run | undefined
+  readonly scope: Scope.Scope
+}
+
 export class AgentRuntime {
   readonly queues: Queues
   current: State.AgentState
@@ -59,6 +67,7 @@ export class AgentRuntime {
   run: Run | undefined
   readonly subscriptions: Subscriptions
   private readonly journal: Journal | undefined
+  private readonly parent: Run | undefined
   /** Changes that the application made since the last turn began. */
   private changes: { options?: Partial<Options.RunOptions>; replaced?: boolean } | undefined
 
@@ -66,8 +75,7 @@ export class AgentRuntime {
     state: State.AgentState,
     states: State.States,
     modes: Partial<Record<QueueName, QueueMode>>,
-    journal: Journal | undefined,
-    scope: Scope.Scope,
+    { journal, parent, scope }: Surroundings,
     services: (caller: Context.Context<never>) => Context.Context<Services>
   ) {
     this.current = state
@@ -76,6 +84,7 @@ export class AgentRuntime {
     this.set(state)
     this.queues = new Queues(modes)
     this.journal = journal
+    this.parent = parent
     this.subscriptions = new Subscriptions(scope)
     this.services = services
   }
@@ -159,7 +168,7 @@ export class AgentRuntime {
     return Effect.updateContext(
       Execution.start(
         { ...begin, messages, compactions, options, output, queues, retry, nextTurn },
-        { journal: this.journal, observe, subscriptions, reader },
+        { journal: this.journal, observe, subscriptions, reader, parent: this.parent },
         onRun,
         rest
       ),
@@ -177,9 +186,12 @@ export class AgentRuntime {
   private observe(events: ReadonlyArray<AgentEvent>): void {
     this.subscriptions.observe(events)
     const { current } = this
-    const next = State.compacted(State.afterAll(current, events), this.compactions.current)
+    const next = State.compacted(State.afterAll(current, events.filter(this.isOwn)), this.compactions.current)
     if (next !== current) this.set(next)
   }
+
+  /** Whether an event belongs to the run, and not to one inside of it. */
+  private readonly isOwn = ({ runId }: AgentEvent): boolean => runId === this.run?.id
 
   /**
    * The task of `resume`: unanswered calls get error results; after an answer, complete or broken off, queued messages are
@@ -216,7 +228,7 @@ export class AgentRuntime {
   resume(reason: string | undefined): Effect.Effect<void, NotPaused> {
     return Effect.suspend(() => {
       const { control } = this
-      if (control?.paused === undefined) return new NotPaused()
+      if (control?.isPaused !== true) return new NotPaused()
       control.resume(reason)
       return Effect.void
     })

@@ -2,7 +2,6 @@
  * The tokens and the cost that a run and its sub-agents have spent: figures of the provider, or estimates where it gives none.
  * A run is bound by its own budget and by those of the runs around it.
  */
-import * as Context from "effect/Context"
 import { memoize } from "effect/Function"
 import { LimitExceeded } from "./failureReason.ts"
 import type { Assistant, ModelMessage } from "../Message.ts"
@@ -105,11 +104,6 @@ export const priced = (
 
 const sourced = (usage: Usage.Usage): Usage.Usage =>
   usage.cost === undefined || usage.costSource !== undefined ? usage : { ...usage, costSource: "reported" }
-
-/** The budget of the run that code runs inside of: in a tool, or in a hook. */
-export const Outer = Context.Reference<Budget | undefined>("effect-agent/Budget", {
-  defaultValue: () => undefined
-})
 
 /** The entry of a usage that the provider reports; `undefined` if it has no figures. */
 export const reported = (usage: Usage.Usage | undefined): Entry | undefined =>

@@ -104,14 +104,14 @@ const carriedOut = Effect.fnUntraced(function* (
     const { detail, reason, usage } = failedBy(exit.cause)
     const error = new CompactionFailed({ detail, ...(reason === undefined ? {} : { reason }) })
     if (run.control.stop === undefined) run.compactions.fail(tokensBefore)
-    run.charge(usage, false)
+    run.spent.add(usage, false)
     run.emit({ ...about, status: "failed", error, ...usageOf(usage) })
     yield* run.delivered
     return yield* Effect.failCause(exit.cause)
   }
   const { entry, usage } = exit.value
   const { entryId, tokensAfter } = entry
-  run.charge(usage, false)
+  run.spent.add(usage, false)
   run.emit({ ...about, status: "end", tokensAfter, entryId, ...usageOf(usage) })
   yield* run.delivered
   return entry

@@ -8,7 +8,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Latch from "effect/Latch"
-import type { AgentEvent } from "../AgentEvent.ts"
+import type { AgentEvent, OfTag } from "../AgentEvent.ts"
 import { attempt, type Control, grace, InFlight } from "./interruption.ts"
 import type { Journal } from "./journal.ts"
 import type { RunFailed } from "../RunFailed.ts"
@@ -36,6 +36,8 @@ export interface Reader {
   readonly add: (events: ReadonlyArray<AgentEvent>) => void
   /** Waits while the reader is too far behind. */
   readonly room: Effect.Effect<void>
+  /** Waits until the subscribers behind the reader have received all events. Default: there are none. */
+  readonly received?: Effect.Effect<void>
   /** From now on there is room. */
   readonly release: () => void
   /** Ends the stream after all events. */
@@ -56,6 +58,8 @@ export interface Audience {
 }
 
 export class Delivery {
+  /** The run whose end is the last event: events of the runs inside of it stand between its own. */
+  private readonly runId: string
   private readonly audience: Audience
   private readonly control: Control
   /** Oldest first. The first one may have reached some subscribers. */
@@ -71,7 +75,8 @@ export class Delivery {
   /** Subscribers that a stop found busy: they receive only the end of the run. */
   private readonly interrupted = new Set<Subscriber>()
 
-  constructor(audience: Audience, control: Control) {
+  constructor(runId: string, audience: Audience, control: Control) {
+    this.runId = runId
     this.audience = audience
     this.control = control
     const haltBusy = Effect.forkDetach(Effect.delay(this.busy.halt, grace))
@@ -117,18 +122,23 @@ export class Delivery {
   /** Writes all events that wait, together. Stops the run if that fails; a run that had ended then has failed. */
   private write(journal: Journal): Effect.Effect<void> {
     this.written = this.undelivered.length
-    return Effect.flatMap(journal.writeEvents(this.undelivered), () => {
+    return Effect.flatMap(journal.writeEvents(this.runId, this.undelivered), () => {
       const { failure } = journal
       if (failure === undefined) return Effect.void
       const last = this.undelivered[this.written - 1]
-      if (last?._tag === "RunEnd" && last.error === undefined)
+      if (last !== undefined && this.isLast(last) && last.error === undefined)
         this.undelivered[this.written - 1] = { ...last, status: "failed", error: failure }
       return this.control.stopWith({ cause: "session", error: failure })
     })
   }
 
+  /** Whether an event is the end of this run. */
+  private isLast(event: AgentEvent): event is OfTag<"RunEnd"> {
+    return event._tag === "RunEnd" && event.runId === this.runId
+  }
+
   private deliver(subscriber: Subscriber, event: AgentEvent): Effect.Effect<void> {
-    if (this.interrupted.has(subscriber) && event._tag !== "RunEnd") return Effect.void
+    if (this.interrupted.has(subscriber) && !this.isLast(event)) return Effect.void
     const receiving = subscriber.receive(event)
     // Most subscribers have no more to do when they return.
     if (Exit.isExit(receiving)) return receiving

@@ -51,7 +51,7 @@ export const finish = Effect.fnUntraced(function* (
     status,
     ...(messageId === undefined ? {} : { messageId }),
     newMessageIds: run.newMessages.map((message) => message.id),
-    usage: run.usage,
+    ...run.spent.total,
     turns: run.turn,
     durationMs,
     hookMs: Math.floor(run.hooks.millis),
@@ -74,7 +74,7 @@ const resultOf = (run: Run, status: RunStatus, message: Message.Assistant | unde
   ...(message === undefined ? {} : { message }),
   text: message === undefined ? "" : Message.textOf(message),
   newMessages: run.newMessages,
-  usage: run.usage,
+  usage: run.spent.total.usage,
   ...(run.compactions.current === undefined ? {} : { compaction: run.compactions.current }),
   turns: run.turn,
   report: run.report

@@ -8,11 +8,13 @@
  */
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import type { AgentEvent, Body } from "../AgentEvent.ts"
-import { type Audience, Delivery } from "./delivery.ts"
+import { type Audience, Delivery, type Reader } from "./delivery.ts"
 import type { Control } from "./interruption.ts"
 import type { MessageId } from "../Message.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
+import type { ToolContext } from "./toolContext.ts"
 
 type Base = Pick<AgentEvent, "runId" | "parent" | "path">
 
@@ -36,7 +38,7 @@ export class Events {
     this.base = { runId: id, ...callers }
     this.clock = clock
     this.audience = audience
-    this.delivery = new Delivery(audience, control)
+    this.delivery = new Delivery(id, audience, control)
   }
 
   /** Publishes events, with nothing in between. */
@@ -61,7 +63,23 @@ export class Events {
 
   /** Waits until subscribers have received all events so far. */
   get delivered(): Effect.Effect<void> {
-    return this.delivery.done
+    const { received } = this.audience.reader
+    if (received === undefined) return this.delivery.done
+    return this.delivery.isDone ? received : Effect.andThen(this.delivery.done, received)
+  }
+
+  /** Publishes the events of a run inside of this one between the events of this one, as they are. */
+  get relay(): Reader {
+    let isReleased = false
+    return {
+      add: (events) => this.publish(events),
+      room: Effect.suspend(() => (isReleased ? Effect.void : this.room)),
+      received: Effect.suspend(() => this.delivered),
+      release: () => {
+        isReleased = true
+      },
+      end: () => {}
+    }
   }
 
   /** Serves subscribers, for as long as the run lasts. */
@@ -71,7 +89,7 @@ export class Events {
 
   private publish(events: ReadonlyArray<AgentEvent>): void {
     const { journal, observe, reader, subscriptions } = this.audience
-    const isAwaited = subscriptions.subscribers.length > 0 || journal?.wants(events) === true
+    const isAwaited = subscriptions.subscribers.length > 0 || journal?.wants(this.base.runId, events) === true
     if (!this.delivery.isDone || isAwaited) return this.delivery.add(events)
     observe(events)
     reader.add(events)
@@ -79,6 +97,11 @@ export class Events {
 
   private flow(events: ReadonlyArray<AgentEvent>): Effect.Effect<void> {
     this.publish(events)
+    return this.room
+  }
+
+  /** Waits while subscribers and the reader are too far behind. */
+  private get room(): Effect.Effect<void> {
     const { reader } = this.audience
     return this.delivery.isDone ? reader.room : Effect.flatMap(this.delivered, () => reader.room)
   }
@@ -101,4 +124,12 @@ export class Events {
         : { _tag: "MessageDelta", runId, seq, timestamp, turn, parent, path, messageId, delta }
     })
   }
+}
+
+/** The tool calls around a run that starts inside a tool, as its events have them. */
+export const callersOf = (caller: Option.Option<ToolContext["Service"]>): Omit<Base, "runId"> => {
+  if (Option.isNone(caller)) return {}
+  const { path = [], runId, toolCallId } = caller.value
+  const parent = { runId, toolCallId }
+  return { parent, path: [...path, parent] }
 }

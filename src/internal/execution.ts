@@ -14,7 +14,7 @@ import type { AgentEvent } from "../AgentEvent.ts"
 import { type Audience, noReader, type Reader } from "./delivery.ts"
 import { Handoff, opened } from "./handoff.ts"
 import { execute } from "./loop.ts"
-import { Run, type Services } from "./run.ts"
+import { Run, type Services, type Surroundings } from "./run.ts"
 import type { RunFailed } from "../RunFailed.ts"
 import type { RunResult } from "../RunResult.ts"
 import * as Spans from "./spans.ts"
@@ -39,7 +39,7 @@ export interface Started {
  */
 export const start = (
   task: Task,
-  audience: Audience,
+  audience: Surroundings,
   onRun: (run: Run) => void = () => {},
   rest: Effect.Effect<void> = Effect.void
 ): Effect.Effect<Started, never, Services> =>
@@ -47,7 +47,12 @@ export const start = (
     const run = new Run(task, audience, context)
     onRun(run)
     return Spans.run(run, task.prompts, Effect.ensuring(execute(run, task), rest)).pipe(
-      Effect.onExit((exit) => Effect.sync(() => audience.reader.end(Exit.asVoid(exit)))),
+      Effect.onExit((exit) =>
+        Effect.sync(() => {
+          audience.reader.end(Exit.asVoid(exit))
+          run.parent?.control.leave(run.control)
+        })
+      ),
       Effect.forkDetach({ startImmediately: true, uninterruptible: true }),
       Effect.map((fiber) => ({ run, fiber }))
     )
@@ -100,11 +105,14 @@ export const handle = Effect.fnUntraced(function* ({
 const stopAndWait = ({ fiber, run }: Started, reason: string): Effect.Effect<void> =>
   Effect.andThen(run.control.cancel(reason), Effect.asVoid(Fiber.await(fiber)))
 
-/** A run for its result; interrupting the wait stops the run. */
-export const join = <E, R>(start: Effect.Effect<Started, E, R>): Effect.Effect<RunResult, RunFailed | E, R> =>
+/** A run for its result; interrupting the wait stops the run for the reason. */
+export const join = <E, R>(
+  start: Effect.Effect<Started, E, R>,
+  reason: () => string = () => "interrupted"
+): Effect.Effect<RunResult, RunFailed | E, R> =>
   Effect.uninterruptibleMask((restore) =>
     Effect.flatMap(start, (started) =>
-      Effect.onInterrupt(restore(Fiber.join(started.fiber)), () => stopAndWait(started, "interrupted"))
+      Effect.onInterrupt(restore(Fiber.join(started.fiber)), () => stopAndWait(started, reason()))
     )
   )
 

@@ -41,10 +41,18 @@ interface Reason {
 
 const because = (reason: string | undefined): Reason => (reason === undefined ? {} : { reason })
 
+/** A run inside of another. */
+interface Inside {
+  readonly toolCallId: string | undefined
+  readonly ended: Latch.Latch
+}
+
 /** The switches of one run. */
 export class Control {
   private readonly unpaused = Latch.makeUnsafe(true)
   readonly inFlight = new InFlight()
+  /** Those of the runs inside of this one, with the tool call that each belongs to, and the latch that its end opens. */
+  private readonly inner = new Map<Control, Inside>()
   /** Why the run was stopped; `undefined` while it was not. */
   stop: Stop | undefined
   /** Why the run is paused; `undefined` while it is not. */
@@ -69,17 +77,44 @@ export class Control {
     return this.stopWith({ cause: "cancel", ...because(reason) })
   }
 
+  /** Takes the control of a run that begins inside of a tool call: it is paused and resumed together with this one. */
+  enter(control: Control, toolCallId: string | undefined): void {
+    this.inner.set(control, { toolCallId, ended: Latch.makeUnsafe(false) })
+    if (this.paused !== undefined) control.pause(this.paused.reason)
+  }
+
+  /** Releases the control of a run that has ended. */
+  leave(control: Control): void {
+    this.inner.get(control)?.ended.openUnsafe()
+    this.inner.delete(control)
+  }
+
+  /** Waits for the end of the runs that belong to a tool call; `undefined` if there is none. */
+  innerEnded(toolCallId: string): Effect.Effect<void> | undefined {
+    const inside = [...this.inner.values()].filter((inner) => inner.toolCallId === toolCallId)
+    return inside.length === 0
+      ? undefined
+      : Effect.forEach(inside, ({ ended }) => ended.await, { discard: true })
+  }
+
+  /** Whether this run, or one inside of it, is paused. */
+  get isPaused(): boolean {
+    return this.paused !== undefined || [...this.inner.keys()].some((control) => control.isPaused)
+  }
+
   /** Holds the run at its next gate. Work in flight continues. */
   pause(reason?: string): void {
     if (this.stop !== undefined) return
     this.paused ??= because(reason)
     this.unpaused.closeUnsafe()
+    for (const control of this.inner.keys()) control.pause(reason)
   }
 
   resume(reason?: string): void {
     this.paused = undefined
     this.resumed = because(reason)
     this.unpaused.openUnsafe()
+    for (const control of this.inner.keys()) control.resume(reason)
   }
 }
 
@@ -97,6 +132,8 @@ export interface AttemptOptions {
   readonly within?: InFlight | undefined
   /** Milliseconds until the work is interrupted. Default: `Infinity`, no limit. */
   readonly timeout?: number | undefined
+  /** Waits for work inside of this one that comes to an end of its own: until then this one is not abandoned. Default: none. */
+  readonly inner?: () => Effect.Effect<void> | undefined
 }
 
 /** Runs foreign work in a fiber of its own until it ends, is halted or timed out. Takes no longer than `grace` after that. */
@@ -115,7 +152,7 @@ export const attempt = <A, E, R>(
 /** Waits for the end of a fiber, or for the end of its grace once it is interrupted. */
 const supervised = Effect.fnUntraced(function* <A, E>(
   fiber: Fiber.Fiber<A, E>,
-  { timeout = Infinity, within }: AttemptOptions,
+  { inner, timeout = Infinity, within }: AttemptOptions,
   restore: <B>(wait: Effect.Effect<B>) => Effect.Effect<B>
 ): Effect.fn.Return<Attempted<A, E>> {
   const ended = Deferred.makeUnsafe<Attempted<A, E>>()
@@ -124,7 +161,12 @@ const supervised = Effect.fnUntraced(function* <A, E>(
     cut === undefined ? { _tag: "Done", exit } : { _tag: cut, isAbandoned: false }
   // In a fiber of its own: work that returns a value that is no effect ends without its finalizers.
   yield* fork(Effect.flatMap(Fiber.await(fiber), (exit) => Deferred.succeed(ended, endedBy(exit))))
-  const interrupted = Effect.timeoutOption(Fiber.interrupt(fiber), grace)
+  const inTime = Effect.timeoutOption(Fiber.interrupt(fiber), grace)
+  const patiently = Effect.suspend(() => {
+    const ended = inner?.()
+    return ended === undefined ? Effect.void : Effect.andThen(ended, inTime)
+  })
+  const interrupted = Effect.andThen(inTime, patiently)
   const interrupt = (_tag: Cut["_tag"]) =>
     Effect.suspend(() => {
       cut ??= _tag

@@ -19,7 +19,10 @@ const recorded: Readonly<{ [Tag in RecordedEvent["_tag"]]: true }> = {
   RunEnd: true
 }
 
-const isRecorded = (event: AgentEvent): event is RecordedEvent => Object.hasOwn(recorded, event._tag)
+const isRecorded =
+  (runId: string) =>
+  (event: AgentEvent): event is RecordedEvent =>
+    Object.hasOwn(recorded, event._tag) && event.runId === runId
 
 export class Journal {
   readonly session: Session
@@ -32,14 +35,14 @@ export class Journal {
     this.session = session
   }
 
-  /** Whether one of the events must be written before others see it. */
-  wants(events: ReadonlyArray<AgentEvent>): boolean {
-    return events.some(isRecorded)
+  /** Whether one of the events of a run must be written before others see it. */
+  wants(runId: string, events: ReadonlyArray<AgentEvent>): boolean {
+    return events.some(isRecorded(runId))
   }
 
-  /** Writes the events that a session keeps. */
-  writeEvents(events: ReadonlyArray<AgentEvent>): Effect.Effect<void> {
-    return this.write(events.filter(isRecorded).map((event) => ({ _tag: "Event", event })))
+  /** Writes the events of a run that a session keeps. Those of the runs inside of it stand in sessions of their own. */
+  writeEvents(runId: string, events: ReadonlyArray<AgentEvent>): Effect.Effect<void> {
+    return this.write(events.filter(isRecorded(runId)).map((event) => ({ _tag: "Event", event })))
   }
 
   /** Writes records, those before them first. `failure` says whether that failed. */

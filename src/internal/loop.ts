@@ -4,7 +4,6 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { type RunStatus, version } from "../AgentEvent.ts"
-import * as Budget from "./budget.ts"
 import * as Compact from "./compact.ts"
 import * as Ending from "./ending.ts"
 import type { FailureReason } from "./failureReason.ts"
@@ -17,7 +16,7 @@ import * as Pending from "./pending.ts"
 import type { ProviderError } from "../ProviderError.ts"
 import * as Options from "./publishedOptions.ts"
 import type { RunOptions } from "../RunOptions.ts"
-import { type Run, Stopped } from "./run.ts"
+import { Outer, type Run, Stopped } from "./run.ts"
 import type { RunFailed } from "../RunFailed.ts"
 import type { RunResult } from "../RunResult.ts"
 import type { Task } from "./task.ts"
@@ -45,7 +44,7 @@ export const execute = Effect.fnUntraced(function* (
   const deadline = new Limits.Deadline(run)
   const exit = yield* Effect.exit(
     Effect.andThen(beforeExecution(run, task), work(run, task, deadline)).pipe(
-      Effect.provideService(Budget.Outer, run.budget)
+      Effect.provideService(Outer, run)
     )
   )
   yield* deadline.unset

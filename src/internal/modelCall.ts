@@ -123,7 +123,7 @@ const answered = Effect.fnUntraced(function* (reply: Reply, request: ModelReques
   for (const delay of emptyResponse === "retry" ? emptyDelays : []) {
     if (!isEmpty(reply.reply)) return
     // It is thrown away, but paid for.
-    run.charge(reply.reply.finish?.usage)
+    run.spent.add(reply.reply.finish?.usage)
     reply.retract()
     const spent = run.budget.exceeded
     if (spent !== undefined) return yield* spent

@@ -193,7 +193,7 @@ export class Reply {
       protocol: "",
       ...(Exit.isFailure(exit) ? badEnd(exit.cause) : {})
     })
-    run.charge(message.usage)
+    run.spent.add(message.usage)
     run.end(message)
     return message
   }

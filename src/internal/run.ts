@@ -8,13 +8,12 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Option from "effect/Option"
-import type { AgentEvent, Body, OpenAnswer } from "../AgentEvent.ts"
+import type { Body, OpenAnswer } from "../AgentEvent.ts"
 import * as Budget from "./budget.ts"
 import * as ContextManager from "../ContextManager.ts"
 import type { Compactions } from "./compactions.ts"
 import type { Audience } from "./delivery.ts"
-import { Events } from "./events.ts"
+import { callersOf, Events } from "./events.ts"
 import type { FailureReason } from "./failureReason.ts"
 import type * as Hook from "../Hook.ts"
 import { HookManager } from "../HookManager.ts"
@@ -31,11 +30,11 @@ import { Repetition } from "./repetition.ts"
 import * as Options from "../RunOptions.ts"
 import { ResultLimit } from "../ResultLimit.ts"
 import * as Report from "../RunReport.ts"
+import { Tally } from "./tally.ts"
 import type { Task } from "./task.ts"
 import * as Tool from "../Tool.ts"
 import { find } from "./toolName.ts"
 import { ToolRegistry } from "../ToolRegistry.ts"
-import * as Usage from "../Usage.ts"
 
 /** The services of a run. */
 export type Services = Provider | ToolRegistry
@@ -52,6 +51,12 @@ export class Stopped {
   }
 }
 
+/** Those who receive the events of a run, and the run whose tool call it belongs to. */
+export interface Surroundings extends Audience {
+  /** Publishes the events between its own, in place of the reader, and counts the usage. Default: none. */
+  readonly parent?: Run | undefined
+}
+
 export class Run {
   readonly id = makeRunId()
   readonly control = new Control()
@@ -66,10 +71,14 @@ export class Run {
   /** The compactions of the conversation, those of earlier runs included. */
   readonly compactions: Compactions
   readonly events: Events
+  /** The run whose tool call this one belongs to, so that its usage counts there too; absent for any other run. */
+  readonly parent: Run | undefined
   /** Writes the conversation to the session of the agent; absent for an agent without one. */
   readonly journal: Journal | undefined
   /** Tokens and cost spent so far, estimates included, for the limits; `usage` has the providers' figures. */
   readonly budget: Budget.Budget
+  /** The figures of the providers for what this run and those inside have spent. */
+  readonly spent: Tally
   /** The output that the model must give; absent for a run that ends with any answer. */
   readonly output: Output<unknown> | undefined
   /** The retries of turns that fail; absent for a run that fails with the first of them. */
@@ -94,9 +103,6 @@ export class Run {
   open: OpenAnswer | undefined
   /** Turns begun. */
   turn = 0
-  usage: Usage.Usage = Usage.zero
-  /** Of this turn, retracted answers included. */
-  turnUsage: Usage.Usage = Usage.zero
   /** Calls of the provider. */
   modelCalls = 0
   /** Calls looked at, however they ended. */
@@ -107,7 +113,7 @@ export class Run {
   private isCancelAnnounced = false
   private isOver = false
 
-  constructor(task: Task, audience: Audience, context: Context.Context<Services>) {
+  constructor(task: Task, audience: Surroundings, context: Context.Context<Services>) {
     this.clock = Context.get(context, Clock.Clock)
     this.provider = Context.get(context, Provider)
     this.registry = Context.get(context, ToolRegistry)
@@ -118,8 +124,11 @@ export class Run {
       options: () => this.options,
       onError: (error) => this.emit({ _tag: "HookError", ...error })
     })
+    this.parent = audience.parent
+    const reader = this.parent?.events.relay ?? audience.reader
     this.events = new Events(this, callersOf(Context.getOption(context, Tool.ToolContext)), {
       ...audience,
+      reader,
       observe: (events) => {
         this.report = events.reduce(Report.fold, this.report)
         audience.observe(events)
@@ -127,14 +136,16 @@ export class Run {
     })
     this.journal = audience.journal
     // The last halt: after it has interrupted the work in flight, a stop lets no event wait for a reader that may have left.
-    this.control.inFlight.halts.add(Effect.sync(() => audience.reader.release()))
-    this.budget = new Budget.Budget(() => this.options.limits, Context.get(context, Budget.Outer))
+    this.control.inFlight.halts.add(Effect.sync(() => reader.release()))
+    this.parent?.control.enter(this.control, this.events.path?.at(-1)?.toolCallId)
+    this.budget = new Budget.Budget(() => this.options.limits, Context.get(context, Outer)?.budget)
     this.queues = task.queues
     this.compactions = task.compactions
     this.output = task.output
     this.retry = task.retry
     this.startedAt = monotonicMillis(this.clock)
     this.options = task.options
+    this.spent = new Tally(() => this.options.limits, this.parent?.spent)
     this.asked = { ...this.requestParts, tools: [] }
     this.messages = task.messages
     this.pending = { messages: task.prompts, from: task.promptsFrom }
@@ -178,7 +189,7 @@ export class Run {
 
   beginTurn(): void {
     this.turn++
-    this.turnUsage = Usage.zero
+    this.spent.beginTurn()
     this.events.turn = this.turn
     this.emit({ _tag: "TurnStart" })
   }
@@ -218,13 +229,6 @@ export class Run {
   retractAnswer(messageId: MessageId): void {
     this.open = undefined
     this.emit({ _tag: "MessageRetracted", messageId })
-  }
-
-  /** Adds to the usage of the run, and of its turn unless that did not use it. */
-  charge(usage: Usage.Usage | undefined, isOfTurn = true): void {
-    if (usage === undefined) return
-    this.usage = Usage.add(this.usage, usage)
-    if (isOfTurn) this.turnUsage = Usage.add(this.turnUsage, usage)
   }
 
   /** Offers tools to the model for this turn. */
@@ -320,15 +324,10 @@ export class Run {
   }
 }
 
-/** The tool calls around a run that starts inside a tool, as its events have them. */
-const callersOf = (
-  caller: Option.Option<Tool.ToolContext["Service"]>
-): Pick<AgentEvent, "parent" | "path"> => {
-  if (Option.isNone(caller)) return {}
-  const { path = [], runId, toolCallId } = caller.value
-  const parent = { runId, toolCallId }
-  return { parent, path: [...path, parent] }
-}
+/** The run that code runs inside of: in a tool, or in a hook. */
+export const Outer = Context.Reference<Run | undefined>("effect-agent/Run", {
+  defaultValue: () => undefined
+})
 
 /** Milliseconds of the clock's monotonic time, which nothing sets back. */
 export const monotonicMillis = (clock: Clock.Clock): number =>

@@ -146,7 +146,8 @@ const execute = Effect.fnUntraced(function* (
     progress
   }
   const work = Effect.suspend(() => run.registry.execute(prepared, context))
-  const attempted = yield* attempt(work, { within: inFlight, timeout })
+  const inner = () => run.control.innerEnded(call.id)
+  const attempted = yield* attempt(work, { within: inFlight, timeout, inner })
   isRunning = false
   if (attempted._tag === "Done") return yield* ended(call, Exit.map(attempted.exit, own))
   const { _tag, isAbandoned } = attempted

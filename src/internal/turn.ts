@@ -48,7 +48,7 @@ export const run = Effect.fnUntraced(function* (
     messageId: message.id,
     stopReason: message.stopReason,
     toolResultIds: toolResults.map(({ id }) => id),
-    usage: run.turnUsage,
+    ...run.spent.turn,
     toolCallCount: toolResults.length,
     toolsContinue: batch !== undefined && !isTerminated && batch.fatal === undefined
   })

@@ -152,11 +152,11 @@ export const faultOf = (name: unknown): string | undefined => {
   return `there is no event ${JSON.stringify(name.slice(0, 100))}. ${advice}`
 }
 
-/** Returns whether an event has the name. */
+/** Returns whether an event has the name, and belongs to a run of the agent: those inside of it have a `path`. */
 export const isNamed =
   <N extends EventName>(name: N) =>
   (event: AgentEvent.AgentEvent): event is Named[N] =>
-    isAlias(name) ? aliases[name](event) : event._tag === name
+    event.path === undefined && (isAlias(name) ? aliases[name](event) : event._tag === name)
 
 /** Calls a listener for the events that it wants. */
 const listening =

@@ -1,13 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schedule, Stream } from "effect"
-import { Agent, ProviderError } from "effect-agent"
+import { Effect, Schedule, type Scope, Stream } from "effect"
+import { Agent, Provider, ProviderError, Tool } from "effect-agent"
 import { Retry } from "effect-agent/resilience"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import * as Paint from "../../src/cli/Paint.ts"
 import * as TextOutput from "../../src/cli/TextOutput.ts"
 
 /** What a run shows, write by write, each with its stream. */
-const shown = Effect.fnUntraced(function* (script: ScriptedProvider.Script) {
+const shown = Effect.fnUntraced(function* (
+  script: ScriptedProvider.Script,
+  ...tools: ReadonlyArray<
+    Tool.Tool<string, any, unknown, unknown, Provider.Provider | Scope.Scope | Tool.ToolContext>
+  >
+) {
   const writes: Array<string> = []
   const to = (name: string) => (text: string) => Effect.sync(() => writes.push(`${name}: ${text}`))
   const show = TextOutput.make({
@@ -19,7 +24,7 @@ const shown = Effect.fnUntraced(function* (script: ScriptedProvider.Script) {
   })
   const retry = Retry.layer({ schedule: Schedule.recurs(1), retryTurn: true })
   yield* Effect.gen(function* () {
-    const agent = yield* Agent.make({ model: "m" })
+    const agent = yield* Agent.make({ model: "m", tools })
     yield* Stream.runForEach(agent.stream("go"), (event) => show([event]))
   }).pipe(Effect.scoped, Effect.provide(retry(ScriptedProvider.layer(script))))
   return writes
@@ -37,6 +42,34 @@ describe("TextOutput", () => {
         "err: Trying again in 0.0 s: scripted: Overloaded: busy\n",
         "err: The answer broke off and starts again.\n",
         "out: Hello",
+        "out: \n"
+      ])
+    })
+  )
+
+  it.effect("marks the tools of a sub-agent, and leaves its text to the result of its call", () =>
+    Effect.gen(function* () {
+      const ping = Tool.make({ name: "ping", description: "x", execute: () => Effect.succeed("pong") })
+      const helper = Agent.asTool({
+        name: "helper",
+        description: "x",
+        agent: { model: "m", tools: [ping] }
+      })
+      const writes = yield* shown(
+        [
+          ScriptedProvider.toolCall("helper", { prompt: "Help" }),
+          ScriptedProvider.toolCall("ping", {}),
+          ScriptedProvider.text("inside"),
+          ScriptedProvider.text("outside")
+        ],
+        helper
+      )
+      assert.deepStrictEqual(writes, [
+        'err: → helper {"prompt":"Help"}\n',
+        "err: │ → ping\n",
+        "err: │ ← ping: pong\n",
+        "err: ← helper: inside\n",
+        "out: outside",
         "out: \n"
       ])
     })

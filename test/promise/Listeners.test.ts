@@ -33,6 +33,30 @@ describe("on", () => {
     assert.deepStrictEqual(statuses, ["completed", "completed"])
   })
 
+  it("does not call a listener for the events of sub-agents, which `subscribe` has", async () => {
+    const helper = Agent.asTool({ name: "helper", description: "Helps.", agent: { model: "m" } })
+    const script = [
+      ScriptedProvider.toolCall("helper", { prompt: "Help" }),
+      ScriptedProvider.text("inside"),
+      ScriptedProvider.text("outside")
+    ]
+    await using agent = createAgent({
+      provider: ScriptedProvider.layer(script),
+      model: "m",
+      tools: [helper]
+    })
+    const ends: Array<string> = []
+    agent.on("RunEnd", () => ends.push("on"))
+    agent.on("execution:complete", () => ends.push("alias"))
+    agent.subscribe(({ _tag, path }) => {
+      if (_tag === "RunEnd") ends.push(`subscribe ${path?.length ?? 0}`)
+    })
+    let text = ""
+    for await (const piece of agent.streamText("Hi")) text += piece
+    assert.deepStrictEqual(ends, ["subscribe 1", "on", "alias", "subscribe 0"])
+    assert.strictEqual(text, "outside")
+  })
+
   it("has the names of oneringai", async () => {
     await using agent = createAgent({
       provider: ScriptedProvider.layer([calls, ScriptedProvider.text("done")]),

@@ -1,0 +1,62 @@
+/**
+ * Opens an agent from its definition: its tools, its hooks and its runtime, for as long as its scope.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Scope from "effect/Scope"
+import type { Definition, Hooks, Tools } from "./agentOptions.ts"
+import { AgentRuntime } from "./agentRuntime.ts"
+import * as State from "./agentState.ts"
+import type * as Hook from "../Hook.ts"
+import * as HookManager from "../HookManager.ts"
+import * as Input from "./invalidInput.ts"
+import { Journal } from "./journal.ts"
+import type * as Message from "../Message.ts"
+import { Provider } from "../Provider.ts"
+import type { Run } from "./run.ts"
+import type * as Tool from "../Tool.ts"
+import * as ToolRegistry from "../ToolRegistry.ts"
+
+/** The services that an agent with these tools and hooks needs. */
+export type Requirements<T extends Tools, H extends Hooks> =
+  | Provider
+  | Tool.Requirements<T[number]>
+  | Hook.Requirements<H[number]>
+
+interface Opened {
+  readonly runtime: AgentRuntime
+  readonly registry: ToolRegistry.ToolRegistry["Service"]
+  readonly manager: HookManager.HookManager
+}
+
+/** Opens an agent. `parent` is the run whose tool call the agent works for. */
+export const open = Effect.fnUntraced(function* <T extends Tools, H extends Hooks>(
+  { compaction, hooks, messages, modes, runOptions, session, tools }: Definition<T, H>,
+  parent?: Run
+): Effect.fn.Return<Opened, never, Scope.Scope | Requirements<T, H>> {
+  const registry = yield* ToolRegistry.make(...tools)
+  const manager = yield* HookManager.make(...hooks)
+  const made = yield* Effect.context<Provider | Scope.Scope>()
+  const own = Context.make(Provider, Context.get(made, Provider)).pipe(
+    Context.add(ToolRegistry.ToolRegistry, registry),
+    Context.add(HookManager.HookManager, manager)
+  )
+  const scope = Context.get(made, Scope.Scope)
+  const runtime = new AgentRuntime(
+    State.initial(messages, runOptions, compaction),
+    yield* State.states,
+    modes,
+    { journal: session && new Journal(session), parent, scope },
+    // Services of the agent under the caller's, so that the caller's span and request-scoped services win. The provider, the
+    // tools and the hooks are always the agent's.
+    (caller) => Context.mergeAll(made, caller, own)
+  )
+  yield* runtime.restore
+  yield* Scope.addFinalizer(scope, runtime.close)
+  return { runtime, registry, manager }
+})
+
+/** Makes the task of a run that begins with a prompt. */
+export const prompted = (input: Message.Input) => (now: number) =>
+  Result.map(Input.prompt(input, now), (prompts) => ({ prompts, continued: false, pollFirst: true }))

@@ -1,0 +1,312 @@
+/**
+ * An agent as a tool of another one: each call is one run of a new agent, inside of the run that calls.
+ */
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
+import { RunStatus } from "../AgentEvent.ts"
+import type { AgentOptions, Hooks, Tools } from "./agentOptions.ts"
+import { read } from "./agentOptions.ts"
+import * as Execution from "./execution.ts"
+import { EventError } from "./failureReason.ts"
+import { shown } from "./invalidInput.ts"
+import { InvalidTool } from "./invalidTool.ts"
+import type * as Message from "../Message.ts"
+import { open, prompted, type Requirements } from "./openAgent.ts"
+import type { OutputOptions } from "./output.ts"
+import type { ParamsSchema } from "./params.ts"
+import { readPrompt } from "./promptOptions.ts"
+import { Outer, type Run } from "./run.ts"
+import type { RunFailed } from "../RunFailed.ts"
+import type { RunResult } from "../RunResult.ts"
+import * as Tool from "../Tool.ts"
+
+/**
+ * The run of an agent that is a tool gave no answer.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class SubAgentFailed extends Schema.TaggedError<SubAgentFailed>()("SubAgentFailed", {
+  /** The name of the tool. */
+  agent: Schema.String,
+  /** The way in which the run ended; absent if it could not begin. */
+  status: Schema.optionalKey(RunStatus),
+  /** The error that failed the run; absent if it was cancelled or could not begin. */
+  reason: Schema.optionalKey(EventError),
+  /** The reason in words. */
+  detail: Schema.String
+}) {
+  override get message(): string {
+    const ended = this.status === "cancelled" ? "was cancelled" : "failed"
+    return `The agent ${this.agent} ${ended}: ${this.detail}`
+  }
+}
+
+/**
+ * The params of an agent that is a tool, unless it has params of its own.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface SubAgentParams {
+  /** The task, in words. */
+  readonly prompt: string
+}
+
+const defaultParams = Schema.Struct({
+  prompt: Schema.String.annotate({
+    description: "The task, with all that the agent must know: it does not see this conversation."
+  })
+})
+
+const defaultConcurrency = 4
+
+/**
+ * The options of an agent that is a tool: those of the tool, and those of the agent.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export type SubAgentOptions<Name extends string, T extends Tools, H extends Hooks, A> = Omit<
+  Tool.Options<Name>,
+  "parameters"
+> & {
+  /** The options of the agent that each call runs. With `output` the result of the call is the output as JSON. */
+  readonly agent: Omit<AgentOptions<T, H>, "session"> & OutputOptions<A>
+  /** How many calls of one run may run at a time. Further calls wait. Default 4. */
+  readonly concurrency?: number
+  /** Longest time of a call; `"Infinity"` for no limit. Default `"Infinity"`: the limits of the runs hold. */
+  readonly timeout?: Duration.Input
+}
+
+/**
+ * The params of an agent that is a tool, where a task in words is not enough.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export interface SubAgentInput<in out Params> {
+  /** The schema of the params, as of `Tool.make`. Default: an object with the string `prompt`. */
+  readonly params: ParamsSchema<Params>
+  /** Makes the prompt of the agent from the params. Default: their `prompt`. */
+  readonly prompt: (params: Params) => Message.Input
+}
+
+/** A tool whose calls run an agent. */
+type SubAgent<Name extends string, T extends Tools, H extends Hooks, Params> = Tool.Tool<
+  Name,
+  Params,
+  Tool.ToolOutput,
+  SubAgentFailed,
+  Requirements<T, H> | Scope.Scope | Tool.ToolContext
+>
+
+type Beside = { readonly params?: undefined; readonly prompt?: undefined }
+
+/**
+ * Makes a tool whose calls run another agent.
+ *
+ * **When to use**
+ *
+ * Use it for a task that needs a system prompt, a model or tools of its own, or that would fill the transcript. Use `Agent.handOff`
+ * where the other agent continues the conversation.
+ *
+ * **Details**
+ *
+ * - Each call makes a new agent, which sees only its prompt. Its last answer is the result of the call; with `output` it is the output
+ *   as JSON. `details` of the result are the `runId` and the `status` of the run, and the `output`.
+ * - A run that failed is a failure of the call, `SubAgentFailed`, whose message the model reads. An answer at the limit of turns says
+ *   that the work is not complete.
+ * - The events of the run stand between those of the run that calls, with a `runId`, `seq` and `path` of their own. They end before the
+ *   `ToolExecutionEnd` of the call.
+ * - Cancelling, pausing and the time limit of the run that calls hold for the run inside, and so do its limits on tokens and cost. Its
+ *   `usage` counts the run inside; `childUsage` of `RunEnd` and of the report is that part.
+ * - A call has no time limit of its own. `concurrency`, by default 4, limits the calls of one run that run at a time.
+ * - The provider is that of the run that calls. `Tool.wrap` gives another one: wrap `execute` in `Effect.provide`.
+ * - The run inside has hooks of its own. Those of the run that calls see the call, and not the calls of the run inside.
+ *
+ * **Gotchas**
+ *
+ * Throws `InvalidTool` for options that are not valid.
+ *
+ * **Example** (Asking another agent)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent } from "effect-agent"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const researcher = Agent.asTool({
+ *   name: "researcher",
+ *   description: "Finds facts.",
+ *   agent: { model: "gpt-5-mini", system: "You find facts and answer in one sentence." }
+ * })
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "gpt-5", tools: [researcher] })
+ *   yield* agent.subscribe((event) => {
+ *     if (event._tag === "RunEnd") console.log(event.path?.length ?? 0, event.status)
+ *     return Effect.void
+ *   })
+ *   const { text } = yield* agent.prompt("How high is Galdhøpiggen?")
+ *   console.log(text)
+ * }).pipe(Effect.scoped)
+ *
+ * const script = [
+ *   ScriptedProvider.toolCall("researcher", { prompt: "The height of Galdhøpiggen" }),
+ *   ScriptedProvider.text("It is 2469 m high."),
+ *   ScriptedProvider.text("2469 m.")
+ * ]
+ * await Effect.runPromise(program.pipe(Effect.provide(ScriptedProvider.layer(script))))
+ * // => 1 completed
+ * // => 0 completed
+ * // => 2469 m.
+ * ```
+ *
+ * **Example** (Giving params and a typed output)
+ *
+ * ```ts
+ * import { Schema } from "effect"
+ * import { Agent } from "effect-agent"
+ *
+ * export const review = Agent.asTool({
+ *   name: "review",
+ *   description: "Reviews a file.",
+ *   params: Schema.Struct({ path: Schema.String }),
+ *   prompt: ({ path }) => `Review ${path}.`,
+ *   concurrency: 2,
+ *   agent: {
+ *     model: "gpt-5-mini",
+ *     output: Schema.Struct({ grade: Schema.Int }),
+ *     limits: { maxTurns: 10 }
+ *   }
+ * })
+ * ```
+ *
+ * @category constructors
+ * @since 0.2.0
+ */
+export function asTool<
+  const Name extends string,
+  const T extends Tools = readonly [],
+  const H extends Hooks = readonly [],
+  A = never
+>(options: SubAgentOptions<Name, T, H, A> & Beside): SubAgent<Name, T, H, SubAgentParams>
+export function asTool<
+  const Name extends string,
+  Params,
+  const T extends Tools = readonly [],
+  const H extends Hooks = readonly [],
+  A = never
+>(options: SubAgentOptions<Name, T, H, A> & SubAgentInput<Params>): SubAgent<Name, T, H, Params>
+export function asTool<Name extends string, Params, T extends Tools, H extends Hooks>(
+  options: SubAgentOptions<Name, T, H, unknown> & (SubAgentInput<Params> | Beside)
+): SubAgent<Name, T, H, Params> | SubAgent<Name, T, H, SubAgentParams> {
+  const fault = faultOf(options)
+  if (fault !== undefined)
+    return Result.getOrThrow(Result.fail(new InvalidTool({ tool: options.name, detail: fault })))
+  const { params, prompt, ...rest } = options
+  return params === undefined
+    ? build(rest, { params: defaultParams, prompt: (params) => params.prompt })
+    : build(rest, { params, prompt })
+}
+
+const build = <Name extends string, Params, T extends Tools, H extends Hooks>(
+  options: SubAgentOptions<Name, T, H, unknown>,
+  { params, prompt }: SubAgentInput<Params>
+): SubAgent<Name, T, H, Params> => {
+  const { agent, concurrency = defaultConcurrency, ...common } = options
+  const permits = new WeakMap<Run, Semaphore.Semaphore>()
+  // Of one run: its calls do not wait for those of another, which may be inside of them.
+  const permitsOf = (parent: Run) => {
+    const found = permits.get(parent) ?? Semaphore.makeUnsafe(concurrency)
+    permits.set(parent, found)
+    return found
+  }
+  return Tool.make({
+    timeout: "Infinity",
+    ...common,
+    params,
+    failure: SubAgentFailed,
+    execute: (params) =>
+      Effect.flatMap(Outer, (parent) => {
+        const running = Effect.suspend(() => run(options.name, agent, prompt(params), parent))
+        return parent === undefined ? running : permitsOf(parent).withPermit(running)
+      })
+  })
+}
+
+/** The fault of the options that are not those of the tool, if they have one. Types do not guard them in plain JavaScript. */
+const faultOf = <Params>({
+  agent,
+  concurrency = defaultConcurrency,
+  params,
+  prompt
+}: SubAgentOptions<string, Tools, Hooks, unknown> & (SubAgentInput<Params> | Beside)): string | undefined => {
+  if (!(concurrency >= 1)) return `\`concurrency\` is ${shown(concurrency)}; expected a number from 1.`
+  if (params !== undefined && typeof prompt !== "function")
+    return "`prompt` must be a function that makes the prompt of the agent from the params."
+  const faults = Result.getFailure(read(agent))
+  return Option.isNone(faults) ? undefined : `\`agent\`: ${faults.value.message}`
+}
+
+/** Runs a new agent inside of the run that calls. */
+const run = Effect.fnUntraced(function* <T extends Tools, H extends Hooks>(
+  name: string,
+  options: AgentOptions<T, H> & OutputOptions<unknown>,
+  input: Message.Input,
+  parent: Run | undefined
+) {
+  const failed = (error: { readonly message: string }) =>
+    new SubAgentFailed({ agent: name, detail: error.message })
+  const { toolCallId } = yield* Tool.ToolContext
+  const session =
+    parent?.journal && (yield* Effect.mapError(parent.journal.session.child(toolCallId), failed))
+  const own = session === undefined ? options : { ...options, session }
+  const definition = yield* Effect.mapError(Effect.fromResult(read(own)), failed)
+  const { runtime } = yield* open(definition, parent)
+  const asked = yield* Effect.mapError(Effect.fromResult(readPrompt(undefined, definition.ofRuns)), failed)
+  const started = runtime.begin(prompted(input), asked)
+  const result = yield* Execution.join(started, () => reasonOf(parent)).pipe(
+    Effect.flatMap(asked.typed.result),
+    Effect.mapError((error) => (error._tag === "RunFailed" ? failedBy(name, error) : failed(error)))
+  )
+  return yield* answerOf(name, result, asked.typed.output?.accepted?.json)
+})
+
+/** The reason for which a run is cancelled together with the call that it belongs to. */
+const reasonOf = (parent: Run | undefined): string => {
+  const stop = parent?.control.stop
+  if (stop === undefined) return "the call was interrupted"
+  if (stop.cause === "cancel") return stop.reason ?? "the run around it was cancelled"
+  return stop.cause === "deadline" ? "the run around it is out of time" : "the run around it failed"
+}
+
+const failedBy = (agent: string, { message: detail, reason, result }: RunFailed): SubAgentFailed =>
+  new SubAgentFailed({ agent, status: result.status, reason, detail })
+
+/** The result of the call: the output, else the last answer. */
+const answerOf = (
+  agent: string,
+  { report, runId, status, text }: RunResult,
+  output: Schema.Json | undefined
+): Effect.Effect<Tool.ToolOutput, SubAgentFailed> => {
+  if (status === "cancelled" || status === "suspended") {
+    const detail =
+      report.audit.findLast(({ type }) => type === "execution_cancelled")?.detail ?? "no reason was given"
+    return Effect.fail(new SubAgentFailed({ agent, status, detail }))
+  }
+  const answer = output === undefined ? text : JSON.stringify(output)
+  const notes = [
+    ...(answer.trim() === "" ? ["The agent gave no answer."] : []),
+    ...(status === "incomplete" ? ["The agent reached its limit of turns: its work is not complete."] : [])
+  ]
+  const content = [answer, ...notes.map((note) => `[${note}]`)].filter((part) => part.trim() !== "")
+  const details = { runId, status, ...(output === undefined ? {} : { output }) }
+  return Effect.succeed(Tool.output(content.join("\n\n"), { details }))
+}
