@@ -4,6 +4,7 @@ import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Agent from "../Agent.ts"
 import type * as Message from "../Message.ts"
+import type { Session } from "../Session.ts"
 import * as Tools from "../tools/Tools.ts"
 import * as Approval from "./Approval.ts"
 import type { Choice as CommandSandbox } from "./CommandSandbox.ts"
@@ -16,7 +17,7 @@ import * as SystemPrompt from "./SystemPrompt.ts"
 /** The input of a run. */
 export interface Plan {
   readonly settings: Settings
-  /** The first prompt, `undefined` if stdin has all of them. */
+  /** The first prompt, `undefined` if stdin has all of them, or the run continues what is open in its session. */
   readonly prompt: Message.Input | undefined
   readonly choice: Choice
   readonly output: OutputSchema | undefined
@@ -25,7 +26,11 @@ export interface Plan {
 }
 
 /** The agent. `shown` completes when the events before a call are on the screen. */
-export const make = Effect.fnUntraced(function* (plan: Plan, shown: Approval.Policy["shown"]) {
+export const make = Effect.fnUntraced(function* (
+  plan: Plan,
+  session: Session | undefined,
+  shown: Approval.Policy["shown"]
+) {
   const { choice, output, settings, shell } = plan
   const root = (yield* Path.Path).resolve(settings.cwd)
   return yield* Agent.make({
@@ -35,7 +40,8 @@ export const make = Effect.fnUntraced(function* (plan: Plan, shown: Approval.Pol
     tools: Tools.make({ root, shell }).filter(({ name }) => settings.tools.includes(name)),
     hooks: [Approval.hook(yield* policyOf(plan, root, shown))],
     ...optionsOf(settings),
-    ...(output === undefined ? {} : { output })
+    ...(output === undefined ? {} : { output }),
+    ...(session === undefined ? {} : { session })
   }).pipe(Effect.orDie)
 })
 

@@ -90,13 +90,39 @@ const config = Command.make("config", {
   untrust: is("untrust", "Take that back")
 }).pipe(Command.withDescription("Shows the settings that apply, and where each value comes from"))
 
+const { cwd, sessionDir } = SettingTable.flags
+const place = { cwd, sessionDir, json: is("json", "Write JSON") }
+const id = Argument.String("id").pipe(Argument.withDescription("The id of the session"))
+
+const listSessions = Command.make("list", place).pipe(
+  Command.withDescription("Lists the sessions of this folder")
+)
+const showSession = Command.make("show", { id, ...place }).pipe(Command.withDescription("Shows a session"))
+const removeSession = Command.make("rm", { id, ...place }).pipe(Command.withDescription("Removes a session"))
+const exportSession = Command.make("export", {
+  id,
+  format: Flag.Literals("format", ["jsonl", "md"]).pipe(
+    Flag.withDescription("jsonl: all entries, one a line. md: the conversation. Default: jsonl"),
+    Flag.withDefault("jsonl" as const)
+  ),
+  ...place
+}).pipe(Command.withDescription("Writes a session to stdout"))
+
 /** The line of a run: its prompt and its flags. */
 export type Line = Command.Command.Config.Infer<typeof line>
+
+/** The arguments of `effect-agent sessions`. */
+export type SessionsLine = Pick<SettingTable.Flags, "cwd" | "sessionDir"> & { readonly json: boolean } & (
+    | { readonly action: "list" }
+    | { readonly action: "show" | "rm"; readonly id: string }
+    | { readonly action: "export"; readonly id: string; readonly format: "jsonl" | "md" }
+  )
 
 /** The commands beside a prompt. Each returns its exit code. */
 export interface Commands<E, R> {
   readonly models: (request: ModelsRequest) => Effect.Effect<number, E, R>
   readonly config: (request: ConfigRequest) => Effect.Effect<number, E, R>
+  readonly sessions: (request: SessionsLine) => Effect.Effect<number, E, R>
 }
 
 /** A run that is to begin, or the exit code of what is done. */
@@ -111,9 +137,23 @@ export const parse = Effect.fnUntraced(function* <E, R>(
   const parsed = yield* Ref.make<Parsed>({ code: ExitCode.answered })
   const done = <A>(run: (request: A) => Effect.Effect<number, E, R>) =>
     Command.withHandler((request: A) => Effect.flatMap(run(request), (code) => Ref.set(parsed, { code })))
+  const sessions = Command.make("sessions", place).pipe(
+    done((line) => commands.sessions({ ...line, action: "list" })),
+    Command.withDescription("Lists the sessions of this folder, and shows, writes or removes one"),
+    Command.withSubcommands([
+      listSessions.pipe(done((line) => commands.sessions({ ...line, action: "list" }))),
+      showSession.pipe(done((line) => commands.sessions({ ...line, action: "show" }))),
+      exportSession.pipe(done((line) => commands.sessions({ ...line, action: "export" }))),
+      removeSession.pipe(done((line) => commands.sessions({ ...line, action: "rm" })))
+    ])
+  )
   const parsing = Command.make("effect-agent", line, (line) => Ref.set(parsed, { line })).pipe(
     Command.withDescription(description),
-    Command.withSubcommands([models.pipe(done(commands.models)), config.pipe(done(commands.config))])
+    Command.withSubcommands([
+      models.pipe(done(commands.models)),
+      config.pipe(done(commands.config)),
+      sessions
+    ])
   )
   yield* Command.runWith(parsing, { version })(args).pipe(
     Effect.provideService(

@@ -10,6 +10,7 @@ import * as Stream from "effect/Stream"
 import type { Agent } from "../Agent.ts"
 import type { AgentEvent } from "../AgentEvent.ts"
 import type * as Message from "../Message.ts"
+import type { UsageError } from "./ExitCode.ts"
 import * as Inert from "./Inert.ts"
 import { Screen } from "./Screen.ts"
 import { Signals } from "./Signals.ts"
@@ -23,7 +24,7 @@ type Line = typeof Line.Type
 const decode = Schema.decodeUnknownResult(Schema.fromJsonString(Line))
 
 /** Plays a run, and returns whether it ended without a failure. */
-type Play = (events: Stream.Stream<AgentEvent, unknown>) => Effect.Effect<boolean>
+type Play = (events: Stream.Stream<AgentEvent, unknown>) => Effect.Effect<boolean, UsageError>
 
 /** Plays a run for each prompt, one after the other, until stdin ends. Returns the number of bad lines. */
 export const follow = Effect.fnUntraced(function* (

@@ -11,6 +11,7 @@ import type * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import type * as Path from "effect/Path"
 import * as References from "effect/References"
+import type { SessionError } from "../Session.ts"
 import type { Plan } from "./AgentSetup.ts"
 import * as CommandLine from "./CommandLine.ts"
 import * as CommandSandbox from "./CommandSandbox.ts"
@@ -57,6 +58,7 @@ const program = (args: ReadonlyArray<string>, version: string) =>
     Effect.catchTags({
       Ended: ({ ending }) => Effect.succeed(Signals.exitCode(ending)),
       UsageError: ({ message }) => complain(message),
+      SessionError: ({ message }) => complain(message, ExitCode.failed),
       ConfigError: ({ message }) => complain(message)
     }),
     // The presenter has shown the errors.
@@ -64,7 +66,15 @@ const program = (args: ReadonlyArray<string>, version: string) =>
   )
 
 /** The commands beside a prompt, each loaded when it is called. */
-const commands: CommandLine.Commands<UsageError, Screen.Screen | FileSystem.FileSystem | Path.Path> = {
+const commands: CommandLine.Commands<
+  SessionError | UsageError,
+  Screen.Screen | FileSystem.FileSystem | Path.Path
+> = {
+  sessions: (line) =>
+    Effect.flatMap(
+      Effect.promise(() => import("./SessionList.ts")),
+      ({ run }) => run(line, process.env)
+    ),
   models: (request) =>
     Effect.flatMap(
       Effect.promise(() => import("./ModelList.ts")),
@@ -105,7 +115,9 @@ const promptOf = Effect.fnUntraced(function* (words: string, settings: Settings.
       : { files: [], text: words }
   const isOnStdin = settings.inputFormat === "stream-json"
   if (isOnStdin && text.trim() === "" && files.length === 0) return undefined
-  const whole = isOnStdin ? text : yield* StandardInput.promptOf(text)
+  const isResumed = settings.continue || Option.isSome(settings.resume)
+  const whole = isOnStdin ? text : yield* StandardInput.promptOf(text, isResumed)
+  if (whole === undefined) return undefined
   return files.length === 0 ? whole : [{ type: "text" as const, text: whole }, ...files]
 })
 
@@ -115,10 +127,10 @@ const outputOf = Effect.fnUntraced(function* ({ outputSchema }: Settings.Setting
   return yield* read(outputSchema.value)
 })
 
-const complain = Effect.fnUntraced(function* (message: string) {
+const complain = Effect.fnUntraced(function* (message: string, code: number = ExitCode.usage) {
   const { err, paint } = yield* Screen.Screen
   yield* err(`${paint.red("effect-agent:")} ${Inert.line(message)}\n`)
-  return ExitCode.usage
+  return code
 })
 
 /** Reports a defect or an unexpected failure. */

@@ -8,8 +8,13 @@ import type { Outcome } from "./Outcome.ts"
 
 const encode = Schema.encodeEffect(Schema.toCodecJson(EventError))
 
+interface Played {
+  readonly outcome: Outcome
+  readonly sessionId: string | undefined
+}
+
 /** The line with the outcome of a run. */
-export const line = Effect.fnUntraced(function* (outcome: Outcome, exitCode: number) {
+export const line = Effect.fnUntraced(function* ({ outcome, sessionId }: Played, exitCode: number) {
   const { end, last, output } = outcome
   const error = end?.error && (yield* Effect.orDie(encode(end.error)))
   const { durationMs = 0, runId, turns = 0, usage } = end ?? {}
@@ -19,6 +24,7 @@ export const line = Effect.fnUntraced(function* (outcome: Outcome, exitCode: num
     exitCode,
     text: last === undefined ? "" : textOf(last),
     ...(output === undefined ? {} : { output: output.value }),
+    ...(sessionId === undefined ? {} : { sessionId }),
     runId,
     turns,
     durationMs,

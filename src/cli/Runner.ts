@@ -8,20 +8,25 @@ import * as Option from "effect/Option"
 import type * as Path from "effect/Path"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
 import type { Scope } from "effect/Scope"
 import type { Stdio } from "effect/Stdio"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"
+import { InvalidContinuation } from "../internal/continuation.ts"
 import type { Provider } from "../Provider.ts"
+import type { SessionError } from "../Session.ts"
 import * as AgentSetup from "./AgentSetup.ts"
 import * as Approval from "./Approval.ts"
 import * as ExitCode from "./ExitCode.ts"
+import { UsageError } from "./ExitCode.ts"
 import * as Inert from "./Inert.ts"
 import type { Keyboard } from "./Keyboard.ts"
 import * as ListPrices from "./ListPrices.ts"
 import * as ModelNotes from "./ModelNotes.ts"
 import * as Outcome from "./Outcome.ts"
 import { Screen } from "./Screen.ts"
+import type { Settings } from "./Settings.ts"
 import * as Signals from "./Signals.ts"
 import * as Telemetry from "./Telemetry.ts"
 import * as TextOutput from "./TextOutput.ts"
@@ -46,7 +51,7 @@ export const run = Effect.fnUntraced(
     const code = yield* conclude(plan, played)
     if (plan.settings.outputFormat !== "json") return code
     const { line } = yield* Effect.promise(() => import("./ResultOutput.ts"))
-    yield* Screen.use(({ out }) => Effect.flatMap(line(played.outcome, code), out))
+    yield* Screen.use(({ out }) => Effect.flatMap(line(played, code), out))
     return code
   },
   (effect, { choice }) =>
@@ -85,12 +90,18 @@ interface Played {
   readonly faults: number
   /** The signal or closed pipe that ended the run, if any. */
   readonly ending: Signals.Ending | undefined
+  readonly sessionId: string | undefined
 }
 
-const play = Effect.fnUntraced(function* (plan: Plan): Effect.fn.Return<Played, never, Services | Scope> {
+const play = Effect.fnUntraced(function* (
+  plan: Plan
+): Effect.fn.Return<Played, SessionError | UsageError, Services | Scope> {
+  const session = yield* sessionOf(plan.settings)
   let outcome = Outcome.initial
   const isShown = (toolCallId: string) => () => outcome.started.has(toolCallId)
-  const agent = yield* AgentSetup.make(plan, (toolCallId) => until(isShown(toolCallId), "500 millis"))
+  const agent = yield* AgentSetup.make(plan, session, (toolCallId) =>
+    until(isShown(toolCallId), "500 millis")
+  )
   const { ending } = yield* Signals.Signals
   let ended: Signals.Ending | undefined
   // Cancels through the agent instead of interrupting, so that the last events are shown.
@@ -110,22 +121,45 @@ const play = Effect.fnUntraced(function* (plan: Plan): Effect.fn.Return<Played, 
       )
       return Effect.flatMap(Effect.exit(shown), (exit) => accepted(exit, outcome))
     })
+  const sessionId = session?.id
   if (plan.settings.inputFormat === "text") {
-    yield* one(agent.stream(plan.prompt ?? ""))
-    return { outcome, faults: 0, ending: ended }
+    yield* one(plan.prompt === undefined ? agent.continueStream : agent.stream(plan.prompt))
+    return { outcome, faults: 0, ending: ended, sessionId }
   }
   const { follow } = yield* Effect.promise(() => import("./InputLines.ts"))
   const faults = yield* follow(agent, one, plan.prompt)
-  return { outcome, faults, ending: ended }
+  return { outcome, faults, ending: ended, sessionId }
 }, Effect.scoped)
 
 /** Whether a run ended well. The events of a failed one contain its error; another failure is a bug. */
 const accepted = Effect.fnUntraced(function* (exit: Exit.Exit<void, unknown>, { status }: Outcome.Outcome) {
   if (Exit.isSuccess(exit)) return status !== "cancelled"
   yield* Effect.logDebug("The run failed", exit.cause)
-  if (status === undefined) return yield* Effect.die(Cause.squash(exit.cause))
+  const error = Cause.squash(exit.cause)
+  if (isContinuation(error)) return yield* new UsageError({ detail: nothingOpen })
+  if (status === undefined) return yield* Effect.die(error)
   return false
 })
+
+const isContinuation = Schema.is(InvalidContinuation)
+
+const nothingOpen = "There is nothing to continue in this session: give a prompt."
+
+/** The session of the run, `undefined` if it has none. */
+const sessionOf = Effect.fnUntraced(function* (settings: Settings) {
+  const { fork, name, noSession, resume, sessionDir } = settings
+  const chosen = [settings.continue, Option.isSome(resume), Option.isSome(fork), noSession]
+  if (chosen.filter(Boolean).length > 1) return yield* new UsageError({ detail: oneSession })
+  if (noSession) return undefined
+  const { open } = yield* Effect.promise(() => import("./SessionChoice.ts"))
+  const isWanted = chosen.includes(true) || Option.isSome(name) || Option.isSome(sessionDir)
+  if (isWanted) return yield* open(settings)
+  return yield* Effect.catchTag(open(settings), "SessionError", ({ message }) =>
+    Effect.as(complain(`The conversation is not kept. ${message}`), undefined)
+  )
+})
+
+const oneSession = "--continue, --resume, --fork and --no-session exclude one another: give one of them."
 
 /** Shows an array of events at a time. */
 const shower = Effect.fnUntraced(function* ({ output, settings }: Plan) {

@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Struct from "effect/Struct"
 import * as ModelSettings from "./ModelSettings.ts"
 import * as RunSettings from "./RunSettings.ts"
+import * as SessionSettings from "./SessionSettings.ts"
 import type * as Setting from "./Setting.ts"
 import type { Sources } from "./Source.ts"
 import * as TextSettings from "./TextSettings.ts"
@@ -14,6 +15,7 @@ export const all = {
   ...ModelSettings.settings,
   ...TextSettings.settings,
   ...ToolSettings.settings,
+  ...SessionSettings.settings,
   ...RunSettings.settings
 }
 

@@ -15,13 +15,28 @@ export type Settings = Effect.Success<ReturnType<typeof read>>["settings"]
 
 /** Reads the settings, with the place of each and remarks on values that do not count. */
 export const read = Effect.fnUntraced(function* (flags: SettingTable.Flags, env: Environment) {
-  const cwd = Option.getOrElse(valueOf(yield* flags.cwd.pick(onlyVariables(env))), () => ".")
-  yield* folder("cwd", cwd)
+  const cwd = yield* cwdOf(flags, env)
   const { paths, project, user } = yield* Configuration.load(env, cwd)
   const picks = yield* SettingTable.pick(flags, { env, project, user })
   const writable = Option.getOrElse(valueOf(picks.writable), () => [])
   yield* Effect.forEach(writable, (path) => folder("writable", path))
   return { settings: { ...settingsOf(picks), cwd }, picks, paths, remarks: remarksOn(picks) }
+})
+
+/** Reads the settings that name the place of sessions. */
+export const place = Effect.fnUntraced(function* (
+  flags: Pick<SettingTable.Flags, "cwd" | "sessionDir">,
+  env: Environment
+) {
+  const cwd = yield* cwdOf(flags, env)
+  const { project, user } = yield* Configuration.load(env, cwd)
+  return { cwd, sessionDir: valueOf(yield* flags.sessionDir.pick({ env, project, user })) }
+})
+
+const cwdOf = Effect.fnUntraced(function* ({ cwd: flag }: Pick<SettingTable.Flags, "cwd">, env: Environment) {
+  const cwd = Option.getOrElse(valueOf(yield* flag.pick(onlyVariables(env))), () => ".")
+  yield* folder("cwd", cwd)
+  return cwd
 })
 
 const onlyVariables = (env: Environment): Sources => ({ env, project: undefined, user: undefined })
@@ -58,6 +73,8 @@ const settingsOf = (picks: SettingTable.Picks) => {
     sandbox: Option.getOrElse(values.sandbox, () => "auto" as const),
     network: isOn(values.network),
     writable: Option.getOrElse(values.writable, () => []),
+    continue: isOn(values.continue),
+    noSession: isOn(values.noSession),
     noDetect: isOn(values.noDetect)
   }
 }

@@ -20,15 +20,21 @@ const maxBytes = 8 * 1024 * 1024
 
 const howTo = 'Give a prompt: effect-agent "read package.json", or pipe it in. More with --help.'
 
-/** The prompt. `-` reads all of stdin as the prompt. Other words get piped text as a block after them. */
+/**
+ * The prompt. `-` reads all of stdin as the prompt. Other words get piped text as a block after them. `isOptional`: without a prompt
+ * the result is `undefined`, not a failure.
+ */
 export const promptOf = Effect.fnUntraced(function* (
-  words: string
-): Effect.fn.Return<string, UsageError, Stdio.Stdio> {
+  words: string,
+  isOptional = false
+): Effect.fn.Return<string | undefined, UsageError, Stdio.Stdio> {
   const { stdinIsTerminal } = yield* Stdio.Stdio
+  const isEmpty = words.trim() === ""
   if (words === "-") return yield* alone(yield* read(undefined))
-  if (yield* stdinIsTerminal) return yield* alone(words)
-  const piped = yield* read(words.trim() === "" ? insteadOfPrompt : besidePrompt)
-  if (words.trim() === "" || piped.trim() === "") return yield* alone(words.trim() === "" ? piped : words)
+  if (yield* stdinIsTerminal) return isEmpty && isOptional ? undefined : yield* alone(words)
+  const piped = yield* read(isEmpty && !isOptional ? insteadOfPrompt : besidePrompt)
+  if (isEmpty && isOptional && piped.trim() === "") return undefined
+  if (isEmpty || piped.trim() === "") return yield* alone(isEmpty ? piped : words)
   return `${words}\n\n<stdin>\n${piped.trimEnd()}\n</stdin>`
 })
 

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -247,6 +247,19 @@ describe.concurrent("--input-format stream-json", { timeout: 30_000 }, () => {
         return running.ended
       })
       assert.deepStrictEqual([code, stdout], [143, "one\n"])
+    })
+  )
+})
+
+describe("the help", () => {
+  it.effect("is this", () =>
+    Effect.gen(function* () {
+      for (const command of [[], ["config"], ["models"], ["sessions"]]) {
+        const { code, stdout } = yield* Program.run([...command, "--help"])
+        assert.strictEqual(code, 0)
+        const file = ["help", ...command].join("-")
+        yield* Effect.promise(() => expect(stdout).toMatchFileSnapshot(`help/${file}.txt`))
+      }
     })
   )
 })

@@ -13,7 +13,11 @@ import * as Vendors from "../../src/cli/Vendors.ts"
 
 const services = Layer.merge(NodeServices.layer, CliOutput.layerPresenter({ present: () => Effect.void }))
 
-const commands = { models: () => Effect.succeed(0), config: () => Effect.succeed(0) }
+const commands = {
+  models: () => Effect.succeed(0),
+  config: () => Effect.succeed(0),
+  sessions: () => Effect.succeed(0)
+}
 
 /** Without configuration files. */
 const nowhere = { XDG_CONFIG_HOME: "/nowhere" }

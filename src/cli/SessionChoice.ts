@@ -1,0 +1,27 @@
+/** Opens the session of a run: a new one, or the one that `--continue`, `--resume` or `--fork` name. */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { UsageError } from "./ExitCode.ts"
+import * as SessionPlace from "./SessionPlace.ts"
+import type { Settings } from "./Settings.ts"
+
+/** The settings that choose the session. */
+type Options = SessionPlace.Place & Pick<Settings, "continue" | "fork" | "name" | "resume">
+
+/** Opens the session for writing. Fails with `UsageError` if there is no such session. */
+export const open = Effect.fnUntraced(function* (options: Options) {
+  const { fork, name, resume } = options
+  const { cwd, listed, store } = yield* SessionPlace.at(options)
+  const created = { cwd, ...Option.match(name, { onNone: () => ({}), onSome: (name) => ({ name }) }) }
+  if (Option.isSome(fork))
+    return yield* store.open(yield* SessionPlace.known(store.fork(fork.value, created)))
+  if (Option.isNone(resume) && !options.continue) return yield* store.create(created)
+  const id = Option.isSome(resume)
+    ? resume.value
+    : (yield* store.list({ ...listed, limit: 1 })).items[0]?.sessionId
+  if (id === undefined)
+    return yield* new UsageError({ detail: "There is no session of this folder to continue." })
+  const session = yield* SessionPlace.known(store.open(id))
+  if (Option.isSome(name)) yield* session.rename(name.value)
+  return session
+})

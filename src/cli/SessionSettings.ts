@@ -1,0 +1,52 @@
+/** The settings of the session that a run belongs to. */
+import * as Flag from "effect/cli/Flag"
+import * as Setting from "./Setting.ts"
+import * as Values from "./Values.ts"
+
+const expected = "the id of a session"
+
+export const settings = {
+  continue: Setting.toggle({
+    name: "continue",
+    alias: "c",
+    description: "Continue the newest session of this folder",
+    isKept: false
+  }),
+  resume: Setting.text({
+    name: "resume",
+    alias: "r",
+    metavar: "SESSION",
+    description: "Continue this session; without a prompt what is open in it, such as approved calls",
+    read: Values.nonEmpty,
+    expected,
+    isKept: false
+  }),
+  fork: Setting.text({
+    name: "fork",
+    metavar: "SESSION",
+    description: "Continue in a new session that begins as this one",
+    read: Values.nonEmpty,
+    expected,
+    isKept: false
+  }),
+  noSession: Setting.toggle({ name: "no-session", description: "Keep no session" }),
+  sessionDir: Setting.text({
+    name: "session-dir",
+    metavar: "DIR",
+    description:
+      "Folder of the session files. Default: one for each folder of the tools, in the home of the program",
+    flag: Flag.Directory("session-dir"),
+    read: Values.nonEmpty,
+    expected: "a folder",
+    // Conversations may hold what the project must not get.
+    rules: { widens: () => true }
+  }),
+  name: Setting.text({
+    name: "name",
+    metavar: "TEXT",
+    description: "Name of the session. Default: the first line of the prompt",
+    read: Values.nonEmpty,
+    expected: "a text",
+    isKept: false
+  })
+}

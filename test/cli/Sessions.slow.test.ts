@@ -1,0 +1,157 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect } from "effect"
+import { createHash } from "node:crypto"
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs"
+import { join } from "node:path"
+import * as Program from "./program.ts"
+
+Program.bundled()
+
+/** A model that says how many messages of the user it has read, and the last of them. */
+const counting = Effect.map(
+  Program.server((_, body, response) => {
+    const users = JSON.parse(body).input.filter(({ role }: { readonly role?: string }) => role === "user")
+    Program.says(response, [`${users.length}: ${users.at(-1).content}`])
+  }),
+  (url) => ({ OPENAI_API_KEY: "sk-test", OPENAI_BASE_URL: `${url}/v1` })
+)
+
+/** A folder of work, and a home of the program. */
+const setUp = Effect.map(counting, (env) => {
+  const cwd = Program.folder({})
+  const home = Program.folder({})
+  const run = (args: ReadonlyArray<string>, options: Program.Options = {}) =>
+    Program.run(args, { cwd, ...options, env: { ...env, EFFECT_AGENT_HOME: home, ...options.env } })
+  const listed = (...args: ReadonlyArray<string>) =>
+    Effect.map(run(["sessions", "list", "--json", ...args]), ({ stdout }) => JSON.parse(stdout).items)
+  return { cwd, home, listed, run }
+})
+
+const resultOf = ({ stdout }: Program.Ended) => JSON.parse(stdout)
+
+describe.concurrent("sessions", { timeout: 60_000 }, () => {
+  it.effect("are kept in the folder of the working directory, for the user alone", () =>
+    Effect.gen(function* () {
+      const { cwd, home, run } = yield* setUp
+      const { sessionId } = resultOf(yield* run(["--output-format", "json", "hi"]))
+      const hash = createHash("sha256").update(cwd).digest("hex").slice(0, 8)
+      const folder = join(home, "sessions", `${cwd.replaceAll(/[^A-Za-z0-9._-]/g, "-")}-${hash}`)
+      const [file = "", ...others] = readdirSync(folder)
+      assert.deepStrictEqual(others, [])
+      assert.match(file, /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z_.*\.jsonl$/)
+      assert.isTrue(file.endsWith(`_${sessionId}.jsonl`))
+      assert.strictEqual(statSync(join(folder, file)).mode & 0o777, 0o600)
+      const lines = readFileSync(join(folder, file), "utf8").trimEnd().split("\n")
+      assert.deepInclude(JSON.parse(lines[0] ?? ""), { v: 1, type: "session", sessionId, cwd })
+    })
+  )
+
+  it.effect("continue with -c, -r and --fork", () =>
+    Effect.gen(function* () {
+      const { listed, run } = yield* setUp
+      const none = yield* run(["-c", "hi"])
+      assert.deepStrictEqual([none.code, none.stdout], [2, ""])
+      const { sessionId } = resultOf(yield* run(["--output-format", "json", "--name", "first", "one"]))
+      assert.strictEqual((yield* run(["-c", "two"])).stdout, "2: two\n")
+      assert.strictEqual((yield* run(["--resume", sessionId, "three"])).stdout, "3: three\n")
+      const fork = resultOf(yield* run(["--output-format", "json", "--fork", sessionId, "four"]))
+      assert.notStrictEqual(fork.sessionId, sessionId)
+      assert.strictEqual(fork.text, "4: four")
+      assert.strictEqual((yield* run(["-r", sessionId, "five"])).stdout, "4: five\n")
+      assert.strictEqual((yield* run(["six"])).stdout, "1: six\n")
+      assert.strictEqual((yield* listed()).length, 3)
+      const unknown = yield* run(["-r", "nobody", "hi"])
+      assert.strictEqual(unknown.code, 2)
+      assert.match(unknown.stderr, /There is no session "nobody"/)
+      assert.strictEqual((yield* run(["-c", "--no-session", "hi"])).code, 2)
+    })
+  )
+
+  it.effect("have nothing to continue after an answer, without a prompt", () =>
+    Effect.gen(function* () {
+      const { run } = yield* setUp
+      yield* run(["one"])
+      const { code, stderr } = yield* run(["-c"])
+      assert.strictEqual(code, 2)
+      assert.match(stderr, /There is nothing to continue in this session: give a prompt/)
+    })
+  )
+
+  it.effect("are not kept with --no-session, and lie in the folder of --session-dir", () =>
+    Effect.gen(function* () {
+      const { cwd, home, listed, run } = yield* setUp
+      assert.notProperty(resultOf(yield* run(["--output-format", "json", "--no-session", "hi"])), "sessionId")
+      assert.isFalse(existsSync(join(home, "sessions")))
+      yield* run(["--session-dir", "kept", "hi"])
+      assert.strictEqual(readdirSync(join(cwd, "kept")).length, 1)
+      assert.strictEqual(
+        (yield* run(["-c", "again"], { env: { EFFECT_AGENT_SESSION_DIR: "kept" } })).stdout,
+        "2: again\n"
+      )
+      assert.strictEqual((yield* listed("--session-dir", "kept")).length, 1)
+      assert.deepStrictEqual(yield* listed(), [])
+    })
+  )
+
+  it.effect("are listed, shown, exported and removed", () =>
+    Effect.gen(function* () {
+      const { listed, run } = yield* setUp
+      yield* run(["--name", "first", "one"])
+      yield* run(["two"])
+      const [newest, oldest] = yield* listed()
+      assert.deepStrictEqual([newest.title, oldest.name], ["two", "first"])
+      const id = oldest.sessionId
+      const list = yield* run(["sessions"])
+      assert.match(list.stdout, new RegExp(`^${newest.sessionId} .* two\n${id} .* first\n$`))
+      const shown = resultOf(yield* run(["sessions", "show", id, "--json"]))
+      assert.sameMembers(Object.keys(shown), ["session", "entries", "view"])
+      assert.strictEqual(shown.session.sessionId, id)
+      assert.strictEqual(shown.entries[0].type, "session")
+      assert.deepStrictEqual(
+        shown.view.messages.map(({ role }: { readonly role: string }) => role),
+        ["user", "assistant"]
+      )
+      assert.match((yield* run(["sessions", "show", id])).stdout, /one[^]*1: one/)
+      const lines = (yield* run(["sessions", "export", id])).stdout.trimEnd().split("\n")
+      assert.strictEqual(lines.length, shown.entries.length)
+      assert.match((yield* run(["sessions", "export", id, "--format", "md"])).stdout, /1: one/)
+      assert.strictEqual((yield* run(["sessions", "rm", id])).code, 0)
+      assert.deepStrictEqual(
+        (yield* listed()).map(({ sessionId }: { readonly sessionId: string }) => sessionId),
+        [newest.sessionId]
+      )
+      for (const action of ["show", "export", "rm"])
+        assert.strictEqual((yield* run(["sessions", action, id])).code, 2, action)
+    })
+  )
+
+  it.effect("that another process has open are refused with 1", () =>
+    Effect.gen(function* () {
+      const { cwd, home, run } = yield* setUp
+      const first = resultOf(yield* run(["--output-format", "json", "one"]))
+      const asked = yield* Deferred.make<void>()
+      const url = yield* Program.server(() => void Deferred.doneUnsafe(asked, Effect.void))
+      const env = { OPENAI_API_KEY: "sk-test", OPENAI_BASE_URL: `${url}/v1`, EFFECT_AGENT_HOME: home }
+      const running = Program.start(["-c", "hang"], { cwd, env })
+      yield* Deferred.await(asked)
+      const { code, stderr } = yield* run(["-c", "two"])
+      assert.strictEqual(code, 1)
+      assert.match(stderr, new RegExp(`Session ${first.sessionId}: another writer has it open`))
+      running.child.kill("SIGKILL")
+      yield* Effect.promise(() => running.ended)
+      assert.strictEqual((yield* run(["-c", "three"])).stdout, "3: three\n")
+    })
+  )
+
+  it.effect("that cannot be kept are no obstacle, unless they are wanted", () =>
+    Effect.gen(function* () {
+      const { run } = yield* setUp
+      const env = { EFFECT_AGENT_HOME: "/dev/null/home" }
+      const { code, stderr, stdout } = yield* run(["hi"], { env })
+      assert.deepStrictEqual([code, stdout], [0, "1: hi\n"])
+      assert.match(stderr, /The conversation is not kept/)
+      const wanted = yield* run(["--name", "kept", "hi"], { env })
+      assert.deepStrictEqual([wanted.code, wanted.stdout], [1, ""])
+    })
+  )
+})
