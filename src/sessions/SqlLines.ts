@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
+import type * as Statement from "effect/sql/Statement"
 import * as Stream from "effect/Stream"
 import type { Line } from "./SessionStorage.ts"
 
@@ -71,10 +72,12 @@ export const insert = (
   )
 }
 
-/** Bytes that are read at a time, and the last row of them. */
-const window = 1_048_576
+/** Bytes that are read at a time, and the last row of them: few at first, for readers that need the start of a session alone. */
+const [firstWindow, maxWindow] = [32_768, 1_048_576]
 
 interface Cursor {
+  /** Bytes. */
+  readonly window: number
   /** The position behind the rows that were read. */
   readonly at: number
   /** The parts of a line whose other parts follow. */
@@ -94,22 +97,32 @@ export const read = (
   end: number,
   only: ReadonlyArray<string> | undefined
 ): Stream.Stream<Arr.NonEmptyReadonlyArray<string>, SqlError> => {
-  const isWanted = only === undefined ? sql.literal("TRUE") : sql.in("type", only)
-  const page = (at: number) => sql<Stored>`SELECT position, continues, text FROM effect_agent_session_entry
+  const isWanted = wanted(sql, only)
+  const page = (
+    at: number,
+    window: number
+  ) => sql<Stored>`SELECT position, continues, text FROM effect_agent_session_entry
     WHERE session = ${session} AND position >= ${at} AND position < ${end} AND ${isWanted} AND position < ${window} + (
       SELECT min(position) FROM effect_agent_session_entry
       WHERE session = ${session} AND position >= ${at} AND ${isWanted}
     ) ORDER BY position`
-  const first: Cursor = { at: 0, begun: [] }
-  return Stream.paginate(first, ({ at, begun }) =>
-    Effect.map(page(at), (rows) => {
+  const first: Cursor = { at: 0, begun: [], window: firstWindow }
+  return Stream.paginate(first, ({ at, begun, window }) =>
+    Effect.map(page(at, window), (rows) => {
       const last = rows.at(-1)
       if (last === undefined) return [[], Option.none()] as const
       const [lines, rest] = joined(begun, rows)
-      const next = Option.some({ at: Number(last.position) + 1, begun: rest })
+      const larger = Math.min(window * 2, maxWindow)
+      const next = Option.some({ at: Number(last.position) + 1, begun: rest, window: larger })
       return [Arr.isReadonlyArrayNonEmpty(lines) ? [lines] : [], next] as const
     })
   )
+}
+
+/** A condition for rows of some types. That for labels is the condition of their index. */
+const wanted = (sql: SqlClient.SqlClient, only: ReadonlyArray<string> | undefined): Statement.Fragment => {
+  if (only === undefined) return sql.literal("TRUE")
+  return only.length === 1 && only[0] === "label" ? sql.literal("type = 'label'") : sql.in("type", only)
 }
 
 /** The lines that end in these rows, and the parts of one that does not. */

@@ -77,7 +77,9 @@ const advisory = (sql: SqlClient.SqlClient): Effect.Effect<Owner, SqlError, Scop
   Effect.gen(function* () {
     const scope = yield* Effect.scope
     const id = yield* newId
-    const lock = Effect.tap(sql.reserve, (connection) => lockOn(connection, id))
+    const lock = Effect.tap(sql.reserve, (connection) =>
+      Effect.acquireRelease(lockOn(connection, id), () => unlockOn(connection, id))
+    )
     const first = yield* Scope.fork(scope)
     const connection = yield* Effect.onExit(Scope.provide(lock, first), (exit) =>
       Exit.isFailure(exit) ? Scope.close(first, exit) : Effect.void
@@ -106,6 +108,10 @@ const lockOn = (connection: SqlConnection.Connection, id: number): Effect.Effect
     ),
     connection.execute("SELECT 1 FROM pg_advisory_lock($1::int, $2::int)", [space, id], undefined)
   )
+
+/** The pool keeps the connection. */
+const unlockOn = (connection: SqlConnection.Connection, id: number): Effect.Effect<void> =>
+  Effect.ignore(connection.execute("SELECT pg_advisory_unlock($1::int, $2::int)", [space, id], undefined))
 
 /** Fails when the connection is lost. */
 const watch = (connection: SqlConnection.Connection): Effect.Effect<never, SqlError> =>

@@ -39,9 +39,11 @@ const create = Effect.gen(function* () {
     text TEXT NOT NULL,
     PRIMARY KEY (session, position)
   )`
+  // A list of sessions needs the labels of each, which stand anywhere in it.
+  yield* sql`CREATE INDEX effect_agent_session_label ON effect_agent_session_entry (session, position) WHERE type = 'label'`
 })
 
-/** The steps from one version to the next. A new version adds a line here, and a test to `test/sessions/SqlTables.ts`. */
+/** The steps from one version to the next. A new version adds a line here, and its statements to `test/sessions/SqlTables.slow.test.ts`. */
 const versions: Record<string, Effect.Effect<void, unknown, SqlClient.SqlClient>> = { "1_sessions": create }
 const latest = Object.keys(versions).length
 

@@ -101,6 +101,10 @@ const breakLock = (sql: SqlClient.SqlClient, url: string) =>
       })
   })
 
+const advisoryLocks = (sql: SqlClient.SqlClient) =>
+  sql`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
+
 const locksOf = (url: string): ReadonlyArray<string> => {
   const folder = dirname(url.replace("sqlite:", ""))
   return url.startsWith("sqlite:")
@@ -173,7 +177,24 @@ onEach((_, make) => {
 })
 
 describe.skipIf(!Postgres.isInstalled)("PostgreSQL", () => {
-  onServer((make) =>
+  onServer((make) => {
+    it.live("gives its lock back with the store", () =>
+      Effect.gen(function* () {
+        const context = yield* connect(yield* make)
+        const sql = yield* Effect.provide(SqlClient.SqlClient, context)
+        const held = Effect.map(advisoryLocks(sql), ({ length }) => length)
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            const storage = yield* Effect.provide(SqlSessionStore.storage, context)
+            assert.strictEqual(yield* held, 0)
+            yield* Effect.scoped(storage.create({ sessionId: "s", cwd: "", created: 0 }))
+            assert.strictEqual(yield* held, 1)
+          })
+        )
+        assert.strictEqual(yield* held, 0)
+      })
+    )
+
     it.live(
       "gets its lock back after it has lost its connection",
       () =>
@@ -183,9 +204,7 @@ describe.skipIf(!Postgres.isInstalled)("PostgreSQL", () => {
           const other = yield* another
           yield* other.storage.list()
           yield* breakLock(sql, url)
-          const held = sql`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted
-        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
-          yield* Effect.repeat(Effect.andThen(Effect.sleep("50 millis"), held), {
+          yield* Effect.repeat(Effect.andThen(Effect.sleep("50 millis"), advisoryLocks(sql)), {
             until: (rows) => rows.length > 0
           })
           assert.strictEqual(yield* tagOf(Effect.scoped(other.storage.open("s"))), "Locked")
@@ -193,5 +212,5 @@ describe.skipIf(!Postgres.isInstalled)("PostgreSQL", () => {
         }),
       20_000
     )
-  )
+  })
 })
