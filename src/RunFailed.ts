@@ -12,6 +12,7 @@ export {
   Defect,
   EventError,
   FailureReason,
+  GuardrailTripped,
   HookFailed,
   InvalidTranscript,
   LimitExceeded,

@@ -6,6 +6,7 @@ import * as ai from "effect-agent/ai"
 import * as aiSdk from "effect-agent/ai-sdk"
 import * as artifacts from "effect-agent/artifacts"
 import * as compat from "effect-agent/compat"
+import * as guardrails from "effect-agent/guardrails"
 import * as node from "effect-agent/node"
 import * as prices from "effect-agent/prices"
 import * as promise from "effect-agent/promise"
@@ -23,6 +24,7 @@ const modules = {
   "ai-sdk": aiSdk,
   core,
   compat,
+  guardrails,
   node,
   prices,
   promise,

@@ -119,6 +119,25 @@ export class ModelCallSkipped extends Schema.TaggedError<ModelCallSkipped>()("Mo
 }
 
 /**
+ * A guardrail stopped a request before the model got it, or an answer before others saw it.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class GuardrailTripped extends Schema.TaggedError<GuardrailTripped>()("GuardrailTripped", {
+  /** The name of the guard. */
+  guard: Schema.String,
+  /** The part that the guard stopped: the messages for the model, or the answer of the model. */
+  stage: Schema.Literals(["input", "output"]),
+  /** The reason in words of the guard. */
+  detail: Schema.String
+}) {
+  override get message(): string {
+    return `Guardrail ${JSON.stringify(this.guard)} stopped the ${this.stage}: ${this.detail}`
+  }
+}
+
+/**
  * A hook that shapes a request or the next turn failed.
  *
  * @category errors
@@ -230,6 +249,7 @@ export const FailureReason = Schema.Union([
   HookFailed,
   ToolFailed,
   ModelCallSkipped,
+  GuardrailTripped,
   TransformFailed,
   InvalidTranscript,
   OutputInvalid,

@@ -12,6 +12,7 @@ import { type FailureReason, ModelCallSkipped } from "./failureReason.ts"
 import type * as Hook from "../Hook.ts"
 import * as Message from "../Message.ts"
 import type * as ModelEvent from "../ModelEvent.ts"
+import type * as ModelGuard from "../ModelGuard.ts"
 import type { ModelRequest } from "../Provider.ts"
 import { Protocol, ProviderError, ServerError } from "../ProviderError.ts"
 import { errorOf, Reply } from "./reply.ts"
@@ -91,10 +92,14 @@ const prepared = Effect.fnUntraced(function* (reply: Reply, planned: ModelReques
   )
   if (skipped !== undefined) return yield* standIn(reply, skipped)
   if (request !== planned) Request.offerOnly(run, request)
-  yield* answered(reply, request)
+  const { input } = run.guard
+  const words = input && (yield* run.attempt(input(askedOf(run, request))))
+  yield* words === undefined ? answered(reply, request) : standIn(reply, { skip: true, response: words })
 })
 
-/** Answers in the model's place with the response of a hook. */
+const askedOf = ({ id, turn }: Run, request: ModelRequest): ModelGuard.Asked => ({ runId: id, turn, request })
+
+/** Answers in the model's place with the response of a hook or a guard. */
 const standIn = (reply: Reply, { reason, response }: Hook.Output<"beforeModel">) => {
   if (response === undefined) {
     return Effect.fail(new ModelCallSkipped({ detail: reason ?? "a beforeModel hook skipped it" }))
@@ -147,8 +152,10 @@ const isEmpty = (reply: ModelEvent.Reply): boolean =>
 const stream = (reply: Reply, request: ModelRequest) => {
   const { run } = reply
   reply.send(request)
+  const answer = run.provider.stream(request)
+  const released = run.guard.output?.(answer, askedOf(run, request)) ?? answer
   const streaming = Effect.flatMap(
-    Stream.runForEachArray(run.provider.stream(request), (events) => reply.receive(events)),
+    Stream.runForEachArray(released, (events) => reply.receive(events)),
     () => (reply.reply.finish === undefined ? Effect.fail(Silence.truncated(reply.provider)) : reply.settle)
   )
   // An estimate of what is spent needs the price before the answer begins.

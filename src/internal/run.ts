@@ -21,6 +21,7 @@ import { RunHooks } from "./hookCalls.ts"
 import { attempt, Control, type Stop } from "./interruption.ts"
 import { makeId, type Message, type MessageId, type ToolCall } from "../Message.ts"
 import type { Journal } from "./journal.ts"
+import { ModelGuard } from "../ModelGuard.ts"
 import type { Output } from "./output.ts"
 import type { Patience } from "./patience.ts"
 import * as Prices from "../Prices.ts"
@@ -66,6 +67,7 @@ export class Run {
   readonly contextManager: ContextManager.Service
   readonly prices: Prices.Service
   readonly resultLimit: typeof ResultLimit.Service
+  readonly guard: typeof ModelGuard.Service
   readonly hooks: RunHooks
   readonly queues: Queues
   /** The compactions of the conversation, those of earlier runs included. */
@@ -120,6 +122,7 @@ export class Run {
     this.contextManager = Context.get(context, ContextManager.ContextManager)
     this.prices = Context.get(context, Prices.Prices)
     this.resultLimit = Context.get(context, ResultLimit)
+    this.guard = Context.get(context, ModelGuard)
     this.hooks = new RunHooks(Context.get(context, HookManager), {
       options: () => this.options,
       onError: (error) => this.emit({ _tag: "HookError", ...error })

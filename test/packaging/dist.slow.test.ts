@@ -18,6 +18,7 @@ const entries = [
   "ai-sdk",
   "artifacts",
   "compat",
+  "guardrails",
   "node",
   "prices",
   "promise",
