@@ -142,7 +142,10 @@ const ofOptions = ({ model, ...others }: Partial<RunOptions>): ReadonlyArray<Dra
   ...(Object.keys(others).length === 0 ? [] : [custom("options", encodePatch(others))])
 ]
 
-/** The conversation continues behind the last message that both transcripts have, with those that follow it in the new one. */
+/**
+ * The conversation continues behind the last message that both transcripts have, with those that follow it in the new one, and without
+ * a compaction.
+ */
 const replaced = (state: SessionState, messages: ReadonlyArray<Message>): ReadonlyArray<Draft> => {
   const before = state.messages()
   const shared = before.findIndex(({ message }, index) => message !== messages[index])
@@ -150,6 +153,7 @@ const replaced = (state: SessionState, messages: ReadonlyArray<Message>): Readon
   const targetId = kept === 0 ? state.start?.id : before[kept - 1]?.id
   return [
     ...(kept === before.length || targetId === undefined ? [] : [{ type: "leaf", targetId } as const]),
+    ...(state.isCompacted() ? [custom("uncompacted", null)] : []),
     ...messages.slice(kept).map(messageOf)
   ]
 }

@@ -152,10 +152,10 @@ export class Part implements Session {
     const { failures } = this.shared
     if (this.failures === failures) return Effect.succeed([])
     return Effect.map(this.keeper.load, (state) => {
-      state.tree.trim()
+      const { leaf: targetId } = this
+      state.tree.trim(targetId ?? undefined)
       this.state = state
       this.failures = failures
-      const { leaf: targetId } = this
       return targetId === null || state.tree.leaf === targetId ? [] : [() => [{ type: "leaf", targetId }]]
     })
   })

@@ -108,11 +108,16 @@ export class SessionState {
     return this.tree.branch().filter((entry) => entry.type === "message")
   }
 
+  /** Whether a compaction stands on the current branch. */
+  isCompacted(): boolean {
+    return this.tree.branch().some((entry) => entry.type === "compaction")
+  }
+
   /** The state as an agent begins with it. */
   restored(): Restored {
     const branch = this.tree.branch()
     const messages = branch.flatMap((entry) => (entry.type === "message" ? [entry.message] : []))
-    const compaction = branch.findLast((entry) => entry.type === "compaction")
+    const compaction = compactionOf(branch)
     const first = branch.find(({ id }) => id === compaction?.firstKeptId)
     const open = openTurnOf(branch)
     const lostRun = [...this.runs.keys()].at(-1)
@@ -127,6 +132,16 @@ export class SessionState {
       ...(open === undefined ? {} : { open })
     }
   }
+}
+
+/** The last compaction of a branch, unless its transcript was replaced since. */
+const compactionOf = (
+  branch: ReadonlyArray<SessionEntry.SessionEntry>
+): SessionEntry.Compaction | undefined => {
+  const last = branch.findLast(
+    (entry) => entry.type === "compaction" || (entry.type === "custom" && entry.kind === "uncompacted")
+  )
+  return last?.type === "compaction" ? last : undefined
 }
 
 /** The first message of the user on the current branch. */

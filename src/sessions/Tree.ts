@@ -76,9 +76,9 @@ export class Tree {
     return place === undefined ? undefined : this.wayTo(place).flatMap((at) => this.places[at]?.entry ?? [])
   }
 
-  /** Forgets the entries that an open session does not need, now and as they are added. */
-  trim(): void {
-    const way = new Set((this.way ??= this.wayTo(this.current)))
+  /** Forgets the entries that a session does not need that is open at an entry, now and as they are added. Default: the current one. */
+  trim(id?: string): void {
+    const way = new Set(this.wayTo(this.latest.get(id ?? "") ?? this.current))
     this.places.forEach((place, at) => {
       if (!way.has(at) || !isNeeded(place.entry)) place.entry = undefined
     })
