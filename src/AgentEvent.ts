@@ -21,6 +21,7 @@
  *   calls that wait for a person have none: the run that resumes it starts and ends them.
  * - A request without its answer is void with the `ToolExecutionEnd` of its call.
  * - The first turn of a run that resumes another one has no model call, and may have no answer.
+ * - `HandedOff` comes after the turn whose call hands off, before the next one.
  * - `RunRetry` comes between a turn that failed and the next one.
  * - `Output` comes before the `RunEnd` of a completed run that has an `output` schema.
  * - `Compaction` comes before `ModelCallStart`, or between it and `ModelCallError` if the conversation was too long for the model. A run
@@ -286,6 +287,17 @@ export const AgentEvent = Schema.TaggedUnion({
    * calls that made the summary.
    */
   Compaction: { ...base, ...CompactionEvent.members },
+  /**
+   * The conversation continues with the agent `to`: see `Agent.handOff`. The call `toolCallId` of the agent `from` requested it, and
+   * `messageId` names the last message before.
+   */
+  HandedOff: {
+    ...base,
+    from: Schema.String,
+    to: Schema.String,
+    toolCallId: Schema.String,
+    messageId: Schema.String
+  },
   /** The numbers of queued messages changed. */
   QueueUpdate: { ...base, steering: Schema.Int, followUp: Schema.Int },
   /** The run reached a bound, in the unit of the bound. */

@@ -12,7 +12,7 @@ import type * as Arr from "effect/Array"
 import type * as Effect from "effect/Effect"
 import type { OfTag } from "./AgentEvent.ts"
 import type { SessionError } from "./internal/sessionError.ts"
-import type { Message } from "./Message.ts"
+import type { Message, MessageId } from "./Message.ts"
 import type { RunOptions } from "./RunOptions.ts"
 import type * as Transcript from "./Transcript.ts"
 
@@ -52,6 +52,21 @@ export interface Session {
 }
 
 /**
+ * The hand-off of a conversation to another agent.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface HandedOff {
+  /** The name of the agent that the conversation was with. */
+  readonly from: string
+  /** The name of the agent that it is with. */
+  readonly to: string
+  /** The last message before the hand-off. */
+  readonly messageId: MessageId
+}
+
+/**
  * The state of a session when it was opened.
  *
  * @category models
@@ -62,6 +77,8 @@ export interface Restored {
   readonly messages: ReadonlyArray<Message>
   /** The last compaction, from which later runs start. Default: none. */
   readonly compaction?: Transcript.Compaction
+  /** The last hand-off: the conversation continues with that agent. Default: with the agent that began. */
+  readonly handedOff?: HandedOff
   /** The options that `agent.update` changed. They count before those that `Agent.make` is given. */
   readonly options: Partial<RunOptions>
   /** The messages that were queued, and are in no run yet. */
@@ -79,7 +96,9 @@ export interface Restored {
  * @category models
  * @since 0.2.0
  */
-export type RecordedEvent = OfTag<"RunStart" | "RunEnd" | "MessageEnd" | "ToolInvoked" | "ToolExecutionEnd">
+export type RecordedEvent = OfTag<
+  "RunStart" | "RunEnd" | "MessageEnd" | "ToolInvoked" | "ToolExecutionEnd" | "HandedOff"
+>
 
 /**
  * A change of a conversation.

@@ -16,11 +16,11 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   [
     "loop",
-    /^((Loop)|internal\/(budget|tally|compact|compactions|queues|journal|delivery|events|repetition|task|run|limits|gate|guards|pending|request|reply|modelCall|toolOutcome|batch|largeResult|modelGuarded|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|promptOptions|publishedOptions|eventsOnly|spans|telemetry|telemetryContent))\.ts$/
+    /^((Loop)|internal\/(budget|tally|team|compact|compactions|queues|journal|delivery|events|repetition|task|run|limits|gate|guards|pending|request|reply|modelCall|toolOutcome|batch|largeResult|modelGuarded|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|promptOptions|publishedOptions|eventsOnly|spans|telemetry|telemetryContent))\.ts$/
   ],
   [
     "agent",
-    /^((Agent)|internal\/(agentState|agentOptions|subscriptions|agentRuntime|openAgent|subAgent))\.ts$/
+    /^((Agent)|internal\/(agentState|agentOptions|subscriptions|agentRuntime|openAgent|handingOver|subAgent))\.ts$/
   ],
   [
     "edges",

@@ -10,7 +10,7 @@ export const maxModule = 250
 export const maxFunction = 40
 
 /** Lines of code of the core: `src/*.ts` and `src/internal/*.ts`. Lower it with every change that removes code. */
-export const maxCore = 9_087
+export const maxCore = 9_290
 
 /** Public modules of the core: the files in `src`, without `index.ts`. */
 export const maxPublic = 27
@@ -18,6 +18,7 @@ export const maxPublic = 27
 /** Modules that may be longer than `maxModule`, with the lines of code each may have. */
 export const longModules: Readonly<Record<string, readonly [max: number, reason: string]>> = {
   "AgentEvent.ts": [300, "a table of all events, beside their fold"],
+  "internal/run.ts": [300, "the fields of a run, which its methods alone assign"],
   "providers/models/anthropic.ts": [Infinity, "a table of facts, one rule for each family of models"],
   "providers/models/google.ts": [Infinity, "a table of facts, one rule for each family of models"],
   "providers/models/openai.ts": [Infinity, "a table of facts, one rule for each family of models"]

@@ -27,6 +27,8 @@ export const make = ({ err, out, paint }: Screen["Service"], isAnswered = true) 
         return event.message.role === "assistant" && isLineOpen ? answer("\n") : undefined
       case "MessageRetracted":
         return note("The answer broke off and starts again.")
+      case "HandedOff":
+        return note(`${Inert.line(event.to)} continues the conversation.`)
       case "ToolExecutionStart":
       case "ToolExecutionEnd":
         return call(event)

@@ -30,6 +30,7 @@ import * as Options from "../RunOptions.ts"
 import type * as Session from "../Session.ts"
 import { Subscriptions } from "./subscriptions.ts"
 import type { Task } from "./task.ts"
+import type { Team } from "./team.ts"
 
 type Begun<E> = Effect.Effect<Execution.Started, AgentBusy | AgentClosed | E>
 
@@ -48,6 +49,7 @@ const ofNothing: Prompted<{}> = {
 /** The place of an agent in its application. */
 interface Surroundings {
   readonly journal: Journal | undefined
+  readonly team: Team
   /** The run whose tool call the agent works for. Default: none. */
   readonly parent: Run | undefined
   readonly scope: Scope.Scope
@@ -68,6 +70,7 @@ export class AgentRuntime {
   readonly subscriptions: Subscriptions
   private readonly journal: Journal | undefined
   private readonly parent: Run | undefined
+  private readonly team: Team
   /** Changes that the application made since the last turn began. */
   private changes: { options?: Partial<Options.RunOptions>; replaced?: boolean } | undefined
 
@@ -75,7 +78,7 @@ export class AgentRuntime {
     state: State.AgentState,
     states: State.States,
     modes: Partial<Record<QueueName, QueueMode>>,
-    { journal, parent, scope }: Surroundings,
+    { journal, parent, scope, team }: Surroundings,
     services: (caller: Context.Context<never>) => Context.Context<Services>
   ) {
     this.current = state
@@ -85,6 +88,7 @@ export class AgentRuntime {
     this.queues = new Queues(modes)
     this.journal = journal
     this.parent = parent
+    this.team = team
     this.subscriptions = new Subscriptions(scope)
     this.services = services
   }
@@ -151,7 +155,7 @@ export class AgentRuntime {
     const ended = Latch.makeUnsafe(false)
     this.ended = ended
     this.changes = undefined
-    const { compactions, queues, subscriptions } = this
+    const { compactions, queues, subscriptions, team } = this
     const { messages } = this.current
     const options = Options.patch(this.current.options, patch)
     const nextTurn = () => this.takeChanges()
@@ -167,7 +171,7 @@ export class AgentRuntime {
     })
     return Effect.updateContext(
       Execution.start(
-        { ...begin, messages, compactions, options, output, queues, retry, nextTurn },
+        { ...begin, messages, compactions, options, output, queues, retry, team, nextTurn },
         { journal: this.journal, observe, subscriptions, reader, parent: this.parent },
         onRun,
         rest
@@ -186,8 +190,10 @@ export class AgentRuntime {
   private observe(events: ReadonlyArray<AgentEvent>): void {
     this.subscriptions.observe(events)
     const { current } = this
-    const next = State.compacted(State.afterAll(current, events.filter(this.isOwn)), this.compactions.current)
-    if (next !== current) this.set(next)
+    const own = events.filter(this.isOwn)
+    const next = State.handedOver(State.afterAll(current, own), own, this.team)
+    const compacted = State.compacted(next, this.compactions.current)
+    if (compacted !== current) this.set(compacted)
   }
 
   /** Whether an event belongs to the run, and not to one inside of it. */

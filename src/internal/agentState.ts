@@ -9,6 +9,7 @@ import { CallSet } from "./callSet.ts"
 import { type AgentEvent, progressed, type View } from "../AgentEvent.ts"
 import type * as Message from "../Message.ts"
 import type { RunOptions } from "../RunOptions.ts"
+import type { Team } from "./team.ts"
 import type * as Transcript from "../Transcript.ts"
 
 /**
@@ -73,6 +74,14 @@ export const afterAll = (state: AgentState, events: ReadonlyArray<AgentEvent>): 
   return ended.length > 1
     ? { ...state, messages: [...state.messages, ...ended] }
     : events.reduce(after, state)
+}
+
+/** The state with the options of the agent that the conversation continues with, after events that may hand it over. */
+export const handedOver = (state: AgentState, events: ReadonlyArray<AgentEvent>, team: Team): AgentState => {
+  const event = events.findLast((event) => event._tag === "HandedOff")
+  if (event === undefined) return state
+  team.keep(event.from, state.options)
+  return { ...state, options: team.optionsAfter(state.options) }
 }
 
 /**

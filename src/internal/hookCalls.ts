@@ -51,21 +51,24 @@ const defaultTimeouts = { hookTimeout: Duration.seconds(5), approvalTimeout: Dur
 
 /** The hooks of one run, with its own counts of failures. */
 export class RunHooks {
-  private readonly manager: HookManager
+  /** Of the agent that the conversation is with. */
+  private readonly manager: () => HookManager
   private readonly run: Run
   /** By the id of the hook. */
   private readonly errorsInRow = new Map<string, number>()
   /** Time of all calls, in milliseconds. Those of hooks that ran side by side add up. */
   millis = 0
 
-  constructor(manager: HookManager, run: Run) {
+  constructor(manager: () => HookManager, run: Run) {
     this.manager = manager
     this.run = run
   }
 
   /** Whether the point has a hook. */
   has(point: Hook.Point): boolean {
-    return this.manager.list().some((hook) => isAt(point, hook))
+    return this.manager()
+      .list()
+      .some((hook) => isAt(point, hook))
   }
 
   /** Calls the hooks of a point. `use` takes what each returned, and may keep those after it from being called. */
@@ -94,7 +97,9 @@ export class RunHooks {
   ): Effect.Effect<S, HookFailed | TransformFailed | E> {
     return Effect.gen({ self: this }, function* () {
       let state = initial
-      const hooks = this.manager.list().flatMap((hook) => (isAt(point, hook) ? [hook] : []))
+      const hooks = this.manager()
+        .list()
+        .flatMap((hook) => (isAt(point, hook) ? [hook] : []))
       const isParallel = isObserver(point) && this.run.options().hookExecution === "parallel"
       const early = isParallel ? yield* this.callAll(point, hooks, yield* input(state)) : []
       for (const [index, hook] of hooks.entries()) {

@@ -16,6 +16,7 @@ const recorded: Readonly<{ [Tag in RecordedEvent["_tag"]]: true }> = {
   MessageEnd: true,
   ToolInvoked: true,
   ToolExecutionEnd: true,
+  HandedOff: true,
   RunEnd: true
 }
 

@@ -14,7 +14,11 @@ import * as Input from "./invalidInput.ts"
 import { Journal } from "./journal.ts"
 import type * as Message from "../Message.ts"
 import { Provider } from "../Provider.ts"
+import { joinAll } from "./handingOver.ts"
 import type { Run } from "./run.ts"
+import * as RunOptions from "../RunOptions.ts"
+import type { HandedOff, Restored } from "../Session.ts"
+import { Team } from "./team.ts"
 import type * as Tool from "../Tool.ts"
 import * as ToolRegistry from "../ToolRegistry.ts"
 
@@ -43,11 +47,14 @@ export const open = Effect.fnUntraced(function* <T extends Tools, H extends Hook
     Context.add(HookManager.HookManager, manager)
   )
   const scope = Context.get(made, Scope.Scope)
+  const team = Team.of(runOptions, registry, manager)
+  yield* joinAll(team.members, tools)
+  const options = yield* restored(team, runOptions, session?.restored)
   const runtime = new AgentRuntime(
-    State.initial(messages, runOptions, compaction),
+    State.initial(messages, options, compaction),
     yield* State.states,
     modes,
-    { journal: session && new Journal(session), parent, scope },
+    { journal: session && new Journal(session), parent, scope, team },
     // Services of the agent under the caller's, so that the caller's span and request-scoped services win. The provider, the
     // tools and the hooks are always the agent's.
     (caller) => Context.mergeAll(made, caller, own)
@@ -56,6 +63,20 @@ export const open = Effect.fnUntraced(function* <T extends Tools, H extends Hook
   yield* Scope.addFinalizer(scope, runtime.close)
   return { runtime, registry, manager }
 })
+
+/** The options of the agent that the conversation of a session is with. */
+const restored = (
+  team: Team,
+  options: RunOptions.RunOptions,
+  { handedOff, options: changed }: Partial<Restored> = {}
+): Effect.Effect<RunOptions.RunOptions> => {
+  if (handedOff === undefined) return Effect.succeed(options)
+  if (team.restore(handedOff)) return Effect.succeed(RunOptions.patch(team.optionsAfter(options), changed))
+  return Effect.as(Effect.logWarning(noMember(handedOff, team)), options)
+}
+
+const noMember = ({ to }: HandedOff, { active }: Team): string =>
+  `The session was handed off to the agent ${to}, which does not exist: ${active.name} continues`
 
 /** Makes the task of a run that begins with a prompt. */
 export const prompted = (input: Message.Input) => (now: number) =>

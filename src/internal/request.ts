@@ -85,7 +85,7 @@ const saysNothing = (message: Message): boolean =>
 const view = Effect.fnUntraced(function* (run: Run) {
   const compacted = Transcript.compacted(run.messages, run.compactions.current)
   announceView(run, compacted, "compaction")
-  let transcript = compacted.messages
+  let transcript = run.team.view(compacted.messages)
   yield* run.ask(
     "transformMessages",
     () => ({ ...run.turnInput, messages: transcript }),

@@ -33,6 +33,7 @@ import { ResultLimit } from "../ResultLimit.ts"
 import * as Report from "../RunReport.ts"
 import { Tally } from "./tally.ts"
 import type { Task } from "./task.ts"
+import { Team } from "./team.ts"
 import * as Tool from "../Tool.ts"
 import { find } from "./toolName.ts"
 import { ToolRegistry } from "../ToolRegistry.ts"
@@ -63,7 +64,8 @@ export class Run {
   readonly control = new Control()
   readonly clock: Clock.Clock
   readonly provider: Provider["Service"]
-  readonly registry: ToolRegistry["Service"]
+  /** The agents that this run may continue with. */
+  readonly team: Team
   readonly contextManager: ContextManager.Service
   readonly prices: Prices.Service
   readonly resultLimit: typeof ResultLimit.Service
@@ -118,12 +120,14 @@ export class Run {
   constructor(task: Task, audience: Surroundings, context: Context.Context<Services>) {
     this.clock = Context.get(context, Clock.Clock)
     this.provider = Context.get(context, Provider)
-    this.registry = Context.get(context, ToolRegistry)
+    this.team =
+      task.team ??
+      Team.of(task.options, Context.get(context, ToolRegistry), Context.get(context, HookManager))
     this.contextManager = Context.get(context, ContextManager.ContextManager)
     this.prices = Context.get(context, Prices.Prices)
     this.resultLimit = Context.get(context, ResultLimit)
     this.guard = Context.get(context, ModelGuard)
-    this.hooks = new RunHooks(Context.get(context, HookManager), {
+    this.hooks = new RunHooks(() => this.team.active.hooks, {
       options: () => this.options,
       onError: (error) => this.emit({ _tag: "HookError", ...error })
     })
@@ -232,6 +236,19 @@ export class Run {
   retractAnswer(messageId: MessageId): void {
     this.open = undefined
     this.emit({ _tag: "MessageRetracted", messageId })
+  }
+
+  /** The tools of the agent that the conversation is with. */
+  get registry(): ToolRegistry["Service"] {
+    return this.team.active.registry
+  }
+
+  /** Continues with another agent, if a call of this turn handed off to it. */
+  handOver(): void {
+    const handedOff = this.team.take(this.messages)
+    if (handedOff === undefined) return
+    this.options = this.team.optionsAfter(this.options)
+    this.emit({ _tag: "HandedOff", ...handedOff })
   }
 
   /** Offers tools to the model for this turn. */

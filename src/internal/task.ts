@@ -7,6 +7,7 @@ import type { Output } from "./output.ts"
 import type { Patience } from "./patience.ts"
 import type { QueueName, Queues } from "./queues.ts"
 import type { RunOptions } from "../RunOptions.ts"
+import type { Team } from "./team.ts"
 
 /** The start of a run, and the changes to it between turns. */
 export interface Task {
@@ -22,6 +23,8 @@ export interface Task {
   /** Whether steering is polled after the prompts. */
   readonly pollFirst: boolean
   readonly queues: Queues
+  /** The agents that the run may continue with. Default: one, with the tools and hooks of its services. */
+  readonly team?: Team
   /** The output that the model must give. Default: the run ends with any answer. */
   readonly output?: Output<unknown> | undefined
   /** The retries of turns that fail. Default: the first failure fails the run. */

@@ -52,6 +52,7 @@ export const run = Effect.fnUntraced(function* (
     toolCallCount: toolResults.length,
     toolsContinue: batch !== undefined && !isTerminated && batch.fatal === undefined
   })
+  run.handOver()
   yield* run.delivered
   return yield* Effect.as(exit, { message, toolResults, isTerminated })
 })

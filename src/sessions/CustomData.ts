@@ -53,5 +53,8 @@ export const Question = Schema.Union([
   })
 ])
 
+/** Kind `handOff`: the conversation continues with another agent. */
+export const HandOff = Schema.Struct({ from: Schema.String, to: Schema.String, messageId: Schema.String })
+
 /** Kind `child`: an entry of the agent inside a call. */
 export const Child = Schema.Struct({ toolCallId: Schema.String, entry: Schema.Json })

@@ -64,6 +64,10 @@ const ofEvent = (state: SessionState, event: AgentEvent): ReadonlyArray<Draft> =
       const call = { runId, toolCallId, toolName }
       return [custom("tool", { phase: "end", ...call, outcome, isError, durationMs, output })]
     }
+    case "HandedOff": {
+      const { from, messageId, runId, to, toolCallId } = event
+      return [custom("handOff", { runId, toolCallId, from, to, messageId })]
+    }
     default:
       return ofRequest(state, event)
   }

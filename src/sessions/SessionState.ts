@@ -120,6 +120,7 @@ export class SessionState {
     const compaction = compactionOf(branch)
     const first = branch.find(({ id }) => id === compaction?.firstKeptId)
     const open = openTurnOf(branch)
+    const handedOff = handOffOf(branch)
     const lostRun = [...this.runs.keys()].at(-1)
     return {
       messages,
@@ -128,6 +129,7 @@ export class SessionState {
       ...(compaction !== undefined && first?.type === "message"
         ? { compaction: { summary: compaction.summary, firstKept: first.message.id } }
         : {}),
+      ...(handedOff === undefined ? {} : { handedOff }),
       ...(lostRun === undefined ? {} : { lostRun }),
       ...(open === undefined ? {} : { open })
     }
@@ -151,6 +153,13 @@ export const firstUser = (state: SessionState): Message.User | undefined =>
 const readQueue = Schema.decodeUnknownResult(Data.Queue)
 const readOptions = Schema.decodeUnknownResult(Data.Options)
 const readChild = Schema.decodeUnknownResult(Data.Child)
+const readHandOff = Schema.decodeUnknownResult(Data.HandOff)
+
+/** The last hand-off of a branch. */
+const handOffOf = (branch: ReadonlyArray<SessionEntry.SessionEntry>): Restored["handedOff"] => {
+  const entry = branch.findLast((entry) => entry.type === "custom" && entry.kind === "handOff")
+  return Result.getOrUndefined(readHandOff(entry?.type === "custom" ? entry.data : undefined))
+}
 
 /** Applies data that was read. Returns the fault in words otherwise. */
 const ifRead = <A>(
