@@ -14,6 +14,7 @@ import * as providers from "effect-agent/providers"
 import * as resilience from "effect-agent/resilience"
 import * as sessions from "effect-agent/sessions"
 import * as sql from "effect-agent/sql"
+import * as skills from "effect-agent/skills"
 import * as testing from "effect-agent/testing"
 import * as tools from "effect-agent/tools"
 
@@ -32,6 +33,7 @@ const modules = {
   resilience,
   sessions,
   sql,
+  skills,
   testing,
   tools
 }

@@ -26,6 +26,7 @@ const entries = [
   "resilience",
   "sessions",
   "sql",
+  "skills",
   "testing",
   "tools"
 ]

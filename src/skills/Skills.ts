@@ -1,0 +1,284 @@
+/**
+ * Skills: folders with a `SKILL.md`, whose instructions a model loads when it needs them.
+ *
+ * **Details**
+ *
+ * The format is that of Agent Skills (agentskills.io): front matter in YAML with `name` and `description`, then the instructions.
+ *
+ * @since 0.2.0
+ */
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Path from "effect/Path"
+import * as Schema from "effect/Schema"
+import * as Tool from "../Tool.ts"
+import * as Folders from "./Folders.ts"
+import * as FrontMatter from "./FrontMatter.ts"
+
+/**
+ * A skill, without its instructions.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Skill {
+  /** The name: 1 to 64 lower-case letters, digits and single hyphens. It is the name of the folder. */
+  readonly name: string
+  /** The purpose and the use, in at most 1,024 characters, which the model always reads. */
+  readonly description: string
+  /** The absolute path of the folder. */
+  readonly folder: string
+}
+
+/**
+ * A folder does not hold a skill.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class InvalidSkill extends Schema.TaggedError<InvalidSkill>()("InvalidSkill", {
+  /** The path of the `SKILL.md`. */
+  path: Schema.String,
+  /** The line of the fault, from 1. Absent if the fault has none. */
+  line: Schema.optionalKey(Schema.Int),
+  /** The fault in words. */
+  detail: Schema.String
+}) {
+  override get message(): string {
+    return `${this.path}${this.line === undefined ? "" : `:${this.line}`}: ${this.detail}`
+  }
+}
+
+/** The bytes that are read of a `SKILL.md`, and of a file beside it. */
+const maxBytes = 100_000
+const maxFiles = 200
+
+/**
+ * Reads the front matter of the skill in a folder.
+ *
+ * **Example** (Reading a skill)
+ *
+ * ```ts
+ * import { NodeServices } from "@effect/platform-node"
+ * import { Effect, FileSystem } from "effect"
+ * import { Skills } from "effect-agent/skills"
+ *
+ * const program = Effect.gen(function* () {
+ *   const files = yield* FileSystem.FileSystem
+ *   const folder = `${yield* files.makeTempDirectoryScoped()}/pdf`
+ *   yield* files.makeDirectory(folder)
+ *   yield* files.writeFileString(`${folder}/SKILL.md`, "---\nname: pdf\ndescription: Reads PDFs\nname: again\n---\n")
+ *   const error = yield* Effect.flip(Skills.read(folder))
+ *   console.log(error.line, error.detail)
+ * }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+ *
+ * await Effect.runPromise(program) // => 4 Duplicate key 'name'
+ * ```
+ *
+ * @category constructors
+ * @since 0.2.0
+ */
+export const read = (folder: string): Effect.Effect<Skill, InvalidSkill, FileSystem.FileSystem | Path.Path> =>
+  Effect.map(content(folder), ({ description, name }) => ({ name, description, folder }))
+
+const content = Effect.fnUntraced(function* (folder: string) {
+  const path = yield* Path.Path
+  const file = path.join(folder, "SKILL.md")
+  const found = yield* Folders.read(file, folder, maxBytes).pipe(
+    Effect.mapError((error) => new InvalidSkill({ path: file, detail: error.message }))
+  )
+  if (found === undefined) {
+    return yield* new InvalidSkill({ path: file, detail: "it is no file within the folder of the skill" })
+  }
+  const parsed = FrontMatter.parse(found.text, path.basename(folder))
+  return "detail" in parsed
+    ? yield* new InvalidSkill({ path: file, ...parsed })
+    : { ...parsed, isCut: found.isCut, bytes: found.bytes }
+})
+
+/**
+ * The skills of some folders, and the faults of those that are none.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Found {
+  /** The skills, in the order of the folders, and by name within each. */
+  readonly skills: ReadonlyArray<Skill>
+  /** The faults of the others. */
+  readonly problems: ReadonlyArray<InvalidSkill>
+}
+
+/**
+ * Finds the skills in the folders within some folders, such as `.agents/skills`.
+ *
+ * **Details**
+ *
+ * A folder without a `SKILL.md` is no skill. Of skills with one name the first counts, and the others are problems. A folder that is
+ * not there has none.
+ *
+ * **Example** (Finding no skills)
+ *
+ * ```ts
+ * import { NodeServices } from "@effect/platform-node"
+ * import { Effect } from "effect"
+ * import { Skills } from "effect-agent/skills"
+ *
+ * const program = Skills.find(["/nowhere/.agents/skills"]).pipe(Effect.provide(NodeServices.layer))
+ * console.log(await Effect.runPromise(program)) // => { skills: [], problems: [] }
+ * ```
+ *
+ * @category constructors
+ * @since 0.2.0
+ */
+export const find = Effect.fnUntraced(function* (
+  folders: ReadonlyArray<string>
+): Effect.fn.Return<Found, never, FileSystem.FileSystem | Path.Path> {
+  const skills = new Map<string, Skill>()
+  const problems: Array<InvalidSkill> = []
+  for (const folder of (yield* Effect.forEach(folders, skillFolders)).flat()) {
+    const skill = yield* Effect.catch(read(folder), (problem) =>
+      Effect.sync(() => {
+        problems.push(problem)
+        return undefined
+      })
+    )
+    if (skill === undefined) continue
+    const first = skills.get(skill.name)
+    if (first === undefined) skills.set(skill.name, skill)
+    else if (first.folder !== folder) problems.push(duplicate(skill, first))
+  }
+  return { skills: [...skills.values()], problems }
+})
+
+const duplicate = ({ folder, name }: Skill, first: Skill) =>
+  new InvalidSkill({ path: folder, detail: `the skill ${name} of ${first.folder} comes first` })
+
+const skillFolders = Effect.fnUntraced(function* (folder: string) {
+  const files = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const names = yield* Effect.orElseSucceed(files.readDirectory(folder), (): Array<string> => [])
+  return yield* Effect.filter(
+    names.toSorted().map((name) => path.join(path.resolve(folder), name)),
+    (folder) => Effect.orElseSucceed(files.exists(path.join(folder, "SKILL.md")), () => false)
+  )
+})
+
+/**
+ * Returns the names and descriptions of skills for a system prompt.
+ *
+ * **Example** (Writing a system prompt)
+ *
+ * ```ts
+ * import { Skills } from "effect-agent/skills"
+ *
+ * const skills = [{ name: "pdf", description: "Reads and fills PDF forms.", folder: "/work/.agents/skills/pdf" }]
+ * console.log(Skills.render(skills).split("\n").at(-1)) // => - pdf: Reads and fills PDF forms.
+ * ```
+ *
+ * @category formatting
+ * @since 0.2.0
+ */
+export const render = (skills: ReadonlyArray<Skill>): string =>
+  skills.length === 0
+    ? ""
+    : [
+        "Skills have instructions for some tasks. Before you do such a task, load its instructions with the tool `skill`:",
+        ...skills.map(({ description, name }) => `- ${name}: ${description.trim().replaceAll(/\s+/g, " ")}`)
+      ].join("\n")
+
+const Params = Schema.Struct({
+  name: Schema.String.annotate({ description: "The name of the skill" }),
+  file: Schema.optionalKey(Schema.String).annotate({
+    description: "A file of the skill, relative to its folder. Default: its instructions"
+  })
+})
+
+/**
+ * Makes the tool `skill`, which loads the instructions of a skill and reads its files.
+ *
+ * **Details**
+ *
+ * It returns the instructions with the paths of the files of the skill, at most 200. With `file` it returns a text file of
+ * the skill; links that lead out of its folder are refused. Both have at most 100,000 bytes. It reads the files when it is called.
+ *
+ * **Example** (Offering skills)
+ *
+ * ```ts
+ * import { NodeServices } from "@effect/platform-node"
+ * import { Effect } from "effect"
+ * import { Agent } from "effect-agent"
+ * import { Skills } from "effect-agent/skills"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const program = Effect.gen(function* () {
+ *   const { skills } = yield* Skills.find([".agents/skills"])
+ *   const agent = yield* Agent.make({ model: "any", system: Skills.render(skills), tools: [Skills.tool(skills)] })
+ *   return (yield* agent.prompt("Fill the form.")).text
+ * }).pipe(Effect.scoped, Effect.provide([NodeServices.layer, ScriptedProvider.layer([ScriptedProvider.text("Filled.")])]))
+ *
+ * console.log(await Effect.runPromise(program)) // => Filled.
+ * ```
+ *
+ * @category tools
+ * @since 0.2.0
+ */
+export const tool = (skills: ReadonlyArray<Skill>) =>
+  Tool.make({
+    name: "skill",
+    label: "Skill",
+    description: "Loads the instructions of a skill, or reads a file of it.",
+    params: Params,
+    failure: InvalidSkill,
+    execute: Effect.fnUntraced(function* ({ file, name }: typeof Params.Type) {
+      const skill = skills.find((skill) => skill.name === name)
+      if (skill === undefined) {
+        return Tool.failure(
+          `There is no skill ${JSON.stringify(name)}. Skills: ${skills.map(({ name }) => name).join(", ")}`
+        )
+      }
+      return file === undefined ? yield* instructions(skill) : yield* fileOf(skill, file)
+    })
+  })
+
+const instructions = Effect.fnUntraced(function* ({ folder, name }: Skill) {
+  const { body, bytes, isCut } = yield* content(folder)
+  const files = yield* listed(folder)
+  return [
+    body.trim(),
+    ...(isCut ? [`[cut: SKILL.md has ${bytes} bytes]`] : []),
+    ...(files.length === 0
+      ? []
+      : ["", `Files of the skill ${name}, in the folder ${folder}:`, ...files.map((file) => `- ${file}`)])
+  ].join("\n")
+})
+
+const listed = Effect.fnUntraced(function* (folder: string) {
+  const files = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const names = yield* Effect.orElseSucceed(
+    files.readDirectory(folder, { recursive: true }),
+    (): Array<string> => []
+  )
+  const isFile = (name: string) =>
+    files.stat(path.join(folder, name)).pipe(
+      Effect.map(({ type }) => type === "File"),
+      Effect.orElseSucceed(() => false)
+    )
+  const candidates = names
+    .filter((name) => name !== "SKILL.md" && !/(^|[\\/])(\.git|node_modules)[\\/]/.test(name))
+    .toSorted()
+    .slice(0, 10 * maxFiles)
+  const found = yield* Effect.filter(candidates, isFile)
+  const more = found.length - maxFiles
+  return more > 0 ? [...found.slice(0, maxFiles), `(${more} more)`] : found
+})
+
+const fileOf = Effect.fnUntraced(function* ({ folder, name }: Skill, file: string) {
+  const path = yield* Path.Path
+  const found = yield* Effect.option(Folders.read(path.resolve(folder, file), folder, maxBytes))
+  const read = found._tag === "None" ? undefined : found.value
+  if (read === undefined) return Tool.failure(`The skill ${name} has no file ${JSON.stringify(file)}`)
+  if (read.text.includes("\0")) return Tool.failure(`${JSON.stringify(file)} is no text file`)
+  return `${read.text}${read.isCut ? `\n[cut: the file has ${read.bytes} bytes]` : ""}`
+})
