@@ -12,6 +12,7 @@ import { inject } from "./inject.ts"
 import { mutants } from "./mutants.ts"
 import { paths } from "./paths.ts"
 import { secrets } from "./secrets.ts"
+import { sessions } from "./sessions.ts"
 import { slow } from "./slow.ts"
 import { soak } from "./soak.ts"
 import { wire } from "./wire.ts"
@@ -25,6 +26,7 @@ const kinds: ReadonlyMap<string, Chaos> = new Map([
   ["mutants", mutants],
   ["paths", paths],
   ["secrets", secrets],
+  ["sessions", sessions],
   ["slow", slow],
   ["soak", soak],
   ["wire", wire]
