@@ -22,6 +22,7 @@ const packages = [
   "@effect/platform-node",
   "@types/node",
   "google-auth-library",
+  "gpt-tokenizer",
   "zod"
 ]
 

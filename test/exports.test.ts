@@ -5,6 +5,7 @@ import * as core from "effect-agent"
 import * as ai from "effect-agent/ai"
 import * as aiSdk from "effect-agent/ai-sdk"
 import * as artifacts from "effect-agent/artifacts"
+import * as context from "effect-agent/context"
 import * as compat from "effect-agent/compat"
 import * as guardrails from "effect-agent/guardrails"
 import * as node from "effect-agent/node"
@@ -26,6 +27,7 @@ const modules = {
   core,
   compat,
   guardrails,
+  context,
   node,
   prices,
   promise,

@@ -8,15 +8,14 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Struct from "effect/Struct"
 import { type Compacted, ContextManager, type Plan, type Trigger } from "../ContextManager.ts"
+import * as CompactionFailure from "./compactionFailure.ts"
 import type { ByHand, Entry } from "./compactions.ts"
 import { CompactionFailed, type FailureReason } from "./failureReason.ts"
-import * as FailureText from "./failureText.ts"
 import * as Limits from "./limits.ts"
 import { makeId } from "../Message.ts"
 import { Provider } from "../Provider.ts"
 import { errorOf } from "./reply.ts"
 import { type Run, Stopped } from "./run.ts"
-import { RunFailed } from "../RunFailed.ts"
 import * as Transcript from "../Transcript.ts"
 import type { Usage } from "../Usage.ts"
 
@@ -132,7 +131,7 @@ const kept = (run: Run, entry: Entry): Effect.Effect<void, Stopped> => {
 /** The summary of a plan, which makes the requests shorter. */
 const summarized = (run: Run, summarize: Plan["summarize"]): Effect.Effect<Compacted, CompactionFailed> =>
   summarize.pipe(
-    Effect.mapError(failureOf),
+    Effect.mapError(CompactionFailure.of),
     Effect.tap((made) => faultOf(run, made) ?? Effect.void),
     Effect.provideService(Provider, run.provider),
     // The model that makes the summary may be a run of its own, which must not compact in its turn.
@@ -144,19 +143,6 @@ const usageOf = (usage: Usage | undefined): { readonly usage?: Usage } =>
 
 /** Unique, like the ids of messages. */
 const makeEntryId = (): string => `compaction_${makeId().slice("msg_".length)}`
-
-/** The failure of a manager as that of a compaction. */
-const failureOf = (failure: unknown): CompactionFailed => {
-  if (failure instanceof CompactionFailed) return failure
-  if (!(failure instanceof RunFailed)) return new CompactionFailed({ detail: FailureText.of(failure) })
-  const { reason, result } = failure
-  const isKept = reason._tag === "ProviderError" || reason._tag === "LimitExceeded"
-  return new CompactionFailed({
-    detail: reason.message,
-    ...(isKept ? { reason } : {}),
-    ...(result.usage.total > 0 ? { usage: result.usage } : {})
-  })
-}
 
 /** The failure of a compaction that would not make the requests shorter. */
 const faultOf = (

@@ -19,6 +19,7 @@ const entries = [
   "artifacts",
   "compat",
   "guardrails",
+  "context",
   "node",
   "prices",
   "promise",

@@ -1,0 +1,246 @@
+/**
+ * Puts a summary in place of older messages when a conversation nears the end of the context window.
+ *
+ * @since 0.2.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import {
+  ContextManager,
+  type Conversation,
+  type Plan,
+  type Service,
+  type Trigger
+} from "../ContextManager.ts"
+import { Provider } from "../Provider.ts"
+import type { Limits, ModelOptions } from "../RunOptions.ts"
+import * as Cut from "./Cut.ts"
+import * as Measure from "./Measure.ts"
+import * as Summary from "./Summary.ts"
+import * as SummaryText from "./SummaryText.ts"
+import * as Tokens from "./Tokens.ts"
+import * as Window from "./Window.ts"
+
+/**
+ * The options of the compaction.
+ *
+ * **Details**
+ *
+ * `E` and `R` are the errors and requirements of `provider`. Default: none.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export interface Options<out E = never, out R = never> {
+  /**
+   * The most tokens of a request and its answer, or a function that finds them by the id of the model. Default: that of the service
+   * `Prices`, else 128,000.
+   */
+  readonly contextWindow?: number | ((model: string) => number | undefined)
+  /**
+   * The tokens of the context window that stay free for the answer. A compaction is due when the request has more than the rest.
+   * Default: a sixth of the context window, at most 16,384.
+   */
+  readonly reserve?: number
+  /**
+   * The most tokens of the newest turns, which stay as they are. Default: an eighth of the context window, at most 20,000.
+   *
+   * The newest turn always stays. A compaction by hand, and one after `ContextOverflow`, keeps at most a quarter of the conversation.
+   */
+  readonly keepRecent?: number
+  /** The id of the model that summarizes. Default: that of the run. */
+  readonly model?: string
+  /** The provider of the model that summarizes. Default: that of the run. */
+  readonly provider?: Layer.Layer<Provider, E, R>
+  /** The options of its calls. Default: the provider's. */
+  readonly modelOptions?: ModelOptions
+  /** The system prompt of its calls. Default: instructions to keep goals, facts, decisions and open work. */
+  readonly prompt?: string
+  /** The most characters of a tool result that it reads, as the start and the end of longer ones. Default 4000. */
+  readonly maxResult?: number
+  /**
+   * The budget of one compaction: `maxTotalTokens` and `maxCost` of all its calls, `executionTime` of each. Default: that of the run,
+   * in which its tokens count in any case.
+   */
+  readonly limits?: Pick<Limits, "maxTotalTokens" | "maxCost" | "prices" | "executionTime">
+}
+
+/**
+ * Makes a layer that compacts conversations.
+ *
+ * **Details**
+ *
+ * A request that would leave less than `reserve` tokens of the context window free is compacted first: a model summarizes older turns, and
+ * this request and all later ones have the first user message, the summary and the newest turns. So does a conversation that the
+ * provider refuses with `ContextOverflow`, once, and `agent.compact`. The transcript stays whole. The summary holds until the next
+ * compaction, which summarizes it in its turn, so that the start of the requests, which vendors cache, does not change in between.
+ *
+ * The size of a request is that of the last answer's `usage`, and an estimate of what came since: see `Tokens`. Conversations that are
+ * longer than the context window of the model that summarizes are summarized in parts. No hook is called for its requests.
+ *
+ * A compaction fails if the model fails, if its answer is cut or refused, or if the summary is empty or not shorter. The run continues
+ * then, and tries again when the conversation has grown by a tenth.
+ *
+ * **Gotchas**
+ *
+ * A layer that chooses messages works together with this one if it is provided to it:
+ * `Compaction.layer().pipe(Layer.provide(Pruning.layer()))`.
+ *
+ * **Example** (Compacting a long conversation)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, Message } from "effect-agent"
+ * import { Compaction } from "effect-agent/context"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const script = [
+ *   ScriptedProvider.text("x".repeat(4_000)),
+ *   ScriptedProvider.text("It wrote x."),
+ *   ScriptedProvider.text("done")
+ * ]
+ *
+ * const program = Effect.gen(function* () {
+ *   const provider = yield* ScriptedProvider.make(script)
+ *   const agent = yield* Agent.make({ model: "any" }).pipe(
+ *     Effect.provide([provider.layer, Compaction.layer({ contextWindow: 1_000, keepRecent: 100 })])
+ *   )
+ *   yield* agent.prompt("Write x")
+ *   yield* agent.prompt("And now?")
+ *   const [, , last] = yield* provider.requests
+ *   return last?.messages.map((message) => Message.textOf(message).split("\n").at(-1))
+ * }).pipe(Effect.scoped)
+ *
+ * console.log(await Effect.runPromise(program)) // => [ 'Write x', 'It wrote x.', 'And now?' ]
+ * ```
+ *
+ * **Example** (Summarizing with a model of its own)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent } from "effect-agent"
+ * import { Compaction } from "effect-agent/context"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const compaction = Compaction.layer({
+ *   contextWindow: 200_000,
+ *   model: "small",
+ *   provider: ScriptedProvider.layer([ScriptedProvider.text("They counted.")]),
+ *   limits: { maxCost: 0.05 }
+ * })
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "large" })
+ *   for (const text of ["One", "Two"]) yield* agent.prompt(text)
+ *   const { compaction, status } = yield* agent.compact("Keep the numbers.")
+ *   return [status, compaction?.summary]
+ * }).pipe(
+ *   Effect.provide([ScriptedProvider.layer(["1".repeat(4_000), "2"].map((text) => ScriptedProvider.text(text))), compaction]),
+ *   Effect.scoped
+ * )
+ *
+ * console.log(await Effect.runPromise(program)) // => [ 'compacted', 'They counted.' ]
+ * ```
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const layer = <E = never, R = never>(options: Options<E, R> = {}): Layer.Layer<never, E, R> =>
+  Layer.effect(
+    ContextManager,
+    Effect.gen(function* () {
+      const inner = yield* ContextManager
+      const tokens = yield* Tokens.Tokens
+      const { provider } = options
+      const own = provider === undefined ? undefined : Context.get(yield* Layer.build(provider), Provider)
+      return {
+        ...inner,
+        compact: (conversation, trigger) => plan({ options, inner, tokens, own }, conversation, trigger)
+      }
+    })
+  )
+
+/** The options of the layer, and the services that it was built with. */
+interface Setting {
+  readonly options: Omit<Options<unknown, unknown>, "provider">
+  readonly inner: Service
+  readonly tokens: Tokens.Service
+  /** The provider of the model that summarizes; `undefined` for that of the run. */
+  readonly own: Provider["Service"] | undefined
+}
+
+const plan = Effect.fnUntraced(function* (
+  { inner, options, own, tokens }: Setting,
+  conversation: Conversation,
+  trigger: Trigger
+): Effect.fn.Return<Plan | undefined, never, Provider> {
+  const { compaction, messages } = conversation
+  const measure = yield* Measure.make(inner, tokens, conversation)
+  const window = yield* Window.of(options.contextWindow, yield* answering(conversation))
+  const most = window - (options.reserve ?? Window.reserve(window))
+  const isDue = trigger.reason !== "threshold" || measure.total >= most
+  const cut = isDue
+    ? Cut.make(messages, compaction, keepOf(options, window, measure, trigger), measure.of)
+    : undefined
+  if (cut === undefined) return undefined
+  const firstKept = cut.firstKept.id
+  const least = yield* measure.after({ summary: "", firstKept })
+  const saved = measure.total - least
+  if (trigger.reason === "threshold" ? saved < most * worthwhile : saved <= 0) return undefined
+  const summarize = Effect.gen(function* () {
+    const summarizer = yield* summarizerOf(options, conversation, window, measure)
+    const { summary, usage } = yield* Summary.make(summarizer, {
+      task: messages.find(({ role }) => role === "user"),
+      previous: compaction?.summary,
+      older: cut.older,
+      instructions: trigger.reason === "manual" ? trigger.instructions : undefined
+    })
+    return { summary, firstKept, usage, tokensAfter: yield* measure.after({ summary, firstKept }) }
+  })
+  return {
+    tokensBefore: measure.total,
+    summarize: own === undefined ? summarize : Effect.provideService(summarize, Provider, own)
+  }
+})
+
+/** The part of the request that a summary must be able to save before its cost is worthwhile. */
+const worthwhile = 0.1
+
+/** The tokens of the newest turns that stay. */
+const keepOf = (
+  { keepRecent }: Setting["options"],
+  window: number,
+  { total }: Measure.Measure,
+  trigger: Trigger
+): number => {
+  const keep = keepRecent ?? Math.min(20_000, window / 8)
+  if (trigger.reason === "threshold") return keep
+  const limit = trigger.reason === "overflow" ? (trigger.limit ?? Infinity) : Infinity
+  return Math.min(keep, total / 4, limit / 4)
+}
+
+/** The model that answers the next request, as far as it is known. A router names its providers in the answers alone. */
+const answering = ({ measured, request }: Conversation) =>
+  Effect.map(Provider, ({ id }) => ({ provider: measured?.provider ?? id, model: request.model }))
+
+const summarizerOf = Effect.fnUntraced(function* (
+  { contextWindow, limits, maxResult = 4_000, model, modelOptions, prompt }: Setting["options"],
+  { request }: Conversation,
+  ofRun: number,
+  { ofText }: Measure.Measure
+): Effect.fn.Return<Summary.Summarizer, never, Provider> {
+  const { id } = yield* Provider
+  const given = typeof contextWindow === "function" ? contextWindow : undefined
+  const window = model === undefined ? ofRun : yield* Window.of(given, { provider: id, model })
+  return {
+    model: model ?? request.model,
+    modelOptions,
+    system: prompt ?? SummaryText.system,
+    limits,
+    // A summary is shorter than many answers.
+    maxInput: window - Window.reserve(window) / 2,
+    maxResult: Math.min(maxResult, window / 4),
+    count: ofText
+  }
+})
