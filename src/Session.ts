@@ -11,6 +11,7 @@
 import type * as Arr from "effect/Array"
 import type * as Effect from "effect/Effect"
 import type { OfTag } from "./AgentEvent.ts"
+import type { OpenTurn } from "./internal/openTurn.ts"
 import type { SessionError } from "./internal/sessionError.ts"
 import type { Message, MessageId } from "./Message.ts"
 import type { RunOptions } from "./RunOptions.ts"
@@ -88,6 +89,8 @@ export interface Restored {
   }
   /** The run whose end the session does not hold, because its process ended first. Default: none. */
   readonly lostRun?: string
+  /** The turn whose calls have not all ended, because they wait for a person or their process ended first. Default: none. */
+  readonly open?: OpenTurn
 }
 
 /**
@@ -97,7 +100,16 @@ export interface Restored {
  * @since 0.2.0
  */
 export type RecordedEvent = OfTag<
-  "RunStart" | "RunEnd" | "MessageEnd" | "ToolInvoked" | "ToolExecutionEnd" | "HandedOff"
+  | "RunStart"
+  | "RunEnd"
+  | "MessageEnd"
+  | "ApprovalRequested"
+  | "ApprovalAnswered"
+  | "QuestionAsked"
+  | "QuestionAnswered"
+  | "ToolInvoked"
+  | "ToolExecutionEnd"
+  | "HandedOff"
 >
 
 /**

@@ -14,6 +14,10 @@ import type { SessionError } from "./sessionError.ts"
 const recorded: Readonly<{ [Tag in RecordedEvent["_tag"]]: true }> = {
   RunStart: true,
   MessageEnd: true,
+  ApprovalRequested: true,
+  ApprovalAnswered: true,
+  QuestionAsked: true,
+  QuestionAnswered: true,
   ToolInvoked: true,
   ToolExecutionEnd: true,
   HandedOff: true,

@@ -3,7 +3,20 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Scope, Stream } from "effect"
 import { Message, type Session } from "effect-agent"
 import { type SessionEntry, type SessionStorage, SessionStore } from "effect-agent/sessions"
-import { call, ended, exchange, invoked, runEnd, runStart, said } from "./records.ts"
+import {
+  call,
+  decided,
+  ended,
+  exchange,
+  invoked,
+  questioned,
+  replied,
+  requested,
+  runEnd,
+  runStart,
+  said,
+  suspended
+} from "./records.ts"
 
 /** A storage under test. */
 export interface Subject {
@@ -104,6 +117,78 @@ export const contract = ({ name, storage }: Subject) => {
           const { compaction, lostRun } = (yield* store.open("s1")).restored
           assert.deepStrictEqual(compaction, { summary: "One.", firstKept: second.id })
           assert.strictEqual(lostRun, "r2")
+        }))
+
+      test("with the turn that waits for a person, until all calls have results", (store) =>
+        Effect.gen(function* () {
+          const calls = ["a", "b", "c", "d"].map((id) => call(id))
+          const message = Message.assistant(calls, { stopReason: "toolUse" })
+          const open = (isSuspended: boolean) => ({
+            runId: isSuspended ? "r1" : "r2",
+            message,
+            isSuspended,
+            ended: [{ toolCallId: "a", outcome: "success", output: { content: [Message.text("12:00")] } }],
+            begun: ["a", "d"],
+            approvals: [
+              {
+                request: {
+                  runId: "r1",
+                  approvalId: "approval-b",
+                  toolCallId: "b",
+                  toolName: "clock",
+                  params: { of: "b" },
+                  argumentsHash: "hash-b",
+                  reason: "it writes"
+                },
+                answer: { decision: "approve", params: { edited: true }, by: "ada" }
+              },
+              {
+                request: {
+                  runId: "r1",
+                  approvalId: "approval-c",
+                  toolCallId: "c",
+                  toolName: "clock",
+                  params: { of: "c" },
+                  argumentsHash: "hash-c",
+                  reason: "it writes"
+                }
+              }
+            ],
+            questions: [
+              {
+                request: { runId: "r1", questionId: "q1", toolCallId: "d", question: "Which?", schema: {} },
+                answer: { answer: "This." }
+              }
+            ]
+          })
+          yield* Effect.scoped(
+            Effect.gen(function* () {
+              const session = yield* store.create({ sessionId: "s1" })
+              yield* session.record([
+                runStart("r1"),
+                said(message),
+                invoked("a"),
+                requested("b"),
+                requested("c")
+              ])
+              yield* session.record([invoked("d"), questioned("d"), ended("a", "12:00"), suspended("r1")])
+              yield* session.record([decided("b", "approve"), decided("b", "reject"), replied("d")])
+            })
+          )
+          yield* Effect.scoped(
+            Effect.gen(function* () {
+              const session = yield* store.open("s1")
+              assert.deepStrictEqual<unknown>(session.restored.open, open(true))
+              yield* session.record([runStart("r2")])
+            })
+          )
+          const session = yield* store.open("s1")
+          assert.deepStrictEqual<unknown>(session.restored.open, open(false))
+          yield* session.record([said(Message.toolResult(call("a"), "12:00"), "r2")])
+          assert.isDefined((yield* store.read("s1")).view.open)
+          for (const id of ["b", "c", "d"])
+            yield* session.record([said(Message.toolResult(call(id), "none"), "r2")])
+          assert.isUndefined((yield* store.read("s1")).view.open)
         }))
 
       test("of an agent inside a call, for as long as the call is open", (store) =>

@@ -80,3 +80,51 @@ export const exchange = (
     runEnd(runId)
   ]
 }
+
+const request = (toolCallId: string) => ({
+  approvalId: `approval-${toolCallId}`,
+  toolCallId,
+  toolName: "clock",
+  params: { of: toolCallId },
+  argumentsHash: `hash-${toolCallId}`
+})
+
+export const requested = (toolCallId: string, runId = "r1"): Session.Record =>
+  event({ ...base(runId), _tag: "ApprovalRequested", ...request(toolCallId), reason: "it writes" })
+
+export const decided = (toolCallId: string, decision: "approve" | "reject", runId = "r1"): Session.Record =>
+  event({
+    ...base(runId),
+    _tag: "ApprovalAnswered",
+    approvalId: `approval-${toolCallId}`,
+    toolCallId,
+    decision,
+    params: { edited: true },
+    by: "ada"
+  })
+
+export const questioned = (toolCallId: string, runId = "r1"): Session.Record =>
+  event({
+    ...base(runId),
+    _tag: "QuestionAsked",
+    questionId: "q1",
+    toolCallId,
+    question: "Which?",
+    schema: {}
+  })
+
+export const replied = (toolCallId: string, runId = "r1"): Session.Record =>
+  event({ ...base(runId), _tag: "QuestionAnswered", questionId: "q1", toolCallId, answer: "This." })
+
+/** The end of a run that waits for a person. */
+export const suspended = (runId: string): Session.Record =>
+  event({
+    ...base(runId),
+    _tag: "RunEnd",
+    status: "suspended",
+    newMessageIds: [],
+    usage: Usage.zero,
+    turns: 1,
+    durationMs: 1,
+    resume: { runId }
+  })
