@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Option, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { Agent, AgentEvent, Message, ProviderError, RunReport, Tool } from "effect-agent"
+import { Agent, AgentEvent, Message, ProviderError, RunReport, Session, Tool } from "effect-agent"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 
 const researcher = Agent.asTool({
@@ -379,6 +379,78 @@ describe("Agent.asTool", () => {
         "outside"
       ])
     }).pipe(Effect.scoped)
+  )
+
+  it.effect("keeps the run inside in the session of its call", () =>
+    Effect.gen(function* () {
+      const records = new Map<string, Array<string>>()
+      const sessionOf = (id: string): Session.Session => ({
+        id,
+        restored: { messages: [], options: {}, queues: { steering: [], followUp: [] } },
+        record: (written) =>
+          Effect.sync(() => {
+            const names = written.map((record) => (record._tag === "Event" ? record.event._tag : record._tag))
+            records.set(id, [...(records.get(id) ?? []), ...names])
+          }),
+        child: (toolCallId) => Effect.sync(() => sessionOf(`${id}/${toolCallId}`))
+      })
+      const agent = yield* Agent.make({ model: "m", tools: [researcher], session: sessionOf("s") })
+      const late: Array<string> = []
+      yield* agent.subscribe((event) =>
+        Effect.sync(() => {
+          const id = event.path === undefined ? "s" : "s/c"
+          if (event._tag === "RunEnd" && records.get(id)?.at(-1) !== "RunEnd") late.push(id)
+        })
+      )
+      yield* agent.prompt("Go")
+      assert.deepStrictEqual(late, [])
+      assert.deepStrictEqual(records.get("s/c"), ["RunStart", "MessageEnd", "MessageEnd", "RunEnd"])
+      assert.deepStrictEqual(records.get("s"), [
+        "RunStart",
+        "MessageEnd",
+        "MessageEnd",
+        "ToolInvoked",
+        "ToolExecutionEnd",
+        "MessageEnd",
+        "MessageEnd",
+        "RunEnd"
+      ])
+    }).pipe(
+      Effect.provide(
+        ScriptedProvider.layer([
+          ScriptedProvider.toolCall("researcher", { prompt: "x" }, { id: "c" }),
+          ScriptedProvider.text("inside"),
+          ScriptedProvider.text("outside")
+        ])
+      ),
+      Effect.scoped
+    )
+  )
+
+  it.effect("fails a call whose session cannot be opened", () =>
+    Effect.gen(function* () {
+      const reason = new Session.StorageFailed({ operation: "append", detail: "the disk is full" })
+      const session: Session.Session = {
+        id: "s",
+        restored: { messages: [], options: {}, queues: { steering: [], followUp: [] } },
+        record: () => Effect.void,
+        child: () => Effect.fail(new Session.SessionError({ sessionId: "s", reason }))
+      }
+      const agent = yield* Agent.make({ model: "m", tools: [researcher], session })
+      const [result] = resultOf((yield* agent.prompt("Go")).newMessages)
+      assert.match(
+        result === undefined ? "" : Message.textOf(result),
+        /researcher failed: .*the disk is full/
+      )
+    }).pipe(
+      Effect.provide(
+        ScriptedProvider.layer([
+          ScriptedProvider.toolCall("researcher", { prompt: "x" }),
+          ScriptedProvider.text("outside")
+        ])
+      ),
+      Effect.scoped
+    )
   )
 
   it.effect("waits with deltas of the run inside while the reader is too far behind", () =>
