@@ -14,6 +14,7 @@ import type * as Stream from "effect/Stream"
 import type { AgentBusy, AgentClosed, NotPaused } from "./internal/agentError.ts"
 import type { AgentOptions, Hooks, Tools } from "./internal/agentOptions.ts"
 import { read } from "./internal/agentOptions.ts"
+import type * as Approval from "./Approval.ts"
 import type { AgentEvent } from "./AgentEvent.ts"
 import { partial } from "./AgentEvent.ts"
 import { AgentRuntime, type MakeTask } from "./internal/agentRuntime.ts"
@@ -104,7 +105,7 @@ export interface Agent<out O = {}> {
   /** `stream` without failures, for a server: `RunError` and `RunEnd` end a failed run, and one that could not begin. */
   readonly streamEvents: (input: Message.Input, options?: PromptOptions<unknown>) => Stream.Stream<AgentEvent>
   /**
-   * Starts a new run without a prompt: with queued messages after a complete answer, else from the transcript as it stands.
+   * Starts a new run without a prompt: from the turn that the last run left open when it was suspended, else with queued messages after a complete answer, else from the transcript as it stands.
    * An answer that failed or was cancelled stays in the transcript, and the model answers again. A call without a result gets
    * an error result, and does not run. Fails with `InvalidContinuation` if the model has nothing to answer.
    */
@@ -144,6 +145,31 @@ export interface Agent<out O = {}> {
   readonly update: (patch: Partial<RunOptions>) => Effect.Effect<void, InvalidInput>
   /** Replaces the transcript, and removes its summary. The current run takes it from its next turn. */
   readonly setMessages: (messages: ReadonlyArray<Message.Message>) => Effect.Effect<void, InvalidInput>
+  /** The approvals that wait for an answer, oldest first, those of the agents that run inside tool calls too. */
+  readonly approvals: Effect.Effect<ReadonlyArray<Approval.Request>>
+  /**
+   * Approves or rejects a tool call, and succeeds with the decision: the first one, if the approval has one already. `argumentsHash` is
+   * that of the request. `params` replace those of the call, which then needs no further approval. A call of a suspended run runs with
+   * `continue`.
+   *
+   * Fails with `RequestNotFound` for an approval that is not open, with `AnswerConflict` for another hash, and with `InvalidAnswer` for
+   * params that the tool does not take.
+   */
+  readonly answer: (
+    approvalId: string,
+    reply: Approval.Reply
+  ) => Effect.Effect<Approval.Answer, Approval.CannotAnswer>
+  /** The questions of the model that wait for an answer, oldest first. */
+  readonly questions: Effect.Effect<ReadonlyArray<Approval.Question>>
+  /**
+   * Answers a question of the model, and succeeds with the answer as the schema of the question decodes it. Fails with
+   * `RequestNotFound` for a question that is not open, with `AnswerConflict` for one that has another answer, and with `InvalidAnswer`
+   * for an answer that does not match the schema.
+   */
+  readonly answerQuestion: (
+    questionId: string,
+    reply: Approval.QuestionAnswer
+  ) => Effect.Effect<Approval.QuestionAnswer, Approval.CannotAnswer>
   /** How many messages wait in each queue. */
   readonly queueSizes: Effect.Effect<Sizes>
   /** The mode of each queue. Default "one-at-a-time" for both. */
@@ -338,6 +364,7 @@ const agentOf = (
   hooks: Agent["hooks"]
 ): Agent => {
   const { queues, subscriptions } = runtime
+  const { requests } = runtime.open
   return {
     ...runsOf(runtime, ofRuns),
     steer: (message) => runtime.enqueue("steering", message),
@@ -350,6 +377,10 @@ const agentOf = (
     waitForIdle: runtime.waitForIdle,
     update: (patch) => runtime.update(patch),
     setMessages: (messages) => runtime.setMessages(messages),
+    approvals: Effect.sync(() => requests.approvals),
+    answer: (approvalId, reply) => runtime.open.answer(approvalId, reply),
+    questions: Effect.sync(() => requests.questions),
+    answerQuestion: (questionId, reply) => runtime.open.answerQuestion(questionId, reply),
     queueSizes: Effect.sync(() => queues.sizes),
     queueModes: Effect.sync(() => queues.modes),
     clearQueue: (which) => runtime.clearQueue(which),

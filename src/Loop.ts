@@ -16,10 +16,12 @@ import * as Continuation from "./internal/continuation.ts"
 import type { Reader } from "./internal/delivery.ts"
 import * as Execution from "./internal/execution.ts"
 import * as Input from "./internal/invalidInput.ts"
+import type { OpenTurn } from "./internal/openTurn.ts"
 import type { OutputOf, OutputOptions } from "./internal/output.ts"
 import type { Prompted, RetryOptions } from "./internal/promptOptions.ts"
 import { readRun } from "./internal/promptOptions.ts"
 import { Queues } from "./internal/queues.ts"
+import * as Resumption from "./internal/resumption.ts"
 import type { Task } from "./internal/task.ts"
 import type * as Message from "./Message.ts"
 import type { Provider } from "./Provider.ts"
@@ -43,6 +45,11 @@ export interface History {
   readonly messages: ReadonlyArray<Message.Message>
   /** The summary to start from, as `compaction` of a result has it. Default: none. */
   readonly compaction?: Transcript.Compaction | undefined
+  /**
+   * The turn that a run left open, as its result has it. `continue` resumes it, and `run` and `stream` close it before the prompt.
+   * Default: none.
+   */
+  readonly open?: OpenTurn | undefined
 }
 
 /**
@@ -86,7 +93,7 @@ export const stream = (
   history: History,
   options: Options<unknown>
 ): Stream.Stream<AgentEvent, RunFailed | Input.InvalidInput, Provider | ToolRegistry> =>
-  streamOf(options, (now, read) => fresh(Input.prompt(prompt, now), history, read))
+  streamOf(options, (now, read) => fresh(Input.prompt(prompt, now), history, read, now))
 
 /**
  * Runs the loop for its result.
@@ -142,7 +149,7 @@ export const run = <A = never>(
 ): Effect.Effect<RunResult & OutputOf<A>, RunFailed | Input.InvalidInput, Provider | ToolRegistry> =>
   withOptions(options, (read) =>
     Effect.flatMap(
-      Execution.join(start((now) => fresh(Input.prompt(prompt, now), history, read))),
+      Execution.join(start((now) => fresh(Input.prompt(prompt, now), history, read, now))),
       read.typed.result
     )
   )
@@ -156,7 +163,16 @@ const continueFrom = (
   RunFailed | Input.InvalidInput | Continuation.InvalidContinuation,
   Provider | ToolRegistry
 > => {
-  const { messages } = history
+  const { messages, open } = history
+  if (open !== undefined) {
+    return streamOf(options, (now, read) =>
+      Result.map(fresh(Result.succeed([]), { messages }, read, now), (task) => ({
+        ...task,
+        continued: true,
+        open
+      }))
+    )
+  }
   if (messages.length === 0) {
     return Stream.fail(
       new Continuation.InvalidContinuation({ detail: "Cannot continue: no messages in context" })
@@ -164,10 +180,13 @@ const continueFrom = (
   }
   if (!Continuation.isUnanswered(messages)) return Stream.fail(Continuation.answered())
   return streamOf(options, (now, read) =>
-    Result.map(fresh(Result.succeed(Continuation.missingResults(messages, now)), history, read), (task) => ({
-      ...task,
-      continued: true
-    }))
+    Result.map(
+      fresh(Result.succeed(Continuation.missingResults(messages, now)), history, read, now),
+      (task) => ({
+        ...task,
+        continued: true
+      })
+    )
   )
 }
 
@@ -176,6 +195,8 @@ export {
    * Runs without a new prompt, from messages that the model has not answered.
    *
    * **Details**
+   *
+   * With `open`, the result of a suspended run, it begins with that turn: add the answers to its approvals and questions.
    *
    * The messages may end with a user message, a tool result or a custom message; with calls that have no result, which get an
    * error result first and do not run; or with an answer that failed or was cancelled, which the model answers again.
@@ -224,12 +245,13 @@ const start = (task: (now: number) => Reading<Task>, reader?: Reader) =>
 const fresh = (
   prompts: Reading<ReadonlyArray<Message.Message>>,
   history: History,
-  { options, retry, typed }: Prompted<RunOptions>
+  { options, retry, typed }: Prompted<RunOptions>,
+  now: number
 ): Reading<Task> =>
   Result.gen(function* () {
     const messages = yield* Input.messages(history.messages)
     return {
-      prompts: yield* prompts,
+      prompts: [...closing(history, now), ...(yield* prompts)],
       messages,
       compactions: new Compactions(messages, history.compaction),
       options,
@@ -241,3 +263,7 @@ const fresh = (
       nextTurn: () => undefined
     }
   })
+
+/** Results for the calls of a turn that is left open. */
+const closing = ({ messages, open }: History, now: number): ReadonlyArray<Message.Message> =>
+  open === undefined ? [] : Resumption.closing(open, messages, now)

@@ -312,8 +312,10 @@ const decisionsOf = (event: AgentEvent): ReadonlyArray<AuditEntry> => {
 const refusalsOf = (event: OfTag<"ToolExecutionEnd">): ReadonlyArray<AuditEntry> => {
   switch (event.outcome) {
     case "rejected":
+    case "expired":
+      return [entry(event, "tool_rejected", Message.textOf(event.result))]
     case "blocked":
-      return [entry(event, `tool_${event.outcome}`, Message.textOf(event.result))]
+      return [entry(event, "tool_blocked", Message.textOf(event.result))]
     case "skipped":
       return [entry(event, "tool_skipped")]
     default:

@@ -74,8 +74,26 @@ export interface Tool<out Name extends string, in out Params, out Success, out F
   readonly execute: (params: Params) => Effect.Effect<Success | Output.ToolOutput, Failure, R>
   /** Encodes a success as JSON for the model and for `details`. Default, also for `undefined`: as `Tool.render` does. */
   readonly encodeSuccess?: (value: unknown) => Schema.Json | undefined
+  /**
+   * Makes a question to a person from the params of a call. The call runs once the person has answered, and reads `answer` of its
+   * `ToolContext`. Default: the tool asks nothing.
+   */
+  readonly question?: (params: Params) => Question
   /** Makes the result of a failure. Default: its message, as an error. */
   readonly renderFailure?: (failure: unknown) => Effect.Effect<Output.ToolOutput>
+}
+
+/**
+ * A question to a person.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export interface Question {
+  /** The question in words. */
+  readonly question: string
+  /** The JSON Schema of the answer. */
+  readonly schema: Schema.Json
 }
 
 /**

@@ -8,19 +8,19 @@ import { codeOf, files, functionsOf, linesOf, textOf, treeOf } from "./source.ts
 const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   [
     "data",
-    /^((Usage|Message|ProviderError|ModelEvent|RunOptions|AgentEvent|RunReport|RunResult|RunFailed|Transcript|JsonSchema)|internal\/(failureReason|compactionEvent|compactionFailure|agentError|continuation|sessionError|openRequest|openTurn|outcome|failureText|inspection|callSet|jsonCoercion|jsonReference|jsonDepth|responseHeaders|vendorKeys|jsonText|durationInput|nearestName|invalidInput))\.ts$/
+    /^((Usage|Message|ProviderError|ModelEvent|RunOptions|AgentEvent|RunReport|RunResult|RunFailed|Transcript|JsonSchema)|internal\/(failureReason|compactionEvent|compactionFailure|agentError|continuation|sessionError|openRequest|openTurn|outcome|requestError|failureText|inspection|callSet|jsonCoercion|jsonReference|jsonDepth|responseHeaders|vendorKeys|jsonText|durationInput|nearestName|invalidInput))\.ts$/
   ],
   [
     "services",
-    /^((Provider|Credentials|Tool|ToolRegistry|Hook|HookManager|ContextManager|ModelGuard|Approval|Prices|ResultLimit|Retry|Session|Telemetry)|internal\/(handoff|interruption|params|toolOutput|toolContext|promiseTool|toolName|toolDefinition|invalidTool|toolRun|hookCalls|hookConstructor|hookInput|hookOutput|invalidHook|silence|patience))\.ts$/
+    /^((Provider|Credentials|Tool|ToolRegistry|Hook|HookManager|ContextManager|ModelGuard|Approval|Prices|ResultLimit|Retry|Session|Telemetry)|internal\/(handoff|interruption|params|toolOutput|toolContext|promiseTool|toolName|toolDefinition|invalidTool|toolRun|hookCalls|hookConstructor|hookInput|hookOutput|invalidHook|silence|patience|stopwatch))\.ts$/
   ],
   [
     "loop",
-    /^((Loop)|internal\/(budget|tally|team|compact|compactions|queues|journal|delivery|events|repetition|task|run|limits|gate|guards|pending|request|reply|modelCall|toolOutcome|batch|largeResult|modelGuarded|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|promptOptions|publishedOptions|eventsOnly|spans|telemetry|telemetryContent))\.ts$/
+    /^((Loop)|internal\/(budget|tally|waiting|argumentsHash|requests|resumption|consent|team|compact|compactions|queues|journal|delivery|events|repetition|task|run|limits|gate|guards|pending|request|reply|modelCall|toolOutcome|batch|largeResult|modelGuarded|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|promptOptions|publishedOptions|eventsOnly|spans|telemetry|telemetryContent))\.ts$/
   ],
   [
     "agent",
-    /^((Agent)|internal\/(agentState|agentOptions|subscriptions|agentRuntime|openAgent|handingOver|subAgent))\.ts$/
+    /^((Agent)|internal\/(agentState|agentOptions|subscriptions|agentRuntime|agentContinuation|openTurns|openAgent|handingOver|subAgent))\.ts$/
   ],
   [
     "edges",

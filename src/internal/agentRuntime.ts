@@ -3,7 +3,7 @@
  * on. `Agent` is its public face.
  */
 import * as Clock from "effect/Clock"
-import type * as Context from "effect/Context"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Latch from "effect/Latch"
@@ -12,9 +12,10 @@ import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"
+import type { Begin } from "./agentContinuation.ts"
+import * as AgentContinuation from "./agentContinuation.ts"
 import * as State from "./agentState.ts"
 import { type ByHand, Compactions } from "./compactions.ts"
-import * as Continuation from "./continuation.ts"
 import { noReader, type Reader } from "./delivery.ts"
 import type { Control } from "./interruption.ts"
 import type { Journal } from "./journal.ts"
@@ -23,18 +24,17 @@ import * as Execution from "./execution.ts"
 import * as Input from "./invalidInput.ts"
 import * as Message from "../Message.ts"
 import * as OutputReview from "./outputReview.ts"
+import { OpenTurns } from "./openTurns.ts"
 import type { Prompted } from "./promptOptions.ts"
 import { type QueueMode, type QueueName, Queues } from "./queues.ts"
 import type { Run, Services } from "./run.ts"
 import * as Options from "../RunOptions.ts"
 import type * as Session from "../Session.ts"
 import { Subscriptions } from "./subscriptions.ts"
-import type { Task } from "./task.ts"
 import type { Team } from "./team.ts"
+import { ToolRegistry } from "../ToolRegistry.ts"
 
 type Begun<E> = Effect.Effect<Execution.Started, AgentBusy | AgentClosed | E>
-
-type Begin = Pick<Task, "prompts" | "continued" | "pollFirst" | "promptsFrom" | "byHand">
 
 /** Makes the task of a run that begins at `now`, in milliseconds since the epoch. */
 export type MakeTask<E> = (now: number) => Result.Result<Begin, E>
@@ -68,6 +68,8 @@ export class AgentRuntime {
   /** The current run, or the last one. */
   run: Run | undefined
   readonly subscriptions: Subscriptions
+  /** The turn that waits for a person, and the open requests. */
+  readonly open: OpenTurns
   private readonly journal: Journal | undefined
   private readonly parent: Run | undefined
   private readonly team: Team
@@ -91,12 +93,20 @@ export class AgentRuntime {
     this.team = team
     this.subscriptions = new Subscriptions(scope)
     this.services = services
+    this.open = new OpenTurns(
+      () => Context.get(services(Context.empty()), ToolRegistry),
+      (event) =>
+        journal === undefined || this.ended !== undefined
+          ? Effect.void
+          : journal.write([{ _tag: "Event", event }])
+    )
   }
 
   /** Takes the queues of the session, and writes there that a run was lost with its process. */
   readonly restore = Effect.suspend(() => {
     if (this.journal === undefined) return Effect.void
-    const { lostRun, queues } = this.journal.session.restored
+    const { lostRun, open, queues } = this.journal.session.restored
+    this.open.keep(open)
     this.queues.add("steering", queues.steering)
     this.queues.add("followUp", queues.followUp)
     return lostRun === undefined ? Effect.void : this.journal.write([{ _tag: "RunLost", runId: lostRun }])
@@ -133,8 +143,11 @@ export class AgentRuntime {
       Effect.gen({ self: this }, function* () {
         if (this.isClosed) return yield* new AgentClosed()
         if (this.ended !== undefined) return yield* new AgentBusy()
-        const begin = yield* Effect.fromResult(makeTask(yield* Clock.currentTimeMillis))
-        return yield* this.start(begin, prompted, reader)
+        const now = yield* Clock.currentTimeMillis
+        const begin = yield* Effect.fromResult(makeTask(now))
+        const isResumed = begin.open !== undefined || begin.byHand !== undefined
+        const results = isResumed ? [] : this.open.close(this.current.messages, now)
+        return yield* this.start({ ...begin, prompts: [...results, ...begin.prompts] }, prompted, reader)
       })
     )
   }
@@ -156,6 +169,7 @@ export class AgentRuntime {
     this.ended = ended
     this.changes = undefined
     const { compactions, queues, subscriptions, team } = this
+    const { requests } = this.open
     const { messages } = this.current
     const options = Options.patch(this.current.options, patch)
     const nextTurn = () => this.takeChanges()
@@ -166,16 +180,14 @@ export class AgentRuntime {
     // A run is over when its last subscriber has received its end.
     const rest = Effect.suspend(() => {
       this.ended = undefined
+      if (begin.byHand === undefined) this.open.keep(this.run?.waiting.turn)
       this.set({ ...this.current, phase: "idle" })
       return ended.open
     })
+    const ofAgent = { messages, compactions, options, output, queues, requests, retry, team, nextTurn }
+    const audience = { journal: this.journal, observe, subscriptions, reader, parent: this.parent }
     return Effect.updateContext(
-      Execution.start(
-        { ...begin, messages, compactions, options, output, queues, retry, team, nextTurn },
-        { journal: this.journal, observe, subscriptions, reader, parent: this.parent },
-        onRun,
-        rest
-      ),
+      Execution.start({ ...begin, ...ofAgent }, audience, onRun, rest),
       this.services
     )
   }
@@ -199,33 +211,9 @@ export class AgentRuntime {
   /** Whether an event belongs to the run, and not to one inside of it. */
   private readonly isOwn = ({ runId }: AgentEvent): boolean => runId === this.run?.id
 
-  /**
-   * The task of `resume`: unanswered calls get error results; after an answer, complete or broken off, queued messages are
-   * the prompt; without any the model answers again in place of an answer that broke off.
-   */
-  readonly continuation = (timestamp: number): Result.Result<Begin, Continuation.InvalidContinuation> => {
-    const { messages } = this.current
-    if (messages.length === 0) {
-      return Result.fail(new Continuation.InvalidContinuation({ detail: "No messages to continue from" }))
-    }
-    const isUnanswered = Continuation.isUnanswered(messages)
-    if (!isUnanswered || Continuation.isBrokenOff(messages)) {
-      const queued = this.queuedPrompts()
-      if (queued !== undefined) return Result.succeed(queued)
-    }
-    if (!isUnanswered) return Result.fail(Continuation.answered())
-    const prompts = Continuation.missingResults(messages, timestamp)
-    return Result.succeed({ prompts, continued: true, pollFirst: true })
-  }
-
-  private queuedPrompts(): Begin | undefined {
-    for (const promptsFrom of ["steering", "followUp"] as const) {
-      const prompts = this.queues.drain(promptsFrom)
-      const pollFirst = promptsFrom === "followUp"
-      if (prompts.length > 0) return { prompts, promptsFrom, continued: true, pollFirst }
-    }
-    return undefined
-  }
+  /** The start of a run without a new prompt. */
+  readonly continuation = (now: number) =>
+    AgentContinuation.of(this.open.current, this.current.messages, this.queues, now)
 
   /** Waits until there is no run, and subscribers have received all events. */
   readonly waitForIdle: Effect.Effect<void> = Effect.suspend(() => this.ended?.await ?? Effect.void)
@@ -272,6 +260,7 @@ export class AgentRuntime {
       Effect.flatMap(Effect.fromResult(Input.messages(messages)), (messages) =>
         this.recorded({ _tag: "MessagesReplaced", messages }, () => {
           this.change({ replaced: true })
+          if (this.ended === undefined) this.open.keep(undefined)
           this.compactions.drop(messages)
           this.set(State.compacted({ ...this.current, messages }, undefined))
         })
@@ -289,6 +278,7 @@ export class AgentRuntime {
       this.clearQueue("all"),
       this.recorded({ _tag: "MessagesReplaced", messages: [] }, () => {
         this.compactions.drop([])
+        this.open.keep(undefined)
         this.set(State.initial([], this.current.options))
       })
     )

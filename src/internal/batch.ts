@@ -10,7 +10,10 @@ import { InFlight } from "./interruption.ts"
 import * as LargeResult from "./largeResult.ts"
 import * as Limits from "./limits.ts"
 import * as Message from "../Message.ts"
+import type { OpenTurn, Question, Request } from "./openTurn.ts"
 import * as Pending from "./pending.ts"
+import { checkOf, type OpenApproval, type OpenQuestion, Requests, withAnswer } from "./requests.ts"
+import * as Resumption from "./resumption.ts"
 import type { Run, Stopped } from "./run.ts"
 import * as ToolOutcome from "./toolOutcome.ts"
 import * as Output from "./toolOutput.ts"
@@ -19,11 +22,28 @@ export class Batch {
   readonly run: Run
   readonly message: Message.Assistant
   readonly calls: ReadonlyArray<Message.ToolCall>
+  /** The calls without a result in the transcript: all of them, unless the turn was left open. */
+  readonly unanswered: ReadonlyArray<Message.ToolCall>
+  /** The turn that an earlier run left open. */
+  readonly earlier: OpenTurn | undefined
+  /** The open requests of the outermost agent, or of this batch if there is no agent. */
+  readonly requests: Requests
+  /** Requests of the calls that have not ended, by the id of the call. */
+  readonly approvals = new Map<string, OpenApproval>()
+  readonly questions = new Map<string, OpenQuestion>()
+  /** The ids of the calls whose tool has begun. */
+  readonly begun = new Set<string>()
+  /** The ids of the calls that wait for a person beyond the end of the run. */
+  private readonly deferred = new Set<string>()
+  /** Whether the turn stays open, since calls of it wait for a person. */
+  isSuspended = false
   private readonly outcomes = new Map<Message.ToolCall, ToolOutcome.Outcome>()
   /** The tools of this batch. */
   readonly inFlight = new InFlight()
   /** Held by the call that asks the hooks for steering: those beside it do not ask. */
   private readonly polling = Semaphore.makeUnsafe(1)
+  /** Keeps requests in the order of the calls, although their hashes take a while outside of Effect. */
+  readonly inOrder = Semaphore.makeUnsafe(1).withPermits(1)
   /** Results in the transcript so far. */
   results: ReadonlyArray<Message.ToolResult> = []
   /** The first failure of a tool, where `toolFailureMode` is "fail". */
@@ -31,10 +51,85 @@ export class Batch {
   /** The failure of a hook that ends the run, or a defect. */
   fatal: Cause.Cause<FailureReason | Stopped> | undefined
 
-  constructor(run: Run, message: Message.Assistant) {
+  constructor(run: Run, message: Message.Assistant, earlier?: OpenTurn) {
     this.run = run
     this.message = message
     this.calls = Message.toolCalls(message)
+    this.earlier = earlier
+    this.requests = run.waiting.requests ?? new Requests()
+    this.unanswered = earlier === undefined ? this.calls : Resumption.unanswered(earlier, run.messages)
+    if (earlier !== undefined) this.restore(earlier)
+  }
+
+  private restore({ approvals, ended, questions }: OpenTurn): void {
+    for (const call of this.calls) {
+      const end = ended.find(({ toolCallId }) => toolCallId === call.id)
+      if (end !== undefined) this.outcomes.set(call, ToolOutcome.make(end.outcome, end.output))
+    }
+    for (const open of approvals)
+      this.approvals.set(
+        open.request.toolCallId,
+        this.requests.restoreApproval(open, checkOf(this.run.registry, this.message, open.request))
+      )
+    for (const open of questions)
+      this.questions.set(open.request.toolCallId, this.requests.restoreQuestion(open))
+  }
+
+  /** Whether a call ended in an earlier run. */
+  isEnded(call: Message.ToolCall): boolean {
+    return this.outcomes.has(call)
+  }
+
+  openApproval(request: Request): OpenApproval {
+    const check = checkOf(this.run.registry, this.message, request)
+    const open = this.requests.openApproval(request, check)
+    this.approvals.set(request.toolCallId, open)
+    return open
+  }
+
+  openQuestion(request: Question): OpenQuestion {
+    const open = this.requests.openQuestion(request)
+    this.questions.set(request.toolCallId, open)
+    return open
+  }
+
+  /** Has a call wait beyond the end of the run. */
+  defer(toolCallId: string): void {
+    this.deferred.add(toolCallId)
+  }
+
+  /** The calls that wait beyond the end of the run. */
+  get waiting(): ReadonlyArray<Message.ToolCall> {
+    return this.calls.filter((call) => this.deferred.has(call.id) && !this.outcomes.has(call))
+  }
+
+  /** Leaves the turn open if calls wait for a person, unless the run ends or a message of the user comes before them. */
+  suspend(): boolean {
+    const { control } = this.run
+    const isOver = control.stop !== undefined || this.fatal !== undefined || this.failure !== undefined
+    if (isOver || this.isMoot || Limits.tooManyToolCalls(this.run) !== undefined) return false
+    this.isSuspended = this.waiting.length > 0
+    return this.isSuspended
+  }
+
+  /** The turn, as a later run can resume it. */
+  get openTurn(): OpenTurn {
+    const isOpen = ({ request }: { readonly request: Pick<Request, "toolCallId"> }) =>
+      this.calls.some((call) => call.id === request.toolCallId && !this.outcomes.has(call))
+    return {
+      runId: this.run.id,
+      message: this.message,
+      isSuspended: true,
+      ended: this.calls.flatMap((call) => {
+        const ended = this.outcomes.get(call)
+        return ended === undefined
+          ? []
+          : [{ toolCallId: call.id, outcome: ended.outcome, output: ended.output }]
+      }),
+      begun: [...this.begun],
+      approvals: Array.from(this.approvals.values()).filter(isOpen).map(withAnswer),
+      questions: Array.from(this.questions.values()).filter(isOpen).map(withAnswer)
+    }
   }
 
   /** Whether a message of the user stands before the calls that have not begun. */
@@ -61,6 +156,7 @@ export class Batch {
       const output = Effect.isEffect(fitted) ? yield* fitted : fitted
       const isError = output.isError === true
       this.outcomes.set(call, ToolOutcome.make(outcome, output))
+      this.withdraw(call)
       const isFailure = isError && ToolOutcome.failures.has(outcome)
       // An output that is not valid is repaired within its own bound.
       if (isFailure && this.run.output?.isCall(call) !== true) yield* this.failed(call, output)
@@ -75,6 +171,14 @@ export class Batch {
       })
       yield* this.run.delivered
     })
+  }
+
+  /** Closes the requests of a call that has ended. */
+  private withdraw({ id }: Message.ToolCall): void {
+    const approvalId = this.approvals.get(id)?.request.approvalId
+    const questionId = this.questions.get(id)?.request.questionId
+    if (approvalId !== undefined) this.requests.withdraw(approvalId)
+    if (questionId !== undefined) this.requests.withdraw(questionId)
   }
 
   private failed(call: Message.ToolCall, error: ToolOutput): Effect.Effect<void> {
@@ -101,14 +205,9 @@ export class Batch {
   }
 
   private resultOf(call: Message.ToolCall): Message.ToolResult {
-    const { outcome, output } = this.outcomeOf(call)
-    return Message.toolResult(call, Limits.recordCall(this.run, call, output), {
-      isError: output.isError === true,
-      outcome,
-      timestamp: this.run.clock.currentTimeMillisUnsafe(),
-      ...(output.details === undefined ? {} : { details: output.details }),
-      ...(output.trust === undefined ? {} : { trust: output.trust })
-    })
+    const outcome = this.outcomeOf(call)
+    const content = Limits.recordCall(this.run, call, outcome.output)
+    return ToolOutcome.result(call, outcome, this.run.clock.currentTimeMillisUnsafe(), content)
   }
 
   private outcomeOf(call: Message.ToolCall): ToolOutcome.Outcome {
@@ -121,7 +220,8 @@ export class Batch {
     const isOff = run.options.steeringPolicy !== "skipRemaining" || run.control.stop !== undefined
     if (isOff || this.isMoot) return Effect.void
     const asked = this.keepFatal(Pending.takeSteering(run, "tools"))
-    return Effect.asVoid(this.polling.withPermitsIfAvailable(1)(asked))
+    const announced = Effect.sync(() => this.isMoot && run.queues.announce())
+    return Effect.asVoid(this.polling.withPermitsIfAvailable(1)(Effect.andThen(asked, announced)))
   }
 
   /** Keeps the failure of a hook that ends the run. */

@@ -6,7 +6,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
-import type { RunStatus } from "../AgentEvent.ts"
+import type { OfTag, RunStatus } from "../AgentEvent.ts"
 import { errorOf } from "./reply.ts"
 import type { Defect, EventError, FailureReason, LimitExceeded } from "./failureReason.ts"
 import type * as Hook from "../Hook.ts"
@@ -55,7 +55,8 @@ export const finish = Effect.fnUntraced(function* (
     turns: run.turn,
     durationMs,
     hookMs: Math.floor(run.hooks.millis),
-    ...(error === undefined ? {} : { error })
+    ...(error === undefined ? {} : { error }),
+    ...(status === "suspended" ? { resume: resumeOf(run) } : {})
   })
   yield* run.delivered
   // The report has the end too.
@@ -68,6 +69,10 @@ export const finish = Effect.fnUntraced(function* (
   return yield* Effect.die(Exit.isFailure(exit) ? Cause.squash(exit.cause) : error)
 })
 
+/** The names by which another process can resume the run. */
+const resumeOf = ({ id: runId, journal }: Run): NonNullable<OfTag<"RunEnd">["resume"]> =>
+  journal === undefined ? { runId } : { sessionId: journal.session.id, runId }
+
 const resultOf = (run: Run, status: RunStatus, message: Message.Assistant | undefined) => ({
   runId: run.id,
   status,
@@ -77,7 +82,8 @@ const resultOf = (run: Run, status: RunStatus, message: Message.Assistant | unde
   usage: run.spent.total.usage,
   ...(run.compactions.current === undefined ? {} : { compaction: run.compactions.current }),
   turns: run.turn,
-  report: run.report
+  report: run.report,
+  ...(run.waiting.turn === undefined ? {} : { open: run.waiting.turn })
 })
 
 /** The failure of a run. */

@@ -3,10 +3,12 @@
  * disabled rejects the call, one rejection outweighs every approval, and changed params are decoded again.
  */
 import * as Effect from "effect/Effect"
+import { identity } from "effect/Function"
 import type * as Schema from "effect/Schema"
 import type { FailureReason } from "./failureReason.ts"
 import type * as Hook from "../Hook.ts"
 import { quoted } from "./failureText.ts"
+import * as JsonSchema from "../JsonSchema.ts"
 import type { Assistant, ToolCall } from "../Message.ts"
 import type { Run, Stopped } from "./run.ts"
 import * as Tool from "../Tool.ts"
@@ -21,6 +23,8 @@ export interface Allowed {
   readonly prepared: Registry.PreparedCall
   readonly modified: boolean
   readonly approved: boolean
+  /** The answer of a person to the question of the call. Default: the call is no question. */
+  readonly answer?: Schema.Json
 }
 
 /**
@@ -121,6 +125,17 @@ const withParams = (
         ...again,
         approved: allowed.approved
       }))
+
+/** A call with the params that a person gave it. They need no further guard. */
+export const changed = (run: Run, allowed: Allowed, params: Schema.Json): Effect.Effect<Allowed | Outcome> =>
+  Effect.catchTag(withParams(run, allowed, params), "Outcome", Effect.succeed)
+
+/** A call that the guards of an earlier run allowed, with the params that they left it. Default: its own. */
+export const again = (run: Run, call: ToolCall, params?: Schema.Json): Effect.Effect<Allowed | Outcome> => {
+  const prepared = prepare(run, call, params === undefined ? undefined : { input: structuredClone(params) })
+  const modified = params !== undefined && !JsonSchema.same(params, call.params ?? {})
+  return Effect.match(prepared, { onFailure: identity, onSuccess: (allowed) => ({ ...allowed, modified }) })
+}
 
 const rejected = (message: string): Effect.Effect<never, Outcome> =>
   Effect.fail(ToolOutcome.error("rejected", message))

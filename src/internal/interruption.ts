@@ -11,6 +11,7 @@ import type * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Latch from "effect/Latch"
 import type { SessionError } from "./sessionError.ts"
+import type { Stopwatch } from "./stopwatch.ts"
 
 /** Milliseconds that interrupted work has for its finalizers before it is abandoned. */
 export const grace = 100
@@ -134,6 +135,8 @@ export interface AttemptOptions {
   readonly timeout?: number | undefined
   /** Waits for work inside of this one that comes to an end of its own: until then this one is not abandoned. Default: none. */
   readonly inner?: () => Effect.Effect<void> | undefined
+  /** Counts the milliseconds of `timeout`. Default: all that pass count. */
+  readonly stopwatch?: Stopwatch | undefined
 }
 
 /** Runs foreign work in a fiber of its own until it ends, is halted or timed out. Takes no longer than `grace` after that. */
@@ -152,7 +155,7 @@ export const attempt = <A, E, R>(
 /** Waits for the end of a fiber, or for the end of its grace once it is interrupted. */
 const supervised = Effect.fnUntraced(function* <A, E>(
   fiber: Fiber.Fiber<A, E>,
-  { inner, timeout = Infinity, within }: AttemptOptions,
+  { inner, stopwatch, timeout = Infinity, within }: AttemptOptions,
   restore: <B>(wait: Effect.Effect<B>) => Effect.Effect<B>
 ): Effect.fn.Return<Attempted<A, E>> {
   const ended = Deferred.makeUnsafe<Attempted<A, E>>()
@@ -175,8 +178,9 @@ const supervised = Effect.fnUntraced(function* <A, E>(
   const halt = fork(interrupt("Halted"))
   if (within?.isHalted === true) yield* halt
   within?.halts.add(halt)
+  const timedOut = interrupt("TimedOut")
   const timer = Number.isFinite(timeout)
-    ? yield* fork(Effect.delay(interrupt("TimedOut"), timeout))
+    ? yield* fork(stopwatch?.after(timeout, timedOut) ?? Effect.delay(timedOut, timeout))
     : undefined
   const attempted = yield* Effect.onInterrupt(restore(Deferred.await(ended)), () => Fiber.interrupt(fiber))
   within?.halts.delete(halt)

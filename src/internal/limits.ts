@@ -41,13 +41,14 @@ const exceeded = (limit: LimitExceeded["limit"], value: number, max: number) =>
 
 export const outOfTurns = (run: Run) => exceeded("maxTurns", run.turn - retriesOf(run), turnsAllowed(run))
 
-export const outOfTime = (run: Run) => exceeded("executionTime", run.elapsed, executionTime(run))
+export const outOfTime = (run: Run) =>
+  exceeded("executionTime", Math.floor(run.waiting.stopwatch.elapsed), executionTime(run))
 
 /** The error of a run that made more tool calls than it may. */
 export const tooManyToolCalls = (run: Run): LimitExceeded | undefined =>
   run.toolCalls > maxToolCalls(run) ? exceeded("toolCalls", run.toolCalls, maxToolCalls(run)) : undefined
 
-/** Stops a run when its time is over, counted from its beginning. */
+/** Stops a run when its time is over, counted from its beginning. It does not count while a person has a question to answer. */
 export class Deadline {
   private readonly run: Run
   private time = Infinity
@@ -63,7 +64,7 @@ export class Deadline {
     if (time === this.time) return Effect.void
     this.time = time
     const stop = this.run.control.stopWith({ cause: "deadline" })
-    const timer = Effect.forkChild(Effect.delay(stop, Math.max(0, time - this.run.elapsed)))
+    const timer = Effect.forkChild(this.run.waiting.stopwatch.after(time, stop))
     const start = Effect.map(timer, (timer) => void (this.timer = timer))
     return Effect.andThen(this.unset, Number.isFinite(time) ? start : Effect.void)
   })
@@ -75,7 +76,7 @@ export class Deadline {
 
 /** Fails if a turn must not begin. The limit on turns is not checked here: it has a policy. */
 export const check = Effect.fnUntraced(function* (run: Run) {
-  if (run.elapsed >= executionTime(run)) return yield* outOfTime(run)
+  if (run.waiting.stopwatch.elapsed >= executionTime(run)) return yield* outOfTime(run)
   const spent = run.budget.exceeded
   if (spent !== undefined) return yield* spent
   const unpriced = run.budget.takeUnpriced()

@@ -38,7 +38,8 @@ export const execute = Effect.fnUntraced(function* (
     prompts: task.prompts,
     model: run.options.model,
     options: Options.published(run.options),
-    continued: task.continued
+    continued: task.continued,
+    ...(task.open === undefined ? {} : { resumes: task.open.runId })
   })
   yield* run.delivered
   const deadline = new Limits.Deadline(run)
@@ -86,11 +87,14 @@ const turns = Effect.fnUntraced(function* (
     if (run.turn >= Limits.maxTurns(run)) return yield* outOfTurns(run)
     yield* Gate.beforeTurn(run)
     yield* takeChanges
-    const turn = yield* retrying(run, Turn.run(run, Pending.deliver(run, isFirst && task.pollFirst)))
+    const open = isFirst ? task.open : undefined
+    const prepare = Pending.deliver(run, isFirst && task.pollFirst)
+    const turn = yield* open === undefined ? retrying(run, Turn.run(run, prepare)) : Turn.resume(run, open)
     if (turn === undefined) {
       yield* Pending.takeSteering(run, "turnEnd")
       continue
     }
+    if (turn.isSuspended) return "suspended"
     if (yield* betweenTurns(run, turn)) return "stopped"
     const status = yield* next(run, turn)
     if (status !== undefined) return status

@@ -45,7 +45,9 @@ export const question = {
   /** The question in words. */
   question: Schema.String,
   /** The JSON Schema of the answer. */
-  schema: Schema.Json
+  schema: Schema.Json,
+  /** The time in milliseconds since the epoch at which the question expires. Default: it does not expire. */
+  expiresAt: Schema.optionalKey(Schema.Finite)
 }
 
 /** The answer to a question. */

@@ -33,6 +33,19 @@ export const Answer = Schema.Struct(OpenRequest.decision)
 export interface Answer extends Schema.Schema.Type<typeof Answer> {}
 
 /**
+ * The answer to an approval, and the hash of the params that it is about.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export const Reply = Schema.Struct({
+  ...Answer.fields,
+  /** The `argumentsHash` of the request. */
+  argumentsHash: Schema.String
+})
+export interface Reply extends Schema.Schema.Type<typeof Reply> {}
+
+/**
  * A question of the model that waits for its answer.
  *
  * @category models

@@ -48,6 +48,8 @@ export class Queues {
   modes: QueueModes
   /** Open while the sizes have changed since `takeChange`. */
   readonly changed = Latch.makeUnsafe(false)
+  /** Opened by the next steering message, which puts another one in its place. */
+  arrival = Latch.makeUnsafe(false)
 
   constructor(modes?: Partial<Record<QueueName, QueueMode>>) {
     this.modes = { steering: "one-at-a-time", followUp: "one-at-a-time", ...modes }
@@ -59,6 +61,14 @@ export class Queues {
 
   add(name: QueueName, messages: ReadonlyArray<Message>): void {
     this.set(name, [...this.queued[name], ...messages])
+    if (name === "steering") this.announce()
+  }
+
+  /** Wakes those that wait for steering. */
+  announce(): void {
+    const { arrival } = this
+    this.arrival = Latch.makeUnsafe(false)
+    arrival.openUnsafe()
   }
 
   /** The next batch: one message or all, by the queue's mode. */

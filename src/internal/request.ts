@@ -125,7 +125,7 @@ const announceView = (
 }
 
 /** Chooses the tools of this turn, and keeps them: changes meanwhile count from the next turn. */
-const offer = Effect.fnUntraced(function* (run: Run) {
+export const offer = Effect.fnUntraced(function* (run: Run) {
   const registered = yield* run.registry.definitions
   if (run.turn === 1) yield* warnOfUnknown(run, registered)
   const chosen = active(run, registered)

@@ -34,6 +34,7 @@ import * as Report from "../RunReport.ts"
 import { Tally } from "./tally.ts"
 import type { Task } from "./task.ts"
 import { Team } from "./team.ts"
+import { Waiting } from "./waiting.ts"
 import * as Tool from "../Tool.ts"
 import { find } from "./toolName.ts"
 import { ToolRegistry } from "../ToolRegistry.ts"
@@ -77,6 +78,8 @@ export class Run {
   readonly events: Events
   /** The run whose tool call this one belongs to, so that its usage counts there too; absent for any other run. */
   readonly parent: Run | undefined
+  /** Its requests to a person. */
+  readonly waiting: Waiting
   /** Writes the conversation to the session of the agent; absent for an agent without one. */
   readonly journal: Journal | undefined
   /** Tokens and cost spent so far, estimates included, for the limits; `usage` has the providers' figures. */
@@ -89,8 +92,6 @@ export class Run {
   readonly retry: Patience | undefined
   /** Shared by the hooks of this run. */
   readonly metadata = new Map<string, unknown>()
-  /** Of the clock's monotonic time. */
-  readonly startedAt: number
   /** Changed by hooks, and by the application from the next turn on. */
   options: Options.RunOptions
   /** Requests are made from these: the transcript, unless `prepareNextTurn` replaced it. */
@@ -133,6 +134,7 @@ export class Run {
     })
     this.parent = audience.parent
     const reader = this.parent?.events.relay ?? audience.reader
+    this.waiting = new Waiting(task, Context.get(context, Outer), context)
     this.events = new Events(this, callersOf(Context.getOption(context, Tool.ToolContext)), {
       ...audience,
       reader,
@@ -150,7 +152,6 @@ export class Run {
     this.compactions = task.compactions
     this.output = task.output
     this.retry = task.retry
-    this.startedAt = monotonicMillis(this.clock)
     this.options = task.options
     this.spent = new Tally(() => this.options.limits, this.parent?.spent)
     this.asked = { ...this.requestParts, tools: [] }
@@ -160,7 +161,7 @@ export class Run {
 
   /** Whole milliseconds since the run began. */
   get elapsed(): number {
-    return Math.floor(monotonicMillis(this.clock) - this.startedAt)
+    return Math.floor(this.waiting.stopwatch.total)
   }
 
   /** Publishes events. Subscribers may receive them later: await `delivered` where that matters. */
@@ -348,7 +349,3 @@ export class Run {
 export const Outer = Context.Reference<Run | undefined>("effect-agent/Run", {
   defaultValue: () => undefined
 })
-
-/** Milliseconds of the clock's monotonic time, which nothing sets back. */
-export const monotonicMillis = (clock: Clock.Clock): number =>
-  Number(clock.monotonicTimeNanosUnsafe()) / 1_000_000

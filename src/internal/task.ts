@@ -3,9 +3,11 @@
  */
 import type { ByHand, Compactions } from "./compactions.ts"
 import type { Message } from "../Message.ts"
+import type { OpenTurn } from "./openTurn.ts"
 import type { Output } from "./output.ts"
 import type { Patience } from "./patience.ts"
 import type { QueueName, Queues } from "./queues.ts"
+import type { Requests } from "./requests.ts"
 import type { RunOptions } from "../RunOptions.ts"
 import type { Team } from "./team.ts"
 
@@ -29,6 +31,10 @@ export interface Task {
   readonly output?: Output<unknown> | undefined
   /** The retries of turns that fail. Default: the first failure fails the run. */
   readonly retry?: Patience | undefined
+  /** The turn that an earlier run left open, which is the first of this run. Default: the run asks the model first. */
+  readonly open?: OpenTurn | undefined
+  /** The open requests of the agent. Default: no agent can answer them. */
+  readonly requests?: Requests | undefined
   /** The queue the prompts were taken from, if they were. */
   readonly promptsFrom?: QueueName
   /** Called before each turn: the application's changes since the last one. */

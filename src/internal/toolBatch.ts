@@ -4,43 +4,79 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Semaphore from "effect/Semaphore"
 import { Batch } from "./batch.ts"
+import * as Consent from "./consent.ts"
 import type { FailureReason } from "./failureReason.ts"
+import type { Allowed } from "./guards.ts"
 import type * as Message from "../Message.ts"
 import type { Run, Stopped } from "./run.ts"
+import type { OpenTurn } from "./openTurn.ts"
 import * as ToolCall from "./toolCall.ts"
 import * as ToolOutcome from "./toolOutcome.ts"
 
 /**
  * Runs the calls of an answer, or only answers them when its review ends the run. All results are in the transcript when
- * this returns; `fatal` and `failure` of the batch say how the run ends.
+ * this returns, unless `isSuspended` of the batch says that the turn stays open; `fatal` and `failure` say how the run ends.
+ * `earlier`: the turn, as an earlier run left it open.
  */
 export const execute = Effect.fnUntraced(function* (
   run: Run,
   message: Message.Assistant,
-  reviewed: Exit.Exit<void, FailureReason | Stopped>
+  reviewed: Exit.Exit<void, FailureReason | Stopped>,
+  earlier?: OpenTurn
 ): Effect.fn.Return<Batch> {
-  const batch = new Batch(run, message)
+  const batch = new Batch(run, message, earlier)
   const { halt } = batch.inFlight
   run.control.inFlight.halts.add(halt)
   if (Exit.isFailure(reviewed)) batch.endRun(reviewed.cause)
-  run.emit({ _tag: "ToolsDetected", toolCalls: batch.calls })
+  const open = batch.unanswered.filter((call) => !batch.isEnded(call))
+  const perform = Consent.isNeeded(batch) ? performAsking : performAll
+  run.emit({ _tag: "ToolsDetected", toolCalls: open })
   if (isSequential(batch)) {
-    for (const call of batch.calls) {
-      const allowed = yield* ToolCall.preflight(batch, call)
-      yield* allowed === undefined ? batch.pollSteering : ToolCall.perform(batch, allowed)
+    for (const call of batch.unanswered) {
+      const allowed = batch.isEnded(call) ? undefined : yield* ToolCall.preflight(batch, call)
+      yield* allowed === undefined ? batch.pollSteering : perform(batch, [allowed])
+      if (batch.isSuspended) break
       yield* batch.answer([call])
     }
   } else {
-    const looked = yield* Effect.forEach(batch.calls, (call) => ToolCall.preflight(batch, call))
-    const allowed = looked.filter((call) => call !== undefined)
-    const concurrency = Math.max(1, run.options.toolConcurrency ?? defaultConcurrency)
-    yield* Effect.forEach(allowed, (call) => ToolCall.perform(batch, call), { concurrency, discard: true })
-    yield* batch.answer(batch.calls)
+    const looked = yield* Effect.forEach(open, (call) => ToolCall.preflight(batch, call))
+    yield* perform(
+      batch,
+      looked.filter((call) => call !== undefined)
+    )
+    if (!batch.isSuspended) yield* batch.answer(batch.unanswered)
   }
   run.control.inFlight.halts.delete(halt)
   return batch
 })
+
+type Perform = (batch: Batch, allowed: ReadonlyArray<Allowed>) => Effect.Effect<void>
+
+/** Performs calls side by side. */
+const performAll: Perform = (batch, allowed) => {
+  const [first] = allowed
+  return allowed.length === 1 && first !== undefined
+    ? ToolCall.perform(batch, first)
+    : Effect.forEach(allowed, (call) => ToolCall.perform(batch, call), {
+        concurrency: concurrencyOf(batch),
+        discard: true
+      })
+}
+
+/** Performs calls that may have to wait for a person. While one waits, it takes no place of the others. */
+const performAsking: Perform = Effect.fnUntraced(function* (batch, allowed) {
+  const places = Semaphore.makeUnsafe(concurrencyOf(batch))
+  yield* Effect.forEach(allowed, (call) => ToolCall.performApproved(batch, call, places), {
+    concurrency: "unbounded",
+    discard: true
+  })
+  if (!batch.suspend()) yield* ToolCall.closeWaiting(batch)
+})
+
+const concurrencyOf = ({ run }: Batch): number =>
+  Math.max(1, run.options.toolConcurrency ?? defaultConcurrency)
 
 /** One call from start to end before the next one is looked at. */
 const isSequential = ({ calls, message, run }: Batch): boolean =>

@@ -5,11 +5,15 @@ import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type * as Schema from "effect/Schema"
+import type * as Semaphore from "effect/Semaphore"
+import * as Consent from "./consent.ts"
 import { quoted } from "./failureText.ts"
 import * as Gate from "./gate.ts"
 import * as Guards from "./guards.ts"
 import { attempt } from "./interruption.ts"
 import * as Limits from "./limits.ts"
+import type { Run } from "./run.ts"
 import * as Spans from "./spans.ts"
 import type { ToolCall } from "../Message.ts"
 import type { ToolOutput } from "../AgentEvent.ts"
@@ -39,7 +43,9 @@ export const preflight = Effect.fnUntraced(function* (
     ...(label === undefined ? {} : { label })
   })
   yield* run.delivered
-  const decision = notToBeLookedAt(batch) ?? (yield* Spans.withCallLogs(call, guarded(batch, call)))
+  const decision =
+    (wasBegun(batch, call) ? ToolOutcome.unknown(call) : notToBeLookedAt(batch)) ??
+    (yield* Spans.withCallLogs(call, guarded(batch, call)))
   if (decision._tag === "Allowed") return decision
   yield* refuse(batch, call, decision)
   return undefined
@@ -48,6 +54,9 @@ export const preflight = Effect.fnUntraced(function* (
 /** Settles a call that does not run. */
 const refuse = (batch: Batch, call: ToolCall, outcome: Outcome): Effect.Effect<void> =>
   Effect.andThen(Spans.refusedCall(batch.run, call, outcome), batch.settle(call, outcome))
+
+/** Whether the tool of the call began in an earlier run, and its end is not known. */
+const wasBegun = ({ earlier }: Batch, { id }: ToolCall): boolean => earlier?.begun.includes(id) === true
 
 /** Reasons that hold before any guard runs. */
 const notToBeLookedAt = (batch: Batch): Outcome | undefined => {
@@ -68,22 +77,63 @@ const guarded = Effect.fnUntraced(function* (
   const { message, run } = batch
   yield* Gate.whilePaused(run)
   if (run.control.stop !== undefined) return ToolOutcome.runStopped
-  const checked = yield* Effect.exit(Guards.check(run, message, call))
+  const checked = yield* Effect.exit(reopened(batch, call) ?? Guards.check(run, message, call))
   if (Exit.isSuccess(checked)) return checked.value
   // A hook that ends the run, or a stop while a guard was busy.
   batch.endRun(checked.cause)
   return ToolOutcome.aborted(call)
 })
 
+/** A call of a turn that was left open, whose guards allowed it before. `undefined`: the guards decide. */
+const reopened = (
+  { approvals, earlier, questions, run }: Batch,
+  call: ToolCall
+): Effect.Effect<Guards.Allowed | Outcome> | undefined => {
+  const approval = approvals.get(call.id)
+  if (approval !== undefined) return Guards.again(run, call, approval.request.params)
+  if (questions.has(call.id)) return Guards.again(run, call)
+  return earlier === undefined || earlier.isSuspended ? undefined : Effect.succeed(ToolOutcome.notBegun)
+}
+
+/** Performs a call that the policy allows or a person approves. It takes its place among the `places` only then. */
+export const performApproved = Effect.fnUntraced(function* (
+  batch: Batch,
+  allowed: Guards.Allowed,
+  places: Semaphore.Semaphore
+): Effect.fn.Return<void> {
+  const { call } = allowed.prepared
+  const moot = notToBegin(batch, call)
+  if (moot !== undefined) return yield* refuse(batch, call, moot)
+  const consent = yield* Spans.withCallLogs(call, Consent.ask(batch, allowed))
+  switch (consent._tag) {
+    case "Allowed":
+      yield* Gate.whilePaused(batch.run)
+      return yield* places.withPermits(1)(perform(batch, consent))
+    case "Outcome":
+      return yield* refuse(batch, call, consent)
+    case "Withdrawn":
+      return yield* refuse(batch, call, notToBegin(batch, call) ?? ToolOutcome.aborted(call))
+  }
+})
+
+/** Ends the calls that wait for a person, since the run does not wait for them. */
+export const closeWaiting = (batch: Batch): Effect.Effect<void> =>
+  Effect.forEach(
+    batch.waiting,
+    (call) => refuse(batch, call, notToBegin(batch, call) ?? ToolOutcome.runEnds),
+    { discard: true }
+  )
+
 /** Executes one call, as often as its hooks have it run again, and settles it. */
 export const perform = Effect.fnUntraced(function* (
   batch: Batch,
-  { approved, modified, prepared }: Guards.Allowed
+  { answer, approved, modified, prepared }: Guards.Allowed
 ): Effect.fn.Return<void> {
   const { run } = batch
   const { call, input } = prepared
   const moot = notToBegin(batch, call)
   if (moot !== undefined) return yield* refuse(batch, call, moot)
+  batch.begun.add(call.id)
   run.emit({
     _tag: "ToolInvoked",
     toolCallId: call.id,
@@ -94,9 +144,9 @@ export const perform = Effect.fnUntraced(function* (
   })
   yield* run.delivered
   const startedAt = run.elapsed
-  let outcome = yield* executeOnce(batch, prepared)
+  let outcome = yield* executeOnce(batch, prepared, answer)
   for (let retries = 0; outcome.retry === true && retries < Limits.maxToolRetries(run); retries++) {
-    outcome = yield* executeOnce(batch, prepared)
+    outcome = yield* executeOnce(batch, prepared, answer)
   }
   yield* batch.settle(call, outcome, run.elapsed - startedAt)
   yield* batch.pollSteering
@@ -110,8 +160,12 @@ const notToBegin = (batch: Batch, call: ToolCall): Outcome | undefined => {
 }
 
 /** A defect halts the batch and ends the run, once each call has its result. */
-const executeOnce = (batch: Batch, prepared: Registry.PreparedCall): Effect.Effect<Outcome> =>
-  Spans.toolCall(batch.run, prepared, execute(batch, prepared)).pipe(
+const executeOnce = (
+  batch: Batch,
+  prepared: Registry.PreparedCall,
+  answer: Schema.Json | undefined
+): Effect.Effect<Outcome> =>
+  Spans.toolCall(batch.run, prepared, execute(batch, prepared, answer)).pipe(
     Effect.flatMap((outcome) => reviewed(batch, prepared, outcome)),
     Effect.catchCause((cause) => Effect.as(batch.die(cause), ToolOutcome.aborted(prepared.call)))
   )
@@ -119,12 +173,11 @@ const executeOnce = (batch: Batch, prepared: Registry.PreparedCall): Effect.Effe
 /** Runs the tool until it ends, its time is over, or the batch is halted. Progress counts only while it runs. */
 const execute = Effect.fnUntraced(function* (
   { inFlight, run }: Batch,
-  prepared: Registry.PreparedCall
+  prepared: Registry.PreparedCall,
+  answer: Schema.Json | undefined
 ): Effect.fn.Return<Outcome> {
   const { call, tool } = prepared
-  const { path } = run.events
   const timeout = Duration.toMillis(tool.timeout ?? run.options.toolTimeout ?? defaultTimeout)
-  const about = { toolCallId: call.id, toolName: call.name }
   const own = <O extends ToolOutput>(output: O): O =>
     tool.trust === undefined ? output : { trust: tool.trust, ...output }
   let isRunning = true
@@ -133,21 +186,18 @@ const execute = Effect.fnUntraced(function* (
       isRunning
         ? run.events.progress({
             _tag: "ToolExecutionProgress",
-            ...about,
+            toolCallId: call.id,
+            toolName: call.name,
             partial: Output.plain(own(partial))
           })
         : Effect.void
     )
-  const context = {
-    toolCallId: call.id,
-    runId: run.id,
-    ...(path === undefined ? {} : { path }),
-    turn: run.turn,
-    progress
-  }
+  const context = contextOf(run, call, progress, answer)
   const work = Effect.suspend(() => run.registry.execute(prepared, context))
   const inner = () => run.control.innerEnded(call.id)
-  const attempted = yield* attempt(work, { within: inFlight, timeout, inner })
+  const stopwatch = run.waiting.startCall(call.id)
+  const attempted = yield* attempt(work, { within: inFlight, timeout, stopwatch, inner })
+  run.waiting.endCall(call.id)
   isRunning = false
   if (attempted._tag === "Done") return yield* ended(call, Exit.map(attempted.exit, own))
   const { _tag, isAbandoned } = attempted
@@ -155,6 +205,20 @@ const execute = Effect.fnUntraced(function* (
   return _tag === "Halted"
     ? ToolOutcome.aborted(call, isAbandoned)
     : ToolOutcome.timedOut(call, timeout, isAbandoned)
+})
+
+const contextOf = (
+  { events: { path }, id, turn }: Run,
+  call: ToolCall,
+  progress: Tool.ToolContext["Service"]["progress"],
+  answer: Schema.Json | undefined
+): Tool.ToolContext["Service"] => ({
+  toolCallId: call.id,
+  runId: id,
+  ...(path === undefined ? {} : { path }),
+  turn,
+  ...(answer === undefined ? {} : { answer }),
+  progress
 })
 
 const ended = (call: ToolCall, exit: Exit.Exit<Registry.Executed>): Effect.Effect<Outcome> => {

@@ -3,6 +3,7 @@
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
+import type * as Schema from "effect/Schema"
 import type { AgentEvent, ToolOutput } from "../AgentEvent.ts"
 
 /**
@@ -57,6 +58,8 @@ export class ToolContext extends Context.Service<
     readonly path?: AgentEvent["path"]
     /** Number of the turn, from 1. */
     readonly turn: number
+    /** The answer of a person, for a tool with a `question`. Default: none. */
+    readonly answer?: Schema.Json
     /** Emits a `ToolExecutionProgress` event. The model reads only the final result. Does nothing once the call has ended. */
     readonly progress: (partial: ToolOutput) => Effect.Effect<void>
   }

@@ -2,7 +2,7 @@
  * How one tool call ended, and the words for the model where it did not run, or not to its end.
  */
 import * as Duration from "effect/Duration"
-import type { StopReason, ToolCall, ToolOutcome } from "../Message.ts"
+import { type StopReason, type ToolCall, type ToolOutcome, toolResult, type ToolResult } from "../Message.ts"
 import type { ToolOutput } from "../AgentEvent.ts"
 import * as Tool from "../Tool.ts"
 
@@ -35,6 +35,35 @@ export const timedOut = (call: ToolCall, timeout: number, isAbandoned: boolean):
   const limit = Duration.format(Duration.millis(timeout))
   return error("timeout", `Tool ${call.name} timed out after ${limit}.${isAbandoned ? abandoned : ""}`)
 }
+
+export const rejected = (reason: string): Outcome =>
+  error("rejected", `Tool execution was rejected: ${reason}`)
+
+/** The message of an outcome. `content`: the content for the model. Default: that of the output. */
+export const result = (
+  call: ToolCall,
+  { outcome, output }: Pick<Outcome, "outcome" | "output">,
+  timestamp: number,
+  content = output.content
+): ToolResult =>
+  toolResult(call, content, {
+    isError: output.isError === true,
+    outcome,
+    timestamp,
+    ...(output.details === undefined ? {} : { details: output.details }),
+    ...(output.trust === undefined ? {} : { trust: output.trust })
+  })
+
+/** The outcome of a call whose process ended while its tool ran. */
+export const unknown = (call: ToolCall): Outcome =>
+  error(
+    "unknown",
+    `The process ended while tool ${call.name} ran, and its end is not known. It may have had effects: check before you call it again.`
+  )
+
+export const approvalExpired = error("expired", "Not run: the time to approve this call is over.")
+export const questionExpired = error("expired", "Not answered: the time to answer this question is over.")
+export const notBegun = error("aborted", "Not run: the process ended before this call began.")
 
 /** The outcome of all calls of an answer that was cut; `undefined` for an answer that came to its own end. */
 export const cut = (stopReason: StopReason): Outcome | undefined => cuts[stopReason]

@@ -9,6 +9,7 @@ import * as Limits from "./limits.ts"
 import * as Message from "../Message.ts"
 import * as ModelCall from "./modelCall.ts"
 import { errorOf } from "./reply.ts"
+import type { OpenTurn } from "./openTurn.ts"
 import * as Request from "./request.ts"
 import { type Run, Stopped } from "./run.ts"
 import * as ToolBatch from "./toolBatch.ts"
@@ -22,6 +23,8 @@ export interface Turn {
   readonly toolResults: ReadonlyArray<Message.ToolResult>
   /** Every result asks to end the run. */
   readonly isTerminated: boolean
+  /** The turn stays open, since calls of it wait for a person. */
+  readonly isSuspended: boolean
 }
 
 /**
@@ -40,8 +43,29 @@ export const run = Effect.fnUntraced(function* (
   const hasCalls = Exit.isSuccess(asked.exit) && Message.toolCalls(message).length > 0
   // The calls get their results even if the review ends the run.
   const batch = hasCalls ? yield* ToolBatch.execute(run, message, reviewed) : undefined
-  const { isTerminated = false, results: toolResults = [] } = batch ?? {}
   const exit = yield* Effect.exit(batch === undefined ? whole(run, reviewed) : verdict(run, batch))
+  return yield* end(run, message, batch, exit)
+})
+
+/** Ends the turn that an earlier run left open, without asking the model. */
+export const resume = Effect.fnUntraced(function* (run: Run, open: OpenTurn): Effect.fn.Return<Turn, Reason> {
+  run.beginTurn()
+  yield* run.delivered
+  yield* Request.offer(run)
+  const batch = yield* ToolBatch.execute(run, open.message, Exit.void, open)
+  const exit = yield* Effect.exit(verdict(run, batch))
+  return yield* end(run, open.message, batch, exit)
+})
+
+/** Publishes the end of a turn, and returns the turn unless the run ends with it. */
+const end = Effect.fnUntraced(function* (
+  run: Run,
+  message: Message.Assistant,
+  batch: Batch | undefined,
+  exit: Exit.Exit<void, Reason>
+): Effect.fn.Return<Turn, Reason> {
+  const { isSuspended = false, isTerminated = false, results: toolResults = [] } = batch ?? {}
+  run.waiting.leaveOpen(isSuspended ? batch?.openTurn : undefined)
   if (Exit.isFailure(exit) && errorOf(exit.cause) instanceof Stopped) run.announceCancel()
   run.emit({
     _tag: "TurnEnd",
@@ -50,11 +74,11 @@ export const run = Effect.fnUntraced(function* (
     toolResultIds: toolResults.map(({ id }) => id),
     ...run.spent.turn,
     toolCallCount: toolResults.length,
-    toolsContinue: batch !== undefined && !isTerminated && batch.fatal === undefined
+    toolsContinue: batch !== undefined && !isTerminated && !isSuspended && batch.fatal === undefined
   })
   run.handOver()
   yield* run.delivered
-  return yield* Effect.as(exit, { message, toolResults, isTerminated })
+  return yield* Effect.as(exit, { message, toolResults, isTerminated, isSuspended })
 })
 
 /** Asks the hooks about an answer of the model. */
@@ -70,8 +94,10 @@ const whole = (run: Run, reviewed: Exit.Exit<void, Reason>): Effect.Effect<void,
 /** Fails if the run must not continue after these calls. */
 const verdict = Effect.fnUntraced(function* (
   run: Run,
-  { failure, fatal }: Batch
+  { failure, fatal, isSuspended }: Batch
 ): Effect.fn.Return<void, Reason> {
+  // The run ends anyway: a stop that comes now is too late.
+  if (isSuspended) return
   if (fatal !== undefined) return yield* Effect.failCause(fatal)
   if (failure !== undefined) return yield* failure
   yield* run.checkStopped

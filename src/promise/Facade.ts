@@ -22,6 +22,7 @@ export const make = (caller: Caller, listeners: Listeners.Listeners): PromiseAge
     ...runs(caller),
     ...control(caller),
     ...queues(caller),
+    ...requests(caller),
     ...watching(caller, listeners),
     tools: tools(caller),
     hooks: hooks(caller),
@@ -83,6 +84,15 @@ const queues = (
   queueModes: () => caller.ask((agent) => agent.queueModes),
   clearQueue: (which) => caller.ask((agent) => agent.clearQueue(which)),
   setQueueMode: (which, mode) => caller.ask((agent) => agent.setQueueMode(which, mode))
+})
+
+const requests = (
+  caller: Caller
+): Pick<PromiseAgent, "approvals" | "answer" | "questions" | "answerQuestion"> => ({
+  approvals: () => caller.ask((agent) => agent.approvals),
+  answer: (approvalId, reply) => caller.ask((agent) => agent.answer(approvalId, reply)),
+  questions: () => caller.ask((agent) => agent.questions),
+  answerQuestion: (questionId, reply) => caller.ask((agent) => agent.answerQuestion(questionId, reply))
 })
 
 const watching = (

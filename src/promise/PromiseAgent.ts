@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import type * as Approval from "../Approval.ts"
 import type * as Agent from "../Agent.ts"
 import type { AgentEvent } from "../AgentEvent.ts"
 import type * as Hook from "../Hook.ts"
@@ -210,6 +211,27 @@ export interface PromiseAgent<out O = {}> {
   readonly update: (patch: Partial<RunOptions>) => Promise<void>
   /** Replaces the transcript. The current run takes it from its next turn. Rejects with `InvalidInput`. */
   readonly setMessages: (messages: ReadonlyArray<Message.Message>) => Promise<void>
+  /** Resolves with the approvals that wait for an answer, oldest first. */
+  readonly approvals: () => Promise<ReadonlyArray<Approval.Request>>
+  /**
+   * Approves or rejects a tool call, and resolves with the decision: the first one, if the approval has one already.
+   *
+   * Rejects with `RequestNotFound`, `AnswerConflict` for another `argumentsHash`, and `InvalidAnswer` for params that the tool does not
+   * take.
+   */
+  readonly answer: (approvalId: string, reply: Approval.Reply) => Promise<Approval.Answer>
+  /** Resolves with the questions of the model that wait for an answer, oldest first. */
+  readonly questions: () => Promise<ReadonlyArray<Approval.Question>>
+  /**
+   * Answers a question of the model, and resolves with the answer.
+   *
+   * Rejects with `RequestNotFound`, `AnswerConflict` for another answer than the first, and `InvalidAnswer` for one that does not match
+   * the schema.
+   */
+  readonly answerQuestion: (
+    questionId: string,
+    reply: Approval.QuestionAnswer
+  ) => Promise<Approval.QuestionAnswer>
   /** Resolves with the number of messages in each queue. */
   readonly queueSizes: () => Promise<Agent.Sizes>
   /** Resolves with the mode of each queue. Default `"one-at-a-time"` for both. */

@@ -1,0 +1,75 @@
+/**
+ * The turn of an agent that waits for a person, and its requests.
+ */
+import * as Effect from "effect/Effect"
+import type { OfTag } from "../AgentEvent.ts"
+import type * as Message from "../Message.ts"
+import type { Answer, OpenTurn, Question, QuestionAnswer, Reply, Request } from "./openTurn.ts"
+import type { CannotAnswer } from "./requestError.ts"
+import { Requests } from "./requests.ts"
+import * as Resumption from "./resumption.ts"
+import type { RecordedEvent } from "../Session.ts"
+import type { ToolRegistry } from "../ToolRegistry.ts"
+
+/** An answer that no run emits. */
+type Answered = Unaddressed<"ApprovalAnswered"> | Unaddressed<"QuestionAnswered">
+type Unaddressed<T extends "ApprovalAnswered" | "QuestionAnswered"> = Omit<
+  OfTag<T>,
+  "runId" | "toolCallId" | "seq" | "timestamp"
+>
+
+export class OpenTurns {
+  /** The open requests of the agent, and of the runs inside its runs. */
+  readonly requests = new Requests()
+  /** The turn that waits for a person, or that the last process left open. */
+  current: OpenTurn | undefined
+  private readonly registry: () => ToolRegistry["Service"]
+  private readonly record: (event: RecordedEvent) => Effect.Effect<void>
+
+  /** `record` writes an event to the session while the agent is idle. */
+  constructor(
+    registry: () => ToolRegistry["Service"],
+    record: (event: RecordedEvent) => Effect.Effect<void>
+  ) {
+    this.registry = registry
+    this.record = record
+  }
+
+  /** Gives an answer, and writes the first one for a run that is to resume the turn. */
+  answer(approvalId: string, reply: Reply): Effect.Effect<Answer, CannotAnswer> {
+    const open = this.requests.approvals.find((request) => request.approvalId === approvalId)
+    return Effect.tap(this.requests.answer(approvalId, reply), (answer) =>
+      this.recorded(open, { _tag: "ApprovalAnswered", approvalId, ...answer })
+    )
+  }
+
+  answerQuestion(questionId: string, reply: QuestionAnswer): Effect.Effect<QuestionAnswer, CannotAnswer> {
+    const open = this.requests.questions.find((request) => request.questionId === questionId)
+    return Effect.tap(this.requests.answerQuestion(questionId, reply), (answer) =>
+      this.recorded(open, { _tag: "QuestionAnswered", questionId, ...answer })
+    )
+  }
+
+  private recorded(request: Request | Question | undefined, answered: Answered): Effect.Effect<void> {
+    if (request === undefined) return Effect.void
+    const { runId, toolCallId } = request
+    return Effect.clockWith((clock) =>
+      this.record({ ...answered, runId, toolCallId, seq: 0, timestamp: clock.currentTimeMillisUnsafe() })
+    )
+  }
+
+  /** Keeps a turn for the run that resumes it, in place of the one before. */
+  keep(turn: OpenTurn | undefined): void {
+    if (turn === undefined && this.current !== undefined) this.requests.withdrawAll(this.current)
+    if (turn !== undefined) this.requests.restore(turn, this.registry())
+    this.current = turn
+  }
+
+  /** Forgets the turn, which no run resumes. Returns the results of its calls. */
+  close(messages: ReadonlyArray<Message.Message>, now: number): ReadonlyArray<Message.ToolResult> {
+    if (this.current === undefined) return []
+    const results = Resumption.closing(this.requests.answersOf(this.current), messages, now)
+    this.keep(undefined)
+    return results
+  }
+}

@@ -1,0 +1,47 @@
+/**
+ * The turn that an earlier run left open: which calls wait, and how they end when no run resumes them.
+ */
+import * as Message from "../Message.ts"
+import type { OpenTurn } from "./openTurn.ts"
+import * as ToolOutcome from "./toolOutcome.ts"
+
+/** The calls of an open turn that have no result in the transcript. */
+export const unanswered = (
+  { message }: OpenTurn,
+  messages: ReadonlyArray<Message.Message>
+): ReadonlyArray<Message.ToolCall> => {
+  const answered = new Set(
+    messages
+      .slice(messages.findLastIndex(({ id }) => id === message.id) + 1)
+      .flatMap((message) => (message.role === "toolResult" ? [message.toolCallId] : []))
+  )
+  return Message.toolCalls(message).filter(({ id }) => !answered.has(id))
+}
+
+/** Results for the calls of a turn that no run resumes, in their order. Those that had ended keep their own. */
+export const closing = (
+  open: OpenTurn,
+  messages: ReadonlyArray<Message.Message>,
+  timestamp: number
+): ReadonlyArray<Message.ToolResult> =>
+  unanswered(open, messages).map((call) => ToolOutcome.result(call, endOf(open, call), timestamp))
+
+const endOf = (open: OpenTurn, call: Message.ToolCall) => {
+  const isOfCall = ({ request }: { readonly request: { readonly toolCallId: string } }) =>
+    request.toolCallId === call.id
+  const ended = open.ended.find(({ toolCallId }) => toolCallId === call.id)
+  if (ended !== undefined) return ended
+  if (open.begun.includes(call.id)) return ToolOutcome.unknown(call)
+  const approval = open.approvals.find(isOfCall)
+  if (approval?.answer?.decision === "reject")
+    return ToolOutcome.rejected(approval.answer.reason ?? "not approved")
+  if (approval !== undefined && approval.answer === undefined) return notApproved
+  const question = open.questions.find(isOfCall)
+  if (question !== undefined && question.answer === undefined) return notAnswered
+  return open.isSuspended
+    ? ToolOutcome.error("aborted", "Not run: the user wrote a message first.")
+    : ToolOutcome.notBegun
+}
+
+const notApproved = ToolOutcome.rejected("the user wrote a message and did not approve this call")
+const notAnswered = ToolOutcome.rejected("the user wrote a message and did not answer this question")
