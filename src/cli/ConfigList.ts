@@ -5,6 +5,7 @@ import * as Option from "effect/Option"
 import * as Configuration from "./Configuration.ts"
 import * as ExitCode from "./ExitCode.ts"
 import * as Inert from "./Inert.ts"
+import * as ModelChoice from "./ModelChoice.ts"
 import { Screen } from "./Screen.ts"
 import * as Settings from "./Settings.ts"
 import * as SettingTable from "./SettingTable.ts"
@@ -40,12 +41,23 @@ export const show = Effect.fnUntraced(function* (request: Request, env: Environm
     return ExitCode.answered
   }
   const { json: _, ...shown } = read.picks
-  const rows = Object.fromEntries(Object.values(shown).map((pick) => [pick.key, rowOf(pick)]))
+  const model = Option.isSome(shown.model.found) ? {} : { model: yield* chosen(read.settings, env) }
+  const rows = {
+    ...Object.fromEntries(Object.values(shown).map((pick) => [pick.key, rowOf(pick)])),
+    ...model
+  }
   yield* err(read.remarks.map((remark) => `${paint.dim(Inert.line(remark))}\n`).join(""))
   const files = yield* Effect.all({ user: there(read.paths.user), project: there(read.paths.project) })
   yield* out(json ? `${JSON.stringify({ settings: rows, files })}\n` : table(rows))
   return ExitCode.answered
 })
+
+/** The model that a run would choose. */
+const chosen = (settings: Settings.Settings, env: Environment): Effect.Effect<Row> =>
+  Effect.match(ModelChoice.choose(settings, env), {
+    onFailure: () => ({ value: null, source: "default" }),
+    onSuccess: ({ model, why }) => ({ value: model, source: "default", from: why })
+  })
 
 const there = (path: string) =>
   FileSystem.FileSystem.use((files) =>

@@ -41,6 +41,7 @@ describe.concurrent("configuration", { timeout: 30_000 }, () => {
       assert.deepInclude(settings.temperature, { value: 0.4, source: "user" })
       assert.deepInclude(settings.tools, { value: ["read", "list"], source: "user" })
       assert.deepStrictEqual(settings.sandbox, { value: "auto", source: "default" })
+      assert.deepInclude(settings.model, { value: "local/rules", source: "default" })
       const { stdout: text } = yield* run(["config"])
       assert.match(text, /^maxTurns = 3 {2}\(.*config\.json\)$/m)
     })
