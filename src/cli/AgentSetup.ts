@@ -5,6 +5,7 @@ import * as Path from "effect/Path"
 import * as Agent from "../Agent.ts"
 import type * as Message from "../Message.ts"
 import type { Session } from "../Session.ts"
+import type { Workspace } from "../skills/Workspace.ts"
 import * as Tools from "../tools/Tools.ts"
 import * as Approval from "./Approval.ts"
 import type { Choice as CommandSandbox } from "./CommandSandbox.ts"
@@ -21,6 +22,7 @@ export interface Plan {
   readonly prompt: Message.Input | undefined
   readonly choice: Choice
   readonly output: OutputSchema | undefined
+  readonly project: Workspace
   /** The options of the tool `shell`. */
   readonly shell: CommandSandbox["options"]
 }
@@ -31,13 +33,16 @@ export const make = Effect.fnUntraced(function* (
   session: Session | undefined,
   shown: Approval.Policy["shown"]
 ) {
-  const { choice, output, settings, shell } = plan
+  const { choice, output, project, settings, shell } = plan
   const root = (yield* Path.Path).resolve(settings.cwd)
   return yield* Agent.make({
     model: choice.model,
     agent: { name: "effect-agent" },
-    system: SystemPrompt.make(root, settings),
-    tools: Tools.make({ root, shell }).filter(({ name }) => settings.tools.includes(name)),
+    system: SystemPrompt.make(root, project.system, settings),
+    tools: [
+      ...Tools.make({ root, shell }).filter(({ name }) => settings.tools.includes(name)),
+      ...project.tools
+    ],
     hooks: [Approval.hook(yield* policyOf(plan, root, shown))],
     ...optionsOf(settings),
     ...(output === undefined ? {} : { output }),

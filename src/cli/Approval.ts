@@ -42,7 +42,10 @@ export const advice = (
 }
 
 // Every other tool may change something.
-const readOnly: ReadonlySet<string> = new Set(Tools.names.filter((name) => !Tools.changing.has(name)))
+const readOnly: ReadonlySet<string> = new Set([
+  ...Tools.names.filter((name) => !Tools.changing.has(name)),
+  "skill"
+])
 
 const approved = { approved: true }
 const refused = (reason: string) => ({ approved: false, reason })

@@ -95,6 +95,7 @@ const ready = Effect.fnUntraced(function* (args: ReadonlyArray<string>, version:
   const { remarks, settings } = yield* Settings.read(flags, process.env)
   const prompt = yield* promptOf(words, settings)
   const output = yield* outputOf(settings)
+  const { load } = yield* Effect.promise(() => import("./Project.ts"))
   const [choice, { options, remark }] = yield* Effect.all(
     [ModelChoice.withFallbacks(settings, process.env), CommandSandbox.choose(settings)],
     { concurrency: 2 }
@@ -103,7 +104,8 @@ const ready = Effect.fnUntraced(function* (args: ReadonlyArray<string>, version:
   const sandbox = remark === undefined ? "" : `. ${remark}`
   const lines = [...remarks, `Model: ${choice.model} (${choice.why})${sandbox}`]
   yield* err(lines.map((line) => `${paint.dim(Inert.line(line))}\n`).join(""))
-  const plan: Plan = { settings, prompt, choice, output, shell: options }
+  const project = yield* load(settings, process.env)
+  const plan: Plan = { settings, prompt, choice, output, project, shell: options }
   return plan
 })
 

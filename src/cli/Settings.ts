@@ -3,11 +3,11 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import * as Struct from "effect/Struct"
-import * as Tools from "../tools/Tools.ts"
 import * as Configuration from "./Configuration.ts"
 import { UsageError } from "./ExitCode.ts"
 import type { From, Picked, Sources } from "./Source.ts"
 import * as SettingTable from "./SettingTable.ts"
+import * as Values from "./Values.ts"
 import type { Environment } from "./Vendors.ts"
 
 /** The settings that apply. */
@@ -66,7 +66,7 @@ const settingsOf = (picks: SettingTable.Picks) => {
       ? ("stream-json" as const)
       : Option.getOrElse(values.outputFormat, () => "text" as const),
     print: isOn(values.print),
-    tools: Option.getOrElse(values.tools, () => Tools.names),
+    tools: Option.getOrElse(values.tools, () => Values.tools),
     allow: Option.getOrElse(values.allow, () => nothing),
     deny: Option.getOrElse(values.deny, () => nothing),
     yes: isOn(values.yes),
@@ -75,6 +75,7 @@ const settingsOf = (picks: SettingTable.Picks) => {
     writable: Option.getOrElse(values.writable, () => []),
     continue: isOn(values.continue),
     noSession: isOn(values.noSession),
+    noContextFiles: isOn(values.noContextFiles),
     noDetect: isOn(values.noDetect)
   }
 }

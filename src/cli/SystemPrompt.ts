@@ -2,12 +2,15 @@
 import * as Option from "effect/Option"
 import type { Settings } from "./Settings.ts"
 
-/** `root` is the folder of the tools. */
+/** `root` is the folder of the tools, `project` the instructions of the project. */
 export const make = (
   root: string,
+  project: string,
   { appendSystem, system, tools }: Pick<Settings, "appendSystem" | "system" | "tools">
 ): string =>
-  [Option.getOrElse(system, () => usual(root, tools)), ...Option.toArray(appendSystem)].join("\n\n")
+  [Option.getOrElse(system, () => usual(root, tools)), project, ...Option.toArray(appendSystem)]
+    .filter((text) => text !== "")
+    .join("\n\n")
 
 const usual = (root: string, tools: ReadonlyArray<string>): string =>
   [

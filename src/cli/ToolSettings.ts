@@ -1,7 +1,6 @@
 /** The settings of the tools and of their approval. */
 import * as Flag from "effect/cli/Flag"
 import * as Option from "effect/Option"
-import * as Tools from "../tools/Tools.ts"
 import * as Setting from "./Setting.ts"
 import type { Rules } from "./Source.ts"
 import * as Values from "./Values.ts"
@@ -48,7 +47,7 @@ export const settings = {
     split: (text) => [text],
     rules: {
       widens: (names, otherwise) => {
-        const own: ReadonlyArray<string> = Option.getOrElse(otherwise, () => Tools.names)
+        const own: ReadonlyArray<string> = Option.getOrElse(otherwise, () => Values.tools)
         return names.some((name) => !own.includes(name))
       }
     }
@@ -105,5 +104,9 @@ export const settings = {
     read: paths,
     expected: "a folder",
     rules: always
+  }),
+  noContextFiles: Setting.toggle({
+    name: "no-context-files",
+    description: "Do not read AGENTS.md and CLAUDE.md"
   })
 }

@@ -6,9 +6,12 @@ import * as RunOptions from "../RunOptions.ts"
 import * as CommandRules from "../tools/CommandRules.ts"
 import * as Tools from "../tools/Tools.ts"
 
-type Name = (typeof Tools.names)[number]
+/** The tools that the program has. */
+export const tools = [...Tools.names, "skill"] as const
 
-const isName = (name: string): name is Name => Tools.names.some((known) => known === name)
+type Name = (typeof tools)[number]
+
+const isName = (name: string): name is Name => tools.some((known) => known === name)
 
 /** The items of a list that commas separate. */
 export const items = (list: string): ReadonlyArray<string> =>
@@ -49,7 +52,7 @@ export const together = (lists: ReadonlyArray<Named>): Named => ({
   commands: lists.flatMap(({ commands }) => commands)
 })
 
-export const knownTools = `names out of ${Tools.names.join(", ")}`
+export const knownTools = `names out of ${tools.join(", ")}`
 
 const units = { ms: "millis", s: "seconds", m: "minutes", h: "hours" } as const
 

@@ -78,6 +78,35 @@ describe.concurrent("flags", { timeout: 30_000 }, () => {
     })
   )
 
+  it.effect("reads AGENTS.md and skills of the project, unless they are not wanted", () =>
+    Effect.gen(function* () {
+      const cwd = Program.folder({
+        ".git/config": "",
+        "AGENTS.md": "Use tabs.",
+        "src/CLAUDE.md": "Use Effect.",
+        ".agents/skills/pdf/SKILL.md": "---\nname: pdf\ndescription: Reads PDF files.\n---\nUse pdftotext."
+      })
+      const bodies: Array<string> = []
+      const url = yield* Program.server((_, body, response) => {
+        bodies.push(body)
+        if (body.includes("function_call_output") || !body.includes("pdf please"))
+          Program.says(response, ["Hi"])
+        else Program.calls(response, "skill", { name: "pdf" })
+      })
+      const run = (...args: ReadonlyArray<string>) =>
+        Program.run(["--cwd", "src", ...args], { cwd, env: keyed(url) })
+      const { stderr } = yield* run("pdf please")
+      assert.match(stderr, /Instructions: \.\.\/AGENTS\.md, CLAUDE\.md, the skill pdf\n/)
+      assert.match(bodies[0] ?? "", /Use tabs\.[^]*Use Effect\.[^]*pdf: Reads PDF files\./)
+      assert.include(bodies[1], "Use pdftotext.")
+      yield* run("--no-context-files", "hi")
+      assert.notInclude(bodies[2], "Use tabs.")
+      assert.include(bodies[2], "Reads PDF files.")
+      yield* run("--tools", "read", "--no-context-files", "hi")
+      assert.notInclude(bodies[3], "Reads PDF files.")
+    })
+  )
+
   const png = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk", "base64")
 
   it.effect("--file and @path send text, images and PDF, by their content", () =>

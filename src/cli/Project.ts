@@ -1,0 +1,35 @@
+/** The instructions and skills of a project. */
+import * as Effect from "effect/Effect"
+import * as Path from "effect/Path"
+import { homedir } from "node:os"
+import * as Workspace from "../skills/Workspace.ts"
+import * as Inert from "./Inert.ts"
+import { Screen } from "./Screen.ts"
+import type { Settings } from "./Settings.ts"
+import type { Environment } from "./Vendors.ts"
+
+/** Finds them, and names them on stderr. */
+export const load = Effect.fnUntraced(function* (settings: Settings, env: Environment) {
+  const path = yield* Path.Path
+  const { err, paint } = yield* Screen
+  const cwd = path.resolve(settings.cwd)
+  const set = env["XDG_CONFIG_HOME"] ?? ""
+  const base = path.isAbsolute(set) ? set : path.join(env["HOME"] ?? homedir(), ".config")
+  const workspace = yield* Workspace.load({
+    cwd,
+    contextFiles: !settings.noContextFiles,
+    skills: settings.tools.includes("skill"),
+    skillFolders: [path.join(base, "effect-agent", "skills")]
+  })
+  const { contextFiles, problems, skills } = workspace
+  const named = [
+    ...contextFiles.map((file) => path.relative(cwd, file.path)),
+    ...skills.map(({ name }) => `the skill ${name}`)
+  ]
+  const lines = [
+    ...(named.length === 0 ? [] : [`Instructions: ${named.join(", ")}`]),
+    ...problems.map(({ message }) => message)
+  ]
+  yield* err(lines.map((line) => `${paint.dim(Inert.line(line))}\n`).join(""))
+  return workspace
+})
