@@ -1,8 +1,8 @@
 /** Makes the agent of a run. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as Path from "effect/Path"
 import * as Agent from "../Agent.ts"
+import * as CoreApproval from "../Approval.ts"
 import type * as Message from "../Message.ts"
 import type { Session } from "../Session.ts"
 import type { Workspace } from "../skills/Workspace.ts"
@@ -27,27 +27,27 @@ export interface Plan {
   readonly shell: CommandSandbox["options"]
 }
 
-/** The agent. `shown` completes when the events before a call are on the screen. */
+/** The agent. */
 export const make = Effect.fnUntraced(function* (
   plan: Plan,
   session: Session | undefined,
-  shown: Approval.Policy["shown"]
+  policy: Approval.Policy
 ) {
   const { choice, output, project, settings, shell } = plan
-  const root = (yield* Path.Path).resolve(settings.cwd)
+  const { root } = policy
   return yield* Agent.make({
     model: choice.model,
     agent: { name: "effect-agent" },
     system: SystemPrompt.make(root, project.system, settings),
     tools: [
       ...Tools.make({ root, shell }).filter(({ name }) => settings.tools.includes(name)),
-      ...project.tools
+      ...project.tools,
+      ...(policy.asked !== "deny" && settings.tools.includes("ask_user") ? [CoreApproval.askUser()] : [])
     ],
-    hooks: [Approval.hook(yield* policyOf(plan, root, shown))],
     ...optionsOf(settings),
     ...(output === undefined ? {} : { output }),
     ...(session === undefined ? {} : { session })
-  }).pipe(Effect.orDie)
+  }).pipe(Effect.orDie, Effect.provideService(CoreApproval.Approval, yield* Approval.make(policy)))
 })
 
 const optionsOf = ({
@@ -72,18 +72,35 @@ const optionsOf = ({
   }
 })
 
-/** Whether a person can answer questions on the terminal. */
-export const canAsk = ({ settings }: Plan): Effect.Effect<boolean, never, Screen> =>
-  Screen.useSync(
-    ({ isInteractive }) =>
-      isInteractive &&
-      !settings.print &&
-      settings.inputFormat === "text" &&
-      Option.getOrElse(settings.approve, () => "ask") === "ask"
-  )
+/** The policy of the tool calls. `isOver` completes when stdin has no more answers. */
+export const policyOf = (
+  { settings }: Pick<Plan, "settings">,
+  isOver: Effect.Effect<void>
+): Effect.Effect<Omit<Approval.Policy, "during" | "root" | "shown">, never, Screen> =>
+  Screen.useSync(({ isInteractive }) => {
+    const { allow, approve, deny, yes } = settings
+    return {
+      allow,
+      deny,
+      yes: yes || Option.contains(approve, "allow"),
+      asked: askedOf(settings, isInteractive, isOver),
+      isAsked: !Option.contains(approve, "deny")
+    }
+  })
 
-const policyOf = Effect.fnUntraced(function* (plan: Plan, root: string, shown: Approval.Policy["shown"]) {
-  const { allow, approve, deny, yes } = plan.settings
-  const isAllowed = yes || Option.contains(approve, "allow")
-  return { allow, deny, yes: isAllowed, ask: yield* canAsk(plan), root, shown }
-})
+const askedOf = (
+  { approve, inputFormat, print }: Settings,
+  isInteractive: boolean,
+  isOver: Effect.Effect<void>
+): Approval.Policy["asked"] => {
+  if (Option.contains(approve, "defer")) return "defer"
+  if (print) return "deny"
+  if (inputFormat === "text") return isInteractive ? "terminal" : "deny"
+  return Option.contains(approve, "ask") ? linesOf(isOver) : "deny"
+}
+
+/** The person whose answers are lines of stdin, which the program gives to the agent. */
+const linesOf = (isOver: Effect.Effect<void>): CoreApproval.Person => {
+  const none = Effect.andThen(isOver, Effect.fail({ message: "no answer came on stdin" }))
+  return { approve: () => none, answer: () => none }
+}

@@ -1,15 +1,20 @@
 /**
- * Approvals of tool calls: tools that change something run if a person approves the call, or if the command
+ * Approvals of tool calls, and questions of the model: tools that change something run if a person approves the call, or if the command
  * line permits them.
  */
 import * as Effect from "effect/Effect"
+import type * as FileSystem from "effect/FileSystem"
+import type * as Path from "effect/Path"
 import * as Predicate from "effect/Predicate"
-import * as Hook from "../Hook.ts"
+import * as Semaphore from "effect/Semaphore"
+import type * as Approval from "../Approval.ts"
 import * as CommandRules from "../tools/CommandRules.ts"
 import * as Tools from "../tools/Tools.ts"
 import * as Inert from "./Inert.ts"
 import { Keyboard } from "./Keyboard.ts"
+import type { Pause } from "./Pause.ts"
 import * as Preview from "./Preview.ts"
+import * as Question from "./Question.ts"
 import { Screen } from "./Screen.ts"
 import type { Named } from "./Values.ts"
 
@@ -21,56 +26,87 @@ export interface Policy {
   /** Whether every tool runs without an approval. */
   readonly yes: boolean
   /**
-   * Whether a person can answer questions. If not, the hook refuses calls that need an approval, because a run
-   * must not wait for an answer that cannot come.
+   * The way to ask a person. With `"deny"` calls that need an approval are refused, because a run must not wait for an answer that
+   * cannot come.
    */
-  readonly ask: boolean
+  readonly asked: "terminal" | "deny" | "defer" | Approval.Person
+  /** Whether a person decides about calls that need an approval. If not, they are refused, and a person answers only questions. */
+  readonly isAsked: boolean
   /** The folder at which relative paths start. */
   readonly root: string
   /** Completes when the events before a call are on the screen, so that the question comes last. */
   readonly shown: (toolCallId: string) => Effect.Effect<void>
+  /** Holds events back while a question is on the screen. */
+  readonly during: Pause["during"]
 }
 
 /** The advice on how to permit refused tools in the next run. */
 export const advice = (
-  { ask, deny }: Pick<Policy, "ask" | "deny">,
+  { asked, deny, isAsked }: Pick<Policy, "asked" | "deny" | "isAsked">,
   refused: ReadonlyArray<string>
 ): string => {
   const flags = refused.filter((name) => !deny.tools.has(name)).map((name) => `--allow ${name}`)
   if (flags.length === 0) return "--deny forbids it."
-  return ask ? "" : `To let it run give ${flags.join(" ")}, or --yes for every tool.`
+  return asked === "terminal" && isAsked
+    ? ""
+    : `To let it run give ${flags.join(" ")}, or --yes for every tool.`
 }
 
 // Every other tool may change something.
 const readOnly: ReadonlySet<string> = new Set([
   ...Tools.names.filter((name) => !Tools.changing.has(name)),
-  "skill"
+  "skill",
+  "ask_user"
 ])
 
-const approved = { approved: true }
-const refused = (reason: string) => ({ approved: false, reason })
-
 /**
- * The hook that applies a policy. The answer "always" permits this command, or changes of this path by this
- * tool, for the lifetime of the hook.
+ * Makes the policy of a run. The answer "always" permits this command, or changes of this path by this tool, for the lifetime of the
+ * policy.
  */
-export const hook = (policy: Policy) => {
+export const make = Effect.fnUntraced(function* (policy: Policy) {
   const always = new Set<string>()
-  return Hook.approveTool(
-    Effect.fnUntraced(function* ({ call: { id, name }, params }) {
-      const { decision, reason } = verdictOn(policy, name, params)
-      if (decision === "deny") return refused(reason)
-      if (decision === "allow") return readOnly.has(name) ? undefined : approved
-      const scope = scopeOf(name, params)
-      if (always.has(scope.key)) return approved
-      if (!policy.ask) return refused(`it needs approval, as ${reason}, and the program cannot ask for it`)
-      yield* policy.shown(id)
-      const answer = yield* answerTo(yield* Preview.of(name, params, policy.root), scope)
-      if (answer === "always") always.add(scope.key)
-      return answer === "no" ? refused("the user answered no") : approved
-    })
-  )
-}
+  const made: Approval.Policy = {
+    decide: ({ params, toolName }) =>
+      Effect.sync(() => {
+        const { decision, reason } = verdictOn(policy, toolName, params)
+        if (decision === "allow" || (decision === "ask" && always.has(scopeOf(toolName, params).key)))
+          return { decision: "allow" }
+        if (decision === "deny") return { decision, reason }
+        return policy.asked === "deny" || !policy.isAsked
+          ? { decision: "deny", reason: `it needs approval, as ${reason}, and the program cannot ask for it` }
+          : { decision: "ask", reason }
+      }),
+    asked: policy.asked === "terminal" ? yield* personAt(policy, always) : policy.asked
+  }
+  return made
+})
+
+/** The person at the terminal, who gets one question after the other. */
+const personAt = Effect.fnUntraced(function* ({ during, root, shown }: Policy, always: Set<string>) {
+  const context = yield* Effect.context<FileSystem.FileSystem | Keyboard | Path.Path | Screen>()
+  const alone = Semaphore.makeUnsafe(1).withPermit
+  const approve = Effect.fnUntraced(function* ({ params, toolCallId, toolName }: Approval.Request) {
+    const scope = scopeOf(toolName, params)
+    yield* shown(toolCallId)
+    const answer = always.has(scope.key)
+      ? "always"
+      : yield* during(answerTo(yield* Preview.of(toolName, params, root), scope))
+    if (answer === "always") always.add(scope.key)
+    return answer === "no" ? refused : approved
+  })
+  const person: Approval.Person = {
+    approve: (request) => Effect.provideContext(alone(approve(request)), context),
+    answer: (question) =>
+      Effect.provideContext(
+        alone(Effect.andThen(shown(question.toolCallId), during(Question.answerTo(question)))),
+        context
+      )
+  }
+  return person
+})
+
+const approved: Approval.Answer = { decision: "approve", by: "user" }
+const refused: Approval.Answer = { decision: "reject", reason: "the user answered no", by: "user" }
 
 const verdictOn = ({ allow, deny, yes }: Policy, name: string, params: unknown): CommandRules.Verdict => {
   if (deny.tools.has(name)) return { decision: "deny", reason: "--deny forbids it" }

@@ -7,6 +7,7 @@ import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as GlobalFlag from "effect/cli/GlobalFlag"
 import * as Effect from "effect/Effect"
+import type * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as LocalRules from "../providers/LocalRules.ts"
 import * as Tools from "../tools/Tools.ts"
@@ -47,7 +48,7 @@ const description = [
   "Requests go through the proxy of HTTPS_PROXY or HTTP_PROXY, except for the hosts of NO_PROXY and this machine.",
   "",
   "The answer goes to stdout, everything else to stderr. Exit codes: 0 answered, 1 failed or cut short,",
-  "2 wrong usage, 3 a limit was reached, 5 refused and no answer, 130 interrupted, 143 terminated."
+  "2 wrong usage, 3 a limit was reached, 4 suspended: it waits for an approval, 5 refused and no answer, 130 interrupted, 143 terminated."
 ].join("\n  ")
 
 const prompt = Argument.String("prompt").pipe(
@@ -108,6 +109,24 @@ const exportSession = Command.make("export", {
   ...place
 }).pipe(Command.withDescription("Writes a session to stdout"))
 
+const optionalText = (name: string, metavar: string, text: string) =>
+  Flag.String(name).pipe(Flag.withMetavar(metavar), Flag.withDescription(text), Flag.optional)
+
+const approve = Command.make("approve", {
+  run: Argument.String("run").pipe(Argument.withDescription("The id of the run that waits")),
+  approval: Argument.String("approval").pipe(
+    Argument.withDescription("The id of the approval, if several wait"),
+    Argument.optional
+  ),
+  yes: is("yes", "Approve the call").pipe(Flag.withAlias("y")),
+  no: is("no", "Reject the call").pipe(Flag.withAlias("n")),
+  hash: optionalText("hash", "HEX", "The hash of the params that you have seen: other params are refused"),
+  params: optionalText("params", "JSON", "Params in place of those of the call"),
+  reason: optionalText("reason", "TEXT", "The reason, which the model reads if you reject the call"),
+  cwd,
+  sessionDir
+}).pipe(Command.withDescription("Records the answer to a call that waits for an approval, and runs nothing"))
+
 /** The line of a run: its prompt and its flags. */
 export type Line = Command.Command.Config.Infer<typeof line>
 
@@ -118,10 +137,22 @@ export type SessionsLine = Pick<SettingTable.Flags, "cwd" | "sessionDir"> & { re
     | { readonly action: "export"; readonly id: string; readonly format: "jsonl" | "md" }
   )
 
+/** The arguments of `effect-agent approve`. */
+export interface ApproveLine extends Pick<SettingTable.Flags, "cwd" | "sessionDir"> {
+  readonly run: string
+  readonly approval: Option.Option<string>
+  readonly yes: boolean
+  readonly no: boolean
+  readonly hash: Option.Option<string>
+  readonly params: Option.Option<string>
+  readonly reason: Option.Option<string>
+}
+
 /** The commands beside a prompt. Each returns its exit code. */
 export interface Commands<E, R> {
   readonly models: (request: ModelsRequest) => Effect.Effect<number, E, R>
   readonly config: (request: ConfigRequest) => Effect.Effect<number, E, R>
+  readonly approve: (request: ApproveLine) => Effect.Effect<number, E, R>
   readonly sessions: (request: SessionsLine) => Effect.Effect<number, E, R>
 }
 
@@ -152,6 +183,7 @@ export const parse = Effect.fnUntraced(function* <E, R>(
     Command.withSubcommands([
       models.pipe(done(commands.models)),
       config.pipe(done(commands.config)),
+      approve.pipe(done(commands.approve)),
       sessions
     ])
   )

@@ -9,7 +9,7 @@ export const failed = 1
 export const usage = 2
 /** 3: the run reached a limit of turns, time or calls. */
 export const limit = 3
-/** 4: reserved. No run ends with the status "suspended" yet. */
+/** 4: the run waits for a person, and another run can continue it. */
 export const suspended = 4
 /** 5: a refusal, without an answer. */
 export const refused = 5

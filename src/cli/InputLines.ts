@@ -7,6 +7,8 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
+import * as Struct from "effect/Struct"
+import * as Approval from "../Approval.ts"
 import type { Agent } from "../Agent.ts"
 import type { AgentEvent } from "../AgentEvent.ts"
 import type * as Message from "../Message.ts"
@@ -17,6 +19,8 @@ import { Signals } from "./Signals.ts"
 
 const Line = Schema.Union([
   Schema.Struct({ type: Schema.Literals(["prompt", "steer", "followUp"]), text: Schema.String }),
+  Schema.Struct({ type: Schema.Literal("approve"), approvalId: Schema.String, ...Approval.Reply.fields }),
+  Schema.Struct({ type: Schema.Literal("answer"), questionId: Schema.String, answer: Schema.Json }),
   Schema.Struct({ type: Schema.Literal("cancel"), reason: Schema.optionalKey(Schema.String) })
 ])
 type Line = typeof Line.Type
@@ -26,11 +30,12 @@ const decode = Schema.decodeUnknownResult(Schema.fromJsonString(Line))
 /** Plays a run, and returns whether it ended without a failure. */
 type Play = (events: Stream.Stream<AgentEvent, unknown>) => Effect.Effect<boolean, UsageError>
 
-/** Plays a run for each prompt, one after the other, until stdin ends. Returns the number of bad lines. */
+/** Plays a run for each prompt, one after the other, until stdin ends. Runs `onEnd` then. Returns the number of bad lines. */
 export const follow = Effect.fnUntraced(function* (
   agent: Agent<object>,
   play: Play,
-  first: Message.Input | undefined
+  first: Message.Input | undefined,
+  onEnd: Effect.Effect<unknown>
 ) {
   const prompts = yield* Queue.unbounded<Message.Input, Cause.Done>()
   const state = { waiting: 0, faults: 0, isStopped: false, begun: yield* Latch.make() }
@@ -39,13 +44,20 @@ export const follow = Effect.fnUntraced(function* (
     return Queue.offer(prompts, input)
   }
   if (first !== undefined) yield* offer(first)
-  const obey = (line: Line) => {
-    if (line.type === "prompt") return offer(line.text)
+  const obey = (line: Line): Effect.Effect<unknown, { readonly message: string }> => {
+    switch (line.type) {
+      case "prompt":
+        return offer(line.text)
+      case "approve":
+        return agent.answer(line.approvalId, Struct.omit(line, ["type", "approvalId"]))
+      case "answer":
+        return agent.answerQuestion(line.questionId, { answer: line.answer })
+    }
     if (state.waiting === 0) return line.type === "cancel" ? Effect.void : offer(line.text)
     const act = line.type === "cancel" ? agent.cancel(line.reason) : agent[line.type](line.text)
     return Effect.andThen(state.begun.await, act)
   }
-  yield* Effect.forkScoped(Effect.andThen(read(obey, state), Queue.end(prompts)))
+  yield* Effect.forkScoped(Effect.andThen(Effect.andThen(read(obey, state), onEnd), Queue.end(prompts)))
   const { ending } = yield* Signals
   const stop = Effect.suspend(() => {
     state.isStopped = true

@@ -86,16 +86,19 @@ export const verdict = (outcome: Outcome, advise: (refused: ReadonlyArray<string
     case "incomplete":
       return { code: ExitCode.limit, remark: "Stopped at a limit. The answer may be incomplete." }
     case "suspended":
-      return {
-        code: ExitCode.suspended,
-        remark: "Suspended: the run waits for input that this program cannot give."
-      }
+      return { code: ExitCode.suspended, remark: ofResume(outcome.end) }
     case "cancelled":
     case undefined:
       return { code: ExitCode.failed, remark: "Cancelled." }
     case "failed":
       return ofError(outcome.error)
   }
+}
+
+const ofResume = (end: Outcome["end"]): string => {
+  if (end?.resume === undefined) return "Suspended: the run waits for a person, and no session keeps it."
+  const { runId, sessionId } = end.resume
+  return `Suspended: session ${sessionId}, run ${runId}. Answer with effect-agent approve ${runId} --yes or --no, then continue with effect-agent --resume ${sessionId}.`
 }
 
 const ofAnswer = (outcome: Outcome, advise: (refused: ReadonlyArray<string>) => string): Verdict => {

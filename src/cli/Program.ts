@@ -70,6 +70,11 @@ const commands: CommandLine.Commands<
   SessionError | UsageError,
   Screen.Screen | FileSystem.FileSystem | Path.Path
 > = {
+  approve: (line) =>
+    Effect.flatMap(
+      Effect.promise(() => import("./Approve.ts")),
+      ({ run }) => run(line, process.env)
+    ),
   sessions: (line) =>
     Effect.flatMap(
       Effect.promise(() => import("./SessionList.ts")),

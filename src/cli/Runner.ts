@@ -5,7 +5,8 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
-import type * as Path from "effect/Path"
+import * as Latch from "effect/Latch"
+import * as Path from "effect/Path"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -25,6 +26,7 @@ import type { Keyboard } from "./Keyboard.ts"
 import * as ListPrices from "./ListPrices.ts"
 import * as ModelNotes from "./ModelNotes.ts"
 import * as Outcome from "./Outcome.ts"
+import * as Pause from "./Pause.ts"
 import { Screen } from "./Screen.ts"
 import type { Settings } from "./Settings.ts"
 import * as Signals from "./Signals.ts"
@@ -65,10 +67,8 @@ const conclude = Effect.fnUntraced(function* (plan: Plan, { ending, faults, outc
     if (faults === 0) yield* complain("No prompt came on stdin.")
     return ExitCode.usage
   }
-  const ask = yield* AgentSetup.canAsk(plan)
-  const { code, remark } = Outcome.verdict(outcome, (refused) =>
-    Approval.advice({ ask, deny: plan.settings.deny }, refused)
-  )
+  const policy = yield* AgentSetup.policyOf(plan, Effect.void)
+  const { code, remark } = Outcome.verdict(outcome, (refused) => Approval.advice(policy, refused))
   if (remark !== undefined) yield* complain(remark)
   // The output of a run without an answer must not replace an answer from an earlier run.
   const saved = code === ExitCode.answered ? yield* save(plan, outcome) : code
@@ -98,10 +98,15 @@ const play = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Played, SessionError | UsageError, Services | Scope> {
   const session = yield* sessionOf(plan.settings)
   let outcome = Outcome.initial
+  const { during, show } = yield* shower(plan)
   const isShown = (toolCallId: string) => () => outcome.started.has(toolCallId)
-  const agent = yield* AgentSetup.make(plan, session, (toolCallId) =>
-    until(isShown(toolCallId), "500 millis")
-  )
+  const input = yield* Latch.make()
+  const agent = yield* AgentSetup.make(plan, session, {
+    ...(yield* AgentSetup.policyOf(plan, input.await)),
+    during,
+    root: (yield* Path.Path).resolve(plan.settings.cwd),
+    shown: (toolCallId) => until(isShown(toolCallId), "500 millis")
+  })
   const { ending } = yield* Signals.Signals
   let ended: Signals.Ending | undefined
   // Cancels through the agent instead of interrupting, so that the last events are shown.
@@ -110,7 +115,6 @@ const play = Effect.fnUntraced(function* (
     return agent.cancel(kind)
   })
   yield* Effect.forkScoped(onEnding)
-  const show = yield* shower(plan)
   const one = (events: Stream.Stream<AgentEvent, unknown>) =>
     Effect.suspend(() => {
       outcome = Outcome.initial
@@ -127,7 +131,7 @@ const play = Effect.fnUntraced(function* (
     return { outcome, faults: 0, ending: ended, sessionId }
   }
   const { follow } = yield* Effect.promise(() => import("./InputLines.ts"))
-  const faults = yield* follow(agent, one, plan.prompt)
+  const faults = yield* follow(agent, one, plan.prompt, input.open)
   return { outcome, faults, ending: ended, sessionId }
 }, Effect.scoped)
 
@@ -170,8 +174,11 @@ const shower = Effect.fnUntraced(function* ({ output, settings }: Plan) {
     : TextOutput.make(screen, settings.outputFormat === "text" && output === undefined)
   const note = ModelNotes.make(screen)
   const answers = settings.outputFormat === "text" ? outputsOf : () => ""
-  return (events: ReadonlyArray<AgentEvent>) =>
+  const all = (events: ReadonlyArray<AgentEvent>) =>
     Effect.andThen(Effect.andThen(show(events), note(events)), screen.out(answers(events)))
+  const pause = Pause.make(all)
+  // Programs that read JSON get it at once.
+  return isJson ? { ...pause, show: all } : pause
 })
 
 /** The typed outputs, one on each line. */

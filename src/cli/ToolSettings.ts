@@ -26,7 +26,7 @@ const named = (texts: ReadonlyArray<string>) =>
 const toolsAndRules = `${Values.knownTools}, or shell(COMMAND) with a command of plain words`
 
 const sandboxes = ["auto", "require", "off"] as const
-const approvals = ["ask", "deny", "allow"] as const
+const approvals = ["ask", "deny", "allow", "defer"] as const
 
 export const settings = {
   cwd: Setting.text({
@@ -56,8 +56,8 @@ export const settings = {
     name: "approve",
     words: approvals,
     description:
-      "What to do with a call that needs an approval: ask a person, or deny or allow it. Default: ask on a terminal, else deny",
-    rules: { isVariable: (mode) => mode !== "allow", ...narrower(["deny", "ask", "allow"], "ask") }
+      "What to do with a call that needs an approval: ask a person, deny or allow it, or end the run and wait (defer). Default: ask on a terminal, else deny",
+    rules: { isVariable: (mode) => mode !== "allow", ...narrower(["deny", "defer", "ask", "allow"], "ask") }
   }),
   allow: Setting.list({
     name: "allow",

@@ -6,8 +6,8 @@ import * as RunOptions from "../RunOptions.ts"
 import * as CommandRules from "../tools/CommandRules.ts"
 import * as Tools from "../tools/Tools.ts"
 
-/** The tools that the program has. */
-export const tools = [...Tools.names, "skill"] as const
+/** The tools that the program has. The last needs a person. */
+export const tools = [...Tools.names, "skill", "ask_user"] as const
 
 type Name = (typeof tools)[number]
 

@@ -1,7 +1,7 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, FileSystem, type Schema } from "effect"
-import { HookManager, Loop, Message, Tool, ToolRegistry } from "effect-agent"
+import { Approval as Core, Loop, Message, Tool, ToolRegistry } from "effect-agent"
 import { ScriptedProvider } from "effect-agent/testing"
 import type { CommandRules } from "effect-agent/tools"
 import { spawnSync } from "node:child_process"
@@ -24,9 +24,11 @@ const policy: Approval.Policy = {
   allow: named([]),
   deny: named([]),
   yes: false,
-  ask: true,
+  asked: "terminal",
+  isAsked: true,
   root: "/nowhere",
-  shown: () => Effect.void
+  shown: () => Effect.void,
+  during: (question) => question
 }
 
 /**
@@ -65,12 +67,11 @@ const decide = Effect.fnUntraced(function* (
     })
   )
   const script = [ScriptedProvider.toolCalls(...calls), ScriptedProvider.text("done")]
-  const result = yield* Loop.run("go", { messages: [] }, { model: "m" }).pipe(
-    Effect.provide([
-      ScriptedProvider.layer(script),
-      ToolRegistry.layer(...tools),
-      HookManager.layer(Approval.hook({ ...policy, ...options }))
-    ]),
+  const run = Effect.flatMap(Approval.make({ ...policy, ...options }), (policy) =>
+    Effect.provideService(Loop.run("go", { messages: [] }, { model: "m" }), Core.Approval, policy)
+  )
+  const result = yield* run.pipe(
+    Effect.provide([ScriptedProvider.layer(script), ToolRegistry.layer(...tools)]),
     Effect.provideService(Screen, {
       out: () => Effect.void,
       err: (text) => Effect.asVoid(err(text)),
@@ -185,7 +186,7 @@ describe("Approval", () => {
   it.effect("asks nobody when nobody is there, and goes by what was allowed and denied", () =>
     Effect.gen(function* () {
       const calls = [shell("a"), { name: "write", params: {} }, { name: "edit", params: {} }]
-      const alone = yield* decide(calls, { ask: false, allow: named(["write"]) })
+      const alone = yield* decide(calls, { asked: "deny" as const, allow: named(["write"]) })
       assert.deepStrictEqual(alone.outcomes, ["rejected", "success", "rejected"])
       assert.strictEqual(alone.screen, "")
       const denied = yield* decide(calls, { yes: true, allow: named(["shell"]), deny: named(["shell"]) })
@@ -196,12 +197,12 @@ describe("Approval", () => {
   it.effect("lets commands run that rules allow, and no other", () =>
     Effect.gen(function* () {
       const calls = ["git status -s", "git push", "git status > x", "git status; make"].map(shell)
-      const options = { ask: false, allow: named([], [["git", "status"]]) }
+      const options = { asked: "deny" as const, allow: named([], [["git", "status"]]) }
       const { outcomes, texts } = yield* decide(calls, options)
       assert.deepStrictEqual(outcomes, ["success", "rejected", "rejected", "rejected"])
       assert.include(texts[1], 'it needs approval, as no rule allows "git push", and the program cannot ask')
       assert.include(texts[2], 'as the rules cannot read ">"')
-      const asked = yield* decide(calls, { ...options, ask: true }, ["y", "n", "y"])
+      const asked = yield* decide(calls, { ...options, asked: "terminal" as const }, ["y", "n", "y"])
       assert.deepStrictEqual(asked.outcomes, ["success", "success", "rejected", "success"])
       const other = [{ name: "other", params: { command: "git status" } }]
       assert.deepStrictEqual((yield* decide(other, options)).outcomes, ["rejected"])
@@ -213,7 +214,7 @@ describe("Approval", () => {
       const calls = ["git push", "git -P push", "$X", "git status"].map(shell)
       const deny = named([], [["git", "push"]])
       for (const options of [{ yes: true }, { allow: named(["shell"]) }, { allow: named([], [["git"]]) }]) {
-        const { outcomes, texts } = yield* decide(calls, { ...options, deny, ask: false })
+        const { outcomes, texts } = yield* decide(calls, { ...options, deny, asked: "deny" as const })
         assert.deepStrictEqual(outcomes, ["rejected", "rejected", "rejected", "success"])
         assert.include(texts[0], 'a rule denies "git push"')
         assert.include(texts[1], 'as it may be "git push", which a rule denies,')

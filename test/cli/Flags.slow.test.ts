@@ -1,6 +1,6 @@
 import { assert, describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { readFileSync, writeFileSync } from "node:fs"
+import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import * as Program from "./program.ts"
 
@@ -251,6 +251,55 @@ describe.concurrent("--input-format stream-json", { timeout: 30_000 }, () => {
       assert.match(stdout, /"status":"cancelled"[^]*"status":"completed"/)
       const only = lines({ type: "prompt", text: "hang" }, { type: "cancel" })
       assert.strictEqual((yield* Program.run(args, { env: keyed(url), stdin: only })).code, 1)
+    })
+  )
+
+  it.effect("approves calls by their hash, and rejects those without an answer", () =>
+    Effect.gen(function* () {
+      const cwd = Program.folder({})
+      const url = yield* Program.server((_, body, response) =>
+        body.includes("function_call_output")
+          ? Program.says(response, ["done"])
+          : Program.calls(response, "write", { path: "new.txt", content: "hi" })
+      )
+      const options = { cwd, env: keyed(url), stdin: "open" }
+      const start = () => Program.start([...args, "--json", "--approve", "ask", "go"], options)
+      /** Sends the lines that an event leads to, and closes stdin. */
+      const played = (lines: (event: Record<string, string>) => ReadonlyArray<object>) =>
+        Effect.promise(async () => {
+          const { child, ended } = start()
+          let seen = ""
+          for await (const text of child.stdout ?? []) {
+            seen += text
+            const line = seen.split("\n").find((line) => line.includes('"ApprovalRequested"'))
+            if (line === undefined || child.stdin?.writableEnded !== false) continue
+            child.stdin.end(
+              lines(JSON.parse(line))
+                .map((line) => `${JSON.stringify(line)}\n`)
+                .join("")
+            )
+          }
+          return { ...(await ended), seen }
+        })
+      const rejected = yield* played(() => [])
+      assert.deepStrictEqual([rejected.code, existsSync(join(cwd, "new.txt"))], [0, false])
+      assert.match(rejected.seen, /no answer came on stdin/)
+      const wrong = yield* played(({ approvalId }) => [
+        { type: "approve", approvalId, decision: "approve", argumentsHash: "0".repeat(64) }
+      ])
+      assert.deepStrictEqual([wrong.code, existsSync(join(cwd, "new.txt"))], [2, false])
+      assert.match(wrong.stderr, /Line 1 of stdin: .*argumentsHash/)
+      const { code } = yield* played(({ approvalId, argumentsHash }) => [
+        {
+          type: "approve",
+          approvalId,
+          decision: "approve",
+          argumentsHash,
+          params: { path: "new.txt", content: "edited" }
+        }
+      ])
+      assert.strictEqual(code, 0)
+      assert.strictEqual(readFileSync(join(cwd, "new.txt"), "utf8"), "edited")
     })
   )
 

@@ -7,20 +7,27 @@ import * as Terminal from "./terminal.ts"
 
 Program.bundled()
 
-/** A model that calls tools, one an answer, the first of them when `when` is done, and then says "done". */
+type Call = readonly [name: string, params: object]
+
+const isOne = (call: Call | ReadonlyArray<Call>): call is Call => typeof call[0] === "string"
+
+/** A model that calls tools, one or several an answer, the first of them when `when` is done, and then says "done". */
 const model = (
-  calls: ReadonlyArray<readonly [name: string, params: object]>,
-  when: (() => Promise<void>) | undefined = undefined
+  calls: ReadonlyArray<Call | ReadonlyArray<Call>>,
+  when: (() => Promise<void>) | undefined = undefined,
+  bodies: Array<string> = []
 ) =>
   Effect.map(
     Program.server(async (_, body, response) => {
+      bodies.push(body)
       const turn = JSON.parse(body).messages.filter(
         ({ role }: { role: string }) => role === "assistant"
       ).length
       if (turn === 0) await when?.()
       const call = calls[turn]
       if (call === undefined) Program.says(response, ["done"])
-      else Program.calls(response, call[0], call[1])
+      else if (isOne(call)) Program.calls(response, call[0], call[1])
+      else Program.callsAll(response, call)
     }),
     (url) => ({
       EFFECT_AGENT_MODEL: "openai-chat/gpt-4.1",
@@ -155,6 +162,68 @@ describe.skipIf(!Terminal.isThere).concurrent("a question on a terminal", { time
       assert.notMatch(seen, /Allow this/)
       assert.match(seen, /rejected: it needs approval/)
       assert.isFalse(existsSync(join(cwd, "ran")))
+    })
+  )
+
+  it.effect("comes after the answer to another one that is open", () =>
+    Effect.gen(function* () {
+      const cwd = Program.folder({})
+      const env = yield* model([[touch("first"), touch("second")]])
+      const { code, seen } = yield* Terminal.run(
+        ["go"],
+        async ({ sees, type }) => {
+          await sees(/touch first\r?\nAllow this\?/)
+          type("n\r")
+          await sees(/touch second\r?\nAllow this\?/)
+          type("y\r")
+        },
+        { cwd, env }
+      )
+      assert.strictEqual(code, 0)
+      assert.strictEqual(seen.split("Allow this?").length, 3)
+      assert.deepStrictEqual(
+        ["first", "second"].map((name) => existsSync(join(cwd, name))),
+        [false, true]
+      )
+    })
+  )
+
+  it.effect("of the model itself is answered in the terms of its schema", () =>
+    Effect.gen(function* () {
+      const bodies: Array<string> = []
+      const asks = (question: string, schema?: object) =>
+        ["ask_user", { question, ...(schema === undefined ? {} : { schema }) }] as const
+      const env = yield* model(
+        [
+          asks("Which colour?"),
+          asks("How many?", { type: "integer" }),
+          asks("Sure?", { enum: ["yes", "no"] })
+        ],
+        undefined,
+        bodies
+      )
+      const { code } = yield* Terminal.run(
+        ["go"],
+        async ({ sees, type }) => {
+          await sees(/The model asks\r?\n {2}Which colour\?\r?\nAnswer: /)
+          type("dark red\r")
+          await sees(/How many\?\r?\nAnswer: /)
+          type("a few\r")
+          await sees(/Answer: [^]*How many[^]*Answer: [^]*Answer: /)
+          type("3\r")
+          await sees(/Sure\?\r?\n {2}One of: yes, no\r?\nAnswer: /)
+          type("no\r")
+        },
+        { env }
+      )
+      assert.strictEqual(code, 0)
+      const results = JSON.parse(bodies.at(-1) ?? "").messages.filter(
+        ({ role }: { readonly role: string }) => role === "tool"
+      )
+      assert.deepStrictEqual(
+        results.map(({ content }: { readonly content: string }) => content),
+        ["dark red", "3", "no"]
+      )
     })
   )
 })

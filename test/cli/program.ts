@@ -150,6 +150,23 @@ export const calls = (response: ServerResponse, name: string, params: object, sa
   response.end("data: [DONE]\n\n")
 }
 
+/** An answer of Chat Completions that calls several tools. */
+export const callsAll = (
+  response: ServerResponse,
+  calls: ReadonlyArray<readonly [name: string, params: object]>
+): void => {
+  response.writeHead(200, { "content-type": "text/event-stream" })
+  const tool_calls = calls.map(([name, params], index) => ({
+    index,
+    id: `call_${index + 1}`,
+    type: "function",
+    function: { name, arguments: JSON.stringify(params) }
+  }))
+  send(response, { delta: { role: "assistant", tool_calls }, finish_reason: null })
+  send(response, { delta: {}, finish_reason: "tool_calls" })
+  response.end("data: [DONE]\n\n")
+}
+
 const send = (response: ServerResponse, choice: object): void => {
   const chunk = {
     id: "c1",
