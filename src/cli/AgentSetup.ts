@@ -35,6 +35,7 @@ export const make = Effect.fnUntraced(function* (
 ) {
   const { choice, output, project, settings, shell } = plan
   const { root } = policy
+  const { layer } = yield* Effect.promise(() => import("./Compaction.ts"))
   return yield* Agent.make({
     model: choice.model,
     agent: { name: "effect-agent" },
@@ -47,7 +48,11 @@ export const make = Effect.fnUntraced(function* (
     ...optionsOf(settings),
     ...(output === undefined ? {} : { output }),
     ...(session === undefined ? {} : { session })
-  }).pipe(Effect.orDie, Effect.provideService(CoreApproval.Approval, yield* Approval.make(policy)))
+  }).pipe(
+    Effect.orDie,
+    Effect.provideService(CoreApproval.Approval, yield* Approval.make(policy)),
+    Effect.provide(layer)
+  )
 })
 
 const optionsOf = ({

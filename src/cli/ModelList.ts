@@ -9,6 +9,7 @@ import { UsageError } from "./ExitCode.ts"
 import * as Inert from "./Inert.ts"
 import * as ListPrices from "./ListPrices.ts"
 import * as ModelChoice from "./ModelChoice.ts"
+import * as ModelTable from "./ModelTable.ts"
 import { Screen } from "./Screen.ts"
 import * as Vendors from "./Vendors.ts"
 
@@ -81,14 +82,10 @@ const served = Effect.fnUntraced(function* (server: Vendors.Local, address: stri
   })
 })
 
-/** The vendors of the model table, by the id of the provider where it differs. */
-const vendors: Readonly<Record<string, string>> = { kimi: "moonshot", "openai-chat": "openai" }
-
 const hosted = Effect.fnUntraced(function* (id: string) {
-  const vendor = vendors[id] ?? id
+  const vendor = ModelTable.vendorOf(id)
   const ids = yield* ListPrices.models(id)
-  const isGateway = !Models.rules.some((rule) => rule.vendor === vendor)
-  const found = ids.map((model) => ({ model, rule: Models.find(model, { vendor, isGateway }) }))
+  const found = ids.map((model) => ({ model, rule: ModelTable.ruleOf(id, model) }))
   const priced = yield* Effect.forEach(found, ({ model, rule }) =>
     Effect.map(ListPrices.find({ provider: id, model }), (price) => rowOf(model, rule, price))
   )
