@@ -423,7 +423,6 @@ describe.concurrent("the program", { timeout: 30_000 }, () => {
         assert.strictEqual(help.code, 0)
         assert.match(help.stdout, /read FILE\n.*list FOLDER/)
         assert.match(help.stdout, /HTTPS_PROXY/)
-        assert.notMatch(help.stdout, /suspend|\b4 /)
       })
     )
   })

@@ -8,7 +8,7 @@ Program.bundled()
 
 const keyed = (url: string) => ({ OPENAI_API_KEY: "sk-test", OPENAI_BASE_URL: `${url}/v1` })
 
-describe.concurrent("flags", { timeout: 30_000 }, () => {
+describe.concurrent("flags", { timeout: 60_000 }, () => {
   it.effect("--fallback-model asks the next model when one fails", () =>
     Effect.gen(function* () {
       const seen: Array<readonly [model: string, effort: unknown]> = []
@@ -198,7 +198,7 @@ describe.concurrent("flags", { timeout: 30_000 }, () => {
   )
 })
 
-describe.concurrent("--input-format stream-json", { timeout: 30_000 }, () => {
+describe.concurrent("--input-format stream-json", { timeout: 60_000 }, () => {
   const lines = (...lines: ReadonlyArray<object | string>) =>
     lines.map((line) => `${typeof line === "string" ? line : JSON.stringify(line)}\n`).join("")
   const args = ["--input-format", "stream-json"]
@@ -332,7 +332,7 @@ describe.concurrent("--input-format stream-json", { timeout: 30_000 }, () => {
 describe("the help", () => {
   it.effect("is this", () =>
     Effect.gen(function* () {
-      for (const command of [[], ["config"], ["models"], ["sessions"]]) {
+      for (const command of [[], ["config"], ["models"], ["sessions"], ["approve"]]) {
         const { code, stdout } = yield* Program.run([...command, "--help"])
         assert.strictEqual(code, 0)
         const file = ["help", ...command].join("-")
