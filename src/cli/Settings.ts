@@ -74,11 +74,18 @@ const settingsOf = (picks: SettingTable.Picks) => {
     network: isOn(values.network),
     writable: Option.getOrElse(values.writable, () => []),
     continue: isOn(values.continue),
-    noSession: isOn(values.noSession),
+    noSession: isOn(values.noSession) && (isFlag(picks.noSession) || !namesSession(picks)),
     noContextFiles: isOn(values.noContextFiles),
     noDetect: isOn(values.noDetect)
   }
 }
+
+const isFlag = ({ found }: Picked<unknown>): boolean =>
+  Option.exists(found, ({ from }) => from.kind === "flag")
+
+/** Whether a setting names a session that exists. It wins over `noSession` of another place than the command line. */
+const namesSession = ({ continue: isContinued, fork, resume }: SettingTable.Picks): boolean =>
+  Option.contains(valueOf(isContinued), true) || Option.isSome(fork.found) || Option.isSome(resume.found)
 
 interface ToValue extends Struct.Lambda {
   <A>(picked: Picked<A>): Option.Option<A>

@@ -177,6 +177,16 @@ describe("Settings", () => {
     })
   )
 
+  it.effect("keeps a session that a flag names, whatever a variable says", () =>
+    Effect.gen(function* () {
+      const variables = withVariables({ NO_SESSION: "1" })
+      const noSession = (...args: ReadonlyArray<string>) =>
+        Effect.map(variables(...args, "x"), (settings) => settings.noSession)
+      const read = yield* Effect.all([noSession(), noSession("-c"), noSession("-c", "--no-session")])
+      assert.deepStrictEqual(read, [true, false, true])
+    })
+  )
+
   it.effect("reads the effort behind the id of a model", () =>
     Effect.gen(function* () {
       const read = (...args: ReadonlyArray<string>) =>
