@@ -6,6 +6,8 @@ import type { Effect } from "effect"
 export interface Options {
   readonly seed: number
   readonly count: number
+  /** The store of `sessions`: `jsonl`, `sqlite` or `postgres`. Default: all of them. */
+  readonly store?: string
   /** Says how far it has come. */
   readonly say: (line: string) => void
 }

@@ -1,5 +1,5 @@
 /**
- * `npm run chaos -- KIND [--seed N] [--count N | --minutes N]`: breaks things at random, and exits with 1 if a promise
+ * `npm run chaos -- KIND [--seed N] [--count N | --minutes N] [--store NAME]`: breaks things at random, and exits with 1 if a promise
  * broke with them.
  */
 import { Effect } from "effect"
@@ -37,7 +37,12 @@ const shown = 20
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
-  options: { seed: { type: "string" }, count: { type: "string" }, minutes: { type: "string" } }
+  options: {
+    seed: { type: "string" },
+    count: { type: "string" },
+    minutes: { type: "string" },
+    store: { type: "string" }
+  }
 })
 const name = positionals[0] ?? ""
 const kind = kinds.get(name)
@@ -57,6 +62,9 @@ if (kind === undefined) {
 } else {
   const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31))
   const count = Number(values.minutes ?? values.count ?? kind.count)
+  const stored = values.store === undefined ? {} : { store: values.store }
   console.log(`chaos ${name}: seed ${seed}, ${count} ${kind.unit ?? "times"}, node ${process.version}`)
-  report(await Effect.runPromise(kind.run({ seed, count, say: (line) => console.log(`  ${line}`) })))
+  report(
+    await Effect.runPromise(kind.run({ seed, count, ...stored, say: (line) => console.log(`  ${line}`) }))
+  )
 }

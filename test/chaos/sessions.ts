@@ -1,5 +1,5 @@
 /**
- * Conversations of ten turns with twenty tool calls, whose process is killed at each of its writes and at random moments, half of them
+ * Conversations of ten turns with twenty tool calls, whose process is killed at each of its writes and at random moments, and most of them
  * again while they recover. Whatever the moment: each message that a subscriber has seen is in the session, the session can be read, no
  * tool call is run twice, each request is valid, and the conversation comes to its end.
  */
@@ -66,11 +66,13 @@ const places = (home: string) =>
 const run = Effect.fnUntraced(function* ({
   count,
   say,
-  seed
+  seed,
+  store
 }: Options): Effect.fn.Return<Outcome, never, Scope.Scope> {
   const home = yield* folder
   const player = yield* bundled(home)
-  const all = yield* places(home)
+  const all = (yield* places(home)).filter(([kind]) => store === undefined || kind === store)
+  if (all.length === 0) return { figures: {}, violations: [`there is no store ${store}`] }
   const played: Array<Played> = []
   const rounds = Array.from({ length: count }, (_, index): Round => {
     const [kind = "", url = ""] = all[index % all.length] ?? []

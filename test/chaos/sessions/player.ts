@@ -10,6 +10,7 @@ import { Agent, Message, Tool, Transcript } from "effect-agent"
 import { type SessionStorage, SessionStore } from "effect-agent/sessions"
 import { ScriptedProvider } from "effect-agent/testing"
 import { closeSync, openSync, writeSync } from "node:fs"
+import * as Valid from "../inject/valid.ts"
 import { Random } from "../Random.ts"
 import * as Stores from "./stores.ts"
 
@@ -61,7 +62,8 @@ const work = Tool.make({
 /** Asks for two tools at a time until there are twenty results. */
 const model = ScriptedProvider.layer([], {
   exhausted: ({ messages }) => {
-    for (const fault of Transcript.violations(messages)) print(`fault ${fault}`)
+    const faults = [...Transcript.violations(messages), ...Valid.violations(messages)]
+    for (const fault of faults) print(`fault ${fault}`)
     const done = messages.filter(({ role }) => role === "toolResult").length
     const call = (index: number) => ({
       name: "work",
@@ -76,6 +78,9 @@ const program = Effect.gen(function* () {
   const store = SessionStore.make(mortal(yield* Stores.open(url)))
   const session = yield* store.openOrCreate(sessionId)
   print("open")
+  // As a new prompt would find the session, if it is not continued.
+  const asked = [...session.restored.messages, Message.user("And now?")]
+  for (const fault of Valid.violations(asked)) print(`fault ${fault}`)
   const agent = yield* Agent.make({ model: "m", tools: [work], session })
   yield* agent.subscribe((event) =>
     Effect.sync(() => {

@@ -60,7 +60,7 @@ export const round = ({ home, kind, player, seed, url }: Round): Effect.Effect<P
       return started(player, args.map(String), kill.after)
     }
     const processes = [await play(killOf(random, mostWrites))]
-    if (random.once(2)) processes.push(await play(killOf(random, 12)))
+    processes.push(await play(killOf(random, 12)))
     processes.push(await play({}))
     const lines = existsSync(effects) ? readFileSync(effects, "utf8").trim().split("\n") : []
     return await judged({ kind, seed, url, sessionId, processes, lines })
