@@ -3,7 +3,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Message from "../Message.ts"
-import { NotFound, SessionError } from "../Session.ts"
+import type { SessionError } from "../Session.ts"
 import type { Contents } from "./Contract.ts"
 import * as Reading from "./Reading.ts"
 import type * as SessionEntry from "./SessionEntry.ts"
@@ -14,8 +14,7 @@ import { titleOf } from "./Titles.ts"
 export const read = (storage: SessionStorage, sessionId: string): Effect.Effect<Contents, SessionError> =>
   Effect.gen(function* () {
     const entries: Array<SessionEntry.SessionEntry> = []
-    const stored = (yield* storage.list()).find((one) => one.sessionId === sessionId)
-    if (stored === undefined) return yield* new SessionError({ sessionId, reason: new NotFound() })
+    const stored = yield* storage.find(sessionId)
     const { damage, state } = yield* Reading.read(storage, sessionId, (entry) => void entries.push(entry))
     const { name, start } = state
     const user = firstUser(state)

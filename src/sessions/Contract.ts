@@ -61,7 +61,10 @@ export interface OpenSession extends Session {
   readonly append: (
     entries: Arr.NonEmptyReadonlyArray<SessionEntry.Draft>
   ) => Effect.Effect<ReadonlyArray<string>, SessionError>
-  /** Makes an entry the current one, in a new branch. Returns the state there, for a new agent. */
+  /**
+   * Makes an entry the current one, in a new branch. Returns the state there. A new agent takes it as
+   * `Agent.make({ session: { ...session, restored } })`.
+   */
   readonly rewind: (entryId: string) => Effect.Effect<Restored, SessionError>
   /** Labels an entry. The label `""` removes the label that it has. */
   readonly label: (entryId: string, label: string) => Effect.Effect<void, SessionError>

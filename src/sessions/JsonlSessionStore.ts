@@ -83,6 +83,7 @@ export const storage = (
       create: (session) => Effect.provideContext(files.create(session), context),
       open: (sessionId) => Effect.provideContext(files.open(sessionId), context),
       lines: (sessionId) => Stream.provideContext(files.lines(sessionId), context),
+      find: (sessionId) => Effect.provideContext(files.find(sessionId), context),
       list: (cwd) => Effect.provideContext(files.list(cwd), context),
       remove: (sessionId) => Effect.provideContext(files.remove(sessionId), context)
     }

@@ -29,8 +29,8 @@ const lineFeed = 0x0a
 
 export class JsonlStorage {
   private readonly options: Options
-  /** The paths of sessions, to look there first. */
-  private readonly paths = new Map<string, string>()
+  /** The files of sessions by their ids, to look there first. */
+  private readonly known = new Map<string, SessionFiles.SessionFile>()
 
   constructor(options: Options) {
     this.options = options
@@ -49,7 +49,7 @@ export class JsonlStorage {
       yield* lock(sessionId, path)
       yield* fails(Effect.scoped(files.open(path, { flag: "ax", mode: 0o600 })))
       // Another process may have made one of this id meanwhile: the one that a search finds stays.
-      if ((yield* this.search(sessionId)) !== path) {
+      if ((yield* this.search(sessionId))?.path !== path) {
         yield* fails(files.remove(path))
         return yield* failure(sessionId, new Exists())
       }
@@ -60,7 +60,7 @@ export class JsonlStorage {
 
   open(sessionId: string): Using<Writer, Scope.Scope> {
     return Effect.gen({ self: this }, function* () {
-      const path = yield* this.pathOf(sessionId)
+      const { path } = yield* this.fileOf(sessionId)
       yield* lock(sessionId, path)
       return yield* this.writer(sessionId, path)
     })
@@ -90,27 +90,31 @@ export class JsonlStorage {
     sessionId: string
   ): Stream.Stream<Arr.NonEmptyReadonlyArray<string | Uint8Array>, SessionError, Services> {
     return Stream.unwrap(
-      Effect.map(this.pathOf(sessionId), (path) =>
+      Effect.map(this.fileOf(sessionId), ({ path }) =>
         Stream.mapError(LineReader.lines(path), (error) => failure(sessionId, reasonOf("read", error)))
       )
     )
+  }
+
+  find(sessionId: string): Using<StoredSession> {
+    return Effect.gen({ self: this }, function* () {
+      const files = yield* FileSystem.FileSystem
+      const { created, path } = yield* this.fileOf(sessionId)
+      return storedAs(sessionId, created, yield* failing(sessionId, "read")(files.stat(path)))
+    })
   }
 
   list(cwd: string | undefined): Using<ReadonlyArray<StoredSession>> {
     return Effect.gen({ self: this }, function* () {
       const files = yield* FileSystem.FileSystem
       const found = yield* failing("", "list")(SessionFiles.find(this.options, cwd))
-      for (const { path, sessionId } of found) this.paths.set(sessionId, path)
+      for (const file of found) this.known.set(file.sessionId, file)
       const listed = yield* Effect.forEach(
         found,
         ({ created, path, sessionId }) =>
-          Effect.map(Effect.option(files.stat(path)), (info) =>
-            Option.map(info, ({ mtime, size }) => ({
-              sessionId,
-              created,
-              modified: Option.match(mtime, { onNone: () => created, onSome: (date) => date.getTime() }),
-              bytes: Number(size)
-            }))
+          Effect.map(
+            Effect.option(files.stat(path)),
+            Option.map((info) => storedAs(sessionId, created, info))
           ),
         { concurrency: 16 }
       )
@@ -132,31 +136,44 @@ export class JsonlStorage {
     return Effect.scoped(
       Effect.gen({ self: this }, function* () {
         const files = yield* FileSystem.FileSystem
-        const path = yield* this.pathOf(sessionId)
+        const { path } = yield* this.fileOf(sessionId)
         yield* lock(sessionId, path)
         yield* failing(sessionId, "delete")(files.remove(path))
-        this.paths.delete(sessionId)
+        this.known.delete(sessionId)
       })
     )
   }
 
-  private pathOf(sessionId: string): Using<string> {
+  private fileOf(sessionId: string): Using<SessionFiles.SessionFile> {
     return Effect.gen({ self: this }, function* () {
       const files = yield* FileSystem.FileSystem
-      const known = this.paths.get(sessionId)
-      if (known !== undefined && (yield* Effect.orElseSucceed(files.exists(known), () => false))) return known
+      const known = this.known.get(sessionId)
+      if (known !== undefined && (yield* Effect.orElseSucceed(files.exists(known.path), () => false))) {
+        return known
+      }
       return (yield* this.search(sessionId)) ?? (yield* failure(sessionId, new NotFound()))
     })
   }
 
-  private search(sessionId: string): Using<string | undefined> {
+  private search(sessionId: string): Using<SessionFiles.SessionFile | undefined> {
     return Effect.map(failing(sessionId, "open")(SessionFiles.find(this.options)), (found) => {
-      const path = found.find((file) => file.sessionId === sessionId)?.path
-      if (path !== undefined) this.paths.set(sessionId, path)
-      return path
+      const file = found.find((one) => one.sessionId === sessionId)
+      if (file !== undefined) this.known.set(sessionId, file)
+      return file
     })
   }
 }
+
+const storedAs = (
+  sessionId: string,
+  created: number,
+  { mtime, size }: FileSystem.File.Info
+): StoredSession => ({
+  sessionId,
+  created,
+  modified: Option.match(mtime, { onNone: () => created, onSome: (date) => date.getTime() }),
+  bytes: Number(size)
+})
 
 const encoder = new TextEncoder()
 

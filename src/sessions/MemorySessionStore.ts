@@ -60,6 +60,7 @@ export const storage = (): SessionStorage => {
       Stream.flatMap(Stream.fromEffect(find(sessionId)), ({ lines }) =>
         Arr.isArrayNonEmpty(lines) ? Stream.succeed(Arr.copy(lines)) : Stream.empty
       ),
+    find: (sessionId) => Effect.map(find(sessionId), listed),
     list: (cwd) =>
       Effect.sync(() =>
         [...sessions.values()].filter((kept) => cwd === undefined || kept.cwd === cwd).map(listed)

@@ -108,6 +108,8 @@ export interface SessionStorage {
     sessionId: string,
     only?: ReadonlyArray<SessionEntry["type"]>
   ) => Stream.Stream<Arr.NonEmptyReadonlyArray<StoredLine>, SessionError>
+  /** Finds a session. Fails with `NotFound`. */
+  readonly find: (sessionId: string) => Effect.Effect<StoredSession, SessionError>
   /** Lists the sessions, those of one working directory if `cwd` is given, in any order. */
   readonly list: (cwd?: string) => Effect.Effect<ReadonlyArray<StoredSession>, SessionError>
   /** Removes a session with all entries. Fails with `NotFound`, and with `Locked` while it is open. */

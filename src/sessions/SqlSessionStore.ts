@@ -93,6 +93,11 @@ const storageOf = (database: SqlSessions.Database): SessionStorage => {
           SqlLines.read(database.sql, Number(id), Number(bytes), only)
         )
       ).pipe(Stream.mapError(during(sessionId, "read"))),
+    find: (sessionId) =>
+      Effect.mapBoth(SqlSessions.find(database, sessionId), {
+        onFailure: during(sessionId, "read"),
+        onSuccess: SqlSessions.listed
+      }),
     list: (cwd) => Effect.mapError(SqlSessions.list(database, cwd), during("", "list")),
     remove: (sessionId) =>
       Effect.mapError(SqlSessions.remove(database, sessionId), during(sessionId, "remove"))

@@ -70,14 +70,21 @@ export const list = (
   Effect.map(
     sql<Stored>`SELECT session_id, created, modified, bytes FROM effect_agent_session
       WHERE ${cwd === undefined ? sql.literal("TRUE") : sql`cwd = ${cwd}`}`,
-    (rows) =>
-      rows.map(({ bytes, created, modified, session_id: sessionId }) => ({
-        sessionId,
-        created: Number(created),
-        modified: Number(modified),
-        bytes: Number(bytes)
-      }))
+    (rows) => rows.map(listed)
   )
+
+/** A session as a list has it. */
+export const listed = ({
+  bytes,
+  created,
+  modified,
+  session_id: sessionId
+}: Pick<Stored, "bytes" | "created" | "modified" | "session_id">): StoredSession => ({
+  sessionId,
+  created: Number(created),
+  modified: Number(modified),
+  bytes: Number(bytes)
+})
 
 /** Makes a session, and has it open until the scope closes. */
 export const create = (database: Database, { created, cwd, sessionId }: NewSession) =>
