@@ -17,6 +17,7 @@ import * as sessions from "effect-agent/sessions"
 import * as sql from "effect-agent/sql"
 import * as skills from "effect-agent/skills"
 import * as testing from "effect-agent/testing"
+import * as toolSearch from "effect-agent/tool-search"
 import * as tools from "effect-agent/tools"
 
 const manifest = JSON.parse(readFileSync(join(import.meta.dirname, "../package.json"), "utf8"))
@@ -37,6 +38,7 @@ const modules = {
   sql,
   skills,
   testing,
+  "tool-search": toolSearch,
   tools
 }
 

@@ -91,7 +91,7 @@ const prepared = Effect.fnUntraced(function* (reply: Reply, planned: ModelReques
     }
   )
   if (skipped !== undefined) return yield* standIn(reply, skipped)
-  if (request !== planned) Request.offerOnly(run, request)
+  if (request !== planned) Request.offerOnly(run, request, planned)
   const { input } = run.guard
   const words = input && (yield* run.attempt(input(askedOf(run, request))))
   yield* words === undefined ? answered(reply, request) : standIn(reply, { skip: true, response: words })

@@ -11,6 +11,7 @@ import type { ModelRequest } from "../Provider.ts"
 import type { Run, Stopped } from "./run.ts"
 import type * as Tool from "../Tool.ts"
 import * as ToolDefinition from "./toolDefinition.ts"
+import { ToolSelection } from "../ToolSelection.ts"
 import * as Transcript from "../Transcript.ts"
 
 /** Makes the request that `beforeModel` hooks get. */
@@ -61,9 +62,10 @@ export const modified = (
 })
 
 /** A tool that a hook took out of the request cannot be called; one it put in is not known to the run. */
-export const offerOnly = (run: Run, { model, system, tools }: ModelRequest): void => {
+export const offerOnly = (run: Run, { model, system, tools }: ModelRequest, planned: ModelRequest): void => {
   const names = new Set(tools.map(({ name }) => name))
-  const offered = new Map([...run.offered].filter(([name]) => names.has(name)))
+  const gone = new Set(planned.tools.flatMap(({ name }) => (names.has(name) ? [] : [name])))
+  const offered = new Map([...run.offered].filter(([name]) => !gone.has(name)))
   run.offer(offered, { model, tools, ...(system === undefined ? {} : { system }) })
 }
 
@@ -134,13 +136,18 @@ export const offer = Effect.fnUntraced(function* (run: Run) {
     const tool = yield* run.registry.get(name)
     if (tool !== undefined) offered.set(name, tool)
   }
+  const select = yield* ToolSelection
+  const selected = select({ definitions: chosen, messages: run.messages, options: run.options })
+  for (const tool of selected?.tools ?? []) offered.set(tool.name, tool)
+  const described =
+    selected === undefined ? chosen : [...selected.tools.map(ToolDefinition.of), ...selected.definitions]
   const { model, modelOptions = {} } = run.options
-  const plain = { model, tools: chosen, options: modelOptions }
+  const plain = { model, tools: described, options: modelOptions }
   const { options, tool } = run.output?.ask(run.provider, plain) ?? { options: modelOptions, tool: undefined }
   if (tool !== undefined) offered.set(tool.name, tool)
   const parts = {
     ...run.requestParts,
-    tools: tool === undefined ? chosen : [...chosen, ToolDefinition.of(tool)]
+    tools: tool === undefined ? described : [...described, ToolDefinition.of(tool)]
   }
   run.offer(offered, parts)
   return { ...parts, options }

@@ -29,6 +29,7 @@ const entries = [
   "sql",
   "skills",
   "testing",
+  "tool-search",
   "tools"
 ]
 
