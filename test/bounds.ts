@@ -10,10 +10,10 @@ export const maxModule = 250
 export const maxFunction = 40
 
 /** Lines of code of the core: `src/*.ts` and `src/internal/*.ts`. Lower it with every change that removes code. */
-export const maxCore = 10_355
+export const maxCore = 10_381
 
 /** Public modules of the core: the files in `src`, without `index.ts`. */
-export const maxPublic = 27
+export const maxPublic = 28
 
 /** Modules that may be longer than `maxModule`, with the lines of code each may have. */
 export const longModules: Readonly<Record<string, readonly [max: number, reason: string]>> = {

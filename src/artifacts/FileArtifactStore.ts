@@ -24,7 +24,7 @@ import { Artifact, ArtifactNotFound, ArtifactStore, ArtifactStoreFailed } from "
  *
  * ```ts
  * import { NodeServices } from "@effect/platform-node"
- * import { Effect, FileSystem, Layer } from "effect"
+ * import { Effect, FileSystem } from "effect"
  * import { ArtifactStore, FileArtifactStore } from "effect-agent/artifacts"
  *
  * const program = Effect.gen(function* () {

@@ -5,7 +5,7 @@
  *
  * ```ts
  * import { Effect, Layer } from "effect"
- * import { Agent, AgentEvent, Message, Tool } from "effect-agent"
+ * import { Agent, Message, Tool } from "effect-agent"
  * import { ArtifactStore, LargeResults, ReadArtifact } from "effect-agent/artifacts"
  * import { ScriptedProvider } from "effect-agent/testing"
  *

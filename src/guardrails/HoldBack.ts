@@ -36,7 +36,7 @@ export class HoldBack {
   private readonly overlap: number
   private readonly step: number
   private readonly isWhole: boolean
-  private held: ReadonlyArray<Held> = []
+  private readonly held: Array<Held> = []
   private readonly parts = new Map<string, Part>()
   private current: Part | undefined
   private draft = ModelEvent.draft()
@@ -67,18 +67,15 @@ export class HoldBack {
   }
 
   add(events: ReadonlyArray<Event>): void {
-    const added: Array<Held> = []
     for (const event of events) {
       ModelEvent.add(this.draft, event)
       if (event._tag === "Retracted") {
-        this.held = this.held.filter(({ event }) => event._tag === "Attempt")
+        this.held.splice(0, this.held.length, ...this.held.filter(({ event }) => event._tag === "Attempt"))
         this.parts.clear()
         this.current = undefined
-        added.splice(0, added.length, ...added.filter(({ event }) => event._tag === "Attempt"))
       }
-      added.push(this.placed(event))
+      this.held.push(this.placed(event))
     }
-    this.held = [...this.held, ...added]
   }
 
   private placed(event: Event): Held {
@@ -118,20 +115,16 @@ export class HoldBack {
   release(): ReadonlyArray<Event> {
     const ready: Array<Event> = []
     let count = 0
-    let rest: Held | undefined
     for (const held of this.held) {
       const limit = this.limitOf(held)
       if (held.to > limit) {
-        rest = split(held, limit, ready)
+        this.held[count] = split(held, limit, ready)
         break
       }
       ready.push(held.event)
       count++
     }
-    this.held = [
-      ...(rest === undefined ? [] : [rest]),
-      ...this.held.slice(rest === undefined ? count : count + 1)
-    ]
+    if (count > 0) this.held.splice(0, count)
     for (const event of ready) this.note(event)
     return ready
   }
@@ -199,8 +192,12 @@ const keyOf = (event: Event): string | undefined => {
 /** Releases the part of a delta up to a limit, and returns the rest. Never cuts a pair of surrogates. */
 const split = (held: Held, limit: number, ready: Array<Event>): Held => {
   const { event, from, part } = held
-  if (part === undefined || !isDelta(event)) return held
-  const isPair = /^[\ud800-\udbff][\udc00-\udfff]$/.test(part.text.slice(limit - 1, limit + 1))
+  if (part === undefined || !isDelta(event) || limit <= from) return held
+  // Of the delta, not of the whole text, which would be copied for each delta.
+  const { delta } = event
+  const isPair = /^[\ud800-\udbff][\udc00-\udfff]$/.test(
+    delta.slice(Math.max(0, limit - from - 1), limit - from + 1)
+  )
   const at = isPair ? limit - 1 : limit
   if (at <= from) return held
   ready.push({ ...event, delta: event.delta.slice(0, at - from) })
