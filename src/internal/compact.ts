@@ -124,7 +124,8 @@ const kept = (run: Run, entry: Entry): Effect.Effect<void, Stopped> => {
   return Effect.flatMap(journal.write([{ _tag: "Compacted", ...entry }]), () => {
     const { failure } = journal
     if (failure === undefined) return keep
-    return Effect.andThen(control.stopWith({ cause: "session", error: failure }), run.checkStopped)
+    const stop = control.stopWith({ cause: "session", error: failure })
+    return Effect.flatMap(stop, () => run.checkStopped)
   })
 }
 

@@ -13,6 +13,7 @@ export const broken = (events: Events): ReadonlyArray<string> => [
   ...messages(events),
   ...tools(events),
   ...modelCalls(events),
+  ...compactions(events),
   ...ending(events)
 ]
 
@@ -152,6 +153,26 @@ const results = (events: Events) => {
       ),
       ...rule(end.toolCallCount === answers.length, "TurnEnd counts other results")
     )
+  }
+  return found
+}
+
+/** Each compaction that starts ends or fails, once, before the model is asked and before the turn ends. */
+const compactions = (events: Events) => {
+  const found: Array<string> = []
+  let isOpen = false
+  for (const event of events) {
+    if (event._tag === "Compaction") {
+      found.push(
+        ...rule(isOpen === (event.status !== "start"), `a compaction that does not follow: ${event.status}`)
+      )
+      found.push(
+        ...rule((event.error === undefined) === (event.status !== "failed"), "it fails without an error")
+      )
+      isOpen = event.status === "start"
+    } else if (event._tag === "ModelCallStart" || event._tag === "TurnEnd" || event._tag === "RunEnd") {
+      found.push(...rule(!isOpen, `${event._tag} while a compaction is open`))
+    }
   }
   return found
 }

@@ -230,9 +230,10 @@ const sums = (events: ReadonlyArray<Event>): Violations => {
   if (end === undefined) return []
   const messages = ofTag(events, "MessageEnd").map(({ message }) => message)
   const ids = messages.map(({ id }) => id)
+  const compacting = ofTag(events, "Compaction").map((event) => event.usage ?? Usage.zero)
   const usage = messages.reduce(
     (sum, message) => (message.role === "assistant" ? Usage.add(sum, message.usage ?? Usage.zero) : sum),
-    Usage.zero
+    compacting.reduce(Usage.add, Usage.zero)
   )
   return [
     ...unless(end.newMessageIds.join() === ids.join(), "RunEnd names other messages"),

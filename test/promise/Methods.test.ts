@@ -61,6 +61,13 @@ describe("a promise agent", () => {
     assert.strictEqual((await agent.state.get()).phase, "idle")
   })
 
+  it("compacts by hand, and rejects typed", async () => {
+    await using agent = createAgent({ ...script(), messages: [Message.user("Hi")] })
+    const error = await failure(agent.compact())
+    assert.instanceOf(error, RunFailed.RunFailed)
+    assert.strictEqual(error instanceof RunFailed.RunFailed && error.reason._tag, "CompactionFailed")
+  })
+
   it("starts a run, which has a result of its own", async () => {
     await using agent = createAgent(script(ScriptedProvider.never, ScriptedProvider.text("ok")))
     const run = await agent.start("Hi")
