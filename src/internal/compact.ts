@@ -30,8 +30,6 @@ export const ifDue = (run: Run): Compacting<void> =>
         const plan = yield* planned(run, trigger)
         if (plan === undefined || run.compactions.isTooSoon(plan.tokensBefore)) return
         yield* isCarriedOut(run, trigger, plan)
-        const spent = run.budget.exceeded
-        if (spent !== undefined) return yield* spent
       })
 
 /** Compacts a conversation that is too long for the model. Returns whether it is shorter. */
@@ -45,10 +43,11 @@ export const afterOverflow = Effect.fnUntraced(function* (
   return plan === undefined ? false : yield* isCarriedOut(run, trigger, plan)
 })
 
-/** Compacts, unless that fails. */
+/** Compacts, unless that fails. Fails itself if the run then may not spend more. */
 const isCarriedOut = (run: Run, trigger: Trigger, plan: Plan): Compacting<boolean> =>
   Effect.as(carriedOut(run, trigger, plan), true).pipe(
-    Effect.catchTag("CompactionFailed", () => Effect.succeed(false))
+    Effect.catchTag("CompactionFailed", () => Effect.succeed(false)),
+    Effect.tap(() => run.budget.exceeded ?? Effect.void)
   )
 
 /** Compacts for the application. */

@@ -220,6 +220,19 @@ describe("Compaction", () => {
       })
     )
 
+    it.effect("asks no further when the summary has spent what the run may spend", () =>
+      Effect.gen(function* () {
+        const { events, exit, requests } = yield* play([overflow(), short, done], {
+          messages: talk(20),
+          options: { limits: { maxTotalTokens: 700 } },
+          layer: Compaction.layer()
+        })
+        assert.deepInclude(reasonOf(exit), { _tag: "LimitExceeded", limit: "tokens", value: 770 })
+        assert.strictEqual(requests.length, 2)
+        assert.deepStrictEqual(Invariants.broken(events), [])
+      })
+    )
+
     it.effect("compacts no second time for it", () =>
       Effect.gen(function* () {
         const { events, exit, requests } = yield* play([overflow(), short, overflow(), short, done], {
