@@ -154,4 +154,30 @@ describe.concurrent("sessions", { timeout: 60_000 }, () => {
       assert.deepStrictEqual([wanted.code, wanted.stdout], [1, ""])
     })
   )
+
+  it.effect("are compacted when the model refuses their length, and continue from the summary", () =>
+    Effect.gen(function* () {
+      const { cwd, home } = yield* setUp
+      const bodies: Array<string> = []
+      const url = yield* Program.server((_, body, response) => {
+        bodies.push(body)
+        const isSummary = !body.includes("You work from a terminal")
+        if (isSummary || !body.includes("five") || body.includes("THE SUMMARY"))
+          return Program.says(response, [isSummary ? "THE SUMMARY" : "ok ".repeat(400)])
+        response.writeHead(400, { "content-type": "application/json" })
+        response.end(
+          JSON.stringify({
+            error: { code: "context_length_exceeded", message: "too long", type: "invalid_request_error" }
+          })
+        )
+      })
+      const env = { OPENAI_API_KEY: "sk-test", OPENAI_BASE_URL: `${url}/v1`, EFFECT_AGENT_HOME: home }
+      yield* Program.run(["one"], { cwd, env })
+      for (const word of ["two", "three", "four"]) yield* Program.run(["-c", word], { cwd, env })
+      const { code, stdout } = yield* Program.run(["-c", "five"], { cwd, env })
+      assert.deepStrictEqual([code, stdout.slice(0, 5)], [0, "ok ok"])
+      yield* Program.run(["-c", "six"], { cwd, env })
+      assert.include(bodies.at(-1), "THE SUMMARY")
+    })
+  )
 })
