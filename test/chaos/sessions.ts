@@ -101,7 +101,7 @@ const judge = (played: ReadonlyArray<Played>): Outcome => {
       "messages seen": sum(({ messages }) => messages),
       "tool calls that ended": sum(({ ended }) => ended),
       "tool calls with an unknown end": sum(({ unknown }) => unknown),
-      "slowest start after a kill (ms)": Math.round(Math.max(0, ...played.map(({ slowest }) => slowest)))
+      "slowest opening after a kill (ms)": Math.round(Math.max(0, ...played.map(({ slowest }) => slowest)))
     },
     violations: played.flatMap(({ violations }) => violations)
   }

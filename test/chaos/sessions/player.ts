@@ -76,8 +76,9 @@ const model = ScriptedProvider.layer([], {
 
 const program = Effect.gen(function* () {
   const store = SessionStore.make(mortal(yield* Stores.open(url)))
+  const began = performance.now()
   const session = yield* store.openOrCreate(sessionId)
-  print("open")
+  print(`open ${Math.round(performance.now() - began)}`)
   // As a new prompt would find the session, if it is not continued.
   const asked = [...session.restored.messages, Message.user("And now?")]
   for (const fault of Valid.violations(asked)) print(`fault ${fault}`)

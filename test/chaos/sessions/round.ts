@@ -25,7 +25,7 @@ export interface Played {
   readonly messages: number
   readonly ended: number
   readonly unknown: number
-  /** Milliseconds from a start after a kill until the session was open. */
+  /** Milliseconds that the opening of a session took whose writer had been killed. */
   readonly slowest: number
   readonly violations: ReadonlyArray<string>
 }
@@ -39,8 +39,6 @@ interface Kill {
 interface Process {
   readonly printed: ReadonlyArray<string>
   readonly isKilled: boolean
-  /** Milliseconds until the session was open. */
-  readonly opened: number | undefined
 }
 
 /** More writes than a conversation has: such a number kills none. */
@@ -71,24 +69,18 @@ const killOf = (random: Random, writes: number): Kill =>
 
 const started = (player: string, args: ReadonlyArray<string>, after: number | undefined): Promise<Process> =>
   new Promise((resolve) => {
-    const began = performance.now()
-    let opened: number | undefined
     let printed = ""
     const child = spawn(process.execPath, [player, ...args], { stdio: ["ignore", "pipe", "inherit"] })
     const hung = setTimeout(() => child.kill("SIGKILL"), patience)
     child.stdout.on("data", (chunk: Buffer) => {
-      if (opened === undefined) {
-        opened = performance.now() - began
-        if (after !== undefined) setTimeout(() => child.kill("SIGKILL"), after)
-      }
+      if (printed === "" && after !== undefined) setTimeout(() => child.kill("SIGKILL"), after)
       printed += chunk.toString()
     })
     child.on("close", (_, signal) => {
       clearTimeout(hung)
       resolve({
         printed: printed.split("\n").filter((line) => line !== ""),
-        isKilled: signal !== null,
-        opened
+        isKilled: signal !== null
       })
     })
   })
@@ -147,7 +139,12 @@ const judged = async ({ kind, lines, processes, seed, sessionId, url }: Traces):
     messages: messages.length,
     ended: ended.length,
     unknown: [...results.values()].filter((outcome) => outcome === "unknown").length,
-    slowest: Math.max(0, ...processes.slice(1).map(({ opened }) => opened ?? 0)),
+    slowest: Math.max(
+      0,
+      ...wordsOf(printed, "open")
+        .slice(1)
+        .map(([, millis]) => Number(millis))
+    ),
     violations: faults.map((fault) => `seed ${seed} (${kind}): ${fault}`)
   }
 }
