@@ -258,7 +258,7 @@ const faultOf = <Params>({
 /** Runs a new agent inside of the run that calls. */
 const run = Effect.fnUntraced(function* <T extends Tools, H extends Hooks>(
   name: string,
-  options: AgentOptions<T, H> & OutputOptions<unknown>,
+  { messages = [], ...options }: AgentOptions<T, H> & OutputOptions<unknown>,
   input: Message.Input,
   parent: Run | undefined
 ) {
@@ -267,9 +267,10 @@ const run = Effect.fnUntraced(function* <T extends Tools, H extends Hooks>(
   const { toolCallId } = yield* Tool.ToolContext
   const session =
     parent?.journal && (yield* Effect.mapError(parent.journal.session.child(toolCallId), failed))
-  const own = session === undefined ? options : { ...options, session }
+  const own = { agent: { name }, ...options, ...(session === undefined ? {} : { session }) }
   const definition = yield* Effect.mapError(Effect.fromResult(read(own)), failed)
   const { runtime } = yield* open(definition, parent)
+  if (messages.length > 0) yield* Effect.mapError(runtime.setMessages(messages), failed)
   const asked = yield* Effect.mapError(Effect.fromResult(readPrompt(undefined, definition.ofRuns)), failed)
   const started = runtime.begin(prompted(input), asked)
   const result = yield* Execution.join(started, () => reasonOf(parent)).pipe(

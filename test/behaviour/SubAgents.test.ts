@@ -394,7 +394,12 @@ describe("Agent.asTool", () => {
           }),
         child: (toolCallId) => Effect.sync(() => sessionOf(`${id}/${toolCallId}`))
       })
-      const agent = yield* Agent.make({ model: "m", tools: [researcher], session: sessionOf("s") })
+      const seeded = Agent.asTool({
+        name: "researcher",
+        description: "Finds facts.",
+        agent: { model: "m", messages: [Message.user("An example"), Message.assistant("An answer")] }
+      })
+      const agent = yield* Agent.make({ model: "m", tools: [seeded], session: sessionOf("s") })
       const late: Array<string> = []
       yield* agent.subscribe((event) =>
         Effect.sync(() => {
@@ -404,7 +409,13 @@ describe("Agent.asTool", () => {
       )
       yield* agent.prompt("Go")
       assert.deepStrictEqual(late, [])
-      assert.deepStrictEqual(records.get("s/c"), ["RunStart", "MessageEnd", "MessageEnd", "RunEnd"])
+      assert.deepStrictEqual(records.get("s/c"), [
+        "MessagesReplaced",
+        "RunStart",
+        "MessageEnd",
+        "MessageEnd",
+        "RunEnd"
+      ])
       assert.deepStrictEqual(records.get("s"), [
         "RunStart",
         "MessageEnd",

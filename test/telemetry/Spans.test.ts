@@ -478,4 +478,28 @@ describe("the span of a failure", () => {
       assert.deepStrictEqual([status, attributes["error.type"]], ["interrupted", "cancelled"])
     })
   )
+
+  it.effect("a sub-agent has its spans within that of its call, by the name of the tool", () =>
+    Effect.gen(function* () {
+      const helper = Agent.asTool({ name: "helper", description: "Helps.", agent: { model: "small" } })
+      const program = Effect.gen(function* () {
+        const agent = yield* Agent.make({ model: "m", agent: { name: "boss" }, tools: [helper] })
+        yield* agent.prompt("Hi")
+      }).pipe(
+        Effect.scoped,
+        Effect.provide(
+          ScriptedProvider.layer([
+            ScriptedProvider.toolCall("helper", { prompt: "Help" }),
+            ScriptedProvider.text("Helped"),
+            ScriptedProvider.text("Done")
+          ])
+        )
+      )
+      const { spans } = yield* record(program)
+      const inside = spans.find(({ name }) => name === "invoke_agent helper")
+      assert.deepStrictEqual(inside?.within, ["execute_tool helper", "invoke_agent boss"])
+      const within = ["invoke_agent helper", "execute_tool helper", "invoke_agent boss"]
+      assert.deepStrictEqual(spans.find(({ name }) => name === "chat small")?.within, within)
+    })
+  )
 })
