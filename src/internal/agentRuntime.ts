@@ -169,7 +169,7 @@ export class AgentRuntime {
     this.ended = ended
     this.changes = undefined
     const { compactions, queues, subscriptions, team } = this
-    const { requests } = this.open
+    const { inner, requests } = this.open
     const { messages } = this.current
     const options = Options.patch(this.current.options, patch)
     const nextTurn = () => this.takeChanges()
@@ -184,7 +184,7 @@ export class AgentRuntime {
       this.set({ ...this.current, phase: "idle" })
       return ended.open
     })
-    const ofAgent = { messages, compactions, options, output, queues, requests, retry, team, nextTurn }
+    const ofAgent = { messages, compactions, options, output, queues, requests, inner, retry, team, nextTurn }
     const audience = { journal: this.journal, observe, subscriptions, reader, parent: this.parent }
     return Effect.updateContext(
       Execution.start({ ...begin, ...ofAgent }, audience, onRun, rest),

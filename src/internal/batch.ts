@@ -66,12 +66,16 @@ export class Batch {
       const end = ended.find(({ toolCallId }) => toolCallId === call.id)
       if (end !== undefined) this.outcomes.set(call, ToolOutcome.make(end.outcome, end.output))
     }
-    for (const open of approvals)
+    const depth = this.run.events.path?.length ?? 0
+    /** Not of a run inside, whose calls may have the same ids. */
+    const isOwn = ({ request }: { readonly request: Request | Question }): boolean =>
+      (request.path?.length ?? 0) === depth
+    for (const open of approvals.filter(isOwn))
       this.approvals.set(
         open.request.toolCallId,
         this.requests.restoreApproval(open, checkOf(this.run.registry, this.message, open.request))
       )
-    for (const open of questions)
+    for (const open of questions.filter(isOwn))
       this.questions.set(open.request.toolCallId, this.requests.restoreQuestion(open))
   }
 
@@ -96,6 +100,11 @@ export class Batch {
   /** Has a call wait beyond the end of the run. */
   defer(toolCallId: string): void {
     this.deferred.add(toolCallId)
+  }
+
+  /** Whether calls may wait beyond the end of the run. */
+  get isDeferring(): boolean {
+    return this.deferred.size > 0
   }
 
   /** The calls that wait beyond the end of the run. */

@@ -24,10 +24,17 @@ const recorded: Readonly<{ [Tag in RecordedEvent["_tag"]]: true }> = {
   RunEnd: true
 }
 
+/** Requests to a person are addressed to the outermost agent, so that its session has those of the runs inside too. */
+const isRequest = ({ _tag }: AgentEvent): boolean =>
+  _tag === "ApprovalRequested" ||
+  _tag === "ApprovalAnswered" ||
+  _tag === "QuestionAsked" ||
+  _tag === "QuestionAnswered"
+
 const isRecorded =
   (runId: string) =>
   (event: AgentEvent): event is RecordedEvent =>
-    Object.hasOwn(recorded, event._tag) && event.runId === runId
+    Object.hasOwn(recorded, event._tag) && (event.runId === runId || isRequest(event))
 
 export class Journal {
   readonly session: Session

@@ -96,3 +96,11 @@ export const OpenTurn = Schema.Struct({
   questions: Schema.Array(Schema.Struct({ request: Question, answer: Schema.optionalKey(QuestionAnswer) }))
 })
 export interface OpenTurn extends Schema.Schema.Type<typeof OpenTurn> {}
+
+/** An agent inside of a tool call whose run ended suspended. */
+export interface Suspended {
+  readonly messages: ReadonlyArray<Message.Message>
+  readonly open: OpenTurn
+  /** The agents inside of its calls. */
+  readonly inner: ReadonlyMap<string, Suspended>
+}

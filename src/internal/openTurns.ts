@@ -4,7 +4,7 @@
 import * as Effect from "effect/Effect"
 import type { OfTag } from "../AgentEvent.ts"
 import type * as Message from "../Message.ts"
-import type { Answer, OpenTurn, Question, QuestionAnswer, Reply, Request } from "./openTurn.ts"
+import type { Answer, OpenTurn, Question, QuestionAnswer, Reply, Request, Suspended } from "./openTurn.ts"
 import type { CannotAnswer } from "./requestError.ts"
 import { Requests } from "./requests.ts"
 import * as Resumption from "./resumption.ts"
@@ -21,6 +21,8 @@ type Unaddressed<T extends "ApprovalAnswered" | "QuestionAnswered"> = Omit<
 export class OpenTurns {
   /** The open requests of the agent, and of the runs inside its runs. */
   readonly requests = new Requests()
+  /** The agents inside of its calls. */
+  readonly inner = new Map<string, Suspended>()
   /** The turn that waits for a person, or that the last process left open. */
   current: OpenTurn | undefined
   private readonly registry: () => ToolRegistry["Service"]
@@ -60,9 +62,28 @@ export class OpenTurns {
 
   /** Keeps a turn for the run that resumes it, in place of the one before. */
   keep(turn: OpenTurn | undefined): void {
-    if (turn === undefined && this.current !== undefined) this.requests.withdrawAll(this.current)
+    if (turn === undefined && this.current !== undefined)
+      this.withdraw({ open: this.current, inner: this.inner })
+    if (turn === undefined) this.inner.clear()
     if (turn !== undefined) this.requests.restore(turn, this.registry())
     this.current = turn
+  }
+
+  /** The agent as `reopen` of another one takes it, if its last run ended suspended. */
+  suspended(messages: ReadonlyArray<Message.Message>): Suspended | undefined {
+    const { current: open, inner } = this
+    return open && { messages, open, inner }
+  }
+
+  /** Takes the turn of an agent whose last run ended suspended. */
+  reopen({ inner, open }: Suspended): void {
+    for (const [toolCallId, suspended] of inner) this.inner.set(toolCallId, suspended)
+    this.keep(open)
+  }
+
+  private withdraw({ inner, open }: Omit<Suspended, "messages">): void {
+    this.requests.withdrawAll(open)
+    for (const suspended of inner.values()) this.withdraw(suspended)
   }
 
   /** Forgets the turn, which no run resumes. Returns the results of its calls. */

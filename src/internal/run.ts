@@ -134,7 +134,7 @@ export class Run {
     })
     this.parent = audience.parent
     const reader = this.parent?.events.relay ?? audience.reader
-    this.waiting = new Waiting(task, Context.get(context, Outer), context)
+    this.waiting = new Waiting(task, Context.get(context, Outer), context, this.parent)
     this.events = new Events(this, callersOf(Context.getOption(context, Tool.ToolContext)), {
       ...audience,
       reader,

@@ -9,11 +9,13 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import { RunStatus } from "../AgentEvent.ts"
+import type { AgentBusy, AgentClosed } from "./agentError.ts"
 import type { AgentOptions, Hooks, Tools } from "./agentOptions.ts"
 import { read } from "./agentOptions.ts"
+import type { InvalidContinuation } from "./continuation.ts"
 import * as Execution from "./execution.ts"
 import { EventError } from "./failureReason.ts"
-import { shown } from "./invalidInput.ts"
+import { type InvalidInput, shown } from "./invalidInput.ts"
 import { InvalidTool } from "./invalidTool.ts"
 import type * as Message from "../Message.ts"
 import { open, prompted, type Requirements } from "./openAgent.ts"
@@ -126,6 +128,9 @@ type Beside = { readonly params?: undefined; readonly prompt?: undefined }
  *   `ToolExecutionEnd` of the call.
  * - Cancelling, pausing and the time limit of the run that calls hold for the run inside, and so do its limits on tokens and cost. Its
  *   `usage` counts the run inside; `childUsage` of `RunEnd` and of the report is that part.
+ * - Requests for approval and questions of the run inside stand among those of the outermost agent. Where its policy defers them, the
+ *   runs around it end suspended too. When the outermost agent continues, so does the run inside, from where it stopped: after a restart
+ *   from its part of the session.
  * - A call has no time limit of its own. `concurrency`, by default 4, limits the calls of one run that run at a time.
  * - The provider is that of the run that calls. `Tool.wrap` gives another one: wrap `execute` in `Effect.provide`.
  * - The run inside has hooks of its own. Those of the run that calls see the call, and not the calls of the run inside.
@@ -270,15 +275,30 @@ const run = Effect.fnUntraced(function* <T extends Tools, H extends Hooks>(
   const own = { agent: { name }, ...options, ...(session === undefined ? {} : { session }) }
   const definition = yield* Effect.mapError(Effect.fromResult(read(own)), failed)
   const { runtime } = yield* open(definition, parent)
-  if (messages.length > 0) yield* Effect.mapError(runtime.setMessages(messages), failed)
+  const kept = session === undefined ? parent?.waiting.inner.get(toolCallId) : undefined
+  const before = runtime.open.current === undefined ? (kept?.messages ?? messages) : []
+  if (before.length > 0) yield* Effect.mapError(runtime.setMessages(before), failed)
+  if (kept !== undefined) runtime.open.reopen(kept)
   const asked = yield* Effect.mapError(Effect.fromResult(readPrompt(undefined, definition.ofRuns)), failed)
-  const started = runtime.begin(prompted(input), asked)
-  const result = yield* Execution.join(started, () => reasonOf(parent)).pipe(
-    Effect.flatMap(asked.typed.result),
+  const started =
+    runtime.open.current !== undefined
+      ? runtime.begin(runtime.continuation, asked)
+      : runtime.begin(prompted(input), asked)
+  const typed = Effect.fnUntraced(function* (result: RunResult) {
+    parent?.waiting.inner.delete(toolCallId)
+    if (result.status !== "suspended" || parent === undefined) return yield* asked.typed.result(result)
+    const suspended = runtime.open.suspended(runtime.current.messages)
+    if (suspended !== undefined) parent.waiting.inner.set(toolCallId, suspended)
+    return result
+  })
+  const result = yield* Execution.join<CannotBegin, never>(started, () => reasonOf(parent)).pipe(
+    Effect.flatMap(typed),
     Effect.mapError((error) => (error._tag === "RunFailed" ? failedBy(name, error) : failed(error)))
   )
   return yield* answerOf(name, result, asked.typed.output?.accepted?.json)
 })
+
+type CannotBegin = AgentBusy | AgentClosed | InvalidContinuation | InvalidInput
 
 /** The reason for which a run is cancelled together with the call that it belongs to. */
 const reasonOf = (parent: Run | undefined): string => {
@@ -297,7 +317,9 @@ const answerOf = (
   { report, runId, status, text }: RunResult,
   output: Schema.Json | undefined
 ): Effect.Effect<Tool.ToolOutput, SubAgentFailed> => {
-  if (status === "cancelled" || status === "suspended") {
+  // The call waits for the next run of the agent that calls: it has no result yet.
+  if (status === "suspended") return Effect.succeed(Tool.output(""))
+  if (status === "cancelled") {
     const detail =
       report.audit.findLast(({ type }) => type === "execution_cancelled")?.detail ?? "no reason was given"
     return Effect.fail(new SubAgentFailed({ agent, status, detail }))

@@ -3,7 +3,7 @@
  */
 import type { ByHand, Compactions } from "./compactions.ts"
 import type { Message } from "../Message.ts"
-import type { OpenTurn } from "./openTurn.ts"
+import type { OpenTurn, Suspended } from "./openTurn.ts"
 import type { Output } from "./output.ts"
 import type { Patience } from "./patience.ts"
 import type { QueueName, Queues } from "./queues.ts"
@@ -33,6 +33,8 @@ export interface Task {
   readonly retry?: Patience | undefined
   /** The turn that an earlier run left open, which is the first of this run. Default: the run asks the model first. */
   readonly open?: OpenTurn | undefined
+  /** The agents inside of calls that wait for a person. Default: none. */
+  readonly inner?: Map<string, Suspended> | undefined
   /** The open requests of the agent. Default: no agent can answer them. */
   readonly requests?: Requests | undefined
   /** The queue the prompts were taken from, if they were. */

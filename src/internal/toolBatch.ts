@@ -37,6 +37,7 @@ export const execute = Effect.fnUntraced(function* (
     for (const call of batch.unanswered) {
       const allowed = batch.isEnded(call) ? undefined : yield* ToolCall.preflight(batch, call)
       yield* allowed === undefined ? batch.pollSteering : perform(batch, [allowed])
+      if (batch.isDeferring && !batch.suspend()) yield* ToolCall.closeWaiting(batch)
       if (batch.isSuspended) break
       yield* batch.answer([call])
     }
@@ -46,6 +47,7 @@ export const execute = Effect.fnUntraced(function* (
       batch,
       looked.filter((call) => call !== undefined)
     )
+    if (batch.isDeferring && !batch.suspend()) yield* ToolCall.closeWaiting(batch)
     if (!batch.isSuspended) yield* batch.answer(batch.unanswered)
   }
   run.control.inFlight.halts.delete(halt)
@@ -72,7 +74,6 @@ const performAsking: Perform = Effect.fnUntraced(function* (batch, allowed) {
     concurrency: "unbounded",
     discard: true
   })
-  if (!batch.suspend()) yield* ToolCall.closeWaiting(batch)
 })
 
 const concurrencyOf = ({ run }: Batch): number =>

@@ -56,7 +56,9 @@ const refuse = (batch: Batch, call: ToolCall, outcome: Outcome): Effect.Effect<v
   Effect.andThen(Spans.refusedCall(batch.run, call, outcome), batch.settle(call, outcome))
 
 /** Whether the tool of the call began in an earlier run, and its end is not known. */
-const wasBegun = ({ earlier }: Batch, { id }: ToolCall): boolean => earlier?.begun.includes(id) === true
+const wasBegun = ({ earlier }: Batch, { id }: ToolCall): boolean =>
+  // In a run that ended suspended, all calls ended but those whose agents inside wait.
+  earlier?.isSuspended === false && earlier.begun.includes(id)
 
 /** Reasons that hold before any guard runs. */
 const notToBeLookedAt = (batch: Batch): Outcome | undefined => {
@@ -148,6 +150,7 @@ export const perform = Effect.fnUntraced(function* (
   for (let retries = 0; outcome.retry === true && retries < Limits.maxToolRetries(run); retries++) {
     outcome = yield* executeOnce(batch, prepared, answer)
   }
+  if (outcome.outcome === "success" && run.waiting.inner.has(call.id)) return batch.defer(call.id)
   yield* batch.settle(call, outcome, run.elapsed - startedAt)
   yield* batch.pollSteering
 })
@@ -234,7 +237,10 @@ const ended = (call: ToolCall, exit: Exit.Exit<Registry.Executed>): Effect.Effec
 const reviewed = (batch: Batch, prepared: Registry.PreparedCall, done: Outcome): Effect.Effect<Outcome> => {
   const { message, run } = batch
   const isReviewed =
-    done.outcome !== "aborted" && run.output?.isCall(prepared.call) !== true && run.hooks.has("afterTool")
+    done.outcome !== "aborted" &&
+    !run.waiting.inner.has(prepared.call.id) &&
+    run.output?.isCall(prepared.call) !== true &&
+    run.hooks.has("afterTool")
   if (!isReviewed) return Effect.succeed(done)
   let { output } = done
   let retry = false

@@ -4,7 +4,7 @@
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Approval from "../Approval.ts"
-import type { OpenTurn } from "./openTurn.ts"
+import type { OpenTurn, Suspended } from "./openTurn.ts"
 import type { Requests } from "./requests.ts"
 import { Stopwatch } from "./stopwatch.ts"
 import type { Task } from "./task.ts"
@@ -18,7 +18,7 @@ interface OuterRun {
 
 export class Waiting {
   readonly policy: Approval.Policy
-  /** Whether the run is inside of another one. */
+  /** Whether the run is inside of another one that could not resume it. */
   readonly isInner: boolean
   /** The open requests of the outermost agent; `undefined` without an agent. */
   readonly requests: Requests | undefined
@@ -30,12 +30,25 @@ export class Waiting {
   private readonly stopwatches = new Map<string, Stopwatch>()
   private readonly clock: Clock.Clock
 
-  constructor(task: Task, outer: OuterRun | undefined, context: Context.Context<never>) {
+  /** Whether an agent resumes the run, and with it those inside of its calls. */
+  private readonly isResumable: boolean
+  /** The agents inside of calls that wait for a person, by the ids of the calls. The next run of the agent has them too. */
+  readonly inner: Map<string, Suspended>
+
+  /** `parent`: the outer run, if this one belongs to a call of it that can wait. */
+  constructor(
+    task: Task,
+    outer: OuterRun | undefined,
+    context: Context.Context<never>,
+    parent: OuterRun | undefined
+  ) {
     const caller = Context.getOrUndefined(context, ToolContext)
     const call = caller?.runId === outer?.id ? caller?.toolCallId : undefined
     this.clock = Context.get(context, Clock.Clock)
     this.policy = Context.get(context, Approval.Approval)
-    this.isInner = outer !== undefined
+    this.isInner = outer !== undefined && parent?.waiting.isResumable !== true
+    this.isResumable = !this.isInner && task.inner !== undefined
+    this.inner = task.inner ?? new Map()
     this.requests = outer === undefined ? task.requests : outer.waiting.requests
     this.stopwatch = new Stopwatch(this.clock, outer?.waiting.stopwatchOf(call))
     this.turn = task.open
