@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Layer, Queue, Schema, Stream } from "effect"
-import { type Agent, type AgentEvent, Approval, Loop, Message, Tool, ToolRegistry } from "effect-agent"
+import { Arbitrary, Effect, Fiber, Layer, Queue, Schema, Stream } from "effect"
+import { Agent, type AgentEvent, Approval, Loop, Message, Tool, ToolRegistry } from "effect-agent"
+import { MemorySessionStore, SessionStore } from "effect-agent/sessions"
 import { ScriptedProvider } from "effect-agent/testing"
 import { TestClock } from "effect/testing"
 import { broken } from "./invariants.ts"
@@ -424,5 +425,131 @@ describe("a suspended run", () => {
       )
       assert.deepStrictEqual(outcomes(events).toSorted(), ["aborted", "success", "unknown"])
     })
+  )
+})
+
+/** A batch of calls, the decisions of a policy and of a person about them, and the way to ask. */
+const Plan = Schema.Struct({
+  calls: Schema.NonEmptyArray(
+    Schema.Struct({
+      policy: Schema.Literals(["allow", "deny", "ask", "ask"]),
+      decision: Schema.Literals(["approve", "reject", "edit"]),
+      /** In which round the person answers. */
+      round: Schema.Literals([0, 1, 2])
+    })
+  ),
+  asked: Schema.Literals(["wait", "defer"]),
+  isSequential: Schema.Boolean,
+  isReversed: Schema.Boolean,
+  /** Whether another process continues after each suspension. */
+  restarts: Schema.Boolean
+})
+
+const playPlan = (plan: typeof Plan.Type) =>
+  Effect.gen(function* () {
+    const { ran, tool } = recorder()
+    const calls = plan.calls.slice(0, 8)
+    const callOf = (path: string) => calls[Number.parseInt(path, 10)]
+    const store = SessionStore.make(MemorySessionStore.storage())
+    const provider = yield* ScriptedProvider.make([
+      ScriptedProvider.toolCalls(...calls.map((_, n) => ({ name: "remove", params: { path: `${n}` } }))),
+      done
+    ])
+    const policy = Layer.succeed(Approval.Approval, {
+      decide: ({ input }) => {
+        const decision = callOf(pathOf(input))?.policy ?? "deny"
+        return Effect.succeed(decision === "deny" ? { decision, reason: "denied" } : { decision })
+      },
+      asked: plan.asked
+    })
+    const ordered = <A>(all: ReadonlyArray<A>) => (plan.isReversed ? all.toReversed() : all)
+    const answer = (given: Agent.Agent, request: Approval.Request) => {
+      const path = pathOf(request.params)
+      const decision = callOf(path)?.decision
+      return decision === "edit"
+        ? reply(given, request, { params: { path: `${path} edited` } })
+        : reply(given, request, { decision: decision ?? "reject" })
+    }
+    const opened = Effect.gen(function* () {
+      const session = yield* store.openOrCreate("s1")
+      const made = yield* Agent.make({
+        model: "m",
+        tools: [tool],
+        session,
+        toolExecution: plan.isSequential ? "sequential" : "parallel"
+      })
+      if (plan.asked === "wait") {
+        const asked = yield* Queue.unbounded<Approval.Request>()
+        yield* made.subscribe((event) =>
+          event._tag === "ApprovalRequested" ? Queue.offer(asked, event) : Effect.void
+        )
+        const answering = Effect.flatMap(Queue.takeAll(asked), (requests) =>
+          Effect.forEach(ordered(requests), (request) => answer(made, request), { discard: true })
+        )
+        yield* Effect.forkScoped(Effect.forever(answering))
+      }
+      return made
+    })
+    const round = Effect.fnUntraced(function* (given: Agent.Agent, number: number) {
+      const { status } = yield* number === 0 ? given.prompt("go") : given.continue
+      if (status !== "suspended") return given.state.getUnsafe().messages
+      const waiting = yield* given.approvals
+      const due = waiting.filter(({ params }) => (callOf(pathOf(params))?.round ?? 0) <= number)
+      yield* Effect.forEach(ordered(due), (request) => answer(given, request), { discard: true })
+      return undefined
+    })
+    const rounds = Effect.fnUntraced(function* (given: Effect.Effect<Agent.Agent, unknown, never>) {
+      for (let number = 0; number < 40; number++) {
+        const messages = yield* Effect.flatMap(given, (agent) => round(agent, number))
+        if (messages !== undefined) return messages
+      }
+      return []
+    })
+    const messages = yield* Effect.scoped(
+      plan.restarts
+        ? Effect.gen(function* () {
+            for (let number = 0; number < 40; number++) {
+              const messages = yield* Effect.scoped(Effect.flatMap(opened, (agent) => round(agent, number)))
+              if (messages !== undefined) return messages
+            }
+            return []
+          })
+        : Effect.flatMap(opened, (agent) => rounds(Effect.succeed(agent)))
+    ).pipe(Effect.provide([provider.layer, policy]))
+    const expected = calls.map(({ decision, policy }, n) => {
+      if (policy === "deny") return "Tool execution was rejected: denied"
+      if (policy === "allow") return `removed ${n}`
+      if (decision === "reject") return "Tool execution was rejected: not approved"
+      return decision === "edit" ? `removed ${n} edited` : `removed ${n}`
+    })
+    return {
+      results: resultTexts(messages),
+      expected,
+      ran: ran.toSorted(),
+      due: expected.flatMap((text) => (text.startsWith("removed ") ? [text.slice(8)] : [])).toSorted()
+    }
+  })
+
+const pathOf = (json: unknown): string =>
+  typeof json === "object" && json !== null && "path" in json ? String(json.path) : ""
+
+describe("any batch, policy and order of answers", () => {
+  it.effect(
+    "gives each call one result, in order, and runs each approved tool exactly once",
+    () =>
+      Effect.gen(function* () {
+        const lawful = Effect.fnUntraced(function* (plan: typeof Plan.Type) {
+          const { due, expected, ran, results } = yield* playPlan(plan)
+          const got = JSON.stringify([results, ran])
+          return got === JSON.stringify([expected, due]) || (yield* Effect.fail(got))
+        })
+        const result = yield* Arbitrary.checkEffect(Arbitrary.schema(Plan), lawful, {
+          seed: 1,
+          runs: 150,
+          size: 6
+        })
+        assert.strictEqual(Arbitrary.formatCheckFailure(result), undefined)
+      }),
+    30_000
   )
 })

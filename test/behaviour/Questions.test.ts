@@ -1,0 +1,174 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Layer, Queue, Schema } from "effect"
+import { Approval, Tool } from "effect-agent"
+import { ScriptedProvider } from "effect-agent/testing"
+import { TestClock } from "effect/testing"
+import { broken } from "./invariants.ts"
+import { agent, ofTag, outcomes, resultTexts, settle, tags } from "./play.ts"
+
+const ask = (question: string, schema?: Readonly<Record<string, Schema.Json>>) => ({
+  name: "ask_user",
+  params: { question, ...(schema === undefined ? {} : { schema }) }
+})
+const done = ScriptedProvider.text("done")
+const policy = (asked: Approval.Asked) => Approval.layer({ otherwise: "allow", asked })
+
+/** A run that waits for the answers to its questions. */
+const asking = Effect.fnUntraced(function* (
+  script: ScriptedProvider.Script,
+  layer: Layer.Layer<never>,
+  options: Parameters<typeof agent>[1] = {}
+) {
+  const played = yield* Effect.provide(agent(script, { tools: [Approval.askUser()], ...options }), layer)
+  const asked = yield* Queue.unbounded<Approval.Question>()
+  yield* played.agent.subscribe((event) =>
+    event._tag === "QuestionAsked" ? Queue.offer(asked, event) : Effect.void
+  )
+  const run = yield* Effect.forkChild(played.agent.prompt("go"), { startImmediately: true })
+  return { ...played, asked: Queue.take(asked), run }
+})
+
+describe("questions", () => {
+  it.effect("wait for an answer that matches the schema of the model", () =>
+    Effect.gen(function* () {
+      const schema = { type: "object", properties: { n: { type: "integer" } }, required: ["n"] }
+      const { agent, asked, events, run } = yield* asking(
+        [ScriptedProvider.toolCalls(ask("How many?", schema), ask("Where?")), done],
+        policy("wait"),
+        { toolTimeout: "1 second", limits: { executionTime: "1 minute" }, toolConcurrency: 1 }
+      )
+      const many = yield* asked
+      const where = yield* asked
+      assert.deepStrictEqual(
+        [many.question, many.schema, where.schema],
+        ["How many?", schema, { type: "string" }]
+      )
+      assert.deepStrictEqual(
+        (yield* agent.questions).map(({ questionId }) => questionId),
+        [many.questionId, where.questionId]
+      )
+      yield* settle()
+      yield* TestClock.adjust("1 day")
+      const refused = yield* Effect.flip(agent.answerQuestion(many.questionId, { answer: { n: "x" } }))
+      assert.strictEqual(refused._tag, "InvalidAnswer")
+      assert.strictEqual(
+        (yield* Effect.flip(agent.answerQuestion("qst_none", { answer: 1 })))._tag,
+        "RequestNotFound"
+      )
+      const first = yield* agent.answerQuestion(many.questionId, { answer: { n: "3" }, by: "ada" })
+      assert.deepStrictEqual(first, { answer: { n: 3 }, by: "ada" })
+      assert.deepStrictEqual(yield* agent.answerQuestion(many.questionId, { answer: { n: 3 } }), first)
+      assert.strictEqual(
+        (yield* Effect.flip(agent.answerQuestion(many.questionId, { answer: { n: 4 } })))._tag,
+        "AnswerConflict"
+      )
+      yield* agent.answerQuestion(where.questionId, { answer: "Oslo" })
+      const { newMessages } = yield* Fiber.join(run)
+      assert.deepStrictEqual(resultTexts(newMessages), ['{"n":3}', "Oslo"])
+      assert.deepStrictEqual(broken(events), [])
+      const of = events.filter((event) => "toolCallId" in event && event.toolCallId === many.toolCallId)
+      assert.deepStrictEqual(tags(of), [
+        "ToolExecutionStart",
+        "QuestionAsked",
+        "QuestionAnswered",
+        "ToolInvoked",
+        "ToolExecutionEnd"
+      ])
+      assert.deepStrictEqual(yield* agent.questions, [])
+    })
+  )
+
+  it.effect("are rejected where no person is", () =>
+    Effect.gen(function* () {
+      const { events, run } = yield* asking([ScriptedProvider.toolCalls(ask("Where?")), done], Layer.empty)
+      const { newMessages } = yield* Fiber.join(run)
+      assert.deepStrictEqual(outcomes(events), ["rejected"])
+      assert.deepStrictEqual(resultTexts(newMessages), [
+        "Tool execution was rejected: it needs a person to answer, and this run has none"
+      ])
+      assert.deepStrictEqual(ofTag(events, "QuestionAsked"), [])
+    })
+  )
+
+  it.effect("are no call to approve, but a policy may deny them", () =>
+    Effect.gen(function* () {
+      const person: Approval.Person = {
+        approve: () => Effect.fail("not asked"),
+        answer: ({ question }) => Effect.succeed({ answer: `to ${question}` })
+      }
+      const script = [ScriptedProvider.toolCalls(ask("Where?")), done]
+      const asked = yield* asking(script, Approval.layer({ asked: person }))
+      assert.deepStrictEqual(resultTexts((yield* Fiber.join(asked.run)).newMessages), ["to Where?"])
+      const denied = yield* asking(
+        script,
+        Approval.layer({ rules: [Approval.deny("ask_user")], asked: person })
+      )
+      assert.deepStrictEqual(outcomes((yield* Fiber.join(denied.run), denied.events)), ["rejected"])
+    })
+  )
+
+  it.effect("suspend a run that defers, and are answered before it continues", () =>
+    Effect.gen(function* () {
+      const { agent, asked, run } = yield* asking(
+        [ScriptedProvider.toolCalls(ask("Where?"), ask("When?")), done],
+        policy("defer")
+      )
+      const where = yield* asked
+      const when = yield* asked
+      assert.strictEqual((yield* Fiber.join(run)).status, "suspended")
+      yield* agent.answerQuestion(where.questionId, { answer: "Oslo" })
+      assert.strictEqual((yield* agent.continue).status, "suspended")
+      assert.strictEqual((yield* asked).questionId, when.questionId)
+      yield* agent.answerQuestion(when.questionId, { answer: "now" })
+      const { newMessages, status } = yield* agent.continue
+      assert.deepStrictEqual([status, resultTexts(newMessages)], ["completed", ["Oslo", "now"]])
+    })
+  )
+
+  it.effect("end with a cancel", () =>
+    Effect.gen(function* () {
+      const { agent, asked, events, run } = yield* asking(
+        [ScriptedProvider.toolCalls(ask("Where?")), done],
+        policy("wait")
+      )
+      const { questionId } = yield* asked
+      yield* agent.cancel()
+      assert.strictEqual((yield* Fiber.join(run)).status, "cancelled")
+      assert.deepStrictEqual([outcomes(events), yield* agent.questions], [["aborted"], []])
+      assert.strictEqual(
+        (yield* Effect.flip(agent.answerQuestion(questionId, { answer: "x" })))._tag,
+        "RequestNotFound"
+      )
+    })
+  )
+
+  it.effect("come from any tool with a question", () =>
+    Effect.gen(function* () {
+      const choose = {
+        ...Tool.make({
+          name: "choose",
+          description: "Lets the user choose.",
+          params: Schema.Struct({ options: Schema.Array(Schema.String) }),
+          execute: ({ options }) =>
+            Effect.map(Tool.ToolContext, ({ answer }) => `${String(answer)} of ${options.length}`)
+        }),
+        question: ({ options }: { readonly options: ReadonlyArray<string> }) => ({
+          question: "Which?",
+          schema: { enum: options }
+        })
+      }
+      const { agent, asked, run } = yield* asking(
+        [ScriptedProvider.toolCall("choose", { options: ["a", "b"] }), done],
+        policy("wait"),
+        { tools: [choose] }
+      )
+      const { questionId } = yield* asked
+      assert.strictEqual(
+        (yield* Effect.flip(agent.answerQuestion(questionId, { answer: "c" })))._tag,
+        "InvalidAnswer"
+      )
+      yield* agent.answerQuestion(questionId, { answer: "b" })
+      assert.deepStrictEqual(resultTexts((yield* Fiber.join(run)).newMessages), ["b of 2"])
+    })
+  )
+})
