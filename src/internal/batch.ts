@@ -12,7 +12,15 @@ import * as Limits from "./limits.ts"
 import * as Message from "../Message.ts"
 import type { OpenTurn, Question, Request } from "./openTurn.ts"
 import * as Pending from "./pending.ts"
-import { checkOf, type OpenApproval, type OpenQuestion, Requests, withAnswer } from "./requests.ts"
+import {
+  type Check,
+  checkOf,
+  type Open,
+  type OpenApproval,
+  type OpenQuestion,
+  Requests,
+  withAnswer
+} from "./requests.ts"
 import * as Resumption from "./resumption.ts"
 import type { Run, Stopped } from "./run.ts"
 import * as ToolOutcome from "./toolOutcome.ts"
@@ -28,13 +36,13 @@ export class Batch {
   readonly earlier: OpenTurn | undefined
   /** The open requests of the outermost agent, or of this batch if there is no agent. */
   readonly requests: Requests
-  /** Requests of the calls that have not ended, by the id of the call. */
-  readonly approvals = new Map<string, OpenApproval>()
-  readonly questions = new Map<string, OpenQuestion>()
+  /** Requests of the calls. */
+  readonly approvals = new Map<Message.ToolCall, OpenApproval>()
+  readonly questions = new Map<Message.ToolCall, OpenQuestion>()
   /** The ids of the calls whose tool has begun. */
   readonly begun = new Set<string>()
-  /** The ids of the calls that wait for a person beyond the end of the run. */
-  private readonly deferred = new Set<string>()
+  /** The calls that wait for a person beyond the end of the run. */
+  private readonly deferred = new Set<Message.ToolCall>()
   /** Whether the turn stays open, since calls of it wait for a person. */
   isSuspended = false
   private readonly outcomes = new Map<Message.ToolCall, ToolOutcome.Outcome>()
@@ -61,22 +69,28 @@ export class Batch {
     if (earlier !== undefined) this.restore(earlier)
   }
 
+  /** The ids of the calls of an answer may be equal: a request of one of them is for none, and is made again. */
   private restore({ approvals, ended, questions }: OpenTurn): void {
-    for (const call of this.calls) {
-      const end = ended.find(({ toolCallId }) => toolCallId === call.id)
-      if (end !== undefined) this.outcomes.set(call, ToolOutcome.make(end.outcome, end.output))
-    }
+    const ends = [...ended]
     const depth = this.run.events.path?.length ?? 0
-    /** Not of a run inside, whose calls may have the same ids. */
-    const isOwn = ({ request }: { readonly request: Request | Question }): boolean =>
-      (request.path?.length ?? 0) === depth
-    for (const open of approvals.filter(isOwn))
-      this.approvals.set(
-        open.request.toolCallId,
-        this.requests.restoreApproval(open, checkOf(this.run.registry, this.message, open.request))
-      )
-    for (const open of questions.filter(isOwn))
-      this.questions.set(open.request.toolCallId, this.requests.restoreQuestion(open))
+    for (const call of this.calls) {
+      const index = ends.findIndex(({ toolCallId }) => toolCallId === call.id)
+      const [end] = index === -1 ? [] : ends.splice(index, 1)
+      if (end !== undefined) this.outcomes.set(call, ToolOutcome.make(end.outcome, end.output))
+      if (this.calls.some((other) => other !== call && other.id === call.id)) continue
+      // Not of a run inside, whose calls may have the same ids.
+      const isOfCall = ({ request }: { readonly request: Request | Question }) =>
+        request.toolCallId === call.id && (request.path?.length ?? 0) === depth
+      const approval = approvals.find(isOfCall)
+      const question = questions.find(isOfCall)
+      if (approval !== undefined)
+        this.approvals.set(call, this.requests.restoreApproval(approval, this.checkOf(approval.request)))
+      if (question !== undefined) this.questions.set(call, this.requests.restoreQuestion(question))
+    }
+  }
+
+  private checkOf(request: Request): Check {
+    return checkOf(this.run.registry, this.message, request)
   }
 
   /** Whether a call ended in an earlier run. */
@@ -84,22 +98,21 @@ export class Batch {
     return this.outcomes.has(call)
   }
 
-  openApproval(request: Request): OpenApproval {
-    const check = checkOf(this.run.registry, this.message, request)
-    const open = this.requests.openApproval(request, check)
-    this.approvals.set(request.toolCallId, open)
+  openApproval(call: Message.ToolCall, request: Request): OpenApproval {
+    const open = this.requests.openApproval(request, this.checkOf(request))
+    this.approvals.set(call, open)
     return open
   }
 
-  openQuestion(request: Question): OpenQuestion {
+  openQuestion(call: Message.ToolCall, request: Question): OpenQuestion {
     const open = this.requests.openQuestion(request)
-    this.questions.set(request.toolCallId, open)
+    this.questions.set(call, open)
     return open
   }
 
   /** Has a call wait beyond the end of the run. */
-  defer(toolCallId: string): void {
-    this.deferred.add(toolCallId)
+  defer(call: Message.ToolCall): void {
+    this.deferred.add(call)
   }
 
   /** Whether calls may wait beyond the end of the run. */
@@ -109,7 +122,7 @@ export class Batch {
 
   /** The calls that wait beyond the end of the run. */
   get waiting(): ReadonlyArray<Message.ToolCall> {
-    return this.calls.filter((call) => this.deferred.has(call.id) && !this.outcomes.has(call))
+    return this.calls.filter((call) => this.deferred.has(call) && !this.outcomes.has(call))
   }
 
   /** Leaves the turn open if calls wait for a person, unless the run ends or a message of the user comes before them. */
@@ -123,8 +136,8 @@ export class Batch {
 
   /** The turn, as a later run can resume it. */
   get openTurn(): OpenTurn {
-    const isOpen = ({ request }: { readonly request: Pick<Request, "toolCallId"> }) =>
-      this.calls.some((call) => call.id === request.toolCallId && !this.outcomes.has(call))
+    const ofOpen = <R, A>(requests: ReadonlyMap<Message.ToolCall, Open<R, A>>) =>
+      Array.from(requests).flatMap(([call, open]) => (this.outcomes.has(call) ? [] : [withAnswer(open)]))
     return {
       runId: this.run.id,
       message: this.message,
@@ -136,8 +149,8 @@ export class Batch {
           : [{ toolCallId: call.id, outcome: ended.outcome, output: ended.output }]
       }),
       begun: [...this.begun],
-      approvals: Array.from(this.approvals.values()).filter(isOpen).map(withAnswer),
-      questions: Array.from(this.questions.values()).filter(isOpen).map(withAnswer)
+      approvals: ofOpen(this.approvals),
+      questions: ofOpen(this.questions)
     }
   }
 
@@ -183,9 +196,9 @@ export class Batch {
   }
 
   /** Closes the requests of a call that has ended. */
-  private withdraw({ id }: Message.ToolCall): void {
-    const approvalId = this.approvals.get(id)?.request.approvalId
-    const questionId = this.questions.get(id)?.request.questionId
+  private withdraw(call: Message.ToolCall): void {
+    const approvalId = this.approvals.get(call)?.request.approvalId
+    const questionId = this.questions.get(call)?.request.questionId
     if (approvalId !== undefined) this.requests.withdraw(approvalId)
     if (questionId !== undefined) this.requests.withdraw(questionId)
   }

@@ -14,7 +14,7 @@ import type { Batch } from "./batch.ts"
 import { firstLine } from "./failureText.ts"
 import * as Guards from "./guards.ts"
 import { attempt } from "./interruption.ts"
-import { makeId } from "../Message.ts"
+import { makeId, type ToolCall } from "../Message.ts"
 import type { Answer, Question, QuestionAnswer, Request } from "./openTurn.ts"
 import type { Open } from "./requests.ts"
 import * as ToolOutcome from "./toolOutcome.ts"
@@ -40,10 +40,10 @@ export const ask = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Allowed | Outcome | NotNow> {
   const { call, tool } = allowed.prepared
   if (batch.run.output?.isCall(call) === true) return allowed
-  const approval = batch.approvals.get(call.id)
+  const approval = batch.approvals.get(call)
   if (approval?.answer !== undefined)
     return yield* approved(batch, allowed, approval.request, approval.answer)
-  const question = batch.questions.get(call.id)
+  const question = batch.questions.get(call)
   if (question?.answer !== undefined)
     return yield* answered(batch, allowed, question.request, question.answer)
   const decision = yield* decided(batch, allowed)
@@ -78,7 +78,7 @@ const decided = Effect.fnUntraced(function* ({ message, run }: Batch, { prepared
 
 const askApproval = Effect.fnUntraced(function* (batch: Batch, allowed: Allowed, reason: string | undefined) {
   const { call, input, tool } = allowed.prepared
-  const earlier = batch.approvals.get(call.id)?.request
+  const earlier = batch.approvals.get(call)?.request
   const params = earlier?.params ?? structuredClone(input)
   const request: Request = {
     ...requestBase(batch, call.id, earlier),
@@ -90,10 +90,11 @@ const askApproval = Effect.fnUntraced(function* (batch: Batch, allowed: Allowed,
   }
   const { approvalId, argumentsHash, path: _path, runId: _runId, ...fields } = request
   const asked = yield* askPerson<Request, Answer>(batch, {
+    call,
     id: approvalId,
     request,
     event: { _tag: "ApprovalRequested", approvalId, argumentsHash, ...fields },
-    open: () => batch.openApproval(request),
+    open: () => batch.openApproval(call, request),
     person: (person) =>
       Effect.flatMap(person.approve(request), (answer) =>
         batch.requests.answer(approvalId, { ...answer, argumentsHash })
@@ -128,7 +129,7 @@ const askQuestion = Effect.fnUntraced(function* (
   questionOf: (input: any) => Pick<Question, "question" | "schema">
 ) {
   const { call, params } = allowed.prepared
-  const earlier = batch.questions.get(call.id)?.request
+  const earlier = batch.questions.get(call)?.request
   const made = yield* Effect.exit(Effect.sync(() => earlier ?? questionOf(params)))
   if (Exit.isFailure(made)) return ToolOutcome.rejected(firstLine(Cause.squash(made.cause)))
   const questionId = earlier?.questionId ?? makeRequestId("qst")
@@ -136,10 +137,11 @@ const askQuestion = Effect.fnUntraced(function* (
   const request: Question = { ...requestBase(batch, call.id, earlier), questionId, question, schema }
   const { path: _path, runId: _runId, ...fields } = request
   const asked = yield* askPerson<Question, QuestionAnswer>(batch, {
+    call,
     id: questionId,
     request,
     event: { _tag: "QuestionAsked", ...fields },
-    open: () => batch.openQuestion(request),
+    open: () => batch.openQuestion(call, request),
     person: (person) =>
       Effect.flatMap(person.answer(request), (answer) => batch.requests.answerQuestion(questionId, answer)),
     expired: ToolOutcome.questionExpired
@@ -184,6 +186,7 @@ const makeRequestId = (kind: string): string => `${kind}_${makeId().slice("msg_"
 
 /** A request to a person, and its words for both ends. */
 interface Asking<R, A> {
+  readonly call: ToolCall
   readonly id: string
   readonly request: R
   readonly event: Body
@@ -193,9 +196,9 @@ interface Asking<R, A> {
 }
 
 /** Opens a request, and waits for its answer unless the policy defers it. */
-const askPerson = Effect.fnUntraced(function* <R extends Pick<Request, "toolCallId" | "expiresAt">, A>(
+const askPerson = Effect.fnUntraced(function* <R extends Pick<Request, "expiresAt">, A>(
   batch: Batch,
-  { event, expired, id, open, person, request }: Asking<R, A>
+  { call, event, expired, id, open, person, request }: Asking<R, A>
 ): Effect.fn.Return<{ readonly _tag: "Answered"; readonly answer: A } | Outcome | NotNow> {
   const { run } = batch
   const { isInner, policy, requests } = run.waiting
@@ -209,7 +212,7 @@ const askPerson = Effect.fnUntraced(function* <R extends Pick<Request, "toolCall
   yield* run.delivered
   if (opened.answer !== undefined) return { _tag: "Answered", answer: opened.answer }
   if (asked === "defer" || (asked === "wait" && requests === undefined)) {
-    batch.defer(request.toolCallId)
+    batch.defer(call)
     return { _tag: "Deferred" }
   }
   const answering = asked === "wait" ? [] : [person(asked)]

@@ -91,9 +91,9 @@ const reopened = (
   { approvals, earlier, questions, run }: Batch,
   call: ToolCall
 ): Effect.Effect<Guards.Allowed | Outcome> | undefined => {
-  const approval = approvals.get(call.id)
+  const approval = approvals.get(call)
   if (approval !== undefined) return Guards.again(run, call, approval.request.params)
-  if (questions.has(call.id)) return Guards.again(run, call)
+  if (questions.has(call)) return Guards.again(run, call)
   return earlier === undefined || earlier.isSuspended ? undefined : Effect.succeed(ToolOutcome.notBegun)
 }
 
@@ -150,7 +150,7 @@ export const perform = Effect.fnUntraced(function* (
   for (let retries = 0; outcome.retry === true && retries < Limits.maxToolRetries(run); retries++) {
     outcome = yield* executeOnce(batch, prepared, answer)
   }
-  if (outcome.outcome === "success" && run.waiting.inner.has(call.id)) return batch.defer(call.id)
+  if (outcome.outcome === "success" && run.waiting.inner.has(call.id)) return batch.defer(call)
   yield* batch.settle(call, outcome, run.elapsed - startedAt)
   yield* batch.pollSteering
 })

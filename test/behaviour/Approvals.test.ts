@@ -459,6 +459,30 @@ describe("approvals", () => {
     })
   )
 
+  it.effect.each(["sequential", "parallel"] as const)(
+    "hold for one of two calls of the same id: %s",
+    (toolExecution) =>
+      Effect.gen(function* () {
+        const { ran, tool } = recorder()
+        const script = [
+          ScriptedProvider.toolCalls(
+            { name: "remove", params: { path: "a" }, id: "same" },
+            { name: "remove", params: { path: "b" }, id: "same" }
+          ),
+          done
+        ]
+        const { agent, requests, run } = yield* asking(script, { tools: [tool], toolExecution })
+        const asked = yield* requests(toolExecution === "parallel" ? 2 : 1)
+        yield* approve(agent, asked[0])
+        const [second] = toolExecution === "parallel" ? asked.slice(1) : yield* requests(1)
+        yield* settle()
+        assert.deepStrictEqual(ran, ["a"])
+        yield* approve(agent, second, { decision: "reject" })
+        yield* Fiber.join(run)
+        assert.deepStrictEqual(ran, ["a"])
+      })
+  )
+
   it.effect("keep an approved call from beginning while the run is paused", () =>
     Effect.gen(function* () {
       const { ran, tool } = recorder()
