@@ -52,7 +52,7 @@ export type { StartedRun } from "./internal/execution.ts"
 export { InvalidInput } from "./internal/invalidInput.ts"
 export type { OutputOf, OutputOptions } from "./internal/output.ts"
 export type { PromptOptions, RetryOptions } from "./internal/promptOptions.ts"
-export { handOff, type HandOffOptions } from "./internal/handingOver.ts"
+export { type HandOff, handOff, type HandOffOptions } from "./internal/handingOver.ts"
 export {
   asTool,
   SubAgentFailed,

@@ -286,8 +286,13 @@ const decisionOf = (decision: Decision["decision"], { toolName }: Call, reason?:
  */
 export const layer = (options: Options): Layer.Layer<never> => Layer.succeed(Approval, make(options))
 
-/** The constructor of a rule. */
-interface MakeRule {
+/**
+ * The constructor of a rule for the calls of a tool, or of a tool's name.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface MakeRule {
   <Params>(
     tool: Tool.Tool<string, Params, any, any, any>,
     when?: (params: Params) => boolean,

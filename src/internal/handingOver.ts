@@ -20,7 +20,13 @@ const HandOffId = "~effect-agent/HandOff"
 /** The services of the tools and hooks of an agent. */
 type Services<T extends Tools, H extends Hooks> = Tool.Requirements<T[number]> | Hook.Requirements<H[number]>
 
-interface HandOff<R> {
+/**
+ * The mark of a tool that hands the conversation off to another agent, which requires `R`.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface HandOff<R> {
   /** Puts the agent, and those that it hands off to, among the members of a team. */
   readonly [HandOffId]: (members: Members) => Effect.Effect<void, never, R>
 }

@@ -28,7 +28,7 @@ describe("what is published", { timeout: 120_000 }, () => {
     )
   const read = (file: string) => readFileSync(join(made.unpacked, file), "utf8")
 
-  it("F157: is the sources, what was built of them, and six pages", () => {
+  it("F157: is the sources, what was built of them, and the pages beside them", () => {
     const sources = globSync("**/*.ts", { cwd: join(repo, "src") })
     const types = sources
       .filter((file) => !file.startsWith("cli/"))
@@ -41,6 +41,7 @@ describe("what is published", { timeout: 120_000 }, () => {
       "README.md",
       "REFERENCE.md",
       "SECURITY.md",
+      "config.schema.json",
       "package.json"
     ]
     const expected = [...sources.map((file) => `src/${file}`), ...types, ...pages]
