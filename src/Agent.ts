@@ -53,6 +53,7 @@ export { InvalidInput } from "./internal/invalidInput.ts"
 export type { OutputOf, OutputOptions } from "./internal/output.ts"
 export type { PromptOptions, RetryOptions } from "./internal/promptOptions.ts"
 export { type HandOff, handOff, type HandOffOptions } from "./internal/handingOver.ts"
+export type { Member } from "./internal/team.ts"
 export {
   asTool,
   SubAgentFailed,

@@ -7,11 +7,20 @@ import type { RunOptions } from "../RunOptions.ts"
 import type { HandedOff } from "../Session.ts"
 import type { ToolRegistry } from "../ToolRegistry.ts"
 
-/** An agent that a conversation may be with. */
+/**
+ * An agent that a conversation may be with.
+ *
+ * @category models
+ * @since 0.2.0
+ */
 export interface Member {
+  /** The name, by which other agents hand off to it. */
   readonly name: string
+  /** The options of its turns. */
   readonly options: RunOptions
+  /** Its tools. */
   readonly registry: ToolRegistry["Service"]
+  /** Its hooks. */
   readonly hooks: HookManager
   /** Chooses what the agent sees of the messages before its hand-off. Default: all. */
   readonly history?: ((before: ReadonlyArray<Message>) => ReadonlyArray<Message>) | undefined

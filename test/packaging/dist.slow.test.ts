@@ -104,7 +104,7 @@ describe("what is built", { timeout: 60_000 }, () => {
       await import("./index.js")
       const own = files.filter((url) => url.startsWith(new URL(".", import.meta.url).href)).length
       const heavy = process.moduleLoadList.filter((name) => !before.has(name) && /crypto|http|net|stream/.test(name))
-      console.log(JSON.stringify({ isFew: own > 0 && own <= 40, heavy }))`
+      console.log(JSON.stringify({ isFew: own > 0 && own <= 45, heavy }))`
     assert.deepStrictEqual(await node(script), { isFew: true, heavy: [] })
   })
 
@@ -116,11 +116,12 @@ describe("what is built", { timeout: 60_000 }, () => {
        export const { layer } = OpenAi`
     )
     // 4.5 kB of it are the telemetry, with Effect's metrics; 4 kB are Effect's `HashMap` and `PubSub`; 2 kB are sources, media, hosted tools and prices.
-    assert.isBelow(core, 100)
+    // 17 kB are approvals, questions, sessions, compaction, sub-agents and hand-offs.
+    assert.isBelow(core, 114)
     // 10 kB of it are the rules of Models, with their sources; 8 kB are the hosted tools and items of the Responses API, and the counting of tokens.
-    assert.isBelow(one, 148)
-    assert.isBelow(await bundled(`export { make } from "./Agent.js"`), 95)
-    assert.isBelow(await bundled(`export * from "./AgentEvent.js"`), 41)
+    assert.isBelow(one, 163)
+    assert.isBelow(await bundled(`export { make } from "./Agent.js"`), 110)
+    assert.isBelow(await bundled(`export * from "./AgentEvent.js"`), 42)
     assert.isBelow(await bundled(`export * from "./Message.js"`), 27)
   })
 
