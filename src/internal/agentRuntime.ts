@@ -95,10 +95,7 @@ export class AgentRuntime {
     this.services = services
     this.open = new OpenTurns(
       () => Context.get(services(Context.empty()), ToolRegistry),
-      (event) =>
-        journal === undefined || this.ended !== undefined
-          ? Effect.void
-          : journal.write([{ _tag: "Event", event }])
+      (event) => journal?.write([{ _tag: "Event", event }]) ?? Effect.void
     )
   }
 

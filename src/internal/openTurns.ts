@@ -28,7 +28,7 @@ export class OpenTurns {
   private readonly registry: () => ToolRegistry["Service"]
   private readonly record: (event: RecordedEvent) => Effect.Effect<void>
 
-  /** `record` writes an event to the session while the agent is idle. */
+  /** `record` writes an event to the session. */
   constructor(
     registry: () => ToolRegistry["Service"],
     record: (event: RecordedEvent) => Effect.Effect<void>
@@ -37,7 +37,7 @@ export class OpenTurns {
     this.record = record
   }
 
-  /** Gives an answer, and writes the first one for a run that is to resume the turn. */
+  /** Gives an answer, and writes the first one: a crash after that does not lose it. */
   answer(approvalId: string, reply: Reply): Effect.Effect<Answer, CannotAnswer> {
     const open = this.requests.approvals.find((request) => request.approvalId === approvalId)
     return Effect.tap(this.requests.answer(approvalId, reply), (answer) =>

@@ -99,10 +99,10 @@ const ofRequest = (state: SessionState, event: AgentEvent): ReadonlyArray<Draft>
   }
 }
 
-/** The answer with the call that it is for. */
+/** The answer with the call that it is for: the first one, which the run that takes it emits again. */
 const answered = (state: SessionState, event: OfTag<"ApprovalAnswered">): ReadonlyArray<Draft> => {
   const request = state.approvals.get(event.approvalId)
-  if (request === undefined) return [custom("event", encodeEvent(event))]
+  if (request === undefined) return []
   const { argumentsHash, params, runId, toolCallId, toolName } = request
   const { approvalId, by, decision, params: edited, reason } = event
   return [

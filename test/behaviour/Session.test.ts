@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Latch, Ref, Stream } from "effect"
-import { Agent, type AgentEvent, Message, Session, Tool } from "effect-agent"
+import { Deferred, Effect, Fiber, Latch, Ref, Stream } from "effect"
+import { Agent, type AgentEvent, Approval, Message, Session, Tool } from "effect-agent"
 import { ScriptedProvider } from "effect-agent/testing"
 
 const nothing: Session.Restored = { messages: [], options: {}, queues: { steering: [], followUp: [] } }
@@ -186,6 +186,32 @@ describe("an agent with a session", () => {
         "MessagesReplaced"
       ])
     }).pipe(Effect.provide(ScriptedProvider.layer([])))
+  )
+
+  it.effect(
+    "has an answer written when the caller that gave it continues, and when a subscriber gives it",
+    () =>
+      Effect.gen(function* () {
+        const { session, written } = yield* memory()
+        const agent = yield* Agent.make({ model: "m", tools: [say], session })
+        const answers = Effect.map(Ref.get(written), (records) =>
+          records.map(nameOf).filter((name) => name === "ApprovalAnswered")
+        )
+        const seen = yield* Deferred.make<number>()
+        yield* agent.subscribe((event) =>
+          event._tag === "ApprovalRequested"
+            ? agent
+                .answer(event.approvalId, { decision: "approve", argumentsHash: event.argumentsHash })
+                .pipe(
+                  Effect.andThen(answers),
+                  Effect.flatMap(({ length }) => Deferred.succeed(seen, length))
+                )
+            : Effect.void
+        )
+        const { status } = yield* agent.prompt("hi")
+        assert.strictEqual(status, "completed")
+        assert.strictEqual(yield* Deferred.await(seen), 1)
+      }).pipe(Effect.provide([ScriptedProvider.layer(callSay), Approval.layer({ asked: "wait" })]))
   )
 
   it.effect("refuses messages beside a session", () =>
