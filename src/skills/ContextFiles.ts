@@ -116,9 +116,9 @@ const inFolder = Effect.fnUntraced(function* (folder: string, within: string, ma
  * ```ts
  * import { ContextFiles } from "effect-agent/skills"
  *
- * const files = [{ path: "/work/AGENTS.md", text: "Use tabs.", bytes: 9, isCut: false }]
+ * const files = [{ path: "/project/AGENTS.md", text: "Use tabs.", bytes: 9, isCut: false }]
  * console.log(ContextFiles.render(files).split("\n").slice(-3).join(" "))
- * // => <context_file path="/work/AGENTS.md"> Use tabs. </context_file>
+ * // => <context_file path="/project/AGENTS.md"> Use tabs. </context_file>
  * ```
  *
  * @category formatting

@@ -172,7 +172,7 @@ const skillFolders = Effect.fnUntraced(function* (folder: string) {
  * ```ts
  * import { Skills } from "effect-agent/skills"
  *
- * const skills = [{ name: "pdf", description: "Reads and fills PDF forms.", folder: "/work/.agents/skills/pdf" }]
+ * const skills = [{ name: "pdf", description: "Reads and fills PDF forms.", folder: "/project/.agents/skills/pdf" }]
  * console.log(Skills.render(skills).split("\n").at(-1)) // => - pdf: Reads and fills PDF forms.
  * ```
  *
