@@ -3,13 +3,12 @@
  *
  * @since 0.2.0
  */
-import * as Effect from "effect/Effect"
 import { memoize } from "effect/Function"
-import * as Layer from "effect/Layer"
-import { ContextManager } from "../ContextManager.ts"
+import type * as Layer from "effect/Layer"
 import { type Message, text, textOf, type ToolResult } from "../Message.ts"
 import * as Transcript from "../Transcript.ts"
 import * as Tokens from "./Tokens.ts"
+import * as ViewChange from "./ViewChange.ts"
 
 /**
  * The options of the pruning.
@@ -69,21 +68,7 @@ export interface Options {
  * @since 0.2.0
  */
 export const layer = (options: Options = {}): Layer.Layer<never> =>
-  Layer.effect(
-    ContextManager,
-    Effect.gen(function* () {
-      const inner = yield* ContextManager
-      const tokens = yield* Tokens.Tokens
-      return {
-        ...inner,
-        view: (messages, runOptions) =>
-          Effect.map(inner.view(messages, runOptions), (view) => ({
-            ...view,
-            messages: prune(tokens, options, view.messages)
-          }))
-      }
-    })
-  )
+  ViewChange.layer((view, tokens) => ({ ...view, messages: prune(tokens, options, view.messages) }))
 
 const prune = (
   tokens: Tokens.Service,

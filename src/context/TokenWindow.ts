@@ -3,12 +3,11 @@
  *
  * @since 0.2.0
  */
-import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
-import { ContextManager } from "../ContextManager.ts"
+import type * as Layer from "effect/Layer"
 import type { Message } from "../Message.ts"
 import * as Transcript from "../Transcript.ts"
 import * as Tokens from "./Tokens.ts"
+import * as ViewChange from "./ViewChange.ts"
 
 /**
  * The options of a window.
@@ -63,22 +62,11 @@ export interface Options {
  * @since 0.2.0
  */
 export const layer = (options: Options): Layer.Layer<never> =>
-  Layer.effect(
-    ContextManager,
-    Effect.gen(function* () {
-      const inner = yield* ContextManager
-      const tokens = yield* Tokens.Tokens
-      return {
-        ...inner,
-        view: (messages, runOptions) =>
-          Effect.map(inner.view(messages, runOptions), (view) => {
-            const trimmed = window(tokens, options, view.messages)
-            if (trimmed.dropped === 0) return view
-            return { ...trimmed, dropped: view.dropped + trimmed.dropped, reason: "window" as const }
-          })
-      }
-    })
-  )
+  ViewChange.layer((view, tokens) => {
+    const trimmed = window(tokens, options, view.messages)
+    if (trimmed.dropped === 0) return view
+    return { ...trimmed, dropped: view.dropped + trimmed.dropped, reason: "window" }
+  })
 
 const window = (
   tokens: Tokens.Service,
