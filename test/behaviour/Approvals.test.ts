@@ -5,36 +5,11 @@ import { type Agent, Approval, Hook, Tool } from "effect-agent"
 import { ScriptedProvider } from "effect-agent/testing"
 import { TestClock } from "effect/testing"
 import * as ArgumentsHash from "../../src/internal/argumentsHash.ts"
+import { approve, calls, done, recorder } from "./approving.ts"
 import { broken } from "./invariants.ts"
 import { agent, ofTag, outcomes, resultTexts, say, settle, sleeper, status, tags } from "./play.ts"
 
-/** A tool that keeps the params it ran with. */
-const recorder = (name = "remove") => {
-  const ran: Array<string> = []
-  const tool = Tool.make({
-    name,
-    description: "Removes a file.",
-    params: Schema.Struct({ path: Schema.String }),
-    execute: ({ path }) => Effect.sync(() => (ran.push(path), `removed ${path}`))
-  })
-  return { ran, tool }
-}
-
 const waiting = (options: Approval.Options = {}) => Approval.layer({ asked: "wait", ...options })
-const calls = (...paths: ReadonlyArray<string>) =>
-  ScriptedProvider.toolCalls(...paths.map((path) => ({ name: "remove", params: { path } })))
-const done = ScriptedProvider.text("done")
-
-const approve = (
-  given: Agent.Agent,
-  request: Approval.Request | undefined,
-  reply: Partial<Approval.Reply> = {}
-) =>
-  given.answer(request?.approvalId ?? "", {
-    decision: "approve",
-    argumentsHash: request?.argumentsHash ?? "",
-    ...reply
-  })
 
 /** A run that waits for its approvals. */
 const asking = Effect.fnUntraced(function* (

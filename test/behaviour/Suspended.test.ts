@@ -4,23 +4,9 @@ import { Agent, type AgentEvent, Approval, Loop, Message, Tool, ToolRegistry } f
 import { MemorySessionStore, SessionStore } from "effect-agent/sessions"
 import { ScriptedProvider } from "effect-agent/testing"
 import { TestClock } from "effect/testing"
+import { approve, calls, done, recorder } from "./approving.ts"
 import { broken } from "./invariants.ts"
 import { agent, ofTag, outcomes, resultTexts, settle, sleeper, tags, texts } from "./play.ts"
-
-const recorder = (name = "remove") => {
-  const ran: Array<string> = []
-  const tool = Tool.make({
-    name,
-    description: "Removes a file.",
-    params: Schema.Struct({ path: Schema.String }),
-    execute: ({ path }) => Effect.sync(() => (ran.push(path), `removed ${path}`))
-  })
-  return { ran, tool }
-}
-
-const calls = (...paths: ReadonlyArray<string>) =>
-  ScriptedProvider.toolCalls(...paths.map((path) => ({ name: "remove", params: { path } })))
-const done = ScriptedProvider.text("done")
 
 /** Allows calls whose path begins with "ok". */
 const deferring = (options: Approval.Options = {}) =>
@@ -31,17 +17,6 @@ const deferring = (options: Approval.Options = {}) =>
     ],
     asked: "defer",
     ...options
-  })
-
-const reply = (
-  given: Agent.Agent,
-  request: Approval.Request | undefined,
-  answer: Partial<Approval.Reply> = {}
-) =>
-  given.answer(request?.approvalId ?? "", {
-    decision: "approve",
-    argumentsHash: request?.argumentsHash ?? "",
-    ...answer
   })
 
 /** The events of one run. */
@@ -70,8 +45,8 @@ describe("a suspended run", () => {
       assert.strictEqual(ofTag(events, "ToolExecutionEnd").length, 2)
       const [a, b] = yield* made.approvals
       assert.deepStrictEqual([a?.params, b?.params], [{ path: "a" }, { path: "b" }])
-      yield* reply(made, b, { decision: "reject", reason: "keep b" })
-      yield* reply(made, a, { params: { path: "a2" } })
+      yield* approve(made, b, { decision: "reject", reason: "keep b" })
+      yield* approve(made, a, { params: { path: "a2" } })
       assert.deepStrictEqual(yield* made.approvals, [])
       const { newMessages, status, text } = yield* made.continue
       assert.deepStrictEqual([status, text, ran], ["completed", "done", ["ok1", "ok2", "a2"]])
@@ -106,7 +81,7 @@ describe("a suspended run", () => {
       )
       const first = yield* made.prompt("go")
       const [a, b] = yield* made.approvals
-      yield* reply(made, b)
+      yield* approve(made, b)
       const second = yield* made.continue
       assert.deepStrictEqual([second.status, ran], ["suspended", ["b"]])
       const [again, none] = yield* made.approvals
@@ -117,13 +92,13 @@ describe("a suspended run", () => {
         ofTag(events, "ApprovalRequested").map(({ approvalId }) => approvalId),
         [a?.approvalId, b?.approvalId, a?.approvalId]
       )
-      yield* reply(made, again)
+      yield* approve(made, again)
       const third = yield* made.continue
       assert.deepStrictEqual([third.status, ran], ["completed", ["b", "a"]])
       assert.strictEqual(ofTag(events, "RunStart")[2]?.resumes, second.runId)
       assert.deepStrictEqual(resultTexts(third.newMessages), ["removed a", "removed b"])
       assert.notStrictEqual(first.runId, second.runId)
-      const before = yield* reply(made, b, { decision: "reject" })
+      const before = yield* approve(made, b, { decision: "reject" })
       assert.strictEqual(before.decision, "approve")
     })
   )
@@ -142,7 +117,7 @@ describe("a suspended run", () => {
         startImmediately: true
       })
       assert.strictEqual(yield* Queue.take(asked), a?.approvalId)
-      yield* reply(made, a)
+      yield* approve(made, a)
       yield* Fiber.join(run)
       assert.deepStrictEqual(ran, ["a"])
     })
@@ -173,7 +148,7 @@ describe("a suspended run", () => {
       )
       yield* made.prompt("go")
       const [a, b] = yield* made.approvals
-      yield* reply(made, b)
+      yield* approve(made, b)
       const { newMessages, status } = yield* made.prompt("never mind")
       assert.deepStrictEqual([status, ran], ["completed", ["ok"]])
       assert.deepStrictEqual(texts(newMessages), [
@@ -183,7 +158,7 @@ describe("a suspended run", () => {
         "never mind",
         "done"
       ])
-      assert.strictEqual((yield* Effect.flip(reply(made, a)))._tag, "RequestNotFound")
+      assert.strictEqual((yield* Effect.flip(approve(made, a)))._tag, "RequestNotFound")
     })
   )
 
@@ -197,10 +172,10 @@ describe("a suspended run", () => {
       const first = yield* made.prompt("go")
       assert.deepStrictEqual([first.status, ran], ["suspended", ["ok1"]])
       assert.deepStrictEqual(resultTexts(first.newMessages), ["removed ok1"])
-      yield* reply(made, (yield* made.approvals)[0])
+      yield* approve(made, (yield* made.approvals)[0])
       const second = yield* made.continue
       assert.deepStrictEqual([second.status, ran], ["suspended", ["ok1", "a", "ok2"]])
-      yield* reply(made, (yield* made.approvals)[0])
+      yield* approve(made, (yield* made.approvals)[0])
       yield* made.continue
       assert.deepStrictEqual(ran, ["ok1", "a", "ok2", "b"])
       const { messages } = made.state.getUnsafe()
@@ -228,7 +203,7 @@ describe("a suspended run", () => {
       const run = yield* Effect.forkChild(made.prompt("go"), { startImmediately: true })
       const request = yield* Queue.take(asked)
       yield* begun
-      yield* reply(made, request)
+      yield* approve(made, request)
       yield* settle()
       yield* TestClock.adjust(100)
       assert.strictEqual((yield* Fiber.join(run)).status, "suspended")
@@ -267,7 +242,7 @@ describe("a suspended run", () => {
       const { ran, tool } = recorder()
       const { agent: made } = yield* Effect.provide(agent([calls("a"), done], { tools: [tool] }), deferring())
       yield* made.prompt("go")
-      yield* reply(made, (yield* made.approvals)[0])
+      yield* approve(made, (yield* made.approvals)[0])
       const cancelling = made.subscribe((event) => (event._tag === "RunStart" ? made.cancel() : Effect.void))
       const cancelled = yield* Effect.scoped(Effect.andThen(cancelling, made.continue))
       assert.deepStrictEqual([cancelled.status, ran], ["cancelled", []])
@@ -286,7 +261,7 @@ describe("a suspended run", () => {
       yield* made.prompt("go")
       const [a] = yield* made.approvals
       yield* TestClock.adjust("2 hours")
-      assert.strictEqual((yield* Effect.flip(reply(made, a)))._tag, "RequestNotFound")
+      assert.strictEqual((yield* Effect.flip(approve(made, a)))._tag, "RequestNotFound")
       yield* made.continue
       assert.deepStrictEqual([ran, outcomes(events)], [[], ["expired"]])
     })
@@ -467,8 +442,8 @@ const playPlan = (plan: typeof Plan.Type) =>
       const path = pathOf(request.params)
       const decision = callOf(path)?.decision
       return decision === "edit"
-        ? reply(given, request, { params: { path: `${path} edited` } })
-        : reply(given, request, { decision: decision ?? "reject" })
+        ? approve(given, request, { params: { path: `${path} edited` } })
+        : approve(given, request, { decision: decision ?? "reject" })
     }
     const opened = Effect.gen(function* () {
       const session = yield* store.openOrCreate("s1")
