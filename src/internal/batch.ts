@@ -174,8 +174,7 @@ export class Batch {
     durationMs = 0
   ): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
-      const fitted = LargeResult.fit(this.run, call, Output.plain(given))
-      const output = Effect.isEffect(fitted) ? yield* fitted : fitted
+      const output = yield* LargeResult.fit(this.run, call, Output.plain(given))
       const isError = output.isError === true
       this.outcomes.set(call, ToolOutcome.make(outcome, output))
       this.withdraw(call)

@@ -7,10 +7,10 @@ import type { ToolCall } from "../Message.ts"
 import type { Run } from "./run.ts"
 import * as Output from "./toolOutput.ts"
 
-/** Returns the result for the model, or the effect that stores its whole text first. */
-export const fit = (run: Run, call: ToolCall, output: ToolOutput): ToolOutput | Effect.Effect<ToolOutput> => {
+/** Makes the result for the model, and stores its whole text first where that is too large. */
+export const fit = (run: Run, call: ToolCall, output: ToolOutput): Effect.Effect<ToolOutput> => {
   const cut = run.resultLimit({ runId: run.id, toolCallId: call.id, toolName: call.name }, output)
-  if (cut === undefined) return bounded(output)
+  if (cut === undefined) return Effect.succeed(bounded(output))
   const unstored = bounded(Output.plain(cut.unstored))
   return run.attempt(cut.store).pipe(
     Effect.map(({ output, stored }) => {

@@ -57,15 +57,11 @@ export const execute = Effect.fnUntraced(function* (
 type Perform = (batch: Batch, allowed: ReadonlyArray<Allowed>) => Effect.Effect<void>
 
 /** Performs calls side by side. */
-const performAll: Perform = (batch, allowed) => {
-  const [first] = allowed
-  return allowed.length === 1 && first !== undefined
-    ? ToolCall.perform(batch, first)
-    : Effect.forEach(allowed, (call) => ToolCall.perform(batch, call), {
-        concurrency: concurrencyOf(batch),
-        discard: true
-      })
-}
+const performAll: Perform = (batch, allowed) =>
+  Effect.forEach(allowed, (call) => ToolCall.perform(batch, call), {
+    concurrency: concurrencyOf(batch),
+    discard: true
+  })
 
 /** Performs calls that may have to wait for a person. While one waits, it takes no place of the others. */
 const performAsking: Perform = Effect.fnUntraced(function* (batch, allowed) {
