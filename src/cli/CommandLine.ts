@@ -63,9 +63,9 @@ const is = (name: string, text: string) =>
 const line = { prompt, ...SettingTable.flags }
 
 const models = Command.make("models", {
-  provider: Argument.String("provider").pipe(
+  filter: Argument.String("filter").pipe(
     Argument.withDescription(
-      "Such as anthropic or ollama. Default: that of the model that a prompt would go to"
+      "A provider, such as anthropic or ollama, or a part of the name of a model, such as gpt-5.5. Default: the provider that a prompt would go to"
     ),
     Argument.optional
   ),
@@ -78,7 +78,7 @@ const models = Command.make("models", {
   json: is("json", "Write one model per line, as JSON")
 }).pipe(
   Command.withDescription(
-    "Lists the models of a provider, with window, largest answer, thinking levels and prices"
+    "Lists models, with window, largest answer, what they accept, thinking levels and prices"
   )
 )
 

@@ -1,4 +1,4 @@
-/** Lists the models of a provider: those of the price list and the model table, or those that a local server has. */
+/** Lists models: those of the price list and the model table, or those that a local server has. */
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -15,7 +15,8 @@ import * as Vendors from "./Vendors.ts"
 
 /** The arguments of `effect-agent models`. */
 export interface Request {
-  readonly provider: Option.Option<string>
+  /** A provider, a provider and a part of the names of its models, or a part of the names of models. */
+  readonly filter: Option.Option<string>
   /** The address of a local server. */
   readonly baseUrl: Option.Option<string>
   readonly json: boolean
@@ -23,10 +24,13 @@ export interface Request {
 
 /** A model, with what is known of it. */
 export interface Row {
+  readonly provider: string
   /** The id of the model, or the name of its family if the price list has no id for it. */
   readonly model: string
   readonly contextWindow?: number
   readonly maxOutput?: number
+  /** The types of content that the model accepts. */
+  readonly input?: ReadonlyArray<string>
   /** The thinking levels, in the words of the vendor. */
   readonly thinking?: ReadonlyArray<string>
   /** The prices of a million tokens. */
@@ -36,21 +40,48 @@ export interface Row {
 /** Writes the models to stdout. */
 export const show = Effect.fnUntraced(function* (request: Request, env: Vendors.Environment) {
   const { out } = yield* Screen
-  const rows = yield* list(yield* providerOf(request, env), env, request)
+  const filter = Option.isSome(request.filter) ? request.filter.value : yield* usual(request, env)
+  const rows = yield* find(filter, env, request)
   yield* out(request.json ? rows.map((row) => `${JSON.stringify(row)}\n`).join("") : table(rows))
   return ExitCode.answered
 })
 
-/** The provider that is named, else that of the model that a run would choose. */
-const providerOf = Effect.fnUntraced(function* (
-  { baseUrl, provider }: Request,
+/** The provider of the model that a run would choose, all of them if it would ask no language model. */
+const usual = Effect.fnUntraced(function* (
+  { baseUrl }: Request,
   env: Vendors.Environment
 ): Effect.fn.Return<string, UsageError> {
-  if (Option.isSome(provider)) return provider.value
-  const options = { model: Option.none(), baseUrl, noDetect: false }
-  const { model } = yield* ModelChoice.choose(options, env)
-  return model.slice(0, model.indexOf("/"))
+  const { model } = yield* ModelChoice.choose({ model: Option.none(), baseUrl, noDetect: false }, env)
+  const provider = model.slice(0, model.indexOf("/"))
+  return provider === "local" ? "" : provider
 })
+
+/**
+ * The models that a filter names: `anthropic`, `anthropic/claude-opus`, or `gpt-5.5` of all vendors. Fails with `UsageError` if it names
+ * none.
+ */
+export const find = Effect.fnUntraced(function* (
+  filter: string,
+  env: Vendors.Environment,
+  at: Pick<Request, "baseUrl">
+): Effect.fn.Return<ReadonlyArray<Row>, UsageError> {
+  const [vendor = "", ...rest] = filter.split("/")
+  const isVendor = vendors.some(({ id }) => id === vendor)
+  const part = (isVendor ? rest.join("/") : filter).toLowerCase()
+  const among = isVendor
+    ? yield* list(vendor, env, at)
+    : (yield* Effect.forEach(Vendors.companies, ({ id }) => hosted(id))).flat()
+  const found = among.filter(({ model, provider }) =>
+    (isVendor ? model : `${provider}/${model}`).toLowerCase().includes(part)
+  )
+  if (found.length > 0) return found
+  return yield* new UsageError({
+    detail: `No provider and no known model has ${JSON.stringify(filter)} in its name. ${providers}`
+  })
+})
+
+const vendors = [...Vendors.companies, ...Vendors.servers]
+const providers = `Providers: ${vendors.map(({ id }) => id).join(", ")}.`
 
 /** The models of a provider. Fails with `UsageError` for an unknown provider, and a local server that does not answer. */
 export const list = Effect.fnUntraced(function* (
@@ -65,46 +96,53 @@ export const list = Effect.fnUntraced(function* (
       Option.getOrElse(baseUrl, () => server.baseUrl(env))
     )
   }
-  if (!Vendors.companies.some((company) => company.id === id)) {
-    const known = [...Vendors.companies, ...Vendors.servers].map((vendor) => vendor.id).join(", ")
-    const detail = `${JSON.stringify(id)} is no provider with a list of models. Providers: ${known}.`
-    return yield* new UsageError({ detail })
-  }
-  return yield* hosted(id)
-})
-
-const served = Effect.fnUntraced(function* (server: Vendors.Local, address: string) {
-  const { idsAt } = yield* Effect.promise(() => import("./LocalServers.ts"))
-  const ids = yield* idsAt(address)
-  if (Option.isSome(ids)) return ids.value.map((model): Row => ({ model }))
-  return yield* new UsageError({
-    detail: `${server.id} does not answer at ${address}: start it, then ask again.`
-  })
-})
-
-const hosted = Effect.fnUntraced(function* (id: string) {
-  const vendor = ModelTable.vendorOf(id)
-  const ids = yield* ListPrices.models(id)
-  const found = ids.map((model) => ({ model, rule: ModelTable.ruleOf(id, model) }))
-  const priced = yield* Effect.forEach(found, ({ model, rule }) =>
-    Effect.map(ListPrices.find({ provider: id, model }), (price) => rowOf(model, rule, price))
-  )
-  const listed = new Set(found.map(({ rule }) => rule))
-  const others = Models.rules.filter(
-    (rule) => rule.vendor === vendor && rule.isUnknown !== true && !listed.has(rule)
-  )
-  const rows = [...priced, ...others.map((rule) => rowOf(rule.family ?? rule.pattern, rule, undefined))]
+  if (!Vendors.companies.some((company) => company.id === id))
+    return yield* new UsageError({
+      detail: `${JSON.stringify(id)} is no provider with a list of models. ${providers}`
+    })
+  const rows = yield* hosted(id)
   if (rows.length > 0) return rows
   const detail = `No list of the models of ${id} is known. Name one as ${id}/ID, with the id that ${id} gives it.`
   return yield* new UsageError({ detail })
 })
 
-const rowOf = (model: string, rule: Models.Rule | undefined, price: Prices.Price | undefined): Row => {
+const served = Effect.fnUntraced(function* (server: Vendors.Local, address: string) {
+  const { idsAt } = yield* Effect.promise(() => import("./LocalServers.ts"))
+  const ids = yield* idsAt(address)
+  if (Option.isSome(ids)) return ids.value.map((model): Row => ({ provider: server.id, model }))
+  return yield* new UsageError({
+    detail: `${server.id} does not answer at ${address}: start it, then ask again.`
+  })
+})
+
+/** The known models of a vendor, which may be none. */
+const hosted = Effect.fnUntraced(function* (id: string) {
+  const vendor = ModelTable.vendorOf(id)
+  const ids = yield* ListPrices.models(id)
+  const found = ids.map((model) => ({ model, rule: ModelTable.ruleOf(id, model) }))
+  const priced = yield* Effect.forEach(found, ({ model, rule }) =>
+    Effect.map(ListPrices.find({ provider: id, model }), (price) => rowOf(id, model, rule, price))
+  )
+  const listed = new Set(found.map(({ rule }) => rule))
+  const others = Models.rules.filter(
+    (rule) => rule.vendor === vendor && rule.isUnknown !== true && !listed.has(rule)
+  )
+  return [...priced, ...others.map((rule) => rowOf(id, rule.family ?? rule.pattern, rule, undefined))]
+})
+
+const rowOf = (
+  provider: string,
+  model: string,
+  rule: Models.Rule | undefined,
+  price: Prices.Price | undefined
+): Row => {
   const contextWindow = rule?.contextWindow ?? price?.contextWindow
   return {
+    provider,
     model,
     ...(contextWindow === undefined ? {} : { contextWindow }),
     ...(rule?.maxOutput === undefined ? {} : { maxOutput: rule.maxOutput }),
+    ...(rule?.input === undefined ? {} : { input: rule.input }),
     ...(rule?.thinking === undefined ? {} : { thinking: levelsOf(rule.thinking) }),
     ...(price?.rates === undefined ? {} : { prices: price.rates })
   }
@@ -121,7 +159,7 @@ const levelsOf = ({ kind, levels = {} }: Models.Thinking): ReadonlyArray<string>
     })
   )
 
-const header = ["model", "window", "output", "thinking", "$ in", "$ out"]
+const header = ["provider", "model", "window", "output", "input", "thinking", "$ in", "$ out"]
 
 /** The rows in columns. */
 const table = (rows: ReadonlyArray<Row>): string => {
@@ -138,10 +176,20 @@ const table = (rows: ReadonlyArray<Row>): string => {
     .join("")
 }
 
-const cellsOf = ({ contextWindow, maxOutput, model, prices, thinking }: Row): ReadonlyArray<string> => [
+const cellsOf = ({
+  contextWindow,
+  input,
+  maxOutput,
+  model,
+  prices,
+  provider,
+  thinking
+}: Row): ReadonlyArray<string> => [
+  provider,
   Inert.line(model),
   short(contextWindow),
   short(maxOutput),
+  input?.join(",") ?? "-",
   thinking === undefined ? "-" : thinking.join(",") || "none",
   String(prices?.input ?? "-"),
   String(prices?.output ?? "-")

@@ -275,7 +275,7 @@ describe("models", () => {
   it.effect("is a command, and a word of a prompt behind another word or --", () =>
     Effect.gen(function* () {
       const [one] = (yield* requested("models", "anthropic", "--json")).requests
-      assert.deepStrictEqual(one, { provider: Option.some("anthropic"), baseUrl: Option.none(), json: true })
+      assert.deepStrictEqual(one, { filter: Option.some("anthropic"), baseUrl: Option.none(), json: true })
       assert.deepStrictEqual(yield* requested("which", "models"), { requests: [], prompt: "which models" })
       assert.deepStrictEqual(yield* requested("--", "models"), { requests: [], prompt: "models" })
       assert.strictEqual((yield* Effect.flip(requested("models", "a", "b")))._tag, "ShowHelp")
@@ -288,9 +288,11 @@ describe("models", () => {
       assert.deepStrictEqual(
         rows.find(({ model }) => model === "claude-opus-5"),
         {
+          provider: "anthropic",
           model: "claude-opus-5",
           contextWindow: 1_000_000,
           maxOutput: 128_000,
+          input: ["text", "image", "pdf"],
           thinking: ["off", "low", "medium", "high", "xhigh", "max"],
           prices: { input: 5, output: 25, cacheRead: 0.5, cacheWrite: 6.25, cacheWriteLong: 10 }
         }
@@ -318,6 +320,26 @@ describe("models", () => {
           )
         }
       }
+    })
+  )
+
+  it.effect("filters by the name of a provider, of a model, or both", () =>
+    Effect.gen(function* () {
+      const find = (filter: string) => ModelList.find(filter, {}, { baseUrl: Option.none() })
+      const namesOf = (rows: ReadonlyArray<ModelList.Row>) =>
+        rows.map(({ model, provider }) => `${provider}/${model}`)
+      assert.deepStrictEqual(yield* find("anthropic"), yield* listed("anthropic"))
+      const everywhere = namesOf(yield* find("GPT-5.5"))
+      assert.includeMembers(everywhere, ["openai/gpt-5.5", "openrouter/openai/gpt-5.5"])
+      assert.isTrue(everywhere.every((name) => name.includes("gpt-5.5")))
+      const some = namesOf(yield* find("anthropic/claude-opus"))
+      assert.include(some, "anthropic/claude-opus-5")
+      assert.isTrue(some.every((name) => name.startsWith("anthropic/claude-opus")))
+      const { message } = yield* Effect.flip(find("no-such-model"))
+      assert.match(
+        message,
+        /^No provider and no known model has "no-such-model" in its name\. Providers: anthropic,/
+      )
     })
   )
 
