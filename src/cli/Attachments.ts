@@ -15,35 +15,59 @@ const maxBytes = 32 * 1024 * 1024
 export interface Attached {
   readonly text: string
   readonly files: ReadonlyArray<Block>
+  /** The words behind an `@` that name no file and do not look like a path, such as `effect/platform`. They stay text. */
+  readonly words: ReadonlyArray<string>
 }
 
 /**
  * Reads the files. `@"a b.txt"` names a path with spaces, and `\@word` is a plain word. Paths of `--file` start in the folder of the
- * process, those of the prompt in `cwd`. Fails with `UsageError` for a file that does not exist or has no type that models read.
+ * process, those of the prompt in `cwd`. Fails with `UsageError` for a path that does not exist, and a file that has no type that
+ * models read.
  */
 export const read = Effect.fnUntraced(function* (
   words: string,
   { cwd, file }: { readonly cwd: string; readonly file: ReadonlyArray<string> }
 ): Effect.fn.Return<Attached, UsageError, FileSystem.FileSystem | Path.Path> {
   const path = yield* Path.Path
-  const { exists } = yield* FileSystem.FileSystem
-  const named = yield* Effect.forEach(mentioned(words), (name) => {
-    const bare = name.replace(/[.,;:!?)\]}'"]+$/, "")
-    const isThere = Effect.orElseSucceed(exists(path.resolve(cwd, name)), () => false)
-    return Effect.map(isThere, (isThere) => (isThere ? name : bare))
-  })
+  const mentions = yield* Effect.forEach(mentioned(words), (mention) => found(mention, cwd))
   const files = [
     ...file.map((name) => ({ name: path.relative("", name), place: path.resolve(name) })),
-    ...named.map((name) => ({ name, place: path.resolve(cwd, name) }))
+    ...mentions.flatMap(({ isPath, name }) => (isPath ? [{ name, place: path.resolve(cwd, name) }] : []))
   ]
   const once = new Map(files.map((each) => [each.place, each]))
   const blocks = yield* Effect.forEach(once.values(), ({ name, place }) => blockOf(name, place))
-  return { text: words.replaceAll(/(^|\s)\\@/g, "$1@"), files: blocks }
+  const others = new Set(mentions.flatMap(({ isPath, name }) => (isPath ? [] : [name])))
+  return { text: words.replaceAll(/(^|\s)\\@/g, "$1@"), files: blocks, words: [...others] }
 })
 
-/** The paths that a prompt names. */
-const mentioned = (words: string): ReadonlyArray<string> =>
-  Array.from(words.matchAll(/(?:^|\s)@(?:"([^"]+)"|([^\s"]\S*))/g), ([, quoted, bare = ""]) => quoted ?? bare)
+/** A word behind an `@`. */
+interface Mention {
+  readonly name: string
+  readonly isQuoted: boolean
+}
+
+/** The words that a prompt has behind an `@`. */
+const mentioned = (words: string): ReadonlyArray<Mention> =>
+  Array.from(words.matchAll(/(?:^|\s)@(?:"([^"]+)"|([^\s"]\S*))/g), ([, quoted, bare = ""]) => ({
+    name: quoted ?? bare,
+    isQuoted: quoted !== undefined
+  }))
+
+/** The name of a mention, without punctuation that is no part of it, and whether it is a path: names of packages and people are none. */
+const found = Effect.fnUntraced(function* ({ isQuoted, name }: Mention, cwd: string) {
+  const path = yield* Path.Path
+  const files = yield* FileSystem.FileSystem
+  const isThere = (place: string) => Effect.orElseSucceed(files.exists(path.resolve(cwd, place)), () => false)
+  if (isQuoted || (yield* isThere(name))) return { name, isPath: true }
+  const bare = name.replace(/[.,;:!?)\]}'"]+$/, "")
+  const folder = path.dirname(bare)
+  const isPath =
+    looksLikePath.test(bare) || (yield* isThere(bare)) || (folder !== "." && (yield* isThere(folder)))
+  return { name: bare, isPath }
+})
+
+// It starts as a path, or ends with an extension, which a version such as `@effect/platform@4.1` has not.
+const looksLikePath = /^(?:$|[.~]|\/|[A-Za-z]:[\\/])|\.[A-Za-z][A-Za-z0-9]*$/
 
 const blockOf = Effect.fnUntraced(function* (
   name: string,

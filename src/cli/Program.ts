@@ -116,10 +116,16 @@ const ready = Effect.fnUntraced(function* (args: ReadonlyArray<string>, version:
 
 /** The first prompt, with its files. */
 const promptOf = Effect.fnUntraced(function* (words: string, settings: Settings.Settings) {
-  const { files, text } =
-    settings.file.length > 0 || words.includes("@")
-      ? yield* (yield* Effect.promise(() => import("./Attachments.ts"))).read(words, settings)
-      : { files: [], text: words }
+  const {
+    files,
+    text,
+    words: others
+  } = settings.file.length > 0 || words.includes("@")
+    ? yield* (yield* Effect.promise(() => import("./Attachments.ts"))).read(words, settings)
+    : { files: [], text: words, words: [] }
+  const { err, paint } = yield* Screen.Screen
+  const notices = others.map((word) => paint.dim(`@${Inert.line(word)} names no file and stays text.`))
+  yield* err(notices.map((notice) => `${notice}\n`).join(""))
   const isOnStdin = settings.inputFormat === "stream-json"
   if (isOnStdin && text.trim() === "" && files.length === 0) return undefined
   const isResumed = settings.continue || Option.isSome(settings.resume)

@@ -113,6 +113,7 @@ describe.concurrent("flags", { timeout: 60_000 }, () => {
     Effect.gen(function* () {
       const cwd = Program.folder({
         "a.ts": "one\n",
+        "lib/there": "",
         "b c.txt": "two",
         "d.pdf": "%PDF-1.4 x",
         "e.zip": "PK\0"
@@ -137,6 +138,10 @@ describe.concurrent("flags", { timeout: 60_000 }, () => {
       const faults: ReadonlyArray<readonly [ReadonlyArray<string>, RegExp]> = [
         [["-f", "gone.txt", "x"], /gone\.txt: there is no such file/],
         [["look at @src/gone.ts."], /src\/gone\.ts: there is no such file/],
+        [["look at @./gone"], /\.\/gone: there is no such file/],
+        [["look at @/gone."], /\/gone: there is no such file/],
+        [["look at @lib/gone"], /lib\/gone: there is no such file/],
+        [['look at @"not here"'], /not here: there is no such file/],
         [["-f", "e.zip", "x"], /e\.zip: it is neither text nor an image nor a PDF/],
         [["look at @."], /\.: it is no file/]
       ]
@@ -146,6 +151,26 @@ describe.concurrent("flags", { timeout: 60_000 }, () => {
         assert.match(stderr, fault)
       }
       assert.strictEqual(seen.length, 1)
+    })
+  )
+
+  it.effect("@word stays text if it is no path, such as the name of a package", () =>
+    Effect.gen(function* () {
+      const cwd = Program.folder({ Makefile: "all:" })
+      const seen: Array<unknown> = []
+      const url = yield* Program.server((_, body, response) => {
+        seen.push(JSON.parse(body).input.at(-1).content)
+        Program.says(response, ["Hi"])
+      })
+      const prompt = "explain @effect/platform, @effect/sql@4.1.0 and @ada, not @ada. or @Makefile"
+      const { code, stderr } = yield* Program.run([prompt], { cwd, env: keyed(url) })
+      assert.strictEqual(code, 0)
+      for (const word of ["effect/platform", "effect/sql@4.1.0", "ada"])
+        assert.strictEqual(stderr.split(`@${word} names no file and stays text.\n`).length, 2, word)
+      assert.notMatch(stderr, /Makefile/)
+      const texts = JSON.stringify(seen)
+      assert.include(texts, prompt)
+      assert.include(texts, "all:")
     })
   )
 
