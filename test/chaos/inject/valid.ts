@@ -1,15 +1,17 @@
 /**
- * Whether a conversation can be sent in each of the four languages, and the body is one that its vendor takes: it begins
- * with a user, and every call is followed by its one result.
+ * Whether a conversation can be sent in each of the five languages, and the body is one that its vendor takes: it begins
+ * with a user, and every call is followed by its one result. For Converse, which rejects more, `faults` has its other rules.
  */
 import { type Message, Transcript } from "effect-agent"
 import { anthropicMessages } from "../../../src/providers/anthropic/protocol.ts"
+import { bedrockConverse } from "../../../src/providers/bedrock/protocol.ts"
 import { common } from "../../../src/providers/openAiChat/compat.ts"
 import { googleGenerate } from "../../../src/providers/gemini/protocol.ts"
 import { openAiChat } from "../../../src/providers/openAiChat/protocol.ts"
 import { openAiResponses } from "../../../src/providers/openAiResponses/protocol.ts"
 import { isReason, type Protocol } from "../../../src/providers/Protocol.ts"
 import type { Words } from "../../conformance/words.ts"
+import * as Converse from "./converse.ts"
 
 /** One step of a conversation. A name stands for an id in the language that has none. */
 type Step = readonly [kind: "user" | "assistant" | "call" | "result", id?: string]
@@ -18,6 +20,8 @@ interface Language {
   readonly name: string
   readonly encode: Protocol["encode"]
   readonly steps: (body: Words) => ReadonlyArray<Step>
+  /** The faults of the body besides the order of its steps. Default: none. */
+  readonly faults?: (body: Words) => ReadonlyArray<string>
 }
 
 const openAiChatSteps: Language["steps"] = ({ messages }) =>
@@ -65,19 +69,34 @@ const languages: ReadonlyArray<Language> = [
           return [role === "user" ? "user" : "assistant"]
         })
       )
+  },
+  {
+    name: "bedrock-converse",
+    encode: bedrockConverse("vendor").encode,
+    steps: ({ messages }) =>
+      messages.flatMap(({ content, role }: Words) =>
+        content.map(({ toolResult, toolUse }: Words) => {
+          if (toolUse !== undefined) return ["call", toolUse.toolUseId]
+          return toolResult === undefined ? [role] : ["result", toolResult.toolUseId]
+        })
+      ),
+    faults: Converse.faults
   }
 ]
+
+/** Converse takes calls and results only in a request with tools. */
+const tool = { name: "work", description: "Works.", parameters: { type: "object", properties: {} } }
 
 /** What is wrong with a request that would be made of these messages now, in any language. */
 export const violations = (messages: ReadonlyArray<Message.Message>): ReadonlyArray<string> => {
   const sent = Transcript.repair(messages).messages.flatMap((message) =>
     message.role === "custom" ? [] : [message]
   )
-  return languages.flatMap(({ encode, name, steps }) => {
+  return languages.flatMap(({ encode, faults = () => [], name, steps }) => {
     const body = encode({
       model: "m",
       messages: sent,
-      tools: [],
+      tools: [tool],
       options: {},
       thinking: {},
       thinkingLevel: undefined,
@@ -86,7 +105,8 @@ export const violations = (messages: ReadonlyArray<Message.Message>): ReadonlyAr
       adjusted: []
     })
     if (isReason(body)) return [`${name}: ${body.detail}`]
-    return order(steps(JSON.parse(body))).map((violation) => `${name}: ${violation}`)
+    const words: Words = JSON.parse(body)
+    return [...order(steps(words)), ...faults(words)].map((violation) => `${name}: ${violation}`)
   })
 }
 
