@@ -14,6 +14,7 @@ import type { SqlError } from "effect/sql/SqlError"
 import { Artifact, ArtifactNotFound, ArtifactStore, ArtifactStoreFailed } from "./ArtifactStore.ts"
 
 const table = "effect_agent_artifact"
+const migrations = `${table}_migrations`
 
 /** Version 1. A row is a part of the JSON of an artifact, because clients of PostgreSQL refuse messages of 16 MiB. */
 const create = Effect.flatMap(
@@ -27,8 +28,23 @@ const create = Effect.flatMap(
   )`
 )
 
-/** The steps from one version of the table to the next. A new version adds a line here, and a test. */
-const loader = Migrator.fromRecord({ "1_artifacts": Effect.asVoid(create) })
+/** The steps from one version to the next. A new version adds a line here, and its statements to `test/artifacts/SqlTables.slow.test.ts`. */
+const versions: Record<string, Effect.Effect<void, unknown, SqlClient.SqlClient>> = {
+  "1_artifacts": Effect.asVoid(create)
+}
+const latest = Object.keys(versions).length
+
+/** Brings the table to the version that this version of the package uses. Fails if a later one has changed it. */
+const migrate = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* Migrator.make({})({ loader: Migrator.fromRecord(versions), table: migrations })
+  const [row] = yield* sql`SELECT max(migration_id) FROM ${sql(migrations)}`.values
+  const found = Number(row?.[0])
+  if (found > latest) {
+    const message = `The table of artifacts has version ${found}. This version of effect-agent knows it up to ${latest}`
+    return yield* new Migrator.MigrationError({ kind: "BadState", message })
+  }
+})
 
 /**
  * Keeps each artifact as rows of a table in the SQL database of the context.
@@ -36,7 +52,8 @@ const loader = Migrator.fromRecord({ "1_artifacts": Effect.asVoid(create) })
  * **Details**
  *
  * The store uses the `SqlClient` of `effect/sql`: that of `NodeSqlite` of `effect-agent/sql`, or of `PgClient` of `@effect/sql-pg`. It
- * makes its table `effect_agent_artifact`, and brings an older one to its version. `put` is one transaction. Nothing removes old
+ * makes its table `effect_agent_artifact`, and brings an older one to its version. The layer fails with `MigrationError` for a table of a
+ * later version. `put` is one transaction. Nothing removes old
  * artifacts: `created` of a row is the time of the last `put`, in milliseconds since the epoch.
  *
  * **Example** (Keeping artifacts in SQLite)
@@ -67,11 +84,7 @@ export const layer: Layer.Layer<ArtifactStore, SqlError | Migrator.MigrationErro
     Effect.gen(function* () {
       // An application may transform the names of its own tables.
       const sql = (yield* SqlClient.SqlClient).withoutTransforms()
-      yield* Effect.provideService(
-        Migrator.make({})({ loader, table: `${table}_migrations` }),
-        SqlClient.SqlClient,
-        sql
-      )
+      yield* Effect.provideService(migrate, SqlClient.SqlClient, sql)
       return {
         put: (artifact) =>
           isSafe(artifact.id)
