@@ -15,6 +15,7 @@ import type { Request as ConfigRequest } from "./ConfigList.ts"
 import * as ExitCode from "./ExitCode.ts"
 import { modelName } from "./ModelChoice.ts"
 import type { Request as ModelsRequest } from "./ModelList.ts"
+import type { PlaceFlags } from "./Settings.ts"
 import * as SettingTable from "./SettingTable.ts"
 import * as Values from "./Values.ts"
 import { companies } from "./Vendors.ts"
@@ -91,8 +92,8 @@ const config = Command.make("config", {
   untrust: is("untrust", "Take that back")
 }).pipe(Command.withDescription("Shows the settings that apply, and where each value comes from"))
 
-const { cwd, sessionDir } = SettingTable.flags
-const place = { cwd, sessionDir, json: is("json", "Write JSON") }
+const { cwd, sessionDir, store } = SettingTable.flags
+const place = { cwd, sessionDir, store, json: is("json", "Write JSON") }
 const id = Argument.String("id").pipe(Argument.withDescription("The id of the session"))
 
 const listSessions = Command.make("list", place).pipe(
@@ -124,21 +125,22 @@ const approve = Command.make("approve", {
   params: optionalText("params", "JSON", "Params in place of those of the call"),
   reason: optionalText("reason", "TEXT", "The reason, which the model reads if you reject the call"),
   cwd,
-  sessionDir
+  sessionDir,
+  store
 }).pipe(Command.withDescription("Records the answer to a call that waits for an approval, and runs nothing"))
 
 /** The line of a run: its prompt and its flags. */
 export type Line = Command.Command.Config.Infer<typeof line>
 
 /** The arguments of `effect-agent sessions`. */
-export type SessionsLine = Pick<SettingTable.Flags, "cwd" | "sessionDir"> & { readonly json: boolean } & (
+export type SessionsLine = PlaceFlags & { readonly json: boolean } & (
     | { readonly action: "list" }
     | { readonly action: "show" | "rm"; readonly id: string }
     | { readonly action: "export"; readonly id: string; readonly format: "jsonl" | "md" }
   )
 
 /** The arguments of `effect-agent approve`. */
-export interface ApproveLine extends Pick<SettingTable.Flags, "cwd" | "sessionDir"> {
+export interface ApproveLine extends PlaceFlags {
   readonly run: string
   readonly approval: Option.Option<string>
   readonly yes: boolean

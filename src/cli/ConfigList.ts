@@ -10,6 +10,7 @@ import { Screen } from "./Screen.ts"
 import * as Settings from "./Settings.ts"
 import * as SettingTable from "./SettingTable.ts"
 import type { From, Picked } from "./Source.ts"
+import * as StoreAddress from "./StoreAddress.ts"
 import type { Environment } from "./Vendors.ts"
 
 /** The arguments of `effect-agent config`. */
@@ -81,7 +82,7 @@ const rowOf = ({ found, isList, key }: Picked<unknown>): Row =>
   Option.match(found, {
     onNone: () => ({ value: usual[key] ?? null, source: "default" }),
     onSome: ({ from, texts, value }) => ({
-      value: isPlain(value) ? value : isList ? texts : texts.join(),
+      value: isPlain(value) ? value : isList ? texts : StoreAddress.withoutPassword(texts.join()),
       source: from.kind,
       from: from.name
     })

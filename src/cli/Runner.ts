@@ -151,12 +151,12 @@ const nothingOpen = "There is nothing to continue in this session: give a prompt
 
 /** The session of the run, `undefined` if it has none. */
 const sessionOf = Effect.fnUntraced(function* (settings: Settings) {
-  const { fork, name, noSession, resume, sessionDir } = settings
+  const { fork, name, noSession, resume, store } = settings
   const chosen = [settings.continue, Option.isSome(resume), Option.isSome(fork), noSession]
   if (chosen.filter(Boolean).length > 1) return yield* new UsageError({ detail: oneSession })
   if (noSession) return undefined
   const { open } = yield* Effect.promise(() => import("./SessionChoice.ts"))
-  const isWanted = chosen.includes(true) || Option.isSome(name) || Option.isSome(sessionDir)
+  const isWanted = chosen.includes(true) || Option.isSome(name) || Option.isSome(store)
   if (isWanted) return yield* open(settings)
   return yield* Effect.catchTag(open(settings), "SessionError", ({ message }) =>
     Effect.as(complain(`The conversation is not kept. ${message}`), undefined)

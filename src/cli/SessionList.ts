@@ -34,7 +34,7 @@ export const run = Effect.fnUntraced(function* (line: SessionsLine, env: Environ
     yield* SessionPlace.known(Stream.runForEach(store.export(line.id, format), (text) => out(safe(text))))
   }
   return ExitCode.answered
-})
+}, Effect.scoped)
 
 /** All pages of a list. */
 const allOf = (store: Service, page: ListOptions): Effect.Effect<ReadonlyArray<Summary>, SessionError> =>

@@ -1,6 +1,7 @@
 /** The settings of the session that a run belongs to. */
 import * as Flag from "effect/cli/Flag"
 import * as Setting from "./Setting.ts"
+import * as StoreAddress from "./StoreAddress.ts"
 import * as Values from "./Values.ts"
 
 const expected = "the id of a session"
@@ -39,6 +40,15 @@ export const settings = {
     read: Values.nonEmpty,
     expected: "a folder",
     // Conversations may hold what the project must not get.
+    rules: { widens: () => true }
+  }),
+  store: Setting.text({
+    name: "store",
+    metavar: "STORE",
+    description:
+      "Place of the sessions: sqlite:FILE, postgres://USER@HOST/DATABASE, or a folder of files. Default: files in the home of the program",
+    read: StoreAddress.read,
+    expected: StoreAddress.expected,
     rules: { widens: () => true }
   }),
   name: Setting.text({

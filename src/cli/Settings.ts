@@ -7,6 +7,7 @@ import * as Configuration from "./Configuration.ts"
 import { UsageError } from "./ExitCode.ts"
 import type { From, Picked, Sources } from "./Source.ts"
 import * as SettingTable from "./SettingTable.ts"
+import type { StoreAddress } from "./StoreAddress.ts"
 import * as Values from "./Values.ts"
 import type { Environment } from "./Vendors.ts"
 
@@ -20,17 +21,39 @@ export const read = Effect.fnUntraced(function* (flags: SettingTable.Flags, env:
   const picks = yield* SettingTable.pick(flags, { env, project, user })
   const writable = Option.getOrElse(valueOf(picks.writable), () => [])
   yield* Effect.forEach(writable, (path) => folder("writable", path))
-  return { settings: { ...settingsOf(picks), cwd }, picks, paths, remarks: remarksOn(picks) }
+  const store = yield* storeOf(picks)
+  return { settings: { ...settingsOf(picks), cwd, store }, picks, paths, remarks: remarksOn(picks) }
 })
 
+/** The flags that name the place of sessions. */
+export type PlaceFlags = Pick<SettingTable.Flags, "cwd" | "sessionDir" | "store">
+
 /** Reads the settings that name the place of sessions. */
-export const place = Effect.fnUntraced(function* (
-  flags: Pick<SettingTable.Flags, "cwd" | "sessionDir">,
-  env: Environment
-) {
+export const place = Effect.fnUntraced(function* (flags: PlaceFlags, env: Environment) {
   const cwd = yield* cwdOf(flags, env)
   const { project, user } = yield* Configuration.load(env, cwd)
-  return { cwd, sessionDir: valueOf(yield* flags.sessionDir.pick({ env, project, user })) }
+  const [sessionDir, store] = yield* Effect.all([
+    flags.sessionDir.pick({ env, project, user }),
+    flags.store.pick({ env, project, user })
+  ])
+  return { cwd, store: yield* storeOf({ sessionDir, store }) }
+})
+
+/** The place of sessions that counts: of `store` and `sessionDir` the one that a stronger place has. */
+const storeOf = Effect.fnUntraced(function* ({
+  sessionDir,
+  store
+}: Pick<SettingTable.Picks, "sessionDir" | "store">): Effect.fn.Return<
+  Option.Option<StoreAddress>,
+  UsageError
+> {
+  const folder = Option.map(valueOf(sessionDir), (directory) => ({ _tag: "Files" as const, directory }))
+  if (Option.isNone(folder) || Option.isNone(store.found)) return Option.orElse(valueOf(store), () => folder)
+  if (rankOf(sessionDir) === rankOf(store))
+    return yield* new UsageError({
+      detail: "--store and --session-dir exclude one another: give one of them."
+    })
+  return rankOf(store) < rankOf(sessionDir) ? valueOf(store) : folder
 })
 
 const cwdOf = Effect.fnUntraced(function* ({ cwd: flag }: Pick<SettingTable.Flags, "cwd">, env: Environment) {
@@ -98,10 +121,11 @@ const strength: ReadonlyArray<From["kind"]> = ["flag", "variable", "project", "u
 const effortOf = ({ effort, model }: SettingTable.Picks) => {
   const ofModel = Option.flatMap(valueOf(model), (model) => Option.fromUndefinedOr(model.effort))
   if (Option.isNone(ofModel)) return valueOf(effort)
-  const rank = ({ found }: Picked<unknown>) =>
-    strength.indexOf(Option.match(found, { onNone: () => "default", onSome: ({ from }) => from.kind }))
-  return Option.isSome(effort.found) && rank(effort) <= rank(model) ? valueOf(effort) : ofModel
+  return Option.isSome(effort.found) && rankOf(effort) <= rankOf(model) ? valueOf(effort) : ofModel
 }
+
+const rankOf = ({ found }: Picked<unknown>): number =>
+  strength.indexOf(Option.match(found, { onNone: () => "default", onSome: ({ from }) => from.kind }))
 
 /** One line for each place whose values do not count. */
 const remarksOn = (picks: SettingTable.Picks): ReadonlyArray<string> => {

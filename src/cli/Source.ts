@@ -4,6 +4,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { UsageError } from "./ExitCode.ts"
+import * as StoreAddress from "./StoreAddress.ts"
 import type { Environment } from "./Vendors.ts"
 
 /** A member of a configuration file. */
@@ -129,7 +130,9 @@ const read = <A>(
   Option.match(read(texts), {
     onNone: () =>
       Effect.fail(
-        new UsageError({ detail: `${place}: ${JSON.stringify(texts.join(","))}. Expected: ${expected}` })
+        new UsageError({
+          detail: `${place}: ${JSON.stringify(StoreAddress.withoutPassword(texts.join(",")))}. Expected: ${expected}`
+        })
       ),
     onSome: (value) => Effect.succeedSome({ value, texts, from })
   })

@@ -1,0 +1,45 @@
+/** Stores of sessions in databases. The client of each kind of database is loaded when it is used. */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Layer from "effect/Layer"
+import * as Path from "effect/Path"
+import * as Redacted from "effect/Redacted"
+import type { MigrationError } from "effect/sql/Migrator"
+import type * as SqlClient from "effect/sql/SqlClient"
+import type { SqlError } from "effect/sql/SqlError"
+import { SessionError, StorageFailed } from "../Session.ts"
+import * as SessionStore from "../sessions/SessionStore.ts"
+import * as SqlSessionStore from "../sessions/SqlSessionStore.ts"
+
+/** Opens the store in an SQLite database, and makes its file if there is none. The scope holds the connection. */
+export const sqlite = Effect.fnUntraced(function* (filename: string) {
+  const { layer } = yield* Effect.promise(() => import("../sql/NodeSqlite.ts"))
+  const folder = (yield* Path.Path).dirname(filename)
+  const files = yield* FileSystem.FileSystem
+  yield* Effect.mapError(files.makeDirectory(folder, { recursive: true, mode: 0o700 }), ({ message }) =>
+    failed(message)
+  )
+  return yield* opened(layer({ filename }))
+})
+
+/** Opens the store in a PostgreSQL database. The scope holds the connections. */
+export const postgres = Effect.fnUntraced(function* (url: string) {
+  const { layer } = yield* Effect.promise(() => import("@effect/sql-pg/PgClient"))
+  return yield* opened(layer({ url: Redacted.make(url), maxConnections: 2 }))
+})
+
+const opened = (client: Layer.Layer<SqlClient.SqlClient, SqlError>) =>
+  Layer.provide(SqlSessionStore.layer(), client).pipe(
+    Layer.build,
+    Effect.map(Context.get(SessionStore.SessionStore)),
+    Effect.mapError((error) => failed(detailOf(error)))
+  )
+
+const detailOf = (error: SqlError | MigrationError): string => {
+  const { cause, message } = error._tag === "SqlError" ? error.reason : error
+  return cause instanceof Error ? cause.message : (message ?? error.message)
+}
+
+const failed = (detail: string) =>
+  new SessionError({ sessionId: "", reason: new StorageFailed({ operation: "open", detail }) })
