@@ -51,7 +51,7 @@ export { InvalidContinuation } from "./internal/continuation.ts"
 export type { StartedRun } from "./internal/execution.ts"
 export { InvalidInput } from "./internal/invalidInput.ts"
 export type { OutputOf, OutputOptions } from "./internal/output.ts"
-export type { PromptOptions, RetryOptions } from "./internal/promptOptions.ts"
+export type { PromptOptions, RetryOptions, RunIdOptions } from "./internal/promptOptions.ts"
 export { type HandOff, handOff, type HandOffOptions } from "./internal/handingOver.ts"
 export type { Member } from "./internal/team.ts"
 export {

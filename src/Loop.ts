@@ -18,7 +18,7 @@ import * as Execution from "./internal/execution.ts"
 import * as Input from "./internal/invalidInput.ts"
 import type { OpenTurn } from "./internal/openTurn.ts"
 import type { OutputOf, OutputOptions } from "./internal/output.ts"
-import type { Prompted, RetryOptions } from "./internal/promptOptions.ts"
+import type { Prompted, RetryOptions, RunIdOptions } from "./internal/promptOptions.ts"
 import { readRun } from "./internal/promptOptions.ts"
 import { Queues } from "./internal/queues.ts"
 import * as Resumption from "./internal/resumption.ts"
@@ -58,7 +58,7 @@ export interface History {
  * @category options
  * @since 0.2.0
  */
-export type Options<A = never> = RunOptions & RetryOptions & OutputOptions<A>
+export type Options<A = never> = RunOptions & RetryOptions & OutputOptions<A> & RunIdOptions
 
 /**
  * Runs the loop as a stream of its events.
@@ -245,7 +245,7 @@ const start = (task: (now: number) => Reading<Task>, reader?: Reader) =>
 const fresh = (
   prompts: Reading<ReadonlyArray<Message.Message>>,
   history: History,
-  { options, retry, typed }: Prompted<RunOptions>,
+  { options, retry, runId, typed }: Prompted<RunOptions>,
   now: number
 ): Reading<Task> =>
   Result.gen(function* () {
@@ -257,6 +257,7 @@ const fresh = (
       options,
       output: typed.output,
       retry,
+      runId,
       continued: false,
       pollFirst: true,
       queues: new Queues(),

@@ -9,7 +9,10 @@ import type { Queues } from "./queues.ts"
 import type { Task } from "./task.ts"
 
 /** The start of a task. */
-export type Begin = Pick<Task, "prompts" | "continued" | "pollFirst" | "promptsFrom" | "byHand" | "open">
+export type Begin = Pick<
+  Task,
+  "prompts" | "continued" | "pollFirst" | "promptsFrom" | "byHand" | "open" | "runId"
+>
 
 /**
  * The start of a run without a prompt, at `now`: a turn that waits for a person is resumed. Else unanswered calls get error results;

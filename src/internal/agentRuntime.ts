@@ -144,7 +144,8 @@ export class AgentRuntime {
         const begin = yield* Effect.fromResult(makeTask(now))
         const isResumed = begin.open !== undefined || begin.byHand !== undefined
         const results = isResumed ? [] : this.open.close(this.current.messages, now)
-        return yield* this.start({ ...begin, prompts: [...results, ...begin.prompts] }, prompted, reader)
+        const prompts = [...results, ...begin.prompts]
+        return yield* this.start({ ...begin, prompts, runId: prompted.runId }, prompted, reader)
       })
     )
   }

@@ -85,7 +85,21 @@ export interface RetryOptions {
  * @category options
  * @since 0.2.0
  */
-export type PromptOptions<A = never> = Partial<RunOptions.RunOptions> & RetryOptions & OutputOptions<A>
+export type PromptOptions<A = never> = Partial<RunOptions.RunOptions> &
+  RetryOptions &
+  OutputOptions<A> &
+  RunIdOptions
+
+/**
+ * The id of a run that the application chose.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export interface RunIdOptions {
+  /** The id of the run, which no other run has. Default: a new one. */
+  readonly runId?: string
+}
 
 /** The options beside `RunOptions`, as an application gave them. Types do not guard plain JavaScript. */
 export type Unread = { readonly [Name in keyof Beside]-?: Beside[Name] | undefined }
@@ -109,10 +123,14 @@ export const fields = {
   retry: Schema.optionalKey(Schema.declare(Schedule.isSchedule, { expected: "a Schedule" })),
   maxRetryAfter: Schema.optionalKey(DurationInput)
 }
-const readBeside = Input.reader(Schema.Struct(fields))
+const readBeside = Input.reader(
+  Schema.Struct({ ...fields, runId: Schema.optionalKey(Schema.NonEmptyString) })
+)
 
 /** The options of a run, read. */
 export interface Prompted<Options, O = {}> {
+  /** The id of the run. Default: a new one. */
+  readonly runId?: string | undefined
   readonly options: Options
   readonly typed: OutputReview.Typed<O>
   readonly retry: Patience | undefined
@@ -128,10 +146,11 @@ const reading =
   ): Result.Result<Prompted<Options, OutputOf<A>>, Input.InvalidInput> =>
     Result.gen(function* () {
       const all = { ...agent, ...RunOptions.given(given, 1) }
-      const { maxRetryAfter, output, outputRetries, retry, ...data } = all
-      yield* readBeside({ maxRetryAfter, output, outputRetries, retry })
+      const { maxRetryAfter, output, outputRetries, retry, runId, ...data } = all
+      yield* readBeside({ maxRetryAfter, output, outputRetries, retry, runId })
       return {
-        options: yield* readData(data, Object.keys(fields)),
+        runId,
+        options: yield* readData(data, [...Object.keys(fields), "runId"]),
         typed: OutputReview.typed<A>(output, outputRetries),
         retry: retry === undefined ? undefined : new Patience(retry, maxRetryAfter ?? "5 minutes")
       }

@@ -60,8 +60,11 @@ export interface Surroundings extends Audience {
   readonly parent?: Run | undefined
 }
 
+const soloOf = ({ options }: Task, context: Context.Context<Services>): Team =>
+  Team.of(options, Context.get(context, ToolRegistry), Context.get(context, HookManager))
+
 export class Run {
-  readonly id = makeRunId()
+  readonly id: string
   readonly control = new Control()
   readonly clock: Clock.Clock
   readonly provider: Provider["Service"]
@@ -119,11 +122,10 @@ export class Run {
   private isOver = false
 
   constructor(task: Task, audience: Surroundings, context: Context.Context<Services>) {
+    this.id = task.runId ?? makeRunId()
     this.clock = Context.get(context, Clock.Clock)
     this.provider = Context.get(context, Provider)
-    this.team =
-      task.team ??
-      Team.of(task.options, Context.get(context, ToolRegistry), Context.get(context, HookManager))
+    this.team = task.team ?? soloOf(task, context)
     this.contextManager = Context.get(context, ContextManager.ContextManager)
     this.prices = Context.get(context, Prices.Prices)
     this.resultLimit = Context.get(context, ResultLimit)

@@ -13,6 +13,8 @@ import type { Team } from "./team.ts"
 
 /** The start of a run, and the changes to it between turns. */
 export interface Task {
+  /** The id of the run. Default: a new one. */
+  readonly runId?: string | undefined
   readonly prompts: ReadonlyArray<Message>
   /** The transcript so far. Never changed. */
   readonly messages: ReadonlyArray<Message>

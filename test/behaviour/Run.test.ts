@@ -912,4 +912,22 @@ describe("Run", () => {
       assert.include(yield* Schema.encodeEffect(codec)(result), '"text":"done"')
     })
   )
+
+  it.effect("has the id that the application chose, else one of its own", () =>
+    Effect.gen(function* () {
+      const { agent: given } = yield* agent([done, done, done])
+      const first = yield* given.prompt("hi", { runId: "run_mine" })
+      const second = yield* given.prompt("hi")
+      const started = yield* given.start("hi", { runId: "run_third" })
+      assert.strictEqual(first.runId, "run_mine")
+      assert.notStrictEqual(second.runId, "run_mine")
+      assert.strictEqual(started.runId, "run_third")
+      const refused = yield* Effect.flip(given.prompt("hi", { runId: "" }))
+      assert.strictEqual(refused._tag, "InvalidInput")
+      const provider = yield* ScriptedProvider.make([done])
+      const run = Loop.run("hi", { messages: [] }, { model: "m", runId: "run_loop" })
+      const looped = yield* Effect.provide(run, [provider.layer, ToolRegistry.layer()])
+      assert.strictEqual(looped.runId, "run_loop")
+    })
+  )
 })
