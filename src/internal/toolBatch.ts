@@ -56,10 +56,10 @@ export const execute = Effect.fnUntraced(function* (
 
 type Perform = (batch: Batch, allowed: ReadonlyArray<Allowed>) => Effect.Effect<void>
 
-/** Performs calls side by side. */
+/** Performs calls side by side; a single call in the fiber of the run. */
 const performAll: Perform = (batch, allowed) =>
   Effect.forEach(allowed, (call) => ToolCall.perform(batch, call), {
-    concurrency: concurrencyOf(batch),
+    concurrency: allowed.length === 1 ? 1 : concurrencyOf(batch),
     discard: true
   })
 
