@@ -55,21 +55,10 @@ const paramsOf = Effect.fnUntraced(function* ({ no, params, yes }: ApproveLine) 
   return decoded
 })
 
-/** The session that has a run, of all those that the store can read. */
+/** The session that has a run, of all those of the store. */
 const sessionOf = Effect.fnUntraced(function* (store: Service, run: string) {
-  let cursor: string | undefined
-  do {
-    const page = yield* store.list(cursor === undefined ? {} : { cursor })
-    for (const { sessionId } of page.items) {
-      const contents = yield* Effect.option(store.read(sessionId))
-      const isThere = Option.exists(contents, ({ entries }) =>
-        entries.some((entry) => entry.type === "run" && entry.runId === run)
-      )
-      if (isThere) return sessionId
-    }
-    cursor = page.nextCursor
-  } while (cursor !== undefined)
-  return yield* new UsageError({ detail: `There is no run ${JSON.stringify(run)}.` })
+  const sessionId = yield* store.sessionOf(run)
+  return sessionId ?? (yield* new UsageError({ detail: `There is no run ${JSON.stringify(run)}.` }))
 })
 
 /** The approval that the line names, else the only one without an answer. */

@@ -213,6 +213,8 @@ export interface Service {
   readonly list: (options?: ListOptions) => Effect.Effect<Page, SessionError>
   /** Finds the messages that have a text, in upper or lower case, in the sessions with the newest entries first. */
   readonly search: (text: string, options?: Pick<ListOptions, "cwd">) => Stream.Stream<Hit, SessionError>
+  /** Finds the id of the session in which a run took place, `undefined` if there is none. Forks of the session do not count. */
+  readonly sessionOf: (runId: string) => Effect.Effect<string | undefined, SessionError>
   /**
    * Makes a session that has the conversation of another one up to an entry. Returns its id.
    *

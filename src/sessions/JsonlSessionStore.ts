@@ -84,7 +84,7 @@ export const storage = (
       open: (sessionId) => Effect.provideContext(files.open(sessionId), context),
       lines: (sessionId) => Stream.provideContext(files.lines(sessionId), context),
       find: (sessionId) => Effect.provideContext(files.find(sessionId), context),
-      list: (cwd) => Effect.provideContext(files.list(cwd), context),
+      list: (where) => Effect.provideContext(files.list(where?.cwd), context),
       remove: (sessionId) => Effect.provideContext(files.remove(sessionId), context)
     }
   })

@@ -10,8 +10,8 @@ import * as Stream from "effect/Stream"
 import type { StoredLine } from "./SessionStorage.ts"
 
 const lineFeed = 0x0a
-/** The bytes that are read at a time. */
-const pieceSize = 1024 * 1024
+/** The bytes that are read at first, and at most at a time: a reader of many small files must not allocate more than they have. */
+const [firstPiece, maxPiece] = [64 * 1024, 1024 * 1024]
 
 /** The pieces of a line whose end has not been read. */
 type Rest = ReadonlyArray<Uint8Array>
@@ -24,7 +24,12 @@ export const lines = (
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const file = yield* files.open(path, { flag: "r" })
-      const step = (rest: Rest) => Effect.map(file.readAlloc(pieceSize), (piece) => linesOf(rest, piece))
+      let size = firstPiece
+      const step = (rest: Rest) =>
+        Effect.map(file.readAlloc(size), (piece) => {
+          size = Math.min(size * 2, maxPiece)
+          return linesOf(rest, piece)
+        })
       return Stream.paginate<Rest, ReadonlyArray<StoredLine>, PlatformError, never>([], (rest) =>
         Effect.map(step(rest), ({ lines, next }) => [[lines], next])
       ).pipe(Stream.filter(Arr.isReadonlyArrayNonEmpty))

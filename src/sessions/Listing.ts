@@ -8,12 +8,12 @@ import * as Message from "../Message.ts"
 import { SessionError, Unreadable } from "../Session.ts"
 import type { ListOptions, Page, Summary } from "./Contract.ts"
 import * as SessionEntry from "./SessionEntry.ts"
-import type { SessionStorage, StoredLine, StoredSession } from "./SessionStorage.ts"
+import type { SessionStorage, StoredLine, StoredSession, Wanted } from "./SessionStorage.ts"
 import { titleOf } from "./Titles.ts"
 
 /** The sessions of a storage, those with the newest entries first. */
-export const newest = (storage: SessionStorage, cwd?: string) =>
-  Effect.map(storage.list(cwd), (sessions) => sessions.toSorted(byAge))
+export const newest = (storage: SessionStorage, where?: Wanted) =>
+  Effect.map(storage.list(where), (sessions) => sessions.toSorted(byAge))
 
 const byAge = (one: StoredSession, other: StoredSession): number =>
   other.modified - one.modified || (one.sessionId < other.sessionId ? -1 : 1)
@@ -22,7 +22,7 @@ export const list = (storage: SessionStorage, options: ListOptions = {}): Effect
   Effect.gen(function* () {
     const { cursor, cwd, limit = 50, query = "" } = options
     const after = cursor === undefined ? undefined : yield* readCursor(cursor)
-    const sessions = yield* newest(storage, cwd)
+    const sessions = yield* newest(storage, cwd === undefined ? {} : { cwd })
     const rest = sessions.filter((session) => after === undefined || byAge(after, session) < 0)
     const items = yield* Stream.fromIterable(rest).pipe(
       Stream.mapEffect((session) => summary(storage, session)),

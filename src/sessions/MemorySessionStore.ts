@@ -61,7 +61,7 @@ export const storage = (): SessionStorage => {
         Arr.isArrayNonEmpty(lines) ? Stream.succeed(Arr.copy(lines)) : Stream.empty
       ),
     find: (sessionId) => Effect.map(find(sessionId), listed),
-    list: (cwd) =>
+    list: ({ cwd } = {}) =>
       Effect.sync(() =>
         [...sessions.values()].filter((kept) => cwd === undefined || kept.cwd === cwd).map(listed)
       ),

@@ -21,7 +21,7 @@ export const search = (
   const hits = (sessionId: string) => (line: StoredLine) =>
     typeof line === "string" && line.toLowerCase().includes(escaped) ? hitOf(sessionId, line, wanted) : []
   return Stream.unwrap(
-    Effect.map(newest(storage, where.cwd), (sessions) =>
+    Effect.map(newest(storage, where), (sessions) =>
       Stream.flatMap(Stream.fromIterable(sessions), ({ sessionId }) =>
         storage.lines(sessionId, ["message"]).pipe(
           Stream.flatMap((lines) => Stream.fromIterable(lines.flatMap(hits(sessionId)))),

@@ -43,6 +43,23 @@ export interface StoredSession {
 }
 
 /**
+ * The sessions that a list of a storage has.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Wanted {
+  /** The working directory of the sessions. Default: any. */
+  readonly cwd?: string
+  /**
+   * The id of a run that the sessions have an entry of. Default: any.
+   *
+   * A storage without an index of runs may list others too: the store reads their entries.
+   */
+  readonly runId?: string
+}
+
+/**
  * The one writer of a session.
  *
  * @category models
@@ -110,8 +127,8 @@ export interface SessionStorage {
   ) => Stream.Stream<Arr.NonEmptyReadonlyArray<StoredLine>, SessionError>
   /** Finds a session. Fails with `NotFound`. */
   readonly find: (sessionId: string) => Effect.Effect<StoredSession, SessionError>
-  /** Lists the sessions, those of one working directory if `cwd` is given, in any order. */
-  readonly list: (cwd?: string) => Effect.Effect<ReadonlyArray<StoredSession>, SessionError>
+  /** Lists the sessions, all of them or those that are wanted, in any order. */
+  readonly list: (where?: Wanted) => Effect.Effect<ReadonlyArray<StoredSession>, SessionError>
   /** Removes a session with all entries. Fails with `NotFound`, and with `Locked` while it is open. */
   readonly remove: (sessionId: string) => Effect.Effect<void, SessionError>
 }

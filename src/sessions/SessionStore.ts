@@ -42,6 +42,7 @@ import * as Forking from "./Forking.ts"
 import * as Keeping from "./Keeping.ts"
 import * as Listing from "./Listing.ts"
 import * as Opening from "./Opening.ts"
+import * as RunSearch from "./RunSearch.ts"
 import * as Search from "./Search.ts"
 import type { SessionStorage } from "./SessionStorage.ts"
 
@@ -122,6 +123,7 @@ export const make = (storage: SessionStorage, options: Options = {}): Service =>
   read: (sessionId) => Contents.read(storage, sessionId),
   list: (page) => Listing.list(storage, page),
   search: (text, where) => Search.search(storage, text, where),
+  sessionOf: (runId) => RunSearch.sessionOf(storage, runId),
   fork: (sessionId, forked) => Forking.fork(storage, sessionId, forked),
   export: (sessionId, format) => Export.exported(storage, sessionId, format),
   delete: (sessionId) => storage.remove(sessionId),

@@ -119,6 +119,16 @@ export const read = (
   )
 }
 
+/** A condition for sessions that have an entry of a run. Its part about the type is the condition of the index of runs. */
+export const hasRun = (sql: SqlClient.SqlClient, runId: string): Statement.Fragment => {
+  const member = `"runId":${JSON.stringify(runId)}`
+  const isThere = sql.onDialectOrElse({
+    pg: () => sql`strpos(text, ${member}) > 0`,
+    orElse: () => sql`instr(text, ${member}) > 0`
+  })
+  return sql`id IN (SELECT session FROM effect_agent_session_entry WHERE type = 'run' AND ${isThere})`
+}
+
 /** A condition for rows of some types. That for labels is the condition of their index. */
 const wanted = (sql: SqlClient.SqlClient, only: ReadonlyArray<string> | undefined): Statement.Fragment => {
   if (only === undefined) return sql.literal("TRUE")

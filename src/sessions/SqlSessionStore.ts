@@ -98,7 +98,7 @@ const storageOf = (database: SqlSessions.Database): SessionStorage => {
         onFailure: during(sessionId, "read"),
         onSuccess: SqlSessions.listed
       }),
-    list: (cwd) => Effect.mapError(SqlSessions.list(database, cwd), during("", "list")),
+    list: (where) => Effect.mapError(SqlSessions.list(database, where), during("", "list")),
     remove: (sessionId) =>
       Effect.mapError(SqlSessions.remove(database, sessionId), during(sessionId, "remove"))
   }

@@ -10,7 +10,7 @@ import type * as Scope from "effect/Scope"
 import type * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import { Exists, Locked, NotFound, SessionError } from "../Session.ts"
-import type { Line, NewSession, StoredSession } from "./SessionStorage.ts"
+import type { Line, NewSession, StoredSession, Wanted } from "./SessionStorage.ts"
 import * as SqlLines from "./SqlLines.ts"
 import type { Owner, Owners } from "./SqlOwner.ts"
 
@@ -62,14 +62,15 @@ export const find = (
   )
 }
 
-/** Lists the sessions, those of one working directory if it is given. */
+/** Lists the sessions that are wanted. */
 export const list = (
   { sql }: Database,
-  cwd: string | undefined
+  { cwd, runId }: Wanted = {}
 ): Effect.Effect<ReadonlyArray<StoredSession>, SqlError> =>
   Effect.map(
     sql<Stored>`SELECT session_id, created, modified, bytes FROM effect_agent_session
-      WHERE ${cwd === undefined ? sql.literal("TRUE") : sql`cwd = ${cwd}`}`,
+      WHERE ${cwd === undefined ? sql.literal("TRUE") : sql`cwd = ${cwd}`}
+      AND ${runId === undefined ? sql.literal("TRUE") : SqlLines.hasRun(sql, runId)}`,
     (rows) => rows.map(listed)
   )
 

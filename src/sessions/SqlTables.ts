@@ -43,8 +43,17 @@ const create = Effect.gen(function* () {
   yield* sql`CREATE INDEX effect_agent_session_label ON effect_agent_session_entry (session, position) WHERE type = 'label'`
 })
 
+/** Version 2. Finds the session of a run without reading the other entries. */
+const indexRuns = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`CREATE INDEX effect_agent_session_run ON effect_agent_session_entry (session, position) WHERE type = 'run'`
+})
+
 /** The steps from one version to the next. A new version adds a line here, and its statements to `test/sessions/SqlTables.slow.test.ts`. */
-const versions: Record<string, Effect.Effect<void, unknown, SqlClient.SqlClient>> = { "1_sessions": create }
+const versions: Record<string, Effect.Effect<void, unknown, SqlClient.SqlClient>> = {
+  "1_sessions": create,
+  "2_runs": indexRuns
+}
 const latest = Object.keys(versions).length
 
 /** Brings the tables to the version that this version of the package uses. Fails if a later one has changed them. */

@@ -41,10 +41,10 @@ describe("lines in an SQL database", () => {
       yield* writer.append([lineOf("first"), ...texts.map((text) => lineOf(text))])
       yield* writer.append([lineOf("last")])
       assert.deepStrictEqual(yield* linesOf(storage), ["first", ...texts, "last"])
-      const [listed] = yield* storage.list("/work")
+      const [listed] = yield* storage.list({ cwd: "/work" })
       const bytes = ["first", ...texts, "last"].reduce((sum, text) => sum + Buffer.byteLength(text) + 1, 0)
       assert.deepInclude(listed, { sessionId: "s", created: 1, bytes })
-      assert.deepStrictEqual(yield* storage.list("/elsewhere"), [])
+      assert.deepStrictEqual(yield* storage.list({ cwd: "/elsewhere" }), [])
     })
   )
 

@@ -466,6 +466,33 @@ export const contract = ({ name, storage }: Subject) => {
         }))
     })
 
+    describe("finds the session of a run", () => {
+      test("by the id of the run, not by a text or a fork that has it", (store, storage) =>
+        Effect.gen(function* () {
+          yield* Effect.scoped(
+            Effect.gen(function* () {
+              const one = yield* store.create({ sessionId: "s1" })
+              yield* one.record(exchange("r1", "Hi"))
+              yield* one.record([runStart("r2"), said(Message.user('{"runId":"r3"}'), "r2"), suspended("r2")])
+            })
+          )
+          assert.strictEqual(yield* store.fork("s1", { sessionId: "s2" }), "s2")
+          yield* Effect.scoped(
+            Effect.flatMap(store.open("s2"), (two) => two.record([runStart('r"4'), runEnd('r"4')]))
+          )
+          yield* Effect.scoped(store.create({ sessionId: "s3" }))
+          const found = yield* Effect.forEach(["r1", "r2", 'r"4', "r3", "r", ""], store.sessionOf)
+          assert.deepStrictEqual(found, ["s1", "s1", "s2", undefined, undefined, undefined])
+          const listed = yield* storage.list({ runId: "r1" })
+          assert.includeMembers(
+            listed.map(({ sessionId }) => sessionId),
+            ["s1", "s2"]
+          )
+          yield* store.delete("s1")
+          assert.strictEqual(yield* store.sessionOf("r1"), "s2")
+        }))
+    })
+
     describe("keeps and removes", () => {
       test("the sessions within its bounds, and those that are open", (store) =>
         Effect.gen(function* () {
