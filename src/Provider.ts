@@ -28,6 +28,11 @@ export interface ToolDefinition {
   readonly parameters: Schema.Json
   /** Whether the vendor makes the arguments match `parameters`, where it can. Default: the provider's. */
   readonly strict?: boolean
+  /**
+   * Whether the model gets the tool only when it searches for it at the vendor. Default `false`. A provider without `toolSearch`
+   * for the model gives it the tool at once.
+   */
+  readonly deferred?: boolean
 }
 
 /**
@@ -145,6 +150,8 @@ export class Provider extends Context.Service<
      * with an `output` schema offers the model a tool to call with its output.
      */
     readonly structuredOutput?: (request: Pick<ModelRequest, "model" | "tools">) => boolean
+    /** Whether the vendor lets the model search for the tools that a request defers. Default `false`. */
+    readonly toolSearch?: (request: Pick<ModelRequest, "model">) => boolean
     /** Counts the tokens of a request at the vendor. Absent if the provider cannot. */
     readonly countTokens?: (
       request: ModelRequest
@@ -235,6 +242,10 @@ export const router = (providers: Readonly<Record<string, Provider["Service"]>>)
       const { model, provider } = find(request.model)
       return provider?.structuredOutput?.({ ...request, model }) ?? false
     },
+    toolSearch: (request) => {
+      const { model, provider } = find(request.model)
+      return provider?.toolSearch?.({ model }) ?? false
+    },
     countTokens: (request) => {
       const { model, provider } = find(request.model)
       return provider === undefined
@@ -258,7 +269,8 @@ const unsupported = (model: string, known: ReadonlyArray<string>) =>
  *
  * **Details**
  *
- * The result has the `structuredOutput` and the `countTokens` of the provider inside, unless `wrap` returns others.
+ * The result has the `structuredOutput`, the `toolSearch` and the `countTokens` of the provider inside, unless `wrap` returns
+ * others.
  *
  * **Gotchas**
  *
@@ -308,8 +320,10 @@ export const decorate =
 
 const abilities = ({
   countTokens,
-  structuredOutput
-}: Provider["Service"]): Pick<Provider["Service"], "countTokens" | "structuredOutput"> => ({
+  structuredOutput,
+  toolSearch
+}: Provider["Service"]): Partial<Provider["Service"]> => ({
   ...(countTokens === undefined ? {} : { countTokens }),
-  ...(structuredOutput === undefined ? {} : { structuredOutput })
+  ...(structuredOutput === undefined ? {} : { structuredOutput }),
+  ...(toolSearch === undefined ? {} : { toolSearch })
 })

@@ -32,6 +32,8 @@ export interface Offer {
   readonly messages: ReadonlyArray<Message>
   /** The options of the run. */
   readonly options: RunOptions
+  /** Whether the vendor lets the model search for the tools that the request defers. */
+  readonly toolSearch: boolean
 }
 
 /**
@@ -43,7 +45,10 @@ export interface Offer {
 export interface Selection {
   /** Further tools, such as one that searches. They stand before `definitions`, and the model may call them in this turn. */
   readonly tools: ReadonlyArray<Tool.Runnable>
-  /** Those of the offered tools whose schemas the request has. Keep their order from turn to turn, so that caches hold. */
+  /**
+   * Those of the offered tools whose schemas the request has, or that it defers with `deferred`. Keep their order from turn to
+   * turn, so that caches hold, and give the same object for the same tool.
+   */
   readonly definitions: ReadonlyArray<ToolDefinition>
 }
 

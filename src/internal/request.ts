@@ -137,11 +137,12 @@ export const offer = Effect.fnUntraced(function* (run: Run) {
     if (tool !== undefined) offered.set(name, tool)
   }
   const select = yield* ToolSelection
-  const selected = select({ definitions: chosen, messages: run.messages, options: run.options })
+  const { model, modelOptions = {} } = run.options
+  const toolSearch = run.provider.toolSearch?.({ model }) ?? false
+  const selected = select({ definitions: chosen, messages: run.messages, options: run.options, toolSearch })
   for (const tool of selected?.tools ?? []) offered.set(tool.name, tool)
   const described =
     selected === undefined ? chosen : [...selected.tools.map(ToolDefinition.of), ...selected.definitions]
-  const { model, modelOptions = {} } = run.options
   const plain = { model, tools: described, options: modelOptions }
   const { options, tool } = run.output?.ask(run.provider, plain) ?? { options: modelOptions, tool: undefined }
   if (tool !== undefined) offered.set(tool.name, tool)

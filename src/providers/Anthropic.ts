@@ -17,6 +17,7 @@ import { given } from "./internal/given.ts"
 import * as SecretKey from "./internal/secretKey.ts"
 import { configured, type Retried, type ServerOptions } from "./internal/serverOptions.ts"
 import type { Timeouts } from "./internal/silence.ts"
+import * as ToolSearch from "./internal/toolSearch.ts"
 import * as Models from "./Models.ts"
 import * as Transport from "./Transport.ts"
 
@@ -46,6 +47,8 @@ export interface Options extends ServerOptions {
   readonly authToken?: Redacted.Redacted | string
   /** The address of the server, with or without `/v1` (default: `https://api.anthropic.com`). */
   readonly baseUrl?: string
+  /** Whether the server lets models search for tools that a request defers (default: at `api.anthropic.com`, if the model can). */
+  readonly toolSearch?: boolean
 }
 
 /**
@@ -109,7 +112,10 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
       auth: authToken === undefined ? auth : Auth.bearer,
       apiKey: SecretKey.of(authToken ?? apiKey),
       headers: { "anthropic-version": "2023-06-01", ...headers },
-      serves: { vendor: options.vendor ?? Models.vendorOf(id, "anthropic") }
+      serves: {
+        vendor: options.vendor ?? Models.vendorOf(id, "anthropic"),
+        toolSearch: options.toolSearch ?? ToolSearch.isAt("api.anthropic.com", baseUrl)
+      }
     },
     timeouts
   })

@@ -22,6 +22,7 @@ import type { Timeouts } from "./internal/silence.ts"
 import * as Transport from "./Transport.ts"
 import * as Models from "./Models.ts"
 import { openAi } from "./internal/openAiServer.ts"
+import * as ToolSearch from "./internal/toolSearch.ts"
 
 export type { Timeouts }
 
@@ -46,6 +47,8 @@ export interface Options extends ServerOptions {
    * The server must implement the Responses API. The provider keeps a query.
    */
   readonly baseUrl?: string
+  /** Whether the server lets models search for tools that a request defers (default: at `api.openai.com`, if the model can). */
+  readonly toolSearch?: boolean
 }
 
 /**
@@ -92,7 +95,11 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
       auth: Auth.bearer,
       apiKey: SecretKey.of(options.apiKey),
       headers: options.headers,
-      serves: { vendor: options.vendor ?? Models.vendorOf(id, "openai"), keepsPrompts: true },
+      serves: {
+        vendor: options.vendor ?? Models.vendorOf(id, "openai"),
+        keepsPrompts: true,
+        toolSearch: options.toolSearch ?? ToolSearch.isAt("api.openai.com", baseUrl)
+      },
       otherwise: options.baseUrl === undefined || options.baseUrl === openAi.baseUrl ? undefined : otherwise
     },
     timeouts: options.timeouts

@@ -115,7 +115,7 @@ export const make = Effect.fnUntraced(function* (
     id,
     ...serverOf(deployment.url("model")),
     stream: (request) => answer(opened, request),
-    structuredOutput: Capability.structuredOutput(server),
+    ...Capability.of(server),
     countTokens: (request) => count(opened, request)
   })
 })

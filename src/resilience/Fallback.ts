@@ -105,6 +105,8 @@ export const layer = <const Candidates extends readonly [Candidate, ...ReadonlyA
             ({ model = request.model, provider }) =>
               provider.structuredOutput?.({ ...request, model }) ?? false
           ),
+        toolSearch: (request) =>
+          resolved.every(({ model = request.model, provider }) => provider.toolSearch?.({ model }) ?? false),
         countTokens: (request) =>
           first === undefined
             ? Effect.fail(new CountingUnsupported({ provider: "fallback" }))

@@ -1,5 +1,5 @@
 /**
- * The tool `tool_search`, which loads the schemas of tools when the model needs them.
+ * Loads the schemas of tools when the model needs them: by a search of its vendor, or by the tool `tool_search`.
  *
  * @since 0.2.0
  */
@@ -26,6 +26,8 @@ export interface Options {
   readonly always?: ReadonlyArray<string>
   /** The number of tools that one search loads at most. Default 5. */
   readonly limit?: number
+  /** Whether the vendor searches where it can. Default `true`. */
+  readonly vendor?: boolean
 }
 
 /** The name of the tool that searches. */
@@ -44,15 +46,20 @@ const maxNames = 4_000
  *
  * **Details**
  *
- * With more tools than `threshold`, a request has the tool `tool_search {query}`, the tools of `always`, the tool that `toolChoice` names,
+ * With more tools than `threshold`, and a provider whose `toolSearch` is true for the model, a request has all tools, but defers them:
+ * the vendor describes a tool to the model when the model searches for it. `Anthropic` and `OpenAi` do so at the addresses of these
+ * vendors, with models since Claude 4.5 and GPT-5.4. An answer has each search as blocks `hostedTool`.
+ *
+ * With any other provider or model, a request has the tool `tool_search {query}`, the tools of `always`, the tool that `toolChoice` names,
  * and those that the conversation has loaded: tools that a search found, and tools that the model called. The transcript says which
  * these are, so that they stay loaded after a restart and after a compaction. They are described in the order in which they were loaded:
- * schemas come at the end of the list, and no search changes the order of those before.
+ * schemas come at the end of the list, and no search changes the order of those before. Runs of one conversation may have models of both
+ * kinds.
  *
- * A search ranks tools by the words of their names and descriptions. The description of `tool_search` has the names of all tools
- * without a schema, up to 4,000 characters. The model may call a tool that is not loaded: the call runs if its arguments decode.
+ * `tool_search` runs in this process. It ranks tools by the words of their names and descriptions. Its own description has the names of
+ * all tools without a schema, up to 4,000 characters. The model may call a tool that is not loaded: the call runs if its arguments decode.
  *
- * The search runs in this process, with every provider. It does nothing where a tool of the application is named `tool_search`.
+ * The layer does nothing where a tool of the application is named `tool_search`.
  *
  * **Example** (Loading a tool)
  *
@@ -90,7 +97,7 @@ const maxNames = 4_000
  */
 export const layer = (options: Options = {}): Layer.Layer<never> =>
   Layer.sync(ToolSelection, () => {
-    const { always = [], limit = 5, threshold = 40 } = options
+    const { always = [], limit = 5, threshold = 40, vendor = true } = options
     const kept = new Set(always)
     const isKept = ({ name }: ToolDefinition) => kept.has(name)
     // One tool for all turns: providers keep what they encode by definition.
@@ -105,13 +112,18 @@ export const layer = (options: Options = {}): Layer.Layer<never> =>
       if (definitions.length <= threshold || definitions.some(({ name }) => name === toolName))
         return undefined
       const known = new Map(definitions.map((definition) => [definition.name, definition]))
-      const names = [...offer.messages.flatMap(loadedBy), ...chosenOf(offer)].filter(
-        (name) => !kept.has(name)
-      )
-      const loaded = [...new Set(names)].flatMap((name) => known.get(name) ?? [])
-      return { tools: [toolFor(definitions)], definitions: [...definitions.filter(isKept), ...loaded] }
+      const isByVendor = vendor && offer.toolSearch
+      const found = offer.messages.flatMap(isByVendor ? foundBy : loadedBy)
+      const names = new Set([...found, ...chosenOf(offer)].filter((name) => !kept.has(name)))
+      const loaded = [...names].flatMap((name) => known.get(name) ?? [])
+      const present = [...definitions.filter(isKept), ...loaded]
+      if (!isByVendor) return { tools: [toolFor(definitions)], definitions: present }
+      const others = definitions.filter(({ name }) => !kept.has(name) && !names.has(name))
+      return { tools: [], definitions: [...present, ...others.map(deferred)] }
     }
   })
+
+const deferred = memoize((definition: ToolDefinition): ToolDefinition => ({ ...definition, deferred: true }))
 
 /** The tool that the model must call. */
 const chosenOf = ({ options }: Offer): ReadonlyArray<string> => {
@@ -127,10 +139,14 @@ const loadedBy = (message: Message): ReadonlyArray<string> => {
   if (message.role === "assistant") {
     return message.content.flatMap((block) => (block.type === "toolCall" ? [block.name.trim()] : []))
   }
-  return message.role === "toolResult" && message.toolName === toolName && isFound(message.details)
+  return foundBy(message)
+}
+
+/** The tools that a search in this process found. */
+const foundBy = (message: Message): ReadonlyArray<string> =>
+  message.role === "toolResult" && message.toolName === toolName && isFound(message.details)
     ? message.details.tools
     : []
-}
 
 const Params = Schema.Struct({
   query: Schema.String.annotate({ description: "Words of the name or the purpose of a tool" })

@@ -10,15 +10,18 @@ import * as DataUrl from "../internal/dataUrl.ts"
 import * as Json from "../internal/json.ts"
 import * as Opaque from "../internal/opaque.ts"
 import { isReason } from "../Protocol.ts"
+import * as ToolSearch from "./toolSearch.ts"
 
 /** A block as JSON, without the id of a call, which depends on the rest of the conversation. */
 export interface Block {
-  readonly kind: "plain" | "thinking" | "call" | "result"
+  readonly kind: "plain" | "thinking" | "call" | "result" | "search"
   readonly json: string
   /** The id of a call, or of the call to which a result belongs, else empty. */
   readonly id: string
   /** The set of tools to one of which a call goes. Its result names the set too. */
   readonly toolset?: string
+  /** The tools that a search of the vendor found. */
+  readonly found?: ReadonlyArray<string>
 }
 
 /** The blocks of a message, none if there is nothing to send. */
@@ -52,6 +55,12 @@ interface WireBlock {
 }
 
 const plain = (block: object): Block => ({ kind: "plain", json: Json.encode(block), id: "" })
+
+/** A block of the vendor as it came. */
+const theirs = (block: Json.JsonObject): Block =>
+  ToolSearch.isPart(block)
+    ? { kind: "search", json: Json.encode(block), id: "", found: ToolSearch.found(block) }
+    : plain(block)
 
 const isBlank = (text: string): boolean => text.trim() === ""
 
@@ -123,7 +132,7 @@ const encodeText = (
 ): ReadonlyArray<Block> => {
   const own = Opaque.of(provider, text)
   const block = Json.object(own?.["block"])
-  if (block !== undefined) return isUnanswered(provider, message, block, index) ? [] : [plain(block)]
+  if (block !== undefined) return isUnanswered(provider, message, block, index) ? [] : [theirs(block)]
   const citations = own?.["citations"]
   return isBlank(text.text) ? [] : [plain({ type: "text", text: text.text, citations })]
 }
@@ -138,7 +147,7 @@ const encodeHosted = (
   const block = Json.object(Opaque.of(provider, tool)?.["block"])
   if (block === undefined || isUnanswered(provider, message, block, index)) return []
   const { params: input, result: content } = tool
-  return [plain({ ...block, ...Json.defined({ input, content }) })]
+  return [theirs({ ...block, ...Json.defined({ input, content }) })]
 }
 
 /**

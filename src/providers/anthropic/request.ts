@@ -5,6 +5,7 @@ import type { ToolDefinition } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
 import * as Hosted from "./hosted.ts"
 import { enforceable } from "./schema.ts"
+import * as ToolSearch from "./toolSearch.ts"
 import * as Turns from "./turns.ts"
 import * as CacheMarks from "../internal/cacheMarks.ts"
 import * as Json from "../internal/json.ts"
@@ -12,6 +13,7 @@ import * as Opaque from "../internal/opaque.ts"
 import { isClosed } from "../internal/openAiSchema.ts"
 import { isReason } from "../Protocol.ts"
 import { merge, type Question } from "../internal/question.ts"
+import { isDeferred } from "../internal/toolSearch.ts"
 
 /** How a server differs from Anthropic's own address. */
 export interface Dialect {
@@ -28,16 +30,21 @@ export const encoder = (
   const toolOf = memoize((tool: ToolDefinition) => Json.encode(toTool(tool)))
   return (question) => {
     const { options, system = "" } = question
-    const turns = turnsOf(question)
-    if (isReason(turns)) return turns
     const given = inContainer(question.vendor, containerOf(provider, question.messages))
     // The vendor's tools are added to those of the agent.
     const { tools: listed, ...vendor } = toVendor(given)
     const theirs = [...Json.array(listed), ...Hosted.definitions(provider, question)]
+    const declared = Hosted.declared(question)
+    const turns = turnsOf(question, ToolSearch.namesOf(declared, theirs))
+    if (isReason(turns)) return turns
     const mark = marker(options, { ...given, tools: theirs })
+    const search = ToolSearch.definitions(declared, theirs).map(Json.encode)
+    const present = declared.filter((tool) => !isDeferred(tool)).map(toolOf)
     const tools = [
       ...theirs.map(Json.encode),
-      ...lastMarked(Hosted.declared(question).map(toolOf), mark("tools"))
+      ...lastMarked([...search, ...present], mark("tools")),
+      // The vendor rejects a mark on them, because they are not at the start of the prompt.
+      ...declared.filter(isDeferred).map(toolOf)
     ]
     const own = (name: string, json: string) => (name in vendor ? "" : `${JSON.stringify(name)}:${json},`)
     return [
@@ -77,10 +84,14 @@ const toVendor = ({ metadata, seed: _none, user, ...rest }: Vendor): Vendor => {
   return userId === undefined ? rest : { ...rest, metadata: { user_id: userId } }
 }
 
-const toTool = ({ description, name, parameters, strict }: ToolDefinition) =>
-  strict === true && isClosed(parameters)
-    ? { name, description, input_schema: enforceable({ name, schema: parameters }), strict }
-    : { name, description, input_schema: parameters }
+const toTool = ({ deferred, description, name, parameters, strict }: ToolDefinition) => ({
+  name,
+  description,
+  ...(strict === true && isClosed(parameters)
+    ? { input_schema: enforceable({ name, schema: parameters }), strict }
+    : { input_schema: parameters }),
+  ...(deferred === true ? { defer_loading: true } : {})
+})
 
 // ───────────────────────── Caching
 

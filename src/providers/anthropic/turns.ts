@@ -10,6 +10,7 @@ import * as Content from "./content.ts"
 import { FittedIds, type Rule } from "../internal/callId.ts"
 import { isReason } from "../Protocol.ts"
 import type { Question } from "../internal/question.ts"
+import * as ToolSearch from "./toolSearch.ts"
 
 export interface Turn {
   readonly role: "user" | "assistant"
@@ -20,12 +21,17 @@ export interface Turn {
   readonly beginsWithThinking: boolean
 }
 
-/** Makes turns for one provider. Encodes each message once. */
+/**
+ * Makes turns for one provider, with the names of all tools if the model searches for some of them. Encodes each message once.
+ */
 export const maker = (
   provider: string
-): ((question: Pick<Question, "messages" | "model">) => ReadonlyArray<Turn> | Reason) => {
+): ((
+  question: Pick<Question, "messages" | "model">,
+  searched: ReadonlySet<string> | undefined
+) => ReadonlyArray<Turn> | Reason) => {
   const blocksOf = memoize((message: ModelMessage) => Content.encodeMessage(provider, message))
-  return ({ messages, model }) => {
+  return ({ messages, model }, searched) => {
     const turns: Array<Turn> = []
     const ids = new FittedIds(rule)
     const sets = new Map<string, string>()
@@ -33,7 +39,8 @@ export const maker = (
       const isAnswer = message.role === "assistant"
       const blocks = blocksOf(isAnswer && message === messages.at(-1) ? Content.trimmed(message) : message)
       if (isReason(blocks)) return blocks
-      const sent = isAnswer && message.model !== model ? blocks.filter(isForAnyModel) : blocks
+      const readable = isAnswer && message.model !== model ? blocks.filter(isForAnyModel) : blocks
+      const sent = withSearches(readable, searched)
       if (sent.length > 0) add(turns, isAnswer ? "assistant" : "user", sent, ids, sets)
     }
     return turns[0]?.role === "assistant" ? [earlier, ...turns] : turns
@@ -63,6 +70,23 @@ export const mayThink = (turns: ReadonlyArray<Turn>): boolean => {
 
 /** A signature is valid only for the model that made it. */
 const isForAnyModel = ({ kind }: Block): boolean => kind !== "thinking"
+
+/** Leaves out searches in a request without the tool that searches, and thinking that is then at the end. */
+const withSearches = (
+  blocks: ReadonlyArray<Block>,
+  searched: ReadonlySet<string> | undefined
+): ReadonlyArray<Block> => {
+  if (!blocks.some(({ kind }) => kind === "search")) return blocks
+  if (searched === undefined) {
+    const rest = blocks.filter(({ kind }) => kind !== "search")
+    return rest.slice(0, rest.findLastIndex(({ kind }) => kind !== "thinking") + 1)
+  }
+  return blocks.map((block) =>
+    block.found?.every((name) => searched.has(name)) === false
+      ? { ...block, json: ToolSearch.without(block.json, searched) }
+      : block
+  )
+}
 
 const earlier: Turn = {
   role: "user",

@@ -18,9 +18,10 @@ import { isReason } from "../Protocol.ts"
 import { type Question, vendorOf } from "./question.ts"
 import * as Support from "./support.ts"
 import * as Think from "./thinking.ts"
+import * as ToolSearch from "./toolSearch.ts"
 
 /** The properties of a provider on which the rules of its models depend. */
-export interface Server extends Capability.Schemas, Support.Server, Anthropic.Server {
+export interface Server extends Capability.Schemas, Support.Server, Anthropic.Server, ToolSearch.Server {
   /** The id of the provider, which names its members of `modelOptions.vendor`. */
   readonly id: string
   /** The rule on thinking for a model without a rule. Default: none, so that a thinking level is left out. */
@@ -61,7 +62,8 @@ const question = (
   Support.leaveOut(changes, server, request.tools)
   const { model } = request
   const isClaude = server.endpoint === "messages"
-  const tools = isClaude ? Anthropic.restrict(changes, server, { ...request, rule }) : request.tools
+  const declared = ToolSearch.declared(changes, server, rule, request)
+  const tools = isClaude ? Anthropic.restrict(changes, server, { model, rule, tools: declared }) : declared
   const hosted = isClaude ? (changes.options.hostedTools ?? []) : []
   const hasTools = tools.length + Json.array(vendor["tools"]).length + hosted.length > 0
   limit(changes, server, rule)

@@ -1,17 +1,26 @@
 /** The abilities of models by their rules: requests that a model cannot serve, and output schemas. */
-import type { ModelRequest } from "../../Provider.ts"
+import type { ModelRequest, Provider } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { ModelNotSupported, UnsupportedContent } from "../../ProviderError.ts"
 import * as Family from "../bedrock/family.ts"
 import * as Models from "../Models.ts"
 import { generation } from "../gemini/generation.ts"
 import type { Endpoint, Rule } from "../models/rule.ts"
+import * as ToolSearch from "./toolSearch.ts"
 
 /** A server, and whether it promises to answer by an output schema, which only Chat Completions leaves open. */
 export interface Schemas extends Models.Served {
   readonly endpoint?: Endpoint | undefined
   readonly takesSchema?: boolean | undefined
 }
+
+/** The abilities of a provider. */
+export const of = (
+  server: Schemas & ToolSearch.Server
+): Pick<Provider["Service"], "structuredOutput" | "toolSearch"> => ({
+  structuredOutput: structuredOutput(server),
+  toolSearch: ToolSearch.served(server)
+})
 
 const ownVendors: ReadonlySet<Models.Vendor | undefined> = new Set(["anthropic", "openai", "google"])
 

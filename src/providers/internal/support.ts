@@ -32,6 +32,8 @@ export interface Support {
   readonly searchLacks?: ReadonlyArray<SearchMember>
   /** The schemas of strict tools to which the API holds the model: those without optional members, or all. */
   readonly strictTools: "closed" | "all"
+  /** Whether the API can let a model search for tools that a request defers (default: `false`). */
+  readonly toolSearch?: boolean
 }
 
 /** The APIs, by their endpoints. */
@@ -48,13 +50,15 @@ export const apis: Readonly<Record<Endpoint, Support>> = {
     lacks: ["seed", "stop"],
     hostedTools: ["webSearch", "codeExecution", "fileSearch", "computerUse"],
     searchLacks: ["blockedDomains", "maxUses"],
-    strictTools: "closed"
+    strictTools: "closed",
+    toolSearch: true
   },
   messages: {
     api: "The Messages API",
     lacks: ["logprobs", "previousResponseId", "seed", "store"],
     hostedTools: ["webSearch", "codeExecution", "computerUse"],
-    strictTools: "closed"
+    strictTools: "closed",
+    toolSearch: true
   },
   generateContent: {
     api: "Gemini's API",

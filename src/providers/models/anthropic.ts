@@ -46,6 +46,7 @@ export const rules: ReadonlyArray<Rule> = [
     family: "Claude Fable 5.1+, Mythos 5.1+",
     pattern: String.raw`claude-(?:fable|mythos)-5[-.][1-9](?!\d)`,
     thinking: { kind: "always-on", wire: adaptive, levels: fromLow, omitted: "thinks", usual: "high" },
+    toolSearch: true,
     contextWindow: 1_000_000,
     maxOutput: 128_000,
     forcedTools: "refused",
@@ -61,6 +62,7 @@ export const rules: ReadonlyArray<Rule> = [
     family: "Claude Fable 5, Mythos 5, Mythos Preview",
     pattern: String.raw`claude-(?:fable|mythos)-(?:5|preview)`,
     thinking: { kind: "always-on", wire: adaptive, levels: fromLow, omitted: "thinks", usual: "high" },
+    toolSearch: true,
     contextWindow: 1_000_000,
     maxOutput: 128_000,
     sources: [
@@ -75,6 +77,7 @@ export const rules: ReadonlyArray<Rule> = [
     family: "Claude Opus 5.5",
     pattern: String.raw`claude-opus-5[-.]5(?!\d)`,
     thinking: { kind: "always-on", wire: adaptive, levels: fromLow, omitted: "thinks", usual: "medium" },
+    toolSearch: true,
     contextWindow: 1_000_000,
     maxOutput: 128_000,
     forcedTools: "refused",
@@ -104,6 +107,7 @@ export const rules: ReadonlyArray<Rule> = [
       omitted: "thinks",
       usual: "high"
     },
+    toolSearch: true,
     contextWindow: 1_000_000,
     maxOutput: 128_000,
     forcedTools: "refused",
@@ -118,6 +122,7 @@ export const rules: ReadonlyArray<Rule> = [
     family: "Claude Haiku 5.5",
     pattern: String.raw`claude-haiku-5[-.]5(?!\d)`,
     thinking: { kind: "adaptive", wire: adaptive, levels: stoppable, omitted: "thinks", usual: "medium" },
+    toolSearch: true,
     contextWindow: 1_000_000,
     maxOutput: 128_000,
     sources: [
@@ -132,6 +137,7 @@ export const rules: ReadonlyArray<Rule> = [
     family: "Claude Opus 5",
     pattern: String.raw`claude-opus-5(?![-.]?\d(?!\d))`,
     thinking: { kind: "adaptive", wire: adaptive, levels: stoppable, omitted: "thinks", usual: "high" },
+    toolSearch: true,
     contextWindow: 1_000_000,
     maxOutput: 128_000,
     sources: ["earendil-works/pi#7081", "elgorro/aiquila#410", "Kilo-Org/kilocode#12526"],
@@ -142,6 +148,7 @@ export const rules: ReadonlyArray<Rule> = [
     family: "Claude Sonnet 5",
     pattern: String.raw`claude-sonnet-5(?![-.]?\d(?!\d))`,
     thinking: { kind: "adaptive", wire: adaptive, levels: stoppable, omitted: "thinks", usual: "high" },
+    toolSearch: true,
     contextWindow: 1_000_000,
     maxOutput: 128_000,
     sources: [
@@ -156,6 +163,7 @@ export const rules: ReadonlyArray<Rule> = [
     family: "Claude Opus 4.8",
     pattern: String.raw`claude-opus-4[-.]8(?!\d)`,
     thinking: { kind: "adaptive", wire: adaptive, levels: stoppable, omitted: "doesNotThink", usual: "high" },
+    toolSearch: true,
     contextWindow: 1_000_000,
     maxOutput: 128_000,
     sources: ["decolua/9router#2635", "The-PR-Agent/pr-agent#2456", "langchain-ai/langchain-aws#1141"],
@@ -166,6 +174,7 @@ export const rules: ReadonlyArray<Rule> = [
     family: "Claude Opus 4.7",
     pattern: String.raw`claude-opus-4[-.]7(?!\d)`,
     thinking: { kind: "adaptive", wire: adaptive, levels: stoppable, omitted: "doesNotThink", usual: "high" },
+    toolSearch: true,
     contextWindow: 1_000_000,
     maxOutput: 128_000,
     sources: ["earendil-works/pi#3297", "anomalyco/models.dev#1468", "decolua/9router#2635"],
@@ -191,6 +200,7 @@ export const rules: ReadonlyArray<Rule> = [
       usual: "high"
     },
     sampling: "oneWhileOff",
+    toolSearch: true,
     contextWindow: 1_000_000,
     maxOutput: 128_000,
     sources: [
@@ -212,6 +222,7 @@ export const rules: ReadonlyArray<Rule> = [
       omitted: "doesNotThink"
     },
     sampling: "one",
+    toolSearch: true,
     contextWindow: 200_000,
     maxOutput: 64_000,
     forcedTools: "whileOff",
@@ -234,6 +245,7 @@ export const rules: ReadonlyArray<Rule> = [
       omitted: "doesNotThink"
     },
     sampling: "one",
+    toolSearch: true,
     contextWindow: 200_000,
     maxOutput: 64_000,
     forcedTools: "whileOff",

@@ -58,6 +58,31 @@ const common = {
   sampling: "refused"
 } satisfies Partial<Rule>
 
+/** The rules of GPT-5.4 mini and nano, which differ in the search for tools. */
+const small = {
+  ...common,
+  thinking: {
+    kind: "effort",
+    wire: effort,
+    levels: fromNoneToXhigh,
+    omitted: "doesNotThink",
+    usual: "none"
+  },
+  sampling: "whileOff",
+  contextWindow: 400_000,
+  maxOutput: 128_000,
+  stop: false,
+  tools: "chatWithoutEffort",
+  longCache: "retention",
+  sources: [
+    "fazer-ai/agents#66",
+    "@ai-sdk/openai@4.0.118 src/openai-model-catalog.ts",
+    "@earendil-works/pi-ai@1.5.2 dist/providers/data/openai.json",
+    "Oaklight/llm-rosetta#394"
+  ],
+  verified: true
+} satisfies Partial<Rule>
+
 export const rules: ReadonlyArray<Rule> = [
   {
     ...common,
@@ -71,6 +96,7 @@ export const rules: ReadonlyArray<Rule> = [
       omitted: "thinks",
       usual: "medium"
     },
+    toolSearch: true,
     contextWindow: 1_050_000,
     maxOutput: 128_000,
     stop: false,
@@ -97,6 +123,7 @@ export const rules: ReadonlyArray<Rule> = [
       omitted: "thinks"
     },
     sampling: "whileOff",
+    toolSearch: true,
     contextWindow: 1_050_000,
     maxOutput: 128_000,
     stop: false,
@@ -141,6 +168,7 @@ export const rules: ReadonlyArray<Rule> = [
       omitted: "thinks"
     },
     sampling: "whileOff",
+    toolSearch: true,
     contextWindow: 1_050_000,
     maxOutput: 128_000,
     stop: false,
@@ -183,28 +211,15 @@ export const rules: ReadonlyArray<Rule> = [
     verified: true
   },
   {
-    ...common,
-    family: "GPT-5.4 mini, nano",
-    pattern: String.raw`gpt-5\.4-(?:mini|nano)`,
-    thinking: {
-      kind: "effort",
-      wire: effort,
-      levels: fromNoneToXhigh,
-      omitted: "doesNotThink",
-      usual: "none"
-    },
-    sampling: "whileOff",
-    contextWindow: 400_000,
-    maxOutput: 128_000,
-    stop: false,
-    tools: "chatWithoutEffort",
-    longCache: "retention",
-    sources: [
-      "fazer-ai/agents#66",
-      "@ai-sdk/openai@4.0.118 src/openai-model-catalog.ts",
-      "@earendil-works/pi-ai@1.5.2 dist/providers/data/openai.json"
-    ],
-    verified: true
+    ...small,
+    family: "GPT-5.4 mini",
+    pattern: String.raw`gpt-5\.4-mini`,
+    toolSearch: true
+  },
+  {
+    ...small,
+    family: "GPT-5.4 nano",
+    pattern: String.raw`gpt-5\.4-nano`
   },
   {
     ...common,
@@ -212,6 +227,7 @@ export const rules: ReadonlyArray<Rule> = [
     pattern: String.raw`gpt-5\.[45](?!\d)`,
     thinking: { kind: "effort", wire: effort, levels: fromNoneToXhigh, omitted: "thinks" },
     sampling: "whileOff",
+    toolSearch: true,
     contextWindow: 1_050_000,
     maxOutput: 128_000,
     stop: false,
@@ -221,6 +237,7 @@ export const rules: ReadonlyArray<Rule> = [
     sources: [
       "pipecat-ai/pipecat#4043",
       "openai/openai-openapi#541",
+      "developers.openai.com/api/docs/guides/tools-tool-search",
       "charmbracelet/crush#2913",
       "bolna-ai/bolna#1019"
     ],

@@ -117,6 +117,8 @@ export interface Rule {
    * effort.
    */
   readonly tools?: "none" | "responses" | "chatWithEffortNone" | "chatWithoutEffort"
+  /** Whether their vendor lets the models search for tools that a request defers (default: `false`). */
+  readonly toolSearch?: boolean
   /**
    * The field of OpenAI's APIs for a long cache retention: `prompt_cache_retention` or `prompt_cache_options`
    * (default: none).

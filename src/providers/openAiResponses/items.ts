@@ -25,6 +25,12 @@ export interface Item {
   readonly result?: string
   /** The checks of a call for the screen, which its output acknowledges. */
   readonly checks?: ReadonlyArray<Json.Json>
+  /** The function of a call without a namespace. */
+  readonly bare?: string
+  /** The function of a call in the namespace that a search of the vendor made for it, and the call without it. */
+  readonly loaded?: { readonly name: string; readonly bare: Item }
+  /** The functions that a search of the vendor loaded. */
+  readonly loads?: ReadonlyArray<string>
 }
 
 export interface Answer {
@@ -85,7 +91,14 @@ const encodeBlock = (
 const partIn = (provider: string, block: Content[number]): Json.JsonObject | undefined =>
   Json.object(Opaque.of(provider, block)?.["part"])
 
-const verbatim = (item: Json.JsonObject): Item => ({ json: Json.encode(short(item)) })
+const verbatim = (item: Json.JsonObject): Item => ({
+  json: Json.encode(short(item)),
+  ...(item["type"] === "tool_search_output" ? { loads: loadedBy(item) } : {})
+})
+
+/** The names of the functions that an item `tool_search_output` loads. */
+const loadedBy = (item: Json.JsonObject): ReadonlyArray<string> =>
+  Json.array(item["tools"]).flatMap((tool) => Json.text(Json.object(tool)?.["name"]) ?? [])
 
 /** The vendor rejects longer ids, which compatible servers make. */
 const short = (item: Json.JsonObject): Json.JsonObject =>
@@ -144,11 +157,17 @@ const encodeCall = (item: Json.JsonObject, call: Message.ToolCall): Item => {
   const name = CallName.spelt(call.name, 128)
   const isCustom = item["type"] === "custom_tool_call"
   const own = isCustom ? { input: call.rawArguments } : { arguments: CallArguments.text(call.rawArguments) }
-  return {
-    json: Json.encode({ type: "function_call", ...short(item), name, ...own }),
+  const { namespace, ...rest } = short(item)
+  const encoded = (fields: Json.JsonObject): Item => ({
+    json: Json.encode({ type: "function_call", ...fields, name, ...own }),
     callId: call.id,
     result: isCustom ? "custom_tool_call_output" : "function_call_output"
-  }
+  })
+  if (isCustom) return encoded(short(item))
+  const bare = { ...encoded(rest), bare: name }
+  if (namespace === undefined) return bare
+  const called = encoded(short(item))
+  return namespace === name ? { ...called, loaded: { name, bare } } : called
 }
 
 /** A call for the screen. The agent that ran it acknowledged the checks that it had pending. */

@@ -21,6 +21,7 @@ import {
   toScreen
 } from "./items.ts"
 import * as Tools from "./tools.ts"
+import * as ToolSearch from "./toolSearch.ts"
 import * as OpenAiSchema from "../internal/openAiSchema.ts"
 import { isReason } from "../Protocol.ts"
 import { merge, type Question } from "../internal/question.ts"
@@ -36,13 +37,14 @@ export const encoder = (provider: string): ((question: Question) => string | Rea
   }
   const toolsOf = Tools.encoder(provider)
   return (question) => {
-    const input = encodeInput(question, encoders)
+    const searched = new ToolSearch.Calls()
+    const input = encodeInput(question, encoders, searched)
     if (isReason(input)) return input
     const { model, system } = question
-    const { tools: theirs, ...vendor } = question.vendor
+    const { tools: _theirs, ...vendor } = question.vendor
     const own = (name: string, json: string) => (name in vendor ? "" : `${JSON.stringify(name)}:${json},`)
     const instructions = system === undefined || system === "" ? "" : own("instructions", Json.encode(system))
-    const listed = [...toolsOf(question), ...Json.array(theirs).map(Json.encode)]
+    const listed = toolsOf({ ...question, tools: searched.declared(question.tools) })
     const known = listed.length === 0 ? "" : `"tools":[${listed.join(",")}],`
     const rest = Json.encode(merge(parameters(question), vendor))
     return `{${own("model", Json.encode(model))}${instructions}${own("input", input)}${known}${rest.slice(1)}`
@@ -63,7 +65,7 @@ interface Encoders {
 /** The output in the item that answers a call, and items that follow it. */
 type Output = (message: Message.ToolResult) => ReadonlyArray<string> | Reason
 
-const encodeInput = (question: Question, encoders: Encoders): string | Reason => {
+const encodeInput = (question: Question, encoders: Encoders, searched: ToolSearch.Calls): string | Reason => {
   const { messages, options } = question
   const { previousResponseId: stored } = options
   // The vendor has the messages up to the answer that it stored.
@@ -76,8 +78,8 @@ const encodeInput = (question: Question, encoders: Encoders): string | Reason =>
     if (index < start) continue
     if (message.role === "assistant") {
       calls.settle(out)
-      if (index === start) for (const item of encoders.own(message).items) calls.add(item)
-      else for (const item of itemsOf(message, question, encoders)) out.push(calls.add(item))
+      if (index === start) for (const item of encoders.own(message).items) calls.add(searched.place(item))
+      else for (const item of itemsOf(message, question, encoders)) out.push(calls.add(searched.place(item)))
       continue
     }
     if (message.role === "toolResult") {

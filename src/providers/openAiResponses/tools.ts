@@ -8,22 +8,25 @@ import * as Json from "../internal/json.ts"
 import * as OpenAiSchema from "../internal/openAiSchema.ts"
 import { merge, type Question } from "../internal/question.ts"
 import { withAnyOf } from "../internal/schema.ts"
+import * as ToolSearch from "./toolSearch.ts"
 
-/** Encodes the tools of a request for one provider: those of the agent first, each of them once. */
+/** Encodes the tools of a request for one provider: those of the agent first, each of them once, then those of the vendor. */
 export const encoder = (provider: string): ((question: Question) => ReadonlyArray<string>) => {
   const toolOf = memoize((tool: ToolDefinition) => Json.encode(toTool(tool)))
-  return ({ model, options: { hostedTools = [] }, tools }) => {
+  return ({ model, options: { hostedTools = [] }, tools, vendor }) => {
     // The vendor defines the tool of the agent that controls the screen.
     const own = usesScreen(hostedTools) ? tools.filter(({ name }) => name !== "computer") : tools
     const theirs = hostedTools.map((tool) => merge(toHosted(model, tool), tool.vendor?.[provider] ?? {}))
-    return [...own.map(toolOf), ...theirs.map(Json.encode)]
+    const listed = Json.array(vendor["tools"])
+    const search = ToolSearch.definitions(own, listed)
+    return [...own.map(toolOf), ...[...search, ...theirs, ...listed].map(Json.encode)]
   }
 }
 
 const usesScreen = (hosted: ReadonlyArray<HostedToolDefinition>): boolean =>
   hosted.some(({ type }) => type === "computerUse")
 
-const toTool = ({ description, name, parameters, strict }: ToolDefinition) => {
+const toTool = ({ deferred, description, name, parameters, strict }: ToolDefinition) => {
   const schema = withAnyOf(parameters)
   // By default the vendor changes the schema so that all members are required.
   return {
@@ -31,7 +34,8 @@ const toTool = ({ description, name, parameters, strict }: ToolDefinition) => {
     name,
     description,
     parameters: schema,
-    strict: strict === true && OpenAiSchema.isClosed(schema)
+    strict: strict === true && OpenAiSchema.isClosed(schema),
+    ...(deferred === true ? { defer_loading: true } : {})
   }
 }
 
