@@ -36,6 +36,8 @@ export const make = Effect.fnUntraced(function* (
   const { choice, output, project, settings, shell } = plan
   const { root } = policy
   const { layer } = yield* Effect.promise(() => import("./Compaction.ts"))
+  // Questions that were answered while the run was suspended need their tool, also where no person is.
+  const asks = policy.asked !== "deny" || (session?.restored.open?.questions ?? []).length > 0
   return yield* Agent.make({
     model: choice.model,
     agent: { name: "effect-agent" },
@@ -43,7 +45,7 @@ export const make = Effect.fnUntraced(function* (
     tools: [
       ...Tools.make({ root, shell }).filter(({ name }) => settings.tools.includes(name)),
       ...project.tools,
-      ...(policy.asked !== "deny" && settings.tools.includes("ask_user") ? [CoreApproval.askUser()] : [])
+      ...(asks && settings.tools.includes("ask_user") ? [CoreApproval.askUser()] : [])
     ],
     ...optionsOf(settings),
     ...(output === undefined ? {} : { output }),

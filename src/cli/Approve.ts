@@ -1,20 +1,22 @@
-/** The command `approve`: records the answer to an approval in its session, and runs nothing. */
+/** The command `approve`: records the answer to an approval or a question in its session, and runs nothing. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { OpenTurn } from "../Approval.ts"
-import type { Service } from "../sessions/SessionStore.ts"
+import * as ArgumentsHash from "../internal/argumentsHash.ts"
+import type { SessionError } from "../Session.ts"
+import type { OpenSession, Service } from "../sessions/SessionStore.ts"
 import type { ApproveLine } from "./CommandLine.ts"
 import * as ExitCode from "./ExitCode.ts"
 import { UsageError } from "./ExitCode.ts"
 import * as Inert from "./Inert.ts"
+import * as Question from "./Question.ts"
 import { Screen } from "./Screen.ts"
 import * as SessionPlace from "./SessionPlace.ts"
 import * as Settings from "./Settings.ts"
 import * as ToolTitle from "./ToolTitle.ts"
 import type { Environment } from "./Vendors.ts"
-
-type Open = OpenTurn["approvals"][number]
 
 /** Runs the command and returns its exit code. */
 export const run = Effect.fnUntraced(function* (line: ApproveLine, env: Environment) {
@@ -23,35 +25,32 @@ export const run = Effect.fnUntraced(function* (line: ApproveLine, env: Environm
   const sessionId = yield* sessionOf(store, line.run)
   const session = yield* store.open(sessionId)
   const { open } = session.restored
-  const { answer, request } = yield* chosen(open?.runId === line.run ? open.approvals : [], line)
+  const turn = open?.runId === line.run ? open : undefined
+  const { done, title } = Option.isSome(line.answer)
+    ? yield* answer(session, turn, line, line.answer.value)
+    : yield* decide(session, turn, line, params)
   const { err } = yield* Screen
-  const title = Inert.line(ToolTitle.of(request.toolName, request.params))
-  if (Option.exists(line.hash, (hash) => hash.toLowerCase() !== request.argumentsHash)) {
-    yield* err(`effect-agent: The hash is not that of ${title}: nothing is recorded.\n`)
+  if (done === undefined) {
+    yield* err(`effect-agent: ${title}: nothing is recorded.\n`)
     return ExitCode.failed
   }
-  const decision = answer?.decision ?? (line.yes ? ("approve" as const) : ("reject" as const))
-  if (answer === undefined) {
-    const reason = Option.match(line.reason, { onNone: () => ({}), onSome: (reason) => ({ reason }) })
-    const edited = Option.match(params, { onNone: () => ({}), onSome: (edited) => ({ edited }) })
-    const { approvalId, argumentsHash, params: asked, runId, toolCallId, toolName } = request
-    const of = { approvalId, runId, toolCallId, toolName, params: asked, argumentsHash }
-    yield* session.append([{ type: "approval", ...of, decision, by: "user", ...edited, ...reason }])
-  }
-  const done = `${answer === undefined ? "" : "already "}${decision === "approve" ? "approved" : "rejected"}`
   yield* err(`${title} is ${done}. effect-agent --resume ${sessionId} continues the run.\n`)
   return ExitCode.answered
 }, Effect.scoped)
 
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Json))
 
-/** The params in place of those of the call. Fails with `UsageError` if the line has no single decision, or they are no JSON. */
-const paramsOf = Effect.fnUntraced(function* ({ no, params, yes }: ApproveLine) {
-  if (yes === no) return yield* new UsageError({ detail: "Give --yes or --no." })
+/** The params in place of those of the call. Fails with `UsageError` if the line has no single answer, or they are no JSON. */
+const paramsOf = Effect.fnUntraced(function* ({ answer, hash, no, params, reason, yes }: ApproveLine) {
+  const refused = (detail: string) => new UsageError({ detail })
+  if ([yes, no, Option.isSome(answer)].filter(Boolean).length !== 1)
+    return yield* refused("Give --yes, --no or --answer.")
+  if (Option.isSome(answer) && [hash, params, reason].some(Option.isSome))
+    return yield* refused("--hash, --params and --reason go with --yes or --no.")
   if (Option.isNone(params)) return Option.none<Schema.Json>()
-  if (no) return yield* new UsageError({ detail: "--params goes with --yes only." })
+  if (no) return yield* refused("--params goes with --yes only.")
   const decoded = decode(params.value)
-  if (Option.isNone(decoded)) return yield* new UsageError({ detail: "--params is no JSON." })
+  if (Option.isNone(decoded)) return yield* refused("--params is no JSON.")
   return decoded
 })
 
@@ -61,22 +60,98 @@ const sessionOf = Effect.fnUntraced(function* (store: Service, run: string) {
   return sessionId ?? (yield* new UsageError({ detail: `There is no run ${JSON.stringify(run)}.` }))
 })
 
-/** The approval that the line names, else the only one without an answer. */
-const chosen = Effect.fnUntraced(function* (
-  approvals: ReadonlyArray<Open>,
-  { approval, run }: ApproveLine
-): Effect.fn.Return<Open, UsageError> {
-  const refused = (detail: string) => new UsageError({ detail })
-  if (Option.isSome(approval)) {
-    const found = approvals.find(({ request }) => request.approvalId === approval.value)
-    return found ?? (yield* refused(`Run ${run} has no approval ${JSON.stringify(approval.value)}.`))
-  }
-  const open = approvals.filter(({ answer }) => answer === undefined)
-  const [only, ...others] = open
-  if (only === undefined) return yield* refused(`No approval of run ${run} waits for an answer.`)
-  if (others.length === 0) return only
-  const ids = open.map(
-    ({ request }) => `${request.approvalId} (${ToolTitle.of(request.toolName, request.params)})`
+/** The end of the command, without `done` if nothing is recorded. */
+interface Recorded {
+  readonly title: string
+  readonly done?: string
+}
+
+/** Records the decision about a call, unless it has one. */
+const decide = Effect.fnUntraced(function* (
+  session: OpenSession,
+  turn: OpenTurn | undefined,
+  line: ApproveLine,
+  params: Option.Option<Schema.Json>
+): Effect.fn.Return<Recorded, SessionError | UsageError> {
+  const approvals = turn?.approvals ?? []
+  const { answer, request } = yield* chosen(
+    "approval",
+    approvals.map((open) => ({ id: open.request.approvalId, title: callOf(open.request), open })),
+    line,
+    turn?.questions.some(isOpen) === true ? " A question waits: give --answer." : ""
   )
-  return yield* refused(`Several approvals wait: name one of ${ids.join(", ")}.`)
+  const title = Inert.line(callOf(request))
+  if (Option.exists(line.hash, (hash) => hash.toLowerCase() !== request.argumentsHash))
+    return { title: `The hash is not that of ${title}` }
+  const decision = answer?.decision ?? (line.yes ? ("approve" as const) : ("reject" as const))
+  if (answer === undefined) {
+    const reason = Option.match(line.reason, { onNone: () => ({}), onSome: (reason) => ({ reason }) })
+    const edited = Option.match(params, { onNone: () => ({}), onSome: (edited) => ({ edited }) })
+    const { approvalId, argumentsHash, params: asked, runId, toolCallId, toolName } = request
+    const of = { approvalId, runId, toolCallId, toolName, params: asked, argumentsHash }
+    yield* session.append([{ type: "approval", ...of, decision, by: "user", ...edited, ...reason }])
+  }
+  const words = decision === "approve" ? "approved" : "rejected"
+  return { title, done: answer === undefined ? words : `already ${words}` }
+})
+
+/** Records the answer to a question, unless it has one. */
+const answer = Effect.fnUntraced(function* (
+  session: OpenSession,
+  turn: OpenTurn | undefined,
+  line: ApproveLine,
+  text: string
+): Effect.fn.Return<Recorded, SessionError | UsageError> {
+  const questions = turn?.questions ?? []
+  const { answer: first, request } = yield* chosen(
+    "question",
+    questions.map((open) => ({ id: open.request.questionId, title: open.request.question, open })),
+    line,
+    turn?.approvals.some(isOpen) === true ? " An approval waits: give --yes or --no." : ""
+  )
+  const title = `The question ${JSON.stringify(Inert.line(request.question, 80))}`
+  const read = Question.given(text, request.schema)
+  if (Result.isFailure(read))
+    return yield* new UsageError({
+      detail: `--answer does not match the schema of the question: ${read.failure}`
+    })
+  if (first !== undefined) {
+    const isFirst = ArgumentsHash.canonical(first.answer) === ArgumentsHash.canonical(read.success)
+    return isFirst ? { title, done: "already answered" } : { title: `${title} has another answer` }
+  }
+  const { questionId, runId, toolCallId } = request
+  const data = { phase: "answered", runId, questionId, toolCallId, answer: read.success, by: "user" }
+  yield* session.append([{ type: "custom", kind: "question", data }])
+  return { title, done: "answered" }
+})
+
+const callOf = ({ params, toolName }: OpenTurn["approvals"][number]["request"]): string =>
+  ToolTitle.of(toolName, params)
+
+interface Choice<out A> {
+  readonly id: string
+  readonly title: string
+  readonly open: A
+}
+
+const isOpen = ({ answer }: { readonly answer?: unknown }): boolean => answer === undefined
+
+/** The approval or question that the line names, else the only one without an answer. */
+const chosen = Effect.fnUntraced(function* <A extends { readonly answer?: unknown }>(
+  kind: "approval" | "question",
+  choices: ReadonlyArray<Choice<A>>,
+  { approval: id, run }: ApproveLine,
+  advice: string
+): Effect.fn.Return<A, UsageError> {
+  const refused = (detail: string) => new UsageError({ detail })
+  if (Option.isSome(id)) {
+    const found = choices.find((choice) => choice.id === id.value)
+    return found?.open ?? (yield* refused(`Run ${run} has no ${kind} ${JSON.stringify(id.value)}.${advice}`))
+  }
+  const waiting = choices.filter(({ open }) => isOpen(open))
+  const [only, ...others] = waiting
+  if (only === undefined) return yield* refused(`No ${kind} of run ${run} waits for an answer.${advice}`)
+  if (others.length === 0) return only.open
+  const names = waiting.map(({ id, title }) => `${id} (${Inert.line(title, 80)})`)
+  return yield* refused(`Several ${kind}s wait: name one of ${names.join(", ")}.`)
 })

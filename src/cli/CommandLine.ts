@@ -116,18 +116,27 @@ const optionalText = (name: string, metavar: string, text: string) =>
 const approve = Command.make("approve", {
   run: Argument.String("run").pipe(Argument.withDescription("The id of the run that waits")),
   approval: Argument.String("approval").pipe(
-    Argument.withDescription("The id of the approval, if several wait"),
+    Argument.withDescription("The id of the approval or the question, if several wait"),
     Argument.optional
   ),
   yes: is("yes", "Approve the call").pipe(Flag.withAlias("y")),
   no: is("no", "Reject the call").pipe(Flag.withAlias("n")),
+  answer: optionalText(
+    "answer",
+    "JSON",
+    "The answer to a question of the model: JSON, or a text without quotes"
+  ),
   hash: optionalText("hash", "HEX", "The hash of the params that you have seen: other params are refused"),
   params: optionalText("params", "JSON", "Params in place of those of the call"),
   reason: optionalText("reason", "TEXT", "The reason, which the model reads if you reject the call"),
   cwd,
   sessionDir,
   store
-}).pipe(Command.withDescription("Records the answer to a call that waits for an approval, and runs nothing"))
+}).pipe(
+  Command.withDescription(
+    "Records the answer to an approval or a question that a run waits for, and runs nothing"
+  )
+)
 
 /** The line of a run: its prompt and its flags. */
 export type Line = Command.Command.Config.Infer<typeof line>
@@ -145,6 +154,7 @@ export interface ApproveLine extends PlaceFlags {
   readonly approval: Option.Option<string>
   readonly yes: boolean
   readonly no: boolean
+  readonly answer: Option.Option<string>
   readonly hash: Option.Option<string>
   readonly params: Option.Option<string>
   readonly reason: Option.Option<string>

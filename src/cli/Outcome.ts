@@ -6,6 +6,7 @@ import type { Assistant } from "../Message.ts"
 import { textOf } from "../Message.ts"
 import * as ExitCode from "./ExitCode.ts"
 import * as Failure from "./Failure.ts"
+import * as Inert from "./Inert.ts"
 
 export interface Outcome {
   /** The last answer of the model. */
@@ -19,6 +20,9 @@ export interface Outcome {
   readonly error: EventError | undefined
   /** The typed output, if the run gave one. */
   readonly output: { readonly value: Schema.Json } | undefined
+  /** The questions of the model, and whether calls need an approval. */
+  readonly questions: ReadonlyArray<string>
+  readonly isApprovalAsked: boolean
   readonly end: OfTag<"RunEnd"> | undefined
 }
 
@@ -29,6 +33,8 @@ export const initial: Outcome = {
   status: undefined,
   error: undefined,
   output: undefined,
+  questions: [],
+  isApprovalAsked: false,
   end: undefined
 }
 
@@ -42,6 +48,10 @@ const ofRun = (outcome: Outcome, event: AgentEvent): Outcome => {
       return event.message.role === "assistant" ? { ...outcome, last: event.message } : outcome
     case "Output":
       return { ...outcome, output: { value: event.value } }
+    case "QuestionAsked":
+      return { ...outcome, questions: [...outcome.questions, event.question] }
+    case "ApprovalRequested":
+      return { ...outcome, isApprovalAsked: true }
     case "RunEnd":
       return { ...outcome, status: event.status, error: event.error, end: event }
     default:
@@ -86,7 +96,7 @@ export const verdict = (outcome: Outcome, advise: (refused: ReadonlyArray<string
     case "incomplete":
       return { code: ExitCode.limit, remark: "Stopped at a limit. The answer may be incomplete." }
     case "suspended":
-      return { code: ExitCode.suspended, remark: ofResume(outcome.end) }
+      return { code: ExitCode.suspended, remark: ofResume(outcome) }
     case "cancelled":
     case undefined:
       return { code: ExitCode.failed, remark: "Cancelled." }
@@ -95,10 +105,17 @@ export const verdict = (outcome: Outcome, advise: (refused: ReadonlyArray<string
   }
 }
 
-const ofResume = (end: Outcome["end"]): string => {
+const ofResume = ({ end, isApprovalAsked, questions }: Outcome): string => {
   if (end?.resume === undefined) return "Suspended: the run waits for a person, and no session keeps it."
   const { runId, sessionId } = end.resume
-  return `Suspended: session ${sessionId}, run ${runId}. Answer with effect-agent approve ${runId} --yes or --no, then continue with effect-agent --resume ${sessionId}.`
+  const asked = questions
+    .map((question) => ` The model asks: ${JSON.stringify(Inert.line(question, 160))}`)
+    .join("")
+  const flags = [
+    ...(isApprovalAsked || questions.length === 0 ? ["--yes or --no"] : []),
+    ...(questions.length > 0 ? ["--answer TEXT"] : [])
+  ]
+  return `Suspended: session ${sessionId}, run ${runId}.${asked} Answer with effect-agent approve ${runId} ${flags.join(", or ")}, then continue with effect-agent --resume ${sessionId}.`
 }
 
 const ofAnswer = (outcome: Outcome, advise: (refused: ReadonlyArray<string>) => string): Verdict => {

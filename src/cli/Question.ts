@@ -52,19 +52,29 @@ const choicesIn = (schema: Schema.Json): string => {
       )
 }
 
-/** The answer as text, else as JSON. */
-const read = (typed: string, schema: Schema.Json): Result.Result<Schema.Json, string> => {
+/** The answer that a person types: as text, else as JSON. */
+const read = (typed: string, schema: Schema.Json): Result.Result<Schema.Json, string> =>
+  firstOf([typed, ...Option.toArray(decodeJson(typed)), ...wordOf(typed)], schema)
+
+/** The answer of a command line: as JSON, else as text. */
+export const given = (text: string, schema: Schema.Json): Result.Result<Schema.Json, string> =>
+  firstOf([...Option.toArray(decodeJson(text)), text, ...wordOf(text)], schema)
+
+const wordOf = (typed: string): ReadonlyArray<Schema.Json> => {
   const words = new Map<string, Schema.Json>([
     ["y", true],
     ["yes", true],
     ["n", false],
     ["no", false]
   ])
-  const candidates = [
-    typed,
-    ...Option.toArray(decodeJson(typed)),
-    ...Option.toArray(Option.fromUndefinedOr(words.get(typed.toLowerCase())))
-  ]
+  return Option.toArray(Option.fromUndefinedOr(words.get(typed.toLowerCase())))
+}
+
+/** The first candidate that matches the schema. */
+const firstOf = (
+  candidates: ReadonlyArray<Schema.Json>,
+  schema: Schema.Json
+): Result.Result<Schema.Json, string> => {
   const decoded = candidates.map((candidate) => JsonSchema.decode(schema, candidate))
   const [first = Result.fail([])] = decoded
   return Result.mapError(decoded.find(Result.isSuccess) ?? first, (faults) => faults.join("; "))

@@ -34,6 +34,91 @@ const setUp = Effect.fnUntraced(function* (...calls: ReadonlyArray<Call>) {
   return { open, ran, result, run, suspended }
 })
 
+const asks = (question: string, schema?: object): Call => [
+  "ask_user",
+  { question, ...(schema === undefined ? {} : { schema }) }
+]
+
+/** The ids of the questions that wait for an answer. */
+const questionsOf = ({ stdout }: Program.Ended): ReadonlyArray<string> =>
+  JSON.parse(stdout).view.open.questions.map(
+    ({ request }: { readonly request: { readonly questionId: string } }) => request.questionId
+  )
+
+describe.concurrent("an answer in another process", { timeout: 60_000 }, () => {
+  it.effect("is the result of the question, when the run is resumed", () =>
+    Effect.gen(function* () {
+      const { result, run, suspended } = yield* setUp(asks("Which colour?"))
+      const { runId, sessionId } = result
+      assert.strictEqual(suspended.code, 4)
+      assert.include(suspended.stderr, `The model asks: "Which colour?"`)
+      assert.include(suspended.stderr, `effect-agent approve ${runId} --answer TEXT, then`)
+      const wrong = yield* run("approve", runId, "--yes")
+      assert.strictEqual(wrong.code, 2)
+      assert.match(wrong.stderr, /A question waits: give --answer\./)
+      const answered = yield* run("approve", runId, "--answer", "dark red")
+      assert.deepStrictEqual([answered.code, answered.stdout], [0, ""])
+      assert.match(answered.stderr, /The question "Which colour\?" is answered\. effect-agent --resume/)
+      assert.strictEqual((yield* run("-r", sessionId)).stdout, "dark red\n")
+      assert.strictEqual((yield* run("approve", runId, "--answer", "blue")).code, 2)
+    })
+  )
+
+  it.effect("matches the schema of the question, and the first one counts", () =>
+    Effect.gen(function* () {
+      const { result, run } = yield* setUp(asks("How many?", { type: "integer" }))
+      const answer = (text: string) => run("approve", result.runId, "--answer", text)
+      const refused = yield* answer("a few")
+      assert.strictEqual(refused.code, 2)
+      assert.match(refused.stderr, /--answer does not match the schema of the question: /)
+      assert.strictEqual((yield* answer("3")).code, 0)
+      const again = yield* answer("3")
+      assert.strictEqual(again.code, 2)
+      const [id = ""] = questionsOf(yield* run("sessions", "show", result.sessionId, "--json"))
+      const same = yield* run("approve", result.runId, id, "--answer", "3")
+      assert.deepStrictEqual([same.code, /already answered/.test(same.stderr)], [0, true])
+      const other = yield* run("approve", result.runId, id, "--answer", "4")
+      assert.deepStrictEqual(
+        [other.code, /has another answer: nothing is recorded/.test(other.stderr)],
+        [1, true]
+      )
+      assert.strictEqual((yield* run("-r", result.sessionId)).stdout, "3\n")
+    })
+  )
+
+  it.effect("names its question, if several wait, and stands beside approvals", () =>
+    Effect.gen(function* () {
+      const { ran, result, run } = yield* setUp(asks("One?"), append, asks("Two?", { enum: ["yes", "no"] }))
+      const answer = (...args: ReadonlyArray<string>) => run("approve", result.runId, ...args)
+      const several = yield* answer("--answer", "1")
+      assert.strictEqual(several.code, 2)
+      assert.match(
+        several.stderr,
+        /Several questions wait: name one of qst_\S+ \(One\?\), qst_\S+ \(Two\?\)\./
+      )
+      const [one = "", two = ""] = questionsOf(yield* run("sessions", "show", result.sessionId, "--json"))
+      assert.strictEqual((yield* answer(two, "--answer", "no")).code, 0)
+      assert.strictEqual((yield* answer(one, "--answer", '"1"')).code, 0)
+      assert.strictEqual((yield* answer("--yes")).code, 0)
+      const resumed = yield* run("-r", result.sessionId)
+      assert.match(resumed.stdout, /^1\|[^]*\|no\n$/)
+      assert.strictEqual(ran(), "x\n")
+    })
+  )
+
+  it.effect("is wrong usage with the flags of an approval", () =>
+    Effect.gen(function* () {
+      const { result, run } = yield* setUp(asks("Which?"))
+      for (const args of [["--yes"], ["--params", "{}"], ["--reason", "x"], ["--hash", "0"]])
+        assert.strictEqual(
+          (yield* run("approve", result.runId, "--answer", "a", ...args)).code,
+          2,
+          args.join(" ")
+        )
+    })
+  )
+})
+
 describe.concurrent("an approval in another process", { timeout: 60_000 }, () => {
   it.effect("lets the call run once, when the run is resumed", () =>
     Effect.gen(function* () {
