@@ -43,7 +43,8 @@ export const Question = Schema.Union([
       Schema.NonEmptyArray(Schema.Struct({ runId: Schema.String, toolCallId: Schema.String }))
     ),
     question: Schema.String,
-    schema: Schema.Json
+    schema: Schema.Json,
+    expiresAt: Schema.optionalKey(Schema.Finite)
   }),
   Schema.Struct({
     phase: Schema.Literal("answered"),

@@ -83,11 +83,8 @@ const ofRequest = (state: SessionState, event: AgentEvent): ReadonlyArray<Draft>
     case "ApprovalAnswered":
       return answered(state, event)
     case "QuestionAsked": {
-      const { path, question, questionId, runId, schema, toolCallId } = event
-      const nested = path === undefined ? {} : { path }
-      return [
-        custom("question", { phase: "asked", runId, questionId, toolCallId, ...nested, question, schema })
-      ]
+      const { _tag, parent: _, seq: __, timestamp: ___, turn: ____, ...request } = event
+      return [custom("question", { phase: "asked", ...request })]
     }
     case "QuestionAnswered": {
       const { answer, by, questionId, runId, toolCallId } = event
