@@ -77,6 +77,7 @@ export class Batch {
       const index = ends.findIndex(({ toolCallId }) => toolCallId === call.id)
       const [end] = index === -1 ? [] : ends.splice(index, 1)
       if (end !== undefined) this.outcomes.set(call, ToolOutcome.make(end.outcome, end.output))
+      if (end?.outcome === "success") this.run.team.requestAgain(call, end.output)
       if (this.calls.some((other) => other !== call && other.id === call.id)) continue
       // Not of a run inside, whose calls may have the same ids.
       const isOfCall = ({ request }: { readonly request: Request | Question }) =>

@@ -10,7 +10,7 @@ import * as HookManager from "../HookManager.ts"
 import { InvalidTool } from "./invalidTool.ts"
 import type * as Message from "../Message.ts"
 import { Outer } from "./run.ts"
-import type { Member, Team } from "./team.ts"
+import { type Member, type Team, toolNameOf } from "./team.ts"
 import * as Tool from "../Tool.ts"
 import * as ToolRegistry from "../ToolRegistry.ts"
 
@@ -158,7 +158,7 @@ export const handOff = <
   options: HandOffOptions<Name, T, H>
 ): Handing<Name, T, H> => {
   const { agent, description, history, to } = options
-  const name = `transfer_to_${to}` as const
+  const name = toolNameOf(to)
   const definition = agent === undefined ? undefined : Result.getOrThrow(defined(name, agent))
   const member = { name: to, history }
   const joining = (members: Members): Effect.Effect<void, never, Services<T, H>> =>

@@ -1,8 +1,10 @@
 /**
  * The agents that a conversation may be with, and the one that it is with.
  */
+import type { ToolOutput } from "../AgentEvent.ts"
 import type { HookManager } from "../HookManager.ts"
-import type { Message, MessageId } from "../Message.ts"
+import { isObject } from "./jsonCoercion.ts"
+import type { Message, MessageId, ToolCall } from "../Message.ts"
 import type { RunOptions } from "../RunOptions.ts"
 import type { HandedOff } from "../Session.ts"
 import type { ToolRegistry } from "../ToolRegistry.ts"
@@ -25,6 +27,9 @@ export interface Member {
   /** Chooses what the agent sees of the messages before its hand-off. Default: all. */
   readonly history?: ((before: ReadonlyArray<Message>) => ReadonlyArray<Message>) | undefined
 }
+
+/** The name of the tool that hands off to an agent. */
+export const toolNameOf = <Name extends string>(agent: Name): `transfer_to_${Name}` => `transfer_to_${agent}`
 
 /** The name of an agent without one. */
 const unnamed = "main"
@@ -57,6 +62,17 @@ export class Team {
     if (this.pending !== undefined) return `The conversation continues with ${this.pending.to.name} already.`
     this.pending = { to, toolCallId }
     return undefined
+  }
+
+  /** Has the conversation continue as a call requested in a turn that was left open. */
+  requestAgain({ id, name }: ToolCall, { details }: ToolOutput): void {
+    const to = Array.from(this.members.keys()).find((member) => name.trim() === toolNameOf(member))
+    if (to !== undefined && isObject(details) && details["to"] === to) this.request(to, id)
+  }
+
+  /** Forgets the hand-off of this turn, which stays open. */
+  forget(): void {
+    this.pending = undefined
   }
 
   /** Hands the conversation over, if a call of this turn requested it. `messages` are those before. */

@@ -76,7 +76,9 @@ const end = Effect.fnUntraced(function* (
     toolCallCount: toolResults.length,
     toolsContinue: batch !== undefined && !isTerminated && !isSuspended && batch.fatal === undefined
   })
-  run.handOver()
+  // Calls that wait belong to the agent that made them.
+  if (isSuspended) run.team.forget()
+  else run.handOver()
   yield* run.delivered
   return yield* Effect.as(exit, { message, toolResults, isTerminated, isSuspended })
 })
