@@ -215,7 +215,7 @@ const askPerson = Effect.fnUntraced(function* <R extends Pick<Request, "expiresA
     batch.defer(call)
     return { _tag: "Deferred" }
   }
-  const answering = asked === "wait" ? [] : [person(asked)]
+  const answering = asked === "wait" ? [] : [Effect.suspend(() => person(asked))]
   const waiting = Effect.raceAllFirst([Deferred.await(opened.answered), ...answering, ...steered(batch)])
   const waited = yield* run.waiting.stopwatch.held(
     attempt(waiting, { within: batch.inFlight, timeout: left })
