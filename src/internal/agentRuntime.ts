@@ -24,6 +24,7 @@ import * as Execution from "./execution.ts"
 import * as Input from "./invalidInput.ts"
 import * as Message from "../Message.ts"
 import * as OutputReview from "./outputReview.ts"
+import type { OpenTurn } from "./openTurn.ts"
 import { OpenTurns } from "./openTurns.ts"
 import type { Prompted } from "./promptOptions.ts"
 import { type QueueMode, type QueueName, Queues } from "./queues.ts"
@@ -32,7 +33,6 @@ import * as Options from "../RunOptions.ts"
 import type * as Session from "../Session.ts"
 import { Subscriptions } from "./subscriptions.ts"
 import type { Team } from "./team.ts"
-import { ToolRegistry } from "../ToolRegistry.ts"
 
 type Begun<E> = Effect.Effect<Execution.Started, AgentBusy | AgentClosed | E>
 
@@ -94,7 +94,7 @@ export class AgentRuntime {
     this.subscriptions = new Subscriptions(scope)
     this.services = services
     this.open = new OpenTurns(
-      () => Context.get(services(Context.empty()), ToolRegistry),
+      () => team.active.registry,
       (event) => journal?.write([{ _tag: "Event", event }]) ?? Effect.void
     )
   }
@@ -178,7 +178,7 @@ export class AgentRuntime {
     // A run is over when its last subscriber has received its end.
     const rest = Effect.suspend(() => {
       this.ended = undefined
-      if (begin.byHand === undefined) this.open.keep(this.run?.waiting.turn)
+      if (begin.byHand === undefined) this.keepOpen(this.run?.waiting.turn)
       this.set({ ...this.current, phase: "idle" })
       return ended.open
     })
@@ -188,6 +188,12 @@ export class AgentRuntime {
       Execution.start({ ...begin, ...ofAgent }, audience, onRun, rest),
       this.services
     )
+  }
+
+  /** Keeps the turn that a run left open, unless the application has replaced its messages. */
+  private keepOpen(turn: OpenTurn | undefined): void {
+    this.open.keep(turn)
+    if (!this.current.messages.some(({ id }) => id === turn?.message.id)) this.open.keep(undefined)
   }
 
   private takeChanges() {

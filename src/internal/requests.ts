@@ -17,7 +17,7 @@ import { AnswerConflict, type CannotAnswer, InvalidAnswer, RequestNotFound } fro
 export interface Open<R, A> {
   request: R
   /** Fails with the faults of params that are to replace those of the request. */
-  readonly check: Check
+  check: Check
   /** Succeeds with the answer. */
   readonly answered: Deferred.Deferred<A>
   answer: A | undefined
@@ -74,7 +74,12 @@ export class Requests {
 
   /** Opens the requests of a turn that waits for the run that resumes it. */
   restore({ approvals, message, questions }: OpenTurn, registry: ToolRegistry["Service"]): void {
-    for (const open of approvals) this.restoreApproval(open, checkOf(registry, message, open.request))
+    for (const open of approvals) {
+      const { request } = open
+      // Of a run inside of a call only that run knows the tools: it checks the params when it continues.
+      const check = request.path === undefined ? checkOf(registry, message, request) : () => Effect.void
+      this.restoreApproval(open, check)
+    }
     for (const open of questions) this.restoreQuestion(open)
   }
 
@@ -168,6 +173,7 @@ const opened = <R, A>(
   const known = requests.get(id)
   if (known !== undefined) {
     known.request = request
+    known.check = check
     return known
   }
   const answered = [...requests].filter(([, { answer }]) => answer !== undefined)

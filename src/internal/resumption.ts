@@ -31,7 +31,7 @@ const endOf = (open: OpenTurn, call: Message.ToolCall) => {
     request.toolCallId === call.id
   const ended = open.ended.find(({ toolCallId }) => toolCallId === call.id)
   if (ended !== undefined) return ended
-  if (open.begun.includes(call.id)) return ToolOutcome.unknown(call)
+  if (open.begun.includes(call.id)) return open.isSuspended ? stopped(call) : ToolOutcome.unknown(call)
   const approval = open.approvals.find(isOfCall)
   if (approval?.answer?.decision === "reject")
     return ToolOutcome.rejected(approval.answer.reason ?? "not approved")
@@ -42,6 +42,13 @@ const endOf = (open: OpenTurn, call: Message.ToolCall) => {
     ? ToolOutcome.error("aborted", "Not run: the user wrote a message first.")
     : ToolOutcome.notBegun
 }
+
+/** The outcome of a call whose agent inside waited for a person. */
+const stopped = ({ name }: Message.ToolCall) =>
+  ToolOutcome.error(
+    "aborted",
+    `Tool ${name} waited for a person, and the user wrote a message first. It may have had effects: check before you call it again.`
+  )
 
 const notApproved = ToolOutcome.rejected("the user wrote a message and did not approve this call")
 const notAnswered = ToolOutcome.rejected("the user wrote a message and did not answer this question")

@@ -276,8 +276,11 @@ const run = Effect.fnUntraced(function* <T extends Tools, H extends Hooks>(
   const definition = yield* Effect.mapError(Effect.fromResult(read(own)), failed)
   const { runtime } = yield* open(definition, parent)
   const kept = session === undefined ? parent?.waiting.inner.get(toolCallId) : undefined
-  const before = runtime.open.current === undefined ? (kept?.messages ?? messages) : []
-  if (before.length > 0) yield* Effect.mapError(runtime.setMessages(before), failed)
+  parent?.waiting.inner.delete(toolCallId)
+  const before = kept?.messages ?? messages
+  // A call that a hook has run again begins anew.
+  const isNew = runtime.open.current === undefined && before.length + runtime.current.messages.length > 0
+  if (isNew) yield* Effect.mapError(runtime.setMessages(before), failed)
   if (kept !== undefined) runtime.open.reopen(kept)
   const asked = yield* Effect.mapError(Effect.fromResult(readPrompt(undefined, definition.ofRuns)), failed)
   const started =
@@ -285,7 +288,6 @@ const run = Effect.fnUntraced(function* <T extends Tools, H extends Hooks>(
       ? runtime.begin(runtime.continuation, asked)
       : runtime.begin(prompted(input), asked)
   const typed = Effect.fnUntraced(function* (result: RunResult) {
-    parent?.waiting.inner.delete(toolCallId)
     if (result.status !== "suspended" || parent === undefined) return yield* asked.typed.result(result)
     const suspended = runtime.open.suspended(runtime.current.messages)
     if (suspended !== undefined) parent.waiting.inner.set(toolCallId, suspended)

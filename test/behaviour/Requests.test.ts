@@ -1,0 +1,284 @@
+/** Requests to a person where something comes in between: a restart, a hand-off, another agent, a fault of the one who answers. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, type Layer, type Scope } from "effect"
+import { Agent, Approval, Hook, Message, type Provider, type Session } from "effect-agent"
+import { MemorySessionStore, SessionStore } from "effect-agent/sessions"
+import { ScriptedProvider } from "effect-agent/testing"
+import { TestClock } from "effect/testing"
+import { approve, calls, done, recorder } from "./approving.ts"
+import { broken } from "./invariants.ts"
+import { agent, resultTexts, texts } from "./play.ts"
+
+/** Allows agents inside, hand-offs, and calls whose path begins with "ok". */
+const policy = (options: Approval.Options = {}) =>
+  Approval.layer({
+    rules: [
+      Approval.allow("remove", (params) => JSON.stringify(params).includes("ok")),
+      Approval.allow("inner"),
+      Approval.allow("transfer_to_billing")
+    ],
+    asked: "defer",
+    ...options
+  })
+
+/** A conversation in a session, which each process opens anew. */
+const processes = Effect.fnUntraced(function* <E>(
+  script: ScriptedProvider.Script,
+  make: (session: Session.Session) => Effect.Effect<Agent.Agent, E, Provider.Provider | Scope.Scope>,
+  layer: Layer.Layer<never> = policy()
+) {
+  const store = SessionStore.make(MemorySessionStore.storage())
+  const scripted = yield* ScriptedProvider.make(script)
+  const inProcess = <A, E2>(use: (made: Agent.Agent) => Effect.Effect<A, E2, Scope.Scope>) =>
+    Effect.flatMap(store.openOrCreate("s1"), make).pipe(
+      Effect.flatMap(use),
+      Effect.scoped,
+      Effect.provide([scripted.layer, layer])
+    )
+  return { inProcess, requests: scripted.requests, read: store.read("s1") }
+})
+
+/** An agent that has an agent inside with a tool that removes files. */
+const nested = () => {
+  const { ran, tool } = recorder()
+  const inner = Agent.asTool({
+    name: "inner",
+    description: "Removes.",
+    agent: { model: "inner", tools: [tool] }
+  })
+  return { inner, ran }
+}
+
+const delegating = ScriptedProvider.toolCall("inner", { prompt: "x" })
+
+describe("requests to a person", () => {
+  it.effect("reject the call where the person throws", () =>
+    Effect.gen(function* () {
+      const { ran, tool } = recorder()
+      const throwing = () => {
+        throw new Error("no terminal")
+      }
+      const layer = policy({ asked: { approve: throwing, answer: throwing } })
+      const played = yield* Effect.provide(agent([calls("a", "ok"), done], { tools: [tool] }), layer)
+      const { newMessages, status } = yield* played.agent.prompt("go")
+      assert.deepStrictEqual([status, ran], ["completed", ["ok"]])
+      assert.deepStrictEqual(resultTexts(newMessages), [
+        "Tool execution was rejected: the approval failed: no terminal",
+        "removed ok"
+      ])
+      assert.deepStrictEqual(broken(played.events), [])
+    })
+  )
+
+  for (const restarts of [false, true]) {
+    const when = restarts ? "after a restart" : "in one process"
+    it.effect(`wait beside a hand-off for the tools of the agent that called them, ${when}`, () =>
+      Effect.gen(function* () {
+        const { ran, tool } = recorder()
+        const billing = Agent.handOff({ to: "billing", description: "x", agent: { model: "billing" } })
+        const { inProcess, requests } = yield* processes(
+          [
+            ScriptedProvider.toolCalls(
+              { name: "transfer_to_billing", params: {} },
+              { name: "remove", params: { path: "a" } }
+            ),
+            done
+          ],
+          (session) => Agent.make({ model: "m", tools: [billing, tool], session })
+        )
+        const begin = (made: Agent.Agent) => made.prompt("go")
+        const end = Effect.fnUntraced(function* (made: Agent.Agent) {
+          yield* approve(made, (yield* made.approvals)[0])
+          return yield* made.continue
+        })
+        const { newMessages } = restarts
+          ? yield* Effect.andThen(inProcess(begin), inProcess(end))
+          : yield* inProcess((made) => Effect.andThen(begin(made), end(made)))
+        assert.deepStrictEqual(ran, ["a"])
+        assert.deepStrictEqual(resultTexts(newMessages), ["billing continues the conversation.", "removed a"])
+        assert.deepStrictEqual(
+          (yield* requests).map(({ model }) => model),
+          ["m", "billing"]
+        )
+      })
+    )
+  }
+
+  it.effect("take params in place of theirs after a hand-off and a restart", () =>
+    Effect.gen(function* () {
+      const { ran, tool } = recorder()
+      const billing = Agent.handOff({
+        to: "billing",
+        description: "x",
+        agent: { model: "billing", tools: [tool] }
+      })
+      const { inProcess } = yield* processes(
+        [ScriptedProvider.toolCall("transfer_to_billing", {}), calls("a"), done],
+        (session) => Agent.make({ model: "m", tools: [billing], session })
+      )
+      yield* inProcess((made) => made.prompt("go"))
+      yield* inProcess(
+        Effect.fnUntraced(function* (made) {
+          const [request] = yield* made.approvals
+          const refused = yield* Effect.flip(approve(made, request, { params: { file: "b" } }))
+          assert.strictEqual(refused._tag, "InvalidAnswer")
+          yield* approve(made, request, { params: { path: "b" } })
+          yield* made.continue
+        })
+      )
+      assert.deepStrictEqual(ran, ["b"])
+    })
+  )
+
+  it.effect("of an agent inside take params in place of theirs after a restart", () =>
+    Effect.gen(function* () {
+      const { inner, ran } = nested()
+      const { inProcess } = yield* processes([delegating, calls("a"), done, done], (session) =>
+        Agent.make({ model: "m", tools: [inner], session })
+      )
+      yield* inProcess((made) => made.prompt("go"))
+      const { status } = yield* inProcess(
+        Effect.fnUntraced(function* (made) {
+          yield* approve(made, (yield* made.approvals)[0], { params: { path: "b" } })
+          return yield* made.continue
+        })
+      )
+      assert.deepStrictEqual([status, ran], ["completed", ["b"]])
+    })
+  )
+
+  it.effect(
+    "of an agent inside fail the call whose tool does not take the params given after a restart",
+    () =>
+      Effect.gen(function* () {
+        const { inner, ran } = nested()
+        const { inProcess, requests } = yield* processes([delegating, calls("a"), done, done], (session) =>
+          Agent.make({ model: "m", tools: [inner], session })
+        )
+        yield* inProcess((made) => made.prompt("go"))
+        yield* inProcess(
+          Effect.fnUntraced(function* (made) {
+            yield* approve(made, (yield* made.approvals)[0], { params: { file: "b" } })
+            yield* made.continue
+          })
+        )
+        assert.deepStrictEqual(ran, [])
+        const [, , last] = yield* requests
+        assert.match(resultTexts(last?.messages)[0] ?? "", /path/)
+      })
+  )
+
+  it.effect("of an agent inside are closed by a new prompt, in words that are true", () =>
+    Effect.gen(function* () {
+      const { inner, ran } = nested()
+      const scripted = yield* ScriptedProvider.make([delegating, calls("ok", "a"), done])
+      const made = yield* Effect.provide(Agent.make({ model: "m", tools: [inner] }), scripted.layer)
+      assert.strictEqual((yield* made.prompt("go")).status, "suspended")
+      const { newMessages } = yield* made.prompt("never mind")
+      assert.deepStrictEqual(ran, ["ok"])
+      assert.deepStrictEqual(texts(newMessages), [
+        "Tool inner waited for a person, and the user wrote a message first. It may have had effects: check before you call it again.",
+        "never mind",
+        "done"
+      ])
+      assert.deepStrictEqual(yield* made.approvals, [])
+    }).pipe(Effect.provide(policy()))
+  )
+
+  it.effect("of an agent inside that then failed are not those of a later call with the same id", () =>
+    Effect.gen(function* () {
+      const { tool } = recorder()
+      const inner = Agent.asTool({
+        name: "inner",
+        description: "Removes.",
+        agent: { model: "inner", tools: [tool], limits: { maxTurns: 1 } }
+      })
+      const call = (prompt: string) =>
+        ScriptedProvider.toolCalls({ name: "inner", params: { prompt }, id: "call_1" })
+      const scripted = yield* ScriptedProvider.make([], {
+        exhausted: ({ messages, model }) => {
+          const results = resultTexts(messages).length
+          if (model !== "inner") return [call("first"), call("second")][results] ?? done
+          return texts(messages)[0] === "first" ? calls("a") : ScriptedProvider.text(texts(messages).join())
+        }
+      })
+      const made = yield* Effect.provide(Agent.make({ model: "m", tools: [inner] }), scripted.layer)
+      yield* made.prompt("go")
+      yield* approve(made, (yield* made.approvals)[0], { decision: "reject" })
+      const { newMessages } = yield* made.continue
+      assert.deepStrictEqual(resultTexts(newMessages), [
+        "The agent inner failed: Limit maxTurns reached: 1, allowed 1",
+        "second"
+      ])
+    }).pipe(Effect.provide(policy()))
+  )
+
+  it.effect("a call that a hook has run again begins anew, with a session too", () =>
+    Effect.gen(function* () {
+      const inner = Agent.asTool({ name: "inner", description: "x", agent: { model: "inner" } })
+      let times = 0
+      const again = Hook.afterTool(inner, () => Effect.succeed({ retry: times++ === 0 }))
+      const { inProcess } = yield* processes(
+        [delegating, ScriptedProvider.text("one"), ScriptedProvider.text("two"), done],
+        (session) => Agent.make({ model: "m", tools: [inner], hooks: [again], session })
+      )
+      const asked = yield* inProcess(
+        Effect.fnUntraced(function* (made) {
+          const asked: Array<ReadonlyArray<Message.Message>> = []
+          yield* made.subscribe((event) =>
+            Effect.sync(() => {
+              if (event._tag === "RunStart" && event.path !== undefined) asked.push(event.prompts)
+            })
+          )
+          const { newMessages } = yield* made.prompt("go")
+          assert.deepStrictEqual(resultTexts(newMessages), ["two"])
+          return asked
+        })
+      )
+      assert.deepStrictEqual(asked.map(texts), [["x"], ["x"]])
+    })
+  )
+
+  it.effect("are forgotten where the application has replaced the messages during their run", () =>
+    Effect.gen(function* () {
+      const { ran, tool } = recorder()
+      const played = yield* agent([calls("ok", "a"), done], { tools: [tool] })
+      yield* played.agent.subscribe((event) =>
+        event._tag === "ToolInvoked"
+          ? Effect.orDie(played.agent.setMessages([Message.user("other")]))
+          : Effect.void
+      )
+      yield* played.agent.prompt("go")
+      assert.deepStrictEqual(yield* played.agent.approvals, [])
+      const { messages } = played.agent.state.getUnsafe()
+      assert.deepStrictEqual(texts(messages), ["other"])
+      assert.strictEqual((yield* played.agent.continue).text, "done")
+      assert.deepStrictEqual(ran, ["ok"])
+      assert.deepStrictEqual(texts((yield* played.requests).at(-1)?.messages ?? []), ["other"])
+    }).pipe(Effect.provide(policy()))
+  )
+
+  it.effect("that are questions expire after a restart too", () =>
+    Effect.gen(function* () {
+      const { inProcess } = yield* processes(
+        [ScriptedProvider.toolCall("ask_user", { question: "Where?" }), done],
+        (session) => Agent.make({ model: "m", tools: [Approval.askUser()], session }),
+        Approval.layer({ otherwise: "allow", asked: "defer", expiresAfter: "1 hour" })
+      )
+      yield* inProcess((made) => made.prompt("go"))
+      yield* TestClock.adjust("1 hour")
+      const { newMessages } = yield* inProcess(
+        Effect.fnUntraced(function* (made) {
+          const [question] = yield* made.questions
+          assert.strictEqual(question?.expiresAt, 3_600_000)
+          const late = yield* Effect.flip(made.answerQuestion(question?.questionId ?? "", { answer: "x" }))
+          assert.strictEqual(late._tag, "RequestNotFound")
+          return yield* made.continue
+        })
+      )
+      assert.deepStrictEqual(resultTexts(newMessages), [
+        "Not answered: the time to answer this question is over."
+      ])
+    })
+  )
+})
