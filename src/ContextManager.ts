@@ -63,7 +63,7 @@ export interface Service {
  * @since 0.2.0
  */
 export interface Conversation {
-  /** The whole transcript, oldest message first. `Transcript.compacted` makes the messages that requests start from now. */
+  /** The transcript without messages that a guard refused, oldest message first. `Transcript.compacted` makes the messages that requests start from now. */
   readonly messages: ReadonlyArray<Message>
   /** The last compaction; `undefined` before the first. */
   readonly compaction: Transcript.Compaction | undefined

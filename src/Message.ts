@@ -327,6 +327,8 @@ export const Assistant = Schema.Struct({
   responseModel: Schema.optionalKey(Schema.String),
   /** The failure in words, set where `stopReason` is `"error"` or `"aborted"`. */
   errorMessage: Schema.optionalKey(Schema.String),
+  /** The ids of the messages that an input guard refused in place of this answer, absent if none did. No request has them. */
+  refused: Schema.optionalKey(Schema.Array(MessageId)),
   /** The time at which the answer began, in milliseconds since the epoch. */
   timestamp: Schema.Finite
 })

@@ -37,8 +37,9 @@ export {
  *
  * **Gotchas**
  *
- * A run that a guard stopped leaves its prompt in the transcript, and the next run of the agent checks it again. Take it out with
- * `agent.setMessages`.
+ * A guard that trips refuses `news`, all of it. The transcript keeps these messages, and the failed answer names them in `refused`. No
+ * later request has them: the run of the next prompt starts without them, and a call whose result was refused has the result that none
+ * was recorded.
  *
  * **Example** (Refusing long prompts)
  *

@@ -69,8 +69,7 @@ const noManager =
 const planned = (run: Run, trigger: Trigger): Effect.Effect<Plan | undefined, Stopped> => {
   const { asked, compactions, contextManager, messages, options } = run
   const conversation = {
-    messages,
-    compaction: compactions.current,
+    ...run.conversation,
     measured: compactions.measured(messages),
     request: asked,
     options
@@ -145,15 +144,13 @@ const usageOf = (usage: Usage | undefined): { readonly usage?: Usage } =>
 const makeEntryId = (): string => `compaction_${makeId().slice("msg_".length)}`
 
 /** The failure of a compaction that would not make the requests shorter. */
-const faultOf = (
-  { compactions, messages }: Run,
-  { firstKept, summary, usage }: Compacted
-): CompactionFailed | undefined => {
+const faultOf = (run: Run, { firstKept, summary, usage }: Compacted): CompactionFailed | undefined => {
+  const { compaction: current, messages } = run.conversation
   const size = (compaction: Transcript.Compaction | undefined) =>
     Limits.sizeOf(Transcript.compacted(messages, compaction).messages)
   const fault = (detail: string) => new CompactionFailed({ detail, ...usageOf(usage) })
   if (summary.trim() === "") return fault("the summary is empty")
-  if (size({ firstKept, summary }) < size(compactions.current)) return undefined
+  if (size({ firstKept, summary }) < size(current)) return undefined
   return fault("the conversation is no shorter with the summary")
 }
 

@@ -91,10 +91,8 @@ const costUnknown = (models: ReadonlyArray<string>): string =>
 
 /** Measures the messages of the request: a window that leaves messages out leaves them out here too. */
 const checkContextSize = Effect.fnUntraced(function* (run: Run, max: number) {
-  const { messages } = Transcript.compacted(
-    [...run.messages, ...run.pending.messages],
-    run.compactions.current
-  )
+  const { compaction, messages: accepted } = run.conversation
+  const { messages } = Transcript.compacted([...accepted, ...run.pending.messages], compaction)
   const view = yield* run.attempt(run.contextManager.view(messages, run.options))
   const size = sizeOf(view.messages)
   if (size > max) return yield* exceeded("contextSize", size, max)

@@ -13,6 +13,7 @@ import * as Message from "../Message.ts"
 import * as ModelEvent from "../ModelEvent.ts"
 import type { Price } from "../Prices.ts"
 import type { ModelRequest } from "../Provider.ts"
+import * as Refusals from "./refusals.ts"
 import { type Run, Stopped } from "./run.ts"
 import { monotonicMillis } from "./stopwatch.ts"
 import * as Spans from "./spans.ts"
@@ -192,7 +193,7 @@ export class Reply {
       provider: run.provider.id,
       model: request?.model ?? run.options.model,
       protocol: "",
-      ...(Exit.isFailure(exit) ? badEnd(exit.cause) : {})
+      ...(Exit.isFailure(exit) ? badEnd(run, exit.cause) : {})
     })
     run.spent.add(message.usage)
     run.end(message)
@@ -237,11 +238,17 @@ const isPaidFor = (error: Failure.EventError | Stopped): boolean => {
 const brokenOff: ReadonlySet<string> = new Set(["StreamTruncated", "StreamStalled", "Protocol"])
 
 const badEnd = (
+  { messages }: Run,
   cause: Cause.Cause<Failure.FailureReason | Stopped>
-): Pick<Message.Assistant, "stopReason"> & { errorMessage?: string } => {
+): Pick<Message.Assistant, "stopReason" | "errorMessage" | "refused"> => {
   const error = errorOf(cause)
-  if (!(error instanceof Stopped)) return { stopReason: "error", errorMessage: error.message }
-  return { stopReason: "aborted", errorMessage: reasonOf(error.stop) }
+  if (error instanceof Stopped) return { stopReason: "aborted", errorMessage: reasonOf(error.stop) }
+  const isRefused = error._tag === "GuardrailTripped" && error.stage === "input"
+  return {
+    stopReason: "error",
+    errorMessage: error.message,
+    ...(isRefused ? { refused: Refusals.news(messages) } : {})
+  }
 }
 
 const reasonOf = (stop: Stop): string =>

@@ -28,7 +28,7 @@ const of = Effect.fnUntraced(function* (
   { options, ...parts }: Effect.Success<ReturnType<typeof offer>>
 ): Effect.fn.Return<ModelRequest, FailureReason | Stopped> {
   const messages = yield* view(run)
-  if (hasNoNews(run.messages) || messages.every(saysNothing)) {
+  if (hasNoNews(run.conversation.messages) || messages.every(saysNothing)) {
     return yield* new InvalidTranscript({ violations: [nothingToAnswer] })
   }
   return { ...parts, messages, options }
@@ -85,7 +85,8 @@ const saysNothing = (message: Message): boolean =>
 
 /** The messages of the request, as the provider accepts them. */
 const view = Effect.fnUntraced(function* (run: Run) {
-  const compacted = Transcript.compacted(run.messages, run.compactions.current)
+  const { compaction, messages } = run.conversation
+  const compacted = Transcript.compacted(messages, compaction)
   announceView(run, compacted, "compaction")
   let transcript = run.team.view(compacted.messages)
   yield* run.ask(
@@ -100,7 +101,8 @@ const view = Effect.fnUntraced(function* (run: Run) {
   const violations = run.options.transcript === "strict" ? Transcript.violations(trimmed.messages) : []
   if (violations.length > 0) return yield* new InvalidTranscript({ violations })
   const repaired = Transcript.repair(trimmed.messages)
-  announceView(run, repaired, "repair")
+  const refused = run.messages.length - messages.length
+  announceView(run, { ...repaired, dropped: repaired.dropped + refused }, "repair")
   let converted: ReadonlyArray<ModelMessage> | undefined
   yield* run.ask(
     "toModelMessages",

@@ -27,6 +27,7 @@ import type { Patience } from "./patience.ts"
 import * as Prices from "../Prices.ts"
 import { Provider } from "../Provider.ts"
 import type { QueueName, Queues } from "./queues.ts"
+import * as Refusals from "./refusals.ts"
 import { Repetition } from "./repetition.ts"
 import * as Options from "../RunOptions.ts"
 import { ResultLimit } from "../ResultLimit.ts"
@@ -340,6 +341,11 @@ export class Run {
 
   get baseInput(): Hook.Base {
     return { runId: this.id, metadata: this.metadata }
+  }
+
+  /** The messages that requests may have, and the compaction that they start from. */
+  get conversation(): ReturnType<typeof Refusals.without> {
+    return Refusals.without({ messages: this.messages, compaction: this.compactions.current })
   }
 
   get turnInput(): Hook.TurnInput {

@@ -4,6 +4,7 @@ import { TestClock } from "effect/testing"
 import {
   Agent,
   AgentEvent,
+  ContextManager,
   Hook,
   Loop,
   Message,
@@ -27,6 +28,13 @@ const word = Guardrail.stream({
   name: "word",
   check: ({ text }) => Effect.succeed(text.includes(secret) ? Guardrail.trip("a secret") : Guardrail.pass)
 })
+const noSecret = Guardrail.layer(
+  Guardrail.input({
+    name: "word",
+    check: ({ news }) =>
+      Effect.succeed(texts(news).includes(secret) ? Guardrail.trip("a secret") : Guardrail.pass)
+  })
+)
 const wordOf = (verdict: Guardrail.Verdict, options: { readonly holdBack?: number } = {}) =>
   Guardrail.stream({
     name: "word",
@@ -74,17 +82,86 @@ describe("input guards", () => {
     Effect.gen(function* () {
       const { exit, requests } = yield* play([ScriptedProvider.toolCall("page", {}), done], {
         tools: [say("page", secret)],
-        layer: Guardrail.layer(
-          Guardrail.input({
-            name: "word",
-            check: ({ news }) =>
-              Effect.succeed(texts(news).includes(secret) ? Guardrail.trip("a secret") : Guardrail.pass)
-          })
-        )
+        layer: noSecret
       })
       assert.deepStrictEqual(reasonOf(exit), tripped("input"))
       assert.strictEqual(requests.length, 1)
     })
+  )
+
+  it.effect("keep what they refuse out of all later requests", () =>
+    Effect.gen(function* () {
+      const said = yield* ScriptedProvider.make([ScriptedProvider.toolCall("page", {}), done, done])
+      const agent = yield* Agent.make({ model: "m", tools: [say("page", secret)] }).pipe(
+        Effect.provide([said.layer, noSecret])
+      )
+      const refused = yield* Effect.exit(agent.prompt(secret))
+      assert.deepStrictEqual(reasonOf(refused), tripped("input"))
+      assert.strictEqual(reasonOf(yield* Effect.exit(agent.continue))?._tag, "InvalidTranscript")
+
+      assert.deepStrictEqual(reasonOf(yield* Effect.exit(agent.prompt("read"))), tripped("input"))
+      yield* agent.prompt("go on")
+      yield* agent.prompt("and on")
+      const [, second, third] = (yield* said.requests).map(({ messages }) => texts(messages))
+      assert.deepStrictEqual(second, ["read", "", "No result of page was recorded.", "go on"])
+      assert.deepStrictEqual(third, [...(second ?? []), "done", "and on"])
+
+      const { messages } = yield* agent.state.get
+      assert.deepStrictEqual(texts(messages), [
+        secret,
+        "",
+        "",
+        "read",
+        "",
+        secret,
+        "",
+        "go on",
+        "done",
+        "and on",
+        "done"
+      ])
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("keep what they refuse out of compactions, and the summary before it in requests", () =>
+    Effect.gen(function* () {
+      const provider = yield* ScriptedProvider.make([
+        ScriptedProvider.text("a long answer ".repeat(50)),
+        done
+      ])
+      const kept: Array<ContextManager.Conversation> = []
+      const manager = Layer.succeed(ContextManager.ContextManager, {
+        view: (messages) => Effect.succeed({ messages, dropped: 0, reason: "window" }),
+        compact: (conversation) => {
+          kept.push(conversation)
+          const last = conversation.messages.at(-1)
+          return Effect.succeed(
+            kept.length !== 2 || last === undefined
+              ? undefined
+              : {
+                  tokensBefore: 9,
+                  summarize: Effect.succeed({ summary: "S", firstKept: last.id, tokensAfter: 1 })
+                }
+          )
+        }
+      } satisfies ContextManager.Service)
+      const agent = yield* Agent.make({ model: "m" }).pipe(
+        Effect.provide([provider.layer, noSecret, manager])
+      )
+      yield* agent.prompt("hi")
+      yield* Effect.exit(agent.prompt(secret))
+      yield* agent.prompt("go on")
+      const [, { messages } = { messages: [] }] = yield* provider.requests
+      assert.deepStrictEqual(
+        texts(messages).map((text) => text.slice(-2)),
+        ["hi", "\nS", "on"]
+      )
+      assert.deepStrictEqual(
+        kept.map(({ messages }) => messages.length),
+        [1, 3, 4]
+      )
+      assert.isFalse(texts(kept[2]?.messages ?? []).includes(secret))
+    }).pipe(Effect.scoped)
   )
 
   it.effect("answer in place of the model", () =>
