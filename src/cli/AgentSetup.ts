@@ -1,10 +1,10 @@
 /** Makes the agent of a run. */
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Agent from "../Agent.ts"
 import * as CoreApproval from "../Approval.ts"
 import type * as Message from "../Message.ts"
-import type { Session } from "../Session.ts"
 import type { Workspace } from "../skills/Workspace.ts"
 import * as Tools from "../tools/Tools.ts"
 import * as Approval from "./Approval.ts"
@@ -12,6 +12,7 @@ import type { Choice as CommandSandbox } from "./CommandSandbox.ts"
 import type { Choice } from "./ModelChoice.ts"
 import type { OutputSchema } from "./OutputSchema.ts"
 import { Screen } from "./Screen.ts"
+import type { Opened } from "./SessionChoice.ts"
 import type { Settings } from "./Settings.ts"
 import * as SystemPrompt from "./SystemPrompt.ts"
 
@@ -30,30 +31,32 @@ export interface Plan {
 /** The agent. */
 export const make = Effect.fnUntraced(function* (
   plan: Plan,
-  session: Session | undefined,
+  opened: Opened | undefined,
   policy: Approval.Policy
 ) {
   const { choice, output, project, settings, shell } = plan
   const { root } = policy
   const { layer } = yield* Effect.promise(() => import("./Compaction.ts"))
+  const results = yield* Effect.promise(() => import("./ToolResults.ts"))
   // Questions that were answered while the run was suspended need their tool, also where no person is.
-  const asks = policy.asked !== "deny" || (session?.restored.open?.questions ?? []).length > 0
+  const asks = policy.asked !== "deny" || (opened?.session.restored.open?.questions ?? []).length > 0
+  const tools = [
+    ...Tools.make({ root, shell }).filter(({ name }) => settings.tools.includes(name)),
+    ...project.tools,
+    ...(asks && settings.tools.includes("ask_user") ? [CoreApproval.askUser()] : [])
+  ]
   return yield* Agent.make({
     model: choice.model,
     agent: { name: "effect-agent" },
     system: SystemPrompt.make(root, project.system, settings),
-    tools: [
-      ...Tools.make({ root, shell }).filter(({ name }) => settings.tools.includes(name)),
-      ...project.tools,
-      ...(asks && settings.tools.includes("ask_user") ? [CoreApproval.askUser()] : [])
-    ],
+    tools: tools.length === 0 ? [] : [...tools, results.reader(settings)],
     ...optionsOf(settings),
     ...(output === undefined ? {} : { output }),
-    ...(session === undefined ? {} : { session })
+    ...(opened === undefined ? {} : { session: opened.session })
   }).pipe(
     Effect.orDie,
     Effect.provideService(CoreApproval.Approval, yield* Approval.make(policy)),
-    Effect.provide(layer)
+    Effect.provide(Layer.merge(layer, results.layer(settings, opened?.artifacts)))
   )
 })
 

@@ -56,7 +56,9 @@ export const advice = (
 const readOnly: ReadonlySet<string> = new Set([
   ...Tools.names.filter((name) => !Tools.changing.has(name)),
   "skill",
-  "ask_user"
+  "ask_user",
+  "read_artifact",
+  "tool_search"
 ])
 
 /**

@@ -1,4 +1,4 @@
-/** Stores of sessions in databases. The client of each kind of database is loaded when it is used. */
+/** Stores of sessions and of large tool results in databases. The client of each kind of database is loaded when it is used. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -8,9 +8,12 @@ import * as Redacted from "effect/Redacted"
 import type { MigrationError } from "effect/sql/Migrator"
 import type * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
+import { ArtifactStore } from "../artifacts/ArtifactStore.ts"
+import * as SqlArtifactStore from "../artifacts/SqlArtifactStore.ts"
 import { SessionError, StorageFailed } from "../Session.ts"
 import * as SessionStore from "../sessions/SessionStore.ts"
 import * as SqlSessionStore from "../sessions/SqlSessionStore.ts"
+import type { Stores } from "./SessionPlace.ts"
 
 /** Opens the store in an SQLite database, and makes its file if there is none. The scope holds the connection. */
 export const sqlite = Effect.fnUntraced(function* (filename: string) {
@@ -30,9 +33,14 @@ export const postgres = Effect.fnUntraced(function* (url: string) {
 })
 
 const opened = (client: Layer.Layer<SqlClient.SqlClient, SqlError>) =>
-  Layer.provide(SqlSessionStore.layer(), client).pipe(
+  Layer.provide(Layer.merge(SqlSessionStore.layer(), SqlArtifactStore.layer), client).pipe(
     Layer.build,
-    Effect.map(Context.get(SessionStore.SessionStore)),
+    Effect.map(
+      (context): Stores => ({
+        store: Context.get(context, SessionStore.SessionStore),
+        artifacts: Context.get(context, ArtifactStore)
+      })
+    ),
     Effect.mapError((error) => failed(detailOf(error)))
   )
 

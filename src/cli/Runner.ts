@@ -96,12 +96,12 @@ interface Played {
 const play = Effect.fnUntraced(function* (
   plan: Plan
 ): Effect.fn.Return<Played, SessionError | UsageError, Services | Scope> {
-  const session = yield* sessionOf(plan.settings)
+  const opened = yield* sessionOf(plan.settings)
   let outcome = Outcome.initial
   const { during, show } = yield* shower(plan)
   const isShown = (toolCallId: string) => () => outcome.started.has(toolCallId)
   const input = yield* Latch.make()
-  const agent = yield* AgentSetup.make(plan, session, {
+  const agent = yield* AgentSetup.make(plan, opened, {
     ...(yield* AgentSetup.policyOf(plan, input.await)),
     during,
     root: (yield* Path.Path).resolve(plan.settings.cwd),
@@ -125,7 +125,7 @@ const play = Effect.fnUntraced(function* (
       )
       return Effect.flatMap(Effect.exit(shown), (exit) => accepted(exit, outcome))
     })
-  const sessionId = session?.id
+  const sessionId = opened?.session.id
   if (plan.settings.inputFormat === "text") {
     yield* one(plan.prompt === undefined ? agent.continueStream : agent.stream(plan.prompt))
     return { outcome, faults: 0, ending: ended, sessionId }

@@ -1,7 +1,11 @@
 /** The store of the program: a file for each session, in a folder for each working directory, or what `--store` names. */
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
+import { ArtifactStore } from "../artifacts/ArtifactStore.ts"
+import * as FileArtifactStore from "../artifacts/FileArtifactStore.ts"
 import type { SessionError } from "../Session.ts"
 import * as JsonlSessionStore from "../sessions/JsonlSessionStore.ts"
 import * as SessionHome from "../sessions/SessionHome.ts"
@@ -18,15 +22,20 @@ export interface Sessions {
   readonly store: SessionStore.Service
   readonly cwd: string
   readonly listed: { readonly cwd?: string }
+  /** The large tool results of all sessions of the store. */
+  readonly artifacts: ArtifactStore["Service"]
 }
+
+/** The sessions and the large tool results of one place. */
+export type Stores = Pick<Sessions, "artifacts" | "store">
 
 /** Opens the store, whose connections the scope holds. */
 export const at = Effect.fnUntraced(function* (place: Place) {
   const path = yield* Path.Path
   const cwd = path.resolve(place.cwd)
   const address = Option.getOrUndefined(place.store)
-  const store = yield* address === undefined ? inHome : open(address)
-  const sessions: Sessions = { store, cwd, listed: address?._tag === "Files" ? {} : { cwd } }
+  const stores = yield* address === undefined ? inHome : open(address)
+  const sessions: Sessions = { ...stores, cwd, listed: address?._tag === "Files" ? {} : { cwd } }
   return sessions
 })
 
@@ -37,8 +46,18 @@ const open = Effect.fnUntraced(function* (address: StoreAddress) {
   return yield* address._tag === "Sqlite" ? sqlite(path.resolve(address.filename)) : postgres(address.url)
 })
 
-const files = (folders: JsonlSessionStore.Files) =>
-  Effect.map(JsonlSessionStore.storage(folders), (storage) => SessionStore.make(storage))
+const files = Effect.fnUntraced(function* (
+  folders: { readonly directory: string } | { readonly root: string }
+) {
+  const path = yield* Path.Path
+  const folder = "root" in folders ? folders.root : folders.directory
+  const large = yield* Layer.build(FileArtifactStore.layer({ directory: path.join(folder, "artifacts") }))
+  const stores: Stores = {
+    store: SessionStore.make(yield* JsonlSessionStore.storage(folders)),
+    artifacts: Context.get(large, ArtifactStore)
+  }
+  return stores
+})
 
 const inHome = Effect.gen(function* () {
   const path = yield* Path.Path

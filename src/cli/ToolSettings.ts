@@ -1,6 +1,7 @@
 /** The settings of the tools and of their approval. */
 import * as Flag from "effect/cli/Flag"
 import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import * as Setting from "./Setting.ts"
 import type { Rules } from "./Source.ts"
 import * as Values from "./Values.ts"
@@ -24,6 +25,11 @@ const named = (texts: ReadonlyArray<string>) =>
   Option.map(Option.all(texts.map(Values.named)), Values.together)
 
 const toolsAndRules = `${Values.knownTools}, or shell(COMMAND) with a command of plain words`
+
+const threshold = (text: string) =>
+  text === "off"
+    ? Option.some(Infinity)
+    : Values.number((value) => value === 0 || Values.isCount(value))(text)
 
 const sandboxes = ["auto", "require", "off"] as const
 const approvals = ["ask", "deny", "allow", "defer"] as const
@@ -108,5 +114,22 @@ export const settings = {
   noContextFiles: Setting.toggle({
     name: "no-context-files",
     description: "Do not read AGENTS.md and CLAUDE.md"
+  }),
+  toolSearch: Setting.text({
+    name: "tool-search",
+    metavar: "N",
+    description:
+      "With more tools than this the model searches for those it needs, instead of getting all. off: never. Default: 40",
+    read: threshold,
+    expected: "a number of at least 0, or off",
+    json: Schema.Union([Schema.Finite, Schema.Literal("off")])
+  }),
+  maxResult: Setting.number({
+    name: "max-result",
+    metavar: "N",
+    description:
+      "Characters of a tool result that the model gets at once. It reads the rest with the tool read_artifact. Default: 60000",
+    isFine: (value) => Values.isCount(value) && value >= 1000,
+    expected: "a number of at least 1000"
   })
 }
