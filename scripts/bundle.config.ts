@@ -6,7 +6,6 @@
  */
 import type { BuildOptions, Plugin } from "esbuild"
 import { readFileSync } from "node:fs"
-import { createRequire } from "node:module"
 import { join } from "node:path"
 
 const root = join(import.meta.dirname, "..")
@@ -42,12 +41,22 @@ export const library = (outdir: string): BuildOptions => ({
   sourcesContent: false
 })
 
-/** Undici is CommonJS, and `export *` of that has no names for who imports it from another file: here they are. */
+/**
+ * Of undici the parts that the program uses. Its index loads fetch, web sockets, caches and mocks too, which takes longer than the rest of
+ * the program.
+ */
 const undici: Plugin = {
   name: "undici",
   setup: ({ onLoad }) =>
-    onLoad({ filter: /platform-node.dist.Undici\.js$/ }, ({ path }) => ({
-      contents: `export { ${Object.keys(createRequire(path)("undici")).join(", ")} } from "undici"`
+    onLoad({ filter: /platform-node.dist.Undici\.js$/ }, () => ({
+      contents: `
+        import api from "undici/lib/api/index.js"
+        import Dispatcher from "undici/lib/dispatcher/dispatcher.js"
+        // The index of undici does the same.
+        Object.assign(Dispatcher.prototype, api)
+        export { default as Agent } from "undici/lib/dispatcher/agent.js"
+        export { default as EnvHttpProxyAgent } from "undici/lib/dispatcher/env-http-proxy-agent.js"
+        export { default as buildConnector } from "undici/lib/core/connect.js"`
     }))
 }
 
