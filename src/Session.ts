@@ -44,7 +44,7 @@ export {
 export interface Session {
   /** The id of the session, as `RunEnd.resume` names it. */
   readonly id: string
-  /** The state of the session when it was opened. */
+  /** The state of the session when it was opened, or rewound last: an agent begins with it. */
   readonly restored: Restored
   /** Writes records, all or none of them, in order. The agent shows a change to others only when this has succeeded. */
   readonly record: (records: Arr.NonEmptyReadonlyArray<Record>) => Effect.Effect<void, SessionError>

@@ -62,8 +62,8 @@ export interface OpenSession extends Session {
     entries: Arr.NonEmptyReadonlyArray<SessionEntry.Draft>
   ) => Effect.Effect<ReadonlyArray<string>, SessionError>
   /**
-   * Makes an entry the current one, in a new branch. Returns the state there. A new agent takes it as
-   * `Agent.make({ session: { ...session, restored } })`.
+   * Makes an entry the current one, in a new branch. Returns the state there, which `restored` is from then on: an agent that is made
+   * with this session afterwards begins with it.
    */
   readonly rewind: (entryId: string) => Effect.Effect<Restored, SessionError>
   /** Labels an entry. The label `""` removes the label that it has. */

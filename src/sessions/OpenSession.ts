@@ -72,7 +72,8 @@ export class Shared {
 
 export class Part implements Session {
   readonly id: string
-  readonly restored: Restored
+  /** The state when the session was opened, or rewound last. */
+  restored: Restored
   state: SessionState
   private readonly shared: Shared
   private readonly keeper: Keeper
@@ -141,9 +142,9 @@ export class Part implements Session {
     return Effect.gen({ self: this }, function* () {
       yield* this.write([() => [{ type: "leaf", targetId }]])
       this.state = yield* this.keeper.load
-      const restored = this.state.restored()
+      this.restored = this.state.restored()
       this.state.tree.trim()
-      return restored
+      return this.restored
     })
   }
 

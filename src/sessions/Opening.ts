@@ -86,16 +86,20 @@ const opened = (storage: SessionStorage, options: Options, shared: Shared, write
         )
     }
     const part = new Part(sessionId, shared, keeper, state)
-    const handle = handleOf(part, damage)
-    if (options.title === undefined) return handle
-    return yield* titled(handle, part, options.title)
+    return handleOf(
+      part,
+      damage,
+      options.title === undefined ? part.record : yield* titled(part, options.title)
+    )
   })
 
-const handleOf = (part: Part, damage: ReadonlyArray<Damage>): OpenSession => ({
+const handleOf = (part: Part, damage: ReadonlyArray<Damage>, record: Part["record"]): OpenSession => ({
   id: part.id,
-  restored: part.restored,
+  get restored() {
+    return part.restored
+  },
   damage,
-  record: part.record,
+  record,
   child: part.child,
   leaf: Effect.sync(() => part.state.tree.leaf ?? part.id),
   append: (drafts) =>
@@ -105,24 +109,27 @@ const handleOf = (part: Part, damage: ReadonlyArray<Damage>): OpenSession => ({
     part.alone(
       Effect.andThen(known(part, targetId), part.write([() => [{ type: "label", targetId, label }]]))
     ),
-  rename: (label) => part.alone(part.write([() => [{ type: "label", targetId: part.id, label }]]))
+  rename: (label) => rename(part, label)
 })
+
+const rename = (part: Part, label: string) =>
+  part.alone(part.write([() => [{ type: "label", targetId: part.id, label }]]))
 
 const known = (part: Part, entryId: string) =>
   part.state.tree.has(entryId) ? Effect.void : unreadable(part.id, `it has no entry ${entryId}`)
 
 /** Makes a name after the first record of a user message, once, and beside the conversation. */
-const titled = (handle: OpenSession, part: Part, title: NonNullable<Options["title"]>) =>
-  Effect.map(Effect.scope, (scope): OpenSession => {
+const titled = (part: Part, title: NonNullable<Options["title"]>) =>
+  Effect.map(Effect.scope, (scope): Part["record"] => {
     let isTitled = part.state.name !== ""
     const maybe = Effect.suspend(() => {
       const message = isTitled ? undefined : firstUser(part.state)
       if (message === undefined) return Effect.void
       isTitled = true
       const named = Effect.flatMap(title(message), (name) =>
-        Effect.suspend(() => (part.state.name === "" ? handle.rename(name) : Effect.void))
+        Effect.suspend(() => (part.state.name === "" ? rename(part, name) : Effect.void))
       )
       return Effect.forkIn(Effect.ignore(named), scope)
     })
-    return { ...handle, record: (records) => Effect.asVoid(Effect.andThen(handle.record(records), maybe)) }
+    return (records) => Effect.asVoid(Effect.andThen(part.record(records), maybe))
   })

@@ -1,8 +1,9 @@
 /** The promises of a store of sessions, on any storage. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Scope, Stream } from "effect"
-import { Message, type Session } from "effect-agent"
+import { Agent, Message, type Session } from "effect-agent"
 import { type SessionEntry, type SessionStorage, SessionStore } from "effect-agent/sessions"
+import { ScriptedProvider } from "effect-agent/testing"
 import {
   call,
   decided,
@@ -292,6 +293,10 @@ export const contract = ({ name, storage }: Subject) => {
               yield* session.record([said(one), said(two)])
               const { messages } = yield* session.rewind(one.id)
               assert.deepStrictEqual(textsOf(messages), ["1"])
+              const agent = yield* Agent.make({ model: "m", session }).pipe(
+                Effect.provide(ScriptedProvider.layer([]))
+              )
+              assert.deepStrictEqual((yield* agent.state.get).messages, messages)
               yield* session.record([said(three)])
               assert.strictEqual(yield* reasonOf(session.rewind("none")), "Unreadable")
             })
