@@ -2,6 +2,7 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"
 import { ArtifactStore, FileArtifactStore, SqlArtifactStore } from "effect-agent/artifacts"
+import { TestClock } from "effect/testing"
 import { NodeSqlite } from "effect-agent/sql"
 import { artifact, contract } from "./contract.ts"
 
@@ -35,6 +36,37 @@ describe("layerMemory", () => {
 })
 
 describe("FileArtifactStore", () => {
+  it.effect("retains the newest within the bounds, and removes what killed processes left", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const directory = yield* fs.makeTempDirectoryScoped()
+      const retain = (retention: FileArtifactStore.Retention) =>
+        FileArtifactStore.retain({ directory, ...retention })
+      const write = (name: string, minute: number) =>
+        Effect.andThen(
+          fs.writeFileString(`${directory}/${name}`, "12345"),
+          fs.utimes(`${directory}/${name}`, minute * 60, minute * 60)
+        )
+      yield* TestClock.adjust("100 minutes")
+      yield* Effect.forEach(["a", "b", "c", "d", "e"], (id, minute) => write(`${id}.json`, minute))
+      yield* write(`.x-${crypto.randomUUID()}.tmp`, 10)
+      const young = `.x-${crypto.randomUUID()}.tmp`
+      yield* write(young, 90)
+      yield* write("notes.txt", 1)
+      assert.deepStrictEqual(yield* retain({}), [])
+      assert.deepStrictEqual(yield* retain({ maxAge: "99 minutes" }), ["a"])
+      assert.deepStrictEqual(yield* retain({ maxCount: 3 }), ["b"])
+      assert.deepStrictEqual(yield* retain({ maxBytes: 10 }), ["c"])
+      assert.deepStrictEqual((yield* fs.readDirectory(directory)).toSorted(), [
+        young,
+        "d.json",
+        "e.json",
+        "notes.txt"
+      ])
+      assert.deepStrictEqual(yield* FileArtifactStore.retain({ directory: `${directory}/none` }), [])
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+
   it.effect("keeps files that only the user can read, and no other ones", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
