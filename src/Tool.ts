@@ -47,6 +47,10 @@ export interface Options<Name extends string> {
   readonly strict?: boolean
   /** Whether the application may trust the results, unless `Tool.output` of a result decides. Default `"trusted"`. */
   readonly trust?: Trust
+  /**
+   * The effect of running a call again: `"pure"` changes nothing, `"idempotent"` may run twice, `"once"` may not. Default `"once"`.
+   */
+  readonly effect?: "pure" | "idempotent" | "once"
   /** Renames or repairs arguments before they are decoded. The model reads the message of what it throws. Default: none. */
   readonly prepareArguments?: (raw: Schema.Json) => Schema.Json
   /** JSON Schema of the params, for the model. Default: the description that `params` gives of itself. */

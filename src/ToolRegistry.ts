@@ -12,6 +12,7 @@ import * as Schema from "effect/Schema"
 import * as FailureText from "./internal/failureText.ts"
 import * as InvalidTool from "./internal/invalidTool.ts"
 import * as Definition from "./internal/toolDefinition.ts"
+import { ToolOwners } from "./internal/toolOwners.ts"
 import * as ToolName from "./internal/toolName.ts"
 import * as ToolRun from "./internal/toolRun.ts"
 import type { ToolCall } from "./Message.ts"
@@ -133,6 +134,14 @@ export class ToolRegistry extends Context.Service<
     readonly register: <T extends Tool.Any>(tool: T) => Effect.Effect<void, never, Tool.Requirements<T>>
     /** Removes a tool from the next turn on. Returns false if no tool has the name. */
     readonly unregister: (name: string) => Effect.Effect<boolean>
+    /**
+     * Makes these tools those of an owner from the next turn on, in one step. A tool whose name the owner had keeps its place in the
+     * order. Returns the names that other tools have: these tools are left out. Dies with `InvalidTool` if a tool cannot work.
+     */
+    readonly replace: (
+      owner: string,
+      tools: ReadonlyArray<Tool.Runnable>
+    ) => Effect.Effect<ReadonlyArray<string>>
     /** Removes all tools from the next turn on. */
     readonly clear: Effect.Effect<void>
     /** Returns whether a tool has the name. */
@@ -202,6 +211,7 @@ export const make = <const Tools extends ReadonlyArray<Tool.Any>>(
         servicesOf.set(tool, services)
         return Effect.void
       })
+    const owners = new ToolOwners()
     const remove = (isRemoved: (name: string) => boolean) =>
       Effect.sync(() => {
         const before = registered.size
@@ -211,6 +221,8 @@ export const make = <const Tools extends ReadonlyArray<Tool.Any>>(
     yield* Effect.forEach(tools, register, { discard: true })
     return ToolRegistry.of({
       register,
+      replace: (owner, tools) =>
+        Effect.map(owners.replace(registered, owner, tools), ([next, taken]) => ((registered = next), taken)),
       unregister: (name) => remove((other) => other === name),
       clear: Effect.asVoid(remove(() => true)),
       has: (name) => Effect.sync(() => registered.has(name)),

@@ -12,11 +12,11 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   [
     "services",
-    /^((Provider|Credentials|Tool|ToolRegistry|ToolSelection|Hook|HookManager|ContextManager|ModelGuard|Approval|Prices|ResultLimit|Retry|Session|Telemetry)|internal\/(handoff|interruption|params|toolOutput|toolContext|promiseTool|toolName|toolDefinition|invalidTool|toolRun|hookCalls|hookConstructor|hookInput|hookOutput|invalidHook|silence|patience|stopwatch))\.ts$/
+    /^((Provider|Credentials|Tool|ToolRegistry|ToolSelection|Hook|HookManager|ContextManager|ModelGuard|Approval|Prices|ResultLimit|Retry|Session|Telemetry)|internal\/(handoff|interruption|params|toolOutput|toolContext|promiseTool|toolName|toolOwners|toolDefinition|invalidTool|toolRun|hookCalls|hookConstructor|hookInput|hookOutput|invalidHook|silence|patience|stopwatch))\.ts$/
   ],
   [
     "loop",
-    /^((Loop)|internal\/(budget|tally|waiting|argumentsHash|requests|resumption|consent|team|compact|compactions|queues|journal|delivery|events|repetition|task|run|limits|gate|guards|pending|refusals|request|reply|modelCall|toolOutcome|batch|largeResult|modelGuarded|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|promptOptions|publishedOptions|eventsOnly|spans|telemetry|telemetryContent))\.ts$/
+    /^((Loop)|internal\/(budget|tally|waiting|argumentsHash|requests|resumption|consent|midCallQuestion|team|compact|compactions|queues|journal|delivery|events|repetition|task|run|limits|gate|guards|pending|refusals|request|reply|modelCall|toolOutcome|batch|largeResult|modelGuarded|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|promptOptions|publishedOptions|eventsOnly|spans|telemetry|telemetryContent))\.ts$/
   ],
   [
     "agent",

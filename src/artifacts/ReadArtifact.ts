@@ -69,6 +69,7 @@ export const make = (options?: { readonly maxCharacters?: number }) =>
   Tool.make({
     name: "read_artifact",
     label: "Read artifact",
+    effect: "pure",
     description:
       "Reads the whole text of a tool result that was too large, page by page, or finds the places of a text in it.",
     params: Params,

@@ -162,7 +162,7 @@ const answered = Effect.fnUntraced(function* (
 })
 
 /** The members that approvals and questions share. */
-const requestBase = (
+export const requestBase = (
   { run }: Batch,
   toolCallId: string,
   earlier: Pick<Request, "expiresAt"> | undefined
@@ -182,7 +182,7 @@ const requestBase = (
   }
 }
 
-const makeRequestId = (kind: string): string => `${kind}_${makeId().slice("msg_".length)}`
+export const makeRequestId = (kind: string): string => `${kind}_${makeId().slice("msg_".length)}`
 
 /** A request to a person, and its words for both ends. */
 interface Asking<R, A> {

@@ -45,6 +45,7 @@ interface Checked {
   readonly timeout?: unknown
   readonly strict?: unknown
   readonly trust?: unknown
+  readonly effect?: unknown
   readonly params?: unknown
   readonly parameters?: unknown
 }
@@ -69,7 +70,7 @@ const invalid = ({ name }: Checked, detail: string | undefined): InvalidTool | u
   detail === undefined ? undefined : new InvalidTool({ tool: typeof name === "string" ? name : "", detail })
 
 const memberFault = (tool: Checked): string | undefined => {
-  const { description, execute, executionMode, name, prepareArguments, strict, timeout, trust } = tool
+  const { description, effect, execute, executionMode, name, prepareArguments, strict, timeout, trust } = tool
   const badName = nameFault(name)
   if (badName !== undefined) return badName
   if (typeof description !== "string")
@@ -83,6 +84,8 @@ const memberFault = (tool: Checked): string | undefined => {
     return `\`strict\` is ${shown(strict)}; expected true or false.`
   if (![undefined, "trusted", "untrusted"].some((known) => known === trust))
     return `\`trust\` is ${shown(trust)}; expected "trusted" or "untrusted".`
+  if (![undefined, "pure", "idempotent", "once"].some((known) => known === effect))
+    return `\`effect\` is ${shown(effect)}; expected "pure", "idempotent" or "once".`
   return prepareArguments === undefined || typeof prepareArguments === "function"
     ? undefined
     : "`prepareArguments` must be a function of the raw arguments."

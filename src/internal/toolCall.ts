@@ -13,9 +13,9 @@ import * as Gate from "./gate.ts"
 import * as Guards from "./guards.ts"
 import { attempt } from "./interruption.ts"
 import * as Limits from "./limits.ts"
-import type { Run } from "./run.ts"
 import * as Spans from "./spans.ts"
 import type { ToolCall } from "../Message.ts"
+import * as MidCallQuestion from "./midCallQuestion.ts"
 import type { ToolOutput } from "../AgentEvent.ts"
 import * as Tool from "../Tool.ts"
 import type { Batch } from "./batch.ts"
@@ -175,10 +175,11 @@ const executeOnce = (
 
 /** Runs the tool until it ends, its time is over, or the batch is halted. Progress counts only while it runs. */
 const execute = Effect.fnUntraced(function* (
-  { inFlight, run }: Batch,
+  batch: Batch,
   prepared: Registry.PreparedCall,
   answer: Schema.Json | undefined
 ): Effect.fn.Return<Outcome> {
+  const { inFlight, run } = batch
   const { call, tool } = prepared
   const timeout = Duration.toMillis(tool.timeout ?? run.options.toolTimeout ?? defaultTimeout)
   const own = <O extends ToolOutput>(output: O): O =>
@@ -195,7 +196,7 @@ const execute = Effect.fnUntraced(function* (
           })
         : Effect.void
     )
-  const context = contextOf(run, call, progress, answer)
+  const context = contextOf(batch, call, progress, answer)
   const work = Effect.suspend(() => run.registry.execute(prepared, context))
   const inner = () => run.control.innerEnded(call.id)
   const stopwatch = run.waiting.startCall(call.id)
@@ -211,18 +212,22 @@ const execute = Effect.fnUntraced(function* (
 })
 
 const contextOf = (
-  { events: { path }, id, turn }: Run,
+  batch: Batch,
   call: ToolCall,
   progress: Tool.ToolContext["Service"]["progress"],
   answer: Schema.Json | undefined
-): Tool.ToolContext["Service"] => ({
-  toolCallId: call.id,
-  runId: id,
-  ...(path === undefined ? {} : { path }),
-  turn,
-  ...(answer === undefined ? {} : { answer }),
-  progress
-})
+): Tool.ToolContext["Service"] => {
+  const { events, id, turn } = batch.run
+  return {
+    toolCallId: call.id,
+    runId: id,
+    ...(events.path === undefined ? {} : { path: events.path }),
+    turn,
+    ...(answer === undefined ? {} : { answer }),
+    ask: (question) => MidCallQuestion.ask(batch, call, question),
+    progress
+  }
+}
 
 const ended = (call: ToolCall, exit: Exit.Exit<Registry.Executed>): Effect.Effect<Outcome> => {
   if (Exit.isSuccess(exit)) {

@@ -3,6 +3,7 @@
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
+import type * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
 import type { AgentEvent, ToolOutput } from "../AgentEvent.ts"
 
@@ -60,6 +61,15 @@ export class ToolContext extends Context.Service<
     readonly turn: number
     /** The answer of a person, for a tool with a `question`. Default: none. */
     readonly answer?: Schema.Json
+    /**
+     * Asks a person in the middle of the call, and succeeds with the answer, which matches the schema. No time limit runs meanwhile.
+     * Succeeds with `Option.none()` where the policy denies or defers questions, and where the person does not answer. Default: the
+     * call has no person to ask.
+     */
+    readonly ask?: (question: {
+      readonly question: string
+      readonly schema: Schema.Json
+    }) => Effect.Effect<Option.Option<Schema.Json>>
     /** Emits a `ToolExecutionProgress` event. The model reads only the final result. Does nothing once the call has ended. */
     readonly progress: (partial: ToolOutput) => Effect.Effect<void>
   }

@@ -71,7 +71,7 @@ export class Waiting {
   }
 
   /** The stopwatch of a tool call in flight, else that of the run. */
-  private stopwatchOf(toolCallId = ""): Stopwatch {
+  stopwatchOf(toolCallId = ""): Stopwatch {
     return this.stopwatches.get(toolCallId) ?? this.stopwatch
   }
 }

@@ -227,6 +227,7 @@ export const tool = (skills: ReadonlyArray<Skill>) =>
   Tool.make({
     name: "skill",
     label: "Skill",
+    effect: "pure",
     description: "Loads the instructions of a skill, or reads a file of it.",
     params: Params,
     failure: InvalidSkill,

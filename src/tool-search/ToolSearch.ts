@@ -157,6 +157,7 @@ const make = (definitions: ReadonlyArray<ToolDefinition>, limit: number): Tool.R
   return Tool.make({
     name: toolName,
     label: "Tool search",
+    effect: "pure",
     description:
       "Loads tools, which you can call from then on. Search for a tool before you say that you have none. " +
       `Tools to load: ${namesOf(definitions)}`,

@@ -70,6 +70,7 @@ export const make = (options: Walk.Options) =>
   Tool.make({
     name: "find",
     label: "Find",
+    effect: "pure",
     description:
       "Finds files and folders by a glob pattern such as **/*.ts. Paths come relative to the root, folders end in /. " +
       Walk.leavesOut,

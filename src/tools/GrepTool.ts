@@ -133,6 +133,7 @@ export const make = (options: Walk.Options) => {
   return Tool.make({
     name: "grep",
     label: "Grep",
+    effect: "pure",
     description:
       "Searches text files for lines that match a pattern, and gives path:line: text. " +
       `Leaves out binary files. ${Walk.leavesOut}`,

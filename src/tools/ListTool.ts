@@ -67,6 +67,7 @@ export const make = (options: Root.Options) =>
   Tool.make({
     name: "list",
     label: "List",
+    effect: "pure",
     description:
       "Lists the entries of one folder, hidden ones too: folders end in /, files come with their size in bytes. " +
       `To look into folders below use find. ${Walk.leavesOut}`,

@@ -108,6 +108,7 @@ export const make = (options: Root.Options) =>
   Tool.make({
     name: "read",
     label: "Read",
+    effect: "pure",
     description:
       "Reads a text file, or shows an image (png, jpg, gif, webp). Of a long file it gives the first " +
       `${maxLines} lines or ${maxBytes / 1000} kB, and the offset of the next line.`,

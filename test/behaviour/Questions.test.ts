@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Layer, Queue, Schema } from "effect"
+import { Effect, Fiber, Layer, Option, Queue, Schema } from "effect"
 import { Approval, Tool } from "effect-agent"
 import { ScriptedProvider } from "effect-agent/testing"
 import { TestClock } from "effect/testing"
@@ -171,4 +171,64 @@ describe("questions", () => {
       assert.deepStrictEqual(resultTexts((yield* Fiber.join(run)).newMessages), ["b of 2"])
     })
   )
+
+  it.effect("are asked by a tool in the middle of its call, whose time stands still", () =>
+    Effect.gen(function* () {
+      const order = Tool.make({
+        name: "order",
+        description: "Orders.",
+        timeout: "1 second",
+        execute: () =>
+          Effect.gen(function* () {
+            const { ask } = yield* Tool.ToolContext
+            const given = yield* Effect.forEach(["Which?", "How many?"], (question) =>
+              (ask ?? nobody)({ question, schema: { type: "string" } })
+            )
+            return given.map(Option.getOrElse(() => "none")).join(" ")
+          })
+      })
+      const script = [ScriptedProvider.toolCall("order", {}), done]
+      const options = { tools: [order] }
+      const { agent, asked, events, run } = yield* asking(script, policy("wait"), options)
+      const which = yield* asked
+      assert.strictEqual((yield* agent.questions).length, 1)
+      yield* settle()
+      yield* TestClock.adjust("1 day")
+      yield* agent.answerQuestion(which.questionId, { answer: "tea" })
+      yield* agent.answerQuestion((yield* asked).questionId, { answer: "two" })
+      const { newMessages } = yield* Fiber.join(run)
+      assert.deepStrictEqual(resultTexts(newMessages), ["tea two"])
+      assert.deepStrictEqual([broken(events), yield* agent.questions], [[], []])
+      assert.deepStrictEqual(tags(events.filter((event) => "toolCallId" in event)), [
+        "ToolExecutionStart",
+        "ToolInvoked",
+        "QuestionAsked",
+        "QuestionAnswered",
+        "QuestionAsked",
+        "QuestionAnswered",
+        "ToolExecutionEnd"
+      ])
+      const person: Approval.Person = {
+        approve: () => Effect.fail("not asked"),
+        answer: ({ question }) =>
+          question === "Which?" ? Effect.fail("away") : Effect.succeed({ answer: "2" })
+      }
+      const texts = yield* Effect.forEach([policy("deny"), policy("defer"), policy(person)], (layer) =>
+        Effect.flatMap(asking(script, layer, options), ({ run }) =>
+          Effect.map(Fiber.join(run), ({ newMessages }) => resultTexts(newMessages))
+        )
+      )
+      assert.deepStrictEqual(texts, [["none none"], ["none none"], ["none 2"]])
+      const expiring = Approval.layer({ otherwise: "allow", asked: "wait", expiresAfter: "1 hour" })
+      const late = yield* asking(script, expiring, options)
+      yield* late.asked
+      yield* TestClock.adjust("1 hour")
+      yield* late.asked
+      yield* late.agent.cancel()
+      assert.strictEqual((yield* Fiber.join(late.run)).status, "cancelled")
+      assert.deepStrictEqual(yield* late.agent.questions, [])
+    })
+  )
 })
+
+const nobody = () => Effect.succeedNone

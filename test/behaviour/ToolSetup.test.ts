@@ -56,6 +56,32 @@ const logs = () => {
   }
 }
 
+describe("tools of an owner", () => {
+  const tool = (name: string, description = name) =>
+    Tool.make({ name, description, execute: () => Effect.succeed(description) })
+
+  it.effect("are replaced in one step, and keep their places", () =>
+    Effect.gen(function* () {
+      const registry = yield* ToolRegistry.make(tool("own"))
+      const names = Effect.map(registry.definitions, (tools) => tools.map(({ description }) => description))
+      const [a, b] = [tool("a"), tool("b")]
+      assert.deepStrictEqual(yield* registry.replace("x", [a, b, tool("own", "stolen")]), ["own"])
+      yield* registry.register(tool("last"))
+      assert.deepStrictEqual(yield* registry.replace("y", [tool("c"), tool("a", "stolen")]), ["a"])
+      const [, before] = yield* registry.definitions
+      assert.deepStrictEqual(yield* registry.replace("x", [tool("d"), tool("b", "new b"), a]), [])
+      assert.deepStrictEqual(yield* names, ["own", "a", "new b", "last", "c", "d"])
+      assert.strictEqual((yield* registry.definitions)[1], before)
+      yield* registry.unregister("a")
+      yield* registry.register(tool("a", "of the application"))
+      assert.deepStrictEqual(yield* registry.replace("x", [a]), ["a"])
+      assert.deepStrictEqual(yield* names, ["own", "last", "c", "of the application"])
+      const bad = { ...a, name: "no name" }
+      assert.isTrue(Exit.isFailure(yield* Effect.exit(registry.replace("x", [bad]))))
+    })
+  )
+})
+
 describe("a tool that cannot work", () => {
   it("is refused by every constructor when strict is no boolean", () => {
     for (const make of constructors) {
