@@ -1,13 +1,14 @@
 /** Requests to a person where something comes in between: a restart, a hand-off, another agent, a fault of the one who answers. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, type Layer, type Scope } from "effect"
-import { Agent, Approval, Hook, Message, type Provider, type Session } from "effect-agent"
+import { Deferred, Effect, Fiber, Latch, type Layer, Schema, SchemaGetter, type Scope } from "effect"
+import { Agent, Approval, Hook, Message, type Provider, type Session, Tool } from "effect-agent"
 import { MemorySessionStore, SessionStore } from "effect-agent/sessions"
 import { ScriptedProvider } from "effect-agent/testing"
 import { TestClock } from "effect/testing"
+import { Requests } from "../../src/internal/requests.ts"
 import { approve, calls, done, recorder } from "./approving.ts"
 import { broken } from "./invariants.ts"
-import { agent, resultTexts, texts } from "./play.ts"
+import { agent, outcomes, range, resultTexts, settle, texts } from "./play.ts"
 
 /** Allows agents inside, hand-offs, and calls whose path begins with "ok". */
 const policy = (options: Approval.Options = {}) =>
@@ -236,6 +237,250 @@ describe("requests to a person", () => {
         })
       )
       assert.deepStrictEqual(asked.map(texts), [["x"], ["x"]])
+    })
+  )
+
+  it.effect("of an agent inside are gone with their turn, also for a call with the same id", () =>
+    Effect.gen(function* () {
+      const { inner } = nested()
+      const call = (prompt: string) =>
+        ScriptedProvider.toolCalls({ name: "inner", params: { prompt }, id: "call_1" })
+      const scripted = yield* ScriptedProvider.make([
+        call("first"),
+        calls("a"),
+        call("second"),
+        ScriptedProvider.text("two"),
+        done
+      ])
+      const made = yield* Effect.provide(Agent.make({ model: "m", tools: [inner] }), scripted.layer)
+      yield* made.prompt("go")
+      const { newMessages } = yield* made.prompt("something else")
+      assert.strictEqual(resultTexts(newMessages).at(-1), "two")
+      assert.deepStrictEqual(texts((yield* scripted.requests)[3]?.messages ?? []), ["second"])
+    }).pipe(Effect.provide(policy()))
+  )
+
+  it.effect("of an agent inside are not those of a call around it with the same id, after a restart", () =>
+    Effect.gen(function* () {
+      const { inner, ran } = nested()
+      const outer = recorder()
+      const remove = (path: string) => ({ name: "remove", params: { path }, id: "same" })
+      const { inProcess } = yield* processes(
+        [
+          ScriptedProvider.toolCalls({ name: "inner", params: { prompt: "x" } }, remove("b")),
+          ScriptedProvider.toolCalls(remove("a")),
+          done,
+          done
+        ],
+        (session) =>
+          Agent.make({ model: "m", tools: [inner, outer.tool], session, toolExecution: "parallel" })
+      )
+      yield* inProcess((made) => made.prompt("go"))
+      const { newMessages } = yield* inProcess(
+        Effect.fnUntraced(function* (made) {
+          const requests = yield* made.approvals
+          const inside = requests.find(({ path }) => path !== undefined)
+          const around = requests.find(({ path }) => path === undefined)
+          yield* approve(made, inside)
+          yield* approve(made, around, { decision: "reject" })
+          return yield* made.continue
+        })
+      )
+      assert.deepStrictEqual([ran, outer.ran], [["a"], []])
+      assert.deepStrictEqual(resultTexts(newMessages), ["done", "Tool execution was rejected: not approved"])
+    })
+  )
+
+  it.effect("are rejected inside of a tool whose run could not be resumed", () =>
+    Effect.gen(function* () {
+      const { ran, tool } = recorder()
+      const delegate = Tool.make({
+        name: "inner",
+        description: "Runs an agent of its own.",
+        execute: () =>
+          Effect.gen(function* () {
+            const own = yield* agent([calls("a"), done], { tools: [tool] })
+            return resultTexts((yield* own.agent.prompt("go")).newMessages).join()
+          })
+      })
+      const played = yield* agent([delegating, done], { tools: [delegate] })
+      const { newMessages, status } = yield* played.agent.prompt("go")
+      assert.deepStrictEqual([status, ran], ["completed", []])
+      assert.deepStrictEqual(resultTexts(newMessages), [
+        "Tool execution was rejected: it needs a person to answer, and this run has none"
+      ])
+    }).pipe(Effect.provide(policy()))
+  )
+
+  it.effect("reach subscribers before the person who is asked at once", () =>
+    Effect.gen(function* () {
+      const { tool } = recorder()
+      const log: Array<string> = []
+      const person: Approval.Person = {
+        approve: () => Effect.sync(() => (log.push("asked"), { decision: "approve" as const })),
+        answer: () => Effect.fail("none")
+      }
+      const played = yield* Effect.provide(
+        agent([calls("a"), done], { tools: [tool] }),
+        policy({ asked: person })
+      )
+      yield* played.agent.subscribe((event) =>
+        event._tag === "ApprovalRequested"
+          ? Effect.andThen(
+              settle(),
+              Effect.sync(() => log.push("seen"))
+            )
+          : Effect.void
+      )
+      yield* played.agent.prompt("go")
+      assert.deepStrictEqual(log, ["seen", "asked"])
+    })
+  )
+
+  it.effect("that expire while the params of an answer are decoded take no answer", () =>
+    Effect.gen(function* () {
+      const ran: Array<string> = []
+      const decoding = yield* Deferred.make<void>()
+      const decode = SchemaGetter.transformEffect((path: string) =>
+        path === "slow"
+          ? Effect.as(Effect.andThen(Deferred.succeed(decoding, undefined), Effect.sleep("2 hours")), path)
+          : Effect.succeed(path)
+      )
+      const Path = Schema.String.pipe(
+        Schema.decodeTo(Schema.String, { decode, encode: SchemaGetter.passthrough() })
+      )
+      const tool = Tool.make({
+        name: "remove",
+        description: "Removes a file.",
+        params: Schema.Struct({ path: Path }),
+        execute: ({ path }) => Effect.sync(() => (ran.push(path), "removed"))
+      })
+      const played = yield* agent([calls("a"), done], { tools: [tool] })
+      yield* played.agent.prompt("go")
+      const [request] = yield* played.agent.approvals
+      const answering = yield* Effect.forkChild(
+        Effect.flip(approve(played.agent, request, { params: { path: "slow" } })),
+        { startImmediately: true }
+      )
+      yield* Deferred.await(decoding)
+      yield* TestClock.adjust("2 hours")
+      assert.strictEqual((yield* Fiber.join(answering))._tag, "RequestNotFound")
+      yield* played.agent.continue
+      assert.deepStrictEqual([ran, outcomes(played.events)], [[], ["expired"]])
+    }).pipe(Effect.provide(policy({ expiresAfter: "1 hour" })))
+  )
+
+  it.effect("that are questions keep an answer that was given before a restart", () =>
+    Effect.gen(function* () {
+      const { inProcess } = yield* processes(
+        [ScriptedProvider.toolCall("ask_user", { question: "Where?" }), done],
+        (session) => Agent.make({ model: "m", tools: [Approval.askUser()], session }),
+        Approval.layer({ otherwise: "allow", asked: "defer" })
+      )
+      yield* inProcess(
+        Effect.fnUntraced(function* (made) {
+          yield* made.prompt("go")
+          const [question] = yield* made.questions
+          yield* made.answerQuestion(question?.questionId ?? "", { answer: "Oslo", by: "ada" })
+        })
+      )
+      const { newMessages } = yield* inProcess((made) => made.continue)
+      assert.deepStrictEqual(resultTexts(newMessages), ["Oslo"])
+    })
+  )
+
+  it.effect("take one answer of two fibers, and one run of two callers that continue", () =>
+    Effect.gen(function* () {
+      const { ran, tool } = recorder()
+      const played = yield* agent([calls("a", "b"), done], { tools: [tool] })
+      yield* played.agent.prompt("go")
+      const [a, b] = yield* played.agent.approvals
+      const answers = yield* Effect.all(
+        [
+          approve(played.agent, a, { params: { path: "one" } }),
+          approve(played.agent, a, { decision: "reject" }),
+          approve(played.agent, b, { decision: "reject" }),
+          approve(played.agent, b, { params: { path: "two" } })
+        ],
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual([answers[0], answers[2]], [answers[1], answers[3]])
+      const runs = yield* Effect.all(
+        [Effect.exit(played.agent.continue), Effect.exit(played.agent.continue)],
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual(
+        runs.map(({ _tag }) => _tag),
+        ["Success", "Failure"]
+      )
+      const expected = [answers[0], answers[2]].flatMap(({ decision, params }) =>
+        decision === "approve" ? [params] : []
+      )
+      assert.deepStrictEqual(
+        ran.map((path) => ({ path })),
+        expected
+      )
+    }).pipe(Effect.provide(policy()))
+  )
+
+  it.effect("stop the time of a run until all of them have answers", () =>
+    Effect.gen(function* () {
+      const { ran, tool } = recorder()
+      const played = yield* agent([calls("a", "b"), done], {
+        tools: [tool],
+        limits: { executionTime: "1 minute" }
+      })
+      const both = yield* Latch.make(false)
+      let count = 0
+      yield* played.agent.subscribe((event) =>
+        event._tag === "ApprovalRequested" && ++count === 2 ? both.open : Effect.void
+      )
+      const run = yield* Effect.forkChild(played.agent.prompt("go"), { startImmediately: true })
+      yield* both.await
+      yield* settle()
+      const [a, b] = yield* played.agent.approvals
+      yield* approve(played.agent, a)
+      yield* settle()
+      yield* TestClock.adjust("1 hour")
+      yield* approve(played.agent, b)
+      assert.deepStrictEqual([(yield* Fiber.join(run)).status, ran], ["completed", ["a", "b"]])
+    }).pipe(Effect.provide(policy({ asked: "wait" })))
+  )
+
+  it.effect("leave a message that was queued meanwhile for the turn after them", () =>
+    Effect.gen(function* () {
+      const { ran, tool } = recorder()
+      const played = yield* agent([calls("a"), done], { tools: [tool] })
+      yield* played.agent.prompt("go")
+      yield* played.agent.steer("hurry")
+      assert.strictEqual((yield* played.agent.continue).status, "suspended")
+      yield* approve(played.agent, (yield* played.agent.approvals)[0])
+      const { newMessages } = yield* played.agent.continue
+      assert.deepStrictEqual([ran, texts(newMessages)], [["a"], ["removed a", "hurry", "done"]])
+    }).pipe(Effect.provide(policy()))
+  )
+
+  it.effect("keep the latest answers for a caller who answers once more, and no others", () =>
+    Effect.gen(function* () {
+      const requests = new Requests()
+      const open = (number: number) =>
+        requests.openQuestion({
+          runId: "run",
+          toolCallId: "call",
+          questionId: `qst_${number}`,
+          question: "Where?",
+          schema: true
+        })
+      const answer = (number: number) => requests.answerQuestion(`qst_${number}`, { answer: "Oslo" })
+      yield* Effect.forEach(range(1001), (number) =>
+        Effect.andThen(
+          Effect.sync(() => open(number)),
+          answer(number)
+        )
+      )
+      open(1001)
+      assert.strictEqual((yield* Effect.flip(answer(0)))._tag, "RequestNotFound")
+      assert.deepStrictEqual(yield* answer(1), { answer: "Oslo" })
     })
   )
 
