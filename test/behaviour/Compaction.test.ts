@@ -209,6 +209,96 @@ describe("Compaction", () => {
       })
   )
 
+  it.effect(
+    "measures by no answer before a compaction, no answer that it was given, and none that failed",
+    () =>
+      Effect.gen(function* () {
+        const measuring = (due: number) => {
+          let calls = 0
+          const measured: Array<string | undefined> = []
+          const layer = managing((conversation, { reason }) =>
+            Effect.sync(() => {
+              measured.push(conversation.measured && Message.textOf(conversation.measured))
+              return reason === "threshold" && ++calls === due ? planOf(conversation, 50) : undefined
+            })
+          )
+          return { layer, measured }
+        }
+        const usage = Usage.make({ input: 10, output: 1 })
+        const before = [
+          Message.user("a"),
+          Message.assistant("1", { usage }),
+          Message.user("b"),
+          Message.assistant(long)
+        ]
+        const compacted = measuring(1)
+        const script = yield* agent([done, done], { messages: before }).pipe(Effect.provide(compacted.layer))
+        for (const text of ["c", "d"]) yield* script.agent.prompt(text)
+        assert.deepStrictEqual(compacted.measured, ["1", undefined])
+        const given = measuring(0)
+        const compaction = { summary: "They talked.", firstKept: before[2]?.id ?? "" }
+        const other = yield* agent([done], { messages: before, compaction }).pipe(Effect.provide(given.layer))
+        yield* other.agent.prompt("c")
+        assert.deepStrictEqual(given.measured, [undefined])
+        const failed = Message.assistant("half", { usage, stopReason: "error", errorMessage: "busy" })
+        const broken = measuring(0)
+        yield* play([done], { messages: [Message.user("a"), failed], layer: broken.layer })
+        assert.deepStrictEqual(broken.measured, [undefined])
+      })
+  )
+
+  it.effect("that succeeds, and one that a cancel ended, keep no later one from being tried", () =>
+    Effect.gen(function* () {
+      const sizes = [100, 120, 105]
+      const ends = [Effect.fail("no luck"), undefined, undefined]
+      const layer = managing((conversation) =>
+        Effect.sync(() => planOf(conversation, sizes.shift() ?? 0, ends.shift()))
+      )
+      const script = yield* agent([ScriptedProvider.text(long), ScriptedProvider.text(long), done], {
+        messages: history
+      }).pipe(Effect.provide(layer))
+      for (const text of ["a", "b", "c"]) yield* script.agent.prompt(text)
+      assert.deepStrictEqual(
+        ofTag(script.events, "Compaction").map(({ status, tokensBefore }) => `${status} ${tokensBefore}`),
+        ["start 100", "failed 100", "start 120", "end 120", "start 105", "end 105"]
+      )
+      const began = yield* Latch.make(false)
+      const summaries = [Effect.andThen(began.open, Effect.never), undefined]
+      const cancelled = yield* agent([done], { messages: history }).pipe(
+        Effect.provide(
+          managing((conversation) => Effect.sync(() => planOf(conversation, 100, summaries.shift())))
+        )
+      )
+      const run = yield* Effect.forkChild(cancelled.agent.prompt("hi"))
+      yield* began.await
+      yield* cancelled.agent.cancel()
+      yield* Fiber.join(run)
+      yield* cancelled.agent.continue
+      assert.deepStrictEqual(
+        ofTag(cancelled.events, "Compaction").map(({ status }) => status),
+        ["start", "failed", "start", "end"]
+      )
+    })
+  )
+
+  it.effect("is not asked for by the run that makes the summary", () =>
+    Effect.gen(function* () {
+      const summarize = Loop.run("Sum up.", { messages: [] }, { model: "m" }).pipe(
+        Effect.provide(ToolRegistry.layer()),
+        Effect.map(({ text, usage }) => ({
+          summary: text,
+          firstKept: history[4]?.id ?? "",
+          tokensAfter: 7,
+          usage
+        })),
+        Effect.orDie
+      )
+      const { calls, layer } = manager(["threshold"], summarize)
+      yield* play([ScriptedProvider.text("They talked."), done], { messages: history, layer })
+      assert.strictEqual(calls.length, 1)
+    })
+  )
+
   it.effect("fails with a summary that is empty, or not shorter than what it stands for", () =>
     Effect.gen(function* () {
       for (const [summary, detail] of [

@@ -99,6 +99,37 @@ describe("Agent.handOff", () => {
     }).pipe(Effect.provideService(Ledger, { refund: "refunded" }), Effect.scoped)
   )
 
+  it.effect("hands off to no agent that the conversation is with", () =>
+    Effect.gen(function* () {
+      const agent = yield* Agent.make({
+        ...options,
+        tools: [billing, Agent.handOff({ to: "triage", description: "x" })]
+      }).pipe(Effect.provide(ScriptedProvider.layer([to("triage"), ScriptedProvider.text("a")])))
+      const events = yield* Stream.runCollect(agent.stream("Go"))
+      const [result] = events.flatMap((event) =>
+        event._tag === "ToolExecutionEnd" ? [Message.textOf(event.result)] : []
+      )
+      assert.deepStrictEqual([result, handedOff(events)], ["The conversation is with triage already.", []])
+    }).pipe(Effect.provideService(Ledger, { refund: "" }))
+  )
+
+  it.effect("returns to an agent with the options that the application has changed", () =>
+    Effect.gen(function* () {
+      const provider = yield* ScriptedProvider.make([
+        to("billing"),
+        to("triage"),
+        ScriptedProvider.text("Back.")
+      ])
+      const agent = yield* Agent.make(options).pipe(Effect.provide(provider.layer))
+      yield* agent.update({ model: "changed" })
+      yield* agent.prompt("Go")
+      assert.deepStrictEqual(
+        (yield* provider.requests).map(({ model }) => model),
+        ["changed", "second", "changed"]
+      )
+    }).pipe(Effect.provideService(Ledger, { refund: "" }))
+  )
+
   it.effect("hands off once in a turn, and to agents that exist", () =>
     Effect.gen(function* () {
       const agent = yield* Agent.make({

@@ -219,24 +219,16 @@ describe("requests to a person", () => {
       const inner = Agent.asTool({ name: "inner", description: "x", agent: { model: "inner" } })
       let times = 0
       const again = Hook.afterTool(inner, () => Effect.succeed({ retry: times++ === 0 }))
-      const { inProcess } = yield* processes(
+      const { inProcess, requests } = yield* processes(
         [delegating, ScriptedProvider.text("one"), ScriptedProvider.text("two"), done],
         (session) => Agent.make({ model: "m", tools: [inner], hooks: [again], session })
       )
-      const asked = yield* inProcess(
-        Effect.fnUntraced(function* (made) {
-          const asked: Array<ReadonlyArray<Message.Message>> = []
-          yield* made.subscribe((event) =>
-            Effect.sync(() => {
-              if (event._tag === "RunStart" && event.path !== undefined) asked.push(event.prompts)
-            })
-          )
-          const { newMessages } = yield* made.prompt("go")
-          assert.deepStrictEqual(resultTexts(newMessages), ["two"])
-          return asked
-        })
+      const { newMessages } = yield* inProcess((made) => made.prompt("go"))
+      assert.deepStrictEqual(resultTexts(newMessages), ["two"])
+      assert.deepStrictEqual(
+        (yield* requests).slice(1, 3).map(({ messages }) => texts(messages)),
+        [["x"], ["x"]]
       )
-      assert.deepStrictEqual(asked.map(texts), [["x"], ["x"]])
     })
   )
 
@@ -447,6 +439,33 @@ describe("requests to a person", () => {
     }).pipe(Effect.provide(policy({ asked: "wait" })))
   )
 
+  it.effect("wait although a call of an earlier turn had the same id", () =>
+    Effect.gen(function* () {
+      const { ran, tool } = recorder()
+      const call = (path: string) =>
+        ScriptedProvider.toolCalls({ name: "remove", params: { path }, id: "same" })
+      const played = yield* agent([call("ok"), call("a"), done], { tools: [tool] })
+      yield* played.agent.prompt("go")
+      yield* approve(played.agent, (yield* played.agent.approvals)[0])
+      const { newMessages } = yield* played.agent.continue
+      assert.deepStrictEqual([ran, resultTexts(newMessages)], [["ok", "a"], ["removed a"]])
+    }).pipe(Effect.provide(policy()))
+  )
+
+  it.effect("that were rejected say so when a new prompt closes their turn", () =>
+    Effect.gen(function* () {
+      const { tool } = recorder()
+      const played = yield* agent([calls("a"), done], { tools: [tool] })
+      yield* played.agent.prompt("go")
+      yield* approve(played.agent, (yield* played.agent.approvals)[0], {
+        decision: "reject",
+        reason: "keep a"
+      })
+      const { newMessages } = yield* played.agent.prompt("never mind")
+      assert.deepStrictEqual(resultTexts(newMessages), ["Tool execution was rejected: keep a"])
+    }).pipe(Effect.provide(policy()))
+  )
+
   it.effect("leave a message that was queued meanwhile for the turn after them", () =>
     Effect.gen(function* () {
       const { ran, tool } = recorder()
@@ -525,5 +544,50 @@ describe("requests to a person", () => {
         "Not answered: the time to answer this question is over."
       ])
     })
+  )
+
+  it.effect(
+    "lost with their process are closed by a new prompt, and a call that had begun has no known end",
+    () =>
+      Effect.gen(function* () {
+        const message = Message.assistant(
+          ["begun", "unseen"].map((id) => ({
+            type: "toolCall",
+            id,
+            name: "remove",
+            rawArguments: `{"path":"${id}"}`,
+            params: { path: id }
+          })),
+          { stopReason: "toolUse" }
+        )
+        const { ran, tool } = recorder()
+        const session: Session.Session = {
+          id: "s1",
+          restored: {
+            messages: [Message.user("go"), message],
+            options: {},
+            queues: { steering: [], followUp: [] },
+            lostRun: "run_lost",
+            open: {
+              runId: "run_lost",
+              message,
+              isSuspended: false,
+              ended: [],
+              begun: ["begun"],
+              approvals: [],
+              questions: []
+            }
+          },
+          record: () => Effect.void,
+          child: () => Effect.die("no agent inside")
+        }
+        const played = yield* agent([done], { tools: [tool], session })
+        const { newMessages } = yield* played.agent.prompt("and now?")
+        assert.deepStrictEqual(ran, [])
+        assert.deepStrictEqual(resultTexts(newMessages), [
+          "The process ended while tool remove ran, and its end is not known. It may have had effects: check before you call it again.",
+          "Not run: the process ended before this call began."
+        ])
+      })
   )
 })

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Latch, Ref, Stream } from "effect"
 import { Agent, type AgentEvent, Approval, Message, Session, Tool } from "effect-agent"
 import { ScriptedProvider } from "effect-agent/testing"
+import { settle } from "./play.ts"
 
 const nothing: Session.Restored = { messages: [], options: {}, queues: { steering: [], followUp: [] } }
 
@@ -212,6 +213,35 @@ describe("an agent with a session", () => {
         assert.strictEqual(status, "completed")
         assert.strictEqual(yield* Deferred.await(seen), 1)
       }).pipe(Effect.provide([ScriptedProvider.layer(callSay), Approval.layer({ asked: "wait" })]))
+  )
+
+  it.effect("writes each record once, by one writer at a time, which no interruption cuts", () =>
+    Effect.gen(function* () {
+      const { session, written } = yield* memory()
+      const gate = yield* Latch.make(false)
+      const began = yield* Latch.make(false)
+      const slow: Session.Session = {
+        ...session,
+        record: (records) => Effect.andThen(session.record(records), Effect.andThen(began.open, gate.await))
+      }
+      const agent = yield* Agent.make({ model: "m", session: slow })
+      const fork = Effect.forkChild({ startImmediately: true })
+      const first = yield* fork(agent.update({ model: "a" }))
+      yield* began.await
+      const second = yield* fork(agent.update({ model: "b" }))
+      const interrupting = yield* fork(Fiber.interrupt(first))
+      yield* settle()
+      assert.strictEqual((yield* Ref.get(written)).length, 1)
+      yield* gate.open
+      yield* Fiber.await(interrupting)
+      yield* Fiber.join(second)
+      assert.deepStrictEqual(
+        (yield* Ref.get(written)).flatMap((record) =>
+          record._tag === "OptionsChanged" ? [record.options.model] : []
+        ),
+        ["a", "b"]
+      )
+    }).pipe(Effect.provide(ScriptedProvider.layer([])))
   )
 
   it.effect("refuses messages beside a session", () =>

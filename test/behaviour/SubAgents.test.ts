@@ -82,6 +82,32 @@ describe("Agent.asTool", () => {
     )
   )
 
+  it.effect("counts the usage of a run inside of a run inside in both runs around it, at their prices", () =>
+    Effect.gen(function* () {
+      const inner = Agent.asTool({ name: "inner", description: "x", agent: { model: "inner" } })
+      const outer = Agent.asTool({
+        name: "outer",
+        description: "x",
+        agent: { model: "outer", tools: [inner] }
+      })
+      const script = [
+        ScriptedProvider.toolCall("outer", { prompt: "x" }),
+        ScriptedProvider.toolCall("inner", { prompt: "x" }),
+        ScriptedProvider.text("a", { usage: { input: 1_000_000, output: 0 } }),
+        ScriptedProvider.text("b"),
+        ScriptedProvider.text("c")
+      ]
+      const agent = yield* Agent.make({
+        model: "m",
+        tools: [outer],
+        limits: { maxCost: 10, prices: { input: 2, output: 2 } }
+      }).pipe(Effect.provide(ScriptedProvider.layer(script)))
+      const { report, usage } = yield* agent.prompt("Go")
+      assert.deepInclude(usage, { total: 1_000_000, cost: 2 })
+      assert.deepInclude(report.childUsage, { total: 1_000_000, cost: 2 })
+    })
+  )
+
   it.effect("makes a failure of a run that failed, which names the reason", () =>
     Effect.gen(function* () {
       const agent = yield* Agent.make({ model: "parent", tools: [researcher] })
