@@ -560,6 +560,24 @@ describe("stream guards", () => {
     })
   )
 
+  it.effect("arguments that a call ends with are checked, also where other ones streamed", () =>
+    Effect.gen(function* () {
+      const rawArguments = JSON.stringify({ path: secret })
+      const script = [
+        ScriptedProvider.turn(
+          Step.start,
+          Step.event({ _tag: "ToolCallStart", contentIndex: 0, id: "x", name: "a" }),
+          Step.event({ _tag: "ToolCallDelta", contentIndex: 0, delta: "{}" }),
+          Step.event({ _tag: "ToolCallEnd", contentIndex: 0, rawArguments }),
+          Step.finish("toolUse")
+        )
+      ]
+      const { events, exit } = yield* play(script, { tools: [say("a")], layer: Guardrail.layer(word) })
+      assert.deepStrictEqual(reasonOf(exit), tripped("output"))
+      assert.deepStrictEqual(ofTag(events, "ToolInvoked"), [])
+    })
+  )
+
   it.effect("interleaved blocks keep their order, and calls run with the arguments that passed", () =>
     Effect.gen(function* () {
       const script = [
