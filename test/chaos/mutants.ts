@@ -16,7 +16,8 @@ export const mutants: Chaos = {
 const run = Effect.fnUntraced(function* ({ count, say, seed }: Options) {
   const copy = yield* copied
   const chosen = count < all.length ? rotated(seed).slice(0, count) : all
-  const before = yield* tested(copy, [...new Set(chosen.map(({ test }) => test))], "F\\d{3}")
+  const titles = [...new Set(chosen.map(({ fault }) => escaped(fault)))]
+  const before = yield* tested(copy, [...new Set(chosen.map(({ test }) => test))], titles.join("|"))
   say(`${before.length} tests, ${before.filter(hasFailed).length} of them fail with all guards in place`)
   const found = yield* Effect.forEach(chosen, (mutant) =>
     Effect.tap(judged(copy, before, mutant), (verdict) =>
@@ -66,11 +67,14 @@ const judged = Effect.fnUntraced(function* (copy: string, before: ReadonlyArray<
     file,
     source.replace(mutant.from, () => mutant.to)
   )
-  const after = yield* tested(copy, [mutant.test], mutant.fault)
+  const after = yield* tested(copy, [mutant.test], escaped(mutant.fault))
   yield* fs.writeFileString(file, source)
   if (after.length === 0) return "does not even load"
   return after.some(hasFailed) ? undefined : "survived"
 })
+
+/** A regular expression for a text as it stands. */
+const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")
 
 interface Test {
   readonly file: string

@@ -2,7 +2,7 @@
  * A guard against a fault, taken out: the test of that fault has to fail then, or it proves nothing.
  */
 export interface Mutant {
-  /** The row of the fault matrix, such as `F009`. The tests whose titles hold it are run. */
+  /** The row of the fault matrix, such as `F009`, or else words of a title. The tests whose titles hold it are run. */
   readonly fault: string
   /** What no longer holds, in words. */
   readonly without: string

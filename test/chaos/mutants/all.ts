@@ -1,9 +1,19 @@
 /**
  * Every guard there is a mutant for.
  */
+import * as Asking from "./asking.ts"
 import * as Files from "./files.ts"
+import * as Keeping from "./keeping.ts"
 import type { Mutant } from "./Mutant.ts"
 import * as Provider from "./provider.ts"
+import * as Running from "./running.ts"
 import * as Tools from "./tools.ts"
 
-export const mutants: ReadonlyArray<Mutant> = [...Provider.mutants, ...Tools.mutants, ...Files.mutants]
+export const mutants: ReadonlyArray<Mutant> = [
+  ...Provider.mutants,
+  ...Tools.mutants,
+  ...Files.mutants,
+  ...Asking.mutants,
+  ...Running.mutants,
+  ...Keeping.mutants
+]

@@ -1,0 +1,349 @@
+/** The guards of approvals, questions and open turns, each taken out. */
+import type { Mutant } from "./Mutant.ts"
+
+export const mutants: ReadonlyArray<Mutant> = [
+  {
+    fault: "rejects params that were changed after the approval",
+    without: "an approval from a store is for the params of its hash",
+    file: "src/internal/consent.ts",
+    from: "if (!isBound) return",
+    to: "if (false) return",
+    test: "test/behaviour/Suspended.test.ts"
+  },
+  {
+    fault: "expires where the time of the approval is over when it is resumed",
+    without: "a request that is over expires",
+    file: "src/internal/consent.ts",
+    from: "if (left <= 0) return expired",
+    to: "",
+    test: "test/behaviour/Suspended.test.ts"
+  },
+  {
+    fault: "expire where the policy limits their time",
+    without: "a wait ends when its request expires",
+    file: "src/internal/consent.ts",
+    from: "timeout: left",
+    to: "timeout: Infinity",
+    test: "test/behaviour/Approvals.test.ts"
+  },
+  {
+    fault: "use no time limit: not of the tool, the run, or a run around it",
+    without: "a run stands still while a person decides",
+    file: "src/internal/consent.ts",
+    from: "yield* run.waiting.stopwatch.held(\n    attempt(waiting, { within: batch.inFlight, timeout: left })\n  )",
+    to: "yield* attempt(waiting, { within: batch.inFlight, timeout: left })",
+    test: "test/behaviour/Approvals.test.ts"
+  },
+  {
+    fault: "reads decoded params in predicates, and rejects where one throws",
+    without: "a policy that fails rejects",
+    file: "src/internal/consent.ts",
+    from: "return ToolOutcome.rejected(`the approval policy failed: ${firstLine(Cause.squash(exit.cause))}`)",
+    to: 'return { _tag: "Decided", given: { decision: "allow" } } as const',
+    test: "test/behaviour/Approvals.test.ts"
+  },
+  {
+    fault: "asks the policy again about a call without an answer",
+    without: "a denied call does not run",
+    file: "src/internal/consent.ts",
+    from: 'if (given.decision === "deny") return',
+    to: "if (false) return",
+    test: "test/behaviour/Suspended.test.ts"
+  },
+  {
+    fault: "reject the call where the person throws",
+    without: "a person that throws rejects the call",
+    file: "src/internal/consent.ts",
+    from: "[Effect.suspend(() => person(asked))]",
+    to: "[person(asked)]",
+    test: "test/behaviour/Requests.test.ts"
+  },
+  {
+    fault: "are rejected inside of a tool whose run could not be resumed",
+    without: "no run waits that no run could resume",
+    file: "src/internal/consent.ts",
+    from: '(asked === "defer" && isInner)',
+    to: "false",
+    test: "test/behaviour/Requests.test.ts"
+  },
+  {
+    fault: "reach subscribers before the person who is asked at once",
+    without: "the request is published before the wait",
+    file: "src/internal/consent.ts",
+    from: "  run.emit(event)\n  yield* run.delivered\n  if",
+    to: "  run.emit(event)\n  if",
+    test: "test/behaviour/Requests.test.ts"
+  },
+  {
+    fault: "stand between ToolExecutionStart and ToolInvoked, with the hash of the params",
+    without: "an answer is for the params that it names",
+    file: "src/internal/requests.ts",
+    from: "if (argumentsHash !== open.request.argumentsHash) return yield* otherParams(id)",
+    to: "",
+    test: "test/behaviour/Approvals.test.ts"
+  },
+  {
+    fault: "stand between ToolExecutionStart and ToolInvoked, with the hash of the params",
+    without: "the first answer counts",
+    file: "src/internal/requests.ts",
+    from: "if (open.answer === undefined) {\n    open.answer = answer",
+    to: "if (true) {\n    open.answer = answer",
+    test: "test/behaviour/Approvals.test.ts"
+  },
+  {
+    fault: "that expire while the params of an answer are decoded take no answer",
+    without: "an expired request takes no answer",
+    file: "src/internal/requests.ts",
+    from: "answer === undefined && isExpired ? new",
+    to: "false ? new",
+    test: "test/behaviour/Requests.test.ts"
+  },
+  {
+    fault: "refuse another hash, unknown ids and params that the tool does not take, and stay open",
+    without: "params that the tool does not take are refused",
+    file: "src/internal/requests.ts",
+    from: "yield* Effect.mapError(open.check(params), invalid(id))",
+    to: "",
+    test: "test/behaviour/Approvals.test.ts"
+  },
+  {
+    fault: "wait for an answer that matches the schema of the model",
+    without: "an answer matches the schema of its question",
+    file: "src/internal/requests.ts",
+    from: "if (Result.isFailure(decoded)) {",
+    to: "if (false) {",
+    test: "test/behaviour/Questions.test.ts"
+  },
+  {
+    fault: "wait for an answer that matches the schema of the model",
+    without: "a question has one answer",
+    file: "src/internal/requests.ts",
+    from: "JsonSchema.same(first.answer, decoded.success) ? first",
+    to: "true ? first",
+    test: "test/behaviour/Questions.test.ts"
+  },
+  {
+    fault: "that expire while the params of an answer are decoded take no answer",
+    without: "a request that expired while params were checked takes no answer",
+    file: "src/internal/requests.ts",
+    from: "        yield* this.find(this.approvalsById, id)\n      }",
+    to: "      }",
+    test: "test/behaviour/Requests.test.ts"
+  },
+  {
+    fault: "keep the latest answers for a caller who answers once more, and no others",
+    without: "kept answers are bounded",
+    file: "src/internal/requests.ts",
+    from: "for (const [id] of answered.slice(0, Math.max(0, answered.length - kept))) requests.delete(id)",
+    to: "",
+    test: "test/behaviour/Requests.test.ts"
+  },
+  {
+    fault: "of an agent inside take params in place of theirs after a restart",
+    without: "agents inside check their own params",
+    file: "src/internal/requests.ts",
+    from: "request.path === undefined ? checkOf(registry, message, request) : () => Effect.void",
+    to: "checkOf(registry, message, request)",
+    test: "test/behaviour/Requests.test.ts"
+  },
+  {
+    fault: "has an answer written when the caller that gave it continues, and when a subscriber gives it",
+    without: "an answer is written",
+    file: "src/internal/openTurns.ts",
+    from: '      this.recorded(open, { _tag: "ApprovalAnswered", approvalId, ...answer })',
+    to: "      Effect.void",
+    test: "test/behaviour/Session.test.ts"
+  },
+  {
+    fault: "that are questions keep an answer that was given before a restart",
+    without: "an answer to a question is written",
+    file: "src/internal/openTurns.ts",
+    from: '      this.recorded(open, { _tag: "QuestionAnswered", questionId, ...answer })',
+    to: "      Effect.void",
+    test: "test/behaviour/Requests.test.ts"
+  },
+  {
+    fault: "is closed by a new prompt, honestly",
+    without: "requests of a closed turn are withdrawn",
+    file: "src/internal/openTurns.ts",
+    from: "      this.withdraw({ open: this.current, inner: this.inner })",
+    to: "      {}",
+    test: "test/behaviour/Suspended.test.ts"
+  },
+  {
+    fault: "is closed by a new prompt, and its request with it",
+    without: "requests of agents inside are withdrawn",
+    file: "src/internal/openTurns.ts",
+    from: "for (const suspended of inner.values()) this.withdraw(suspended)",
+    to: "",
+    test: "test/behaviour/SuspendedInside.test.ts"
+  },
+  {
+    fault: "is closed by a new prompt, honestly",
+    without: "answers count when a turn is closed",
+    file: "src/internal/openTurns.ts",
+    from: "Resumption.closing(this.requests.answersOf(this.current), messages, now)",
+    to: "Resumption.closing(this.current, messages, now)",
+    test: "test/behaviour/Suspended.test.ts"
+  },
+  {
+    fault: "of an agent inside are gone with their turn, also for a call with the same id",
+    without: "agents inside do not outlive the turn",
+    file: "src/internal/openTurns.ts",
+    from: "if (turn === undefined) this.inner.clear()",
+    to: "",
+    test: "test/behaviour/Requests.test.ts"
+  },
+  {
+    fault: "ends once the calls beside the waiting one have ended, and continues where it stopped",
+    without: "a finished call keeps its result",
+    file: "src/internal/batch.ts",
+    from: "if (end !== undefined) this.outcomes.set(call, ToolOutcome.make(end.outcome, end.output))",
+    to: "",
+    test: "test/behaviour/Suspended.test.ts"
+  },
+  {
+    fault: "does not suspend when it is cancelled meanwhile",
+    without: "a cancelled run does not suspend",
+    file: "src/internal/batch.ts",
+    from: "control.stop !== undefined || this.fatal",
+    to: "this.fatal",
+    test: "test/behaviour/Suspended.test.ts"
+  },
+  {
+    fault: "resumes after a crash: ended, unknown and not begun calls get honest results",
+    without: "a call that began before a crash does not run again",
+    file: "src/internal/toolCall.ts",
+    from: "earlier?.isSuspended === false && earlier.begun.includes(id)",
+    to: "false",
+    test: "test/behaviour/Suspended.test.ts"
+  },
+  {
+    fault: "resumes after a crash: ended, unknown and not begun calls get honest results",
+    without: "a call without approval does not run after a crash",
+    file: "src/internal/toolCall.ts",
+    from: "earlier === undefined || earlier.isSuspended ? undefined : Effect.succeed(ToolOutcome.notBegun)",
+    to: "undefined",
+    test: "test/behaviour/Suspended.test.ts"
+  },
+  {
+    fault: "wait for an answer while the calls beside them run, and stand open together",
+    without: "no permit is held while a call waits",
+    file: "src/internal/toolBatch.ts",
+    from: 'batch, call, places), {\n    concurrency: "unbounded"',
+    to: "batch, call, places), {\n    concurrency: concurrencyOf(batch)",
+    test: "test/behaviour/Approvals.test.ts"
+  },
+  {
+    fault: "leave room for as many calls as toolConcurrency allows, once they are approved",
+    without: "approved calls take places",
+    file: "src/internal/toolCall.ts",
+    from: "yield* places.withPermits(1)(perform(batch, consent))",
+    to: "yield* perform(batch, consent)",
+    test: "test/behaviour/Approvals.test.ts"
+  },
+  {
+    fault: "suspends the runs around it, and all of them continue where they stopped",
+    without: "a run inside of a run that can be resumed can wait",
+    file: "src/internal/waiting.ts",
+    from: "this.isInner = outer !== undefined && parent?.waiting.isResumable !== true",
+    to: "this.isInner = outer !== undefined",
+    test: "test/behaviour/SuspendedInside.test.ts"
+  },
+  {
+    fault: "use no time limit: not of the tool, the run, or a run around it",
+    without: "requests are those of the outermost agent",
+    file: "src/internal/waiting.ts",
+    from: "outer === undefined ? task.requests : outer.waiting.requests",
+    to: "task.requests",
+    test: "test/behaviour/Approvals.test.ts"
+  },
+  {
+    fault: "use no time limit: not of the tool, the run, or a run around it",
+    without: "time limits of calls around stand still",
+    file: "src/internal/waiting.ts",
+    from: "new Stopwatch(this.clock, outer?.waiting.stopwatchOf(call))",
+    to: "new Stopwatch(this.clock)",
+    test: "test/behaviour/Approvals.test.ts"
+  },
+  {
+    fault: "use no time limit: not of the tool, the run, or a run around it",
+    without: "the limit of the tool stands still",
+    file: "src/internal/waiting.ts",
+    from: "return this.stopwatches.get(toolCallId) ?? this.stopwatch",
+    to: "return this.stopwatch",
+    test: "test/behaviour/Approvals.test.ts"
+  },
+  {
+    fault: "use no time limit: not of the tool, the run, or a run around it",
+    without: "the time of the runs around stands still",
+    file: "src/internal/stopwatch.ts",
+    from: "    this.outer?.stop()\n",
+    to: "",
+    test: "test/behaviour/Approvals.test.ts"
+  },
+  {
+    fault: "stop the time of a run until all of them have answers",
+    without: "two questions hold it until both are answered",
+    file: "src/internal/stopwatch.ts",
+    from: "if (--this.holds > 0) return",
+    to: "this.holds = 0",
+    test: "test/behaviour/Requests.test.ts"
+  },
+  {
+    fault: "use no time limit: not of the tool, the run, or a run around it",
+    without: "time that stood is taken off",
+    file: "src/internal/stopwatch.ts",
+    from: "this.stood += monotonicMillis(this.clock) - this.stoppedAt",
+    to: "",
+    test: "test/behaviour/Approvals.test.ts"
+  },
+  {
+    fault: "let limits count before and after",
+    without: "elapsed",
+    file: "src/internal/stopwatch.ts",
+    from: "this.elapsed < millis ? this.after(millis, effect) : effect",
+    to: "effect",
+    test: "test/behaviour/Approvals.test.ts"
+  },
+  {
+    fault: "is closed by a new prompt, honestly",
+    without: "a call that ended keeps its result when closed",
+    file: "src/internal/resumption.ts",
+    from: "if (ended !== undefined) return ended",
+    to: "",
+    test: "test/behaviour/Suspended.test.ts"
+  },
+  {
+    fault: "looks at the calls behind the waiting one only when it is resumed, in a sequential batch",
+    without: "results that stand are not given twice",
+    file: "src/internal/resumption.ts",
+    from: "return Message.toolCalls(message).filter(({ id }) => !answered.has(id))",
+    to: "return Message.toolCalls(message)",
+    test: "test/behaviour/Suspended.test.ts"
+  },
+  {
+    fault: "wait although a call of an earlier turn had the same id",
+    without: "a result of an earlier turn is none of this",
+    file: "src/internal/resumption.ts",
+    from: ".slice(messages.findLastIndex(({ id }) => id === message.id) + 1)",
+    to: "",
+    test: "test/behaviour/Requests.test.ts"
+  },
+  {
+    fault: "of an agent inside are closed by a new prompt, in words that are true",
+    without: "a call that had begun has an unknown end",
+    file: "src/internal/resumption.ts",
+    from: "if (open.begun.includes(call.id))",
+    to: "if (false)",
+    test: "test/behaviour/Requests.test.ts"
+  },
+  {
+    fault: "that were rejected say so when a new prompt closes their turn",
+    without: "a rejection is told",
+    file: "src/internal/resumption.ts",
+    from: 'if (approval?.answer?.decision === "reject")',
+    to: "if (false)",
+    test: "test/behaviour/Requests.test.ts"
+  }
+]
