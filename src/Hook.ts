@@ -709,6 +709,10 @@ export const pauseCheck = at("pauseCheck")
  * `prepareNextTurn` changes later turns. A tool that the hook takes out of the request cannot be called; one that it puts in is
  * an unknown tool when the model calls it. The first hook that skips the call decides, and no later one runs.
  *
+ * **Gotchas**
+ *
+ * It does not run for the model calls of a compaction. Check with a `ModelGuard` what no request may have.
+ *
  * **Example** (Answering from a cache)
  *
  * ```ts

@@ -1,6 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Latch, Layer } from "effect"
-import { Agent, Hook, Message, Prices, type Provider, ProviderError, Tool, Transcript } from "effect-agent"
+import {
+  Agent,
+  Hook,
+  Message,
+  ModelGuard,
+  Prices,
+  type Provider,
+  ProviderError,
+  Tool,
+  Transcript
+} from "effect-agent"
 import { Compaction, Pruning } from "effect-agent/context"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import * as Invariants from "../behaviour/invariants.ts"
@@ -144,6 +154,38 @@ describe("Compaction", () => {
       assert.include(text, "Result of look (failed): start yyy")
       assert.match(text, /\[1910 characters left out\]\n[y]+ end\n/)
       assert.notInclude(text, "q9")
+    })
+  )
+
+  it.effect("passes its requests through the guard of the run", () =>
+    Effect.gen(function* () {
+      const checked: Array<string> = []
+      const guard = Layer.succeed(ModelGuard.ModelGuard, {
+        input: ({ request }) => Effect.sync(() => void checked.push(request.system ?? ""))
+      })
+      const { requests } = yield* play([short, done], {
+        messages: talk(10),
+        layer: Layer.merge(compaction({ prompt: "Summarize." }), guard)
+      })
+      assert.strictEqual(requests.length, 2)
+      assert.deepStrictEqual(checked, ["Summarize.", ""])
+    })
+  )
+
+  it.effect("leaves a lone turn that is longer than the window, whose run then ends typed", () =>
+    Effect.gen(function* () {
+      const { events, exit, requests } = yield* play(
+        [ScriptedProvider.toolCall("log", {}), overflow(2_000), done],
+        { tools: [say("log", "x".repeat(50_000))], layer: compaction({ contextWindow: 2_000 }) }
+      )
+      assert.strictEqual(requests.length, 2)
+      assert.deepStrictEqual(compactions(events), [])
+      assert.deepNestedInclude(reasonOf(exit), { _tag: "ProviderError", "reason._tag": "ContextOverflow" })
+      assert.deepStrictEqual(
+        ofTag(events, "ModelCallError").map(({ willRetry }) => willRetry),
+        [false]
+      )
+      assert.deepStrictEqual(Invariants.broken(events), [])
     })
   )
 
