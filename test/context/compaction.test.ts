@@ -150,6 +150,7 @@ describe("Compaction", () => {
       assert.strictEqual(calls.length, 1)
       const [text = ""] = texts(summary?.messages ?? [])
       assert.include(text, "<first_message>\nUser: The task\n</first_message>")
+      assert.strictEqual(text.split("User: The task").length, 2)
       assert.include(text, `Assistant calls look: {"at":"here"}`)
       assert.include(text, "Result of look (failed): start yyy")
       assert.match(text, /\[1910 characters left out\]\n[y]+ end\n/)

@@ -1,6 +1,7 @@
 import { NodeServices } from "@effect/platform-node"
+import { assert, it } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
-import { JsonlSessionStore } from "effect-agent/sessions"
+import { JsonlSessionStore, SessionStore } from "effect-agent/sessions"
 import { contract } from "./contract.ts"
 
 const folder = Effect.flatMap(FileSystem.FileSystem, (files) => files.makeTempDirectoryScoped())
@@ -18,3 +19,17 @@ contract({
     Effect.provide(NodeServices.layer)
   )
 })
+
+it.effect("files of sessions are for their user alone", () =>
+  Effect.gen(function* () {
+    const files = yield* FileSystem.FileSystem
+    const directory = `${yield* folder}/sessions`
+    const store = SessionStore.make(yield* JsonlSessionStore.storage({ directory }))
+    yield* store.create({ sessionId: "s" })
+    const [name = ""] = (yield* files.readDirectory(directory)).filter((name) => name.endsWith(".jsonl"))
+    const modes = yield* Effect.forEach([directory, `${directory}/${name}`], (path) =>
+      Effect.map(files.stat(path), ({ mode }) => mode & 0o777)
+    )
+    assert.deepStrictEqual(modes, [0o700, 0o600])
+  }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+)

@@ -273,5 +273,21 @@ export const mutants: ReadonlyArray<Mutant> = [
     from: "sql`DELETE FROM ${sql(table)} WHERE id = ${id} AND part >= ${rows.length}`",
     to: "Effect.void",
     test: "test/artifacts/SqlArtifactStore.slow.test.ts"
+  },
+  {
+    fault: "asks without tools, hooks and options of the run",
+    without: "the first message of the user is summarized once",
+    file: "src/context/Cut.ts",
+    from: ".filter((_, index) => from + index !== firstUser)",
+    to: "",
+    test: "test/context/compaction.test.ts"
+  },
+  {
+    fault: "files of sessions are for their user alone",
+    without: "the file of a session is for its user alone",
+    file: "src/sessions/JsonlStorage.ts",
+    from: 'flag: "ax", mode: 0o600',
+    to: 'flag: "ax"',
+    test: "test/sessions/jsonl.test.ts"
   }
 ]
