@@ -4,6 +4,7 @@ import { join } from "node:path"
 import * as core from "effect-agent"
 import * as ai from "effect-agent/ai"
 import * as aiSdk from "effect-agent/ai-sdk"
+import * as api from "effect-agent/api"
 import * as artifacts from "effect-agent/artifacts"
 import * as context from "effect-agent/context"
 import * as compat from "effect-agent/compat"
@@ -13,6 +14,7 @@ import * as prices from "effect-agent/prices"
 import * as promise from "effect-agent/promise"
 import * as providers from "effect-agent/providers"
 import * as resilience from "effect-agent/resilience"
+import * as server from "effect-agent/server"
 import * as sessions from "effect-agent/sessions"
 import * as sql from "effect-agent/sql"
 import * as skills from "effect-agent/skills"
@@ -22,6 +24,7 @@ import * as tools from "effect-agent/tools"
 
 const manifest = JSON.parse(readFileSync(join(import.meta.dirname, "../package.json"), "utf8"))
 const modules = {
+  api,
   artifacts,
   ai,
   "ai-sdk": aiSdk,
@@ -34,6 +37,7 @@ const modules = {
   promise,
   providers,
   resilience,
+  server,
   sessions,
   sql,
   skills,

@@ -22,6 +22,7 @@ const checked = [
   "{artifacts,guardrails,skills,tool-search}/*.ts",
   "node/**/*.ts",
   "sql/*.ts",
+  "{api,server}/*.ts",
   "providers/*.ts",
   "providers/internal/**/*.ts"
 ]

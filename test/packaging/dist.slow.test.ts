@@ -16,6 +16,7 @@ const home = mkdtempSync(join(cache, "effect-agent-dist-"))
 const entries = [
   "ai",
   "ai-sdk",
+  "api",
   "artifacts",
   "compat",
   "guardrails",
@@ -25,6 +26,7 @@ const entries = [
   "promise",
   "providers",
   "resilience",
+  "server",
   "sessions",
   "sql",
   "skills",

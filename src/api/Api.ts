@@ -1,0 +1,245 @@
+/**
+ * The HTTP API of the server: its routes, their bodies and their errors.
+ *
+ * **When to use**
+ *
+ * The server derives its routes from it, and the page `/openapi.json`. A client of one's own derives its calls, as
+ * `HttpApiClient.make(Api.Api, { baseUrl })`.
+ *
+ * @since 0.2.0
+ */
+import * as HttpApi from "effect/http-api/HttpApi"
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as HttpApiMiddleware from "effect/http-api/HttpApiMiddleware"
+import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
+import * as HttpApiSecurity from "effect/http-api/HttpApiSecurity"
+import * as OpenApi from "effect/http-api/OpenApi"
+import * as Schema from "effect/Schema"
+import { AgentEvent } from "../AgentEvent.ts"
+import * as Payload from "./Payload.ts"
+import * as Problem from "./Problem.ts"
+
+/**
+ * The token of a request, in the header `Authorization: Bearer`.
+ *
+ * **Details**
+ *
+ * A client provides it with `HttpApiMiddleware.layerClient`.
+ *
+ * **Example** (A client with a token)
+ *
+ * ```ts
+ * import { HttpClientRequest } from "effect/http"
+ * import { HttpApiMiddleware } from "effect/http-api"
+ * import { Api } from "effect-agent/api"
+ *
+ * export const token = (secret: string) =>
+ *   HttpApiMiddleware.layerClient(Api.Authorization, ({ next, request }) =>
+ *     next(HttpClientRequest.bearerToken(request, secret))
+ *   )
+ * ```
+ *
+ * @category services
+ * @since 0.2.0
+ */
+export class Authorization extends HttpApiMiddleware.Service<Authorization>()(
+  "effect-agent/api/Authorization",
+  {
+    requiredForClient: true,
+    security: { bearer: HttpApiSecurity.bearer },
+    error: [
+      Problem.Misdirected,
+      Problem.OriginForbidden,
+      Problem.Unauthorized,
+      Problem.TooManyRequests,
+      Problem.UnsupportedMediaType,
+      Problem.BodyTooLarge,
+      Problem.InvalidRequest,
+      Problem.StorageUnavailable
+    ]
+  }
+) {}
+
+/** A whole number from 0, as text. */
+const Position = Schema.String.check(Schema.isPattern(/^\d{1,15}$/)).annotate({
+  expected: "a whole number from 0"
+})
+const Key = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(255))
+const Size = Schema.String.check(Schema.isPattern(/^[1-9]\d{0,2}$/)).annotate({
+  expected: "a whole number from 1 to 999"
+})
+
+const session = { params: { sessionId: Schema.String } }
+const run = { params: { runId: Schema.String } }
+
+/**
+ * The events of a run as server-sent events: `id` is the position in the log of the run, `event` the tag, and `data` the event as JSON.
+ *
+ * @category schemas
+ * @since 0.2.0
+ */
+export const Events = HttpApiSchema.StreamSse({
+  events: Schema.Struct({
+    id: Schema.optional(Schema.String),
+    event: Schema.String,
+    data: Schema.fromJsonString(Schema.toCodecJson(AgentEvent))
+  })
+})
+
+const health = HttpApiGroup.make("server", { topLevel: true }).add(
+  HttpApiEndpoint.get("health", "/health", {
+    success: Schema.Struct({ status: Schema.Literal("ok") }),
+    error: [Problem.Draining, Problem.StorageUnavailable]
+  })
+)
+
+const sessions = HttpApiGroup.make("sessions")
+  .add(
+    HttpApiEndpoint.post("create", "/sessions", {
+      payload: Payload.CreateSession,
+      success: Payload.SessionId.pipe(HttpApiSchema.status(201)),
+      error: [Problem.SessionExists, Problem.Draining]
+    }),
+    HttpApiEndpoint.get("list", "/sessions", {
+      query: {
+        limit: Schema.optional(Size),
+        cursor: Schema.optional(Schema.String),
+        query: Schema.optional(Schema.String)
+      },
+      success: Payload.Sessions
+    }),
+    HttpApiEndpoint.get("read", "/sessions/:sessionId", {
+      ...session,
+      success: Payload.SessionContents,
+      error: Problem.SessionNotFound
+    }),
+    HttpApiEndpoint.delete("delete", "/sessions/:sessionId", {
+      ...session,
+      success: HttpApiSchema.NoContent,
+      error: [Problem.SessionNotFound, Problem.SessionLocked, Problem.RunGoesOn]
+    }),
+    HttpApiEndpoint.post("fork", "/sessions/:sessionId/fork", {
+      ...session,
+      payload: Payload.ForkSession,
+      success: Payload.SessionId.pipe(HttpApiSchema.status(201)),
+      error: [Problem.SessionNotFound, Problem.Draining]
+    })
+  )
+  .middleware(HttpApiMiddleware.ProblemDetails)
+  .middleware(Authorization)
+
+const runs = HttpApiGroup.make("runs")
+  .add(
+    HttpApiEndpoint.post("start", "/sessions/:sessionId/runs", {
+      ...session,
+      headers: { "idempotency-key": Schema.optional(Key) },
+      payload: Payload.StartRun,
+      success: [
+        Payload.Started.pipe(HttpApiSchema.status(201)),
+        Payload.Joined.pipe(HttpApiSchema.status(202))
+      ],
+      error: [
+        Problem.SessionNotFound,
+        Problem.SessionLocked,
+        Problem.RunGoesOn,
+        Problem.KeyReused,
+        Problem.Draining
+      ]
+    }),
+    HttpApiEndpoint.get("list", "/sessions/:sessionId/runs", {
+      ...session,
+      success: Schema.Struct({ items: Schema.Array(Payload.Run) }),
+      error: Problem.SessionNotFound
+    }),
+    HttpApiEndpoint.get("get", "/runs/:runId", {
+      ...run,
+      success: Payload.Run,
+      error: Problem.RunNotFound
+    }),
+    HttpApiEndpoint.get("events", "/runs/:runId/events", {
+      ...run,
+      headers: { "last-event-id": Schema.optional(Position) },
+      query: {
+        after: Schema.optional(Position),
+        onDisconnect: Schema.optional(Schema.Literal("cancel"))
+      },
+      success: [Events, HttpApiSchema.NoContent],
+      error: Problem.RunNotFound
+    })
+  )
+  .middleware(HttpApiMiddleware.ProblemDetails)
+  .middleware(Authorization)
+
+const message = {
+  ...run,
+  payload: Payload.SendMessage,
+  success: HttpApiSchema.Accepted,
+  error: [Problem.RunNotFound, Problem.RunOver, Problem.RunNotReady]
+}
+/** Requests that need no body. */
+const reason = { ...message, payload: Schema.UndefinedOr(Payload.WithReason) }
+
+const control = HttpApiGroup.make("control")
+  .add(
+    HttpApiEndpoint.post("steer", "/runs/:runId/steer", message),
+    HttpApiEndpoint.post("followUp", "/runs/:runId/follow-up", message),
+    HttpApiEndpoint.post("pause", "/runs/:runId/pause", reason),
+    HttpApiEndpoint.post("resume", "/runs/:runId/resume", reason),
+    HttpApiEndpoint.post("cancel", "/runs/:runId/cancel", reason),
+    HttpApiEndpoint.post("approve", "/runs/:runId/approvals/:approvalId", {
+      params: { runId: Schema.String, approvalId: Schema.String },
+      payload: Payload.AnswerApproval,
+      success: Payload.Decided,
+      error: [
+        Problem.RunNotFound,
+        Problem.RequestNotFound,
+        Problem.AnswerConflict,
+        Problem.AnswerInvalid,
+        Problem.SessionLocked,
+        Problem.Draining
+      ]
+    }),
+    HttpApiEndpoint.post("answer", "/runs/:runId/questions/:questionId", {
+      params: { runId: Schema.String, questionId: Schema.String },
+      payload: Payload.AnswerQuestion,
+      success: Payload.Answered,
+      error: [
+        Problem.RunNotFound,
+        Problem.RequestNotFound,
+        Problem.AnswerConflict,
+        Problem.AnswerInvalid,
+        Problem.SessionLocked,
+        Problem.Draining
+      ]
+    })
+  )
+  .middleware(HttpApiMiddleware.ProblemDetails)
+  .middleware(Authorization)
+
+/**
+ * The HTTP API of the server.
+ *
+ * **Example** (Listing its routes)
+ *
+ * ```ts
+ * import { OpenApi } from "effect/http-api"
+ * import { Api } from "effect-agent/api"
+ *
+ * console.log(Object.keys(OpenApi.fromApi(Api.Api).paths).slice(0, 3))
+ * // => [ '/health', '/sessions', '/sessions/{sessionId}' ]
+ * ```
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export class Api extends HttpApi.make("effect-agent")
+  .add(health, sessions, runs, control)
+  .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error" })
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "effect-agent",
+      version: "1",
+      description: "Sessions, runs and their events"
+    })
+  ) {}

@@ -1,0 +1,315 @@
+/**
+ * The errors of the server: each is a problem of RFC 9457, with the content type `application/problem+json`.
+ *
+ * **Details**
+ *
+ * A problem has `type`, `status` and `title`, often a `detail` in words, and the ids that it is about.
+ *
+ * @since 0.2.0
+ */
+import * as HttpApiError from "effect/http-api/HttpApiError"
+import * as Schema from "effect/Schema"
+
+const urn = <const Name extends string>(name: Name) => `urn:effect-agent:problem:${name}` as const
+
+const session = { sessionId: Schema.String }
+const run = { runId: Schema.String }
+
+/**
+ * The `Host` of the request is not one that the server answers to.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class Misdirected extends HttpApiError.Problem<Misdirected>()("Misdirected", {
+  type: urn("misdirected"),
+  status: 421,
+  title: "The server does not answer to this host"
+}) {}
+
+/**
+ * The `Origin` of the request is not one that the server allows.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class OriginForbidden extends HttpApiError.Problem<OriginForbidden>()("OriginForbidden", {
+  type: urn("origin-forbidden"),
+  status: 403,
+  title: "The server does not allow this origin"
+}) {}
+
+/**
+ * The server has no such path.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class NoRoute extends HttpApiError.Problem<NoRoute>()("NoRoute", {
+  type: urn("no-route"),
+  status: 404,
+  title: "There is no such path"
+}) {}
+
+/**
+ * The path has no such method.
+ *
+ * **Details**
+ *
+ * The header `Allow` has those that it has.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class MethodNotAllowed extends HttpApiError.Problem<MethodNotAllowed>()("MethodNotAllowed", {
+  type: urn("method-not-allowed"),
+  status: 405,
+  title: "The path does not have this method"
+}) {}
+
+/**
+ * The request has no token, or one that the server does not know.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class Unauthorized extends HttpApiError.Problem<Unauthorized>()("Unauthorized", {
+  type: urn("unauthorized"),
+  status: 401,
+  title: "The request needs a valid token"
+}) {}
+
+/**
+ * The token has made too many requests.
+ *
+ * **Details**
+ *
+ * The header `Retry-After` has the seconds to wait.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class TooManyRequests extends HttpApiError.Problem<TooManyRequests>()("TooManyRequests", {
+  type: urn("too-many-requests"),
+  status: 429,
+  title: "The token has made too many requests"
+}) {}
+
+/**
+ * The body of the request is not `application/json`.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class UnsupportedMediaType extends HttpApiError.Problem<UnsupportedMediaType>()(
+  "UnsupportedMediaType",
+  { type: urn("unsupported-media-type"), status: 415, title: "The body must be application/json" }
+) {}
+
+/**
+ * The body of the request is larger than the server reads.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class BodyTooLarge extends HttpApiError.Problem<BodyTooLarge>()("BodyTooLarge", {
+  type: urn("body-too-large"),
+  status: 413,
+  title: "The body is too large"
+}) {}
+
+/**
+ * The request is not valid: its body is no JSON, a member is missing or has another type, or a value is not possible.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class InvalidRequest extends HttpApiError.Problem<InvalidRequest>()("InvalidRequest", {
+  type: urn("invalid-request"),
+  status: 400,
+  title: "The request is not valid"
+}) {}
+
+/**
+ * There is no session with the id.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class SessionNotFound extends HttpApiError.Problem<SessionNotFound>()(
+  "SessionNotFound",
+  { type: urn("session-not-found"), status: 404, title: "There is no such session" },
+  session
+) {}
+
+/**
+ * There is a session with the id already.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class SessionExists extends HttpApiError.Problem<SessionExists>()(
+  "SessionExists",
+  { type: urn("session-exists"), status: 409, title: "The id of the session is taken" },
+  session
+) {}
+
+/**
+ * Another process has the session open.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class SessionLocked extends HttpApiError.Problem<SessionLocked>()(
+  "SessionLocked",
+  { type: urn("session-locked"), status: 409, title: "Another process has the session open" },
+  session
+) {}
+
+/**
+ * There is no run with the id.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class RunNotFound extends HttpApiError.Problem<RunNotFound>()(
+  "RunNotFound",
+  { type: urn("run-not-found"), status: 404, title: "There is no such run" },
+  run
+) {}
+
+/**
+ * The session has a run that has not ended: the one with this `runId`.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class RunGoesOn extends HttpApiError.Problem<RunGoesOn>()(
+  "RunGoesOn",
+  { type: urn("run-goes-on"), status: 409, title: "The session has a run that has not ended" },
+  run
+) {}
+
+/**
+ * The run has ended.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class RunOver extends HttpApiError.Problem<RunOver>()(
+  "RunOver",
+  { type: urn("run-over"), status: 409, title: "The run has ended" },
+  run
+) {}
+
+/**
+ * The run cannot do this in its present state: it is not paused, or it has not begun.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class RunNotReady extends HttpApiError.Problem<RunNotReady>()(
+  "RunNotReady",
+  { type: urn("run-not-ready"), status: 409, title: "The run is not in a state for this" },
+  run
+) {}
+
+/**
+ * The `Idempotency-Key` belongs to another request, which started the run with this `runId`.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class KeyReused extends HttpApiError.Problem<KeyReused>()(
+  "KeyReused",
+  { type: urn("key-reused"), status: 409, title: "The idempotency key belongs to another request" },
+  run
+) {}
+
+/**
+ * The run has no approval and no question with the id.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class RequestNotFound extends HttpApiError.Problem<RequestNotFound>()(
+  "RequestNotFound",
+  { type: urn("request-not-found"), status: 404, title: "The run has no such approval or question" },
+  run
+) {}
+
+/**
+ * The answer contradicts the request or its first answer.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class AnswerConflict extends HttpApiError.Problem<AnswerConflict>()(
+  "AnswerConflict",
+  { type: urn("answer-conflict"), status: 409, title: "The answer contradicts the request" },
+  run
+) {}
+
+/**
+ * The tool does not take the params of the answer, or the answer does not match the schema of the question.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class AnswerInvalid extends HttpApiError.Problem<AnswerInvalid>()(
+  "AnswerInvalid",
+  { type: urn("answer-invalid"), status: 422, title: "The answer is not valid" },
+  run
+) {}
+
+/**
+ * The server takes no new run: it is about to end.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class Draining extends HttpApiError.Problem<Draining>()("Draining", {
+  type: urn("draining"),
+  status: 503,
+  title: "The server is about to end"
+}) {}
+
+/**
+ * The server cannot write or read its storage.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class StorageUnavailable extends HttpApiError.Problem<StorageUnavailable>()("StorageUnavailable", {
+  type: urn("storage-unavailable"),
+  status: 503,
+  title: "The server cannot use its storage"
+}) {}
+
+/**
+ * The server does not serve the model.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class ModelForbidden extends HttpApiError.Problem<ModelForbidden>()("ModelForbidden", {
+  type: urn("model-forbidden"),
+  status: 403,
+  title: "The server does not serve this model"
+}) {}
+
+/**
+ * The server has a bug.
+ *
+ * **Details**
+ *
+ * The log of the server has the cause.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class InternalError extends HttpApiError.Problem<InternalError>()("InternalError", {
+  type: urn("internal-error"),
+  status: 500,
+  title: "The server has a bug"
+}) {}

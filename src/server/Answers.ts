@@ -1,0 +1,125 @@
+/**
+ * Answers to the requests of runs. The run that continues is the live one, or a new one for a run that is suspended.
+ */
+import * as Effect from "effect/Effect"
+import type * as Agent from "../Agent.ts"
+import type * as Payload from "../api/Payload.ts"
+import * as Problem from "../api/Problem.ts"
+import type { CannotAnswer } from "../Approval.ts"
+import type { Conversation } from "./Conversation.ts"
+import * as History from "./History.ts"
+import type { Host } from "./Host.ts"
+import type { RunState } from "./RunState.ts"
+import type { RunKey } from "./RunLogStore.ts"
+import type { Service } from "./Runs.ts"
+import * as SessionProblem from "./SessionProblem.ts"
+
+type Answers = Pick<Service, "approve" | "answer">
+
+/** The functions of the service that answer requests. */
+export const make = (host: Host): Answers => ({
+  approve: (runId, approvalId, answer) =>
+    answered(host, runId, {
+      give: (agent) => Effect.map(agent.answer(approvalId, answer), ({ decision }) => ({ decision })),
+      find: ({ decisions }) => {
+        const first = decisions.get(approvalId)
+        if (first === undefined) return new Problem.RequestNotFound({ runId })
+        const { argumentsHash, decision } = first
+        const detail = "The answer is about other params: its argumentsHash is not that of the request."
+        if (argumentsHash !== answer.argumentsHash) return new Problem.AnswerConflict({ runId, detail })
+        return Effect.succeed({ decision })
+      }
+    }),
+  answer: (runId, questionId, { answer }) =>
+    answered(host, runId, {
+      give: (agent) => agent.answerQuestion(questionId, { answer }),
+      find: ({ answers }) => {
+        const first = answers.get(questionId)
+        if (first === undefined) return new Problem.RequestNotFound({ runId })
+        if (JSON.stringify(first) === JSON.stringify(answer)) return Effect.succeed({ answer: first })
+        const detail = "The question has another answer already."
+        return new Problem.AnswerConflict({ runId, detail })
+      }
+    })
+})
+
+interface Answer<A> {
+  readonly give: (agent: Agent.Agent) => Effect.Effect<A, CannotAnswer>
+  /** Finds the first answer in a run that knows it. */
+  readonly find: (state: RunState) => Effect.Effect<A, Problem.RequestNotFound | Problem.AnswerConflict>
+}
+
+const answered = <A extends Pick<Payload.Decided, "decision"> | Pick<Payload.Answered, "answer">>(
+  host: Host,
+  runId: string,
+  answer: Answer<A>
+) =>
+  Effect.gen(function* () {
+    const live = host.runs.get(runId)
+    const run = live ?? (yield* host.stored(runId))
+    const conversation = host.conversation(run.sessionId)
+    const { agent } = conversation
+    if (live !== undefined && agent !== undefined) {
+      const given = Effect.mapError(answer.give(agent), problem(runId))
+      const again = Effect.catchTag(given, "RequestNotFound", () => answer.find(live.log.state))
+      return { ...(yield* again), runId }
+    }
+    return yield* conversation.lock.withPermit(
+      Effect.uninterruptible(answerLate(host, conversation, run, answer))
+    )
+  })
+
+/** Answers a request of a run that has ended. */
+const answerLate = <A>(host: Host, conversation: Conversation, run: RunKey, answer: Answer<A>) =>
+  Effect.gen(function* () {
+    const { runId } = run
+    const agent = yield* opened(conversation, runId)
+    const wasOpen = yield* isOpen(agent)
+    const given = yield* Effect.result(Effect.mapError(answer.give(agent), problem(runId)))
+    if (given._tag === "Failure") {
+      if (given.failure._tag !== "RequestNotFound") return yield* given.failure
+      yield* SessionProblem.logging(host.history.of(run.sessionId))
+      const { log } = yield* SessionProblem.logging(History.logOf(host.parts.logs, run))
+      return { ...(yield* answer.find(log.state)), runId: host.history.continuing(runId) }
+    }
+    const { current } = conversation
+    if (current !== undefined) return { ...given.success, runId: current.runId }
+    const next = wasOpen ? yield* resumed(host, conversation, agent, runId) : undefined
+    return { ...given.success, runId: next ?? host.history.continuing(runId) }
+  })
+
+const opened = (conversation: Conversation, runId: string) =>
+  Effect.catchTags(conversation.open, {
+    SessionNotFound: () => new Problem.RunNotFound({ runId }),
+    InvalidRequest: ({ detail = "" }) => new Problem.StorageUnavailable({ detail })
+  })
+
+const isOpen = (agent: Agent.Agent) =>
+  Effect.zipWith(
+    agent.approvals,
+    agent.questions,
+    (approvals, questions) => approvals.length + questions.length > 0
+  )
+
+/** Continues what is suspended in a run of its own, and succeeds with its id once it has begun. */
+const resumed = (host: Host, conversation: Conversation, agent: Agent.Agent, suspended: string) =>
+  Effect.gen(function* () {
+    yield* host.ready
+    const run = yield* host.newRun(conversation.sessionId)
+    yield* Effect.mapError(
+      conversation.resume(run, agent),
+      ({ detail = "" }) => new Problem.StorageUnavailable({ detail })
+    )
+    host.history.resume(suspended, run.runId)
+    return run.runId
+  })
+
+const problem =
+  (runId: string) =>
+  (error: CannotAnswer): Problem.RequestNotFound | Problem.AnswerConflict | Problem.AnswerInvalid => {
+    if (error._tag === "RequestNotFound") return new Problem.RequestNotFound({ runId })
+    const { detail } = error
+    return error._tag === "AnswerConflict"
+      ? new Problem.AnswerConflict({ runId, detail })
+      : new Problem.AnswerInvalid({ runId, detail })
+  }

@@ -1,0 +1,83 @@
+/**
+ * The runs of a session that have ended, read from their logs once.
+ */
+import * as Effect from "effect/Effect"
+import type * as Payload from "../api/Payload.ts"
+import * as LogLine from "./LogLine.ts"
+import { RunLog } from "./RunLog.ts"
+import type { RunKey, RunLogError, Service } from "./RunLogStore.ts"
+
+interface Ended extends RunKey {
+  readonly created: number
+  readonly log: RunLog
+}
+
+const nowhere = () => Effect.void
+
+/** The log of a run that has ended. */
+export const logOf = (store: Service, run: RunKey): Effect.Effect<Ended, RunLogError> =>
+  Effect.map(store.read(run), (lines) => {
+    const stored = LogLine.read(lines)
+    const log = new RunLog(nowhere, stored)
+    log.close()
+    return { ...run, created: stored.created, log }
+  })
+
+/** The most sessions whose runs are remembered. */
+const remembered = 100
+
+export class History {
+  private readonly store: Service
+  private readonly bySession = new Map<string, Map<string, Payload.Run>>()
+  /** The runs that resumed others. */
+  private readonly resumed = new Map<string, string>()
+
+  constructor(store: Service) {
+    this.store = store
+  }
+
+  /** The ended runs of a session, by their ids. */
+  of(sessionId: string): Effect.Effect<ReadonlyMap<string, Payload.Run>, RunLogError> {
+    return Effect.gen({ self: this }, function* () {
+      const known = this.bySession.get(sessionId)
+      if (known !== undefined) return known
+      const logs = yield* Effect.forEach(yield* this.store.list(sessionId), (run) => logOf(this.store, run), {
+        concurrency: 4
+      })
+      const runs = new Map<string, Payload.Run>()
+      for (const { created, log, runId } of logs) {
+        if (!log.state.isOver) continue
+        runs.set(runId, log.state.of(runId, sessionId, created))
+        if (log.state.resumes !== undefined) this.resumed.set(log.state.resumes, runId)
+      }
+      if (this.bySession.size >= remembered) this.bySession.clear()
+      this.bySession.set(sessionId, runs)
+      return runs
+    })
+  }
+
+  /** Adds a run that has ended. */
+  add(run: Payload.Run): void {
+    this.bySession.get(run.sessionId)?.set(run.runId, run)
+  }
+
+  /** Keeps the run that resumes another one. */
+  resume(suspended: string, runId: string): void {
+    this.resumed.set(suspended, runId)
+  }
+
+  /** The run that continues a run: the run itself, unless another one resumed it. */
+  continuing(runId: string): string {
+    const next = this.resumed.get(runId)
+    return next === undefined ? runId : this.continuing(next)
+  }
+
+  /** A run without the requests that another one has taken over. */
+  current(run: Payload.Run): Payload.Run {
+    return this.resumed.has(run.runId) ? { ...run, pending: { approvals: [], questions: [] } } : run
+  }
+
+  forget(sessionId: string): void {
+    this.bySession.delete(sessionId)
+  }
+}

@@ -1,0 +1,105 @@
+/**
+ * The runs and conversations of this process.
+ */
+import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import * as Problem from "../api/Problem.ts"
+import { makeRunId } from "../internal/run.ts"
+import type * as SessionStore from "../sessions/SessionStore.ts"
+import type { Service as Agents } from "./Agents.ts"
+import { Conversation } from "./Conversation.ts"
+import { History } from "./History.ts"
+import { LiveRun } from "./LiveRun.ts"
+import type { Pace } from "./RunLog.ts"
+import type { RunKey, Service as Logs } from "./RunLogStore.ts"
+import * as SessionProblem from "./SessionProblem.ts"
+
+export interface Parts {
+  readonly agents: Agents
+  readonly logs: Logs
+  readonly sessions: SessionStore.Service
+  readonly scope: Scope.Scope
+  readonly idle: Duration.Input
+  readonly pace: Pace
+  readonly cwd: string | undefined
+}
+
+/** The time that a cancelled run gets to come to its end. */
+const patience = "10 seconds"
+
+export class Host {
+  readonly parts: Parts
+  readonly history: History
+  /** The runs that have not ended, by their ids. */
+  readonly runs = new Map<string, LiveRun>()
+  private readonly conversations = new Map<string, Conversation>()
+  isDraining = false
+
+  constructor(parts: Parts) {
+    this.parts = parts
+    this.history = new History(parts.logs)
+  }
+
+  /** Fails while the server is about to end. */
+  readonly ready = Effect.suspend(() => (this.isDraining ? new Problem.Draining({}) : Effect.void))
+
+  /** The conversation of a session, open or not. */
+  conversation(sessionId: string): Conversation {
+    const known = this.conversations.get(sessionId)
+    if (known !== undefined) return known
+    const onEnd = (run: LiveRun) => {
+      this.runs.delete(run.runId)
+      if (run.log.state.isOver) this.history.add(run.info)
+    }
+    const onId = (run: LiveRun) => void this.runs.set(run.runId, run)
+    const made = new Conversation(sessionId, { ...this.parts, onId, onEnd })
+    this.conversations.set(sessionId, made)
+    return made
+  }
+
+  forget(sessionId: string): void {
+    this.conversations.delete(sessionId)
+    this.history.forget(sessionId)
+  }
+
+  /** The run that a session has. */
+  active(sessionId: string): LiveRun | undefined {
+    return this.conversations.get(sessionId)?.current
+  }
+
+  /** A run that has not begun. */
+  newRun(sessionId: string) {
+    const { logs } = this.parts
+    return Effect.map(
+      Clock.currentTimeMillis,
+      (created) => new LiveRun({ runId: makeRunId(), sessionId }, created, logs)
+    )
+  }
+
+  /** A run that has ended. */
+  stored(runId: string): Effect.Effect<RunKey, Problem.RunNotFound | Problem.StorageUnavailable> {
+    return Effect.flatMap(SessionProblem.logging(this.parts.logs.find(runId)), (run) =>
+      run === undefined ? new Problem.RunNotFound({ runId }) : Effect.succeed(run)
+    )
+  }
+
+  /** Waits for the runs that have not ended, and cancels them after the time. */
+  drain(grace: Duration.Input): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function* () {
+      this.isDraining = true
+      const all = () => [...this.conversations.values()]
+      yield* Effect.forEach(all(), (one) => one.cancelQueued(() => true), { discard: true })
+      const rest = Effect.suspend(() =>
+        Effect.forEach([...this.runs.values()], ({ done }) => Deferred.await(done), { discard: true })
+      )
+      if (Duration.toMillis(grace) > 0) yield* Effect.timeoutOption(rest, grace)
+      yield* Effect.forEach(all(), ({ agent }) => agent?.cancel("the server ends") ?? Effect.void, {
+        discard: true
+      })
+      yield* Effect.timeoutOption(rest, patience)
+    })
+  }
+}

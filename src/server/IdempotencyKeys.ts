@@ -1,0 +1,65 @@
+/**
+ * The idempotency keys of a session: each stands for the body that it came with first, and for the answer to it.
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type * as Payload from "../api/Payload.ts"
+import * as ArgumentsHash from "../internal/argumentsHash.ts"
+import type { RunLogError, Service } from "./RunLogStore.ts"
+
+const Record = Schema.Struct({
+  key: Schema.String,
+  hash: Schema.String,
+  runId: Schema.String,
+  status: Schema.Literals(["started", "queued", "joined"]),
+  timestamp: Schema.Finite
+})
+type Record = typeof Record.Type
+
+const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Record))
+
+const lifetime = 24 * 3_600_000
+
+/** The hash of a body: two bodies with the same canonical JSON have one. */
+export const hashOf = (body: Schema.Json): Effect.Effect<string> => ArgumentsHash.of(body)
+
+export class IdempotencyKeys {
+  private readonly records = new Map<string, Record>()
+  private readonly sessionId: string
+  private readonly store: Service
+
+  constructor(sessionId: string, store: Service, lines: ReadonlyArray<string>) {
+    this.sessionId = sessionId
+    this.store = store
+    for (const line of lines) {
+      const record = Option.getOrUndefined(decode(line))
+      if (record !== undefined) this.records.set(record.key, record)
+    }
+  }
+
+  /** The record of a key that is not older than a day, and whose run exists. */
+  find(key: string): Effect.Effect<Record | undefined, RunLogError> {
+    return Effect.clockWith((clock) => {
+      const record = this.records.get(key)
+      if (record === undefined || record.timestamp + lifetime < clock.currentTimeMillisUnsafe()) {
+        return Effect.undefined
+      }
+      // A crash came between the key and the log of its run.
+      return Effect.map(this.store.find(record.runId), (run) => (run === undefined ? undefined : record))
+    })
+  }
+
+  /** Stores a key before its run begins. */
+  add(
+    key: string,
+    hash: string,
+    { runId, status }: Payload.Started | Payload.Joined
+  ): Effect.Effect<void, RunLogError> {
+    return Effect.clockWith((clock) => {
+      const record: Record = { key, hash, runId, status, timestamp: clock.currentTimeMillisUnsafe() }
+      this.records.set(key, record)
+      return this.store.addKey(this.sessionId, JSON.stringify(record))
+    })
+  }
+}

@@ -1,0 +1,197 @@
+/**
+ * Runs in the process of the server: an agent for each session, and a log for each run.
+ *
+ * @since 0.2.0
+ */
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type * as Agent from "../Agent.ts"
+import type * as Payload from "../api/Payload.ts"
+import * as Problem from "../api/Problem.ts"
+import { SessionStore } from "../sessions/SessionStore.ts"
+import { Agents } from "./Agents.ts"
+import * as Answers from "./Answers.ts"
+import * as History from "./History.ts"
+import { Host, type Parts } from "./Host.ts"
+import type { LiveRun } from "./LiveRun.ts"
+import * as Recovery from "./Recovery.ts"
+import { type RunLogError, RunLogStore } from "./RunLogStore.ts"
+import * as Runs from "./Runs.ts"
+import * as SessionProblem from "./SessionProblem.ts"
+import * as Sessions from "./Sessions.ts"
+import * as Starting from "./Starting.ts"
+
+/**
+ * The options of the runs of a server.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export interface Options {
+  /** The working directory of new sessions, to which a list of sessions keeps. Default: none, and all sessions. */
+  readonly cwd?: string
+  /** The time without a run after which the server lets go of a session, a duration. Default 1 minute. */
+  readonly idle?: Duration.Input
+  /** The time without an event after which a watcher gets an empty page, a duration. Default 15 seconds. */
+  readonly heartbeat?: Duration.Input
+  /** The least time between two pages of a watcher, a duration. Default 20 milliseconds. */
+  readonly flush?: Duration.Input
+}
+
+/**
+ * Makes a layer of runs in this process.
+ *
+ * **Details**
+ *
+ * The layer ends the logs of runs that a crash cut: such a run has failed, or it is suspended if it waited for a person. When the layer
+ * is released, it cancels the runs that have not ended, and waits for their ends: see `drain`.
+ *
+ * **Example** (Runs with an agent)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { Agent } from "effect-agent"
+ * import { Agents, LiveRuns, RunLogStore, Runs } from "effect-agent/server"
+ * import { MemorySessionStore } from "effect-agent/sessions"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const agents = Agents.layer(({ session }) => Agent.make({ model: "any", session }))
+ * const RunsLive = LiveRuns.layer({ idle: "10 seconds" }).pipe(
+ *   Layer.provide([agents, MemorySessionStore.layer(), RunLogStore.layerMemory]),
+ *   Layer.provide(ScriptedProvider.layer([ScriptedProvider.text("Yes.")]))
+ * )
+ *
+ * const program = Effect.gen(function* () {
+ *   const runs = yield* Runs.Runs
+ *   const sessionId = yield* runs.createSession({ name: "Trip to Oslo" })
+ *   const started = yield* runs.start({ sessionId, prompt: "Do I need a coat?" })
+ *   return started.status
+ * })
+ *
+ * console.log(await Effect.runPromise(Effect.provide(program, RunsLive))) // => started
+ * ```
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const layer = (
+  options: Options = {}
+): Layer.Layer<Runs.Runs, RunLogError, Agents | SessionStore | RunLogStore> =>
+  Layer.effect(
+    Runs.Runs,
+    Effect.gen(function* () {
+      const sessions = yield* SessionStore
+      const logs = yield* RunLogStore
+      yield* Recovery.recover(logs, sessions)
+      const scope = yield* Scope.make()
+      const { cwd, flush = "20 millis", heartbeat = "15 seconds", idle = "1 minute" } = options
+      const pace = { flush, heartbeat }
+      const parts: Parts = { agents: yield* Agents, logs, sessions, scope, idle, pace, cwd }
+      const host = new Host(parts)
+      yield* Effect.addFinalizer(() => Effect.andThen(host.drain(0), Scope.close(scope, Exit.void)))
+      return Runs.Runs.of(serviceOf(host))
+    })
+  )
+
+const serviceOf = (host: Host): Runs.Service => ({
+  ready: host.ready,
+  ...Sessions.make(host),
+  ...Answers.make(host),
+  ...control(host),
+  start: (request) => Starting.start(host, request),
+  active: (sessionId) => Effect.sync(() => host.active(sessionId)?.runId),
+  list: (sessionId) => list(host, sessionId),
+  get: (runId) => get(host, runId),
+  watch: (runId, after, options) => watch(host, runId, after, options),
+  events: (runId, after, options) =>
+    Effect.map(watch(host, runId, after, options), (pages = Stream.empty) =>
+      Stream.flatMap(pages, (page) =>
+        Stream.fromIterable(
+          page.flatMap(({ event, position }) => (event === undefined ? [] : [{ position, event }]))
+        )
+      )
+    ),
+  drain: (grace) => host.drain(grace)
+})
+
+const list = Effect.fnUntraced(function* (host: Host, sessionId: string) {
+  yield* SessionProblem.reading(host.parts.sessions.read(sessionId))
+  const ended = yield* SessionProblem.logging(host.history.of(sessionId))
+  const live = [...host.runs.values()].filter((run) => run.sessionId === sessionId)
+  const all = [...ended.values(), ...live.map(({ info }) => info)]
+  return all.map((run) => host.history.current(run)).toSorted((left, right) => left.created - right.created)
+})
+
+const get = Effect.fnUntraced(function* (host: Host, runId: string) {
+  const live = host.runs.get(runId)
+  if (live !== undefined) return live.info
+  const { sessionId } = yield* host.stored(runId)
+  const ended = yield* SessionProblem.logging(host.history.of(sessionId))
+  const run: Payload.Run | undefined = ended.get(runId)
+  if (run === undefined) return yield* new Problem.RunNotFound({ runId })
+  return host.history.current(run)
+})
+
+const watch = Effect.fnUntraced(function* (
+  host: Host,
+  runId: string,
+  after: number,
+  { cancelOnLeave = false }: Runs.WatchOptions = {}
+) {
+  const { logs, pace } = host.parts
+  const live = host.runs.get(runId)
+  if (live !== undefined) {
+    const pages = live.watch(after, pace)
+    return cancelOnLeave ? live.held(pages, cancel(host, live, "the last watcher left")) : pages
+  }
+  const { log } = yield* SessionProblem.logging(History.logOf(logs, yield* host.stored(runId)))
+  return log.hasAfter(after) ? log.watch(after, pace) : undefined
+})
+
+type Control = Pick<Runs.Service, "steer" | "followUp" | "pause" | "resume" | "cancel">
+
+const control = (host: Host): Control => {
+  const running = (runId: string) =>
+    Effect.flatMap(find(host, runId), (run) => {
+      const conversation = host.conversation(run.sessionId)
+      const { agent } = conversation
+      return agent === undefined || conversation.current !== run
+        ? new Problem.RunNotReady({ runId, detail: "The run waits for the one before it." })
+        : Effect.succeed(agent)
+    })
+  const sent = (runId: string, send: (agent: Agent.Agent) => Effect.Effect<void>) =>
+    Effect.flatMap(running(runId), send)
+  return {
+    steer: (runId, message) => sent(runId, (agent) => agent.steer(message)),
+    followUp: (runId, message) => sent(runId, (agent) => agent.followUp(message)),
+    pause: (runId, reason) => sent(runId, (agent) => agent.pause(reason)),
+    resume: (runId, reason) =>
+      Effect.flatMap(running(runId), (agent) =>
+        Effect.mapError(
+          agent.resume(reason),
+          ({ message }) => new Problem.RunNotReady({ runId, detail: message })
+        )
+      ),
+    cancel: (runId, reason) => Effect.flatMap(find(host, runId), (run) => cancel(host, run, reason))
+  }
+}
+
+/** A run that has not ended. */
+const find = (host: Host, runId: string) => {
+  const live = host.runs.get(runId)
+  return live === undefined
+    ? Effect.flatMap(host.stored(runId), () => new Problem.RunOver({ runId }))
+    : Effect.succeed(live)
+}
+
+const cancel = (host: Host, run: LiveRun, reason?: string): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const conversation = host.conversation(run.sessionId)
+    return conversation.current === run
+      ? (conversation.agent?.cancel(reason) ?? Effect.void)
+      : Effect.asVoid(conversation.cancelQueued((queued) => queued === run))
+  })

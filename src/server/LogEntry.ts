@@ -1,0 +1,71 @@
+/**
+ * An entry of the log of a run: an event at a position. It is encoded once, when it is first read or stored.
+ */
+import type { AgentEvent } from "../AgentEvent.ts"
+import * as EventText from "./EventText.ts"
+
+/**
+ * An entry of the log of a run.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Entry {
+  /** The position of the event in the log, from 1. */
+  readonly position: number
+  /** The tag of the event. */
+  readonly tag: string
+  /** The event; `undefined` for one of a later version. */
+  readonly event: AgentEvent | undefined
+  /** The event as a frame of server-sent events. */
+  readonly bytes: Uint8Array
+}
+
+/** An entry whose event is at hand. */
+export class LogEntry implements Entry {
+  readonly position: number
+  readonly tag: string
+  readonly event: AgentEvent
+  private frame: Uint8Array | undefined
+  private json: string | undefined
+
+  constructor(position: number, event: AgentEvent) {
+    this.position = position
+    this.tag = event._tag
+    this.event = event
+  }
+
+  get text(): string {
+    return (this.json ??= EventText.of(this.event))
+  }
+
+  get bytes(): Uint8Array {
+    return (this.frame ??= EventText.frame(this.position, this.tag, this.text))
+  }
+
+  /** Forgets the text of an entry that is stored. */
+  release(): void {
+    this.json = undefined
+  }
+}
+
+/** An entry that was read from a store. */
+export class StoredEntry implements Entry {
+  readonly position: number
+  readonly tag: string
+  private readonly json: unknown
+
+  constructor(position: number, tag: string, json: unknown) {
+    this.position = position
+    this.tag = tag
+    this.json = json
+  }
+
+  get event(): AgentEvent | undefined {
+    return EventText.decode(this.json)
+  }
+
+  get bytes(): Uint8Array {
+    return EventText.frame(this.position, this.tag, JSON.stringify(this.json))
+  }
+}

@@ -1,0 +1,40 @@
+/**
+ * The errors of stores as problems.
+ */
+import * as Effect from "effect/Effect"
+import * as Problem from "../api/Problem.ts"
+import type { SessionError } from "../Session.ts"
+import type { RunLogError } from "./RunLogStore.ts"
+
+export const unavailable = ({ message }: { readonly message: string }): Problem.StorageUnavailable =>
+  new Problem.StorageUnavailable({ detail: message })
+
+/** The problem of a session that was to be opened or read. */
+export const opening = <A, R>(effect: Effect.Effect<A, SessionError, R>) =>
+  Effect.mapError(effect, (error) => {
+    const { reason, sessionId } = error
+    if (reason._tag === "NotFound") return new Problem.SessionNotFound({ sessionId })
+    if (reason._tag === "Locked") return new Problem.SessionLocked({ sessionId, detail: error.message })
+    return unavailable(error)
+  })
+
+/** The problem of a session that was to be read. */
+export const reading = <A, R>(effect: Effect.Effect<A, SessionError, R>) =>
+  Effect.mapError(effect, (error) =>
+    error.reason._tag === "NotFound"
+      ? new Problem.SessionNotFound({ sessionId: error.sessionId })
+      : unavailable(error)
+  )
+
+/** The problem of a session that was to be made. */
+export const making = <A, R>(effect: Effect.Effect<A, SessionError, R>) =>
+  Effect.mapError(effect, (error) => {
+    const { reason, sessionId } = error
+    if (reason._tag === "Exists") return new Problem.SessionExists({ sessionId })
+    if (reason._tag === "Unreadable") return new Problem.InvalidRequest({ detail: error.message })
+    return unavailable(error)
+  })
+
+/** The problem of a log. */
+export const logging = <A, R>(effect: Effect.Effect<A, RunLogError, R>) =>
+  Effect.mapError(effect, unavailable)

@@ -1,0 +1,123 @@
+/**
+ * The sessions of a server.
+ */
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type * as Payload from "../api/Payload.ts"
+import * as Problem from "../api/Problem.ts"
+import * as RunOptions from "../RunOptions.ts"
+import * as SessionEntry from "../sessions/SessionEntry.ts"
+import type { Contents, ListOptions, OpenSession } from "../sessions/SessionStore.ts"
+import type { Host } from "./Host.ts"
+import type { Service } from "./Runs.ts"
+import * as SessionProblem from "./SessionProblem.ts"
+
+type Sessions = Pick<
+  Service,
+  "createSession" | "listSessions" | "readSession" | "deleteSession" | "forkSession"
+>
+
+/** The functions of the service that are about sessions. */
+export const make = (host: Host): Sessions => ({
+  createSession: (options) => Effect.andThen(host.ready, create(host, options)),
+  listSessions: (page) => listed(host, page),
+  readSession: (sessionId) =>
+    Effect.flatMap(SessionProblem.reading(host.parts.sessions.read(sessionId)), shown),
+  deleteSession: (sessionId) => remove(host, sessionId),
+  forkSession: (sessionId, options) => Effect.andThen(host.ready, fork(host, sessionId, options))
+})
+
+const create = Effect.fnUntraced(function* ({ parts }: Host, options: Payload.CreateSession) {
+  const { name, sessionId = crypto.randomUUID() } = options
+  const { agents, cwd, sessions } = parts
+  const made = SessionProblem.making(
+    sessions.create({
+      sessionId,
+      ...(name === undefined ? {} : { name }),
+      ...(cwd === undefined ? {} : { cwd })
+    })
+  )
+  return yield* Effect.scoped(
+    Effect.gen(function* () {
+      const session = yield* made
+      const patch = patchOf(options)
+      if (Object.keys(patch).length === 0) return session.id
+      yield* Effect.mapError(
+        session.record([{ _tag: "OptionsChanged", options: patch }]),
+        SessionProblem.unavailable
+      )
+      return yield* Effect.as(checked(agents, session, options), session.id)
+    })
+  ).pipe(
+    Effect.tapError((error) =>
+      error._tag === "InvalidRequest" ? Effect.ignore(sessions.delete(sessionId)) : Effect.void
+    )
+  )
+})
+
+const patchOf = ({ model, system, tools }: Payload.CreateSession): Partial<RunOptions.RunOptions> => ({
+  ...(model === undefined ? {} : { model }),
+  ...(system === undefined ? {} : { system }),
+  ...(tools === undefined ? {} : { activeTools: tools })
+})
+
+/** Makes the agent once, so that a model or a tool that the server does not have refuses the session. */
+const checked = Effect.fnUntraced(function* (
+  agents: Host["parts"]["agents"],
+  session: OpenSession,
+  { model, tools = [] }: Payload.CreateSession
+) {
+  const options = { ...session.restored.options, ...(model === undefined ? {} : { model }) }
+  const given = { ...session, restored: { ...session.restored, options } }
+  const agent = yield* agents
+    .make({ sessionId: session.id, session: given, ...(model === undefined ? {} : { model }) })
+    .pipe(Effect.mapError(({ message }) => new Problem.InvalidRequest({ detail: message })))
+  const known = new Set((yield* agent.tools.definitions).map(({ name }) => name))
+  const unknown = tools.filter((name) => !known.has(name))
+  if (unknown.length === 0) return
+  return yield* new Problem.InvalidRequest({ detail: `The server has no tool ${unknown.join(", ")}` })
+})
+
+const listed = ({ parts: { cwd, sessions } }: Host, page: ListOptions) =>
+  Effect.mapError(
+    sessions.list({ ...(cwd === undefined ? {} : { cwd }), ...page }),
+    SessionProblem.unavailable
+  )
+
+const encodeOptions = Schema.encodeEffect(Schema.toCodecJson(RunOptions.Patch))
+
+const shown = Effect.fnUntraced(function* ({ entries, session, view }: Contents) {
+  const options = yield* Effect.orDie(encodeOptions(view.options))
+  return { session, entries: entries.map(SessionEntry.toJson), view: plain({ ...view, options }) }
+})
+
+const Plain = Schema.Record(Schema.String, Schema.Json)
+
+const plain = (view: object): typeof Plain.Type => JSON.parse(JSON.stringify(view))
+
+const remove = Effect.fnUntraced(function* (host: Host, sessionId: string) {
+  const conversation = host.conversation(sessionId)
+  const { logs, sessions } = host.parts
+  const removed = Effect.gen(function* () {
+    const { current } = conversation
+    if (current !== undefined) return yield* new Problem.RunGoesOn({ runId: current.runId })
+    yield* conversation.close
+    yield* SessionProblem.opening(sessions.delete(sessionId))
+    yield* SessionProblem.logging(logs.remove(sessionId))
+    host.forget(sessionId)
+  })
+  yield* conversation.lock.withPermit(Effect.uninterruptible(removed))
+})
+
+const fork = ({ parts: { cwd, sessions } }: Host, sessionId: string, { entryId }: Payload.ForkSession) =>
+  Effect.mapError(
+    sessions.fork(sessionId, {
+      ...(cwd === undefined ? {} : { cwd }),
+      ...(entryId === undefined ? {} : { entryId })
+    }),
+    (error) => {
+      if (error.reason._tag === "NotFound") return new Problem.SessionNotFound({ sessionId })
+      if (error.reason._tag === "Unreadable") return new Problem.InvalidRequest({ detail: error.message })
+      return SessionProblem.unavailable(error)
+    }
+  )

@@ -1,0 +1,95 @@
+/**
+ * The start of a run: once for each idempotency key, and one at a time in a session.
+ */
+import * as Effect from "effect/Effect"
+import type * as Agent from "../Agent.ts"
+import type * as Payload from "../api/Payload.ts"
+import * as Problem from "../api/Problem.ts"
+import type { Conversation } from "./Conversation.ts"
+import type { Host } from "./Host.ts"
+import * as IdempotencyKeys from "./IdempotencyKeys.ts"
+import type { Start } from "./Runs.ts"
+import * as SessionProblem from "./SessionProblem.ts"
+
+/** Starts a run, joins the one that the session has, or queues one. */
+export const start = (host: Host, request: Start) =>
+  Effect.suspend(() => {
+    const conversation = host.conversation(request.sessionId)
+    const once = Effect.uninterruptible(known(host, conversation, request))
+    return conversation.lock.withPermit(once)
+  })
+
+type Answer = Payload.Started | Payload.Joined
+
+/** Answers a key that came before as it was answered first. */
+const known = Effect.fnUntraced(function* (host: Host, conversation: Conversation, request: Start) {
+  const { idempotency } = request
+  if (idempotency === undefined) {
+    yield* host.ready
+    return yield* placed(host, conversation, request, () => Effect.void)
+  }
+  const { body, key } = idempotency
+  const keys = yield* conversation.keys
+  const hash = yield* IdempotencyKeys.hashOf(body)
+  const first = yield* SessionProblem.logging(keys.find(key))
+  if (first !== undefined) {
+    const { runId, status } = first
+    if (first.hash !== hash) return yield* new Problem.KeyReused({ runId })
+    return status === "joined" ? { runId, status } : { runId, status }
+  }
+  yield* host.ready
+  return yield* placed(host, conversation, request, (answer) =>
+    SessionProblem.logging(keys.add(key, hash, answer))
+  )
+})
+
+type Keep = (answer: Answer) => Effect.Effect<void, Problem.StorageUnavailable>
+
+const placed = Effect.fnUntraced(function* (
+  host: Host,
+  conversation: Conversation,
+  request: Start,
+  keep: Keep
+) {
+  const agent = yield* conversation.open
+  const { current } = conversation
+  if (current !== undefined) return yield* beside(host, conversation, agent, request, current.runId, keep)
+  const run = yield* host.newRun(conversation.sessionId)
+  const answer: Payload.Started = { runId: run.runId, status: "started" }
+  yield* keep(answer)
+  yield* conversation.begin(run, agent, taskOf(request))
+  return answer
+})
+
+const taskOf = ({ options = {}, prompt }: Start) => ({ options, prompt })
+
+/** The place of a prompt beside a run that has not ended. */
+const beside = Effect.fnUntraced(function* (
+  host: Host,
+  conversation: Conversation,
+  agent: Agent.Agent,
+  request: Start,
+  runId: string,
+  keep: Keep
+) {
+  const { prompt, when } = request
+  if (when === undefined) return yield* new Problem.RunGoesOn({ runId })
+  if (when !== "queue") {
+    const joined: Payload.Joined = { runId, status: "joined" }
+    yield* keep(joined)
+    yield* when === "steer" ? agent.steer(prompt) : agent.followUp(prompt)
+    // The run may have ended meanwhile: then the message begins one of its own.
+    if (conversation.current === undefined) {
+      yield* conversation.resume(yield* host.newRun(conversation.sessionId), agent)
+    }
+    return joined
+  }
+  const run = yield* host.newRun(conversation.sessionId)
+  const queued: Payload.Started = { runId: run.runId, status: "queued" }
+  yield* keep(queued)
+  yield* SessionProblem.logging(run.enter)
+  host.runs.set(run.runId, run)
+  if (conversation.current === undefined) yield* conversation.begin(run, agent, taskOf(request))
+  else conversation.queue(run, taskOf(request))
+  return queued
+})

@@ -1,0 +1,158 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Stream } from "effect"
+import type { AgentEvent } from "effect-agent"
+import { Message, Usage } from "effect-agent"
+import { TestClock } from "effect/testing"
+import * as LogLine from "../../src/server/LogLine.ts"
+import { RunLog } from "../../src/server/RunLog.ts"
+
+let seq = 0
+const base = () => ({ runId: "r", seq: ++seq, timestamp: 0 })
+const turn = (): AgentEvent.AgentEvent => ({ ...base(), _tag: "TurnStart", turn: 1 })
+const start = (messageId: string): AgentEvent.AgentEvent => ({
+  ...base(),
+  _tag: "MessageStart",
+  messageId,
+  role: "assistant"
+})
+const delta = (messageId: string, text: string): AgentEvent.AgentEvent => ({
+  ...base(),
+  _tag: "MessageDelta",
+  messageId,
+  delta: { _tag: "TextDelta", contentIndex: 0, delta: text }
+})
+const end = (id: string): AgentEvent.AgentEvent => ({
+  ...base(),
+  _tag: "MessageEnd",
+  message: { ...Message.user("whole"), id }
+})
+const over = (): AgentEvent.AgentEvent => ({
+  ...base(),
+  _tag: "RunEnd",
+  status: "completed",
+  newMessageIds: [],
+  usage: Usage.zero,
+  turns: 1,
+  durationMs: 1
+})
+
+const memory = () => {
+  const lines: Array<string> = []
+  const log = new RunLog((some) => Effect.sync(() => void lines.push(...some)))
+  return { lines, log }
+}
+const pace = { flush: 0, heartbeat: "15 seconds" } as const
+const positions = (log: RunLog, after = 0) =>
+  Effect.map(Stream.runCollect(log.watch(after, pace)), (pages) =>
+    pages.flat().map(({ position, tag }) => `${position} ${tag}`)
+  )
+
+describe("RunLog", () => {
+  it.effect("gives each watcher the entries behind its cursor", () =>
+    Effect.gen(function* () {
+      const { log } = memory()
+      yield* log.append([turn(), start("m")])
+      const early = yield* Effect.forkChild(positions(log), { startImmediately: true })
+      yield* log.append([over()])
+      log.close()
+      assert.deepStrictEqual(yield* Fiber.join(early), ["1 TurnStart", "2 MessageStart", "3 RunEnd"])
+      assert.deepStrictEqual(yield* positions(log, 1), ["2 MessageStart", "3 RunEnd"])
+      assert.deepStrictEqual(yield* positions(log, 3), [])
+      assert.isFalse(log.hasAfter(3))
+    })
+  )
+
+  it.effect("drops deltas with the end of their message, and keeps those of others", () =>
+    Effect.gen(function* () {
+      const { log } = memory()
+      yield* log.append([start("a"), delta("a", "1"), start("b"), delta("b", "2"), delta("a", "3")])
+      yield* log.append([end("a")])
+      const kept = log.pageAfter(0).map(({ position, tag }) => `${position} ${tag}`)
+      assert.deepStrictEqual(kept, ["1 MessageStart", "3 MessageStart", "4 MessageDelta", "6 MessageEnd"])
+      // A watcher in the middle of the deltas reads the message.
+      assert.deepStrictEqual(
+        log.pageAfter(2).map(({ position }) => position),
+        [3, 4, 6]
+      )
+    })
+  )
+
+  it.effect("stores all but deltas, and reserves positions before they are visible", () =>
+    Effect.gen(function* () {
+      const { lines, log } = memory()
+      yield* log.append([turn(), start("m")])
+      for (let index = 0; index < 2000; index++) yield* log.append([delta("m", "x")])
+      assert.strictEqual(lines.filter((line) => line.includes("MessageDelta")).length, 0)
+      const seen = log.pageAfter(1990).at(-1)?.position ?? 0
+      const stored = LogLine.read(lines)
+      assert.strictEqual(seen, 2002)
+      assert.isAtLeast(stored.last, seen)
+      const again = new RunLog(() => Effect.void, stored)
+      yield* again.append([over()])
+      assert.isAbove(again.pageAfter(seen)[0]?.position ?? 0, seen)
+    })
+  )
+
+  it.effect("shows nothing that could not be stored", () =>
+    Effect.gen(function* () {
+      const log = new RunLog(() => Effect.die("full"))
+      yield* Effect.exit(log.append([turn()]))
+      assert.strictEqual(log.pageAfter(0).length, 0)
+    })
+  )
+
+  it.effect("encodes an event once for all watchers", () =>
+    Effect.gen(function* () {
+      const { log } = memory()
+      yield* log.append([turn()])
+      const [first] = log.pageAfter(0)
+      const [second] = log.pageAfter(0)
+      assert.strictEqual(first?.bytes, second?.bytes)
+      const text = new TextDecoder().decode(first?.bytes)
+      assert.match(text, /^id: 1\nevent: TurnStart\ndata: \{.*\}\n\n$/)
+    })
+  )
+
+  it.effect("gives a slow watcher all, in pages, and an idle one an empty page after 15 seconds", () =>
+    Effect.gen(function* () {
+      const { log } = memory()
+      yield* log.append(Array.from({ length: 1000 }, turn))
+      const pages: Array<number> = []
+      const slow = yield* Effect.forkChild(
+        Stream.runForEach(log.watch(0, pace), (page) =>
+          Effect.andThen(
+            Effect.sleep("1 second"),
+            Effect.sync(() => pages.push(page.length))
+          )
+        ),
+        { startImmediately: true }
+      )
+      yield* TestClock.adjust("30 seconds")
+      assert.deepStrictEqual(pages, [256, 256, 256, 232, 0])
+      log.close()
+      yield* TestClock.adjust("20 seconds")
+      yield* Fiber.join(slow)
+    })
+  )
+
+  it.effect("joins the events of a short while into one page of a watcher", () =>
+    Effect.gen(function* () {
+      const { log } = memory()
+      const pages: Array<number> = []
+      const watcher = yield* Effect.forkChild(
+        Stream.runForEach(log.watch(0, { ...pace, flush: "50 millis" }), (page) =>
+          Effect.sync(() => pages.push(page.length))
+        ),
+        { startImmediately: true }
+      )
+      for (let index = 0; index < 6; index++) {
+        yield* log.append([delta("m", "x")])
+        yield* TestClock.adjust("10 millis")
+      }
+      yield* TestClock.adjust("1 second")
+      log.close()
+      yield* Fiber.join(watcher)
+      assert.deepStrictEqual(pages, [1, 4, 1])
+    })
+  )
+})
