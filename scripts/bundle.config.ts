@@ -5,8 +5,8 @@
  * needed stays a file of its own.
  */
 import type { BuildOptions, Plugin } from "esbuild"
-import { readFileSync } from "node:fs"
-import { join } from "node:path"
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join, resolve } from "node:path"
 
 const root = join(import.meta.dirname, "..")
 
@@ -60,6 +60,21 @@ const undici: Plugin = {
     }))
 }
 
+/**
+ * Writes a `package.json` beside the program. For each file Node looks for the next one, and reads it: that of the package, with all its
+ * subpaths, takes longer than the file.
+ */
+const scope: Plugin = {
+  name: "scope",
+  setup: ({ initialOptions: { outdir = "", write }, onEnd }) =>
+    onEnd(() => {
+      if (write === false) return
+      const folder = resolve(root, outdir, "cli")
+      mkdirSync(folder, { recursive: true })
+      writeFileSync(join(folder, "package.json"), '{ "type": "module" }\n')
+    })
+}
+
 /** The program: `cli/main.js`, which says the version alone, and what it loads when there is more to do. */
 export const program = (outdir: string): BuildOptions => ({
   ...esm,
@@ -71,7 +86,7 @@ export const program = (outdir: string): BuildOptions => ({
   // The program uses it where it is installed.
   external: ["@aws-sdk/credential-provider-node"],
   minify: true,
-  plugins: [undici],
+  plugins: [undici, scope],
   // What is bundled and still asks for CommonJS, undici first of all, gets it.
   banner: {
     js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);'

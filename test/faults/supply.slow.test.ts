@@ -42,6 +42,7 @@ describe("what is published", { timeout: 120_000 }, () => {
       "REFERENCE.md",
       "SECURITY.md",
       "config.schema.json",
+      "dist/cli/package.json",
       "package.json"
     ]
     const expected = [...sources.map((file) => `src/${file}`), ...types, ...pages]
