@@ -6,8 +6,10 @@ import * as Agent from "../Agent.ts"
 import * as CoreApproval from "../Approval.ts"
 import type * as Message from "../Message.ts"
 import type { Workspace } from "../skills/Workspace.ts"
+import * as ToolResults from "./ToolResults.ts"
 import * as Tools from "../tools/Tools.ts"
 import * as Approval from "./Approval.ts"
+import * as Compaction from "./Compaction.ts"
 import type { Choice as CommandSandbox } from "./CommandSandbox.ts"
 import type { Choice } from "./ModelChoice.ts"
 import type { OutputSchema } from "./OutputSchema.ts"
@@ -36,8 +38,6 @@ export const make = Effect.fnUntraced(function* (
 ) {
   const { choice, output, project, settings, shell } = plan
   const { root } = policy
-  const { layer } = yield* Effect.promise(() => import("./Compaction.ts"))
-  const results = yield* Effect.promise(() => import("./ToolResults.ts"))
   // Questions that were answered while the run was suspended need their tool, also where no person is.
   const asks = policy.asked !== "deny" || (opened?.session.restored.open?.questions ?? []).length > 0
   const tools = [
@@ -49,14 +49,14 @@ export const make = Effect.fnUntraced(function* (
     model: choice.model,
     agent: { name: "effect-agent" },
     system: SystemPrompt.make(root, project.system, settings),
-    tools: tools.length === 0 ? [] : [...tools, results.reader(settings)],
+    tools: tools.length === 0 ? [] : [...tools, ToolResults.reader(settings)],
     ...optionsOf(settings),
     ...(output === undefined ? {} : { output }),
     ...(opened === undefined ? {} : { session: opened.session })
   }).pipe(
     Effect.orDie,
     Effect.provideService(CoreApproval.Approval, yield* Approval.make(policy)),
-    Effect.provide(Layer.merge(layer, results.layer(settings, opened?.artifacts)))
+    Effect.provide(Layer.merge(Compaction.layer, ToolResults.layer(settings, opened?.artifacts)))
   )
 })
 

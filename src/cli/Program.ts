@@ -1,4 +1,4 @@
-/** The program: parses the command line, chooses a model, and runs the agent once. */
+/** The program: parses the command line, and runs a prompt or a command. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as Cause from "effect/Cause"
 import * as CliError from "effect/cli/CliError"
@@ -12,20 +12,14 @@ import * as Option from "effect/Option"
 import type * as Path from "effect/Path"
 import * as References from "effect/References"
 import type { SessionError } from "../Session.ts"
-import type { Plan } from "./AgentSetup.ts"
 import * as CommandLine from "./CommandLine.ts"
-import * as CommandSandbox from "./CommandSandbox.ts"
 import * as ExitCode from "./ExitCode.ts"
 import type { UsageError } from "./ExitCode.ts"
 import * as Inert from "./Inert.ts"
 import * as Keyboard from "./Keyboard.ts"
-import * as ModelChoice from "./ModelChoice.ts"
 import * as Paint from "./Paint.ts"
 import * as Screen from "./Screen.ts"
-import * as Runner from "./Runner.ts"
-import * as Settings from "./Settings.ts"
 import * as Signals from "./Signals.ts"
-import * as StandardInput from "./StandardInput.ts"
 import * as Values from "./Values.ts"
 
 /** Runs the program and exits the process with its exit code. */
@@ -52,8 +46,8 @@ const isOn = (variable: string): boolean =>
   Option.getOrElse(Values.truth(process.env[variable] ?? ""), () => false)
 
 const program = (args: ReadonlyArray<string>, version: string) =>
-  Effect.flatMap(Signals.orEnd(ready(args, version)), (plan) =>
-    typeof plan === "number" ? Effect.succeed(plan) : Runner.run(plan)
+  Effect.flatMap(Signals.orEnd(ready(args, version)), (next) =>
+    typeof next === "number" ? Effect.succeed(next) : next.run(next.plan)
   ).pipe(
     Effect.catchTags({
       Ended: ({ ending }) => Effect.succeed(Signals.exitCode(ending)),
@@ -96,48 +90,8 @@ const commands: CommandLine.Commands<
 const ready = Effect.fnUntraced(function* (args: ReadonlyArray<string>, version: string) {
   const parsed = yield* CommandLine.parse(args, version, commands)
   if ("code" in parsed) return parsed.code
-  const { prompt: words, ...flags } = parsed.line
-  const { remarks, settings } = yield* Settings.read(flags, process.env)
-  const prompt = yield* promptOf(words, settings)
-  const output = yield* outputOf(settings)
-  const { load } = yield* Effect.promise(() => import("./Project.ts"))
-  const [choice, { options, remark }] = yield* Effect.all(
-    [ModelChoice.withFallbacks(settings, process.env), CommandSandbox.choose(settings)],
-    { concurrency: 2 }
-  )
-  const { err, paint } = yield* Screen.Screen
-  const sandbox = remark === undefined ? "" : `. ${remark}`
-  const lines = [...remarks, `Model: ${choice.model} (${choice.why})${sandbox}`]
-  yield* err(lines.map((line) => `${paint.dim(Inert.line(line))}\n`).join(""))
-  const project = yield* load(settings, process.env)
-  const plan: Plan = { settings, prompt, choice, output, project, shell: options }
-  return plan
-})
-
-/** The first prompt, with its files. */
-const promptOf = Effect.fnUntraced(function* (words: string, settings: Settings.Settings) {
-  const {
-    files,
-    text,
-    words: others
-  } = settings.file.length > 0 || words.includes("@")
-    ? yield* (yield* Effect.promise(() => import("./Attachments.ts"))).read(words, settings)
-    : { files: [], text: words, words: [] }
-  const { err, paint } = yield* Screen.Screen
-  const notices = others.map((word) => paint.dim(`@${Inert.line(word)} names no file and stays text.`))
-  yield* err(notices.map((notice) => `${notice}\n`).join(""))
-  const isOnStdin = settings.inputFormat === "stream-json"
-  if (isOnStdin && text.trim() === "" && files.length === 0) return undefined
-  const isResumed = settings.continue || Option.isSome(settings.resume)
-  const whole = isOnStdin ? text : yield* StandardInput.promptOf(text, isResumed)
-  if (whole === undefined) return undefined
-  return files.length === 0 ? whole : [{ type: "text" as const, text: whole }, ...files]
-})
-
-const outputOf = Effect.fnUntraced(function* ({ outputSchema }: Settings.Settings) {
-  if (Option.isNone(outputSchema)) return undefined
-  const { read } = yield* Effect.promise(() => import("./OutputSchema.ts"))
-  return yield* read(outputSchema.value)
+  const { prepare, run } = yield* Effect.promise(() => import("./Prompt.ts"))
+  return { plan: yield* prepare(parsed.line), run }
 })
 
 const complain = Effect.fnUntraced(function* (message: string, code: number = ExitCode.usage) {

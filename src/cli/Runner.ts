@@ -22,12 +22,15 @@ import * as Approval from "./Approval.ts"
 import * as ExitCode from "./ExitCode.ts"
 import { UsageError } from "./ExitCode.ts"
 import * as Inert from "./Inert.ts"
+import * as JsonOutput from "./JsonOutput.ts"
 import type { Keyboard } from "./Keyboard.ts"
 import * as ListPrices from "./ListPrices.ts"
 import * as ModelNotes from "./ModelNotes.ts"
 import * as Outcome from "./Outcome.ts"
 import * as Pause from "./Pause.ts"
+import * as ResultOutput from "./ResultOutput.ts"
 import { Screen } from "./Screen.ts"
+import * as SessionChoice from "./SessionChoice.ts"
 import type { Settings } from "./Settings.ts"
 import * as Signals from "./Signals.ts"
 import * as Telemetry from "./Telemetry.ts"
@@ -52,8 +55,7 @@ export const run = Effect.fnUntraced(
     yield* childrenGone
     const code = yield* conclude(plan, played)
     if (plan.settings.outputFormat !== "json") return code
-    const { line } = yield* Effect.promise(() => import("./ResultOutput.ts"))
-    yield* Screen.use(({ out }) => Effect.flatMap(line(played, code), out))
+    yield* Screen.use(({ out }) => Effect.flatMap(ResultOutput.line(played, code), out))
     return code
   },
   (effect, { choice }) =>
@@ -155,10 +157,9 @@ const sessionOf = Effect.fnUntraced(function* (settings: Settings) {
   const chosen = [settings.continue, Option.isSome(resume), Option.isSome(fork), noSession]
   if (chosen.filter(Boolean).length > 1) return yield* new UsageError({ detail: oneSession })
   if (noSession) return undefined
-  const { open } = yield* Effect.promise(() => import("./SessionChoice.ts"))
   const isWanted = chosen.includes(true) || Option.isSome(name) || Option.isSome(store)
-  if (isWanted) return yield* open(settings)
-  return yield* Effect.catchTag(open(settings), "SessionError", ({ message }) =>
+  if (isWanted) return yield* SessionChoice.open(settings)
+  return yield* Effect.catchTag(SessionChoice.open(settings), "SessionError", ({ message }) =>
     Effect.as(complain(`The conversation is not kept. ${message}`), undefined)
   )
 })
@@ -170,7 +171,7 @@ const shower = Effect.fnUntraced(function* ({ output, settings }: Plan) {
   const screen = yield* Screen
   const isJson = settings.outputFormat === "stream-json"
   const show = isJson
-    ? (yield* Effect.promise(() => import("./JsonOutput.ts"))).make(screen)
+    ? JsonOutput.make(screen)
     : TextOutput.make(screen, settings.outputFormat === "text" && output === undefined)
   const note = ModelNotes.make(screen)
   const answers = settings.outputFormat === "text" ? outputsOf : () => ""
