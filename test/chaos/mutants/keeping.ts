@@ -11,30 +11,6 @@ export const mutants: ReadonlyArray<Mutant> = [
     test: "test/sessions/jsonl.test.ts"
   },
   {
-    fault: "keeps a second process out at once, and is taken over when the first is killed",
-    without: "one of many takes over a lock",
-    file: "src/sessions/WriterLock.ts",
-    from: "if (owner !== undefined && owner.token !== dead.token) return yield* held(owner)",
-    to: "",
-    test: "test/sessions/lock.slow.test.ts"
-  },
-  {
-    fault: "keeps a second process out at once, and is taken over when the first is killed",
-    without: "a lock that is being written is held",
-    file: "src/sessions/WriterLock.ts",
-    from: "if ((yield* Clock.currentTimeMillis) - modified < 500) return yield* new Held()",
-    to: "",
-    test: "test/sessions/lock.slow.test.ts"
-  },
-  {
-    fault: "keeps a second process out at once, and is taken over when the first is killed",
-    without: "another process with the id is another",
-    file: "src/sessions/ProcessTable.ts",
-    from: '(start === "" || found.start === start)',
-    to: "true",
-    test: "test/sessions/lock.slow.test.ts"
-  },
-  {
     fault: "at any byte of its last three lines keeps every whole line, and continues on a line of its own",
     without: "a line that was cut ends before the next one",
     file: "src/sessions/JsonlStorage.ts",
@@ -51,15 +27,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     test: "test/sessions/damage.slow.test.ts"
   },
   {
-    fault: "at any byte of its last three lines keeps every whole line, and continues on a line of its own",
-    without: "a broken line keeps its place in the tree",
-    file: "src/sessions/Reading.ts",
-    from: 'this.state.tree.addBroken(headOf(typeof line === "string" ? line : lenient.decode(line)))',
-    to: "",
-    test: "test/sessions/damage.slow.test.ts"
-  },
-  {
-    fault: "is the state that the records lead to, also with writes that fail, seed 949655762",
+    fault: "is the state that the records lead to, also with writes that fail",
     without: "a session is read again after a write that failed",
     file: "src/sessions/OpenSession.ts",
     from: "          this.shared.failures++\n",
@@ -75,23 +43,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     test: "test/sessions/memory.test.ts"
   },
   {
-    fault: "of any length and any characters come back as they were",
-    without: "a writer that another one followed writes no more",
-    file: "src/sessions/SqlSessions.ts",
-    from: "WHERE id = ${id} AND fence = ${fence} RETURNING bytes",
-    to: "WHERE id = ${id} RETURNING bytes",
-    test: "test/sessions/SqlSessionStore.test.ts"
-  },
-  {
-    fault: "of any length and any characters come back as they were",
-    without: "a session of a living owner is not taken over",
-    file: "src/sessions/SqlSessions.ts",
-    from: "return isOpen ? yield* isLocked(found) : found",
-    to: "return found",
-    test: "test/sessions/SqlSessionStore.test.ts"
-  },
-  {
-    fault: "of any length and any characters come back as they were",
+    fault: "stores all of its lines or none",
     without: "all lines of a write are stored, or none",
     file: "src/sessions/SqlSessions.ts",
     from: "  return sql.withTransaction(\n    Effect.gen(function* () {\n      const modified",
@@ -99,7 +51,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     test: "test/sessions/SqlSessionStore.test.ts"
   },
   {
-    fault: "of any length and any characters come back as they were",
+    fault: "of a later version are refused",
     without: "tables of a later version are refused",
     file: "src/sessions/SqlTables.ts",
     from: "if (found > latest)",
@@ -219,7 +171,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     test: "test/guardrails/Guardrail.test.ts"
   },
   {
-    fault: "returns what was put, whatever its characters",
+    fault: "keeps files that only the user can read, and no other ones",
     without: "files only the user reads",
     file: "src/artifacts/FileArtifactStore.ts",
     from: '{ flag: "wx", mode: 0o600 }',
@@ -259,7 +211,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     test: "test/artifacts/LargeResults.test.ts"
   },
   {
-    fault: "a table of a version with data becomes that of this version",
+    fault: "a table of a later version is refused",
     without: "a table of a later version is refused",
     file: "src/artifacts/SqlArtifactStore.ts",
     from: "if (found > latest)",
@@ -267,7 +219,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     test: "test/artifacts/SqlTables.slow.test.ts"
   },
   {
-    fault: "returns what was put, whatever its characters",
+    fault: "keeps large texts, and replaces them",
     without: "the rows of a longer text go",
     file: "src/artifacts/SqlArtifactStore.ts",
     from: "sql`DELETE FROM ${sql(table)} WHERE id = ${id} AND part >= ${rows.length}`",
