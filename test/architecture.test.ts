@@ -8,7 +8,7 @@ import { codeOf, files, functionsOf, linesOf, textOf, treeOf } from "./source.ts
 const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   [
     "data",
-    /^((Usage|Message|ProviderError|ModelEvent|RunOptions|AgentEvent|RunReport|RunResult|RunFailed|Transcript|JsonSchema)|internal\/(failureReason|compactionEvent|compactionFailure|agentError|continuation|sessionError|openRequest|openTurn|outcome|requestError|failureText|inspection|callSet|jsonCoercion|jsonReference|jsonDepth|responseHeaders|vendorKeys|jsonText|durationInput|nearestName|invalidInput))\.ts$/
+    /^((Usage|Message|ProviderError|ModelEvent|RunOptions|AgentEvent|RunReport|RunResult|RunFailed|Transcript|JsonSchema)|internal\/(failureReason|compactionEvent|compactionFailure|agentError|continuation|sessionError|openRequest|openTurn|outcome|requestError|failureText|inspection|callSet|streamed|asking|jsonCoercion|jsonReference|jsonDepth|responseHeaders|vendorKeys|jsonText|durationInput|nearestName|invalidInput))\.ts$/
   ],
   [
     "services",
@@ -24,7 +24,7 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   [
     "edges",
-    /^(providers|resilience|tools|compat|promise|testing|ai|ai-sdk|node|prices|context|sessions|artifacts|guardrails|skills|tool-search|sql|api)\//
+    /^(providers|resilience|tools|compat|promise|testing|ai|ai-sdk|ai-sdk-ui|ag-ui|node|prices|context|sessions|artifacts|guardrails|skills|tool-search|sql|api)\//
   ],
   ["outer edges", /^server\//],
   ["program", /^cli\//],

@@ -4,6 +4,8 @@ import { join } from "node:path"
 import * as core from "effect-agent"
 import * as ai from "effect-agent/ai"
 import * as aiSdk from "effect-agent/ai-sdk"
+import * as aiSdkUi from "effect-agent/ai-sdk-ui"
+import * as agUi from "effect-agent/ag-ui"
 import * as api from "effect-agent/api"
 import * as artifacts from "effect-agent/artifacts"
 import * as context from "effect-agent/context"
@@ -28,6 +30,8 @@ const modules = {
   artifacts,
   ai,
   "ai-sdk": aiSdk,
+  "ai-sdk-ui": aiSdkUi,
+  "ag-ui": agUi,
   core,
   compat,
   guardrails,

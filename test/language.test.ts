@@ -12,7 +12,7 @@ const checked = [
   "cli/*.ts",
   "index.ts",
   "ai/*.ts",
-  "ai-sdk/*.ts",
+  "{ai-sdk,ai-sdk-ui,ag-ui}/*.ts",
   "promise/*.ts",
   "resilience/*.ts",
   "sessions/*.ts",

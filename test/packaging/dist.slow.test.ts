@@ -16,6 +16,8 @@ const home = mkdtempSync(join(cache, "effect-agent-dist-"))
 const entries = [
   "ai",
   "ai-sdk",
+  "ai-sdk-ui",
+  "ag-ui",
   "api",
   "artifacts",
   "compat",

@@ -1,0 +1,419 @@
+/**
+ * Shows runs to clients of the AI SDK, as its UI message stream of version 1.
+ *
+ * **Details**
+ *
+ * A run is one UI message, and a turn is a step of it. `step` is a pure fold of events to chunks, `project` does it for a stream, and
+ * `response` and `webResponse` make the answer of a server of it.
+ *
+ * | the run | the UI message |
+ * | --- | --- |
+ * | text, thinking, sources and files of an answer | `text`, `reasoning`, `source-url`, `source-document` and `file` |
+ * | a tool call | a `dynamic-tool` part, with `preliminary` outputs for its progress |
+ * | an approval | the state `approval-requested` of the part, answered by `addToolApprovalResponse` |
+ * | a question | the tool part of `ask_user`, answered by `addToolOutput` |
+ * | a retraction | `reset-step` |
+ * | a message that steers | `steering-message` |
+ * | a whole message | `data-message`, from which `messagesOf` rebuilds the transcript |
+ * | other events, and those of runs inside | `data-event`, `data-child` |
+ * | a failure, a cancellation | `finish` and then `error`, `abort` |
+ *
+ * The module imports nothing of the AI SDK.
+ *
+ * **Example** (Answering a request)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent } from "effect-agent"
+ * import { AiSdkUi } from "effect-agent/ai-sdk-ui"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "any" })
+ *   const response = AiSdkUi.webResponse(agent.streamEvents("Hi"))
+ *   const text = yield* Effect.promise(() => response.text())
+ *   console.log(text.includes('{"type":"text-delta"'), text.endsWith("data: [DONE]\n\n"))
+ * }).pipe(Effect.provide(ScriptedProvider.layer([ScriptedProvider.text("Hello")])), Effect.scoped)
+ *
+ * await Effect.runPromise(program) // => true true
+ * ```
+ *
+ * @since 0.2.0
+ */
+import * as Cause from "effect/Cause"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import type { AgentEvent, OfTag } from "../AgentEvent.ts"
+import * as Asking from "../internal/asking.ts"
+import * as FailureText from "../internal/failureText.ts"
+import * as Message from "../Message.ts"
+import * as Request from "./ChatRequest.ts"
+import type { Chunk, Metadata } from "./Chunk.ts"
+import { initial as start, type Options, partId, type State } from "./State.ts"
+import { step as next } from "./Step.ts"
+
+export type { Answers } from "./ChatRequest.ts"
+export type { Chunk, FinishReason, Metadata, UserPart } from "./Chunk.ts"
+export type { Options, State } from "./State.ts"
+
+/**
+ * The headers of a response with a UI message stream.
+ *
+ * @since 0.2.0
+ * @category constants
+ */
+export const headers: { readonly [name: string]: string } = {
+  "content-type": "text/event-stream",
+  "cache-control": "no-cache",
+  "x-accel-buffering": "no",
+  "x-vercel-ai-ui-message-stream": "v1"
+}
+
+/**
+ * Returns the state before the first event.
+ *
+ * **Example** (Continuing a UI message)
+ *
+ * ```ts
+ * import { AiSdkUi } from "effect-agent/ai-sdk-ui"
+ *
+ * console.log(AiSdkUi.initial({ messageId: "run_1" }).messageId) // => run_1
+ * ```
+ *
+ * @since 0.2.0
+ * @category constructors
+ */
+export const initial: (options?: Options) => State = start
+
+/**
+ * Returns the next state, and the chunks of one event.
+ *
+ * **Details**
+ *
+ * The function is pure, and neither changes the state. An answer whose deltas are missing comes whole with its `MessageEnd`.
+ *
+ * **Example** (Folding events)
+ *
+ * ```ts
+ * import { AiSdkUi } from "effect-agent/ai-sdk-ui"
+ *
+ * const [state, chunks] = AiSdkUi.step(AiSdkUi.initial(), {
+ *   _tag: "RunStart",
+ *   runId: "run_1",
+ *   seq: 1,
+ *   timestamp: 0,
+ *   v: 2,
+ *   prompts: [],
+ *   model: "any",
+ *   continued: false
+ * })
+ *
+ * console.log(state.messageId, chunks[0]?.type) // => run_1 start
+ * ```
+ *
+ * @since 0.2.0
+ * @category folding
+ */
+export const step: (state: State, event: AgentEvent) => readonly [State, ReadonlyArray<Chunk>] = next
+
+/**
+ * Returns whether the run waits for a person, and does nothing else before an answer.
+ *
+ * **When to use**
+ *
+ * Use it to end a response there: a client sends an answer only after the response before it has ended.
+ *
+ * **Example** (Looking at a run that waits for no person)
+ *
+ * ```ts
+ * import { AiSdkUi } from "effect-agent/ai-sdk-ui"
+ *
+ * console.log(AiSdkUi.isWaiting(AiSdkUi.initial())) // => false
+ * ```
+ *
+ * @since 0.2.0
+ * @category predicates
+ */
+export const isWaiting = ({ asking }: State): boolean => Asking.isWaiting(asking)
+
+/**
+ * Returns the open requests to a person, each with the id of its tool part.
+ *
+ * **Example** (Finding the question of an output)
+ *
+ * ```ts
+ * import { AiSdkUi } from "effect-agent/ai-sdk-ui"
+ *
+ * const requests = AiSdkUi.requests(AiSdkUi.initial())
+ * console.log(requests.find(({ toolCallId }) => toolCallId === "call_1")?.request.runId) // => undefined
+ * ```
+ *
+ * @since 0.2.0
+ * @category getters
+ */
+export const requests = ({
+  asking,
+  runId
+}: State): ReadonlyArray<{
+  readonly toolCallId: string
+  readonly request: OfTag<"ApprovalRequested" | "QuestionAsked">
+}> => Asking.requests(asking).map((request) => ({ toolCallId: partId(runId, request), request }))
+
+/**
+ * Returns the chunks that end a response while the run waits for a person.
+ *
+ * **Details**
+ *
+ * The metadata reaches the server again with the next request of the client.
+ *
+ * **Example** (Ending a response)
+ *
+ * ```ts
+ * import { AiSdkUi } from "effect-agent/ai-sdk-ui"
+ *
+ * console.log(AiSdkUi.pause({ position: 12 }).map(({ type }) => type)) // => [ 'finish-step', 'finish' ]
+ * ```
+ *
+ * @since 0.2.0
+ * @category converting
+ */
+export const pause = (messageMetadata: Metadata = {}): ReadonlyArray<Chunk> => [
+  { type: "finish-step" },
+  { type: "finish", finishReason: "tool-calls", messageMetadata }
+]
+
+/**
+ * Converts the events of a run to chunks.
+ *
+ * **Details**
+ *
+ * The stream of chunks does not fail: where that of the events fails before the run has ended, it ends with a chunk `error`. A defect
+ * is not shown.
+ *
+ * **Gotchas**
+ *
+ * It does not end where the run waits for a person, since `agent.stream` cancels a run that loses its reader. Let the policy defer
+ * (`asked: "defer"`), and continue with the answers in the next request.
+ *
+ * **Example** (Listing the chunks of a run)
+ *
+ * ```ts
+ * import { Effect, Stream } from "effect"
+ * import { Agent } from "effect-agent"
+ * import { AiSdkUi } from "effect-agent/ai-sdk-ui"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "any" })
+ *   const chunks = yield* agent.stream("Hi").pipe(AiSdkUi.project(), Stream.runCollect)
+ *   console.log(chunks.filter(({ type }) => !type.startsWith("data-")).map(({ type }) => type).join(" "))
+ * }).pipe(Effect.provide(ScriptedProvider.layer([ScriptedProvider.text("Hello")])), Effect.scoped)
+ *
+ * await Effect.runPromise(program)
+ * // => start start-step text-start text-delta text-end finish-step finish
+ * ```
+ *
+ * @since 0.2.0
+ * @category converting
+ */
+export const project =
+  (options?: Options) =>
+  <E, R>(self: Stream.Stream<AgentEvent, E, R>): Stream.Stream<Chunk, never, R> =>
+    Stream.suspend(() => {
+      let state = initial(options)
+      return self.pipe(
+        Stream.map((event) => {
+          const [next, chunks] = step(state, event)
+          state = next
+          return chunks
+        }),
+        Stream.flattenIterable,
+        Stream.catchCause((cause) =>
+          state.hasEnded ? Stream.empty : Stream.succeed<Chunk>({ type: "error", errorText: textOf(cause) })
+        )
+      )
+    })
+
+const textOf = <E>(cause: Cause.Cause<E>): string =>
+  Option.match(Cause.findErrorOption(cause), {
+    onNone: () => "The run failed",
+    onSome: FailureText.of
+  })
+
+/**
+ * Converts chunks to the text of server-sent events, with `[DONE]` at the end.
+ *
+ * **Example** (Writing a chunk)
+ *
+ * ```ts
+ * import { Effect, Stream } from "effect"
+ * import { AiSdkUi } from "effect-agent/ai-sdk-ui"
+ *
+ * const frames = Stream.runCollect(AiSdkUi.encode(Stream.make({ type: "start-step" })))
+ * console.log((await Effect.runPromise(frames)).join("")) // => data: {"type":"start-step"}\n\ndata: [DONE]\n\n
+ * ```
+ *
+ * @since 0.2.0
+ * @category encoding
+ */
+export const encode = <E, R>(self: Stream.Stream<Chunk, E, R>): Stream.Stream<string, E, R> =>
+  self.pipe(
+    Stream.mapArray(
+      (chunks) => [chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join("")] as const
+    ),
+    Stream.concat(Stream.succeed("data: [DONE]\n\n"))
+  )
+
+/**
+ * Makes a response of the events of a run, for a server of Effect.
+ *
+ * **Example** (Adding a route)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { HttpRouter, HttpServerRequest } from "effect/http"
+ * import { Agent } from "effect-agent"
+ * import { AiSdkUi } from "effect-agent/ai-sdk-ui"
+ *
+ * export const route = (agent: Agent.Agent) =>
+ *   HttpRouter.add(
+ *     "POST",
+ *     "/chat",
+ *     Effect.map(HttpServerRequest.schemaBodyJson(AiSdkUi.ChatRequest), (request) =>
+ *       AiSdkUi.response(agent.streamEvents(AiSdkUi.prompt(request)))
+ *     )
+ *   )
+ * ```
+ *
+ * @since 0.2.0
+ * @category converting
+ */
+export const response = <E>(
+  events: Stream.Stream<AgentEvent, E>,
+  options?: Options
+): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.stream(bytes(events, options), { headers, contentType: "text/event-stream" })
+
+/**
+ * Makes a web `Response` of the events of a run.
+ *
+ * **Details**
+ *
+ * The stream of events begins when the body is read, and the runtime interrupts it when the client leaves.
+ *
+ * **Example** (Handling a request)
+ *
+ * ```ts
+ * import { Schema } from "effect"
+ * import { Agent } from "effect-agent"
+ * import { AiSdkUi } from "effect-agent/ai-sdk-ui"
+ *
+ * const decode = Schema.decodeUnknownPromise(AiSdkUi.ChatRequest)
+ *
+ * export const POST = (agent: Agent.Agent) => async (request: Request) => {
+ *   const chat = await decode(await request.json())
+ *   return AiSdkUi.webResponse(agent.streamEvents(AiSdkUi.prompt(chat)))
+ * }
+ * ```
+ *
+ * @since 0.2.0
+ * @category converting
+ */
+export const webResponse = <E>(events: Stream.Stream<AgentEvent, E>, options?: Options): Response =>
+  new Response(Stream.toReadableStream(bytes(events, options)), { headers: { ...headers } })
+
+const bytes = <E>(events: Stream.Stream<AgentEvent, E>, options: Options | undefined) =>
+  events.pipe(project(options), encode, Stream.encodeText)
+
+/**
+ * Schema of the body that a client posts.
+ *
+ * **Details**
+ *
+ * It keeps the members that a server needs. The history in it is that of the client: this library reads only the prompt and the answers.
+ *
+ * @since 0.2.0
+ * @category schemas
+ */
+export const ChatRequest = Request.ChatRequest
+export type ChatRequest = Request.ChatRequest
+
+/**
+ * Returns the messages of the user at the end of a request, under the ids of the client.
+ *
+ * **Details**
+ *
+ * `timestamp` is in milliseconds since the epoch. Default: now. Empty where the request has answers.
+ *
+ * **Example** (Reading a prompt)
+ *
+ * ```ts
+ * import { Message } from "effect-agent"
+ * import { AiSdkUi } from "effect-agent/ai-sdk-ui"
+ *
+ * const [message] = AiSdkUi.prompt({
+ *   id: "chat_1",
+ *   trigger: "submit-message",
+ *   messages: [{ id: "user_1", role: "user", parts: [{ type: "text", text: "Hi" }] }]
+ * })
+ *
+ * console.log(message?.id, message && Message.textOf(message)) // => user_1 Hi
+ * ```
+ *
+ * @since 0.2.0
+ * @category decoding
+ */
+export const prompt: (request: ChatRequest, timestamp?: number) => ReadonlyArray<Message.User> =
+  Request.prompt
+
+/**
+ * Returns the answers of a person in a request.
+ *
+ * **Example** (Reading an approval)
+ *
+ * ```ts
+ * import { AiSdkUi } from "effect-agent/ai-sdk-ui"
+ *
+ * const part = { type: "dynamic-tool", state: "approval-responded", approval: { id: "approval_1", approved: true } }
+ * const { approvals } = AiSdkUi.answers({
+ *   id: "chat_1",
+ *   trigger: "submit-message",
+ *   messages: [{ id: "run_1", role: "assistant", parts: [part] }]
+ * })
+ *
+ * console.log(approvals) // => [ { approvalId: 'approval_1', decision: 'approve' } ]
+ * ```
+ *
+ * @since 0.2.0
+ * @category decoding
+ */
+export const answers: (request: ChatRequest) => Request.Answers = Request.answers
+
+/**
+ * Returns the whole messages in the UI messages of a client, as `AgentEvent.fold` gives them.
+ *
+ * **Example** (Rebuilding a transcript)
+ *
+ * ```ts
+ * import { Message } from "effect-agent"
+ * import { AiSdkUi } from "effect-agent/ai-sdk-ui"
+ *
+ * const data = { ...Message.user("Hi") }
+ * console.log(AiSdkUi.messagesOf([{ parts: [{ type: "data-message", data }] }]).map(Message.textOf)) // => [ 'Hi' ]
+ * ```
+ *
+ * @since 0.2.0
+ * @category decoding
+ */
+export const messagesOf = (
+  messages: ReadonlyArray<{
+    readonly parts: ReadonlyArray<{ readonly type: string; readonly data?: unknown }>
+  }>
+): ReadonlyArray<Message.Message> =>
+  messages.flatMap(({ parts }) =>
+    parts.flatMap(({ data, type }) => (type === "data-message" ? Option.toArray(decodeMessage(data)) : []))
+  )
+
+const decodeMessage = Schema.decodeUnknownOption(Schema.toCodecJson(Message.Message))
