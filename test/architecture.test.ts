@@ -12,7 +12,7 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   [
     "services",
-    /^((Provider|Credentials|Tool|ToolRegistry|ToolSelection|Hook|HookManager|ContextManager|ModelGuard|Approval|Prices|ResultLimit|Retry|Session|Telemetry)|internal\/(handoff|interruption|params|toolOutput|toolContext|promiseTool|toolName|toolOwners|toolDefinition|invalidTool|toolRun|hookCalls|hookConstructor|hookInput|hookOutput|invalidHook|silence|patience|stopwatch))\.ts$/
+    /^((Provider|Credentials|Tool|ToolRegistry|ToolSelection|Hook|HookManager|ContextManager|ModelGuard|Approval|Prices|ResultLimit|Retry|Session|Telemetry)|internal\/(handoff|interruption|params|toolOutput|toolContext|promiseTool|toolName|toolOwners|toolDefinition|invalidTool|toolRun|hookCalls|hookConstructor|hookInput|hookOutput|invalidHook|silence|patience|stopwatch|connectionFailure))\.ts$/
   ],
   [
     "loop",

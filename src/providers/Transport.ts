@@ -16,6 +16,7 @@ import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { Credentials, type Service as Keys } from "../Credentials.ts"
+import * as ConnectionFailure from "../internal/connectionFailure.ts"
 import { makeId } from "../Message.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
 import { CountingUnsupported, type ModelRequest, Provider, type TokenCount } from "../Provider.ts"
@@ -29,7 +30,6 @@ import * as Capability from "./internal/capability.ts"
 import * as Connection from "./internal/connection.ts"
 import * as Head from "./internal/head.ts"
 import * as Json from "./internal/json.ts"
-import * as Network from "./internal/network.ts"
 import * as Outgoing from "./internal/outgoing.ts"
 import type { Question } from "./internal/question.ts"
 import * as Reading from "./internal/reading.ts"
@@ -235,7 +235,7 @@ const ask = Effect.fnUntraced(function* (
   const { redact, url } = outgoing
   begun.reply.respond(Head.of(connection.headers, redact, clock.currentTimeMillisUnsafe()))
   const answer = new Answer({ protocol, framing, redact }, begun)
-  const broken = (cause: unknown) => dropped(Network.reason(cause, url, redact))
+  const broken = (cause: unknown) => dropped(ConnectionFailure.reason(cause, url, redact))
   const next = yield* Reading.open({ provider, connection, answer, silence, broken })
   return Stream.fromPull(Effect.succeed(next))
 })
@@ -369,5 +369,5 @@ const once = (
         ? Effect.succeed(connection)
         : Effect.flip(Refusal.of(connection, { redact, otherwise: deployment.otherwise }, model)),
     onFailure: (error) =>
-      Effect.fail(error._tag === "StreamStalled" ? error : Network.reason(error, url, redact))
+      Effect.fail(error._tag === "StreamStalled" ? error : ConnectionFailure.reason(error, url, redact))
   })

@@ -3,7 +3,7 @@
  */
 import type { Mutant } from "./Mutant.ts"
 
-const network = "src/providers/internal/network.ts"
+const network = "src/internal/connectionFailure.ts"
 const transport = "src/providers/Transport.ts"
 const plain = "src/providers/internal/plain.ts"
 const failure = "src/providers/internal/failure.ts"

@@ -4,19 +4,20 @@
  */
 import * as Duration from "effect/Duration"
 import { hasProperty } from "effect/Predicate"
-import type { Reason } from "../../ProviderError.ts"
-import { InvalidRequest, StreamStalled, Transport } from "../../ProviderError.ts"
-import type { Redact } from "./secrets.ts"
-import * as Wording from "./wording.ts"
+import type { Reason } from "../ProviderError.ts"
+import { InvalidRequest, StreamStalled, Transport } from "../ProviderError.ts"
 
-/** The message contains only the host of the URL, because the rest may contain a key. */
-export const reason = (cause: unknown, url: string, redact: Redact): Reason => {
+/**
+ * The reason for an error of a client. `redact` replaces secrets in its message, which contains only the host of the URL, because the
+ * rest may contain a key.
+ */
+export const reason = (cause: unknown, url: string, redact: (text: string) => string): Reason => {
   const chain = causes(cause)
   const code = chain.map(codeOf).find((found) => found !== undefined) ?? ""
   const last = chain.findLast((link) => link instanceof Error && link.message !== "")
   const original = last instanceof Error ? last.message : String(last ?? "The connection failed")
   // Redacts first, because white space may be part of a secret.
-  const message = redact(Wording.start(original)).replace(/\s+/g, " ").trim().slice(0, 300)
+  const message = redact(original.slice(0, maxMessage)).replace(/\s+/g, " ").trim().slice(0, 300)
   const host = URL.canParse(url) ? new URL(url).host : "no URL"
   const detail = `${message.includes(code) ? message : `${code}: ${message}`} (${host})`
   if (chain.some(isOurs) || /^ERR_INVALID_|invalid header|bad port/i.test(`${code} ${message}`))
@@ -26,6 +27,9 @@ export const reason = (cause: unknown, url: string, redact: Redact): Reason => {
   const kind = chain.some(isBadHttp) ? "badHttp" : kindOf(code)
   return new Transport({ kind, detail, ...(code === "" ? {} : { code }) })
 }
+
+// Only these characters are searched with patterns, which may take quadratic time.
+const maxMessage = 4096
 
 type Kind = Transport["kind"]
 
