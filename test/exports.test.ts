@@ -15,6 +15,7 @@ import * as node from "effect-agent/node"
 import * as prices from "effect-agent/prices"
 import * as promise from "effect-agent/promise"
 import * as providers from "effect-agent/providers"
+import * as proxy from "effect-agent/proxy"
 import * as resilience from "effect-agent/resilience"
 import * as server from "effect-agent/server"
 import * as sessions from "effect-agent/sessions"
@@ -40,6 +41,7 @@ const modules = {
   prices,
   promise,
   providers,
+  proxy,
   resilience,
   server,
   sessions,

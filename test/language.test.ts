@@ -19,7 +19,7 @@ const checked = [
   "testing/*.ts",
   "compat/*.ts",
   "tools/*.ts",
-  "{artifacts,guardrails,skills,tool-search}/*.ts",
+  "{artifacts,guardrails,proxy,skills,tool-search}/*.ts",
   "node/**/*.ts",
   "sql/*.ts",
   "{api,server}/*.ts",

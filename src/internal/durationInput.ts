@@ -68,7 +68,7 @@ export const Wait = Schema.declare(is, {
           const millis = toJson(input)
           return millis === "Infinity"
             ? { _tag: millis }
-            : { _tag: "Millis" as const, value: Math.ceil(millis) }
+            : { _tag: "Millis" as const, value: Math.min(Math.ceil(millis), Number.MAX_SAFE_INTEGER) }
         }
       })
     )

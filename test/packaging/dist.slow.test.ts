@@ -33,6 +33,7 @@ const entries = [
   "sql",
   "skills",
   "testing",
+  "proxy",
   "tool-search",
   "tools"
 ]
