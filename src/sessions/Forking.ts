@@ -11,6 +11,7 @@ import * as Reading from "./Reading.ts"
 import * as SessionEntry from "./SessionEntry.ts"
 import type { SessionState } from "./SessionState.ts"
 import type { Line, SessionStorage } from "./SessionStorage.ts"
+import * as Turn from "./Turn.ts"
 
 export const fork = (
   storage: SessionStorage,
@@ -45,7 +46,7 @@ export const fork = (
 
 type Entry = SessionEntry.SessionEntry
 
-/** Whether an entry belongs to the new session too: neither queues, nor runs and approvals that are open. */
+/** Whether an entry belongs to the new session too: neither queues, nor runs, approvals and questions that are open. */
 const isCopied = (branch: ReadonlyArray<Entry>) => {
   const ended = new Set(
     branch.flatMap((entry) => (entry.type === "run" && entry.phase === "end" ? [entry.runId] : []))
@@ -55,6 +56,12 @@ const isCopied = (branch: ReadonlyArray<Entry>) => {
       entry.type === "approval" && entry.decision !== undefined ? [entry.approvalId] : []
     )
   )
+  const questions = branch.flatMap(Turn.questionIn)
+  const replied = new Set(
+    questions.flatMap(({ phase, questionId }) => (phase === "answered" ? [questionId] : []))
+  )
+  const isOpenQuestion = (entry: Entry) =>
+    Turn.questionIn(entry).some(({ questionId }) => !replied.has(questionId))
   return (entry: Entry): boolean => {
     switch (entry.type) {
       case "session":
@@ -65,7 +72,7 @@ const isCopied = (branch: ReadonlyArray<Entry>) => {
       case "approval":
         return answered.has(entry.approvalId)
       case "custom":
-        return entry.kind !== "queue" && entry.kind !== "child" && entry.kind !== "options"
+        return !["queue", "child", "options"].includes(entry.kind) && !isOpenQuestion(entry)
       default:
         return true
     }

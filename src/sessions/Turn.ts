@@ -51,6 +51,9 @@ const dataOf = <A, E>(
   return Result.isSuccess(data) ? [data.success] : []
 }
 
+/** The question that an entry asks or answers, if it does. */
+export const questionIn = (entry: Entry) => dataOf("question", readQuestion, entry)
+
 /** The requests by their id, each with the first answer to it. A request that is made again waits again. */
 const approvalsOf = (entries: ReadonlyArray<Entry>): OpenTurn["approvals"] => {
   const found = new Map<string, OpenTurn["approvals"][number]>()
@@ -89,7 +92,7 @@ const requestOf = (entry: SessionEntry.Approval): Request => {
 
 const questionsOf = (entries: ReadonlyArray<Entry>): OpenTurn["questions"] => {
   const found = new Map<string, { readonly request: Question; readonly answer?: QuestionAnswer }>()
-  for (const data of entries.flatMap((entry) => dataOf("question", readQuestion, entry))) {
+  for (const data of entries.flatMap(questionIn)) {
     if (data.phase === "asked") {
       const { phase: _, ...request } = data
       found.set(data.questionId, { request })

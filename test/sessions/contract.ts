@@ -383,6 +383,27 @@ export const contract = ({ name, storage }: Subject) => {
           assert.strictEqual(yield* reasonOf(store.fork("s1", { sessionId: "s2" })), "Exists")
           assert.strictEqual(yield* reasonOf(store.fork("none")), "NotFound")
         }))
+
+      test("that is forked while it waits for a person, without the open requests", (store) =>
+        Effect.gen(function* () {
+          const session = yield* store.create({ sessionId: "s1" })
+          const calls = [call("a"), call("b"), call("c")]
+          yield* session.record([
+            runStart("r1"),
+            said(Message.assistant(calls, { stopReason: "toolUse" })),
+            requested("a"),
+            decided("a", "approve"),
+            requested("b"),
+            questioned("c"),
+            suspended("r1")
+          ])
+          const { open } = (yield* store.read(yield* store.fork("s1"))).view
+          assert.deepStrictEqual(
+            open?.approvals.map(({ request }) => request.toolCallId),
+            ["a"]
+          )
+          assert.deepStrictEqual(open?.questions, [])
+        }))
     })
 
     describe("lists its sessions", () => {
