@@ -4,4 +4,5 @@
  * @since 0.2.0
  */
 export * as ModelStream from "./ModelStream.ts"
+export * as PiStream from "./PiStream.ts"
 export * as ProxyProvider from "./ProxyProvider.ts"
