@@ -24,7 +24,7 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   [
     "edges",
-    /^(providers|resilience|tools|compat|promise|testing|ai|ai-sdk|ai-sdk-ui|ag-ui|node|prices|context|sessions|artifacts|guardrails|skills|tool-search|sql|api|proxy)\//
+    /^(providers|resilience|tools|compat|promise|testing|ai|ai-sdk|ai-sdk-ui|ag-ui|node|prices|context|sessions|artifacts|guardrails|skills|tool-search|mcp|sql|api|proxy)\//
   ],
   ["outer edges", /^server\//],
   ["program", /^cli\//],

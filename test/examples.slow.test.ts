@@ -20,6 +20,7 @@ const packages = [
   "effect",
   "@ai-sdk/provider",
   "@effect/platform-node",
+  "@modelcontextprotocol/client",
   "@types/node",
   "google-auth-library",
   "gpt-tokenizer",

@@ -11,6 +11,7 @@ import * as artifacts from "effect-agent/artifacts"
 import * as context from "effect-agent/context"
 import * as compat from "effect-agent/compat"
 import * as guardrails from "effect-agent/guardrails"
+import * as mcp from "effect-agent/mcp"
 import * as node from "effect-agent/node"
 import * as prices from "effect-agent/prices"
 import * as promise from "effect-agent/promise"
@@ -37,6 +38,7 @@ const modules = {
   compat,
   guardrails,
   context,
+  mcp,
   node,
   prices,
   promise,

@@ -1,0 +1,185 @@
+/**
+ * Connections to MCP servers, which are made again when they are lost.
+ *
+ * @since 0.2.0
+ */
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Queue from "effect/Queue"
+import * as Schedule from "effect/Schedule"
+import type * as Scope from "effect/Scope"
+import * as SubscriptionRef from "effect/SubscriptionRef"
+import { Calls } from "./Calls.ts"
+import * as Connection from "./Connection.ts"
+import { McpError } from "./McpError.ts"
+import type { McpClient, Options, Server, State } from "./Model.ts"
+import * as Requests from "./Requests.ts"
+
+export { McpError } from "./McpError.ts"
+export type {
+  CustomServer,
+  HttpServer,
+  McpClient,
+  OAuth,
+  Options,
+  Sampling,
+  Server,
+  ServerTool,
+  State,
+  StdioServer
+} from "./Model.ts"
+
+/**
+ * Connects to a server, until the scope closes.
+ *
+ * **When to use**
+ *
+ * Use it together with `McpTools.join`, which adds the tools of the server to an agent.
+ *
+ * **Details**
+ *
+ * The first connection loads the package `@modelcontextprotocol/client`, an optional peer of this package. A program is started once, and
+ * ended with the scope. A connection that is lost is made again, with the pauses of `reconnect`; requests fail with `McpError` meanwhile,
+ * and so do those that were in flight. No request is sent twice.
+ *
+ * With `required` it fails where the first attempt fails. Otherwise it logs a warning, and `state` has the error until an attempt succeeds.
+ *
+ * **Example** (Connecting to a program)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent } from "effect-agent"
+ * import { McpClient, McpTools } from "effect-agent/mcp"
+ *
+ * export const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "gpt-5" })
+ *   const files = yield* McpClient.connect("files", {
+ *     command: "npx",
+ *     args: ["-y", "@modelcontextprotocol/server-filesystem", "."]
+ *   })
+ *   yield* McpTools.join(agent.tools, files)
+ *   return yield* agent.prompt("Which files are here?")
+ * }).pipe(Effect.scoped)
+ * ```
+ *
+ * @category constructors
+ * @since 0.2.0
+ */
+export const connect = Effect.fnUntraced(function* (
+  name: string,
+  server: Server,
+  options: Options = {}
+): Effect.fn.Return<McpClient, McpError, Scope.Scope> {
+  const state = yield* SubscriptionRef.make<State>(away)
+  const changes = yield* Queue.sliding<void>(1)
+  const tried = yield* Deferred.make<void, McpError>()
+  const calls = new Calls(name, options.sampling)
+  let current: Connection.Connection | undefined
+  const request: Connection.Connection["request"] = (send, more) =>
+    Effect.suspend(() => current?.request(send, more) ?? unreachable(name, SubscriptionRef.getUnsafe(state)))
+  const live = Effect.gen(function* () {
+    const incoming = incomingOf(calls, changes, options)
+    const connection = yield* Connection.open(name, server, options, incoming)
+    current = connection
+    const list = listed(name, connection, state, options)
+    yield* Effect.andThen(list, Deferred.succeed(tried, undefined))
+    const follow = Effect.forever(Effect.andThen(Queue.take(changes), list))
+    return yield* Effect.raceFirst(follow, connection.lost)
+  }).pipe(
+    Effect.scoped,
+    Effect.tapError((error) => {
+      current = undefined
+      const left = SubscriptionRef.update(state, (before) => ({ ...before, isConnected: false, error }))
+      return Effect.andThen(left, Deferred.fail(tried, error))
+    })
+  )
+  const fiber = yield* Effect.forkScoped(kept(live, options.reconnect))
+  const failed = (error: McpError) => Effect.andThen(Fiber.interrupt(fiber), error)
+  yield* Effect.catch(Deferred.await(tried), options.required === false ? triedAgain : failed)
+  return {
+    name,
+    state: SubscriptionRef.get(state),
+    states: SubscriptionRef.changes(state),
+    ...Requests.make(request, calls)
+  }
+})
+
+const triedAgain = ({ message }: McpError) => Effect.logWarning(`${message}. It is tried again.`)
+
+const away: State = {
+  isConnected: false,
+  error: undefined,
+  tools: [],
+  instructions: undefined,
+  hasResources: false
+}
+
+const incomingOf = (
+  calls: Calls,
+  changes: Queue.Queue<void>,
+  { elicitation = true, sampling }: Options
+): Connection.Incoming => ({
+  listChanged: () => Queue.offerUnsafe(changes, undefined),
+  elicit: elicitation ? calls.elicit : undefined,
+  sample: sampling === undefined ? undefined : calls.sample
+})
+
+/** Connects again for ever. A connection that held for a while begins with the first pause again. */
+const kept = (live: Effect.Effect<void, McpError>, reconnect = pauses): Effect.Effect<void> =>
+  Effect.forever(
+    Effect.retry(
+      Effect.flatMap(Effect.timed(Effect.result(live)), ([time, result]) =>
+        Duration.isGreaterThan(time, Duration.seconds(30)) ? Effect.void : Effect.fromResult(result)
+      ),
+      reconnect
+    )
+  ).pipe(Effect.ignore)
+
+const pauses: Schedule.Schedule<unknown> = Schedule.min([
+  Schedule.exponential("200 millis"),
+  Schedule.spaced("5 seconds")
+])
+
+const unreachable = (server: string, { error }: State) =>
+  new McpError({
+    server,
+    reason: "unreachable",
+    detail: `${error?.detail ?? "it has not answered yet"}. The connection is being made again; try later`
+  })
+
+/** Reads the list of the tools. One that fails keeps the list of before, and loses the connection. */
+const listed = Effect.fnUntraced(function* (
+  server: string,
+  { client, request }: Connection.Connection,
+  state: SubscriptionRef.SubscriptionRef<State>,
+  { connectTimeout = "30 seconds" }: Options
+) {
+  const capabilities = client.getServerCapabilities()
+  const listing = request((client, options) =>
+    client.listTools(undefined, { ...options, cacheMode: "refresh" })
+  )
+  const tools =
+    capabilities?.tools === undefined
+      ? []
+      : yield* Effect.timeoutOrElse(
+          Effect.map(listing, ({ tools }) => tools),
+          {
+            duration: connectTimeout,
+            orElse: () =>
+              new McpError({
+                server,
+                reason: "timeout",
+                detail: "it did not list its tools"
+              })
+          }
+        )
+  yield* SubscriptionRef.set(state, {
+    isConnected: true,
+    error: undefined,
+    tools,
+    instructions: client.getInstructions(),
+    hasResources: capabilities?.resources !== undefined
+  })
+})

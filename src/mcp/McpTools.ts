@@ -1,0 +1,188 @@
+/**
+ * The tools of MCP servers as tools of an agent.
+ *
+ * @since 0.2.0
+ */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import * as Tool from "../Tool.ts"
+import type * as ToolRegistry from "../ToolRegistry.ts"
+import { isJson } from "./Content.ts"
+import type { McpClient, ServerTool, State } from "./Model.ts"
+import * as Names from "./Names.ts"
+
+/**
+ * The options of the tools of a server.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export interface Options {
+  /** The tools, by the names that the server knows. Default: all of them. */
+  readonly only?: ReadonlyArray<string>
+  /** Tools to leave out, by the names that the server knows. Default: none. */
+  readonly deny?: ReadonlyArray<string>
+  /** Longest time of a call. Default 1 minute. */
+  readonly timeout?: Duration.Input
+  /** Whether there are tools that list and read the resources of a server that has some. Default `false`. */
+  readonly resources?: boolean
+}
+
+/**
+ * Returns the name that a tool of a server has for the model.
+ *
+ * **Details**
+ *
+ * It is `mcp__<server>__<tool>`. A name that is longer than 64 characters, or that could also be the one of another tool, is cut and
+ * ends with a hash.
+ *
+ * **Example** (Naming tools)
+ *
+ * ```ts
+ * import { McpTools } from "effect-agent/mcp"
+ *
+ * console.log(McpTools.nameOf("files", "read_file")) // => mcp__files__read_file
+ * console.log(McpTools.nameOf("files", "x".repeat(80)).length) // => 64
+ * ```
+ *
+ * @category getters
+ * @since 0.2.0
+ */
+export const nameOf = (server: string, tool: string): string => Names.of(server, tool)
+
+/**
+ * Adds the tools of a server to a registry, such as `agent.tools`, and follows their changes until the scope closes.
+ *
+ * **Details**
+ *
+ * - The names are those of `nameOf`. A tool that the server did not change keeps its place and its definition, so that prompt caches hold.
+ * - The tools stay while the server is away: their calls fail then, and the model reads why.
+ * - Images, structured content (as `details`) and progress arrive as those of other tools. Results have trust `"untrusted"`.
+ * - A tool with `readOnlyHint` has `effect` `"pure"`, and one with `idempotentHint` `"idempotent"`.
+ *
+ * **Gotchas**
+ *
+ * The hints are claims of the server, and no part of this package checks them.
+ *
+ * **Example** (Choosing the tools of a server)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent } from "effect-agent"
+ * import { McpClient, McpTools } from "effect-agent/mcp"
+ *
+ * export const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.make({ model: "gpt-5" })
+ *   const web = yield* McpClient.connect("web", { url: "https://example.com/mcp" }, { required: false })
+ *   yield* McpTools.join(agent.tools, web, { deny: ["delete_page"], timeout: "5 minutes" })
+ *   return yield* agent.prompt("Which pages are there?")
+ * }).pipe(Effect.scoped)
+ * ```
+ *
+ * @category combinators
+ * @since 0.2.0
+ */
+export const join = Effect.fnUntraced(function* (
+  registry: ToolRegistry.ToolRegistry["Service"],
+  client: McpClient,
+  options: Options = {}
+): Effect.fn.Return<void, never, Scope.Scope> {
+  const owner = `mcp ${client.name}`
+  let known: ReadonlyMap<string, Tool.Runnable> = new Map()
+  let last: State["tools"] | undefined
+  const sync = Effect.fnUntraced(function* (state: State) {
+    if (state.tools === last) return
+    last = state.tools
+    const made = new Map<string, Tool.Runnable>()
+    for (const tool of chosen(state, options)) {
+      const key = JSON.stringify(tool)
+      const found = known.get(key) ?? (yield* toolOf(client, tool, options))
+      if (found !== undefined) made.set(key, found)
+    }
+    const extra = state.hasResources && options.resources === true ? resourceTools(client, known) : []
+    for (const tool of extra) made.set(tool.name, tool)
+    known = made
+    const taken = yield* registry.replace(owner, [...made.values()])
+    if (taken.length > 0) yield* Effect.logWarning(`Other tools have the names ${taken.join(", ")}`)
+  })
+  yield* Effect.flatMap(client.state, sync)
+  yield* Effect.forkScoped(Stream.runForEach(client.states, sync))
+  yield* Effect.addFinalizer(() => registry.replace(owner, []))
+})
+
+const chosen = ({ tools }: State, { deny = [], only }: Options): ReadonlyArray<ServerTool> =>
+  tools.filter(({ name }) => (only === undefined || only.includes(name)) && !deny.includes(name))
+
+/** A tool whose schema cannot work is left out, and logged. */
+const toolOf = (
+  client: McpClient,
+  { annotations, description = "", inputSchema, name, title }: ServerTool,
+  { timeout = "1 minute" }: Options
+): Effect.Effect<Tool.Runnable | undefined> => {
+  const label = title ?? annotations?.title
+  const made = Result.try(() =>
+    Tool.fromJsonSchema({
+      name: Names.of(client.name, name),
+      ...(label === undefined ? {} : { label }),
+      description,
+      parameters: isJson(inputSchema) ? inputSchema : { type: "object" },
+      timeout,
+      trust: "untrusted",
+      ...effectOf(annotations ?? {}),
+      execute: (params) => client.callTool(name, params)
+    })
+  )
+  return Result.isSuccess(made)
+    ? Effect.succeed(made.success)
+    : Effect.as(
+        Effect.logWarning(`A tool of the MCP server ${client.name} cannot work`, made.failure),
+        undefined
+      )
+}
+
+const effectOf = ({
+  idempotentHint = false,
+  readOnlyHint = false
+}: NonNullable<ServerTool["annotations"]>): Pick<Tool.Runnable, "effect"> =>
+  readOnlyHint ? { effect: "pure" } : idempotentHint ? { effect: "idempotent" } : {}
+
+const resourceTools = (
+  client: McpClient,
+  known: ReadonlyMap<string, Tool.Runnable>
+): ReadonlyArray<Tool.Runnable> => {
+  const shared = { effect: "pure", trust: "untrusted", timeout: Duration.minutes(1) } as const
+  const [list, read] = [Names.of(client.name, "list_resources"), Names.of(client.name, "read_resource")]
+  return [
+    known.get(list) ??
+      Tool.make({
+        ...shared,
+        name: list,
+        description: `Lists the resources of ${client.name}: their addresses, names and kinds.`,
+        execute: () => listing(client)
+      }),
+    known.get(read) ??
+      Tool.make({
+        ...shared,
+        name: read,
+        description: `Reads a resource of ${client.name}.`,
+        params: Schema.Struct({
+          uri: Schema.String.annotate({ description: "The address of the resource" })
+        }),
+        execute: ({ uri }) => Effect.map(client.readResource(uri), (content) => Tool.output(content))
+      })
+  ]
+}
+
+const listing = Effect.fnUntraced(function* (client: McpClient) {
+  const resources = yield* client.resources
+  const templates = yield* Effect.orElseSucceed(client.resourceTemplates, () => [])
+  const lines = [
+    ...resources.map(({ mimeType = "", name, uri }) => `${uri} ${name} ${mimeType}`.trim()),
+    ...templates.map(({ name, uriTemplate }) => `${uriTemplate} ${name}`)
+  ]
+  return lines.length === 0 ? "There are no resources." : lines.join("\n")
+})
