@@ -178,7 +178,7 @@ const message = {
   error: [Problem.RunNotFound, Problem.RunOver, Problem.RunNotReady]
 }
 /** Requests that need no body. */
-const reason = { ...message, payload: Schema.UndefinedOr(Payload.WithReason) }
+const reason = { ...message, payload: [Payload.WithReason, Schema.Null] }
 
 const control = HttpApiGroup.make("control")
   .add(

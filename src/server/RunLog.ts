@@ -169,6 +169,8 @@ export class RunLog {
           return Effect.andThen(Effect.sleep(early), next(from, 0))
         if (page.length > 0) return Effect.succeed(page)
         if (this.closed) return Effect.undefined
+        // At once, so that the watcher sees that it is connected.
+        if (since === -Infinity) return Effect.succeed([])
         return Effect.flatMap(Effect.timeoutOption(changed.await, heartbeat), (woken) =>
           Option.isSome(woken) ? next(from, since) : Effect.succeed([])
         )

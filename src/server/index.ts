@@ -4,6 +4,9 @@
  * @since 0.2.0
  */
 export * as Agents from "./Agents.ts"
+export * as EventStream from "./EventStream.ts"
 export * as LiveRuns from "./LiveRuns.ts"
+export * as Routes from "./Routes.ts"
 export * as RunLogStore from "./RunLogStore.ts"
 export * as Runs from "./Runs.ts"
+export * as Server from "./Server.ts"

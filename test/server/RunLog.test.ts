@@ -152,7 +152,7 @@ describe("RunLog", () => {
       yield* TestClock.adjust("1 second")
       log.close()
       yield* Fiber.join(watcher)
-      assert.deepStrictEqual(pages, [1, 4, 1])
+      assert.deepStrictEqual(pages, [0, 5, 1])
     })
   )
 })

@@ -1,0 +1,117 @@
+/**
+ * The handlers of the HTTP API: each calls `Runs`.
+ */
+import * as Effect from "effect/Effect"
+import type { FileSystem } from "effect/FileSystem"
+import type * as Etag from "effect/http/Etag"
+import type { HttpPlatform } from "effect/http/HttpPlatform"
+import type { HttpRouter } from "effect/http/HttpRouter"
+import { HttpServerRequest } from "effect/http/HttpServerRequest"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
+import * as HttpApiMiddleware from "effect/http-api/HttpApiMiddleware"
+import * as Layer from "effect/Layer"
+import type { Path } from "effect/Path"
+import { Api, Authorization } from "../api/Api.ts"
+import * as Problem from "../api/Problem.ts"
+import * as AccessLog from "./AccessLog.ts"
+import * as EventStream from "./EventStream.ts"
+import { Runs } from "./Runs.ts"
+
+const server = HttpApiBuilder.group(
+  Api,
+  "server",
+  Effect.fnUntraced(function* (handlers) {
+    const runs = yield* Runs
+    return handlers.handleAll({ health: () => Effect.as(runs.ready, { status: "ok" as const }) })
+  })
+)
+
+const sessions = HttpApiBuilder.group(
+  Api,
+  "sessions",
+  Effect.fnUntraced(function* (handlers) {
+    const runs = yield* Runs
+    return handlers.handleAll({
+      create: ({ payload }) => Effect.map(runs.createSession(payload), (sessionId) => ({ sessionId })),
+      list: ({ query: { cursor, limit, query } }) =>
+        runs.listSessions({
+          ...(cursor === undefined ? {} : { cursor }),
+          ...(limit === undefined ? {} : { limit: Number(limit) }),
+          ...(query === undefined ? {} : { query })
+        }),
+      read: ({ params }) => runs.readSession(params.sessionId),
+      delete: ({ params }) => runs.deleteSession(params.sessionId),
+      fork: ({ params, payload }) =>
+        Effect.map(runs.forkSession(params.sessionId, payload), (sessionId) => ({ sessionId }))
+    })
+  })
+)
+
+const ofRuns = HttpApiBuilder.group(
+  Api,
+  "runs",
+  Effect.fnUntraced(function* (handlers) {
+    const runs = yield* Runs
+    return handlers.handleAll({
+      start: ({ headers, params, payload: { options, prompt, when } }) =>
+        Effect.gen(function* () {
+          const key = headers["idempotency-key"]
+          const started = yield* runs.start({
+            sessionId: params.sessionId,
+            prompt,
+            ...(options === undefined ? {} : { options }),
+            ...(when === undefined ? {} : { when }),
+            ...(key === undefined ? {} : { idempotency: { key, body: yield* body } })
+          })
+          yield* AccessLog.note(started.runId)
+          return started
+        }),
+      list: ({ params }) => Effect.map(runs.list(params.sessionId), (items) => ({ items })),
+      get: ({ params }) => runs.get(params.runId),
+      events: ({ headers, params, query: { after, onDisconnect } }) => {
+        const position = Number(headers["last-event-id"] ?? after ?? 0)
+        const watched = runs.watch(params.runId, position, { cancelOnLeave: onDisconnect === "cancel" })
+        return Effect.map(watched, (pages) =>
+          pages === undefined
+            ? HttpServerResponse.empty({ status: 204 })
+            : EventStream.response(EventStream.bytes(pages))
+        )
+      }
+    })
+  })
+)
+
+/** The body of the request, which was decoded before. */
+const body = Effect.flatMap(HttpServerRequest, ({ json }) =>
+  Effect.mapError(json, ({ message }) => new Problem.InvalidRequest({ detail: message }))
+)
+
+const control = HttpApiBuilder.group(
+  Api,
+  "control",
+  Effect.fnUntraced(function* (handlers) {
+    const runs = yield* Runs
+    return handlers.handleAll({
+      steer: ({ params, payload }) => runs.steer(params.runId, payload.message),
+      followUp: ({ params, payload }) => runs.followUp(params.runId, payload.message),
+      pause: ({ params, payload }) => runs.pause(params.runId, payload?.reason),
+      resume: ({ params, payload }) => runs.resume(params.runId, payload?.reason),
+      cancel: ({ params, payload }) => runs.cancel(params.runId, payload?.reason),
+      approve: ({ params, payload }) => runs.approve(params.runId, params.approvalId, payload),
+      answer: ({ params, payload }) => runs.answer(params.runId, params.questionId, payload)
+    })
+  })
+)
+
+/** The guards of the server have checked the token: see `Guards`. */
+const authorization = Layer.succeed(Authorization, { bearer: (handler) => handler })
+
+/** The routes of the API and its OpenAPI document. */
+export const layer = (
+  openapiPath: `/${string}`
+): Layer.Layer<never, never, Etag.Generator | FileSystem | HttpPlatform | HttpRouter | Path | Runs> =>
+  HttpApiBuilder.layer(Api, { openapiPath }).pipe(
+    Layer.provide([server, sessions, ofRuns, control]),
+    Layer.provide([authorization, HttpApiMiddleware.layerProblemDetails({ includeDetails: true })])
+  )

@@ -1,0 +1,43 @@
+/**
+ * The limit on the requests of a token.
+ */
+import * as Duration from "effect/Duration"
+
+/**
+ * A limit on the requests of a token.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export interface Options {
+  /** The most requests in the window. */
+  readonly requests: number
+  /** The length of the window, a duration. Default 1 minute. */
+  readonly window?: Duration.Input
+}
+
+interface Window {
+  readonly end: number
+  count: number
+}
+
+export class RateLimit {
+  private readonly windows = new Map<number, Window>()
+  private readonly options: Options | undefined
+
+  constructor(options: Options | undefined) {
+    this.options = options
+  }
+
+  /** Counts a request of a token at the time `now`. Returns 0, or the seconds to wait. */
+  take(token: number, now: number): number {
+    if (this.options === undefined) return 0
+    const { requests, window = "1 minute" } = this.options
+    const known = this.windows.get(token)
+    const current =
+      known !== undefined && now < known.end ? known : { end: now + Duration.toMillis(window), count: 0 }
+    this.windows.set(token, current)
+    current.count++
+    return current.count <= requests ? 0 : Math.max(1, Math.ceil((current.end - now) / 1000))
+  }
+}

@@ -1,0 +1,221 @@
+/**
+ * The server: the HTTP API over `Runs`, behind its guards.
+ *
+ * @since 0.2.0
+ */
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as HttpEffect from "effect/http/HttpEffect"
+import * as HttpRouter from "effect/http/HttpRouter"
+import * as HttpServer from "effect/http/HttpServer"
+import type { HttpServerRequest } from "effect/http/HttpServerRequest"
+import * as HttpServerRespondable from "effect/http/HttpServerRespondable"
+import type { HttpServerResponse } from "effect/http/HttpServerResponse"
+import * as Layer from "effect/Layer"
+import type * as Redacted from "effect/Redacted"
+import type * as Scope from "effect/Scope"
+import * as Problem from "../api/Problem.ts"
+import * as AccessLog from "./AccessLog.ts"
+import { Guards } from "./Guards.ts"
+import * as Handlers from "./Handlers.ts"
+import * as Hosts from "./Hosts.ts"
+import * as RouteTable from "./RouteTable.ts"
+import type { Route } from "./Routes.ts"
+import * as Routes from "./Routes.ts"
+import { Runs } from "./Runs.ts"
+
+/**
+ * A limit on the requests of a token.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export interface RateLimit {
+  /** The most requests in the window. */
+  readonly requests: number
+  /** The length of the window, a duration. Default 1 minute. */
+  readonly window?: Duration.Input
+}
+
+/**
+ * The options of a server.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export interface Options {
+  /** The tokens, of which each request but that of `/health` has one. An empty one lets no request through. */
+  readonly tokens: ReadonlyArray<Redacted.Redacted>
+  /** The names of hosts that the server answers to beside those of the loopback address. Default none. */
+  readonly hosts?: ReadonlyArray<string>
+  /** The origins whose pages may use the server beside its own, such as `"https://example.com"`. Default none. */
+  readonly origins?: ReadonlyArray<string>
+  /** The largest body of a request in bytes. Default 10 MiB. */
+  readonly maxBodySize?: number
+  /** The limit on the requests of a token. Default: none. */
+  readonly rate?: RateLimit
+  /** Whether the server logs each request, with the run that it is about, at the level of information. Default `false`. */
+  readonly accessLog?: boolean
+  /** Routes beside those of the API. Default none. */
+  readonly routes?: ReadonlyArray<Route>
+  /** The time that runs get to end by themselves when the server is released, a duration. Default 10 seconds. */
+  readonly grace?: Duration.Input
+}
+
+type App = Effect.Effect<HttpServerResponse, never, HttpServerRequest | Scope.Scope>
+
+/**
+ * Makes the server as an effect for any runtime of HTTP.
+ *
+ * **Example** (Answering one request)
+ *
+ * ```ts
+ * import { Effect, Layer, Redacted } from "effect"
+ * import { HttpServerRequest } from "effect/http"
+ * import { Agent } from "effect-agent"
+ * import { Agents, LiveRuns, RunLogStore, Server } from "effect-agent/server"
+ * import { MemorySessionStore } from "effect-agent/sessions"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const agents = Agents.layer(({ session }) => Agent.make({ model: "any", session })).pipe(
+ *   Layer.provide(ScriptedProvider.layer([]))
+ * )
+ * const RunsLive = LiveRuns.layer().pipe(
+ *   Layer.provide([agents, MemorySessionStore.layer(), RunLogStore.layerMemory])
+ * )
+ *
+ * const request = HttpServerRequest.fromWeb(new Request("http://localhost/health"))
+ * const program = Effect.gen(function* () {
+ *   const app = yield* Server.make({ tokens: [Redacted.make("secret")] })
+ *   const response = yield* Effect.provideService(app, HttpServerRequest.HttpServerRequest, request)
+ *   return response.status
+ * }).pipe(Effect.provide(RunsLive), Effect.scoped)
+ *
+ * console.log(await Effect.runPromise(program)) // => 200
+ * ```
+ *
+ * @category constructors
+ * @since 0.2.0
+ */
+export const make = (options: Options): Effect.Effect<App, never, Runs | Scope.Scope> => {
+  const { hosts = [], maxBodySize = 10_485_760, origins = [], rate, routes = [], tokens } = options
+  const guards = new Guards({
+    tokens,
+    hosts: [...Hosts.loopback, ...hosts.map((name) => name.toLowerCase())],
+    origins,
+    maxBodySize,
+    rate,
+    routes
+  })
+  const all = Layer.mergeAll(Handlers.layer(RouteTable.openApiPath), Routes.layer(routes)).pipe(
+    Layer.provide(HttpServer.layerServices)
+  )
+  return Effect.map(
+    Effect.provideService(HttpRouter.toHttpEffect(all), HttpRouter.RouterConfig, { maxParamLength: 256 }),
+    (router) => {
+      const app = guards.before(Effect.catchCause(router, broken))
+      return options.accessLog === true ? AccessLog.logged(app) : app
+    }
+  )
+}
+
+/** Answers a request whose route died. */
+const broken = (cause: Cause.Cause<unknown>) => {
+  if (Cause.hasInterruptsOnly(cause)) return Effect.interrupt
+  const error = Cause.squash(cause)
+  if (HttpServerRespondable.isRespondable(error) && isMissing(error)) {
+    return HttpServerRespondable.toResponse(new Problem.NoRoute({}))
+  }
+  return Effect.andThen(
+    Effect.logError("A route died", cause),
+    HttpServerRespondable.toResponse(new Problem.InternalError({}))
+  )
+}
+
+const isMissing = (error: object): boolean =>
+  "reason" in error &&
+  typeof error.reason === "object" &&
+  error.reason !== null &&
+  "_tag" in error.reason &&
+  error.reason._tag === "RouteNotFound"
+
+/**
+ * Serves the API with an `HttpServer`.
+ *
+ * **Details**
+ *
+ * When the layer is released, it first drains the runs: new ones are refused, others get `grace`, and their watchers see `RunEnd`. Then
+ * the `HttpServer` has no open response to wait for.
+ *
+ * **Example** (Serving with Node)
+ *
+ * ```ts
+ * import { NodeHttpServer } from "@effect/platform-node"
+ * import { Layer, Redacted } from "effect"
+ * import { Server } from "effect-agent/server"
+ * import { createServer } from "node:http"
+ *
+ * export const ServerLive = Server.layer({ tokens: [Redacted.make("secret")], grace: "10 seconds" }).pipe(
+ *   Layer.provide(NodeHttpServer.layer(() => createServer(), { host: "127.0.0.1", port: 4111 }))
+ * )
+ * ```
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const layer = (options: Options): Layer.Layer<never, never, HttpServer.HttpServer | Runs> => {
+  // Built behind the server, so that it is released before: the server waits for its open responses.
+  const drained = Layer.effectDiscard(
+    Effect.flatMap(Runs, ({ drain }) => Effect.addFinalizer(() => drain(options.grace ?? "10 seconds")))
+  )
+  const served = Layer.unwrap(Effect.map(make(options), (app) => HttpServer.serve(app)))
+  return Layer.provideMerge(drained, served)
+}
+
+/**
+ * Makes a handler of web requests, for runtimes that have `Request` and `Response`.
+ *
+ * **Details**
+ *
+ * The runtime of the requests is that of the layer. `dispose` releases it, which cancels the runs.
+ *
+ * **Example** (Answering a web request)
+ *
+ * ```ts
+ * import { Layer, Redacted } from "effect"
+ * import { Agent } from "effect-agent"
+ * import { Agents, LiveRuns, RunLogStore, Server } from "effect-agent/server"
+ * import { MemorySessionStore } from "effect-agent/sessions"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const agents = Agents.layer(({ session }) => Agent.make({ model: "any", session })).pipe(
+ *   Layer.provide(ScriptedProvider.layer([]))
+ * )
+ * const RunsLive = LiveRuns.layer().pipe(
+ *   Layer.provide([agents, MemorySessionStore.layer(), RunLogStore.layerMemory])
+ * )
+ *
+ * const { dispose, handler } = Server.toWebHandler({ tokens: [Redacted.make("secret")] }, RunsLive)
+ * const response = await handler(new Request("http://localhost/sessions"))
+ * console.log(response.status) // => 401
+ * await dispose()
+ * ```
+ *
+ * @category converting
+ * @since 0.2.0
+ */
+export const toWebHandler = <E>(
+  options: Options,
+  runs: Layer.Layer<Runs, E>
+): {
+  readonly handler: (request: Request) => Promise<Response>
+  readonly dispose: () => Promise<void>
+} => {
+  const App = Context.Service<App>("effect-agent/server/Server/App")
+  const made = Layer.provide(Layer.effect(App, make(options)), runs)
+  return HttpEffect.toWebHandlerLayerWith(made, {
+    toHandler: (context) => Effect.succeed(Context.get(context, App))
+  })
+}
