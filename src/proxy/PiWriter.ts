@@ -10,9 +10,10 @@ import type * as Schema from "effect/Schema"
 import * as VendorKeys from "../internal/vendorKeys.ts"
 import * as ModelEvent from "../ModelEvent.ts"
 import type { ProviderError } from "../ProviderError.ts"
-import * as Usage from "../Usage.ts"
+import type * as Usage from "../Usage.ts"
 import type { Writer } from "./Handling.ts"
 import * as PiSignature from "./PiSignature.ts"
+import * as PiUsage from "./PiUsage.ts"
 
 type Event = ModelEvent.ModelEvent
 type OfTag<Tag extends Event["_tag"]> = Extract<Event, { readonly _tag: Tag }>
@@ -124,7 +125,7 @@ export class PiWriter implements Writer {
       case "length":
       case "toolUse":
         this.isOver = true
-        return emptied + frame({ type: "done", reason: stopReason, usage: usageOf(usage) })
+        return emptied + frame({ type: "done", reason: stopReason, usage: PiUsage.write(usage) })
       case "aborted":
         return emptied + this.failed("aborted", "The answer was aborted", usage)
       case "contentFilter":
@@ -147,23 +148,13 @@ export class PiWriter implements Writer {
   private failed(reason: "error" | "aborted", message: string, usage?: Usage.Usage): string {
     if (this.isOver) return ""
     this.isOver = true
-    return frame({ type: "error", reason, errorMessage: VendorKeys.cutOut(message), usage: usageOf(usage) })
+    return frame({
+      type: "error",
+      reason,
+      errorMessage: VendorKeys.cutOut(message),
+      usage: PiUsage.write(usage)
+    })
   }
 }
 
 const objectOf = (params: Schema.Json | undefined): Schema.Json => (Predicate.isObject(params) ? params : {})
-
-/** `input` of pi has no tokens of the cache. */
-const usageOf = (usage: Usage.Usage = Usage.zero) => {
-  const { cacheRead, cacheWrite, cacheWriteLong, cost, input, output, reasoning, total } = Usage.sane(usage)
-  return {
-    input: Math.max(0, input - cacheRead - cacheWrite),
-    output,
-    cacheRead,
-    cacheWrite,
-    cacheWrite1h: cacheWriteLong,
-    reasoning,
-    totalTokens: total,
-    cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: cost ?? 0 }
-  }
-}

@@ -4,5 +4,6 @@
  * @since 0.2.0
  */
 export * as ModelStream from "./ModelStream.ts"
+export * as PiProxy from "./PiProxy.ts"
 export * as PiStream from "./PiStream.ts"
 export * as ProxyProvider from "./ProxyProvider.ts"

@@ -6,6 +6,7 @@ import * as Files from "./files.ts"
 import * as Keeping from "./keeping.ts"
 import type { Mutant } from "./Mutant.ts"
 import * as Provider from "./provider.ts"
+import * as Proxy from "./proxy.ts"
 import * as Running from "./running.ts"
 import * as Tools from "./tools.ts"
 
@@ -14,6 +15,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   ...Tools.mutants,
   ...Files.mutants,
   ...Asking.mutants,
+  ...Proxy.mutants,
   ...Running.mutants,
   ...Keeping.mutants
 ]
