@@ -36,7 +36,8 @@ export const handle = <R>(
   Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
     const mediaType = (request.headers["content-type"] ?? "").split(";", 1).join("").trim().toLowerCase()
-    if (mediaType !== "application/json") return problem(415, "The body must be application/json")
+    if (mediaType !== "application/json")
+      return problem(415, `The body is ${mediaType === "" ? "of no type" : mediaType.slice(0, 100)}`)
     if (Number(request.headers["content-length"]) > maxBody) return problem(413, tooLarge(maxBody))
     const text = yield* Effect.option(
       Effect.provideService(request.text, HttpIncomingMessage.MaxBodySize, ByteSize.bytes(maxBody))
@@ -54,9 +55,19 @@ export const handle = <R>(
 
 const tooLarge = (maxBody: number): string => `The body is larger than ${maxBody} bytes`
 
-/** A problem of RFC 9457. pi's client shows the member `error`. */
-const problem = (status: number, detail: string): HttpServerResponse.HttpServerResponse =>
-  ProblemDetails.toResponse({ type: ProblemDetails.blankType, status, detail, error: detail })
+const problems: ReadonlyMap<number, readonly [name: string, title: string]> = new Map([
+  [400, ["invalid-request", "The request is not valid"]],
+  [403, ["model-forbidden", "The server does not ask this model"]],
+  [413, ["body-too-large", "The body is too large"]],
+  [415, ["unsupported-media-type", "The body must be application/json"]]
+])
+
+/** A problem of RFC 9457, by the names of the server's. pi's client shows the member `error`. */
+const problem = (status: number, detail: string): HttpServerResponse.HttpServerResponse => {
+  const [name = "", title = ""] = problems.get(status) ?? []
+  const type = `urn:effect-agent:problem:${name}`
+  return ProblemDetails.toResponse({ type, status, title, detail, error: detail })
+}
 
 const headers = { "cache-control": "no-cache, no-transform", "x-accel-buffering": "no" }
 

@@ -6,6 +6,7 @@
 export * as Agents from "./Agents.ts"
 export * as EventStream from "./EventStream.ts"
 export * as LiveRuns from "./LiveRuns.ts"
+export * as ProxyRoutes from "./ProxyRoutes.ts"
 export * as Routes from "./Routes.ts"
 export * as RunLogStore from "./RunLogStore.ts"
 export * as Runs from "./Runs.ts"

@@ -1,23 +1,10 @@
 import { streamProxy } from "@earendil-works/pi-agent-core"
-import { type AssistantMessage, type Context, type Model, normalizeContext } from "@earendil-works/pi-ai"
+import { type AssistantMessage, type Context, normalizeContext } from "@earendil-works/pi-ai"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Stream } from "effect"
 import { Message, type ModelEvent, Provider, ProviderError } from "effect-agent"
 import { PiStream } from "effect-agent/proxy"
-import { models, serveHandler } from "./served.ts"
-
-const model: Model<"anthropic-messages"> = {
-  id: "large",
-  name: "Large",
-  api: "anthropic-messages",
-  provider: "acme",
-  baseUrl: "http://127.0.0.1:9",
-  reasoning: true,
-  input: ["text", "image"],
-  cost: { input: 1, output: 1, cacheRead: 0, cacheWrite: 0 },
-  contextWindow: 1000,
-  maxTokens: 100
-}
+import { model, models, serveHandler } from "./served.ts"
 
 const context: Context = {
   systemPrompt: "Be brief.",

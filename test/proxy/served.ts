@@ -1,6 +1,7 @@
 /**
  * A server of the proxy over real HTTP on loopback, and a proxy's client for it.
  */
+import type { Model } from "@earendil-works/pi-ai"
 import { NodeHttpServer } from "@effect/platform-node"
 import { Effect, type Scope } from "effect"
 import { FetchHttpClient, type HttpServerRequest, type HttpServerResponse } from "effect/http"
@@ -44,3 +45,17 @@ export const proxied = Effect.fnUntraced(function* (
   const url = yield* serveHandler(provider, ModelStream.handler({ models }))
   return yield* ProxyProvider.make({ ...options, url })
 }, Effect.provide(FetchHttpClient.layer))
+
+/** A model as pi describes it. */
+export const model: Model<"anthropic-messages"> = {
+  id: "large",
+  name: "Large",
+  api: "anthropic-messages",
+  provider: "acme",
+  baseUrl: "http://127.0.0.1:9",
+  reasoning: true,
+  input: ["text", "image"],
+  cost: { input: 1, output: 1, cacheRead: 0, cacheWrite: 0 },
+  contextWindow: 1000,
+  maxTokens: 100
+}
