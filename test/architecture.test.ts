@@ -26,7 +26,7 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
     "edges",
     /^(providers|resilience|tools|compat|promise|testing|ai|ai-sdk|ai-sdk-ui|ag-ui|node|prices|context|sessions|artifacts|guardrails|skills|tool-search|mcp|sql|api|proxy)\//
   ],
-  ["outer edges", /^server\//],
+  ["outer edges", /^(server|client)\//],
   ["program", /^cli\//],
   ["barrel", /^index\.ts$/]
 ]

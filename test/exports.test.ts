@@ -8,6 +8,7 @@ import * as aiSdkUi from "effect-agent/ai-sdk-ui"
 import * as agUi from "effect-agent/ag-ui"
 import * as api from "effect-agent/api"
 import * as artifacts from "effect-agent/artifacts"
+import * as client from "effect-agent/client"
 import * as context from "effect-agent/context"
 import * as compat from "effect-agent/compat"
 import * as guardrails from "effect-agent/guardrails"
@@ -31,6 +32,7 @@ const modules = {
   api,
   artifacts,
   ai,
+  client,
   "ai-sdk": aiSdk,
   "ai-sdk-ui": aiSdkUi,
   "ag-ui": agUi,

@@ -20,6 +20,7 @@ const entries = [
   "ag-ui",
   "api",
   "artifacts",
+  "client",
   "compat",
   "guardrails",
   "context",

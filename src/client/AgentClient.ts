@@ -1,0 +1,313 @@
+/**
+ * A client of a server of agents: it opens sessions, whose agents run at the server.
+ *
+ * **When to use**
+ *
+ * Use it in another process than that of the agents: a page, a program, another service. It needs only `fetch`.
+ *
+ * **Details**
+ *
+ * - The events of a run come over one stream, whatever happens to its connections: the client reconnects with `Last-Event-ID`, and each
+ *   event comes once, in order. A reader that comes late gets whole messages in place of deltas.
+ * - A request for a run has an idempotency key, so that the client sends it again when it got no response.
+ * - A run belongs to the server. Interrupting `prompt` and leaving `stream` cancel it, leaving `watch` and `start` do not, and a client that
+ *   dies cancels nothing.
+ * - Failures are typed: the problems of the server (`Problem` of `effect-agent/api`), `ServerUnreachable`, and `UnexpectedResponse` for a
+ *   server of another version. Events that this version does not know are left out.
+ *
+ * @since 0.2.0
+ */
+import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as HttpClient from "effect/http/HttpClient"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import * as HttpApiClient from "effect/http-api/HttpApiClient"
+import * as HttpApiMiddleware from "effect/http-api/HttpApiMiddleware"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Schedule from "effect/Schedule"
+import type * as Scope from "effect/Scope"
+import type * as Stream from "effect/Stream"
+import { Api, Authorization } from "../api/Api.ts"
+import type * as Payload from "../api/Payload.ts"
+import type * as Problem from "../api/Problem.ts"
+import type { Refused } from "./ClientError.ts"
+import * as Link from "./Link.ts"
+import * as OpenSession from "./OpenSession.ts"
+import type { RemoteAgent } from "./RemoteAgent.ts"
+import * as RunEvents from "./RunEvents.ts"
+
+export type { Watched } from "./RunEvents.ts"
+
+/**
+ * The options of a client.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export interface Options {
+  /** The token of the server. */
+  readonly token: Redacted.Redacted
+  /**
+   * The number of reconnects to the events of a run and the delays between them. It begins anew with each event. Default: {@link defaultReconnect}.
+   */
+  readonly reconnect?: Schedule.Schedule<unknown, unknown>
+  /** The number of repetitions of a request that may be sent twice, and the delays between them. Default: {@link defaultRetry}. */
+  readonly retry?: Schedule.Schedule<unknown, unknown>
+  /** The time without a byte after which the client reconnects, a duration. A server pings every 15 seconds. Default 45 seconds. */
+  readonly silence?: Duration.Input
+}
+
+/**
+ * Reconnects for 5 minutes, after 0.1 seconds and up to 5, which vary by a fifth at random.
+ *
+ * @category constants
+ * @since 0.2.0
+ */
+export const defaultReconnect: Schedule.Schedule<unknown, unknown> = Schedule.min([
+  Schedule.exponential("100 millis"),
+  Schedule.spaced("5 seconds")
+]).pipe(Schedule.jittered, Schedule.upTo({ duration: "5 minutes" }))
+
+/**
+ * Three repetitions, after about 0.1, 0.2 and 0.4 seconds.
+ *
+ * @category constants
+ * @since 0.2.0
+ */
+export const defaultRetry: Schedule.Schedule<unknown, unknown> = Schedule.exponential("100 millis").pipe(
+  Schedule.jittered,
+  Schedule.upTo({ times: 3 })
+)
+
+/**
+ * A page of the list of sessions.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export interface ListOptions {
+  /** The most sessions of the page, from 1 to 999. Default: that of the server. */
+  readonly limit?: number
+  /** `nextCursor` of the page before. Default: the first page. */
+  readonly cursor?: string
+  /** A part of the titles. Default: all sessions. */
+  readonly query?: string
+}
+
+/**
+ * The functions of the service.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface Service {
+  /** Succeeds if the server can take a run. */
+  readonly health: Effect.Effect<void, Refused | Problem.Draining>
+  /** Makes a session, and succeeds with its id. */
+  readonly createSession: (
+    options?: Payload.CreateSession
+  ) => Effect.Effect<string, Refused | Problem.SessionExists | Problem.Draining>
+  /** Lists sessions, those with the newest entries first. */
+  readonly listSessions: (page?: ListOptions) => Effect.Effect<Payload.Sessions, Refused>
+  /** Reads a session with its entries. */
+  readonly readSession: (
+    sessionId: string
+  ) => Effect.Effect<Payload.SessionContents, Refused | Problem.SessionNotFound>
+  /** Makes a session with the conversation of another one, up to an entry if one is given, and succeeds with its id. */
+  readonly forkSession: (
+    sessionId: string,
+    options?: Payload.ForkSession
+  ) => Effect.Effect<string, Refused | Problem.SessionNotFound | Problem.Draining>
+  /** Removes a session and its runs. */
+  readonly deleteSession: (
+    sessionId: string
+  ) => Effect.Effect<void, Refused | Problem.SessionNotFound | Problem.SessionLocked | Problem.RunGoesOn>
+  /**
+   * Opens a session until the scope closes. Its runs are those of the server: closing the scope leaves them, but interrupts the prompts
+   * that wait for them.
+   */
+  readonly open: (
+    sessionId: string
+  ) => Effect.Effect<RemoteAgent, Refused | Problem.SessionNotFound, Scope.Scope>
+  /** Reads the state of a run. */
+  readonly getRun: (runId: string) => Effect.Effect<Payload.Run, Refused | Problem.RunNotFound>
+  /**
+   * Watches a run from a position on (default 0: from its start), until it is over. Leaving the stream does not cancel the run, and
+   * the position of the last event is where another watcher begins.
+   */
+  readonly watch: (
+    runId: string,
+    after?: number
+  ) => Stream.Stream<RunEvents.Watched, Refused | Problem.RunNotFound>
+  /** Cancels a run, and does not wait for its end. */
+  readonly cancelRun: (
+    runId: string,
+    reason?: string
+  ) => Effect.Effect<void, Refused | Problem.RunNotFound | Problem.RunOver | Problem.RunNotReady>
+}
+
+/**
+ * The client of a server.
+ *
+ * **Example** (Asking an agent at a server)
+ *
+ * ```ts
+ * import { Effect, Redacted } from "effect"
+ * import { AgentClient } from "effect-agent/client"
+ * import { FetchHttpClient } from "effect/http"
+ *
+ * export const program = Effect.gen(function* () {
+ *   const client = yield* AgentClient.AgentClient
+ *   const agent = yield* client.open(yield* client.createSession())
+ *   const { text } = yield* agent.prompt("Do I need a coat?")
+ *   return text
+ * }).pipe(
+ *   Effect.scoped,
+ *   Effect.provide(AgentClient.layer("http://127.0.0.1:4111", { token: Redacted.make("secret") })),
+ *   Effect.provide(FetchHttpClient.layer)
+ * )
+ * ```
+ *
+ * @category services
+ * @since 0.2.0
+ */
+export class AgentClient extends Context.Service<AgentClient, Service>()("effect-agent/client/AgentClient") {}
+
+/**
+ * Makes a client of the server at an address, such as `"http://127.0.0.1:4111"`.
+ *
+ * **Example** (A server in the process)
+ *
+ * ```ts
+ * import { Effect, Layer, Redacted } from "effect"
+ * import { Agent } from "effect-agent"
+ * import { AgentClient } from "effect-agent/client"
+ * import { Agents, LiveRuns, RunLogStore, Server } from "effect-agent/server"
+ * import { MemorySessionStore } from "effect-agent/sessions"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ * import { FetchHttpClient } from "effect/http"
+ *
+ * const agents = Agents.layer(({ session }) => Agent.make({ model: "any", session })).pipe(
+ *   Layer.provide(ScriptedProvider.layer([ScriptedProvider.text("Yes.")]))
+ * )
+ * const RunsLive = LiveRuns.layer().pipe(
+ *   Layer.provide([agents, MemorySessionStore.layer(), RunLogStore.layerMemory])
+ * )
+ * const server = Server.toWebHandler({ tokens: [Redacted.make("secret")] }, RunsLive)
+ * const fetch: typeof globalThis.fetch = (input, init) => server.handler(new Request(input, init))
+ *
+ * const program = Effect.gen(function* () {
+ *   const client = yield* AgentClient.make("http://localhost", { token: Redacted.make("secret") })
+ *   const agent = yield* client.open(yield* client.createSession({ name: "Trip to Oslo" }))
+ *   const { status, text } = yield* agent.prompt("Do I need a coat?")
+ *   return [status, text]
+ * }).pipe(
+ *   Effect.scoped,
+ *   Effect.provide(FetchHttpClient.layer),
+ *   Effect.provideService(FetchHttpClient.Fetch, fetch)
+ * )
+ *
+ * console.log(await Effect.runPromise(program)) // => [ 'completed', 'Yes.' ]
+ * await server.dispose()
+ * ```
+ *
+ * @category constructors
+ * @since 0.2.0
+ */
+export const make = Effect.fnUntraced(function* (
+  url: string,
+  { reconnect = defaultReconnect, retry = defaultRetry, silence = "45 seconds", token }: Options
+): Effect.fn.Return<Service, never, HttpClient.HttpClient> {
+  const http = yield* HttpClient.HttpClient
+  const authorization = HttpApiMiddleware.layerClient(Authorization, ({ next, request }) =>
+    next(HttpClientRequest.bearerToken(request, token))
+  )
+  const api = yield* Effect.provide(HttpApiClient.make(Api, { baseUrl: url }), authorization)
+  return serviceOf({ api, http, reconnect, retry, silence })
+})
+
+const serviceOf = (link: Link.Link): Service => {
+  const { api } = link
+  const ofSession = (sessionId: string) => ({ params: { sessionId } })
+  const ofRun = (runId: string) => ({ params: { runId } })
+  return {
+    health: Effect.asVoid(Link.called(api.health({}))),
+    createSession: (payload = {}) =>
+      Effect.map(Link.called(api.sessions.create({ payload })), ({ sessionId }) => sessionId),
+    listSessions: ({ limit, ...page } = {}) =>
+      Link.repeated(
+        link,
+        api.sessions.list({ query: { ...page, ...(limit === undefined ? {} : { limit: String(limit) }) } })
+      ),
+    readSession: (sessionId) => Link.repeated(link, api.sessions.read(ofSession(sessionId))),
+    forkSession: (sessionId, payload = {}) =>
+      Effect.map(
+        Link.called(api.sessions.fork({ ...ofSession(sessionId), payload })),
+        (fork) => fork.sessionId
+      ),
+    deleteSession: (sessionId) => Link.called(api.sessions.delete(ofSession(sessionId))),
+    open: (sessionId) => OpenSession.open(link, sessionId),
+    getRun: (runId) => Link.repeated(link, api.runs.get(ofRun(runId))),
+    watch: (runId, after) => RunEvents.watch(link, runId, after),
+    cancelRun: (runId, reason) =>
+      Link.repeated(
+        link,
+        api.control.cancel({ ...ofRun(runId), payload: reason === undefined ? {} : { reason } })
+      )
+  }
+}
+
+/**
+ * Makes a layer of a client of the server at an address.
+ *
+ * **Details**
+ *
+ * The layer needs an `HttpClient`. A page in a browser takes `FetchHttpClient.layer`, and the server must allow its origin.
+ *
+ * **Example** (Watching a run that goes on without its watcher)
+ *
+ * ```ts
+ * import { Effect, Layer, Redacted, Stream } from "effect"
+ * import { Agent } from "effect-agent"
+ * import { AgentClient } from "effect-agent/client"
+ * import { Agents, LiveRuns, RunLogStore, Server } from "effect-agent/server"
+ * import { MemorySessionStore } from "effect-agent/sessions"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ * import { FetchHttpClient } from "effect/http"
+ *
+ * const agents = Agents.layer(({ session }) => Agent.make({ model: "any", session })).pipe(
+ *   Layer.provide(ScriptedProvider.layer([ScriptedProvider.text("Yes.")]))
+ * )
+ * const RunsLive = LiveRuns.layer().pipe(
+ *   Layer.provide([agents, MemorySessionStore.layer(), RunLogStore.layerMemory])
+ * )
+ * const server = Server.toWebHandler({ tokens: [Redacted.make("secret")] }, RunsLive)
+ * const fetch: typeof globalThis.fetch = (input, init) => server.handler(new Request(input, init))
+ *
+ * const program = Effect.gen(function* () {
+ *   const client = yield* AgentClient.AgentClient
+ *   const agent = yield* client.open(yield* client.createSession())
+ *   const { runId } = yield* agent.start("Do I need a coat?")
+ *   const first = yield* client.watch(runId).pipe(Stream.take(3), Stream.runCollect)
+ *   const rest = yield* Stream.runCollect(client.watch(runId, first.at(-1)?.position))
+ *   return [first.map(({ position }) => position), rest.at(-1)?.event._tag]
+ * }).pipe(
+ *   Effect.scoped,
+ *   Effect.provide(AgentClient.layer("http://localhost", { token: Redacted.make("secret") })),
+ *   Effect.provide(FetchHttpClient.layer),
+ *   Effect.provideService(FetchHttpClient.Fetch, fetch)
+ * )
+ *
+ * console.log(await Effect.runPromise(program)) // => [ [ 1, 2, 3 ], 'RunEnd' ]
+ * await server.dispose()
+ * ```
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const layer = (
+  url: string,
+  options: Options
+): Layer.Layer<AgentClient, never, HttpClient.HttpClient> => Layer.effect(AgentClient, make(url, options))
