@@ -21,7 +21,11 @@ const own = (state: State, event: AgentEvent): Step => {
     case "RunStart":
       return started(state, event)
     case "ModelCallStart":
-      return [{ ...state, isInStep: true, notes: [] }, state.isInStep ? [] : [{ type: "start-step" }]]
+      // A later call may have the id of an earlier one.
+      return [
+        { ...state, isInStep: true, notes: [], approvals: new Map() },
+        state.isInStep ? [] : [{ type: "start-step" }]
+      ]
     case "MessageStart":
       return event.role === "assistant"
         ? [{ ...state, answerId: event.messageId, streamed: Streamed.nothing }, []]

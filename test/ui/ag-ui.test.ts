@@ -159,6 +159,48 @@ describe("AgUi", () => {
     })
   )
 
+  it.effect("keeps the words of one sub-agent where another one takes words back", () =>
+    Effect.gen(function* () {
+      const partial = ScriptedProvider.turn(
+        Step.start,
+        Step.thinking("Void"),
+        Step.text(["This ", "is "]),
+        Step.run(Effect.yieldNow),
+        Step.toolCall("look", { where: "void" }),
+        Step.fail(Scripted.overloaded)
+      )
+      const whole = ScriptedProvider.turn(
+        Step.start,
+        Step.thinking("Well"),
+        Step.run(Effect.yieldNow),
+        Step.text(["a ", "whole"]),
+        Step.finish("stop")
+      )
+      const events = yield* Scripted.events({
+        turns: [
+          ScriptedProvider.turn(
+            Step.start,
+            Step.toolCall("helper", { prompt: "1" }),
+            Step.toolCall("helper", { prompt: "2" }),
+            Step.finish("toolUse")
+          ),
+          partial,
+          whole,
+          partial,
+          whole,
+          ScriptedProvider.text("Done.")
+        ]
+      })
+      const { failure, messages } = yield* received(events)
+      assert.isUndefined(failure)
+      assert.deepStrictEqual(AgUi.messagesOf(messages), Scripted.folded(events))
+      assert.deepStrictEqual(
+        shown(messages.filter(({ subagentRunId }) => subagentRunId !== undefined)).toSorted(),
+        ['assistant "a whole"', 'assistant "a whole"', 'reasoning "Well"', 'reasoning "Well"']
+      )
+    })
+  )
+
   it.effect("ends a run with all open requests as interrupts, and begins the next one where it was", () =>
     Effect.gen(function* () {
       const events = yield* Scripted.events()

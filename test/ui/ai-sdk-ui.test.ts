@@ -172,6 +172,19 @@ describe("AiSdkUi", () => {
     })
   )
 
+  it.effect("keeps calls apart whose ids come again", () =>
+    Effect.gen(function* () {
+      const call = (name: string, params: Schema.Json) =>
+        ScriptedProvider.turn(Step.start, Step.toolCall(name, params, { id: "c" }), Step.finish("toolUse"))
+      const events = yield* Scripted.events({
+        decision: "reject",
+        turns: [call("remove", { what: "a" }), call("look", { where: "b" }), ScriptedProvider.text("Done.")]
+      })
+      const { message } = yield* received(events)
+      assert.deepStrictEqual(toolsOf(message), ["remove output-denied", "look output-available"])
+    })
+  )
+
   it.effect("waits only where every call of the turn waits or has ended", () =>
     Effect.gen(function* () {
       const events = yield* Scripted.events()
