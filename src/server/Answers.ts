@@ -84,8 +84,12 @@ const answerLate = <A>(host: Host, conversation: Conversation, run: RunKey, answ
     }
     const { current } = conversation
     if (current !== undefined) return { ...given.success, runId: current.runId }
-    const next = wasOpen ? yield* resumed(host, conversation, agent, runId) : undefined
-    return { ...given.success, runId: next ?? host.history.continuing(runId) }
+    const ended = yield* SessionProblem.logging(host.history.of(run.sessionId))
+    const last = host.history.continuing(runId)
+    // An answer that came while the run was about to be suspended resumes it when it comes again.
+    const isLeft = ended.get(last)?.status === "suspended"
+    const next = wasOpen || isLeft ? yield* resumed(host, conversation, agent, last) : undefined
+    return { ...given.success, runId: next ?? last }
   })
 
 const opened = (conversation: Conversation, runId: string) =>

@@ -110,13 +110,14 @@ export class LiveRun implements RunKey {
   /** The pages of the log, for a watcher whose leaving cancels the run. */
   held(
     pages: Stream.Stream<ReadonlyArray<Entry>>,
-    cancel: Effect.Effect<void>
+    cancel: Effect.Effect<void>,
+    isCancelled: () => boolean
   ): Stream.Stream<ReadonlyArray<Entry>> {
     const enter = Effect.sync(() => void this.holders++)
     const leave = Effect.suspend(() => {
       this.holders--
       const isLast = this.holders === 0 && !this.log.isClosed
-      return isLast ? cancel : Effect.void
+      return isLast && isCancelled() ? cancel : Effect.void
     })
     return Stream.unwrap(
       Effect.as(

@@ -146,7 +146,9 @@ const watch = Effect.fnUntraced(function* (
   const live = host.runs.get(runId)
   if (live !== undefined) {
     const pages = live.watch(after, pace)
-    return cancelOnLeave ? live.held(pages, cancel(host, live, "the last watcher left")) : pages
+    if (cancelOnLeave === false) return pages
+    const isCancelled = cancelOnLeave === true ? () => true : cancelOnLeave
+    return live.held(pages, cancel(host, live, "the last watcher left"), isCancelled)
   }
   const { log } = yield* SessionProblem.logging(History.logOf(logs, yield* host.stored(runId)))
   return log.hasAfter(after) ? log.watch(after, pace) : undefined

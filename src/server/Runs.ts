@@ -50,8 +50,10 @@ export interface Start {
  * @since 0.2.0
  */
 export interface WatchOptions {
-  /** Whether the run is cancelled when the last watcher with this option has left. Default `false`. */
-  readonly cancelOnLeave?: boolean
+  /**
+   * Whether the run is cancelled when the last watcher with this option has left; a function decides when it leaves. Default `false`.
+   */
+  readonly cancelOnLeave?: boolean | (() => boolean)
 }
 
 /**

@@ -4,7 +4,7 @@ import { Agent, AgentEvent, Approval, Message, ProviderError, Tool, Usage } from
 import { Retry } from "effect-agent/resilience"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 
-const overloaded = new ProviderError.Overloaded({ detail: "busy" })
+export const overloaded = new ProviderError.Overloaded({ detail: "busy" })
 const look = Tool.make({
   name: "look",
   description: "Looks around.",

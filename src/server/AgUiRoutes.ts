@@ -1,0 +1,126 @@
+/** The route of clients of AG-UI. */
+import * as Effect from "effect/Effect"
+import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as Stream from "effect/Stream"
+import { AgUi } from "../ag-ui/index.ts"
+import type { AgentEvent } from "../AgentEvent.ts"
+import type * as Payload from "../api/Payload.ts"
+import * as Problem from "../api/Problem.ts"
+import { cancelsOnLeave } from "./ChatRoutes.ts"
+import * as EventStream from "./EventStream.ts"
+import * as Following from "./Following.ts"
+import * as Routes from "./Routes.ts"
+import type { Service } from "./Runs.ts"
+
+export const make = (runs: Service): ReadonlyArray<Routes.Route> => [
+  Routes.make("POST", "/ag-ui", run(runs), { body: "json" })
+]
+
+const run = (runs: Service) =>
+  Effect.gen(function* () {
+    const input = yield* Effect.mapError(
+      HttpServerRequest.schemaBodyJson(AgUi.RunAgentInput),
+      ({ message }) => new Problem.InvalidRequest({ detail: message })
+    )
+    const options = { cancelOnLeave: yield* cancelsOnLeave }
+    const { threadId: sessionId } = input
+    if ((input.resume ?? []).length > 0) {
+      const { answered, runId } = yield* answer(runs, input)
+      const chain = yield* Following.chainOf(runs, runId)
+      return respond(Following.text(runs, chain, () => follower(input, answered), options))
+    }
+    const prompt = AgUi.prompt(input)
+    if (prompt.length === 0) return yield* Following.nothing(yield* Following.openRun(runs, sessionId))
+    const runId = yield* Following.started(runs, sessionId, prompt)
+    return respond(Following.text(runs, [runId], () => follower(input), options))
+  })
+
+const respond = (text: Stream.Stream<string>) => EventStream.response(Stream.encodeText(text), AgUi.headers)
+
+/** Gives the answers of a request to the run that waits for them. */
+const answer = Effect.fnUntraced(function* (runs: Service, input: AgUi.RunAgentInput) {
+  const run = yield* Following.openRun(runs, input.threadId)
+  const replies = AgUi.replies(input).filter(({ id }) => run !== undefined && isPending(run, id))
+  if (run === undefined || replies.length === 0) return yield* Following.nothing(run)
+  let { runId } = run
+  for (const reply of replies) runId = yield* give(runs, run, reply)
+  return { runId, answered: replies.map(({ id }) => id) }
+})
+
+const isPending = ({ pending }: Payload.Run, id: string): boolean =>
+  pending.approvals.some(({ approvalId }) => approvalId === id) ||
+  pending.questions.some(({ questionId }) => questionId === id)
+
+/** Gives one answer, and succeeds with the id of the run that continues. A question without an answer cancels the run. */
+const give = Effect.fnUntraced(function* (runs: Service, run: Payload.Run, reply: AgUi.Reply) {
+  const { answer = null, decision, id, isCancelled } = reply
+  const { runId } = run
+  const approval = run.pending.approvals.find(({ approvalId }) => approvalId === id)
+  if (approval !== undefined) {
+    if (decision === undefined) {
+      const detail = "The payload that resumes an approval is {approved: boolean, reason?: string}."
+      return yield* new Problem.AnswerInvalid({ runId, detail })
+    }
+    const { argumentsHash } = approval
+    return yield* Following.given(runs, id, runs.approve(runId, id, { ...decision, argumentsHash }))
+  }
+  if (!isCancelled) return yield* Following.given(runs, id, runs.answer(runId, id, { answer }))
+  yield* Effect.catchTag(runs.cancel(runId, "The question was cancelled"), "RunOver", () => Effect.void)
+  return runId
+})
+
+const textOf = (events: ReadonlyArray<AgUi.Event>): string =>
+  events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("")
+
+/** Follows a run from its start, or from the place where it has waited for the answers. */
+const follower = (input: AgUi.Input, answered?: ReadonlyArray<string>): Following.Follower => {
+  let state = AgUi.initial(input)
+  let isBefore = answered !== undefined
+  let hasBegun = false
+  const isWaiting = () =>
+    AgUi.isWaiting(state) && AgUi.requests(state).some((request) => answered?.includes(idOf(request)))
+  return {
+    take: (event, isLast) => {
+      const begin = isBefore && (isAnswer(event, answered) || isEnd(event, isLast)) ? resumed() : []
+      const [next, events] = AgUi.step(state, event)
+      state = next
+      if (!isBefore) return textOf([...begin, ...events.filter((event) => isShown(event, isLast))])
+      return isWaiting() ? textOf(resumed()) : ""
+    },
+    waitsFor: () => {
+      if (isBefore || !AgUi.isWaiting(state)) return []
+      const ids = AgUi.requests(state).map(idOf)
+      // The log may get the answers later than the run.
+      return ids.some((id) => answered?.includes(id)) ? [] : ids
+    },
+    pause: () => textOf(AgUi.pause(state)),
+    end: ""
+  }
+
+  function resumed(): ReadonlyArray<AgUi.Event> {
+    isBefore = false
+    hasBegun = true
+    const [next, events] = AgUi.resume(state, input)
+    state = next
+    return events
+  }
+
+  /** A run that another one resumes, and that one, are one run of AG-UI. */
+  function isShown({ type }: AgUi.Event, isLast: boolean): boolean {
+    if (type === "RUN_FINISHED") return isLast
+    if (type !== "RUN_STARTED") return true
+    const isFirst = !hasBegun
+    hasBegun = true
+    return isFirst
+  }
+}
+
+const isAnswer = (event: AgentEvent, answered: ReadonlyArray<string> | undefined): boolean =>
+  (event._tag === "ApprovalAnswered" && answered?.includes(event.approvalId) === true) ||
+  (event._tag === "QuestionAnswered" && answered?.includes(event.questionId) === true)
+
+const isEnd = ({ _tag, path }: AgentEvent, isLast: boolean) =>
+  _tag === "RunEnd" && isLast && path === undefined
+
+const idOf = (request: ReturnType<typeof AgUi.requests>[number]): string =>
+  request._tag === "QuestionAsked" ? request.questionId : request.approvalId

@@ -1,0 +1,156 @@
+/** The routes of clients of the AI SDK. */
+import * as Effect from "effect/Effect"
+import * as HttpRouter from "effect/http/HttpRouter"
+import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Stream from "effect/Stream"
+import { AiSdkUi } from "../ai-sdk-ui/index.ts"
+import type * as Payload from "../api/Payload.ts"
+import * as Problem from "../api/Problem.ts"
+import * as EventStream from "./EventStream.ts"
+import * as Following from "./Following.ts"
+import * as Routes from "./Routes.ts"
+import type { Service } from "./Runs.ts"
+
+export const make = (runs: Service): ReadonlyArray<Routes.Route> => [
+  Routes.make("POST", "/ui/chat", chat(runs), { body: "json" }),
+  Routes.make("GET", "/ui/chat/:chatId/stream", reconnect(runs), { body: "none" }),
+  Routes.make("POST", "/ui/chat/:chatId/stop", stop(runs), { body: "optional" })
+]
+
+const chat = (runs: Service) =>
+  Effect.gen(function* () {
+    const request = yield* Effect.mapError(
+      HttpServerRequest.schemaBodyJson(AiSdkUi.ChatRequest),
+      ({ message }) => new Problem.InvalidRequest({ detail: message })
+    )
+    const cancelOnLeave = yield* cancelsOnLeave
+    const { id: sessionId, messageId, messages, trigger } = request
+    const last = messages.at(-1)
+    if (last?.role === "assistant") {
+      const { answered, runId } = yield* answer(runs, request)
+      const chain = yield* Following.chainOf(runs, runId)
+      return respond(runs, chain, () => follower({ messageId: last.id }, answered), cancelOnLeave)
+    }
+    if (trigger === "regenerate-message" || messageId !== undefined) {
+      const detail = "A session only grows: fork it, and send the message to the fork."
+      return yield* new Problem.InvalidRequest({ detail })
+    }
+    const prompt = AiSdkUi.prompt(request)
+    if (prompt.length === 0) return yield* Following.nothing(yield* Following.openRun(runs, sessionId))
+    const runId = yield* Following.started(runs, sessionId, prompt)
+    return respond(runs, [runId], () => follower({}), cancelOnLeave)
+  })
+
+/** A client that asks so cancels the run by leaving. */
+export const cancelsOnLeave = Effect.map(
+  HttpServerRequest.ParsedSearchParams,
+  ({ onDisconnect }) => onDisconnect === "cancel"
+)
+
+/** Gives the answers of a request to the run that waits for them. */
+const answer = Effect.fnUntraced(function* (runs: Service, request: AiSdkUi.ChatRequest) {
+  const run = yield* Following.openRun(runs, request.id)
+  const { approvals, outputs } = AiSdkUi.answers(request)
+  const decisions = approvals.flatMap(({ approvalId, ...decision }) =>
+    (run?.pending.approvals ?? [])
+      .filter((request) => request.approvalId === approvalId)
+      .map(({ argumentsHash }) => ({ approvalId, answer: { ...decision, argumentsHash } }))
+  )
+  const replies = (run?.pending.questions ?? []).flatMap((question) =>
+    outputs
+      .filter(({ toolCallId }) => isPartOf(question, toolCallId))
+      .map(({ output }) => ({ questionId: question.questionId, answer: { answer: output } }))
+  )
+  if (run === undefined || decisions.length + replies.length === 0) return yield* Following.nothing(run)
+  let { runId } = run
+  for (const { answer, approvalId } of decisions) {
+    runId = yield* Following.given(runs, approvalId, runs.approve(run.runId, approvalId, answer))
+  }
+  for (const { answer, questionId } of replies) {
+    runId = yield* Following.given(runs, questionId, runs.answer(run.runId, questionId, answer))
+  }
+  const answered = [
+    ...decisions.map(({ approvalId }) => approvalId),
+    ...replies.map(({ questionId }) => questionId)
+  ]
+  return { runId, answered }
+})
+
+const isPartOf = ({ runId, toolCallId }: Payload.Pending["questions"][number], part: string): boolean =>
+  part === toolCallId || part === `${runId}:${toolCallId}`
+
+const reconnect = (runs: Service) =>
+  Effect.gen(function* () {
+    const runId = yield* runOf(runs)
+    if (runId === undefined) return HttpServerResponse.empty({ status: 204 })
+    const chain = yield* Following.chainOf(runs, runId)
+    return respond(runs, chain, () => follower({}), yield* cancelsOnLeave)
+  })
+
+const stop = (runs: Service) =>
+  Effect.gen(function* () {
+    const runId = yield* runOf(runs)
+    if (runId !== undefined) {
+      yield* Effect.catchTag(runs.cancel(runId, "stopped"), "RunOver", () => Effect.void)
+    }
+    return HttpServerResponse.empty({ status: 204 })
+  })
+
+const runOf = (runs: Service) => Effect.flatMap(HttpRouter.params, ({ chatId = "" }) => runs.active(chatId))
+
+const respond = (
+  runs: Service,
+  chain: ReadonlyArray<string>,
+  make: () => Following.Follower,
+  cancelOnLeave: boolean
+) =>
+  EventStream.response(
+    Stream.encodeText(Following.text(runs, chain, make, { cancelOnLeave })),
+    AiSdkUi.headers
+  )
+
+const textOf = (chunks: ReadonlyArray<AiSdkUi.Chunk>): string =>
+  chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join("")
+
+/**
+ * Follows a run from its start. With answers it begins where the step began in which they were requested, and takes away the part of the
+ * step that the client has: that part may end anywhere.
+ */
+const follower = (options: AiSdkUi.Options, answered?: ReadonlyArray<string>): Following.Follower => {
+  let state = AiSdkUi.initial(options)
+  /** The chunks of the step, until a request of the answers has come. */
+  let held: Array<AiSdkUi.Chunk> | undefined = answered === undefined ? undefined : []
+  const shown = (chunks: ReadonlyArray<AiSdkUi.Chunk>) => {
+    if (held === undefined) return chunks
+    for (const chunk of chunks) {
+      if (chunk.type === "start-step") held = []
+      else if (chunk.type !== "start" && !("transient" in chunk)) held.push(chunk)
+    }
+    const isRequested = AiSdkUi.requests(state).some(({ request }) => answered?.includes(idOf(request)))
+    if (!isRequested) return []
+    const { messageId = "" } = state
+    const all: ReadonlyArray<AiSdkUi.Chunk> = [{ type: "start", messageId }, { type: "reset-step" }, ...held]
+    held = undefined
+    return all
+  }
+  return {
+    take: (event, isLast) => {
+      const [next, chunks] = AiSdkUi.step(state, event)
+      state = next
+      // A run that another one resumes is not the end of the message.
+      return textOf(shown(isLast ? chunks : chunks.filter(({ type }) => type !== "finish")))
+    },
+    waitsFor: () => {
+      if (held !== undefined || !AiSdkUi.isWaiting(state)) return []
+      const ids = AiSdkUi.requests(state).map(({ request }) => idOf(request))
+      // The log may get the answers later than the run.
+      return ids.some((id) => answered?.includes(id)) ? [] : ids
+    },
+    pause: () => textOf(AiSdkUi.pause()),
+    end: "data: [DONE]\n\n"
+  }
+}
+
+const idOf = (request: ReturnType<typeof AiSdkUi.requests>[number]["request"]): string =>
+  request._tag === "QuestionAsked" ? request.questionId : request.approvalId

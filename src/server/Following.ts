@@ -1,0 +1,145 @@
+/** The log of a run as the text of another protocol, up to the end of the run or to a request that waits for a person. */
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import type { AgentEvent } from "../AgentEvent.ts"
+import type * as Payload from "../api/Payload.ts"
+import * as Problem from "../api/Problem.ts"
+import type { Service } from "./Runs.ts"
+
+/** The state of one response. */
+export interface Follower {
+  /** The text for one event. `isLast` says that no other run continues its run. */
+  readonly take: (event: AgentEvent, isLast: boolean) => string
+  /** The ids of the requests for which all of the run waits. Empty where it does not wait. */
+  readonly waitsFor: () => ReadonlyArray<string>
+  /** The text that ends the response while the run waits. */
+  readonly pause: () => string
+  /** The last text. */
+  readonly end: string
+}
+
+export interface Options {
+  /** Whether the run is cancelled when the last client with this option has left, but for one whose run waits. */
+  readonly cancelOnLeave: boolean
+}
+
+const ping = ": ping\n\n"
+
+/** The text of a response about a run, and about those that it resumes. */
+export const text = (
+  runs: Service,
+  chain: ReadonlyArray<string>,
+  make: () => Follower,
+  { cancelOnLeave }: Options
+): Stream.Stream<string> =>
+  Stream.suspend(() => {
+    const follower = make()
+    let isPaused = false
+    const last = chain.at(-1) ?? ""
+    const pages = (runId: string) => {
+      const isLast = runId === last
+      const options = isLast && cancelOnLeave ? { cancelOnLeave: () => !isPaused } : {}
+      const watched = Effect.orElseSucceed(runs.watch(runId, 0, options), () => undefined)
+      return Stream.unwrap(Effect.map(watched, (stream) => stream ?? Stream.empty)).pipe(
+        Stream.mapEffect((page) => {
+          const output = page.reduce(
+            (all, { event }) => (event === undefined ? all : all + follower.take(event, isLast)),
+            page.length === 0 ? ping : ""
+          )
+          return Effect.map(isLast ? isWaiting(runs, runId, follower) : Effect.succeed(false), (waits) => {
+            isPaused = waits
+            return waits ? output + follower.pause() : output
+          })
+        })
+      )
+    }
+    return Stream.fromIterable(chain).pipe(
+      Stream.flatMap(pages),
+      Stream.takeUntil(() => isPaused),
+      Stream.filter((output) => output !== ""),
+      Stream.concat(follower.end === "" ? Stream.empty : Stream.succeed(follower.end))
+    )
+  })
+
+/** A request of the log may have its answer further on. */
+const isWaiting = (runs: Service, runId: string, follower: Follower): Effect.Effect<boolean> => {
+  const ids = follower.waitsFor()
+  if (ids.length === 0) return Effect.succeed(false)
+  return runs.get(runId).pipe(
+    Effect.map(({ pending, status }) => {
+      const open = [
+        ...pending.approvals.map(({ approvalId }) => approvalId),
+        ...pending.questions.map(({ questionId }) => questionId)
+      ]
+      return status === "running" && ids.some((id) => open.includes(id))
+    }),
+    Effect.orElseSucceed(() => false)
+  )
+}
+
+/** The run, after those that it resumes. */
+export const chainOf = (runs: Service, runId: string): Effect.Effect<ReadonlyArray<string>> =>
+  runs.events(runId, 0).pipe(
+    Effect.flatMap((events) => Stream.runHead(events)),
+    Effect.flatMap((head) => {
+      const event = head._tag === "Some" ? head.value.event : undefined
+      const before = event?._tag === "RunStart" ? event.resumes : undefined
+      return before === undefined
+        ? Effect.succeed([])
+        : Effect.filterOrFail(chainOf(runs, before), (chain) => !chain.includes(runId))
+    }),
+    Effect.orElseSucceed((): ReadonlyArray<string> => []),
+    Effect.map((before) => [...before, runId])
+  )
+
+/** The run of a session that has not ended, or that waits for an answer. */
+export const openRun = Effect.fnUntraced(function* (runs: Service, sessionId: string) {
+  const active = yield* runs.active(sessionId)
+  if (active !== undefined) return yield* runs.get(active)
+  const all = yield* Effect.catchTag(runs.list(sessionId), "SessionNotFound", () =>
+    Effect.succeed<ReadonlyArray<Payload.Run>>([])
+  )
+  const last = all.at(-1)
+  return last?.status === "suspended" ? last : undefined
+})
+
+/**
+ * Gives an answer, and succeeds with the id of the run that has it in its log. A run that is about to be suspended may miss it: then it
+ * is given again, and resumes the run.
+ */
+export const given = <E>(
+  runs: Service,
+  requestId: string,
+  give: Effect.Effect<{ readonly runId: string }, E>
+): Effect.Effect<string, E> =>
+  Effect.gen(function* () {
+    const { runId } = yield* give
+    const events = Effect.orElseSucceed(runs.events(runId, 0), () => Stream.empty)
+    const found = yield* Stream.runHead(
+      Stream.filter(Stream.unwrap(events), ({ event }) => isAnswer(event, requestId))
+    )
+    return found._tag === "Some" ? runId : (yield* give).runId
+  })
+
+const isAnswer = (event: AgentEvent, requestId: string): boolean =>
+  (event._tag === "ApprovalAnswered" && event.approvalId === requestId) ||
+  (event._tag === "QuestionAnswered" && event.questionId === requestId)
+
+/** Starts a run of a session, which begins with it. */
+export const started = Effect.fnUntraced(function* (
+  runs: Service,
+  sessionId: string,
+  prompt: Parameters<Service["start"]>[0]["prompt"]
+) {
+  yield* Effect.catchTag(runs.createSession({ sessionId }), "SessionExists", () => Effect.void)
+  const { runId } = yield* runs.start({ sessionId, prompt })
+  return runId
+})
+
+/** The refusal of a request that has nothing for a run. */
+export const nothing = (run: Payload.Run | undefined) =>
+  run === undefined || run.status === "suspended"
+    ? new Problem.InvalidRequest({
+        detail: "The request has neither a message of the user nor an answer that a run waits for."
+      })
+    : new Problem.RunGoesOn({ runId: run.runId })

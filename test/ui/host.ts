@@ -1,0 +1,48 @@
+/** The routes for user interfaces over HTTP, on sessions that each have a script of their own. */
+import { Context, Effect, Layer, Stream } from "effect"
+import { Agent, AgentEvent, type Approval } from "effect-agent"
+import { Agents, LiveRuns, RunLogStore, Runs, UiRoutes } from "effect-agent/server"
+import { MemorySessionStore } from "effect-agent/sessions"
+import type { ScriptedProvider } from "effect-agent/testing"
+import * as Routes from "../../src/server/Routes.ts"
+import { serve } from "./http.ts"
+import * as Scripted from "./scripted.ts"
+
+export type Service = Runs.Service
+
+export interface Setup {
+  readonly turns?: ReadonlyArray<ScriptedProvider.Turn>
+  readonly asked?: Approval.Asked
+}
+
+/** The address of the server and its runs. */
+export const make = ({ asked = "wait", turns = Scripted.script }: Setup = {}) =>
+  Effect.gen(function* () {
+    const agents = Agents.layer(({ session }) =>
+      Agent.make({ model: "scripted", tools: Scripted.tools, session }).pipe(
+        Effect.provide(Scripted.policy(asked)),
+        Effect.provide(Scripted.provider(turns))
+      )
+    )
+    const context = yield* Layer.build(
+      LiveRuns.layer({ flush: 0 }).pipe(
+        Layer.provide([agents, MemorySessionStore.layer(), RunLogStore.layerMemory])
+      )
+    )
+    const runs = Context.get(context, Runs.Runs)
+    const routes = yield* Effect.provideService(UiRoutes.make, Runs.Runs, runs)
+    const url = yield* serve(Routes.layer(routes))
+    return { url, runs }
+  })
+
+/** The events of all runs of a session, from its log. */
+export const eventsOf = (runs: Runs.Service, sessionId: string) =>
+  Effect.gen(function* () {
+    const all = yield* runs.list(sessionId)
+    const events: Array<AgentEvent.AgentEvent> = []
+    for (const { runId } of all) {
+      const log = yield* Stream.runCollect(yield* runs.events(runId, 0))
+      events.push(...log.map(({ event }) => event))
+    }
+    return events
+  })

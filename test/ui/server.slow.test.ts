@@ -1,0 +1,305 @@
+import { buildResumeArray, HttpAgent } from "@ag-ui/client"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import { AgUi } from "effect-agent/ag-ui"
+import { AiSdkUi } from "effect-agent/ai-sdk-ui"
+import { ScriptedProvider, Step } from "effect-agent/testing"
+import * as Chats from "./chats.ts"
+import * as Host from "./host.ts"
+import * as Scripted from "./scripted.ts"
+
+const endless = [ScriptedProvider.turn(Step.start, Step.text("half"), Step.never)]
+const two = [
+  ScriptedProvider.turn(
+    Step.start,
+    Step.toolCall("remove", { what: "a" }),
+    Step.toolCall("remove", { what: "b" }),
+    Step.toolCall("look", { where: "c" }),
+    Step.finish("toolUse")
+  ),
+  ScriptedProvider.text("Done.")
+]
+
+const post = (url: string, body: object) =>
+  Effect.promise(() =>
+    fetch(url, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body)
+    })
+  )
+const prompt = (id: string, text: string) => ({
+  id,
+  trigger: "submit-message",
+  messages: [{ id: "u1", role: "user", parts: [{ type: "text", text }] }]
+})
+
+/** The status of a run, once it has ended. */
+const ended = (runs: Host.Service, runId: string | undefined) =>
+  Effect.gen(function* () {
+    const events = yield* Stream.runCollect(yield* runs.events(runId ?? "", 0))
+    const last = events.at(-1)?.event
+    return last?._tag === "RunEnd" ? last.status : undefined
+  })
+
+describe("POST /ui/chat", () => {
+  it.live("rebuilds a session with approvals, a question, a sub-agent and a message that steers", () =>
+    Effect.gen(function* () {
+      const { runs, url } = yield* Host.make()
+      const chat = Chats.chatOf(url, "chat-1")
+      yield* Effect.promise(() => chat.sendMessage({ text: "clean up" }))
+      const runId = yield* runs.active("chat-1")
+      yield* runs.steer(runId ?? "", "Be careful")
+      yield* Effect.promise(() => Chats.answering(chat))
+      assert.isUndefined(chat.error)
+      const events = yield* Host.eventsOf(runs, "chat-1")
+      assert.deepStrictEqual(AiSdkUi.messagesOf(chat.messages), Scripted.folded(events))
+      assert.deepStrictEqual(
+        Chats.plain(chat.lastMessage?.parts),
+        Chats.plain((yield* Chats.whole(events))?.parts)
+      )
+      assert.strictEqual(chat.messages.length, 2)
+      assert.strictEqual(Chats.partsOf(chat.lastMessage, "steering-message").length, 1)
+      assert.strictEqual(Chats.partsOf(chat.lastMessage, "text").at(-1)?.text, "All done.")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("asks for two approvals of a turn at once, and runs what is allowed beside them", () =>
+    Effect.gen(function* () {
+      const { runs, url } = yield* Host.make({ turns: two })
+      const chat = Chats.chatOf(url, "chat-1")
+      yield* Effect.promise(() => chat.sendMessage({ text: "clean up" }))
+      assert.deepStrictEqual(
+        Chats.partsOf(chat.lastMessage, "dynamic-tool").map(({ state }) => state),
+        ["approval-requested", "approval-requested", "output-available"]
+      )
+      yield* Effect.promise(() => Chats.answering(chat, false))
+      assert.deepStrictEqual(
+        Chats.partsOf(chat.lastMessage, "dynamic-tool").map(({ state }) => state),
+        ["output-denied", "output-denied", "output-available"]
+      )
+      const events = yield* Host.eventsOf(runs, "chat-1")
+      assert.deepStrictEqual(AiSdkUi.messagesOf(chat.messages), Scripted.folded(events))
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("continues a suspended run in the same message", () =>
+    Effect.gen(function* () {
+      const { runs, url } = yield* Host.make({ turns: two, asked: "defer" })
+      const chat = Chats.chatOf(url, "chat-1")
+      yield* Effect.promise(() => chat.sendMessage({ text: "clean up" }))
+      yield* Effect.promise(() => Chats.answering(chat))
+      assert.isUndefined(chat.error)
+      assert.strictEqual(chat.messages.length, 2)
+      const events = yield* Host.eventsOf(runs, "chat-1")
+      assert.deepStrictEqual(AiSdkUi.messagesOf(chat.messages), Scripted.folded(events))
+      assert.deepStrictEqual(
+        Chats.partsOf(chat.lastMessage, "dynamic-tool").map(({ state }) => state),
+        ["output-available", "output-available", "output-available"]
+      )
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("refuses a prompt while a run goes on, and what no run waits for", () =>
+    Effect.gen(function* () {
+      const { runs, url } = yield* Host.make({ turns: endless })
+      const first = yield* post(`${url}/ui/chat`, prompt("chat-1", "one"))
+      const runId = yield* runs.active("chat-1")
+      const second = yield* post(`${url}/ui/chat`, prompt("chat-1", "two"))
+      assert.strictEqual(second.status, 409)
+      assert.include(yield* Effect.promise(() => second.json()), { runId })
+      const answer = {
+        id: "chat-1",
+        trigger: "submit-message",
+        messages: [{ id: "a1", role: "assistant", parts: [] }]
+      }
+      assert.strictEqual((yield* post(`${url}/ui/chat`, answer)).status, 409)
+      assert.strictEqual((yield* post(`${url}/ui/chat`, { ...answer, id: "chat-2" })).status, 400)
+      const again = { ...prompt("chat-2", "one"), trigger: "regenerate-message" }
+      assert.strictEqual((yield* post(`${url}/ui/chat`, again)).status, 400)
+      assert.strictEqual((yield* post(`${url}/ui/chat`, { id: 1 })).status, 400)
+      yield* Effect.promise(async () => first.body?.cancel())
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("stops a run by its own route alone: leaving does not cancel it", () =>
+    Effect.gen(function* () {
+      const { runs, url } = yield* Host.make({ turns: endless })
+      const chat = Chats.chatOf(url, "chat-1")
+      yield* Effect.promise(async () => {
+        const sending = chat.sendMessage({ text: "one" })
+        while (Chats.partsOf(chat.lastMessage, "text").at(-1)?.text !== "half") await Chats.tick()
+        await chat.stop()
+        await sending
+      })
+      const runId = yield* runs.active("chat-1")
+      assert.strictEqual((yield* runs.get(runId ?? "")).status, "running")
+      const resuming = chat.resumeStream()
+      assert.strictEqual((yield* post(`${url}/ui/chat/chat-1/stop`, {})).status, 204)
+      yield* Effect.promise(() => resuming)
+      assert.strictEqual(yield* ended(runs, runId), "cancelled")
+      assert.deepStrictEqual(
+        [chat.status, Chats.partsOf(chat.lastMessage, "text").map(({ text }) => text)],
+        ["ready", ["half"]]
+      )
+      assert.strictEqual((yield* Effect.promise(() => fetch(`${url}/ui/chat/chat-1/stream`))).status, 204)
+      assert.strictEqual((yield* Effect.promise(() => fetch(`${url}/ui/chat/other/stream`))).status, 204)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("cancels a run whose client leaves, where it asks so, but not one that waits for its answer", () =>
+    Effect.gen(function* () {
+      const { runs, url } = yield* Host.make({ turns: endless })
+      const response = yield* post(`${url}/ui/chat?onDisconnect=cancel`, prompt("chat-1", "one"))
+      const runId = yield* runs.active("chat-1")
+      yield* Effect.promise(async () => response.body?.cancel())
+      assert.strictEqual(yield* ended(runs, runId), "cancelled")
+      const other = yield* Host.make({ turns: two })
+      const waiting = yield* post(`${other.url}/ui/chat?onDisconnect=cancel`, prompt("chat-1", "one"))
+      assert.include(yield* Effect.promise(() => waiting.text()), '"finishReason":"tool-calls"')
+      yield* Effect.sleep(20)
+      const run = yield* other.runs.get((yield* other.runs.active("chat-1")) ?? "")
+      assert.strictEqual(run.pending.approvals.length, 2)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("shows a failure", () =>
+    Effect.gen(function* () {
+      const { url } = yield* Host.make({
+        turns: [ScriptedProvider.text("Fine."), ...[1, 2, 3, 4].map(() => failing)]
+      })
+      const chat = Chats.chatOf(url, "chat-1")
+      yield* Effect.promise(() => chat.sendMessage({ text: "one" }))
+      yield* Effect.promise(() => chat.sendMessage({ text: "two" }))
+      assert.strictEqual(chat.status, "error")
+      assert.include(chat.lastMessage?.metadata, { status: "failed" })
+    }).pipe(Effect.scoped)
+  )
+})
+
+const failing = ScriptedProvider.turn(Step.start, Step.text("half"), Step.fail(Scripted.overloaded))
+
+const agentOf = (url: string) => {
+  const agent = new HttpAgent({ url: `${url}/ag-ui`, threadId: "thread-1" })
+  agent.addMessage({ id: "user-1", role: "user", content: "clean up" })
+  return agent
+}
+
+/** Runs an agent, and answers its interrupts until it has none. Succeeds with the number of runs. */
+const answered = (agent: HttpAgent, answer: (message: string | undefined) => unknown) =>
+  Effect.promise(async () => {
+    await agent.runAgent({ runId: "run-0" })
+    let runs = 1
+    for (; agent.pendingInterrupts.length > 0; runs++) {
+      const replies = agent.pendingInterrupts.map(({ id, message }) => [
+        id,
+        { status: "resolved" as const, payload: answer(message) }
+      ])
+      const resume = buildResumeArray(agent.pendingInterrupts, Object.fromEntries(replies))
+      await agent.runAgent({ runId: `run-${runs}`, resume })
+    }
+    return runs
+  })
+
+describe("POST /ag-ui", () => {
+  it.live("rebuilds a session with approvals, a question, a sub-agent and a message that steers", () =>
+    Effect.gen(function* () {
+      const { runs, url } = yield* Host.make()
+      const agent = agentOf(url)
+      const count = yield* answered(agent, (message) => (message === "Sure?" ? "Yes" : { approved: true }))
+      assert.strictEqual(count, 4)
+      const events = yield* Host.eventsOf(runs, "thread-1")
+      assert.deepStrictEqual(AgUi.messagesOf(agent.messages), Scripted.folded(events))
+      assert.deepStrictEqual(
+        agent.messages.flatMap((message) =>
+          message.role === "assistant" && message.content !== "" && message.content !== undefined
+            ? [message.content]
+            : []
+        ),
+        ["I'll look.", "On it.", "Cleaned.", "All done."]
+      )
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("asks for two approvals at once, and continues a suspended run", () =>
+    Effect.gen(function* () {
+      for (const asked of ["wait", "defer"] as const) {
+        const { runs, url } = yield* Host.make({ turns: two, asked })
+        const agent = agentOf(url)
+        assert.strictEqual(yield* answered(agent, () => ({ approved: false, reason: "no way" })), 2)
+        const events = yield* Host.eventsOf(runs, "thread-1")
+        assert.deepStrictEqual(AgUi.messagesOf(agent.messages), Scripted.folded(events))
+        assert.include(JSON.stringify(agent.messages), "no way")
+      }
+    }).pipe(Effect.scoped)
+  )
+
+  it.live(
+    "refuses a prompt while a run goes on, answers that no run waits for, and payloads of another kind",
+    () =>
+      Effect.gen(function* () {
+        const { runs, url } = yield* Host.make({ turns: two })
+        const agent = agentOf(url)
+        yield* Effect.promise(() => agent.runAgent({ runId: "run-0" }))
+        const body = {
+          threadId: "thread-1",
+          runId: "run-1",
+          messages: agent.messages,
+          tools: [],
+          context: []
+        }
+        const messages = [...agent.messages, { id: "user-2", role: "user", content: "more" }]
+        assert.strictEqual((yield* post(`${url}/ag-ui`, { ...body, messages })).status, 409)
+        const unknown = [{ interruptId: "none", status: "resolved", payload: { approved: true } }]
+        assert.strictEqual((yield* post(`${url}/ag-ui`, { ...body, resume: unknown })).status, 409)
+        const [first] = agent.pendingInterrupts
+        const wrong = [{ interruptId: first?.id, status: "resolved", payload: "yes" }]
+        assert.strictEqual((yield* post(`${url}/ag-ui`, { ...body, resume: wrong })).status, 422)
+        assert.strictEqual(
+          (yield* post(`${url}/ag-ui`, { ...body, threadId: "other", messages: [] })).status,
+          400
+        )
+        assert.strictEqual((yield* post(`${url}/ag-ui`, { threadId: "other" })).status, 400)
+        assert.strictEqual(
+          (yield* runs.get((yield* runs.active("thread-1")) ?? "")).pending.approvals.length,
+          2
+        )
+      }).pipe(Effect.scoped)
+  )
+
+  it.live("cancels a run whose client leaves where it asks so", () =>
+    Effect.gen(function* () {
+      const { runs, url } = yield* Host.make({ turns: endless })
+      for (const [query, threadId] of [
+        ["", "running"],
+        ["?onDisconnect=cancel", "cancelled"]
+      ] as const) {
+        const agent = new HttpAgent({ url: `${url}/ag-ui${query}`, threadId })
+        agent.addMessage({ id: "user-1", role: "user", content: "one" })
+        yield* Effect.promise(async () => {
+          const running = agent.runAgent({ runId: "run-0" })
+          while (!JSON.stringify(agent.messages).includes("half")) await Chats.tick()
+          agent.abortRun()
+          await running.catch(() => undefined)
+        })
+        const [run] = yield* runs.list(threadId)
+        if (threadId === "cancelled") assert.strictEqual(yield* ended(runs, run?.runId), "cancelled")
+        else assert.strictEqual(run?.status, "running")
+      }
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("shows a failure", () =>
+    Effect.gen(function* () {
+      const { url } = yield* Host.make({ turns: [1, 2, 3, 4].map(() => failing) })
+      const agent = agentOf(url)
+      const errors: Array<string | undefined> = []
+      yield* Effect.promise(() =>
+        agent
+          .runAgent({ runId: "run-0" }, { onRunErrorEvent: ({ event }) => void errors.push(event.code) })
+          .catch(() => undefined)
+      )
+      assert.deepStrictEqual(errors, ["ProviderError"])
+    }).pipe(Effect.scoped)
+  )
+})
