@@ -81,6 +81,7 @@ describe("the examples of the docstrings", { timeout: 180_000 }, () => {
     mkdirSync(join(home, "node_modules/@effect"), { recursive: true })
     mkdirSync(join(home, "node_modules/@types"))
     mkdirSync(join(home, "node_modules/@ai-sdk"))
+    mkdirSync(join(home, "node_modules/@modelcontextprotocol"))
     for (const name of packages) {
       symlinkSync(join(repo, "node_modules", name), join(home, "node_modules", name))
     }
