@@ -82,13 +82,15 @@ const checkClosure = () => {
 
 /** The entries that need an optional peer. */
 const peers = { node: "@effect/platform-node", prices: "@pydantic/genai-prices" }
+const peersOfOne = { "./acp": "@agentclientprotocol/sdk", "./acp/AcpAgent": "@agentclientprotocol/sdk" }
+const peerOf = (entry) => peersOfOne[entry] ?? peers[entry.split("/")[1]]
 
 /** Every entry can be imported as it is. An entry that needs an optional peer fails, and names the peer. */
 const checkImports = () => {
   const { exports } = JSON.parse(readFileSync(join(folder, "node_modules/effect-agent/package.json"), "utf8"))
   const entries = Object.keys(exports).filter((entry) => !entry.endsWith(".json"))
   const lines = entries.map((entry) => {
-    const peer = peers[entry.split("/")[1]]
+    const peer = peerOf(entry)
     const line = `await import(${JSON.stringify(join("effect-agent", entry))})`
     return peer === undefined
       ? line
@@ -96,7 +98,7 @@ const checkImports = () => {
   })
   const fails = `const fails = (peer) => (error) => { if (!error.message.includes(\`'\${peer}'\`)) throw error }`
   run(process.execPath, ["--input-type=module", "--eval", [fails, ...lines].join("\n")])
-  return entries.filter((entry) => peers[entry.split("/")[1]] === undefined).length
+  return entries.filter((entry) => peerOf(entry) === undefined).length
 }
 
 const checkProgram = () => {

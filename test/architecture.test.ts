@@ -27,6 +27,7 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
     /^(providers|resilience|tools|compat|promise|testing|ai|ai-sdk|ai-sdk-ui|ag-ui|node|prices|context|sessions|artifacts|guardrails|skills|tool-search|mcp|sql|api|proxy)\//
   ],
   ["outer edges", /^(server|client)\//],
+  ["protocols of runs", /^acp\//],
   ["program", /^cli\//],
   ["barrel", /^index\.ts$/]
 ]
@@ -34,8 +35,8 @@ const ringOf = (file: string) => rings.findIndex(([, files]) => files.test(file)
 const edgeOf = (file: string) =>
   file.includes("/") && !file.startsWith("internal/") ? file.split("/")[0] : undefined
 
-/** Outer edges compose others, but not one another. */
-const composed = (from: string, to: string) => ringOf(from) > edges && ringOf(to) <= edges
+/** Outer edges compose those of the rings before, but not one another. */
+const composed = (from: string, to: string) => ringOf(from) > edges && ringOf(to) < ringOf(from)
 const edges = rings.findIndex(([name]) => name === "edges")
 
 const root = join(import.meta.dirname, "../src")

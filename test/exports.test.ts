@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import * as core from "effect-agent"
+import * as acp from "effect-agent/acp"
 import * as ai from "effect-agent/ai"
 import * as aiSdk from "effect-agent/ai-sdk"
 import * as aiSdkUi from "effect-agent/ai-sdk-ui"
@@ -29,6 +30,7 @@ import * as tools from "effect-agent/tools"
 
 const manifest = JSON.parse(readFileSync(join(import.meta.dirname, "../package.json"), "utf8"))
 const modules = {
+  acp,
   api,
   artifacts,
   ai,

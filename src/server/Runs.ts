@@ -44,6 +44,17 @@ export interface Start {
 }
 
 /**
+ * A session that is to be made.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export interface NewSession extends Payload.CreateSession {
+  /** The working directory of the session, which no client of HTTP chooses. Default: that of the server. */
+  readonly cwd?: string
+}
+
+/**
  * The options of a watcher.
  *
  * @category options
@@ -92,7 +103,7 @@ export interface Service {
   readonly ready: Effect.Effect<void, Problem.Draining | Storage>
   /** Makes a session, and succeeds with its id. */
   readonly createSession: (
-    options: Payload.CreateSession
+    options: NewSession
   ) => Effect.Effect<string, Problem.SessionExists | Problem.InvalidRequest | Problem.Draining | Storage>
   /** Lists sessions, those with the newest entries first. */
   readonly listSessions: (

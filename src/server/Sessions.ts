@@ -9,7 +9,7 @@ import * as RunOptions from "../RunOptions.ts"
 import * as SessionEntry from "../sessions/SessionEntry.ts"
 import type { Contents, ListOptions, OpenSession } from "../sessions/SessionStore.ts"
 import type { Host } from "./Host.ts"
-import type { Service } from "./Runs.ts"
+import type { NewSession, Service } from "./Runs.ts"
 import * as SessionProblem from "./SessionProblem.ts"
 
 type Sessions = Pick<
@@ -27,9 +27,9 @@ export const make = (host: Host): Sessions => ({
   forkSession: (sessionId, options) => Effect.andThen(host.ready, fork(host, sessionId, options))
 })
 
-const create = Effect.fnUntraced(function* ({ parts }: Host, options: Payload.CreateSession) {
-  const { name, sessionId = crypto.randomUUID() } = options
-  const { agents, cwd, sessions } = parts
+const create = Effect.fnUntraced(function* ({ parts }: Host, options: NewSession) {
+  const { cwd = parts.cwd, name, sessionId = crypto.randomUUID() } = options
+  const { agents, sessions } = parts
   const made = SessionProblem.making(
     sessions.create({
       sessionId,

@@ -18,6 +18,7 @@ const entries = [
   "ai-sdk",
   "ai-sdk-ui",
   "ag-ui",
+  "acp",
   "api",
   "artifacts",
   "client",
