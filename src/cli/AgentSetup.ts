@@ -45,7 +45,7 @@ export const make = Effect.fnUntraced(function* (
     ...project.tools,
     ...(asks && settings.tools.includes("ask_user") ? [CoreApproval.askUser()] : [])
   ]
-  return yield* Agent.make({
+  const agent = yield* Agent.make({
     model: choice.model,
     agent: { name: "effect-agent" },
     system: SystemPrompt.make(root, project.system, settings),
@@ -58,6 +58,11 @@ export const make = Effect.fnUntraced(function* (
     Effect.provideService(CoreApproval.Approval, yield* Approval.make(policy)),
     Effect.provide(Layer.merge(Compaction.layer, ToolResults.layer(settings, opened?.artifacts)))
   )
+  if (Option.isSome(settings.mcpConfig) && !settings.noMcp) {
+    const { join } = yield* Effect.promise(() => import("./Mcp.ts"))
+    yield* join(agent.tools, settings, choice.model)
+  }
+  return agent
 })
 
 const optionsOf = ({

@@ -68,9 +68,9 @@ const readOnly: ReadonlySet<string> = new Set([
 export const make = Effect.fnUntraced(function* (policy: Policy) {
   const always = new Set<string>()
   const made: Approval.Policy = {
-    decide: ({ params, toolName }) =>
+    decide: ({ params, tool, toolName }) =>
       Effect.sync(() => {
-        const { decision, reason } = verdictOn(policy, toolName, params)
+        const { decision, reason } = verdictOn(policy, toolName, params, tool.effect === "pure")
         if (decision === "allow" || (decision === "ask" && always.has(scopeOf(toolName, params).key)))
           return { decision: "allow" }
         if (decision === "deny") return { decision, reason }
@@ -110,7 +110,12 @@ const personAt = Effect.fnUntraced(function* ({ during, root, shown }: Policy, a
 const approved: Approval.Answer = { decision: "approve", by: "user" }
 const refused: Approval.Answer = { decision: "reject", reason: "the user answered no", by: "user" }
 
-const verdictOn = ({ allow, deny, yes }: Policy, name: string, params: unknown): CommandRules.Verdict => {
+const verdictOn = (
+  { allow, deny, yes }: Policy,
+  name: string,
+  params: unknown,
+  isPure: boolean
+): CommandRules.Verdict => {
   if (deny.tools.has(name)) return { decision: "deny", reason: "--deny forbids it" }
   const isAllowed = yes || allow.tools.has(name)
   const command = commandIn(name, params)
@@ -118,7 +123,7 @@ const verdictOn = ({ allow, deny, yes }: Policy, name: string, params: unknown):
   // The rule without words covers every command.
   if (command !== undefined && areRules)
     return CommandRules.judge({ allow: isAllowed ? [[]] : allow.commands, deny: deny.commands }, command)
-  return isAllowed || readOnly.has(name)
+  return isAllowed || isPure || readOnly.has(name)
     ? { decision: "allow", reason: "it is allowed" }
     : { decision: "ask", reason: "no option allows it" }
 }

@@ -98,6 +98,7 @@ const settingsOf = (picks: SettingTable.Picks) => {
     writable: Option.getOrElse(values.writable, () => []),
     continue: isOn(values.continue),
     noSession: isOn(values.noSession) && (isFlag(picks.noSession) || !namesSession(picks)),
+    noMcp: isOn(values.noMcp),
     noContextFiles: isOn(values.noContextFiles),
     noDetect: isOn(values.noDetect)
   }

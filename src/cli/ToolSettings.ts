@@ -24,7 +24,7 @@ const paths = (texts: ReadonlyArray<string>) =>
 const named = (texts: ReadonlyArray<string>) =>
   Option.map(Option.all(texts.map(Values.named)), Values.together)
 
-const toolsAndRules = `${Values.knownTools}, or shell(COMMAND) with a command of plain words`
+const toolsAndRules = `${Values.knownTools}, mcp__SERVER__TOOL, or shell(COMMAND) with a command of plain words`
 
 const threshold = (text: string) =>
   text === "off"
@@ -111,6 +111,15 @@ export const settings = {
     expected: "a folder",
     rules: always
   }),
+  mcpConfig: Setting.text({
+    name: "mcp-config",
+    metavar: "FILE",
+    description: 'MCP servers whose tools the model may call: a JSON file {"mcpServers": {…}}',
+    read: Values.nonEmpty,
+    expected: "a file",
+    rules: always
+  }),
+  noMcp: Setting.toggle({ name: "no-mcp", description: "Use no MCP servers" }),
   noContextFiles: Setting.toggle({
     name: "no-context-files",
     description: "Do not read AGENTS.md and CLAUDE.md"

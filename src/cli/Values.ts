@@ -40,11 +40,15 @@ export const named = (list: string): Option.Option<Named> => {
   const commands = rules.flatMap((rule) => (Result.isSuccess(rule) ? [rule.success] : []))
   const others = items(list.replaceAll(ruleIn, ","))
   const isRead = rules.length === commands.length && rules.length + others.length > 0
-  return isRead && others.every(isName) ? Option.some({ tools: new Set(others), commands }) : Option.none()
+  return isRead && others.every((name) => isName(name) || isOfMcp(name))
+    ? Option.some({ tools: new Set(others), commands })
+    : Option.none()
 }
 
 // A rule holds no brackets, because rules cannot read them.
 const ruleIn = /(?<=^|,)\s*shell\(([^()]*)\)\s*(?=,|$)/g
+
+const isOfMcp = (name: string): boolean => /^mcp__[\w-]+$/.test(name)
 
 /** All tools and commands of several lists. */
 export const together = (lists: ReadonlyArray<Named>): Named => ({

@@ -1,0 +1,130 @@
+/** The MCP servers of `--mcp-config`. */
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
+import * as McpClient from "../mcp/McpClient.ts"
+import * as McpTools from "../mcp/McpTools.ts"
+import type { ToolRegistry } from "../ToolRegistry.ts"
+import { UsageError } from "./ExitCode.ts"
+import * as Inert from "./Inert.ts"
+import { Screen } from "./Screen.ts"
+import type { Settings } from "./Settings.ts"
+
+const texts = Schema.Record(Schema.String, Schema.String)
+
+const Entry = Schema.Struct({
+  command: Schema.optionalKey(Schema.String),
+  args: Schema.optionalKey(Schema.Array(Schema.String)),
+  env: Schema.optionalKey(texts),
+  cwd: Schema.optionalKey(Schema.String),
+  url: Schema.optionalKey(Schema.String),
+  headers: Schema.optionalKey(texts),
+  /** Milliseconds of a call. */
+  timeout: Schema.optionalKey(Schema.Finite),
+  required: Schema.optionalKey(Schema.Boolean),
+  disabled: Schema.optionalKey(Schema.Boolean),
+  only: Schema.optionalKey(Schema.Array(Schema.String)),
+  deny: Schema.optionalKey(Schema.Array(Schema.String)),
+  /** Whether the server may ask the model of the run. */
+  sampling: Schema.optionalKey(Schema.Boolean)
+})
+type Entry = typeof Entry.Type
+
+const Config = Schema.Struct({ mcpServers: Schema.Record(Schema.String, Entry) })
+
+/** Adds the tools of all servers, until the scope closes. Fails if the file is not valid, or a required server does not start. */
+export const join = Effect.fnUntraced(function* (
+  tools: ToolRegistry["Service"],
+  settings: Pick<Settings, "mcpConfig" | "noMcp">,
+  model: string
+) {
+  if (settings.noMcp || Option.isNone(settings.mcpConfig)) return
+  const servers = yield* read(settings.mcpConfig.value)
+  // Their programs end side by side.
+  const scope = yield* Scope.fork(yield* Effect.scope, "parallel")
+  yield* Effect.forEach(
+    Object.entries(servers).filter(([, { disabled }]) => disabled !== true),
+    ([name, entry]) => joined(tools, name, entry, model),
+    { concurrency: "unbounded", discard: true }
+  ).pipe(Scope.provide(scope))
+})
+
+const joined = Effect.fnUntraced(function* (
+  tools: ToolRegistry["Service"],
+  name: string,
+  entry: Entry,
+  model: string
+) {
+  const { deny, only, required = false, sampling = false, timeout } = entry
+  const server = yield* serverOf(name, entry)
+  const client = yield* McpClient.connect(name, server, {
+    required,
+    ...(sampling ? { sampling: { model } } : {})
+  }).pipe(Effect.mapError((error) => new UsageError({ detail: wordsOf(error) })))
+  yield* McpTools.join(tools, client, {
+    resources: true,
+    ...(deny === undefined ? {} : { deny }),
+    ...(only === undefined ? {} : { only }),
+    ...(timeout === undefined ? {} : { timeout })
+  })
+  const { error } = yield* client.state
+  if (error !== undefined) yield* notice(`${wordsOf(error)}. It is tried again.`)
+})
+
+const wordsOf = ({ message, stderr }: McpClient.McpError): string =>
+  stderr === undefined ? message : `${message}. Its last line on stderr: ${stderr.split("\n").at(-1) ?? ""}`
+
+const notice = Effect.fnUntraced(function* (line: string) {
+  const { err, paint } = yield* Screen
+  yield* err(`${paint.dim(Inert.line(line))}\n`)
+})
+
+/** Reads the file, where `${NAME}` in a value stands for a variable of the environment. */
+export const read = Effect.fnUntraced(function* (path: string) {
+  const refused = (fault: string) => new UsageError({ detail: `--mcp-config: ${path}: ${fault}` })
+  const text = yield* Effect.mapError(
+    FileSystem.FileSystem.use((files) => files.readFileString(path)),
+    ({ message }) => refused(message)
+  )
+  const json = yield* Effect.try({
+    try: (): unknown => JSON.parse(text),
+    catch: (thrown) => refused(`not JSON: ${thrown instanceof Error ? thrown.message : String(thrown)}`)
+  })
+  const { mcpServers } = yield* Effect.mapError(Schema.decodeUnknownEffect(Config)(json), ({ message }) =>
+    refused(message.replaceAll(/\s+/g, " "))
+  )
+  return mcpServers
+})
+
+const serverOf = (name: string, entry: Entry): Effect.Effect<McpClient.Server, UsageError> => {
+  const { args, command, cwd, env, headers, url } = entry
+  if ((command === undefined) === (url === undefined))
+    return Effect.fail(
+      new UsageError({ detail: `--mcp-config: the server ${JSON.stringify(name)} needs a command or a url.` })
+    )
+  if (url !== undefined && !URL.canParse(url))
+    return Effect.fail(
+      new UsageError({ detail: `--mcp-config: the url of the server ${JSON.stringify(name)} is no address.` })
+    )
+  return Effect.succeed(
+    url === undefined
+      ? {
+          command: command ?? "",
+          ...(args === undefined ? {} : { args }),
+          ...(env === undefined ? {} : { env: filled(env) }),
+          ...(cwd === undefined ? {} : { cwd })
+        }
+      : { url, ...(headers === undefined ? {} : { headers: filled(headers) }) }
+  )
+}
+
+/** The values, with variables of the environment for `${NAME}`. */
+const filled = (values: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [
+      name,
+      value.replace(/\$\{(\w+)\}/g, (_, variable: string) => process.env[variable] ?? "")
+    ])
+  )
