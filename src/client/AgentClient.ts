@@ -57,6 +57,10 @@ export interface Options {
   readonly retry?: Schedule.Schedule<unknown, unknown>
   /** The time without a byte after which the client reconnects, a duration. A server pings every 15 seconds. Default 45 seconds. */
   readonly silence?: Duration.Input
+  /**
+   * Whether requests carry the trace of the client, in headers that a page of another origin may not send. Default `false`.
+   */
+  readonly propagateTrace?: boolean
 }
 
 /**
@@ -218,14 +222,18 @@ export class AgentClient extends Context.Service<AgentClient, Service>()("effect
  */
 export const make = Effect.fnUntraced(function* (
   url: string,
-  { reconnect = defaultReconnect, retry = defaultRetry, silence = "45 seconds", token }: Options
+  options: Options
 ): Effect.fn.Return<Service, never, HttpClient.HttpClient> {
-  const http = yield* HttpClient.HttpClient
+  const { propagateTrace = false, reconnect = defaultReconnect, retry = defaultRetry, token } = options
   const authorization = HttpApiMiddleware.layerClient(Authorization, ({ next, request }) =>
     next(HttpClientRequest.bearerToken(request, token))
   )
-  const api = yield* Effect.provide(HttpApiClient.make(Api, { baseUrl: url }), authorization)
-  return serviceOf({ api, http, reconnect, retry, silence })
+  const transformClient = (client: HttpClient.HttpClient) =>
+    HttpClient.transform(client, (request) =>
+      Effect.provideService(request, HttpClient.TracerPropagationEnabled, propagateTrace)
+    )
+  const api = yield* Effect.provide(HttpApiClient.make(Api, { baseUrl: url, transformClient }), authorization)
+  return serviceOf({ api, reconnect, retry, silence: options.silence ?? "45 seconds" })
 })
 
 const serviceOf = (link: Link.Link): Service => {

@@ -3,7 +3,6 @@
  */
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientError from "effect/http/HttpClientError"
 import type { HttpClientResponse } from "effect/http/HttpClientResponse"
 import type { Client } from "effect/http-api/HttpApiClient"
@@ -23,7 +22,6 @@ type Groups = typeof Api extends HttpApi.HttpApi<infer _, infer G> ? G : never
 /** A connection to a server. */
 export interface Link {
   readonly api: Client<Groups>
-  readonly http: HttpClient.HttpClient
   /** The repetition of requests that may be sent twice. */
   readonly retry: Schedule.Schedule<unknown, unknown>
   /** The repetition of requests for the events of a run. */
