@@ -252,7 +252,8 @@ const textOf = <E>(cause: Cause.Cause<E>): string =>
  * import { AiSdkUi } from "effect-agent/ai-sdk-ui"
  *
  * const frames = Stream.runCollect(AiSdkUi.encode(Stream.make({ type: "start-step" })))
- * console.log((await Effect.runPromise(frames)).join("")) // => data: {"type":"start-step"}\n\ndata: [DONE]\n\n
+ * console.log((await Effect.runPromise(frames)).map((frame) => frame.trim()))
+ * // => [ 'data: {"type":"start-step"}', 'data: [DONE]' ]
  * ```
  *
  * @since 0.2.0

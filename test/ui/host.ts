@@ -1,14 +1,16 @@
 /** The routes for user interfaces over HTTP, on sessions that each have a script of their own. */
-import { Context, Effect, Layer, Stream } from "effect"
+import { Context, Effect, Layer, Redacted, Stream } from "effect"
 import { Agent, AgentEvent, type Approval } from "effect-agent"
-import { Agents, LiveRuns, RunLogStore, Runs, UiRoutes } from "effect-agent/server"
+import { Agents, LiveRuns, RunLogStore, Runs, Server, UiRoutes } from "effect-agent/server"
 import { MemorySessionStore } from "effect-agent/sessions"
 import type { ScriptedProvider } from "effect-agent/testing"
 import * as Routes from "../../src/server/Routes.ts"
-import { serve } from "./http.ts"
+import { listen, serve } from "./http.ts"
 import * as Scripted from "./scripted.ts"
 
 export type Service = Runs.Service
+
+export const token = "t0ken"
 
 export interface Setup {
   readonly turns?: ReadonlyArray<ScriptedProvider.Turn>
@@ -32,7 +34,9 @@ export const make = ({ asked = "wait", turns = Scripted.script }: Setup = {}) =>
     const runs = Context.get(context, Runs.Runs)
     const routes = yield* Effect.provideService(UiRoutes.make, Runs.Runs, runs)
     const url = yield* serve(Routes.layer(routes))
-    return { url, runs }
+    const guarded = Server.layer({ tokens: [Redacted.make(token)], routes, grace: 0 })
+    const guardedUrl = yield* listen(Layer.provide(guarded, Layer.succeed(Runs.Runs, runs)))
+    return { url, guardedUrl, runs }
   })
 
 /** The events of all runs of a session, from its log. */

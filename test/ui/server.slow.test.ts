@@ -201,6 +201,46 @@ const answered = (agent: HttpAgent, answer: (message: string | undefined) => unk
     return runs
   })
 
+describe("the guards of the server", () => {
+  it.live("stand before the routes", () =>
+    Effect.gen(function* () {
+      const { guardedUrl, runs } = yield* Host.make({ turns: [ScriptedProvider.text("Fine.")] })
+      const ask = (path: string, headers: Record<string, string>, body: string | null) =>
+        Effect.promise(() => fetch(guardedUrl + path, { method: "POST", headers, body }))
+      const json = { "content-type": "application/json" }
+      const authorization = `Bearer ${Host.token}`
+      const deep = "[".repeat(100_000) + "]".repeat(100_000)
+      for (const [path, body] of [
+        ["/ui/chat", JSON.stringify(prompt("chat-1", "one"))],
+        [
+          "/ag-ui",
+          JSON.stringify({ threadId: "t", runId: "r", messages: [{ id: "u", role: "user", content: "hi" }] })
+        ]
+      ] as const) {
+        assert.strictEqual((yield* ask(path, json, body)).status, 401)
+        assert.strictEqual(
+          (yield* ask(path, { authorization, "content-type": "text/plain" }, body)).status,
+          415
+        )
+        assert.strictEqual((yield* ask(path, { authorization, ...json }, "{")).status, 400)
+        assert.strictEqual((yield* ask(path, { authorization, ...json }, deep)).status, 400)
+        const nested = body.replace(
+          /}$/,
+          `,"resume":[{"interruptId":"1","status":"resolved","payload":${deep}}]}`
+        )
+        assert.isBelow((yield* ask(path, { authorization, ...json }, nested)).status, 500)
+      }
+      assert.isUndefined(yield* runs.active("t"))
+      const chat = Chats.chatOf(guardedUrl, "chat-1", (input, init) =>
+        fetch(input, { ...init, headers: { ...json, authorization } })
+      )
+      yield* Effect.promise(() => chat.sendMessage({ text: "one" }))
+      assert.strictEqual(Chats.partsOf(chat.lastMessage, "text").at(-1)?.text, "Fine.")
+      assert.strictEqual((yield* ask("/ui/chat/chat-1/stop", { authorization }, null)).status, 204)
+    }).pipe(Effect.scoped)
+  )
+})
+
 describe("POST /ag-ui", () => {
   it.live("rebuilds a session with approvals, a question, a sub-agent and a message that steers", () =>
     Effect.gen(function* () {
