@@ -138,6 +138,43 @@ const approve = Command.make("approve", {
   )
 )
 
+const listOf = (name: string, metavar: string, text: string) =>
+  Flag.String(name).pipe(Flag.withMetavar(metavar), Flag.withDescription(text), Flag.atLeast(0))
+
+const serve = Command.make("serve", {
+  ...SettingTable.flags,
+  port: optionalText("port", "N", "The port; 0 picks one. Default: 4111"),
+  host: optionalText("host", "ADDRESS", "The address to listen at. Default: 127.0.0.1"),
+  allowHost: listOf("allow-host", "NAME", "A name that clients may call the server by (may be repeated)"),
+  allowOrigin: listOf("allow-origin", "ORIGIN", "An origin whose pages may use the server (may be repeated)"),
+  tokenFile: optionalText(
+    "token-file",
+    "FILE",
+    "The file with the token, one on each line. Default: $EFFECT_AGENT_TOKEN, else a new one"
+  ),
+  grace: optionalText("grace", "TIME", "The time that runs get to end at SIGTERM. Default: 10s"),
+  proxyModel: listOf(
+    "proxy-model",
+    "ID",
+    "A model that clients may use by proxy. Default: that of the server"
+  )
+}).pipe(
+  Command.withDescription(
+    "Serves sessions and runs over HTTP. The model, tool, policy and session flags mean what they mean for a prompt"
+  )
+)
+
+/** The flags of `effect-agent serve`. */
+export type ServeLine = Omit<Line, "prompt"> & {
+  readonly port: Option.Option<string>
+  readonly host: Option.Option<string>
+  readonly allowHost: ReadonlyArray<string>
+  readonly allowOrigin: ReadonlyArray<string>
+  readonly tokenFile: Option.Option<string>
+  readonly grace: Option.Option<string>
+  readonly proxyModel: ReadonlyArray<string>
+}
+
 /** The line of a run: its prompt and its flags. */
 export type Line = Command.Command.Config.Infer<typeof line>
 
@@ -168,8 +205,8 @@ export interface Commands<E, R> {
   readonly sessions: (request: SessionsLine) => Effect.Effect<number, E, R>
 }
 
-/** A run that is to begin, or the exit code of what is done. */
-export type Parsed = { readonly line: Line } | { readonly code: number }
+/** A run or a server that is to begin, or the exit code of what is done. */
+export type Parsed = { readonly line: Line } | { readonly serve: ServeLine } | { readonly code: number }
 
 /** Parses the command line. Runs the command, if it names one, and shows the help, if it requests that. */
 export const parse = Effect.fnUntraced(function* <E, R>(
@@ -196,6 +233,7 @@ export const parse = Effect.fnUntraced(function* <E, R>(
       models.pipe(done(commands.models)),
       config.pipe(done(commands.config)),
       approve.pipe(done(commands.approve)),
+      serve.pipe(Command.withHandler((line) => Ref.set(parsed, { serve: line }))),
       sessions
     ])
   )

@@ -46,9 +46,10 @@ const isOn = (variable: string): boolean =>
   Option.getOrElse(Values.truth(process.env[variable] ?? ""), () => false)
 
 const program = (args: ReadonlyArray<string>, version: string) =>
-  Effect.flatMap(Signals.orEnd(ready(args, version)), (next) =>
-    typeof next === "number" ? Effect.succeed(next) : next.run(next.plan)
-  ).pipe(
+  Effect.flatMap(Signals.orEnd(ready(args, version)), (next) => {
+    if (typeof next === "number") return Effect.succeed(next)
+    return "serve" in next ? serve(next.serve) : next.run(next.plan)
+  }).pipe(
     Effect.catchTags({
       Ended: ({ ending }) => Effect.succeed(Signals.exitCode(ending)),
       UsageError: ({ message }) => complain(message),
@@ -86,10 +87,17 @@ const commands: CommandLine.Commands<
     )
 }
 
+const serve = (line: CommandLine.ServeLine) =>
+  Effect.flatMap(
+    Effect.promise(() => import("./Serve.ts")),
+    ({ run }) => run(line, process.env)
+  )
+
 /** Prepares a run, or returns the exit code of a command that is done. */
 const ready = Effect.fnUntraced(function* (args: ReadonlyArray<string>, version: string) {
   const parsed = yield* CommandLine.parse(args, version, commands)
   if ("code" in parsed) return parsed.code
+  if ("serve" in parsed) return parsed
   const { prepare, run } = yield* Effect.promise(() => import("./Prompt.ts"))
   return { plan: yield* prepare(parsed.line), run }
 })

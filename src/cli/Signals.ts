@@ -12,9 +12,14 @@ import * as ExitCode from "./ExitCode.ts"
 /** A signal, or `closed` if the reader of stdout is gone. */
 export type Ending = keyof typeof ExitCode.ofSignal | "closed"
 
-export class Signals extends Context.Service<Signals, { readonly ending: Effect.Effect<Ending> }>()(
-  "effect-agent/cli/Signals"
-) {}
+export class Signals extends Context.Service<
+  Signals,
+  {
+    readonly ending: Effect.Effect<Ending>
+    /** Sets the milliseconds for an orderly end. Default: a second. */
+    readonly patience: (millis: number) => Effect.Effect<void>
+  }
+>()("effect-agent/cli/Signals") {}
 
 /** The program was ended before its run began. */
 export class Ended extends Data.TaggedError("Ended")<{ readonly ending: Ending }> {}
@@ -27,16 +32,17 @@ export const orEnd = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A,
   )
 
 /** Milliseconds for an orderly end. */
-const patience = 950
+const second = 950
 
 /** A reader that closes the pipe needs no more output, so the exit code is 0. */
 export const exitCode = (ending: Ending): number => (ending === "closed" ? 0 : ExitCode.ofSignal[ending])
 
 /** Listens for the lifetime of the process, so that a signal during the exit does not end it in another way. */
-export const layer: Layer.Layer<Signals> = Layer.sync(Signals, () => ({ ending: Deferred.await(listen()) }))
+export const layer: Layer.Layer<Signals> = Layer.sync(Signals, () => listen())
 
-const listen = (): Deferred.Deferred<Ending> => {
+const listen = (): Signals["Service"] => {
   const ending = Deferred.makeUnsafe<Ending>()
+  let patience = second
   const on = (kind: Ending) => () => {
     const isFirst = Deferred.doneUnsafe(ending, Effect.succeed(kind))
     if (!isFirst && kind !== "closed") process.exit(exitCode(kind))
@@ -47,7 +53,8 @@ const listen = (): Deferred.Deferred<Ending> => {
   process.on("SIGHUP", on("SIGHUP"))
   process.stdout.on("error", on("closed"))
   process.stderr.on("error", ignore)
-  return ending
+  const wait = (millis: number) => Effect.sync(() => void (patience = millis))
+  return { ending: Deferred.await(ending), patience: wait }
 }
 
 // Without stderr no complaint is possible, but the answer may still be read.

@@ -5,6 +5,7 @@
  */
 export * as Agents from "./Agents.ts"
 export * as EventStream from "./EventStream.ts"
+export * as JsonlRunLogStore from "./JsonlRunLogStore.ts"
 export * as LiveRuns from "./LiveRuns.ts"
 export * as ProxyRoutes from "./ProxyRoutes.ts"
 export * as Routes from "./Routes.ts"

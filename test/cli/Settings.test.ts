@@ -29,7 +29,7 @@ const reading =
   (...args: ReadonlyArray<string>) =>
     Effect.gen(function* () {
       const parsed = yield* CommandLine.parse(args, "0", commands)
-      if ("code" in parsed) return yield* Effect.die("no run")
+      if (!("line" in parsed)) return yield* Effect.die("no run")
       const { prompt, ...flags } = parsed.line
       const { settings } = yield* Settings.read(flags, { ...nowhere, ...env })
       return { ...settings, prompt }

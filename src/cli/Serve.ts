@@ -1,0 +1,133 @@
+/** The command `serve`: runs for clients over HTTP, until a signal ends it. */
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as HttpServer from "effect/http/HttpServer"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Path from "effect/Path"
+import * as Redacted from "effect/Redacted"
+import * as Struct from "effect/Struct"
+import { randomBytes } from "node:crypto"
+import { createServer } from "node:http"
+import * as SessionHome from "../sessions/SessionHome.ts"
+import { SessionStore } from "../sessions/SessionStore.ts"
+import * as JsonlRunLogStore from "../server/JsonlRunLogStore.ts"
+import * as LiveRuns from "../server/LiveRuns.ts"
+import * as Server from "../server/Server.ts"
+import type { ServeLine } from "./CommandLine.ts"
+import { UsageError } from "./ExitCode.ts"
+import * as ExitCode from "./ExitCode.ts"
+import * as Inert from "./Inert.ts"
+import * as JsonLine from "./JsonLine.ts"
+import { Screen } from "./Screen.ts"
+import * as ServedAgents from "./ServedAgents.ts"
+import * as SessionPlace from "./SessionPlace.ts"
+import * as Settings from "./Settings.ts"
+import * as Signals from "./Signals.ts"
+import * as Values from "./Values.ts"
+import type { Environment } from "./Vendors.ts"
+
+/** The flags that are no settings of a run. */
+const own = ["port", "host", "allowHost", "allowOrigin", "tokenFile", "grace", "proxyModel"] as const
+
+/** Serves until a signal comes, and returns the exit code. */
+export const run = Effect.fnUntraced(
+  function* (line: ServeLine, env: Environment) {
+    const served = yield* optionsOf(line, env)
+    const { remarks, settings } = yield* Settings.read(Struct.omit(line, own), env)
+    const { err, out, paint } = yield* Screen
+    yield* err(remarks.map((remark) => `${paint.dim(Inert.line(remark))}\n`).join(""))
+    const place = yield* SessionPlace.at(settings)
+    const agents = yield* ServedAgents.make(settings, env, place.artifacts)
+    const runs = LiveRuns.layer(place.listed).pipe(
+      Layer.provide([
+        agents,
+        Layer.succeed(SessionStore, place.store),
+        JsonlRunLogStore.layer({ directory: yield* logsOf(settings) })
+      ])
+    )
+    const { grace, host, hosts, origins, port, token, tokens } = served
+    const app = Server.layer({ tokens, hosts, origins, grace, accessLog: true }).pipe(Layer.provide(runs))
+    const node = NodeHttpServer.layer(() => createServer(), { host, port })
+    const { ending, patience } = yield* Signals.Signals
+    yield* patience(Duration.toMillis(grace) + 15_000)
+    const context = yield* Layer.build(Layer.provideMerge(app, node))
+    const url = HttpServer.formatAddress(Context.get(context, HttpServer.HttpServer).address)
+    const made = token === undefined ? {} : { token: Redacted.value(token) }
+    if (settings.outputFormat === "stream-json") yield* out(JsonLine.of({ type: "listening", url, ...made }))
+    else yield* err(sentence(url, token))
+    yield* ending
+    return ExitCode.answered
+  },
+  Effect.scoped,
+  Effect.catchTags({
+    ServeError: ({ cause }) => failed(cause),
+    RunLogError: (error) => failed(error)
+  })
+)
+
+const failed = (cause: unknown) =>
+  Screen.use(({ err, paint }) => {
+    const message = cause instanceof Error ? cause.message : String(cause)
+    return Effect.as(err(`${paint.red("effect-agent:")} ${Inert.line(message)}\n`), ExitCode.failed)
+  })
+
+const sentence = (url: string, token: Redacted.Redacted | undefined): string =>
+  token === undefined
+    ? `Listening at ${url}\n`
+    : `Listening at ${url} with the token ${Redacted.value(token)}\n`
+
+/** The folder of the logs: beside the sessions. */
+const logsOf = Effect.fnUntraced(function* ({ cwd, store }: Settings.Settings) {
+  const path = yield* Path.Path
+  const address = Option.getOrUndefined(store)
+  if (address?._tag === "Files") return path.join(path.resolve(address.directory), "runs")
+  const home = yield* Effect.orDie(SessionHome.home)
+  return path.join(home, "sessions", yield* SessionHome.folderOf(cwd), "runs")
+})
+
+/** The options of the server, of the flags, else of the variables. */
+const optionsOf = Effect.fnUntraced(function* (line: ServeLine, env: Environment) {
+  const one = (flag: Option.Option<string>, name: string) =>
+    Option.orElse(flag, () => Option.filter(Option.fromUndefinedOr(env[name]), (text) => text !== ""))
+  const many = (flags: ReadonlyArray<string>, name: string) =>
+    flags.length > 0 ? flags : Values.items(env[name] ?? "").filter((item) => item !== "")
+  const text = Option.getOrElse(one(line.port, "EFFECT_AGENT_PORT"), () => "4111")
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : NaN
+  if (!(port <= 65_535)) return yield* new UsageError({ detail: `--port: ${text} is no port.` })
+  const time = Option.getOrElse(one(line.grace, "EFFECT_AGENT_GRACE"), () => "10s")
+  const grace = Values.duration(time)
+  if (Option.isNone(grace))
+    return yield* new UsageError({ detail: `--grace: ${time} is no time such as 10s.` })
+  const host = Option.getOrElse(one(line.host, "EFFECT_AGENT_HOST"), () => "127.0.0.1")
+  const isAny = host === "0.0.0.0" || host === "::"
+  const listened = isAny ? [] : [host.includes(":") ? `[${host}]` : host]
+  return {
+    ...(yield* tokensOf(one(line.tokenFile, "EFFECT_AGENT_TOKEN_FILE"), env)),
+    grace: grace.value,
+    host,
+    hosts: [...listened, ...many(line.allowHost, "EFFECT_AGENT_ALLOW_HOST")],
+    origins: many(line.allowOrigin, "EFFECT_AGENT_ALLOW_ORIGIN"),
+    port
+  }
+})
+
+/** The tokens, and the one that was made for lack of others. */
+const tokensOf = Effect.fnUntraced(function* (file: Option.Option<string>, env: Environment) {
+  if (Option.isSome(file)) {
+    const text = yield* Effect.option(FileSystem.FileSystem.use((files) => files.readFileString(file.value)))
+    if (Option.isNone(text)) {
+      return yield* new UsageError({ detail: `--token-file: the file ${file.value} cannot be read.` })
+    }
+    const lines = text.value.split(/\s+/).filter((line) => line !== "")
+    if (lines.length > 0) return { tokens: lines.map((line) => Redacted.make(line)), token: undefined }
+    return yield* new UsageError({ detail: `--token-file: the file ${file.value} has no token.` })
+  }
+  const given = env["EFFECT_AGENT_TOKEN"]?.trim() ?? ""
+  if (given !== "") return { tokens: [Redacted.make(given)], token: undefined }
+  const token = Redacted.make(randomBytes(24).toString("base64url"))
+  return { tokens: [token], token }
+})

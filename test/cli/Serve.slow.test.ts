@@ -1,0 +1,156 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { mkdtempSync, readdirSync, statSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { framesOf, send } from "../server/http.ts"
+import { bundled, run, start, type Options, type Running } from "./program.ts"
+
+/** A run whose command outlives the test. */
+const prompt = "run sleep 30"
+
+const folder = () => mkdtempSync(join(tmpdir(), "effect-agent-serve-"))
+const secret = "a-token-of-the-test"
+
+interface Server extends Running {
+  readonly port: number
+  readonly first: { readonly type: string; readonly url: string; readonly token?: string }
+}
+
+const serve = async (
+  sessions: string,
+  args: ReadonlyArray<string> = [],
+  options: Options = {}
+): Promise<Server> => {
+  const flags = [
+    "--port",
+    "0",
+    "--json",
+    "--session-dir",
+    sessions,
+    "-m",
+    "local/rules",
+    "--yes",
+    "--sandbox",
+    "off"
+  ]
+  const running = start(["serve", ...flags, ...args], {
+    env: { EFFECT_AGENT_TOKEN: secret },
+    ...options
+  })
+  const line = await new Promise<string>((resolve, reject) => {
+    let text = ""
+    running.child.stdout?.on("data", (chunk: string) => {
+      text += chunk
+      if (text.includes("\n")) resolve(text.split("\n")[0] ?? "")
+    })
+    running.child.on("close", () => void running.ended.then(({ stderr }) => reject(new Error(stderr))))
+  })
+  const first = JSON.parse(line)
+  return { ...running, first, port: Number(new URL(first.url).port) }
+}
+
+const ask = (port: number, path: string, body?: object) =>
+  Effect.runPromise(
+    send(port, {
+      path,
+      headers: { authorization: `Bearer ${secret}` },
+      ...(body === undefined ? {} : { body })
+    })
+  )
+
+/** Reads frames until one has the tag, and leaves. */
+const until = async (port: number, runId: string, tag: string) => {
+  const response = await fetch(`http://127.0.0.1:${port}/runs/${runId}/events`, {
+    headers: { authorization: `Bearer ${secret}` }
+  })
+  let text = ""
+  const decoder = new TextDecoder()
+  for await (const chunk of response.body ?? []) {
+    text += decoder.decode(chunk, { stream: true })
+    const found = framesOf(text).findIndex(({ event }) => event === tag)
+    if (found === -1) continue
+    return framesOf(text).slice(0, found + 1)
+  }
+  throw new Error(`no ${tag}`)
+}
+
+describe("effect-agent serve", () => {
+  bundled()
+
+  it("writes where it listens, runs a prompt, keeps it, and ends with 0", async () => {
+    const sessions = folder()
+    const server = await serve(sessions)
+    assert.strictEqual(server.first.type, "listening")
+    assert.isUndefined(server.first.token)
+    assert.strictEqual((await ask(server.port, "/sessions", { sessionId: "s" })).status, 201)
+    const { json } = await ask(server.port, "/sessions/s/runs", { prompt: "list ." })
+    const events = await ask(server.port, `/runs/${json.runId}/events`)
+    assert.strictEqual(framesOf(events.text).at(-1)?.event, "RunEnd")
+    server.child.kill("SIGTERM")
+    const { code } = await server.ended
+    assert.strictEqual(code, 0)
+    const logs = join(sessions, "runs", "s")
+    assert.deepStrictEqual(readdirSync(logs), [`${json.runId}.jsonl`])
+    assert.strictEqual(statSync(join(logs, `${json.runId}.jsonl`)).mode & 0o777, 0o600)
+  })
+
+  it("makes a token, refuses others, and takes a file with one", async () => {
+    const made = await serve(folder(), [], { env: {} })
+    assert.isAtLeast(made.first.token?.length ?? 0, 20)
+    assert.strictEqual((await ask(made.port, "/sessions")).status, 401)
+    made.child.kill("SIGTERM")
+    assert.strictEqual((await made.ended).code, 0)
+    const file = join(folder(), "token")
+    writeFileSync(file, "\n")
+    const { code, stderr } = await Effect.runPromise(run(["serve", "--port", "0", "--token-file", file]))
+    assert.strictEqual(code, 2, stderr)
+    assert.include(stderr, "has no token")
+    const port = await Effect.runPromise(run(["serve", "--port", "99999"]))
+    assert.strictEqual(port.code, 2)
+  })
+
+  it("drains at SIGTERM: each of 50 watchers reads RunEnd", async () => {
+    const server = await serve(folder(), ["--grace", "1s"])
+    await ask(server.port, "/sessions", { sessionId: "s" })
+    const { json } = await ask(server.port, "/sessions/s/runs", { prompt })
+    await until(server.port, json.runId, "ToolInvoked")
+    const watchers = Array.from({ length: 50 }, () => ask(server.port, `/runs/${json.runId}/events`))
+    await until(server.port, json.runId, "ToolInvoked")
+    const begun = Date.now()
+    server.child.kill("SIGTERM")
+    const answers = await Promise.all(watchers)
+    for (const { text } of answers) {
+      assert.deepInclude(framesOf(text).at(-1)?.data, { _tag: "RunEnd", status: "cancelled" })
+    }
+    assert.strictEqual((await server.ended).code, 0)
+    assert.isBelow(Date.now() - begun, 10_000)
+  }, 30_000)
+
+  it("continues cursors after kill -9, and ends the log of the run that was lost", async () => {
+    const sessions = folder()
+    const first = await serve(sessions)
+    await ask(first.port, "/sessions", { sessionId: "s" })
+    const { json } = await ask(first.port, "/sessions/s/runs", { prompt })
+    const seen = await until(first.port, json.runId, "ToolInvoked")
+    first.child.kill("SIGKILL")
+    await first.ended
+    const second = await serve(sessions)
+    const last = seen.at(-1)?.id ?? 0
+    const { text } = await ask(second.port, `/runs/${json.runId}/events?after=${last}`)
+    const rest = framesOf(text)
+    assert.deepStrictEqual(
+      rest.map(({ event }) => event),
+      ["ToolExecutionEnd", "RunError", "RunEnd"]
+    )
+    assert.isAbove(rest[0]?.id ?? 0, last)
+    assert.strictEqual(rest.at(-1)?.data.error._tag, "Defect")
+    const all = framesOf((await ask(second.port, `/runs/${json.runId}/events`)).text)
+    const stored = seen.filter(({ event }) => event !== "MessageDelta")
+    assert.deepStrictEqual(all.slice(0, stored.length), stored)
+    const next = await ask(second.port, "/sessions/s/runs", { prompt: "list ." })
+    assert.strictEqual(next.status, 201)
+    second.child.kill("SIGTERM")
+    assert.strictEqual((await second.ended).code, 0)
+  }, 30_000)
+})
