@@ -12,10 +12,14 @@ import * as Redacted from "effect/Redacted"
 import * as Struct from "effect/Struct"
 import { randomBytes } from "node:crypto"
 import { createServer } from "node:http"
+import { Provider } from "../Provider.ts"
 import * as SessionHome from "../sessions/SessionHome.ts"
 import { SessionStore } from "../sessions/SessionStore.ts"
 import * as JsonlRunLogStore from "../server/JsonlRunLogStore.ts"
 import * as LiveRuns from "../server/LiveRuns.ts"
+import * as ProxyRoutes from "../server/ProxyRoutes.ts"
+import type { Route } from "../server/Routes.ts"
+import * as UiRoutes from "../server/UiRoutes.ts"
 import * as Server from "../server/Server.ts"
 import type { ServeLine } from "./CommandLine.ts"
 import { UsageError } from "./ExitCode.ts"
@@ -36,12 +40,12 @@ const own = ["port", "host", "allowHost", "allowOrigin", "tokenFile", "grace", "
 /** Serves until a signal comes, and returns the exit code. */
 export const run = Effect.fnUntraced(
   function* (line: ServeLine, env: Environment) {
-    const served = yield* optionsOf(line, env)
+    const options = yield* optionsOf(line, env)
     const { remarks, settings } = yield* Settings.read(Struct.omit(line, own), env)
     const { err, out, paint } = yield* Screen
     yield* err(remarks.map((remark) => `${paint.dim(Inert.line(remark))}\n`).join(""))
     const place = yield* SessionPlace.at(settings)
-    const agents = yield* ServedAgents.make(settings, env, place.artifacts)
+    const { choice, layer: agents } = yield* ServedAgents.make(settings, env, place.artifacts)
     const runs = LiveRuns.layer(place.listed).pipe(
       Layer.provide([
         agents,
@@ -49,8 +53,15 @@ export const run = Effect.fnUntraced(
         JsonlRunLogStore.layer({ directory: yield* logsOf(settings) })
       ])
     )
-    const { grace, host, hosts, origins, port, token, tokens } = served
-    const app = Server.layer({ tokens, hosts, origins, grace, accessLog: true }).pipe(Layer.provide(runs))
+    const { grace, host, hosts, origins, port, proxied, token, tokens } = options
+    const provider = Context.get(yield* Layer.build(choice.provider), Provider)
+    const models = proxied.length > 0 ? proxied : [choice.model]
+    const served = (ui: ReadonlyArray<Route>) => [...ui, ...ProxyRoutes.make(provider, { models })]
+    const app = Layer.unwrap(
+      Effect.map(UiRoutes.make, (ui) =>
+        Server.layer({ tokens, hosts, origins, grace, accessLog: true, routes: served(ui) })
+      )
+    ).pipe(Layer.provide(runs))
     const node = NodeHttpServer.layer(() => createServer(), { host, port })
     const { ending, patience } = yield* Signals.Signals
     yield* patience(Duration.toMillis(grace) + 15_000)
@@ -111,7 +122,8 @@ const optionsOf = Effect.fnUntraced(function* (line: ServeLine, env: Environment
     host,
     hosts: [...listened, ...many(line.allowHost, "EFFECT_AGENT_ALLOW_HOST")],
     origins: many(line.allowOrigin, "EFFECT_AGENT_ALLOW_ORIGIN"),
-    port
+    port,
+    proxied: many(line.proxyModel, "EFFECT_AGENT_PROXY_MODEL")
   }
 })
 

@@ -33,7 +33,7 @@ export const make = Effect.fnUntraced(function* (
   const project = yield* load(settings, env)
   const plan = { settings, prompt: undefined, choice, output: undefined, project, shell }
   const policy: Policy = { ...policyOf(settings), root: (yield* Path.Path).resolve(settings.cwd) }
-  return Agents.layer(({ model, session }) =>
+  const layer = Agents.layer(({ model, session }) =>
     Effect.gen(function* () {
       const chosen =
         model === undefined || model === choice.model
@@ -48,6 +48,7 @@ export const make = Effect.fnUntraced(function* (
       )
     })
   ).pipe(Layer.provide([ListPrices.layer, Telemetry.layer(env)]))
+  return { choice, layer }
 })
 
 const waits = { approve: () => Effect.never, answer: () => Effect.never }
