@@ -79,9 +79,10 @@ const checked = Effect.fnUntraced(function* (
 })
 
 const listed = ({ parts: { cwd, sessions } }: Host, page: ListOptions) =>
-  Effect.mapError(
-    sessions.list({ ...(cwd === undefined ? {} : { cwd }), ...page }),
-    SessionProblem.unavailable
+  Effect.mapError(sessions.list({ ...(cwd === undefined ? {} : { cwd }), ...page }), (error) =>
+    error.reason._tag === "Unreadable"
+      ? new Problem.InvalidRequest({ detail: error.message })
+      : SessionProblem.unavailable(error)
   )
 
 const encodeOptions = Schema.encodeEffect(Schema.toCodecJson(RunOptions.Patch))
