@@ -25,7 +25,8 @@ export const started = (before: State, key: string, { label, params, toolName }:
   const [state, { id }] = known === undefined ? State.opened(before, key, content) : [before, known]
   const call = {
     toolCallId: id,
-    title: label ?? title,
+    // A label is equal for all calls of a tool.
+    title: title === toolName ? (label ?? title) : title,
     name: toolName,
     kind,
     status: "pending" as const,

@@ -137,7 +137,7 @@ interface Scope {
 }
 
 /** `shell`: the exact command. `write` and `edit`: the tool and the exact path. Other tools: all params. */
-const scopeOf = (name: string, params: unknown): Scope => {
+export const scopeOf = (name: string, params: unknown): Scope => {
   const scope = (words: string, of: unknown): Scope => ({ key: JSON.stringify([name, of]), words })
   const command = commandIn(name, params)
   if (command !== undefined) return scope("for this command", command)

@@ -175,6 +175,10 @@ export type ServeLine = Omit<Line, "prompt"> & {
   readonly proxyModel: ReadonlyArray<string>
 }
 
+const acp = Command.make("acp", SettingTable.flags).pipe(
+  Command.withDescription("Serves an editor by the Agent Client Protocol, on stdin and stdout")
+)
+
 /** The line of a run: its prompt and its flags. */
 export type Line = Command.Command.Config.Infer<typeof line>
 
@@ -203,6 +207,7 @@ export interface Commands<E, R> {
   readonly config: (request: ConfigRequest) => Effect.Effect<number, E, R>
   readonly approve: (request: ApproveLine) => Effect.Effect<number, E, R>
   readonly sessions: (request: SessionsLine) => Effect.Effect<number, E, R>
+  readonly acp: (flags: SettingTable.Flags) => Effect.Effect<number, E, R>
 }
 
 /** A run or a server that is to begin, or the exit code of what is done. */
@@ -234,6 +239,7 @@ export const parse = Effect.fnUntraced(function* <E, R>(
       config.pipe(done(commands.config)),
       approve.pipe(done(commands.approve)),
       serve.pipe(Command.withHandler((line) => Ref.set(parsed, { serve: line }))),
+      acp.pipe(done(commands.acp)),
       sessions
     ])
   )

@@ -1,15 +1,14 @@
 /** The program: parses the command line, and runs a prompt or a command. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as Cause from "effect/Cause"
+import type { ConfigError } from "effect/Config"
 import * as CliError from "effect/cli/CliError"
 import * as CliOutput from "effect/cli/CliOutput"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
-import type * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
-import type * as Path from "effect/Path"
 import * as References from "effect/References"
 import type { SessionError } from "../Session.ts"
 import * as CommandLine from "./CommandLine.ts"
@@ -60,11 +59,17 @@ const program = (args: ReadonlyArray<string>, version: string) =>
     Effect.catchIf(CliError.isCliError, () => Effect.succeed(ExitCode.usage))
   )
 
+type Services = Layer.Success<ReturnType<typeof services>>
+
 /** The commands beside a prompt, each loaded when it is called. */
-const commands: CommandLine.Commands<
-  SessionError | UsageError,
-  Screen.Screen | FileSystem.FileSystem | Path.Path
-> = {
+const commandsOf = (
+  version: string
+): CommandLine.Commands<ConfigError | SessionError | UsageError, Services> => ({
+  acp: (flags) =>
+    Effect.flatMap(
+      Effect.promise(() => import("./Acp.ts")),
+      ({ run }) => run(flags, process.env, version)
+    ),
   approve: (line) =>
     Effect.flatMap(
       Effect.promise(() => import("./Approve.ts")),
@@ -85,7 +90,7 @@ const commands: CommandLine.Commands<
       Effect.promise(() => import("./ConfigList.ts")),
       ({ show }) => show(request, process.env)
     )
-}
+})
 
 const serve = (line: CommandLine.ServeLine) =>
   Effect.flatMap(
@@ -95,7 +100,7 @@ const serve = (line: CommandLine.ServeLine) =>
 
 /** Prepares a run, or returns the exit code of a command that is done. */
 const ready = Effect.fnUntraced(function* (args: ReadonlyArray<string>, version: string) {
-  const parsed = yield* CommandLine.parse(args, version, commands)
+  const parsed = yield* CommandLine.parse(args, version, commandsOf(version))
   if ("code" in parsed) return parsed.code
   if ("serve" in parsed) return parsed
   const { prepare, run } = yield* Effect.promise(() => import("./Prompt.ts"))

@@ -16,6 +16,7 @@ const services = Layer.merge(NodeServices.layer, CliOutput.layerPresenter({ pres
 const commands = {
   models: () => Effect.succeed(0),
   config: () => Effect.succeed(0),
+  acp: () => Effect.succeed(0),
   approve: () => Effect.succeed(0),
   sessions: () => Effect.succeed(0)
 }

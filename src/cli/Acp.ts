@@ -1,0 +1,123 @@
+/** The command `acp`: an agent for editors, by the Agent Client Protocol on stdin and stdout. All else goes to stderr. */
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Path from "effect/Path"
+import * as Stdio from "effect/Stdio"
+import * as Stream from "effect/Stream"
+import { Writable } from "node:stream"
+import * as AcpAgent from "../acp/AcpAgent.ts"
+import * as AcpPerson from "../acp/AcpPerson.ts"
+import * as Agents from "../server/Agents.ts"
+import * as LiveRuns from "../server/LiveRuns.ts"
+import * as RunLogStore from "../server/RunLogStore.ts"
+import * as MemorySessionStore from "../sessions/MemorySessionStore.ts"
+import { SessionStore } from "../sessions/SessionStore.ts"
+import * as AgentSetup from "./AgentSetup.ts"
+import * as Approval from "./Approval.ts"
+import * as CommandSandbox from "./CommandSandbox.ts"
+import * as ExitCode from "./ExitCode.ts"
+import { UsageError } from "./ExitCode.ts"
+import * as Inert from "./Inert.ts"
+import * as ListPrices from "./ListPrices.ts"
+import * as ModelChoice from "./ModelChoice.ts"
+import * as Project from "./Project.ts"
+import { Screen } from "./Screen.ts"
+import * as SessionPlace from "./SessionPlace.ts"
+import * as Settings from "./Settings.ts"
+import type { Flags } from "./SettingTable.ts"
+import * as Telemetry from "./Telemetry.ts"
+import type { Environment } from "./Vendors.ts"
+
+/** Serves the editor until it closes stdin, and returns the exit code. */
+export const run = Effect.fnUntraced(function* (flags: Flags, env: Environment, version: string) {
+  const { remarks, settings } = yield* Settings.read(flags, env)
+  if (namesSession(settings)) return yield* new UsageError({ detail: chosenByEditor })
+  const choice = yield* ModelChoice.withFallbacks(settings, env)
+  yield* say([...remarks, `Model: ${choice.model} (${choice.why})`])
+  const folders = new Map<string, string>()
+  const options: AcpAgent.Options = {
+    name: "effect-agent",
+    version,
+    accepts: { image: choice.model !== "local/rules" },
+    prepare: yield* preparing(folders),
+    scopeOf: (name, params) => {
+      const { key, words } = Approval.scopeOf(name, params)
+      return { key, words: words.replace(/^for /, "") }
+    }
+  }
+  const runs = yield* runsOf(settings, env, choice, folders)
+  const input = yield* Stream.toReadableStreamEffect((yield* Stdio.Stdio).stdin)
+  const streams = { input, output: Writable.toWeb(process.stdout) }
+  yield* Effect.provide(AcpAgent.serve(options, streams), runs)
+  return ExitCode.answered
+}, Effect.scoped)
+
+const namesSession = ({ continue: isContinued, fork, name, resume }: Settings.Settings): boolean =>
+  isContinued || [fork, name, resume].some(Option.isSome)
+
+const chosenByEditor =
+  "The editor chooses the session: --continue, --resume, --fork and --name have no place here."
+
+/** Lines on stderr. */
+const say = (lines: ReadonlyArray<string>) =>
+  Screen.use(({ err, paint }) => err(lines.map((line) => `${paint.dim(Inert.line(line))}\n`).join("")))
+
+/** Keeps the folder of each session that the editor opens. */
+const preparing = Effect.fnUntraced(function* (folders: Map<string, string>) {
+  const path = yield* Path.Path
+  const files = yield* FileSystem.FileSystem
+  const context = yield* Effect.context<Screen>()
+  return ({ cwd, mcpServers, sessionId }: AcpAgent.Given) =>
+    Effect.gen(function* () {
+      const found = yield* Effect.option(files.stat(cwd))
+      if (!path.isAbsolute(cwd) || !Option.exists(found, ({ type }) => type === "Directory"))
+        return yield* new UsageError({ detail: `There is no folder ${cwd}.` })
+      folders.set(sessionId, cwd)
+      const names = mcpServers.map(({ name }) => name).join(", ")
+      if (names !== "") yield* say([`The program does not use the MCP servers of the editor: ${names}.`])
+    }).pipe(Effect.provideContext(context))
+})
+
+const runsOf = Effect.fnUntraced(function* (
+  settings: Settings.Settings,
+  env: Environment,
+  choice: ModelChoice.Choice,
+  folders: ReadonlyMap<string, string>
+) {
+  const { artifacts, store } = yield* SessionPlace.at(settings)
+  const agents = Agents.layer(({ session, sessionId }) =>
+    Effect.gen(function* () {
+      const { asked } = yield* AcpPerson.AcpPerson
+      const own = { ...settings, cwd: folders.get(sessionId) ?? settings.cwd }
+      const { options: shell, remark } = yield* CommandSandbox.choose(own)
+      if (remark !== undefined) yield* say([remark])
+      const project = yield* Project.load(own, env)
+      const plan = { settings: own, prompt: undefined, choice, output: undefined, project, shell }
+      return yield* AgentSetup.make(plan, { session, artifacts }, policyOf(own, asked))
+    })
+  )
+  const sessions = settings.noSession ? MemorySessionStore.layer() : Layer.succeed(SessionStore, store)
+  // A log in memory can be written and read.
+  return Layer.orDie(LiveRuns.layer()).pipe(
+    Layer.provide(agents),
+    Layer.provide([choice.provider, ListPrices.layer, Telemetry.layer(env)]),
+    Layer.provide([sessions, RunLogStore.layerMemory]),
+    Layer.provideMerge(AcpPerson.layer)
+  )
+})
+
+const policyOf = (
+  { allow, approve, cwd, deny, yes }: Settings.Settings,
+  person: Exclude<Approval.Policy["asked"], string>
+): Approval.Policy => ({
+  allow,
+  deny,
+  yes: yes || Option.contains(approve, "allow"),
+  asked: Option.contains(approve, "defer") ? "defer" : person,
+  isAsked: !Option.contains(approve, "deny"),
+  root: cwd,
+  shown: () => Effect.void,
+  during: (effect) => effect
+})

@@ -1,0 +1,128 @@
+import { assert, describe, it } from "@effect/vitest"
+import { type ClientContext, methods, ndJsonStream } from "@agentclientprotocol/sdk"
+import { Effect } from "effect"
+import { existsSync } from "node:fs"
+import { join } from "node:path"
+import { Writable } from "node:stream"
+import * as Editor from "../acp/editor.ts"
+import * as Program from "./program.ts"
+
+Program.bundled()
+
+const ignore = () => {}
+
+/** An editor that starts the program, as long as `work` takes. */
+const edit = <A>(
+  { answers = {}, args = [], cwd }: { answers?: Editor.Answers; args?: ReadonlyArray<string>; cwd?: string },
+  work: (agent: ClientContext, seen: Editor.Seen, running: Program.Running) => Promise<A>
+) =>
+  Effect.acquireUseRelease(
+    Effect.sync(() =>
+      Program.start(["acp", "--model", "local/rules", ...args], {
+        stdin: "open",
+        ...(cwd === undefined ? {} : { cwd })
+      })
+    ),
+    (running) =>
+      Effect.promise(async () => {
+        const { stdin, stdout } = running.child
+        if (stdin === null || stdout === null) throw new Error("no pipes")
+        const { app, seen } = Editor.editor(answers)
+        const { readable, writable } = new TransformStream<Uint8Array>()
+        const writer = writable.getWriter()
+        // `program.ts` decodes the pipe.
+        stdout.on("data", (text: string) => void writer.write(new TextEncoder().encode(text)).catch(ignore))
+        stdout.once("end", () => void writer.close().catch(ignore))
+        const stream = ndJsonStream(Writable.toWeb(stdin), readable)
+        const result = await app.connectWith(stream, async (agent) => {
+          await agent.request(methods.agent.initialize, { protocolVersion: 1, clientCapabilities: {} })
+          return work(agent, seen, running)
+        })
+        stdin.end()
+        return { result, seen, ended: await running.ended }
+      }),
+    ({ child }) => Effect.sync(() => child.kill("SIGKILL"))
+  )
+
+const begin = async (agent: ClientContext, cwd: string) =>
+  (await agent.request(methods.agent.session.new, { cwd, mcpServers: [] })).sessionId
+
+const results = (seen: Editor.Seen) =>
+  [...Editor.shown(seen.updates).calls.values()].map(({ status, title }) => `${status}: ${title}`)
+
+describe("effect-agent acp", () => {
+  it.effect("works in the folder of the session, asks, and writes only the protocol to stdout", () =>
+    Effect.gen(function* () {
+      const cwd = Program.folder({ "notes.txt": "hello" })
+      const { ended, result, seen } = yield* edit({}, async (agent) => {
+        const sessionId = await begin(agent, cwd)
+        return Editor.ask(agent, sessionId, "run touch made.txt")
+      })
+      assert.strictEqual(result.stopReason, "end_turn")
+      assert.deepStrictEqual(results(seen), ["completed: shell touch made.txt"])
+      assert.deepStrictEqual(
+        seen.permissions.map(({ options, toolCall }) => [toolCall.kind, options.map(({ name }) => name)]),
+        [["execute", ["Allow", "Always allow this command", "Reject"]]]
+      )
+      assert.isTrue(existsSync(join(cwd, "made.txt")))
+      assert.strictEqual(ended.code, 0)
+      assert.include(ended.stderr, "Model: local/rules")
+      for (const line of ended.stdout.trim().split("\n")) assert.strictEqual(JSON.parse(line).jsonrpc, "2.0")
+    })
+  )
+
+  it.effect("keeps sessions, which another start loads, and obeys --deny and --yes", () =>
+    Effect.gen(function* () {
+      const cwd = Program.folder({ "notes.txt": "hello" })
+      const args = ["--session-dir", join(cwd, "sessions")]
+      const first = yield* edit({ args: [...args, "--yes"] }, async (agent) => {
+        const sessionId = await begin(agent, cwd)
+        await Editor.ask(agent, sessionId, "read notes.txt")
+        await Editor.ask(agent, sessionId, "run touch made.txt")
+        return sessionId
+      })
+      assert.lengthOf(first.seen.permissions, 0)
+      const second = yield* edit({ args: [...args, "--deny", "shell"] }, async (agent, seen) => {
+        const { sessions } = await agent.request(methods.agent.session.list, { cwd })
+        await agent.request(methods.agent.session.load, { sessionId: first.result, cwd, mcpServers: [] })
+        const loaded = results(seen)
+        seen.updates.length = 0
+        await Editor.ask(agent, first.result, "run touch more.txt")
+        return { ids: sessions.map(({ sessionId }) => sessionId), loaded }
+      })
+      assert.deepStrictEqual(second.result.ids, [first.result])
+      assert.deepStrictEqual(second.result.loaded, results(first.seen))
+      assert.deepStrictEqual(results(second.seen), ["failed: shell touch more.txt"])
+      assert.isFalse(existsSync(join(cwd, "more.txt")))
+    })
+  )
+
+  it.effect("ends when the editor leaves in the middle of a request", () =>
+    Effect.gen(function* () {
+      const cwd = Program.folder({})
+      const { ended } = yield* edit(
+        { answers: { permission: () => new Promise(() => {}) } },
+        async (agent, seen) => {
+          const sessionId = await begin(agent, cwd)
+          void Editor.ask(agent, sessionId, "run touch made.txt").catch(() => undefined)
+          await Editor.until(() => seen.permissions.length > 0)
+        }
+      )
+      assert.strictEqual(ended.code, 0)
+      assert.isFalse(existsSync(join(cwd, "made.txt")))
+    })
+  )
+
+  it.effect("ends with 143 at SIGTERM, and with 2 for flags that choose a session", () =>
+    Effect.gen(function* () {
+      const { ended } = yield* edit({}, async (agent, _, { child }) => {
+        await begin(agent, Program.folder({}))
+        child.kill("SIGTERM")
+      })
+      assert.strictEqual(ended.code, 143)
+      const { code, stderr, stdout } = yield* Program.run(["acp", "--continue"])
+      assert.deepStrictEqual([code, stdout], [2, ""])
+      assert.include(stderr, "The editor chooses the session")
+    })
+  )
+})
