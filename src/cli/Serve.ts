@@ -61,11 +61,13 @@ export const run = Effect.fnUntraced(
       Effect.map(UiRoutes.make, (ui) =>
         Server.layer({ tokens, hosts, origins, grace, accessLog: true, routes: served(ui) })
       )
-    ).pipe(Layer.provide(runs))
+    )
     const node = NodeHttpServer.layer(() => createServer(), { host, port })
     const { ending, patience } = yield* Signals.Signals
     yield* patience(Duration.toMillis(grace) + 15_000)
-    const context = yield* Layer.build(Layer.provideMerge(app, node))
+    // Built first: requests that came while logs are read would get no answer.
+    const running = yield* Layer.build(runs)
+    const context = yield* Effect.provideContext(Layer.build(Layer.provideMerge(app, node)), running)
     const url = HttpServer.formatAddress(Context.get(context, HttpServer.HttpServer).address)
     const made = token === undefined ? {} : { token: Redacted.value(token) }
     if (settings.outputFormat === "stream-json") yield* out(JsonLine.of({ type: "listening", url, ...made }))

@@ -48,9 +48,9 @@ export const host = Effect.fnUntraced(function* ({
 })
 
 /** Reconnects at once, and often. */
-export const eager: Partial<AgentClient.Options> = {
-  reconnect: Schedule.spaced("5 millis").pipe(Schedule.upTo({ times: 400 })),
-  retry: Schedule.spaced("5 millis").pipe(Schedule.upTo({ times: 400 }))
+const eager: Partial<AgentClient.Options> = {
+  reconnect: Schedule.spaced("5 millis").pipe(Schedule.upTo({ duration: "30 seconds" })),
+  retry: Schedule.spaced("5 millis").pipe(Schedule.upTo({ duration: "30 seconds" }))
 }
 
 export const clientOf = (url: string, options: Partial<AgentClient.Options> = {}) =>
