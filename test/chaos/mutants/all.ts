@@ -8,6 +8,7 @@ import type { Mutant } from "./Mutant.ts"
 import * as Provider from "./provider.ts"
 import * as Proxy from "./proxy.ts"
 import * as Running from "./running.ts"
+import * as Server from "./server.ts"
 import * as Tools from "./tools.ts"
 
 export const mutants: ReadonlyArray<Mutant> = [
@@ -17,5 +18,6 @@ export const mutants: ReadonlyArray<Mutant> = [
   ...Asking.mutants,
   ...Proxy.mutants,
   ...Running.mutants,
-  ...Keeping.mutants
+  ...Keeping.mutants,
+  ...Server.mutants
 ]

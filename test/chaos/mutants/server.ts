@@ -1,0 +1,55 @@
+/** The guards of the server and of its logs. */
+import type { Mutant } from "./Mutant.ts"
+
+const guards = { file: "src/server/Guards.ts", test: "test/server/Guards.slow.test.ts" }
+const order = { ...guards, fault: "let in only what all of them let in" }
+const log = { file: "src/server/RunLog.ts", test: "test/server/RunLog.test.ts" }
+
+export const mutants: ReadonlyArray<Mutant> = [
+  {
+    ...order,
+    without: "the check of the host",
+    from: "if (!Hosts.allows(this.options.hosts, host)) return",
+    to: "if (false) return"
+  },
+  {
+    ...order,
+    without: "the check of the origin",
+    from: "origin !== undefined && !this.isAllowed(origin, host)",
+    to: "false"
+  },
+  {
+    ...order,
+    without: "the token",
+    from: "if (path !== RouteTable.publicPath) yield*",
+    to: "if (false) yield*"
+  },
+  {
+    ...order,
+    without: "the check of the content type",
+    from: "if (!isJson || encoding",
+    to: "if (encoding"
+  },
+  {
+    ...guards,
+    fault: "let no request through with an empty token",
+    file: "src/server/Tokens.ts",
+    without: "the refusal of an empty secret",
+    from: "if (secret.length === 0) return false",
+    to: "if (secret.length === 0) return given.length === 0"
+  },
+  {
+    ...log,
+    fault: "shows nothing that could not be stored",
+    without: "the order of storing and showing",
+    from: "Effect.andThen(this.store(lines), show)",
+    to: "Effect.andThen(show, this.store(lines))"
+  },
+  {
+    ...log,
+    fault: "reserves positions before they are visible",
+    without: "the reservation",
+    from: "lines.unshift(LogLine.reserved(this.reserved))",
+    to: ""
+  }
+]
