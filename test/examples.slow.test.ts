@@ -18,6 +18,7 @@ const nameOf = ({ where }: Example) => `${where.replaceAll(/[/.:]/g, "-")}.ts`
 /** What an application has installed. */
 const packages = [
   "effect",
+  "@agentclientprotocol/sdk",
   "@ai-sdk/provider",
   "@effect/platform-node",
   "@modelcontextprotocol/client",
@@ -79,6 +80,7 @@ const run = async (): Promise<void> => {
 describe("the examples of the docstrings", { timeout: 180_000 }, () => {
   beforeAll(async () => {
     mkdirSync(join(home, "node_modules/@effect"), { recursive: true })
+    mkdirSync(join(home, "node_modules/@agentclientprotocol"))
     mkdirSync(join(home, "node_modules/@types"))
     mkdirSync(join(home, "node_modules/@ai-sdk"))
     mkdirSync(join(home, "node_modules/@modelcontextprotocol"))

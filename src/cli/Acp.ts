@@ -36,18 +36,19 @@ export const run = Effect.fnUntraced(function* (flags: Flags, env: Environment, 
   if (namesSession(settings)) return yield* new UsageError({ detail: chosenByEditor })
   const choice = yield* ModelChoice.withFallbacks(settings, env)
   yield* say([...remarks, `Model: ${choice.model} (${choice.why})`])
-  const folders = new Map<string, string>()
+  const sessions = new Map<string, AcpAgent.Given>()
   const options: AcpAgent.Options = {
     name: "effect-agent",
     version,
     accepts: { image: choice.model !== "local/rules" },
-    prepare: yield* preparing(folders),
+    mcp: { http: true },
+    prepare: yield* preparing(sessions),
     scopeOf: (name, params) => {
       const { key, words } = Approval.scopeOf(name, params)
       return { key, words: words.replace(/^for /, "") }
     }
   }
-  const runs = yield* runsOf(settings, env, choice, folders)
+  const runs = yield* runsOf(settings, env, choice, sessions)
   const input = yield* Stream.toReadableStreamEffect((yield* Stdio.Stdio).stdin)
   const streams = { input, output: Writable.toWeb(process.stdout) }
   yield* Effect.provide(AcpAgent.serve(options, streams), runs)
@@ -64,38 +65,42 @@ const chosenByEditor =
 const say = (lines: ReadonlyArray<string>) =>
   Screen.use(({ err, paint }) => err(lines.map((line) => `${paint.dim(Inert.line(line))}\n`).join("")))
 
-/** Keeps the folder of each session that the editor opens. */
-const preparing = Effect.fnUntraced(function* (folders: Map<string, string>) {
+/** Keeps the folder and the servers of each session that the editor opens. */
+const preparing = Effect.fnUntraced(function* (sessions: Map<string, AcpAgent.Given>) {
   const path = yield* Path.Path
   const files = yield* FileSystem.FileSystem
-  const context = yield* Effect.context<Screen>()
-  return ({ cwd, mcpServers, sessionId }: AcpAgent.Given) =>
+  return (given: AcpAgent.Given) =>
     Effect.gen(function* () {
+      const { cwd, sessionId } = given
       const found = yield* Effect.option(files.stat(cwd))
       if (!path.isAbsolute(cwd) || !Option.exists(found, ({ type }) => type === "Directory"))
         return yield* new UsageError({ detail: `There is no folder ${cwd}.` })
-      folders.set(sessionId, cwd)
-      const names = mcpServers.map(({ name }) => name).join(", ")
-      if (names !== "") yield* say([`The program does not use the MCP servers of the editor: ${names}.`])
-    }).pipe(Effect.provideContext(context))
+      sessions.set(sessionId, given)
+    })
 })
 
 const runsOf = Effect.fnUntraced(function* (
   settings: Settings.Settings,
   env: Environment,
   choice: ModelChoice.Choice,
-  folders: ReadonlyMap<string, string>
+  given: ReadonlyMap<string, AcpAgent.Given>
 ) {
   const { artifacts, store } = yield* SessionPlace.at(settings)
   const agents = Agents.layer(({ session, sessionId }) =>
     Effect.gen(function* () {
       const { asked } = yield* AcpPerson.AcpPerson
-      const own = { ...settings, cwd: folders.get(sessionId) ?? settings.cwd }
+      const { cwd = settings.cwd, mcpServers = [] } = given.get(sessionId) ?? {}
+      const own = { ...settings, cwd }
       const { options: shell, remark } = yield* CommandSandbox.choose(own)
       if (remark !== undefined) yield* say([remark])
       const project = yield* Project.load(own, env)
       const plan = { settings: own, prompt: undefined, choice, output: undefined, project, shell }
-      return yield* AgentSetup.make(plan, { session, artifacts }, policyOf(own, asked))
+      const agent = yield* AgentSetup.make(plan, { session, artifacts }, policyOf(own, asked))
+      if (mcpServers.length > 0 && !settings.noMcp) {
+        const { join } = yield* Effect.promise(() => import("./EditorServers.ts"))
+        yield* join(agent.tools, mcpServers)
+      }
+      return agent
     })
   )
   const sessions = settings.noSession ? MemorySessionStore.layer() : Layer.succeed(SessionStore, store)

@@ -5,6 +5,7 @@ import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { Writable } from "node:stream"
 import * as Editor from "../acp/editor.ts"
+import { program as mcpServer } from "../mcp/servers.ts"
 import * as Program from "./program.ts"
 
 Program.bundled()
@@ -18,8 +19,9 @@ const edit = <A>(
 ) =>
   Effect.acquireUseRelease(
     Effect.sync(() =>
-      Program.start(["acp", "--model", "local/rules", ...args], {
+      Program.start(["acp", ...(args.includes("--model") ? [] : ["--model", "local/rules"]), ...args], {
         stdin: "open",
+        env: { OPENAI_API_KEY: "sk-test" },
         ...(cwd === undefined ? {} : { cwd })
       })
     ),
@@ -95,6 +97,30 @@ describe("effect-agent acp", () => {
       assert.deepStrictEqual(results(second.seen), ["failed: shell touch more.txt"])
       assert.isFalse(existsSync(join(cwd, "more.txt")))
     })
+  )
+
+  it.effect("has the tools of the MCP servers of the editor", () =>
+    Effect.gen(function* () {
+      const model = yield* Program.server((_, body, response) => {
+        const { messages } = JSON.parse(body)
+        const result = messages.at(-1)
+        if (result.role === "tool") return Program.says(response, [String(result.content)])
+        return Program.calls(response, "mcp__all__echo", { message: "hi" })
+      })
+      const cwd = Program.folder({})
+      const { seen } = yield* edit(
+        { args: ["--model", "openai-chat/m", "--base-url", `${model}/v1`, "--no-session"] },
+        async (agent) => {
+          const { args, command } = mcpServer("everything", "stdio")
+          const { sessionId } = await agent.request(methods.agent.session.new, {
+            cwd,
+            mcpServers: [{ name: "all", command, args: [...args], env: [] }]
+          })
+          await Editor.ask(agent, sessionId, "go")
+        }
+      )
+      assert.include([...Editor.shown(seen.updates).messages.values()].join(), "Echo: hi")
+    }).pipe(Effect.scoped)
   )
 
   it.effect("ends when the editor leaves in the middle of a request", () =>
