@@ -25,6 +25,7 @@ const entries = [
   "compat",
   "guardrails",
   "context",
+  "mcp",
   "node",
   "prices",
   "promise",
@@ -101,7 +102,7 @@ describe("what is built", { timeout: 60_000 }, () => {
     assert.isTrue(await node(script))
   })
 
-  // One for each namespace of the core, and what those share.
+  // One for each namespace of the core, and what those share with one another and with the edges.
   it("loads few files of its own, and none of the heavy parts of Node", async () => {
     const script = `
       import { registerHooks } from "node:module"
@@ -111,7 +112,7 @@ describe("what is built", { timeout: 60_000 }, () => {
       await import("./index.js")
       const own = files.filter((url) => url.startsWith(new URL(".", import.meta.url).href)).length
       const heavy = process.moduleLoadList.filter((name) => !before.has(name) && /crypto|http|net|stream/.test(name))
-      console.log(JSON.stringify({ isFew: own > 0 && own <= 45, heavy }))`
+      console.log(JSON.stringify({ isFew: own > 0 && own <= 50, heavy }))`
     assert.deepStrictEqual(await node(script), { isFew: true, heavy: [] })
   })
 
@@ -125,9 +126,11 @@ describe("what is built", { timeout: 60_000 }, () => {
     // 4.5 kB of it are the telemetry, with Effect's metrics; 4 kB are Effect's `HashMap` and `PubSub`; 2 kB are sources, media, hosted tools and prices.
     // 17 kB are approvals, questions, sessions, compaction, sub-agents and hand-offs.
     assert.isBelow(core, 114)
-    // 10 kB of it are the rules of Models, with their sources; 8 kB are the hosted tools and items of the Responses API, and the counting of tokens.
-    assert.isBelow(one, 163)
-    assert.isBelow(await bundled(`export { make } from "./Agent.js"`), 110)
+    // 10 kB of it are the rules of Models, with their sources; 8 kB are the hosted tools and items of the Responses API, and the counting of tokens; 1 kB is
+    // the vendor's search for tools.
+    assert.isBelow(one, 164)
+    // 3 kB are requests to a person in the middle of a call, the tools of an owner, and messages that a guard refused.
+    assert.isBelow(await bundled(`export { make } from "./Agent.js"`), 112)
     assert.isBelow(await bundled(`export * from "./AgentEvent.js"`), 42)
     assert.isBelow(await bundled(`export * from "./Message.js"`), 27)
   })
