@@ -54,9 +54,11 @@ describe("a project with the options of tsc --init", { timeout: 240_000 }, () =>
     await Project.install(home, [
       "effect",
       "ignore",
+      "@agentclientprotocol/sdk",
       "@ai-sdk/provider",
       "@effect/platform-node",
       "@effect/platform-node-shared",
+      "@modelcontextprotocol",
       "zod"
     ])
     // The number keeps apart names that differ in their case alone, as Prices and prices do.
