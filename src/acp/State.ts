@@ -24,7 +24,12 @@ export interface Options {
   readonly view?: (toolName: string, params: unknown, cwd: string | undefined) => View
 }
 
-/** A call that has not ended. */
+/**
+ * A call that has not ended.
+ *
+ * @category models
+ * @since 0.2.0
+ */
 export interface OpenCall {
   /** Its id in the session of the client. */
   readonly id: string
@@ -32,9 +37,16 @@ export interface OpenCall {
   readonly changes: ReadonlyArray<ToolCallContent>
 }
 
-/** The answer that streams. */
+/**
+ * The answer that streams.
+ *
+ * @category models
+ * @since 0.2.0
+ */
 export interface OpenAnswer {
+  /** The id of its message. */
   readonly messageId: string
+  /** The part that the client has. */
   readonly streamed: Streamed
 }
 

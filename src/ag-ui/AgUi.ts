@@ -56,9 +56,11 @@ import * as Request from "./RunRequest.ts"
 import { initial as start, type Input, type State } from "./State.ts"
 import { step as next } from "./Step.ts"
 
-export type { AgUiMessage, Event, Interrupt, JsonObject, Outcome } from "./Event.ts"
+export type { AgUiMessage, Event, Interrupt, JsonObject, Outcome, Tag } from "./Event.ts"
 export type { Reply } from "./RunRequest.ts"
-export type { Input, State } from "./State.ts"
+export type { Asking, OpenRun } from "../internal/asking.ts"
+export type { Streamed } from "../internal/streamed.ts"
+export type { Input, Producer, State } from "./State.ts"
 
 /**
  * The headers of a response with events of AG-UI.

@@ -1,5 +1,6 @@
 /** The deltas of an answer as events of AG-UI. Each bracket has one end: the client fails at any other. */
 import type * as ModelEvent from "../ModelEvent.ts"
+import { from } from "../internal/callSet.ts"
 import * as Streamed from "../internal/streamed.ts"
 import { reasoningId } from "./Conversation.ts"
 import type { Event } from "./Event.ts"
@@ -85,7 +86,7 @@ const withCall = (state: State, runId: string, toolCallId: string): State => {
   const usual = runId === state.runId ? toolCallId : `${runId}:${toolCallId}`
   const { answerId, callIds } = producerOf(state, runId)
   const id = state.calls.has(usual) ? `${answerId}:${toolCallId}` : usual
-  const calls = state.calls.with(id)
+  const calls = from(state.calls).with(id)
   return id === usual
     ? { ...state, calls }
     : withProducer({ ...state, calls }, runId, { callIds: new Map(callIds).set(toolCallId, id) })

@@ -24,8 +24,14 @@ export interface AgUiMessage extends JsonObject {
   readonly role: string
 }
 
-/** The sub-agent that an event belongs to, absent for the agent of the run. */
+/**
+ * The sub-agent that an event belongs to, absent for the agent of the run.
+ *
+ * @since 0.2.0
+ * @category models
+ */
 export interface Tag {
+  /** The id of the run of the sub-agent. */
   readonly subagentRunId?: string
 }
 

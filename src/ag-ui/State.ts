@@ -21,8 +21,14 @@ export interface Input {
   readonly messages?: ReadonlyArray<AgUiMessage>
 }
 
-/** A run that has begun and not ended: the agent, or a sub-agent. */
+/**
+ * A run that has begun and not ended: the agent, or a sub-agent.
+ *
+ * @since 0.2.0
+ * @category models
+ */
 export interface Producer {
+  /** The member that events of a sub-agent have. */
   readonly tag: Tag
   /** The name of the step that has begun, `undefined` between steps. */
   readonly step: string | undefined
@@ -52,7 +58,7 @@ export interface State {
   /** The runs that have not ended, the outermost first. */
   readonly producers: ReadonlyMap<string, Producer>
   /** The ids of all tool calls. */
-  readonly calls: CallSet
+  readonly calls: ReadonlySet<string>
   /** The names of the tools that run, by run and call. */
   readonly toolNames: ReadonlyMap<string, string>
   /** The open requests to a person. */

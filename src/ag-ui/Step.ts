@@ -1,6 +1,7 @@
 /** One event of a run as events of AG-UI. */
 import { type AgentEvent, isInside, type OfTag } from "../AgentEvent.ts"
 import * as Asking from "../internal/asking.ts"
+import { from } from "../internal/callSet.ts"
 import * as Streamed from "../internal/streamed.ts"
 import * as Message from "../Message.ts"
 import * as Answer from "./Answer.ts"
@@ -145,7 +146,7 @@ const retracted = (state: State, runId: string): Step => {
   const calls = streamed.reply.content.reduce(
     (all, block) =>
       block?.type === "toolCall" ? all.without(callIdOf(state, { runId, toolCallId: block.id })) : all,
-    state.calls
+    from(state.calls)
   )
   const next = withProducer({ ...state, calls }, runId, { streamed: Streamed.nothing, callIds: new Map() })
   if (streamed.reply.content.length === 0) return [next, ends]

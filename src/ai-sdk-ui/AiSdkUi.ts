@@ -56,7 +56,9 @@ import { step as next } from "./Step.ts"
 
 export type { Answers } from "./ChatRequest.ts"
 export type { Chunk, FinishReason, Metadata, UserPart } from "./Chunk.ts"
-export type { Options, State } from "./State.ts"
+export type { Asking, OpenRun } from "../internal/asking.ts"
+export type { Streamed } from "../internal/streamed.ts"
+export type { Options, PartApproval, State } from "./State.ts"
 
 /**
  * The headers of a response with a UI message stream.

@@ -7,8 +7,14 @@ import * as Streamed from "../internal/streamed.ts"
 import type { StopReason } from "../Message.ts"
 import type { Chunk } from "./Chunk.ts"
 
-/** The approval of a tool part. */
-interface PartApproval {
+/**
+ * The approval of a tool part.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export interface PartApproval {
+  /** The id of the request. */
   readonly approvalId: string
   /** The decision, `undefined` before it. */
   readonly approved: boolean | undefined
@@ -36,7 +42,7 @@ export interface State {
   /** The chunks of this step that are no part of the answer: a retraction removes them with it. */
   readonly notes: ReadonlyArray<Chunk>
   /** The tool parts that the client has, by the id of the part. */
-  readonly shown: CallSet
+  readonly shown: ReadonlySet<string>
   /** The approvals of the tool parts, by the id of the part. */
   readonly approvals: ReadonlyMap<string, PartApproval>
   /** The open requests to a person. */

@@ -2,7 +2,7 @@
 import * as Struct from "effect/Struct"
 import { type AgentEvent, isInside, type OfTag } from "../AgentEvent.ts"
 import * as Asking from "../internal/asking.ts"
-import { CallSet } from "../internal/callSet.ts"
+import { CallSet, from } from "../internal/callSet.ts"
 import * as Streamed from "../internal/streamed.ts"
 import type * as Message from "../Message.ts"
 import * as Answer from "./Answer.ts"
@@ -147,7 +147,7 @@ const started = (before: State, event: OfTag<"RunStart">): Step => {
 const withParts = (state: State, chunks: ReadonlyArray<Chunk>): Step => {
   const shown = chunks.reduce(
     (all, chunk) => (chunk.type === "tool-input-available" ? all.with(chunk.toolCallId) : all),
-    state.shown
+    from(state.shown)
   )
   return [shown === state.shown ? state : { ...state, shown }, chunks]
 }

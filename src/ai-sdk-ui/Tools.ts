@@ -1,6 +1,7 @@
 /** The calls of tools, and the requests to a person about them, as chunks. */
 import type * as Schema from "effect/Schema"
 import type { AgentEvent, OfTag, ToolOutput } from "../AgentEvent.ts"
+import { from } from "../internal/callSet.ts"
 import { textOf } from "../Message.ts"
 import type { Chunk } from "./Chunk.ts"
 import { partId, type State, type Step } from "./State.ts"
@@ -16,7 +17,7 @@ export const shown = (
   if (state.shown.has(toolCallId)) return [state, []]
   const { params: input, toolName } = event
   return [
-    { ...state, shown: state.shown.with(toolCallId) },
+    { ...state, shown: from(state.shown).with(toolCallId) },
     [{ type: "tool-input-available", toolCallId, toolName, input, dynamic: true }]
   ]
 }

@@ -2,21 +2,33 @@
  * The requests to a person that are open in the events of a run and of the runs inside, and whether all of their calls wait.
  */
 import type { AgentEvent, OfTag } from "../AgentEvent.ts"
-import { CallSet } from "./callSet.ts"
+import { CallSet, from } from "./callSet.ts"
 
-/** A run that has begun and not ended. */
-interface OpenRun {
+/**
+ * A run that has begun and not ended.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface OpenRun {
   /** The calls of its turn that have not ended. */
-  readonly calls: CallSet
+  readonly calls: ReadonlySet<string>
   /** The call that started it, `undefined` for a run that no tool started. */
   readonly parent: { readonly runId: string; readonly toolCallId: string } | undefined
 }
 
+/**
+ * The requests to a person that are open in the events of a run and of the runs inside.
+ *
+ * @category models
+ * @since 0.2.0
+ */
 export interface Asking {
   /** The open requests for approval, by their id. */
   readonly approvals: ReadonlyMap<string, OfTag<"ApprovalRequested">>
   /** The open questions, by their id. */
   readonly questions: ReadonlyMap<string, OfTag<"QuestionAsked">>
+  /** The runs that have not ended, by their id. */
   readonly runs: ReadonlyMap<string, OpenRun>
 }
 
@@ -78,7 +90,7 @@ const keyOf = (runId: string, toolCallId: string): string => `${runId} ${toolCal
 const withCalls = (asking: Asking, { runId }: AgentEvent, change: (calls: CallSet) => CallSet): Asking => {
   const run = asking.runs.get(runId)
   if (run === undefined) return asking
-  return { ...asking, runs: new Map(asking.runs).set(runId, { ...run, calls: change(run.calls) }) }
+  return { ...asking, runs: new Map(asking.runs).set(runId, { ...run, calls: change(from(run.calls)) }) }
 }
 
 const withoutRequests = (asking: Asking, { runId, toolCallId }: OfTag<"ToolExecutionEnd">): Asking => {

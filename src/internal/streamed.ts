@@ -5,7 +5,14 @@
 import type { Assistant } from "../Message.ts"
 import * as ModelEvent from "../ModelEvent.ts"
 
+/**
+ * The part of an answer that a reader of events has.
+ *
+ * @category models
+ * @since 0.2.0
+ */
 export interface Streamed {
+  /** The blocks by now. */
   readonly reply: ModelEvent.Reply
   /** The indices of the blocks that have ended. */
   readonly ended: ReadonlySet<number>
