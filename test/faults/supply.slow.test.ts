@@ -41,6 +41,7 @@ describe("what is published", { timeout: 120_000 }, () => {
       "README.md",
       "REFERENCE.md",
       "SECURITY.md",
+      "SERVER.md",
       "config.schema.json",
       "dist/cli/package.json",
       "package.json"
@@ -63,8 +64,9 @@ describe("what is published", { timeout: 120_000 }, () => {
   })
 
   it("F157: holds no secret, no path of the machine it was built on, and no source within a map", () => {
+    // Behind the first line of a private key stands the key: a library that reads keys has the line alone.
     const key =
-      /-----BEGIN [A-Z ]*PRIVATE KEY|\b(?:ghp|github_pat|npm|xox[abp])_[A-Za-z0-9]{20}|\bAKIA[A-Z0-9]{16}\b/
+      /-----BEGIN [A-Z ]*PRIVATE KEY-----(?:\\n|\s)*[A-Za-z0-9+/]{20}|\b(?:ghp|github_pat|npm|xox[abp])_[A-Za-z0-9]{20}|\bAKIA[A-Z0-9]{16}\b/
     for (const file of files()) {
       const text = read(file)
       assert.notMatch(text, key, file)
@@ -123,7 +125,7 @@ describe("what is published", { timeout: 120_000 }, () => {
     )
     const allowed = new Set(Object.keys(manifest.allowScripts))
     const neither = running
-      .map(([at]) => at.replace("node_modules/", ""))
+      .map(([at]) => at.replace(/^.*node_modules\//, ""))
       .filter((name) => !allowed.has(name))
     assert.deepStrictEqual(neither, [])
   })
@@ -133,7 +135,7 @@ describe("what is published", { timeout: 120_000 }, () => {
     assert.strictEqual(stderr, "")
     assert.strictEqual(code, 0)
     const entries = Object.keys(manifest.exports).filter(
-      (entry) => !/^\.\/(?:node|prices|package\.json)/.test(entry)
+      (entry) => !/^\.\/(?:node|prices|package\.json|acp(?:$|\/AcpAgent))/.test(entry)
     )
     assert.isAbove(entries.length, 50)
     assert.match(stdout, /^aws4fetch@\S+, effect@\S+, effect-agent@\S+, ignore@\S+, re2js@\S+: 5 packages, /)
