@@ -1,11 +1,7 @@
-import { NodeServices } from "@effect/platform-node"
 import { Effect, Schema } from "effect"
 import { Agent, Approval, Tool } from "effect-agent"
-import { JsonlSessionStore, SessionStore } from "effect-agent/sessions"
+import { MemorySessionStore, SessionStore } from "effect-agent/sessions"
 import { ScriptedProvider } from "effect-agent/testing"
-import { mkdtempSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 
 const remove = Tool.make({
   name: "remove",
@@ -24,7 +20,7 @@ const monday = Effect.gen(function* () {
   console.log((yield* agent.prompt("Remove /tmp/notes")).status) // suspended
 }).pipe(Effect.scoped)
 
-// Another process opens the session, approves the call, and the run continues with it.
+// Another process may open the session, with a store of files or a database. The run continues with the approved call.
 const tuesday = Effect.gen(function* () {
   const agent = yield* open
   for (const { approvalId, argumentsHash } of yield* agent.approvals)
@@ -36,10 +32,9 @@ const script = [
   ScriptedProvider.toolCall("remove", { path: "/tmp/notes" }),
   ScriptedProvider.text("It is gone.")
 ]
-const sessions = JsonlSessionStore.layer({ directory: mkdtempSync(join(tmpdir(), "sessions-")) })
-await Effect.runPromise(
-  Effect.andThen(monday, tuesday).pipe(
-    Effect.provide([ScriptedProvider.layer(script), Approval.layer({ asked: "defer" }), sessions]),
-    Effect.provide(NodeServices.layer)
-  )
-)
+const layers = [
+  ScriptedProvider.layer(script),
+  Approval.layer({ asked: "defer" }),
+  MemorySessionStore.layer()
+] as const
+await Effect.runPromise(Effect.provide(Effect.andThen(monday, tuesday), layers))

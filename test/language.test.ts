@@ -77,8 +77,13 @@ describe("comments in src", () => {
   })
 })
 
-describe("README.md, REFERENCE.md, and CHANGELOG.md from 0.2.0 on", () => {
-  const pages = [page("README.md"), page("REFERENCE.md"), page("CHANGELOG.md").split("\n## 0.1.0")[0] ?? ""]
+describe("README.md, REFERENCE.md, SERVER.md, and CHANGELOG.md from 0.2.0 on", () => {
+  const pages = [
+    page("README.md"),
+    page("REFERENCE.md"),
+    page("SERVER.md"),
+    page("CHANGELOG.md").split("\n## 0.1.0")[0] ?? ""
+  ]
 
   it("name the actor, and use no words that hide it", () => {
     const faults = pages.flatMap((text) =>
