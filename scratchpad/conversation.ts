@@ -32,9 +32,9 @@ const script = [
   ScriptedProvider.toolCall("remove", { path: "/tmp/notes" }),
   ScriptedProvider.text("It is gone.")
 ]
-const layers = [
-  ScriptedProvider.layer(script),
-  Approval.layer({ asked: "defer" }),
-  MemorySessionStore.layer()
-] as const
-await Effect.runPromise(Effect.provide(Effect.andThen(monday, tuesday), layers))
+await Effect.runPromise(
+  Effect.andThen(monday, tuesday).pipe(
+    Effect.provide([ScriptedProvider.layer(script), Approval.layer({ asked: "defer" })]),
+    Effect.provide(MemorySessionStore.layer())
+  )
+)
