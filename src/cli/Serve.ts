@@ -9,6 +9,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Redacted from "effect/Redacted"
+import * as References from "effect/References"
 import * as Struct from "effect/Struct"
 import { randomBytes } from "node:crypto"
 import { createServer } from "node:http"
@@ -76,6 +77,8 @@ export const run = Effect.fnUntraced(
     return ExitCode.answered
   },
   Effect.scoped,
+  // So that stderr has the log of requests.
+  Effect.updateService(References.MinimumLogLevel, (level) => (level === "None" ? "Info" : level)),
   Effect.catchTags({
     ServeError: ({ cause }) => failed(cause),
     RunLogError: (error) => failed(error)

@@ -88,8 +88,11 @@ describe("effect-agent serve", () => {
     const events = await ask(server.port, `/runs/${json.runId}/events`)
     assert.strictEqual(framesOf(events.text).at(-1)?.event, "RunEnd")
     server.child.kill("SIGTERM")
-    const { code } = await server.ended
+    const { code, stderr } = await server.ended
     assert.strictEqual(code, 0)
+    // Each request has a line, with its run.
+    assert.match(stderr, new RegExp(`method=POST path=/sessions/s/runs status=201 .*runId=${json.runId}`))
+    assert.match(stderr, new RegExp(`method=GET path=/runs/${json.runId}/events status=200`))
     const logs = join(sessions, "runs", "s")
     assert.deepStrictEqual(readdirSync(logs), [`${json.runId}.jsonl`])
     assert.strictEqual(statSync(join(logs, `${json.runId}.jsonl`)).mode & 0o777, 0o600)
