@@ -267,8 +267,10 @@ export const probe = Effect.fnUntraced(
   function* (options: Options) {
     const spawner = yield* ChildProcessSpawner
     const { args, kind, program } = yield* command(options, ["/bin/sh", "-c", "echo works"])
+    // Without a process group: the spawner would wait until the init process has reaped those that bwrap leaves, which takes a second where it polls.
+    const quiet = { stdin: "ignore", detached: false } as const
     const answer = yield* spawner.string(
-      ChildProcess.make("/bin/sh", ["-c", 'exec "$@" 2>&1', "sh", program, ...args], { stdin: "ignore" })
+      ChildProcess.make("/bin/sh", ["-c", 'exec "$@" 2>&1', "sh", program, ...args], quiet)
     )
     return answer === "works\n"
       ? kind
