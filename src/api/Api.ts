@@ -180,6 +180,16 @@ const message = {
 /** Requests that need no body. */
 const reason = { ...message, payload: [Payload.WithReason, Schema.Null] }
 
+/** The reasons why a request to a person gets no answer. */
+const unanswered = [
+  Problem.RunNotFound,
+  Problem.RequestNotFound,
+  Problem.AnswerConflict,
+  Problem.AnswerInvalid,
+  Problem.SessionLocked,
+  Problem.Draining
+]
+
 const control = HttpApiGroup.make("control")
   .add(
     HttpApiEndpoint.post("steer", "/runs/:runId/steer", message),
@@ -191,27 +201,13 @@ const control = HttpApiGroup.make("control")
       params: { runId: Schema.String, approvalId: Schema.String },
       payload: Payload.AnswerApproval,
       success: Payload.Decided,
-      error: [
-        Problem.RunNotFound,
-        Problem.RequestNotFound,
-        Problem.AnswerConflict,
-        Problem.AnswerInvalid,
-        Problem.SessionLocked,
-        Problem.Draining
-      ]
+      error: unanswered
     }),
     HttpApiEndpoint.post("answer", "/runs/:runId/questions/:questionId", {
       params: { runId: Schema.String, questionId: Schema.String },
       payload: Payload.AnswerQuestion,
       success: Payload.Answered,
-      error: [
-        Problem.RunNotFound,
-        Problem.RequestNotFound,
-        Problem.AnswerConflict,
-        Problem.AnswerInvalid,
-        Problem.SessionLocked,
-        Problem.Draining
-      ]
+      error: unanswered
     })
   )
   .middleware(HttpApiMiddleware.ProblemDetails)

@@ -13,6 +13,7 @@ import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as JsonDepth from "../internal/jsonDepth.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
+import { type ModelRequest, Provider } from "../Provider.ts"
 import { ProviderError, ServerError } from "../ProviderError.ts"
 import { InvalidBody, type ModelForbidden } from "./Admission.ts"
 
@@ -29,7 +30,7 @@ export const decoded = <A>(result: Result.Result<A, Schema.SchemaError>): Effect
     Result.mapError(result, ({ message }) => new InvalidBody({ detail: message.slice(0, 1000) }))
   )
 
-export const handle = <R>(
+const handle = <R>(
   { maxBody = 10 * 1024 * 1024 }: Options,
   answer: (body: Schema.Json) => Effect.Effect<Stream.Stream<Uint8Array>, Refused, R>
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R | HttpServerRequest.HttpServerRequest> =>
@@ -51,6 +52,23 @@ export const handle = <R>(
     Effect.catch(({ _tag, message }) =>
       Effect.succeed(problem(_tag === "ModelForbidden" ? 403 : 400, message))
     )
+  )
+
+/** Answers a body with the provider of the application. */
+export const ask = <O extends Options>(
+  options: O,
+  decode: (body: Schema.Json, options: O) => Effect.Effect<ModelRequest, Refused>,
+  encode: (events: Stream.Stream<ModelEvent, ProviderError>) => Stream.Stream<Uint8Array>
+): Effect.Effect<
+  HttpServerResponse.HttpServerResponse,
+  never,
+  Provider | HttpServerRequest.HttpServerRequest
+> =>
+  handle(options, (body) =>
+    Effect.gen(function* () {
+      const provider = yield* Provider
+      return encode(provider.stream(yield* decode(body, options)))
+    })
   )
 
 const tooLarge = (maxBody: number): string => `The body is larger than ${maxBody} bytes`

@@ -140,14 +140,7 @@ export const handler = (
   HttpServerResponse.HttpServerResponse,
   never,
   Provider | HttpServerRequest.HttpServerRequest
-> =>
-  Handling.handle(options, (body) =>
-    Effect.gen(function* () {
-      const provider = yield* Provider
-      const request = yield* decode(body, options)
-      return encode(provider.stream(request))
-    })
-  )
+> => Handling.ask(options, decode, encode)
 
 /**
  * Makes a handler of web requests, for servers such as Bun's, Deno's and those of frameworks.
