@@ -95,7 +95,7 @@ const runsOf = Effect.fnUntraced(function* (
       if (remark !== undefined) yield* say([remark])
       const project = yield* Project.load(own, env)
       const plan = { settings: own, prompt: undefined, choice, output: undefined, project, shell }
-      const agent = yield* AgentSetup.make(plan, { session, artifacts }, policyOf(own, asked))
+      const agent = yield* AgentSetup.make(plan, { session, artifacts }, Approval.ofClient(own, cwd, asked))
       if (mcpServers.length > 0 && !settings.noMcp) {
         const { join } = yield* Effect.promise(() => import("./EditorServers.ts"))
         yield* join(agent.tools, mcpServers)
@@ -111,18 +111,4 @@ const runsOf = Effect.fnUntraced(function* (
     Layer.provide([sessions, RunLogStore.layerMemory]),
     Layer.provideMerge(AcpPerson.layer)
   )
-})
-
-const policyOf = (
-  { allow, approve, cwd, deny, yes }: Settings.Settings,
-  person: Exclude<Approval.Policy["asked"], string>
-): Approval.Policy => ({
-  allow,
-  deny,
-  yes: yes || Option.contains(approve, "allow"),
-  asked: Option.contains(approve, "defer") ? "defer" : person,
-  isAsked: !Option.contains(approve, "deny"),
-  root: cwd,
-  shown: () => Effect.void,
-  during: (effect) => effect
 })

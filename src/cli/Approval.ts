@@ -4,6 +4,7 @@
  */
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
 import type * as Path from "effect/Path"
 import * as Predicate from "effect/Predicate"
 import * as Semaphore from "effect/Semaphore"
@@ -16,6 +17,7 @@ import type { Pause } from "./Pause.ts"
 import * as Preview from "./Preview.ts"
 import * as Question from "./Question.ts"
 import { Screen } from "./Screen.ts"
+import type { Settings } from "./Settings.ts"
 import type { Named } from "./Values.ts"
 
 export interface Policy {
@@ -39,6 +41,22 @@ export interface Policy {
   /** Holds events back while a question is on the screen. */
   readonly during: Pause["during"]
 }
+
+/** The policy of a program whose person is not at its terminal: the client that `asked` reaches. */
+export const ofClient = (
+  { allow, approve, deny, yes }: Settings,
+  root: string,
+  asked: Policy["asked"]
+): Policy => ({
+  allow,
+  deny,
+  yes: yes || Option.contains(approve, "allow"),
+  asked: Option.contains(approve, "defer") ? "defer" : asked,
+  isAsked: !Option.contains(approve, "deny"),
+  root,
+  shown: () => Effect.void,
+  during: (effect) => effect
+})
 
 /** The advice on how to permit refused tools in the next run. */
 export const advice = (

@@ -6,7 +6,7 @@ import * as Path from "effect/Path"
 import type { ArtifactStore } from "../artifacts/ArtifactStore.ts"
 import * as Agents from "../server/Agents.ts"
 import * as AgentSetup from "./AgentSetup.ts"
-import type { Policy } from "./Approval.ts"
+import * as Approval from "./Approval.ts"
 import * as CommandSandbox from "./CommandSandbox.ts"
 import * as Inert from "./Inert.ts"
 import * as ListPrices from "./ListPrices.ts"
@@ -32,7 +32,9 @@ export const make = Effect.fnUntraced(function* (
   yield* err(lines.map((line) => `${paint.dim(Inert.line(line))}\n`).join(""))
   const project = yield* load(settings, env)
   const plan = { settings, prompt: undefined, choice, output: undefined, project, shell }
-  const policy: Policy = { ...policyOf(settings), root: (yield* Path.Path).resolve(settings.cwd) }
+  const root = (yield* Path.Path).resolve(settings.cwd)
+  const asked = Option.contains(settings.approve, "deny") ? "deny" : answeredOverHttp
+  const policy = Approval.ofClient(settings, root, asked)
   const layer = Agents.layer(({ model, session }) =>
     Effect.gen(function* () {
       const chosen =
@@ -51,15 +53,5 @@ export const make = Effect.fnUntraced(function* (
   return { choice, layer }
 })
 
-const waits = { approve: () => Effect.never, answer: () => Effect.never }
-
-/** The policy of the tool calls: a person answers over HTTP. */
-const policyOf = ({ allow, approve, deny, yes }: Settings): Omit<Policy, "root"> => ({
-  allow,
-  deny,
-  yes: yes || Option.contains(approve, "allow"),
-  asked: Option.contains(approve, "defer") ? "defer" : Option.contains(approve, "deny") ? "deny" : waits,
-  isAsked: !Option.contains(approve, "deny"),
-  shown: () => Effect.void,
-  during: (effect) => effect
-})
+/** A client answers with a request of its own. */
+const answeredOverHttp = { approve: () => Effect.never, answer: () => Effect.never }
