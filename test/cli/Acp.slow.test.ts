@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { type ClientContext, methods, ndJsonStream } from "@agentclientprotocol/sdk"
 import { Effect } from "effect"
+import { once } from "node:events"
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { Writable } from "node:stream"
@@ -141,10 +142,18 @@ describe("effect-agent acp", () => {
 
   it.effect("ends with 143 at SIGTERM, and with 2 for flags that choose a session", () =>
     Effect.gen(function* () {
-      const { ended } = yield* edit({}, async (agent, _, { child }) => {
-        await begin(agent, Program.folder({}))
-        child.kill("SIGTERM")
-      })
+      const ended = yield* Effect.acquireUseRelease(
+        Effect.sync(() => Program.start(["acp", "--model", "local/rules"], { stdin: "open" })),
+        ({ child, ended }) =>
+          Effect.promise(async () => {
+            const params = { protocolVersion: 1, clientCapabilities: {} }
+            child.stdin?.write(`${JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params })}\n`)
+            if (child.stdout !== null) await once(child.stdout, "data")
+            child.kill("SIGTERM")
+            return ended
+          }),
+        ({ child }) => Effect.sync(() => child.kill("SIGKILL"))
+      )
       assert.strictEqual(ended.code, 143)
       const { code, stderr, stdout } = yield* Program.run(["acp", "--continue"])
       assert.deepStrictEqual([code, stdout], [2, ""])
