@@ -185,7 +185,13 @@ export class ToolRegistry extends Context.Service<
  *   const registry = yield* ToolRegistry.make(ping)
  *   const call = { type: "toolCall", id: "1", name: "ping", rawArguments: "{}", params: {} } as const
  *   const prepared = yield* registry.prepare(call)
- *   const context = { toolCallId: "1", runId: "run", turn: 1, progress: () => Effect.void }
+ *   const context = {
+ *     toolCallId: "1",
+ *     idempotencyKey: "1",
+ *     runId: "run",
+ *     turn: 1,
+ *     progress: () => Effect.void
+ *   }
  *   console.log(yield* registry.execute(prepared, context))
  * })
  *

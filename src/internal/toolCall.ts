@@ -220,6 +220,7 @@ const contextOf = (
   const { events, id, turn } = batch.run
   return {
     toolCallId: call.id,
+    idempotencyKey: `${batch.message.id}.${plain(call.id)}`,
     runId: id,
     ...(events.path === undefined ? {} : { path: events.path }),
     turn,
@@ -228,6 +229,10 @@ const contextOf = (
     progress
   }
 }
+
+/** An id of a provider in characters that may stand in a header and in a URL. */
+const plain = (id: string): string =>
+  id.replace(/[^\w.-]/gu, (character) => `~${character.codePointAt(0)?.toString(36) ?? ""}~`)
 
 const ended = (call: ToolCall, exit: Exit.Exit<Registry.Executed>): Effect.Effect<Outcome> => {
   if (Exit.isSuccess(exit)) {

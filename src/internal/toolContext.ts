@@ -45,6 +45,34 @@ import type { AgentEvent, ToolOutput } from "../AgentEvent.ts"
  * // => [ { type: 'text', text: 'half of turn 1' } ]
  * ```
  *
+ * **Example** (Sending a key with a payment)
+ *
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Tool } from "effect-agent"
+ * import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
+ *
+ * export const pay = Tool.make({
+ *   name: "pay",
+ *   description: "Pays an invoice.",
+ *   effect: "idempotent",
+ *   params: Schema.Struct({ invoice: Schema.String }),
+ *   execute: Effect.fnUntraced(
+ *     function* ({ invoice }) {
+ *       const { idempotencyKey } = yield* Tool.ToolContext
+ *       const client = yield* HttpClient.HttpClient
+ *       yield* client.execute(
+ *         HttpClientRequest.post(`https://bank.example/payments/${invoice}`).pipe(
+ *           HttpClientRequest.setHeader("Idempotency-Key", idempotencyKey)
+ *         )
+ *       )
+ *       return "paid"
+ *     },
+ *     Effect.provide(FetchHttpClient.layer)
+ *   )
+ * })
+ * ```
+ *
  * @since 0.1.0
  * @category services
  */
@@ -53,6 +81,11 @@ export class ToolContext extends Context.Service<
   {
     /** Id of the call, as the provider made it. */
     readonly toolCallId: string
+    /**
+     * Key of the call for a service that does one key once, such as one that takes an `Idempotency-Key`. A call that runs again has the
+     * same key: by a hook, or when its run continues after a restart. It is unique, and made of the characters of a part of a URL.
+     */
+    readonly idempotencyKey: string
     /** Id of the run. */
     readonly runId: string
     /** Tool calls that the run is inside of, outermost first. Default: none, since no tool started the run. */

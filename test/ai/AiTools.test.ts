@@ -72,6 +72,7 @@ const run = Effect.fnUntraced(function* <T extends Tool.Any>(
   const prepared = yield* registry.prepare({ type: "toolCall", id: "c1", name, rawArguments, params })
   const output = yield* registry.execute(prepared, {
     toolCallId: "c1",
+    idempotencyKey: "key",
     runId: "r",
     turn: 1,
     progress: (partial) => Effect.sync(() => void shown.push(partial))
@@ -182,6 +183,7 @@ describe("AiTools.fromToolkit", () => {
         const error = yield* fly.execute({ to: "Atlantis" }).pipe(
           Effect.provideService(Tool.ToolContext, {
             toolCallId: "c",
+            idempotencyKey: "key",
             runId: "r",
             turn: 1,
             progress: () => Effect.void

@@ -1088,6 +1088,34 @@ describe("Tools", () => {
     )
   })
 
+  it.effect(
+    "a call has one idempotency key, also when a hook has it run again, and no other call has it",
+    () =>
+      Effect.gen(function* () {
+        const keys: Array<string> = []
+        const pay = Tool.make({
+          name: "pay",
+          description: "Pays.",
+          executionMode: "sequential",
+          execute: () => Effect.map(Tool.ToolContext, ({ idempotencyKey }) => void keys.push(idempotencyKey))
+        })
+        const twice = Hook.afterTool(({ call: { id } }) => Effect.succeed({ retry: id === "ö/1" }))
+        const call = (id: string) => Step.toolCall("pay", {}, { id })
+        yield* play(
+          [
+            ScriptedProvider.turn(call("ö/1"), call("2"), Step.finish("toolUse")),
+            ScriptedProvider.turn(call("2"), Step.finish("toolUse")),
+            done
+          ],
+          { tools: [pay], hooks: [twice] }
+        )
+        const [first, again, second, later] = keys
+        assert.strictEqual(first, again)
+        assert.strictEqual(new Set([first, second, later]).size, 3)
+        for (const key of keys) assert.match(key, /^[\w.~-]{1,200}$/u)
+      })
+  )
+
   describe("registry", () => {
     const call = (name: string, params: Schema.Json = {}): Message.ToolCall => ({
       type: "toolCall",
@@ -1096,7 +1124,13 @@ describe("Tools", () => {
       rawArguments: JSON.stringify(params),
       params
     })
-    const context = { toolCallId: "c", runId: "r", turn: 1, progress: () => Effect.void }
+    const context = {
+      toolCallId: "c",
+      idempotencyKey: "key",
+      runId: "r",
+      turn: 1,
+      progress: () => Effect.void
+    }
 
     it.effect("T98 dies when a name is taken, and keeps the tool that has it", () =>
       Effect.gen(function* () {

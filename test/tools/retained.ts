@@ -28,6 +28,7 @@ const program = Effect.gen(function* () {
   const allSaid = yield* Deferred.make<void>()
   const context = Tool.ToolContext.of({
     toolCallId: "call-1",
+    idempotencyKey: "key",
     runId: "run-1",
     turn: 1,
     progress: (partial) =>

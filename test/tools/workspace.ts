@@ -53,6 +53,7 @@ export const make = Effect.fnUntraced(function* (
       })
       const executed = yield* registry.execute(prepared, {
         toolCallId: "call-1",
+        idempotencyKey: "key",
         runId: "run-1",
         turn: 1,
         progress: (partial) => Effect.sync(() => progress?.(textOf(partial)))
