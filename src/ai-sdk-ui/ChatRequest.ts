@@ -12,6 +12,7 @@ const Approval = Schema.Struct({
 
 const Part = Schema.Struct({
   type: Schema.String,
+  id: Schema.optional(Schema.String),
   text: Schema.optional(Schema.String),
   url: Schema.optional(Schema.String),
   mediaType: Schema.optional(Schema.String),

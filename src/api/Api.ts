@@ -141,6 +141,7 @@ const runs = HttpApiGroup.make("runs")
       ],
       error: [
         Problem.SessionNotFound,
+        Problem.MessageNotFound,
         Problem.SessionLocked,
         Problem.RunGoesOn,
         Problem.KeyReused,

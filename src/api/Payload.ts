@@ -101,7 +101,12 @@ export const StartRun = Schema.Struct({
   /** The options of the run. Default: those of the session. */
   options: Schema.optionalKey(Options),
   /** The treatment of the prompt while the session has a run. Default: the request is refused. */
-  when: Schema.optionalKey(When)
+  when: Schema.optionalKey(When),
+  /**
+   * The id of a message that the prompt replaces: the conversation continues before it, and the session keeps that message and those
+   * behind it on another branch. The request is refused while the session has a run. Default: none, the prompt is the next message.
+   */
+  replaces: Schema.optionalKey(text)
 })
 export interface StartRun extends Schema.Schema.Type<typeof StartRun> {}
 

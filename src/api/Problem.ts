@@ -143,6 +143,18 @@ export class SessionNotFound extends HttpApiError.Problem<SessionNotFound>()(
 ) {}
 
 /**
+ * The conversation of the session has no message with the id, or only another branch of the session has it.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class MessageNotFound extends HttpApiError.Problem<MessageNotFound>()(
+  "MessageNotFound",
+  { type: urn("message-not-found"), status: 404, title: "The conversation has no such message" },
+  { ...session, messageId: Schema.String }
+) {}
+
+/**
  * There is a session with the id already.
  *
  * @category errors

@@ -103,6 +103,7 @@ export type Refused =
 export type CannotBegin =
   | Refused
   | Problem.SessionNotFound
+  | Problem.MessageNotFound
   | Problem.SessionLocked
   | Problem.RunGoesOn
   | Problem.KeyReused

@@ -24,17 +24,23 @@ export interface Opened {
 
 type Outcome = Deferred.Deferred<RunResult, RunError>
 
+/** A run that is to be followed, and the message that its prompt replaces. */
+export interface Next {
+  readonly runId: string
+  readonly replaces: string | undefined
+}
+
 export class Following {
   readonly view: SessionView
   private readonly link: Link
-  private readonly runs: Queue.Queue<string>
+  private readonly runs: Queue.Queue<Next>
   private readonly outcomes = new Map<string, Outcome>()
   /** The run of each request to a person. */
   readonly requests = new Map<string, string>()
   /** The run whose events come in. */
   current: string | undefined
 
-  constructor(link: Link, view: SessionView, runs: Queue.Queue<string>) {
+  constructor(link: Link, view: SessionView, runs: Queue.Queue<Next>) {
     this.link = link
     this.view = view
     this.runs = runs
@@ -45,13 +51,13 @@ export class Following {
     return Effect.suspend(() => Deferred.await(this.follow(runId)))
   }
 
-  /** Follows a run. */
-  follow(runId: string): Outcome {
+  /** Follows a run. `replaces` is the message that its prompt replaces. */
+  follow(runId: string, replaces?: string): Outcome {
     const known = this.outcomes.get(runId)
     if (known !== undefined) return known
     const outcome: Outcome = Deferred.makeUnsafe()
     this.outcomes.set(runId, outcome)
-    Queue.offerUnsafe(this.runs, runId)
+    Queue.offerUnsafe(this.runs, { runId, replaces })
     return outcome
   }
 
@@ -67,11 +73,12 @@ export class Following {
 
   /** Follows the runs, one after another, until it is interrupted. */
   readonly all: Effect.Effect<never> = Effect.suspend(() =>
-    Effect.forever(Effect.flatMap(Queue.take(this.runs), (runId) => this.one(runId)))
+    Effect.forever(Effect.flatMap(Queue.take(this.runs), (next) => this.one(next)))
   )
 
-  private one(runId: string): Effect.Effect<void> {
+  private one({ replaces, runId }: Next): Effect.Effect<void> {
     return Effect.suspend(() => {
+      if (replaces !== undefined) this.view.before(replaces)
       const record = new RunRecord(runId)
       this.current = runId
       const read = Stream.runForEach(RunEvents.watch(this.link, runId), ({ event }) =>

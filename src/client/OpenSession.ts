@@ -13,7 +13,7 @@ import { eventsOnly } from "../internal/eventsOnly.ts"
 import { Message } from "../Message.ts"
 import { type Refused, UnexpectedResponse } from "./ClientError.ts"
 import { control, isGoing, list } from "./Control.ts"
-import { Following, type Opened } from "./Following.ts"
+import { Following, type Next, type Opened } from "./Following.ts"
 import type { Link } from "./Link.ts"
 import * as LinkOf from "./Link.ts"
 import * as Prompting from "./Prompting.ts"
@@ -26,7 +26,7 @@ export const open = Effect.fnUntraced(function* (
   sessionId: string
 ): Effect.fn.Return<RemoteAgent, Refused | Problem.SessionNotFound, Scope.Scope> {
   const view = new SessionView.SessionView(yield* SessionView.states)
-  const following = new Following(link, view, yield* Queue.unbounded<string>())
+  const following = new Following(link, view, yield* Queue.unbounded<Next>())
   const opened: Opened = { link, sessionId, following, scope: yield* Effect.scope }
   yield* refresh(opened)
   yield* Effect.addFinalizer(() => Effect.sync(() => following.close()))

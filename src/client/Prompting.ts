@@ -25,11 +25,12 @@ const makeKey = Effect.sync(() =>
 )
 
 const bodyOf = (prompt: Payload.Prompt, given: PromptOptions): Payload.StartRun => {
-  const options = Struct.omit(given, ["cancelOnInterrupt", "key", "when"])
+  const options = Struct.omit(given, ["cancelOnInterrupt", "key", "replaces", "when"])
   return {
     prompt,
     ...(Object.keys(options).length === 0 ? {} : { options }),
-    ...(given.when === undefined ? {} : { when: given.when })
+    ...(given.when === undefined ? {} : { when: given.when }),
+    ...(given.replaces === undefined ? {} : { replaces: given.replaces })
   }
 }
 
@@ -57,12 +58,13 @@ const cancel = ({ link }: Opened, runId: string, reason?: string) => {
 const cancelling = (
   opened: Opened,
   begun: Fiber.Fiber<Payload.Started | Payload.Joined, CannotBegin>,
-  { cancelOnInterrupt = true }: PromptOptions
+  { cancelOnInterrupt = true, replaces }: PromptOptions
 ): Effect.Effect<void> => {
   const stop = Effect.gen(function* () {
     const { runId, status } = yield* Fiber.join(begun)
     if (status === "joined") return
     yield* cancel(opened, runId, "interrupted")
+    opened.following.follow(runId, replaces)
     yield* opened.following.outcome(runId)
   })
   return cancelOnInterrupt ? Effect.ignore(Effect.timeout(Effect.interruptible(stop), patience)) : Effect.void
@@ -79,7 +81,7 @@ const using = <A, E>(
     Effect.gen(function* () {
       const begun = yield* Effect.forkIn(Effect.interruptible(begin(opened, input, options)), opened.scope)
       const used = Effect.flatMap(Fiber.join(begun), ({ runId }) => {
-        opened.following.follow(runId)
+        opened.following.follow(runId, options.replaces)
         return use(runId)
       })
       return yield* Effect.onInterrupt(restore(used), () => cancelling(opened, begun, options))
@@ -99,7 +101,7 @@ export const start = (
   options: PromptOptions = {}
 ): Effect.Effect<RemoteRun, CannotBegin> =>
   Effect.map(begin(opened, input, options), ({ runId, status }) => {
-    opened.following.follow(runId)
+    opened.following.follow(runId, options.replaces)
     return {
       runId,
       status,
@@ -123,7 +125,7 @@ export const stream = (
           isOver = begun.pollUnsafe() !== undefined
         })
       )
-      opened.following.follow(runId)
+      opened.following.follow(runId, options.replaces)
       const record = new RunRecord(runId)
       const events = Stream.map(RunEvents.watch(opened.link, runId), ({ event }) => {
         record.add(event)

@@ -30,6 +30,12 @@ export interface PromptOptions extends Payload.Options {
   /** The treatment of the prompt while the session has a run. Default: it fails with `RunGoesOn`. */
   readonly when?: Payload.When
   /**
+   * The id of a message that the prompt replaces: the conversation continues before it, and the server keeps that message and those behind
+   * it. Fails with `MessageNotFound` if the conversation does not have it, and with `RunGoesOn` while the session has a run. Default: none,
+   * the prompt is the next message.
+   */
+  readonly replaces?: Message.MessageId
+  /**
    * The idempotency key, with which the server starts the run at most once in 24 hours. Default: a new one, so that a request that got no
    * response is sent again.
    */

@@ -43,6 +43,13 @@ export class SessionView {
     this.set({ ...this.current, messages })
   }
 
+  /** Leaves out a message and those behind it. */
+  before(messageId: string): void {
+    const { messages } = this.current
+    const at = messages.findLastIndex(({ id }) => id === messageId)
+    if (at !== -1) this.restore(messages.slice(0, at))
+  }
+
   readonly add = (event: AgentEvent.AgentEvent): void => {
     const { messages } = this.current
     const next = AgentEvent.fold(this.current, event)

@@ -31,9 +31,23 @@ const run = (runs: Service) =>
     }
     const prompt = AgUi.prompt(input)
     if (prompt.length === 0) return yield* Following.nothing(yield* Following.openRun(runs, sessionId))
-    const runId = yield* Following.started(runs, sessionId, prompt)
+    const runId = yield* started(runs, sessionId, prompt)
     return respond(Following.text(runs, [runId], () => follower(input), options))
   })
+
+/** Starts a run. A prompt whose last message the conversation has replaces what stands there: AG-UI has no other sign of that. */
+const started = Effect.fnUntraced(function* (
+  runs: Service,
+  sessionId: string,
+  prompt: ReturnType<typeof AgUi.prompt>
+) {
+  const [first, ...others] = prompt
+  const replaces =
+    others.length === 0 ? first?.id : Following.repeated(prompt, yield* Following.messageIds(runs, sessionId))
+  return yield* Effect.catchTag(Following.started(runs, sessionId, prompt, replaces), "MessageNotFound", () =>
+    Following.started(runs, sessionId, prompt)
+  )
+})
 
 const respond = (text: Stream.Stream<string>) => EventStream.response(Stream.encodeText(text), AgUi.headers)
 

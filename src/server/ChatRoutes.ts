@@ -25,22 +25,37 @@ const chat = (runs: Service) =>
       ({ message }) => new Problem.InvalidRequest({ detail: message })
     )
     const cancelOnLeave = yield* cancelsOnLeave
-    const { id: sessionId, messageId, messages, trigger } = request
+    const { id: sessionId, messages } = request
     const last = messages.at(-1)
     if (last?.role === "assistant") {
       const { answered, runId } = yield* answer(runs, request)
       const chain = yield* Following.chainOf(runs, runId)
       return respond(runs, chain, () => follower({ messageId: last.id }, answered), cancelOnLeave)
     }
-    if (trigger === "regenerate-message" || messageId !== undefined) {
-      const detail = "A session only grows: fork it, and send the message to the fork."
-      return yield* new Problem.InvalidRequest({ detail })
-    }
     const prompt = AiSdkUi.prompt(request)
     if (prompt.length === 0) return yield* Following.nothing(yield* Following.openRun(runs, sessionId))
-    const runId = yield* Following.started(runs, sessionId, prompt)
+    const replaces = yield* replaced(runs, request, prompt)
+    const runId = yield* Following.started(runs, sessionId, prompt, replaces)
     return respond(runs, [runId], () => follower({}), cancelOnLeave)
   })
+
+/**
+ * The message that a prompt replaces: the client regenerates its answer, or has edited it. None for one that has never come here, where the
+ * client has the end of the conversation.
+ */
+const replaced = Effect.fnUntraced(function* (
+  runs: Service,
+  { id: sessionId, messageId, messages, trigger }: AiSdkUi.ChatRequest,
+  prompt: ReturnType<typeof AiSdkUi.prompt>
+) {
+  if (trigger !== "regenerate-message" && messageId === undefined) return undefined
+  const ids = yield* Following.messageIds(runs, sessionId)
+  const known = Following.repeated(prompt, ids)
+  const end = ids.at(-1)
+  const isSeen = messages.some(({ id, parts }) => id === end || parts.some((part) => part.id === end))
+  if (known !== undefined || end === undefined || isSeen) return known
+  return yield* new Problem.MessageNotFound({ sessionId, messageId: messageId ?? prompt.at(-1)?.id ?? "" })
+})
 
 /** A client that asks so cancels the run by leaving. */
 export const cancelsOnLeave = Effect.map(

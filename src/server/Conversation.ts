@@ -14,6 +14,7 @@ import * as Problem from "../api/Problem.ts"
 import { InvalidInput } from "../internal/invalidInput.ts"
 import { defect } from "../internal/failureReason.ts"
 import { RunFailed } from "../RunFailed.ts"
+import type { SessionError } from "../Session.ts"
 import type * as SessionStore from "../sessions/SessionStore.ts"
 import type { Service as Agents } from "./Agents.ts"
 import type * as Ending from "./Ending.ts"
@@ -38,7 +39,10 @@ export interface Host {
 }
 
 interface Opened {
+  readonly session: SessionStore.OpenSession
   readonly agent: Agent.Agent
+  /** The scope of the agent, inside of that of the session. */
+  readonly ofAgent: Scope.Closeable
   readonly scope: Scope.Closeable
 }
 
@@ -71,21 +75,53 @@ export class Conversation {
     Problem.SessionNotFound | Problem.SessionLocked | Problem.StorageUnavailable | Problem.InvalidRequest
   > = Effect.gen({ self: this }, function* () {
     if (this.opened !== undefined) return this.opened.agent
-    const { agents, scope: outer, sessions } = this.host
+    const { scope: outer, sessions } = this.host
     const scope = yield* Scope.fork(outer)
-    const make = Effect.gen({ self: this }, function* () {
-      const session = yield* SessionProblem.opening(sessions.open(this.sessionId))
-      const { model } = session.restored.options
-      const given = { sessionId: this.sessionId, session, ...(model === undefined ? {} : { model }) }
-      return yield* Effect.mapError(agents.make(given), refused)
-    })
-    const agent = yield* Scope.provide(make, scope).pipe(
+    const session = SessionProblem.opening(Scope.provide(sessions.open(this.sessionId), scope))
+    const { agent } = yield* Effect.flatMap(session, (session) => this.make(session, scope)).pipe(
       Effect.onExit((exit) => (Exit.isFailure(exit) ? Scope.close(scope, exit) : Effect.void))
     )
-    this.opened = { agent, scope }
     yield* this.restLater
     return agent
   })
+
+  /** Makes the agent of a session where the session stands. */
+  private make(session: SessionStore.OpenSession, scope: Scope.Closeable) {
+    return Effect.gen({ self: this }, function* () {
+      const { model } = session.restored.options
+      const given = { sessionId: this.sessionId, session, ...(model === undefined ? {} : { model }) }
+      const ofAgent = yield* Scope.fork(scope)
+      const agent = yield* Effect.mapError(Scope.provide(this.host.agents.make(given), ofAgent), refused)
+      this.opened = { session, agent, ofAgent, scope }
+      return this.opened
+    })
+  }
+
+  /**
+   * Continues the conversation before a message, and begins a run there. A run that is refused leaves the conversation as it was. Needs the
+   * conditions of `begin`, and that the conversation has the message.
+   */
+  before<E>(messageId: string, begin: (agent: Agent.Agent) => Effect.Effect<void, E>) {
+    return Effect.gen({ self: this }, function* () {
+      const { opened } = this
+      if (opened === undefined) return
+      const leaf = yield* opened.session.leaf
+      const agent = yield* this.move(opened, opened.session.rewindBefore(messageId))
+      const back = Effect.suspend(() =>
+        this.opened === undefined ? Effect.void : this.move(this.opened, opened.session.rewind(leaf))
+      )
+      yield* Effect.tapError(begin(agent), () => back)
+    })
+  }
+
+  /** Moves the session to another entry, where another agent continues. */
+  private move({ ofAgent, scope, session }: Opened, rewound: Effect.Effect<unknown, SessionError>) {
+    return Effect.gen({ self: this }, function* () {
+      yield* Scope.close(ofAgent, Exit.void)
+      yield* Effect.mapError(rewound, SessionProblem.unavailable)
+      return (yield* this.make(session, scope)).agent
+    }).pipe(Effect.onError(() => this.close))
+  }
 
   /** The idempotency keys. Needs the lock. */
   readonly keys = Effect.gen({ self: this }, function* () {

@@ -1,9 +1,12 @@
 /** The log of a run as the text of another protocol, up to the end of the run or to a request that waits for a person. */
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"
 import type * as Payload from "../api/Payload.ts"
 import * as Problem from "../api/Problem.ts"
+import type * as Message from "../Message.ts"
 import type { Service } from "./Runs.ts"
 
 /** The state of one response. */
@@ -125,16 +128,38 @@ const isAnswer = (event: AgentEvent, requestId: string): boolean =>
   (event._tag === "ApprovalAnswered" && event.approvalId === requestId) ||
   (event._tag === "QuestionAnswered" && event.questionId === requestId)
 
-/** Starts a run of a session, which begins with it. */
+/** Starts a run of a session, which begins with it. `replaces` is the message that the prompt replaces. */
 export const started = Effect.fnUntraced(function* (
   runs: Service,
   sessionId: string,
-  prompt: Parameters<Service["start"]>[0]["prompt"]
+  prompt: ReadonlyArray<Message.User>,
+  replaces?: string
 ) {
   yield* Effect.catchTag(runs.createSession({ sessionId }), "SessionExists", () => Effect.void)
-  const { runId } = yield* runs.start({ sessionId, prompt })
+  const { runId } = yield* runs.start({ sessionId, prompt, ...(replaces === undefined ? {} : { replaces }) })
   return runId
 })
+
+const Identified = Schema.Array(Schema.Struct({ id: Schema.String }))
+const decodeIdentified = Schema.decodeUnknownOption(Identified)
+
+/** The ids of the messages of a conversation, none without a session. */
+export const messageIds = (runs: Service, sessionId: string) =>
+  runs.readSession(sessionId).pipe(
+    Effect.map(({ view }) =>
+      Option.getOrElse(decodeIdentified(view["messages"]), () => []).map(({ id }) => id)
+    ),
+    Effect.catchTag("SessionNotFound", () => Effect.succeed<ReadonlyArray<string>>([]))
+  )
+
+/** The first message of a prompt that a conversation has. None where it does not have the last one: that one is new. */
+export const repeated = (
+  prompt: ReadonlyArray<Message.User>,
+  ids: ReadonlyArray<string>
+): string | undefined => {
+  const known = prompt.filter(({ id }) => ids.includes(id))
+  return known.length > 0 && known.at(-1) === prompt.at(-1) ? known[0]?.id : undefined
+}
 
 /** The refusal of a request that has nothing for a run. */
 export const nothing = (run: Payload.Run | undefined) =>

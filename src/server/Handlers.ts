@@ -54,14 +54,13 @@ const ofRuns = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const runs = yield* Runs
     return handlers.handleAll({
-      start: ({ headers, params, payload: { options, prompt, when } }) =>
+      start: ({ headers, params, payload: { prompt, ...how } }) =>
         Effect.gen(function* () {
           const key = headers["idempotency-key"]
           const started = yield* runs.start({
             sessionId: params.sessionId,
             prompt,
-            ...(options === undefined ? {} : { options }),
-            ...(when === undefined ? {} : { when }),
+            ...how,
             ...(key === undefined ? {} : { idempotency: { key, body: yield* body } })
           })
           yield* AccessLog.note(started.runId)

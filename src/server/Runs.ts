@@ -38,6 +38,12 @@ export interface Start {
   /** The treatment of the prompt while the session has a run. Default: it fails with `RunGoesOn`. */
   readonly when?: Payload.When
   /**
+   * The id of a message that the prompt replaces. The conversation continues before it: the session keeps that message and those behind
+   * it on another branch. Fails with `RunGoesOn` while the session has a run, whatever `when` says. Default: none, the prompt is the next
+   * message.
+   */
+  readonly replaces?: Message.MessageId
+  /**
    * A key of the client, and the body that it stands for: for 24 hours another request with the key gets the first answer. Default: none.
    */
   readonly idempotency?: { readonly key: string; readonly body: Schema.Json }
@@ -125,7 +131,12 @@ export interface Service {
     request: Start
   ) => Effect.Effect<
     Payload.Started | Payload.Joined,
-    Problem.RunGoesOn | Problem.KeyReused | Problem.InvalidRequest | Problem.Draining | ToOpen
+    | Problem.RunGoesOn
+    | Problem.MessageNotFound
+    | Problem.KeyReused
+    | Problem.InvalidRequest
+    | Problem.Draining
+    | ToOpen
   >
   /** The id of the run that a session has, `undefined` if it has none. */
   readonly active: (sessionId: string) => Effect.Effect<string | undefined>

@@ -54,11 +54,27 @@ const placed = Effect.fnUntraced(function* (
   const agent = yield* conversation.open
   const { current } = conversation
   if (current !== undefined) return yield* beside(host, conversation, agent, request, current.runId, keep)
+  yield* replaceable(conversation.sessionId, agent, request)
   const run = yield* host.newRun(conversation.sessionId)
   const answer: Payload.Started = { runId: run.runId, status: "started" }
   yield* keep(answer)
-  yield* conversation.begin(run, agent, taskOf(request))
+  const begin = (agent: Agent.Agent) => conversation.begin(run, agent, taskOf(request))
+  yield* request.replaces === undefined ? begin(agent) : conversation.before(request.replaces, begin)
   return answer
+})
+
+/** Checks that the conversation has the message that a prompt replaces. */
+const replaceable = Effect.fnUntraced(function* (
+  sessionId: string,
+  agent: Agent.Agent,
+  { replaces: messageId }: Start
+) {
+  if (messageId === undefined) return
+  const message = agent.state.getUnsafe().messages.findLast(({ id }) => id === messageId)
+  if (message === undefined) return yield* new Problem.MessageNotFound({ sessionId, messageId })
+  if (message.role !== "toolResult") return
+  const detail = "A prompt cannot replace the result of a tool call, which belongs to its call."
+  return yield* new Problem.InvalidRequest({ detail })
 })
 
 const taskOf = ({ options = {}, prompt }: Start) => ({ options, prompt })
@@ -72,8 +88,8 @@ const beside = Effect.fnUntraced(function* (
   runId: string,
   keep: Keep
 ) {
-  const { prompt, when } = request
-  if (when === undefined) return yield* new Problem.RunGoesOn({ runId })
+  const { prompt, replaces, when } = request
+  if (when === undefined || replaces !== undefined) return yield* new Problem.RunGoesOn({ runId })
   if (when !== "queue") {
     const joined: Payload.Joined = { runId, status: "joined" }
     yield* keep(joined)

@@ -66,6 +66,11 @@ export interface OpenSession extends Session {
    * with this session afterwards begins with it.
    */
   readonly rewind: (entryId: string) => Effect.Effect<Restored, SessionError>
+  /**
+   * Makes the entry before a message of the current branch the current one, as `rewind` does: the conversation continues without the
+   * message and those behind it. Fails with `Unreadable` if the branch has no message with the id.
+   */
+  readonly rewindBefore: (messageId: Message.MessageId) => Effect.Effect<Restored, SessionError>
   /** Labels an entry. The label `""` removes the label that it has. */
   readonly label: (entryId: string, label: string) => Effect.Effect<void, SessionError>
   /** Gives the session a name. The name `""` removes the name that it has. */

@@ -9,6 +9,7 @@ import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
+import type { MessageId } from "../Message.ts"
 import { type Record, type Restored, type Session, SessionError, Unreadable } from "../Session.ts"
 import * as Journal from "./Journal.ts"
 import * as SessionEntry from "./SessionEntry.ts"
@@ -135,6 +136,19 @@ export class Part implements Session {
         })
       )
     )
+  }
+
+  /**
+   * The entry behind which a message of the current branch stands, but for the start of its run; `undefined` without the message. The
+   * caller holds the lock.
+   */
+  entryBefore(messageId: MessageId): Effect.Effect<string | undefined, SessionError> {
+    return Effect.map(this.keeper.load, ({ tree }) => {
+      const branch = tree.branch()
+      const at = branch.findLastIndex((entry) => entry.type === "message" && entry.message.id === messageId)
+      const before = branch.slice(0, Math.max(0, at))
+      return before.findLast((entry) => entry.type !== "run" || entry.phase !== "start")?.id
+    })
   }
 
   /** Makes an entry the current one, and loads the state there. The caller holds the lock. */

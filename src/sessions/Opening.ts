@@ -105,6 +105,12 @@ const handleOf = (part: Part, damage: ReadonlyArray<Damage>, record: Part["recor
   append: (drafts) =>
     Effect.map(part.alone(part.write([() => drafts])), (entries) => entries.map(({ id }) => id)),
   rewind: (targetId) => part.alone(Effect.andThen(known(part, targetId), part.rewind(targetId))),
+  rewindBefore: (messageId) =>
+    part.alone(
+      Effect.flatMap(part.entryBefore(messageId), (targetId) =>
+        targetId === undefined ? unreadable(part.id, `it has no message ${messageId}`) : part.rewind(targetId)
+      )
+    ),
   label: (targetId, label) =>
     part.alone(
       Effect.andThen(known(part, targetId), part.write([() => [{ type: "label", targetId, label }]]))

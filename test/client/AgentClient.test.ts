@@ -51,6 +51,24 @@ describe("AgentClient", () => {
     })
   )
 
+  it.live("replaces a message, in the state too", () =>
+    Effect.gen(function* () {
+      const { url } = yield* serve([done, again, ScriptedProvider.text("third")])
+      const { agent, client } = yield* opened(url)
+      const textsOf = (messages: ReadonlyArray<Message.Message>) => messages.map(Message.textOf)
+      yield* agent.prompt("one")
+      const { newMessages } = yield* agent.prompt("two")
+      const replaces = newMessages[0]?.id ?? ""
+      yield* agent.prompt("other", { replaces })
+      const { messages } = yield* agent.state.get
+      assert.deepStrictEqual(textsOf(messages), ["one", "done", "other", "third"])
+      const fresh = yield* client.open(agent.sessionId)
+      assert.deepStrictEqual((yield* fresh.state.get).messages, messages)
+      const gone = yield* Effect.flip(agent.prompt("other", { replaces }))
+      assert.deepInclude(gone, { _tag: "MessageNotFound", messageId: replaces })
+    })
+  )
+
   it.live("streams the events of the run, and fails after those of a run that failed", () =>
     Effect.gen(function* () {
       const overloaded = ScriptedProvider.fail(new ProviderError.Overloaded({ detail: "busy" }))

@@ -80,6 +80,51 @@ describe("LiveRuns", () => {
     })
   )
 
+  it.effect("replaces a message: its run begins before it, and the session keeps what was behind it", () =>
+    Effect.gen(function* () {
+      const { gate, script, setup } = yield* gated
+      const texts = (value: unknown) => JSON.stringify(value).match(/(?<="text":")[^"]*/g)
+      const turns = [ScriptedProvider.text("a1"), ScriptedProvider.text("a2"), ...script, done]
+      yield* Effect.gen(function* () {
+        const runs = yield* Runs.Runs
+        const sessionId = yield* session
+        const prompted = Effect.fnUntraced(function* (prompt: Message.Input, replaces?: string) {
+          const { runId } = yield* runs.start({ sessionId, prompt, ...(replaces && { replaces }) })
+          yield* eventsOf(runId)
+          return (yield* runs.readSession(sessionId)).view["messages"]
+        })
+        const second = Message.user("u2")
+        yield* prompted("u1")
+        yield* prompted(second)
+        const asked = { sessionId, prompt: "u3", replaces: second.id }
+        const { runId } = yield* runs.start(asked)
+        assert.deepInclude(yield* Effect.flip(runs.start({ ...asked, when: "queue" })), {
+          _tag: "RunGoesOn",
+          runId
+        })
+        yield* Deferred.succeed(gate, undefined)
+        yield* eventsOf(runId)
+        const { entries, view } = yield* runs.readSession(sessionId)
+        assert.deepStrictEqual(texts(view["messages"]), ["u1", "a1", "u3", "waited", "done"])
+        assert.include(texts(entries) ?? [], "a2")
+        const gone = yield* Effect.flip(runs.start(asked))
+        assert.deepInclude(gone, { _tag: "MessageNotFound", sessionId, messageId: second.id })
+        const messages = JSON.parse(JSON.stringify(view["messages"]))
+        const result = messages.find(({ role }: { role: string }) => role === "toolResult").id
+        assert.strictEqual(
+          (yield* Effect.flip(runs.start({ ...asked, replaces: result })))._tag,
+          "InvalidRequest"
+        )
+        const wrong = { ...asked, replaces: messages[0].id, options: { toolConcurrency: -1 } }
+        assert.strictEqual((yield* Effect.flip(runs.start(wrong)))._tag, "InvalidRequest")
+        assert.deepStrictEqual((yield* runs.readSession(sessionId)).view["messages"], messages)
+        const first = { ...Message.user("new"), id: messages[0].id }
+        assert.deepStrictEqual(texts(yield* prompted(first, first.id)), ["new", "done"])
+        assert.deepStrictEqual(texts(yield* prompted(first, first.id)), ["new", "done"])
+      }).pipe(Effect.provide(layer([...turns, done], setup)))
+    })
+  )
+
   it.effect("answers a key once: again with the first answer, and another body with a conflict", () =>
     Effect.gen(function* () {
       const places = yield* stores
@@ -273,6 +318,7 @@ describe("LiveRuns", () => {
               leaf: Effect.succeed(""),
               append: () => Effect.succeed([]),
               rewind: () => Effect.die("none"),
+              rewindBefore: () => Effect.die("none"),
               label: () => Effect.void,
               rename: () => Effect.void
             }))

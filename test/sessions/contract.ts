@@ -306,6 +306,23 @@ export const contract = ({ name, storage }: Subject) => {
           assert.deepStrictEqual(textsOf((yield* session.rewind(two.id)).messages), ["1", "2"])
         }))
 
+      test("that continues before a message, also one that came again", (store) =>
+        Effect.gen(function* () {
+          const session = yield* store.create({ sessionId: "s1" })
+          yield* session.record(exchange("r1", "one"))
+          const first = session.restored
+          const asked = Message.user("two")
+          yield* session.record([runStart("r2"), said(asked), said(Message.user("three")), runEnd("r2")])
+          assert.strictEqual((yield* session.rewindBefore(asked.id)).messages.length, 4)
+          yield* session.record([runStart("r3"), said({ ...asked, content: [Message.text("new")] })])
+          const before = yield* session.rewindBefore(asked.id)
+          assert.deepStrictEqual(rolesOf(before.messages), ["user", "assistant", "toolResult", "assistant"])
+          assert.isUndefined(before.open)
+          assert.strictEqual(yield* reasonOf(session.rewindBefore(asked.id)), "Unreadable")
+          const [prompt] = before.messages
+          assert.deepStrictEqual((yield* session.rewindBefore(prompt?.id ?? "")).messages, first.messages)
+        }))
+
       test("in which a transcript that was replaced is a branch", (store) =>
         Effect.gen(function* () {
           const [one, two, three] = [Message.user("1"), Message.user("2"), Message.user("3")]

@@ -13,7 +13,7 @@ export type Service = Runs.Service
 export const token = "t0ken"
 
 export interface Setup {
-  readonly turns?: ReadonlyArray<ScriptedProvider.Turn>
+  readonly turns?: ScriptedProvider.Script
   readonly asked?: Approval.Asked
 }
 

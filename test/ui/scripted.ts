@@ -86,7 +86,7 @@ export const script = [
 export const tools = [look, remove, breaks, draw, helper, Approval.askUser()]
 export const policy = (asked: Approval.Asked) =>
   Approval.layer({ rules: [Approval.ask(remove)], otherwise: "allow", asked })
-export const provider = (turns: ReadonlyArray<ScriptedProvider.Turn> = script) =>
+export const provider = (turns: ScriptedProvider.Script = script) =>
   Retry.layer({ schedule: Schedule.recurs(3), retryTurn: true })(ScriptedProvider.layer(turns))
 
 export interface Options {

@@ -20,6 +20,12 @@ const two = [
   ScriptedProvider.text("Done.")
 ]
 
+/** Answers that go on where another agent of the session continues. */
+const counting = () => {
+  const texts = ["one", "two", "three", "four", "five", "six"]
+  return texts.map(() => () => ScriptedProvider.text(texts.shift() ?? ""))
+}
+
 const post = (url: string, body: object) =>
   Effect.promise(() =>
     fetch(url, {
@@ -115,10 +121,48 @@ describe("POST /ui/chat", () => {
       }
       assert.strictEqual((yield* post(`${url}/ui/chat`, answer)).status, 409)
       assert.strictEqual((yield* post(`${url}/ui/chat`, { ...answer, id: "chat-2" })).status, 400)
-      const again = { ...prompt("chat-2", "one"), trigger: "regenerate-message" }
-      assert.strictEqual((yield* post(`${url}/ui/chat`, again)).status, 400)
       assert.strictEqual((yield* post(`${url}/ui/chat`, { id: 1 })).status, 400)
       yield* Effect.promise(async () => first.body?.cancel())
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("regenerates answers, and takes edited messages", () =>
+    Effect.gen(function* () {
+      const { runs, url } = yield* Host.make({ turns: counting() })
+      let isDown = false
+      const chat = Chats.chatOf(url, "chat-1", (input, init) =>
+        isDown ? Promise.reject(new TypeError("network error")) : fetch(input, init)
+      )
+      const shown = () => chat.messages.map((message) => Chats.partsOf(message, "text")[0]?.text)
+      const kept = Effect.map(runs.readSession("chat-1"), ({ view }) => view["messages"])
+      const rebuilt = Effect.gen(function* () {
+        assert.isUndefined(chat.error)
+        assert.deepStrictEqual<unknown>(Chats.plain(AiSdkUi.messagesOf(chat.messages)), yield* kept)
+      })
+      yield* Effect.promise(() => chat.sendMessage({ text: "a" }))
+      yield* Effect.promise(() => chat.regenerate())
+      assert.deepStrictEqual(shown(), ["a", "two"])
+      yield* rebuilt
+      yield* Effect.promise(() => chat.sendMessage({ text: "b" }))
+      const [first] = chat.messages
+      yield* Effect.promise(() => chat.sendMessage({ text: "c", messageId: first?.id ?? "" }))
+      assert.deepStrictEqual(shown(), ["c", "four"])
+      yield* rebuilt
+      isDown = true
+      yield* Effect.promise(() => chat.sendMessage({ text: "d" }))
+      isDown = false
+      assert.strictEqual(chat.status, "error")
+      yield* Effect.promise(() => chat.regenerate())
+      assert.deepStrictEqual(shown(), ["c", "four", "d", "five"])
+      yield* rebuilt
+      yield* Effect.promise(() => chat.regenerate({ messageId: chat.messages[1]?.id ?? "" }))
+      assert.deepStrictEqual(shown(), ["c", "six"])
+      yield* rebuilt
+      const unknown = { ...prompt("chat-1", "e"), trigger: "regenerate-message" }
+      const refused = yield* post(`${url}/ui/chat`, unknown)
+      assert.strictEqual(refused.status, 404)
+      assert.include(yield* Effect.promise(() => refused.json()), { sessionId: "chat-1", messageId: "u1" })
+      yield* rebuilt
     }).pipe(Effect.scoped)
   )
 
@@ -305,6 +349,28 @@ describe("POST /ag-ui", () => {
           2
         )
       }).pipe(Effect.scoped)
+  )
+
+  it.live("replaces what stands where the last message comes again", () =>
+    Effect.gen(function* () {
+      const { runs, url } = yield* Host.make({ turns: counting() })
+      const agent = agentOf(url)
+      const run = (runId: string) => Effect.promise(() => agent.runAgent({ runId }))
+      const rebuilt = Effect.gen(function* () {
+        const { view } = yield* runs.readSession("thread-1")
+        assert.deepStrictEqual<unknown>(Chats.plain(AgUi.messagesOf(agent.messages)), view["messages"])
+        return agent.messages.map(({ content }) => content)
+      })
+      yield* run("run-0")
+      agent.setMessages(agent.messages.slice(0, 1))
+      yield* run("run-1")
+      assert.deepStrictEqual(yield* rebuilt, ["clean up", "two"])
+      agent.addMessage({ id: "user-2", role: "user", content: "b" })
+      yield* run("run-2")
+      agent.setMessages([{ id: "user-1", role: "user", content: "c" }])
+      yield* run("run-3")
+      assert.deepStrictEqual(yield* rebuilt, ["c", "four"])
+    }).pipe(Effect.scoped)
   )
 
   it.live("cancels a run whose client leaves where it asks so", () =>
