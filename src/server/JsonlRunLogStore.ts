@@ -3,17 +3,33 @@
  *
  * **Details**
  *
- * A log has the name `RUN.open.jsonl` until its run has ended, then `RUN.jsonl`. Files have the mode 0600 and folders 0700.
+ * A log has the name `RUN.open.jsonl` until its run has ended, then `RUN.jsonl`. `RUN.starts.json` counts the starts of a run that has
+ * not made progress since. Files have the mode 0600 and folders 0700. One process uses a folder at a time.
  *
  * @since 0.2.0
  */
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Path from "effect/Path"
-import type { PlatformError } from "effect/PlatformError"
+import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import { type RunKey, RunLogError, RunLogStore, type Service } from "./RunLogStore.ts"
+import * as JsonlLines from "./JsonlLines.ts"
+import {
+  type Append,
+  ended,
+  missing,
+  type RunKey,
+  RunLogError,
+  RunLogStore,
+  type Service,
+  type StoredRun,
+  taken
+} from "./RunLogStore.ts"
+import * as Starts from "./Starts.ts"
 
 /**
  * The options of a store in files.
@@ -58,23 +74,29 @@ export const layer = ({
       const files = yield* FileSystem.FileSystem
       const paths = yield* Path.Path
       const store = new Files(directory, files, paths)
-      yield* failing(store.index)
+      yield* JsonlLines.failing(store.index)
       return store.service
     })
   )
 
-const failing = <A, R>(effect: Effect.Effect<A, PlatformError, R>): Effect.Effect<A, RunLogError, R> =>
-  Effect.mapError(effect, ({ message }) => new RunLogError({ detail: message }))
-
+/** A log whose file the folder has. */
 interface Known extends RunKey {
   isOpen: boolean
+  starts: Starts.Starts
+  /** Counts those who opened the log. */
+  writer: number
 }
 
 const openEnd = ".open.jsonl"
 const end = ".jsonl"
+const startsEnd = ".starts.json"
 const keysFile = "keys.jsonl"
 const isName = (name: string): boolean => /^[A-Za-z0-9_][A-Za-z0-9._-]{0,199}$/.test(name)
-const encoder = new TextEncoder()
+
+const StartsFile = Schema.fromJsonString(
+  Schema.Struct({ v: Schema.Literal(1), attempts: Schema.Int, parked: Schema.optionalKey(Schema.String) })
+)
+const decodeStarts = Schema.decodeUnknownOption(StartsFile)
 
 class Files {
   private readonly known = new Map<string, Known>()
@@ -88,14 +110,15 @@ class Files {
     this.paths = paths
   }
 
-  /** Reads the names of all logs. */
+  /** Reads the names of all logs, and the starts of those that are open. */
   readonly index = Effect.gen({ self: this }, function* () {
     for (const sessionId of yield* this.names(this.directory)) {
       for (const name of yield* this.names(this.folder(sessionId))) {
         const isOpen = name.endsWith(openEnd)
         if (name === keysFile || !name.endsWith(end)) continue
         const runId = name.slice(0, isOpen ? -openEnd.length : -end.length)
-        this.known.set(runId, { runId, sessionId, isOpen })
+        const starts = isOpen ? yield* this.startsOf({ runId, sessionId }) : Starts.none
+        this.known.set(runId, { runId, sessionId, isOpen, starts, writer: 0 })
       }
     }
   })
@@ -113,84 +136,179 @@ class Files {
     return this.paths.join(this.folder(sessionId), `${runId}${isOpen ? openEnd : end}`)
   }
 
-  private open(run: RunKey) {
+  private startsPath({ runId, sessionId }: RunKey): string {
+    return this.paths.join(this.folder(sessionId), `${runId}${startsEnd}`)
+  }
+
+  private startsOf(run: RunKey) {
+    return Effect.map(
+      Effect.option(this.files.readFileString(this.startsPath(run))),
+      (text): Starts.Starts =>
+        Option.match(Option.flatMap(text, decodeStarts), {
+          onNone: () => Starts.none,
+          onSome: ({ attempts, parked }) => ({ attempts, parked })
+        })
+    )
+  }
+
+  /** Keeps the starts of a log in a file, unless there are none. */
+  private setStarts(log: Known, starts: Starts.Starts): Effect.Effect<void, RunLogError> {
+    const { attempts, parked } = starts
+    const path = this.startsPath(log)
+    const isNone = attempts === 0 && parked === undefined
+    const text = JSON.stringify({ v: 1, attempts, ...(parked === undefined ? {} : { parked }) })
+    const kept = isNone
+      ? this.files.remove(path, { force: true })
+      : this.files.writeFileString(path, text, { mode: 0o600 })
+    return JsonlLines.failing(
+      Effect.andThen(
+        kept,
+        Effect.sync(() => void (log.starts = starts))
+      )
+    )
+  }
+
+  /** Changes the starts of a log, if it is there and the change is one. */
+  private change(runId: string, changed: (starts: Starts.Starts) => Starts.Starts) {
+    return Effect.suspend(() => {
+      const log = this.known.get(runId)
+      if (log === undefined) return Effect.void
+      const starts = changed(log.starts)
+      const isSame = starts.attempts === log.starts.attempts && starts.parked === log.starts.parked
+      return isSame ? Effect.void : this.setStarts(log, starts)
+    })
+  }
+
+  private open(run: RunKey): Effect.Effect<Append, RunLogError, Scope.Scope> {
     return Effect.gen({ self: this }, function* () {
       const { runId, sessionId } = run
       if (!isName(runId) || !isName(sessionId)) {
         return yield* new RunLogError({ detail: `no file can have the name ${JSON.stringify(runId)}` })
       }
-      const append = yield* this.appending(sessionId, this.path(run, true))
-      this.known.set(runId, { runId, sessionId, isOpen: true })
-      return append
+      const known = this.known.get(runId)
+      if (known?.isOpen === false) return yield* ended(run)
+      const append = yield* JsonlLines.appending(this.files, this.folder(sessionId), this.path(run, true))
+      const log: Known = known ?? { runId, sessionId, isOpen: true, starts: Starts.none, writer: 0 }
+      this.known.set(runId, log)
+      const writer = ++log.writer
+      return (lines) =>
+        Effect.suspend(() => (log.writer === writer ? append(lines) : Effect.fail(taken(run))))
     })
   }
 
-  /** Opens a file. Begins with a line feed if it has lines, since a crash may have cut the last one. */
-  private appending(
-    sessionId: string,
-    path: string
-  ): Effect.Effect<
-    (lines: ReadonlyArray<string>) => Effect.Effect<void, RunLogError>,
-    RunLogError,
-    Scope.Scope
-  > {
-    return failing(
-      Effect.gen({ self: this }, function* () {
-        const { files } = this
-        yield* files.makeDirectory(this.folder(sessionId), { recursive: true, mode: 0o700 })
-        const file = yield* files.open(path, { flag: "a", mode: 0o600 })
-        let isCut = Number((yield* file.stat).size) > 0
-        return (lines: ReadonlyArray<string>) => {
-          if (lines.length === 0) return Effect.void
-          const text = `${isCut ? "\n" : ""}${lines.join("\n")}\n`
-          // Until it has succeeded: a write may stop within a line.
-          isCut = true
-          const done = Effect.sync(() => void (isCut = false))
-          return failing(Effect.andThen(file.writeAll(encoder.encode(text)), done))
-        }
-      })
+  private end(run: RunKey) {
+    return Effect.suspend(() => {
+      const log = this.known.get(run.runId)
+      if (log === undefined || !log.isOpen) return Effect.void
+      log.isOpen = false
+      const renamed = JsonlLines.failing(this.files.rename(this.path(run, true), this.path(run, false)))
+      return Effect.andThen(
+        renamed,
+        this.change(run.runId, () => Starts.none)
+      )
+    })
+  }
+
+  /** A log with the times of its file. */
+  private stored({ isOpen, runId, sessionId, starts }: Known): Effect.Effect<StoredRun> {
+    const timeOf = (time: Option.Option<Date> | undefined) =>
+      time === undefined ? 0 : Option.match(time, { onNone: () => 0, onSome: (date) => date.getTime() })
+    const stat = Effect.option(this.files.stat(this.path({ runId, sessionId }, isOpen)))
+    return Effect.map(stat, (found) => {
+      const info = Option.getOrUndefined(found)
+      const modified = timeOf(info?.mtime)
+      const created = timeOf(info?.birthtime) || modified
+      return { runId, sessionId, created, ended: isOpen ? undefined : modified, ...starts }
+    })
+  }
+
+  private list(isWanted: (log: Known) => boolean): Effect.Effect<ReadonlyArray<StoredRun>> {
+    return Effect.map(
+      Effect.suspend(() =>
+        Effect.forEach([...this.known.values()].filter(isWanted), (log) => this.stored(log), {
+          concurrency: 16
+        })
+      ),
+      (runs) => runs.toSorted((left, right) => left.created - right.created)
     )
   }
 
-  private read(path: string) {
-    return Effect.gen({ self: this }, function* () {
-      if (!(yield* failing(this.files.exists(path)))) return []
-      const text = yield* failing(this.files.readFileString(path))
-      return text.split("\n").filter((line) => line !== "")
+  private begun(run: RunKey): Effect.Effect<StoredRun, RunLogError> {
+    return Effect.suspend(() => {
+      const log = this.known.get(run.runId)
+      if (log === undefined) return Effect.fail(missing(run))
+      return Effect.andThen(
+        this.change(run.runId, Starts.next),
+        Effect.suspend(() => this.stored(log))
+      )
     })
   }
 
+  private delete(run: RunKey): Effect.Effect<void, RunLogError> {
+    return Effect.suspend(() => {
+      this.known.delete(run.runId)
+      if (!isName(run.runId) || !isName(run.sessionId)) return Effect.void
+      const paths = [this.path(run, true), this.path(run, false), this.startsPath(run)]
+      return JsonlLines.failing(
+        Effect.forEach(paths, (path) => this.files.remove(path, { force: true }), { discard: true })
+      )
+    })
+  }
+
+  private remove(sessionId: string): Effect.Effect<void, RunLogError> {
+    return Effect.suspend(() => {
+      for (const { runId } of [...this.known.values()].filter((log) => log.sessionId === sessionId))
+        this.known.delete(runId)
+      if (!isName(sessionId)) return Effect.void
+      return JsonlLines.failing(this.files.remove(this.folder(sessionId), { recursive: true, force: true }))
+    })
+  }
+
+  private retain(maxAge: Duration.Input) {
+    return Effect.gen({ self: this }, function* () {
+      const before = (yield* Clock.currentTimeMillis) - Duration.toMillis(maxAge)
+      const runs = yield* this.list(({ isOpen }) => !isOpen)
+      const old = runs.filter(({ ended = Infinity }) => ended <= before)
+      yield* Effect.forEach(old, (run) => this.delete(run), { discard: true })
+      return old
+    })
+  }
+
+  private addKey(sessionId: string, line: string) {
+    const folder = this.folder(sessionId)
+    const open = JsonlLines.appending(this.files, folder, this.paths.join(folder, keysFile))
+    return Effect.scoped(Effect.flatMap(open, (append) => append([line])))
+  }
+
   get service(): Service {
-    const { files, known } = this
-    const all = () => [...known.values()]
+    const { known } = this
     return {
       open: (run) => this.open(run),
-      end: (run) =>
-        Effect.suspend(() => {
-          const log = known.get(run.runId)
-          if (log === undefined || !log.isOpen) return Effect.void
-          log.isOpen = false
-          return failing(files.rename(this.path(run, true), this.path(run, false)))
-        }),
-      read: (run) => Effect.suspend(() => this.read(this.path(run, known.get(run.runId)?.isOpen === true))),
-      find: (runId) => Effect.sync(() => known.get(runId)),
-      list: (sessionId) => Effect.sync(() => all().filter((log) => log.sessionId === sessionId)),
-      unended: Effect.sync(() => all().filter(({ isOpen }) => isOpen)),
-      addKey: (sessionId, line) =>
-        Effect.scoped(
-          Effect.flatMap(
-            this.appending(sessionId, this.paths.join(this.folder(sessionId), keysFile)),
-            (append) => append([line])
-          )
+      end: (run) => this.end(run),
+      read: (run) =>
+        Effect.suspend(() =>
+          JsonlLines.read(this.files, this.path(run, known.get(run.runId)?.isOpen === true))
         ),
-      keys: (sessionId) =>
-        isName(sessionId) ? this.read(this.paths.join(this.folder(sessionId), keysFile)) : Effect.succeed([]),
-      remove: (sessionId) =>
+      find: (runId) =>
         Effect.suspend(() => {
-          for (const { runId } of all().filter((log) => log.sessionId === sessionId)) known.delete(runId)
-          if (!isName(sessionId)) return Effect.void
-          return failing(files.remove(this.folder(sessionId), { recursive: true, force: true }))
-        })
+          const log = known.get(runId)
+          return log === undefined ? Effect.undefined : this.stored(log)
+        }),
+      list: (sessionId) => this.list((log) => log.sessionId === sessionId),
+      active: (sessionId) => this.list((log) => log.sessionId === sessionId && log.isOpen),
+      unended: this.list(({ isOpen }) => isOpen),
+      begun: (run) => this.begun(run),
+      progressed: ({ runId }) => this.change(runId, ({ parked }) => ({ attempts: 0, parked })),
+      park: ({ runId }, parked) => this.change(runId, ({ attempts }) => ({ attempts, parked })),
+      unpark: (runId) => this.change(runId, () => Starts.none),
+      addKey: (sessionId, line) => this.addKey(sessionId, line),
+      keys: (sessionId) =>
+        isName(sessionId)
+          ? JsonlLines.read(this.files, this.paths.join(this.folder(sessionId), keysFile))
+          : Effect.succeed([]),
+      remove: (sessionId) => this.remove(sessionId),
+      delete: (run) => this.delete(run),
+      retain: (maxAge) => this.retain(maxAge)
     }
   }
 }

@@ -1,0 +1,24 @@
+/**
+ * The starts of a run by processes that drive it, and the run that they bring no further.
+ */
+
+/** The starts of a run since its last progress. */
+export interface Starts {
+  readonly attempts: number
+  /** The reason for which no process starts the run, in words. */
+  readonly parked: string | undefined
+}
+
+/** A run that was not started, or that has made progress. */
+export const none: Starts = { attempts: 0, parked: undefined }
+
+/** The starts that bring a run no further, after which it is parked. */
+export const most = 5
+
+export const cause = `The run was started ${most} times without completing a turn: each time its process ended or lost the run.`
+
+/** The starts with one more. A run that has had the most of them is parked. */
+export const next = ({ attempts, parked }: Starts): Starts => {
+  if (parked !== undefined) return { attempts, parked }
+  return attempts < most ? { attempts: attempts + 1, parked } : { attempts, parked: cause }
+}
