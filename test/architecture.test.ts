@@ -27,7 +27,8 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
     /^(providers|resilience|tools|compat|promise|testing|ai|ai-sdk|ai-sdk-ui|ag-ui|node|prices|context|sessions|artifacts|guardrails|skills|tool-search|mcp|sql|api|proxy)\//
   ],
   ["outer edges", /^(server|client)\//],
-  ["protocols of runs", /^acp\//],
+  ["durable runs", /^durable\//],
+  ["runs elsewhere", /^(acp|durable-node)\//],
   ["program", /^cli\//],
   ["barrel", /^index\.ts$/]
 ]

@@ -12,6 +12,8 @@ import * as artifacts from "effect-agent/artifacts"
 import * as client from "effect-agent/client"
 import * as context from "effect-agent/context"
 import * as compat from "effect-agent/compat"
+import * as durable from "effect-agent/durable"
+import * as durableNode from "effect-agent/durable-node"
 import * as guardrails from "effect-agent/guardrails"
 import * as mcp from "effect-agent/mcp"
 import * as node from "effect-agent/node"
@@ -39,6 +41,8 @@ const modules = {
   "ai-sdk-ui": aiSdkUi,
   "ag-ui": agUi,
   core,
+  durable,
+  "durable-node": durableNode,
   compat,
   guardrails,
   context,

@@ -129,7 +129,8 @@ const beside = (sql: SqlClient.SqlClient): Effect.Effect<Owner, SqlError, Scope.
     return yield* Effect.retry(take, { times: 3 })
   })
 
-const fileOf = (sql: SqlClient.SqlClient): Effect.Effect<string | undefined, SqlError> =>
+/** The file of an SQLite database; `undefined` for one in memory. */
+export const fileOf = (sql: SqlClient.SqlClient): Effect.Effect<string | undefined, SqlError> =>
   Effect.map(
     sql<{ readonly name: string; readonly file: string | null }>`PRAGMA database_list`,
     (databases) => {

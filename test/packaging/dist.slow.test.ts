@@ -23,6 +23,8 @@ const entries = [
   "artifacts",
   "client",
   "compat",
+  "durable",
+  "durable-node",
   "guardrails",
   "context",
   "mcp",

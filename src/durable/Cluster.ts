@@ -1,0 +1,188 @@
+/**
+ * The processes that run the sessions of one database: Effect's cluster, set up for workers that are killed, frozen, cut off and replaced.
+ *
+ * **Details**
+ *
+ * Each session belongs to one worker at a time. When a worker ends, the other ones take its sessions over; when one comes, it gets a share.
+ *
+ * **Gotchas**
+ *
+ * Workers trust one another: their sockets ask for no password and encrypt nothing. Use them on the loopback or in a private network.
+ * PostgreSQL needs version 14 or later, sessions of its own (no pooler that shares them between transactions), and the time zone UTC.
+ *
+ * @since 0.2.0
+ */
+import type { MessageStorage } from "effect/cluster/MessageStorage"
+import * as RunnerAddress from "effect/cluster/RunnerAddress"
+import * as RunnerHealth from "effect/cluster/RunnerHealth"
+import * as Runners from "effect/cluster/Runners"
+import * as RunnerStorage from "effect/cluster/RunnerStorage"
+import * as Sharding from "effect/cluster/Sharding"
+import * as ShardingConfig from "effect/cluster/ShardingConfig"
+import * as SocketRunner from "effect/cluster/SocketRunner"
+import * as SqlRunnerStorage from "effect/cluster/SqlRunnerStorage"
+import * as Duration from "effect/Duration"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as RpcSerialization from "effect/rpc/RpcSerialization"
+import type { SocketServer } from "effect/socket/SocketServer"
+import type { SqlClient } from "effect/sql/SqlClient"
+import type { ClusterRefused } from "./ClusterRefused.ts"
+import * as DeadPeers from "./DeadPeers.ts"
+import * as PeerCalls from "./PeerCalls.ts"
+import type { PeerSockets } from "./PeerSockets.ts"
+import * as PersistentMessages from "./PersistentMessages.ts"
+import * as SoleProcess from "./SoleProcess.ts"
+import * as TimeZone from "./TimeZone.ts"
+
+export { ClusterRefused } from "./ClusterRefused.ts"
+
+/**
+ * The options that all processes of a cluster share.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export interface Options {
+  /**
+   * The time after which the cluster takes the sessions of a worker that does not answer, such as a frozen one, a duration. Those of a
+   * worker whose process ended go to others within two seconds. Default 15 seconds.
+   */
+  readonly lease?: Duration.Input
+}
+
+/**
+ * The options of a worker.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export interface WorkerOptions extends Options {
+  /** The host under which the other processes of the cluster reach this one. Default `"127.0.0.1"`. */
+  readonly host?: string
+  /** The port. It is below 32768 as a rule: the system gives those above to outgoing connections. */
+  readonly port: number
+}
+
+/** What a process of a cluster uses. */
+type Cluster = Sharding.Sharding | Runners.Runners | MessageStorage
+
+const settings = ({ lease = "15 seconds" }: Options): Partial<ShardingConfig.ShardingConfig["Service"]> => {
+  const expiration = Duration.toMillis(lease)
+  return {
+    shardLockExpiration: expiration,
+    shardLockRefreshInterval: expiration / 3,
+    refreshAssignmentsInterval: 250,
+    entityMessagePollInterval: 1000,
+    runnerHealthCheckInterval: 2000,
+    // The requests of a session end at once when it moves. Those that do not must not keep it.
+    entityTerminationTimeout: 5000
+  }
+}
+
+/**
+ * Makes a layer of the cluster of one process, for a database in an SQLite file.
+ *
+ * **Details**
+ *
+ * The process holds a lock beside the file. The layer fails with `ClusterRefused` if another process has it.
+ *
+ * **Example** (Providing the cluster of an SQLite file)
+ *
+ * ```ts
+ * import { Layer } from "effect"
+ * import { Cluster } from "effect-agent/durable"
+ * import { NodeSqlite } from "effect-agent/sql"
+ *
+ * export const cluster = Cluster.embedded().pipe(Layer.provideMerge(NodeSqlite.layer({ filename: "./agent.db" })))
+ * ```
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const embedded = (options: Options = {}): Layer.Layer<Cluster, ClusterRefused, SqlClient> =>
+  Sharding.layer.pipe(
+    Layer.provideMerge(Runners.layerNoop),
+    Layer.provideMerge(PersistentMessages.layer),
+    // With the lock of the process, locks in the database would cost a statement a reply, and protect nothing.
+    Layer.provide([RunnerHealth.layerNoop, RunnerStorage.layerMemory]),
+    Layer.provide(ShardingConfig.layer(settings(options))),
+    Layer.provide(Layer.effectDiscard(SoleProcess.take))
+  )
+
+const locks = Layer.orDie(SqlRunnerStorage.layer)
+
+const calls = PeerCalls.layer.pipe(Layer.provideMerge(RpcSerialization.layerSchemaBinary()))
+
+/**
+ * Makes a layer of a worker, which runs sessions of the database and listens to the other processes of the cluster.
+ *
+ * **Details**
+ *
+ * `NodeCluster.worker` of `effect-agent/durable-node` has the sockets of Node.
+ *
+ * **Example** (Letting workers share sessions)
+ *
+ * ```ts
+ * import { PgClient } from "@effect/sql-pg"
+ * import { Layer, Redacted } from "effect"
+ * import { NodeCluster } from "effect-agent/durable-node"
+ *
+ * const database = PgClient.layer({
+ *   url: Redacted.make("postgres://agent@127.0.0.1/agent"),
+ *   startupParameters: { timezone: "UTC" }
+ * })
+ *
+ * export const worker = NodeCluster.worker({ port: 4112 }).pipe(Layer.provideMerge(database))
+ * ```
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const worker = ({
+  host = "127.0.0.1",
+  port,
+  ...options
+}: WorkerOptions): Layer.Layer<Cluster, ClusterRefused, SqlClient | PeerSockets | SocketServer> => {
+  const address = RunnerAddress.make(host, port)
+  const config = { ...settings(options), runnerAddress: Option.some(address) }
+  return SocketRunner.layer.pipe(
+    Layer.provide(Layer.provide(RunnerHealth.layerPing, Runners.layerRpc)),
+    Layer.merge(DeadPeers.layer(address)),
+    Layer.provide([calls, locks]),
+    Layer.provideMerge(PersistentMessages.layer),
+    Layer.provide(ShardingConfig.layer(config)),
+    Layer.provide(Layer.effectDiscard(TimeZone.check))
+  )
+}
+
+/**
+ * Makes a layer of a process that runs no sessions: it sends to the workers, and reads what they store.
+ *
+ * **Example** (Sending to workers)
+ *
+ * ```ts
+ * import { PgClient } from "@effect/sql-pg"
+ * import { Layer, Redacted } from "effect"
+ * import { NodeCluster } from "effect-agent/durable-node"
+ *
+ * const database = PgClient.layer({
+ *   url: Redacted.make("postgres://agent@127.0.0.1/agent"),
+ *   startupParameters: { timezone: "UTC" }
+ * })
+ *
+ * export const client = NodeCluster.client().pipe(Layer.provideMerge(database))
+ * ```
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const client = (
+  options: Options = {}
+): Layer.Layer<Cluster, ClusterRefused, SqlClient | PeerSockets> =>
+  SocketRunner.layerClientOnly.pipe(
+    Layer.provide([calls, locks]),
+    Layer.provideMerge(PersistentMessages.layer),
+    Layer.provide(ShardingConfig.layer(settings(options))),
+    Layer.provide(Layer.effectDiscard(TimeZone.check))
+  )

@@ -1,0 +1,7 @@
+/**
+ * Runs that survive the process: sessions of a database that the workers of a cluster share.
+ *
+ * @since 0.2.0
+ */
+export * as Cluster from "./Cluster.ts"
+export * as PeerSockets from "./PeerSockets.ts"
