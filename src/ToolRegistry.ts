@@ -9,10 +9,11 @@ import { memoize } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
 import * as FailureText from "./internal/failureText.ts"
 import * as InvalidTool from "./internal/invalidTool.ts"
 import * as Definition from "./internal/toolDefinition.ts"
-import { ToolOwners } from "./internal/toolOwners.ts"
+import { RegisteredTools } from "./internal/registeredTools.ts"
 import * as ToolName from "./internal/toolName.ts"
 import * as ToolRun from "./internal/toolRun.ts"
 import type { ToolCall } from "./Message.ts"
@@ -150,6 +151,8 @@ export class ToolRegistry extends Context.Service<
     readonly get: (name: string) => Effect.Effect<Tool.Any | undefined>
     /** Descriptions of all tools for the model, in the order of their registration. */
     readonly definitions: Effect.Effect<ReadonlyArray<ToolDefinition>>
+    /** `definitions` now, and again after changes. A slow reader gets the newest ones. Never ends. */
+    readonly changes: Stream.Stream<ReadonlyArray<ToolDefinition>>
     /** Finds the tool of a call and decodes its params. Fails with the mistake of the model. */
     readonly prepare: (
       call: ToolCall,
@@ -206,35 +209,28 @@ export const make = <const Tools extends ReadonlyArray<Tool.Any>>(
   ...tools: Tools
 ): Effect.Effect<ToolRegistry["Service"], never, Tool.Requirements<Tools[number]>> =>
   Effect.gen(function* () {
-    let registered: ReadonlyMap<string, Tool.Any> = new Map()
+    const registered = new RegisteredTools()
     // By tool and not by name: a prepared call runs with the services of its tool even when that was unregistered.
     const servicesOf = new WeakMap<Tool.Any, Context.Context<never>>()
     const register = <T extends Tool.Any>(tool: T): Effect.Effect<void, never, Tool.Requirements<T>> =>
       Effect.contextWith((services: Context.Context<Tool.Requirements<T>>) => {
-        const fault = InvalidTool.of(tool) ?? (registered.has(tool.name) ? duplicate(tool) : undefined)
+        const fault = InvalidTool.of(tool) ?? (registered.tools.has(tool.name) ? duplicate(tool) : undefined)
         if (fault !== undefined) return Effect.die(fault)
-        registered = new Map(registered).set(tool.name, tool)
         servicesOf.set(tool, services)
+        registered.add(tool)
         return Effect.void
-      })
-    const owners = new ToolOwners()
-    const remove = (isRemoved: (name: string) => boolean) =>
-      Effect.sync(() => {
-        const before = registered.size
-        registered = new Map([...registered].filter(([name]) => !isRemoved(name)))
-        return registered.size < before
       })
     yield* Effect.forEach(tools, register, { discard: true })
     return ToolRegistry.of({
       register,
-      replace: (owner, tools) =>
-        Effect.map(owners.replace(registered, owner, tools), ([next, taken]) => ((registered = next), taken)),
-      unregister: (name) => remove((other) => other === name),
-      clear: Effect.asVoid(remove(() => true)),
-      has: (name) => Effect.sync(() => registered.has(name)),
-      get: (name) => Effect.sync(() => ToolName.find(registered, name)),
-      definitions: Effect.sync(() => definitionsOf(registered)),
-      prepare: (call, options) => Effect.suspend(() => prepare(registered, call, options)),
+      replace: (owner, tools) => registered.replace(owner, tools),
+      unregister: (name) => Effect.sync(() => registered.remove((other) => other === name)),
+      clear: Effect.sync(() => void registered.remove(() => true)),
+      has: (name) => Effect.sync(() => registered.tools.has(name)),
+      get: (name) => Effect.sync(() => ToolName.find(registered.tools, name)),
+      definitions: Effect.sync(() => definitionsOf(registered.tools)),
+      changes: Stream.map(registered.changes, definitionsOf),
+      prepare: (call, options) => Effect.suspend(() => prepare(registered.tools, call, options)),
       execute: (prepared, context) => {
         const services = servicesOf.get(prepared.tool) ?? Context.empty()
         return ToolRun.run(prepared, context).pipe(

@@ -16,6 +16,7 @@ import * as durable from "effect-agent/durable"
 import * as durableNode from "effect-agent/durable-node"
 import * as guardrails from "effect-agent/guardrails"
 import * as mcp from "effect-agent/mcp"
+import * as mcpServer from "effect-agent/mcp-server"
 import * as node from "effect-agent/node"
 import * as prices from "effect-agent/prices"
 import * as promise from "effect-agent/promise"
@@ -47,6 +48,7 @@ const modules = {
   guardrails,
   context,
   mcp,
+  "mcp-server": mcpServer,
   node,
   prices,
   promise,

@@ -1,5 +1,5 @@
 /**
- * MCP: the tools of other programs and servers as tools of an agent, and an agent with its tools as a server.
+ * The tools of other programs and servers as tools of an agent, by the Model Context Protocol.
  *
  * @since 0.2.0
  */

@@ -1,5 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Context, Duration, Effect, Exit, Layer, Logger, References, Schema, type Scope } from "effect"
+import {
+  Cause,
+  Context,
+  Duration,
+  Effect,
+  Exit,
+  Layer,
+  Logger,
+  Queue,
+  References,
+  Schema,
+  type Scope,
+  Stream
+} from "effect"
 import { Agent, AgentEvent, Hook, Message, Provider, Tool, ToolRegistry, Transcript } from "effect-agent"
 import { ScriptedProvider } from "effect-agent/testing"
 import * as z from "zod"
@@ -79,6 +92,30 @@ describe("tools of an owner", () => {
       const bad = { ...a, name: "no name" }
       assert.isTrue(Exit.isFailure(yield* Effect.exit(registry.replace("x", [bad]))))
     })
+  )
+
+  it.effect("tell watchers of changes", () =>
+    Effect.gen(function* () {
+      const registry = yield* ToolRegistry.make()
+      const seen = yield* Queue.make<string>()
+      yield* registry.changes.pipe(
+        Stream.runForEach((tools) => Queue.offer(seen, tools.map(({ name }) => name).join())),
+        Effect.forkScoped
+      )
+      assert.strictEqual(yield* Queue.take(seen), "")
+      yield* registry.register(tool("a"))
+      assert.strictEqual(yield* Queue.take(seen), "a")
+      yield* registry.replace("x", [tool("b")])
+      assert.strictEqual(yield* Queue.take(seen), "a,b")
+      yield* registry.unregister("a")
+      assert.strictEqual(yield* Queue.take(seen), "b")
+      yield* registry.clear
+      assert.strictEqual(yield* Queue.take(seen), "")
+      // A slow reader gets the newest ones.
+      yield* registry.register(tool("c"))
+      yield* registry.register(tool("d"))
+      assert.strictEqual(yield* Queue.take(seen), "c,d")
+    }).pipe(Effect.scoped)
   )
 })
 

@@ -28,6 +28,7 @@ const entries = [
   "guardrails",
   "context",
   "mcp",
+  "mcp-server",
   "node",
   "prices",
   "promise",
