@@ -27,7 +27,7 @@ const maxRow = 262_144
 const encoder = new TextEncoder()
 
 /** The parts of a text. None ends within a pair of surrogates, whose halves do not survive as UTF-8. */
-const partsOf = (text: string): ReadonlyArray<string> => {
+export const partsOf = (text: string): ReadonlyArray<string> => {
   const parts: Array<string> = []
   let at = 0
   do {
@@ -52,25 +52,28 @@ export const rowsOf = ({ text, type }: Pick<Line, "text" | "type">): ReadonlyArr
 /** Rows in one statement. */
 const maxInsert = 500
 
+/** Rows one behind the other, from a position on. */
+export const placed = (session: number, from: number, rows: ReadonlyArray<Row>) => {
+  let next = from
+  return rows.map(({ bytes, ...row }) => {
+    const position = next
+    next += bytes
+    return { session, position, ...row }
+  })
+}
+
 /** Inserts rows one behind the other, from a position on. */
 export const insert = (
   sql: SqlClient.SqlClient,
   session: number,
   from: number,
   rows: ReadonlyArray<Row>
-): Effect.Effect<void, SqlError> => {
-  let next = from
-  const placed = rows.map(({ bytes, ...row }) => {
-    const position = next
-    next += bytes
-    return { session, position, ...row }
-  })
-  return Effect.forEach(
-    Arr.chunksOf(placed, maxInsert),
+): Effect.Effect<void, SqlError> =>
+  Effect.forEach(
+    Arr.chunksOf(placed(session, from, rows), maxInsert),
     (chunk) => sql`INSERT INTO effect_agent_session_entry ${sql.insert(chunk)}`,
     { discard: true }
   )
-}
 
 /** Bytes that are read at a time, and the last row of them: few at first, for readers that need the start of a session alone. */
 const [firstWindow, maxWindow] = [32_768, 1_048_576]

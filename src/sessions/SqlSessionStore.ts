@@ -19,6 +19,8 @@
  *
  * @since 0.2.0
  */
+import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
@@ -29,10 +31,33 @@ import * as Stream from "effect/Stream"
 import { SessionError, StorageFailed } from "../Session.ts"
 import type { SessionStorage, Writer } from "./SessionStorage.ts"
 import * as SessionStore from "./SessionStore.ts"
+import { SqlAppends } from "./SqlAppend.ts"
+import { Claims } from "./SqlClaims.ts"
 import * as SqlLines from "./SqlLines.ts"
 import * as SqlOwner from "./SqlOwner.ts"
 import * as SqlSessions from "./SqlSessions.ts"
 import * as SqlTables from "./SqlTables.ts"
+
+export { type Claim, Claims } from "./SqlClaims.ts"
+
+/**
+ * The options of a store in an SQL database.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export interface Options extends SessionStore.Options {
+  /**
+   * Whether the store opens a session that another process has open, whether that lives or not: the writer of that process cannot append
+   * from then on. For processes that agree on the owner of a session elsewhere, such as the workers of a cluster. Default false.
+   */
+  readonly takeOver?: boolean
+  /**
+   * The time for which `create`, `open` and appends wait for a database that is away, a duration. They find a commit that the database did
+   * not confirm, and do not repeat it. Default 0: they fail at once.
+   */
+  readonly patience?: Duration.Input
+}
 
 /**
  * Makes the storage of a database, whose lock goes with the scope.
@@ -64,18 +89,29 @@ export const storage: Effect.Effect<
   SessionStorage,
   SqlError | MigrationError,
   SqlClient.SqlClient | Scope.Scope
-> = Effect.gen(function* () {
+> = Effect.suspend(() => Effect.map(databaseOf({}), storageOf))
+
+const databaseOf = Effect.fnUntraced(function* ({ patience = 0, takeOver = false }: Options) {
   // An application may transform the names of its own tables.
   const sql = (yield* SqlClient.SqlClient).withoutTransforms()
   yield* Effect.provideService(SqlTables.migrate, SqlClient.SqlClient, sql)
-  return storageOf({ sql, owners: yield* SqlOwner.make(sql), claims: new Map() })
+  const database: SqlSessions.Database = {
+    sql,
+    owners: yield* SqlOwner.make(sql),
+    claims: new Map(),
+    takeOver,
+    patience
+  }
+  return database
 })
 
 const storageOf = (database: SqlSessions.Database): SessionStorage => {
-  const writer = (claim: SqlSessions.Claim): Writer => ({
-    append: (lines) =>
-      Effect.mapError(SqlSessions.append(database, claim, lines), during(claim.sessionId, "append"))
-  })
+  const writer = (claim: SqlSessions.Opened): Writer => {
+    const appends = new SqlAppends(database, claim)
+    return {
+      append: (lines) => Effect.mapError(appends.append(lines), during(claim.sessionId, "append"))
+    }
+  }
   return {
     create: (session) =>
       Effect.mapBoth(SqlSessions.create(database, session), {
@@ -143,9 +179,12 @@ const during =
  * @since 0.2.0
  */
 export const layer = (
-  options?: SessionStore.Options
-): Layer.Layer<SessionStore.SessionStore, SqlError | MigrationError, SqlClient.SqlClient> =>
-  Layer.effect(
-    SessionStore.SessionStore,
-    Effect.map(storage, (storage) => SessionStore.make(storage, options))
+  options: Options = {}
+): Layer.Layer<SessionStore.SessionStore | Claims, SqlError | MigrationError, SqlClient.SqlClient> =>
+  Layer.effectContext(
+    Effect.map(databaseOf(options), (database) =>
+      Context.make(SessionStore.SessionStore, SessionStore.make(storageOf(database), options)).pipe(
+        Context.add(Claims, { of: (sessionId) => database.claims.get(sessionId) })
+      )
+    )
   )

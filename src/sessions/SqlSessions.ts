@@ -5,27 +5,32 @@
  * the session only if the fence is still that of its writer: a writer that another one has followed changes nothing.
  */
 import * as Clock from "effect/Clock"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import { Exists, Locked, NotFound, SessionError } from "../Session.ts"
-import type { Line, NewSession, StoredSession, Wanted } from "./SessionStorage.ts"
+import type { NewSession, StoredSession, Wanted } from "./SessionStorage.ts"
+import type { Claim } from "./SqlClaims.ts"
 import * as SqlLines from "./SqlLines.ts"
 import type { Owner, Owners } from "./SqlOwner.ts"
+import * as SqlPatience from "./SqlPatience.ts"
 
-/** A database, with the fences of the sessions that this store has open, by id. */
+/** A database, with the sessions that this store has open, by their ids. */
 export interface Database {
   readonly sql: SqlClient.SqlClient
   readonly owners: Owners
-  readonly claims: Map<number, number>
+  readonly claims: Map<string, Claim>
+  /** Whether a session is opened although its owner may live. */
+  readonly takeOver: boolean
+  /** The time for which writes wait for a database that is away. */
+  readonly patience: Duration.Input
 }
 
-/** A session that a writer of this store has open. */
-export interface Claim {
-  readonly sessionId: string
-  readonly id: number
-  readonly fence: number
+/** A session that a writer of this store has open, and its size when it was opened. */
+export interface Opened extends Claim {
+  readonly bytes: number
 }
 
 /** A row of a session. Clients of PostgreSQL return bigints. */
@@ -88,10 +93,12 @@ export const listed = ({
 })
 
 /** Makes a session, and has it open until the scope closes. */
-export const create = (database: Database, { created, cwd, sessionId }: NewSession) =>
-  claimed(database, (owner, now) =>
+export const create = (database: Database, { created, cwd, sessionId }: NewSession) => {
+  let tries = 0
+  return claimed(database, (owner, now) =>
     Effect.gen(function* () {
       const { sql } = database
+      tries++
       const times = { created, modified: now, owned_since: now }
       const row = {
         session_id: sessionId,
@@ -104,53 +111,64 @@ export const create = (database: Database, { created, cwd, sessionId }: NewSessi
       }
       const [made] = yield* sql<Stored>`INSERT INTO effect_agent_session ${sql.insert(row)}
         ON CONFLICT (session_id) DO NOTHING RETURNING id`
-      if (made === undefined) return yield* failed(sessionId, new Exists())
-      return { sessionId, id: Number(made.id), fence: 1 }
+      if (made !== undefined) return { sessionId, id: Number(made.id), fence: 1, bytes: 0 }
+      const found = yield* find(database, sessionId)
+      // The commit of a try before was not confirmed.
+      const isOwn = tries > 1 && Number(found.owner) === owner.id && Number(found.bytes) === 0
+      if (!isOwn || isClaimed(database, found)) return yield* failed(sessionId, new Exists())
+      return { sessionId, id: Number(found.id), fence: Number(found.fence), bytes: 0 }
     })
   )
+}
+
+const isClaimed = ({ claims }: Database, { fence, id, session_id: sessionId }: Stored): boolean => {
+  const claim = claims.get(sessionId)
+  return claim?.id === Number(id) && claim.fence === Number(fence)
+}
 
 /**
  * Opens a session until the scope closes, unless a living owner has it open. It looks before it begins the transaction, for which it would
  * have to wait while another process writes to an SQLite database.
  */
-export const open = (database: Database, sessionId: string): Effect.Effect<Claim, Failure, Scope.Scope> =>
-  Effect.gen(function* () {
-    yield* findFree(database, sessionId, yield* database.owners.self, false)
-    return yield* taken(database, sessionId)
-  })
+export const open = (database: Database, sessionId: string): Effect.Effect<Opened, Failure, Scope.Scope> =>
+  database.takeOver
+    ? claimed(database, (owner, now) => takenOver(database, sessionId, owner, now))
+    : Effect.gen(function* () {
+        yield* findFree(database, sessionId, yield* database.owners.self, false)
+        return yield* claimed(database, (owner, now) => taken(database, sessionId, owner, now))
+      })
 
-const taken = (database: Database, sessionId: string) =>
-  claimed(database, (owner, now) =>
-    Effect.gen(function* () {
-      const { sql } = database
-      const found = yield* findFree(database, sessionId, owner, true)
-      const claim = { sessionId, id: Number(found.id), fence: Number(found.fence) + 1 }
-      const row = { fence: claim.fence, owner: owner.id, owner_name: owner.name, owned_since: now }
-      yield* sql`UPDATE effect_agent_session SET ${sql.update(row)} WHERE id = ${claim.id}`
-      return claim
-    })
-  )
-
-/** Appends lines to a session, if no other writer has followed the one of the claim. */
-export const append = (
+const taken = Effect.fnUntraced(function* (
   database: Database,
-  { fence, id, sessionId }: Claim,
-  lines: ReadonlyArray<Line>
-): Effect.Effect<void, Failure> => {
+  sessionId: string,
+  owner: Owner,
+  now: number
+): Effect.fn.Return<Opened, Failure> {
   const { sql } = database
-  const rows = lines.flatMap(SqlLines.rowsOf)
-  const bytes = rows.reduce((sum, row) => sum + row.bytes, 0)
-  return sql.withTransaction(
-    Effect.gen(function* () {
-      const modified = yield* Clock.currentTimeMillis
-      const [held] = yield* sql<Stored>`UPDATE effect_agent_session
-        SET bytes = bytes + ${bytes}, modified = ${modified}
-        WHERE id = ${id} AND fence = ${fence} RETURNING bytes`
-      if (held === undefined) return yield* Effect.flatMap(find(database, sessionId), isLocked)
-      yield* SqlLines.insert(sql, id, Number(held.bytes) - bytes, rows)
-    })
-  )
-}
+  const { bytes, fence, id } = yield* findFree(database, sessionId, owner, true)
+  const claim = { sessionId, id: Number(id), fence: Number(fence) + 1, bytes: Number(bytes) }
+  const row = { fence: claim.fence, owner: owner.id, owner_name: owner.name, owned_since: now }
+  yield* sql`UPDATE effect_agent_session SET ${sql.update(row)} WHERE id = ${claim.id}`
+  return claim
+})
+
+/** Takes a session from its owner, alive or not, unless that is this store. */
+const takenOver = Effect.fnUntraced(function* (
+  database: Database,
+  sessionId: string,
+  { id: owner, name }: Owner,
+  now: number
+): Effect.fn.Return<Opened, Failure> {
+  const { sql } = database
+  const known = database.claims.get(sessionId)?.fence ?? null
+  const [found] = yield* sql<Stored>`UPDATE effect_agent_session
+    SET fence = fence + 1, owner = ${owner}, owner_name = ${name}, owned_since = ${now}
+    WHERE session_id = ${sessionId} AND NOT (owner IS NOT NULL AND owner = ${owner} AND fence = ${known ?? -1})
+    RETURNING id, fence, bytes`
+  if (found === undefined) return yield* Effect.flatMap(find(database, sessionId), isLocked)
+  const { bytes, fence, id } = found
+  return { sessionId, id: Number(id), fence: Number(fence), bytes: Number(bytes) }
+})
 
 /** Removes a session, unless a living owner has it open. */
 export const remove = (database: Database, sessionId: string): Effect.Effect<void, Failure> =>
@@ -169,24 +187,33 @@ export const remove = (database: Database, sessionId: string): Effect.Effect<voi
 /** Takes a session in a transaction, and gives it back when the scope closes. */
 const claimed = (
   database: Database,
-  take: (owner: Owner, now: number) => Effect.Effect<Claim, Failure>
-): Effect.Effect<Claim, Failure, Scope.Scope> =>
-  Effect.acquireRelease(
-    Effect.gen(function* () {
-      const owner = yield* database.owners.self
-      const now = yield* Clock.currentTimeMillis
-      // Noted before the transaction ends. If that fails, the fence of the note is that of no session.
-      const note = ({ fence, id }: Claim) => Effect.sync(() => database.claims.set(id, fence))
-      return yield* database.sql.withTransaction(Effect.tap(take(owner, now), note))
-    }),
-    (claim) => release(database, claim)
-  )
+  take: (owner: Owner, now: number) => Effect.Effect<Opened, Failure>
+): Effect.Effect<Opened, Failure, Scope.Scope> => {
+  const { claims, owners, patience, sql } = database
+  const attempt = Effect.gen(function* () {
+    const owner = yield* owners.self
+    const now = yield* Clock.currentTimeMillis
+    let noted: Claim | undefined
+    // Noted before the transaction ends, so that no other fiber takes the session for free.
+    const note = ({ fence, id, sessionId }: Opened) =>
+      Effect.sync(() => claims.set(sessionId, (noted = { sessionId, id, fence })))
+    const forget = Effect.sync(() => noted !== undefined && drop(database, noted))
+    return yield* Effect.onError(sql.withTransaction(Effect.tap(take(owner, now), note)), () => forget)
+  })
+  return SqlPatience.patiently(patience)(Effect.acquireRelease(attempt, (claim) => release(database, claim)))
+}
+
+const drop = ({ claims }: Database, { fence, id, sessionId }: Claim): void => {
+  const claim = claims.get(sessionId)
+  if (claim?.id === id && claim.fence === fence) claims.delete(sessionId)
+}
 
 /** Gives a session back, and ends the writes of its writer. The store itself may open it again even if the database is away. */
-const release = ({ claims, sql }: Database, { fence, id }: Claim): Effect.Effect<void> =>
+const release = (database: Database, claim: Claim): Effect.Effect<void> =>
   Effect.suspend(() => {
-    if (claims.get(id) === fence) claims.delete(id)
-    return Effect.ignore(sql`UPDATE effect_agent_session
+    const { fence, id } = claim
+    drop(database, claim)
+    return Effect.ignore(database.sql`UPDATE effect_agent_session
       SET owner = NULL, owner_name = NULL, owned_since = NULL, fence = fence + 1 WHERE id = ${id} AND fence = ${fence}`)
   })
 
@@ -199,16 +226,17 @@ const findFree = (
 ): Effect.Effect<Stored, Failure> =>
   Effect.gen(function* () {
     const found = yield* find(database, sessionId, isForUpdate)
-    const { fence, id, owner } = found
+    const { owner } = found
     if (owner === null) return found
     const isOpen =
       Number(owner) === self.id
-        ? database.claims.get(Number(id)) === Number(fence)
-        : yield* database.owners.isAlive(Number(owner))
+        ? isClaimed(database, found)
+        : !database.takeOver && (yield* database.owners.isAlive(Number(owner)))
     return isOpen ? yield* isLocked(found) : found
   })
 
-const isLocked = ({ owned_since: since, owner_name: owner, session_id: sessionId }: Stored) =>
+/** Fails with the owner that a session has. */
+export const isLocked = ({ owned_since: since, owner_name: owner, session_id: sessionId }: Stored) =>
   failed(
     sessionId,
     new Locked({ ...(owner === null ? {} : { owner }), ...(since === null ? {} : { since: Number(since) }) })

@@ -5,7 +5,7 @@
  * As a program, it prints the URL of a server that runs until SIGINT or SIGTERM:
  * `node --conditions effect-agent-source test/sql/postgres.ts`
  */
-import { Deferred, Effect, Redacted, type Scope } from "effect"
+import { Deferred, type Duration, Effect, Redacted, type Scope } from "effect"
 import { type ChildProcess, spawn, type SpawnOptions, spawnSync } from "node:child_process"
 import { randomBytes } from "node:crypto"
 import {
@@ -84,7 +84,8 @@ const settings = {
 /** A server. */
 export interface Server {
   readonly url: Redacted.Redacted
-  readonly process: ChildProcess
+  /** Ends the server as a crash does, waits, and starts it again at the same address. */
+  readonly restart: (pause: Duration.Input) => Effect.Effect<void>
 }
 
 const folderOf = (as: ReturnType<typeof owner>) =>
@@ -164,12 +165,18 @@ export const start: Effect.Effect<Server, never, Scope.Scope> = Effect.gen(funct
   const password = randomBytes(18).toString("hex")
   yield* initialize(folder, password, as)
   const port = yield* freePort
-  const child = yield* Effect.acquireRelease(
-    Effect.sync(() => spawned(folder, port, as)),
-    stop
-  )
+  let child = spawned(folder, port, as)
+  yield* Effect.addFinalizer(() => Effect.suspend(() => stop(child)))
   yield* ready(child)
-  return { url: Redacted.make(`postgres://agent:${password}@127.0.0.1:${port}/postgres`), process: child }
+  const again = Effect.suspend(() => ready((child = spawned(folder, port, as))))
+  return {
+    url: Redacted.make(`postgres://agent:${password}@127.0.0.1:${port}/postgres`),
+    restart: (pause) =>
+      Effect.andThen(
+        Effect.suspend(() => stop(child)),
+        Effect.delay(again, pause)
+      )
+  }
 })
 
 if (import.meta.main) {

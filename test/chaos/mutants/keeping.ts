@@ -45,9 +45,9 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "stores all of its lines or none",
     without: "all lines of a write are stored, or none",
-    file: "src/sessions/SqlSessions.ts",
-    from: "  return sql.withTransaction(\n    Effect.gen(function* () {\n      const modified",
-    to: "  return Effect.suspend(() =>\n    Effect.gen(function* () {\n      const modified",
+    file: "src/sessions/SqlAppend.ts",
+    from: "return sql.withTransaction(",
+    to: "return Effect.suspend(() =>",
     test: "test/sessions/SqlSessionStore.test.ts"
   },
   {

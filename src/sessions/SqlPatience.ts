@@ -1,0 +1,37 @@
+/**
+ * Waits for an SQL database that is away: one that restarts, is full, or cannot be reached.
+ */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import * as Schedule from "effect/Schedule"
+import { isSqlError, type SqlError } from "effect/sql/SqlError"
+
+/** Classes of PostgreSQL: connections, resources, an operator's hand, a rolled back transaction, a standby that only reads. */
+const classes = /^(?:08|53|57P|40|55P03|25006)/
+/** `SQLITE_FULL`. */
+const full = 13
+
+/** Whether a statement may succeed later as it is. */
+export const isAway = ({ isRetryable, reason: { cause } }: SqlError): boolean => {
+  if (isRetryable) return true
+  if (Predicate.hasProperty(cause, "code") && typeof cause.code === "string" && classes.test(cause.code))
+    return true
+  return Predicate.hasProperty(cause, "errcode") && Number(cause.errcode) % 256 === full
+}
+
+const pace = Schedule.min([Schedule.exponential("50 millis"), Schedule.spaced("1 second")])
+
+/** Tries again for up to a duration while the database is away. The effect must bear to have succeeded unnoticed. */
+export const patiently =
+  (patience: Duration.Input) =>
+  <A, E, R>(effect: Effect.Effect<A, E | SqlError, R>): Effect.Effect<A, E | SqlError, R> => {
+    if (Duration.toMillis(patience) === 0) return effect
+    const schedule = Schedule.upTo(pace, { duration: patience })
+    const isDue = (error: E | SqlError) => isSqlError(error) && isAway(error)
+    return Effect.catchIf(effect, isDue, (error) =>
+      Effect.logWarning("The SQL database is away. A write waits for it.", error).pipe(
+        Effect.andThen(Effect.retry(effect, { schedule, while: isDue }))
+      )
+    )
+  }
