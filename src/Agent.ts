@@ -165,11 +165,11 @@ export interface Agent<out O = {}> {
   /**
    * Answers a question of the model, and succeeds with the answer as the schema of the question decodes it. Fails with
    * `RequestNotFound` for a question that is not open, with `AnswerConflict` for one that has another answer, and with `InvalidAnswer`
-   * for an answer that does not match the schema.
+   * for an answer that does not match the schema. `{ declined: true }` declines: the call is rejected, and the model reads the reason.
    */
   readonly answerQuestion: (
     questionId: string,
-    reply: Approval.QuestionAnswer
+    reply: Approval.QuestionReply
   ) => Effect.Effect<Approval.QuestionAnswer, Approval.CannotAnswer>
   /** How many messages wait in each queue. */
   readonly queueSizes: Effect.Effect<Sizes>

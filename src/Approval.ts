@@ -49,10 +49,11 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type { AgentEvent } from "./AgentEvent.ts"
-import type { Answer, Question, QuestionAnswer, Request } from "./internal/openTurn.ts"
+import type { Answer, Question, QuestionReply, Request } from "./internal/openTurn.ts"
 import * as Tool from "./Tool.ts"
 
 export { Answer, OpenTurn, Question, QuestionAnswer, Reply, Request } from "./internal/openTurn.ts"
+export { Declined, QuestionReply } from "./internal/openTurn.ts"
 export { AnswerConflict, type CannotAnswer, InvalidAnswer, RequestNotFound } from "./internal/requestError.ts"
 
 /**
@@ -109,8 +110,8 @@ export type Decision =
 export interface Person {
   /** Decides about a call. */
   readonly approve: (request: Request) => Effect.Effect<Answer, unknown>
-  /** Answers a question of the model. */
-  readonly answer: (question: Question) => Effect.Effect<QuestionAnswer, unknown>
+  /** Answers a question of the model, or declines to. */
+  readonly answer: (question: Question) => Effect.Effect<QuestionReply, unknown>
 }
 
 /**

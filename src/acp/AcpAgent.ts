@@ -19,16 +19,14 @@
  *
  * **Gotchas**
  *
- * The policy of the agents asks `AcpPerson`, so that a question can be declined.
+ * The policy of the agents has `asked: "wait"`, so that the person at the editor is asked.
  *
  * @since 0.2.0
  */
 import * as Acp from "@agentclientprotocol/sdk"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as FiberSet from "effect/FiberSet"
 import { Runs } from "../server/Runs.ts"
-import { AcpPerson } from "./AcpPerson.ts"
 import type { Options } from "./Methods.ts"
 import * as Methods from "./Methods.ts"
 
@@ -62,7 +60,7 @@ export interface Streams {
  * import { client, methods, ndJsonStream } from "@agentclientprotocol/sdk"
  * import { Effect, Layer } from "effect"
  * import { Agent } from "effect-agent"
- * import { AcpAgent, AcpPerson } from "effect-agent/acp"
+ * import { AcpAgent } from "effect-agent/acp"
  * import { Agents, LiveRuns, RunLogStore } from "effect-agent/server"
  * import { MemorySessionStore } from "effect-agent/sessions"
  * import { ScriptedProvider } from "effect-agent/testing"
@@ -77,7 +75,7 @@ export interface Streams {
  * const served = AcpAgent.serve(
  *   { name: "my-agent", version: "1.0.0" },
  *   { input: toAgent.readable, output: toEditor.writable }
- * ).pipe(Effect.provide([RunsLive, AcpPerson.layer]), Effect.runPromise)
+ * ).pipe(Effect.provide(RunsLive), Effect.runPromise)
  *
  * // The editor.
  * await client().connectWith(ndJsonStream(toAgent.writable, toEditor.readable), async (agent) => {
@@ -94,18 +92,11 @@ export interface Streams {
  * @category running
  * @since 0.2.0
  */
-export const serve = (
-  options: Options,
-  { input, output }: Streams
-): Effect.Effect<void, never, AcpPerson | Runs> =>
+export const serve = (options: Options, { input, output }: Streams): Effect.Effect<void, never, Runs> =>
   Effect.gen(function* () {
-    const context = yield* Effect.context<AcpPerson | Runs>()
+    const runs = yield* Runs
     const run = yield* FiberSet.makeRuntimePromise()
-    const app = Methods.app(options, {
-      runs: Context.get(context, Runs),
-      person: Context.get(context, AcpPerson),
-      run
-    })
+    const app = Methods.app(options, { runs, run })
     const connect = Effect.sync(() => app.connect(Acp.ndJsonStream(output, input)))
     const connection = yield* Effect.acquireRelease(connect, (open) => Effect.sync(() => open.close()))
     yield* Effect.promise(() => connection.closed)

@@ -7,6 +7,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import type { OfTag } from "../AgentEvent.ts"
+import type * as Payload from "../api/Payload.ts"
 import * as AnswerForm from "./AnswerForm.ts"
 import * as Calls from "./Calls.ts"
 import type { Conversation, Peer, ToolScope } from "./Conversation.ts"
@@ -84,7 +85,7 @@ const maxTries = 3
 
 /** Puts a question of the model to the person, and gives the answer to the run, or says that there is none. */
 export const question = Effect.fnUntraced(function* (asker: Asker, event: OfTag<"QuestionAsked">) {
-  const { onward, peer, runId } = asker
+  const { peer } = asker
   const { questionId, schema } = event
   const { elicitation } = peer.capabilities
   const hasForms = elicitation?.form !== undefined && elicitation.form !== null
@@ -96,34 +97,36 @@ export const question = Effect.fnUntraced(function* (asker: Asker, event: OfTag<
   let detail = ""
   for (let tries = 0; tries < maxTries; tries++) {
     const given = yield* ask(detail)
-    if (given._tag === "None") return yield* peer.person.decline(questionId, given.reason)
-    const refused = yield* peer.runs.answer(runId, questionId, { answer: given.answer }).pipe(
-      Effect.flatMap((answered) => onward(answered.runId)),
-      Effect.as(undefined),
-      Effect.catchTag("AnswerInvalid", ({ detail = "It does not match." }) => Effect.succeed(detail)),
-      // Another client answered, or the run ended meanwhile.
-      Effect.orElseSucceed(() => undefined),
-      Effect.uninterruptible
-    )
+    const refused = yield* replied(asker, questionId, given)
     if (refused === undefined) return
     detail = refused
   }
-  yield* peer.person.decline(questionId, `the answers of the user do not match the schema: ${detail}`)
+  const reason = `the answers of the user do not match the schema: ${detail}`
+  yield* replied(asker, questionId, { declined: true, reason })
 })
 
-type Given =
-  | { readonly _tag: "Answer"; readonly answer: Schema.Json }
-  | { readonly _tag: "None"; readonly reason: string }
+/** Gives an answer to the run, or that there is none. Succeeds with the fault of an answer that does not match the schema. */
+const replied = ({ onward, peer, runId }: Asker, questionId: string, reply: Reply) =>
+  peer.runs.answer(runId, questionId, reply).pipe(
+    Effect.flatMap((answered) => onward(answered.runId)),
+    Effect.as(undefined),
+    Effect.catchTag("AnswerInvalid", ({ detail = "It does not match." }) => Effect.succeed(detail)),
+    // Another client answered, or the run ended meanwhile.
+    Effect.orElseSucceed(() => undefined),
+    Effect.uninterruptible
+  )
 
-const cannotAsk: Given = { _tag: "None", reason: "the editor cannot put this question to the user" }
-const noAnswer: Given = { _tag: "None", reason: "the user gave no answer" }
+type Reply = Payload.AnswerQuestion
+
+const cannotAsk: Reply = { declined: true, reason: "the editor cannot put this question to the user" }
+const noAnswer: Reply = { declined: true, reason: "the user gave no answer" }
 
 /** Asks by a form. */
 const filled = (
   { client, conversation }: Asker,
   event: OfTag<"QuestionAsked">,
   detail: string
-): Effect.Effect<Given> => {
+): Effect.Effect<Reply> => {
   const { answerOf, requestedSchema } = AnswerForm.form(event.schema)
   const message = detail === "" ? event.question : `${event.question}\n\n${detail}`
   const { sessionId, state } = conversation
@@ -136,10 +139,8 @@ const filled = (
     )
   ).pipe(
     Effect.map(
-      (response): Given =>
-        CreateElicitationResponse.isAccept(response)
-          ? { _tag: "Answer", answer: answerOf(response.content ?? {}) }
-          : noAnswer
+      (response): Reply =>
+        CreateElicitationResponse.isAccept(response) ? { answer: answerOf(response.content ?? {}) } : noAnswer
     ),
     Effect.tapCause((cause) => Effect.logDebug("The editor could not ask", cause)),
     Effect.orElseSucceed(() => cannotAsk)
@@ -151,7 +152,7 @@ const picked = (
   asker: Asker,
   event: OfTag<"QuestionAsked">,
   choices: ReadonlyArray<Schema.Json>
-): Effect.Effect<Given> => {
+): Effect.Effect<Reply> => {
   const toolCallId = State.callIdOf(asker.conversation.state, event)
   const options: Array<PermissionOption> = [
     ...choices.map((choice, at) => ({
@@ -163,6 +164,6 @@ const picked = (
   ]
   return Effect.map(chosen(asker, { toolCallId, title: event.question }, options), (optionId) => {
     const answer = choices.find((_, at) => optionId === `answer-${at}`)
-    return answer === undefined ? noAnswer : { _tag: "Answer", answer }
+    return answer === undefined ? noAnswer : { answer }
   })
 }

@@ -7,7 +7,6 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import type { Service as Runs } from "../server/Runs.ts"
-import type { Service as Person } from "./AcpPerson.ts"
 import * as Content from "./Content.ts"
 import { initial, type State } from "./State.ts"
 import type { View } from "./ToolView.ts"
@@ -30,7 +29,6 @@ export type ToolScope = (
 /** The client, and what its sessions need. */
 export interface Peer {
   readonly runs: Runs
-  readonly person: Person
   /** The capabilities, which the client says first. */
   readonly capabilities: ClientCapabilities
   readonly scopeOf: ToolScope

@@ -7,7 +7,6 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Message from "../Message.ts"
 import type { Service as Runs } from "../server/Runs.ts"
-import type { Service as Person } from "./AcpPerson.ts"
 import { replay } from "./AcpUpdates.ts"
 import * as Asking from "./Asking.ts"
 import { Conversation, type Peer, type ToolScope } from "./Conversation.ts"
@@ -59,13 +58,12 @@ export interface Options {
 /** The services, and the way to run an effect for the package of ACP. */
 export interface Services {
   readonly runs: Runs
-  readonly person: Person
   readonly run: <A>(effect: Effect.Effect<A, Acp.RequestError>) => Promise<A>
 }
 
 /** The methods, for one connection. */
-export const app = (options: Options, { person, run, runs }: Services): Acp.AgentApp => {
-  const server = new Server(options, runs, person)
+export const app = (options: Options, { run, runs }: Services): Acp.AgentApp => {
+  const server = new Server(options, runs)
   const { session } = Acp.methods.agent
   return Acp.agent({ name: options.name })
     .onRequest(Acp.methods.agent.initialize, ({ params }) => server.initialize(params))
@@ -84,10 +82,10 @@ class Server {
   private readonly options: Options
   private peer: Peer
 
-  constructor(options: Options, runs: Runs, person: Person) {
+  constructor(options: Options, runs: Runs) {
     const { scopeOf = Asking.exactly, view } = options
     this.options = options
-    this.peer = { runs, person, capabilities: {}, scopeOf, view }
+    this.peer = { runs, capabilities: {}, scopeOf, view }
   }
 
   initialize({ clientCapabilities = {} }: Acp.InitializeRequest): Acp.InitializeResponse {

@@ -4,5 +4,4 @@
  * @since 0.2.0
  */
 export * as AcpAgent from "./AcpAgent.ts"
-export * as AcpPerson from "./AcpPerson.ts"
 export * as AcpUpdates from "./AcpUpdates.ts"

@@ -20,7 +20,8 @@ const Part = Schema.Struct({
   toolCallId: Schema.optional(Schema.String),
   state: Schema.optional(Schema.String),
   approval: Schema.optional(Approval),
-  output: Schema.optional(Schema.Json)
+  output: Schema.optional(Schema.Json),
+  errorText: Schema.optional(Schema.String)
 }).check(
   Schema.makeFilter(({ mediaType, type, url = "" }) =>
     type !== "file" || (mediaType !== undefined && /^(https?:\/\/|data:[^,]*,)/.test(url))
@@ -93,8 +94,17 @@ export interface Answers {
     readonly decision: "approve" | "reject"
     readonly reason?: string
   }>
-  /** The outputs of the tool parts, by the id of the part. That of a question is its answer. */
-  readonly outputs: ReadonlyArray<{ readonly toolCallId: string; readonly output: Schema.Json }>
+  /** The answers of the tool parts, by the id of the part: the output, or that the person declines, of a part with an error. */
+  readonly outputs: ReadonlyArray<{
+    readonly toolCallId: string
+    readonly answer: { readonly answer: Schema.Json } | { readonly declined: true; readonly reason?: string }
+  }>
+}
+
+const answerOf = ({ errorText, output, state }: Part): Answers["outputs"][number]["answer"] | undefined => {
+  if (state === "output-available" && output !== undefined) return { answer: output }
+  if (state !== "output-error") return undefined
+  return { declined: true, ...(errorText === undefined || errorText === "" ? {} : { reason: errorText }) }
 }
 
 export const answers = ({ messages }: ChatRequest): Answers => {
@@ -107,10 +117,10 @@ export const answers = ({ messages }: ChatRequest): Answers => {
       const decision = approved ? "approve" : "reject"
       return [{ approvalId, decision, ...(reason === undefined ? {} : { reason }) }]
     }),
-    outputs: parts.flatMap(({ output, state, toolCallId }) =>
-      toolCallId === undefined || output === undefined || state !== "output-available"
-        ? []
-        : [{ toolCallId, output }]
-    )
+    outputs: parts.flatMap((part) => {
+      const { toolCallId } = part
+      const answer = answerOf(part)
+      return toolCallId === undefined || answer === undefined ? [] : [{ toolCallId, answer }]
+    })
   }
 }

@@ -328,26 +328,32 @@ export const Decided = Schema.Struct({
 export interface Decided extends Schema.Schema.Type<typeof Decided> {}
 
 /**
- * The body of an answer to a question.
+ * The body of an answer to a question: the answer, or that the person declines.
+ *
+ * **Details**
+ *
+ * Where the person declines, the call of the question is rejected, and the model reads the reason.
  *
  * @category schemas
  * @since 0.2.0
  */
-export const AnswerQuestion = Schema.Struct({
-  /** The answer, which matches the schema of the question. */
-  answer: Schema.Json
-})
-export interface AnswerQuestion extends Schema.Schema.Type<typeof AnswerQuestion> {}
+export const AnswerQuestion = Schema.Union([
+  Schema.Struct({
+    /** The answer, which matches the schema of the question. */
+    answer: Schema.Json
+  }),
+  Schema.Struct(Struct.pick(Approval.Declined.fields, ["declined", "reason"]))
+])
+export type AnswerQuestion = typeof AnswerQuestion.Type
 
 /**
- * The answer to a question.
+ * The answer to a question: `null` with `declined` where the person declined.
  *
  * @category schemas
  * @since 0.2.0
  */
 export const Answered = Schema.Struct({
-  /** The answer. */
-  answer: Schema.Json,
+  ...Struct.pick(Approval.QuestionAnswer.fields, ["answer", "declined", "reason"]),
   /** The id of the run that continues. */
   runId: Schema.String
 })

@@ -8,7 +8,6 @@ import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
 import { Writable } from "node:stream"
 import * as AcpAgent from "../acp/AcpAgent.ts"
-import * as AcpPerson from "../acp/AcpPerson.ts"
 import * as Agents from "../server/Agents.ts"
 import * as LiveRuns from "../server/LiveRuns.ts"
 import * as RunLogStore from "../server/RunLogStore.ts"
@@ -88,14 +87,13 @@ const runsOf = Effect.fnUntraced(function* (
   const { artifacts, store } = yield* SessionPlace.at(settings)
   const agents = Agents.layer(({ session, sessionId }) =>
     Effect.gen(function* () {
-      const { asked } = yield* AcpPerson.AcpPerson
       const { cwd = settings.cwd, mcpServers = [] } = given.get(sessionId) ?? {}
       const own = { ...settings, cwd }
       const { options: shell, remark } = yield* CommandSandbox.choose(own)
       if (remark !== undefined) yield* say([remark])
       const project = yield* Project.load(own, env)
       const plan = { settings: own, prompt: undefined, choice, output: undefined, project, shell }
-      const agent = yield* AgentSetup.make(plan, { session, artifacts }, Approval.ofClient(own, cwd, asked))
+      const agent = yield* AgentSetup.make(plan, { session, artifacts }, Approval.ofClient(own, cwd))
       if (mcpServers.length > 0 && !settings.noMcp) {
         const { join } = yield* Effect.promise(() => import("./EditorServers.ts"))
         yield* join(agent.tools, mcpServers)
@@ -108,7 +106,6 @@ const runsOf = Effect.fnUntraced(function* (
   return Layer.orDie(LiveRuns.layer()).pipe(
     Layer.provide(agents),
     Layer.provide([choice.provider, ListPrices.layer, Telemetry.layer(env)]),
-    Layer.provide([sessions, RunLogStore.layerMemory]),
-    Layer.provideMerge(AcpPerson.layer)
+    Layer.provide([sessions, RunLogStore.layerMemory])
   )
 })

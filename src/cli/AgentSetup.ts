@@ -91,24 +91,16 @@ const optionsOf = ({
 export const policyOf = (
   { settings }: Pick<Plan, "settings">,
   isOver: Effect.Effect<void>
-): Effect.Effect<Omit<Approval.Policy, "during" | "root" | "shown">, never, Screen> =>
-  Screen.useSync(({ isInteractive }) => {
-    const { allow, approve, deny, yes } = settings
-    return {
-      allow,
-      deny,
-      yes: yes || Option.contains(approve, "allow"),
-      asked: askedOf(settings, isInteractive, isOver),
-      isAsked: !Option.contains(approve, "deny")
-    }
-  })
+): Effect.Effect<ReturnType<typeof Approval.ofSettings>, never, Screen> =>
+  Screen.useSync(({ isInteractive }) =>
+    Approval.ofSettings(settings, askedOf(settings, isInteractive, isOver))
+  )
 
 const askedOf = (
   { approve, inputFormat, print }: Settings,
   isInteractive: boolean,
   isOver: Effect.Effect<void>
 ): Approval.Policy["asked"] => {
-  if (Option.contains(approve, "defer")) return "defer"
   if (print) return "deny"
   if (inputFormat === "text") return isInteractive ? "terminal" : "deny"
   return Option.contains(approve, "ask") ? linesOf(isOver) : "deny"

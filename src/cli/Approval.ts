@@ -31,7 +31,7 @@ export interface Policy {
    * The way to ask a person. With `"deny"` calls that need an approval are refused, because a run must not wait for an answer that
    * cannot come.
    */
-  readonly asked: "terminal" | "deny" | "defer" | Approval.Person
+  readonly asked: "terminal" | Approval.Asked
   /** Whether a person decides about calls that need an approval. If not, they are refused, and a person answers only questions. */
   readonly isAsked: boolean
   /** The folder at which relative paths start. */
@@ -42,17 +42,21 @@ export interface Policy {
   readonly during: Pause["during"]
 }
 
-/** The policy of a program whose person is not at its terminal: the client that `asked` reaches. */
-export const ofClient = (
+/** The part of a policy that settings determine. `asked` is the way to ask where the settings do not defer. */
+export const ofSettings = (
   { allow, approve, deny, yes }: Settings,
-  root: string,
   asked: Policy["asked"]
-): Policy => ({
+): Omit<Policy, "during" | "root" | "shown"> => ({
   allow,
   deny,
   yes: yes || Option.contains(approve, "allow"),
   asked: Option.contains(approve, "defer") ? "defer" : asked,
-  isAsked: !Option.contains(approve, "deny"),
+  isAsked: !Option.contains(approve, "deny")
+})
+
+/** The policy of a program whose person is not at its terminal: a client answers. */
+export const ofClient = (settings: Settings, root: string, asked: Policy["asked"] = "wait"): Policy => ({
+  ...ofSettings(settings, asked),
   root,
   shown: () => Effect.void,
   during: (effect) => effect

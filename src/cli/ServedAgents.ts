@@ -33,7 +33,7 @@ export const make = Effect.fnUntraced(function* (
   const project = yield* load(settings, env)
   const plan = { settings, prompt: undefined, choice, output: undefined, project, shell }
   const root = (yield* Path.Path).resolve(settings.cwd)
-  const asked = Option.contains(settings.approve, "deny") ? "deny" : answeredOverHttp
+  const asked = Option.contains(settings.approve, "deny") ? "deny" : "wait"
   const policy = Approval.ofClient(settings, root, asked)
   const layer = Agents.layer(({ model, session }) =>
     Effect.gen(function* () {
@@ -52,6 +52,3 @@ export const make = Effect.fnUntraced(function* (
   ).pipe(Layer.provide([ListPrices.layer, Telemetry.layer(env)]))
   return { choice, layer }
 })
-
-/** A client answers with a request of its own. */
-const answeredOverHttp = { approve: () => Effect.never, answer: () => Effect.never }

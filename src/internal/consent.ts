@@ -149,16 +149,16 @@ const askQuestion = Effect.fnUntraced(function* (
   return asked._tag === "Answered" ? yield* answered(batch, allowed, request, asked.answer) : asked
 })
 
-/** The call of a question, which runs with its answer. */
+/** The call of a question, which runs with its answer, unless the person declined. */
 const answered = Effect.fnUntraced(function* (
   { run }: Batch,
   allowed: Allowed,
   { questionId, toolCallId }: Question,
   answer: QuestionAnswer
-): Effect.fn.Return<Allowed> {
+): Effect.fn.Return<Allowed | Outcome> {
   run.emit({ _tag: "QuestionAnswered", questionId, toolCallId, ...answer })
   yield* run.delivered
-  return { ...allowed, answer: answer.answer }
+  return answer.declined === true ? ToolOutcome.declined(answer) : { ...allowed, answer: answer.answer }
 })
 
 /** The members that approvals and questions share. */

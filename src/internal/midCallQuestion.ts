@@ -43,5 +43,8 @@ export const ask = Effect.fnUntraced(function* (
     run.emit({ _tag: "QuestionAnswered", questionId, toolCallId: call.id, ...answer.value })
     yield* run.delivered
   }
-  return Option.map(answer, ({ answer }) => answer)
+  return Option.map(
+    Option.filter(answer, ({ declined }) => declined !== true),
+    ({ answer }) => answer
+  )
 })

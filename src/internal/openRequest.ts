@@ -50,10 +50,25 @@ export const question = {
   expiresAt: Schema.optionalKey(Schema.Finite)
 }
 
-/** The answer to a question. */
-export const answer = {
-  /** The answer, which matches the schema of the question. */
-  answer: Schema.Json,
+const because = {
+  /** The reason why the person declined, which the model reads. Default none. */
+  reason: Schema.optionalKey(Schema.String),
   /** The person or program that answered. Default none. */
   by: Schema.optionalKey(Schema.String)
+}
+
+/** The refusal to answer a question. */
+export const declined = {
+  /** The person does not answer. */
+  declined: Schema.Literal(true),
+  ...because
+}
+
+/** The answer to a question. */
+export const answer = {
+  /** The answer, which matches the schema of the question; `null` where the person declined. */
+  answer: Schema.Json,
+  /** Present where the person declined to answer. Default: absent. */
+  declined: Schema.optionalKey(Schema.Literal(true)),
+  ...because
 }

@@ -64,6 +64,28 @@ export const QuestionAnswer = Schema.Struct(OpenRequest.answer)
 export interface QuestionAnswer extends Schema.Schema.Type<typeof QuestionAnswer> {}
 
 /**
+ * The refusal of a person to answer a question.
+ *
+ * **Details**
+ *
+ * The call of the question is rejected, and the model reads the reason.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export const Declined = Schema.Struct(OpenRequest.declined)
+export interface Declined extends Schema.Schema.Type<typeof Declined> {}
+
+/**
+ * The reply of a person to a question: the answer, or the refusal to give one.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export const QuestionReply = Schema.Union([Declined, QuestionAnswer])
+export type QuestionReply = typeof QuestionReply.Type
+
+/**
  * A turn whose tool calls have not all ended, as plain JSON.
  *
  * **Details**

@@ -4,7 +4,8 @@
 import * as Effect from "effect/Effect"
 import type { OfTag } from "../AgentEvent.ts"
 import type * as Message from "../Message.ts"
-import type { Answer, OpenTurn, Question, QuestionAnswer, Reply, Request, Suspended } from "./openTurn.ts"
+import type { Answer, OpenTurn, Question, QuestionAnswer } from "./openTurn.ts"
+import type { QuestionReply, Reply, Request, Suspended } from "./openTurn.ts"
 import type { CannotAnswer } from "./requestError.ts"
 import { Requests } from "./requests.ts"
 import * as Resumption from "./resumption.ts"
@@ -45,7 +46,7 @@ export class OpenTurns {
     )
   }
 
-  answerQuestion(questionId: string, reply: QuestionAnswer): Effect.Effect<QuestionAnswer, CannotAnswer> {
+  answerQuestion(questionId: string, reply: QuestionReply): Effect.Effect<QuestionAnswer, CannotAnswer> {
     const open = this.requests.questions.find((request) => request.questionId === questionId)
     return Effect.tap(this.requests.answerQuestion(questionId, reply), (answer) =>
       this.recorded(open, { _tag: "QuestionAnswered", questionId, ...answer })

@@ -9,7 +9,8 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as JsonSchema from "../JsonSchema.ts"
 import { type Assistant, toolCalls } from "../Message.ts"
-import { type Answer, type OpenTurn, type Question, QuestionAnswer, Reply, type Request } from "./openTurn.ts"
+import type { Answer, OpenTurn, Question, QuestionAnswer, Request } from "./openTurn.ts"
+import { QuestionReply, Reply } from "./openTurn.ts"
 import type { ToolRegistry } from "../ToolRegistry.ts"
 import { AnswerConflict, type CannotAnswer, InvalidAnswer, RequestNotFound } from "./requestError.ts"
 
@@ -32,7 +33,7 @@ export type OpenQuestion = Open<Question, QuestionAnswer>
 const kept = 1000
 
 const decodeReply = Schema.decodeUnknownEffect(Reply, { errors: "all" })
-const decodeAnswer = Schema.decodeUnknownEffect(QuestionAnswer, { errors: "all" })
+const decodeAnswer = Schema.decodeUnknownEffect(QuestionReply, { errors: "all" })
 
 export class Requests {
   private readonly approvalsById = new Map<string, OpenApproval>()
@@ -115,16 +116,20 @@ export class Requests {
     })
   }
 
-  answerQuestion(id: string, reply: QuestionAnswer): Effect.Effect<QuestionAnswer, CannotAnswer> {
+  answerQuestion(id: string, reply: QuestionReply): Effect.Effect<QuestionAnswer, CannotAnswer> {
     return Effect.gen({ self: this }, function* () {
       const open = yield* this.find(this.questionsById, id)
       const given = yield* Effect.mapError(decodeAnswer(reply), invalid(id))
-      const decoded = JsonSchema.decode(open.request.schema, given.answer)
+      const decoded =
+        "answer" in given && given.declined !== true
+          ? JsonSchema.decode(open.request.schema, given.answer)
+          : Result.succeed<Schema.Json>(null)
       if (Result.isFailure(decoded)) {
         return yield* new InvalidAnswer({ id, detail: decoded.failure.join("\n") })
       }
       const first = give(open, { ...given, answer: decoded.success })
-      return JsonSchema.same(first.answer, decoded.success) ? first : yield* otherAnswer(id)
+      const isSame = first.declined === given.declined && JsonSchema.same(first.answer, decoded.success)
+      return isSame ? first : yield* otherAnswer(id)
     })
   }
 

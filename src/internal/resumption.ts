@@ -38,6 +38,7 @@ const endOf = (open: OpenTurn, call: Message.ToolCall) => {
   if (approval !== undefined && approval.answer === undefined) return notApproved
   const question = open.questions.find(isOfCall)
   if (question !== undefined && question.answer === undefined) return notAnswered
+  if (question?.answer?.declined === true) return ToolOutcome.declined(question.answer)
   return open.isSuspended
     ? ToolOutcome.error("aborted", "Not run: the user wrote a message first.")
     : ToolOutcome.notBegun

@@ -39,6 +39,10 @@ export const timedOut = (call: ToolCall, timeout: number, isAbandoned: boolean):
 export const rejected = (reason: string): Outcome =>
   error("rejected", `Tool execution was rejected: ${reason}`)
 
+/** The outcome of a question that a person declined to answer. */
+export const declined = ({ reason }: { readonly reason?: string }): Outcome =>
+  rejected(reason ?? "the user declined to answer")
+
 /** The message of an outcome. `content`: the content for the model. Default: that of the output. */
 export const result = (
   call: ToolCall,

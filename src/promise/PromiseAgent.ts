@@ -230,7 +230,7 @@ export interface PromiseAgent<out O = {}> {
    */
   readonly answerQuestion: (
     questionId: string,
-    reply: Approval.QuestionAnswer
+    reply: Approval.QuestionReply
   ) => Promise<Approval.QuestionAnswer>
   /** Resolves with the number of messages in each queue. */
   readonly queueSizes: () => Promise<Agent.Sizes>

@@ -65,7 +65,7 @@ const isPending = ({ pending }: Payload.Run, id: string): boolean =>
   pending.approvals.some(({ approvalId }) => approvalId === id) ||
   pending.questions.some(({ questionId }) => questionId === id)
 
-/** Gives one answer, and succeeds with the id of the run that continues. A question without an answer cancels the run. */
+/** Gives one answer, and succeeds with the id of the run that continues. */
 const give = Effect.fnUntraced(function* (runs: Service, run: Payload.Run, reply: AgUi.Reply) {
   const { answer = null, decision, id, isCancelled } = reply
   const { runId } = run
@@ -78,9 +78,8 @@ const give = Effect.fnUntraced(function* (runs: Service, run: Payload.Run, reply
     const { argumentsHash } = approval
     return yield* Following.given(runs, id, runs.approve(runId, id, { ...decision, argumentsHash }))
   }
-  if (!isCancelled) return yield* Following.given(runs, id, runs.answer(runId, id, { answer }))
-  yield* Effect.catchTag(runs.cancel(runId, "The question was cancelled"), "RunOver", () => Effect.void)
-  return runId
+  const given = isCancelled ? { declined: true as const } : { answer }
+  return yield* Following.given(runs, id, runs.answer(runId, id, given))
 })
 
 const textOf = (events: ReadonlyArray<AgUi.Event>): string =>

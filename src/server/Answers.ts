@@ -2,10 +2,11 @@
  * Answers to the requests of runs. The run that continues is the live one, or a new one for a run that is suspended.
  */
 import * as Effect from "effect/Effect"
+import * as Struct from "effect/Struct"
 import type * as Agent from "../Agent.ts"
 import type * as Payload from "../api/Payload.ts"
 import * as Problem from "../api/Problem.ts"
-import type { CannotAnswer } from "../Approval.ts"
+import type * as Approval from "../Approval.ts"
 import type { Conversation } from "./Conversation.ts"
 import * as History from "./History.ts"
 import type { Host } from "./Host.ts"
@@ -30,21 +31,27 @@ export const make = (host: Host): Answers => ({
         return Effect.succeed({ decision })
       }
     }),
-  answer: (runId, questionId, { answer }) =>
+  answer: (runId, questionId, answer) =>
     answered(host, runId, {
-      give: (agent) => agent.answerQuestion(questionId, { answer }),
+      give: (agent) => Effect.map(agent.answerQuestion(questionId, answer), shown),
       find: ({ answers }) => {
         const first = answers.get(questionId)
         if (first === undefined) return new Problem.RequestNotFound({ runId })
-        if (JSON.stringify(first) === JSON.stringify(answer)) return Effect.succeed({ answer: first })
+        const isSame =
+          "answer" in answer
+            ? first.declined !== true && JSON.stringify(first.answer) === JSON.stringify(answer.answer)
+            : first.declined === true
+        if (isSame) return Effect.succeed(shown(first))
         const detail = "The question has another answer already."
         return new Problem.AnswerConflict({ runId, detail })
       }
     })
 })
 
+const shown = (answer: Approval.QuestionAnswer) => Struct.pick(answer, ["answer", "declined", "reason"])
+
 interface Answer<A> {
-  readonly give: (agent: Agent.Agent) => Effect.Effect<A, CannotAnswer>
+  readonly give: (agent: Agent.Agent) => Effect.Effect<A, Approval.CannotAnswer>
   /** Finds the first answer in a run that knows it. */
   readonly find: (state: RunState) => Effect.Effect<A, Problem.RequestNotFound | Problem.AnswerConflict>
 }
@@ -120,7 +127,9 @@ const resumed = (host: Host, conversation: Conversation, agent: Agent.Agent, sus
 
 const problem =
   (runId: string) =>
-  (error: CannotAnswer): Problem.RequestNotFound | Problem.AnswerConflict | Problem.AnswerInvalid => {
+  (
+    error: Approval.CannotAnswer
+  ): Problem.RequestNotFound | Problem.AnswerConflict | Problem.AnswerInvalid => {
     if (error._tag === "RequestNotFound") return new Problem.RequestNotFound({ runId })
     const { detail } = error
     return error._tag === "AnswerConflict"

@@ -75,7 +75,7 @@ const answer = Effect.fnUntraced(function* (runs: Service, request: AiSdkUi.Chat
   const replies = (run?.pending.questions ?? []).flatMap((question) =>
     outputs
       .filter(({ toolCallId }) => isPartOf(question, toolCallId))
-      .map(({ output }) => ({ questionId: question.questionId, answer: { answer: output } }))
+      .map(({ answer }) => ({ questionId: question.questionId, answer }))
   )
   if (run === undefined || decisions.length + replies.length === 0) return yield* Following.nothing(run)
   let { runId } = run

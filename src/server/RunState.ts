@@ -24,7 +24,7 @@ export class RunState {
   /** The approvals that have an answer. */
   readonly decisions = new Map<string, Decision>()
   /** The answers of questions. */
-  readonly answers = new Map<string, Approval.QuestionAnswer["answer"]>()
+  readonly answers = new Map<string, Approval.QuestionAnswer>()
   /** The run whose open turn this one began with. */
   resumes: string | undefined
 
@@ -104,7 +104,7 @@ export class RunState {
         break
       case "QuestionAnswered":
         this.questions.delete(event.questionId)
-        this.answers.set(event.questionId, event.answer)
+        this.answers.set(event.questionId, event)
         break
       case "ToolExecutionEnd":
         this.endCall(event)

@@ -50,6 +50,8 @@ export const Question = Schema.Union([
     phase: Schema.Literal("answered"),
     ...asker,
     answer: Schema.Json,
+    declined: Schema.optionalKey(Schema.Literal(true)),
+    reason: Schema.optionalKey(Schema.String),
     by: Schema.optionalKey(Schema.String)
   })
 ])

@@ -2,6 +2,7 @@
  * The entries of records: the way from the changes of a conversation to the entries of its session.
  */
 import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
 import { AgentEvent, type OfTag } from "../AgentEvent.ts"
 import { EventError } from "../internal/failureReason.ts"
 import { isObject } from "../internal/jsonCoercion.ts"
@@ -87,9 +88,9 @@ const ofRequest = (state: SessionState, event: AgentEvent): ReadonlyArray<Draft>
       return [custom("question", { phase: "asked", ...request })]
     }
     case "QuestionAnswered": {
-      const { answer, by, questionId, runId, toolCallId } = event
-      const person = by === undefined ? {} : { by }
-      return [custom("question", { phase: "answered", runId, questionId, toolCallId, answer, ...person })]
+      const { questionId, runId, toolCallId } = event
+      const answer = Struct.pick(event, ["answer", "declined", "reason", "by"])
+      return [custom("question", { phase: "answered", runId, questionId, toolCallId, ...answer })]
     }
     default:
       return [custom("event", encodeEvent(event))]

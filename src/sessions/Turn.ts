@@ -3,6 +3,7 @@
  */
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
 import type { OpenTurn, Question, QuestionAnswer, Request } from "../internal/openTurn.ts"
 import * as Transcript from "../Transcript.ts"
 import * as Data from "./CustomData.ts"
@@ -97,10 +98,10 @@ const questionsOf = (entries: ReadonlyArray<Entry>): OpenTurn["questions"] => {
       const { phase: _, ...request } = data
       found.set(data.questionId, { request })
     } else {
-      const { answer, by } = data
+      const answer = Struct.pick(data, ["answer", "declined", "reason", "by"])
       const request = found.get(data.questionId)
       if (request !== undefined && request.answer === undefined)
-        found.set(data.questionId, { ...request, answer: { answer, ...(by === undefined ? {} : { by }) } })
+        found.set(data.questionId, { ...request, answer })
     }
   }
   return [...found.values()]

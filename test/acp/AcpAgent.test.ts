@@ -265,9 +265,9 @@ describe("AcpAgent", () => {
       )
       assert.deepStrictEqual(results, [
         ["3"],
-        ["Tool execution was rejected: the approval failed: the user gave no answer"],
+        ["Tool execution was rejected: the user gave no answer"],
         ["blue"],
-        ["Tool execution was rejected: the approval failed: the editor cannot put this question to the user"]
+        ["Tool execution was rejected: the editor cannot put this question to the user"]
       ])
       assert.lengthOf(forms.seen.forms, 2)
       assert.deepStrictEqual(

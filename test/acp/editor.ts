@@ -13,7 +13,7 @@ import {
 } from "@agentclientprotocol/sdk"
 import { Effect, Fiber, Layer } from "effect"
 import { Agent, Approval, type Tool } from "effect-agent"
-import { AcpAgent, AcpPerson } from "effect-agent/acp"
+import { AcpAgent } from "effect-agent/acp"
 import { Agents, LiveRuns, RunLogStore } from "effect-agent/server"
 import { MemorySessionStore, type SessionStore } from "effect-agent/sessions"
 import type { Provider } from "effect-agent"
@@ -65,22 +65,17 @@ export interface Setup {
 /** The runs of the agent. */
 export const runs = (
   provider: Layer.Layer<Provider.Provider>,
-  { ask = [], asked, places, tools = [] }: Setup
+  { ask = [], asked = "wait", places, tools = [] }: Setup
 ) => {
+  const rules = ask.map((name) => Approval.ask(name))
+  const policy = Approval.layer({ rules, otherwise: "allow", asked })
   const agents = Agents.layer(({ session }) =>
-    Effect.gen(function* () {
-      const person = yield* AcpPerson.AcpPerson
-      const rules = ask.map((name) => Approval.ask(name))
-      return yield* Agent.make({ model: "any", tools, session }).pipe(
-        Effect.provide(Approval.layer({ rules, otherwise: "allow", asked: asked ?? person.asked }))
-      )
-    })
+    Effect.provide(Agent.make({ model: "any", tools, session }), policy)
   )
   return LiveRuns.layer({ flush: 0 }).pipe(
     Layer.provide(agents),
     Layer.provide(provider),
-    Layer.provide(places ?? Layer.merge(MemorySessionStore.layer(), RunLogStore.layerMemory)),
-    Layer.provideMerge(AcpPerson.layer)
+    Layer.provide(places ?? Layer.merge(MemorySessionStore.layer(), RunLogStore.layerMemory))
   )
 }
 

@@ -78,6 +78,68 @@ describe("questions", () => {
     })
   )
 
+  it.effect("are declined with a reason, which the model reads", () =>
+    Effect.gen(function* () {
+      const declined = { answer: null, declined: true, reason: "none of your business", by: "ada" } as const
+      const { agent, asked, events, run } = yield* asking(
+        [ScriptedProvider.toolCalls(ask("Where?"), ask("When?")), done],
+        policy("wait")
+      )
+      const where = yield* asked
+      const when = yield* asked
+      const { answer: _, ...reply } = declined
+      assert.deepStrictEqual(yield* agent.answerQuestion(where.questionId, reply), declined)
+      assert.deepStrictEqual(yield* agent.answerQuestion(where.questionId, { declined: true }), declined)
+      const late = yield* Effect.flip(agent.answerQuestion(where.questionId, { answer: "Oslo" }))
+      assert.strictEqual(late._tag, "AnswerConflict")
+      yield* agent.answerQuestion(when.questionId, { answer: "now" })
+      const changed = yield* Effect.flip(agent.answerQuestion(when.questionId, reply))
+      assert.strictEqual(changed._tag, "AnswerConflict")
+      const { newMessages } = yield* Fiber.join(run)
+      assert.deepStrictEqual(outcomes(events), ["rejected", "success"])
+      assert.deepStrictEqual(resultTexts(newMessages), [
+        "Tool execution was rejected: none of your business",
+        "now"
+      ])
+      assert.deepInclude(ofTag(events, "QuestionAnswered")[0], declined)
+    })
+  )
+
+  it.effect("are declined by a program, while a run is suspended, and in the middle of a call", () =>
+    Effect.gen(function* () {
+      const refusing: Approval.Person = {
+        approve: () => Effect.fail("not asked"),
+        answer: () => Effect.succeed({ declined: true })
+      }
+      const script = [ScriptedProvider.toolCalls(ask("Where?")), done, done]
+      const rejected = ["Tool execution was rejected: the user declined to answer"]
+      const asked = yield* asking(script, Approval.layer({ asked: refusing, otherwise: "allow" }))
+      assert.deepStrictEqual(resultTexts((yield* Fiber.join(asked.run)).newMessages), rejected)
+      for (const next of ["continue", "prompt"] as const) {
+        const { agent, asked, run } = yield* asking(script, policy("defer"))
+        const { questionId } = yield* asked
+        assert.strictEqual((yield* Fiber.join(run)).status, "suspended")
+        yield* agent.answerQuestion(questionId, { declined: true })
+        const { newMessages } = yield* next === "continue" ? agent.continue : agent.prompt("and?")
+        assert.deepStrictEqual(resultTexts(newMessages), rejected)
+      }
+      const asks = Tool.make({
+        name: "asks",
+        description: "Asks.",
+        execute: () =>
+          Tool.ToolContext.use(({ ask }) =>
+            Effect.map((ask ?? nobody)({ question: "Sure?", schema: {} }), (answer) => answer._tag)
+          )
+      })
+      const inside = yield* asking(
+        [ScriptedProvider.toolCall("asks", {}), done],
+        Approval.layer({ asked: refusing, otherwise: "allow" }),
+        { tools: [asks] }
+      )
+      assert.deepStrictEqual(resultTexts((yield* Fiber.join(inside.run)).newMessages), ["None"])
+    })
+  )
+
   it.effect("are rejected where no person is", () =>
     Effect.gen(function* () {
       const { events, run } = yield* asking([ScriptedProvider.toolCalls(ask("Where?")), done], Layer.empty)

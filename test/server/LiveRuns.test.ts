@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Scope, Stream } from "effect"
-import { Message } from "effect-agent"
+import { Approval, Message } from "effect-agent"
+import type { Payload } from "effect-agent/api"
 import { RunLogStore, Runs } from "effect-agent/server"
 import { SessionStore } from "effect-agent/sessions"
 import { ScriptedProvider } from "effect-agent/testing"
@@ -178,6 +179,39 @@ describe("LiveRuns", () => {
         assert.deepStrictEqual(ran, ["a"])
         assert.strictEqual((yield* Effect.flip(runs.approve(runId, "none", answer)))._tag, "RequestNotFound")
       }).pipe(Effect.provide(layer(script, { tools: [tool], needsApproval: ["remove"] })))
+    })
+  )
+
+  it.effect("takes the refusal to answer a question", () =>
+    Effect.gen(function* () {
+      for (const asked of ["wait", "defer"] as const) {
+        yield* Effect.gen(function* () {
+          const runs = yield* Runs.Runs
+          const sessionId = yield* session
+          const { runId } = yield* runs.start({ sessionId, prompt: "go" })
+          const events = yield* runs.events(runId, 0)
+          const isAsked = ({ event }: Runs.Positioned) => asked === "wait" && event._tag === "QuestionAsked"
+          yield* Stream.runDrain(Stream.takeUntil(events, isAsked))
+          const [question] = (yield* runs.get(runId)).pending.questions
+          const give = (answer: Payload.AnswerQuestion) =>
+            runs.answer(runId, question?.questionId ?? "", answer)
+          const declined = yield* give({ declined: true, reason: "no idea" })
+          assert.deepInclude(declined, { answer: null, declined: true, reason: "no idea" })
+          const last = (yield* eventsOf(declined.runId)).at(-1)?.event
+          assert.deepInclude(last, { _tag: "RunEnd", status: "completed" })
+          assert.deepStrictEqual(yield* give({ declined: true }), declined)
+          assert.strictEqual((yield* Effect.flip(give({ answer: "x" })))._tag, "AnswerConflict")
+          const { view } = yield* runs.readSession(sessionId)
+          assert.include(JSON.stringify(view["messages"]), "Tool execution was rejected: no idea")
+        }).pipe(
+          Effect.provide(
+            layer([ScriptedProvider.toolCall("ask_user", { question: "Where?" }), done], {
+              asked,
+              tools: [Approval.askUser()]
+            })
+          )
+        )
+      }
     })
   )
 

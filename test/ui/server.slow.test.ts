@@ -26,6 +26,11 @@ const counting = () => {
   return texts.map(() => () => ScriptedProvider.text(texts.shift() ?? ""))
 }
 
+const question = [
+  ScriptedProvider.toolCall("ask_user", { question: "Sure?" }),
+  ScriptedProvider.text("Done.")
+]
+
 const post = (url: string, body: object) =>
   Effect.promise(() =>
     fetch(url, {
@@ -123,6 +128,30 @@ describe("POST /ui/chat", () => {
       assert.strictEqual((yield* post(`${url}/ui/chat`, { ...answer, id: "chat-2" })).status, 400)
       assert.strictEqual((yield* post(`${url}/ui/chat`, { id: 1 })).status, 400)
       yield* Effect.promise(async () => first.body?.cancel())
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("takes an error of the client as its refusal to answer a question", () =>
+    Effect.gen(function* () {
+      const { runs, url } = yield* Host.make({ turns: question })
+      const chat = Chats.chatOf(url, "chat-1")
+      yield* Effect.promise(async () => {
+        await chat.sendMessage({ text: "go" })
+        const [part] = Chats.partsOf(chat.lastMessage, "dynamic-tool")
+        const toolCallId = part?.toolCallId ?? ""
+        await chat.addToolOutput({
+          tool: "ask_user",
+          toolCallId,
+          state: "output-error",
+          errorText: "no idea"
+        })
+        await Chats.answering(chat)
+      })
+      assert.isUndefined(chat.error)
+      assert.strictEqual(Chats.partsOf(chat.lastMessage, "text").at(-1)?.text, "Done.")
+      const events = yield* Host.eventsOf(runs, "chat-1")
+      assert.include(JSON.stringify(events), "Tool execution was rejected: no idea")
+      assert.deepStrictEqual(AiSdkUi.messagesOf(chat.messages), Scripted.folded(events))
     }).pipe(Effect.scoped)
   )
 
@@ -349,6 +378,25 @@ describe("POST /ag-ui", () => {
           2
         )
       }).pipe(Effect.scoped)
+  )
+
+  it.live("takes a cancelled question as the refusal to answer it", () =>
+    Effect.gen(function* () {
+      const { runs, url } = yield* Host.make({ turns: question })
+      const agent = agentOf(url)
+      yield* Effect.promise(async () => {
+        await agent.runAgent({ runId: "run-0" })
+        const resume = agent.pendingInterrupts.map(({ id }) => ({
+          interruptId: id,
+          status: "cancelled" as const
+        }))
+        await agent.runAgent({ runId: "run-1", resume })
+      })
+      assert.include(JSON.stringify(agent.messages), "the user declined to answer")
+      const events = yield* Host.eventsOf(runs, "thread-1")
+      assert.deepInclude(events.at(-1), { _tag: "RunEnd", status: "completed" })
+      assert.deepStrictEqual(AgUi.messagesOf(agent.messages), Scripted.folded(events))
+    }).pipe(Effect.scoped)
   )
 
   it.live("replaces what stands where the last message comes again", () =>

@@ -118,7 +118,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "wait for an answer that matches the schema of the model",
     without: "a question has one answer",
     file: "src/internal/requests.ts",
-    from: "JsonSchema.same(first.answer, decoded.success) ? first",
+    from: "isSame ? first",
     to: "true ? first",
     test: "test/behaviour/Questions.test.ts"
   },
