@@ -34,6 +34,8 @@ export interface Policy {
   readonly asked: "terminal" | Approval.Asked
   /** Whether a person decides about calls that need an approval. If not, they are refused, and a person answers only questions. */
   readonly isAsked: boolean
+  /** Whether the reason of a refused call says which flag permits it. Default `false`. */
+  readonly advises?: boolean
   /** The folder at which relative paths start. */
   readonly root: string
   /** Completes when the events before a call are on the screen, so that the question comes last. */
@@ -97,13 +99,18 @@ export const make = Effect.fnUntraced(function* (policy: Policy) {
           return { decision: "allow" }
         if (decision === "deny") return { decision, reason }
         return policy.asked === "deny" || !policy.isAsked
-          ? { decision: "deny", reason: `it needs approval, as ${reason}, and the program cannot ask for it` }
+          ? { decision: "deny", reason: unasked(policy, toolName, reason) }
           : { decision: "ask", reason }
       }),
     asked: policy.asked === "terminal" ? yield* personAt(policy, always) : policy.asked
   }
   return made
 })
+
+const unasked = (policy: Policy, toolName: string, reason: string): string => {
+  const text = `it needs approval, as ${reason}, and the program cannot ask for it`
+  return policy.advises === true ? `${text}. ${advice(policy, [toolName])}` : text
+}
 
 /** The person at the terminal, who gets one question after the other. */
 const personAt = Effect.fnUntraced(function* ({ during, root, shown }: Policy, always: Set<string>) {

@@ -179,6 +179,12 @@ const acp = Command.make("acp", SettingTable.flags).pipe(
   Command.withDescription("Serves an editor by the Agent Client Protocol, on stdin and stdout")
 )
 
+const mcp = Command.make("mcp", SettingTable.flags).pipe(
+  Command.withDescription(
+    "Serves the tools, and the agent as the tool agent, to MCP clients, on stdin and stdout. Tools that change something are refused without --allow or --yes"
+  )
+)
+
 /** The line of a run: its prompt and its flags. */
 export type Line = Command.Command.Config.Infer<typeof line>
 
@@ -208,6 +214,7 @@ export interface Commands<E, R> {
   readonly approve: (request: ApproveLine) => Effect.Effect<number, E, R>
   readonly sessions: (request: SessionsLine) => Effect.Effect<number, E, R>
   readonly acp: (flags: SettingTable.Flags) => Effect.Effect<number, E, R>
+  readonly mcp: (flags: SettingTable.Flags) => Effect.Effect<number, E, R>
 }
 
 /** A run or a server that is to begin, or the exit code of what is done. */
@@ -240,6 +247,7 @@ export const parse = Effect.fnUntraced(function* <E, R>(
       approve.pipe(done(commands.approve)),
       serve.pipe(Command.withHandler((line) => Ref.set(parsed, { serve: line }))),
       acp.pipe(done(commands.acp)),
+      mcp.pipe(done(commands.mcp)),
       sessions
     ])
   )

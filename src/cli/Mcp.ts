@@ -35,42 +35,54 @@ type Entry = typeof Entry.Type
 const Config = Schema.Struct({ mcpServers: Schema.Record(Schema.String, Entry) })
 
 /** Adds the tools of all servers, until the scope closes. Fails if the file is not valid, or a required server does not start. */
-export const join = Effect.fnUntraced(function* (
+export const join = (
   tools: ToolRegistry["Service"],
   settings: Pick<Settings, "mcpConfig" | "noMcp">,
   model: string
+) => Effect.flatMap(connect(settings, model), (servers) => joinAll(tools, servers))
+
+interface Connected {
+  readonly client: McpClient.McpClient
+  readonly options: McpTools.Options
+}
+
+/** Connects to all servers, until the scope closes. Fails as `join` does. */
+export const connect = Effect.fnUntraced(function* (
+  settings: Pick<Settings, "mcpConfig" | "noMcp">,
+  model: string
 ) {
-  if (settings.noMcp || Option.isNone(settings.mcpConfig)) return
+  if (settings.noMcp || Option.isNone(settings.mcpConfig)) return []
   const servers = yield* read(settings.mcpConfig.value)
   // Their programs end side by side.
   const scope = yield* Scope.fork(yield* Effect.scope, "parallel")
-  yield* Effect.forEach(
+  return yield* Effect.forEach(
     Object.entries(servers).filter(([, { disabled }]) => disabled !== true),
-    ([name, entry]) => joined(tools, name, entry, model),
-    { concurrency: "unbounded", discard: true }
+    ([name, entry]) => connected(name, entry, model),
+    { concurrency: "unbounded" }
   ).pipe(Scope.provide(scope))
 })
 
-const joined = Effect.fnUntraced(function* (
-  tools: ToolRegistry["Service"],
-  name: string,
-  entry: Entry,
-  model: string
-) {
+/** Adds the tools of these servers to a registry, until the scope closes. */
+export const joinAll = (tools: ToolRegistry["Service"], servers: ReadonlyArray<Connected>) =>
+  Effect.forEach(servers, ({ client, options }) => McpTools.join(tools, client, options), { discard: true })
+
+const connected = Effect.fnUntraced(function* (name: string, entry: Entry, model: string) {
   const { deny, only, required = false, sampling = false, timeout } = entry
   const server = yield* serverOf(name, entry)
   const client = yield* McpClient.connect(name, server, {
     required,
     ...(sampling ? { sampling: { model } } : {})
   }).pipe(Effect.mapError((error) => new UsageError({ detail: wordsOf(error) })))
-  yield* McpTools.join(tools, client, {
+  const options: McpTools.Options = {
     resources: true,
     ...(deny === undefined ? {} : { deny }),
     ...(only === undefined ? {} : { only }),
     ...(timeout === undefined ? {} : { timeout })
-  })
+  }
   const { error } = yield* client.state
   if (error !== undefined) yield* notice(`${wordsOf(error)}. It is tried again.`)
+  const made: Connected = { client, options }
+  return made
 })
 
 const wordsOf = ({ message, stderr }: McpClient.McpError): string =>

@@ -70,6 +70,11 @@ const commandsOf = (
       Effect.promise(() => import("./Acp.ts")),
       ({ run }) => run(flags, process.env, version)
     ),
+  mcp: (flags) =>
+    Effect.flatMap(
+      Effect.promise(() => import("./McpServer.ts")),
+      ({ run }) => run(flags, process.env, version)
+    ),
   approve: (line) =>
     Effect.flatMap(
       Effect.promise(() => import("./Approve.ts")),

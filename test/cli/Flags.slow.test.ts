@@ -357,7 +357,16 @@ describe.concurrent("--input-format stream-json", { timeout: 60_000 }, () => {
 describe("the help", () => {
   it.effect("is this", () =>
     Effect.gen(function* () {
-      for (const command of [[], ["acp"], ["config"], ["models"], ["sessions"], ["approve"], ["serve"]]) {
+      for (const command of [
+        [],
+        ["acp"],
+        ["mcp"],
+        ["config"],
+        ["models"],
+        ["sessions"],
+        ["approve"],
+        ["serve"]
+      ]) {
         const { code, stdout } = yield* Program.run([...command, "--help"])
         assert.strictEqual(code, 0)
         const file = ["help", ...command].join("-")

@@ -47,9 +47,19 @@ export interface Running {
   readonly says: (pattern: RegExp) => Promise<void>
 }
 
+/** The program with these arguments, as a command and its arguments. */
+export const command = (args: ReadonlyArray<string>): ReadonlyArray<string> => [
+  process.execPath,
+  bin,
+  ...args
+]
+
+/** The variables that the program gets. */
+export const environment = { PATH: process.env["PATH"] ?? "", HOME: home, CI: "true" }
+
 /** Starts the program. Its environment has no keys, and does not look for local servers unless told. */
 export const start = (args: ReadonlyArray<string>, options?: Options): Running =>
-  startCommand([process.execPath, bin, ...args], options)
+  startCommand(command(args), options)
 
 /** Starts a line of a shell, in which `"$0" "$@"` is the program with its arguments. */
 export const startIn = (line: string, args: ReadonlyArray<string>, options?: Options): Running =>
@@ -58,7 +68,7 @@ export const startIn = (line: string, args: ReadonlyArray<string>, options?: Opt
 const startCommand = ([command = "", ...args]: ReadonlyArray<string>, options: Options = {}): Running => {
   const child = spawn(command, args, {
     cwd: options.cwd ?? home,
-    env: { PATH: process.env["PATH"], HOME: home, CI: "true", ...options.env },
+    env: { ...environment, ...options.env },
     stdio: [options.stdin === undefined ? "ignore" : "pipe", "pipe", "pipe"]
   })
   if (options.stdin !== undefined && options.stdin !== "open") child.stdin?.end(options.stdin)

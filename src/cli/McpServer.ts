@@ -1,0 +1,113 @@
+/** The command `mcp`: the tools of the program, and its agent, for MCP clients on stdin and stdout. All else goes to stderr. */
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Path from "effect/Path"
+import * as Stdio from "effect/Stdio"
+import * as Stream from "effect/Stream"
+import * as CoreApproval from "../Approval.ts"
+import * as AgentMcpServer from "../mcp-server/AgentMcpServer.ts"
+import * as ToolRegistry from "../ToolRegistry.ts"
+import * as Tools from "../tools/Tools.ts"
+import * as AgentSetup from "./AgentSetup.ts"
+import * as Approval from "./Approval.ts"
+import * as CommandSandbox from "./CommandSandbox.ts"
+import * as ExitCode from "./ExitCode.ts"
+import { UsageError } from "./ExitCode.ts"
+import * as Inert from "./Inert.ts"
+import * as ListPrices from "./ListPrices.ts"
+import * as ModelChoice from "./ModelChoice.ts"
+import * as Project from "./Project.ts"
+import { Screen } from "./Screen.ts"
+import * as SessionPlace from "./SessionPlace.ts"
+import * as Settings from "./Settings.ts"
+import type { Flags } from "./SettingTable.ts"
+import * as Telemetry from "./Telemetry.ts"
+import type { Environment } from "./Vendors.ts"
+
+/** Serves the client until it closes stdin, and returns the exit code. */
+export const run = Effect.fnUntraced(function* (flags: Flags, env: Environment, version: string) {
+  const { remarks, settings } = yield* Settings.read(flags, env)
+  if (Settings.choosesSession(settings)) return yield* new UsageError({ detail: ownSession })
+  const [choice, { options: shell, remark }] = yield* Effect.all(
+    [ModelChoice.withFallbacks(settings, env), CommandSandbox.choose(settings)],
+    { concurrency: 2 }
+  )
+  yield* say([
+    ...remarks,
+    `Model: ${choice.model} (${choice.why})`,
+    ...(remark === undefined ? [] : [remark])
+  ])
+  const project = yield* Project.load(settings, env)
+  const plan = { settings, prompt: undefined, choice, output: undefined, project, shell }
+  const services = yield* Layer.build(Layer.mergeAll(choice.provider, ListPrices.layer, Telemetry.layer(env)))
+  yield* Effect.provideContext(serve(plan, version), services)
+  return ExitCode.answered
+}, Effect.scoped)
+
+const ownSession =
+  "Each prompt of a client has a session of its own: --continue, --resume, --fork and --name have no place here."
+
+/** Lines on stderr. */
+const say = (lines: ReadonlyArray<string>) =>
+  Screen.use(({ err, paint }) => err(lines.map((line) => `${paint.dim(Inert.line(line))}\n`).join("")))
+
+/** The time that calls get to end once the client has closed stdin. */
+const patience = "5 seconds"
+
+const serve = Effect.fnUntraced(function* (plan: AgentSetup.Plan, version: string) {
+  const { settings } = plan
+  const root = (yield* Path.Path).resolve(settings.cwd)
+  // A client has no person who answers.
+  const policy = { ...Approval.ofClient(settings, root, "deny"), asked: "deny", advises: true } as const
+  const servers = yield* connections(plan)
+  const registry = yield* ToolRegistry.make(...toolsOf(plan, root))
+  yield* servers(registry)
+  const make = Effect.gen(function* () {
+    const own = { ...plan, settings: { ...settings, noMcp: true } }
+    const agent = yield* AgentSetup.make(own, yield* sessionOf(plan), policy)
+    yield* servers(agent.tools)
+    return agent
+  })
+  const stdin = yield* Deferred.make<void>()
+  const served = AgentMcpServer.layerStdio({ name: "effect-agent", version, agent: { make } }).pipe(
+    Layer.provide([
+      Layer.succeed(ToolRegistry.ToolRegistry, registry),
+      Layer.succeed(CoreApproval.Approval, yield* Approval.make(policy)),
+      Layer.effect(Stdio.Stdio, Effect.map(Stdio.Stdio, telling(Deferred.succeed(stdin, undefined))))
+    ])
+  )
+  // The server ends itself when stdin has ended and each call has its result.
+  const serving = yield* Effect.forkChild(Layer.launch(served))
+  yield* Effect.raceFirst(Fiber.await(serving), Effect.andThen(Deferred.await(stdin), Effect.sleep(patience)))
+})
+
+/** Completes the effect at the end of stdin. */
+const telling =
+  (ended: Effect.Effect<unknown>) =>
+  (stdio: Stdio.Stdio): Stdio.Stdio => ({
+    ...stdio,
+    stdin: Stream.concat(stdio.stdin, Stream.drain(Stream.fromEffect(ended)))
+  })
+
+const toolsOf = ({ project, settings, shell }: AgentSetup.Plan, root: string) => [
+  ...Tools.make({ root, shell }).filter(({ name }) => settings.tools.includes(name)),
+  ...project.tools
+]
+
+/** Connects to the servers of `--mcp-config` once, and adds their tools to each registry that it is given. */
+const connections = Effect.fnUntraced(function* ({ choice, settings }: AgentSetup.Plan) {
+  if (Option.isNone(settings.mcpConfig) || settings.noMcp) return () => Effect.void
+  const { connect, joinAll } = yield* Effect.promise(() => import("./Mcp.ts"))
+  const connected = yield* connect(settings, choice.model)
+  return (registry: ToolRegistry.ToolRegistry["Service"]) => joinAll(registry, connected)
+})
+
+/** The session of a prompt, which another command can continue; `undefined` with `--no-session`. */
+const sessionOf = Effect.fnUntraced(function* ({ settings }: AgentSetup.Plan) {
+  if (settings.noSession) return undefined
+  const { artifacts, cwd, store } = yield* SessionPlace.at(settings)
+  return { artifacts, session: yield* store.create({ cwd }) }
+})
