@@ -7,7 +7,8 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Stream from "effect/Stream"
 import type { Entry } from "./LogEntry.ts"
 
-const ping = new TextEncoder().encode(": ping\n\n")
+const ping = ": ping\n\n"
+const encoder = new TextEncoder()
 
 /**
  * Makes a response of server-sent events from their bytes.
@@ -55,18 +56,11 @@ export const response = (
  * @since 0.2.0
  */
 export const bytes = (pages: Stream.Stream<ReadonlyArray<Entry>>): Stream.Stream<Uint8Array> =>
-  Stream.map(pages, (page) => {
-    const [first] = page
-    if (first === undefined) return ping
-    return page.length === 1 ? first.bytes : joined(page)
-  })
+  Stream.map(pages, (page) => encoder.encode(page.length === 0 ? ping : textOf(page)))
 
-const joined = (page: ReadonlyArray<Entry>): Uint8Array => {
-  const whole = new Uint8Array(page.reduce((size, { bytes }) => size + bytes.length, 0))
-  let at = 0
-  for (const { bytes } of page) {
-    whole.set(bytes, at)
-    at += bytes.length
-  }
-  return whole
+/** One text for a page, so that it is encoded and written once. */
+const textOf = (page: ReadonlyArray<Entry>): string => {
+  let text = ""
+  for (const { frame } of page) text += frame
+  return text
 }

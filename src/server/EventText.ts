@@ -22,8 +22,6 @@ const isPlain = (event: AgentEvent): boolean =>
 /** The event of a JSON value; `undefined` for one that this version does not know. */
 export const decode = (json: unknown): AgentEvent | undefined => Result.getOrUndefined(decodeEvent(json))
 
-const encoder = new TextEncoder()
-
 /** An event as a frame. */
-export const frame = (position: number, tag: string, text: string): Uint8Array =>
-  encoder.encode(`id: ${position}\nevent: ${tag}\ndata: ${text}\n\n`)
+export const frame = (position: number, tag: string, text: string): string =>
+  `id: ${position}\nevent: ${tag}\ndata: ${text}\n\n`

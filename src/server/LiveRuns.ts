@@ -38,7 +38,7 @@ export interface Options {
   readonly idle?: Duration.Input
   /** The time without an event after which a watcher gets an empty page, a duration. Default 15 seconds. */
   readonly heartbeat?: Duration.Input
-  /** The least time between two pages of a watcher, a duration. Default 20 milliseconds. */
+  /** The least time between two pages of a watcher, a duration. Default 50 milliseconds. */
   readonly flush?: Duration.Input
 }
 
@@ -88,7 +88,7 @@ export const layer = (
       const logs = yield* RunLogStore
       yield* Recovery.recover(logs, sessions)
       const scope = yield* Scope.make()
-      const { cwd, flush = "20 millis", heartbeat = "15 seconds", idle = "1 minute" } = options
+      const { cwd, flush = "50 millis", heartbeat = "15 seconds", idle = "1 minute" } = options
       const pace = { flush, heartbeat }
       const parts: Parts = { agents: yield* Agents, logs, sessions, scope, idle, pace, cwd }
       const host = new Host(parts)

@@ -1,5 +1,5 @@
 /**
- * An entry of the log of a run: an event at a position. It is encoded once, when it is first read or stored.
+ * An entry of the log of a run: an event at a position. Its frame is made once, when a watcher reads it first.
  */
 import type { AgentEvent } from "../AgentEvent.ts"
 import * as EventText from "./EventText.ts"
@@ -18,7 +18,7 @@ export interface Entry {
   /** The event; `undefined` for one of a later version. */
   readonly event: AgentEvent | undefined
   /** The event as a frame of server-sent events. */
-  readonly bytes: Uint8Array
+  readonly frame: string
 }
 
 /** An entry whose event is at hand. */
@@ -26,8 +26,8 @@ export class LogEntry implements Entry {
   readonly position: number
   readonly tag: string
   readonly event: AgentEvent
-  private frame: Uint8Array | undefined
   private json: string | undefined
+  private framed: string | undefined
 
   constructor(position: number, event: AgentEvent) {
     this.position = position
@@ -39,8 +39,8 @@ export class LogEntry implements Entry {
     return (this.json ??= EventText.of(this.event))
   }
 
-  get bytes(): Uint8Array {
-    return (this.frame ??= EventText.frame(this.position, this.tag, this.text))
+  get frame(): string {
+    return (this.framed ??= EventText.frame(this.position, this.tag, this.text))
   }
 
   /** Forgets the text of an entry that is stored. */
@@ -65,7 +65,7 @@ export class StoredEntry implements Entry {
     return EventText.decode(this.json)
   }
 
-  get bytes(): Uint8Array {
+  get frame(): string {
     return EventText.frame(this.position, this.tag, JSON.stringify(this.json))
   }
 }

@@ -11,6 +11,7 @@ import * as Latch from "effect/Latch"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"
+import { Deltas, firstBehind, inOrder } from "./Deltas.ts"
 import { type Entry, LogEntry } from "./LogEntry.ts"
 import * as LogLine from "./LogLine.ts"
 import type { Append, RunLogError } from "./RunLogStore.ts"
@@ -18,9 +19,9 @@ import { RunState } from "./RunState.ts"
 
 /** Positions that one line of the store reserves. */
 const reservation = 1024
-/** The most entries and bytes of a page. */
+/** The most entries of a page, and the characters after which it ends. */
 const pageEntries = 256
-const pageBytes = 262_144
+const pageSize = 262_144
 
 /** The times of a watcher. */
 export interface Pace {
@@ -32,13 +33,15 @@ export interface Pace {
 
 export class RunLog {
   readonly state = new RunState()
-  private entries: Array<Entry> = []
+  /** All but the deltas. */
+  private readonly entries: Array<Entry> = []
+  private readonly deltas = new Deltas()
   private last: number
   private reserved: number
   private closed = false
+  /** Opened by the next append. */
   private changed = Latch.makeUnsafe()
-  /** The positions of the first delta of each open message. */
-  private readonly deltas = new Map<string, number>()
+  private isAwaited = false
   private readonly store: Append
 
   constructor(store: Append, stored?: LogLine.StoredLog) {
@@ -62,7 +65,7 @@ export class RunLog {
 
   /** The events at hand. */
   get events(): ReadonlyArray<AgentEvent> {
-    return this.entries.flatMap(({ event }) => event ?? [])
+    return this.after(0, Infinity).flatMap(({ event }) => event ?? [])
   }
 
   /** Stores events, then shows them to the watchers. */
@@ -94,93 +97,74 @@ export class RunLog {
 
   private show(added: ReadonlyArray<LogEntry>): void {
     for (const entry of added) {
-      entry.release()
-      this.entries.push(entry)
-      this.state.add(entry.event)
-      this.foldDeltas(entry)
+      const { event } = entry
+      if (event._tag === "MessageDelta") this.deltas.add(entry, event)
+      else {
+        entry.release()
+        this.entries.push(entry)
+        this.state.add(event)
+        if (event._tag === "MessageEnd") this.deltas.drop(event.message.id)
+        if (event._tag === "MessageRetracted") this.deltas.drop(event.messageId)
+      }
     }
     this.wake()
   }
 
-  private foldDeltas({ event, position }: LogEntry): void {
-    if (event._tag === "MessageDelta") {
-      if (!this.deltas.has(event.messageId)) this.deltas.set(event.messageId, position)
-    } else if (event._tag === "MessageEnd") this.dropDeltas(event.message.id)
-    else if (event._tag === "MessageRetracted") this.dropDeltas(event.messageId)
-  }
-
-  private dropDeltas(messageId: string): void {
-    const first = this.deltas.get(messageId)
-    if (first === undefined) return
-    this.deltas.delete(messageId)
-    const start = this.indexAfter(first - 1)
-    const isDelta = ({ event }: Entry) => event?._tag === "MessageDelta" && event.messageId === messageId
-    const rest = this.entries.splice(start).filter((entry) => !isDelta(entry))
-    for (const entry of rest) this.entries.push(entry)
-  }
-
   private wake(): void {
+    if (!this.isAwaited) return
     const { changed } = this
     this.changed = Latch.makeUnsafe()
+    this.isAwaited = false
     changed.openUnsafe()
   }
 
-  /** The index of the first entry behind a position. */
-  private indexAfter(position: number): number {
-    let low = 0
-    let high = this.entries.length
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if ((this.entries[middle]?.position ?? 0) <= position) low = middle + 1
-      else high = middle
-    }
-    return low
+  private after(position: number, most: number): ReadonlyArray<Entry> {
+    const { deltas, entries } = this
+    const start = firstBehind(position, entries.length, (index) => entries[index]?.position)
+    return inOrder(entries.slice(start, start + most), deltas.after(position, most), most)
   }
 
   /** Whether an entry stands behind a position, or may follow. */
   hasAfter(position: number): boolean {
-    return !this.closed || this.indexAfter(position) < this.entries.length
+    return !this.closed || this.after(position, 1).length > 0
   }
 
   /** The entries behind a position, as many as a page has. */
   pageAfter(position: number): ReadonlyArray<Entry> {
-    const page: Array<Entry> = []
-    let bytes = 0
-    for (let index = this.indexAfter(position); index < this.entries.length; index++) {
-      const entry = this.entries[index]
-      if (entry === undefined || page.length === pageEntries || bytes > pageBytes) break
-      page.push(entry)
-      bytes += entry.bytes.length
-    }
-    return page
+    const entries = this.after(position, pageEntries)
+    let size = 0
+    const count = entries.findIndex(({ frame }) => (size += frame.length) > pageSize) + 1
+    return count === 0 ? entries : entries.slice(0, count)
   }
 
   /** The entries behind a position, until the log is closed. An empty page says that none came for a while. */
   watch(after: number, { flush, heartbeat }: Pace): Stream.Stream<ReadonlyArray<Entry>> {
     const gap = Duration.toMillis(flush)
-    const next = (from: number, since: number): Effect.Effect<ReadonlyArray<Entry> | undefined> =>
+    // `due` is the time of the page, in milliseconds.
+    const next = (from: number, due: number): Effect.Effect<ReadonlyArray<Entry> | undefined> =>
       Effect.clockWith((clock) => {
+        const early = due - clock.currentTimeMillisUnsafe()
+        if (early > 0 && !this.closed) return Effect.andThen(Effect.sleep(early), next(from, 0))
         // Of the same moment as the page: an append in between opens it.
         const { changed } = this
         const page = this.pageAfter(from)
-        const early = since + gap - clock.currentTimeMillisUnsafe()
-        const isWhole = page.length === pageEntries || this.closed
-        if (page.length > 0 && early > 0 && !isWhole)
-          return Effect.andThen(Effect.sleep(early), next(from, 0))
         if (page.length > 0) return Effect.succeed(page)
         if (this.closed) return Effect.undefined
         // At once, so that the watcher sees that it is connected.
-        if (since === -Infinity) return Effect.succeed([])
+        if (due === -Infinity) return Effect.succeed([])
+        this.isAwaited = true
         return Effect.flatMap(Effect.timeoutOption(changed.await, heartbeat), (woken) =>
-          Option.isSome(woken) ? next(from, since) : Effect.succeed([])
+          Option.isSome(woken) ? next(from, 0) : Effect.succeed([])
         )
       })
-    return Stream.paginate({ from: after, since: -Infinity }, ({ from, since }) =>
-      Effect.gen(function* () {
-        const page = yield* next(from, since)
+    return Stream.paginate({ from: after, due: -Infinity }, ({ due, from }) =>
+      Effect.gen({ self: this }, function* () {
+        const page = yield* next(from, due)
         if (page === undefined) return [[], Option.none()] as const
-        const now = yield* Clock.currentTimeMillis
-        return [[page], Option.some({ from: page.at(-1)?.position ?? from, since: now })] as const
+        const last = page.at(-1)?.position ?? from
+        const isBehind = page.length > 0 && last < this.last
+        const then = isBehind ? 0 : (yield* Clock.currentTimeMillis) + gap
+        return [[page], Option.some({ from: last, due: then })] as const
       })
     )
   }

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
-import type { AgentEvent } from "effect-agent"
+import type { AgentEvent, ModelEvent } from "effect-agent"
 import { Message, Usage } from "effect-agent"
 import { TestClock } from "effect/testing"
 import * as LogLine from "../../src/server/LogLine.ts"
@@ -104,12 +104,61 @@ describe("RunLog", () => {
   it.effect("encodes an event once for all watchers", () =>
     Effect.gen(function* () {
       const { log } = memory()
-      yield* log.append([turn()])
+      let count = 0
+      const details = { toJSON: () => `${++count}` }
+      yield* log.append([Object.assign(turn(), { details })])
+      const stored = count
       const [first] = log.pageAfter(0)
       const [second] = log.pageAfter(0)
-      assert.strictEqual(first?.bytes, second?.bytes)
-      const text = new TextDecoder().decode(first?.bytes)
-      assert.match(text, /^id: 1\nevent: TurnStart\ndata: \{.*\}\n\n$/)
+      assert.strictEqual(first?.frame, second?.frame)
+      assert.match(first?.frame ?? "", /^id: 1\nevent: TurnStart\ndata: \{.*\}\n\n$/)
+      assert.strictEqual(count, stored + 1)
+    })
+  )
+
+  it.effect("gives back each delta as it came, as an event and as a frame", () =>
+    Effect.gen(function* () {
+      const { log } = memory()
+      const parent = { runId: "r", toolCallId: "c" }
+      const inner = (text: string): AgentEvent.AgentEvent =>
+        Object.assign(delta("n", text), { runId: "inner", seq: 7, parent, path: [parent] })
+      const odd = (delta: ModelEvent.ModelEvent): AgentEvent.AgentEvent => ({
+        ...base(),
+        _tag: "MessageDelta",
+        messageId: "m",
+        turn: 2,
+        delta
+      })
+      const events: ReadonlyArray<AgentEvent.AgentEvent> = [
+        start("m"),
+        odd({ _tag: "TextStart", contentIndex: 0 }),
+        delta("m", 'a "quote"\n'),
+        { ...delta("m", "later"), timestamp: 12 },
+        inner("of another run"),
+        delta("m", "\u2028 \ud800 \u00e4"),
+        odd({ _tag: "ThinkingDelta", contentIndex: 1, delta: "" }),
+        inner("and more"),
+        odd({ _tag: "ToolCallStart", contentIndex: 2, id: "c", name: "look" }),
+        odd({ _tag: "ToolCallDelta", contentIndex: 2, delta: "{}" }),
+        odd({ _tag: "ToolCallDelta", contentIndex: 3, delta: "{}" }),
+        turn()
+      ]
+      yield* log.append(events)
+      for (const after of [0, 1, 5, 8]) {
+        const page = log.pageAfter(after)
+        assert.deepStrictEqual(
+          page.map(({ event }) => event),
+          events.slice(after)
+        )
+        const frames = page.map(
+          ({ frame }) => /^id: (\d+)\nevent: (\w+)\ndata: ([^\n]*)\n\n$/.exec(frame) ?? []
+        )
+        const read = frames.map(([, id, tag, data = ""]) => ({ id: Number(id), tag, data: JSON.parse(data) }))
+        assert.deepStrictEqual(
+          read,
+          events.slice(after).map((data, index) => ({ id: after + index + 1, tag: data._tag, data }))
+        )
+      }
     })
   )
 
