@@ -8,6 +8,8 @@ export interface Options {
   readonly count: number
   /** The store of `sessions`: `jsonl`, `sqlite` or `postgres`. Default: all of them. */
   readonly store?: string
+  /** The seconds of each run of `server`. Default 60. */
+  readonly seconds?: number
   /** Says how far it has come. */
   readonly say: (line: string) => void
 }

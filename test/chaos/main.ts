@@ -1,5 +1,5 @@
 /**
- * `npm run chaos -- KIND [--seed N] [--count N | --minutes N] [--store NAME]`: breaks things at random, and exits with 1 if a promise
+ * `npm run chaos -- KIND [--seed N] [--count N | --minutes N] [--store NAME] [--seconds N]`: breaks things at random, and exits with 1 if a promise
  * broke with them.
  */
 import { Effect } from "effect"
@@ -12,6 +12,7 @@ import { inject } from "./inject.ts"
 import { mutants } from "./mutants.ts"
 import { paths } from "./paths.ts"
 import { secrets } from "./secrets.ts"
+import { server } from "./server.ts"
 import { sessions } from "./sessions.ts"
 import { slow } from "./slow.ts"
 import { soak } from "./soak.ts"
@@ -26,6 +27,7 @@ const kinds: ReadonlyMap<string, Chaos> = new Map([
   ["mutants", mutants],
   ["paths", paths],
   ["secrets", secrets],
+  ["server", server],
   ["sessions", sessions],
   ["slow", slow],
   ["soak", soak],
@@ -41,7 +43,8 @@ const { positionals, values } = parseArgs({
     seed: { type: "string" },
     count: { type: "string" },
     minutes: { type: "string" },
-    store: { type: "string" }
+    store: { type: "string" },
+    seconds: { type: "string" }
   }
 })
 const name = positionals[0] ?? ""
@@ -63,8 +66,11 @@ if (kind === undefined) {
   const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31))
   const count = Number(values.minutes ?? values.count ?? kind.count)
   const stored = values.store === undefined ? {} : { store: values.store }
+  const timed = values.seconds === undefined ? {} : { seconds: Number(values.seconds) }
   console.log(`chaos ${name}: seed ${seed}, ${count} ${kind.unit ?? "times"}, node ${process.version}`)
   report(
-    await Effect.runPromise(kind.run({ seed, count, ...stored, say: (line) => console.log(`  ${line}`) }))
+    await Effect.runPromise(
+      kind.run({ seed, count, ...stored, ...timed, say: (line) => console.log(`  ${line}`) })
+    )
   )
 }
