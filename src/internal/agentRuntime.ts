@@ -99,14 +99,15 @@ export class AgentRuntime {
     )
   }
 
-  /** Takes the queues of the session, and writes there that a run was lost with its process. */
+  /** Takes the queues of the session, and writes there that a run was lost with its process, unless the next run continues it. */
   readonly restore = Effect.suspend(() => {
     if (this.journal === undefined) return Effect.void
-    const { lostRun, open, queues } = this.journal.session.restored
+    const { interrupted, lostRun, open, queues } = this.journal.session.restored
+    this.open.interrupted = interrupted
     this.open.keep(open)
     this.queues.add("steering", queues.steering)
     this.queues.add("followUp", queues.followUp)
-    return lostRun === undefined ? Effect.void : this.journal.write([{ _tag: "RunLost", runId: lostRun }])
+    return interrupted === undefined ? this.journal.lose(lostRun) : Effect.void
   })
 
   get control(): Control | undefined {
@@ -142,10 +143,12 @@ export class AgentRuntime {
         if (this.ended !== undefined) return yield* new AgentBusy()
         const now = yield* Clock.currentTimeMillis
         const begin = yield* Effect.fromResult(makeTask(now))
+        yield* this.open.take(begin.interrupted, this.journal)
         const isResumed = begin.open !== undefined || begin.byHand !== undefined
         const results = isResumed ? [] : this.open.close(this.current.messages, now)
         const prompts = [...results, ...begin.prompts]
-        return yield* this.start({ ...begin, prompts, runId: prompted.runId }, prompted, reader)
+        const { runId = prompted.runId } = begin
+        return yield* this.start({ ...begin, prompts, runId }, prompted, reader)
       })
     )
   }
@@ -169,7 +172,7 @@ export class AgentRuntime {
     const { compactions, queues, subscriptions, team } = this
     const { inner, requests } = this.open
     const { messages } = this.current
-    const options = Options.patch(this.current.options, patch)
+    const options = Options.patch(Options.patch(this.current.options, begin.interrupted?.options), patch)
     const nextTurn = () => this.takeChanges()
     const observe = (events: ReadonlyArray<AgentEvent>) => this.observe(events)
     const onRun = (run: Run) => {
@@ -217,7 +220,7 @@ export class AgentRuntime {
 
   /** The start of a run without a new prompt. */
   readonly continuation = (now: number) =>
-    AgentContinuation.of(this.open.current, this.current.messages, this.queues, now)
+    AgentContinuation.of(this.open, this.current.messages, this.queues, now)
 
   /** Waits until there is no run, and subscribers have received all events. */
   readonly waitForIdle: Effect.Effect<void> = Effect.suspend(() => this.ended?.await ?? Effect.void)

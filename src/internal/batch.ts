@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import type { ToolOutput } from "../AgentEvent.ts"
 import { type FailureReason, ToolFailed } from "./failureReason.ts"
+import type { InterruptedTurn } from "./interrupted.ts"
 import { InFlight } from "./interruption.ts"
 import * as LargeResult from "./largeResult.ts"
 import * as Limits from "./limits.ts"
@@ -34,6 +35,8 @@ export class Batch {
   readonly unanswered: ReadonlyArray<Message.ToolCall>
   /** The turn that an earlier run left open. */
   readonly earlier: OpenTurn | undefined
+  /** Absent if `earlier` belongs to another run. */
+  private readonly begunBefore: InterruptedTurn | undefined
   /** The open requests of the outermost agent, or of this batch if there is no agent. */
   readonly requests: Requests
   /** Requests of the calls. */
@@ -59,7 +62,8 @@ export class Batch {
   /** The failure of a hook that ends the run, or a defect. */
   fatal: Cause.Cause<FailureReason | Stopped> | undefined
 
-  constructor(run: Run, message: Message.Assistant, earlier?: OpenTurn) {
+  constructor(run: Run, message: Message.Assistant, earlier?: OpenTurn, begunBefore?: InterruptedTurn) {
+    this.begunBefore = begunBefore
     this.run = run
     this.message = message
     this.calls = Message.toolCalls(message)
@@ -67,6 +71,7 @@ export class Batch {
     this.requests = run.waiting.requests ?? new Requests()
     this.unanswered = earlier === undefined ? this.calls : Resumption.unanswered(earlier, run.messages)
     if (earlier !== undefined) this.restore(earlier)
+    if (begunBefore !== undefined) this.results = Resumption.answered(message, run.messages)
   }
 
   /** The ids of the calls of an answer may be equal: a request of one of them is for none, and is made again. */
@@ -92,6 +97,22 @@ export class Batch {
 
   private checkOf(request: Request): Check {
     return checkOf(this.run.registry, this.message, request)
+  }
+
+  /** Whether the tool of a call began before, and its end is not known: such a call must not run again. */
+  isLost(call: Message.ToolCall): boolean {
+    const { begunBefore, earlier, run } = this
+    // In a run that ended suspended, all calls ended but those whose agents inside wait.
+    if (earlier === undefined || earlier.isSuspended || !earlier.begun.includes(call.id)) return false
+    const mayRunAgain =
+      (run.toolOf(call)?.effect ?? "once") !== "once" || begunBefore?.inner.has(call.id) === true
+    return begunBefore === undefined || !mayRunAgain
+  }
+
+  /** Whether calls that had not begun are not to begin. */
+  get isLate(): boolean {
+    const { begunBefore, earlier } = this
+    return earlier !== undefined && !earlier.isSuspended && begunBefore === undefined
   }
 
   /** Whether a call ended in an earlier run. */

@@ -70,6 +70,12 @@ export class Budget {
     this.outer?.replace(before, now)
   }
 
+  /** Continues from what an interrupted run has spent. The runs around it have counted that. */
+  restore(usage: Usage.Usage): void {
+    const { cost, total } = this.priced(usage)
+    this.spent = { total, cost, estimated: 0 }
+  }
+
   /** The first limit that is reached, from the inside out. */
   get exceeded(): LimitExceeded | undefined {
     const { maxCost = Infinity, maxTotalTokens = Infinity } = this.limits() ?? {}

@@ -44,7 +44,8 @@ export const ask = Effect.fnUntraced(function* (
   if (approval?.answer !== undefined)
     return yield* approved(batch, allowed, approval.request, approval.answer)
   const question = batch.questions.get(call)
-  if (question?.answer !== undefined)
+  // Not one that the tool asked in the middle of its call, which runs again.
+  if (question?.answer !== undefined && tool.question !== undefined)
     return yield* answered(batch, allowed, question.request, question.answer)
   const decision = yield* decided(batch, allowed)
   if (decision._tag !== "Decided") return decision

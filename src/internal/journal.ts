@@ -57,6 +57,11 @@ export class Journal {
     return this.write(events.filter(isRecorded(runId)).map((event) => ({ _tag: "Event", event })))
   }
 
+  /** Writes that a run was lost with its process, if there is one. */
+  lose(runId: string | undefined): Effect.Effect<void> {
+    return runId === undefined ? Effect.void : this.write([{ _tag: "RunLost", runId }])
+  }
+
   /** Writes records, those before them first. `failure` says whether that failed. */
   write(records: ReadonlyArray<Record>): Effect.Effect<void> {
     if (records.length === 0) return Effect.void

@@ -105,8 +105,12 @@ export const checkRepetition = (run: Run): Effect.Effect<void, LimitExceeded> =>
 }
 
 /** Keeps a call and its result for `checkRepetition`, and gives the content of the result for the model. */
-export const recordCall = (run: Run, call: ToolCall, output: ToolOutput): ToolOutput["content"] =>
-  run.repetition.record(call, output, run.turn, maxIdentical(run))
+export const recordCall = (
+  run: Run,
+  call: ToolCall,
+  output: ToolOutput,
+  turn = run.turn
+): ToolOutput["content"] => run.repetition.record(call, output, turn, maxIdentical(run))
 
 /** UTF-8 bytes of the messages as JSON. */
 export const sizeOf = (messages: ReadonlyArray<Message>): number =>

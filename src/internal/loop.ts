@@ -32,15 +32,8 @@ export const execute = Effect.fnUntraced(function* (
     yield* Effect.forkChild(service, { startImmediately: true })
   }
   run.queues.takeChange()
-  run.emit({
-    _tag: "RunStart",
-    v: version,
-    prompts: task.prompts,
-    model: run.options.model,
-    options: Options.published(run.options),
-    continued: task.continued,
-    ...(task.open === undefined ? {} : { resumes: task.open.runId })
-  })
+  if (task.interrupted === undefined) begin(run, task)
+  else for (const { call, output, turn } of task.interrupted.calls) Limits.recordCall(run, call, output, turn)
   yield* run.delivered
   const deadline = new Limits.Deadline(run)
   const exit = yield* Effect.exit(
@@ -51,6 +44,17 @@ export const execute = Effect.fnUntraced(function* (
   yield* deadline.unset
   return yield* Ending.finish(run, Pending.restore(run), exit)
 })
+
+const begin = (run: Run, { continued, open, prompts }: Task): void =>
+  run.emit({
+    _tag: "RunStart",
+    v: version,
+    prompts,
+    model: run.options.model,
+    options: Options.published(run.options),
+    continued,
+    ...(open === undefined ? {} : { resumes: open.runId })
+  })
 
 type Reason = FailureReason | Stopped
 
@@ -82,14 +86,20 @@ const turns = Effect.fnUntraced(function* (
   })
   yield* deadline.set
   for (let isFirst = true; ; isFirst = false) {
-    yield* Gate.open(run)
-    yield* takeChanges
-    if (run.turn >= Limits.maxTurns(run)) return yield* outOfTurns(run)
-    yield* Gate.beforeTurn(run)
-    yield* takeChanges
+    const begun = isFirst ? task.interrupted?.open : undefined
+    // The calls of an interrupted turn get their results, whatever keeps the next turn from beginning.
+    if (begun === undefined) {
+      yield* Gate.open(run)
+      yield* takeChanges
+      if (run.turn >= Limits.maxTurns(run)) return yield* outOfTurns(run)
+      yield* Gate.beforeTurn(run)
+      yield* takeChanges
+    }
     const open = isFirst ? task.open : undefined
     const prepare = Pending.deliver(run, isFirst && task.pollFirst)
-    const turn = yield* open === undefined ? retrying(run, Turn.run(run, prepare)) : Turn.resume(run, open)
+    const turn = yield* open === undefined
+      ? retrying(run, Turn.run(run, prepare))
+      : Turn.resume(run, open, begun)
     if (turn === undefined) {
       yield* Pending.takeSteering(run, "turnEnd")
       continue

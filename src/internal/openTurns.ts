@@ -3,7 +3,9 @@
  */
 import * as Effect from "effect/Effect"
 import type { OfTag } from "../AgentEvent.ts"
+import type { Journal } from "./journal.ts"
 import type * as Message from "../Message.ts"
+import type { Interrupted } from "./interrupted.ts"
 import type { Answer, OpenTurn, Question, QuestionAnswer } from "./openTurn.ts"
 import type { QuestionReply, Reply, Request, Suspended } from "./openTurn.ts"
 import type { CannotAnswer } from "./requestError.ts"
@@ -26,6 +28,8 @@ export class OpenTurns {
   readonly inner = new Map<string, Suspended>()
   /** The turn that waits for a person, or that the last process left open. */
   current: OpenTurn | undefined
+  /** The run that the next one continues, unless it begins with a prompt. */
+  interrupted: Interrupted | undefined
   private readonly registry: () => ToolRegistry["Service"]
   private readonly record: (event: RecordedEvent) => Effect.Effect<void>
 
@@ -59,6 +63,13 @@ export class OpenTurns {
     return Effect.clockWith((clock) =>
       this.record({ ...answered, runId, toolCallId, seq: 0, timestamp: clock.currentTimeMillisUnsafe() })
     )
+  }
+
+  /** Takes the interrupted run, which is lost if the run that begins is another one. */
+  take(continued: Interrupted | undefined, journal: Journal | undefined): Effect.Effect<void> {
+    const { interrupted } = this
+    this.interrupted = undefined
+    return (continued === undefined && journal?.lose(interrupted?.runId)) || Effect.void
   }
 
   /** Keeps a turn for the run that resumes it, in place of the one before. */

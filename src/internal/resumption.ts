@@ -5,17 +5,22 @@ import * as Message from "../Message.ts"
 import type { OpenTurn } from "./openTurn.ts"
 import * as ToolOutcome from "./toolOutcome.ts"
 
+/** The results of an answer that are in the transcript. */
+export const answered = (
+  { id }: Message.Assistant,
+  messages: ReadonlyArray<Message.Message>
+): ReadonlyArray<Message.ToolResult> =>
+  messages
+    .slice(messages.findLastIndex((message) => message.id === id) + 1)
+    .filter((message) => message.role === "toolResult")
+
 /** The calls of an open turn that have no result in the transcript. */
 export const unanswered = (
   { message }: OpenTurn,
   messages: ReadonlyArray<Message.Message>
 ): ReadonlyArray<Message.ToolCall> => {
-  const answered = new Set(
-    messages
-      .slice(messages.findLastIndex(({ id }) => id === message.id) + 1)
-      .flatMap((message) => (message.role === "toolResult" ? [message.toolCallId] : []))
-  )
-  return Message.toolCalls(message).filter(({ id }) => !answered.has(id))
+  const ids = new Set(answered(message, messages).map(({ toolCallId }) => toolCallId))
+  return Message.toolCalls(message).filter(({ id }) => !ids.has(id))
 }
 
 /** Results for the calls of a turn that no run resumes, in their order. Those that had ended keep their own. */

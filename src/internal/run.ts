@@ -20,6 +20,7 @@ import { HookManager } from "../HookManager.ts"
 import { RunHooks } from "./hookCalls.ts"
 import { attempt, Control, type Stop } from "./interruption.ts"
 import { makeId, type Message, type MessageId, type ToolCall } from "../Message.ts"
+import type { Interrupted } from "./interrupted.ts"
 import type { Journal } from "./journal.ts"
 import { ModelGuard } from "../ModelGuard.ts"
 import type { Output } from "./output.ts"
@@ -160,6 +161,18 @@ export class Run {
     this.asked = { ...this.requestParts, tools: [] }
     this.messages = task.messages
     this.pending = { messages: task.prompts, from: task.promptsFrom }
+    if (task.interrupted !== undefined) this.restore(task.interrupted)
+  }
+
+  /** Continues from where an interrupted run stopped. */
+  private restore({ calls, newMessages, open, paused, report, spent, turns }: Interrupted): void {
+    this.turn = turns
+    this.newMessages = newMessages
+    this.toolCalls = calls.length
+    this.report = report
+    this.spent.restore(spent, open?.spent)
+    this.budget.restore(spent.usage)
+    if (paused !== undefined) this.control.pause(paused.reason)
   }
 
   /** Whole milliseconds since the run began. */

@@ -19,7 +19,13 @@ export class Stopwatch {
   /** Open while it runs; made when it first stops. */
   private running: Latch.Latch | undefined
 
-  constructor(clock: Clock.Clock, outer?: Stopwatch) {
+  /** Milliseconds before this one began, and those of them that count. */
+  private readonly before: number
+  private readonly counted: number
+
+  constructor(clock: Clock.Clock, outer?: Stopwatch, before = 0, counted = before) {
+    this.before = before
+    this.counted = counted
     this.clock = clock
     this.outer = outer
     this.startedAt = monotonicMillis(clock)
@@ -27,13 +33,13 @@ export class Stopwatch {
 
   /** Milliseconds that have passed. */
   get total(): number {
-    return monotonicMillis(this.clock) - this.startedAt
+    return this.before + monotonicMillis(this.clock) - this.startedAt
   }
 
   /** Milliseconds that count. */
   get elapsed(): number {
     const until = this.holds > 0 ? this.stoppedAt : monotonicMillis(this.clock)
-    return until - this.startedAt - this.stood
+    return this.counted + until - this.startedAt - this.stood
   }
 
   /** Runs an effect once so many milliseconds count. */

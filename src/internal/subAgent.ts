@@ -273,20 +273,22 @@ const run = Effect.fnUntraced(function* <T extends Tools, H extends Hooks>(
   const session =
     parent?.journal && (yield* Effect.mapError(parent.journal.session.child(toolCallId), failed))
   const own = { agent: { name }, ...options, ...(session === undefined ? {} : { session }) }
+  const { interrupted } = session?.restored ?? {}
+  if (interrupted?.failure !== undefined) return yield* failed({ message: interrupted.failure })
   const definition = yield* Effect.mapError(Effect.fromResult(read(own)), failed)
   const { runtime } = yield* open(definition, parent)
   const kept = session === undefined ? parent?.waiting.inner.get(toolCallId) : undefined
   parent?.waiting.inner.delete(toolCallId)
   const before = kept?.messages ?? messages
   // A call that a hook has run again begins anew.
-  const isNew = runtime.open.current === undefined && before.length + runtime.current.messages.length > 0
+  const isContinued = () => runtime.open.current !== undefined || interrupted !== undefined
+  const isNew = !isContinued() && before.length + runtime.current.messages.length > 0
   if (isNew) yield* Effect.mapError(runtime.setMessages(before), failed)
   if (kept !== undefined) runtime.open.reopen(kept)
   const asked = yield* Effect.mapError(Effect.fromResult(readPrompt(undefined, definition.ofRuns)), failed)
-  const started =
-    runtime.open.current !== undefined
-      ? runtime.begin(runtime.continuation, asked)
-      : runtime.begin(prompted(input), asked)
+  const started = isContinued()
+    ? runtime.begin(runtime.continuation, asked)
+    : runtime.begin(prompted(input), asked)
   const typed = Effect.fnUntraced(function* (result: RunResult) {
     if (result.status !== "suspended" || parent === undefined) return yield* asked.typed.result(result)
     const suspended = runtime.open.suspended(runtime.current.messages)

@@ -23,6 +23,8 @@ export class Tally {
   total = nothing
   /** Of this turn, retracted answers included. */
   turn = nothing
+  /** Of the next turn, before it begins: an interrupted run has begun it. */
+  private begun = nothing
   private readonly limits: () => Limits | undefined
   /** Of the run that this one belongs to. */
   private readonly outer: Tally | undefined
@@ -33,7 +35,14 @@ export class Tally {
   }
 
   beginTurn(): void {
-    this.turn = nothing
+    this.turn = this.begun
+    this.begun = nothing
+  }
+
+  /** Continues from what an interrupted run has spent. The runs around it have counted that. */
+  restore(total: Sum, turn: Sum = nothing): void {
+    this.total = total
+    this.begun = turn
   }
 
   /** Adds what a model call of this run has spent; to its turn too, unless that did not use it. */

@@ -2,6 +2,7 @@
  * The task of a run.
  */
 import type { ByHand, Compactions } from "./compactions.ts"
+import type { Interrupted } from "./interrupted.ts"
 import type { Message } from "../Message.ts"
 import type { OpenTurn, Suspended } from "./openTurn.ts"
 import type { Output } from "./output.ts"
@@ -35,6 +36,8 @@ export interface Task {
   readonly retry?: Patience | undefined
   /** The turn that an earlier run left open, which is the first of this run. Default: the run asks the model first. */
   readonly open?: OpenTurn | undefined
+  /** The run that this one continues, under its id. Default: the run begins. */
+  readonly interrupted?: Interrupted | undefined
   /** The agents inside of calls that wait for a person. Default: none. */
   readonly inner?: Map<string, Suspended> | undefined
   /** The open requests of the agent. Default: no agent can answer them. */

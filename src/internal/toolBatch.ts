@@ -9,6 +9,7 @@ import { Batch } from "./batch.ts"
 import * as Consent from "./consent.ts"
 import type { FailureReason } from "./failureReason.ts"
 import type { Allowed } from "./guards.ts"
+import type { InterruptedTurn } from "./interrupted.ts"
 import type * as Message from "../Message.ts"
 import type { Run, Stopped } from "./run.ts"
 import type { OpenTurn } from "./openTurn.ts"
@@ -18,15 +19,16 @@ import * as ToolOutcome from "./toolOutcome.ts"
 /**
  * Runs the calls of an answer, or only answers them when its review ends the run. All results are in the transcript when
  * this returns, unless `isSuspended` of the batch says that the turn stays open; `fatal` and `failure` say how the run ends.
- * `earlier`: the turn, as an earlier run left it open.
+ * `earlier`: the turn, as an earlier run left it open. `begun`: absent if that was another run.
  */
 export const execute = Effect.fnUntraced(function* (
   run: Run,
   message: Message.Assistant,
   reviewed: Exit.Exit<void, FailureReason | Stopped>,
-  earlier?: OpenTurn
+  earlier?: OpenTurn,
+  begun?: InterruptedTurn
 ): Effect.fn.Return<Batch> {
-  const batch = new Batch(run, message, earlier)
+  const batch = new Batch(run, message, earlier, begun)
   const { halt } = batch.inFlight
   run.control.inFlight.halts.add(halt)
   if (Exit.isFailure(reviewed)) batch.endRun(reviewed.cause)

@@ -44,7 +44,7 @@ export const preflight = Effect.fnUntraced(function* (
   })
   yield* run.delivered
   const decision =
-    (wasBegun(batch, call) ? ToolOutcome.unknown(call) : notToBeLookedAt(batch)) ??
+    (batch.isLost(call) ? ToolOutcome.unknown(call) : notToBeLookedAt(batch)) ??
     (yield* Spans.withCallLogs(call, guarded(batch, call)))
   if (decision._tag === "Allowed") return decision
   yield* refuse(batch, call, decision)
@@ -54,11 +54,6 @@ export const preflight = Effect.fnUntraced(function* (
 /** Settles a call that does not run. */
 const refuse = (batch: Batch, call: ToolCall, outcome: Outcome): Effect.Effect<void> =>
   Effect.andThen(Spans.refusedCall(batch.run, call, outcome), batch.settle(call, outcome))
-
-/** Whether the tool of the call began in an earlier run, and its end is not known. */
-const wasBegun = ({ earlier }: Batch, { id }: ToolCall): boolean =>
-  // In a run that ended suspended, all calls ended but those whose agents inside wait.
-  earlier?.isSuspended === false && earlier.begun.includes(id)
 
 /** Reasons that hold before any guard runs. */
 const notToBeLookedAt = (batch: Batch): Outcome | undefined => {
@@ -87,14 +82,12 @@ const guarded = Effect.fnUntraced(function* (
 })
 
 /** A call of a turn that was left open, whose guards allowed it before. `undefined`: the guards decide. */
-const reopened = (
-  { approvals, earlier, questions, run }: Batch,
-  call: ToolCall
-): Effect.Effect<Guards.Allowed | Outcome> | undefined => {
+const reopened = (batch: Batch, call: ToolCall): Effect.Effect<Guards.Allowed | Outcome> | undefined => {
+  const { approvals, questions, run } = batch
   const approval = approvals.get(call)
   if (approval !== undefined) return Guards.again(run, call, approval.request.params)
   if (questions.has(call)) return Guards.again(run, call)
-  return earlier === undefined || earlier.isSuspended ? undefined : Effect.succeed(ToolOutcome.notBegun)
+  return batch.isLate ? Effect.succeed(ToolOutcome.notBegun) : undefined
 }
 
 /** Performs a call that the policy allows or a person approves. It takes its place among the `places` only then. */

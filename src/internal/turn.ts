@@ -8,6 +8,7 @@ import type { FailureReason } from "./failureReason.ts"
 import * as Limits from "./limits.ts"
 import * as Message from "../Message.ts"
 import * as ModelCall from "./modelCall.ts"
+import type { InterruptedTurn } from "./interrupted.ts"
 import { errorOf } from "./reply.ts"
 import type { OpenTurn } from "./openTurn.ts"
 import * as Request from "./request.ts"
@@ -43,18 +44,24 @@ export const run = Effect.fnUntraced(function* (
   const hasCalls = Exit.isSuccess(asked.exit) && Message.toolCalls(message).length > 0
   // The calls get their results even if the review ends the run.
   const batch = hasCalls ? yield* ToolBatch.execute(run, message, reviewed) : undefined
-  const exit = yield* Effect.exit(batch === undefined ? whole(run, reviewed) : verdict(run, batch))
-  return yield* end(run, message, batch, exit)
+  return yield* end(run, message, batch, reviewed)
 })
 
-/** Ends the turn that an earlier run left open, without asking the model. */
-export const resume = Effect.fnUntraced(function* (run: Run, open: OpenTurn): Effect.fn.Return<Turn, Reason> {
+/** Ends the turn that an earlier run, or this one before its process ended, left open. Does not ask the model. */
+export const resume = Effect.fnUntraced(function* (
+  run: Run,
+  open: OpenTurn,
+  begun?: InterruptedTurn
+): Effect.fn.Return<Turn, Reason> {
+  const { message } = open
   run.beginTurn()
   yield* run.delivered
   yield* Request.offer(run)
-  const batch = yield* ToolBatch.execute(run, open.message, Exit.void, open)
-  const exit = yield* Effect.exit(verdict(run, batch))
-  return yield* end(run, open.message, batch, exit)
+  const asked = { message, durationMs: 0, exit: Exit.void }
+  const reviewed = begun?.isReviewed === false ? yield* Effect.exit(review(run, asked)) : Exit.void
+  const hasCalls = Message.toolCalls(message).length > 0
+  const batch = hasCalls ? yield* ToolBatch.execute(run, message, reviewed, open, begun) : undefined
+  return yield* end(run, message, batch, reviewed)
 })
 
 /** Publishes the end of a turn, and returns the turn unless the run ends with it. */
@@ -62,8 +69,9 @@ const end = Effect.fnUntraced(function* (
   run: Run,
   message: Message.Assistant,
   batch: Batch | undefined,
-  exit: Exit.Exit<void, Reason>
+  reviewed: Exit.Exit<void, Reason>
 ): Effect.fn.Return<Turn, Reason> {
+  const exit = yield* Effect.exit(batch === undefined ? whole(run, reviewed) : verdict(run, batch))
   const { isSuspended = false, isTerminated = false, results: toolResults = [] } = batch ?? {}
   run.waiting.leaveOpen(isSuspended ? batch?.openTurn : undefined)
   if (Exit.isFailure(exit) && errorOf(exit.cause) instanceof Stopped) run.announceCancel()

@@ -50,7 +50,8 @@ export class Waiting {
     this.isResumable = !this.isInner && task.inner !== undefined
     this.inner = task.inner ?? new Map()
     this.requests = outer === undefined ? task.requests : outer.waiting.requests
-    this.stopwatch = new Stopwatch(this.clock, outer?.waiting.stopwatchOf(call))
+    const { countedMs, durationMs } = task.interrupted ?? {}
+    this.stopwatch = new Stopwatch(this.clock, outer?.waiting.stopwatchOf(call), durationMs, countedMs)
     this.turn = task.open
   }
 

@@ -213,17 +213,17 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "resumes after a crash: ended, unknown and not begun calls get honest results",
     without: "a call that began before a crash does not run again",
-    file: "src/internal/toolCall.ts",
-    from: "earlier?.isSuspended === false && earlier.begun.includes(id)",
-    to: "false",
+    file: "src/internal/batch.ts",
+    from: "return begunBefore === undefined || !mayRunAgain",
+    to: "return false",
     test: "test/behaviour/Suspended.test.ts"
   },
   {
     fault: "resumes after a crash: ended, unknown and not begun calls get honest results",
     without: "a call without approval does not run after a crash",
-    file: "src/internal/toolCall.ts",
-    from: "earlier === undefined || earlier.isSuspended ? undefined : Effect.succeed(ToolOutcome.notBegun)",
-    to: "undefined",
+    file: "src/internal/batch.ts",
+    from: "return earlier !== undefined && !earlier.isSuspended && begunBefore === undefined",
+    to: "return false",
     test: "test/behaviour/Suspended.test.ts"
   },
   {
@@ -262,8 +262,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "use no time limit: not of the tool, the run, or a run around it",
     without: "time limits of calls around stand still",
     file: "src/internal/waiting.ts",
-    from: "new Stopwatch(this.clock, outer?.waiting.stopwatchOf(call))",
-    to: "new Stopwatch(this.clock)",
+    from: "new Stopwatch(this.clock, outer?.waiting.stopwatchOf(call), ",
+    to: "new Stopwatch(this.clock, undefined, ",
     test: "test/behaviour/Approvals.test.ts"
   },
   {
@@ -318,7 +318,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "looks at the calls behind the waiting one only when it is resumed, in a sequential batch",
     without: "results that stand are not given twice",
     file: "src/internal/resumption.ts",
-    from: "return Message.toolCalls(message).filter(({ id }) => !answered.has(id))",
+    from: "return Message.toolCalls(message).filter(({ id }) => !ids.has(id))",
     to: "return Message.toolCalls(message)",
     test: "test/behaviour/Suspended.test.ts"
   },
@@ -326,7 +326,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "wait although a call of an earlier turn had the same id",
     without: "a result of an earlier turn is none of this",
     file: "src/internal/resumption.ts",
-    from: ".slice(messages.findLastIndex(({ id }) => id === message.id) + 1)",
+    from: ".slice(messages.findLastIndex((message) => message.id === id) + 1)",
     to: "",
     test: "test/behaviour/Requests.test.ts"
   },

@@ -247,8 +247,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "is computed for the provider and the model that answer, and marked",
     without: "a turn begins without usage",
     file: "src/internal/tally.ts",
-    from: "    this.turn = nothing\n  }",
-    to: "  }",
+    from: "    this.turn = this.begun\n",
+    to: "",
     test: "test/behaviour/Cost.test.ts"
   },
   {
