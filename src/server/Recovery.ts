@@ -10,16 +10,26 @@ import * as LogLine from "./LogLine.ts"
 import { RunLog } from "./RunLog.ts"
 import type { RunKey, RunLogError, Service as Logs } from "./RunLogStore.ts"
 
-/** Ends the logs of lost runs. Those of a session that another process has open are not lost. */
+/**
+ * Ends the logs of lost runs. Those of a session that another process has open are not lost. The session stays open meanwhile: its owner
+ * alone may write to the log in a database.
+ */
 export const recover = Effect.fnUntraced(function* (
   logs: Logs,
   sessions: SessionStore.Service
 ): Effect.fn.Return<void, RunLogError> {
   for (const run of yield* logs.unended) {
-    const open = yield* Effect.result(Effect.scoped(openTurnOf(sessions, run)))
-    if (open._tag === "Failure" && open.failure.reason._tag === "Locked") continue
-    const waits = open._tag === "Success" && open.success
-    yield* Effect.scoped(end(logs, run, waits))
+    const recovered = Effect.gen(function* () {
+      const open = yield* Effect.result(openTurnOf(sessions, run))
+      if (open._tag === "Failure" && open.failure.reason._tag === "Locked") return
+      yield* end(logs, run, open._tag === "Success" && open.success)
+    })
+    // The log of a session that cannot be opened has an owner in a database, and stays as it is.
+    yield* Effect.catchIf(
+      Effect.scoped(recovered),
+      ({ reason }) => reason === "taken",
+      (error) => Effect.logWarning(error.message)
+    )
   }
 })
 

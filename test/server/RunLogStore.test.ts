@@ -2,7 +2,9 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, FileSystem, Layer } from "effect"
 import { JsonlRunLogStore, RunLogStore } from "effect-agent/server"
+import { sqlite } from "../sql/databases.ts"
 import { contract } from "./runLogContract.ts"
+import { processOf } from "./sqlRuns.ts"
 
 const storeOf = <E>(layer: Layer.Layer<RunLogStore.RunLogStore, E>) =>
   Effect.map(Layer.build(layer), (context) => Context.get(context, RunLogStore.RunLogStore))
@@ -21,6 +23,11 @@ contract({
 contract({
   name: "files",
   place: Effect.map(folder, (directory) => ({ open: filesIn(directory) }))
+})
+
+contract({
+  name: "SQLite",
+  place: Effect.map(sqlite, (url) => ({ open: Effect.map(processOf(url), ({ logs }) => logs) }))
 })
 
 describe("a store in files", () => {

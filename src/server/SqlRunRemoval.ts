@@ -1,0 +1,71 @@
+/**
+ * Removes the logs of runs from an SQL database.
+ */
+import * as Effect from "effect/Effect"
+import type { SqlError } from "effect/sql/SqlError"
+import type * as Statement from "effect/sql/Statement"
+import type { RunKey } from "./RunLogStore.ts"
+import type { Database } from "./SqlRuns.ts"
+
+interface Removed {
+  readonly run_id: string
+  readonly session_id: string
+}
+
+/** Removes the runs that a condition selects, and their lines. */
+const removed = (
+  { sql }: Database,
+  where: Statement.Fragment
+): Effect.Effect<ReadonlyArray<RunKey>, SqlError> =>
+  sql.withTransaction(
+    Effect.gen(function* () {
+      const found = yield* sql`SELECT id FROM effect_agent_run WHERE ${where}`.values
+      const ids = found.map(([id]) => Number(id))
+      if (ids.length === 0) return []
+      yield* sql`DELETE FROM effect_agent_run_line WHERE ${sql.in("run", ids)}`
+      const rows = yield* sql<Removed>`DELETE FROM effect_agent_run WHERE ${sql.in("id", ids)}
+        RETURNING run_id, session_id`
+      return rows.map(({ run_id, session_id }) => ({ runId: run_id, sessionId: session_id }))
+    })
+  )
+
+export const ofRun = (database: Database, runId: string): Effect.Effect<void, SqlError> =>
+  Effect.asVoid(removed(database, database.sql`run_id = ${runId}`))
+
+/** Removes the runs and the keys of a session. */
+export const ofSession = (database: Database, sessionId: string): Effect.Effect<void, SqlError> => {
+  const { sql } = database
+  return sql.withTransaction(
+    Effect.andThen(
+      removed(database, sql`session_id = ${sessionId}`),
+      Effect.asVoid(sql`DELETE FROM effect_agent_run_key WHERE session_id = ${sessionId}`)
+    )
+  )
+}
+
+/** Runs that one transaction removes. */
+const most = 200
+/** The time for which an idempotency key stands for its first answer. */
+const day = 86_400_000
+
+/** Removes the runs that ended an age ago or earlier, and the keys that count for nothing any more. */
+export const before = Effect.fnUntraced(function* (
+  database: Database,
+  now: number,
+  maxAge: number
+): Effect.fn.Return<ReadonlyArray<RunKey>, SqlError> {
+  const { sql } = database
+  const all: Array<RunKey> = []
+  const some = removed(
+    database,
+    sql`id IN (SELECT id FROM effect_agent_run WHERE ended IS NOT NULL AND ended <= ${now - maxAge} LIMIT ${most})`
+  )
+  yield* Effect.repeat(some, {
+    until: (runs) => {
+      all.push(...runs)
+      return runs.length < most
+    }
+  })
+  yield* sql`DELETE FROM effect_agent_run_key WHERE created < ${now - Math.max(day, maxAge)}`
+  return all
+})

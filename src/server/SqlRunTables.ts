@@ -1,0 +1,65 @@
+/**
+ * The tables of the logs of runs in an SQL database, and their versions.
+ */
+import * as Effect from "effect/Effect"
+import * as Migrator from "effect/sql/Migrator"
+import * as SqlClient from "effect/sql/SqlClient"
+import type { SqlError } from "effect/sql/SqlError"
+
+const table = "effect_agent_run_migrations"
+
+/**
+ * Version 1. `fence` counts those who opened a log. A line that is too long for one row has several, all but the last one with `continues`
+ * 1, and `line` numbers the rows of a log from 1.
+ */
+const create = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const key = sql.onDialectOrElse({
+    pg: () => sql.literal("BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"),
+    orElse: () => sql.literal("INTEGER PRIMARY KEY AUTOINCREMENT")
+  })
+  yield* sql`CREATE TABLE effect_agent_run (
+    id ${key},
+    run_id TEXT NOT NULL UNIQUE,
+    session_id TEXT NOT NULL,
+    created BIGINT NOT NULL,
+    ended BIGINT,
+    fence BIGINT NOT NULL,
+    attempts INTEGER NOT NULL,
+    parked TEXT
+  )`
+  yield* sql`CREATE INDEX effect_agent_run_session ON effect_agent_run (session_id, id)`
+  yield* sql`CREATE INDEX effect_agent_run_active ON effect_agent_run (session_id, id) WHERE ended IS NULL`
+  yield* sql`CREATE INDEX effect_agent_run_ended ON effect_agent_run (ended) WHERE ended IS NOT NULL`
+  yield* sql`CREATE TABLE effect_agent_run_line (
+    run BIGINT NOT NULL,
+    line BIGINT NOT NULL,
+    continues INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    PRIMARY KEY (run, line)
+  )`
+  yield* sql`CREATE TABLE effect_agent_run_key (
+    id ${key},
+    session_id TEXT NOT NULL,
+    created BIGINT NOT NULL,
+    text TEXT NOT NULL
+  )`
+  yield* sql`CREATE INDEX effect_agent_run_key_session ON effect_agent_run_key (session_id, id)`
+})
+
+/** The steps from one version to the next. A new version adds a line here, and its statements to `test/server/SqlRunTables.slow.test.ts`. */
+const versions: Record<string, Effect.Effect<void, unknown, SqlClient.SqlClient>> = { "1_runs": create }
+const latest = Object.keys(versions).length
+
+/** Brings the tables to the version that this version of the package uses. Fails if a later one has changed them. */
+export const migrate: Effect.Effect<void, SqlError | Migrator.MigrationError, SqlClient.SqlClient> =
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    yield* Migrator.make({})({ loader: Migrator.fromRecord(versions), table })
+    const [row] = yield* sql`SELECT max(migration_id) FROM ${sql(table)}`.values
+    const found = Number(row?.[0])
+    if (found > latest) {
+      const message = `The tables of runs have version ${found}. This version of effect-agent knows them up to ${latest}`
+      return yield* new Migrator.MigrationError({ kind: "BadState", message })
+    }
+  })
