@@ -2,7 +2,9 @@
  * The tool calls in flight at a server, and the requests that it sends meanwhile.
  */
 import type * as Official from "@modelcontextprotocol/client"
+import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
@@ -33,7 +35,7 @@ type Item =
       readonly answer: (result: Official.CreateMessageResult | Error) => void
     }
 
-export type Inbox = Queue.Queue<Item>
+export type Inbox = Queue.Queue<Item, Cause.Done>
 
 const cancelled: Official.ElicitResult = { action: "cancel" }
 
@@ -72,7 +74,7 @@ export class Calls {
   during<A, E, R>(run: (inbox: Inbox) => Effect.Effect<A, E, R>): Effect.Effect<A, E, R | Tool.ToolContext> {
     return Effect.scoped(
       Effect.gen({ self: this }, function* () {
-        const inbox = yield* Effect.acquireRelease(Queue.unbounded<Item>(), (inbox) =>
+        const inbox = yield* Effect.acquireRelease(Queue.unbounded<Item, Cause.Done>(), (inbox) =>
           Effect.andThen(
             Effect.sync(() => this.inboxes.delete(inbox)),
             Effect.map(
@@ -83,8 +85,13 @@ export class Calls {
         )
         this.inboxes.add(inbox)
         const handling = Effect.forever(Effect.flatMap(Queue.take(inbox), (item) => this.handle(item)))
-        yield* Effect.forkScoped(handling, { startImmediately: true })
-        return yield* run(inbox)
+        const fiber = yield* Effect.forkScoped(Effect.ignore(handling), { startImmediately: true })
+        const result = yield* run(inbox)
+        // Progress that came before the result counts.
+        this.inboxes.delete(inbox)
+        yield* Queue.end(inbox)
+        yield* Fiber.join(fiber)
+        return result
       })
     )
   }
