@@ -4,4 +4,5 @@
  * @since 0.2.0
  */
 export * as Cluster from "./Cluster.ts"
+export * as DurableRuns from "./DurableRuns.ts"
 export * as PeerSockets from "./PeerSockets.ts"

@@ -25,3 +25,7 @@ export const decode = (json: unknown): AgentEvent | undefined => Result.getOrUnd
 /** An event as a frame. */
 export const frame = (position: number, tag: string, text: string): string =>
   `id: ${position}\nevent: ${tag}\ndata: ${text}\n\n`
+
+/** The event of a frame. */
+export const ofFrame = (text: string): AgentEvent | undefined =>
+  decode(JSON.parse(text.slice(text.indexOf("\ndata: ") + 7)))

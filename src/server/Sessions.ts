@@ -7,7 +7,7 @@ import type * as Payload from "../api/Payload.ts"
 import * as Problem from "../api/Problem.ts"
 import * as RunOptions from "../RunOptions.ts"
 import * as SessionEntry from "../sessions/SessionEntry.ts"
-import type { Contents, ListOptions, OpenSession } from "../sessions/SessionStore.ts"
+import type * as SessionStore from "../sessions/SessionStore.ts"
 import type { Host } from "./Host.ts"
 import type { NewSession, Service } from "./Runs.ts"
 import * as SessionProblem from "./SessionProblem.ts"
@@ -20,9 +20,8 @@ type Sessions = Pick<
 /** The functions of the service that are about sessions. */
 export const make = (host: Host): Sessions => ({
   createSession: (options) => Effect.andThen(host.ready, create(host, options)),
-  listSessions: (page) => listed(host, page),
-  readSession: (sessionId) =>
-    Effect.flatMap(SessionProblem.reading(host.parts.sessions.read(sessionId)), shown),
+  listSessions: (page) => list(host.parts, page),
+  readSession: (sessionId) => read(host.parts.sessions, sessionId),
   deleteSession: (sessionId) => remove(host, sessionId),
   forkSession: (sessionId, options) => Effect.andThen(host.ready, fork(host, sessionId, options))
 })
@@ -64,7 +63,7 @@ const patchOf = ({ model, system, tools }: Payload.CreateSession): Partial<RunOp
 /** Makes the agent once, so that a model or a tool that the server does not have refuses the session. */
 const checked = Effect.fnUntraced(function* (
   agents: Host["parts"]["agents"],
-  session: OpenSession,
+  session: SessionStore.OpenSession,
   { model, tools = [] }: Payload.CreateSession
 ) {
   const options = { ...session.restored.options, ...(model === undefined ? {} : { model }) }
@@ -78,16 +77,24 @@ const checked = Effect.fnUntraced(function* (
   return yield* new Problem.InvalidRequest({ detail: `The server has no tool ${unknown.join(", ")}` })
 })
 
-const listed = ({ parts: { cwd, sessions } }: Host, page: ListOptions) =>
+/** A page of the list of sessions. */
+export const list = (
+  { cwd, sessions }: Pick<Host["parts"], "cwd" | "sessions">,
+  page: SessionStore.ListOptions
+): Effect.Effect<Payload.Sessions, Problem.InvalidRequest | Problem.StorageUnavailable> =>
   Effect.mapError(sessions.list({ ...(cwd === undefined ? {} : { cwd }), ...page }), (error) =>
     error.reason._tag === "Unreadable"
       ? new Problem.InvalidRequest({ detail: error.message })
       : SessionProblem.unavailable(error)
   )
 
+/** A session as the API shows it. */
+export const read = (sessions: SessionStore.Service, sessionId: string) =>
+  Effect.flatMap(SessionProblem.reading(sessions.read(sessionId)), shown)
+
 const encodeOptions = Schema.encodeEffect(Schema.toCodecJson(RunOptions.Patch))
 
-const shown = Effect.fnUntraced(function* ({ entries, session, view }: Contents) {
+const shown = Effect.fnUntraced(function* ({ entries, session, view }: SessionStore.Contents) {
   const options = yield* Effect.orDie(encodeOptions(view.options))
   return { session, entries: entries.map(SessionEntry.toJson), view: plain({ ...view, options }) }
 })

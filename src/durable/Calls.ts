@@ -1,0 +1,141 @@
+/**
+ * The requests of a process to the workers that have the sessions.
+ */
+import * as ClusterError from "effect/cluster/ClusterError"
+import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
+import type * as Payload from "../api/Payload.ts"
+import * as Problem from "../api/Problem.ts"
+import * as Message from "../Message.ts"
+import type { RunKey, Service as Logs, StoredRun } from "../server/RunLogStore.ts"
+import type { NewSession, Start } from "../server/Runs.ts"
+import * as SessionProblem from "../server/SessionProblem.ts"
+import * as Requests from "./Requests.ts"
+import type { SessionEntity } from "./SessionEntity.ts"
+
+export type Client = Effect.Success<(typeof SessionEntity)["client"]>
+
+type Unreached =
+  | ClusterError.MailboxFull
+  | ClusterError.AlreadyProcessingMessage
+  | ClusterError.PersistenceError
+  | ClusterError.EntityNotAssignedToRunner
+
+const isUnreached = (error: unknown): error is Unreached =>
+  error instanceof ClusterError.MailboxFull ||
+  error instanceof ClusterError.AlreadyProcessingMessage ||
+  error instanceof ClusterError.PersistenceError ||
+  error instanceof ClusterError.EntityNotAssignedToRunner
+
+const unreached = ({ message }: Unreached) =>
+  new Problem.StorageUnavailable({ detail: `The request did not reach a worker: ${message}` })
+
+const noAnswer = () => new Problem.StorageUnavailable({ detail: "No worker has answered within 30 seconds." })
+
+/** The answer of a worker, or the problem of a cluster that has none. */
+const reached = <A, E, R>(call: Effect.Effect<A, E | Unreached, R>) =>
+  Effect.mapError(call, (error) => (isUnreached(error) ? unreached(error) : error)).pipe(
+    Effect.timeoutOrElse({ duration: "30 seconds", orElse: () => Effect.fail(noAnswer()) })
+  )
+
+/** A worker that is about to end gives its sessions to others within seconds. */
+const otherWorker = { schedule: Schedule.spaced("250 millis"), times: 60 }
+const isDraining = (error: unknown) => error instanceof Problem.Draining
+
+const newId = Effect.sync(() => crypto.randomUUID())
+
+export class Calls {
+  private readonly client: Client
+  private readonly logs: Logs
+
+  constructor(client: Client, logs: Logs) {
+    this.client = client
+    this.logs = logs
+  }
+
+  create(options: NewSession) {
+    return Effect.gen({ self: this }, function* () {
+      const sessionId = options.sessionId ?? (yield* newId)
+      const request = yield* Requests.encode(Requests.Create, options)
+      return yield* again(reached(this.client(sessionId).Create(request)))
+    })
+  }
+
+  fork(sessionId: string, options: Payload.ForkSession) {
+    return Effect.flatMap(Requests.encode(Requests.Fork, options), (request) =>
+      again(reached(this.client(sessionId).Fork(request)))
+    )
+  }
+
+  remove(sessionId: string) {
+    return reached(this.client(sessionId).Remove())
+  }
+
+  /** Starts a run. Each request has a key, so that a worker that gets it again starts one run. */
+  start({ prompt, sessionId, ...request }: Start) {
+    return Effect.gen({ self: this }, function* () {
+      const { idempotency = { key: yield* newId, body: null }, ...others } = request
+      const messages = Message.fromInput(prompt)
+      const body = yield* Requests.encode(Requests.Start, { ...others, prompt: messages, idempotency })
+      // An answer is stored for good: a request that is sent again is another one, with the same key.
+      return yield* again(
+        Effect.flatMap(newId, (id) => reached(this.client(sessionId).Start({ id, ...body })))
+      )
+    })
+  }
+
+  send(how: "Steer" | "FollowUp", runId: string, message: Message.Input) {
+    return this.toRun(runId, (session, id) =>
+      Effect.flatMap(
+        Requests.encode(Requests.Send, { runId, messages: Message.fromInput(message) }),
+        (body) => reached(session[how]({ id, ...body }))
+      )
+    )
+  }
+
+  control(how: "Pause" | "Resume" | "Cancel", runId: string, reason?: string) {
+    return this.toRun(runId, (session, id) =>
+      Effect.flatMap(
+        Requests.encoded(Requests.Control, { runId, ...(reason === undefined ? {} : { reason }) }),
+        (body) => reached(session[how]({ id, ...body }))
+      )
+    )
+  }
+
+  approve(runId: string, approvalId: string, answer: Payload.AnswerApproval) {
+    return this.toRun(runId, (session, id) =>
+      Effect.flatMap(Requests.encoded(Requests.Approve, { runId, approvalId, answer }), (body) =>
+        reached(session.Approve({ id, ...body }))
+      )
+    )
+  }
+
+  answer(runId: string, questionId: string, answer: Payload.AnswerQuestion) {
+    return this.toRun(runId, (session, id) =>
+      Effect.flatMap(Requests.encoded(Requests.Answer, { runId, questionId, answer }), (body) =>
+        reached(session.Answer({ id, ...body }))
+      )
+    )
+  }
+
+  /** The session of a run. */
+  find(runId: string): Effect.Effect<StoredRun, Problem.RunNotFound | Problem.StorageUnavailable> {
+    return Effect.flatMap(SessionProblem.logging(this.logs.find(runId)), (run) =>
+      run === undefined ? new Problem.RunNotFound({ runId }) : Effect.succeed(run)
+    )
+  }
+
+  /** Asks the worker that has the session of a run for its entries. */
+  watch({ runId, sessionId }: RunKey) {
+    return (after: number) => this.client(sessionId).Watch({ runId, after })
+  }
+
+  private toRun<A, E>(runId: string, call: (session: ReturnType<Client>, id: string) => Effect.Effect<A, E>) {
+    return Effect.flatMap(this.find(runId), ({ sessionId }) =>
+      Effect.flatMap(newId, (id) => call(this.client(sessionId), id))
+    )
+  }
+}
+
+const again = <A, E, R>(call: Effect.Effect<A, E, R>) =>
+  Effect.retry(call, { ...otherWorker, while: isDraining })

@@ -1,0 +1,111 @@
+/**
+ * The runs of a session on the worker that has it: each is brought to its end, one after another.
+ */
+import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
+import * as Semaphore from "effect/Semaphore"
+import * as Problem from "../api/Problem.ts"
+import type { RunKey, Service as Logs, StoredRun } from "../server/RunLogStore.ts"
+import * as SessionProblem from "../server/SessionProblem.ts"
+import type { Gate } from "./Gate.ts"
+import type { Service as LocalRuns } from "./LocalRuns.ts"
+
+/** What the runs of a session need. */
+export interface Worker {
+  readonly local: LocalRuns
+  readonly logs: Logs
+  readonly gate: Gate
+}
+
+/** The time between two looks at a run of this process. */
+const glance = Schedule.spaced("50 millis")
+
+export class Driving {
+  private readonly sessionId: string
+  private readonly worker: Worker
+  /** Held by the run that is driven. */
+  private readonly turn = Semaphore.makeUnsafe(1)
+
+  constructor(sessionId: string, worker: Worker) {
+    this.sessionId = sessionId
+    this.worker = worker
+  }
+
+  /** Brings a run to its end. It never ends while another worker has the session. */
+  drive(runId: string): Effect.Effect<void> {
+    const turn = this.turn.withPermit(Effect.suspend(() => this.driveOldest(runId)))
+    return Effect.asVoid(
+      turn.pipe(
+        // Another worker has the session, or the storage is away. The cluster interrupts the first, and the second passes.
+        Effect.tapError((error) => Effect.logWarning(`Run ${runId} waits`, error)),
+        Effect.retry(Schedule.spaced("1 second")),
+        Effect.orDie,
+        Effect.repeat({ until: (isOver) => isOver, schedule: Schedule.spaced("100 millis") })
+      )
+    )
+  }
+
+  /** Whether the run is over, after the oldest run of the session was driven. */
+  private driveOldest(runId: string) {
+    return Effect.gen({ self: this }, function* () {
+      const { logs } = this.worker
+      const stored = yield* SessionProblem.logging(logs.find(runId))
+      if (stored === undefined || stored.ended !== undefined || stored.parked !== undefined) return true
+      const [oldest = stored] = yield* this.unended
+      // The oldest run has a request of its own, which waits for the turn, or is parked.
+      if (oldest.runId !== runId) return false
+      return yield* this.driveNow(oldest)
+    })
+  }
+
+  private driveNow(run: StoredRun) {
+    const { gate, local } = this.worker
+    return gate.pass(local.adopt(run), this.isWaiting(run)).pipe(
+      Effect.flatMap((how) => (how === "over" ? Effect.succeed(true) : Effect.never)),
+      // The run is parked, until someone resumes it.
+      Effect.catchTag("RunNotReady", () => Effect.succeed(true))
+    )
+  }
+
+  /** Whether a run waits for a person. */
+  private isWaiting({ runId, sessionId }: RunKey) {
+    const { local } = this.worker
+    return Effect.suspend(() =>
+      local.active(sessionId) === runId ? local.runs.get(runId) : Effect.undefined
+    ).pipe(
+      Effect.map(
+        (run) =>
+          run !== undefined &&
+          (run.status === "paused" || run.pending.approvals.length + run.pending.questions.length > 0)
+      ),
+      Effect.orElseSucceed(() => false)
+    )
+  }
+
+  /** The runs of the session that are not over, and may be started, the oldest first. */
+  private readonly unended = Effect.suspend(() =>
+    Effect.map(SessionProblem.logging(this.worker.logs.active(this.sessionId)), (runs) =>
+      runs.filter(({ parked }) => parked === undefined)
+    )
+  )
+
+  /** Waits until the run that the session has is one of this process, or there is none. It does not wait at the gate. */
+  readonly caughtUp: Effect.Effect<void, Problem.StorageUnavailable> = Effect.suspend(() => {
+    const { local } = this.worker
+    const isLive = Effect.sync(() => local.active(this.sessionId) !== undefined)
+    return Effect.flatMap(isLive, (is) => {
+      if (is) return Effect.void
+      return Effect.flatMap(this.unended, ([oldest]) =>
+        oldest === undefined
+          ? Effect.void
+          : Effect.raceFirst(
+              Effect.asVoid(Effect.mapError(local.adopt(oldest), unavailable)),
+              Effect.asVoid(Effect.repeat(isLive, { until: (is) => is, schedule: glance }))
+            )
+      )
+    })
+  })
+}
+
+const unavailable = ({ message }: { readonly message: string }) =>
+  new Problem.StorageUnavailable({ detail: message })

@@ -1,0 +1,166 @@
+/**
+ * The runs of a cluster: each session and its runs belong to a worker, and another one continues them when that worker ends.
+ *
+ * @since 0.2.0
+ */
+import type { Sharding } from "effect/cluster/Sharding"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import * as Problem from "../api/Problem.ts"
+import { RunLogStore, type Service as Logs } from "../server/RunLogStore.ts"
+import * as Runs from "../server/Runs.ts"
+import * as SessionProblem from "../server/SessionProblem.ts"
+import * as Sessions from "../server/Sessions.ts"
+import { SessionStore, type Service as SessionStoreService } from "../sessions/SessionStore.ts"
+import * as Calls from "./Calls.ts"
+import * as Following from "./Following.ts"
+import { LocalRuns } from "./LocalRuns.ts"
+import { SessionEntity } from "./SessionEntity.ts"
+import * as StoredRuns from "./StoredRuns.ts"
+
+/**
+ * The options of the runs of a cluster.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export interface Options {
+  /** The working directory of new sessions, to which a list of sessions keeps. Default: none, and all sessions. */
+  readonly cwd?: string
+}
+
+/**
+ * Makes a layer of the runs of a cluster, for a process that starts, watches and answers them.
+ *
+ * **Details**
+ *
+ * A request goes to the worker that has the session, and is stored before it is acknowledged: one that a worker took before it ended is
+ * done by the next one, once. A watcher sees each event once and in order, over all workers that the run has. The layer reads stored data from
+ * the database, also while there is no worker. `drain` drains the worker of this process, if it has one.
+ *
+ * Functions fail with `StorageUnavailable` if no worker answers within 30 seconds. A prompt that was stored meanwhile is done later: send
+ * it again with the same idempotency key.
+ *
+ * **Example** (Reaching the workers of an SQL database)
+ *
+ * ```ts
+ * import { PgClient } from "@effect/sql-pg"
+ * import { Layer, Redacted } from "effect"
+ * import { DurableRuns } from "effect-agent/durable"
+ * import { NodeCluster } from "effect-agent/durable-node"
+ * import { RunLogStore } from "effect-agent/server"
+ * import { SqlSessionStore } from "effect-agent/sessions"
+ *
+ * const database = PgClient.layer({
+ *   url: Redacted.make("postgres://agent@127.0.0.1/agent"),
+ *   startupParameters: { timezone: "UTC" }
+ * })
+ *
+ * export const runs = DurableRuns.layer().pipe(
+ *   Layer.provide([NodeCluster.client(), SqlSessionStore.layer(), RunLogStore.layerMemory]),
+ *   Layer.provide(database)
+ * )
+ * ```
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const layer = (
+  options: Options = {}
+): Layer.Layer<Runs.Runs, never, Sharding | SessionStore | RunLogStore> =>
+  Layer.effect(Runs.Runs, Effect.map(make(options), Runs.Runs.of))
+
+const make = Effect.fnUntraced(function* ({ cwd }: Options) {
+  const logs = yield* RunLogStore
+  const sessions = yield* SessionStore
+  const calls = new Calls.Calls(yield* SessionEntity.client, logs)
+  const local = Option.getOrUndefined(yield* Effect.serviceOption(LocalRuns))
+  let isDraining = false
+  const ready = Effect.gen(function* () {
+    if (isDraining) return yield* new Problem.Draining({})
+    yield* SessionProblem.logging(logs.find(""))
+  })
+  const place = cwd === undefined ? {} : { cwd }
+  return {
+    ready,
+    createSession: (options) => Effect.andThen(ready, calls.create({ ...place, ...options })),
+    listSessions: (page) => Sessions.list({ cwd, sessions }, page),
+    readSession: (sessionId) => Sessions.read(sessions, sessionId),
+    deleteSession: (sessionId) => calls.remove(sessionId),
+    forkSession: (sessionId, options) => Effect.andThen(ready, calls.fork(sessionId, options)),
+    start: (request) => Effect.andThen(ready, calls.start(request)),
+    ...reads(logs, sessions),
+    ...watches(calls, logs),
+    steer: (runId, message) => calls.send("Steer", runId, message),
+    followUp: (runId, message) => calls.send("FollowUp", runId, message),
+    pause: (runId, reason) => calls.control("Pause", runId, reason),
+    resume: (runId, reason) => calls.control("Resume", runId, reason),
+    cancel: (runId, reason) => calls.control("Cancel", runId, reason),
+    approve: (runId, approvalId, answer) => calls.approve(runId, approvalId, answer),
+    answer: (runId, questionId, answer) => calls.answer(runId, questionId, answer),
+    drain: (grace) =>
+      Effect.suspend(() => {
+        isDraining = true
+        return local === undefined ? Effect.void : local.runs.drain(grace)
+      })
+  } satisfies Runs.Service
+})
+
+const reads = (logs: Logs, sessions: SessionStoreService): Pick<Runs.Service, "active" | "list" | "get"> => ({
+  active: (sessionId) =>
+    Effect.orElseSucceed(
+      Effect.map(logs.active(sessionId), ([run]) => run?.runId),
+      () => undefined
+    ),
+  list: (sessionId) =>
+    Effect.andThen(SessionProblem.reading(sessions.read(sessionId)), StoredRuns.list(logs, sessionId)),
+  get: (runId) => StoredRuns.get(logs, runId)
+})
+
+const watches = (calls: Calls.Calls, logs: Logs): Pick<Runs.Service, "watch" | "events"> => {
+  const watch = watcher(calls, logs)
+  return {
+    watch,
+    events: (runId, after, options) =>
+      Effect.map(watch(runId, after, options), (pages = Stream.empty) => Stream.flatMap(pages, eventsOf))
+  }
+}
+
+/** Watchers, of which the last one of this process may cancel its run. */
+const watcher = (calls: Calls.Calls, logs: Logs): Runs.Service["watch"] => {
+  const held = new Map<string, number>()
+  return Effect.fnUntraced(function* (runId, after, { cancelOnLeave = false } = {}) {
+    const run = yield* calls.find(runId)
+    if (run.ended !== undefined) return yield* SessionProblem.logging(Following.ended(logs, run, after))
+    const pages = Following.live(logs, calls.watch(run), run, after)
+    if (cancelOnLeave === false) return pages
+    let isOver = false
+    const enter = Effect.sync(() => void held.set(runId, (held.get(runId) ?? 0) + 1))
+    const leave = Effect.suspend(() => {
+      const others = (held.get(runId) ?? 1) - 1
+      if (others > 0) held.set(runId, others)
+      else held.delete(runId)
+      const isMeant = others === 0 && (cancelOnLeave === true || cancelOnLeave())
+      return isMeant && !isOver
+        ? Effect.ignore(calls.control("Cancel", runId, "the last watcher left"))
+        : Effect.void
+    })
+    const toEnd = Stream.onEnd(
+      pages,
+      Effect.sync(() => void (isOver = true))
+    )
+    return Stream.unwrap(
+      Effect.as(
+        Effect.acquireRelease(enter, () => leave),
+        toEnd
+      )
+    )
+  })
+}
+
+const eventsOf = (page: Following.Page) =>
+  Stream.fromIterable(
+    page.flatMap(({ event, position }) => (event === undefined ? [] : [{ position, event }]))
+  )

@@ -1,0 +1,33 @@
+/**
+ * The runs of a worker: those of the sessions that the cluster has given it.
+ */
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import type * as Problem from "../api/Problem.ts"
+import type { RunKey } from "../server/RunLogStore.ts"
+import type * as Runs from "../server/Runs.ts"
+
+export interface Service {
+  /** The runs, as a server in one process has them. */
+  readonly runs: Runs.Service
+  /** Continues or begins a run that has not ended, and succeeds when it is over, or when the worker has left its session. Fails with `RunNotReady` for one that is parked. */
+  readonly adopt: (
+    run: RunKey
+  ) => Effect.Effect<
+    "over" | "left",
+    | Problem.SessionNotFound
+    | Problem.SessionLocked
+    | Problem.StorageUnavailable
+    | Problem.InvalidRequest
+    | Problem.RunNotFound
+    | Problem.RunNotReady
+  >
+  /** Lets go of a session: it takes no more writes, and its run stops without an end. */
+  readonly leave: (sessionId: string) => Effect.Effect<void>
+  /** The id of the run that a session has in this process. */
+  readonly active: (sessionId: string) => string | undefined
+  /** The ids of the messages of a session: those of its conversation, and those that wait in its queues. */
+  readonly messageIds: (sessionId: string) => Effect.Effect<ReadonlySet<string>, Problem.StorageUnavailable>
+}
+
+export class LocalRuns extends Context.Service<LocalRuns, Service>()("effect-agent/durable/LocalRuns") {}

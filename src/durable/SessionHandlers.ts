@@ -1,0 +1,58 @@
+/**
+ * The requests to a session, on the worker that has it. A worker may get a request again that the one before it has begun or done: each
+ * has its effect once.
+ */
+import * as Entity from "effect/cluster/Entity"
+import type { Sharding } from "effect/cluster/Sharding"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Driving from "./Driving.ts"
+import type { Gate } from "./Gate.ts"
+import { LocalRuns } from "./LocalRuns.ts"
+import { SessionEntity } from "./SessionEntity.ts"
+import { SessionRequests } from "./SessionRequests.ts"
+import * as Watching from "./Watching.ts"
+import { RunLogStore } from "../server/RunLogStore.ts"
+
+const make = (worker: Driving.Worker) =>
+  Effect.gen(function* () {
+    const { local } = worker
+    const { entityId: sessionId } = yield* Entity.CurrentAddress
+    const self = (yield* SessionEntity.client)(sessionId)
+    yield* Effect.addFinalizer(() => local.leave(sessionId))
+    const driving = new Driving.Driving(sessionId, worker)
+    const requests = new SessionRequests(sessionId, worker, driving, (id, runId) =>
+      // A request that is stored already is the same one.
+      Effect.orDie(
+        Effect.catchTag(
+          self.Drive({ id, runId }, { discard: true }),
+          "AlreadyProcessingMessage",
+          () => Effect.void
+        )
+      )
+    )
+    return SessionEntity.of({
+      Start: ({ payload }) => requests.start(payload),
+      Steer: ({ payload }) => requests.send("steer", payload),
+      FollowUp: ({ payload }) => requests.send("followUp", payload),
+      Pause: ({ payload }) => requests.control("pause", payload),
+      Resume: ({ payload }) => requests.resume(payload),
+      Cancel: ({ payload }) => requests.control("cancel", payload),
+      Approve: ({ payload }) => requests.approve(payload),
+      Answer: ({ payload }) => requests.answer(payload),
+      Drive: ({ payload }) => driving.drive(payload.runId),
+      Watch: ({ payload: { after, runId } }) => Watching.pages(worker, sessionId, runId, after),
+      Create: ({ payload }) => requests.create(payload),
+      Fork: ({ payload }) => requests.fork(payload),
+      Remove: () => local.runs.deleteSession(sessionId)
+    })
+  })
+
+/** Lets a process run the sessions that the cluster gives it. */
+export const layer = (gate: Gate): Layer.Layer<never, never, LocalRuns | RunLogStore | Sharding> =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const worker = { local: yield* LocalRuns, logs: yield* RunLogStore, gate }
+      return SessionEntity.toLayer(make(worker), { concurrency: "unbounded" })
+    })
+  )

@@ -1,0 +1,124 @@
+/**
+ * What a worker does at the requests to a session.
+ */
+import * as Effect from "effect/Effect"
+import * as Problem from "../api/Problem.ts"
+import * as SessionProblem from "../server/SessionProblem.ts"
+import type { Driving, Worker } from "./Driving.ts"
+import * as Requests from "./Requests.ts"
+
+interface Request extends Requests.Stored {
+  /** The id of the request. */
+  readonly id: string
+}
+
+/** Stores that a run is to be brought to its end. */
+type Drive = (id: string, runId: string) => Effect.Effect<void>
+
+export class SessionRequests {
+  private readonly sessionId: string
+  private readonly worker: Worker
+  private readonly driving: Driving
+  private readonly drive: Drive
+  /** The ids of the messages that the session had when this worker took it, and of those that came since. */
+  private seen: Set<string> | undefined
+
+  constructor(sessionId: string, worker: Worker, driving: Driving, drive: Drive) {
+    this.sessionId = sessionId
+    this.worker = worker
+    this.driving = driving
+    this.drive = drive
+  }
+
+  private get runs() {
+    return this.worker.local.runs
+  }
+
+  start(request: Request) {
+    return Effect.gen({ self: this }, function* () {
+      const { prompt, ...others } = yield* Requests.decode(Requests.Start, request)
+      const parked = (yield* SessionProblem.logging(this.worker.logs.active(this.sessionId))).find(
+        (run) => run.parked !== undefined
+      )
+      if (parked !== undefined) return yield* new Problem.RunGoesOn({ runId: parked.runId })
+      yield* this.driving.caughtUp
+      const started = yield* this.runs.start({ ...others, prompt, sessionId: this.sessionId })
+      yield* this.drive(started.runId, started.runId)
+      yield* this.driven
+      return started
+    })
+  }
+
+  /** A prompt that steers or follows a run may begin another one. */
+  private readonly driven = Effect.suspend(() => {
+    const runId = this.worker.local.active(this.sessionId)
+    return runId === undefined ? Effect.void : this.drive(runId, runId)
+  })
+
+  send(how: "steer" | "followUp", request: Request) {
+    return Effect.gen({ self: this }, function* () {
+      const { messages, runId } = yield* Requests.decode(Requests.Send, request)
+      yield* this.driving.caughtUp
+      const seen = (this.seen ??= new Set(yield* this.worker.local.messageIds(this.sessionId)))
+      const fresh = messages.filter(({ id }) => !seen.has(id))
+      if (fresh.length === 0) return
+      yield* this.runs[how](runId, fresh)
+      for (const { id } of fresh) seen.add(id)
+    })
+  }
+
+  control(how: "pause" | "cancel", request: Request) {
+    return Effect.gen({ self: this }, function* () {
+      const { reason, runId } = yield* Requests.decode(Requests.Control, request)
+      yield* this.driving.caughtUp
+      yield* this.runs[how](runId, reason)
+    })
+  }
+
+  /** Resumes a run that is paused, or one that is parked: that one is driven again. */
+  resume(request: Request) {
+    return Effect.gen({ self: this }, function* () {
+      const { logs } = this.worker
+      const { reason, runId } = yield* Requests.decode(Requests.Control, request)
+      const run = yield* SessionProblem.logging(logs.find(runId))
+      if (run?.parked !== undefined) {
+        yield* SessionProblem.logging(logs.unpark(runId))
+        return yield* this.drive(request.id, runId)
+      }
+      yield* this.driving.caughtUp
+      yield* this.runs.resume(runId, reason)
+    })
+  }
+
+  approve(request: Request) {
+    return Effect.gen({ self: this }, function* () {
+      const { answer, approvalId, runId } = yield* Requests.decode(Requests.Approve, request)
+      yield* this.driving.caughtUp
+      const decided = yield* this.runs.approve(runId, approvalId, answer)
+      yield* this.drive(decided.runId, decided.runId)
+      return decided
+    })
+  }
+
+  answer(request: Request) {
+    return Effect.gen({ self: this }, function* () {
+      const { answer, questionId, runId } = yield* Requests.decode(Requests.Answer, request)
+      yield* this.driving.caughtUp
+      const answered = yield* this.runs.answer(runId, questionId, answer)
+      yield* this.drive(answered.runId, answered.runId)
+      return answered
+    })
+  }
+
+  create(request: Requests.Stored) {
+    return Effect.flatMap(Requests.decode(Requests.Create, request), (options) =>
+      this.runs.createSession({ ...options, sessionId: this.sessionId })
+    )
+  }
+
+  fork(request: Requests.Stored) {
+    return Effect.flatMap(Requests.decode(Requests.Fork, request), (options) =>
+      this.runs.forkSession(this.sessionId, options)
+    )
+  }
+}

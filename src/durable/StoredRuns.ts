@@ -1,0 +1,55 @@
+/**
+ * Runs as their logs in the store show them.
+ */
+import * as Effect from "effect/Effect"
+import type * as Payload from "../api/Payload.ts"
+import * as Problem from "../api/Problem.ts"
+import { defect } from "../internal/failureReason.ts"
+import * as History from "../server/History.ts"
+import type { RunState } from "../server/RunState.ts"
+import type { RunLogError, Service as Logs, StoredRun } from "../server/RunLogStore.ts"
+import * as SessionProblem from "../server/SessionProblem.ts"
+
+interface Read {
+  readonly run: StoredRun
+  readonly state: RunState
+}
+
+const read = (logs: Logs, run: StoredRun): Effect.Effect<Read, RunLogError> =>
+  Effect.map(History.logOf(logs, run), ({ log }) => ({ run, state: log.state }))
+
+const readAll = (logs: Logs, sessionId: string) =>
+  Effect.flatMap(logs.list(sessionId), (runs) =>
+    Effect.forEach(runs, (run) => read(logs, run), { concurrency: 4 })
+  )
+
+/** A run as the API shows it. One that is parked is paused, with the cause as its error. */
+const shown = ({ run: { created, parked, runId, sessionId }, state }: Read): Payload.Run => {
+  const info = state.of(runId, sessionId, created)
+  return parked === undefined ? info : { ...info, status: "paused", error: defect(parked) }
+}
+
+/** The runs of a session, oldest first, without the requests that other runs have taken over. */
+export const list = (
+  logs: Logs,
+  sessionId: string
+): Effect.Effect<ReadonlyArray<Payload.Run>, Problem.StorageUnavailable> =>
+  Effect.map(SessionProblem.logging(readAll(logs, sessionId)), (all) => {
+    const resumed = new Set(all.flatMap(({ state }) => state.resumes ?? []))
+    for (const { run, state } of all) if (resumed.has(run.runId)) state.handOver()
+    return all.map(shown).toSorted((left, right) => left.created - right.created)
+  })
+
+/** A run. */
+export const get = (
+  logs: Logs,
+  runId: string
+): Effect.Effect<Payload.Run, Problem.RunNotFound | Problem.StorageUnavailable> =>
+  Effect.gen(function* () {
+    const run = yield* SessionProblem.logging(logs.find(runId))
+    if (run === undefined) return yield* new Problem.RunNotFound({ runId })
+    const found = yield* SessionProblem.logging(read(logs, run))
+    if (!found.state.isSuspended) return shown(found)
+    const all = yield* list(logs, run.sessionId)
+    return all.find((one) => one.runId === runId) ?? shown(found)
+  })

@@ -1,0 +1,249 @@
+/** What all implementations of `Runs` do. */
+import { assert, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, type Layer, Stream } from "effect"
+import { Approval, Message } from "effect-agent"
+import type { Payload } from "effect-agent/api"
+import { Runs } from "effect-agent/server"
+import type { RunLogStore } from "effect-agent/server"
+import type { SessionStore } from "effect-agent/sessions"
+import { ScriptedProvider } from "effect-agent/testing"
+import { recorder } from "../behaviour/approving.ts"
+import { eventsOf, type Setup, stores, waiting } from "./host.ts"
+
+/** Makes runs on a script. */
+export type Make = (
+  script: ScriptedProvider.Script,
+  setup?: Setup,
+  places?: Layer.Layer<SessionStore.SessionStore | RunLogStore.RunLogStore>
+) => Layer.Layer<Runs.Runs, unknown>
+
+const done = ScriptedProvider.text("done")
+
+/** A session, and a run whose tool waits until the gate opens. */
+export const gated = Effect.gen(function* () {
+  const gate = yield* Deferred.make<void>()
+  const script = [ScriptedProvider.toolCall("wait", {}), done, done, done]
+  return { gate, script, setup: { tools: [waiting("wait", Deferred.await(gate))] } }
+})
+
+export const session = Effect.flatMap(Runs.Runs, (runs) => runs.createSession({ sessionId: "s" }))
+
+/** Tests runs, with the time of the test or that of the world. */
+export const check = (make: Make, test: typeof it.effect | typeof it.live) => {
+  test("runs a prompt, and shows its events from any position, also after the end", () =>
+    Effect.gen(function* () {
+      const runs = yield* Runs.Runs
+      const sessionId = yield* session
+      const started = yield* runs.start({ sessionId, prompt: "hi" })
+      assert.strictEqual(started.status, "started")
+      const all = yield* eventsOf(started.runId)
+      assert.strictEqual(all[0]?.event._tag, "RunStart")
+      assert.strictEqual(all.at(-1)?.event._tag, "RunEnd")
+      const rest = yield* eventsOf(started.runId, 3)
+      const whole = all.filter(({ event, position }) => position > 3 && event._tag !== "MessageDelta")
+      assert.deepStrictEqual(rest, whole)
+      assert.isUndefined(yield* runs.watch(started.runId, all.at(-1)?.position ?? 0))
+      const run = yield* runs.get(started.runId)
+      assert.deepStrictEqual([run.status, run.turns, run.sessionId], ["completed", 1, "s"])
+      assert.deepStrictEqual(
+        (yield* runs.list(sessionId)).map(({ runId }) => runId),
+        [started.runId]
+      )
+    }).pipe(Effect.provide(make([done]))))
+
+  test("refuses a second prompt with the id of the run, unless it joins or waits", () =>
+    Effect.gen(function* () {
+      const { gate, script, setup } = yield* gated
+      yield* Effect.gen(function* () {
+        const runs = yield* Runs.Runs
+        const sessionId = yield* session
+        const { runId } = yield* runs.start({ sessionId, prompt: "one" })
+        const refused = yield* Effect.flip(runs.start({ sessionId, prompt: "two" }))
+        assert.deepInclude(refused, { _tag: "RunGoesOn", runId })
+        assert.deepStrictEqual(yield* runs.start({ sessionId, prompt: "steered", when: "steer" }), {
+          runId,
+          status: "joined"
+        })
+        const queued = yield* runs.start({ sessionId, prompt: "later", when: "queue" })
+        assert.strictEqual(queued.status, "queued")
+        assert.notStrictEqual(queued.runId, runId)
+        assert.strictEqual((yield* runs.get(queued.runId)).status, "queued")
+        const steer = yield* Effect.flip(runs.steer(queued.runId, "no"))
+        assert.strictEqual(steer._tag, "RunNotReady")
+        const gone = yield* Effect.flip(runs.deleteSession(sessionId))
+        assert.deepInclude(gone, { _tag: "RunGoesOn", runId })
+        yield* Deferred.succeed(gate, undefined)
+        const first = yield* eventsOf(runId)
+        const texts = first.flatMap(({ event }) =>
+          event._tag === "MessageEnd" && event.message.role === "user" ? [Message.textOf(event.message)] : []
+        )
+        assert.deepStrictEqual(texts, ["one", "steered"])
+        const second = yield* eventsOf(queued.runId)
+        assert.strictEqual(second.at(-1)?.event._tag, "RunEnd")
+        assert.strictEqual((yield* Effect.flip(runs.steer(runId, "late")))._tag, "RunOver")
+        assert.strictEqual((yield* Effect.flip(runs.get("run_none")))._tag, "RunNotFound")
+        const none = yield* Effect.flip(runs.start({ sessionId: "none", prompt: "hi" }))
+        assert.strictEqual(none._tag, "SessionNotFound")
+      }).pipe(Effect.provide(make(script, setup)))
+    }))
+
+  test("replaces a message: its run begins before it, and the session keeps what was behind it", () =>
+    Effect.gen(function* () {
+      const { gate, script, setup } = yield* gated
+      const texts = (value: unknown) => JSON.stringify(value).match(/(?<="text":")[^"]*/g)
+      const turns = [ScriptedProvider.text("a1"), ScriptedProvider.text("a2"), ...script, done]
+      yield* Effect.gen(function* () {
+        const runs = yield* Runs.Runs
+        const sessionId = yield* session
+        const prompted = Effect.fnUntraced(function* (prompt: Message.Input, replaces?: string) {
+          const { runId } = yield* runs.start({ sessionId, prompt, ...(replaces && { replaces }) })
+          yield* eventsOf(runId)
+          return (yield* runs.readSession(sessionId)).view["messages"]
+        })
+        const second = Message.user("u2")
+        yield* prompted("u1")
+        yield* prompted(second)
+        const asked = { sessionId, prompt: "u3", replaces: second.id }
+        const { runId } = yield* runs.start(asked)
+        assert.deepInclude(yield* Effect.flip(runs.start({ ...asked, when: "queue" })), {
+          _tag: "RunGoesOn",
+          runId
+        })
+        yield* Deferred.succeed(gate, undefined)
+        yield* eventsOf(runId)
+        const { entries, view } = yield* runs.readSession(sessionId)
+        assert.deepStrictEqual(texts(view["messages"]), ["u1", "a1", "u3", "waited", "done"])
+        assert.include(texts(entries) ?? [], "a2")
+        const gone = yield* Effect.flip(runs.start(asked))
+        assert.deepInclude(gone, { _tag: "MessageNotFound", sessionId, messageId: second.id })
+        const messages = JSON.parse(JSON.stringify(view["messages"]))
+        const result = messages.find(({ role }: { role: string }) => role === "toolResult").id
+        assert.strictEqual(
+          (yield* Effect.flip(runs.start({ ...asked, replaces: result })))._tag,
+          "InvalidRequest"
+        )
+        const wrong = { ...asked, replaces: messages[0].id, options: { toolConcurrency: -1 } }
+        assert.strictEqual((yield* Effect.flip(runs.start(wrong)))._tag, "InvalidRequest")
+        assert.deepStrictEqual((yield* runs.readSession(sessionId)).view["messages"], messages)
+        const first = { ...Message.user("new"), id: messages[0].id }
+        assert.deepStrictEqual(texts(yield* prompted(first, first.id)), ["new", "done"])
+        assert.deepStrictEqual(texts(yield* prompted(first, first.id)), ["new", "done"])
+      }).pipe(Effect.provide(make([...turns, done], setup)))
+    }))
+
+  test("waits for an approval, and answers it once", () =>
+    Effect.gen(function* () {
+      const { ran, tool } = recorder()
+      const script = [ScriptedProvider.toolCall("remove", { path: "a" }), done]
+      yield* Effect.gen(function* () {
+        const runs = yield* Runs.Runs
+        const sessionId = yield* session
+        const { runId } = yield* runs.start({ sessionId, prompt: "hi" })
+        const asked = yield* (yield* runs.events(runId, 0)).pipe(
+          Stream.filter(({ event }) => event._tag === "ApprovalRequested"),
+          Stream.runHead
+        )
+        assert.strictEqual(asked._tag, "Some")
+        const { pending, status } = yield* runs.get(runId)
+        const [request] = pending.approvals
+        assert.strictEqual(status, "running")
+        const id = request?.approvalId ?? ""
+        const other = { decision: "approve", argumentsHash: "0" } as const
+        assert.deepInclude(yield* Effect.flip(runs.approve(runId, id, other)), {
+          _tag: "AnswerConflict",
+          runId
+        })
+        const answer = { decision: "approve", argumentsHash: request?.argumentsHash ?? "" } as const
+        assert.deepStrictEqual(yield* runs.approve(runId, id, answer), { decision: "approve", runId })
+        yield* eventsOf(runId)
+        const again = yield* runs.approve(runId, id, { ...answer, decision: "reject" })
+        assert.deepStrictEqual(again, { decision: "approve", runId })
+        assert.deepStrictEqual(ran, ["a"])
+        assert.strictEqual((yield* Effect.flip(runs.approve(runId, "none", answer)))._tag, "RequestNotFound")
+      }).pipe(Effect.provide(make(script, { tools: [tool], needsApproval: ["remove"] })))
+    }))
+
+  test("takes the refusal to answer a question", () =>
+    Effect.gen(function* () {
+      for (const asked of ["wait", "defer"] as const) {
+        yield* Effect.gen(function* () {
+          const runs = yield* Runs.Runs
+          const sessionId = yield* session
+          const { runId } = yield* runs.start({ sessionId, prompt: "go" })
+          const events = yield* runs.events(runId, 0)
+          const isAsked = ({ event }: Runs.Positioned) => asked === "wait" && event._tag === "QuestionAsked"
+          yield* Stream.runDrain(Stream.takeUntil(events, isAsked))
+          const [question] = (yield* runs.get(runId)).pending.questions
+          const give = (answer: Payload.AnswerQuestion) =>
+            runs.answer(runId, question?.questionId ?? "", answer)
+          const declined = yield* give({ declined: true, reason: "no idea" })
+          assert.deepInclude(declined, { answer: null, declined: true, reason: "no idea" })
+          const last = (yield* eventsOf(declined.runId)).at(-1)?.event
+          assert.deepInclude(last, { _tag: "RunEnd", status: "completed" })
+          assert.deepStrictEqual(yield* give({ declined: true }), declined)
+          assert.strictEqual((yield* Effect.flip(give({ answer: "x" })))._tag, "AnswerConflict")
+          const { view } = yield* runs.readSession(sessionId)
+          assert.include(JSON.stringify(view["messages"]), "Tool execution was rejected: no idea")
+        }).pipe(
+          Effect.provide(
+            make([ScriptedProvider.toolCall("ask_user", { question: "Where?" }), done], {
+              asked,
+              tools: [Approval.askUser()]
+            })
+          )
+        )
+      }
+    }))
+
+  test("continues a suspended run in a new one, which the answer names, also after a restart", () =>
+    Effect.gen(function* () {
+      const places = yield* stores
+      const { ran, tool } = recorder()
+      const setup = { tools: [tool], needsApproval: ["remove"], asked: "defer" } as const
+      const call = ScriptedProvider.toolCall("remove", { path: "a" })
+      const suspended = yield* Effect.gen(function* () {
+        const runs = yield* Runs.Runs
+        const sessionId = yield* session
+        const { runId } = yield* runs.start({ sessionId, prompt: "hi" })
+        const last = (yield* eventsOf(runId)).at(-1)?.event
+        assert.deepInclude(last, { _tag: "RunEnd", status: "suspended" })
+        return runId
+      }).pipe(Effect.provide(make([call], setup, places)))
+      yield* Effect.gen(function* () {
+        const runs = yield* Runs.Runs
+        const { pending, status } = yield* runs.get(suspended)
+        assert.strictEqual(status, "suspended")
+        const [request] = pending.approvals
+        const answer = { decision: "approve", argumentsHash: request?.argumentsHash ?? "" } as const
+        const given = yield* runs.approve(suspended, request?.approvalId ?? "", answer)
+        assert.notStrictEqual(given.runId, suspended)
+        const events = yield* eventsOf(given.runId)
+        assert.deepInclude(events[0]?.event, { _tag: "RunStart", resumes: suspended })
+        assert.deepInclude(events.at(-1)?.event, { _tag: "RunEnd", status: "completed" })
+        assert.deepStrictEqual(ran, ["a"])
+        assert.deepStrictEqual((yield* runs.get(suspended)).pending.approvals, [])
+        const again = yield* runs.approve(suspended, request?.approvalId ?? "", answer)
+        assert.deepStrictEqual(again, { decision: "approve", runId: given.runId })
+      }).pipe(Effect.provide(make([done], setup, places)))
+    }))
+
+  test("cancels a run when the last watcher that asked so has left", () =>
+    Effect.gen(function* () {
+      const { script, setup } = yield* gated
+      yield* Effect.gen(function* () {
+        const runs = yield* Runs.Runs
+        const { runId } = yield* runs.start({ sessionId: yield* session, prompt: "hi" })
+        const watch = Effect.gen(function* () {
+          const pages = yield* runs.watch(runId, 0, { cancelOnLeave: true })
+          return yield* Stream.runDrain(pages ?? Stream.empty)
+        })
+        const first = yield* Effect.forkChild(watch, { startImmediately: true })
+        const second = yield* Effect.forkChild(watch, { startImmediately: true })
+        yield* Fiber.interrupt(first)
+        assert.strictEqual((yield* runs.get(runId)).status, "running")
+        yield* Fiber.interrupt(second)
+        const last = (yield* eventsOf(runId)).at(-1)?.event
+        assert.deepInclude(last, { _tag: "RunEnd", status: "cancelled" })
+      }).pipe(Effect.provide(make(script, setup)))
+    }))
+}
