@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import type { OfTag } from "../AgentEvent.ts"
 import type * as Payload from "../api/Payload.ts"
+import * as Following from "../server/Following.ts"
 import * as AnswerForm from "./AnswerForm.ts"
 import * as Calls from "./Calls.ts"
 import type { Conversation, Peer, ToolScope } from "./Conversation.ts"
@@ -63,8 +64,8 @@ export const approval = Effect.fnUntraced(function* (asker: Asker, event: OfTag<
     answer === "always" || answer === "once"
       ? { decision: "approve" as const, argumentsHash }
       : { decision: "reject" as const, argumentsHash, reason: rejected(answer) }
-  yield* peer.runs.approve(runId, approvalId, reply).pipe(
-    Effect.flatMap((decided) => onward(decided.runId)),
+  yield* Following.given(peer.runs, approvalId, peer.runs.approve(runId, approvalId, reply)).pipe(
+    Effect.flatMap(onward),
     Effect.uninterruptible,
     // Another client answered, or the run ended meanwhile.
     Effect.ignore
@@ -107,8 +108,8 @@ export const question = Effect.fnUntraced(function* (asker: Asker, event: OfTag<
 
 /** Gives an answer to the run, or that there is none. Succeeds with the fault of an answer that does not match the schema. */
 const replied = ({ onward, peer, runId }: Asker, questionId: string, reply: Reply) =>
-  peer.runs.answer(runId, questionId, reply).pipe(
-    Effect.flatMap((answered) => onward(answered.runId)),
+  Following.given(peer.runs, questionId, peer.runs.answer(runId, questionId, reply)).pipe(
+    Effect.flatMap(onward),
     Effect.as(undefined),
     Effect.catchTag("AnswerInvalid", ({ detail = "It does not match." }) => Effect.succeed(detail)),
     // Another client answered, or the run ended meanwhile.

@@ -173,6 +173,8 @@ export const Run = Schema.Struct({
   turns: Schema.Int,
   /** The requests to a person that wait for an answer. */
   pending: Pending,
+  /** The id of the run that continues this one, which was suspended. Default: none. */
+  resumedBy: Schema.optionalKey(Schema.String),
   /** The error of a run that failed. Default: none. */
   error: Schema.optionalKey(EventError)
 })

@@ -35,9 +35,14 @@ export const list = (
   sessionId: string
 ): Effect.Effect<ReadonlyArray<Payload.Run>, Problem.StorageUnavailable> =>
   Effect.map(SessionProblem.logging(readAll(logs, sessionId)), (all) => {
-    const resumed = new Set(all.flatMap(({ state }) => state.resumes ?? []))
-    for (const { run, state } of all) if (resumed.has(run.runId)) state.handOver()
-    return all.map(shown).toSorted((left, right) => left.created - right.created)
+    const resumed = new Map(
+      all.flatMap(({ run, state }) =>
+        state.resumes === undefined ? [] : [[state.resumes, run.runId] as const]
+      )
+    )
+    return all
+      .map((one) => History.resumedBy(shown(one), resumed.get(one.run.runId)))
+      .toSorted((left, right) => left.created - right.created)
   })
 
 /** A run. */

@@ -1,6 +1,7 @@
 /**
  * Answers to the requests of runs. The run that continues is the live one, or a new one for a run that is suspended.
  */
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Struct from "effect/Struct"
 import type * as Agent from "../Agent.ts"
@@ -10,6 +11,7 @@ import type * as Approval from "../Approval.ts"
 import type { Conversation } from "./Conversation.ts"
 import * as History from "./History.ts"
 import type { Host } from "./Host.ts"
+import * as Resuming from "./Resuming.ts"
 import type { RunState } from "./RunState.ts"
 import type { RunKey } from "./RunLogStore.ts"
 import type { Service } from "./Runs.ts"
@@ -62,7 +64,7 @@ const answered = <A extends Pick<Payload.Decided, "decision"> | Pick<Payload.Ans
   answer: Answer<A>
 ) =>
   Effect.gen(function* () {
-    const live = host.runs.get(runId)
+    const live = yield* liveRun(host, runId)
     const run = live ?? (yield* host.stored(runId))
     const conversation = host.conversation(run.sessionId)
     const { agent } = conversation
@@ -76,12 +78,21 @@ const answered = <A extends Pick<Payload.Decided, "decision"> | Pick<Payload.Ans
     )
   })
 
+/** A run that takes answers: one that has shown its end takes none. */
+const liveRun = (host: Host, runId: string) =>
+  Effect.gen(function* () {
+    const live = host.runs.get(runId)
+    if (live?.log.state.isOver !== true) return live
+    yield* Deferred.await(live.done)
+    return undefined
+  })
+
 /** Answers a request of a run that has ended. */
 const answerLate = <A>(host: Host, conversation: Conversation, run: RunKey, answer: Answer<A>) =>
   Effect.gen(function* () {
     const { runId } = run
     const agent = yield* opened(conversation, runId)
-    const wasOpen = yield* isOpen(agent)
+    const wasOpen = yield* Resuming.isAsking(agent)
     const given = yield* Effect.result(Effect.mapError(answer.give(agent), problem(runId)))
     if (given._tag === "Failure") {
       if (given.failure._tag !== "RequestNotFound") return yield* given.failure
@@ -93,9 +104,9 @@ const answerLate = <A>(host: Host, conversation: Conversation, run: RunKey, answ
     if (current !== undefined) return { ...given.success, runId: current.runId }
     const ended = yield* SessionProblem.logging(host.history.of(run.sessionId))
     const last = host.history.continuing(runId)
-    // An answer that came while the run was about to be suspended resumes it when it comes again.
+    // A restart may have come before the run that the answer was to begin.
     const isLeft = ended.get(last)?.status === "suspended"
-    const next = wasOpen || isLeft ? yield* resumed(host, conversation, agent, last) : undefined
+    const next = wasOpen || isLeft ? yield* Resuming.resume(host, conversation, agent, last) : undefined
     return { ...given.success, runId: next ?? last }
   })
 
@@ -103,26 +114,6 @@ const opened = (conversation: Conversation, runId: string) =>
   Effect.catchTags(conversation.open, {
     SessionNotFound: () => new Problem.RunNotFound({ runId }),
     InvalidRequest: ({ detail = "" }) => new Problem.StorageUnavailable({ detail })
-  })
-
-const isOpen = (agent: Agent.Agent) =>
-  Effect.zipWith(
-    agent.approvals,
-    agent.questions,
-    (approvals, questions) => approvals.length + questions.length > 0
-  )
-
-/** Continues what is suspended in a run of its own, and succeeds with its id once it has begun. */
-const resumed = (host: Host, conversation: Conversation, agent: Agent.Agent, suspended: string) =>
-  Effect.gen(function* () {
-    yield* host.ready
-    const run = yield* host.newRun(conversation.sessionId)
-    yield* Effect.mapError(
-      conversation.resume(run, agent),
-      ({ detail = "" }) => new Problem.StorageUnavailable({ detail })
-    )
-    host.history.resume(suspended, run.runId)
-    return run.runId
   })
 
 const problem =

@@ -36,6 +36,8 @@ export interface Host {
   readonly onId: (run: LiveRun) => void
   /** Called when the log of a run is whole. */
   readonly onEnd: (run: LiveRun) => void
+  /** Run after a run that ended suspended, with the lock, unless another run has begun. */
+  readonly onSuspended: (conversation: Conversation, agent: Agent.Agent, run: LiveRun) => Effect.Effect<void>
 }
 
 interface Opened {
@@ -169,10 +171,21 @@ export class Conversation {
       this.waiting = others
       const then =
         next === undefined || this.opened === undefined
-          ? this.restLater
+          ? Effect.andThen(this.restLater, this.afterSuspended(run))
           : this.beginNext(this.opened.agent, ...next)
       return Effect.andThen(run.close, then)
     })
+  }
+
+  private afterSuspended(run: LiveRun): Effect.Effect<void> {
+    if (!run.log.state.isSuspended) return Effect.void
+    const { count } = this
+    const after = Effect.suspend(() =>
+      this.count === count && this.opened !== undefined
+        ? this.host.onSuspended(this, this.opened.agent, run)
+        : Effect.void
+    )
+    return Effect.asVoid(Effect.forkIn(this.lock.withPermit(Effect.uninterruptible(after)), this.host.scope))
   }
 
   /** Begins a run that waited. One that is refused fails, since its client has its id. */

@@ -23,6 +23,10 @@ export const logOf = (store: Service, run: RunKey): Effect.Effect<Ended, RunLogE
     return { ...run, created: stored.created, log }
   })
 
+/** A run that another one may have resumed, and with it its requests. */
+export const resumedBy = (run: Payload.Run, next: string | undefined): Payload.Run =>
+  next === undefined ? run : { ...run, pending: { approvals: [], questions: [] }, resumedBy: next }
+
 /** The most sessions whose runs are remembered. */
 const remembered = 100
 
@@ -72,9 +76,9 @@ export class History {
     return next === undefined ? runId : this.continuing(next)
   }
 
-  /** A run without the requests that another one has taken over. */
+  /** A run as the API shows it. */
   current(run: Payload.Run): Payload.Run {
-    return this.resumed.has(run.runId) ? { ...run, pending: { approvals: [], questions: [] } } : run
+    return resumedBy(run, this.resumed.get(run.runId))
   }
 
   forget(sessionId: string): void {

@@ -6,6 +6,7 @@ import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import type { Agent } from "../Agent.ts"
 import * as Problem from "../api/Problem.ts"
 import { makeRunId } from "../internal/run.ts"
 import type * as SessionStore from "../sessions/SessionStore.ts"
@@ -14,6 +15,7 @@ import { Conversation } from "./Conversation.ts"
 import { History } from "./History.ts"
 import { LiveRun } from "./LiveRun.ts"
 import type { Pace } from "./RunLog.ts"
+import * as Resuming from "./Resuming.ts"
 import type { RunKey, Service as Logs } from "./RunLogStore.ts"
 import * as SessionProblem from "./SessionProblem.ts"
 
@@ -54,8 +56,10 @@ export class Host {
       this.runs.delete(run.runId)
       if (run.log.state.isOver) this.history.add(run.info)
     }
+    const onSuspended = (conversation: Conversation, agent: Agent, run: LiveRun) =>
+      Resuming.resumeAnswered(this, conversation, agent, run)
     const onId = (run: LiveRun) => void this.runs.set(run.runId, run)
-    const made = new Conversation(sessionId, { ...this.parts, onId, onEnd })
+    const made = new Conversation(sessionId, { ...this.parts, onId, onEnd, onSuspended })
     this.conversations.set(sessionId, made)
     return made
   }

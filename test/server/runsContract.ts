@@ -1,7 +1,7 @@
 /** What all implementations of `Runs` do. */
 import { assert, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, type Layer, Stream } from "effect"
-import { Approval, Message } from "effect-agent"
+import { type AgentEvent, Approval, Message } from "effect-agent"
 import type { Payload } from "effect-agent/api"
 import { Runs } from "effect-agent/server"
 import type { RunLogStore } from "effect-agent/server"
@@ -225,6 +225,52 @@ export const check = (make: Make, test: typeof it.effect | typeof it.live) => {
         const again = yield* runs.approve(suspended, request?.approvalId ?? "", answer)
         assert.deepStrictEqual(again, { decision: "approve", runId: given.runId })
       }).pipe(Effect.provide(make([done], setup, places)))
+    }))
+
+  test("resumes a suspended run by each answer, also by one that comes while a run is about to be suspended", () =>
+    Effect.gen(function* () {
+      for (const when of ["before the end", "at the end", "after the end"] as const) {
+        const { ran, tool } = recorder()
+        const gate = yield* Deferred.make<void>()
+        const tools = [tool, waiting("wait", Deferred.await(gate))]
+        const remove = (path: string) => ({ name: "remove", params: { path } })
+        const calls = ScriptedProvider.toolCalls(remove("a"), remove("b"), { name: "wait", params: {} })
+        yield* Effect.gen(function* () {
+          const runs = yield* Runs.Runs
+          const sessionId = yield* session
+          const { runId } = yield* runs.start({ sessionId, prompt: "hi" })
+          const until = (tag: AgentEvent.AgentEvent["_tag"], nth: number) =>
+            Effect.flatMap(runs.events(runId, 0), (events) =>
+              events.pipe(
+                Stream.filter(({ event }) => event._tag === tag),
+                Stream.take(nth),
+                Stream.runDrain
+              )
+            )
+          yield* until("ApprovalRequested", 2)
+          const requests = (yield* runs.get(runId)).pending.approvals
+          if (when !== "before the end") yield* Deferred.succeed(gate, undefined)
+          if (when === "at the end") yield* until("RunEnd", 1)
+          if (when === "after the end") yield* eventsOf(runId)
+          const given: Array<string> = []
+          for (const { approvalId, argumentsHash } of requests) {
+            given.push((yield* runs.approve(runId, approvalId, { decision: "approve", argumentsHash })).runId)
+          }
+          if (when === "before the end") yield* Deferred.succeed(gate, undefined)
+          else assert.notStrictEqual(given[0], runId)
+          let run = yield* runs.get(runId)
+          while (run.status !== "completed") {
+            yield* eventsOf(run.runId)
+            while (run.status !== "completed" && run.resumedBy === undefined) {
+              yield* Effect.yieldNow
+              run = yield* runs.get(run.runId)
+            }
+            run = yield* runs.get(run.resumedBy ?? run.runId)
+          }
+          assert.deepStrictEqual(ran.toSorted(), ["a", "b"])
+          assert.strictEqual((yield* runs.list(sessionId)).at(-1)?.runId, run.runId)
+        }).pipe(Effect.provide(make([calls, done], { tools, needsApproval: ["remove"], asked: "defer" })))
+      }
     }))
 
   test("cancels a run when the last watcher that asked so has left", () =>
