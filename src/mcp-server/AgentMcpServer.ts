@@ -20,6 +20,7 @@ import type { ToolDefinition } from "../Provider.ts"
 import type * as Tool from "../Tool.ts"
 import { ToolRegistry } from "../ToolRegistry.ts"
 import * as AgentCalls from "./AgentCalls.ts"
+import * as Lines from "./Lines.ts"
 import * as Progress from "./Progress.ts"
 import * as ToolCalls from "./ToolCalls.ts"
 
@@ -225,8 +226,8 @@ const protocols = [
  *
  * **Details**
  *
- * The tools are those of {@link layer}. When stdin ends, the server completes the calls that go on, and interrupts the fiber that
- * builds the layer.
+ * The tools are those of {@link layer}. Lines that are not JSON are left out, and logged. When stdin ends, the server completes the
+ * calls in flight, and interrupts the fiber that builds the layer.
  *
  * **Gotchas**
  *
@@ -261,7 +262,7 @@ export const layerStdio = <E = never, R = never>(
   options: ServerOptions<E, R>
 ): Layer.Layer<never, never, Stdio | ToolRegistry | Exclude<R, Scope.Scope>> =>
   withTools(options, (registrations) =>
-    McpServer.layerStdio({ ...serverOf(options), protocols, registrations })
+    Layer.provide(McpServer.layerStdio({ ...serverOf(options), protocols, registrations }), Lines.layer)
   )
 
 /**

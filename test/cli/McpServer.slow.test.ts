@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Client } from "@modelcontextprotocol/client"
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio"
 import { Effect, type Scope } from "effect"
+import { TestClock } from "effect/testing"
 import { once } from "node:events"
 import { existsSync } from "node:fs"
 import { join } from "node:path"
@@ -173,6 +174,26 @@ describe("effect-agent mcp", () => {
       const nothing = yield* Program.run(["mcp", "--model", "local/rules"], { cwd, stdin: "" })
       assert.deepStrictEqual([nothing.code, nothing.stdout], [0, ""])
     })
+  )
+
+  it.effect("interrupts the command of a call that the client cancels", () =>
+    Effect.gen(function* () {
+      const cwd = Program.folder({})
+      const client = yield* connected(cwd, ["--yes", "--sandbox", "off"])
+      const controller = new AbortController()
+      const command = "touch begun; sleep 61; touch made"
+      const calling = client
+        .callTool({ name: "shell", arguments: { command } }, { signal: controller.signal })
+        .catch(() => "aborted")
+      const begun = Effect.sync(() => existsSync(join(cwd, "begun")))
+      yield* Effect.repeat(TestClock.withLive(Effect.delay(begun, "20 millis")), { until: (is) => is })
+      controller.abort()
+      assert.strictEqual(yield* Effect.promise(() => calling), "aborted")
+      const { text } = yield* call(client, "shell", {
+        command: "pgrep -f 'sleep 61; touch ma[d]e' || echo none"
+      })
+      assert.include(text, "none")
+    }).pipe(Effect.scoped)
   )
 
   it.effect("ends with 0 when the client leaves in the middle of a call", () =>

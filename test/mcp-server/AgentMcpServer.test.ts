@@ -1,8 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Client } from "@modelcontextprotocol/client"
-import { Deferred, Effect, Schema, type Scope } from "effect"
+import { Deferred, Effect, Layer, Schema, type Scope } from "effect"
+import { HttpRouter } from "effect/http"
 import { TestClock } from "effect/testing"
 import { Agent, Approval, Message, Tool, ToolRegistry } from "effect-agent"
+import { AgentMcpServer } from "effect-agent/mcp-server"
 import { ScriptedProvider } from "effect-agent/testing"
 import { connected, type Mode } from "./serving.ts"
 
@@ -345,6 +347,55 @@ describe("the time of a call", () => {
         true,
         "Tool waits timed out after 30s."
       ])
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("the route of a server", () => {
+  it.effect("refuses origins that are not listed, and survives bodies that are no messages", () =>
+    Effect.gen(function* () {
+      const served = AgentMcpServer.layerHttp({
+        name: "test",
+        version: "1.0.0",
+        path: "/tools",
+        origins: ["https://example.com"]
+      }).pipe(Layer.provide(ToolRegistry.layer(add)))
+      const { handler } = yield* Effect.acquireRelease(
+        Effect.sync(() => HttpRouter.toWebHandler(served, { disableLogger: true })),
+        ({ dispose }) => Effect.promise(dispose)
+      )
+      const hello = {
+        protocolVersion: "2025-11-25",
+        capabilities: {},
+        clientInfo: { name: "test", version: "1.0.0" }
+      }
+      const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params: hello })
+      const status = (init: RequestInit, headers: Record<string, string> = {}, path = "/tools") =>
+        Effect.map(
+          Effect.promise(() =>
+            handler(
+              new Request(`http://localhost${path}`, {
+                ...init,
+                headers: {
+                  "content-type": "application/json",
+                  accept: "application/json, text/event-stream",
+                  ...headers
+                }
+              })
+            )
+          ),
+          ({ status }) => status
+        )
+      assert.strictEqual(yield* status({ method: "POST", body }), 200)
+      assert.strictEqual(yield* status({ method: "POST", body }, { origin: "https://example.com" }), 200)
+      assert.strictEqual(yield* status({ method: "POST", body }, { origin: "https://evil.example" }), 403)
+      assert.strictEqual(yield* status({ method: "POST", body }, {}, "/mcp"), 404)
+      assert.strictEqual(yield* status({ method: "GET" }), 405)
+      for (const body of ["", "no json", "1", "[]", "{}"]) {
+        const code = yield* status({ method: "POST", body })
+        assert.isBelow(code, 500, body)
+      }
+      assert.strictEqual(yield* status({ method: "POST", body }), 200)
     }).pipe(Effect.scoped)
   )
 })
