@@ -9,6 +9,7 @@ import type { Claim } from "../sessions/SqlClaims.ts"
 import * as SqlLines from "../sessions/SqlLines.ts"
 import { missing, type RunKey, type RunLogError, taken } from "./RunLogStore.ts"
 import { type Database, find, type Opened, share } from "./SqlRuns.ts"
+import * as SqlTransaction from "../sessions/SqlTransaction.ts"
 
 type Failure = SqlError | RunLogError
 
@@ -83,7 +84,8 @@ export class SqlRunLines {
     const count =
       rows.length <= maxInsert
         ? this.insert(rows)
-        : sql.withTransaction(
+        : SqlTransaction.run(
+            sql,
             Effect.map(
               Effect.forEach(Arr.chunksOf(rows, maxInsert), (chunk) => this.insert(chunk)),
               (counts) => counts.reduce((sum, count) => sum + count, 0)

@@ -37,7 +37,7 @@ import * as SqlRunTables from "./SqlRunTables.ts"
 export interface Options {
   /**
    * The time for which writes wait for a database that is away, a duration. They find a commit that the database did not confirm, and do
-   * not repeat it. Default 0: they fail at once.
+   * not repeat it. Reads wait for up to 2 seconds of it. Default 0: they fail at once.
    */
   readonly patience?: Duration.Input
 }
@@ -87,26 +87,34 @@ export const layer = ({ patience = 0 }: Options = {}): Layer.Layer<
 
 type Failure = SqlError | RunLogError
 
+type Wait = <A>(effect: Effect.Effect<A, Failure>) => Effect.Effect<A, Failure>
+
 class SqlRunLogs {
   /** The runs whose starts this process has counted since their last progress. */
   private readonly counted = new Set<string>()
   private readonly database: SqlRuns.Database
-  private readonly patiently: <A>(effect: Effect.Effect<A, Failure>) => Effect.Effect<A, Failure>
+  private readonly patiently: Wait
+  private readonly briefly: Wait
 
   constructor(database: SqlRuns.Database, patience: Duration.Input) {
     this.database = database
     this.patiently = SqlPatience.patiently(patience)
+    this.briefly = SqlPatience.briefly(patience)
   }
 
-  private reading<A>(effect: Effect.Effect<A, Failure>): Effect.Effect<A, RunLogError> {
+  private failing<A>(effect: Effect.Effect<A, Failure>): Effect.Effect<A, RunLogError> {
     return Effect.mapError(effect, (error) =>
       isSqlError(error) ? new RunLogError({ detail: detailOf(error) }) : error
     )
   }
 
+  private reading<A>(effect: Effect.Effect<A, Failure>): Effect.Effect<A, RunLogError> {
+    return this.failing(this.briefly(effect))
+  }
+
   /** A write, which has the time, and waits for a database that is away. The claim is that of the moment of each try. */
   private writing<A>(write: (now: number) => Effect.Effect<A, Failure>): Effect.Effect<A, RunLogError> {
-    return this.reading(
+    return this.failing(
       Effect.flatMap(Clock.currentTimeMillis, (now) => this.patiently(Effect.suspend(() => write(now))))
     )
   }
@@ -120,7 +128,7 @@ class SqlRunLogs {
           (opened) => new SqlRunLines.SqlRunLines(database, run, opened)
         )
       ),
-      (log) => (lines: ReadonlyArray<string>) => this.reading(log.append(lines, patiently))
+      (log) => (lines: ReadonlyArray<string>) => this.failing(log.append(lines, patiently))
     )
   }
 

@@ -6,6 +6,7 @@ import type { SqlError } from "effect/sql/SqlError"
 import type * as Statement from "effect/sql/Statement"
 import type { RunKey } from "./RunLogStore.ts"
 import type { Database } from "./SqlRuns.ts"
+import * as SqlTransaction from "../sessions/SqlTransaction.ts"
 
 interface Removed {
   readonly run_id: string
@@ -17,7 +18,8 @@ const removed = (
   { sql }: Database,
   where: Statement.Fragment
 ): Effect.Effect<ReadonlyArray<RunKey>, SqlError> =>
-  sql.withTransaction(
+  SqlTransaction.run(
+    sql,
     Effect.gen(function* () {
       const found = yield* sql`SELECT id FROM effect_agent_run WHERE ${where}`.values
       const ids = found.map(([id]) => Number(id))
@@ -35,7 +37,8 @@ export const ofRun = (database: Database, runId: string): Effect.Effect<void, Sq
 /** Removes the runs and the keys of a session. */
 export const ofSession = (database: Database, sessionId: string): Effect.Effect<void, SqlError> => {
   const { sql } = database
-  return sql.withTransaction(
+  return SqlTransaction.run(
+    sql,
     Effect.andThen(
       removed(database, sql`session_id = ${sessionId}`),
       Effect.asVoid(sql`DELETE FROM effect_agent_run_key WHERE session_id = ${sessionId}`)

@@ -13,6 +13,7 @@ import type { Line } from "./SessionStorage.ts"
 import * as SqlLines from "./SqlLines.ts"
 import * as SqlPatience from "./SqlPatience.ts"
 import { type Database, find, isLocked, type Opened } from "./SqlSessions.ts"
+import * as SqlTransaction from "./SqlTransaction.ts"
 
 type Failure = SqlError | SessionError
 
@@ -59,7 +60,8 @@ export class SqlAppends {
   /** In a transaction. */
   private many(place: Place, rows: ReadonlyArray<SqlLines.Row>): Effect.Effect<boolean, SqlError> {
     const { sql } = this.database
-    return sql.withTransaction(
+    return SqlTransaction.run(
+      sql,
       Effect.gen({ self: this }, function* () {
         const [held] = yield* this.held(place)
         if (held === undefined) return false

@@ -98,7 +98,8 @@ export const read = (
   sql: SqlClient.SqlClient,
   session: number,
   end: number,
-  only: ReadonlyArray<string> | undefined
+  only: ReadonlyArray<string> | undefined,
+  briefly: <A>(page: Effect.Effect<A, SqlError>) => Effect.Effect<A, SqlError>
 ): Stream.Stream<Arr.NonEmptyReadonlyArray<string>, SqlError> => {
   const isWanted = wanted(sql, only)
   const page = (
@@ -111,7 +112,7 @@ export const read = (
     ) ORDER BY position`
   const first: Cursor = { at: 0, begun: [], window: firstWindow }
   return Stream.paginate(first, ({ at, begun, window }) =>
-    Effect.map(page(at, window), (rows) => {
+    Effect.map(briefly(page(at, window)), (rows) => {
       const last = rows.at(-1)
       if (last === undefined) return [[], Option.none()] as const
       const [lines, rest] = joined(begun, rows)

@@ -22,6 +22,8 @@ export const isAway = ({ isRetryable, reason: { cause } }: SqlError): boolean =>
 
 const pace = Schedule.min([Schedule.exponential("50 millis"), Schedule.spaced("1 second")])
 
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
 /** Tries again for up to a duration while the database is away. The effect must bear to have succeeded unnoticed. */
 export const patiently =
   (patience: Duration.Input) =>
@@ -30,8 +32,12 @@ export const patiently =
     const schedule = Schedule.upTo(pace, { duration: patience })
     const isDue = (error: E | SqlError) => isSqlError(error) && isAway(error)
     return Effect.catchIf(effect, isDue, (error) =>
-      Effect.logWarning("The SQL database is away. A write waits for it.", error).pipe(
+      Effect.logWarning(`A statement waits for the SQL database: ${messageOf(error)}`).pipe(
         Effect.andThen(Effect.retry(effect, { schedule, while: isDue }))
       )
     )
   }
+
+/** Tries a read again for up to 2 seconds: a lost connection costs nothing, and a database that is away shows soon. */
+export const briefly = (patience: Duration.Input) =>
+  patiently(Duration.min(Duration.fromInputUnsafe(patience), Duration.seconds(2)))

@@ -35,6 +35,7 @@ import { SqlAppends } from "./SqlAppend.ts"
 import { Claims } from "./SqlClaims.ts"
 import * as SqlLines from "./SqlLines.ts"
 import * as SqlOwner from "./SqlOwner.ts"
+import * as SqlPatience from "./SqlPatience.ts"
 import * as SqlSessions from "./SqlSessions.ts"
 import * as SqlTables from "./SqlTables.ts"
 
@@ -54,7 +55,7 @@ export interface Options extends SessionStore.Options {
   readonly takeOver?: boolean
   /**
    * The time for which `create`, `open` and appends wait for a database that is away, a duration. They find a commit that the database did
-   * not confirm, and do not repeat it. Default 0: they fail at once.
+   * not confirm, and do not repeat it. Reads wait for up to 2 seconds of it. Default 0: they fail at once.
    */
   readonly patience?: Duration.Input
 }
@@ -112,6 +113,7 @@ const storageOf = (database: SqlSessions.Database): SessionStorage => {
       append: (lines) => Effect.mapError(appends.append(lines), during(claim.sessionId, "append"))
     }
   }
+  const briefly = SqlPatience.briefly(database.patience)
   return {
     create: (session) =>
       Effect.mapBoth(SqlSessions.create(database, session), {
@@ -125,16 +127,16 @@ const storageOf = (database: SqlSessions.Database): SessionStorage => {
       }),
     lines: (sessionId, only) =>
       Stream.unwrap(
-        Effect.map(SqlSessions.find(database, sessionId), ({ bytes, id }) =>
-          SqlLines.read(database.sql, Number(id), Number(bytes), only)
+        Effect.map(briefly(SqlSessions.find(database, sessionId)), ({ bytes, id }) =>
+          SqlLines.read(database.sql, Number(id), Number(bytes), only, briefly)
         )
       ).pipe(Stream.mapError(during(sessionId, "read"))),
     find: (sessionId) =>
-      Effect.mapBoth(SqlSessions.find(database, sessionId), {
+      Effect.mapBoth(briefly(SqlSessions.find(database, sessionId)), {
         onFailure: during(sessionId, "read"),
         onSuccess: SqlSessions.listed
       }),
-    list: (where) => Effect.mapError(SqlSessions.list(database, where), during("", "list")),
+    list: (where) => Effect.mapError(briefly(SqlSessions.list(database, where)), during("", "list")),
     remove: (sessionId) =>
       Effect.mapError(SqlSessions.remove(database, sessionId), during(sessionId, "remove"))
   }

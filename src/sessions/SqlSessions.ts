@@ -16,6 +16,7 @@ import type { Claim } from "./SqlClaims.ts"
 import * as SqlLines from "./SqlLines.ts"
 import type { Owner, Owners } from "./SqlOwner.ts"
 import * as SqlPatience from "./SqlPatience.ts"
+import * as SqlTransaction from "./SqlTransaction.ts"
 
 /** A database, with the sessions that this store has open, by their ids. */
 export interface Database {
@@ -181,7 +182,7 @@ export const remove = (database: Database, sessionId: string): Effect.Effect<voi
       yield* sql`DELETE FROM effect_agent_session_entry WHERE session = ${id}`
       yield* sql`DELETE FROM effect_agent_session WHERE id = ${id}`
     })
-    yield* sql.withTransaction(removed)
+    yield* SqlTransaction.run(sql, removed)
   })
 
 /** Takes a session in a transaction, and gives it back when the scope closes. */
@@ -198,7 +199,7 @@ const claimed = (
     const note = ({ fence, id, sessionId }: Opened) =>
       Effect.sync(() => claims.set(sessionId, (noted = { sessionId, id, fence })))
     const forget = Effect.sync(() => noted !== undefined && drop(database, noted))
-    return yield* Effect.onError(sql.withTransaction(Effect.tap(take(owner, now), note)), () => forget)
+    return yield* Effect.onError(SqlTransaction.run(sql, Effect.tap(take(owner, now), note)), () => forget)
   })
   return SqlPatience.patiently(patience)(Effect.acquireRelease(attempt, (claim) => release(database, claim)))
 }

@@ -46,8 +46,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "stores all of its lines or none",
     without: "all lines of a write are stored, or none",
     file: "src/sessions/SqlAppend.ts",
-    from: "return sql.withTransaction(",
-    to: "return Effect.suspend(() =>",
+    from: "return SqlTransaction.run(",
+    to: "return ((_: unknown, effect: Effect.Effect<boolean, SqlError>) => effect)(",
     test: "test/sessions/SqlSessionStore.test.ts"
   },
   {
