@@ -114,6 +114,12 @@ const sessions = HttpApiGroup.make("sessions")
       success: Payload.SessionContents,
       error: Problem.SessionNotFound
     }),
+    HttpApiEndpoint.patch("update", "/sessions/:sessionId", {
+      ...session,
+      payload: Payload.UpdateSession,
+      success: HttpApiSchema.NoContent,
+      error: [Problem.SessionNotFound, Problem.SessionLocked, Problem.RunGoesOn, Problem.Draining]
+    }),
     HttpApiEndpoint.delete("delete", "/sessions/:sessionId", {
       ...session,
       success: HttpApiSchema.NoContent,

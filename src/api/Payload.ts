@@ -201,6 +201,20 @@ export const CreateSession = Schema.Struct({
 export interface CreateSession extends Schema.Schema.Type<typeof CreateSession> {}
 
 /**
+ * The body of a request that changes a session.
+ *
+ * @category schemas
+ * @since 0.2.0
+ */
+export const UpdateSession = Schema.Struct({
+  /** The name of the session; `""` removes it. Default: no change. */
+  name: Schema.optionalKey(Schema.String),
+  /** The model of the session, from its next run on. Default: no change. */
+  model: Schema.optionalKey(text)
+})
+export interface UpdateSession extends Schema.Schema.Type<typeof UpdateSession> {}
+
+/**
  * The body of a request for a fork of a session.
  *
  * @category schemas

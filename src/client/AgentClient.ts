@@ -119,6 +119,14 @@ export interface Service {
   readonly readSession: (
     sessionId: string
   ) => Effect.Effect<Payload.SessionContents, Refused | Problem.SessionNotFound>
+  /** Changes the name or the model of a session. The model changes while the session has no run. */
+  readonly updateSession: (
+    sessionId: string,
+    changes: Payload.UpdateSession
+  ) => Effect.Effect<
+    void,
+    Refused | Problem.SessionNotFound | Problem.SessionLocked | Problem.RunGoesOn | Problem.Draining
+  >
   /** Makes a session with the conversation of another one, up to an entry if one is given, and succeeds with its id. */
   readonly forkSession: (
     sessionId: string,
@@ -250,6 +258,8 @@ const serviceOf = (link: Link.Link): Service => {
         api.sessions.list({ query: { ...page, ...(limit === undefined ? {} : { limit: String(limit) }) } })
       ),
     readSession: (sessionId) => Link.repeated(link, api.sessions.read(ofSession(sessionId))),
+    updateSession: (sessionId, payload) =>
+      Link.repeated(link, api.sessions.update({ ...ofSession(sessionId), payload })),
     forkSession: (sessionId, payload = {}) =>
       Effect.map(
         Link.called(api.sessions.fork({ ...ofSession(sessionId), payload })),

@@ -67,6 +67,12 @@ export class Calls {
     )
   }
 
+  update(sessionId: string, changes: Payload.UpdateSession) {
+    return Effect.flatMap(Requests.encode(Requests.Update, changes), (request) =>
+      again(reached(this.client(sessionId).Update(request)))
+    )
+  }
+
   remove(sessionId: string) {
     return reached(this.client(sessionId).Remove())
   }

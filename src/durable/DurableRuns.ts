@@ -88,6 +88,7 @@ const make = Effect.fnUntraced(function* ({ cwd }: Options) {
     createSession: (options) => Effect.andThen(ready, calls.create({ ...place, ...options })),
     listSessions: (page) => Sessions.list({ cwd, sessions }, page),
     readSession: (sessionId) => Sessions.read(sessions, sessionId),
+    updateSession: (sessionId, changes) => Effect.andThen(ready, calls.update(sessionId, changes)),
     deleteSession: (sessionId) => calls.remove(sessionId),
     forkSession: (sessionId, options) => Effect.andThen(ready, calls.fork(sessionId, options)),
     start: (request) => Effect.andThen(ready, calls.start(request)),

@@ -34,6 +34,8 @@ export const Create = Schema.Struct({
 
 export const Fork = Payload.ForkSession
 
+export const Update = Payload.UpdateSession
+
 /** A body as it is stored. */
 export interface Stored {
   readonly v: number

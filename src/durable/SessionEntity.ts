@@ -91,5 +91,9 @@ export const SessionEntity = Entity.make("AgentSession", [
     success: Schema.String,
     error: Schema.Union([Problem.SessionNotFound, ...toMake])
   }),
+  Rpc.make("Update", {
+    payload: body,
+    error: Schema.Union([Problem.RunGoesOn, Problem.SessionNotFound, Problem.SessionLocked, ...toMake])
+  }),
   Rpc.make("Remove", { error: Schema.Union([Problem.RunGoesOn, ...toOpen]) })
 ])

@@ -44,6 +44,7 @@ const make = (worker: Driving.Worker) =>
       Watch: ({ payload: { after, runId } }) => Watching.pages(worker, sessionId, runId, after),
       Create: ({ payload }) => requests.create(payload),
       Fork: ({ payload }) => requests.fork(payload),
+      Update: ({ payload }) => requests.update(payload),
       Remove: () => local.runs.deleteSession(sessionId)
     })
   })

@@ -116,6 +116,12 @@ export class SessionRequests {
     )
   }
 
+  update(request: Requests.Stored) {
+    return Effect.flatMap(Requests.decode(Requests.Update, request), (changes) =>
+      this.runs.updateSession(this.sessionId, changes)
+    )
+  }
+
   fork(request: Requests.Stored) {
     return Effect.flatMap(Requests.decode(Requests.Fork, request), (options) =>
       this.runs.forkSession(this.sessionId, options)

@@ -71,6 +71,11 @@ export class Conversation {
     return this.opened?.agent
   }
 
+  /** The session, while it is open. */
+  get session(): SessionStore.OpenSession | undefined {
+    return this.opened?.session
+  }
+
   /** Opens the session and makes its agent, unless they are. Needs the lock. */
   readonly open: Effect.Effect<
     Agent.Agent,

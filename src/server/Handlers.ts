@@ -41,6 +41,7 @@ const sessions = HttpApiBuilder.group(
           ...(query === undefined ? {} : { query })
         }),
       read: ({ params }) => runs.readSession(params.sessionId),
+      update: ({ params, payload }) => runs.updateSession(params.sessionId, payload),
       delete: ({ params }) => runs.deleteSession(params.sessionId),
       fork: ({ params, payload }) =>
         Effect.map(runs.forkSession(params.sessionId, payload), (sessionId) => ({ sessionId }))

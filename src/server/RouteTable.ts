@@ -15,7 +15,7 @@ export const publicPath = "/health"
 const withoutBody: ReadonlySet<string> = new Set(["pause", "resume", "cancel"])
 
 const bodyOf = (method: string, identifier: string): Body =>
-  method !== "POST" ? "none" : withoutBody.has(identifier) ? "optional" : "json"
+  method !== "POST" && method !== "PATCH" ? "none" : withoutBody.has(identifier) ? "optional" : "json"
 
 const ofApi = (): ReadonlyArray<Line> => {
   const lines: Array<Line> = [{ method: "GET", path: openApiPath, body: "none" }]

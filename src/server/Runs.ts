@@ -119,6 +119,11 @@ export interface Service {
   readonly readSession: (
     sessionId: string
   ) => Effect.Effect<Payload.SessionContents, Problem.SessionNotFound | Storage>
+  /** Changes the name or the model of a session. The model changes while the session has no run, or it fails with `RunGoesOn`. */
+  readonly updateSession: (
+    sessionId: string,
+    changes: Payload.UpdateSession
+  ) => Effect.Effect<void, Problem.RunGoesOn | Problem.InvalidRequest | Problem.Draining | ToOpen>
   /** Removes a session and its runs. */
   readonly deleteSession: (sessionId: string) => Effect.Effect<void, Problem.RunGoesOn | ToOpen>
   /** Makes a session with the conversation of another one, and succeeds with its id. */

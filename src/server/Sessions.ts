@@ -14,7 +14,7 @@ import * as SessionProblem from "./SessionProblem.ts"
 
 type Sessions = Pick<
   Service,
-  "createSession" | "listSessions" | "readSession" | "deleteSession" | "forkSession"
+  "createSession" | "listSessions" | "readSession" | "updateSession" | "deleteSession" | "forkSession"
 >
 
 /** The functions of the service that are about sessions. */
@@ -22,6 +22,7 @@ export const make = (host: Host): Sessions => ({
   createSession: (options) => Effect.andThen(host.ready, create(host, options)),
   listSessions: (page) => list(host.parts, page),
   readSession: (sessionId) => read(host.parts.sessions, sessionId),
+  updateSession: (sessionId, changes) => Effect.andThen(host.ready, update(host, sessionId, changes)),
   deleteSession: (sessionId) => remove(host, sessionId),
   forkSession: (sessionId, options) => Effect.andThen(host.ready, fork(host, sessionId, options))
 })
@@ -102,6 +103,29 @@ const shown = Effect.fnUntraced(function* ({ entries, session, view }: SessionSt
 const Plain = Schema.Record(Schema.String, Schema.Json)
 
 const plain = (view: object): typeof Plain.Type => JSON.parse(JSON.stringify(view))
+
+const update = (host: Host, sessionId: string, { model, name }: Payload.UpdateSession) => {
+  const conversation = host.conversation(sessionId)
+  const { agents, sessions } = host.parts
+  const changed = Effect.gen(function* () {
+    const { current, session: open } = conversation
+    if (model !== undefined && current !== undefined)
+      return yield* new Problem.RunGoesOn({ runId: current.runId })
+    // Another agent continues with the model.
+    if (model !== undefined) yield* conversation.close
+    const session =
+      model === undefined && open !== undefined
+        ? open
+        : yield* SessionProblem.opening(sessions.open(sessionId))
+    if (model !== undefined) {
+      yield* checked(agents, session, { model })
+      const record = session.record([{ _tag: "OptionsChanged", options: { model } }])
+      yield* Effect.mapError(record, SessionProblem.unavailable)
+    }
+    if (name !== undefined) yield* Effect.mapError(session.rename(name), SessionProblem.unavailable)
+  })
+  return conversation.lock.withPermit(Effect.uninterruptible(Effect.scoped(changed)))
+}
 
 const remove = Effect.fnUntraced(function* (host: Host, sessionId: string) {
   const conversation = host.conversation(sessionId)

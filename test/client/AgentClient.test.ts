@@ -113,6 +113,8 @@ describe("AgentClient", () => {
       yield* fork.prompt("more")
       assert.strictEqual((yield* fork.state.get).messages.length, 4)
       assert.strictEqual((yield* agent.state.get).messages.length, 2)
+      yield* client.updateSession("s", { name: "Oslo", model: "m" })
+      assert.strictEqual((yield* client.readSession("s")).session.title, "Oslo")
       yield* client.deleteSession("s")
       const gone = yield* Effect.flip(client.open("s"))
       assert.deepInclude(gone, { _tag: "SessionNotFound", sessionId: "s" })

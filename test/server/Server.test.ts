@@ -63,6 +63,16 @@ describe("Server", () => {
       assert.strictEqual(copy.json.view.messages.length, 2)
       const bad = yield* send(port, { path: "/sessions/s/fork", body: { entryId: "none" } })
       assert.deepStrictEqual(problem(bad), [400, "invalid-request"])
+      const changed = yield* send(port, {
+        method: "PATCH",
+        path: "/sessions/s",
+        body: { name: "Oslo", model: "m" }
+      })
+      assert.strictEqual(changed.status, 204)
+      const wrong = yield* send(port, { method: "PATCH", path: "/sessions/s", body: { tools: [] } })
+      assert.strictEqual(wrong.status, 400)
+      const again = yield* send(port, { path: "/sessions/s" })
+      assert.deepStrictEqual([again.json.session.title, again.json.view.options.model], ["Oslo", "m"])
       assert.strictEqual((yield* send(port, { method: "DELETE", path: "/sessions/s" })).status, 204)
       assert.deepStrictEqual(problem(yield* send(port, { path: "/sessions/s" })), [404, "session-not-found"])
       assert.deepStrictEqual(problem(yield* send(port, { path: `/runs/${runId}` })), [404, "run-not-found"])

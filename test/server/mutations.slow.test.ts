@@ -34,6 +34,7 @@ const seeds: ReadonlyArray<Asked> = [
   { path: "/runs/RUN/pause", method: "POST" },
   { path: "/runs/RUN/approvals/x", body: '{"decision":"approve","argumentsHash":"0","params":{"path":"a"}}' },
   { path: "/runs/RUN/questions/x", body: '{"answer":{"a":[1]}}' },
+  { path: "/sessions/t", method: "PATCH", body: '{"name":"n","model":"m"}' },
   { path: "/sessions/t", method: "DELETE" }
 ]
 

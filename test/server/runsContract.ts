@@ -131,6 +131,30 @@ export const check = (make: Make, test: typeof it.effect | typeof it.live) => {
       }).pipe(Effect.provide(make([...turns, done], setup)))
     }))
 
+  test("changes the name and the model of a session, the model between its runs alone", () =>
+    Effect.gen(function* () {
+      const { gate, script, setup } = yield* gated
+      yield* Effect.gen(function* () {
+        const runs = yield* Runs.Runs
+        const sessionId = yield* session
+        const { runId } = yield* runs.start({ sessionId, prompt: "one" })
+        yield* runs.updateSession(sessionId, { name: "Trip" })
+        const refused = yield* Effect.flip(runs.updateSession(sessionId, { name: "No", model: "other" }))
+        assert.deepInclude(refused, { _tag: "RunGoesOn", runId })
+        yield* Deferred.succeed(gate, undefined)
+        yield* eventsOf(runId)
+        yield* runs.updateSession(sessionId, { model: "other" })
+        const { session: shown, view } = yield* runs.readSession(sessionId)
+        assert.deepStrictEqual([shown.title, view["options"]], ["Trip", { model: "other" }])
+        const next = yield* runs.start({ sessionId, prompt: "two" })
+        assert.deepInclude((yield* eventsOf(next.runId))[0]?.event, { _tag: "RunStart", model: "other" })
+        yield* runs.updateSession(sessionId, { name: "" })
+        assert.strictEqual((yield* runs.readSession(sessionId)).session.title, "one")
+        const unknown = yield* Effect.flip(runs.updateSession("none", { name: "x" }))
+        assert.strictEqual(unknown._tag, "SessionNotFound")
+      }).pipe(Effect.provide(make(script, setup)))
+    }))
+
   test("waits for an approval, and answers it once", () =>
     Effect.gen(function* () {
       const { ran, tool } = recorder()
