@@ -6,16 +6,9 @@ import { Rpc } from "effect/rpc"
 import { Cluster } from "effect-agent/durable"
 import { NodeCluster } from "effect-agent/durable-node"
 import { NodeSqlite } from "effect-agent/sql"
-import { createServer } from "node:net"
 import { sqlite } from "../sql/databases.ts"
 import * as Postgres from "../sql/postgres.ts"
-
-const freePort = Effect.callback<number>((resume) => {
-  const probe = createServer()
-  const port = 20_000 + Math.floor(Math.random() * 10_000)
-  probe.once("error", () => resume(freePort))
-  probe.listen(port, "127.0.0.1", () => probe.close(() => resume(Effect.succeed(port))))
-})
+import { freePort } from "./ports.ts"
 
 /** An entity that says which worker it lives on. */
 const Place = Entity.make("Place", [Rpc.make("Where", { success: Schema.Int })])

@@ -1,0 +1,160 @@
+import { assert, describe, it } from "@effect/vitest"
+import { PgClient } from "@effect/sql-pg"
+import { Effect, Fiber, Layer, type Redacted, Redacted as Secret, Stream } from "effect"
+import { DurableRuns } from "effect-agent/durable"
+import { NodeCluster } from "effect-agent/durable-node"
+import { Runs, SqlRunLogStore } from "effect-agent/server"
+import { SessionStore, SqlSessionStore } from "effect-agent/sessions"
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { createInterface } from "node:readline"
+import * as Postgres from "../sql/postgres.ts"
+import { freePort } from "./ports.ts"
+import { steps } from "./countingWorker.ts"
+
+const lease = 5000
+
+const folder = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "effect-agent-durable-"))),
+  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+)
+
+/** Starts a worker, and succeeds when it is ready. */
+const worker = (url: Redacted.Redacted, effects: string) =>
+  Effect.gen(function* () {
+    const port = yield* freePort
+    const child = yield* Effect.acquireRelease(
+      Effect.sync(() =>
+        spawn(
+          process.execPath,
+          [
+            "--conditions",
+            "effect-agent-source",
+            join(import.meta.dirname, "countingWorker.ts"),
+            Secret.value(url),
+            String(port),
+            String(lease),
+            effects
+          ],
+          { stdio: ["ignore", "pipe", "inherit"] }
+        )
+      ),
+      (child) => Effect.sync(() => child.kill("SIGKILL"))
+    )
+    const lines = createInterface(child.stdout)
+    yield* Effect.promise(async () => {
+      for await (const line of lines) if (line === "ready") return
+    })
+    return child
+  })
+
+const outside = (url: Redacted.Redacted) =>
+  DurableRuns.layer().pipe(
+    Layer.provideMerge(NodeCluster.client({ lease })),
+    Layer.provideMerge(SqlRunLogStore.layer()),
+    Layer.provideMerge(SqlSessionStore.layer()),
+    Layer.provide(PgClient.layer({ url, maxConnections: 4, startupParameters: { timezone: "UTC" } }))
+  )
+
+/** Who did the steps of a run last, of the processes that the effects name. */
+const ownerOf = (effects: string, runId: string) =>
+  Number(
+    readFileSync(effects, "utf8")
+      .split("\n")
+      .findLast((line) => line.startsWith(`${runId} `))
+      ?.split(" ")
+      .at(2)
+  )
+
+const stepsOf = (effects: string, runId: string) =>
+  readFileSync(effects, "utf8")
+    .split("\n")
+    .flatMap((line) => (line.startsWith(`${runId} `) ? [Number(line.split(" ")[1])] : []))
+
+const all = Array.from({ length: steps + 1 }, (_, index) => index)
+
+type Fault = (owner: ChildProcess) => Effect.Effect<void>
+
+const kill: Fault = (owner) =>
+  Effect.promise(async () => {
+    const end = once(owner, "exit")
+    owner.kill("SIGKILL")
+    await end
+  })
+
+const stop: Fault = (owner) =>
+  Effect.promise(async () => {
+    const end = once(owner, "exit")
+    owner.kill("SIGTERM")
+    await end
+  })
+
+const freeze: Fault = (owner) => Effect.sync(() => void owner.kill("SIGSTOP"))
+
+/** The longest gap in milliseconds between two events of a run whose worker meets a fault in the middle. */
+const gapAt = (fault: Fault, thaw: boolean) =>
+  Effect.gen(function* () {
+    const { url } = yield* Postgres.start
+    const effects = join(yield* folder, "effects")
+    const workers = [yield* worker(url, effects), yield* worker(url, effects)]
+    const context = yield* Layer.build(outside(url))
+    return yield* Effect.gen(function* () {
+      const runs = yield* Runs.Runs
+      const sessions = yield* SessionStore.SessionStore
+      yield* Effect.scoped(sessions.create({ sessionId: "s" }))
+      const { runId } = yield* runs.start({ sessionId: "s", prompt: "go" })
+      const seen: Array<{ readonly position: number; readonly seq: number; readonly time: number }> = []
+      const watching = yield* Effect.forkChild(
+        Stream.runForEach(yield* runs.events(runId, 0), ({ event, position }) =>
+          Effect.sync(() => void seen.push({ position, seq: event.seq, time: performance.now() }))
+        )
+      )
+      yield* Effect.repeat(Effect.sleep(20), { until: () => Effect.sync(() => seen.length > 10) })
+      const pid = ownerOf(effects, runId)
+      const owner = workers.find((one) => one.pid === pid)
+      assert.isDefined(owner)
+      if (owner !== undefined) yield* fault(owner)
+      yield* Fiber.join(watching)
+      if (thaw) owner?.kill("SIGCONT")
+      if (thaw) yield* Effect.sleep(1000)
+      // Each event once and in order; positions may jump at a crash.
+      assert.deepStrictEqual(
+        seen.map(({ seq }) => seq),
+        all
+      )
+      assert.isTrue(seen.every(({ position }, index) => position > (seen[index - 1]?.position ?? 0)))
+      assert.deepStrictEqual(
+        stepsOf(effects, runId).sort((a, b) => a - b),
+        all
+      )
+      const rest = yield* Stream.runCollect(yield* runs.events(runId, seen[4]?.position ?? 0))
+      assert.deepStrictEqual(
+        rest.map(({ position }) => position),
+        seen.slice(5).map(({ position }) => position)
+      )
+      return Math.max(...seen.map(({ time }, index) => time - (seen[index - 1]?.time ?? time)))
+    }).pipe(Effect.provideContext(context))
+  })
+
+describe.skipIf(!Postgres.isInstalled)("taking over", () => {
+  it.live(
+    "the run of a killed worker goes on within two seconds, and its watcher sees each event once",
+    () => Effect.map(gapAt(kill, false), (gap) => assert.isBelow(gap, 2000)),
+    60_000
+  )
+
+  it.live(
+    "the run of a worker that ends goes on at once",
+    () => Effect.map(gapAt(stop, false), (gap) => assert.isBelow(gap, 2000)),
+    60_000
+  )
+
+  it.live(
+    "the run of a frozen worker goes on within two leases, and nothing that it does later counts",
+    () => Effect.map(gapAt(freeze, true), (gap) => assert.isBelow(gap, 2 * lease)),
+    60_000
+  )
+})
