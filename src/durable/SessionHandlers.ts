@@ -21,16 +21,24 @@ const make = (worker: Driving.Worker) =>
     const self = (yield* SessionEntity.client)(sessionId)
     yield* Effect.addFinalizer(() => local.leave(sessionId))
     const driving = new Driving.Driving(sessionId, worker)
-    const requests = new SessionRequests(sessionId, worker, driving, (id, runId) =>
-      // A request that is stored already is the same one.
-      Effect.orDie(
-        Effect.catchTag(
+    const driven = new Set<string>()
+    const drive = (id: string, runId: string) =>
+      Effect.suspend(() => {
+        driven.add(runId)
+        // A request that is stored already is the same one.
+        const stored = Effect.catchTag(
           self.Drive({ id, runId }, { discard: true }),
           "AlreadyProcessingMessage",
           () => Effect.void
         )
-      )
-    )
+        return Effect.orDie(stored)
+      })
+    const requests = new SessionRequests(sessionId, worker, driving, drive)
+    // A run may begin without a request of its own: one that an answer resumes which came too late for the run before it.
+    yield* Effect.suspend(() => {
+      const runId = local.active(sessionId)
+      return runId === undefined || driven.has(runId) ? Effect.void : drive(runId, runId)
+    }).pipe(Effect.delay("1 second"), Effect.forever, Effect.forkScoped)
     return SessionEntity.of({
       Start: ({ payload }) => requests.start(payload),
       Steer: ({ payload }) => requests.send("steer", payload),
