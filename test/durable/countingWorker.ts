@@ -82,6 +82,7 @@ const make = Effect.gen(function* () {
     createSession: none,
     listSessions: none,
     readSession: none,
+    updateSession: none,
     deleteSession: none,
     forkSession: none,
     start: ({ sessionId }) =>
