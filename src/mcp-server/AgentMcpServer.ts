@@ -141,19 +141,18 @@ const register = Effect.fnUntraced(function* <E, R>({ agent }: Options<E, R>) {
   const parts = { registry, policy: yield* Approval }
   const reserved = agent === undefined ? undefined : (agent.name ?? "agent")
   if (agent !== undefined) yield* addAgent(server, agent)
-  let offered: ReadonlyMap<string, ToolDefinition> = new Map()
+  let offered: ReadonlyMap<string, Tool.Any> = new Map()
   let last: ReadonlyArray<ToolDefinition> | undefined
   const sync = Effect.fnUntraced(function* (definitions: ReadonlyArray<ToolDefinition>) {
     if (definitions === last) return
     last = definitions
     const before = offered
-    const tools = definitions.filter(({ name }) => name !== reserved)
-    offered = new Map(tools.map((definition) => [definition.name, definition]))
+    const found = yield* Effect.forEach(definitions, ({ name }) => registry.get(name))
+    const tools = found.filter((tool) => tool !== undefined).filter(({ name }) => name !== reserved)
+    offered = new Map(tools.filter(isOfferable).map((tool) => [tool.name, tool]))
     const isOffered = (name: string) => offered.has(name)
-    for (const definition of tools) {
-      if (before.get(definition.name) === definition) continue
-      const tool = yield* registry.get(definition.name)
-      if (tool !== undefined) yield* addTool(server, parts, tool, isOffered)
+    for (const tool of offered.values()) {
+      if (before.get(tool.name) !== tool) yield* addTool(server, parts, tool, isOffered)
     }
     if ([...before.keys()].some((name) => !offered.has(name)))
       yield* server.notifications["notifications/tools/list_changed"]({})
@@ -161,6 +160,10 @@ const register = Effect.fnUntraced(function* <E, R>({ agent }: Options<E, R>) {
   yield* Effect.flatMap(registry.definitions, sync)
   yield* Effect.forkScoped(Stream.runForEach(registry.changes, sync))
 })
+
+/** A client has no person who answers the question of a tool, and no params that are no object. */
+const isOfferable = ({ parameters, question }: Tool.Any): boolean =>
+  question === undefined && isToolJson(parameters)
 
 type Server = McpServer.McpServer["Service"]
 
@@ -171,9 +174,8 @@ const addTool = Effect.fnUntraced(function* (
   tool: Tool.Any,
   isOffered: (name: string) => boolean
 ) {
-  const { description, label, name, parameters, question } = tool
-  if (question !== undefined) return
-  if (!isToolJson(parameters)) return yield* Effect.logWarning(`The params of the tool ${name} are no object`)
+  const { description, label, name, parameters } = tool
+  if (!isToolJson(parameters)) return
   yield* server.addTool({
     tool: new McpSchema.Tool({
       name,

@@ -43,9 +43,11 @@ const decided = Effect.fnUntraced(function* (
   registry: ToolRegistry["Service"],
   prepared: PreparedCall
 ) {
-  const { call, input, params, tool } = prepared
+  const { call, input, tool } = prepared
   const ids = { runId: call.id, toolCallId: call.id, toolName: tool.name }
-  const decision = yield* policy.decide({ ...ids, params, input, tool })
+  // The policy gets params of its own, so that it cannot change those that the tool gets.
+  const { params } = yield* registry.prepare(call, { input: structuredClone(input) })
+  const decision = yield* policy.decide({ ...ids, params, input: structuredClone(input), tool })
   if (decision.decision === "allow") return prepared
   if (decision.decision === "deny") return yield* Effect.fail(new Refused(decision.reason))
   const { reason } = decision

@@ -270,6 +270,21 @@ describe("the policy of a server", () => {
     })
   )
 
+  it.effect("cannot change the params of a call", () =>
+    Effect.gen(function* () {
+      const changing: Approval.Policy = {
+        decide: ({ input, params }) =>
+          Effect.sync(() => {
+            Object.assign(Object(params), { a: 100 })
+            Object.assign(Object(input), { a: 100 })
+            return { decision: "allow" }
+          }),
+        asked: "deny"
+      }
+      assert.deepStrictEqual(yield* calling(changing, "add", { a: 1, b: 2 }), [false, '{"sum":3}'])
+    })
+  )
+
   it.effect("asks its person", () =>
     Effect.gen(function* () {
       const asked: Array<Approval.Request> = []
@@ -319,6 +334,12 @@ describe("the list of a server", () => {
       )
       yield* told(lists, ["draw", "fails", "add"])
       assert.deepStrictEqual(shown(yield* call(client, "add")), [false, "new"])
+      const asks = { ...Approval.askUser(), name: "fails" }
+      yield* registry.unregister("fails")
+      yield* registry.register(asks)
+      yield* told(lists, ["draw", "add"])
+      const asked = yield* Effect.exit(Effect.tryPromise(() => client.callTool({ name: "fails" })))
+      assert.strictEqual(asked._tag, "Failure")
     }).pipe(Effect.scoped)
   )
 })

@@ -4,6 +4,7 @@
 import * as Asking from "./asking.ts"
 import * as Files from "./files.ts"
 import * as Keeping from "./keeping.ts"
+import * as Mcp from "./mcp.ts"
 import type { Mutant } from "./Mutant.ts"
 import * as Provider from "./provider.ts"
 import * as Proxy from "./proxy.ts"
@@ -19,5 +20,6 @@ export const mutants: ReadonlyArray<Mutant> = [
   ...Proxy.mutants,
   ...Running.mutants,
   ...Keeping.mutants,
-  ...Server.mutants
+  ...Server.mutants,
+  ...Mcp.mutants
 ]
