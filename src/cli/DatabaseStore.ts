@@ -1,4 +1,4 @@
-/** Stores of sessions and of large tool results in databases. The client of each kind of database is loaded when it is used. */
+/** Stores of sessions, of large tool results and of the logs of runs in databases. The client of each kind of database is loaded when it is used. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -13,6 +13,8 @@ import * as SqlArtifactStore from "../artifacts/SqlArtifactStore.ts"
 import { SessionError, StorageFailed } from "../Session.ts"
 import * as SessionStore from "../sessions/SessionStore.ts"
 import * as SqlSessionStore from "../sessions/SqlSessionStore.ts"
+import { RunLogError, RunLogStore } from "../server/RunLogStore.ts"
+import * as SqlRunLogStore from "../server/SqlRunLogStore.ts"
 import type { Stores } from "./SessionPlace.ts"
 
 /** Opens the store in an SQLite database, and makes its file if there is none. The scope holds the connection. */
@@ -29,19 +31,34 @@ export const sqlite = Effect.fnUntraced(function* (filename: string) {
 /** Opens the store in a PostgreSQL database. The scope holds the connections. */
 export const postgres = Effect.fnUntraced(function* (url: string) {
   const { layer } = yield* Effect.promise(() => import("@effect/sql-pg/PgClient"))
-  return yield* opened(layer({ url: Redacted.make(url), maxConnections: 2 }))
+  return yield* opened(layer({ url: Redacted.make(url), maxConnections: 10 }))
 })
 
+/** The time for which a run waits for a database that restarts. */
+const patience = "30 seconds"
+
 const opened = (client: Layer.Layer<SqlClient.SqlClient, SqlError>) =>
-  Layer.provide(Layer.merge(SqlSessionStore.layer(), SqlArtifactStore.layer), client).pipe(
+  Layer.merge(SqlSessionStore.layer({ patience }), SqlArtifactStore.layer).pipe(
+    Layer.provideMerge(client),
     Layer.build,
     Effect.map(
       (context): Stores => ({
         store: Context.get(context, SessionStore.SessionStore),
-        artifacts: Context.get(context, ArtifactStore)
+        artifacts: Context.get(context, ArtifactStore),
+        logs: logsOf(context)
       })
     ),
     Effect.mapError((error) => failed(detailOf(error)))
+  )
+
+const logsOf = (context: Context.Context<SqlClient.SqlClient | SqlSessionStore.Claims>) =>
+  Layer.effect(
+    RunLogStore,
+    Layer.build(SqlRunLogStore.layer({ patience })).pipe(
+      Effect.provideContext(context),
+      Effect.map((built) => Context.get(built, RunLogStore)),
+      Effect.mapError((error) => new RunLogError({ detail: detailOf(error) }))
+    )
   )
 
 const detailOf = (error: SqlError | MigrationError): string => {

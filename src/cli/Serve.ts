@@ -7,16 +7,13 @@ import * as FileSystem from "effect/FileSystem"
 import * as HttpServer from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as Path from "effect/Path"
 import * as Redacted from "effect/Redacted"
 import * as References from "effect/References"
 import * as Struct from "effect/Struct"
 import { randomBytes } from "node:crypto"
 import { createServer } from "node:http"
 import { Provider } from "../Provider.ts"
-import * as SessionHome from "../sessions/SessionHome.ts"
 import { SessionStore } from "../sessions/SessionStore.ts"
-import * as JsonlRunLogStore from "../server/JsonlRunLogStore.ts"
 import * as LiveRuns from "../server/LiveRuns.ts"
 import * as ProxyRoutes from "../server/ProxyRoutes.ts"
 import type { Route } from "../server/Routes.ts"
@@ -48,11 +45,7 @@ export const run = Effect.fnUntraced(
     const place = yield* SessionPlace.at(settings)
     const { choice, layer: agents } = yield* ServedAgents.make(settings, env, place.artifacts)
     const runs = LiveRuns.layer(place.listed).pipe(
-      Layer.provide([
-        agents,
-        Layer.succeed(SessionStore, place.store),
-        JsonlRunLogStore.layer({ directory: yield* logsOf(settings) })
-      ])
+      Layer.provide([agents, Layer.succeed(SessionStore, place.store), place.logs])
     )
     const { grace, host, hosts, origins, port, proxied, token, tokens } = options
     const provider = Context.get(yield* Layer.build(choice.provider), Provider)
@@ -95,15 +88,6 @@ const sentence = (url: string, token: Redacted.Redacted | undefined): string =>
   token === undefined
     ? `Listening at ${url}\n`
     : `Listening at ${url} with the token ${Redacted.value(token)}\n`
-
-/** The folder of the logs: beside the sessions. */
-const logsOf = Effect.fnUntraced(function* ({ cwd, store }: Settings.Settings) {
-  const path = yield* Path.Path
-  const address = Option.getOrUndefined(store)
-  if (address?._tag === "Files") return path.join(path.resolve(address.directory), "runs")
-  const home = yield* Effect.orDie(SessionHome.home)
-  return path.join(home, "sessions", yield* SessionHome.folderOf(cwd), "runs")
-})
 
 /** The options of the server, of the flags, else of the variables. */
 const optionsOf = Effect.fnUntraced(function* (line: ServeLine, env: Environment) {

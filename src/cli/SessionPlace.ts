@@ -1,6 +1,7 @@
 /** The store of the program: a file for each session, in a folder for each working directory, or what `--store` names. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import type * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
@@ -10,6 +11,8 @@ import type { SessionError } from "../Session.ts"
 import * as JsonlSessionStore from "../sessions/JsonlSessionStore.ts"
 import * as SessionHome from "../sessions/SessionHome.ts"
 import * as SessionStore from "../sessions/SessionStore.ts"
+import * as JsonlRunLogStore from "../server/JsonlRunLogStore.ts"
+import type { RunLogError, RunLogStore } from "../server/RunLogStore.ts"
 import { UsageError } from "./ExitCode.ts"
 import type { Settings } from "./Settings.ts"
 import type { StoreAddress } from "./StoreAddress.ts"
@@ -24,10 +27,15 @@ export interface Sessions {
   readonly listed: { readonly cwd?: string }
   /** The large tool results of all sessions of the store. */
   readonly artifacts: ArtifactStore["Service"]
+  /** The logs of the runs of a server: in the database of the sessions, or in a folder beside them. */
+  readonly logs: Layer.Layer<RunLogStore, RunLogError, FileSystem.FileSystem | Path.Path>
 }
 
-/** The sessions and the large tool results of one place. */
-export type Stores = Pick<Sessions, "artifacts" | "store">
+/** The stores of one place. */
+export interface Stores extends Pick<Sessions, "artifacts" | "store"> {
+  /** The logs of the runs of a server, in the same database; `undefined` for a store in files. */
+  readonly logs: Layer.Layer<RunLogStore, RunLogError> | undefined
+}
 
 /** Opens the store, whose connections the scope holds. */
 export const at = Effect.fnUntraced(function* (place: Place) {
@@ -35,8 +43,16 @@ export const at = Effect.fnUntraced(function* (place: Place) {
   const cwd = path.resolve(place.cwd)
   const address = Option.getOrUndefined(place.store)
   const stores = yield* address === undefined ? inHome : open(address)
-  const sessions: Sessions = { ...stores, cwd, listed: address?._tag === "Files" ? {} : { cwd } }
+  const logs = stores.logs ?? JsonlRunLogStore.layer({ directory: yield* folderOfLogs(cwd, address) })
+  const sessions: Sessions = { ...stores, logs, cwd, listed: address?._tag === "Files" ? {} : { cwd } }
   return sessions
+})
+
+const folderOfLogs = Effect.fnUntraced(function* (cwd: string, address: StoreAddress | undefined) {
+  const path = yield* Path.Path
+  if (address?._tag === "Files") return path.join(path.resolve(address.directory), "runs")
+  const home = yield* Effect.orDie(SessionHome.home)
+  return path.join(home, "sessions", yield* SessionHome.folderOf(cwd), "runs")
 })
 
 const open = Effect.fnUntraced(function* (address: StoreAddress) {
@@ -54,7 +70,8 @@ const files = Effect.fnUntraced(function* (
   const large = yield* Layer.build(FileArtifactStore.layer({ directory: path.join(folder, "artifacts") }))
   const stores: Stores = {
     store: SessionStore.make(yield* JsonlSessionStore.storage(folders)),
-    artifacts: Context.get(large, ArtifactStore)
+    artifacts: Context.get(large, ArtifactStore),
+    logs: undefined
   }
   return stores
 })

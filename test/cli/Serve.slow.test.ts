@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { mkdtempSync, readdirSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { framesOf, send } from "../server/http.ts"
 import { bundled, run, start, type Options, type Running } from "./program.ts"
 
@@ -26,7 +26,7 @@ const serve = async (
     "--port",
     "0",
     "--json",
-    "--session-dir",
+    sessions.startsWith("sqlite:") ? "--store" : "--session-dir",
     sessions,
     "-m",
     "local/rules",
@@ -130,30 +130,41 @@ describe("effect-agent serve", () => {
     assert.isBelow(Date.now() - begun, 10_000)
   }, 30_000)
 
-  it("continues cursors after kill -9, and ends the log of the run that was lost", async () => {
-    const sessions = folder()
-    const first = await serve(sessions)
-    await ask(first.port, "/sessions", { sessionId: "s" })
-    const { json } = await ask(first.port, "/sessions/s/runs", { prompt })
-    const seen = await until(first.port, json.runId, "ToolInvoked")
-    first.child.kill("SIGKILL")
-    await first.ended
-    const second = await serve(sessions)
-    const last = seen.at(-1)?.id ?? 0
-    const { text } = await ask(second.port, `/runs/${json.runId}/events?after=${last}`)
-    const rest = framesOf(text)
-    assert.deepStrictEqual(
-      rest.map(({ event }) => event),
-      ["ToolExecutionEnd", "RunError", "RunEnd"]
-    )
-    assert.isAbove(rest[0]?.id ?? 0, last)
-    assert.strictEqual(rest.at(-1)?.data.error._tag, "Defect")
-    const all = framesOf((await ask(second.port, `/runs/${json.runId}/events`)).text)
-    const stored = seen.filter(({ event }) => event !== "MessageDelta")
-    assert.deepStrictEqual(all.slice(0, stored.length), stored)
-    const next = await ask(second.port, "/sessions/s/runs", { prompt: "list ." })
-    assert.strictEqual(next.status, 201)
-    second.child.kill("SIGTERM")
-    assert.strictEqual((await second.ended).code, 0)
-  }, 30_000)
+  it.each([
+    ["files", folder],
+    ["SQLite", () => `sqlite:${join(folder(), "agent.db")}`]
+  ])(
+    "continues cursors after kill -9, and ends the log of the run that was lost, in %s",
+    async (_, place) => {
+      const sessions = place()
+      const first = await serve(sessions)
+      await ask(first.port, "/sessions", { sessionId: "s" })
+      const { json } = await ask(first.port, "/sessions/s/runs", { prompt })
+      const seen = await until(first.port, json.runId, "ToolInvoked")
+      first.child.kill("SIGKILL")
+      await first.ended
+      const second = await serve(sessions)
+      const last = seen.at(-1)?.id ?? 0
+      const { text } = await ask(second.port, `/runs/${json.runId}/events?after=${last}`)
+      const rest = framesOf(text)
+      assert.deepStrictEqual(
+        rest.map(({ event }) => event),
+        ["ToolExecutionEnd", "RunError", "RunEnd"]
+      )
+      assert.isAbove(rest[0]?.id ?? 0, last)
+      assert.strictEqual(rest.at(-1)?.data.error._tag, "Defect")
+      const all = framesOf((await ask(second.port, `/runs/${json.runId}/events`)).text)
+      const stored = seen.filter(({ event }) => event !== "MessageDelta")
+      assert.deepStrictEqual(all.slice(0, stored.length), stored)
+      const next = await ask(second.port, "/sessions/s/runs", { prompt: "list ." })
+      assert.strictEqual(next.status, 201)
+      second.child.kill("SIGTERM")
+      assert.strictEqual((await second.ended).code, 0)
+      // The database has the logs too.
+      if (sessions.startsWith("sqlite:")) {
+        assert.deepStrictEqual(readdirSync(dirname(sessions.slice("sqlite:".length))), ["agent.db"])
+      }
+    },
+    30_000
+  )
 })
