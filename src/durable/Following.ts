@@ -6,8 +6,8 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as History from "../server/History.ts"
 import type { Entry } from "../server/LogEntry.ts"
+import { Pace } from "../server/Pace.ts"
 import type { RunKey, RunLogError, Service as Logs } from "../server/RunLogStore.ts"
-import type { Pace } from "../server/RunLog.ts"
 import { WireEntry, type Sent } from "./WireEntry.ts"
 
 export type Page = ReadonlyArray<Entry>
@@ -16,11 +16,11 @@ export type Page = ReadonlyArray<Entry>
 const pause = "50 millis"
 
 /** A log that is complete has no other time. */
-const atOnce: Pace = { flush: 0, heartbeat: "15 seconds" }
+const atOnce = () => new Pace({ flush: 0, heartbeat: "15 seconds" })
 
 /** The pages behind a position, from the store. */
 const stored = (logs: Logs, run: RunKey, after: number): Effect.Effect<Stream.Stream<Page>, RunLogError> =>
-  Effect.map(History.logOf(logs, run), ({ log }) => log.watch(after, atOnce))
+  Effect.map(History.logOf(logs, run), ({ log }) => log.watch(after, atOnce()))
 
 /** The stored pages of a run that has ended; `undefined` if there is none behind the position. */
 export const ended = (
@@ -29,7 +29,7 @@ export const ended = (
   after: number
 ): Effect.Effect<Stream.Stream<Page> | undefined, RunLogError> =>
   Effect.map(History.logOf(logs, run), ({ log }) =>
-    log.hasAfter(after) ? log.watch(after, atOnce) : undefined
+    log.hasAfter(after) ? log.watch(after, atOnce()) : undefined
   )
 
 /** The pages of a run that has not ended. */

@@ -14,7 +14,8 @@ import type * as Message from "../Message.ts"
 import * as Ending from "./Ending.ts"
 import type { Entry } from "./LogEntry.ts"
 import * as LogLine from "./LogLine.ts"
-import { type Pace, RunLog } from "./RunLog.ts"
+import type { Pace } from "./Pace.ts"
+import { RunLog } from "./RunLog.ts"
 import type { Append, RunKey, Service as Store } from "./RunLogStore.ts"
 
 /** The beginning of a run. */
@@ -77,7 +78,8 @@ export class LiveRun implements RunKey {
           this.runId = some[0].runId
           onId(this)
         }
-        return Effect.andThen(this.log.append(some), this.begun.open)
+        const logged = this.log.append(some)
+        return this.begun.isOpen() ? logged : Effect.andThen(logged, this.begun.open)
       })
     )
   }

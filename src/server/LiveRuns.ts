@@ -18,6 +18,7 @@ import * as Answers from "./Answers.ts"
 import * as History from "./History.ts"
 import { Host, type Parts } from "./Host.ts"
 import type { LiveRun } from "./LiveRun.ts"
+import { Pace } from "./Pace.ts"
 import * as Recovery from "./Recovery.ts"
 import { type RunLogError, RunLogStore } from "./RunLogStore.ts"
 import * as Runs from "./Runs.ts"
@@ -38,7 +39,7 @@ export interface Options {
   readonly idle?: Duration.Input
   /** The time without an event after which a watcher gets an empty page, a duration. Default 15 seconds. */
   readonly heartbeat?: Duration.Input
-  /** The least time between two pages of a watcher, a duration. Default 50 milliseconds. */
+  /** The least time between two pages of a watcher, a duration: for over 250 watchers in proportion more. Default 50 milliseconds. */
   readonly flush?: Duration.Input
 }
 
@@ -89,7 +90,7 @@ export const layer = (
       yield* Recovery.recover(logs, sessions)
       const scope = yield* Scope.make()
       const { cwd, flush = "50 millis", heartbeat = "15 seconds", idle = "1 minute" } = options
-      const pace = { flush, heartbeat }
+      const pace = new Pace({ flush, heartbeat })
       const parts: Parts = { agents: yield* Agents, logs, sessions, scope, idle, pace, cwd }
       const host = new Host(parts)
       yield* Effect.addFinalizer(() => Effect.andThen(host.drain(0), Scope.close(scope, Exit.void)))

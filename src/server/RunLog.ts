@@ -5,7 +5,6 @@
  * them reads the message. Positions that a watcher may see are reserved in the store first, so that those after a crash are higher.
  */
 import * as Clock from "effect/Clock"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
 import * as Option from "effect/Option"
@@ -14,6 +13,7 @@ import type { AgentEvent } from "../AgentEvent.ts"
 import { Deltas, firstBehind, inOrder } from "./Deltas.ts"
 import { type Entry, LogEntry } from "./LogEntry.ts"
 import * as LogLine from "./LogLine.ts"
+import type { Pace } from "./Pace.ts"
 import type { Append, RunLogError } from "./RunLogStore.ts"
 import { RunState } from "./RunState.ts"
 
@@ -22,14 +22,6 @@ const reservation = 1024
 /** The most entries of a page, and the characters after which it ends. */
 const pageEntries = 256
 const pageSize = 262_144
-
-/** The times of a watcher. */
-export interface Pace {
-  /** The time without an event after which a watcher gets an empty page. */
-  readonly heartbeat: Duration.Input
-  /** The least time between two pages. */
-  readonly flush: Duration.Input
-}
 
 export class RunLog {
   readonly state = new RunState()
@@ -79,8 +71,12 @@ export class RunLog {
         this.reserved = this.last + reservation
         lines.unshift(LogLine.reserved(this.reserved))
       }
+      if (lines.length === 0) {
+        this.show(added)
+        return Effect.void
+      }
       const show = Effect.sync(() => this.show(added))
-      return lines.length === 0 ? show : Effect.andThen(this.store(lines), show)
+      return Effect.andThen(this.store(lines), show)
     })
   }
 
@@ -138,8 +134,7 @@ export class RunLog {
   }
 
   /** The entries behind a position, until the log is closed. An empty page says that none came for a while. */
-  watch(after: number, { flush, heartbeat }: Pace): Stream.Stream<ReadonlyArray<Entry>> {
-    const gap = Duration.toMillis(flush)
+  watch(after: number, pace: Pace): Stream.Stream<ReadonlyArray<Entry>> {
     // `due` is the time of the page, in milliseconds.
     const next = (from: number, due: number): Effect.Effect<ReadonlyArray<Entry> | undefined> =>
       Effect.clockWith((clock) => {
@@ -153,19 +148,20 @@ export class RunLog {
         // At once, so that the watcher sees that it is connected.
         if (due === -Infinity) return Effect.succeed([])
         this.isAwaited = true
-        return Effect.flatMap(Effect.timeoutOption(changed.await, heartbeat), (woken) =>
+        return Effect.flatMap(Effect.timeoutOption(changed.await, pace.heartbeat), (woken) =>
           Option.isSome(woken) ? next(from, 0) : Effect.succeed([])
         )
       })
-    return Stream.paginate({ from: after, due: -Infinity }, ({ due, from }) =>
+    const pages = Stream.paginate({ from: after, due: -Infinity }, ({ due, from }) =>
       Effect.gen({ self: this }, function* () {
         const page = yield* next(from, due)
         if (page === undefined) return [[], Option.none()] as const
         const last = page.at(-1)?.position ?? from
         const isBehind = page.length > 0 && last < this.last
-        const then = isBehind ? 0 : (yield* Clock.currentTimeMillis) + gap
+        const then = isBehind ? 0 : (yield* Clock.currentTimeMillis) + pace.gap
         return [[page], Option.some({ from: last, due: then })] as const
       })
     )
+    return pace.counted(pages)
   }
 }

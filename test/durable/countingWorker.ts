@@ -14,6 +14,7 @@ import { Gate } from "../../src/durable/Gate.ts"
 import { LocalRuns } from "../../src/durable/LocalRuns.ts"
 import * as SessionHandlers from "../../src/durable/SessionHandlers.ts"
 import * as LogLine from "../../src/server/LogLine.ts"
+import { Pace } from "../../src/server/Pace.ts"
 import { RunLog } from "../../src/server/RunLog.ts"
 import type { RunKey } from "../../src/server/RunLogStore.ts"
 
@@ -36,7 +37,7 @@ const eventOf = (runId: string, n: number): AgentEvent.AgentEvent =>
       }
     : { ...base(runId, n), _tag: "TurnStart" }
 
-const pace = { flush: 0, heartbeat: "15 seconds" } as const
+const pace = new Pace({ flush: 0, heartbeat: "15 seconds" })
 
 interface Live {
   readonly runId: string

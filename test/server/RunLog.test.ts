@@ -4,6 +4,7 @@ import type { AgentEvent, ModelEvent } from "effect-agent"
 import { Message, Usage } from "effect-agent"
 import { TestClock } from "effect/testing"
 import * as LogLine from "../../src/server/LogLine.ts"
+import { Pace } from "../../src/server/Pace.ts"
 import { RunLog } from "../../src/server/RunLog.ts"
 
 let seq = 0
@@ -41,7 +42,7 @@ const memory = () => {
   const log = new RunLog((some) => Effect.sync(() => void lines.push(...some)))
   return { lines, log }
 }
-const pace = { flush: 0, heartbeat: "15 seconds" } as const
+const pace = new Pace({ flush: 0, heartbeat: "15 seconds" })
 const positions = (log: RunLog, after = 0) =>
   Effect.map(Stream.runCollect(log.watch(after, pace)), (pages) =>
     pages.flat().map(({ position, tag }) => `${position} ${tag}`)
@@ -189,7 +190,7 @@ describe("RunLog", () => {
       const { log } = memory()
       const pages: Array<number> = []
       const watcher = yield* Effect.forkChild(
-        Stream.runForEach(log.watch(0, { ...pace, flush: "50 millis" }), (page) =>
+        Stream.runForEach(log.watch(0, new Pace({ flush: "50 millis", heartbeat: "15 seconds" })), (page) =>
           Effect.sync(() => pages.push(page.length))
         ),
         { startImmediately: true }
@@ -202,6 +203,32 @@ describe("RunLog", () => {
       log.close()
       yield* Fiber.join(watcher)
       assert.deepStrictEqual(pages, [0, 5, 1])
+    })
+  )
+
+  it.effect("gives 500 watchers a page half as often as 250", () =>
+    Effect.gen(function* () {
+      const { log } = memory()
+      const crowd = new Pace({ flush: "50 millis", heartbeat: "15 seconds" })
+      const pages = yield* Effect.forEach(Array.from({ length: 500 }), () =>
+        Effect.gen(function* () {
+          const own: Array<number> = []
+          const read = Stream.runForEach(log.watch(0, crowd), (page) =>
+            Effect.sync(() => own.push(page.length))
+          )
+          yield* Effect.forkChild(read, { startImmediately: true })
+          return own
+        })
+      )
+      yield* TestClock.adjust("100 millis")
+      for (let index = 0; index < 30; index++) {
+        yield* log.append([delta("m", "x")])
+        yield* TestClock.adjust("10 millis")
+      }
+      assert.deepStrictEqual(pages[499], [0, 1, 9, 10, 10])
+      log.close()
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(crowd.gap, 50)
     })
   )
 })
