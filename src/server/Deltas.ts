@@ -2,7 +2,7 @@
  * The deltas of messages that are not whole yet.
  *
  * This is the path of a delta, written for memory and speed, since a log has thousands of them. An event and its frame take some 900
- * bytes; a row of columns takes 80, and its frame is made of texts that were encoded once for all rows alike.
+ * bytes; a row of a stretch takes 30, and its frame is made of texts that were encoded once for all deltas alike.
  */
 import type { AgentEvent, OfTag } from "../AgentEvent.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
@@ -69,49 +69,108 @@ class DeltaEntry implements Entry {
   }
 }
 
-/** The deltas of one message, in columns. */
-class Rows {
-  private readonly positions: Array<number> = []
-  private readonly seqs: Array<number> = []
-  /** Milliseconds since the first one: small numbers take less memory. */
-  private readonly times: Array<number> = []
-  private readonly texts: Array<string> = []
-  /** The kind of a delta with a text; any other delta as it is. */
-  private readonly kinds: Array<Kind | LogEntry> = []
-  private readonly began: number
+/** The rows of a stretch. */
+const most = 64
 
-  constructor({ timestamp }: Delta) {
-    this.began = timestamp
+/** Deltas of one kind whose positions and numbers follow each other. */
+class Stretch {
+  readonly kind: Kind
+  private readonly position: number
+  private readonly seq: number
+  private readonly timestamp: number
+  private count = 0
+  /** Milliseconds after the first delta: small numbers take less memory. */
+  private times: Array<number> = []
+  /** The texts of the deltas, until there are enough to join them. */
+  private texts: Array<string> = []
+  private joined = ""
+  private ends: Array<number> = []
+
+  constructor(kind: Kind, position: number, { seq, timestamp }: Delta) {
+    this.kind = kind
+    this.position = position
+    this.seq = seq
+    this.timestamp = timestamp
   }
+
+  get last(): number {
+    return this.position + this.count - 1
+  }
+
+  /** Whether a delta is the next row. */
+  takes(position: number, { seq }: Delta): boolean {
+    return this.count < most && position === this.position + this.count && seq === this.seq + this.count
+  }
+
+  add(timestamp: number, text: string): void {
+    this.times.push(timestamp - this.timestamp)
+    this.texts.push(text)
+    this.count++
+    if (this.count === most) this.join()
+  }
+
+  private join(): void {
+    let end = 0
+    this.ends = this.texts.map(({ length }) => (end += length))
+    this.times = this.times.slice()
+    this.joined = this.texts.join("")
+    this.texts = []
+  }
+
+  /** The entries behind a position. */
+  after(position: number): ReadonlyArray<Entry> {
+    const start = Math.max(0, position - this.position + 1)
+    return this.times.slice(start).map((after, index) => {
+      const row = start + index
+      const text = this.texts[row] ?? this.joined.slice(this.ends[row - 1] ?? 0, this.ends[row])
+      return new DeltaEntry(this.position + row, this.kind, [this.seq + row, this.timestamp + after, text])
+    })
+  }
+}
+
+/** A delta that is no piece of a text. */
+class Single {
+  readonly last: number
+  private readonly entry: Entry
+
+  constructor(entry: Entry) {
+    this.last = entry.position
+    this.entry = entry
+  }
+
+  after(): ReadonlyArray<Entry> {
+    return [this.entry]
+  }
+}
+
+/** The deltas of one message. */
+class Rows {
+  private readonly parts: Array<Stretch | Single> = []
 
   add(entry: LogEntry, event: Delta): void {
-    const { delta, seq, timestamp } = event
-    this.positions.push(entry.position)
-    this.seqs.push(seq)
-    this.times.push(timestamp - this.began)
-    this.texts.push(isPiece(delta) ? delta.delta : "")
-    this.kinds.push(isPiece(delta) ? this.kindOf(event, delta) : entry)
+    const { delta } = event
+    if (isPiece(delta)) this.stretch(entry.position, event, delta).add(event.timestamp, delta.delta)
+    else this.parts.push(new Single(entry))
   }
 
-  private kindOf(event: Delta, piece: Piece): Kind {
-    const last = this.kinds.at(-1)
-    return last instanceof Kind && last.has(event, piece) ? last : new Kind(event, piece)
+  private stretch(position: number, event: Delta, piece: Piece): Stretch {
+    const last = this.parts.at(-1)
+    const isAlike = last instanceof Stretch && last.kind.has(event, piece)
+    if (isAlike && last.takes(position, event)) return last
+    const next = new Stretch(isAlike ? last.kind : new Kind(event, piece), position, event)
+    this.parts.push(next)
+    return next
   }
 
   /** The entries behind a position, so many at most. */
-  after(position: number, most: number): ReadonlyArray<Entry> {
-    const start = firstBehind(position, this.positions.length, (row) => this.positions[row])
-    return this.kinds.slice(start, start + most).map((kind, index) => this.entry(start + index, kind))
-  }
-
-  private entry(row: number, kind: Kind | LogEntry): Entry {
-    if (kind instanceof LogEntry) return kind
-    const { began, positions, seqs, texts, times } = this
-    const { [row]: position = 0 } = positions
-    const { [row]: seq = 0 } = seqs
-    const { [row]: text = "" } = texts
-    const timestamp = began + (times[row] ?? 0)
-    return new DeltaEntry(position, kind, [seq, timestamp, text])
+  after(position: number, count: number): ReadonlyArray<Entry> {
+    const { parts } = this
+    const page: Array<Entry> = []
+    let index = firstBehind(position, parts.length, (at) => parts[at]?.last)
+    for (; index < parts.length && page.length < count; index++) {
+      for (const entry of parts[index]?.after(position) ?? []) page.push(entry)
+    }
+    return page.length > count ? page.slice(0, count) : page
   }
 }
 
@@ -121,7 +180,7 @@ export class Deltas {
 
   add(entry: LogEntry, event: Delta): void {
     const { messageId } = event
-    const rows = this.open.get(messageId) ?? new Rows(event)
+    const rows = this.open.get(messageId) ?? new Rows()
     this.open.set(messageId, rows)
     rows.add(entry, event)
   }
@@ -132,9 +191,9 @@ export class Deltas {
   }
 
   /** The entries behind a position, so many at most, in order. */
-  after(position: number, most: number): ReadonlyArray<Entry> {
-    const [first = [], ...others] = [...this.open.values()].map((rows) => rows.after(position, most))
-    return others.reduce((all, some) => inOrder(all, some, most), first)
+  after(position: number, count: number): ReadonlyArray<Entry> {
+    const [first = [], ...others] = [...this.open.values()].map((rows) => rows.after(position, count))
+    return others.reduce((all, some) => inOrder(all, some, count), first)
   }
 }
 
@@ -142,11 +201,11 @@ export class Deltas {
 export const inOrder = (
   some: ReadonlyArray<Entry>,
   others: ReadonlyArray<Entry>,
-  most: number
+  count: number
 ): ReadonlyArray<Entry> => {
   if (some.length === 0) return others
   if (others.length === 0) return some
-  return [...some, ...others].toSorted((left, right) => left.position - right.position).slice(0, most)
+  return [...some, ...others].toSorted((left, right) => left.position - right.position).slice(0, count)
 }
 
 /** The index of the first of so many ascending positions that is behind a position. */
