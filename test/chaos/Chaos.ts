@@ -6,10 +6,20 @@ import type { Effect } from "effect"
 export interface Options {
   readonly seed: number
   readonly count: number
-  /** The store of `sessions`: `jsonl`, `sqlite` or `postgres`. Default: all of them. */
+  /** The store of `sessions`: `jsonl`, `sqlite` or `postgres`, default all of them; that of `durable`: default `sqlite`. */
   readonly store?: string
   /** The seconds of each run of `server`. Default 60. */
   readonly seconds?: number
+  /** The workers of `durable`, which then plays rounds. Default: one worker a run, which is killed. */
+  readonly workers?: number
+  /** The runs of `durable` that are due at once, or as many of them a second as `rate`. */
+  readonly due?: number
+  readonly rate?: number
+  /** The runs of `durable` that go on at a time on one worker, and then the numbers that are queued. */
+  readonly concurrent?: number
+  readonly queued?: ReadonlyArray<number>
+  /** The runs of `durable` whose cost is measured. */
+  readonly cost?: number
   /** Says how far it has come. */
   readonly say: (line: string) => void
 }

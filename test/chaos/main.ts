@@ -1,5 +1,6 @@
 /**
- * `npm run chaos -- KIND [--seed N] [--count N | --minutes N] [--store NAME] [--seconds N]`: breaks things at random, and exits with 1 if a promise
+ * `npm run chaos -- KIND [--seed N] [--count N | --minutes N] [--store NAME] [--seconds N]`, and for durable
+ * `[--workers N | --due N [--rate N] | --concurrent N --queued N,N | --cost N]`: breaks things at random, and exits with 1 if a promise
  * broke with them.
  */
 import { Effect } from "effect"
@@ -8,6 +9,7 @@ import { aborts } from "./aborts.ts"
 import { cancel } from "./cancel.ts"
 import type { Chaos, Outcome } from "./Chaos.ts"
 import { defaults } from "./defaults.ts"
+import { durable } from "./durable.ts"
 import { inject } from "./inject.ts"
 import { mutants } from "./mutants.ts"
 import { paths } from "./paths.ts"
@@ -23,6 +25,7 @@ const kinds: ReadonlyMap<string, Chaos> = new Map([
   ["aborts", aborts],
   ["cancel", cancel],
   ["defaults", defaults],
+  ["durable", durable],
   ["inject", inject],
   ["mutants", mutants],
   ["paths", paths],
@@ -44,7 +47,13 @@ const { positionals, values } = parseArgs({
     count: { type: "string" },
     minutes: { type: "string" },
     store: { type: "string" },
-    seconds: { type: "string" }
+    seconds: { type: "string" },
+    workers: { type: "string" },
+    due: { type: "string" },
+    rate: { type: "string" },
+    concurrent: { type: "string" },
+    queued: { type: "string" },
+    cost: { type: "string" }
   }
 })
 const name = positionals[0] ?? ""
@@ -67,10 +76,24 @@ if (kind === undefined) {
   const count = Number(values.minutes ?? values.count ?? kind.count)
   const stored = values.store === undefined ? {} : { store: values.store }
   const timed = values.seconds === undefined ? {} : { seconds: Number(values.seconds) }
+  const numbers = Object.fromEntries(
+    (["workers", "due", "rate", "concurrent", "cost"] as const).flatMap((option) =>
+      values[option] === undefined ? [] : [[option, Number(values[option])]]
+    )
+  )
+  const queued = values.queued === undefined ? {} : { queued: values.queued.split(",").map(Number) }
   console.log(`chaos ${name}: seed ${seed}, ${count} ${kind.unit ?? "times"}, node ${process.version}`)
   report(
     await Effect.runPromise(
-      kind.run({ seed, count, ...stored, ...timed, say: (line) => console.log(`  ${line}`) })
+      kind.run({
+        seed,
+        count,
+        ...stored,
+        ...timed,
+        ...numbers,
+        ...queued,
+        say: (line) => console.log(`  ${line}`)
+      })
     )
   )
 }
