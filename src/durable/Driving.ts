@@ -20,15 +20,24 @@ export interface Worker {
 /** The time between two looks at a run of this process. */
 const glance = Schedule.spaced("50 millis")
 
+/**
+ * The time before a worker takes a run again that it has lost. A worker that was frozen learns meanwhile that others have its sessions: if
+ * it did not wait, it would take them back.
+ */
+const settling = "5 seconds"
+
 export class Driving {
   private readonly sessionId: string
   private readonly worker: Worker
+  /** Whether the cluster has given the session to this worker. */
+  private readonly isMine: () => boolean
   /** Held by the run that is driven. */
   private readonly turn = Semaphore.makeUnsafe(1)
 
-  constructor(sessionId: string, worker: Worker) {
+  constructor(sessionId: string, worker: Worker, isMine: () => boolean) {
     this.sessionId = sessionId
     this.worker = worker
+    this.isMine = isMine
   }
 
   /** Brings a run to its end. It never ends while another worker has the session. */
@@ -36,9 +45,8 @@ export class Driving {
     const turn = this.turn.withPermit(Effect.suspend(() => this.driveOldest(runId)))
     return Effect.asVoid(
       turn.pipe(
-        // Another worker has the session, or the storage is away. The cluster interrupts the first, and the second passes.
         Effect.tapError((error) => Effect.logWarning(`Run ${runId} waits`, error)),
-        Effect.retry(Schedule.spaced("1 second")),
+        Effect.retry(Schedule.spaced(settling)),
         Effect.orDie,
         Effect.repeat({ until: (isOver) => isOver, schedule: Schedule.spaced("100 millis") })
       )
@@ -49,6 +57,8 @@ export class Driving {
   private driveOldest(runId: string) {
     return Effect.gen({ self: this }, function* () {
       const { logs } = this.worker
+      // The cluster has given the session to another worker, and is about to interrupt this request.
+      if (!this.isMine()) return yield* Effect.never
       const stored = yield* SessionProblem.logging(logs.find(runId))
       if (stored === undefined || stored.ended !== undefined || stored.parked !== undefined) return true
       const [oldest = stored] = yield* this.unended
@@ -61,7 +71,9 @@ export class Driving {
   private driveNow(run: StoredRun) {
     const { gate, local } = this.worker
     return gate.pass(local.adopt(run), this.isWaiting(run)).pipe(
-      Effect.flatMap((how) => (how === "over" ? Effect.succeed(true) : Effect.never)),
+      Effect.flatMap((how) =>
+        how === "over" ? Effect.succeed(true) : Effect.as(Effect.sleep(settling), false)
+      ),
       // The run is parked, until someone resumes it.
       Effect.catchTag("RunNotReady", () => Effect.succeed(true))
     )

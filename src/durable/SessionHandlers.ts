@@ -3,7 +3,7 @@
  * has its effect once.
  */
 import * as Entity from "effect/cluster/Entity"
-import type { Sharding } from "effect/cluster/Sharding"
+import { Sharding } from "effect/cluster/Sharding"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Driving from "./Driving.ts"
@@ -17,28 +17,12 @@ import { RunLogStore } from "../server/RunLogStore.ts"
 const make = (worker: Driving.Worker) =>
   Effect.gen(function* () {
     const { local } = worker
-    const { entityId: sessionId } = yield* Entity.CurrentAddress
-    const self = (yield* SessionEntity.client)(sessionId)
+    const { entityId: sessionId, shardId } = yield* Entity.CurrentAddress
+    const sharding = yield* Sharding
     yield* Effect.addFinalizer(() => local.leave(sessionId))
-    const driving = new Driving.Driving(sessionId, worker)
-    const driven = new Set<string>()
-    const drive = (id: string, runId: string) =>
-      Effect.suspend(() => {
-        driven.add(runId)
-        // A request that is stored already is the same one.
-        const stored = Effect.catchTag(
-          self.Drive({ id, runId }, { discard: true }),
-          "AlreadyProcessingMessage",
-          () => Effect.void
-        )
-        return Effect.orDie(stored)
-      })
+    const driving = new Driving.Driving(sessionId, worker, () => sharding.hasShardId(shardId))
+    const drive = yield* driver(worker, sessionId)
     const requests = new SessionRequests(sessionId, worker, driving, drive)
-    // A run may begin without a request of its own: one that an answer resumes which came too late for the run before it.
-    yield* Effect.suspend(() => {
-      const runId = local.active(sessionId)
-      return runId === undefined || driven.has(runId) ? Effect.void : drive(runId, runId)
-    }).pipe(Effect.delay("1 second"), Effect.forever, Effect.forkScoped)
     return SessionEntity.of({
       Start: ({ payload }) => requests.start(payload),
       Steer: ({ payload }) => requests.send("steer", payload),
@@ -55,6 +39,26 @@ const make = (worker: Driving.Worker) =>
       Update: ({ payload }) => requests.update(payload),
       Remove: () => local.runs.deleteSession(sessionId)
     })
+  })
+
+/** Stores that the runs of a session must come to their ends, whichever worker has it. */
+const driver = ({ local }: Driving.Worker, sessionId: string) =>
+  Effect.gen(function* () {
+    const self = (yield* SessionEntity.client)(sessionId)
+    const driven = new Set<string>()
+    const drive = (id: string, runId: string) =>
+      Effect.suspend(() => {
+        driven.add(runId)
+        const request = self.Drive({ id, runId }, { discard: true })
+        // A request that is stored already is the same one.
+        return Effect.orDie(Effect.catchTag(request, "AlreadyProcessingMessage", () => Effect.void))
+      })
+    // A run may begin without a request of its own: one that an answer resumes which came too late for the run before it.
+    yield* Effect.suspend(() => {
+      const runId = local.active(sessionId)
+      return runId === undefined || driven.has(runId) ? Effect.void : drive(runId, runId)
+    }).pipe(Effect.delay("1 second"), Effect.forever, Effect.forkScoped)
+    return drive
   })
 
 /** Lets a process run the sessions that the cluster gives it. */

@@ -3,6 +3,7 @@
  *
  * @since 0.2.0
  */
+export * as AgentRun from "./AgentRun.ts"
 export * as Cluster from "./Cluster.ts"
 export * as DurableRuns from "./DurableRuns.ts"
 export * as PeerSockets from "./PeerSockets.ts"
