@@ -32,7 +32,6 @@ import type { Environment } from "./Vendors.ts"
 /** Serves the editor until it closes stdin, and returns the exit code. */
 export const run = Effect.fnUntraced(function* (flags: Flags, env: Environment, version: string) {
   const { remarks, settings } = yield* Settings.read(flags, env)
-  if (Settings.choosesSession(settings)) return yield* new UsageError({ detail: chosenByEditor })
   const choice = yield* ModelChoice.withFallbacks(settings, env)
   yield* say([...remarks, `Model: ${choice.model} (${choice.why})`])
   const sessions = new Map<string, AcpAgent.Given>()
@@ -53,9 +52,6 @@ export const run = Effect.fnUntraced(function* (flags: Flags, env: Environment, 
   yield* Effect.provide(AcpAgent.serve(options, streams), runs)
   return ExitCode.answered
 }, Effect.scoped)
-
-const chosenByEditor =
-  "The editor chooses the session: --continue, --resume, --fork and --name have no place here."
 
 /** Lines on stderr. */
 const say = (lines: ReadonlyArray<string>) =>

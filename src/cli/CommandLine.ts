@@ -141,8 +141,11 @@ const approve = Command.make("approve", {
 const listOf = (name: string, metavar: string, text: string) =>
   Flag.String(name).pipe(Flag.withMetavar(metavar), Flag.withDescription(text), Flag.atLeast(0))
 
+const { noSession: _noSession, json: asJson, ...served } = SettingTable.serving
+
 const serve = Command.make("serve", {
-  ...SettingTable.flags,
+  ...served,
+  json: Flag.withDescription(asJson, "Write the address, and a new token, as a line of JSON on stdout"),
   port: optionalText("port", "N", "The port; 0 picks one. Default: 4111"),
   host: optionalText("host", "ADDRESS", "The address to listen at. Default: 127.0.0.1"),
   allowHost: listOf("allow-host", "NAME", "A name that clients may call the server by (may be repeated)"),
@@ -152,6 +155,11 @@ const serve = Command.make("serve", {
     "FILE",
     "The file with the token, one on each line. Default: $EFFECT_AGENT_TOKEN, else a new one"
   ),
+  rate: optionalText(
+    "rate",
+    "N[/TIME]",
+    "The most requests of a token in a time, such as 600 or 60/10s. Default: no limit, and 1m as the time"
+  ),
   grace: optionalText("grace", "TIME", "The time that runs get to end at SIGTERM. Default: 10s"),
   proxyModel: listOf(
     "proxy-model",
@@ -160,7 +168,7 @@ const serve = Command.make("serve", {
   )
 }).pipe(
   Command.withDescription(
-    "Serves sessions and runs over HTTP. The model, tool, policy and session flags mean what they mean for a prompt"
+    "Serves sessions and runs over HTTP. The model, tool and policy flags mean what they mean for a prompt"
   )
 )
 
@@ -171,15 +179,18 @@ export type ServeLine = Omit<Line, "prompt"> & {
   readonly allowHost: ReadonlyArray<string>
   readonly allowOrigin: ReadonlyArray<string>
   readonly tokenFile: Option.Option<string>
+  readonly rate: Option.Option<string>
   readonly grace: Option.Option<string>
   readonly proxyModel: ReadonlyArray<string>
 }
 
-const acp = Command.make("acp", SettingTable.flags).pipe(
+const { json: _json, ...editing } = SettingTable.serving
+
+const acp = Command.make("acp", editing).pipe(
   Command.withDescription("Serves an editor by the Agent Client Protocol, on stdin and stdout")
 )
 
-const mcp = Command.make("mcp", SettingTable.flags).pipe(
+const mcp = Command.make("mcp", editing).pipe(
   Command.withDescription(
     "Serves the tools, and the agent as the tool agent, to MCP clients, on stdin and stdout. Tools that change something are refused without --allow or --yes"
   )
@@ -245,9 +256,11 @@ export const parse = Effect.fnUntraced(function* <E, R>(
       models.pipe(done(commands.models)),
       config.pipe(done(commands.config)),
       approve.pipe(done(commands.approve)),
-      serve.pipe(Command.withHandler((line) => Ref.set(parsed, { serve: line }))),
-      acp.pipe(done(commands.acp)),
-      mcp.pipe(done(commands.mcp)),
+      serve.pipe(
+        Command.withHandler((line) => Ref.set(parsed, { serve: { ...SettingTable.absent, ...line } }))
+      ),
+      acp.pipe(done((flags) => commands.acp({ ...SettingTable.absent, ...flags }))),
+      mcp.pipe(done((flags) => commands.mcp({ ...SettingTable.absent, ...flags }))),
       sessions
     ])
   )

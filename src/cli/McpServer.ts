@@ -15,7 +15,6 @@ import * as AgentSetup from "./AgentSetup.ts"
 import * as Approval from "./Approval.ts"
 import * as CommandSandbox from "./CommandSandbox.ts"
 import * as ExitCode from "./ExitCode.ts"
-import { UsageError } from "./ExitCode.ts"
 import * as Inert from "./Inert.ts"
 import * as ListPrices from "./ListPrices.ts"
 import * as ModelChoice from "./ModelChoice.ts"
@@ -30,7 +29,6 @@ import type { Environment } from "./Vendors.ts"
 /** Serves the client until it closes stdin, and returns the exit code. */
 export const run = Effect.fnUntraced(function* (flags: Flags, env: Environment, version: string) {
   const { remarks, settings } = yield* Settings.read(flags, env)
-  if (Settings.choosesSession(settings)) return yield* new UsageError({ detail: ownSession })
   const [choice, { options: shell, remark }] = yield* Effect.all(
     [ModelChoice.withFallbacks(settings, env), CommandSandbox.choose(settings)],
     { concurrency: 2 }
@@ -46,9 +44,6 @@ export const run = Effect.fnUntraced(function* (flags: Flags, env: Environment, 
   yield* Effect.provideContext(serve(plan, version), services)
   return ExitCode.answered
 }, Effect.scoped)
-
-const ownSession =
-  "Each prompt of a client has a session of its own: --continue, --resume, --fork and --name have no place here."
 
 /** Lines on stderr. */
 const say = (lines: ReadonlyArray<string>) =>

@@ -33,7 +33,7 @@ import * as Values from "./Values.ts"
 import type { Environment } from "./Vendors.ts"
 
 /** The flags that are no settings of a run. */
-const own = ["port", "host", "allowHost", "allowOrigin", "tokenFile", "grace", "proxyModel"] as const
+const own = ["port", "host", "allowHost", "allowOrigin", "tokenFile", "rate", "grace", "proxyModel"] as const
 
 /** Serves until a signal comes, and returns the exit code. */
 export const run = Effect.fnUntraced(
@@ -47,13 +47,13 @@ export const run = Effect.fnUntraced(
     const runs = LiveRuns.layer(place.listed).pipe(
       Layer.provide([agents, Layer.succeed(SessionStore, place.store), place.logs])
     )
-    const { grace, host, hosts, origins, port, proxied, token, tokens } = options
+    const { grace, host, hosts, origins, port, proxied, rate, token, tokens } = options
     const provider = Context.get(yield* Layer.build(choice.provider), Provider)
     const models = proxied.length > 0 ? proxied : [choice.model]
     const served = (ui: ReadonlyArray<Route>) => [...ui, ...ProxyRoutes.make(provider, { models })]
     const app = Layer.unwrap(
       Effect.map(UiRoutes.make, (ui) =>
-        Server.layer({ tokens, hosts, origins, grace, accessLog: true, routes: served(ui) })
+        Server.layer({ tokens, hosts, origins, grace, ...rate, accessLog: true, routes: served(ui) })
       )
     )
     const node = NodeHttpServer.layer(() => createServer(), { host, port })
@@ -108,6 +108,7 @@ const optionsOf = Effect.fnUntraced(function* (line: ServeLine, env: Environment
   return {
     ...(yield* tokensOf(one(line.tokenFile, "EFFECT_AGENT_TOKEN_FILE"), env)),
     grace: grace.value,
+    rate: yield* rateOf(one(line.rate, "EFFECT_AGENT_RATE")),
     host,
     hosts: [...listened, ...many(line.allowHost, "EFFECT_AGENT_ALLOW_HOST")],
     origins: many(line.allowOrigin, "EFFECT_AGENT_ALLOW_ORIGIN"),
@@ -115,6 +116,18 @@ const optionsOf = Effect.fnUntraced(function* (line: ServeLine, env: Environment
     proxied: many(line.proxyModel, "EFFECT_AGENT_PROXY_MODEL")
   }
 })
+
+/** The limit on the requests of a token. */
+const rateOf = (given: Option.Option<string>): Effect.Effect<Pick<Server.Options, "rate">, UsageError> => {
+  if (Option.isNone(given)) return Effect.succeed({})
+  const [, count = "", time = "1m"] = /^(\d{1,9})(?:\/(.+))?$/.exec(given.value) ?? []
+  const window = Values.duration(time)
+  return Number(count) > 0 && Option.isSome(window)
+    ? Effect.succeed({ rate: { requests: Number(count), window: window.value } })
+    : Effect.fail(
+        new UsageError({ detail: `--rate: ${given.value} is no number of requests such as 600 or 60/10s.` })
+      )
+}
 
 /** The tokens, and the one that was made for lack of others. */
 const tokensOf = Effect.fnUntraced(function* (file: Option.Option<string>, env: Environment) {

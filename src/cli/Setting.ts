@@ -13,6 +13,8 @@ export interface Setting<out A> {
   /** The member of a configuration file, such as `maxTurns`. */
   readonly key: string
   readonly parameter: Flag.Flag<Given<A>>
+  /** The setting of a command that does not have it. */
+  readonly absent: Given<A>
   /** The schema of the member, `undefined` if configuration files do not have the setting. */
   readonly json: Json | undefined
 }
@@ -80,8 +82,12 @@ const make = <A>({
     rest.alias === undefined ? (same) => same : Flag.withAlias(rest.alias)
   )
   const described = isKept ? json.annotate({ description: rest.description }) : undefined
-  return { key, parameter, json: described } satisfies Setting<A>
+  return { key, parameter, absent: absent(key), json: described } satisfies Setting<A>
 }
+
+const absent = (key: string): Given<never> => ({
+  pick: () => Effect.succeed({ key, isList: false, found: Option.none(), ignored: [] })
+})
 
 const onFlag = (name: string): Source.From => ({ kind: "flag", name: `--${name}` })
 

@@ -32,6 +32,34 @@ export const flags = Struct.map(
   Struct.lambda<ToFlag>(({ parameter }) => parameter)
 )
 
+interface ToAbsent extends Struct.Lambda {
+  <A>(setting: Setting.Setting<A>): Setting.Given<A>
+  readonly "~lambda.out": this["~lambda.in"] extends Setting.Setting<infer A> ? Setting.Given<A> : never
+}
+
+/** The settings of a command that has none. */
+export const absent = Struct.map(
+  all,
+  Struct.lambda<ToAbsent>(({ absent }) => absent)
+)
+
+/** The flags that mean nothing to a command that serves others: they are about one prompt. */
+const ofPrompt = [
+  "file",
+  "inputFormat",
+  "print",
+  "outputFormat",
+  "outputSchema",
+  "output",
+  "continue",
+  "resume",
+  "fork",
+  "name"
+] as const
+
+/** The flags of a command that serves others. */
+export const serving = Struct.omit(flags, ofPrompt)
+
 /** The parsed flags. */
 export type Flags = Command.Command.Config.Infer<typeof flags>
 

@@ -25,10 +25,6 @@ export const read = Effect.fnUntraced(function* (flags: SettingTable.Flags, env:
   return { settings: { ...settingsOf(picks), cwd, store }, picks, paths, remarks: remarksOn(picks) }
 })
 
-/** Whether the settings choose a session, or name it. */
-export const choosesSession = ({ continue: isContinued, fork, name, resume }: Settings): boolean =>
-  isContinued || [fork, name, resume].some(Option.isSome)
-
 /** The flags that name the place of sessions. */
 export type PlaceFlags = Pick<SettingTable.Flags, "cwd" | "sessionDir" | "store">
 

@@ -113,6 +113,26 @@ describe("effect-agent serve", () => {
     assert.strictEqual(port.code, 2)
   })
 
+  it("limits the requests of a token, and refuses flags that mean nothing to it", async () => {
+    const { child, ended, port } = await serve(folder(), ["--rate", "2/1h"])
+    const statuses = []
+    for (let asked = 0; asked < 3; asked++) statuses.push((await ask(port, "/sessions")).status)
+    assert.deepStrictEqual(statuses, [200, 200, 429])
+    child.kill("SIGTERM")
+    assert.strictEqual((await ended).code, 0)
+    for (const flags of [
+      ["--rate", "0"],
+      ["--rate", "5/x"],
+      ["--print"],
+      ["--continue"],
+      ["--output", "a"]
+    ]) {
+      const { code, stderr } = await Effect.runPromise(run(["serve", "--port", "0", ...flags]))
+      assert.strictEqual(code, 2, stderr)
+      assert.include(stderr, flags[0] ?? "")
+    }
+  })
+
   it("drains at SIGTERM: each of 50 watchers reads RunEnd", async () => {
     const server = await serve(folder(), ["--grace", "1s"])
     await ask(server.port, "/sessions", { sessionId: "s" })
