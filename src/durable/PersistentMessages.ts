@@ -16,7 +16,7 @@ import * as Digest from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
-import type * as SqlClient from "effect/sql/SqlClient"
+import * as SqlClient from "effect/sql/SqlClient"
 
 /** About ten minutes. */
 const retries = 300
@@ -58,10 +58,22 @@ export const persistent = (storage: MessageStorage.Encoded): MessageStorage.Enco
   }
 }
 
+/**
+ * Finds the messages of an entity, which Effect 4.1 reads the whole table for when it interrupts a workflow. Another process may make the
+ * index at the same time.
+ */
+const index = Effect.flatMap(SqlClient.SqlClient, (client) => {
+  const sql = client.withoutTransforms()
+  return Effect.ignore(
+    sql`CREATE INDEX IF NOT EXISTS effect_agent_cluster_entity ON cluster_messages (entity_id, entity_type)`,
+    { log: "Debug" }
+  )
+})
+
 /** Provides the storage in the database of the context, in which it makes its tables. */
 export const layer: Layer.Layer<MessageStorage.MessageStorage, never, SqlClient.SqlClient> = Layer.effect(
   MessageStorage.MessageStorage,
-  Effect.flatMap(SqlMessageStorage.makeEncoded(), (storage) =>
+  Effect.flatMap(Effect.tap(SqlMessageStorage.makeEncoded(), index), (storage) =>
     MessageStorage.makeEncoded(persistent(storage))
   )
 ).pipe(Layer.provide([Snowflake.layerGenerator, Digest.layerWebCrypto]))

@@ -194,6 +194,8 @@ export interface Retention {
   readonly maxCount?: number
   /** The most bytes of all sessions together. Default: no bound. */
   readonly maxBytes?: number
+  /** The ids of sessions that stay in any case. Default: none, but for those that are open. */
+  readonly keep?: ReadonlyArray<string>
 }
 
 /**

@@ -16,7 +16,9 @@ export const retain = (
   Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const sessions = yield* newest(storage)
-    const removed = yield* Effect.forEach(excess(sessions, retention, now), ({ sessionId }) =>
+    const kept = new Set(retention.keep)
+    const due = excess(sessions, retention, now).filter(({ sessionId }) => !kept.has(sessionId))
+    const removed = yield* Effect.forEach(due, ({ sessionId }) =>
       storage.remove(sessionId).pipe(
         Effect.as([sessionId]),
         Effect.catchTag("SessionError", (error) =>

@@ -230,9 +230,7 @@ const findFree = (
     const { owner } = found
     if (owner === null) return found
     const isOpen =
-      Number(owner) === self.id
-        ? isClaimed(database, found)
-        : !database.takeOver && (yield* database.owners.isAlive(Number(owner)))
+      Number(owner) === self.id ? isClaimed(database, found) : yield* database.owners.isAlive(Number(owner))
     return isOpen ? yield* isLocked(found) : found
   })
 

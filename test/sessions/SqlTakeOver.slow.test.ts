@@ -57,6 +57,8 @@ onEach((_, make: Make) => {
       assert.strictEqual(yield* tagOf(Effect.scoped(one.store.open("s"))), "Locked")
       assert.strictEqual(yield* tagOf(Effect.scoped(polite.store.open("s"))), "Locked")
       assert.strictEqual(yield* tagOf(Effect.scoped(one.store.open("none"))), "NotFound")
+      // A process that takes over removes none that another one has open.
+      assert.strictEqual(yield* tagOf((yield* storeOf(url)).store.delete("s")), "Locked")
       yield* first.record(hello)
       const entries = yield* Stream.runCollect(polite.store.export("s", "jsonl"))
       assert.isAbove(entries.length, 0)
