@@ -58,15 +58,12 @@ const ofCall = (state: State, event: AgentEvent): Step => {
     case "ToolExecutionStart":
       return andEvent(Tools.shown(state, event), event, event.label === undefined ? "silent" : "kept")
     case "ToolExecutionProgress":
-      return Tools.progressed(state, event)
     case "ToolExecutionEnd":
-      return Tools.ended(state, event)
     case "ApprovalRequested":
-      return Tools.requested(state, event)
+      return inCall(state, event)
     case "ApprovalAnswered":
-      return andEvent(Tools.answered(state, event), event, "kept")
     case "QuestionAsked":
-      return andEvent(Tools.asked(state, event), event, "kept")
+      return andEvent(inCall(state, event), event, "kept")
     case "ToolInvoked":
       return andEvent([state, []], event, event.modified ? "kept" : "silent")
     case "ModelCallEnd":
@@ -107,11 +104,12 @@ const fleeting: ReadonlySet<AgentEvent["_tag"]> = new Set([
 
 /** A run inside. Its calls are parts where a person has to answer. */
 const child = (state: State, event: AgentEvent): Step => {
-  const [next, chunks] = childCall(state, event)
+  const [next, chunks] = inCall(state, event)
   return [next, [...chunks, dataOf("data-child", event, fleeting.has(event._tag))]]
 }
 
-const childCall = (state: State, event: AgentEvent): Step => {
+/** The events that change the part of a call, of this run and of those inside. */
+const inCall = (state: State, event: AgentEvent): Step => {
   switch (event._tag) {
     case "ToolExecutionProgress":
       return Tools.progressed(state, event)

@@ -15,21 +15,21 @@ import { RunFailed } from "../RunFailed.ts"
 import * as Usage from "../Usage.ts"
 
 /**
- * Ends the stream where it would fail. The events of a failed run have its error; one that could not begin gets `RunError`
- * and `RunEnd`. A defect is logged. Interruption stays interruption.
+ * Ends the stream where it would fail. The events of a failed run have its error; one that could not begin, or whose events break off,
+ * gets `RunError` and `RunEnd`. A defect is logged. Interruption stays interruption.
  */
 export const eventsOnly = <E>(self: Stream.Stream<AgentEvent, E>): Stream.Stream<AgentEvent> =>
   Stream.suspend(() => {
     let last: AgentEvent | undefined
     return Stream.mapArray(self, (events) => {
-      last = events.at(-1)
+      last = events.findLast(({ path }) => path === undefined) ?? last
       return events
     }).pipe(
       Stream.catchCause((cause) => {
         if (Cause.hasInterruptsOnly(cause)) return Stream.fromEffect(Effect.interrupt)
         const error = Cause.squash(cause)
         const expected = error instanceof RunFailed ? error.reason : isRefusal(error) ? error : undefined
-        const rest = last?._tag === "RunEnd" ? Effect.succeed([]) : refusal(expected ?? defect(error))
+        const rest = last?._tag === "RunEnd" ? Effect.succeed([]) : ending(expected ?? defect(error), last)
         const logged = expected === undefined ? Effect.logError("A run died", cause) : Effect.void
         return Stream.fromArrayEffect(Effect.andThen(logged, rest))
       })
@@ -38,13 +38,14 @@ export const eventsOnly = <E>(self: Stream.Stream<AgentEvent, E>): Stream.Stream
 
 const isRefusal = Schema.is(Schema.Union([AgentBusy, AgentClosed, InvalidInput, InvalidContinuation]))
 
-/** How the events of a run end that could not begin. */
-const refusal = (error: EventError): Effect.Effect<ReadonlyArray<AgentEvent>> =>
+/** How the events of a run end that could not begin, or whose last event is `last`. */
+const ending = (error: EventError, last: AgentEvent | undefined): Effect.Effect<ReadonlyArray<AgentEvent>> =>
   Effect.clockWith((clock) => {
-    const base = { runId: makeRunId(), timestamp: clock.currentTimeMillisUnsafe() }
-    const nothing = { newMessageIds: [], usage: Usage.zero, turns: 0, durationMs: 0 }
+    const { runId = makeRunId(), seq = 0, turn = 0 } = last ?? {}
+    const base = { runId, timestamp: clock.currentTimeMillisUnsafe() }
+    const nothing = { newMessageIds: [], usage: Usage.zero, turns: turn, durationMs: 0 }
     return Effect.succeed([
-      { ...base, seq: 1, _tag: "RunError", error, retryable: error._tag === "AgentBusy" },
-      { ...base, seq: 2, _tag: "RunEnd", status: "failed", ...nothing, error }
+      { ...base, seq: seq + 1, _tag: "RunError", error, retryable: error._tag === "AgentBusy" },
+      { ...base, seq: seq + 2, _tag: "RunEnd", status: "failed", ...nothing, error }
     ])
   })

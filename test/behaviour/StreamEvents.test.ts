@@ -4,6 +4,7 @@ import { AgentEvent, Provider, ProviderError } from "effect-agent"
 import { createAgent, type PromiseAgent } from "effect-agent/promise"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import { createServer } from "node:http"
+import { eventsOnly } from "../../src/internal/eventsOnly.ts"
 import * as Invariants from "./invariants.ts"
 import { agent, ofTag, status, tags } from "./play.ts"
 
@@ -28,6 +29,33 @@ describe("streamEvents", () => {
       const events = yield* Stream.runCollect(script.agent.streamEvents("hi"))
       assert.deepStrictEqual(events, script.events)
       assert.strictEqual(status(events), "completed")
+    })
+  )
+
+  it.effect("ends the run whose events break off, under its id, also behind the end of a run inside", () =>
+    Effect.gen(function* () {
+      const { agent: played, events } = yield* agent([done])
+      yield* played.prompt("hi")
+      const cut = events.findIndex(({ _tag }) => _tag === "MessageDelta")
+      const before = events.slice(0, cut)
+      const [start] = events
+      const [whole] = ofTag(events, "RunEnd")
+      if (whole === undefined) return assert.fail("no end")
+      const inner: AgentEvent.AgentEvent = {
+        ...whole,
+        runId: "inner",
+        path: [{ runId: whole.runId, toolCallId: "c" }]
+      }
+      const broken = Stream.concat(Stream.fromIterable([...before, inner]), Stream.fail(new Error("lost")))
+      const seen = yield* Stream.runCollect(eventsOnly(broken)).pipe(Effect.provide(logging().layer))
+      assert.deepStrictEqual(tags(seen.slice(cut)), ["RunEnd", "RunError", "RunEnd"])
+      const [error, end] = seen.slice(-2)
+      assert.deepStrictEqual([error?.runId, end?.runId], [start?.runId, start?.runId])
+      assert.deepStrictEqual(
+        [error?.seq, end?.seq],
+        [(before.at(-1)?.seq ?? 0) + 1, (before.at(-1)?.seq ?? 0) + 2]
+      )
+      assert.deepInclude(end, { status: "failed", turns: 1 })
     })
   )
 
