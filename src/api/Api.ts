@@ -164,6 +164,11 @@ const runs = HttpApiGroup.make("runs")
       success: Payload.Run,
       error: Problem.RunNotFound
     }),
+    HttpApiEndpoint.delete("delete", "/runs/:runId", {
+      ...run,
+      success: HttpApiSchema.NoContent,
+      error: [Problem.RunNotFound, Problem.RunGoesOn]
+    }),
     HttpApiEndpoint.get("events", "/runs/:runId/events", {
       ...run,
       headers: { "last-event-id": Schema.optional(Position) },

@@ -15,6 +15,8 @@ import type { Request as ConfigRequest } from "./ConfigList.ts"
 import * as ExitCode from "./ExitCode.ts"
 import { modelName } from "./ModelChoice.ts"
 import type { Request as ModelsRequest } from "./ModelList.ts"
+import { is, optionalText } from "./PlainFlags.ts"
+import * as ServerCommands from "./ServerCommands.ts"
 import type { PlaceFlags } from "./Settings.ts"
 import * as SettingTable from "./SettingTable.ts"
 import * as Values from "./Values.ts"
@@ -57,9 +59,6 @@ const prompt = Argument.String("prompt").pipe(
   Argument.variadic(),
   Argument.map((words) => words.join(" "))
 )
-
-const is = (name: string, text: string) =>
-  Flag.Boolean(name).pipe(Flag.withDescription(text), Flag.withDefault(false), Flag.withoutNegation)
 
 const line = { prompt, ...SettingTable.flags }
 
@@ -110,9 +109,6 @@ const exportSession = Command.make("export", {
   ...place
 }).pipe(Command.withDescription("Writes a session to stdout"))
 
-const optionalText = (name: string, metavar: string, text: string) =>
-  Flag.String(name).pipe(Flag.withMetavar(metavar), Flag.withDescription(text), Flag.optional)
-
 const approve = Command.make("approve", {
   run: Argument.String("run").pipe(Argument.withDescription("The id of the run that waits")),
   approval: Argument.String("approval").pipe(
@@ -138,52 +134,6 @@ const approve = Command.make("approve", {
   )
 )
 
-const listOf = (name: string, metavar: string, text: string) =>
-  Flag.String(name).pipe(Flag.withMetavar(metavar), Flag.withDescription(text), Flag.atLeast(0))
-
-const { noSession: _noSession, json: asJson, ...served } = SettingTable.serving
-
-const serve = Command.make("serve", {
-  ...served,
-  json: Flag.withDescription(asJson, "Write the address, and a new token, as a line of JSON on stdout"),
-  port: optionalText("port", "N", "The port; 0 picks one. Default: 4111"),
-  host: optionalText("host", "ADDRESS", "The address to listen at. Default: 127.0.0.1"),
-  allowHost: listOf("allow-host", "NAME", "A name that clients may call the server by (may be repeated)"),
-  allowOrigin: listOf("allow-origin", "ORIGIN", "An origin whose pages may use the server (may be repeated)"),
-  tokenFile: optionalText(
-    "token-file",
-    "FILE",
-    "The file with the token, one on each line. Default: $EFFECT_AGENT_TOKEN, else a new one"
-  ),
-  rate: optionalText(
-    "rate",
-    "N[/TIME]",
-    "The most requests of a token in a time, such as 600 or 60/10s. Default: no limit, and 1m as the time"
-  ),
-  grace: optionalText("grace", "TIME", "The time that runs get to end at SIGTERM. Default: 10s"),
-  proxyModel: listOf(
-    "proxy-model",
-    "ID",
-    "A model that clients may use by proxy. Default: that of the server"
-  )
-}).pipe(
-  Command.withDescription(
-    "Serves sessions and runs over HTTP. The model, tool and policy flags mean what they mean for a prompt"
-  )
-)
-
-/** The flags of `effect-agent serve`. */
-export type ServeLine = Omit<Line, "prompt"> & {
-  readonly port: Option.Option<string>
-  readonly host: Option.Option<string>
-  readonly allowHost: ReadonlyArray<string>
-  readonly allowOrigin: ReadonlyArray<string>
-  readonly tokenFile: Option.Option<string>
-  readonly rate: Option.Option<string>
-  readonly grace: Option.Option<string>
-  readonly proxyModel: ReadonlyArray<string>
-}
-
 const { json: _json, ...editing } = SettingTable.serving
 
 const acp = Command.make("acp", editing).pipe(
@@ -195,6 +145,21 @@ const mcp = Command.make("mcp", editing).pipe(
     "Serves the tools, and the agent as the tool agent, to MCP clients, on stdin and stdout. Tools that change something are refused without --allow or --yes"
   )
 )
+
+/** The command `sessions`, with a function that runs it. */
+const sessions = <E, R>(handle: (line: SessionsLine) => Effect.Effect<void, E, R>) => {
+  const list = (line: Command.Command.Config.Infer<typeof place>) => handle({ ...line, action: "list" })
+  return Command.make("sessions", place).pipe(
+    Command.withHandler(list),
+    Command.withDescription("Lists the sessions of this folder, and shows, writes or removes one"),
+    Command.withSubcommands([
+      listSessions.pipe(Command.withHandler(list)),
+      showSession.pipe(Command.withHandler((line) => handle({ ...line, action: "show" }))),
+      exportSession.pipe(Command.withHandler((line) => handle({ ...line, action: "export" }))),
+      removeSession.pipe(Command.withHandler((line) => handle({ ...line, action: "rm" })))
+    ])
+  )
+}
 
 /** The line of a run: its prompt and its flags. */
 export type Line = Command.Command.Config.Infer<typeof line>
@@ -224,12 +189,16 @@ export interface Commands<E, R> {
   readonly config: (request: ConfigRequest) => Effect.Effect<number, E, R>
   readonly approve: (request: ApproveLine) => Effect.Effect<number, E, R>
   readonly sessions: (request: SessionsLine) => Effect.Effect<number, E, R>
+  readonly runs: (request: ServerCommands.RunsLine) => Effect.Effect<number, E, R>
   readonly acp: (flags: SettingTable.Flags) => Effect.Effect<number, E, R>
   readonly mcp: (flags: SettingTable.Flags) => Effect.Effect<number, E, R>
 }
 
 /** A run or a server that is to begin, or the exit code of what is done. */
-export type Parsed = { readonly line: Line } | { readonly serve: ServeLine } | { readonly code: number }
+export type Parsed =
+  | { readonly line: Line }
+  | { readonly serve: ServerCommands.ServeLine }
+  | { readonly code: number }
 
 /** Parses the command line. Runs the command, if it names one, and shows the help, if it requests that. */
 export const parse = Effect.fnUntraced(function* <E, R>(
@@ -238,30 +207,23 @@ export const parse = Effect.fnUntraced(function* <E, R>(
   commands: Commands<E, R>
 ): Effect.fn.Return<Parsed, CliError.CliError | E, Command.Environment | R> {
   const parsed = yield* Ref.make<Parsed>({ code: ExitCode.answered })
+  const finish = (run: Effect.Effect<number, E, R>) =>
+    Effect.flatMap(run, (code) => Ref.set(parsed, { code }))
   const done = <A>(run: (request: A) => Effect.Effect<number, E, R>) =>
-    Command.withHandler((request: A) => Effect.flatMap(run(request), (code) => Ref.set(parsed, { code })))
-  const sessions = Command.make("sessions", place).pipe(
-    done((line) => commands.sessions({ ...line, action: "list" })),
-    Command.withDescription("Lists the sessions of this folder, and shows, writes or removes one"),
-    Command.withSubcommands([
-      listSessions.pipe(done((line) => commands.sessions({ ...line, action: "list" }))),
-      showSession.pipe(done((line) => commands.sessions({ ...line, action: "show" }))),
-      exportSession.pipe(done((line) => commands.sessions({ ...line, action: "export" }))),
-      removeSession.pipe(done((line) => commands.sessions({ ...line, action: "rm" })))
-    ])
-  )
+    Command.withHandler((request: A) => finish(run(request)))
   const parsing = Command.make("effect-agent", line, (line) => Ref.set(parsed, { line })).pipe(
     Command.withDescription(description),
     Command.withSubcommands([
       models.pipe(done(commands.models)),
       config.pipe(done(commands.config)),
       approve.pipe(done(commands.approve)),
-      serve.pipe(
+      ServerCommands.serve.pipe(
         Command.withHandler((line) => Ref.set(parsed, { serve: { ...SettingTable.absent, ...line } }))
       ),
+      ServerCommands.runs((line) => finish(commands.runs(line))),
       acp.pipe(done((flags) => commands.acp({ ...SettingTable.absent, ...flags }))),
       mcp.pipe(done((flags) => commands.mcp({ ...SettingTable.absent, ...flags }))),
-      sessions
+      sessions((line) => finish(commands.sessions(line)))
     ])
   )
   yield* Command.runWith(parsing, { version })(args).pipe(

@@ -18,6 +18,7 @@ import * as Inert from "./Inert.ts"
 import * as Keyboard from "./Keyboard.ts"
 import * as Paint from "./Paint.ts"
 import * as Screen from "./Screen.ts"
+import type { ServeLine } from "./ServerCommands.ts"
 import * as Signals from "./Signals.ts"
 import * as Values from "./Values.ts"
 
@@ -85,6 +86,11 @@ const commandsOf = (
       Effect.promise(() => import("./SessionList.ts")),
       ({ run }) => run(line, process.env)
     ),
+  runs: (line) =>
+    Effect.flatMap(
+      Effect.promise(() => import("./RunCommands.ts")),
+      ({ run }) => run(line, process.env)
+    ),
   models: (request) =>
     Effect.flatMap(
       Effect.promise(() => import("./ModelList.ts")),
@@ -97,7 +103,7 @@ const commandsOf = (
     )
 })
 
-const serve = (line: CommandLine.ServeLine) =>
+const serve = (line: ServeLine) =>
   Effect.flatMap(
     Effect.promise(() => import("./Serve.ts")),
     ({ run }) => run(line, process.env)

@@ -3,7 +3,6 @@ import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as FileSystem from "effect/FileSystem"
 import * as HttpServer from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -19,13 +18,14 @@ import * as ProxyRoutes from "../server/ProxyRoutes.ts"
 import type { Route } from "../server/Routes.ts"
 import * as UiRoutes from "../server/UiRoutes.ts"
 import * as Server from "../server/Server.ts"
-import type { ServeLine } from "./CommandLine.ts"
 import { UsageError } from "./ExitCode.ts"
 import * as ExitCode from "./ExitCode.ts"
 import * as Inert from "./Inert.ts"
 import * as JsonLine from "./JsonLine.ts"
 import { Screen } from "./Screen.ts"
 import * as ServedAgents from "./ServedAgents.ts"
+import type { ServeLine } from "./ServerCommands.ts"
+import * as ServerOptions from "./ServerOptions.ts"
 import * as SessionPlace from "./SessionPlace.ts"
 import * as Settings from "./Settings.ts"
 import * as Signals from "./Signals.ts"
@@ -91,29 +91,20 @@ const sentence = (url: string, token: Redacted.Redacted | undefined): string =>
 
 /** The options of the server, of the flags, else of the variables. */
 const optionsOf = Effect.fnUntraced(function* (line: ServeLine, env: Environment) {
-  const one = (flag: Option.Option<string>, name: string) =>
-    Option.orElse(flag, () => Option.filter(Option.fromUndefinedOr(env[name]), (text) => text !== ""))
-  const many = (flags: ReadonlyArray<string>, name: string) =>
-    flags.length > 0 ? flags : Values.items(env[name] ?? "").filter((item) => item !== "")
-  const text = Option.getOrElse(one(line.port, "EFFECT_AGENT_PORT"), () => "4111")
-  const port = /^\d{1,5}$/.test(text) ? Number(text) : NaN
-  if (!(port <= 65_535)) return yield* new UsageError({ detail: `--port: ${text} is no port.` })
-  const time = Option.getOrElse(one(line.grace, "EFFECT_AGENT_GRACE"), () => "10s")
-  const grace = Values.duration(time)
-  if (Option.isNone(grace))
-    return yield* new UsageError({ detail: `--grace: ${time} is no time such as 10s.` })
-  const host = Option.getOrElse(one(line.host, "EFFECT_AGENT_HOST"), () => "127.0.0.1")
+  const { many, one } = ServerOptions
+  const port = Option.getOrElse(one(line.port, "EFFECT_AGENT_PORT", env), () => "4111")
+  const host = Option.getOrElse(one(line.host, "EFFECT_AGENT_HOST", env), () => "127.0.0.1")
   const isAny = host === "0.0.0.0" || host === "::"
   const listened = isAny ? [] : [host.includes(":") ? `[${host}]` : host]
   return {
-    ...(yield* tokensOf(one(line.tokenFile, "EFFECT_AGENT_TOKEN_FILE"), env)),
-    grace: grace.value,
-    rate: yield* rateOf(one(line.rate, "EFFECT_AGENT_RATE")),
+    ...made(yield* ServerOptions.tokens(line.tokenFile, env)),
+    port: yield* ServerOptions.port("port", port),
+    grace: yield* ServerOptions.grace(line.grace, env),
+    rate: yield* rateOf(one(line.rate, "EFFECT_AGENT_RATE", env)),
     host,
-    hosts: [...listened, ...many(line.allowHost, "EFFECT_AGENT_ALLOW_HOST")],
-    origins: many(line.allowOrigin, "EFFECT_AGENT_ALLOW_ORIGIN"),
-    port,
-    proxied: many(line.proxyModel, "EFFECT_AGENT_PROXY_MODEL")
+    hosts: [...listened, ...many(line.allowHost, "EFFECT_AGENT_ALLOW_HOST", env)],
+    origins: many(line.allowOrigin, "EFFECT_AGENT_ALLOW_ORIGIN", env),
+    proxied: many(line.proxyModel, "EFFECT_AGENT_PROXY_MODEL", env)
   }
 })
 
@@ -130,18 +121,8 @@ const rateOf = (given: Option.Option<string>): Effect.Effect<Pick<Server.Options
 }
 
 /** The tokens, and the one that was made for lack of others. */
-const tokensOf = Effect.fnUntraced(function* (file: Option.Option<string>, env: Environment) {
-  if (Option.isSome(file)) {
-    const text = yield* Effect.option(FileSystem.FileSystem.use((files) => files.readFileString(file.value)))
-    if (Option.isNone(text)) {
-      return yield* new UsageError({ detail: `--token-file: the file ${file.value} cannot be read.` })
-    }
-    const lines = text.value.split(/\s+/).filter((line) => line !== "")
-    if (lines.length > 0) return { tokens: lines.map((line) => Redacted.make(line)), token: undefined }
-    return yield* new UsageError({ detail: `--token-file: the file ${file.value} has no token.` })
-  }
-  const given = env["EFFECT_AGENT_TOKEN"]?.trim() ?? ""
-  if (given !== "") return { tokens: [Redacted.make(given)], token: undefined }
+const made = (tokens: ReadonlyArray<Redacted.Redacted>) => {
+  if (tokens.length > 0) return { tokens, token: undefined }
   const token = Redacted.make(randomBytes(24).toString("base64url"))
   return { tokens: [token], token }
-})
+}

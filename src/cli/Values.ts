@@ -58,13 +58,13 @@ export const together = (lists: ReadonlyArray<Named>): Named => ({
 
 export const knownTools = `names out of ${tools.join(", ")}`
 
-const units = { ms: "millis", s: "seconds", m: "minutes", h: "hours" } as const
+const units = { ms: "millis", s: "seconds", m: "minutes", h: "hours", d: "days" } as const
 
 const isUnit = (unit: string): unit is keyof typeof units => unit in units
 
-/** `90` and `90s` are seconds. Also `500ms`, `5m`, `2h`. */
+/** `90` and `90s` are seconds. Also `500ms`, `5m`, `2h`, `30d`. */
 export const duration = (text: string): Option.Option<Duration.Duration> => {
-  const [, count, unit = "s"] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text) ?? []
+  const [, count, unit = "s"] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)?$/.exec(text) ?? []
   return count === undefined || Number(count) === 0 || !isUnit(unit)
     ? Option.none()
     : Option.some(Duration.fromInputUnsafe(`${Number(count)} ${units[unit]}`))

@@ -153,6 +153,19 @@ export interface Service {
     runId: string,
     after?: number
   ) => Stream.Stream<RunEvents.Watched, Refused | Problem.RunNotFound>
+  /** Lists the runs of a session, oldest first. */
+  readonly listRuns: (
+    sessionId: string
+  ) => Effect.Effect<ReadonlyArray<Payload.Run>, Refused | Problem.SessionNotFound>
+  /** Releases a run that is paused, also one that the server has parked. */
+  readonly resumeRun: (
+    runId: string,
+    reason?: string
+  ) => Effect.Effect<void, Refused | Problem.RunNotFound | Problem.RunOver | Problem.RunNotReady>
+  /** Removes a run that has ended, and its events. */
+  readonly deleteRun: (
+    runId: string
+  ) => Effect.Effect<void, Refused | Problem.RunNotFound | Problem.RunGoesOn>
   /** Cancels a run, and does not wait for its end. */
   readonly cancelRun: (
     runId: string,
@@ -244,6 +257,8 @@ export const make = Effect.fnUntraced(function* (
   return serviceOf({ api, reconnect, retry, silence: options.silence ?? "45 seconds" })
 })
 
+const because = (reason: string | undefined) => ({ payload: reason === undefined ? {} : { reason } })
+
 const serviceOf = (link: Link.Link): Service => {
   const { api } = link
   const ofSession = (sessionId: string) => ({ params: { sessionId } })
@@ -269,11 +284,12 @@ const serviceOf = (link: Link.Link): Service => {
     open: (sessionId) => OpenSession.open(link, sessionId),
     getRun: (runId) => Link.repeated(link, api.runs.get(ofRun(runId))),
     watch: (runId, after) => RunEvents.watch(link, runId, after),
+    listRuns: (sessionId) =>
+      Effect.map(Link.repeated(link, api.runs.list(ofSession(sessionId))), ({ items }) => items),
+    resumeRun: (runId, reason) => Link.called(api.control.resume({ ...ofRun(runId), ...because(reason) })),
+    deleteRun: (runId) => Link.called(api.runs.delete(ofRun(runId))),
     cancelRun: (runId, reason) =>
-      Link.repeated(
-        link,
-        api.control.cancel({ ...ofRun(runId), payload: reason === undefined ? {} : { reason } })
-      )
+      Link.repeated(link, api.control.cancel({ ...ofRun(runId), ...because(reason) }))
   }
 }
 

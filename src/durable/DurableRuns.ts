@@ -4,6 +4,7 @@
  * @since 0.2.0
  */
 import type { Sharding } from "effect/cluster/Sharding"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -13,6 +14,7 @@ import { RunLogStore, type Service as Logs } from "../server/RunLogStore.ts"
 import * as Runs from "../server/Runs.ts"
 import * as SessionProblem from "../server/SessionProblem.ts"
 import * as Sessions from "../server/Sessions.ts"
+import * as RunRemoval from "../server/RunRemoval.ts"
 import { SessionStore, type Service as SessionStoreService } from "../sessions/SessionStore.ts"
 import * as Calls from "./Calls.ts"
 import * as Following from "./Following.ts"
@@ -38,7 +40,8 @@ export interface Options {
  *
  * A request goes to the worker that has the session, and is stored before it is acknowledged: one that a worker took before it ended is
  * done by the next one, once. A watcher sees each event once and in order, over all workers that the run has. The layer reads stored data from
- * the database, also while there is no worker. `drain` drains the worker of this process, if it has one.
+ * the database, also while there is no worker. `drain` drains the worker of this process, if it has one, and ends the streams of the
+ * watchers of this process: they go on elsewhere.
  *
  * Functions fail with `StorageUnavailable` if no worker answers within 30 seconds. A prompt that was stored meanwhile is done later: send
  * it again with the same idempotency key.
@@ -78,9 +81,14 @@ const make = Effect.fnUntraced(function* ({ cwd }: Options) {
   const calls = new Calls.Calls(yield* SessionEntity.client, logs)
   const local = Option.getOrUndefined(yield* Effect.serviceOption(LocalRuns))
   let isDraining = false
+  const left = yield* Deferred.make<void>()
   const ready = Effect.gen(function* () {
     if (isDraining) return yield* new Problem.Draining({})
-    yield* SessionProblem.logging(logs.find(""))
+    yield* Effect.timeoutOrElse(SessionProblem.logging(logs.find("")), {
+      duration: "5 seconds",
+      orElse: () =>
+        new Problem.StorageUnavailable({ detail: "The database has not answered within 5 seconds." })
+    })
   })
   const place = cwd === undefined ? {} : { cwd }
   return {
@@ -90,23 +98,32 @@ const make = Effect.fnUntraced(function* ({ cwd }: Options) {
     readSession: (sessionId) => Sessions.read(sessions, sessionId),
     updateSession: (sessionId, changes) => Effect.andThen(ready, calls.update(sessionId, changes)),
     deleteSession: (sessionId) => calls.remove(sessionId),
+    deleteRun: (runId) => Effect.asVoid(RunRemoval.remove(logs, runId)),
     forkSession: (sessionId, options) => Effect.andThen(ready, calls.fork(sessionId, options)),
     start: (request) => Effect.andThen(ready, calls.start(request)),
     ...reads(logs, sessions),
-    ...watches(calls, logs),
-    steer: (runId, message) => calls.send("Steer", runId, message),
-    followUp: (runId, message) => calls.send("FollowUp", runId, message),
-    pause: (runId, reason) => calls.control("Pause", runId, reason),
-    resume: (runId, reason) => calls.control("Resume", runId, reason),
-    cancel: (runId, reason) => calls.control("Cancel", runId, reason),
-    approve: (runId, approvalId, answer) => calls.approve(runId, approvalId, answer),
-    answer: (runId, questionId, answer) => calls.answer(runId, questionId, answer),
+    ...watches(calls, logs, Deferred.await(left)),
+    ...requests(calls),
     drain: (grace) =>
       Effect.suspend(() => {
         isDraining = true
-        return local === undefined ? Effect.void : local.runs.drain(grace)
+        const drained = local === undefined ? Effect.void : local.runs.drain(grace)
+        return Effect.ensuring(drained, Deferred.succeed(left, undefined))
       })
   } satisfies Runs.Service
+})
+
+/** The requests to a run. */
+const requests = (
+  calls: Calls.Calls
+): Pick<Runs.Service, "steer" | "followUp" | "pause" | "resume" | "cancel" | "approve" | "answer"> => ({
+  steer: (runId, message) => calls.send("Steer", runId, message),
+  followUp: (runId, message) => calls.send("FollowUp", runId, message),
+  pause: (runId, reason) => calls.control("Pause", runId, reason),
+  resume: (runId, reason) => calls.control("Resume", runId, reason),
+  cancel: (runId, reason) => calls.control("Cancel", runId, reason),
+  approve: (runId, approvalId, answer) => calls.approve(runId, approvalId, answer),
+  answer: (runId, questionId, answer) => calls.answer(runId, questionId, answer)
 })
 
 const reads = (logs: Logs, sessions: SessionStoreService): Pick<Runs.Service, "active" | "list" | "get"> => ({
@@ -120,8 +137,13 @@ const reads = (logs: Logs, sessions: SessionStoreService): Pick<Runs.Service, "a
   get: (runId) => StoredRuns.get(logs, runId)
 })
 
-const watches = (calls: Calls.Calls, logs: Logs): Pick<Runs.Service, "watch" | "events"> => {
-  const watch = watcher(calls, logs)
+/** `left`: this process is about to end, and its watchers go on at another one. */
+const watches = (
+  calls: Calls.Calls,
+  logs: Logs,
+  left: Effect.Effect<void>
+): Pick<Runs.Service, "watch" | "events"> => {
+  const watch = watcher(calls, logs, left)
   return {
     watch,
     events: (runId, after, options) =>
@@ -130,12 +152,12 @@ const watches = (calls: Calls.Calls, logs: Logs): Pick<Runs.Service, "watch" | "
 }
 
 /** Watchers, of which the last one of this process may cancel its run. */
-const watcher = (calls: Calls.Calls, logs: Logs): Runs.Service["watch"] => {
+const watcher = (calls: Calls.Calls, logs: Logs, left: Effect.Effect<void>): Runs.Service["watch"] => {
   const held = new Map<string, number>()
   return Effect.fnUntraced(function* (runId, after, { cancelOnLeave = false } = {}) {
     const run = yield* calls.find(runId)
     if (run.ended !== undefined) return yield* SessionProblem.logging(Following.ended(logs, run, after))
-    const pages = Following.live(logs, calls.watch(run), run, after)
+    const pages = Stream.interruptWhen(Following.live(logs, calls.watch(run), run, after), left)
     if (cancelOnLeave === false) return pages
     let isOver = false
     const enter = Effect.sync(() => void held.set(runId, (held.get(runId) ?? 0) + 1))

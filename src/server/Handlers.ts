@@ -69,6 +69,7 @@ const ofRuns = HttpApiBuilder.group(
         }),
       list: ({ params }) => Effect.map(runs.list(params.sessionId), (items) => ({ items })),
       get: ({ params }) => runs.get(params.runId),
+      delete: ({ params }) => runs.deleteRun(params.runId),
       events: ({ headers, params, query: { after, onDisconnect } }) => {
         const position = Number(headers["last-event-id"] ?? after ?? 0)
         const watched = runs.watch(params.runId, position, { cancelOnLeave: onDisconnect === "cancel" })

@@ -25,6 +25,7 @@ import * as Runs from "./Runs.ts"
 import * as SessionProblem from "./SessionProblem.ts"
 import * as Sessions from "./Sessions.ts"
 import * as Starting from "./Starting.ts"
+import * as RunRemoval from "./RunRemoval.ts"
 
 /**
  * The options of the runs of a server.
@@ -107,6 +108,7 @@ const serviceOf = (host: Host): Runs.Service => ({
   active: (sessionId) => Effect.sync(() => host.active(sessionId)?.runId),
   list: (sessionId) => list(host, sessionId),
   get: (runId) => get(host, runId),
+  deleteRun: (runId) => deleteRun(host, runId),
   watch: (runId, after, options) => watch(host, runId, after, options),
   events: (runId, after, options) =>
     Effect.map(watch(host, runId, after, options), (pages = Stream.empty) =>
@@ -135,6 +137,12 @@ const get = Effect.fnUntraced(function* (host: Host, runId: string) {
   const run: Payload.Run | undefined = ended.get(runId)
   if (run === undefined) return yield* new Problem.RunNotFound({ runId })
   return host.history.current(run)
+})
+
+const deleteRun = Effect.fnUntraced(function* (host: Host, runId: string) {
+  const { history, parts } = host
+  const { sessionId } = yield* RunRemoval.remove(parts.logs, runId)
+  history.forget(sessionId)
 })
 
 const watch = Effect.fnUntraced(function* (

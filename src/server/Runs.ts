@@ -143,6 +143,10 @@ export interface Service {
     | Problem.Draining
     | ToOpen
   >
+  /** Removes a run that has ended, and its events. The conversation stays in the session. */
+  readonly deleteRun: (
+    runId: string
+  ) => Effect.Effect<void, Problem.RunNotFound | Problem.RunGoesOn | Storage>
   /** The id of the run that a session has, `undefined` if it has none. */
   readonly active: (sessionId: string) => Effect.Effect<string | undefined>
   /** Lists the runs of a session, oldest first. */

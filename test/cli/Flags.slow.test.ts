@@ -365,7 +365,8 @@ describe("the help", () => {
         ["models"],
         ["sessions"],
         ["approve"],
-        ["serve"]
+        ["serve"],
+        ["runs"]
       ]) {
         const { code, stdout } = yield* Program.run([...command, "--help"])
         assert.strictEqual(code, 0)

@@ -133,6 +133,41 @@ describe("effect-agent serve", () => {
     }
   })
 
+  it("has runs that effect-agent runs lists, shows, watches, cancels and removes", async () => {
+    const server = await serve(folder())
+    const env = { EFFECT_AGENT_TOKEN: secret, EFFECT_AGENT_URL: server.first.url }
+    const runs = (...args: ReadonlyArray<string>) => Effect.runPromise(run(["runs", ...args], { env }))
+    await ask(server.port, "/sessions", { sessionId: "s" })
+    const { json } = await ask(server.port, "/sessions/s/runs", { prompt })
+    await until(server.port, json.runId, "ToolInvoked")
+    assert.match((await runs("list")).stdout, new RegExp(`^${json.runId} .* running +s\n$`))
+    assert.match((await runs("show", json.runId)).stdout, /^status: running$/m)
+    const early = await runs("rm", json.runId)
+    assert.deepStrictEqual([early.code, early.stdout], [1, ""])
+    assert.match(early.stderr, /has not ended/)
+    const watched = runs("watch", json.runId, "--json")
+    assert.strictEqual((await runs("cancel", json.runId, "--reason", "enough")).code, 0)
+    const { code, stdout } = await watched
+    assert.strictEqual(code, 1)
+    const lines = stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line))
+    assert.deepInclude(lines.at(-1)?.event, { _tag: "RunEnd", status: "cancelled" })
+    assert.deepStrictEqual(lines[0]?.position, 1)
+    const { items } = JSON.parse((await runs("list", "s", "--json")).stdout)
+    assert.deepInclude(items[0], { runId: json.runId, status: "cancelled" })
+    assert.strictEqual((await runs("rm", json.runId)).code, 0)
+    const gone = await runs("show", json.runId)
+    assert.deepStrictEqual([gone.code, gone.stdout], [2, ""])
+    const wrong = await Effect.runPromise(
+      run(["runs", "list"], { env: { ...env, EFFECT_AGENT_TOKEN: "no" } })
+    )
+    assert.deepStrictEqual([wrong.code, wrong.stdout], [1, ""])
+    server.child.kill("SIGTERM")
+    assert.strictEqual((await server.ended).code, 0)
+  }, 30_000)
+
   it("drains at SIGTERM: each of 50 watchers reads RunEnd", async () => {
     const server = await serve(folder(), ["--grace", "1s"])
     await ask(server.port, "/sessions", { sessionId: "s" })

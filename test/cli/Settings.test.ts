@@ -17,6 +17,7 @@ const commands = {
   models: () => Effect.succeed(0),
   config: () => Effect.succeed(0),
   acp: () => Effect.succeed(0),
+  runs: () => Effect.succeed(0),
   mcp: () => Effect.succeed(0),
   approve: () => Effect.succeed(0),
   sessions: () => Effect.succeed(0)

@@ -1,7 +1,27 @@
-import { describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Stream } from "effect"
+import { Runs } from "effect-agent/server"
 import * as Contract from "../server/runsContract.ts"
 import { make } from "./embedded.ts"
 
 describe("DurableRuns", () => {
   Contract.check(make, it.live)
+
+  it.live("ends the streams of its watchers when it is drained", () =>
+    Effect.gen(function* () {
+      const { gate, script, setup } = yield* Contract.gated
+      yield* Effect.gen(function* () {
+        const runs = yield* Runs.Runs
+        const sessionId = yield* Contract.session
+        const { runId } = yield* runs.start({ sessionId, prompt: "one" })
+        const watched = yield* Effect.forkChild(
+          Effect.flatMap(runs.events(runId, 0), (events) => Stream.runDrain(events))
+        )
+        yield* runs.drain("100 millis")
+        yield* Fiber.join(watched)
+        assert.strictEqual((yield* Effect.flip(runs.ready))._tag, "Draining")
+        yield* Deferred.succeed(gate, undefined)
+      }).pipe(Effect.provide(make(script, setup)))
+    })
+  )
 })

@@ -85,6 +85,7 @@ const make = Effect.gen(function* () {
     readSession: none,
     updateSession: none,
     deleteSession: none,
+    deleteRun: none,
     forkSession: none,
     start: ({ sessionId }) =>
       Effect.gen(function* () {

@@ -51,6 +51,29 @@ export const check = (make: Make, test: typeof it.effect | typeof it.live) => {
       )
     }).pipe(Effect.provide(make([done]))))
 
+  test("removes a run that has ended, and leaves the conversation", () =>
+    Effect.gen(function* () {
+      const { gate, script, setup } = yield* gated
+      yield* Effect.gen(function* () {
+        const runs = yield* Runs.Runs
+        const sessionId = yield* session
+        const { runId } = yield* runs.start({ sessionId, prompt: "one" })
+        assert.deepInclude(yield* Effect.flip(runs.deleteRun(runId)), { _tag: "RunGoesOn", runId })
+        yield* Deferred.succeed(gate, undefined)
+        yield* eventsOf(runId)
+        assert.lengthOf(yield* runs.list(sessionId), 1)
+        yield* runs.deleteRun(runId)
+        for (const gone of [runs.deleteRun(runId), runs.get(runId), runs.watch(runId, 0)]) {
+          assert.deepInclude(yield* Effect.flip<unknown, unknown, never>(gone), {
+            _tag: "RunNotFound",
+            runId
+          })
+        }
+        assert.deepStrictEqual(yield* runs.list(sessionId), [])
+        assert.isAbove((yield* runs.readSession(sessionId)).entries.length, 0)
+      }).pipe(Effect.provide(make(script, setup)))
+    }))
+
   test("refuses a second prompt with the id of the run, unless it joins or waits", () =>
     Effect.gen(function* () {
       const { gate, script, setup } = yield* gated

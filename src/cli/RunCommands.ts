@@ -1,0 +1,155 @@
+/** The commands `runs list`, `show`, `watch`, `cancel`, `resume` and `rm`, for the runs of a server. */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import * as AgentEvent from "../AgentEvent.ts"
+import * as Payload from "../api/Payload.ts"
+import * as AgentClient from "../client/AgentClient.ts"
+import * as ExitCode from "./ExitCode.ts"
+import { UsageError } from "./ExitCode.ts"
+import * as Http from "./Http.ts"
+import * as Inert from "./Inert.ts"
+import * as JsonLine from "./JsonLine.ts"
+import * as Outcome from "./Outcome.ts"
+import { Screen } from "./Screen.ts"
+import type { RunsLine } from "./ServerCommands.ts"
+import * as ServerOptions from "./ServerOptions.ts"
+import * as TextOutput from "./TextOutput.ts"
+import * as Values from "./Values.ts"
+import type { Environment } from "./Vendors.ts"
+
+/** Runs the command and returns its exit code. */
+export const run = Effect.fnUntraced(function* (line: RunsLine, env: Environment) {
+  const client = yield* AgentClient.make(yield* urlOf(line, env), { token: yield* tokenOf(line, env) })
+  return yield* done(client, line).pipe(
+    Effect.catchTags({
+      RunNotFound: () => new UsageError({ detail: `There is no run ${"run" in line ? line.run : ""}.` }),
+      SessionNotFound: ({ sessionId }) => new UsageError({ detail: `There is no session ${sessionId}.` })
+    }),
+    Effect.catchIf(
+      (error) => !(error instanceof UsageError),
+      (error) => complain(error)
+    )
+  )
+}, Effect.provide(Http.layer))
+
+const complain = (error: Error & { readonly title?: string; readonly detail?: string }) =>
+  Screen.use(({ err, paint }) => {
+    const words = [error.title ?? "", error.detail ?? "", error.message].find((text) => text !== "") ?? ""
+    return Effect.as(err(`${paint.red("effect-agent:")} ${Inert.line(words)}\n`), ExitCode.failed)
+  })
+
+const urlOf = Effect.fnUntraced(function* ({ url }: RunsLine, env: Environment) {
+  const text = Option.getOrElse(
+    ServerOptions.one(url, "EFFECT_AGENT_URL", env),
+    () => "http://127.0.0.1:4111"
+  )
+  const address = Values.address(text)
+  if (Option.isSome(address)) return address.value
+  return yield* new UsageError({ detail: `--url: ${text} is no address such as http://127.0.0.1:4111.` })
+})
+
+const tokenOf = Effect.fnUntraced(function* ({ tokenFile }: RunsLine, env: Environment) {
+  const [token] = yield* ServerOptions.tokens(tokenFile, env)
+  if (token !== undefined) return token
+  return yield* new UsageError({
+    detail: "Give the token of the server: --token-file or EFFECT_AGENT_TOKEN."
+  })
+})
+
+const done = Effect.fnUntraced(function* (client: AgentClient.Service, line: RunsLine) {
+  const { out } = yield* Screen
+  const reason = "reason" in line ? Option.getOrUndefined(line.reason) : undefined
+  switch (line.action) {
+    case "list": {
+      const items = yield* runsOf(client, line.session)
+      const encoded = yield* Effect.forEach(items, encode)
+      yield* out(line.json ? JsonLine.of({ items: encoded }) : items.map(lineOf).join(""))
+      break
+    }
+    case "show": {
+      const run = yield* client.getRun(line.run)
+      yield* out(line.json ? JsonLine.of(yield* encode(run)) : textOf(run))
+      break
+    }
+    case "watch":
+      return yield* watch(client, line)
+    case "cancel":
+      yield* client.cancelRun(line.run, reason)
+      break
+    case "resume":
+      yield* client.resumeRun(line.run, reason)
+      break
+    case "rm":
+      yield* client.deleteRun(line.run)
+  }
+  return ExitCode.answered
+})
+
+/** The runs of a session, else those of all sessions of the server. */
+const runsOf = (client: AgentClient.Service, session: Option.Option<string>) =>
+  Option.isSome(session)
+    ? client.listRuns(session.value)
+    : Stream.paginate(Option.none<string>(), (cursor) =>
+        Effect.map(
+          client.listSessions(Option.isSome(cursor) ? { cursor: cursor.value } : {}),
+          ({ items, nextCursor }) => [items, Option.map(Option.fromUndefinedOr(nextCursor), Option.some)]
+        )
+      ).pipe(
+        Stream.mapEffect(
+          ({ sessionId }) => Effect.catchTag(client.listRuns(sessionId), "SessionNotFound", () => none),
+          { concurrency: 4 }
+        ),
+        Stream.runCollect,
+        Effect.map((lists) => lists.flat())
+      )
+
+const none = Effect.succeed<ReadonlyArray<Payload.Run>>([])
+
+const encode = (run: Payload.Run) => Effect.orDie(Schema.encodeEffect(Schema.toCodecJson(Payload.Run))(run))
+
+const timeOf = ({ created }: Payload.Run) => new Date(created).toISOString().slice(0, 16).replace("T", " ")
+
+const lineOf = (run: Payload.Run): string =>
+  `${run.runId}  ${timeOf(run)}  ${run.status.padEnd(9)}  ${Inert.line(run.sessionId, 80)}\n`
+
+const textOf = (run: Payload.Run): string => {
+  const { approvals, questions } = run.pending
+  const rows = [
+    ["run", run.runId],
+    ["session", Inert.line(run.sessionId, 80)],
+    ["status", run.status],
+    ["created", timeOf(run)],
+    ["turns", String(run.turns)],
+    ["tokens", String(run.usage.total)],
+    ...(run.error === undefined ? [] : [["error", Inert.line(run.error.message)]]),
+    ...(run.resumedBy === undefined ? [] : [["resumed by", run.resumedBy]]),
+    ...approvals.map(({ approvalId, toolName }) => ["approval", `${approvalId} (${Inert.line(toolName)})`]),
+    ...questions.map(({ question, questionId }) => ["question", `${questionId} (${Inert.line(question)})`])
+  ]
+  return rows.map(([name = "", value = ""]) => `${name}: ${value}\n`).join("")
+}
+
+const encodeEvent = Schema.encodeEffect(Schema.toCodecJson(AgentEvent.AgentEvent))
+
+/** Shows the events of a run, and returns the exit code that the run would have had. */
+const watch = Effect.fnUntraced(function* (
+  client: AgentClient.Service,
+  { after, json, run }: RunsLine & { readonly action: "watch" }
+) {
+  const screen = yield* Screen
+  const show = TextOutput.make(screen)
+  let outcome = Outcome.initial
+  yield* Stream.runForEach(client.watch(run, after), ({ event, position }) => {
+    outcome = Outcome.fold(outcome, event)
+    return json
+      ? Effect.flatMap(Effect.orDie(encodeEvent(event)), (event) =>
+          screen.out(JsonLine.of({ position, event }))
+        )
+      : show([event])
+  })
+  const { code, remark } = Outcome.verdict(outcome, () => "")
+  if (remark !== undefined && !json) yield* screen.err(`${Inert.line(remark)}\n`)
+  return code
+})

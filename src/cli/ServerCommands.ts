@@ -1,0 +1,112 @@
+/** The commands that serve runs, and those that manage the runs of a server. */
+import * as Argument from "effect/cli/Argument"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import type * as Effect from "effect/Effect"
+import type * as Option from "effect/Option"
+import { is, listOf, optionalText } from "./PlainFlags.ts"
+import * as SettingTable from "./SettingTable.ts"
+
+const grace = optionalText("grace", "TIME", "The time that runs get to end at SIGTERM. Default: 10s")
+
+const { noSession: _noSession, json: asJson, ...served } = SettingTable.serving
+
+const serveFlags = {
+  ...served,
+  json: Flag.withDescription(asJson, "Write the address, and a new token, as a line of JSON on stdout"),
+  port: optionalText("port", "N", "The port; 0 picks one. Default: 4111"),
+  host: optionalText("host", "ADDRESS", "The address to listen at. Default: 127.0.0.1"),
+  allowHost: listOf("allow-host", "NAME", "A name that clients may call the server by (may be repeated)"),
+  allowOrigin: listOf("allow-origin", "ORIGIN", "An origin whose pages may use the server (may be repeated)"),
+  tokenFile: optionalText(
+    "token-file",
+    "FILE",
+    "The file with the token, one on each line. Default: $EFFECT_AGENT_TOKEN, else a new one"
+  ),
+  rate: optionalText(
+    "rate",
+    "N[/TIME]",
+    "The most requests of a token in a time, such as 600 or 60/10s. Default: no limit, and 1m as the time"
+  ),
+  grace,
+  proxyModel: listOf(
+    "proxy-model",
+    "ID",
+    "A model that clients may use by proxy. Default: that of the server"
+  )
+}
+
+/** The flags of `effect-agent serve`. */
+export type ServeLine = SettingTable.Flags & Command.Command.Config.Infer<typeof serveFlags>
+
+export const serve = Command.make("serve", serveFlags).pipe(
+  Command.withDescription(
+    "Serves sessions and runs over HTTP. The model, tool and policy flags mean what they mean for a prompt"
+  )
+)
+
+const server = {
+  url: optionalText("url", "URL", "The address of the server. Default: http://127.0.0.1:4111"),
+  tokenFile: optionalText(
+    "token-file",
+    "FILE",
+    "The file whose first line is the token. Default: $EFFECT_AGENT_TOKEN"
+  ),
+  json: is("json", "Write JSON")
+}
+const run = Argument.String("run").pipe(Argument.withDescription("The id of the run"))
+const reason = optionalText("reason", "TEXT", "The reason, which the events of the run show")
+
+const list = Command.make("list", {
+  session: Argument.String("session").pipe(
+    Argument.withDescription("The id of the session. Default: the sessions of the server, newest first"),
+    Argument.optional
+  ),
+  ...server
+}).pipe(Command.withDescription("Lists runs"))
+const show = Command.make("show", { run, ...server }).pipe(
+  Command.withDescription("Shows the state of a run")
+)
+const watch = Command.make("watch", {
+  run,
+  after: Flag.Int("after").pipe(
+    Flag.withMetavar("N"),
+    Flag.withDescription("The position of the last event that you have. Default: 0, the start of the run"),
+    Flag.withDefault(0)
+  ),
+  ...server
+}).pipe(Command.withDescription("Writes the events of a run until it is over"))
+const cancel = Command.make("cancel", { run, reason, ...server }).pipe(
+  Command.withDescription("Cancels a run")
+)
+const resume = Command.make("resume", { run, reason, ...server }).pipe(
+  Command.withDescription("Continues a run that is paused, or that the server has parked")
+)
+const remove = Command.make("rm", { run, ...server }).pipe(
+  Command.withDescription("Removes a run that has ended, and its events. The conversation stays")
+)
+
+interface Server extends Command.Command.Config.Infer<typeof server> {}
+
+/** The arguments of `effect-agent runs`. */
+export type RunsLine = Server &
+  (
+    | { readonly action: "list"; readonly session: Option.Option<string> }
+    | { readonly action: "show" | "rm"; readonly run: string }
+    | { readonly action: "watch"; readonly run: string; readonly after: number }
+    | { readonly action: "cancel" | "resume"; readonly run: string; readonly reason: Option.Option<string> }
+  )
+
+/** The command `runs`, with a function that runs it. */
+export const runs = <E, R>(handle: (line: RunsLine) => Effect.Effect<void, E, R>) =>
+  Command.make("runs").pipe(
+    Command.withDescription("Lists, watches and manages the runs of a server"),
+    Command.withSubcommands([
+      list.pipe(Command.withHandler((line) => handle({ ...line, action: "list" }))),
+      show.pipe(Command.withHandler((line) => handle({ ...line, action: "show" }))),
+      watch.pipe(Command.withHandler((line) => handle({ ...line, action: "watch" }))),
+      cancel.pipe(Command.withHandler((line) => handle({ ...line, action: "cancel" }))),
+      resume.pipe(Command.withHandler((line) => handle({ ...line, action: "resume" }))),
+      remove.pipe(Command.withHandler((line) => handle({ ...line, action: "rm" })))
+    ])
+  )

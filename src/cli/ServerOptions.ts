@@ -1,0 +1,53 @@
+/** Readers of the flags of servers and workers, each of which has a variable. */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import { UsageError } from "./ExitCode.ts"
+import * as Values from "./Values.ts"
+import type { Environment } from "./Vendors.ts"
+
+/** The text of a flag, else that of its variable. */
+export const one = (flag: Option.Option<string>, name: string, env: Environment): Option.Option<string> =>
+  Option.orElse(flag, () => Option.filter(Option.fromUndefinedOr(env[name]?.trim()), (text) => text !== ""))
+
+/** The texts of a flag, else the items of its variable. */
+export const many = (flags: ReadonlyArray<string>, name: string, env: Environment): ReadonlyArray<string> =>
+  flags.length > 0 ? flags : Values.items(env[name] ?? "")
+
+/** A port. */
+export const port = (flag: string, text: string): Effect.Effect<number, UsageError> => {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : NaN
+  return port <= 65_535
+    ? Effect.succeed(port)
+    : Effect.fail(new UsageError({ detail: `--${flag}: ${text} is no port.` }))
+}
+
+/** The time of `--grace`. */
+export const grace = (
+  flag: Option.Option<string>,
+  env: Environment
+): Effect.Effect<Duration.Duration, UsageError> => {
+  const text = Option.getOrElse(one(flag, "EFFECT_AGENT_GRACE", env), () => "10s")
+  return Option.match(Values.duration(text), {
+    onNone: () => Effect.fail(new UsageError({ detail: `--grace: ${text} is no time such as 10s.` })),
+    onSome: Effect.succeed
+  })
+}
+
+/** The tokens of a file, else that of `EFFECT_AGENT_TOKEN`, else none. */
+export const tokens = Effect.fnUntraced(function* (flag: Option.Option<string>, env: Environment) {
+  const file = one(flag, "EFFECT_AGENT_TOKEN_FILE", env)
+  if (Option.isNone(file)) {
+    const given = one(Option.none(), "EFFECT_AGENT_TOKEN", env)
+    return Option.toArray(given).map((token) => Redacted.make(token))
+  }
+  const text = yield* Effect.option(FileSystem.FileSystem.use((files) => files.readFileString(file.value)))
+  if (Option.isNone(text)) {
+    return yield* new UsageError({ detail: `--token-file: the file ${file.value} cannot be read.` })
+  }
+  const lines = text.value.split(/\s+/).filter((line) => line !== "")
+  if (lines.length > 0) return lines.map((line) => Redacted.make(line))
+  return yield* new UsageError({ detail: `--token-file: the file ${file.value} has no token.` })
+})
