@@ -64,12 +64,14 @@ export interface Interrupted {
   readonly open?: InterruptedTurn
   /** The spending of the run. */
   readonly spent: Spent
-  /** The calls that ended, and their results, in the order of the transcript. */
+  /** The calls whose results are in the transcript, in its order. */
   readonly calls: ReadonlyArray<{
     readonly call: ToolCall
     readonly output: ToolOutput
     readonly turn: number
   }>
+  /** The number of calls that ended, which count for `limits.maxToolCalls`. */
+  readonly toolCalls: number
   /** Milliseconds since the run began. */
   readonly durationMs: number
   /** Milliseconds that count for `limits.executionTime`. */

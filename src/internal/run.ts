@@ -165,10 +165,10 @@ export class Run {
   }
 
   /** Continues from where an interrupted run stopped. */
-  private restore({ calls, newMessages, open, paused, report, spent, turns }: Interrupted): void {
+  private restore({ newMessages, open, paused, report, spent, toolCalls, turns }: Interrupted): void {
     this.turn = turns
     this.newMessages = newMessages
-    this.toolCalls = calls.length
+    this.toolCalls = toolCalls
     this.report = report
     this.spent.restore(spent, open?.spent)
     this.budget.restore(spent.usage)

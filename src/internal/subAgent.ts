@@ -10,6 +10,7 @@ import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import { RunStatus } from "../AgentEvent.ts"
 import type { AgentBusy, AgentClosed } from "./agentError.ts"
+import type { AgentRuntime } from "./agentRuntime.ts"
 import type { AgentOptions, Hooks, Tools } from "./agentOptions.ts"
 import { read } from "./agentOptions.ts"
 import type { InvalidContinuation } from "./continuation.ts"
@@ -286,9 +287,7 @@ const run = Effect.fnUntraced(function* <T extends Tools, H extends Hooks>(
   if (isNew) yield* Effect.mapError(runtime.setMessages(before), failed)
   if (kept !== undefined) runtime.open.reopen(kept)
   const asked = yield* Effect.mapError(Effect.fromResult(readPrompt(undefined, definition.ofRuns)), failed)
-  const started = isContinued()
-    ? runtime.begin(runtime.continuation, asked)
-    : runtime.begin(prompted(input), asked)
+  const started = runtime.begin(isContinued() ? continuing(runtime, input) : prompted(input), asked)
   const typed = Effect.fnUntraced(function* (result: RunResult) {
     if (result.status !== "suspended" || parent === undefined) return yield* asked.typed.result(result)
     const suspended = runtime.open.suspended(runtime.current.messages)
@@ -301,6 +300,16 @@ const run = Effect.fnUntraced(function* <T extends Tools, H extends Hooks>(
   )
   return yield* answerOf(name, result, asked.typed.output?.accepted?.json)
 })
+
+/** The task of a run that continues. A run whose process ended right after its start has only its id, and gets its prompt again. */
+const continuing = (runtime: AgentRuntime, input: Message.Input) => (now: number) =>
+  Result.flatMap(runtime.continuation(now), (begin) => {
+    const { interrupted } = begin
+    const isBare = interrupted?.open === undefined && interrupted?.newMessages.length === 0
+    return isBare && begin.prompts.length === 0
+      ? Result.map(prompted(input)(now), ({ prompts }) => ({ ...begin, prompts }))
+      : Result.succeed(begin)
+  })
 
 type CannotBegin = AgentBusy | AgentClosed | InvalidContinuation | InvalidInput
 

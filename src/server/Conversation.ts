@@ -11,18 +11,19 @@ import * as Stream from "effect/Stream"
 import type * as Agent from "../Agent.ts"
 import type { AgentEvent } from "../AgentEvent.ts"
 import * as Problem from "../api/Problem.ts"
-import { InvalidInput } from "../internal/invalidInput.ts"
 import { defect } from "../internal/failureReason.ts"
-import { RunFailed } from "../RunFailed.ts"
+import type { Session } from "../Session.ts"
 import type { SessionError } from "../Session.ts"
 import type * as SessionStore from "../sessions/SessionStore.ts"
 import type { Service as Agents } from "./Agents.ts"
-import type * as Ending from "./Ending.ts"
+import * as Ending from "./Ending.ts"
+import { Hold } from "./Hold.ts"
 import { IdempotencyKeys } from "./IdempotencyKeys.ts"
 import type { LiveRun, Task } from "./LiveRun.ts"
 import * as Narrowing from "./Narrowing.ts"
-import type { Service as Logs } from "./RunLogStore.ts"
+import { RunLogError, type Service as Logs } from "./RunLogStore.ts"
 import * as SessionProblem from "./SessionProblem.ts"
+import * as Taking from "./Taking.ts"
 
 /** The services and options of conversations. */
 export interface Host {
@@ -32,6 +33,14 @@ export interface Host {
   readonly scope: Scope.Scope
   /** The time without a run after which a conversation lets go of its session. */
   readonly idle: Duration.Input
+  /** Whether runs survive their process: it lets go of them in place of ending them. */
+  readonly survives: boolean
+  /** Whether a run that waits may begin when the one before it has ended. */
+  readonly mayBegin: () => boolean
+  /** Lets go of the session. */
+  readonly leave: (sessionId: string) => Effect.Effect<void>
+  /** Whether the process has a run. */
+  readonly isLive: (runId: string) => boolean
   /** Called when a run has its first event. */
   readonly onId: (run: LiveRun) => void
   /** Called when the log of a run is whole. */
@@ -55,6 +64,7 @@ export class Conversation {
   /** The run that has not ended. */
   current: LiveRun | undefined
   private waiting: ReadonlyArray<readonly [run: LiveRun, task: Task]> = []
+  private hold: Hold | undefined
   private opened: Opened | undefined
   private idempotency: IdempotencyKeys | undefined
   /** Counts the runs, so that only the last of several timers closes. */
@@ -85,18 +95,80 @@ export class Conversation {
     const { scope: outer, sessions } = this.host
     const scope = yield* Scope.fork(outer)
     const session = SessionProblem.opening(Scope.provide(sessions.open(this.sessionId), scope))
-    const { agent } = yield* Effect.flatMap(session, (session) => this.make(session, scope)).pipe(
-      Effect.onExit((exit) => (Exit.isFailure(exit) ? Scope.close(scope, exit) : Effect.void))
-    )
+    const { survives } = this.host
+    const { agent } = yield* Effect.flatMap(session, (session) =>
+      survives ? this.takeOver(session, scope) : this.make(session, scope)
+    ).pipe(Effect.onExit((exit) => (Exit.isFailure(exit) ? Scope.close(scope, exit) : Effect.void)))
     yield* this.restLater
     return agent
   })
 
-  /** Makes the agent of a session where the session stands. */
-  private make(session: SessionStore.OpenSession, scope: Scope.Closeable) {
+  /** Makes the agent of a session, and continues the runs of the session that have not ended. */
+  private takeOver(opened: SessionStore.OpenSession, scope: Scope.Closeable) {
+    return Effect.gen({ self: this }, function* () {
+      this.hold = new Hold(Effect.suspend(() => this.lose))
+      const session = this.hold.of(opened)
+      const taken = yield* Taking.take(this.host, session, this.host.isLive)
+      const made = yield* this.make(session, scope, taken.session)
+      for (const run of taken.over) yield* this.ended(run)
+      this.waiting = [...this.waiting, ...taken.waiting]
+      for (const [run] of taken.waiting) this.host.onId(run)
+      if (taken.current !== undefined) {
+        this.host.onId(taken.current)
+        taken.current.isCounted = true
+        taken.current.begun.openUnsafe()
+        yield* this.resume(taken.current, made.agent)
+      }
+      if (this.host.mayBegin()) yield* this.beginWaiting
+      return made
+    })
+  }
+
+  /** Begins the oldest run that waits, if there is no other one. Needs the lock. */
+  readonly beginWaiting: Effect.Effect<void> = Effect.suspend(() => this.nextBegun() ?? Effect.void)
+
+  /** Takes the oldest run that waits as the current one, in one step. */
+  private nextBegun(): Effect.Effect<void> | undefined {
+    const [next, ...others] = this.waiting
+    if (this.opened === undefined || this.current !== undefined || next === undefined) return undefined
+    this.waiting = others
+    this.current = next[0]
+    return this.beginNext(this.opened.agent, ...next)
+  }
+
+  /** Whether the session is open, and has no run. */
+  get isIdle(): boolean {
+    return this.current === undefined && this.waiting.length === 0
+  }
+
+  /** Gives up the hold of this process, at once. */
+  release(): void {
+    if (this.hold !== undefined) this.hold.isOver = true
+    this.current?.leave()
+    for (const [run] of this.waiting) run.leave()
+  }
+
+  /** Lets go of the session and its runs. Needs the lock. */
+  readonly leave: Effect.Effect<void> = Effect.suspend(() => {
+    this.release()
+    const waiting = this.waiting
+    this.waiting = []
+    this.current = undefined
+    const left = Effect.forEach(waiting, ([run]) => run.finish({ status: "cancelled" }), { discard: true })
+    return Effect.andThen(left, this.close)
+  })
+
+  /** Lets go of the session in a fiber of its own: the store refuses a write. */
+  private readonly lose: Effect.Effect<void> = Effect.suspend(() => {
+    this.release()
+    return Effect.asVoid(Effect.forkIn(this.host.leave(this.sessionId), this.host.scope))
+  })
+
+  /** Makes the agent of a session where the session stands. `state`: the session as the agent continues it. */
+  private make(session: SessionStore.OpenSession, scope: Scope.Closeable, state: Session = session) {
     return Effect.gen({ self: this }, function* () {
       const { model } = session.restored.options
-      const given = { sessionId: this.sessionId, session, ...(model === undefined ? {} : { model }) }
+      const given = { sessionId: this.sessionId, session: state, ...(model === undefined ? {} : { model }) }
       const ofAgent = yield* Scope.fork(scope)
       const agent = yield* Effect.mapError(Scope.provide(this.host.agents.make(given), ofAgent), refused)
       this.opened = { session, agent, ofAgent, scope }
@@ -157,10 +229,13 @@ export class Conversation {
     this.current = run
     this.count++
     const task = Effect.onExit(run.follow(events, this.host.onId), (exit) => {
-      const end = endOf(exit)
+      const end = Ending.ofExit(exit)
       const isRefused = run.isUnbegun && end.status === "failed" && end.error._tag === "InvalidInput"
       if (isRefused) refusal = new Problem.InvalidRequest({ detail: end.error.message })
-      return Effect.andThen(isRefused ? Effect.void : run.finish(end), this.ended(run))
+      const { survives } = this.host
+      const isLost = survives && Exit.isFailure(exit) && Cause.squash(exit.cause) instanceof RunLogError
+      const finish = isRefused && !survives ? Effect.void : run.finish(end)
+      return Effect.andThen(isLost ? Effect.andThen(this.lose, finish) : finish, this.ended(run))
     })
     return Effect.forkIn(Effect.exit(task), this.host.scope).pipe(
       Effect.andThen(run.begun.await),
@@ -170,15 +245,11 @@ export class Conversation {
 
   private ended(run: LiveRun): Effect.Effect<void> {
     return Effect.suspend(() => {
-      const [next, ...others] = this.waiting
-      this.current = next?.[0]
       this.host.onEnd(run)
-      this.waiting = others
-      const then =
-        next === undefined || this.opened === undefined
-          ? Effect.andThen(this.restLater, this.afterSuspended(run))
-          : this.beginNext(this.opened.agent, ...next)
-      return Effect.andThen(run.close, then)
+      if (run.isLeft) return Effect.void
+      if (this.current === run) this.current = undefined
+      const next = this.host.mayBegin() ? this.nextBegun() : undefined
+      return Effect.andThen(run.close, next ?? Effect.andThen(this.restLater, this.afterSuspended(run)))
     })
   }
 
@@ -195,9 +266,13 @@ export class Conversation {
 
   /** Begins a run that waited. One that is refused fails, since its client has its id. */
   private beginNext(agent: Agent.Agent, run: LiveRun, task: Task): Effect.Effect<void> {
-    const failed = ({ message }: Problem.InvalidRequest) =>
+    const failed = ({ message }: { readonly message: string }) =>
       Effect.andThen(run.finish({ status: "failed", error: defect(message) }), run.close)
-    const start = Effect.catch(this.begin(run, agent, task), failed)
+    const { replaces } = task
+    const begin = (agent: Agent.Agent) => this.begin(run, agent, task)
+    const isThere = agent.state.getUnsafe().messages.some(({ id }) => id === replaces)
+    const begun = replaces !== undefined && isThere ? this.before(replaces, begin) : begin(agent)
+    const start = Effect.catch(Effect.andThen(this.host.survives ? run.count : Effect.void, begun), failed)
     return Effect.asVoid(Effect.forkIn(start, this.host.scope))
   }
 
@@ -226,9 +301,7 @@ export class Conversation {
   /** Lets go of the session after a while without a run. */
   private readonly restLater: Effect.Effect<void> = Effect.suspend(() => {
     const { count } = this
-    const rest = Effect.suspend(() =>
-      this.count === count && this.current === undefined ? this.close : Effect.void
-    )
+    const rest = Effect.suspend(() => (this.count === count && this.isIdle ? this.close : Effect.void))
     const later = Effect.delay(this.lock.withPermit(rest), this.host.idle)
     return Effect.asVoid(Effect.forkIn(later, this.host.scope))
   })
@@ -243,13 +316,3 @@ export class Conversation {
 }
 
 const refused = ({ message }: { readonly message: string }) => new Problem.InvalidRequest({ detail: message })
-
-/** The end of a run whose events stopped. */
-const endOf = (exit: Exit.Exit<void, unknown>): Ending.End => {
-  if (Exit.isSuccess(exit)) return { status: "failed", error: defect("The run ended without RunEnd") }
-  if (Cause.hasInterruptsOnly(exit.cause)) return { status: "cancelled" }
-  const error = Cause.squash(exit.cause)
-  const expected =
-    error instanceof RunFailed ? error.reason : error instanceof InvalidInput ? error : undefined
-  return { status: "failed", error: expected ?? defect(error) }
-}

@@ -1,9 +1,13 @@
 /**
  * The last events of a run that could not write them: its process ended, or it could not begin.
  */
+import * as Cause from "effect/Cause"
+import * as Exit from "effect/Exit"
 import * as Struct from "effect/Struct"
 import type { AgentEvent, OfTag } from "../AgentEvent.ts"
 import * as FailureReason from "../internal/failureReason.ts"
+import { InvalidInput } from "../internal/invalidInput.ts"
+import { RunFailed } from "../RunFailed.ts"
 import type { RunKey } from "./RunLogStore.ts"
 import * as Tool from "../Tool.ts"
 import * as Usage from "../Usage.ts"
@@ -20,6 +24,17 @@ export type End =
 
 /** The error of a run whose process ended. */
 export const processEnded: Error = FailureReason.defect("The process of the server ended before the run did")
+
+/** The end of a run whose events stopped. */
+export const ofExit = (exit: Exit.Exit<void, unknown>): End => {
+  if (Exit.isSuccess(exit))
+    return { status: "failed", error: FailureReason.defect("The run ended without RunEnd") }
+  if (Cause.hasInterruptsOnly(exit.cause)) return { status: "cancelled" }
+  const error = Cause.squash(exit.cause)
+  const expected =
+    error instanceof RunFailed ? error.reason : error instanceof InvalidInput ? error : undefined
+  return { status: "failed", error: expected ?? FailureReason.defect(error) }
+}
 
 /** The events that end a log whose last events are `events`, at the time `now`. */
 export const of = (

@@ -27,6 +27,10 @@ export interface Parts {
   readonly idle: Duration.Input
   readonly pace: Pace
   readonly cwd: string | undefined
+  /** Whether runs survive the process: it lets go of them in place of ending them, and continues those of another one. */
+  readonly survives: boolean
+  /** Whether no further run may begin. Those that are adopted begin. */
+  readonly isFull: () => boolean
 }
 
 /** The time that a cancelled run gets to come to its end. */
@@ -59,7 +63,11 @@ export class Host {
     const onSuspended = (conversation: Conversation, agent: Agent, run: LiveRun) =>
       Resuming.resumeAnswered(this, conversation, agent, run)
     const onId = (run: LiveRun) => void this.runs.set(run.runId, run)
-    const made = new Conversation(sessionId, { ...this.parts, onId, onEnd, onSuspended })
+    const mayBegin = () => !this.isDraining && !this.parts.isFull()
+    const isLive = (runId: string) => this.runs.has(runId)
+    const leave = (sessionId: string) => this.leave(sessionId)
+    const called = { onId, onEnd, onSuspended }
+    const made = new Conversation(sessionId, { ...this.parts, mayBegin, isLive, leave, ...called })
     this.conversations.set(sessionId, made)
     return made
   }
@@ -83,6 +91,70 @@ export class Host {
     )
   }
 
+  /**
+   * Continues a run that has not ended, or begins it if it is queued, and succeeds when it is over, or when this process has let go of it.
+   * A run that this process has is only awaited.
+   */
+  adopt(run: RunKey) {
+    return Effect.gen({ self: this }, function* () {
+      const conversation = this.conversation(run.sessionId)
+      yield* conversation.lock.withPermit(Effect.uninterruptible(this.take(conversation, run)))
+      const live = this.runs.get(run.runId)
+      if (live === undefined) {
+        const { ended, parked } = yield* this.found(run.runId)
+        if (parked !== undefined)
+          return yield* new Problem.RunNotReady({
+            runId: run.runId,
+            detail: `The run waits for resume: ${parked}`
+          })
+        return ended === undefined ? "left" : "over"
+      }
+      yield* Deferred.await(live.done)
+      return live.isLeft ? "left" : "over"
+    })
+  }
+
+  private take(conversation: Conversation, { runId }: RunKey) {
+    return Effect.gen({ self: this }, function* () {
+      if (this.isDraining) return
+      if (!this.runs.has(runId)) {
+        if ((yield* this.found(runId)).ended !== undefined) return
+        // The session was opened before the run was there.
+        if (conversation.isIdle) yield* conversation.close
+        yield* conversation.open
+      }
+      yield* conversation.beginWaiting
+    })
+  }
+
+  private found(runId: string) {
+    return Effect.flatMap(SessionProblem.logging(this.parts.logs.find(runId)), (run) =>
+      run === undefined ? new Problem.RunNotFound({ runId }) : Effect.succeed(run)
+    )
+  }
+
+  /**
+   * Lets go of a session at once, without an end of its runs: its writes are refused from now on, then its run is interrupted, and its
+   * watchers end. Succeeds when another process may open it.
+   */
+  leave(sessionId: string): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const conversation = this.conversations.get(sessionId)
+      if (conversation === undefined) return Effect.void
+      conversation.release()
+      return conversation.lock.withPermit(Effect.uninterruptible(conversation.leave)).pipe(
+        Effect.andThen(
+          Effect.sync(() => {
+            for (const run of this.runs.values())
+              if (run.sessionId === sessionId && run.isLeft) this.runs.delete(run.runId)
+            if (this.conversations.get(sessionId) === conversation && conversation.isIdle)
+              this.forget(sessionId)
+          })
+        )
+      )
+    })
+  }
+
   /** A run that has ended. */
   stored(runId: string): Effect.Effect<RunKey, Problem.RunNotFound | Problem.StorageUnavailable> {
     return Effect.flatMap(SessionProblem.logging(this.parts.logs.find(runId)), (run) =>
@@ -90,11 +162,26 @@ export class Host {
     )
   }
 
+  /** Gives the runs that have begun a time to end, and lets go of all. */
+  private leaveAll(grace: Duration.Input): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function* () {
+      const begun = [...this.runs.values()].filter(({ isUnbegun }) => !isUnbegun)
+      const over = Effect.forEach(begun, ({ done }) => Deferred.await(done), { discard: true })
+      if (Duration.toMillis(grace) > 0) yield* Effect.timeoutOption(over, grace)
+      const left = Effect.forEach([...this.conversations.keys()], (sessionId) => this.leave(sessionId), {
+        concurrency: "unbounded",
+        discard: true
+      })
+      yield* Effect.timeoutOption(left, patience)
+    })
+  }
+
   /** Waits for the runs that have not ended, and cancels them after the time. */
   drain(grace: Duration.Input): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
       this.isDraining = true
       const all = () => [...this.conversations.values()]
+      if (this.parts.survives) return yield* this.leaveAll(grace)
       yield* Effect.forEach(all(), (one) => one.cancelQueued(() => true), { discard: true })
       const rest = Effect.suspend(() =>
         Effect.forEach([...this.runs.values()], ({ done }) => Deferred.await(done), { discard: true })

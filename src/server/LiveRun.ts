@@ -1,28 +1,26 @@
 /**
  * A run of this process, and its log.
  */
+import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Latch from "effect/Latch"
+import type * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"
 import type * as Payload from "../api/Payload.ts"
-import type * as Message from "../Message.ts"
 import * as Ending from "./Ending.ts"
 import type { Entry } from "./LogEntry.ts"
 import * as LogLine from "./LogLine.ts"
 import type { Pace } from "./Pace.ts"
+import * as Request from "./Request.ts"
 import { RunLog } from "./RunLog.ts"
-import type { Append, RunKey, Service as Store } from "./RunLogStore.ts"
+import { type Append, RunLogError, type RunKey, type Service as Store } from "./RunLogStore.ts"
 
-/** The beginning of a run. */
-export interface Task {
-  readonly prompt: Message.Input
-  readonly options: Payload.Options
-}
+export type { Task } from "./Request.ts"
 
 export class LiveRun implements RunKey {
   runId: string
@@ -35,16 +33,23 @@ export class LiveRun implements RunKey {
   readonly done = Deferred.makeUnsafe<void>()
   private readonly store: Store
   private readonly scope = Scope.makeUnsafe()
+  /** Whether this process has let go of the run, which continues elsewhere or later. */
+  isLeft = false
+  /** Whether the store counts the starts of the run. */
+  isCounted = false
   private opened: Append | undefined
+  /** Joins the events of a run that continues to the log that it has. */
+  splice: ((event: AgentEvent) => ReadonlyArray<AgentEvent>) | undefined
   /** Watchers whose leaving cancels the run. */
   private holders = 0
 
-  constructor({ runId, sessionId }: RunKey, created: number, store: Store) {
+  /** `stored` is the log of a run that another process has begun. */
+  constructor({ runId, sessionId }: RunKey, created: number, store: Store, stored?: LogLine.StoredLog) {
     this.runId = runId
     this.sessionId = sessionId
     this.created = created
     this.store = store
-    this.log = new RunLog((lines) => this.write(lines))
+    this.log = new RunLog((lines) => this.write(lines), stored)
   }
 
   get info(): Payload.Run {
@@ -56,14 +61,27 @@ export class LiveRun implements RunKey {
     return this.log.isEmpty
   }
 
-  /** Makes the log of a run that waits for its turn. */
-  readonly enter = Effect.suspend(() => this.write([]))
+  /** Makes the log of a run that has not begun, with its beginning for a process that begins it. */
+  enter(task: Request.Task) {
+    return this.write([], Request.encode(task))
+  }
 
-  private write(lines: ReadonlyArray<string>) {
+  /** Opens the log of a run that another process has begun or queued. */
+  readonly reopen = Effect.suspend(() =>
+    Effect.map(Scope.provide(this.store.open(this), this.scope), (append) => void (this.opened = append))
+  )
+
+  /** Notes in the log that this process continues the run. */
+  mark(at: number, countedMs: number) {
+    return this.write([LogLine.continued(at, countedMs)])
+  }
+
+  private write(lines: ReadonlyArray<string>, request?: Schema.Json) {
     return Effect.gen({ self: this }, function* () {
+      if (this.isLeft) return yield* new RunLogError({ detail: "this process has let go of the run" })
       if (this.opened !== undefined) return yield* this.opened(lines)
       const append = yield* Scope.provide(this.store.open(this), this.scope)
-      yield* append([LogLine.run(this.runId, this.sessionId, this.created), ...lines])
+      yield* append([LogLine.run(this.runId, this.sessionId, this.created, request), ...lines])
       this.opened = append
     })
   }
@@ -72,22 +90,39 @@ export class LiveRun implements RunKey {
    * Logs the events of a run as they come, and takes the id of the first one. Fails as the stream does, or if they cannot be stored.
    */
   follow<E>(events: Stream.Stream<AgentEvent, E>, onId: (run: LiveRun) => void) {
-    return Stream.runForEachArray(events, (some) =>
+    return Stream.runForEachArray(events, (published) =>
       Effect.suspend(() => {
+        const some = this.splice === undefined ? published : published.flatMap(this.splice)
+        if (!Arr.isReadonlyArrayNonEmpty(some)) return Effect.void
         if (this.isUnbegun) {
           this.runId = some[0].runId
           onId(this)
         }
-        const logged = this.log.append(some)
+        const logged = this.isCounted
+          ? Effect.andThen(this.log.append(some), this.progressed(some))
+          : this.log.append(some)
         return this.begun.isOpen() ? logged : Effect.andThen(logged, this.begun.open)
       })
     )
+  }
+
+  /** Counts a start of the run, and its progress from now on. */
+  readonly count = Effect.suspend(() => {
+    this.isCounted = true
+    return this.store.begun(this)
+  })
+
+  /** Notes that the run comes further with the process that has it. */
+  private progressed(events: ReadonlyArray<AgentEvent>): Effect.Effect<void, RunLogError> {
+    const isTurn = ({ _tag, path }: AgentEvent) => _tag === "TurnEnd" && path === undefined
+    return events.some(isTurn) ? this.store.progressed(this) : Effect.void
   }
 
   /** Ends the log: with an end of its own if the run has shown none. */
   finish(end: Ending.End): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
       const { log } = this
+      if (this.isLeft) return yield* Scope.close(this.scope, Exit.void)
       if (!log.state.isOver) {
         const last = Ending.of(this, log.events, end, yield* Clock.currentTimeMillis)
         yield* Effect.catch(log.append(last), (error) =>
@@ -100,6 +135,14 @@ export class LiveRun implements RunKey {
       if (this.opened !== undefined) yield* Effect.ignore(this.store.end(this), { log: true })
       yield* Scope.close(this.scope, Exit.void)
     })
+  }
+
+  /** Lets go of the run: its log takes no more from this process, and its watchers end. */
+  leave(): void {
+    this.isLeft = true
+    this.log.close()
+    Deferred.doneUnsafe(this.done, Effect.void)
+    this.begun.openUnsafe()
   }
 
   /** Ends the watchers that have read all. */

@@ -42,6 +42,21 @@ export interface Options {
   readonly heartbeat?: Duration.Input
   /** The least time between two pages of a watcher, a duration: for over 250 watchers in proportion more. Default 50 milliseconds. */
   readonly flush?: Duration.Input
+  /**
+   * The fate of runs whose process ends before they do. Default `"end"`.
+   *
+   * - `"end"`: the next process ends their logs, and a process that is about to end cancels its runs.
+   * - `"continue"`: they survive. The next process continues them, and begins those that were queued.
+   */
+  readonly recovery?: "end" | "continue"
+}
+
+/** @internal The options of a host. */
+export interface HostOptions extends Omit<Options, "recovery"> {
+  /** With `"adopt"` runs survive, and the process takes those of others when `adopt` names them. */
+  readonly recovery?: Options["recovery"] | "adopt"
+  /** Whether no further run may begin: then runs are queued until they are adopted. Default: they may. */
+  readonly isFull?: () => boolean
 }
 
 /**
@@ -51,6 +66,10 @@ export interface Options {
  *
  * The layer ends the logs of runs that a crash cut: such a run has failed, or it is suspended if it waited for a person. When the layer
  * is released, it cancels the runs that have not ended, and waits for their ends: see `drain`.
+ *
+ * With `recovery: "continue"` a run survives the process. The next one continues it under its id, and its log reads as if nothing had
+ * happened. A model call that was cut is made again. Of the tool calls that had not ended, those of `"pure"` and `"idempotent"` tools run
+ * again with the same `idempotencyKey`, and those of other tools get the outcome `"unknown"`. Requests to a person wait again.
  *
  * **Example** (Runs with an agent)
  *
@@ -85,19 +104,25 @@ export const layer = (
 ): Layer.Layer<Runs.Runs, RunLogError, Agents | SessionStore | RunLogStore> =>
   Layer.effect(
     Runs.Runs,
-    Effect.gen(function* () {
-      const sessions = yield* SessionStore
-      const logs = yield* RunLogStore
-      yield* Recovery.recover(logs, sessions)
-      const scope = yield* Scope.make()
-      const { cwd, flush = "50 millis", heartbeat = "15 seconds", idle = "1 minute" } = options
-      const pace = new Pace({ flush, heartbeat })
-      const parts: Parts = { agents: yield* Agents, logs, sessions, scope, idle, pace, cwd }
-      const host = new Host(parts)
-      yield* Effect.addFinalizer(() => Effect.andThen(host.drain(0), Scope.close(scope, Exit.void)))
-      return Runs.Runs.of(serviceOf(host))
-    })
+    Effect.map(make(options), ({ runs }) => Runs.Runs.of(runs))
   )
+
+/** @internal Makes the runs of this process, and their host. */
+export const make = Effect.fnUntraced(function* (options: HostOptions) {
+  const sessions = yield* SessionStore
+  const logs = yield* RunLogStore
+  const { cwd, flush = "50 millis", heartbeat = "15 seconds", idle = "1 minute" } = options
+  const { isFull = () => false, recovery = "end" } = options
+  const survives = recovery !== "end"
+  if (!survives) yield* Recovery.recover(logs, sessions)
+  const scope = yield* Scope.make()
+  const pace = new Pace({ flush, heartbeat })
+  const parts: Parts = { agents: yield* Agents, logs, sessions, scope, idle, pace, cwd, survives, isFull }
+  const host = new Host(parts)
+  yield* Effect.addFinalizer(() => Effect.andThen(host.drain(0), Scope.close(scope, Exit.void)))
+  if (recovery === "continue") yield* Recovery.resume(host)
+  return { host, runs: serviceOf(host) }
+})
 
 const serviceOf = (host: Host): Runs.Service => ({
   ready: host.ready,

@@ -12,16 +12,23 @@ const Line = Schema.Union([
     v: Schema.Int,
     runId: Schema.String,
     sessionId: Schema.String,
-    created: Schema.Finite
+    created: Schema.Finite,
+    request: Schema.optionalKey(Schema.Json)
   }),
+  Schema.Struct({ type: Schema.Literal("continued"), at: Schema.Finite, countedMs: Schema.Finite }),
   Schema.Struct({ type: Schema.Literal("event"), position: Schema.Int, event: Schema.Json }),
   Schema.Struct({ type: Schema.Literal("reserved"), upTo: Schema.Int })
 ])
 
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Line))
 
-export const run = (runId: string, sessionId: string, created: number): string =>
-  JSON.stringify({ type: "run", v: 1, runId, sessionId, created })
+/** `request` is the beginning of the run, for another process that begins it. */
+export const run = (runId: string, sessionId: string, created: number, request?: Schema.Json): string =>
+  JSON.stringify({ type: "run", v: 1, runId, sessionId, created, request })
+
+/** A process continues the run at a time. So many milliseconds of it count for its limit. */
+export const continued = (at: number, countedMs: number): string =>
+  JSON.stringify({ type: "continued", at, countedMs })
 
 /** `text` is the event as JSON. */
 export const event = (position: number, text: string): string =>
@@ -35,21 +42,34 @@ export interface StoredLog {
   readonly entries: ReadonlyArray<StoredEntry>
   /** The highest position that may have been visible. */
   readonly last: number
+  /** The beginning of the run, as it was encoded; `undefined` without one. */
+  readonly request?: Schema.Json
+  /** The last time at which a process continued the run. */
+  readonly continued?: { readonly at: number; readonly countedMs: number }
 }
 
 /** Reads lines; those that a crash cut count for nothing. */
 export const read = (lines: ReadonlyArray<string>): StoredLog => {
   let created = 0
   let last = 0
+  let request: Schema.Json | undefined
+  let continued: StoredLog["continued"]
   const entries: Array<StoredEntry> = []
   for (const text of lines) {
     const line = Option.getOrUndefined(decode(text))
-    if (line?.type === "run") created = line.created
+    if (line?.type === "run") ({ created, request } = line)
+    if (line?.type === "continued") continued = line
     if (line?.type === "reserved") last = Math.max(last, line.upTo)
     if (line?.type !== "event" || line.position <= (entries.at(-1)?.position ?? 0)) continue
     const tag = Predicate.hasProperty(line.event, "_tag") ? String(line.event._tag) : ""
     entries.push(new StoredEntry(line.position, tag, line.event))
     last = Math.max(last, line.position)
   }
-  return { created, entries, last }
+  return {
+    created,
+    entries,
+    last,
+    ...(request === undefined ? {} : { request }),
+    ...(continued === undefined ? {} : { continued })
+  }
 }

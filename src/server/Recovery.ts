@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import type { SessionError } from "../Session.ts"
 import type * as SessionStore from "../sessions/SessionStore.ts"
 import * as Ending from "./Ending.ts"
+import type { Host } from "./Host.ts"
 import * as LogLine from "./LogLine.ts"
 import { RunLog } from "./RunLog.ts"
 import type { RunKey, RunLogError, Service as Logs } from "./RunLogStore.ts"
@@ -31,6 +32,27 @@ export const recover = Effect.fnUntraced(function* (
       (error) => Effect.logWarning(error.message)
     )
   }
+})
+
+/** Continues the lost runs, and begins those that were queued. Those of a session that another process has open are not lost. */
+export const resume = Effect.fnUntraced(function* (host: Host): Effect.fn.Return<void, RunLogError> {
+  const { logs } = host.parts
+  const runs = yield* logs.unended
+  const opened = (sessionId: string) => {
+    const conversation = host.conversation(sessionId)
+    return Effect.result(conversation.lock.withPermit(Effect.uninterruptible(conversation.open)))
+  }
+  yield* Effect.forEach(
+    new Set(runs.map(({ sessionId }) => sessionId)),
+    Effect.fnUntraced(function* (sessionId) {
+      const open = yield* opened(sessionId)
+      if (open._tag === "Success" || open.failure._tag === "SessionLocked") return
+      yield* Effect.logError(`The runs of session ${sessionId} cannot continue: ${open.failure.message}`)
+      if (open.failure._tag !== "SessionNotFound") return
+      for (const run of runs) if (run.sessionId === sessionId) yield* Effect.scoped(end(logs, run, false))
+    }),
+    { concurrency: 8, discard: true }
+  )
 })
 
 /** Whether the turn that a run left open waits for a person. */

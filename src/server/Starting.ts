@@ -8,6 +8,8 @@ import * as Problem from "../api/Problem.ts"
 import type { Conversation } from "./Conversation.ts"
 import type { Host } from "./Host.ts"
 import * as IdempotencyKeys from "./IdempotencyKeys.ts"
+import type { LiveRun } from "./LiveRun.ts"
+import type { Task } from "./Request.ts"
 import type { Start } from "./Runs.ts"
 import * as SessionProblem from "./SessionProblem.ts"
 
@@ -29,6 +31,8 @@ const known = Effect.fnUntraced(function* (host: Host, conversation: Conversatio
     return yield* placed(host, conversation, request, () => Effect.void)
   }
   const { body, key } = idempotency
+  // Runs that survive are taken first: only a run that can begin is known.
+  if (host.parts.survives) yield* conversation.open
   const keys = yield* conversation.keys
   const hash = yield* IdempotencyKeys.hashOf(body)
   const first = yield* SessionProblem.logging(keys.find(key))
@@ -56,6 +60,7 @@ const placed = Effect.fnUntraced(function* (
   if (current !== undefined) return yield* beside(host, conversation, agent, request, current.runId, keep)
   yield* replaceable(conversation.sessionId, agent, request)
   const run = yield* host.newRun(conversation.sessionId)
+  if (host.parts.survives) return yield* surviving(host, conversation, run, taskOf(request), keep)
   const answer: Payload.Started = { runId: run.runId, status: "started" }
   yield* keep(answer)
   const begin = (agent: Agent.Agent) => conversation.begin(run, agent, taskOf(request))
@@ -77,7 +82,31 @@ const replaceable = Effect.fnUntraced(function* (
   return yield* new Problem.InvalidRequest({ detail })
 })
 
-const taskOf = ({ options = {}, prompt }: Start) => ({ options, prompt })
+/** Starts a run that survives the process: its beginning is stored before it is answered. */
+const surviving = Effect.fnUntraced(function* (
+  host: Host,
+  conversation: Conversation,
+  run: LiveRun,
+  task: Task,
+  keep: Keep
+) {
+  const mayBegin = !host.parts.isFull()
+  const answer: Payload.Started = { runId: run.runId, status: mayBegin ? "started" : "queued" }
+  yield* keep(answer)
+  yield* SessionProblem.logging(run.enter(task))
+  host.runs.set(run.runId, run)
+  conversation.queue(run, task)
+  if (!mayBegin) return answer
+  yield* conversation.beginWaiting
+  yield* run.begun.await
+  return answer
+})
+
+const taskOf = ({ options = {}, prompt, replaces }: Start): Task => ({
+  options,
+  prompt,
+  ...(replaces === undefined ? {} : { replaces })
+})
 
 /** The place of a prompt beside a run that has not ended. */
 const beside = Effect.fnUntraced(function* (
@@ -103,7 +132,7 @@ const beside = Effect.fnUntraced(function* (
   const run = yield* host.newRun(conversation.sessionId)
   const queued: Payload.Started = { runId: run.runId, status: "queued" }
   yield* keep(queued)
-  yield* SessionProblem.logging(run.enter)
+  yield* SessionProblem.logging(run.enter(taskOf(request)))
   host.runs.set(run.runId, run)
   if (conversation.current === undefined) yield* conversation.begin(run, agent, taskOf(request))
   else conversation.queue(run, taskOf(request))

@@ -1,0 +1,22 @@
+/**
+ * Joins the events of a run that continues to the log that it has: it leaves out those that the log has, and numbers the others behind
+ * them. Calls and runs that are left open end before the call or the run around them does.
+ */
+import type { AgentEvent } from "../AgentEvent.ts"
+import { Completion } from "./Completion.ts"
+import type { LogProgress } from "./LogProgress.ts"
+
+/** The events that the log is to have for one event of a run that continues. */
+export const spliced = (log: LogProgress, event: AgentEvent): ReadonlyArray<AgentEvent> => {
+  const run = log.runs.get(event.runId)
+  if (event._tag === "MessageDelta") return run === undefined ? [] : [{ ...event, seq: ++run.lastSeq }]
+  if (log.has(event) || (event._tag === "RunPaused" && run?.paused !== undefined)) return []
+  const completion = new Completion(log, event.timestamp)
+  if (run !== undefined && event._tag === "ToolExecutionEnd") completion.endInside(run, event.toolCallId)
+  if (run !== undefined && event._tag === "RunEnd" && event.status !== "suspended") {
+    completion.endCalls(run)
+    completion.endTurn(run)
+  }
+  completion.add(event)
+  return completion.added
+}

@@ -1,0 +1,199 @@
+/** Stores that stop taking writes, as those of a process that is killed, and a run to kill. */
+import { Deferred, Effect, Exit, Layer, Schema, Scope, Stream } from "effect"
+import { Agent, Approval, type Message, Tool } from "effect-agent"
+import { Agents, LiveRuns, RunLogStore, Runs } from "effect-agent/server"
+import { MemorySessionStore, SessionStore, type SessionStorage } from "effect-agent/sessions"
+import { ScriptedProvider, Step } from "effect-agent/testing"
+
+/** Counts the writes of a process. */
+export class Life {
+  writes = 0
+  readonly over = Deferred.makeUnsafe<void>()
+  /** The sessions that the process has open. */
+  readonly scopes: Array<Scope.Closeable> = []
+  private readonly last: number
+
+  /** `last`: the number of the first write that is not done. */
+  constructor(last: number) {
+    this.last = last
+  }
+
+  get isOver(): boolean {
+    return this.writes >= this.last
+  }
+
+  write<A, E, R>(write: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    return Effect.suspend(() => {
+      this.writes++
+      if (!this.isOver) return write
+      Deferred.doneUnsafe(this.over, Effect.void)
+      return Effect.never
+    })
+  }
+
+  /** Releases what the system releases for a process that is gone. */
+  readonly bury = Effect.suspend(() =>
+    Effect.forEach(this.scopes, (scope) => Scope.close(scope, Exit.void), { discard: true })
+  )
+}
+
+export interface Disk {
+  readonly storage: SessionStorage.SessionStorage
+  readonly logs: RunLogStore.Service
+}
+
+export const disk: Effect.Effect<Disk> = Effect.gen(function* () {
+  const logs = yield* Effect.provide(RunLogStore.RunLogStore, RunLogStore.layerMemory)
+  return { storage: MemorySessionStore.storage(), logs }
+})
+
+const opening = (life: Life, open: ReturnType<SessionStorage.SessionStorage["open"]>) =>
+  Effect.gen(function* () {
+    const scope = yield* Scope.make()
+    life.scopes.push(scope)
+    const writer = yield* Scope.provide(open, scope)
+    yield* Effect.addFinalizer(() => (life.isOver ? Effect.void : Scope.close(scope, Exit.void)))
+    const append: SessionStorage.Writer["append"] = (lines) => life.write(writer.append(lines))
+    return { append }
+  })
+
+/** The stores of a process with a life. */
+export const storesOf = ({ logs, storage }: Disk, life: Life) =>
+  Layer.mergeAll(
+    Layer.succeed(
+      SessionStore.SessionStore,
+      SessionStore.make({
+        ...storage,
+        create: (session) => life.write(opening(life, storage.create(session))),
+        open: (sessionId) => opening(life, storage.open(sessionId))
+      })
+    ),
+    Layer.succeed(RunLogStore.RunLogStore, {
+      ...logs,
+      open: (run) =>
+        Effect.map(
+          life.write(logs.open(run)),
+          (append): RunLogStore.Append =>
+            (lines) =>
+              life.write(append(lines))
+        ),
+      end: (run) => life.write(logs.end(run)),
+      begun: (run) => life.write(logs.begun(run)),
+      progressed: (run) => life.write(logs.progressed(run)),
+      addKey: (sessionId, line) => life.write(logs.addKey(sessionId, line))
+    })
+  )
+
+/** The effects of tools outside of the process, by tool and by key. */
+export class World {
+  readonly effects: Array<readonly [tool: string, key: string]> = []
+  modelCalls = 0
+
+  /** Has the effect of a call. */
+  readonly act = (tool: string) =>
+    Effect.map(Tool.ToolContext, ({ idempotencyKey }) => {
+      this.effects.push([tool, idempotencyKey])
+      return `${tool} done`
+    })
+
+  tool(name: string, effect: "pure" | "idempotent" | "once") {
+    return Tool.make({
+      name,
+      description: name,
+      effect,
+      params: Schema.Struct({ n: Schema.Number }),
+      execute: () => Effect.andThen(Effect.yieldNow, this.act(name))
+    })
+  }
+}
+
+const usage = { input: 10, output: 5, total: 15 }
+export const turns = 10
+
+const answersOf = (messages: ReadonlyArray<Message.Message>): number =>
+  messages.filter(({ role }) => role === "assistant").length
+
+/** Calls two tools in each of nine turns, and answers in the tenth. */
+const plan: ReadonlyArray<readonly [string, string]> = [
+  ["look", "look"],
+  ["put", "look"],
+  ["pay", "put"],
+  ["deploy", "look"],
+  ["research", "put"],
+  ["pay", "pay"],
+  ["look", "put"],
+  ["deploy", "pay"],
+  ["put", "research"]
+]
+
+const call = (name: string, n: number) =>
+  Step.toolCall(name, name === "research" ? { prompt: `Find ${n}` } : { n }, { id: `call_${n % 2}` })
+
+const provider = (world: World): ScriptedProvider.Script =>
+  Array.from({ length: 60 }, () => ({ messages, system }): ScriptedProvider.Turn => {
+    world.modelCalls++
+    const at = answersOf(messages)
+    const text = Step.text(["Well, ", `turn ${at + 1}.`])
+    if (system === "inner") {
+      return at < 2
+        ? ScriptedProvider.turn(call(at === 0 ? "put" : "pay", 100 + at), Step.finish("toolUse", usage))
+        : ScriptedProvider.turn(Step.text(["Found."]), Step.finish("stop", usage))
+    }
+    const tools = plan[at]
+    return tools === undefined
+      ? ScriptedProvider.turn(text, Step.finish("stop", usage))
+      : ScriptedProvider.turn(
+          text,
+          ...tools.map((name, index) => call(name, at * 2 + index)),
+          Step.finish("toolUse", usage)
+        )
+  })
+
+/** A process: its runs, on the stores of a disk, until its life is over. */
+export const processOf = (world: World, disk: Disk, life: Life, options: LiveRuns.Options = {}) => {
+  const tools = [
+    world.tool("look", "pure"),
+    world.tool("put", "idempotent"),
+    world.tool("pay", "once"),
+    world.tool("deploy", "once"),
+    Agent.asTool({
+      name: "research",
+      description: "research",
+      agent: {
+        model: "any",
+        system: "inner",
+        tools: [world.tool("put", "idempotent"), world.tool("pay", "once")]
+      }
+    })
+  ]
+  const policy = Approval.layer({ rules: [Approval.ask("deploy")], otherwise: "allow", asked: "wait" })
+  const agents = Agents.layer(({ session }) => Agent.make({ model: "any", tools, session })).pipe(
+    Layer.provide([ScriptedProvider.layer(provider(world)), policy])
+  )
+  return LiveRuns.layer({ flush: 0, recovery: "continue", ...options }).pipe(
+    Layer.provide([agents, storesOf(disk, life)])
+  )
+}
+
+/** Watches a run until its end: approves, and sends one message in its first turn. */
+export const drive = Effect.fnUntraced(function* (
+  runs: Runs.Service,
+  runId: string,
+  seen: Array<Runs.Positioned>,
+  sent: { steered: boolean }
+) {
+  const events = yield* runs.events(runId, 0)
+  yield* Stream.runForEach(events, (entry) => {
+    seen.push(entry)
+    const { event } = entry
+    if (event._tag === "ApprovalRequested") {
+      const { approvalId, argumentsHash } = event
+      const answer = { decision: "approve", argumentsHash } as const
+      return Effect.ignore(runs.approve(event.runId, approvalId, answer))
+    }
+    if (event._tag === "TurnEnd" && event.turn === 2 && event.path === undefined && !sent.steered) {
+      return Effect.ignore(Effect.map(runs.steer(runId, "By the way."), () => void (sent.steered = true)))
+    }
+    return Effect.void
+  })
+})
