@@ -20,7 +20,6 @@ import * as RunnerStorage from "effect/cluster/RunnerStorage"
 import * as Sharding from "effect/cluster/Sharding"
 import * as ShardingConfig from "effect/cluster/ShardingConfig"
 import * as SocketRunner from "effect/cluster/SocketRunner"
-import * as SqlRunnerStorage from "effect/cluster/SqlRunnerStorage"
 import * as Duration from "effect/Duration"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -32,6 +31,7 @@ import * as DeadPeers from "./DeadPeers.ts"
 import * as PeerCalls from "./PeerCalls.ts"
 import type { PeerSockets } from "./PeerSockets.ts"
 import * as PersistentMessages from "./PersistentMessages.ts"
+import * as PromptLocks from "./PromptLocks.ts"
 import * as SoleProcess from "./SoleProcess.ts"
 import * as TimeZone from "./TimeZone.ts"
 
@@ -110,8 +110,6 @@ export const embedded = (options: Options = {}): Layer.Layer<Cluster, ClusterRef
     Layer.provide(Layer.effectDiscard(SoleProcess.take))
   )
 
-const locks = Layer.orDie(SqlRunnerStorage.layer)
-
 const calls = PeerCalls.layer.pipe(Layer.provideMerge(RpcSerialization.layerSchemaBinary()))
 
 /**
@@ -149,7 +147,7 @@ export const worker = ({
   return SocketRunner.layer.pipe(
     Layer.provide(Layer.provide(RunnerHealth.layerPing, Runners.layerRpc)),
     Layer.merge(DeadPeers.layer(address)),
-    Layer.provide([calls, locks]),
+    Layer.provide([calls, PromptLocks.layer]),
     Layer.provideMerge(PersistentMessages.layer),
     Layer.provide(ShardingConfig.layer(config)),
     Layer.provide(Layer.effectDiscard(TimeZone.check))
@@ -181,7 +179,7 @@ export const client = (
   options: Options = {}
 ): Layer.Layer<Cluster, ClusterRefused, SqlClient | PeerSockets> =>
   SocketRunner.layerClientOnly.pipe(
-    Layer.provide([calls, locks]),
+    Layer.provide([calls, PromptLocks.layer]),
     Layer.provideMerge(PersistentMessages.layer),
     Layer.provide(ShardingConfig.layer(settings(options))),
     Layer.provide(Layer.effectDiscard(TimeZone.check))

@@ -1,0 +1,42 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { RunnerAddress, RunnerStorage, ShardId } from "effect/cluster"
+import { TestClock } from "effect/testing"
+import { prompt } from "../../src/durable/PromptLocks.ts"
+
+const address = RunnerAddress.make("127.0.0.1", 4112)
+const shards = [ShardId.make("default", 1), ShardId.make("default", 2)]
+
+/** A storage whose locks another process lets go of at the attempt `free`. */
+const held = (free: number) =>
+  Effect.gen(function* () {
+    const memory = yield* RunnerStorage.RunnerStorage
+    let attempts = 0
+    const storage = prompt({
+      ...memory,
+      acquire: (_, ids) => Effect.sync(() => (++attempts < free ? [] : [...ids]))
+    })
+    return { storage, attempts: () => attempts }
+  }).pipe(Effect.provide(RunnerStorage.layerMemory))
+
+describe("PromptLocks", () => {
+  it.effect("takes locks soon after another process has let go of them", () =>
+    Effect.gen(function* () {
+      const { attempts, storage } = yield* held(3)
+      const taken = yield* Effect.forkChild(storage.acquire(address, shards), { startImmediately: true })
+      assert.isUndefined(taken.pollUnsafe())
+      yield* TestClock.adjust("160 millis")
+      assert.deepStrictEqual(yield* Fiber.join(taken), shards)
+      assert.strictEqual(attempts(), 3)
+    })
+  )
+
+  it.effect("gives up after less than a second", () =>
+    Effect.gen(function* () {
+      const { storage } = yield* held(100)
+      const taken = yield* Effect.forkChild(storage.acquire(address, shards), { startImmediately: true })
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* Fiber.join(taken), [])
+    })
+  )
+})
