@@ -11,6 +11,7 @@ import type { Gate } from "./Gate.ts"
 import { LocalRuns } from "./LocalRuns.ts"
 import { SessionEntity } from "./SessionEntity.ts"
 import { SessionRequests } from "./SessionRequests.ts"
+import * as Sweeping from "./Sweeping.ts"
 import * as Watching from "./Watching.ts"
 import { RunLogStore } from "../server/RunLogStore.ts"
 
@@ -66,6 +67,9 @@ export const layer = (gate: Gate): Layer.Layer<never, never, LocalRuns | RunLogS
   Layer.unwrap(
     Effect.gen(function* () {
       const worker = { local: yield* LocalRuns, logs: yield* RunLogStore, gate }
-      return SessionEntity.toLayer(make(worker), { concurrency: "unbounded" })
+      return Layer.provideMerge(
+        Sweeping.layer,
+        SessionEntity.toLayer(make(worker), { concurrency: "unbounded" })
+      )
     })
   )

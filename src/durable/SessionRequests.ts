@@ -70,6 +70,8 @@ export class SessionRequests {
   control(how: "pause" | "cancel", request: Request) {
     return Effect.gen({ self: this }, function* () {
       const { reason, runId } = yield* Requests.decode(Requests.Control, request)
+      // A run that is parked comes to its end when it is driven again.
+      if (how === "cancel" && (yield* this.unparked(runId))) yield* this.drive(request.id, runId)
       yield* this.driving.caughtUp
       yield* this.runs[how](runId, reason)
     })
@@ -78,16 +80,21 @@ export class SessionRequests {
   /** Resumes a run that is paused, or one that is parked: that one is driven again. */
   resume(request: Request) {
     return Effect.gen({ self: this }, function* () {
-      const { logs } = this.worker
       const { reason, runId } = yield* Requests.decode(Requests.Control, request)
-      const run = yield* SessionProblem.logging(logs.find(runId))
-      if (run?.parked !== undefined) {
-        yield* SessionProblem.logging(logs.unpark(runId))
-        return yield* this.drive(request.id, runId)
-      }
+      if (yield* this.unparked(runId)) return yield* this.drive(request.id, runId)
       yield* this.driving.caughtUp
       yield* this.runs.resume(runId, reason)
     })
+  }
+
+  /** Lets a parked run be started. Whether it was parked. */
+  private unparked(runId: string): Effect.Effect<boolean, Problem.StorageUnavailable> {
+    const { logs } = this.worker
+    return Effect.flatMap(SessionProblem.logging(logs.find(runId)), (run) =>
+      run?.parked === undefined
+        ? Effect.succeed(false)
+        : Effect.as(SessionProblem.logging(logs.unpark(runId)), true)
+    )
   }
 
   approve(request: Request) {
