@@ -10,7 +10,9 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as Problem from "../api/Problem.ts"
-import { RunLogStore, type Service as Logs } from "../server/RunLogStore.ts"
+import type { Agents } from "../server/Agents.ts"
+import type * as LiveRuns from "../server/LiveRuns.ts"
+import { type RunLogError, RunLogStore, type Service as Logs } from "../server/RunLogStore.ts"
 import * as Runs from "../server/Runs.ts"
 import * as SessionProblem from "../server/SessionProblem.ts"
 import * as Sessions from "../server/Sessions.ts"
@@ -20,6 +22,7 @@ import * as Calls from "./Calls.ts"
 import * as Following from "./Following.ts"
 import { LocalRuns } from "./LocalRuns.ts"
 import { SessionEntity } from "./SessionEntity.ts"
+import * as SessionWorker from "./SessionWorker.ts"
 import * as StoredRuns from "./StoredRuns.ts"
 
 /**
@@ -32,6 +35,77 @@ export interface Options {
   /** The working directory of new sessions, to which a list of sessions keeps. Default: none, and all sessions. */
   readonly cwd?: string
 }
+
+/**
+ * The options of a worker.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export interface WorkerOptions extends Options, Omit<LiveRuns.Options, "recovery"> {
+  /**
+   * The number of runs that work at a time. Others wait, those that came first go first. A run that waits for a person or is paused does
+   * not count. Default 100.
+   */
+  readonly concurrency?: number
+}
+
+/**
+ * Makes a layer that lets this process run sessions, with its agents.
+ *
+ * **Details**
+ *
+ * The process takes over the sessions that the cluster gives it, and continues their runs: see `recovery` of `LiveRuns`. It lets go of
+ * them when the layer is released, and another worker continues them.
+ *
+ * **Gotchas**
+ *
+ * All workers of a cluster need the same agents. The stores must be those of the database of the cluster, with `takeOver` for sessions:
+ * the cluster decides which process has a session.
+ *
+ * **Example** (A server and worker in one process, on SQLite)
+ *
+ * ```ts
+ * import { Effect, Layer, Stream } from "effect"
+ * import { Agent } from "effect-agent"
+ * import { Cluster, DurableRuns } from "effect-agent/durable"
+ * import { Agents, Runs, SqlRunLogStore } from "effect-agent/server"
+ * import { SqlSessionStore } from "effect-agent/sessions"
+ * import { NodeSqlite } from "effect-agent/sql"
+ * import { ScriptedProvider } from "effect-agent/testing"
+ *
+ * const agents = Agents.layer(({ session }) => Agent.make({ model: "any", session })).pipe(
+ *   Layer.provide(ScriptedProvider.layer([ScriptedProvider.text("Yes.")]))
+ * )
+ * const stores = SqlRunLogStore.layer().pipe(
+ *   Layer.provideMerge(SqlSessionStore.layer({ takeOver: true })),
+ *   Layer.provideMerge(NodeSqlite.layer({ filename: ":memory:" }))
+ * )
+ * const DurableRunsLive = DurableRuns.layer().pipe(
+ *   Layer.provideMerge(DurableRuns.worker()),
+ *   Layer.provide([agents, Cluster.embedded()]),
+ *   Layer.provide(stores)
+ * )
+ *
+ * const program = Effect.gen(function* () {
+ *   const runs = yield* Runs.Runs
+ *   const sessionId = yield* runs.createSession({})
+ *   const { runId } = yield* runs.start({ sessionId, prompt: "Do I need a coat?" })
+ *   const events = yield* Stream.runCollect(yield* runs.events(runId, 0))
+ *   return events.at(-1)?.event._tag
+ * })
+ *
+ * console.log(await Effect.runPromise(Effect.provide(program, DurableRunsLive))) // => RunEnd
+ * ```
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const worker = ({ concurrency = 100, ...options }: WorkerOptions = {}): Layer.Layer<
+  LocalRuns,
+  RunLogError,
+  Agents | SessionStore | RunLogStore | Sharding
+> => SessionWorker.layer({ ...options, concurrency })
 
 /**
  * Makes a layer of the runs of a cluster, for a process that starts, watches and answers them.

@@ -13,7 +13,7 @@ import { join } from "node:path"
 import { createInterface } from "node:readline"
 import * as Postgres from "../sql/postgres.ts"
 import { freePort } from "./ports.ts"
-import { steps } from "./countingWorker.ts"
+import { calls } from "./agentWorker.ts"
 
 const lease = 5000
 
@@ -33,7 +33,7 @@ const worker = (url: Redacted.Redacted, effects: string) =>
           [
             "--conditions",
             "effect-agent-source",
-            join(import.meta.dirname, "countingWorker.ts"),
+            join(import.meta.dirname, "agentWorker.ts"),
             Secret.value(url),
             String(port),
             String(lease),
@@ -59,22 +59,11 @@ const outside = (url: Redacted.Redacted) =>
     Layer.provide(PgClient.layer({ url, maxConnections: 4, startupParameters: { timezone: "UTC" } }))
   )
 
-/** Who did the steps of a run last, of the processes that the effects name. */
-const ownerOf = (effects: string, runId: string) =>
-  Number(
-    readFileSync(effects, "utf8")
-      .split("\n")
-      .findLast((line) => line.startsWith(`${runId} `))
-      ?.split(" ")
-      .at(2)
-  )
-
-const stepsOf = (effects: string, runId: string) =>
-  readFileSync(effects, "utf8")
+/** The calls of the tool, of which each names its number and its process. */
+const effectsIn = (file: string) =>
+  readFileSync(file, "utf8")
     .split("\n")
-    .flatMap((line) => (line.startsWith(`${runId} `) ? [Number(line.split(" ")[1])] : []))
-
-const all = Array.from({ length: steps + 1 }, (_, index) => index)
+    .flatMap((line) => (line === "" ? [] : [line.split(" ").map(Number)]))
 
 type Fault = (owner: ChildProcess) => Effect.Effect<void>
 
@@ -106,35 +95,45 @@ const gapAt = (fault: Fault, thaw: boolean) =>
       const sessions = yield* SessionStore.SessionStore
       yield* Effect.scoped(sessions.create({ sessionId: "s" }))
       const { runId } = yield* runs.start({ sessionId: "s", prompt: "go" })
-      const seen: Array<{ readonly position: number; readonly seq: number; readonly time: number }> = []
+      const seen: Array<{
+        readonly position: number
+        readonly seq: number
+        readonly tag: string
+        readonly time: number
+      }> = []
       const watching = yield* Effect.forkChild(
         Stream.runForEach(yield* runs.events(runId, 0), ({ event, position }) =>
-          Effect.sync(() => void seen.push({ position, seq: event.seq, time: performance.now() }))
+          Effect.sync(
+            () => void seen.push({ position, seq: event.seq, tag: event._tag, time: performance.now() })
+          )
         )
       )
-      yield* Effect.repeat(Effect.sleep(20), { until: () => Effect.sync(() => seen.length > 10) })
-      const pid = ownerOf(effects, runId)
+      yield* Effect.repeat(Effect.sleep(20), { until: () => Effect.sync(() => seen.length > 30) })
+      const [, pid] = effectsIn(effects).at(-1) ?? []
       const owner = workers.find((one) => one.pid === pid)
       assert.isDefined(owner)
       if (owner !== undefined) yield* fault(owner)
       yield* Fiber.join(watching)
       if (thaw) owner?.kill("SIGCONT")
       if (thaw) yield* Effect.sleep(1000)
-      // Each event once and in order; positions may jump at a crash.
+      // Each event of the log once and in order. Deltas that a watcher did not see in time are part of their message.
+      const isKept = ({ tag }: { readonly tag: string }) => tag !== "MessageDelta"
+      const kept = seen.filter(isKept).map(({ position }) => position)
+      const log = yield* Stream.runCollect(yield* runs.events(runId, 0))
       assert.deepStrictEqual(
-        seen.map(({ seq }) => seq),
-        all
+        log.map(({ position }) => position),
+        kept
       )
+      assert.isTrue(seen.every(({ seq }, index) => seq > (seen[index - 1]?.seq ?? 0)))
       assert.isTrue(seen.every(({ position }, index) => position > (seen[index - 1]?.position ?? 0)))
+      // No call of the tool was repeated: the model asks for the next one.
+      const counted = effectsIn(effects).map(([n = -1]) => n)
+      // A frozen worker may have stored that a call begins: it does the call when it wakes up, and no other worker does.
       assert.deepStrictEqual(
-        stepsOf(effects, runId).sort((a, b) => a - b),
-        all
+        counted.sort((left, right) => left - right),
+        Array.from({ length: calls }, (_, index) => index)
       )
-      const rest = yield* Stream.runCollect(yield* runs.events(runId, seen[4]?.position ?? 0))
-      assert.deepStrictEqual(
-        rest.map(({ position }) => position),
-        seen.slice(5).map(({ position }) => position)
-      )
+      assert.deepInclude(yield* runs.get(runId), { status: "completed", turns: calls + 1 })
       return Math.max(...seen.map(({ time }, index) => time - (seen[index - 1]?.time ?? time)))
     }).pipe(Effect.provideContext(context))
   })

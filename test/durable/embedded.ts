@@ -1,42 +1,39 @@
-/** Runs of a cluster in this process, whose worker keeps them as a server does. */
-import { Effect, Layer, Stream } from "effect"
+/** Runs of a cluster in this process, over one database. */
+import { Layer } from "effect"
+import { Agent, Approval } from "effect-agent"
 import { Cluster, DurableRuns } from "effect-agent/durable"
+import { Agents, SqlRunLogStore } from "effect-agent/server"
+import { SqlSessionStore } from "effect-agent/sessions"
 import { NodeSqlite } from "effect-agent/sql"
-import { RunLogStore, Runs } from "effect-agent/server"
-import { MemorySessionStore } from "effect-agent/sessions"
-import { Gate } from "../../src/durable/Gate.ts"
-import { LocalRuns } from "../../src/durable/LocalRuns.ts"
-import * as SessionHandlers from "../../src/durable/SessionHandlers.ts"
-import { layer } from "../server/host.ts"
+import { ScriptedProvider } from "effect-agent/testing"
+import type { Setup } from "../server/host.ts"
 import type * as Contract from "../server/runsContract.ts"
 
 export const cluster = Cluster.embedded().pipe(Layer.provide(NodeSqlite.layer({ filename: ":memory:" })))
 
-const local = Layer.effect(
-  LocalRuns,
-  Effect.gen(function* () {
-    const runs = yield* Runs.Runs
-    return {
-      runs,
-      adopt: ({ runId }) =>
-        Effect.as(
-          Effect.flatMap(runs.events(runId, 0), (events) => Stream.runDrain(events)),
-          "over" as const
-        ),
-      leave: () => Effect.void,
-      active: (sessionId) => Effect.runSync(runs.active(sessionId)),
-      messageIds: () => Effect.succeed(new Set<string>())
-    }
-  })
-)
+const stores = () =>
+  SqlRunLogStore.layer().pipe(
+    Layer.provideMerge(SqlSessionStore.layer({ takeOver: true })),
+    Layer.provide(NodeSqlite.layer({ filename: ":memory:" })),
+    Layer.orDie
+  )
 
 export const make: Contract.Make = (
   script,
-  setup,
-  places = Layer.mergeAll(MemorySessionStore.layer(), RunLogStore.layerMemory)
+  { agent = {}, asked = "wait", needsApproval = [], options = {}, tools = [] }: Setup = {},
+  places = stores()
 ) => {
-  const worker = SessionHandlers.layer(new Gate(100)).pipe(
-    Layer.provide(Layer.provide(local, layer(script, setup, places)))
+  const policy = Approval.layer({
+    rules: needsApproval.map((name) => Approval.ask(name)),
+    otherwise: "allow",
+    asked
+  })
+  const agents = Agents.layer(({ session }) => Agent.make({ model: "any", tools, ...agent, session })).pipe(
+    Layer.provide([ScriptedProvider.layer(script), policy])
   )
-  return DurableRuns.layer().pipe(Layer.merge(worker), Layer.provide([cluster, places]))
+  const { recovery: _, ...own } = { recovery: "end", ...options }
+  return DurableRuns.layer().pipe(
+    Layer.provideMerge(DurableRuns.worker({ flush: 0, ...own })),
+    Layer.provide([agents, cluster, places])
+  )
 }

@@ -1,0 +1,54 @@
+/**
+ * The sessions that the cluster gives to this process, on agents of this process.
+ */
+import type { Sharding } from "effect/cluster/Sharding"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type { Agents } from "../server/Agents.ts"
+import * as LiveRuns from "../server/LiveRuns.ts"
+import type { RunLogError, RunLogStore } from "../server/RunLogStore.ts"
+import * as SessionProblem from "../server/SessionProblem.ts"
+import { SessionStore, type Service as Sessions } from "../sessions/SessionStore.ts"
+import { Gate } from "./Gate.ts"
+import { LocalRuns } from "./LocalRuns.ts"
+import * as SessionHandlers from "./SessionHandlers.ts"
+
+export interface Options extends Omit<LiveRuns.Options, "recovery"> {
+  readonly concurrency: number
+}
+
+const local = (options: LiveRuns.HostOptions, gate: Gate) =>
+  Layer.effect(
+    LocalRuns,
+    Effect.gen(function* () {
+      const sessions = yield* SessionStore
+      const { host, runs } = yield* LiveRuns.make({
+        ...options,
+        recovery: "adopt",
+        isFull: () => gate.isFull
+      })
+      return LocalRuns.of({
+        runs,
+        adopt: (run) => host.adopt(run),
+        leave: (sessionId) => host.leave(sessionId),
+        active: (sessionId) => host.active(sessionId)?.runId,
+        messageIds: (sessionId) => messageIds(sessions, sessionId)
+      })
+    })
+  )
+
+const messageIds = (sessions: Sessions, sessionId: string) =>
+  Effect.mapBoth(sessions.read(sessionId), {
+    onFailure: SessionProblem.unavailable,
+    onSuccess: ({ view: { messages, queues } }): ReadonlySet<string> =>
+      new Set([...messages, ...queues.steering, ...queues.followUp].map(({ id }) => id))
+  })
+
+export const layer = ({
+  concurrency,
+  ...options
+}: Options): Layer.Layer<LocalRuns, RunLogError, Agents | SessionStore | RunLogStore | Sharding> =>
+  Layer.suspend(() => {
+    const gate = new Gate(concurrency)
+    return Layer.provideMerge(SessionHandlers.layer(gate), local(options, gate))
+  })
