@@ -1,21 +1,27 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Layer, Scope } from "effect"
-import type { Message } from "effect-agent"
+import { Deferred, Effect, Fiber, Layer, Scope } from "effect"
+import type { Message, RunOptions } from "effect-agent"
 import { Runs } from "effect-agent/server"
 import { SessionStore } from "effect-agent/sessions"
-import { type Disk, disk, drive, Life, processOf, turns, World } from "./killing.ts"
+import { type Disk, disk, drive, hostOf, Life, processOf, turns, World } from "./killing.ts"
 
 interface Seen {
   readonly seen: Array<Runs.Positioned>
   readonly sent: { steered: boolean }
+  readonly limits?: NonNullable<RunOptions.RunOptions["limits"]>
 }
 
 /** One process, until it is killed or the run is over. Returns whether it was killed. */
-const live = Effect.fnUntraced(function* (world: World, disk: Disk, kill: number, { seen, sent }: Seen) {
+const live = Effect.fnUntraced(function* (
+  world: World,
+  disk: Disk,
+  kill: number,
+  { limits, seen, sent }: Seen
+) {
   const life = new Life(kill)
   const scope = yield* Scope.make()
   const work = Effect.gen(function* () {
-    const context = yield* Layer.buildWithScope(processOf(world, disk, life), scope)
+    const context = yield* Layer.buildWithScope(processOf(world, disk, life, limits), scope)
     const runs = yield* Effect.provide(Runs.Runs, context)
     const known = yield* Effect.result(runs.list("s"))
     if (known._tag === "Failure") yield* runs.createSession({ sessionId: "s" })
@@ -27,7 +33,6 @@ const live = Effect.fnUntraced(function* (world: World, disk: Disk, kill: number
   })
   const died = Effect.as(Deferred.await(life.over), undefined)
   const fiber = yield* Effect.forkDetach(Effect.raceFirst(work, Effect.andThen(died, Effect.never)))
-  const { Fiber } = yield* Effect.promise(() => import("effect"))
   const runId = yield* Effect.raceFirst(Fiber.join(fiber), died)
   for (let index = 0; index < 50; index++) yield* Effect.yieldNow
   yield* life.bury
@@ -180,5 +185,166 @@ describe("a run that survives its process", () => {
         }
       }),
     600_000
+  )
+
+  it.effect(
+    "reads like it also when the process that continues it is killed, at each of its first writes",
+    () =>
+      Effect.gen(function* () {
+        const whole = yield* killed([])
+        const count = whole.writes[0] ?? 0
+        for (let kill = 1; kill <= count; kill += 12) {
+          for (let again = 1; again <= 8; again++) {
+            const { entries, label, world } = yield* killed([kill, again])
+            assert.isAtMost(world.modelCalls, whole.world.modelCalls + 2, label)
+            const end = entries.at(-1)?.event
+            assert.strictEqual(end?._tag === "RunEnd" ? end.turns : 0, turns, label)
+          }
+        }
+      }),
+    600_000
+  )
+
+  it.effect(
+    "reads like it when its host leaves it at each of its events, and another one adopts it",
+    () =>
+      Effect.gen(function* () {
+        const whole = yield* killed([])
+        const events = whole.entries.filter((entry) => !isDelta(entry)).length
+        for (let at = 1; at < events; at += 2) {
+          const world = new World()
+          const places = yield* disk
+          const label = `left at event ${at}`
+          const seen: Array<Runs.Positioned> = []
+          const sent = { steered: false }
+          const host = hostOf(world, places)
+          const runId = yield* Effect.scoped(
+            Effect.gen(function* () {
+              const { host: first, runs } = yield* host
+              yield* runs.createSession({ sessionId: "s" })
+              const { runId } = yield* runs.start({ sessionId: "s", prompt: "Go" })
+              const adopted = yield* Effect.forkChild(first.adopt({ runId, sessionId: "s" }))
+              const leave = Effect.suspend(() =>
+                seen.filter((entry) => !isDelta(entry)).length >= at ? Effect.void : Effect.never
+              )
+              yield* Effect.raceFirst(
+                drive(runs, runId, seen, sent),
+                Effect.andThen(
+                  Effect.repeat(Effect.yieldNow, {
+                    until: () => seen.filter((entry) => !isDelta(entry)).length >= at
+                  }),
+                  leave
+                )
+              )
+              yield* first.leave("s")
+              yield* first.leave("s")
+              const answer = yield* Fiber.join(adopted)
+              assert.isTrue(answer === "left" || seen.at(-1)?.event._tag === "RunEnd", label)
+              return runId
+            })
+          )
+          const entries: Array<Runs.Positioned> = []
+          yield* Effect.scoped(
+            Effect.gen(function* () {
+              const { host: second, runs } = yield* host
+              const adopted = yield* Effect.forkChild(second.adopt({ runId, sessionId: "s" }), {
+                startImmediately: true
+              })
+              for (let index = 0; index < 100 && second.runs.size === 0; index++) yield* Effect.yieldNow
+              yield* drive(runs, runId, entries, sent)
+              assert.strictEqual(yield* Fiber.join(adopted), "over", label)
+              assert.strictEqual(yield* second.adopt({ runId, sessionId: "s" }), "over", label)
+            })
+          )
+          const stored: Array<Runs.Positioned> = []
+          yield* Effect.scoped(Effect.flatMap(host, ({ runs }) => drive(runs, runId, stored, sent)))
+          check(label, stored, seen, world)
+        }
+      }),
+    600_000
+  )
+
+  it.effect("keeps queued runs, and begins them in their order", () =>
+    Effect.gen(function* () {
+      const world = new World()
+      const places = yield* disk
+      const life = new Life(30)
+      const sent = { steered: true }
+      const ids: Array<string> = []
+      const work = Effect.gen(function* () {
+        const runs = yield* Runs.Runs
+        yield* runs.createSession({ sessionId: "s" })
+        for (const prompt of ["one", "two", "three"]) {
+          const { runId } = yield* runs.start({ sessionId: "s", prompt, when: "queue" })
+          ids.push(runId)
+        }
+        return yield* Effect.never
+      }).pipe(Effect.provide(processOf(world, places, life)))
+      yield* Effect.forkDetach(work)
+      yield* Deferred.await(life.over)
+      for (let index = 0; index < 50; index++) yield* Effect.yieldNow
+      yield* life.bury
+      assert.lengthOf(ids, 3)
+      yield* Effect.gen(function* () {
+        const runs = yield* Runs.Runs
+        for (const runId of ids) yield* drive(runs, runId, [], sent)
+        const all = yield* runs.list("s")
+        assert.deepStrictEqual(
+          all.map(({ runId, status }) => [runId, status]),
+          ids.map((runId) => [runId, "completed"])
+        )
+      }).pipe(Effect.provide(processOf(world, places, new Life(Infinity))))
+      const { view } = yield* SessionStore.make(places.storage).read("s")
+      const prompts = view.messages.flatMap((message) => (message.role === "user" ? [message.content] : []))
+      assert.deepStrictEqual(
+        prompts.map((content) => JSON.stringify(content).match(/one|two|three/)?.[0]),
+        ["one", "two", "three"]
+      )
+    })
+  )
+
+  it.effect("counts its turns and tokens over all of its processes", () =>
+    Effect.gen(function* () {
+      const bounds = [
+        { limits: { maxTurns: 4 }, limit: "maxTurns", turns: 4 },
+        // Each answer has 15 tokens.
+        { limits: { maxTotalTokens: 40 }, limit: "tokens", turns: 3 }
+      ]
+      for (const { limit, limits, turns } of bounds) {
+        for (let kill = 8; kill < 60; kill += 5) {
+          const world = new World()
+          const places = yield* disk
+          const given = { seen: [], sent: { steered: true }, limits }
+          yield* live(world, places, kill, given)
+          const { runId = "" } = yield* live(world, places, Infinity, given)
+          const logs = yield* Effect.provide(Runs.Runs, processOf(world, places, new Life(Infinity)))
+          const run = yield* logs.get(runId)
+          const error = run.error?._tag === "LimitExceeded" ? run.error.limit : run.error?._tag
+          assert.deepStrictEqual(
+            [run.status, error, run.turns],
+            ["failed", limit, turns],
+            `killed at ${kill}`
+          )
+        }
+      }
+    })
+  )
+
+  it.effect("waits in a host that is full until it is adopted", () =>
+    Effect.gen(function* () {
+      const world = new World()
+      const { host, runs } = yield* hostOf(world, yield* disk, () => true)
+      yield* runs.createSession({ sessionId: "s" })
+      const first = yield* runs.start({ sessionId: "s", prompt: "Go" })
+      const second = yield* runs.start({ sessionId: "s", prompt: "Go on", when: "queue" })
+      assert.deepStrictEqual([first.status, second.status], ["queued", "queued"])
+      const drives = [first, second].map(({ runId }) =>
+        Effect.all([host.adopt({ runId, sessionId: "s" }), drive(runs, runId, [], { steered: true })], {
+          concurrency: 2
+        })
+      )
+      assert.strictEqual(world.modelCalls, 0)
+      for (const drive of drives) assert.strictEqual((yield* drive)[0], "over")
+    }).pipe(Effect.scoped)
   )
 })

@@ -1,6 +1,6 @@
 /** Stores that stop taking writes, as those of a process that is killed, and a run to kill. */
 import { Deferred, Effect, Exit, Layer, Schema, Scope, Stream } from "effect"
-import { Agent, Approval, type Message, Tool } from "effect-agent"
+import { Agent, Approval, type Message, type RunOptions, Tool } from "effect-agent"
 import { Agents, LiveRuns, RunLogStore, Runs } from "effect-agent/server"
 import { MemorySessionStore, SessionStore, type SessionStorage } from "effect-agent/sessions"
 import { ScriptedProvider, Step } from "effect-agent/testing"
@@ -149,8 +149,7 @@ const provider = (world: World): ScriptedProvider.Script =>
         )
   })
 
-/** A process: its runs, on the stores of a disk, until its life is over. */
-export const processOf = (world: World, disk: Disk, life: Life, options: LiveRuns.Options = {}) => {
+const agentsOf = (world: World, limits: RunOptions.RunOptions["limits"] = {}) => {
   const tools = [
     world.tool("look", "pure"),
     world.tool("put", "idempotent"),
@@ -167,10 +166,22 @@ export const processOf = (world: World, disk: Disk, life: Life, options: LiveRun
     })
   ]
   const policy = Approval.layer({ rules: [Approval.ask("deploy")], otherwise: "allow", asked: "wait" })
-  const agents = Agents.layer(({ session }) => Agent.make({ model: "any", tools, session })).pipe(
+  return Agents.layer(({ session }) => Agent.make({ model: "any", tools, session, limits })).pipe(
     Layer.provide([ScriptedProvider.layer(provider(world)), policy])
   )
-  return LiveRuns.layer({ flush: 0, recovery: "continue", ...options }).pipe(
+}
+
+/** A host that takes runs when it is told to. */
+export const hostOf = (world: World, disk: Disk, isFull = () => false) =>
+  Effect.gen(function* () {
+    const context = yield* Layer.build(Layer.mergeAll(agentsOf(world), storesOf(disk, new Life(Infinity))))
+    return yield* Effect.provide(LiveRuns.make({ flush: 0, recovery: "adopt", isFull }), context)
+  })
+
+/** A process: its runs, on the stores of a disk, until its life is over. */
+export const processOf = (world: World, disk: Disk, life: Life, limits?: RunOptions.RunOptions["limits"]) => {
+  const agents = agentsOf(world, limits)
+  return LiveRuns.layer({ flush: 0, recovery: "continue" }).pipe(
     Layer.provide([agents, storesOf(disk, life)])
   )
 }
