@@ -56,17 +56,18 @@ export class ArtifactNotFound extends Schema.TaggedError<ArtifactNotFound>()("Ar
  */
 export class ArtifactStoreFailed extends Schema.TaggedError<ArtifactStoreFailed>()("ArtifactStoreFailed", {
   /** The function of the store that failed. */
-  operation: Schema.Literals(["put", "get"]),
+  operation: Schema.Literals(["put", "get", "remove"]),
   /** The id of the artifact. */
   artifactId: Schema.String,
   /** The failure in words. */
   detail: Schema.String
 }) {
   override get message(): string {
-    const verb = this.operation === "put" ? "stored" : "read"
-    return `Artifact ${this.artifactId} could not be ${verb}: ${this.detail}`
+    return `Artifact ${this.artifactId} could not be ${participles[this.operation]}: ${this.detail}`
   }
 }
+
+const participles = { put: "stored", get: "read", remove: "removed" }
 
 /**
  * The service that keeps artifacts.
@@ -102,6 +103,8 @@ export class ArtifactStore extends Context.Service<
     readonly put: (artifact: Artifact) => Effect.Effect<void, ArtifactStoreFailed>
     /** Returns the artifact of an id. */
     readonly get: (id: string) => Effect.Effect<Artifact, ArtifactNotFound | ArtifactStoreFailed>
+    /** Removes the artifact of an id, if there is one. */
+    readonly remove: (id: string) => Effect.Effect<void, ArtifactStoreFailed>
   }
 >()("effect-agent/artifacts/ArtifactStore") {}
 
@@ -164,6 +167,7 @@ export const layerMemory = (options?: { readonly maxCharacters?: number }): Laye
         Effect.suspend(() => {
           const artifact = artifacts.get(id)
           return artifact === undefined ? new ArtifactNotFound({ artifactId: id }) : Effect.succeed(artifact)
-        })
+        }),
+      remove: (id) => Effect.sync(() => remove(id))
     }
   })

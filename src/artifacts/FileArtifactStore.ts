@@ -82,7 +82,13 @@ export const layer = (options: {
                   isMissing(error) ? new ArtifactNotFound({ artifactId: id }) : failed("get", id, error)
                 )
               )
-            : Effect.fail(new ArtifactNotFound({ artifactId: id }))
+            : Effect.fail(new ArtifactNotFound({ artifactId: id })),
+        remove: (id: string) =>
+          isSafe(id)
+            ? Effect.mapError(files.remove(fileOf(id), { force: true }), (error) =>
+                failed("remove", id, error)
+              )
+            : Effect.void
       }
     })
   )
@@ -104,7 +110,11 @@ const unsafe = (artifactId: string) =>
 const isMissing = (error: PlatformError | Schema.SchemaError): boolean =>
   error._tag === "PlatformError" && error.reason._tag === "NotFound"
 
-const failed = (operation: "put" | "get", artifactId: string, error: PlatformError | Schema.SchemaError) =>
+const failed = (
+  operation: ArtifactStoreFailed["operation"],
+  artifactId: string,
+  error: PlatformError | Schema.SchemaError
+) =>
   new ArtifactStoreFailed({
     operation,
     artifactId,

@@ -95,7 +95,13 @@ export const layer: Layer.Layer<ArtifactStore, SqlError | Migrator.MigrationErro
             ? Effect.mapError(get(sql, id), (error) =>
                 error._tag === "ArtifactNotFound" ? error : failed("get", id, error)
               )
-            : Effect.fail(new ArtifactNotFound({ artifactId: id }))
+            : Effect.fail(new ArtifactNotFound({ artifactId: id })),
+        remove: (id) =>
+          isSafe(id)
+            ? Effect.mapError(sql`DELETE FROM ${sql(table)} WHERE id = ${id}`, (error) =>
+                failed("remove", id, error)
+              )
+            : Effect.void
       }
     })
   )
@@ -145,7 +151,11 @@ const unsafe = (artifactId: string) =>
     detail: "an id has 1 to 100 letters, digits, _ and -"
   })
 
-const failed = (operation: "put" | "get", artifactId: string, error: SqlError | Schema.SchemaError) => {
+const failed = (
+  operation: ArtifactStoreFailed["operation"],
+  artifactId: string,
+  error: SqlError | Schema.SchemaError
+) => {
   const detail = error._tag === "SqlError" ? messageOf(error) : "its rows do not hold an artifact"
   return new ArtifactStoreFailed({ operation, artifactId, detail })
 }

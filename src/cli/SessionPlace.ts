@@ -14,6 +14,7 @@ import * as SessionStore from "../sessions/SessionStore.ts"
 import * as JsonlRunLogStore from "../server/JsonlRunLogStore.ts"
 import type { RunLogError, RunLogStore } from "../server/RunLogStore.ts"
 import { UsageError } from "./ExitCode.ts"
+import * as SessionArtifacts from "./SessionArtifacts.ts"
 import type { Settings } from "./Settings.ts"
 import type { StoreAddress } from "./StoreAddress.ts"
 
@@ -44,7 +45,8 @@ export const at = Effect.fnUntraced(function* (place: Place) {
   const address = Option.getOrUndefined(place.store)
   const stores = yield* address === undefined ? inHome : open(address)
   const logs = stores.logs ?? JsonlRunLogStore.layer({ directory: yield* folderOfLogs(cwd, address) })
-  const sessions: Sessions = { ...stores, logs, cwd, listed: address?._tag === "Files" ? {} : { cwd } }
+  const store = SessionArtifacts.removing(stores.store, stores.artifacts)
+  const sessions: Sessions = { ...stores, store, logs, cwd, listed: address?._tag === "Files" ? {} : { cwd } }
   return sessions
 })
 

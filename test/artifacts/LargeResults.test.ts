@@ -22,7 +22,8 @@ const listing = (
         put(artifact),
         Effect.sync(() => void kept.push(artifact))
       ),
-    get: (id) => Effect.fail(new ArtifactStore.ArtifactNotFound({ artifactId: id }))
+    get: (id) => Effect.fail(new ArtifactStore.ArtifactNotFound({ artifactId: id })),
+    remove: () => Effect.void
   })
   return { kept, layer }
 }

@@ -28,6 +28,17 @@ export const contract = (name: string, layer: Layer.Layer<ArtifactStore.Artifact
       }).pipe(Effect.provide(layer))
     )
 
+    it.effect("removes an artifact, and none for another id", () =>
+      Effect.gen(function* () {
+        const store = yield* ArtifactStore.ArtifactStore
+        yield* store.put(artifact("r-1", "text"))
+        yield* store.put(artifact("r-2", "text"))
+        for (const id of ["r-1", "r-1", "", "../r-2", "r-2.json", "a\u0000"]) yield* store.remove(id)
+        assert.strictEqual((yield* Effect.flip(store.get("r-1")))._tag, "ArtifactNotFound")
+        assert.strictEqual((yield* store.get("r-2")).text, "text")
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("fails for ids that it does not have, whatever they look like", () =>
       Effect.gen(function* () {
         const store = yield* ArtifactStore.ArtifactStore

@@ -56,11 +56,16 @@ describe("large results", { timeout: 60_000 }, () => {
         const listed = JSON.parse((yield* run("sessions", "--json", "--store", store)).stdout)
         const [{ sessionId }] = listed.items
         assert.strictEqual((yield* run("--store", store, "--fork", sessionId, rest)).stdout, page)
+        yield* run("sessions", "rm", sessionId, "--store", store)
+        assert.strictEqual((yield* run("--store", store, "-c", rest)).stdout, page)
         if (store !== "kept") return
         const folder = join(cwd, "kept/artifacts")
         const [name = ""] = readdirSync(folder)
         assert.strictEqual(statSync(join(folder, name)).mode & 0o777, 0o600)
         assert.strictEqual(JSON.parse(readFileSync(join(folder, name), "utf8")).toolName, "read")
+        const left = JSON.parse((yield* run("sessions", "--json", "--store", store)).stdout)
+        for (const { sessionId } of left.items) yield* run("sessions", "rm", sessionId, "--store", store)
+        assert.deepStrictEqual(readdirSync(folder), [])
       })
     )
   }
