@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { framesOf, send } from "../server/http.ts"
-import { bundled, run, start, type Options, type Running } from "./program.ts"
+import { bundled, run, server as modelServer, start, type Options, type Running } from "./program.ts"
 
 /** A run whose command outlives the test. */
 const prompt = "run sleep 30"
@@ -20,7 +20,8 @@ interface Server extends Running {
 const serve = async (
   sessions: string,
   args: ReadonlyArray<string> = [],
-  options: Options = {}
+  options: Options = {},
+  model = "local/rules"
 ): Promise<Server> => {
   const flags = [
     "--port",
@@ -29,7 +30,7 @@ const serve = async (
     sessions.startsWith("sqlite:") ? "--store" : "--session-dir",
     sessions,
     "-m",
-    "local/rules",
+    model,
     "--yes",
     "--sandbox",
     "off"
@@ -184,6 +185,45 @@ describe("effect-agent serve", () => {
     assert.strictEqual((await server.ended).code, 0)
     assert.isBelow(Date.now() - begun, 10_000)
   }, 30_000)
+
+  it.live(
+    "drains at SIGTERM: each of 50 runs in mid-answer ends, and its watcher reads RunEnd",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* modelServer((_, __, response) => {
+          response.writeHead(200, { "content-type": "text/event-stream" })
+          const piece = `data: {"choices":[{"index":0,"delta":{"content":"more "}}]}\n\n`
+          const timer = setInterval(() => response.write(piece), 20)
+          response.on("close", () => clearInterval(timer))
+        })
+        yield* Effect.promise(async () => {
+          const env = { EFFECT_AGENT_TOKEN: secret, OPENAI_API_KEY: "sk-test", OPENAI_BASE_URL: `${url}/v1` }
+          const server = await serve(folder(), ["--grace", "1s"], { env }, "openai-chat/gpt-4.1")
+          const watchers = await Promise.all(
+            Array.from({ length: 50 }, async (_, index) => {
+              await ask(server.port, "/sessions", { sessionId: `s${index}` })
+              const { json } = await ask(server.port, `/sessions/s${index}/runs`, { prompt: "Speak." })
+              const watched = ask(server.port, `/runs/${json.runId}/events`)
+              await until(server.port, json.runId, "MessageDelta")
+              return { runId: json.runId, watched }
+            })
+          )
+          const begun = Date.now()
+          server.child.kill("SIGTERM")
+          for (const { runId, watched } of watchers) {
+            const frames = framesOf((await watched).text)
+            const tags = frames.map(({ event }) => event)
+            assert.deepInclude(frames.at(-1)?.data, { _tag: "RunEnd", runId, status: "cancelled" })
+            assert.include(tags, "MessageDelta")
+            assert.strictEqual(tags.filter((tag) => tag === "RunEnd").length, 1)
+          }
+          const { code, stderr } = await server.ended
+          assert.strictEqual(code, 0, stderr)
+          assert.isBelow(Date.now() - begun, 10_000)
+        })
+      }).pipe(Effect.scoped),
+    60_000
+  )
 
   it.each([
     ["files", folder],
