@@ -56,7 +56,11 @@ export const response = (
  * @since 0.2.0
  */
 export const bytes = (pages: Stream.Stream<ReadonlyArray<Entry>>): Stream.Stream<Uint8Array> =>
-  Stream.map(pages, (page) => encoder.encode(page.length === 0 ? ping : textOf(page)))
+  Stream.map(pages, (page) => {
+    const [first, second] = page
+    if (first === undefined) return encoder.encode(ping)
+    return (second === undefined ? first.bytes : undefined) ?? encoder.encode(textOf(page))
+  })
 
 /** One text for a page, so that it is encoded and written once. */
 const textOf = (page: ReadonlyArray<Entry>): string => {

@@ -19,7 +19,11 @@ export interface Entry {
   readonly event: AgentEvent | undefined
   /** The event as a frame of server-sent events. */
   readonly frame: string
+  /** The bytes of the frame, if all watchers share them. Default: each encodes its own. */
+  readonly bytes?: Uint8Array
 }
+
+const encoder = new TextEncoder()
 
 /** An entry whose event is at hand. */
 export class LogEntry implements Entry {
@@ -28,6 +32,7 @@ export class LogEntry implements Entry {
   readonly event: AgentEvent
   private json: string | undefined
   private framed: string | undefined
+  private encoded: Uint8Array | undefined
 
   constructor(position: number, event: AgentEvent) {
     this.position = position
@@ -41,6 +46,10 @@ export class LogEntry implements Entry {
 
   get frame(): string {
     return (this.framed ??= EventText.frame(this.position, this.tag, this.text))
+  }
+
+  get bytes(): Uint8Array {
+    return (this.encoded ??= encoder.encode(this.frame))
   }
 
   /** Forgets the text of an entry that is stored. */

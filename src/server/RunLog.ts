@@ -19,7 +19,7 @@ import { RunState } from "./RunState.ts"
 
 /** Positions that one line of the store reserves. */
 const reservation = 1024
-/** The most entries of a page, and the characters after which it ends. */
+/** The most entries and characters of a page. A larger entry is a page, so that its watchers share its bytes. */
 const pageEntries = 256
 const pageSize = 262_144
 
@@ -129,8 +129,8 @@ export class RunLog {
   pageAfter(position: number): ReadonlyArray<Entry> {
     const entries = this.after(position, pageEntries)
     let size = 0
-    const count = entries.findIndex(({ frame }) => (size += frame.length) > pageSize) + 1
-    return count === 0 ? entries : entries.slice(0, count)
+    const end = entries.findIndex(({ frame }, index) => (size += frame.length) > pageSize && index > 0)
+    return end === -1 ? entries : entries.slice(0, end)
   }
 
   /** The entries behind a position, until the log is closed. An empty page says that none came for a while. */

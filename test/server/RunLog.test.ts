@@ -117,6 +117,22 @@ describe("RunLog", () => {
     })
   )
 
+  it.effect("makes a page of a large event, whose bytes its watchers share", () =>
+    Effect.gen(function* () {
+      const { log } = memory()
+      const large = Message.user("x".repeat(300_000))
+      yield* log.append([turn(), { ...base(), _tag: "MessageEnd", message: { ...large, id: "m" } }, turn()])
+      const pages = [0, 1, 2].map((after) => log.pageAfter(after))
+      assert.deepStrictEqual(
+        pages.map((page) => page.map(({ position }) => position)),
+        [[1], [2], [3]]
+      )
+      const [entry] = log.pageAfter(1)
+      assert.strictEqual(entry?.bytes, pages[1]?.[0]?.bytes)
+      assert.strictEqual(new TextDecoder().decode(entry?.bytes), entry?.frame)
+    })
+  )
+
   it.effect("gives back each delta as it came, as an event and as a frame", () =>
     Effect.gen(function* () {
       const { log } = memory()
