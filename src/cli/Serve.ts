@@ -23,6 +23,7 @@ import * as ExitCode from "./ExitCode.ts"
 import * as Inert from "./Inert.ts"
 import * as JsonLine from "./JsonLine.ts"
 import { Screen } from "./Screen.ts"
+import * as ServerHeap from "./ServerHeap.ts"
 import * as ServedAgents from "./ServedAgents.ts"
 import type { ServeLine } from "./ServerCommands.ts"
 import * as ServerOptions from "./ServerOptions.ts"
@@ -38,6 +39,7 @@ const own = ["port", "host", "allowHost", "allowOrigin", "tokenFile", "rate", "g
 /** Serves until a signal comes, and returns the exit code. */
 export const run = Effect.fnUntraced(
   function* (line: ServeLine, env: Environment) {
+    yield* ServerHeap.keepLow
     const options = yield* optionsOf(line, env)
     const { remarks, settings } = yield* Settings.read(Struct.omit(line, own), env)
     const { err, out, paint } = yield* Screen

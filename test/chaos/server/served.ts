@@ -10,6 +10,7 @@ import { JsonlSessionStore, SessionStore } from "effect-agent/sessions"
 import { HttpServer } from "effect/http"
 import { createServer } from "node:http"
 import { join } from "node:path"
+import * as ServerHeap from "../../../src/cli/ServerHeap.ts"
 import { Random } from "../Random.ts"
 import * as Gauge from "./Gauge.ts"
 import { Paced } from "./Paced.ts"
@@ -85,11 +86,11 @@ const main = ({ folder, inProcess, seed, ...answer }: Plan) => {
     if (_tag === "Read")
       process.send?.({ _tag: "Reading", sent: paced.sent, ...Gauge.read() } satisfies Report)
   })
-  return Effect.asVoid(
+  const runs =
     inProcess === undefined
       ? Effect.orDie(serve(folder, paced))
       : Effect.orDie(readInProcess(inProcess, folder, paced))
-  )
+  return Effect.andThen(ServerHeap.keepLow, Effect.asVoid(runs))
 }
 
 process.once("message", (order: Order) => {
