@@ -7,10 +7,12 @@ import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Predicate from "effect/Predicate"
+import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Migrator from "effect/sql/Migrator"
 import * as SqlClient from "effect/sql/SqlClient"
-import type { SqlError } from "effect/sql/SqlError"
+import { isSqlError, type SqlError } from "effect/sql/SqlError"
 import { Artifact, ArtifactNotFound, ArtifactStore, ArtifactStoreFailed } from "./ArtifactStore.ts"
 
 const table = "effect_agent_artifact"
@@ -53,7 +55,7 @@ const migrate = Effect.gen(function* () {
  *
  * The store uses the `SqlClient` of `effect/sql`: that of `NodeSqlite` of `effect-agent/sql`, or of `PgClient` of `@effect/sql-pg`. It
  * makes its table `effect_agent_artifact`, and brings an older one to its version. The layer fails with `MigrationError` for a table of a
- * later version. `put` is one transaction. Nothing removes old
+ * later version. `put` is one transaction. `put` and `get` wait for up to 30 seconds for a database that is away. Nothing removes old
  * artifacts: `created` of a row is the time of the last `put`, in milliseconds since the epoch.
  *
  * **Example** (Keeping artifacts in SQLite)
@@ -120,7 +122,7 @@ const put = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, artifact: Art
   const { id } = artifact
   const created = yield* Clock.currentTimeMillis
   const rows = partsOf(yield* encode(artifact)).map((text, part) => ({ id, part, created, text }))
-  yield* sql.withTransaction(
+  const stored = sql.withTransaction(
     Effect.andThen(
       Effect.forEach(
         Arr.chunksOf(rows, maxInsert),
@@ -131,12 +133,31 @@ const put = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, artifact: Art
       sql`DELETE FROM ${sql(table)} WHERE id = ${id} AND part >= ${rows.length}`
     )
   )
+  yield* waiting(stored)
 })
 
+/**
+ * Waits for a database that is away: to put twice is to put once. Effect 4.1 makes a defect of a transaction whose connection is lost,
+ * which `test/server/SqlFaults.slow.test.ts` watches.
+ */
+const waiting = <A, E>(effect: Effect.Effect<A, E | SqlError>) =>
+  effect.pipe(
+    Effect.catchDefect((defect) => (isSqlError(defect) ? Effect.fail(defect) : Effect.die(defect))),
+    Effect.retry({ while: (error) => isSqlError(error) && isAway(error), schedule: pace })
+  )
+
+const pace = Schedule.upTo(Schedule.spaced("200 millis"), { duration: "30 seconds" })
+
+/** A lost connection, and a PostgreSQL that ends or starts. */
+const isAway = ({ isRetryable, reason: { cause } }: SqlError): boolean =>
+  isRetryable || (Predicate.hasProperty(cause, "code") && String(cause.code).startsWith("57P"))
+
 const get = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, id: string) {
-  const rows = yield* sql<{
-    readonly text: string
-  }>`SELECT text FROM ${sql(table)} WHERE id = ${id} ORDER BY part`
+  const rows = yield* waiting(
+    sql<{
+      readonly text: string
+    }>`SELECT text FROM ${sql(table)} WHERE id = ${id} ORDER BY part`
+  )
   if (rows.length === 0) return yield* new ArtifactNotFound({ artifactId: id })
   return yield* decode(rows.map(({ text }) => text).join(""))
 })
