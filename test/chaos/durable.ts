@@ -97,7 +97,7 @@ const judgeRounds = (played: ReadonlyArray<Rounds.Result>): Outcome => {
   const faults = [...new Set(played.map(({ fault }) => fault))].map((fault): [string, string] => {
     const takeovers = of(fault).flatMap((one) => (one.isTouched ? one.takeovers : []))
     return [
-      `${fault}: from the fault to the next event of a run that it touched (ms)`,
+      `${fault}: longest time without an event of a run that it touched (ms)`,
       `${takeovers.length} runs, p50 ${median(takeovers)}, max ${Math.max(0, ...takeovers)}`
     ]
   })
@@ -154,7 +154,7 @@ const judge = (writes: number, played: ReadonlyArray<Points.Result>): Outcome =>
       "events seen": sum(({ events }) => events),
       "model calls repeated": sum(({ repeats }) => repeats),
       "tool calls with an unknown end": sum(({ unknown }) => unknown),
-      "from a kill to the next event, with the start of the next process (ms)": `p50 ${median(takeovers)}, max ${Math.max(0, ...takeovers)}`,
+      "longest time without an event after a kill, with the start of the next process (ms)": `p50 ${median(takeovers)}, max ${Math.max(0, ...takeovers)}`,
       "start of a process (ms)": `p50 ${median(starts)}, max ${Math.max(0, ...starts)}`
     },
     violations: played.flatMap(({ violations }) => violations)

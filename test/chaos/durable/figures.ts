@@ -118,6 +118,7 @@ export const cost = async (place: Place, runs: number, { say }: Options): Promis
       runs: count,
       turns,
       pace: 0,
+      warm: 60,
       engine
     })
     const text = JSON.stringify({

@@ -22,13 +22,15 @@ export interface Options {
   /** The most runs that go on at a time on a worker. Default: that of the library. */
   readonly gate?: number
   readonly engine?: Settings["engine"]
+  /** Runs before those that are measured, so that code is compiled. Default 0. */
+  readonly warm?: number
 }
 
 export interface Load {
   readonly runs: number
   /** Runs that came to their end. */
   readonly ended: number
-  /** Milliseconds from the answer to a start until the model was asked. */
+  /** Milliseconds from the request for a run until its model was asked. */
   readonly waits: ReadonlyArray<number>
   /** The most runs that went on at one time. */
   readonly peak: number
@@ -54,6 +56,7 @@ const starter = async (options: Options, workers: Workers, starts: Map<string, n
       if (rate !== undefined) await sleep(Math.max(0, began + (index * 1000) / rate - Date.now()))
       const sessionId = `${name}-${index}`
       const { url = "" } = workers
+      const asked = Date.now()
       await ask(url, { path: "/sessions", body: { sessionId }, silence: 60_000 })
       const answer = await ask(url, {
         path: `/sessions/${sessionId}/runs`,
@@ -61,7 +64,7 @@ const starter = async (options: Options, workers: Workers, starts: Map<string, n
         headers: { "idempotency-key": sessionId },
         silence: 60_000
       })
-      if (answer !== undefined && answer.status < 300) starts.set(sessionId, Date.now())
+      if (answer !== undefined && answer.status < 300) starts.set(sessionId, asked)
     }
   }
   await Promise.all(Array.from({ length: rate === undefined ? 32 : 128 }, one))
@@ -69,6 +72,20 @@ const starter = async (options: Options, workers: Workers, starts: Map<string, n
 
 const linesOf = (path: string): number =>
   Number(spawnSync("wc", ["-l", path], { encoding: "utf8" }).stdout.trim().split(" ")[0] ?? 0)
+
+/** What a run does outside, in lines. */
+const deedsOf = (turns: number): number => turns + 1 + 4 * turns
+
+/** Waits until the file has as many lines, or none is added any more. */
+const lines = async (path: string, wanted: number): Promise<void> => {
+  let known = 0
+  for (let last = Date.now(); known < wanted && Date.now() < last + patience; ) {
+    await sleep(100)
+    const now = linesOf(path)
+    if (now !== known) last = Date.now()
+    known = now
+  }
+}
 
 /** Starts the runs, and waits until all have ended or nothing is done any more. */
 export const measure = async (options: Options): Promise<Load> => {
@@ -87,27 +104,27 @@ export const measure = async (options: Options): Promise<Load> => {
   })
   const workers = new Workers({ script, settings, size: options.workers })
   await workers.whenReady()
+  const { warm = 0 } = options
+  if (warm > 0) {
+    await starter({ ...options, runs: warm, name: `${name}-warm` }, workers, new Map())
+    await lines(world, warm * deedsOf(turns))
+  }
   const cpu = () => Promise.all(workers.all.map((each) => each.number("cpu")))
   const sum = (values: ReadonlyArray<number>) => values.reduce((total, value) => total + value, 0)
   const before = sum(await cpu())
   const began = Date.now()
   const starts = new Map<string, number>()
   const starting = starter(options, workers, starts)
-  const wanted = runs * (turns + 1 + 4 * turns)
-  let lines = 0
-  for (let last = Date.now(); lines < wanted && Date.now() < last + patience; ) {
-    await sleep(100)
-    const now = linesOf(world)
-    if (now !== lines) last = Date.now()
-    lines = now
-  }
+  await lines(world, (warm + runs) * deedsOf(turns))
   await starting
   // The last answers are on their way into the store.
   await sleep(500)
   const after = sum(await cpu())
   const rss = Math.max(...(await Promise.all(workers.all.map((each) => each.number("rss")))))
   await workers.end()
-  const deeds = World.read(world).filter(({ what }) => what === "model")
+  const deeds = World.read(world).filter(
+    ({ sessionId, what }) => what === "model" && !sessionId.startsWith(`${name}-warm`)
+  )
   const first = new Map<string, number>()
   const ends = new Map<string, number>()
   for (const { at, sessionId, turn } of deeds) {

@@ -25,7 +25,7 @@ export interface Played {
   /** The model calls that were made again. */
   readonly repeats: number
   readonly events: number
-  /** Milliseconds from each fault to the next event that the watcher saw. */
+  /** Milliseconds: the longest time without an event after each fault. */
   readonly takeovers: ReadonlyArray<number>
   readonly violations: ReadonlyArray<string>
 }
@@ -147,10 +147,15 @@ export class Play {
     }
   }
 
+  /** The longest time without an event after each fault, until the next one. */
   private takeovers(): ReadonlyArray<number> {
-    return this.faults.flatMap((fault) => {
-      const next = this.watcher.seen.find(({ at }) => at > fault)
-      return next === undefined ? [] : [next.at - fault]
+    const times = this.watcher.seen.map(({ at }) => at)
+    const faults = [...new Set(this.faults)]
+    return faults.flatMap((fault, index) => {
+      const until = faults[index + 1] ?? Infinity
+      const next = times.filter((at) => at > fault && at <= until)
+      const gaps = next.map((at, place) => at - (next[place - 1] ?? fault))
+      return gaps.length === 0 ? [] : [Math.max(...gaps)]
     })
   }
 }

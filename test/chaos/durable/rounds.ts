@@ -26,9 +26,11 @@ export interface Options {
 /** Milliseconds after which others take the sessions of a frozen worker. */
 const lease = 6000
 const runs = 6
+/** Milliseconds that workers take to share the sessions. */
+const settling = 1500
 const turns = 5
 /** Milliseconds that an answer takes. */
-const pace = 60
+const pace = 150
 
 const faults = ["kill", "kill all", "freeze", "short freeze", "cut", "restart", "leave"] as const
 export type Fault = (typeof faults)[number]
@@ -73,7 +75,7 @@ export const play = async (options: Options): Promise<ReadonlyArray<Result>> => 
       0,
       ...results.filter(({ isTouched }) => isTouched).flatMap(({ takeovers }) => takeovers)
     )
-    say(`round ${index + 1}, ${results[0]?.fault}: the slowest run went on after ${slowest} ms`)
+    say(`round ${index + 1}, ${results[0]?.fault}: a run that it touched had no event for ${slowest} ms`)
     for (const { violations } of results) for (const found of violations.slice(0, 3)) say(`BROKEN ${found}`)
   }
   await workers.end()
@@ -92,8 +94,10 @@ const round = async (
   { name, seed, workers, world }: Round
 ): Promise<ReadonlyArray<Result>> => {
   const random = new Random(seed)
-  const fault = faults[(seed + random.upTo(1)) % faults.length] ?? "kill"
+  const fault = faults[seed % faults.length] ?? "kill"
   await workers.whenReady()
+  // A worker that comes gets a share of the sessions. Those of this round begin after that.
+  await sleep(settling)
   const started = await Promise.all(
     Array.from({ length: runs }, (_, index) =>
       Play.start({
@@ -107,9 +111,10 @@ const round = async (
     )
   )
   const plays = started.filter((play) => typeof play !== "string")
-  await sleep(random.upTo(600))
+  await sleep(random.upTo(900))
   const { all } = workers
-  const victim = all[random.upTo(all.length - 1)]
+  const owners = plays.flatMap((play) => (play.isOver ? [] : all.filter(({ pid }) => pid === play.owner)))
+  const victim = owners[random.upTo(owners.length - 1)] ?? all[0]
   const touched = new Set<Play>()
   if (victim !== undefined) {
     const isTouched = await touchedBy(fault, victim.pid)
