@@ -91,6 +91,7 @@ export const concurrent = async (place: Place, runs: number, { queued, say }: Op
       ...place,
       url,
       name: `queued${count}`,
+      warm: 60,
       workers: 1,
       runs: count,
       turns: 2,

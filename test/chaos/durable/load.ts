@@ -2,6 +2,7 @@
 import { spawnSync } from "node:child_process"
 import { join } from "node:path"
 import { ask, sleep } from "./http.ts"
+import { port } from "./ports.ts"
 import type { Settings } from "./stack.ts"
 import { Workers } from "./workers.ts"
 import * as World from "./world.ts"
@@ -92,6 +93,7 @@ export const measure = async (options: Options): Promise<Load> => {
   const { home, name, pace, runs, script, turns, url } = options
   const world = join(home, `${name}.world`)
   const isLocal = url.startsWith("sqlite:")
+  const ports = Array.from({ length: options.workers }, port)
   const settings = (index: number): Settings => ({
     url,
     world,
@@ -100,7 +102,7 @@ export const measure = async (options: Options): Promise<Load> => {
     isChecked: false,
     ...(options.gate === undefined ? {} : { gate: options.gate }),
     ...(options.engine === undefined ? {} : { engine: options.engine }),
-    ...(isLocal ? {} : { cluster: { port: 24_100 + index, lease: 15_000 } })
+    ...(isLocal ? {} : { cluster: { port: ports[index] ?? port(), lease: 15_000 } })
   })
   const workers = new Workers({ script, settings, size: options.workers })
   await workers.whenReady()

@@ -6,6 +6,7 @@ import { join } from "node:path"
 import { Random } from "../Random.ts"
 import type { Point } from "./deaths.ts"
 import { sleep } from "./http.ts"
+import { port } from "./ports.ts"
 import { describePoint, Play, type Played } from "./round.ts"
 import type { Settings } from "./stack.ts"
 import { never, Workers } from "./workers.ts"
@@ -43,13 +44,11 @@ const pace = 4
 /** Milliseconds that a run takes, about. */
 const length = 900
 
-let ports = 0
-
 const settingsOf = (place: Place, url: string, name: string): Settings => ({
   url,
   ...(place.engine === undefined ? {} : { engine: place.engine }),
   // Each run has a database of its own, and its worker comes back at its address.
-  ...(url.startsWith("sqlite:") ? {} : { cluster: { port: 24_200 + (ports++ % 2000), lease: 15_000 } }),
+  ...(url.startsWith("sqlite:") ? {} : { cluster: { port: port(), lease: 15_000 } }),
   world: join(place.home, `${name}.world`),
   turns,
   pace,

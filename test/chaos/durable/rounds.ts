@@ -8,6 +8,7 @@ import { join } from "node:path"
 import type { Server } from "../../sql/postgres.ts"
 import { Random } from "../Random.ts"
 import { sleep } from "./http.ts"
+import { port } from "./ports.ts"
 import { Play, type Played } from "./round.ts"
 import type { Settings } from "./stack.ts"
 import { type Process, Workers } from "./workers.ts"
@@ -41,9 +42,6 @@ export interface Result extends Played {
   readonly isTouched: boolean
 }
 
-/** Ports that the system does not give to outgoing connections. */
-const portOf = (seed: number, index: number): number => 15_000 + ((seed * 97 + index * 13) % 9000)
-
 const run = (url: string, statement: string): Promise<void> =>
   PgClient.PgClient.pipe(
     Effect.flatMap((sql) => sql.unsafe(statement)),
@@ -57,13 +55,14 @@ const others = "FROM pg_stat_activity WHERE datname = current_database() AND pid
 export const play = async (options: Options): Promise<ReadonlyArray<Result>> => {
   const { count, home, say, script, seed, url } = options
   const world = join(home, "rounds.world")
+  const ports = Array.from({ length: options.workers }, port)
   const settings = (index: number): Settings => ({
     url,
     world,
     turns,
     pace,
     isChecked: false,
-    cluster: { port: portOf(seed, index), lease }
+    cluster: { port: ports[index] ?? port(), lease }
   })
   const workers = new Workers({ script, settings, size: options.workers })
   await workers.whenReady()

@@ -2,6 +2,8 @@
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Redacted } from "effect"
 import { Agent } from "effect-agent"
+import { Cluster, DurableRuns } from "effect-agent/durable"
+import { NodeCluster } from "effect-agent/durable-node"
 import { Agents, LiveRuns, RunLogStore, type Runs, SqlRunLogStore } from "effect-agent/server"
 import { MemorySessionStore, SqlSessionStore } from "effect-agent/sessions"
 import { NodeSqlite } from "effect-agent/sql"
@@ -55,14 +57,17 @@ const agents = ({ isChecked, pace, turns, world }: Settings) => {
   })
 }
 
-const surviving: LiveRuns.Options & { readonly recovery: "continue" } = {
-  idle: "1 minute",
-  recovery: "continue"
+const cluster = ({ cluster, url }: Settings) => {
+  const own =
+    cluster === undefined
+      ? Cluster.embedded()
+      : NodeCluster.worker({ port: cluster.port, lease: cluster.lease })
+  return Layer.provideMerge(own, stores(url))
 }
 
 /** The runs of a worker. */
 export const runs = (settings: Settings): Layer.Layer<Runs.Runs, unknown> => {
-  const { engine = "cluster", url } = settings
+  const { engine = "cluster", gate, url } = settings
   const own = agents(settings)
   switch (engine) {
     case "memory":
@@ -70,8 +75,11 @@ export const runs = (settings: Settings): Layer.Layer<Runs.Runs, unknown> => {
     case "stored":
       return LiveRuns.layer().pipe(Layer.provide([own, stores(url)]))
     case "live":
-      return LiveRuns.layer(surviving).pipe(Layer.provide([own, stores(url)]))
+      return LiveRuns.layer({ recovery: "continue" }).pipe(Layer.provide([own, stores(url)]))
     case "cluster":
-      return LiveRuns.layer(surviving).pipe(Layer.provide([own, stores(url)]))
+      return DurableRuns.layer().pipe(
+        Layer.provideMerge(DurableRuns.worker(gate === undefined ? {} : { concurrency: gate })),
+        Layer.provide([own, cluster(settings)])
+      )
   }
 }

@@ -1,0 +1,31 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Postgres from "../sql/postgres.ts"
+import { durable } from "./durable.ts"
+
+const say = () => {}
+
+describe("chaos", () => {
+  for (const store of ["live", "sqlite", ...(Postgres.isInstalled ? ["postgres"] : [])]) {
+    it.live(
+      `a durable run survives the end of its process at any moment: ${store}`,
+      () =>
+        Effect.gen(function* () {
+          const { figures, violations } = yield* durable.run({ seed: 20, count: 6, store, say })
+          assert.deepStrictEqual(violations, [])
+          assert.isAbove(Number(figures["kills"]), 4)
+        }),
+      180_000
+    )
+  }
+
+  it.live.skipIf(!Postgres.isInstalled)(
+    "durable runs survive faults of two workers and of their database",
+    () =>
+      Effect.gen(function* () {
+        const { violations } = yield* durable.run({ seed: 7, count: 2, store: "postgres", workers: 2, say })
+        assert.deepStrictEqual(violations, [])
+      }),
+    180_000
+  )
+})
