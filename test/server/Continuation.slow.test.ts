@@ -1,9 +1,11 @@
+import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, Scope } from "effect"
+import { Deferred, Effect, Fiber, FileSystem, Layer, Scope } from "effect"
 import type { Message, RunOptions } from "effect-agent"
-import { Runs } from "effect-agent/server"
-import { SessionStore } from "effect-agent/sessions"
+import { JsonlRunLogStore, RunLogStore, Runs } from "effect-agent/server"
+import { JsonlSessionStore, SessionStore } from "effect-agent/sessions"
 import { type Disk, disk, drive, hostOf, Life, processOf, turns, World } from "./killing.ts"
+import { processOf as sqlProcessOf } from "./sqlRuns.ts"
 
 interface Seen {
   readonly seen: Array<Runs.Positioned>
@@ -119,21 +121,24 @@ const texts = (messages: ReadonlyArray<Message.Message>) =>
   ])
 
 /** Kills the run at writes, one process after another. The last process comes to its end. */
-const killed = Effect.fnUntraced(function* (kills: ReadonlyArray<number>) {
+const killed = Effect.fnUntraced(function* <E, R>(
+  kills: ReadonlyArray<number>,
+  stores: Effect.Effect<Disk, E, R>
+) {
   const world = new World()
-  const places = yield* disk
   const seen: Array<Runs.Positioned> = []
   const sent = { steered: false }
   const label = `killed at ${kills.join(", ")}`
   const writes: Array<number> = []
   let runId: string | undefined
   for (const kill of [...kills, Infinity]) {
-    const lived = yield* live(world, places, kill, { seen, sent })
+    const lived = yield* live(world, yield* stores, kill, { seen, sent })
     writes.push(lived.writes)
     runId = lived.runId
     if (runId !== undefined) break
   }
   const entries: Array<Runs.Positioned> = []
+  const places = yield* stores
   yield* Effect.scoped(
     Effect.gen(function* () {
       const context = yield* Layer.build(processOf(world, places, new Life(Infinity)))
@@ -142,8 +147,7 @@ const killed = Effect.fnUntraced(function* (kills: ReadonlyArray<number>) {
     })
   )
   check(label, entries, seen, world)
-  const sessions = SessionStore.make(places.storage)
-  const { view } = yield* sessions.read("s")
+  const { view } = yield* places.sessions.read("s")
   assert.deepStrictEqual(
     foldOf(entries).map(({ id }) => id),
     view.messages.map(({ id }) => id),
@@ -158,12 +162,12 @@ describe("a run that survives its process", () => {
     "reads like a run that was never killed, wherever it is killed",
     () =>
       Effect.gen(function* () {
-        const whole = yield* killed([])
+        const whole = yield* killed([], Effect.succeed(yield* disk))
         const expected = shape(whole.entries)
         const count = whole.writes[0] ?? 0
         assert.isAbove(count, 50)
         for (let kill = 1; kill <= count; kill++) {
-          const { entries, label, world } = yield* killed([kill])
+          const { entries, label, world } = yield* killed([kill], Effect.succeed(yield* disk))
           assert.isAtMost(world.modelCalls, whole.world.modelCalls + 1, label)
           const unknown = entries.filter(
             ({ event }) => event._tag === "ToolExecutionEnd" && event.outcome === "unknown"
@@ -191,11 +195,11 @@ describe("a run that survives its process", () => {
     "reads like it also when the process that continues it is killed, at each of its first writes",
     () =>
       Effect.gen(function* () {
-        const whole = yield* killed([])
+        const whole = yield* killed([], Effect.succeed(yield* disk))
         const count = whole.writes[0] ?? 0
         for (let kill = 1; kill <= count; kill += 12) {
           for (let again = 1; again <= 8; again++) {
-            const { entries, label, world } = yield* killed([kill, again])
+            const { entries, label, world } = yield* killed([kill, again], Effect.succeed(yield* disk))
             assert.isAtMost(world.modelCalls, whole.world.modelCalls + 2, label)
             const end = entries.at(-1)?.event
             assert.strictEqual(end?._tag === "RunEnd" ? end.turns : 0, turns, label)
@@ -209,7 +213,7 @@ describe("a run that survives its process", () => {
     "reads like it when its host leaves it at each of its events, and another one adopts it",
     () =>
       Effect.gen(function* () {
-        const whole = yield* killed([])
+        const whole = yield* killed([], Effect.succeed(yield* disk))
         const events = whole.entries.filter((entry) => !isDelta(entry)).length
         for (let at = 1; at < events; at += 2) {
           const world = new World()
@@ -294,7 +298,7 @@ describe("a run that survives its process", () => {
           ids.map((runId) => [runId, "completed"])
         )
       }).pipe(Effect.provide(processOf(world, places, new Life(Infinity))))
-      const { view } = yield* SessionStore.make(places.storage).read("s")
+      const { view } = yield* places.sessions.read("s")
       const prompts = view.messages.flatMap((message) => (message.role === "user" ? [message.content] : []))
       assert.deepStrictEqual(
         prompts.map((content) => JSON.stringify(content).match(/one|two|three/)?.[0]),
@@ -346,5 +350,31 @@ describe("a run that survives its process", () => {
       assert.strictEqual(world.modelCalls, 0)
       for (const drive of drives) assert.strictEqual((yield* drive)[0], "over")
     }).pipe(Effect.scoped)
+  )
+
+  it.live(
+    "reads like it in files, and in a database that other processes take over",
+    () =>
+      Effect.gen(function* () {
+        const files = yield* FileSystem.FileSystem
+        for (const kill of [7, 23, 40, 61, 90, 130]) {
+          const directory = yield* files.makeTempDirectoryScoped()
+          const inFiles = Effect.gen(function* () {
+            const sessions = SessionStore.make(yield* JsonlSessionStore.storage({ directory }))
+            const logs = yield* Effect.provide(
+              RunLogStore.RunLogStore,
+              JsonlRunLogStore.layer({ directory: `${directory}/logs` })
+            )
+            return { sessions, logs }
+          })
+          const inFilesKilled = yield* killed([kill, 5], inFiles)
+          const inDatabaseKilled = yield* killed([kill, 5], sqlProcessOf(`sqlite:${directory}/runs.db`))
+          for (const { entries, label } of [inFilesKilled, inDatabaseKilled]) {
+            const end = entries.at(-1)?.event
+            assert.strictEqual(end?._tag === "RunEnd" ? end.turns : 0, turns, label)
+          }
+        }
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+    120_000
   )
 })

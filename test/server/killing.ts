@@ -1,8 +1,8 @@
 /** Stores that stop taking writes, as those of a process that is killed, and a run to kill. */
 import { Deferred, Effect, Exit, Layer, Schema, Scope, Stream } from "effect"
-import { Agent, Approval, type Message, type RunOptions, Tool } from "effect-agent"
+import { Agent, Approval, type Message, type RunOptions, type Session, Tool } from "effect-agent"
 import { Agents, LiveRuns, RunLogStore, Runs } from "effect-agent/server"
-import { MemorySessionStore, SessionStore, type SessionStorage } from "effect-agent/sessions"
+import { MemorySessionStore, SessionStore } from "effect-agent/sessions"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 
 /** Counts the writes of a process. */
@@ -38,36 +38,43 @@ export class Life {
 }
 
 export interface Disk {
-  readonly storage: SessionStorage.SessionStorage
+  readonly sessions: SessionStore.Service
   readonly logs: RunLogStore.Service
 }
 
+/** Stores in memory. */
 export const disk: Effect.Effect<Disk> = Effect.gen(function* () {
   const logs = yield* Effect.provide(RunLogStore.RunLogStore, RunLogStore.layerMemory)
-  return { storage: MemorySessionStore.storage(), logs }
+  return { sessions: SessionStore.make(MemorySessionStore.storage()), logs }
 })
 
-const opening = (life: Life, open: ReturnType<SessionStorage.SessionStorage["open"]>) =>
+const mortal = <S extends Session.Session>(life: Life, session: S): S => ({
+  ...session,
+  id: session.id,
+  get restored() {
+    return session.restored
+  },
+  record: (records: Parameters<S["record"]>[0]) => life.write(session.record(records)),
+  child: (toolCallId: string) => Effect.map(session.child(toolCallId), (part) => mortal(life, part))
+})
+
+const opening = (life: Life, open: ReturnType<SessionStore.Service["open"]>) =>
   Effect.gen(function* () {
     const scope = yield* Scope.make()
     life.scopes.push(scope)
-    const writer = yield* Scope.provide(open, scope)
+    const session = yield* Scope.provide(open, scope)
     yield* Effect.addFinalizer(() => (life.isOver ? Effect.void : Scope.close(scope, Exit.void)))
-    const append: SessionStorage.Writer["append"] = (lines) => life.write(writer.append(lines))
-    return { append }
+    return mortal(life, session)
   })
 
 /** The stores of a process with a life. */
-export const storesOf = ({ logs, storage }: Disk, life: Life) =>
+export const storesOf = ({ logs, sessions }: Disk, life: Life) =>
   Layer.mergeAll(
-    Layer.succeed(
-      SessionStore.SessionStore,
-      SessionStore.make({
-        ...storage,
-        create: (session) => life.write(opening(life, storage.create(session))),
-        open: (sessionId) => opening(life, storage.open(sessionId))
-      })
-    ),
+    Layer.succeed(SessionStore.SessionStore, {
+      ...sessions,
+      create: (session) => life.write(opening(life, sessions.create(session))),
+      open: (sessionId) => opening(life, sessions.open(sessionId))
+    }),
     Layer.succeed(RunLogStore.RunLogStore, {
       ...logs,
       open: (run) =>
