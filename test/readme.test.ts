@@ -83,7 +83,7 @@ const missingIn = (text: string): ReadonlyArray<string> =>
   )
 
 describe("names of this package", () => {
-  it.each(["README.md", "REFERENCE.md", "SERVER.md"])("in %s exist", (page) => {
+  it.each(["README.md", "REFERENCE.md", "SERVER.md", "DURABLE.md"])("in %s exist", (page) => {
     assert.deepStrictEqual(missingIn(read(page)), [])
   })
 

@@ -198,6 +198,7 @@ export interface Commands<E, R> {
 export type Parsed =
   | { readonly line: Line }
   | { readonly serve: ServerCommands.ServeLine }
+  | { readonly worker: ServerCommands.WorkerLine }
   | { readonly code: number }
 
 /** Parses the command line. Runs the command, if it names one, and shows the help, if it requests that. */
@@ -219,6 +220,9 @@ export const parse = Effect.fnUntraced(function* <E, R>(
       approve.pipe(done(commands.approve)),
       ServerCommands.serve.pipe(
         Command.withHandler((line) => Ref.set(parsed, { serve: { ...SettingTable.absent, ...line } }))
+      ),
+      ServerCommands.worker.pipe(
+        Command.withHandler((line) => Ref.set(parsed, { worker: { ...SettingTable.absent, ...line } }))
       ),
       ServerCommands.runs((line) => finish(commands.runs(line))),
       acp.pipe(done((flags) => commands.acp({ ...SettingTable.absent, ...flags }))),

@@ -11,13 +11,14 @@ import * as Schema from "effect/Schema"
 import { createHash } from "node:crypto"
 import { homedir } from "node:os"
 import * as NearestName from "../internal/nearestName.ts"
+import * as DurableSettings from "./DurableSettings.ts"
 import { UsageError } from "./ExitCode.ts"
 import * as SettingTable from "./SettingTable.ts"
 import type { File, Member } from "./Source.ts"
 import type { Environment } from "./Vendors.ts"
 
 const settings = Object.fromEntries(
-  Object.values(SettingTable.all).flatMap(({ json, key }) =>
+  Object.values({ ...SettingTable.all, ...DurableSettings.settings }).flatMap(({ json, key }) =>
     json === undefined ? [] : [[key, Schema.optionalKey(json)] as const]
   )
 )

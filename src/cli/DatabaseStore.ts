@@ -48,7 +48,7 @@ const opened = (client: Layer.Layer<SqlClient.SqlClient, SqlError>) =>
         logs: logsOf(context)
       })
     ),
-    Effect.mapError((error) => failed(detailOf(error)))
+    Effect.mapError(failureOf)
   )
 
 const logsOf = (context: Context.Context<SqlClient.SqlClient | SqlSessionStore.Claims>) =>
@@ -60,6 +60,9 @@ const logsOf = (context: Context.Context<SqlClient.SqlClient | SqlSessionStore.C
       Effect.mapError((error) => new RunLogError({ detail: detailOf(error) }))
     )
   )
+
+/** The failure of a database that was to be opened. */
+export const failureOf = (error: SqlError | MigrationError): SessionError => failed(detailOf(error))
 
 const detailOf = (error: SqlError | MigrationError): string => {
   const { cause, message } = error._tag === "SqlError" ? error.reason : error

@@ -18,7 +18,7 @@ import * as Inert from "./Inert.ts"
 import * as Keyboard from "./Keyboard.ts"
 import * as Paint from "./Paint.ts"
 import * as Screen from "./Screen.ts"
-import type { ServeLine } from "./ServerCommands.ts"
+import type { ServeLine, WorkerLine } from "./ServerCommands.ts"
 import * as Signals from "./Signals.ts"
 import * as Values from "./Values.ts"
 
@@ -48,7 +48,8 @@ const isOn = (variable: string): boolean =>
 const program = (args: ReadonlyArray<string>, version: string) =>
   Effect.flatMap(Signals.orEnd(ready(args, version)), (next) => {
     if (typeof next === "number") return Effect.succeed(next)
-    return "serve" in next ? serve(next.serve) : next.run(next.plan)
+    if ("serve" in next) return serve(next.serve)
+    return "worker" in next ? worker(next.worker) : next.run(next.plan)
   }).pipe(
     Effect.catchTags({
       Ended: ({ ending }) => Effect.succeed(Signals.exitCode(ending)),
@@ -109,11 +110,17 @@ const serve = (line: ServeLine) =>
     ({ run }) => run(line, process.env)
   )
 
+const worker = (line: WorkerLine) =>
+  Effect.flatMap(
+    Effect.promise(() => import("./Worker.ts")),
+    ({ run }) => run(line, process.env)
+  )
+
 /** Prepares a run, or returns the exit code of a command that is done. */
 const ready = Effect.fnUntraced(function* (args: ReadonlyArray<string>, version: string) {
   const parsed = yield* CommandLine.parse(args, version, commandsOf(version))
   if ("code" in parsed) return parsed.code
-  if ("serve" in parsed) return parsed
+  if ("serve" in parsed || "worker" in parsed) return parsed
   const { prepare, run } = yield* Effect.promise(() => import("./Prompt.ts"))
   return { plan: yield* prepare(parsed.line), run }
 })

@@ -13,11 +13,13 @@ import { randomBytes } from "node:crypto"
 import { createServer } from "node:http"
 import { Provider } from "../Provider.ts"
 import { SessionStore } from "../sessions/SessionStore.ts"
+import type { Agents } from "../server/Agents.ts"
 import * as LiveRuns from "../server/LiveRuns.ts"
 import * as ProxyRoutes from "../server/ProxyRoutes.ts"
 import type { Route } from "../server/Routes.ts"
 import * as UiRoutes from "../server/UiRoutes.ts"
 import * as Server from "../server/Server.ts"
+import type { Options as DurableOptions } from "./DurablePlace.ts"
 import { UsageError } from "./ExitCode.ts"
 import * as ExitCode from "./ExitCode.ts"
 import * as Inert from "./Inert.ts"
@@ -25,6 +27,7 @@ import * as JsonLine from "./JsonLine.ts"
 import { Screen } from "./Screen.ts"
 import * as ServerHeap from "./ServerHeap.ts"
 import * as ServedAgents from "./ServedAgents.ts"
+import * as ServeFailure from "./ServeFailure.ts"
 import type { ServeLine } from "./ServerCommands.ts"
 import * as ServerOptions from "./ServerOptions.ts"
 import * as SessionPlace from "./SessionPlace.ts"
@@ -34,21 +37,35 @@ import * as Values from "./Values.ts"
 import type { Environment } from "./Vendors.ts"
 
 /** The flags that are no settings of a run. */
-const own = ["port", "host", "allowHost", "allowOrigin", "tokenFile", "rate", "grace", "proxyModel"] as const
+const own = [
+  "port",
+  "host",
+  "allowHost",
+  "allowOrigin",
+  "tokenFile",
+  "rate",
+  "grace",
+  "proxyModel",
+  "durable",
+  "lease",
+  "retain",
+  "clusterHost",
+  "clusterPort"
+] as const
 
 /** Serves until a signal comes, and returns the exit code. */
 export const run = Effect.fnUntraced(
   function* (line: ServeLine, env: Environment) {
     yield* ServerHeap.keepLow
     const options = yield* optionsOf(line, env)
-    const { remarks, settings } = yield* Settings.read(Struct.omit(line, own), env)
+    const { remarks, settings, sources } = yield* Settings.read(Struct.omit(line, own), env)
+    const kept = yield* Settings.durable(line, sources)
     const { err, out, paint } = yield* Screen
-    yield* err(remarks.map((remark) => `${paint.dim(Inert.line(remark))}\n`).join(""))
-    const place = yield* SessionPlace.at(settings)
+    yield* err([...remarks, ...kept.remarks].map((remark) => `${paint.dim(Inert.line(remark))}\n`).join(""))
+    const place = yield* kept.isDurable
+      ? durable(settings, { ...kept, ...(yield* socketOf(line, env)) })
+      : living(settings)
     const { choice, layer: agents } = yield* ServedAgents.make(settings, env, place.artifacts)
-    const runs = LiveRuns.layer(place.listed).pipe(
-      Layer.provide([agents, Layer.succeed(SessionStore, place.store), place.logs])
-    )
     const { grace, host, hosts, origins, port, proxied, rate, token, tokens } = options
     const provider = Context.get(yield* Layer.build(choice.provider), Provider)
     const models = proxied.length > 0 ? proxied : [choice.model]
@@ -62,7 +79,7 @@ export const run = Effect.fnUntraced(
     const { ending, patience } = yield* Signals.Signals
     yield* patience(Duration.toMillis(grace) + 15_000)
     // Built first: requests that came while logs are read would get no answer.
-    const running = yield* Layer.build(runs)
+    const running = yield* Layer.build(place.runs(agents))
     const context = yield* Effect.provideContext(Layer.build(Layer.provideMerge(app, node)), running)
     const url = HttpServer.formatAddress(Context.get(context, HttpServer.HttpServer).address)
     const made = token === undefined ? {} : { token: Redacted.value(token) }
@@ -75,16 +92,37 @@ export const run = Effect.fnUntraced(
   // So that stderr has the log of requests.
   Effect.updateService(References.MinimumLogLevel, (level) => (level === "None" ? "Info" : level)),
   Effect.catchTags({
-    ServeError: ({ cause }) => failed(cause),
-    RunLogError: (error) => failed(error)
+    ServeError: ({ cause }) => ServeFailure.failed(cause),
+    RunLogError: ServeFailure.failed,
+    ClusterRefused: ServeFailure.failed,
+    SocketServerError: ServeFailure.failed
   })
 )
 
-const failed = (cause: unknown) =>
-  Screen.use(({ err, paint }) => {
-    const message = cause instanceof Error ? cause.message : String(cause)
-    return Effect.as(err(`${paint.red("effect-agent:")} ${Inert.line(message)}\n`), ExitCode.failed)
-  })
+/** Runs that end with the process. */
+const living = Effect.fnUntraced(function* (settings: Settings.Settings) {
+  const { artifacts, listed, logs, store } = yield* SessionPlace.at(settings)
+  const runs = <R>(agents: Layer.Layer<Agents, never, R>) =>
+    LiveRuns.layer(listed).pipe(Layer.provide([agents, Layer.succeed(SessionStore, store), logs]))
+  return { artifacts, runs }
+})
+
+/** Runs that survive the process, whose modules are loaded for them. */
+const durable = (settings: Settings.Settings, options: DurableOptions) =>
+  Effect.flatMap(
+    Effect.promise(() => import("./DurablePlace.ts")),
+    ({ open }) => open(settings, options)
+  )
+
+/** The address for workers. */
+const socketOf = Effect.fnUntraced(function* (line: ServeLine, env: Environment) {
+  const host = ServerOptions.one(line.clusterHost, "EFFECT_AGENT_CLUSTER_HOST", env)
+  const port = ServerOptions.one(line.clusterPort, "EFFECT_AGENT_CLUSTER_PORT", env)
+  return {
+    host: Option.getOrElse(host, () => "127.0.0.1"),
+    port: Option.isNone(port) ? undefined : yield* ServerOptions.port("cluster-port", port.value)
+  }
+})
 
 const sentence = (url: string, token: Redacted.Redacted | undefined): string =>
   token === undefined

@@ -4,6 +4,7 @@ import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import type * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
+import * as DurableSettings from "./DurableSettings.ts"
 import { is, listOf, optionalText } from "./PlainFlags.ts"
 import * as SettingTable from "./SettingTable.ts"
 
@@ -33,6 +34,17 @@ const serveFlags = {
     "proxy-model",
     "ID",
     "A model that clients may use by proxy. Default: that of the server"
+  ),
+  ...DurableSettings.flags,
+  clusterHost: optionalText(
+    "cluster-host",
+    "ADDRESS",
+    "The address at which workers reach this server, with --durable on PostgreSQL. Default: 127.0.0.1"
+  ),
+  clusterPort: optionalText(
+    "cluster-port",
+    "N",
+    "The port for workers, with --durable on PostgreSQL. Default: the first free one from 4112 on"
   )
 }
 
@@ -42,6 +54,31 @@ export type ServeLine = SettingTable.Flags & Command.Command.Config.Infer<typeof
 export const serve = Command.make("serve", serveFlags).pipe(
   Command.withDescription(
     "Serves sessions and runs over HTTP. The model, tool and policy flags mean what they mean for a prompt"
+  )
+)
+
+const { durable: _durable, ...kept } = DurableSettings.flags
+
+const workerFlags = {
+  ...served,
+  json: Flag.withDescription(asJson, "Write the addresses as a line of JSON on stdout"),
+  ...kept,
+  host: optionalText(
+    "host",
+    "ADDRESS",
+    "The address at which the others reach this worker, in a private network. Default: 127.0.0.1"
+  ),
+  port: optionalText("port", "N", "The port for the others. Default: the first free one from 4112 on"),
+  healthPort: optionalText("health-port", "N", "The port of GET /health, at the same address. Default: none"),
+  grace
+}
+
+/** The flags of `effect-agent worker`. */
+export type WorkerLine = SettingTable.Flags & Command.Command.Config.Infer<typeof workerFlags>
+
+export const worker = Command.make("worker", workerFlags).pipe(
+  Command.withDescription(
+    "Runs sessions of the PostgreSQL database of --store, together with effect-agent serve --durable and other workers. The model, tool and policy flags mean what they mean for a prompt"
   )
 )
 

@@ -4,6 +4,7 @@ import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import * as Struct from "effect/Struct"
 import * as Configuration from "./Configuration.ts"
+import type * as DurableSettings from "./DurableSettings.ts"
 import { UsageError } from "./ExitCode.ts"
 import type { From, Picked, Sources } from "./Source.ts"
 import * as SettingTable from "./SettingTable.ts"
@@ -18,11 +19,26 @@ export type Settings = Effect.Success<ReturnType<typeof read>>["settings"]
 export const read = Effect.fnUntraced(function* (flags: SettingTable.Flags, env: Environment) {
   const cwd = yield* cwdOf(flags, env)
   const { paths, project, user } = yield* Configuration.load(env, cwd)
-  const picks = yield* SettingTable.pick(flags, { env, project, user })
+  const sources = { env, project, user }
+  const picks = yield* SettingTable.pick(flags, sources)
   const writable = Option.getOrElse(valueOf(picks.writable), () => [])
   yield* Effect.forEach(writable, (path) => folder("writable", path))
   const store = yield* storeOf(picks)
-  return { settings: { ...settingsOf(picks), cwd, store }, picks, paths, remarks: remarksOn(picks) }
+  return { settings: { ...settingsOf(picks), cwd, store }, picks, paths, remarks: remarksOn(picks), sources }
+})
+
+/** Reads the settings of a server, or those of a worker, whose runs always survive. */
+export const durable = Effect.fnUntraced(function* (
+  flags: Omit<DurableSettings.Flags, "durable"> & Partial<DurableSettings.Flags>,
+  sources: Sources
+) {
+  const lease = yield* flags.lease.pick(sources)
+  const retain = yield* flags.retain.pick(sources)
+  const isDurable =
+    flags.durable === undefined || Option.contains(valueOf(yield* flags.durable.pick(sources)), true)
+  if (!isDurable && Option.isSome(retain.found))
+    return yield* new UsageError({ detail: "--retain goes with --durable." })
+  return { isDurable, lease: valueOf(lease), retain: valueOf(retain), remarks: remarksOn({ lease, retain }) }
 })
 
 /** The flags that name the place of sessions. */
@@ -129,7 +145,7 @@ const rankOf = ({ found }: Picked<unknown>): number =>
   strength.indexOf(Option.match(found, { onNone: () => "default", onSome: ({ from }) => from.kind }))
 
 /** One line for each place whose values do not count. */
-const remarksOn = (picks: SettingTable.Picks): ReadonlyArray<string> => {
+const remarksOn = (picks: Readonly<Record<string, Picked<unknown>>>): ReadonlyArray<string> => {
   const ignored = Object.values(picks).flatMap(({ ignored, key }) => ignored.map((from) => ({ key, from })))
   const ofVariables = ignored.flatMap(({ from }) =>
     from.kind === "variable"

@@ -366,6 +366,7 @@ describe("the help", () => {
         ["sessions"],
         ["approve"],
         ["serve"],
+        ["worker"],
         ["runs"]
       ]) {
         const { code, stdout } = yield* Program.run([...command, "--help"])

@@ -37,6 +37,7 @@ describe("what is published", { timeout: 120_000 }, () => {
     const pages = [
       "AGENTS.md",
       "CHANGELOG.md",
+      "DURABLE.md",
       "LICENSE",
       "README.md",
       "REFERENCE.md",

@@ -1,0 +1,44 @@
+/** The settings of servers and workers: whether runs survive the process, and how long their events are kept. */
+import type * as Command from "effect/cli/Command"
+import * as Duration from "effect/Duration"
+import * as Option from "effect/Option"
+import * as Setting from "./Setting.ts"
+import * as Values from "./Values.ts"
+
+const isLongEnough = Duration.isGreaterThanOrEqualTo(Duration.seconds(1))
+
+export const settings = {
+  durable: Setting.toggle({
+    name: "durable",
+    description:
+      "Let runs survive the process: they continue after a restart. Needs a database. Default: a file of SQLite in the home of the program"
+  }),
+  lease: Setting.text({
+    name: "lease",
+    metavar: "TIME",
+    description:
+      "The time after which the others take the sessions of a worker that does not answer. Default: 15s",
+    read: (text) => Option.filter(Values.duration(text), isLongEnough),
+    expected: "a time from 1s on, such as 30s"
+  }),
+  retain: Setting.text({
+    name: "retain",
+    metavar: "TIME",
+    description:
+      "Remove the runs that ended longer ago than this, and the sessions without a newer entry, such as 30d. Default: keep all",
+    read: Values.duration,
+    expected: "a time such as 12h or 30d",
+    // A project must not remove the records of a server.
+    rules: { widens: () => true }
+  })
+}
+
+/** The flags of all these settings. */
+export const flags = {
+  durable: settings.durable.parameter,
+  lease: settings.lease.parameter,
+  retain: settings.retain.parameter
+}
+
+/** The parsed flags. */
+export type Flags = Command.Command.Config.Infer<typeof flags>
