@@ -26,6 +26,8 @@ export interface Service {
   readonly leave: (sessionId: string) => Effect.Effect<void>
   /** The id of the run that a session has in this process. */
   readonly active: (sessionId: string) => string | undefined
+  /** Whether tool calls of the run of a session go on in this process. */
+  readonly isCalling: (sessionId: string) => boolean
   /** The ids of the messages of a session: those of its conversation, and those that wait in its queues. */
   readonly messageIds: (sessionId: string) => Effect.Effect<ReadonlySet<string>, Problem.StorageUnavailable>
 }

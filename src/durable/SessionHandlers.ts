@@ -6,6 +6,7 @@ import * as Entity from "effect/cluster/Entity"
 import { Sharding } from "effect/cluster/Sharding"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
 import * as Driving from "./Driving.ts"
 import type { Gate } from "./Gate.ts"
 import { LocalRuns } from "./LocalRuns.ts"
@@ -20,7 +21,7 @@ const make = (worker: Driving.Worker) =>
     const { local } = worker
     const { entityId: sessionId, shardId } = yield* Entity.CurrentAddress
     const sharding = yield* Sharding
-    yield* Effect.addFinalizer(() => local.leave(sessionId))
+    yield* Effect.addFinalizer(() => left(local, sessionId))
     const driving = new Driving.Driving(sessionId, worker, () => sharding.hasShardId(shardId))
     const drive = yield* driver(worker, sessionId)
     const requests = new SessionRequests(sessionId, worker, driving, drive)
@@ -41,6 +42,16 @@ const make = (worker: Driving.Worker) =>
       Remove: () => local.runs.deleteSession(sessionId)
     })
   })
+
+/** The time that tool calls get to end when the session goes to another worker: their end is not known there. */
+const grace = { schedule: Schedule.spaced("20 millis"), times: 150 }
+
+/** Lets go of a session, between tool calls if they end in time. */
+const left = ({ isCalling, leave }: Driving.Worker["local"], sessionId: string) =>
+  Effect.suspend(() => (isCalling(sessionId) ? Effect.fail("calls go on") : leave(sessionId))).pipe(
+    Effect.retry(grace),
+    Effect.catch(() => leave(sessionId))
+  )
 
 /** Stores that the runs of a session must come to their ends, whichever worker has it. */
 const driver = ({ local }: Driving.Worker, sessionId: string) =>

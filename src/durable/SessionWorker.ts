@@ -32,6 +32,10 @@ const local = (options: LiveRuns.HostOptions, gate: Gate) =>
         adopt: (run) => host.adopt(run),
         leave: (sessionId) => host.leave(sessionId),
         active: (sessionId) => host.active(sessionId)?.runId,
+        isCalling: (sessionId) => {
+          const agent = host.active(sessionId) && host.conversation(sessionId).agent
+          return agent !== undefined && agent.state.getUnsafe().pendingToolCalls.size > 0
+        },
         messageIds: (sessionId) => messageIds(sessions, sessionId)
       })
     })
