@@ -21,6 +21,7 @@ const packages = [
   "@agentclientprotocol/sdk",
   "@ai-sdk/provider",
   "@effect/platform-node",
+  "@effect/sql-pg",
   "@modelcontextprotocol/client",
   "@types/node",
   "google-auth-library",
