@@ -81,7 +81,11 @@ const checkClosure = () => {
 }
 
 /** The entries that need an optional peer. */
-const peers = { node: "@effect/platform-node", prices: "@pydantic/genai-prices" }
+const peers = {
+  node: "@effect/platform-node",
+  "durable-node": "@effect/platform-node",
+  prices: "@pydantic/genai-prices"
+}
 const peersOfOne = { "./acp": "@agentclientprotocol/sdk", "./acp/AcpAgent": "@agentclientprotocol/sdk" }
 const peerOf = (entry) => peersOfOne[entry] ?? peers[entry.split("/")[1]]
 
