@@ -25,6 +25,8 @@ import { SessionEntity } from "./SessionEntity.ts"
 import * as SessionWorker from "./SessionWorker.ts"
 import * as StoredRuns from "./StoredRuns.ts"
 
+export type { LocalRuns, Service as LocalRunsService } from "./LocalRuns.ts"
+
 /**
  * The options of the runs of a cluster.
  *

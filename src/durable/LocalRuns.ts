@@ -7,6 +7,12 @@ import type * as Problem from "../api/Problem.ts"
 import type { RunKey } from "../server/RunLogStore.ts"
 import type * as Runs from "../server/Runs.ts"
 
+/**
+ * The functions of the runs of a worker, which `DurableRuns` itself uses.
+ *
+ * @category models
+ * @since 0.2.0
+ */
 export interface Service {
   /** The runs, as a server in one process has them. */
   readonly runs: Runs.Service
@@ -32,4 +38,20 @@ export interface Service {
   readonly messageIds: (sessionId: string) => Effect.Effect<ReadonlySet<string>, Problem.StorageUnavailable>
 }
 
+/**
+ * The runs of a worker, which `DurableRuns.layer` drains where it is given them.
+ *
+ * **Example** (Looking for the run of a session in this process)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import type { DurableRuns } from "effect-agent/durable"
+ *
+ * export const isHere = (local: DurableRuns.LocalRunsService, sessionId: string) =>
+ *   Effect.sync(() => local.active(sessionId) !== undefined)
+ * ```
+ *
+ * @category services
+ * @since 0.2.0
+ */
 export class LocalRuns extends Context.Service<LocalRuns, Service>()("effect-agent/durable/LocalRuns") {}
