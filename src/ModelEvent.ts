@@ -442,8 +442,15 @@ const hostedToolIn = (block: Block | undefined): HostedTool =>
 
 const grow = <B extends Text | Thinking>(block: B, delta: string): B => ({
   ...block,
-  text: block.text + delta
+  text: joined(block.text + delta, block.text.length)
 })
+
+/**
+ * The text as one string in memory when its length passes a power of two. The engine keeps a text that grew by additions as its pieces,
+ * which take ten times the memory of the text, and joins them for a part of it.
+ */
+const joined = (text: string, before: number): string =>
+  Math.clz32(text.length) === Math.clz32(before) ? text : ` ${text}`.slice(1)
 
 const close = <B extends Block>(block: B, { opaque }: { readonly opaque?: Schema.Json }): B =>
   opaque === undefined ? block : { ...block, opaque }
