@@ -28,6 +28,12 @@ export const longest = Effect.fnUntraced(function* <A, E, R>(effect: Effect.Effe
   return { result, stretch: most, total: used() - started }
 })
 
+/**
+ * Options of a test of a stretch. Other processes slow the caches and the memory down, and with them this thread: a stretch that is too
+ * long is so three times.
+ */
+export const tries = { retry: 2 }
+
 const used = (): number => {
   const { system, user } = process.threadCpuUsage()
   return (system + user) / 1_000
