@@ -7,7 +7,6 @@ import * as HttpServer from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
-import * as References from "effect/References"
 import * as Struct from "effect/Struct"
 import { randomBytes } from "node:crypto"
 import { createServer } from "node:http"
@@ -90,13 +89,8 @@ export const run = Effect.fnUntraced(
   },
   Effect.scoped,
   // So that stderr has the log of requests.
-  Effect.updateService(References.MinimumLogLevel, (level) => (level === "None" ? "Info" : level)),
-  Effect.catchTags({
-    ServeError: ({ cause }) => ServeFailure.failed(cause),
-    RunLogError: ServeFailure.failed,
-    ClusterRefused: ServeFailure.failed,
-    SocketServerError: ServeFailure.failed
-  })
+  ServeFailure.logged,
+  Effect.catchTags(ServeFailure.handlers)
 )
 
 /** Runs that end with the process. */

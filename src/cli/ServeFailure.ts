@@ -1,5 +1,6 @@
-/** Says why a server or a worker has failed. */
+/** The log of a server or a worker, and its failures. */
 import * as Effect from "effect/Effect"
+import * as References from "effect/References"
 import * as ExitCode from "./ExitCode.ts"
 import * as Inert from "./Inert.ts"
 import { Screen } from "./Screen.ts"
@@ -10,3 +11,15 @@ export const failed = (cause: unknown) =>
     const message = cause instanceof Error ? cause.message : String(cause)
     return Effect.as(err(`${paint.red("effect-agent:")} ${Inert.line(message)}\n`), ExitCode.failed)
   })
+
+/** The exit codes of the failures of `serve` and `worker`, by their tags. */
+export const handlers = {
+  ServeError: ({ cause }: { readonly cause: unknown }) => failed(cause),
+  RunLogError: failed,
+  ClusterRefused: failed,
+  SocketServerError: failed
+}
+
+/** Logs to stderr, for which a log of requests needs the level. */
+export const logged = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.updateService(effect, References.MinimumLogLevel, (level) => (level === "None" ? "Info" : level))

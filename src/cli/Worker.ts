@@ -6,7 +6,6 @@ import * as Effect from "effect/Effect"
 import * as HttpServer from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as References from "effect/References"
 import * as Struct from "effect/Struct"
 import { createServer } from "node:http"
 import { Runs } from "../server/Runs.ts"
@@ -55,13 +54,8 @@ export const run = Effect.fnUntraced(
     return ExitCode.answered
   },
   Effect.scoped,
-  Effect.updateService(References.MinimumLogLevel, (level) => (level === "None" ? "Info" : level)),
-  Effect.catchTags({
-    ServeError: ({ cause }) => ServeFailure.failed(cause),
-    RunLogError: ServeFailure.failed,
-    ClusterRefused: ServeFailure.failed,
-    SocketServerError: ServeFailure.failed
-  })
+  ServeFailure.logged,
+  Effect.catchTags(ServeFailure.handlers)
 )
 
 /** Serves the health of the worker, at an address that it succeeds with, and drains the runs when the scope closes. */
