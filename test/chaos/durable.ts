@@ -4,11 +4,10 @@
  * tool runs twice, and a kill costs at most one model call.
  */
 import { Effect, Scope } from "effect"
-import { build } from "esbuild"
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import * as Databases from "../sql/databases.ts"
 import * as Postgres from "../sql/postgres.ts"
+import * as Bundled from "./Bundled.ts"
 import type { Chaos, Options, Outcome } from "./Chaos.ts"
 import * as Figures from "./durable/figures.ts"
 import * as Points from "./durable/points.ts"
@@ -22,38 +21,6 @@ export const durable: Chaos = {
 
 /** Runs side by side. */
 const concurrency = 2
-
-const repo = join(import.meta.dirname, "../..")
-
-/** A folder inside, so that a bundle there finds its packages. */
-const folder = Effect.acquireRelease(
-  Effect.sync(() => {
-    const cache = join(repo, "node_modules/.cache")
-    mkdirSync(cache, { recursive: true })
-    return mkdtempSync(join(cache, "effect-agent-durable-"))
-  }),
-  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
-)
-
-/** The worker as one file, which starts in a fraction of the time of its modules. */
-const bundled = (home: string) =>
-  Effect.promise(async () => {
-    const outfile = join(home, "worker.mjs")
-    await build({
-      entryPoints: [join(import.meta.dirname, "durable/worker.ts")],
-      outfile,
-      bundle: true,
-      format: "esm",
-      platform: "node",
-      conditions: ["effect-agent-source"],
-      external: ["effect-agent/none"],
-      banner: {
-        js: 'import { createRequire as createRequireOfBundle } from "node:module"; const require = createRequireOfBundle(import.meta.url);'
-      },
-      logLevel: "error"
-    })
-    return outfile
-  })
 
 /** Makes databases: files in the folder, or those of a server of PostgreSQL. */
 const databases = Effect.fnUntraced(function* (home: string, store: string) {
@@ -71,8 +38,8 @@ const run = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Out
   const { concurrent, cost, due, store = "sqlite" } = options
   if (store === "postgres" && !Postgres.isInstalled)
     return { figures: {}, violations: ["there is no PostgreSQL"] }
-  const home = yield* folder
-  const script = yield* bundled(home)
+  const home = yield* Bundled.folder("durable")
+  const script = yield* Bundled.make("durable/worker.ts", home)
   const { database, server } = yield* databases(home, store)
   const engine = store === "live" ? ("live" as const) : ("cluster" as const)
   const place: Points.Place = { script, home, engine, database }

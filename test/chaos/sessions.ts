@@ -4,11 +4,10 @@
  * tool call is run twice, each request is valid, and the conversation comes to its end.
  */
 import { Effect, type Scope } from "effect"
-import { build } from "esbuild"
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import * as Databases from "../sql/databases.ts"
 import * as Postgres from "../sql/postgres.ts"
+import * as Bundled from "./Bundled.ts"
 import type { Chaos, Options, Outcome } from "./Chaos.ts"
 import { round, type Played, type Round } from "./sessions/round.ts"
 
@@ -20,38 +19,6 @@ export const sessions: Chaos = {
 
 /** Conversations side by side. */
 const concurrency = 4
-
-const repo = join(import.meta.dirname, "../..")
-
-/** A folder inside, so that a bundle there finds `effect`. */
-const folder = Effect.acquireRelease(
-  Effect.sync(() => {
-    const cache = join(repo, "node_modules/.cache")
-    mkdirSync(cache, { recursive: true })
-    return mkdtempSync(join(cache, "effect-agent-sessions-"))
-  }),
-  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
-)
-
-/** The player as one file, which starts in a fraction of the time of its modules. */
-const bundled = (home: string) =>
-  Effect.promise(async () => {
-    const outfile = join(home, "player.mjs")
-    await build({
-      entryPoints: [join(import.meta.dirname, "sessions/player.ts")],
-      outfile,
-      bundle: true,
-      format: "esm",
-      platform: "node",
-      conditions: ["effect-agent-source"],
-      external: ["effect-agent/none"],
-      banner: {
-        js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);'
-      },
-      logLevel: "error"
-    })
-    return outfile
-  })
 
 /** The kinds of stores, each with a place for all conversations. */
 const places = (home: string) =>
@@ -69,8 +36,8 @@ const run = Effect.fnUntraced(function* ({
   seed,
   store
 }: Options): Effect.fn.Return<Outcome, never, Scope.Scope> {
-  const home = yield* folder
-  const player = yield* bundled(home)
+  const home = yield* Bundled.folder("sessions")
+  const player = yield* Bundled.make("sessions/player.ts", home)
   const all = (yield* places(home)).filter(([kind]) => store === undefined || kind === store)
   if (all.length === 0) return { figures: {}, violations: [`there is no store ${store}`] }
   const played: Array<Played> = []

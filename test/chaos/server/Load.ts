@@ -2,10 +2,8 @@
  * One load: a process that has the runs, a process that has their watchers, and what both use.
  */
 import { Effect } from "effect"
-import { build } from "esbuild"
 import { type ChildProcess, fork } from "node:child_process"
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
-import { join } from "node:path"
+import * as Bundled from "../Bundled.ts"
 import type * as Gauge from "./Gauge.ts"
 import { interval } from "./Wire.ts"
 import type * as Served from "./served.ts"
@@ -39,38 +37,6 @@ export interface Measured {
 
 /** Seconds until all runs stream and are compiled, and seconds before the first one ends. */
 const warmUp = 2
-
-const repo = join(import.meta.dirname, "../../..")
-
-/** A folder inside, so that a bundle there finds `effect`. */
-const folder = Effect.acquireRelease(
-  Effect.sync(() => {
-    const cache = join(repo, "node_modules/.cache")
-    mkdirSync(cache, { recursive: true })
-    return mkdtempSync(join(cache, "effect-agent-load-"))
-  }),
-  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
-)
-
-/** A process as one file: to strip the types of its modules would take memory that a server does not have. */
-const bundled = (name: string, home: string) =>
-  Effect.promise(async () => {
-    const outfile = join(home, `${name}.mjs`)
-    await build({
-      entryPoints: [join(import.meta.dirname, `${name}.ts`)],
-      outfile,
-      bundle: true,
-      format: "esm",
-      platform: "node",
-      conditions: ["effect-agent-source"],
-      external: ["effect-agent/none"],
-      banner: {
-        js: 'import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);'
-      },
-      logLevel: "error"
-    })
-    return outfile
-  })
 
 /** A process that takes orders and gives reports. */
 class Peer<Order extends object, Report extends { readonly _tag: string }> {
@@ -112,7 +78,7 @@ const peer = <Order extends object, Report extends { readonly _tag: string }>(
   execArgv: ReadonlyArray<string> = []
 ) =>
   Effect.acquireRelease(
-    Effect.map(bundled(name, home), (file) => fork(file, { execArgv: [...execArgv] })),
+    Effect.map(Bundled.make(`server/${name}.ts`, home), (file) => fork(file, { execArgv: [...execArgv] })),
     (child) =>
       Effect.promise(
         () =>
@@ -131,7 +97,7 @@ const pause = (seconds: number) => new Promise<void>((resolve) => setTimeout(res
 /** The runs over HTTP, with their watchers. */
 export const overHttp = (load: Load): Effect.Effect<Measured> =>
   Effect.gen(function* () {
-    const home = yield* folder
+    const home = yield* Bundled.folder("load")
     const server = yield* peer<Served.Order, Served.Report>("served", home, flags)
     const clients = yield* peer<Watchers.Order, Watchers.Report>("watchers", home)
     const plan = planOf(load, home)
@@ -173,7 +139,7 @@ export const overHttp = (load: Load): Effect.Effect<Measured> =>
 /** Microseconds of CPU for a delta of the same runs, read in process. */
 export const inProcess = (load: Load): Effect.Effect<number> =>
   Effect.gen(function* () {
-    const home = yield* folder
+    const home = yield* Bundled.folder("load")
     const runs = yield* peer<Served.Order, Served.Report>("served", home, flags)
     const plan = { ...planOf(load, home), inProcess: load.runs }
     return yield* Effect.promise(async () => {
