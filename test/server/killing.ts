@@ -178,7 +178,7 @@ const agentsOf = (world: World, limits: RunOptions.RunOptions["limits"] = {}) =>
   )
 }
 
-/** A host that takes runs when it is told to. */
+/** A host that takes runs only by `adopt`. */
 export const hostOf = (world: World, disk: Disk, isFull = () => false) =>
   Effect.gen(function* () {
     const context = yield* Layer.build(Layer.mergeAll(agentsOf(world), storesOf(disk, new Life(Infinity))))

@@ -70,7 +70,7 @@ const watched = ({ lines, seen }: Evidence): Violations => {
 
 const parsed = (text: string): AgentEvent.AgentEvent | undefined => EventText.decode(JSON.parse(text))
 
-/** I2, I7, I8: the log is that of one run that nobody interrupted, and which counts all that it spent. */
+/** I2, I7, I8: the log is that of one run without an interruption, and counts all that it spent. */
 const logged = (evidence: Evidence): Violations => {
   const { lines, turns } = evidence
   const events = LogLine.read(lines).entries.flatMap(({ event }) => event ?? [])
