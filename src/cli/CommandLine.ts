@@ -12,6 +12,7 @@ import * as Ref from "effect/Ref"
 import * as LocalRules from "../providers/LocalRules.ts"
 import * as Tools from "../tools/Tools.ts"
 import type { Request as ConfigRequest } from "./ConfigList.ts"
+import * as DurableSettings from "./DurableSettings.ts"
 import * as ExitCode from "./ExitCode.ts"
 import { modelName } from "./ModelChoice.ts"
 import type { Request as ModelsRequest } from "./ModelList.ts"
@@ -86,6 +87,8 @@ const { json: _, ...others } = SettingTable.flags
 
 const config = Command.make("config", {
   ...others,
+  ...DurableSettings.flags,
+  ...ServerCommands.options,
   json: is("json", "Write one object, as JSON"),
   trust: is("trust", "Let the configuration of this project, as it is now, widen what the agent may do"),
   untrust: is("untrust", "Take that back")

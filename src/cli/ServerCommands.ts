@@ -12,9 +12,8 @@ const grace = optionalText("grace", "TIME", "The time that runs get to end at SI
 
 const { noSession: _noSession, json: asJson, ...served } = SettingTable.serving
 
-const serveFlags = {
-  ...served,
-  json: Flag.withDescription(asJson, "Write the address, and a new token, as a line of JSON on stdout"),
+/** The flags of servers that no file of configuration has. */
+const server = {
   port: optionalText("port", "N", "The port; 0 picks one. Default: 4111"),
   host: optionalText("host", "ADDRESS", "The address to listen at. Default: 127.0.0.1"),
   allowHost: listOf("allow-host", "NAME", "A name that clients may call the server by (may be repeated)"),
@@ -35,7 +34,6 @@ const serveFlags = {
     "ID",
     "A model that clients may use by proxy. Default: that of the server"
   ),
-  ...DurableSettings.flags,
   clusterHost: optionalText(
     "cluster-host",
     "ADDRESS",
@@ -46,6 +44,32 @@ const serveFlags = {
     "N",
     "The port for workers, with --durable on PostgreSQL. Default: the first free one from 4112 on"
   )
+}
+
+const healthPort = optionalText(
+  "health-port",
+  "N",
+  "The port of GET /health, at the same address. Default: none"
+)
+
+/** The flags of servers and workers beside those of a prompt, as `effect-agent config` has them. */
+export const options = {
+  ...server,
+  healthPort: Flag.withDescription(healthPort, "The port of GET /health of a worker. Default: none")
+}
+
+/** The parsed flags. */
+export type Options = Command.Command.Config.Infer<typeof options>
+
+const { clusterHost, clusterPort, ...listening } = server
+
+const serveFlags = {
+  ...served,
+  json: Flag.withDescription(asJson, "Write the address, and a new token, as a line of JSON on stdout"),
+  ...listening,
+  ...DurableSettings.flags,
+  clusterHost,
+  clusterPort
 }
 
 /** The flags of `effect-agent serve`. */
@@ -69,7 +93,7 @@ const workerFlags = {
     "The address at which the others reach this worker, in a private network. Default: 127.0.0.1"
   ),
   port: optionalText("port", "N", "The port for the others. Default: the first free one from 4112 on"),
-  healthPort: optionalText("health-port", "N", "The port of GET /health, at the same address. Default: none"),
+  healthPort,
   grace
 }
 
@@ -82,7 +106,7 @@ export const worker = Command.make("worker", workerFlags).pipe(
   )
 )
 
-const server = {
+const reached = {
   url: optionalText("url", "URL", "The address of the server. Default: http://127.0.0.1:4111"),
   tokenFile: optionalText(
     "token-file",
@@ -99,9 +123,9 @@ const list = Command.make("list", {
     Argument.withDescription("The id of the session. Default: the sessions of the server, newest first"),
     Argument.optional
   ),
-  ...server
+  ...reached
 }).pipe(Command.withDescription("Lists runs"))
-const show = Command.make("show", { run, ...server }).pipe(
+const show = Command.make("show", { run, ...reached }).pipe(
   Command.withDescription("Shows the state of a run")
 )
 const watch = Command.make("watch", {
@@ -111,19 +135,19 @@ const watch = Command.make("watch", {
     Flag.withDescription("The position of the last event that you have. Default: 0, the start of the run"),
     Flag.withDefault(0)
   ),
-  ...server
+  ...reached
 }).pipe(Command.withDescription("Writes the events of a run until it is over"))
-const cancel = Command.make("cancel", { run, reason, ...server }).pipe(
+const cancel = Command.make("cancel", { run, reason, ...reached }).pipe(
   Command.withDescription("Cancels a run")
 )
-const resume = Command.make("resume", { run, reason, ...server }).pipe(
+const resume = Command.make("resume", { run, reason, ...reached }).pipe(
   Command.withDescription("Continues a run that is paused, or that the server has parked")
 )
-const remove = Command.make("rm", { run, ...server }).pipe(
+const remove = Command.make("rm", { run, ...reached }).pipe(
   Command.withDescription("Removes a run that has ended, and its events. The conversation stays")
 )
 
-interface Server extends Command.Command.Config.Infer<typeof server> {}
+interface Server extends Command.Command.Config.Infer<typeof reached> {}
 
 /** The arguments of `effect-agent runs`. */
 export type RunsLine = Server &

@@ -145,7 +145,7 @@ const rankOf = ({ found }: Picked<unknown>): number =>
   strength.indexOf(Option.match(found, { onNone: () => "default", onSome: ({ from }) => from.kind }))
 
 /** One line for each place whose values do not count. */
-const remarksOn = (picks: Readonly<Record<string, Picked<unknown>>>): ReadonlyArray<string> => {
+export const remarksOn = (picks: Readonly<Record<string, Picked<unknown>>>): ReadonlyArray<string> => {
   const ignored = Object.values(picks).flatMap(({ ignored, key }) => ignored.map((from) => ({ key, from })))
   const ofVariables = ignored.flatMap(({ from }) =>
     from.kind === "variable"

@@ -47,6 +47,48 @@ describe.concurrent("configuration", { timeout: 30_000 }, () => {
     })
   )
 
+  it.effect("lists the settings of servers and workers", () =>
+    Effect.gen(function* () {
+      const { run } = setUp({ user: { durable: true, lease: "20s" }, project: { retain: "30d" } })
+      const { code, stderr, stdout } = yield* run(
+        ["config", "--json", "--cluster-host", "10.0.0.1", "--allow-host", "a", "--allow-host", "b"],
+        {
+          EFFECT_AGENT_LEASE: "30s",
+          EFFECT_AGENT_HEALTH_PORT: "4113",
+          EFFECT_AGENT_CLUSTER_HOST: "10.0.0.2",
+          EFFECT_AGENT_ALLOW_ORIGIN: "https://a.example, https://b.example",
+          EFFECT_AGENT_TOKEN: "secret"
+        }
+      )
+      assert.strictEqual(code, 0)
+      const { settings } = JSON.parse(stdout)
+      assert.deepInclude(settings.durable, { value: true, source: "user" })
+      assert.deepStrictEqual(settings.lease, {
+        value: "30s",
+        source: "variable",
+        from: "EFFECT_AGENT_LEASE"
+      })
+      // A project must not remove the records of a server.
+      assert.deepStrictEqual(settings.retain, { value: null, source: "default" })
+      assert.match(stderr, /config\.json does not count for retain until you trust it/)
+      assert.deepStrictEqual(settings.clusterHost, {
+        value: "10.0.0.1",
+        source: "flag",
+        from: "--cluster-host"
+      })
+      assert.deepStrictEqual(settings.healthPort, {
+        value: "4113",
+        source: "variable",
+        from: "EFFECT_AGENT_HEALTH_PORT"
+      })
+      assert.deepStrictEqual(settings.clusterPort, { value: null, source: "default" })
+      assert.deepStrictEqual(settings.allowHost, { value: ["a", "b"], source: "flag", from: "--allow-host" })
+      assert.deepInclude(settings.allowOrigin, { value: ["https://a.example", "https://b.example"] })
+      assert.deepStrictEqual(settings.grace, { value: "10s", source: "default" })
+      assert.notInclude(stdout, "secret")
+    })
+  )
+
   it.effect("bounds a run", () =>
     Effect.gen(function* () {
       const { run } = setUp({ project: { maxTurns: 1 } })
