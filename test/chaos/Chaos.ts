@@ -15,6 +15,8 @@ export interface Options {
   /** The runs of `durable` that are due at once, or as many of them a second as `rate`. */
   readonly due?: number
   readonly rate?: number
+  /** Whether the workers are killed before any of the due runs has had an answer. Default `false`. */
+  readonly crash?: boolean
   /** The runs of `durable` that go on at a time on one worker, and then the numbers that are queued. */
   readonly concurrent?: number
   readonly queued?: ReadonlyArray<number>

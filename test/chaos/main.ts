@@ -1,6 +1,6 @@
 /**
  * `npm run chaos -- KIND [--seed N] [--count N | --minutes N] [--store NAME] [--seconds N]`, and for durable
- * `[--workers N | --due N [--rate N] | --concurrent N --queued N,N | --cost N]`: breaks things at random, and exits with 1 if a promise
+ * `[--workers N | --due N [--rate N | --crash] | --concurrent N --queued N,N | --cost N]`: breaks things at random, and exits with 1 if a promise
  * broke with them.
  */
 import { Effect } from "effect"
@@ -51,6 +51,7 @@ const { positionals, values } = parseArgs({
     workers: { type: "string" },
     due: { type: "string" },
     rate: { type: "string" },
+    crash: { type: "boolean" },
     concurrent: { type: "string" },
     queued: { type: "string" },
     cost: { type: "string" }
@@ -81,6 +82,7 @@ if (kind === undefined) {
       values[option] === undefined ? [] : [[option, Number(values[option])]]
     )
   )
+  const crashed = values.crash === undefined ? {} : { crash: values.crash }
   const queued = values.queued === undefined ? {} : { queued: values.queued.split(",").map(Number) }
   console.log(`chaos ${name}: seed ${seed}, ${count} ${kind.unit ?? "times"}, node ${process.version}`)
   report(
@@ -92,6 +94,7 @@ if (kind === undefined) {
         ...timed,
         ...numbers,
         ...queued,
+        ...crashed,
         say: (line) => console.log(`  ${line}`)
       })
     )

@@ -66,7 +66,7 @@ const numbers = (events: ReadonlyArray<Event>): Violations =>
     const before = events[index - 1]
     return unless(
       before === undefined || (event.seq > before.seq && event.timestamp >= before.timestamp),
-      `seq or time goes back at ${event._tag} ${event.seq}`
+      `seq or time goes back at ${event._tag} ${event.seq}, ${event.timestamp}, behind ${before?._tag} ${before?.seq}, ${before?.timestamp}`
     )
   })
 

@@ -16,8 +16,12 @@ const share = (values: ReadonlyArray<number>, part: number): number =>
 /** No run that is due waits longer, in milliseconds. */
 const longestWait = 30_000
 
-/** Runs that are all due at once: none waits too long for its start. */
-export const due = async (place: Place, runs: number, { rate, workers = 2 }: Options): Promise<Outcome> => {
+/** Runs that are all due at once, since they are started or since their workers were killed: none waits too long for its model. */
+export const due = async (
+  place: Place,
+  runs: number,
+  { crash, rate, workers = 2 }: Options
+): Promise<Outcome> => {
   const url = await place.database("due")
   const load = await Load.measure({
     ...place,
@@ -27,7 +31,8 @@ export const due = async (place: Place, runs: number, { rate, workers = 2 }: Opt
     runs,
     turns: 1,
     pace: 0,
-    ...(rate === undefined ? {} : { rate })
+    ...(rate === undefined ? {} : { rate }),
+    ...(crash === undefined ? {} : { crash })
   })
   const longest = Math.max(0, ...load.waits)
   return {

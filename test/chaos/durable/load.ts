@@ -25,13 +25,15 @@ export interface Options {
   readonly engine?: Settings["engine"]
   /** Runs before those that are measured, so that code is compiled. Default 0. */
   readonly warm?: number
+  /** Whether all workers are killed when each run has been started and none has had an answer: then all are due at once. Default `false`. */
+  readonly crash?: boolean
 }
 
 export interface Load {
   readonly runs: number
   /** Runs that came to their end. */
   readonly ended: number
-  /** Milliseconds from the request for a run until its model was asked. */
+  /** Milliseconds from the request for a run, or from the crash, until its model was asked. */
   readonly waits: ReadonlyArray<number>
   /** The most runs that went on at one time. */
   readonly peak: number
@@ -46,6 +48,9 @@ export interface Load {
 
 /** Milliseconds without anything done after which the rest is given up. */
 const patience = 60_000
+
+/** Milliseconds of an answer that does not come before the crash. */
+const never = 600_000
 
 const starter = async (options: Options, workers: Workers, starts: Map<string, number>): Promise<void> => {
   const { name, rate, runs } = options
@@ -88,17 +93,24 @@ const lines = async (path: string, wanted: number): Promise<void> => {
   }
 }
 
+/** Kills all workers, which start again. */
+const kill = async (workers: Workers): Promise<void> => {
+  for (const process of workers.all) process.signal("SIGKILL")
+  while (workers.ready.length > 0) await sleep(2)
+}
+
 /** Starts the runs, and waits until all have ended or nothing is done any more. */
 export const measure = async (options: Options): Promise<Load> => {
   const { home, name, pace, runs, script, turns, url } = options
   const world = join(home, `${name}.world`)
   const isLocal = url.startsWith("sqlite:")
   const ports = Array.from({ length: options.workers }, port)
+  let isHeld = options.crash === true
   const settings = (index: number): Settings => ({
     url,
     world,
     turns,
-    pace,
+    pace: isHeld ? never : pace,
     isChecked: false,
     ...(options.gate === undefined ? {} : { gate: options.gate }),
     ...(options.engine === undefined ? {} : { engine: options.engine }),
@@ -114,10 +126,19 @@ export const measure = async (options: Options): Promise<Load> => {
   const cpu = () => Promise.all(workers.all.map((each) => each.number("cpu")))
   const sum = (values: ReadonlyArray<number>) => values.reduce((total, value) => total + value, 0)
   const before = sum(await cpu())
-  const began = Date.now()
+  let began = Date.now()
+  let known = warm * deedsOf(turns)
   const starts = new Map<string, number>()
   const starting = starter(options, workers, starts)
-  await lines(world, (warm + runs) * deedsOf(turns))
+  if (isHeld) {
+    await starting
+    isHeld = false
+    began = Date.now()
+    await kill(workers)
+    known = linesOf(world)
+    for (const sessionId of starts.keys()) starts.set(sessionId, began)
+  }
+  await lines(world, known + runs * deedsOf(turns))
   await starting
   // The last answers are on their way into the store.
   await sleep(500)
@@ -125,7 +146,8 @@ export const measure = async (options: Options): Promise<Load> => {
   const rss = Math.max(...(await Promise.all(workers.all.map((each) => each.number("rss")))))
   await workers.end()
   const deeds = World.read(world).filter(
-    ({ sessionId, what }) => what === "model" && !sessionId.startsWith(`${name}-warm`)
+    ({ at, sessionId, what }) =>
+      what === "model" && !sessionId.startsWith(`${name}-warm`) && (options.crash !== true || at >= began)
   )
   const first = new Map<string, number>()
   const ends = new Map<string, number>()
