@@ -22,8 +22,7 @@ export class Completion {
 
   /** Adds an event as the next one of its run. */
   add(event: AgentEvent): void {
-    const seq = (this.log.runs.get(event.runId)?.lastSeq ?? 0) + 1
-    const stamped = { ...event, seq }
+    const stamped = this.log.runs.get(event.runId)?.next(event) ?? { ...event, seq: 1 }
     this.log.add(stamped)
     this.added.push(stamped)
   }
@@ -46,7 +45,7 @@ export class Completion {
         this.openCall(run, fact)
         return this.add(fact)
       case "HandedOff":
-        this.endTurn(run)
+        this.endTurn(run, fact.timestamp)
         return this.add(fact)
       case "RunEnd":
         return this.endRun(run, fact.status, fact.error)
@@ -77,7 +76,7 @@ export class Completion {
 
   private openTurn(run: RunProgress, turn: number, timestamp: number): void {
     if (run.turn >= turn) return
-    this.endTurn(run)
+    this.endTurn(run, timestamp)
     this.add({ ...run.base(timestamp), turn, _tag: "TurnStart" })
   }
 
@@ -102,11 +101,11 @@ export class Completion {
   }
 
   /** Ends the turn that is open. */
-  endTurn(run: RunProgress): void {
+  endTurn(run: RunProgress, timestamp = this.now): void {
     if (!run.isTurnOpen) return
     const { answer, ofTurn, results } = run
     this.add({
-      ...run.base(this.now),
+      ...run.base(timestamp),
       _tag: "TurnEnd",
       ...(answer === undefined ? {} : { messageId: answer.id }),
       stopReason: answer?.stopReason ?? "aborted",

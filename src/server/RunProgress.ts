@@ -91,6 +91,11 @@ export class RunProgress {
     }
   }
 
+  /** The event as the next one of this run: the clock of another machine may be behind that of the one that had the run before. */
+  next<Event extends AgentEvent>(event: Event): Event {
+    return { ...event, seq: this.lastSeq + 1, timestamp: Math.max(event.timestamp, this.lastTime) }
+  }
+
   add(event: AgentEvent): void {
     this.lastSeq = Math.max(this.lastSeq, event.seq)
     this.lastTime = event.timestamp
