@@ -1,7 +1,16 @@
 /** Requests to a person where something comes in between: a restart, a hand-off, another agent, a fault of the one who answers. */
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Latch, type Layer, Schema, SchemaGetter, type Scope } from "effect"
-import { Agent, Approval, Hook, Message, type Provider, type Session, Tool } from "effect-agent"
+import {
+  Agent,
+  type AgentEvent,
+  Approval,
+  Hook,
+  Message,
+  type Provider,
+  type Session,
+  Tool
+} from "effect-agent"
 import { MemorySessionStore, SessionStore } from "effect-agent/sessions"
 import { ScriptedProvider } from "effect-agent/testing"
 import { TestClock } from "effect/testing"
@@ -380,6 +389,61 @@ describe("requests to a person", () => {
       assert.deepStrictEqual(resultTexts(newMessages), ["Oslo"])
     })
   )
+
+  for (const asked of ["wait", "defer"] as const)
+    it.effect(`that are questions of an agent inside have the path to it, where the run would ${asked}`, () =>
+      Effect.gen(function* () {
+        const inner = Agent.asTool({
+          name: "inner",
+          description: "Asks.",
+          agent: { model: "inner", tools: [Approval.askUser()] }
+        })
+        const asking = ScriptedProvider.toolCalls(
+          { name: "ask_user", params: { question: "Where?" } },
+          { name: "ask_user", params: { question: "When?", schema: { type: "integer" } } }
+        )
+        const { inProcess, requests } = yield* processes(
+          [delegating, asking, done, done],
+          (session) => Agent.make({ model: "m", tools: [inner], session }),
+          Approval.layer({ otherwise: "allow", asked })
+        )
+        const seen: Array<AgentEvent.AgentEvent> = []
+        const answer = Effect.fnUntraced(function* (made: Agent.Agent) {
+          const [where, when] = yield* made.questions
+          assert.deepStrictEqual([where?.question, when?.question], ["Where?", "When?"])
+          assert.deepStrictEqual(
+            where?.path?.map(({ toolCallId }) => toolCallId),
+            ["call-1"]
+          )
+          assert.deepStrictEqual(when?.path, where?.path)
+          const wrong = made.answerQuestion(when?.questionId ?? "", { answer: "soon" })
+          assert.strictEqual((yield* Effect.flip(wrong))._tag, "InvalidAnswer")
+          yield* made.answerQuestion(when?.questionId ?? "", { answer: 5 })
+          yield* made.answerQuestion(where?.questionId ?? "", { answer: "Oslo", by: "ada" })
+        })
+        if (asked === "defer") {
+          yield* inProcess((made) => made.prompt("go"))
+          yield* inProcess(answer)
+          yield* inProcess((made) => made.continue)
+        } else
+          yield* inProcess(
+            Effect.fnUntraced(function* (made) {
+              yield* made.subscribe((event) => Effect.sync(() => seen.push(event)))
+              const run = yield* Effect.forkChild(made.prompt("go"), { startImmediately: true })
+              yield* settle()
+              yield* answer(made)
+              yield* Fiber.join(run)
+              const paths = seen.flatMap((event) =>
+                event._tag === "QuestionAsked" || event._tag === "QuestionAnswered"
+                  ? [event.path?.length]
+                  : []
+              )
+              assert.deepStrictEqual(paths, [1, 1, 1, 1])
+            })
+          )
+        assert.deepStrictEqual(resultTexts((yield* requests)[2]?.messages), ["Oslo", "5"])
+      })
+    )
 
   it.effect("take one answer of two fibers, and one run of two callers that continue", () =>
     Effect.gen(function* () {
