@@ -1,8 +1,8 @@
 /** The promises of a store of sessions, on any storage. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option, Scope, Stream } from "effect"
-import { Agent, Message, type Session } from "effect-agent"
-import { type SessionEntry, type SessionStorage, SessionStore } from "effect-agent/sessions"
+import { Effect, Option, Result, Schema, Scope, Stream } from "effect"
+import { Agent, Approval, Message, type Session, Tool } from "effect-agent"
+import { SessionEntry, type SessionStorage, SessionStore } from "effect-agent/sessions"
 import { ScriptedProvider } from "effect-agent/testing"
 import {
   call,
@@ -32,6 +32,58 @@ const rolesOf = (messages: ReadonlyArray<Message.Message>) => messages.map(({ ro
 const textsOf = (messages: ReadonlyArray<Message.Message>) => messages.map(Message.textOf)
 const reasonOf = <A, R>(effect: Effect.Effect<A, Session.SessionError, R>) =>
   Effect.map(Effect.flip(effect), ({ reason }) => reason._tag)
+
+/** The entry of a line. */
+const known = (line: string): SessionEntry.Known => {
+  const entry = Result.getOrThrow(SessionEntry.decode(line))
+  if (entry.type === "unknown") throw new Error(line)
+  return entry
+}
+
+/** Runs an agent whose every text has a secret, in prompts, calls, results, requests to a person, options and queues. */
+const secretive = Effect.fnUntraced(function* (session: Session.Session) {
+  const echo = (name: string) =>
+    Tool.make({
+      name,
+      description: "Echoes.",
+      params: Schema.Struct({ text: Schema.String }),
+      execute: () => Effect.succeed(Tool.output("secret result hunter2", { details: { of: "hunter2" } }))
+    })
+  const inner = Agent.asTool({
+    name: "inner",
+    description: "Delegates.",
+    agent: { model: "inner", tools: [echo("within")] }
+  })
+  const params = { text: "secret argument hunter2" }
+  const person: Approval.Person = {
+    approve: () => Effect.succeed({ decision: "approve", reason: "hunter2", params: { text: "hunter2" } }),
+    answer: () => Effect.succeed({ answer: "hunter2" })
+  }
+  const agent = yield* Agent.make({
+    model: "m",
+    tools: [echo("echo"), inner, Approval.askUser()],
+    session
+  }).pipe(
+    Effect.provide([
+      ScriptedProvider.layer([
+        ScriptedProvider.toolCalls(
+          { name: "echo", params },
+          { name: "inner", params: { prompt: "secret prompt hunter2" } },
+          { name: "ask_user", params: { question: "hunter2?" } }
+        ),
+        ScriptedProvider.toolCall("within", params),
+        ScriptedProvider.text("hunter2"),
+        ScriptedProvider.text("hunter2"),
+        ScriptedProvider.text("hunter2")
+      ]),
+      Approval.layer({ otherwise: "ask", asked: person })
+    ])
+  )
+  yield* agent.update({ system: "hunter2" })
+  yield* agent.followUp("hunter2")
+  yield* agent.prompt("secret prompt hunter2")
+  yield* agent.steer("hunter2")
+})
 
 /** Runs the suite. `given` is run in a scope of its own for each test, in real time. */
 export const contract = ({ name, storage }: Subject) => {
@@ -573,6 +625,29 @@ export const contract = ({ name, storage }: Subject) => {
           assert.notInclude(text, "secret")
           assert.include(text, message.id)
           assert.strictEqual(text.split("[removed]").length, 3)
+        }))
+
+      test("no secret of a run with tools, an agent inside, a person and queues", (_, storage) =>
+        Effect.gen(function* () {
+          const redact = (entry: SessionEntry.Known) =>
+            known(SessionEntry.encode(entry).replaceAll("hunter2", "[removed]"))
+          const store = SessionStore.make(storage, {
+            redact,
+            title: (message) => Effect.succeed(`About ${Message.textOf(message)}`)
+          })
+          const session = yield* store.create({ sessionId: "s1", cwd: "/hunter2" })
+          yield* secretive(session)
+          yield* session.label(yield* session.leaf, "hunter2")
+          const text = yield* Stream.mkString(Stream.map(Stream.flattenIterable(storage.lines("s1")), String))
+          assert.notInclude(text, "hunter2")
+          for (const part of [
+            "secret prompt [removed]",
+            "secret argument [removed]",
+            "secret result [removed]"
+          ])
+            assert.include(text, part)
+          const listed = JSON.stringify([yield* store.list(), yield* storage.list()])
+          assert.notInclude(listed, "hunter2")
         }))
 
       test("a name that a hook makes from the first message", (_, storage) =>
