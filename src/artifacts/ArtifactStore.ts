@@ -171,3 +171,54 @@ export const layerMemory = (options?: { readonly maxCharacters?: number }): Laye
       remove: (id) => Effect.sync(() => remove(id))
     }
   })
+
+/**
+ * Makes a store that keeps what a function leaves of each artifact, such as a text without secrets.
+ *
+ * **Details**
+ *
+ * The model reads what is kept. Where the function throws, `put` fails with `ArtifactStoreFailed`.
+ *
+ * **Example** (Removing a secret)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { ArtifactStore } from "effect-agent/artifacts"
+ *
+ * const store = ArtifactStore.redacted((artifact) => ({
+ *   ...artifact,
+ *   text: artifact.text.replaceAll("hunter2", "[removed]")
+ * })).pipe(Layer.provide(ArtifactStore.layerMemory()))
+ *
+ * const program = Effect.gen(function* () {
+ *   const store = yield* ArtifactStore.ArtifactStore
+ *   const call = { runId: "run_1", toolCallId: "call_1", toolName: "log", mediaType: "text/plain" }
+ *   yield* store.put({ id: "log-1", ...call, text: "password: hunter2" })
+ *   return (yield* store.get("log-1")).text
+ * }).pipe(Effect.provide(store))
+ *
+ * console.log(await Effect.runPromise(program)) // => password: [removed]
+ * ```
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const redacted = (
+  redact: (artifact: Artifact) => Artifact
+): Layer.Layer<ArtifactStore, never, ArtifactStore> =>
+  Layer.effect(
+    ArtifactStore,
+    Effect.map(ArtifactStore, (store) => ({
+      ...store,
+      put: (artifact) =>
+        Effect.try({
+          try: () => ({ ...redact(artifact), id: artifact.id }),
+          catch: () =>
+            new ArtifactStoreFailed({
+              operation: "put",
+              artifactId: artifact.id,
+              detail: "the function that redacts it failed"
+            })
+        }).pipe(Effect.flatMap(store.put))
+    }))
+  )

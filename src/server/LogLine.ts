@@ -36,6 +36,14 @@ export const event = (position: number, text: string): string =>
 
 export const reserved = (upTo: number): string => JSON.stringify({ type: "reserved", upTo })
 
+/** A line with another event, or another beginning of its run. The other lines have no text. */
+export const withData = (text: string, change: (data: Schema.Json) => Schema.Json): string => {
+  const line = Option.getOrUndefined(decode(text))
+  if (line?.type === "event") return event(line.position, JSON.stringify(change(line.event)))
+  if (line?.type !== "run" || line.request === undefined) return text
+  return run(line.runId, line.sessionId, line.created, change(line.request))
+}
+
 /** A log as it was stored. */
 export interface StoredLog {
   readonly created: number

@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import * as LogLine from "./LogLine.ts"
 import * as Starts from "./Starts.ts"
 
 /**
@@ -272,3 +273,54 @@ export const missing = ({ runId }: RunKey): RunLogError =>
  * @since 0.2.0
  */
 export const layerMemory: Layer.Layer<RunLogStore> = Layer.sync(RunLogStore, () => new Memory().service)
+
+/**
+ * Makes a store whose logs have the data that a function leaves, such as data without secrets.
+ *
+ * **When to use**
+ *
+ * Use it together with `redact` of a store of sessions: the events in the log of a run have the texts of the messages, too.
+ *
+ * **Details**
+ *
+ * - The function gets the JSON of each event before the store does, and that of the prompt and the options of a run that waits.
+ * - Watchers of a run that has not ended read all of it. Those that come after a restart read what the log has, and a run that waited
+ *   then begins with what the log has.
+ * - Where the function throws, nothing is stored, and the run ends with `RunLogError`.
+ *
+ * **Example** (Removing a secret)
+ *
+ * ```ts
+ * import { Layer } from "effect"
+ * import { LiveRuns, RunLogStore } from "effect-agent/server"
+ *
+ * const logs = RunLogStore.redacted((data) => JSON.parse(JSON.stringify(data).replaceAll("hunter2", "[removed]")))
+ *
+ * export const runs = LiveRuns.layer().pipe(Layer.provide(logs), Layer.provide(RunLogStore.layerMemory))
+ * ```
+ *
+ * @category layers
+ * @since 0.2.0
+ */
+export const redacted = (
+  redact: (data: Schema.Json) => Schema.Json
+): Layer.Layer<RunLogStore, never, RunLogStore> =>
+  Layer.effect(
+    RunLogStore,
+    Effect.map(RunLogStore, (store) => ({
+      ...store,
+      open: (run) =>
+        Effect.map(
+          store.open(run),
+          (append): Append =>
+            (lines) =>
+              Effect.flatMap(withoutSecrets(lines, redact), append)
+        )
+    }))
+  )
+
+const withoutSecrets = (lines: ReadonlyArray<string>, redact: (data: Schema.Json) => Schema.Json) =>
+  Effect.try({
+    try: () => lines.map((line) => LogLine.withData(line, redact)),
+    catch: () => new RunLogError({ detail: "the function that redacts it failed" })
+  })

@@ -35,6 +35,27 @@ describe("layerMemory", () => {
   )
 })
 
+describe("redacted", () => {
+  it.effect("keeps what the function leaves under the id, and nothing where it fails", () =>
+    Effect.gen(function* () {
+      const store = yield* ArtifactStore.ArtifactStore
+      yield* store.put(artifact("one", "password: hunter2"))
+      assert.strictEqual((yield* store.get("one")).text, "password: [removed]")
+      const failed = yield* Effect.flip(store.put(artifact("two", "throw hunter2")))
+      assert.match(failed.message, /two could not be stored: the function that redacts it failed/)
+      assert.strictEqual((yield* Effect.flip(store.get("two")))._tag, "ArtifactNotFound")
+    }).pipe(
+      Effect.provide(
+        ArtifactStore.redacted((artifact) => {
+          if (artifact.text.startsWith("throw")) throw new Error(artifact.text)
+          return { ...artifact, id: "other", text: artifact.text.replaceAll("hunter2", "[removed]") }
+        })
+      ),
+      Effect.provide(ArtifactStore.layerMemory())
+    )
+  )
+})
+
 describe("FileArtifactStore", () => {
   it.effect("retains the newest within the bounds, and removes what killed processes left", () =>
     Effect.gen(function* () {

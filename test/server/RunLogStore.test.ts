@@ -1,9 +1,13 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, FileSystem, Layer } from "effect"
-import { JsonlRunLogStore, RunLogStore } from "effect-agent/server"
+import { Context, Effect, FileSystem, Layer, type Schema } from "effect"
+import { JsonlRunLogStore, RunLogStore, Runs } from "effect-agent/server"
+import { ScriptedProvider } from "effect-agent/testing"
+import * as LogLine from "../../src/server/LogLine.ts"
 import { sqlite } from "../sql/databases.ts"
+import { eventsOf, layer, stores, tagsOf } from "./host.ts"
 import { contract } from "./runLogContract.ts"
+import { session } from "./runsContract.ts"
 import { processOf } from "./sqlRuns.ts"
 
 const storeOf = <E>(layer: Layer.Layer<RunLogStore.RunLogStore, E>) =>
@@ -57,6 +61,62 @@ describe("a store in files", () => {
         NodeServices.layer
       )
       assert.strictEqual((yield* (yield* filesIn(directory)).find("r"))?.attempts, 0)
+    })
+  )
+})
+
+describe("a store that redacts", () => {
+  const run = { runId: "r", sessionId: "s" }
+  const redact = (data: Schema.Json) => {
+    const text = JSON.stringify(data)
+    if (text.includes("throw")) throw new Error(text)
+    return JSON.parse(text.replaceAll("hunter2", "[removed]"))
+  }
+  const start = { _tag: "MessageEnd", text: "the password is hunter2" }
+
+  it.live.each([
+    ["memory", storeOf(RunLogStore.layerMemory)],
+    ["files", Effect.flatMap(folder, filesIn)],
+    [
+      "SQLite",
+      Effect.flatMap(sqlite, processOf).pipe(
+        Effect.flatMap(({ logs, sessions }) => Effect.as(sessions.create({ sessionId: "s" }), logs))
+      )
+    ]
+  ] as const)("keeps no secret of events and of prompts that wait, in %s", ([, made]) =>
+    Effect.gen(function* () {
+      const place = Layer.succeed(RunLogStore.RunLogStore, yield* made)
+      const kept = yield* storeOf(Layer.provide(RunLogStore.redacted(redact), place))
+      const append = yield* kept.open(run)
+      yield* append([LogLine.run("r", "s", 1, { prompt: "hunter2" }), LogLine.reserved(9)])
+      yield* append([LogLine.event(1, JSON.stringify(start))])
+      const failed = yield* Effect.flip(append([LogLine.event(2, JSON.stringify({ text: "throw hunter2" }))]))
+      assert.match(failed.message, /the function that redacts it failed/)
+      const lines = yield* kept.read(run)
+      assert.notInclude(lines.join(), "hunter2")
+      const { entries, last, request } = LogLine.read(lines)
+      assert.deepStrictEqual(request, { prompt: "[removed]" })
+      assert.deepStrictEqual([entries.length, last], [1, 9])
+      assert.include(entries[0]?.frame, "the password is [removed]")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("leaves the secret to those who watch the run", () =>
+    Effect.gen(function* () {
+      const places = yield* stores
+      const redacting = Layer.provideMerge(RunLogStore.redacted(redact), places)
+      const script = [ScriptedProvider.text("It is hunter2.")]
+      const { runId, seen } = yield* Effect.gen(function* () {
+        const runs = yield* Runs.Runs
+        const { runId } = yield* runs.start({ sessionId: yield* session, prompt: "The password: hunter2?" })
+        return { runId, seen: JSON.stringify(yield* eventsOf(runId)) }
+      }).pipe(Effect.provide(layer(script, {}, redacting)))
+      const logs = yield* Effect.provide(RunLogStore.RunLogStore, places)
+      assert.notInclude((yield* logs.read({ runId, sessionId: "s" })).join(), "hunter2")
+      assert.include(seen, "It is hunter2.")
+      const later = yield* Effect.provide(eventsOf(runId), layer(script, {}, redacting))
+      assert.include(JSON.stringify(later), "It is [removed].")
+      assert.strictEqual(tagsOf(later).at(-1), "RunEnd")
     })
   )
 })
