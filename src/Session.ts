@@ -50,6 +50,11 @@ export interface Session {
   readonly restored: Restored
   /** Writes records, all or none of them, in order. The agent shows a change to others only when this has succeeded. */
   readonly record: (records: Arr.NonEmptyReadonlyArray<Record>) => Effect.Effect<void, SessionError>
+  /**
+   * Succeeds while no other writer has followed this one. The agent runs it right before each tool, and does not run the tool if it fails.
+   * Default: it succeeds.
+   */
+  readonly verify?: Effect.Effect<void, SessionError>
   /** Opens the part of the session that belongs to the agent that runs inside a tool call. */
   readonly child: (toolCallId: string) => Effect.Effect<Session, SessionError>
 }

@@ -69,6 +69,17 @@ export class Journal {
     return Effect.uninterruptible(this.writer.withPermit(this.writeAll))
   }
 
+  /** Whether the session is still that of its agent. `failure` says why it is not. */
+  readonly verify: Effect.Effect<boolean> = Effect.suspend(() =>
+    Effect.match(this.session.verify ?? Effect.void, {
+      onSuccess: () => true,
+      onFailure: (error) => {
+        this.failure = error
+        return false
+      }
+    })
+  )
+
   private readonly writeAll = Effect.suspend(() => {
     const records = this.unwritten
     if (!Arr.isReadonlyArrayNonEmpty(records)) return Effect.void

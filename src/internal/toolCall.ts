@@ -160,11 +160,20 @@ const executeOnce = (
   batch: Batch,
   prepared: Registry.PreparedCall,
   answer: Schema.Json | undefined
-): Effect.Effect<Outcome> =>
-  Spans.toolCall(batch.run, prepared, execute(batch, prepared, answer)).pipe(
+): Effect.Effect<Outcome> => {
+  const executed = Spans.toolCall(batch.run, prepared, execute(batch, prepared, answer)).pipe(
     Effect.flatMap((outcome) => reviewed(batch, prepared, outcome)),
     Effect.catchCause((cause) => Effect.as(batch.die(cause), ToolOutcome.aborted(prepared.call)))
   )
+  const { control, journal } = batch.run
+  if (journal === undefined) return executed
+  return Effect.flatMap(journal.verify, (isOwn) => {
+    const { failure: error } = journal
+    if (isOwn || error === undefined) return executed
+    const stopped = control.stopWith({ cause: "session", error })
+    return Effect.as(stopped, ToolOutcome.aborted(prepared.call))
+  })
+}
 
 /** Runs the tool until it ends, its time is over, or the batch is halted. Progress counts only while it runs. */
 const execute = Effect.fnUntraced(function* (

@@ -25,6 +25,7 @@ export class Hold {
         return session.restored
       },
       record: (records) => this.guarded(session, session.record(records)),
+      verify: this.guarded(session, session.verify ?? Effect.void),
       append: (entries) => this.guarded(session, session.append(entries)),
       child: (toolCallId) => Effect.map(session.child(toolCallId), (part) => this.ofPart(part))
     }
@@ -37,6 +38,7 @@ export class Hold {
         return part.restored
       },
       record: (records) => this.guarded(part, part.record(records)),
+      verify: this.guarded(part, part.verify ?? Effect.void),
       child: (toolCallId) => Effect.map(part.child(toolCallId), (inner) => this.ofPart(inner))
     }
   }

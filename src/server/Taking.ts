@@ -100,6 +100,7 @@ const as = (session: Session, restored: Session["restored"]): Session => ({
   id: session.id,
   restored,
   record: session.record,
+  verify: session.verify ?? Effect.void,
   child: session.child
 })
 

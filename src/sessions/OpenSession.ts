@@ -28,6 +28,8 @@ export interface Keeper {
   readonly write: (
     entries: Arr.NonEmptyReadonlyArray<SessionEntry.Known>
   ) => Effect.Effect<void, SessionError>
+  /** Succeeds while the session has no other writer. */
+  readonly verify: Effect.Effect<void, SessionError>
 }
 
 /** All parts of a session share one. */
@@ -102,6 +104,10 @@ export class Part implements Session {
   readonly record = (records: Arr.NonEmptyReadonlyArray<Record>): Effect.Effect<void, SessionError> =>
     Effect.asVoid(this.alone(this.write(records.map((record) => (state) => Journal.drafts(state, record)))))
 
+  get verify(): Effect.Effect<void, SessionError> {
+    return this.keeper.verify
+  }
+
   readonly child = (toolCallId: string): Effect.Effect<Session, SessionError> =>
     this.alone(
       Effect.gen({ self: this }, function* () {
@@ -112,7 +118,8 @@ export class Part implements Session {
               this.write([
                 () => entries.map((entry) => Journal.ofChild(toolCallId, this.shared.stored(entry)))
               ])
-            )
+            ),
+          verify: this.verify
         }
         return new Part(`${this.id}/${toolCallId}`, this.shared, keeper, yield* keeper.load)
       })

@@ -83,7 +83,8 @@ const opened = (storage: SessionStorage, options: Options, shared: Shared, write
         Effect.flatMap(
           shared.attempt(() => Arr.map(entries, (entry) => shared.line(entry))),
           writer.append
-        )
+        ),
+      verify: writer.verify ?? Effect.void
     }
     const part = new Part(sessionId, shared, keeper, state)
     return handleOf(
@@ -100,6 +101,7 @@ const handleOf = (part: Part, damage: ReadonlyArray<Damage>, record: Part["recor
   },
   damage,
   record,
+  verify: part.verify,
   child: part.child,
   leaf: Effect.sync(() => part.state.tree.leaf ?? part.id),
   append: (drafts) =>

@@ -72,6 +72,11 @@ export interface Writer {
    * The store calls it for one append at a time.
    */
   readonly append: (lines: Arr.NonEmptyReadonlyArray<Line>) => Effect.Effect<void, SessionError>
+  /**
+   * Succeeds while no other writer has followed this one. For a storage that may open a session although its writer lives. Default: it
+   * succeeds.
+   */
+  readonly verify?: Effect.Effect<void, SessionError>
 }
 
 /**

@@ -12,7 +12,7 @@ import type { SessionError } from "../Session.ts"
 import type { Line } from "./SessionStorage.ts"
 import * as SqlLines from "./SqlLines.ts"
 import * as SqlPatience from "./SqlPatience.ts"
-import { type Database, find, isLocked, type Opened } from "./SqlSessions.ts"
+import { type Database, find, isLocked, type Opened, type Stored } from "./SqlSessions.ts"
 import * as SqlTransaction from "./SqlTransaction.ts"
 
 type Failure = SqlError | SessionError
@@ -23,6 +23,9 @@ export class SqlAppends {
   private readonly claim: Opened
   /** The size of the session; `undefined` after an append whose end is not known. */
   private size: number | undefined
+
+  /** The time at which the last statement began that found the session to be that of this writer. */
+  private verified = 0
 
   constructor(database: Database, claim: Opened) {
     this.database = database
@@ -40,7 +43,30 @@ export class SqlAppends {
       this.size = undefined
       yield* patiently(this.stored({ from, to: from + bytes, modified }, rows))
       this.size = from + bytes
+      this.verified = modified
     })
+  }
+
+  /**
+   * Succeeds if a statement of the last moments has found the session to be that of this writer. Asks the database otherwise, also again
+   * if that took long: a process that was frozen meanwhile may have lost the session.
+   */
+  readonly verify: Effect.Effect<void, Failure> = Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    if (now >= this.verified && now - this.verified <= moment) return Effect.void
+    const own = Effect.flatMap(find(this.database, this.claim.sessionId), (found) => this.isOwn(found))
+    const asked = SqlPatience.patiently(this.database.patience)(own)
+    return Effect.andThen(
+      asked,
+      Effect.suspend(() => {
+        this.verified = now
+        return this.verify
+      })
+    )
+  })
+
+  private isOwn(found: Stored): Effect.Effect<void, SessionError> {
+    const { fence, id } = this.claim
+    return Number(found.id) === id && Number(found.fence) === fence ? Effect.void : isLocked(found)
   }
 
   /** The size of the session behind an append whose end is not known. */
@@ -95,11 +121,9 @@ export class SqlAppends {
 
   /** Succeeds if a try before has stored the lines. */
   private refused({ to }: Place): Effect.Effect<void, Failure> {
-    return Effect.flatMap(find(this.database, this.claim.sessionId), (found) => {
-      const { fence, id } = this.claim
-      const isOwn = Number(found.id) === id && Number(found.fence) === fence
-      return isOwn && Number(found.bytes) === to ? Effect.void : isLocked(found)
-    })
+    return Effect.flatMap(find(this.database, this.claim.sessionId), (found) =>
+      Number(found.bytes) === to ? this.isOwn(found) : isLocked(found)
+    )
   }
 }
 
@@ -109,6 +133,9 @@ interface Place {
   readonly to: number
   readonly modified: number
 }
+
+/** Milliseconds in which no other worker takes the session of one that does not answer: the lease of workers is longer. */
+const moment = 2000
 
 /** Rows in one statement with parameters of its own. */
 const maxRows = 100

@@ -110,7 +110,8 @@ const storageOf = (database: SqlSessions.Database): SessionStorage => {
   const writer = (claim: SqlSessions.Opened): Writer => {
     const appends = new SqlAppends(database, claim)
     return {
-      append: (lines) => Effect.mapError(appends.append(lines), during(claim.sessionId, "append"))
+      append: (lines) => Effect.mapError(appends.append(lines), during(claim.sessionId, "append")),
+      verify: Effect.mapError(appends.verify, during(claim.sessionId, "verify"))
     }
   }
   const briefly = SqlPatience.briefly(database.patience)

@@ -35,7 +35,7 @@ export interface Opened extends Claim {
 }
 
 /** A row of a session. Clients of PostgreSQL return bigints. */
-interface Stored {
+export interface Stored {
   readonly id: number | bigint
   readonly session_id: string
   readonly created: number | bigint

@@ -1,7 +1,8 @@
 import { assert, it } from "@effect/vitest"
-import { Context, Effect, Layer, type Scope, Stream } from "effect"
-import { Message } from "effect-agent"
+import { Clock, Context, Effect, Layer, Scope, Stream } from "effect"
+import { Agent, Message, type Session, Tool } from "effect-agent"
 import { SessionStore, SqlSessionStore } from "effect-agent/sessions"
+import { ScriptedProvider } from "effect-agent/testing"
 import { client, type Make } from "../sql/databases.ts"
 import { onEach } from "../sql/suites.ts"
 import { said } from "./records.ts"
@@ -62,5 +63,80 @@ onEach((_, make: Make) => {
       yield* first.record(hello)
       const entries = yield* Stream.runCollect(polite.store.export("s", "jsonl"))
       assert.isAbove(entries.length, 0)
+    }))
+
+  /** Runs a call of a tool while the clock jumps, as it does for a process that is frozen. Returns how often the tool ran. */
+  const called = (
+    url: string,
+    jump: (session: Session.Session) => Effect.Effect<unknown, unknown, Scope.Scope>
+  ) =>
+    Effect.gen(function* () {
+      const { store } = yield* storeOf(url)
+      const session = yield* store.create({ sessionId: "s" })
+      const scope = yield* Effect.scope
+      let calls = 0
+      const tool = Tool.make({
+        name: "pay",
+        description: "Pays.",
+        execute: () => Effect.sync(() => `paid ${++calls}`)
+      })
+      const isIntent = (record: Session.Record) =>
+        record._tag === "Event" && record.event._tag === "ToolInvoked"
+      const frozen: Session.Session = {
+        ...session,
+        record: (records) =>
+          Effect.tap(session.record(records), () =>
+            records.some(isIntent)
+              ? Effect.orDie(Effect.provideService(jump(session), Scope.Scope, scope))
+              : Effect.void
+          )
+      }
+      const script = [ScriptedProvider.toolCall("pay", {}), ScriptedProvider.text("done")]
+      const agent = yield* Effect.provide(
+        Agent.make({ model: "any", tools: [tool], session: frozen }),
+        ScriptedProvider.layer(script)
+      )
+      const run = yield* Effect.result(agent.prompt("go"))
+      return { calls, run }
+    })
+
+  const shifted = Effect.map(Clock.Clock, (clock) => {
+    let by = 0
+    const now = () => clock.currentTimeMillisUnsafe() + by
+    const shift = (millis: number) => Effect.sync(() => void (by += millis))
+    const shifted: Clock.Clock = {
+      currentTimeMillisUnsafe: now,
+      currentTimeMillis: Effect.sync(now),
+      currentTimeNanosUnsafe: () => clock.currentTimeNanosUnsafe(),
+      currentTimeNanos: clock.currentTimeNanos,
+      monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
+      monotonicTimeNanos: clock.monotonicTimeNanos,
+      sleep: (duration) => clock.sleep(duration)
+    }
+    return { shift, clock: shifted }
+  })
+
+  test("runs no tool for a writer that was frozen until another one had followed it", (url) =>
+    Effect.gen(function* () {
+      const { clock, shift } = yield* shifted
+      const other = yield* storeOf(url)
+      const frozen = called(url, () => Effect.andThen(shift(3000), other.store.open("s")))
+      const { calls, run } = yield* Effect.provideService(frozen, Clock.Clock, clock)
+      assert.strictEqual(calls, 0)
+      assert.strictEqual(
+        run._tag === "Failure" && run.failure._tag === "RunFailed" && run.failure.reason._tag,
+        "SessionError"
+      )
+    }))
+
+  test("runs a tool for a writer that was frozen and that no other one has followed", (url) =>
+    Effect.gen(function* () {
+      const { clock, shift } = yield* shifted
+      const { calls, run } = yield* Effect.provideService(
+        called(url, () => shift(3000)),
+        Clock.Clock,
+        clock
+      )
+      assert.deepStrictEqual([calls, run._tag], [1, "Success"])
     }))
 })
