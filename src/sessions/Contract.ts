@@ -18,7 +18,13 @@ import type * as SessionEntry from "./SessionEntry.ts"
  * @since 0.2.0
  */
 export interface Options {
-  /** Changes an entry before it is stored, such as to remove secrets. `id` and `parentId` stay. Default: no change. */
+  /**
+   * Changes an entry before it is stored, such as to remove secrets. `id` and `parentId` stay. Default: no change.
+   *
+   * An agent that opens the session later continues from what is stored. An approval does not hold for a call whose params changed so: the
+   * call is rejected. If the function throws, nothing is stored, and the run fails with `SessionError`. Logs of a server and artifacts
+   * have `redacted` of their own: `RunLogStore.redacted`, `ArtifactStore.redacted`.
+   */
   readonly redact?: (entry: SessionEntry.Known) => SessionEntry.Known
   /**
    * Makes the name of a session that has none, from its first user message. It runs beside the conversation, for as long as the session

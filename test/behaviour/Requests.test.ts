@@ -1,6 +1,6 @@
 /** Requests to a person where something comes in between: a restart, a hand-off, another agent, a fault of the one who answers. */
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Latch, type Layer, Schema, SchemaGetter, type Scope } from "effect"
+import { Deferred, Effect, Fiber, Latch, type Layer, Result, Schema, SchemaGetter, type Scope } from "effect"
 import {
   Agent,
   type AgentEvent,
@@ -11,7 +11,7 @@ import {
   type Session,
   Tool
 } from "effect-agent"
-import { MemorySessionStore, SessionStore } from "effect-agent/sessions"
+import { MemorySessionStore, SessionEntry, SessionStore } from "effect-agent/sessions"
 import { ScriptedProvider } from "effect-agent/testing"
 import { TestClock } from "effect/testing"
 import { Requests } from "../../src/internal/requests.ts"
@@ -35,9 +35,10 @@ const policy = (options: Approval.Options = {}) =>
 const processes = Effect.fnUntraced(function* <E>(
   script: ScriptedProvider.Script,
   make: (session: Session.Session) => Effect.Effect<Agent.Agent, E, Provider.Provider | Scope.Scope>,
-  layer: Layer.Layer<never> = policy()
+  layer: Layer.Layer<never> = policy(),
+  options: SessionStore.Options = {}
 ) {
-  const store = SessionStore.make(MemorySessionStore.storage())
+  const store = SessionStore.make(MemorySessionStore.storage(), options)
   const scripted = yield* ScriptedProvider.make(script)
   const inProcess = <A, E2>(use: (made: Agent.Agent) => Effect.Effect<A, E2, Scope.Scope>) =>
     Effect.flatMap(store.openOrCreate("s1"), make).pipe(
@@ -387,6 +388,36 @@ describe("requests to a person", () => {
       )
       const { newMessages } = yield* inProcess((made) => made.continue)
       assert.deepStrictEqual(resultTexts(newMessages), ["Oslo"])
+    })
+  )
+
+  it.effect("are rejected after a restart if the store has taken a secret out of their params", () =>
+    Effect.gen(function* () {
+      const { ran, tool } = recorder()
+      const redact = (entry: SessionEntry.Known) => {
+        const read = SessionEntry.decode(SessionEntry.encode(entry).replaceAll("hunter2", "[removed]"))
+        return Result.isSuccess(read) && read.success.type !== "unknown" ? read.success : entry
+      }
+      const { inProcess } = yield* processes(
+        [calls("hunter2", "b"), done],
+        (session) => Agent.make({ model: "m", tools: [tool], session }),
+        policy(),
+        { redact }
+      )
+      yield* inProcess((made) => made.prompt("go"))
+      const { newMessages } = yield* inProcess(
+        Effect.fnUntraced(function* (made) {
+          const requests = yield* made.approvals
+          assert.deepStrictEqual(requests[0]?.params, { path: "[removed]" })
+          for (const request of requests) yield* approve(made, request)
+          return yield* made.continue
+        })
+      )
+      assert.deepStrictEqual(ran, ["b"])
+      assert.deepStrictEqual(resultTexts(newMessages), [
+        "Tool execution was rejected: the approval is for other params",
+        "removed b"
+      ])
     })
   )
 
