@@ -241,5 +241,37 @@ export const mutants: ReadonlyArray<Mutant> = [
     from: 'flag: "ax", mode: 0o600',
     to: 'flag: "ax"',
     test: "test/sessions/jsonl.test.ts"
+  },
+  {
+    fault: "no secret of a run with tools, an agent inside, a person and queues",
+    without: "entries of agents inside are redacted",
+    file: "src/sessions/OpenSession.ts",
+    from: "entries.map((entry) => Journal.ofChild(toolCallId, this.shared.stored(entry)))",
+    to: "entries.map((entry) => Journal.ofChild(toolCallId, entry))",
+    test: "test/sessions/memory.test.ts"
+  },
+  {
+    fault: "keeps what the function leaves under the id, and nothing where it fails",
+    without: "an artifact is redacted before it is stored",
+    file: "src/artifacts/ArtifactStore.ts",
+    from: "...redact(artifact), id: artifact.id",
+    to: "...artifact",
+    test: "test/artifacts/ArtifactStore.test.ts"
+  },
+  {
+    fault: "keeps no secret of events and of prompts that wait",
+    without: "the prompt of a run that waits is redacted",
+    file: "src/server/LogLine.ts",
+    from: "line.created, change(line.request)",
+    to: "line.created, line.request",
+    test: "test/server/RunLogStore.test.ts"
+  },
+  {
+    fault: "leaves the secret to those who watch the run",
+    without: "an event is redacted before it is stored",
+    file: "src/server/LogLine.ts",
+    from: "JSON.stringify(change(line.event))",
+    to: "JSON.stringify(line.event)",
+    test: "test/server/RunLogStore.test.ts"
   }
 ]
