@@ -232,9 +232,9 @@ export const AgentEvent = Schema.TaggedUnion({
     toolCallId: Schema.String,
     ...OpenRequest.decision
   },
-  /** The model asks a person, whose answer `Agent.answerQuestion` gives. `schema` is the JSON Schema of the answer. */
+  /** The model asks a person, or the run does: see `about`. `Agent.answerQuestion` gives the answer. */
   QuestionAsked: { ...base, ...OpenRequest.question },
-  /** A person answered a question of the model. */
+  /** A person answered a question. */
   QuestionAnswered: { ...base, questionId: Schema.String, toolCallId: Schema.String, ...OpenRequest.answer },
   /** A tool begins. `params` are those that it gets, after the guards. */
   ToolInvoked: {

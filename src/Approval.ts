@@ -131,6 +131,21 @@ export interface Person {
 export type Asked = "wait" | "deny" | "defer" | Person
 
 /**
+ * The reader of the end of a call that is not known, since its process ended while its tool ran.
+ *
+ * **Details**
+ *
+ * - `"model"`: the call has the outcome `"unknown"`, and the model reads that.
+ * - `"ask"`: a run that continues asks a person, in the way that `asked` says, by a question whose `about` is `"unknownEnd"`. The answer
+ *   is `{ "decision": "again" }` to run the call again, with its idempotency key, `{ "decision": "done", "result": "…" }` if it happened,
+ *   with the text for the model, or `{ "decision": "unknown" }`. Calls of tools whose `effect` is not `"once"` need no answer.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type Unknown = "model" | "ask"
+
+/**
  * A policy: the decisions about tool calls, and the way to ask a person.
  *
  * @category models
@@ -143,6 +158,8 @@ export interface Policy {
   readonly asked: Asked
   /** The longest time that an approval or a question waits; its call then has the outcome `"expired"`. Default: no bound. */
   readonly expiresAfter?: Duration.Input
+  /** The reader of the unknown end of a call. Default `"model"`. */
+  readonly unknown?: Unknown
 }
 
 /** @internal The policy of an application that provides none. Calls that it allows cost nothing. */
@@ -221,6 +238,8 @@ export interface Options {
   readonly asked?: Asked
   /** The longest time that an approval or a question waits, a duration. Default: no bound. */
   readonly expiresAfter?: Duration.Input
+  /** The reader of the unknown end of a call. Default `"model"`. */
+  readonly unknown?: Unknown
 }
 
 /**
@@ -245,8 +264,15 @@ export interface Options {
  * @category constructors
  * @since 0.2.0
  */
-export const make = ({ asked = "deny", expiresAfter, otherwise = "ask", rules = [] }: Options): Policy => ({
+export const make = ({
+  asked = "deny",
+  expiresAfter,
+  otherwise = "ask",
+  rules = [],
+  unknown
+}: Options): Policy => ({
   asked,
+  ...(unknown === undefined ? {} : { unknown }),
   ...(expiresAfter === undefined ? {} : { expiresAfter }),
   decide: (call) =>
     Effect.sync(() => {

@@ -32,6 +32,8 @@ export interface Policy {
    * cannot come.
    */
   readonly asked: "terminal" | Approval.Asked
+  /** The reader of the unknown end of a call. Default `"model"`. */
+  readonly unknown?: Approval.Unknown
   /** Whether a person decides about calls that need an approval. If not, they are refused, and a person answers only questions. */
   readonly isAsked: boolean
   /** Whether the reason of a refused call says which flag permits it. Default `false`. */
@@ -102,7 +104,8 @@ export const make = Effect.fnUntraced(function* (policy: Policy) {
           ? { decision: "deny", reason: unasked(policy, toolName, reason) }
           : { decision: "ask", reason }
       }),
-    asked: policy.asked === "terminal" ? yield* personAt(policy, always) : policy.asked
+    asked: policy.asked === "terminal" ? yield* personAt(policy, always) : policy.asked,
+    ...(policy.unknown === undefined ? {} : { unknown: policy.unknown })
   }
   return made
 })

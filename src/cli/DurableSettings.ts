@@ -30,6 +30,12 @@ export const settings = {
     expected: "a time such as 12h or 30d",
     // A project must not remove the records of a server.
     rules: { widens: () => true }
+  }),
+  unknown: Setting.choice({
+    name: "unknown",
+    words: ["model", "ask"],
+    description:
+      "The reader of the unknown end of a tool call that its process did not survive: the model, or a person, whom the run asks whether to run it again. Default: model"
   })
 }
 
@@ -37,7 +43,8 @@ export const settings = {
 export const flags = {
   durable: settings.durable.parameter,
   lease: settings.lease.parameter,
-  retain: settings.retain.parameter
+  retain: settings.retain.parameter,
+  unknown: settings.unknown.parameter
 }
 
 /** The parsed flags. */

@@ -52,13 +52,19 @@ const choicesIn = (schema: Schema.Json): string => {
       )
 }
 
-/** The answer that a person types: as text, else as JSON. */
+/** The answer that a person types: as text, else as JSON, else as the only member that an object needs. */
 const read = (typed: string, schema: Schema.Json): Result.Result<Schema.Json, string> =>
-  firstOf([typed, ...Option.toArray(decodeJson(typed)), ...wordOf(typed)], schema)
+  firstOf([typed, ...Option.toArray(decodeJson(typed)), ...wordOf(typed), ...memberOf(typed, schema)], schema)
 
-/** The answer of a command line: as JSON, else as text. */
+/** The answer of a command line: as JSON, else as text, else as the only member that an object needs. */
 export const given = (text: string, schema: Schema.Json): Result.Result<Schema.Json, string> =>
-  firstOf([...Option.toArray(decodeJson(text)), text, ...wordOf(text)], schema)
+  firstOf([...Option.toArray(decodeJson(text)), text, ...wordOf(text), ...memberOf(text, schema)], schema)
+
+const memberOf = (text: string, schema: Schema.Json): ReadonlyArray<Schema.Json> => {
+  const required = Predicate.hasProperty(schema, "required") ? schema.required : undefined
+  const [name, ...others] = Array.isArray(required) ? required.filter(Predicate.isString) : []
+  return name === undefined || others.length > 0 ? [] : [{ [name]: text }]
+}
 
 const wordOf = (typed: string): ReadonlyArray<Schema.Json> => {
   const words = new Map<string, Schema.Json>([

@@ -48,6 +48,7 @@ const own = [
   "durable",
   "lease",
   "retain",
+  "unknown",
   "clusterHost",
   "clusterPort"
 ] as const
@@ -64,7 +65,7 @@ export const run = Effect.fnUntraced(
     const place = yield* kept.isDurable
       ? durable(settings, { ...kept, ...(yield* socketOf(line, env)) })
       : living(settings)
-    const { choice, layer: agents } = yield* ServedAgents.make(settings, env, place.artifacts)
+    const { choice, layer: agents } = yield* ServedAgents.make(settings, env, place.artifacts, kept)
     const { grace, host, hosts, origins, port, proxied, rate, token, tokens } = options
     const provider = Context.get(yield* Layer.build(choice.provider), Provider)
     const models = proxied.length > 0 ? proxied : [choice.model]

@@ -20,7 +20,8 @@ import type { Environment } from "./Vendors.ts"
 export const make = Effect.fnUntraced(function* (
   settings: Settings,
   env: Environment,
-  artifacts: ArtifactStore["Service"]
+  artifacts: ArtifactStore["Service"],
+  { unknown }: Required<Pick<Approval.Policy, "unknown">>
 ) {
   const { load } = yield* Effect.promise(() => import("./Project.ts"))
   const [choice, { options: shell, remark }] = yield* Effect.all(
@@ -34,7 +35,7 @@ export const make = Effect.fnUntraced(function* (
   const plan = { settings, prompt: undefined, choice, output: undefined, project, shell }
   const root = (yield* Path.Path).resolve(settings.cwd)
   const asked = Option.contains(settings.approve, "deny") ? "deny" : "wait"
-  const policy = Approval.ofClient(settings, root, asked)
+  const policy = { ...Approval.ofClient(settings, root, asked), unknown }
   const layer = Agents.layer(({ model, session }) =>
     Effect.gen(function* () {
       const chosen =

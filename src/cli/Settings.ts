@@ -34,11 +34,20 @@ export const durable = Effect.fnUntraced(function* (
 ) {
   const lease = yield* flags.lease.pick(sources)
   const retain = yield* flags.retain.pick(sources)
+  const unknown = yield* flags.unknown.pick(sources)
   const isDurable =
     flags.durable === undefined || Option.contains(valueOf(yield* flags.durable.pick(sources)), true)
   if (!isDurable && Option.isSome(retain.found))
     return yield* new UsageError({ detail: "--retain goes with --durable." })
-  return { isDurable, lease: valueOf(lease), retain: valueOf(retain), remarks: remarksOn({ lease, retain }) }
+  if (!isDurable && Option.isSome(unknown.found))
+    return yield* new UsageError({ detail: "--unknown goes with --durable." })
+  return {
+    isDurable,
+    lease: valueOf(lease),
+    retain: valueOf(retain),
+    unknown: Option.getOrElse(valueOf(unknown), () => "model" as const),
+    remarks: remarksOn({ lease, retain, unknown })
+  }
 })
 
 /** The flags that name the place of sessions. */

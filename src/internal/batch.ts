@@ -42,6 +42,8 @@ export class Batch {
   /** Requests of the calls. */
   readonly approvals = new Map<Message.ToolCall, OpenApproval>()
   readonly questions = new Map<Message.ToolCall, OpenQuestion>()
+  /** The questions about calls whose end is not known. */
+  readonly lost = new Map<Message.ToolCall, OpenQuestion>()
   /** The ids of the calls whose tool has begun. */
   readonly begun = new Set<string>()
   /** The calls that wait for a person beyond the end of the run. */
@@ -88,10 +90,10 @@ export class Batch {
       const isOfCall = ({ request }: { readonly request: Request | Question }) =>
         request.toolCallId === call.id && (request.path?.length ?? 0) === depth
       const approval = approvals.find(isOfCall)
-      const question = questions.find(isOfCall)
       if (approval !== undefined)
         this.approvals.set(call, this.requests.restoreApproval(approval, this.checkOf(approval.request)))
-      if (question !== undefined) this.questions.set(call, this.requests.restoreQuestion(question))
+      for (const question of questions.filter(isOfCall).reverse())
+        this.questionsAs(question.request).set(call, this.requests.restoreQuestion(question))
     }
   }
 
@@ -102,6 +104,7 @@ export class Batch {
   /** Whether the tool of a call began before, and its end is not known: such a call must not run again. */
   isLost(call: Message.ToolCall): boolean {
     const { begunBefore, earlier, run } = this
+    if (this.lost.has(call)) return true
     // In a run that ended suspended, all calls ended but those whose agents inside wait.
     if (earlier === undefined || earlier.isSuspended || !earlier.begun.includes(call.id)) return false
     const mayRunAgain =
@@ -128,8 +131,13 @@ export class Batch {
 
   openQuestion(call: Message.ToolCall, request: Question): OpenQuestion {
     const open = this.requests.openQuestion(request)
-    this.questions.set(call, open)
+    this.questionsAs(request).set(call, open)
     return open
+  }
+
+  /** The questions of a kind. */
+  questionsAs({ about }: Pick<Question, "about">): Map<Message.ToolCall, OpenQuestion> {
+    return about === undefined ? this.questions : this.lost
   }
 
   /** Has a call wait beyond the end of the run. */
@@ -170,15 +178,22 @@ export class Batch {
           ? []
           : [{ toolCallId: call.id, outcome: ended.outcome, output: ended.output }]
       }),
-      begun: [...this.begun],
+      begun: [...new Set([...this.begun, ...Array.from(this.lost.keys(), ({ id }) => id)])],
       approvals: ofOpen(this.approvals),
-      questions: ofOpen(this.questions)
+      questions: [...ofOpen(this.questions), ...ofOpen(this.lost)]
     }
   }
 
   /** Whether a message of the user stands before the calls that have not begun. */
   get isMoot(): boolean {
     return this.run.pending.messages.length > 0
+  }
+
+  /** The outcome of a call that is not to begin, for a reason that arose since it was looked at. */
+  notToBegin(call: Message.ToolCall): ToolOutcome.Outcome | undefined {
+    if (this.failure !== undefined) return ToolOutcome.skippedByFailure
+    if (this.inFlight.isHalted || this.run.control.stop !== undefined) return ToolOutcome.aborted(call)
+    return this.isMoot ? ToolOutcome.skippedBySteering : undefined
   }
 
   /** Whether every result asks to end the run, or a call gave the output of the run. */
@@ -219,9 +234,11 @@ export class Batch {
   /** Closes the requests of a call that has ended. */
   private withdraw(call: Message.ToolCall): void {
     const approvalId = this.approvals.get(call)?.request.approvalId
-    const questionId = this.questions.get(call)?.request.questionId
     if (approvalId !== undefined) this.requests.withdraw(approvalId)
-    if (questionId !== undefined) this.requests.withdraw(questionId)
+    for (const questions of [this.questions, this.lost]) {
+      const questionId = questions.get(call)?.request.questionId
+      if (questionId !== undefined) this.requests.withdraw(questionId)
+    }
   }
 
   private failed(call: Message.ToolCall, error: ToolOutput): Effect.Effect<void> {

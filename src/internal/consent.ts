@@ -23,7 +23,7 @@ type Allowed = Guards.Allowed
 type Outcome = ToolOutcome.Outcome
 
 /** The call waits for its answer beyond the end of the run, or another reason keeps it from running. */
-interface NotNow {
+export interface NotNow {
   readonly _tag: "Deferred" | "Withdrawn"
 }
 
@@ -130,14 +130,25 @@ const askQuestion = Effect.fnUntraced(function* (
   questionOf: (input: any) => Pick<Question, "question" | "schema">
 ) {
   const { call, params } = allowed.prepared
-  const earlier = batch.questions.get(call)?.request
-  const made = yield* Effect.exit(Effect.sync(() => earlier ?? questionOf(params)))
+  const made = yield* Effect.exit(Effect.sync(() => batch.questions.get(call)?.request ?? questionOf(params)))
   if (Exit.isFailure(made)) return ToolOutcome.rejected(firstLine(Cause.squash(made.cause)))
-  const questionId = earlier?.questionId ?? makeRequestId("qst")
   const { question, schema } = made.value
-  const request: Question = { ...requestBase(batch, call.id, earlier), questionId, question, schema }
+  const asked = yield* putQuestion(batch, call, { question, schema }, ToolOutcome.questionExpired)
+  return asked._tag === "Answered" ? yield* answered(batch, allowed, asked.request, asked.answer) : asked
+})
+
+/** Puts a question about a call to a person, under the id that it may have from before. */
+export const putQuestion = (
+  batch: Batch,
+  call: ToolCall,
+  words: Pick<Question, "about" | "question" | "schema">,
+  expired: Outcome
+) => {
+  const earlier = batch.questionsAs(words).get(call)?.request
+  const questionId = earlier?.questionId ?? makeRequestId("qst")
+  const request: Question = { ...requestBase(batch, call.id, earlier), questionId, ...words }
   const { path: _path, runId: _runId, ...fields } = request
-  const asked = yield* askPerson<Question, QuestionAnswer>(batch, {
+  const asking = askPerson<Question, QuestionAnswer>(batch, {
     call,
     id: questionId,
     request,
@@ -145,20 +156,30 @@ const askQuestion = Effect.fnUntraced(function* (
     open: () => batch.openQuestion(call, request),
     person: (person) =>
       Effect.flatMap(person.answer(request), (answer) => batch.requests.answerQuestion(questionId, answer)),
-    expired: ToolOutcome.questionExpired
+    expired
   })
-  return asked._tag === "Answered" ? yield* answered(batch, allowed, request, asked.answer) : asked
-})
+  return Effect.map(asking, (asked) => (asked._tag === "Answered" ? { ...asked, request } : asked))
+}
+
+/** Shows the answer to a question. */
+export const showAnswer = (
+  { run }: Batch,
+  { questionId, toolCallId }: Question,
+  answer: QuestionAnswer
+): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    run.emit({ _tag: "QuestionAnswered", questionId, toolCallId, ...answer })
+    return run.delivered
+  })
 
 /** The call of a question, which runs with its answer, unless the person declined. */
 const answered = Effect.fnUntraced(function* (
-  { run }: Batch,
+  batch: Batch,
   allowed: Allowed,
-  { questionId, toolCallId }: Question,
+  question: Question,
   answer: QuestionAnswer
 ): Effect.fn.Return<Allowed | Outcome> {
-  run.emit({ _tag: "QuestionAnswered", questionId, toolCallId, ...answer })
-  yield* run.delivered
+  yield* showAnswer(batch, question, answer)
   return answer.declined === true ? ToolOutcome.declined(answer) : { ...allowed, answer: answer.answer }
 })
 
@@ -202,10 +223,9 @@ const askPerson = Effect.fnUntraced(function* <R extends Pick<Request, "expiresA
   { call, event, expired, id, open, person, request }: Asking<R, A>
 ): Effect.fn.Return<{ readonly _tag: "Answered"; readonly answer: A } | Outcome | NotNow> {
   const { run } = batch
-  const { isInner, policy, requests } = run.waiting
+  const { hasPerson, policy, requests } = run.waiting
   const { asked } = policy
-  // A run around this one could not resume it.
-  if (asked === "deny" || (asked === "defer" && isInner)) return noPerson
+  if (!hasPerson || asked === "deny") return noPerson
   const left = (request.expiresAt ?? Infinity) - run.clock.currentTimeMillisUnsafe()
   if (left <= 0) return expired
   const opened = open()

@@ -36,7 +36,7 @@ export const decision = {
   by: Schema.optionalKey(Schema.String)
 }
 
-/** A question of the model to a person. */
+/** A question to a person, of the model unless `about` says otherwise. */
 export const question = {
   /** The id of the question. */
   questionId: Schema.String,
@@ -46,6 +46,8 @@ export const question = {
   question: Schema.String,
   /** The JSON Schema of the answer. */
   schema: Schema.Json,
+  /** `"unknownEnd"`: the run asks about a call whose process ended while its tool ran. Default: the model asks. */
+  about: Schema.optionalKey(Schema.Literal("unknownEnd")),
   /** The time in milliseconds since the epoch at which the question expires. Default: it does not expire. */
   expiresAt: Schema.optionalKey(Schema.Finite)
 }

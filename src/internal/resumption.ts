@@ -4,6 +4,7 @@
 import * as Message from "../Message.ts"
 import type { OpenTurn } from "./openTurn.ts"
 import * as ToolOutcome from "./toolOutcome.ts"
+import * as UnknownEnd from "./unknownEnd.ts"
 
 /** The results of an answer that are in the transcript. */
 export const answered = (
@@ -36,6 +37,9 @@ const endOf = (open: OpenTurn, call: Message.ToolCall) => {
     request.toolCallId === call.id
   const ended = open.ended.find(({ toolCallId }) => toolCallId === call.id)
   if (ended !== undefined) return ended
+  const lost = open.questions.find((open) => isOfCall(open) && open.request.about !== undefined)
+  if (lost !== undefined)
+    return (lost.answer && UnknownEnd.outcomeOf(call, lost.answer)) ?? ToolOutcome.unknown(call)
   if (open.begun.includes(call.id)) return open.isSuspended ? stopped(call) : ToolOutcome.unknown(call)
   const approval = open.approvals.find(isOfCall)
   if (approval?.answer?.decision === "reject")

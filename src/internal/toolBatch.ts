@@ -8,7 +8,6 @@ import * as Semaphore from "effect/Semaphore"
 import { Batch } from "./batch.ts"
 import * as Consent from "./consent.ts"
 import type { FailureReason } from "./failureReason.ts"
-import type { Allowed } from "./guards.ts"
 import type { InterruptedTurn } from "./interrupted.ts"
 import type * as Message from "../Message.ts"
 import type { Run, Stopped } from "./run.ts"
@@ -37,8 +36,8 @@ export const execute = Effect.fnUntraced(function* (
   run.emit({ _tag: "ToolsDetected", toolCalls: open })
   if (isSequential(batch)) {
     for (const call of batch.unanswered) {
-      const allowed = batch.isEnded(call) ? undefined : yield* ToolCall.preflight(batch, call)
-      yield* allowed === undefined ? batch.pollSteering : perform(batch, [allowed])
+      const looked = batch.isEnded(call) ? undefined : yield* ToolCall.preflight(batch, call)
+      yield* looked === undefined ? batch.pollSteering : perform(batch, [looked])
       if (batch.isDeferring && !batch.suspend()) yield* ToolCall.closeWaiting(batch)
       if (batch.isSuspended) break
       yield* batch.answer([call])
@@ -56,19 +55,19 @@ export const execute = Effect.fnUntraced(function* (
   return batch
 })
 
-type Perform = (batch: Batch, allowed: ReadonlyArray<Allowed>) => Effect.Effect<void>
+type Perform = (batch: Batch, looked: ReadonlyArray<ToolCall.Looked>) => Effect.Effect<void>
 
 /** Performs calls side by side; a single call in the fiber of the run. */
-const performAll: Perform = (batch, allowed) =>
-  Effect.forEach(allowed, (call) => ToolCall.perform(batch, call), {
-    concurrency: allowed.length === 1 ? 1 : concurrencyOf(batch),
+const performAll: Perform = (batch, looked) =>
+  Effect.forEach(looked, (call) => ToolCall.perform(batch, call), {
+    concurrency: looked.length === 1 ? 1 : concurrencyOf(batch),
     discard: true
   })
 
 /** Performs calls that may have to wait for a person. While one waits, it takes no place of the others. */
-const performAsking: Perform = Effect.fnUntraced(function* (batch, allowed) {
+const performAsking: Perform = Effect.fnUntraced(function* (batch, looked) {
   const places = Semaphore.makeUnsafe(concurrencyOf(batch))
-  yield* Effect.forEach(allowed, (call) => ToolCall.performApproved(batch, call, places), {
+  yield* Effect.forEach(looked, (call) => ToolCall.performApproved(batch, call, places), {
     concurrency: "unbounded",
     discard: true
   })

@@ -13,6 +13,7 @@ import * as Gate from "./gate.ts"
 import * as Guards from "./guards.ts"
 import { attempt } from "./interruption.ts"
 import * as Limits from "./limits.ts"
+import * as LostCall from "./lostCall.ts"
 import * as Spans from "./spans.ts"
 import type { ToolCall } from "../Message.ts"
 import * as MidCallQuestion from "./midCallQuestion.ts"
@@ -25,13 +26,16 @@ import type * as Registry from "../ToolRegistry.ts"
 
 type Outcome = ToolOutcome.Outcome
 
+/** A call that may run, or about which the run asks a person. */
+export type Looked = Guards.Allowed | LostCall.Lost
+
 const defaultTimeout = Duration.seconds(30)
 
 /** Looks at one call, in the order of the calls. Returns it if it may run, and settles it otherwise. */
 export const preflight = Effect.fnUntraced(function* (
   batch: Batch,
   call: ToolCall
-): Effect.fn.Return<Guards.Allowed | undefined> {
+): Effect.fn.Return<Looked | undefined> {
   const { run } = batch
   const label = run.toolOf(call)?.label
   if (run.output?.isCall(call) !== true) run.countToolCall()
@@ -43,13 +47,16 @@ export const preflight = Effect.fnUntraced(function* (
     ...(label === undefined ? {} : { label })
   })
   yield* run.delivered
-  const decision =
-    (batch.isLost(call) ? ToolOutcome.unknown(call) : notToBeLookedAt(batch)) ??
-    (yield* Spans.withCallLogs(call, guarded(batch, call)))
-  if (decision._tag === "Allowed") return decision
-  yield* refuse(batch, call, decision)
+  const known = notToBeLookedAt(batch) ?? (batch.isLost(call) ? LostCall.look(batch, call) : undefined)
+  const decision = known ?? (yield* Spans.withCallLogs(call, guarded(batch, call)))
+  if (decision._tag !== "Outcome") return decision
+  yield* skip(batch, call, decision)
   return undefined
 })
+
+/** Settles a call that does not begin. If it began before, its end stays unknown. */
+const skip = (batch: Batch, call: ToolCall, outcome: Outcome): Effect.Effect<void> =>
+  refuse(batch, call, batch.isLost(call) ? ToolOutcome.unknown(call) : outcome)
 
 /** Settles a call that does not run. */
 const refuse = (batch: Batch, call: ToolCall, outcome: Outcome): Effect.Effect<void> =>
@@ -87,19 +94,19 @@ const reopened = (batch: Batch, call: ToolCall): Effect.Effect<Guards.Allowed | 
   const approval = approvals.get(call)
   if (approval !== undefined) return Guards.again(run, call, approval.request.params)
   if (questions.has(call)) return Guards.again(run, call)
-  return batch.isLate ? Effect.succeed(ToolOutcome.notBegun) : undefined
+  return batch.isLate && !batch.isLost(call) ? Effect.succeed(ToolOutcome.notBegun) : undefined
 }
 
 /** Performs a call that the policy allows or a person approves. It takes its place among the `places` only then. */
 export const performApproved = Effect.fnUntraced(function* (
   batch: Batch,
-  allowed: Guards.Allowed,
+  looked: Looked,
   places: Semaphore.Semaphore
 ): Effect.fn.Return<void> {
-  const { call } = allowed.prepared
-  const moot = notToBegin(batch, call)
-  if (moot !== undefined) return yield* refuse(batch, call, moot)
-  const consent = yield* Spans.withCallLogs(call, Consent.ask(batch, allowed))
+  const { call } = looked._tag === "Lost" ? looked : looked.prepared
+  const moot = batch.notToBegin(call)
+  if (moot !== undefined) return yield* skip(batch, call, moot)
+  const consent = yield* Spans.withCallLogs(call, consented(batch, looked))
   switch (consent._tag) {
     case "Allowed":
       yield* Gate.whilePaused(batch.run)
@@ -107,27 +114,33 @@ export const performApproved = Effect.fnUntraced(function* (
     case "Outcome":
       return yield* refuse(batch, call, consent)
     case "Withdrawn":
-      return yield* refuse(batch, call, notToBegin(batch, call) ?? ToolOutcome.aborted(call))
+      return yield* skip(batch, call, batch.notToBegin(call) ?? ToolOutcome.aborted(call))
   }
+})
+
+/** Asks about a call that began before, whether it is to run again, and then as about any other. */
+const consented = Effect.fnUntraced(function* (batch: Batch, looked: Looked) {
+  if (looked._tag === "Allowed") return yield* Consent.ask(batch, looked)
+  const lost = yield* LostCall.ask(batch, looked.call)
+  if (lost._tag !== "Again") return lost
+  const allowed = yield* guarded(batch, looked.call)
+  return allowed._tag === "Allowed" ? yield* Consent.ask(batch, allowed) : allowed
 })
 
 /** Ends the calls that wait for a person, since the run does not wait for them. */
 export const closeWaiting = (batch: Batch): Effect.Effect<void> =>
-  Effect.forEach(
-    batch.waiting,
-    (call) => refuse(batch, call, notToBegin(batch, call) ?? ToolOutcome.runEnds),
-    { discard: true }
-  )
+  Effect.forEach(batch.waiting, (call) => skip(batch, call, batch.notToBegin(call) ?? ToolOutcome.runEnds), {
+    discard: true
+  })
 
 /** Executes one call, as often as its hooks have it run again, and settles it. */
-export const perform = Effect.fnUntraced(function* (
-  batch: Batch,
-  { answer, approved, modified, prepared }: Guards.Allowed
-): Effect.fn.Return<void> {
+export const perform = Effect.fnUntraced(function* (batch: Batch, looked: Looked): Effect.fn.Return<void> {
   const { run } = batch
+  if (looked._tag === "Lost") return yield* skip(batch, looked.call, ToolOutcome.aborted(looked.call))
+  const { answer, approved, modified, prepared } = looked
   const { call, input } = prepared
-  const moot = notToBegin(batch, call)
-  if (moot !== undefined) return yield* refuse(batch, call, moot)
+  const moot = batch.notToBegin(call)
+  if (moot !== undefined) return yield* skip(batch, call, moot)
   batch.begun.add(call.id)
   run.emit({
     _tag: "ToolInvoked",
@@ -147,13 +160,6 @@ export const perform = Effect.fnUntraced(function* (
   yield* batch.settle(call, outcome, run.elapsed - startedAt)
   yield* batch.pollSteering
 })
-
-/** Reasons that arose since the call was looked at. */
-const notToBegin = (batch: Batch, call: ToolCall): Outcome | undefined => {
-  if (batch.failure !== undefined) return ToolOutcome.skippedByFailure
-  if (batch.inFlight.isHalted || batch.run.control.stop !== undefined) return ToolOutcome.aborted(call)
-  return batch.isMoot ? ToolOutcome.skippedBySteering : undefined
-}
 
 /** A defect halts the batch and ends the run, once each call has its result. */
 const executeOnce = (

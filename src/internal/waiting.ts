@@ -55,6 +55,12 @@ export class Waiting {
     this.turn = task.open
   }
 
+  /** Whether a person can answer. A run that a tool started cannot defer if the run around it could not resume it. */
+  get hasPerson(): boolean {
+    const { asked } = this.policy
+    return asked !== "deny" && !(asked === "defer" && this.isInner)
+  }
+
   /** Keeps a turn that waits for a person, or forgets the one that has its results. */
   leaveOpen(turn: OpenTurn | undefined): void {
     this.turn = turn

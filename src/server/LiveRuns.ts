@@ -69,7 +69,8 @@ export interface HostOptions extends Omit<Options, "recovery"> {
  *
  * With `recovery: "continue"` a run survives the process. The next one continues it under its id, and its log reads as if nothing had
  * happened. A model call that was cut is made again. Of the tool calls that had not ended, those of `"pure"` and `"idempotent"` tools run
- * again with the same `idempotencyKey`, and those of other tools get the outcome `"unknown"`. Requests to a person wait again.
+ * again with the same `idempotencyKey`, and those of other tools get the outcome `"unknown"`, or a person decides about them: see `unknown`
+ * of `Approval.Options`. Requests to a person wait again.
  *
  * **Example** (Runs with an agent)
  *

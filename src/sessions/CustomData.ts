@@ -34,7 +34,7 @@ export const Tool = Schema.Union([
 
 const asker = { runId: Schema.String, questionId: Schema.String, toolCallId: Schema.String }
 
-/** Kind `question`: a question of the model to a person, or the answer. */
+/** Kind `question`: a question to a person, or the answer. */
 export const Question = Schema.Union([
   Schema.Struct({
     phase: Schema.Literal("asked"),
@@ -44,6 +44,7 @@ export const Question = Schema.Union([
     ),
     question: Schema.String,
     schema: Schema.Json,
+    about: Schema.optionalKey(Schema.Literal("unknownEnd")),
     expiresAt: Schema.optionalKey(Schema.Finite)
   }),
   Schema.Struct({

@@ -34,7 +34,7 @@ export const openTurnOf = (branch: ReadonlyArray<Entry>): OpenTurn | undefined =
     ended: Array.from(ended, ([toolCallId, { outcome, output }]) => ({ toolCallId, outcome, output })),
     begun: [...new Set(tools.flatMap(({ phase, toolCallId }) => (phase === "start" ? [toolCallId] : [])))],
     approvals: approvalsOf(rest),
-    questions: questionsOf(rest)
+    questions: questionsOf(rest, new Set(runs.map(({ runId }) => runId)))
   }
 }
 
@@ -91,17 +91,23 @@ const requestOf = (entry: SessionEntry.Approval): Request => {
   }
 }
 
-const questionsOf = (entries: ReadonlyArray<Entry>): OpenTurn["questions"] => {
+/** The questions with their answers. One about the unknown end of a call is over when the call begins again: `runs` names those of its agent. */
+const questionsOf = (entries: ReadonlyArray<Entry>, runs: ReadonlySet<string>): OpenTurn["questions"] => {
   const found = new Map<string, { readonly request: Question; readonly answer?: QuestionAnswer }>()
-  for (const data of entries.flatMap(questionIn)) {
+  for (const data of entries.flatMap((entry) => [...questionIn(entry), ...dataOf("tool", readTool, entry)])) {
     if (data.phase === "asked") {
       const { phase: _, ...request } = data
       found.set(data.questionId, { request })
-    } else {
+    } else if (data.phase === "answered") {
       const answer = Struct.pick(data, ["answer", "declined", "reason", "by"])
       const request = found.get(data.questionId)
       if (request !== undefined && request.answer === undefined)
         found.set(data.questionId, { ...request, answer })
+    } else if (data.phase === "start") {
+      for (const [id, { request }] of found) {
+        const isOfCall = request.toolCallId === data.toolCallId && runs.has(request.runId)
+        if (isOfCall && request.about !== undefined) found.delete(id)
+      }
     }
   }
   return [...found.values()]

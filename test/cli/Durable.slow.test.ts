@@ -122,6 +122,30 @@ describe("effect-agent serve --durable", () => {
     assert.strictEqual((await kill(second, "SIGTERM")).code, 0)
   }, 60_000)
 
+  it("asks a person about a command whose process was killed, and runs it again if the person says so", async () => {
+    const cwd = Program.folder({})
+    const store = ["--store", `sqlite:${join(cwd, "agent.db")}`]
+    const first = await serve(cwd, store, "--unknown", "ask")
+    const runId = await begin(first, slow(cwd))
+    await frames(first, runId, "ToolInvoked")
+    while (effects(cwd).length === 0) await frames(first, runId, "ToolInvoked")
+    await kill(first, "SIGKILL")
+    writeFileSync(join(cwd, "gate"), "")
+    const second = await serve(cwd, store, "--unknown", "ask")
+    await frames(second, runId, "QuestionAsked")
+    await kill(second, "SIGKILL")
+    const answered = await Effect.runPromise(
+      Program.run(["approve", runId, ...store, "--answer", "again"], { cwd })
+    )
+    assert.strictEqual(answered.code, 0, answered.stderr)
+    const third = await serve(cwd, store, "--unknown", "ask")
+    const all = await frames(third, runId)
+    isWhole(all)
+    assert.strictEqual(all.find(({ event }) => event === "ToolExecutionEnd")?.data.outcome, "success")
+    assert.deepStrictEqual(effects(cwd).toSorted(), ["begun", "begun", "ended", "ended"])
+    assert.strictEqual((await kill(third, "SIGTERM")).code, 0)
+  }, 60_000)
+
   it("closes streams without RunEnd at SIGTERM, exits with 0, and ends the run after the restart", async () => {
     const cwd = Program.folder({})
     const first = await serve(cwd)
@@ -159,6 +183,7 @@ describe("effect-agent serve --durable", () => {
     for (const [args, words] of [
       [["serve", "--durable", "--session-dir", cwd], "--durable keeps runs in a database"],
       [["serve", "--retain", "30d"], "--retain goes with --durable"],
+      [["serve", "--unknown", "ask"], "--unknown goes with --durable"],
       [["serve", "--durable", "--lease", "10ms"], "--lease"],
       [["worker"], "--store postgres://"],
       [["worker", "--store", "sqlite:a.db"], "--store postgres://"]

@@ -11,7 +11,7 @@ export class Life {
   readonly over = Deferred.makeUnsafe<void>()
   /** The sessions that the process has open. */
   readonly scopes: Array<Scope.Closeable> = []
-  private readonly last: number
+  private last: number
 
   /** `last`: the number of the first write that is not done. */
   constructor(last: number) {
@@ -30,6 +30,12 @@ export class Life {
       return Effect.never
     })
   }
+
+  /** Kills the process now. */
+  readonly end = Effect.sync(() => {
+    this.last = 0
+    Deferred.doneUnsafe(this.over, Effect.void)
+  })
 
   /** Releases what the system releases for a process that is gone. */
   readonly bury = Effect.suspend(() =>

@@ -3,6 +3,22 @@ import type { Mutant } from "./Mutant.ts"
 
 export const mutants: ReadonlyArray<Mutant> = [
   {
+    fault: "is asked about again if the process ends while the call runs again",
+    without: "an answer about a call whose end is not known is for one time",
+    file: "src/sessions/Turn.ts",
+    from: "if (isOfCall && request.about !== undefined) found.delete(id)",
+    to: "",
+    test: "test/server/UnknownEnd.test.ts"
+  },
+  {
+    fault: "stays unknown if the run is cancelled before the answer",
+    without: "a call that began before and does not begin again stays unknown",
+    file: "src/internal/toolCall.ts",
+    from: "batch.isLost(call) ? ToolOutcome.unknown(call) : outcome",
+    to: "outcome",
+    test: "test/server/UnknownEnd.test.ts"
+  },
+  {
     fault: "rejects params that were changed after the approval",
     without: "an approval from a store is for the params of its hash",
     file: "src/internal/consent.ts",
@@ -61,9 +77,9 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "are rejected inside of a tool whose run could not be resumed",
     without: "no run waits that no run could resume",
-    file: "src/internal/consent.ts",
-    from: '(asked === "defer" && isInner)',
-    to: "false",
+    file: "src/internal/waiting.ts",
+    from: '!(asked === "defer" && this.isInner)',
+    to: "true",
     test: "test/behaviour/Requests.test.ts"
   },
   {
