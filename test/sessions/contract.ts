@@ -56,7 +56,12 @@ const secretive = Effect.fnUntraced(function* (session: Session.Session) {
   })
   const params = { text: "secret argument hunter2" }
   const person: Approval.Person = {
-    approve: () => Effect.succeed({ decision: "approve", reason: "hunter2", params: { text: "hunter2" } }),
+    approve: ({ toolName }) =>
+      Effect.succeed({
+        decision: "approve",
+        reason: "hunter2",
+        ...(toolName === "within" ? { params: { text: "hunter2" } } : {})
+      }),
     answer: () => Effect.succeed({ answer: "hunter2" })
   }
   const agent = yield* Agent.make({
@@ -643,7 +648,8 @@ export const contract = ({ name, storage }: Subject) => {
           for (const part of [
             "secret prompt [removed]",
             "secret argument [removed]",
-            "secret result [removed]"
+            "secret result [removed]",
+            '"kind":"child"'
           ])
             assert.include(text, part)
           const listed = JSON.stringify([yield* store.list(), yield* storage.list()])
