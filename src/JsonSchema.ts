@@ -268,6 +268,6 @@ export const same = (self: Json, that: Json): boolean =>
 
 const fault = <Value extends Json>(reading: Reading, path: string, what: string, value: Value): Value => {
   const shown = what === "is missing" ? "" : `, got ${JSON.stringify(value).slice(0, 100)}`
-  reading.faults.push(`${path === "" ? "params" : path} ${what}${shown}`)
+  reading.faults.push(`${path === "" ? "the value" : path} ${what}${shown}`)
   return value
 }
