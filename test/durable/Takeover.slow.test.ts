@@ -22,8 +22,8 @@ const folder = Effect.acquireRelease(
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
 )
 
-/** Starts a worker, and succeeds when it is ready. */
-const worker = (url: Redacted.Redacted, effects: string) =>
+/** Starts a worker, and succeeds when it is ready. `said`: its lines. */
+const worker = (url: Redacted.Redacted, effects: string, said: Array<string> = []) =>
   Effect.gen(function* () {
     const port = yield* freePort
     const child = yield* Effect.acquireRelease(
@@ -44,10 +44,8 @@ const worker = (url: Redacted.Redacted, effects: string) =>
       ),
       (child) => Effect.sync(() => child.kill("SIGKILL"))
     )
-    const lines = createInterface(child.stdout)
-    yield* Effect.promise(async () => {
-      for await (const line of lines) if (line === "ready") return
-    })
+    const lines = createInterface(child.stdout).on("line", (line) => said.push(line))
+    yield* Effect.promise(() => once(lines, "line"))
     return child
   })
 
@@ -142,6 +140,62 @@ const gapAt = (fault: Fault, thaw: boolean) =>
     }).pipe(Effect.provideContext(context))
   })
 
+/** The rows of all sessions and logs. */
+const rowsIn = (url: Redacted.Redacted) =>
+  Effect.gen(function* () {
+    const sql = yield* PgClient.PgClient
+    return [
+      yield* sql`SELECT session, position, text FROM effect_agent_session_entry ORDER BY session, position`
+        .values,
+      yield* sql`SELECT run, line, text FROM effect_agent_run_line ORDER BY run, line`.values
+    ]
+  }).pipe(Effect.provide(PgClient.layer({ url })))
+
+/** What a worker says and does when it wakes, which was frozen at an event of its run until another one had ended the run. */
+const woken = (at: "ToolInvoked" | "ModelCallStart") =>
+  Effect.gen(function* () {
+    const { url } = yield* Postgres.start
+    const effects = join(yield* folder, "effects")
+    const said: ReadonlyArray<Array<string>> = [[], []]
+    const workers = [yield* worker(url, effects, said[0]), yield* worker(url, effects, said[1])]
+    const context = yield* Layer.build(outside(url))
+    return yield* Effect.gen(function* () {
+      const runs = yield* Runs.Runs
+      const sessions = yield* SessionStore.SessionStore
+      yield* Effect.scoped(sessions.create({ sessionId: "s" }))
+      const { runId } = yield* runs.start({ sessionId: "s", prompt: "go" })
+      const seen: Array<Runs.Positioned> = []
+      let owner = -1
+      yield* Stream.runForEach(yield* runs.events(runId, 0), (entry) =>
+        Effect.sync(() => {
+          seen.push(entry)
+          if (owner >= 0 || entry.event._tag !== at || entry.event.turn !== 3) return
+          owner = workers.findIndex(({ pid }) => pid === effectsIn(effects).at(-1)?.[1])
+          workers[owner]?.kill("SIGSTOP")
+        })
+      )
+      const rows = yield* rowsIn(url)
+      const done = effectsIn(effects)
+      const lines = said[owner] ?? assert.fail("no worker was frozen")
+      const before = lines.length
+      workers[owner]?.kill("SIGCONT")
+      const isRefused = Effect.sync(() => lines.slice(before).some((line) => line.startsWith("refused")))
+      yield* Effect.timeoutOption(Effect.repeat(Effect.sleep(20), { until: () => isRefused }), 10_000)
+      yield* Effect.sleep(1000)
+      // One history: the database has what it had, and all watchers see that.
+      assert.deepStrictEqual(yield* rowsIn(url), rows)
+      const isKept = ({ event }: Runs.Positioned) => event._tag !== "MessageDelta"
+      const log = yield* Stream.runCollect(yield* runs.events(runId, 0))
+      assert.deepStrictEqual(log.filter(isKept), seen.filter(isKept))
+      assert.deepInclude(yield* runs.get(runId), { status: "completed", turns: calls + 1 })
+      // The run has ended here: no tool runs, and the model is not asked.
+      assert.deepStrictEqual(effectsIn(effects), done)
+      const after = lines.slice(before)
+      assert.notInclude(after, "model")
+      return after.filter((line) => line.startsWith("refused"))[0]
+    }).pipe(Effect.provideContext(context))
+  })
+
 describe.skipIf(!Postgres.isInstalled)("taking over", () => {
   it.live(
     "the run of a killed worker goes on within two seconds, and its watcher sees each event once",
@@ -158,6 +212,18 @@ describe.skipIf(!Postgres.isInstalled)("taking over", () => {
   it.live(
     "the run of a frozen worker goes on within two leases, and nothing that it does later counts",
     () => Effect.map(gapAt(freeze, true), (gap) => assert.isBelow(gap, 2 * lease)),
+    60_000
+  )
+
+  it.live(
+    "the database refuses what a frozen worker writes to the session when it wakes, and its run ends there",
+    () => Effect.map(woken("ToolInvoked"), (said) => assert.strictEqual(said, "refused session Locked")),
+    60_000
+  )
+
+  it.live(
+    "the database refuses what a frozen worker writes to the log when it wakes, and its run ends there",
+    () => Effect.map(woken("ModelCallStart"), (said) => assert.strictEqual(said, "refused log taken")),
     60_000
   )
 })

@@ -1,20 +1,27 @@
 /**
  * A worker of a cluster: `agentWorker.ts URL PORT LEASE EFFECTS`. Its model calls the tool `count` until it has ten results, and then ends.
- * Each call of the tool, which is not to be repeated, writes a line to the file EFFECTS. It prints `ready`.
+ * Each call of the tool, which is not to be repeated, writes a line to the file EFFECTS. It prints `ready`, `model` at each call of the model, and
+ * `refused` with what was to be written and the reason when the database refuses a write.
  */
 import { PgClient } from "@effect/sql-pg"
-import { Effect, Layer, Redacted, Schema } from "effect"
+import { Context, Effect, Layer, Redacted, Schema } from "effect"
 import { Agent, Approval, Tool } from "effect-agent"
 import { DurableRuns } from "effect-agent/durable"
 import { NodeCluster } from "effect-agent/durable-node"
-import { Agents, SqlRunLogStore } from "effect-agent/server"
-import { SqlSessionStore } from "effect-agent/sessions"
-import { ScriptedProvider } from "effect-agent/testing"
+import { Agents, RunLogStore, SqlRunLogStore } from "effect-agent/server"
+import { SessionStore, SqlSessionStore } from "effect-agent/sessions"
+import { ScriptedProvider, Step } from "effect-agent/testing"
 import { appendFileSync, writeSync } from "node:fs"
 
 export const calls = 10
 
 const [url = "", port = "", lease = "", effects = ""] = process.argv.slice(2)
+
+const print = (line: string): void => void writeSync(1, `${line}\n`)
+const refused = (what: string) => (error: { readonly reason: string | { readonly _tag: string } }) =>
+  Effect.sync(() =>
+    print(`refused ${what} ${typeof error.reason === "string" ? error.reason : error.reason._tag}`)
+  )
 
 const count = Tool.make({
   name: "count",
@@ -30,7 +37,10 @@ const count = Tool.make({
 
 const script: ScriptedProvider.Script = Array.from({ length: 100 }, () => ({ messages }) => {
   const n = messages.filter(({ role }) => role === "toolResult").length
-  return n < calls ? ScriptedProvider.toolCall("count", { n }) : ScriptedProvider.text("done")
+  print("model")
+  return n < calls
+    ? ScriptedProvider.turn(Step.sleep(100), Step.toolCall("count", { n }), Step.finish("toolUse"))
+    : ScriptedProvider.text("done")
 })
 
 const agents = Agents.layer(({ session }) => Agent.make({ model: "any", tools: [count], session })).pipe(
@@ -45,6 +55,25 @@ const stores = SqlRunLogStore.layer({ patience }).pipe(
   Layer.provideMerge(SqlSessionStore.layer({ takeOver: true, patience }))
 )
 
+/** The stores, which say what the database refuses. */
+const telling = Layer.effectContext(
+  Effect.gen(function* () {
+    const sessions = yield* SessionStore.SessionStore
+    const logs = yield* RunLogStore.RunLogStore
+    const open: typeof sessions.open = (sessionId) =>
+      Effect.map(sessions.open(sessionId), (session) => ({
+        ...session,
+        restored: session.restored,
+        record: (records) => Effect.tapError(session.record(records), refused("session"))
+      }))
+    const openLog: typeof logs.open = (run) =>
+      Effect.map(logs.open(run), (append) => (lines) => Effect.tapError(append(lines), refused("log")))
+    return Context.make(SessionStore.SessionStore, { ...sessions, open }).pipe(
+      Context.add(RunLogStore.RunLogStore, { ...logs, open: openLog })
+    )
+  })
+).pipe(Layer.provideMerge(stores))
+
 const database = PgClient.layer({
   url: Redacted.make(url),
   maxConnections: 8,
@@ -53,7 +82,7 @@ const database = PgClient.layer({
 
 const worker = DurableRuns.worker({ flush: 0 }).pipe(
   Layer.provide([agents, NodeCluster.worker({ port: Number(port), lease: Number(lease) })]),
-  Layer.provide(stores),
+  Layer.provide(telling),
   Layer.provide(database)
 )
 
@@ -61,7 +90,7 @@ if (import.meta.main) {
   const ended = new AbortController()
   process.once("SIGTERM", () => ended.abort())
   const main = Layer.launch(
-    Layer.effectDiscard(Effect.sync(() => writeSync(1, "ready\n"))).pipe(Layer.provideMerge(worker))
+    Layer.effectDiscard(Effect.sync(() => print("ready"))).pipe(Layer.provideMerge(worker))
   )
   await Effect.runPromise(main, { signal: ended.signal }).catch((error: unknown) => {
     if (!ended.signal.aborted) console.error(error)
