@@ -11,6 +11,7 @@ import type * as Approval from "../Approval.ts"
 import type { Conversation } from "./Conversation.ts"
 import * as History from "./History.ts"
 import type { Host } from "./Host.ts"
+import * as Requesting from "./Requesting.ts"
 import * as Resuming from "./Resuming.ts"
 import type { RunState } from "./RunState.ts"
 import type { RunKey } from "./RunLogStore.ts"
@@ -71,7 +72,9 @@ const answered = <A extends Pick<Payload.Decided, "decision"> | Pick<Payload.Ans
     if (live !== undefined && agent !== undefined) {
       const given = Effect.mapError(answer.give(agent), problem(runId))
       const again = Effect.catchTag(given, "RequestNotFound", () => answer.find(live.log.state))
-      return { ...(yield* again), runId }
+      const found = yield* again
+      yield* Requesting.held(live)
+      return { ...found, runId }
     }
     return yield* conversation.lock.withPermit(
       Effect.uninterruptible(answerLate(host, conversation, run, answer))

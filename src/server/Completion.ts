@@ -14,10 +14,13 @@ export class Completion {
   readonly added: Array<AgentEvent> = []
   private readonly log: LogProgress
   private readonly now: number
+  private readonly because: { readonly reason?: string }
 
-  constructor(log: LogProgress, now: number) {
+  /** `because`: the reason of a cancel that the log does not have. */
+  constructor(log: LogProgress, now: number, because: { readonly reason?: string } = {}) {
     this.log = log
     this.now = now
+    this.because = because
   }
 
   /** Adds an event as the next one of its run. */
@@ -145,6 +148,8 @@ export class Completion {
   /** Ends a run. */
   endRun(run: RunProgress, status: RunStatus, error?: EventError): void {
     this.endCalls(run)
+    if (status === "cancelled" && !run.isCancelled)
+      this.add({ ...run.base(this.now), _tag: "RunCancelled", ...this.because })
     this.endTurn(run)
     const { answeredTurn, lastTime, messages, start } = run
     const messageId = messages.findLast(({ role }) => role === "assistant")?.id

@@ -21,7 +21,7 @@ import type { RunProgress } from "./RunProgress.ts"
 
 /** The next step for a run that has not ended. */
 export type Plan =
-  | { readonly _tag: "Over"; readonly append: ReadonlyArray<AgentEvent> }
+  | { readonly _tag: "Over"; readonly append: ReadonlyArray<AgentEvent>; readonly isCancelled?: boolean }
   | { readonly _tag: "Begin" }
   | { readonly _tag: "Continue"; readonly append: ReadonlyArray<AgentEvent>; readonly continuing: Continuing }
 
@@ -38,25 +38,32 @@ export const plan = ({ entries, runId, stored }: Found, now: number): Plan => {
   if (log.runs.get(runId)?.end !== undefined) return { _tag: "Over", append: [] }
   const facts = Facts.of(entries, runId)
   const isBegun = log.runs.has(runId) || facts.some(({ _tag }) => _tag !== "RunStart")
-  if (!isBegun) return { _tag: "Begin" }
-  const completion = new Completion(log, now)
+  const { requested } = stored
+  const isCancelled = requested?.what === "cancel"
+  if (!isBegun) return isCancelled ? { _tag: "Over", append: [], isCancelled } : { _tag: "Begin" }
+  const completion = new Completion(log, now, reasonOf(isCancelled ? requested : undefined))
   skipShown(log, stored)
   for (const fact of facts) completion.addFact(fact)
   const run = log.runs.get(runId)
   if (run === undefined) return { _tag: "Begin" }
   const append = completion.added
   if (run.end !== undefined) return { _tag: "Over", append }
-  if (run.isCancelled || run.error !== undefined) {
-    completion.endRun(run, run.isCancelled ? "cancelled" : "failed", run.error?.error)
+  if (run.isCancelled || run.error !== undefined || isCancelled) {
+    const isFailed = run.error !== undefined && !run.isCancelled
+    completion.endRun(run, isFailed ? "failed" : "cancelled", run.error?.error)
     return { _tag: "Over", append }
   }
   for (const open of log.runs.values()) {
     if (open.end !== undefined) continue
     completion.retract(open)
     if (open.answer !== undefined && Transcript.isFailed(open.answer)) completion.endTurn(open)
+    if (open.paused !== undefined && requested?.what === "resume")
+      completion.add({ ...open.base(now), _tag: "RunResumed", ...reasonOf(requested) })
   }
   return { _tag: "Continue", append, continuing: new Continuing(runId, log, stored, now) }
 }
+
+const reasonOf = ({ reason }: { readonly reason?: string } = {}) => (reason === undefined ? {} : { reason })
 
 /** Watchers may have seen deltas, which no log keeps: later events have higher numbers. */
 const skipShown = (log: LogProgress, { last }: StoredLog): void => {
@@ -70,10 +77,12 @@ export class Continuing {
   readonly runId: string
   readonly log: LogProgress
   private readonly now: number
+  private readonly requested: StoredLog["requested"]
   /** The turns of the runs when they were interrupted. */
   private readonly turns: ReadonlyMap<string, number>
 
-  constructor(runId: string, log: LogProgress, { continued }: StoredLog, now: number) {
+  constructor(runId: string, log: LogProgress, { continued, requested }: StoredLog, now: number) {
+    this.requested = requested
     this.runId = runId
     this.log = log
     this.now = now
@@ -124,10 +133,12 @@ export class Continuing {
   }
 
   private interruptedOf(run: RunProgress, restored: Omit<Restored, "queues">): Interrupted {
-    const { answeredTurn, messages, paused, report, start } = run
+    const { answeredTurn, messages, report, start } = run
     const open = this.openOf(run, restored)
     const known = new Set(restored.messages.map(({ id }) => id))
     const isRoot = start.runId === this.runId
+    // The runs inside are paused with it.
+    const paused = isRoot && this.requested?.what === "pause" ? reasonOf(this.requested) : run.paused
     const durationMs = Math.max(0, this.now - start.timestamp)
     const ended = run.ended
     const unanswered =

@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import type { PlatformError } from "effect/PlatformError"
 import type * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
 import { type Append, RunLogError } from "./RunLogStore.ts"
 
 export const failing = <A, R>(effect: Effect.Effect<A, PlatformError, R>): Effect.Effect<A, RunLogError, R> =>
@@ -23,14 +24,16 @@ export const appending = (
       yield* files.makeDirectory(folder, { recursive: true, mode: 0o700 })
       const file = yield* files.open(path, { flag: "a", mode: 0o600 })
       let isCut = Number((yield* file.stat).size) > 0
-      return (lines: ReadonlyArray<string>) => {
-        if (lines.length === 0) return Effect.void
+      const lock = Semaphore.makeUnsafe(1)
+      const write = (lines: ReadonlyArray<string>) => {
         const text = `${isCut ? "\n" : ""}${lines.join("\n")}\n`
         // Until it has succeeded: a write may stop within a line.
         isCut = true
         const done = Effect.sync(() => void (isCut = false))
         return failing(Effect.andThen(file.writeAll(encoder.encode(text)), done))
       }
+      return (lines: ReadonlyArray<string>) =>
+        lines.length === 0 ? Effect.void : lock.withPermit(Effect.suspend(() => write(lines)))
     })
   )
 

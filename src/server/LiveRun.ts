@@ -76,6 +76,13 @@ export class LiveRun implements RunKey {
     return this.write([LogLine.continued(at, countedMs)])
   }
 
+  /** Keeps a request that the run follows: the next process does so if this one ends before it has. */
+  request(requested: LogLine.Requested): Effect.Effect<void, RunLogError> {
+    return Effect.catch(this.write([LogLine.requested(requested)]), (error) =>
+      this.log.state.isOver ? Effect.void : error
+    )
+  }
+
   private write(lines: ReadonlyArray<string>, request?: Schema.Json) {
     return Effect.gen({ self: this }, function* () {
       if (this.isLeft) return yield* new RunLogError({ detail: "this process has let go of the run" })

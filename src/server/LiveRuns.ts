@@ -21,6 +21,7 @@ import type { LiveRun } from "./LiveRun.ts"
 import { Pace } from "./Pace.ts"
 import * as Recovery from "./Recovery.ts"
 import { type RunLogError, RunLogStore } from "./RunLogStore.ts"
+import * as Requesting from "./Requesting.ts"
 import * as Runs from "./Runs.ts"
 import * as SessionProblem from "./SessionProblem.ts"
 import * as Sessions from "./Sessions.ts"
@@ -183,7 +184,7 @@ const watch = Effect.fnUntraced(function* (
     const pages = live.watch(after, pace)
     if (cancelOnLeave === false) return pages
     const isCancelled = cancelOnLeave === true ? () => true : cancelOnLeave
-    return live.held(pages, cancel(host, live, "the last watcher left"), isCancelled)
+    return live.held(pages, Effect.ignore(cancel(host, live, "the last watcher left")), isCancelled)
   }
   const { log } = yield* SessionProblem.logging(History.logOf(logs, yield* host.stored(runId)))
   return log.hasAfter(after) ? log.watch(after, pace) : undefined
@@ -198,21 +199,17 @@ const control = (host: Host): Control => {
       const { agent } = conversation
       return agent === undefined || conversation.current !== run
         ? new Problem.RunNotReady({ runId, detail: "The run waits for the one before it." })
-        : Effect.succeed(agent)
+        : Effect.succeed({ agent, run })
     })
   const sent = (runId: string, send: (agent: Agent.Agent) => Effect.Effect<void>) =>
-    Effect.flatMap(running(runId), send)
+    Effect.flatMap(running(runId), ({ agent, run }) => Effect.andThen(send(agent), Requesting.held(run)))
   return {
     steer: (runId, message) => sent(runId, (agent) => agent.steer(message)),
     followUp: (runId, message) => sent(runId, (agent) => agent.followUp(message)),
-    pause: (runId, reason) => sent(runId, (agent) => agent.pause(reason)),
+    pause: (runId, reason) =>
+      Effect.flatMap(running(runId), ({ agent, run }) => Requesting.pause(host, agent, run, reason)),
     resume: (runId, reason) =>
-      Effect.flatMap(running(runId), (agent) =>
-        Effect.mapError(
-          agent.resume(reason),
-          ({ message }) => new Problem.RunNotReady({ runId, detail: message })
-        )
-      ),
+      Effect.flatMap(running(runId), ({ agent, run }) => Requesting.resume(host, agent, run, reason)),
     cancel: (runId, reason) => Effect.flatMap(find(host, runId), (run) => cancel(host, run, reason))
   }
 }
@@ -225,10 +222,11 @@ const find = (host: Host, runId: string) => {
     : Effect.succeed(live)
 }
 
-const cancel = (host: Host, run: LiveRun, reason?: string): Effect.Effect<void> =>
+const cancel = (host: Host, run: LiveRun, reason?: string) =>
   Effect.suspend(() => {
     const conversation = host.conversation(run.sessionId)
-    return conversation.current === run
-      ? (conversation.agent?.cancel(reason) ?? Effect.void)
-      : Effect.asVoid(conversation.cancelQueued((queued) => queued === run))
+    const { agent } = conversation
+    if (conversation.current !== run)
+      return Effect.asVoid(conversation.cancelQueued((queued) => queued === run))
+    return agent === undefined ? Effect.void : Requesting.cancel(host, agent, run, reason)
   })

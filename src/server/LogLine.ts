@@ -16,6 +16,11 @@ const Line = Schema.Union([
     request: Schema.optionalKey(Schema.Json)
   }),
   Schema.Struct({ type: Schema.Literal("continued"), at: Schema.Finite, countedMs: Schema.Finite }),
+  Schema.Struct({
+    type: Schema.Literal("requested"),
+    what: Schema.Literals(["pause", "resume", "cancel"]),
+    reason: Schema.optionalKey(Schema.String)
+  }),
   Schema.Struct({ type: Schema.Literal("event"), position: Schema.Int, event: Schema.Json }),
   Schema.Struct({ type: Schema.Literal("reserved"), upTo: Schema.Int })
 ])
@@ -29,6 +34,15 @@ export const run = (runId: string, sessionId: string, created: number, request?:
 /** A process continues the run at a time. So many milliseconds of it count for its limit. */
 export const continued = (at: number, countedMs: number): string =>
   JSON.stringify({ type: "continued", at, countedMs })
+
+/** A request about the run that was acknowledged. */
+export interface Requested {
+  readonly what: "pause" | "resume" | "cancel"
+  readonly reason?: string
+}
+
+export const requested = ({ reason, what }: Requested): string =>
+  JSON.stringify({ type: "requested", what, reason })
 
 /** `text` is the event as JSON. */
 export const event = (position: number, text: string): string =>
@@ -54,7 +68,14 @@ export interface StoredLog {
   readonly request?: Schema.Json
   /** The last time at which a process continued the run. */
   readonly continued?: { readonly at: number; readonly countedMs: number }
+  /** The last request, unless an event shows that the run has followed it. A cancel is the last one. */
+  readonly requested?: Requested
 }
+
+/** Whether an event shows that the run has followed a request. A pause that a hook demands comes behind the resume. */
+const isFollowed = ({ what }: Requested, tag: string): boolean =>
+  (what === "pause" && tag === "RunPaused") ||
+  (what === "resume" && (tag === "RunPaused" || tag === "RunResumed"))
 
 /** Reads lines; those that a crash cut count for nothing. */
 export const read = (lines: ReadonlyArray<string>): StoredLog => {
@@ -62,14 +83,17 @@ export const read = (lines: ReadonlyArray<string>): StoredLog => {
   let last = 0
   let request: Schema.Json | undefined
   let continued: StoredLog["continued"]
+  let requested: Requested | undefined
   const entries: Array<StoredEntry> = []
   for (const text of lines) {
     const line = Option.getOrUndefined(decode(text))
     if (line?.type === "run") ({ created, request } = line)
     if (line?.type === "continued") continued = line
+    if (line?.type === "requested" && requested?.what !== "cancel") requested = line
     if (line?.type === "reserved") last = Math.max(last, line.upTo)
     if (line?.type !== "event" || line.position <= (entries.at(-1)?.position ?? 0)) continue
     const tag = Predicate.hasProperty(line.event, "_tag") ? String(line.event._tag) : ""
+    if (requested !== undefined && isFollowed(requested, tag)) requested = undefined
     entries.push(new StoredEntry(line.position, tag, line.event))
     last = Math.max(last, line.position)
   }
@@ -78,6 +102,7 @@ export const read = (lines: ReadonlyArray<string>): StoredLog => {
     entries,
     last,
     ...(request === undefined ? {} : { request }),
-    ...(continued === undefined ? {} : { continued })
+    ...(continued === undefined ? {} : { continued }),
+    ...(requested === undefined ? {} : { requested })
   }
 }

@@ -76,7 +76,9 @@ const takeOne = Effect.fnUntraced(function* (
   }
   if (plan._tag === "Over") {
     yield* SessionProblem.logging(live.log.append(plan.append))
-    yield* live.finish({ status: "failed", error: Ending.processEnded })
+    yield* live.finish(
+      plan.isCancelled === true ? { status: "cancelled" } : { status: "failed", error: Ending.processEnded }
+    )
     return { ...taken, over: [...taken.over, live] }
   }
   const { append, continuing } = plan

@@ -18,6 +18,11 @@ export class Life {
     this.last = last
   }
 
+  /** Does no more than so many writes from now on. */
+  endAfter(writes: number): void {
+    this.last = this.writes + writes + 1
+  }
+
   get isOver(): boolean {
     return this.writes >= this.last
   }

@@ -1,0 +1,60 @@
+/**
+ * Requests to a run that this process has. One that is acknowledged is kept: the next process follows it if this one ends first.
+ */
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import type * as Agent from "../Agent.ts"
+import * as Problem from "../api/Problem.ts"
+import type { Parts } from "./Host.ts"
+import type { LiveRun } from "./LiveRun.ts"
+import type { Requested } from "./LogLine.ts"
+
+interface Host {
+  readonly parts: Pick<Parts, "survives">
+}
+
+/** Keeps a request that the agent has followed or is about to follow. */
+const kept = (
+  { parts: { survives } }: Host,
+  run: LiveRun,
+  what: Requested["what"],
+  reason: string | undefined
+): Effect.Effect<void, Problem.StorageUnavailable> =>
+  survives
+    ? Effect.mapError(
+        run.request({ what, ...(reason === undefined ? {} : { reason }) }),
+        ({ message }) => new Problem.StorageUnavailable({ detail: message })
+      )
+    : Effect.void
+
+/** Fails if the session has refused what the agent wrote: another process has the run. */
+export const held = (run: LiveRun): Effect.Effect<void, Problem.StorageUnavailable> =>
+  Effect.suspend(() =>
+    run.isLeft
+      ? new Problem.StorageUnavailable({ detail: "This process has let go of the run." })
+      : Effect.void
+  )
+
+/** Waits until the agent has begun the run, or this process has it no longer. */
+const begun = (agent: Agent.Agent, run: LiveRun): Effect.Effect<void> => {
+  const isBusy = () => agent.state.getUnsafe().phase !== "idle"
+  if (isBusy()) return Effect.void
+  const busy = Stream.runHead(Stream.filter(agent.state.changes, ({ phase }) => phase !== "idle"))
+  return Effect.asVoid(Effect.raceFirst(busy, Deferred.await(run.done)))
+}
+
+export const pause = (host: Host, agent: Agent.Agent, run: LiveRun, reason?: string) =>
+  Effect.andThen(begun(agent, run), Effect.andThen(agent.pause(reason), kept(host, run, "pause", reason)))
+
+export const resume = (host: Host, agent: Agent.Agent, run: LiveRun, reason?: string) =>
+  Effect.andThen(
+    Effect.mapError(
+      agent.resume(reason),
+      ({ message }) => new Problem.RunNotReady({ runId: run.runId, detail: message })
+    ),
+    kept(host, run, "resume", reason)
+  )
+
+export const cancel = (host: Host, agent: Agent.Agent, run: LiveRun, reason?: string) =>
+  Effect.andThen(begun(agent, run), Effect.andThen(agent.cancel(reason), kept(host, run, "cancel", reason)))
