@@ -27,6 +27,18 @@ describe("AgentRun", () => {
     }).pipe(Effect.provide(layer([ScriptedProvider.text("done")])))
   )
 
+  it.live("runs a body that version 1 stored", () =>
+    Effect.gen(function* () {
+      const runs = yield* Runs.Runs
+      yield* runs.createSession({ sessionId: "s" })
+      const message = `{"role":"user","id":"msg_1","content":[{"type":"text","text":"hi"}],"timestamp":1}`
+      const options = `{"toolExecution":"sequential"}`
+      const body = `{"v":1,"body":{"sessionId":"s","prompt":[${message}],"options":${options}}}`
+      const run = yield* AgentRun.AgentRun.execute({ id: "a", body })
+      assert.deepInclude(run, { sessionId: "s", status: "completed", turns: 1 })
+    }).pipe(Effect.provide(layer([ScriptedProvider.text("done")])))
+  )
+
   it.live("refuses a body of another version", () =>
     Effect.gen(function* () {
       const { body, id } = yield* AgentRun.payload({ id: "c", sessionId: "s", prompt: "hi" })
