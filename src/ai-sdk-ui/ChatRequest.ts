@@ -21,6 +21,7 @@ const Part = Schema.Struct({
   state: Schema.optional(Schema.String),
   approval: Schema.optional(Approval),
   output: Schema.optional(Schema.Json),
+  preliminary: Schema.optional(Schema.Boolean),
   errorText: Schema.optional(Schema.String)
 }).check(
   Schema.makeFilter(({ mediaType, type, url = "" }) =>
@@ -101,7 +102,14 @@ export interface Answers {
   }>
 }
 
-const answerOf = ({ errorText, output, state }: Part): Answers["outputs"][number]["answer"] | undefined => {
+const answerOf = ({
+  errorText,
+  output,
+  preliminary,
+  state
+}: Part): Answers["outputs"][number]["answer"] | undefined => {
+  // The progress of the call.
+  if (preliminary === true) return undefined
   if (state === "output-available" && output !== undefined) return { answer: output }
   if (state !== "output-error") return undefined
   return { declined: true, ...(errorText === undefined || errorText === "" ? {} : { reason: errorText }) }

@@ -201,6 +201,19 @@ describe("AiSdkUi", () => {
     })
   )
 
+  it("reads no answer from an output that shows how far a call has come", () => {
+    const part = { type: "dynamic-tool", toolCallId: "c1", state: "output-available", output: "half" }
+    const request = (preliminary: boolean): AiSdkUi.ChatRequest => ({
+      id: "s",
+      trigger: "submit-message",
+      messages: [{ id: "m", role: "assistant", parts: [{ ...part, preliminary }] }]
+    })
+    assert.deepStrictEqual(AiSdkUi.answers(request(true)).outputs, [])
+    assert.deepStrictEqual(AiSdkUi.answers(request(false)).outputs, [
+      { toolCallId: "c1", answer: { answer: "half" } }
+    ])
+  })
+
   it("reads prompts with files", () => {
     const decode = Schema.decodeUnknownSync(AiSdkUi.ChatRequest)
     const file = { type: "file", mediaType: "image/png", url: "data:image/png;base64,aGk=" }
