@@ -53,7 +53,7 @@ interface Row {
 
 /** Writes the settings to stdout, or changes the trust in the file of the project. */
 export const show = Effect.fnUntraced(function* (request: Request, env: Environment) {
-  const { json, trust, untrust, durable, lease, retain, ...others } = request
+  const { json, trust, untrust, durable, lease, retain, unknown, ...others } = request
   const flags = Struct.omit(others, served)
   const none = {
     pick: () => Effect.succeed({ key: "json", isList: false, found: Option.none(), ignored: [] })
@@ -70,7 +70,8 @@ export const show = Effect.fnUntraced(function* (request: Request, env: Environm
     ...ofRuns,
     durable: yield* durable.pick(read.sources),
     lease: yield* lease.pick(read.sources),
-    retain: yield* retain.pick(read.sources)
+    retain: yield* retain.pick(read.sources),
+    unknown: yield* unknown.pick(read.sources)
   }
   const model = Option.isSome(shown.model.found) ? {} : { model: yield* chosen(read.settings, env) }
   const rows = {
@@ -135,6 +136,7 @@ const usual: Readonly<Record<string, Row["value"]>> = {
   host: "127.0.0.1",
   inputFormat: "text",
   lease: "15s",
+  unknown: "model",
   maxTurns: 50,
   outputFormat: "text",
   port: "4111",

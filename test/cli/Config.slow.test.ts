@@ -49,7 +49,10 @@ describe.concurrent("configuration", { timeout: 30_000 }, () => {
 
   it.effect("lists the settings of servers and workers", () =>
     Effect.gen(function* () {
-      const { run } = setUp({ user: { durable: true, lease: "20s" }, project: { retain: "30d" } })
+      const { run } = setUp({
+        user: { durable: true, lease: "20s", unknown: "ask" },
+        project: { retain: "30d" }
+      })
       const { code, stderr, stdout } = yield* run(
         ["config", "--json", "--cluster-host", "10.0.0.1", "--allow-host", "a", "--allow-host", "b"],
         {
@@ -70,6 +73,7 @@ describe.concurrent("configuration", { timeout: 30_000 }, () => {
       })
       // A project must not remove the records of a server.
       assert.deepStrictEqual(settings.retain, { value: null, source: "default" })
+      assert.deepInclude(settings.unknown, { value: "ask", source: "user" })
       assert.match(stderr, /config\.json does not count for retain until you trust it/)
       assert.deepStrictEqual(settings.clusterHost, {
         value: "10.0.0.1",
