@@ -2,7 +2,7 @@
  * The model and the tools of a durable run. All that they say and return depends on the conversation alone, so that a run that was killed
  * ends like one that was not.
  */
-import { Effect, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { Tool, Transcript } from "effect-agent"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import * as Valid from "../inject/valid.ts"
@@ -16,6 +16,8 @@ export interface Settings {
   readonly pace: number
   /** Whether each request is looked at in five languages. */
   readonly isChecked: boolean
+  /** Whether pure tools ask a person a question. */
+  readonly asks: boolean
   readonly append: Append
 }
 
@@ -29,7 +31,7 @@ export const kindOf = (call: number): (typeof kinds)[number] => kinds[call % kin
 const resultOf = (kind: string, id: string): string =>
   `${kind} ${id} ${"x".repeat((id.length * 7919) % 1500)}`
 
-export const tools = ({ append, pace, sessionId }: Settings): ReadonlyArray<Tool.Runnable> =>
+export const tools = ({ append, asks, pace, sessionId }: Settings): ReadonlyArray<Tool.Runnable> =>
   kinds.map((kind) =>
     Tool.make({
       name: kind,
@@ -38,7 +40,11 @@ export const tools = ({ append, pace, sessionId }: Settings): ReadonlyArray<Tool
       effect: kind,
       execute: () =>
         Effect.gen(function* () {
-          const { idempotencyKey: key, toolCallId: call } = yield* Tool.ToolContext
+          const { ask, idempotencyKey: key, toolCallId: call } = yield* Tool.ToolContext
+          if (asks && kind === "pure" && ask !== undefined) {
+            const answer = yield* ask({ question: `${call}?`, schema: { type: "string" } })
+            if (Option.getOrUndefined(answer) !== call) return `no answer for ${call}`
+          }
           append({ what: "begin", sessionId, call, kind, key })
           if (pace > 0) yield* Effect.sleep(pace / 2)
           append({ what: "end", sessionId, call, kind, key })

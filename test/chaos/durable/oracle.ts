@@ -22,6 +22,8 @@ export interface Evidence {
   readonly messages: ReadonlyArray<Message.Message>
   /** The texts of messages that the workers accepted for the run. */
   readonly accepted: ReadonlyArray<string>
+  /** Whether calls of \`once\` tools waited for an approval, and pure tools asked a question. */
+  readonly asks: boolean
   readonly deeds: ReadonlyArray<Deed>
 }
 
@@ -31,6 +33,7 @@ export const violations = (evidence: Evidence): Violations => [
   ...watched(evidence),
   ...logged(evidence),
   ...said(evidence),
+  ...asked(evidence),
   ...done(evidence)
 ]
 
@@ -147,6 +150,41 @@ const said = ({ accepted, faults, messages, turns }: Evidence): Violations => {
       : [])
   ]
 }
+
+/** I5: each call that waits for an approval asks once and gets one answer, and each question has its answer. */
+const asked = ({ asks, lines, turns }: Evidence): Violations => {
+  if (!asks) return []
+  const events = LogLine.read(lines).entries.flatMap(({ event }) => event ?? [])
+  const once = Array.from({ length: 2 * turns }, (_, call) => call).filter((call) => kindOf(call) === "once")
+  const of = (tag: AgentEvent.AgentEvent["_tag"]) => events.filter(({ _tag }) => _tag === tag).length
+  const requested = `${of("ApprovalRequested")} approvals were requested, and ${of("ApprovalAnswered")} answered`
+  const questions = events.filter(({ _tag }) => _tag === "QuestionAsked" || _tag === "QuestionAnswered")
+  const open = new Map<string, string>()
+  for (const event of questions) {
+    if (event._tag === "QuestionAsked") {
+      // A call that runs again asks again: its first question is void.
+      for (const [id, call] of open) if (call === event.toolCallId) open.delete(id)
+      open.set(event.questionId, event.toolCallId)
+    }
+    if (event._tag === "QuestionAnswered") open.delete(event.questionId)
+  }
+  return [
+    ...(of("ApprovalRequested") === once.length && of("ApprovalAnswered") === once.length
+      ? []
+      : [`I5 ${requested}, of ${once.length} calls`]),
+    ...Array.from(open, ([id, call]) => `I5 question ${id} of ${call} has no answer: ${story(events, call)}`)
+  ]
+}
+
+/** The events of a call. */
+const story = (events: ReadonlyArray<AgentEvent.AgentEvent>, call: string): string =>
+  events
+    .flatMap((event) =>
+      "toolCallId" in event && event.toolCallId === call
+        ? [`${event._tag}${"questionId" in event ? ` ${event.questionId.slice(-4)}` : ""}`]
+        : []
+    )
+    .join(", ")
 
 /** I3, I6: what tools and the model were asked for, counted outside. */
 const done = (evidence: Evidence): Violations => {

@@ -44,7 +44,8 @@ const pace = 4
 /** Milliseconds that a run takes, about. */
 const length = 900
 
-const settingsOf = (place: Place, url: string, name: string): Settings => ({
+const settingsOf = (place: Place, url: string, name: string, asks = false): Settings => ({
+  asks,
   url,
   ...(place.engine === undefined ? {} : { engine: place.engine }),
   // Each run has a database of its own, and its worker comes back at its address.
@@ -109,7 +110,8 @@ export const round = async (options: Round): Promise<Result> => {
   const kills: ReadonlyArray<Kill> = random.once(2) ? [first, recoveryKill(random)] : [first]
   const name = `s${seed}`
   const url = await place.database(name)
-  const settings = settingsOf(place, url, name)
+  const asks = seed % 3 === 0
+  const settings = settingsOf(place, url, name, asks)
   const workers = new Workers({ script: place.script, settings: () => settings, size: 1, points: kills })
   const later = kills.map(({ after }, index) => killLater(workers, index, after))
   const play = await Play.start({
@@ -118,7 +120,9 @@ export const round = async (options: Round): Promise<Result> => {
     world: settings.world,
     sessionId: name,
     turns,
-    steers: random.once(3)
+    steers: random.once(3),
+    asks,
+    pauses: seed % 3 === 1
   })
   const played: Played =
     typeof play === "string"

@@ -15,6 +15,10 @@ export interface Options {
   readonly turns: number
   /** Whether a person sends a message while the run goes on. */
   readonly steers?: boolean
+  /** Whether a person answers approvals and questions. */
+  readonly asks?: boolean
+  /** Whether a person pauses the run and resumes it. */
+  readonly pauses?: boolean
 }
 
 /** What came of a run. */
@@ -58,14 +62,18 @@ export class Play {
   readonly faults: Array<number> = []
   readonly wrong: Array<string> = []
   private readonly watched: Promise<void>
-  private readonly steered: Promise<void>
+  private readonly steered: Promise<unknown>
 
   private constructor(options: Options, runId: string) {
     this.options = options
     this.runId = runId
     this.watcher = new Watcher(runId, () => options.workers.url)
     this.watched = this.watcher.watch()
-    this.steered = options.steers === true ? this.steer() : Promise.resolve()
+    this.steered = Promise.all([
+      options.steers === true ? this.steer() : undefined,
+      options.asks === true ? this.answer() : undefined,
+      options.pauses === true ? this.pause() : undefined
+    ])
   }
 
   /** Makes the session and starts its run, however often that takes; a text says why it could not. */
@@ -99,6 +107,42 @@ export class Play {
     if (answer !== undefined && answer.status < 300) this.accepted.push(message)
   }
 
+  /** Answers each request of the run until a worker says that it has the answer. */
+  private async answer(): Promise<void> {
+    const { options, watcher } = this
+    for (let at = 0; !watcher.isOver; at++) {
+      while (watcher.seen.length <= at && !watcher.isOver) await sleep(2)
+      const { tag, text = "{}" } = watcher.seen[at] ?? {}
+      if (tag !== "ApprovalRequested" && tag !== "QuestionAsked") continue
+      const { approvalId, argumentsHash, questionId, toolCallId } = JSON.parse(text)
+      const until = Date.now() + patience / 2
+      const asked =
+        tag === "ApprovalRequested"
+          ? { path: `approvals/${approvalId}`, body: { decision: "approve", argumentsHash } }
+          : { path: `questions/${questionId}`, body: { answer: toolCallId } }
+      const path = `/runs/${this.runId}/${asked.path}`
+      const answer = await insist(options, { path, body: asked.body }, until)
+      if (answer?.status !== 200) this.wrong.push(`I5 an answer was refused: ${JSON.stringify(answer)}`)
+    }
+  }
+
+  /** Pauses the run, and resumes it some time after it is paused. An acknowledged pause holds the run. */
+  private async pause(): Promise<void> {
+    const { options, runId, watcher } = this
+    const until = Date.now() + patience / 2
+    while (watcher.seen.length < 30 && !watcher.isOver) await sleep(2)
+    const control = (how: string) => insist(options, { path: `/runs/${runId}/${how}`, body: {} }, until)
+    const paused = await control("pause")
+    if (paused === undefined || paused.status >= 300) return
+    const isPaused = () => watcher.seen.some(({ tag }) => tag === "RunPaused")
+    while (!isPaused() && !watcher.isOver && Date.now() < until) await sleep(2)
+    if (!isPaused()) this.wrong.push("I5 a pause was accepted, and the run was not paused")
+    await sleep(100)
+    const resumed = await control("resume")
+    if (resumed === undefined || resumed.status >= 300)
+      this.wrong.push(`I5 a resume was refused: ${JSON.stringify(resumed)}`)
+  }
+
   /** The process that did something for the run last. */
   get owner(): number | undefined {
     const { sessionId, world } = this.options
@@ -129,6 +173,7 @@ export class Play {
       lines: stored.lines,
       messages: stored.messages,
       accepted: this.accepted,
+      asks: options.asks === true,
       deeds: World.read(options.world).filter(({ sessionId }) => sessionId === options.sessionId)
     }
     const found = [

@@ -1,7 +1,7 @@
 /** The layers of a worker, as an application composes them. */
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Redacted } from "effect"
-import { Agent } from "effect-agent"
+import { Agent, Approval } from "effect-agent"
 import { Cluster, DurableRuns } from "effect-agent/durable"
 import { NodeCluster } from "effect-agent/durable-node"
 import { Agents, LiveRuns, RunLogStore, type Runs, SqlRunLogStore } from "effect-agent/server"
@@ -18,6 +18,8 @@ export interface Settings {
   readonly turns: number
   readonly pace: number
   readonly isChecked: boolean
+  /** Whether calls of \`once\` tools wait for an approval, and pure tools ask a question. Default: none does. */
+  readonly asks?: boolean
   /** The worker in a cluster; `undefined` for the only process of its database. */
   readonly cluster?: { readonly port: number; readonly lease: number }
   /** The most runs at a time. Default: that of the library. */
@@ -44,16 +46,18 @@ export const stores = (url: string) =>
     Layer.provideMerge(database(url))
   )
 
-const agents = ({ isChecked, pace, turns, world }: Settings) => {
+const policy = Approval.layer({ rules: [Approval.ask("once")], otherwise: "allow", asked: "wait" })
+
+const agents = ({ asks = false, isChecked, pace, turns, world }: Settings) => {
   const append = World.appender(world)
   return Agents.layer(({ session, sessionId }) => {
-    const cast: Cast.Settings = { sessionId, turns, pace, isChecked, append }
+    const cast: Cast.Settings = { sessionId, turns, pace, isChecked, asks, append }
     return Agent.make({
       model: "m",
       tools: Cast.tools(cast),
       session,
       limits: { maxTurns: turns + 3, maxToolCalls: 2 * turns }
-    }).pipe(Effect.provide(Cast.model(cast)))
+    }).pipe(Effect.provide(asks ? Layer.merge(Cast.model(cast), policy) : Cast.model(cast)))
   })
 }
 
