@@ -3,22 +3,17 @@
  */
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
+import type * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import type * as Statement from "effect/sql/Statement"
+import * as SqlBatch from "../sessions/SqlBatch.ts"
 import type { Claim } from "../sessions/SqlClaims.ts"
 import * as SqlLines from "../sessions/SqlLines.ts"
 import { missing, type RunKey, type RunLogError, taken } from "./RunLogStore.ts"
-import { type Database, find, type Opened, share } from "./SqlRuns.ts"
+import { type Database, find, type LogAppend, type Opened, type Row, share } from "./SqlRuns.ts"
 import * as SqlTransaction from "../sessions/SqlTransaction.ts"
 
 type Failure = SqlError | RunLogError
-
-/** A row of a line. */
-interface Row {
-  readonly line: number
-  readonly continues: number
-  readonly text: string
-}
 
 interface Stored extends Omit<Row, "line"> {
   readonly line: number | bigint
@@ -26,6 +21,48 @@ interface Stored extends Omit<Row, "line"> {
 
 /** Rows in one statement. */
 const maxInsert = 100
+
+/** The rows and characters of an append that is written together with others. */
+const maxRows = 100
+const maxSize = 65_536
+
+type Appends = Arr.NonEmptyReadonlyArray<LogAppend>
+
+const owners = (sql: SqlClient.SqlClient, appends: Appends) =>
+  SqlBatch.table(
+    sql,
+    "owner",
+    { run: "BIGINT", fence: "BIGINT", session: "BIGINT", token: "BIGINT" },
+    appends.map(({ claim, fence, id }) => ({ run: id, fence, session: claim.id, token: claim.fence }))
+  )
+
+const lines = (sql: SqlClient.SqlClient, appends: Appends) =>
+  SqlBatch.table(
+    sql,
+    "added",
+    { run: "BIGINT", line: "BIGINT", continues: "BIGINT", text: "TEXT" },
+    appends.flatMap(({ id, rows }) => rows.map((row) => ({ run: id, ...row })))
+  )
+
+/** Appends to several logs in one statement, and returns how many rows each one stored. All statements take the locks of sessions in one order. */
+export const append = (
+  sql: SqlClient.SqlClient,
+  appends: Appends
+): Effect.Effect<Arr.NonEmptyReadonlyArray<number>, SqlError> =>
+  Effect.map(
+    sql<{ readonly run: number | bigint }>`WITH held AS (
+        SELECT r.id FROM ${owners(sql, appends)} JOIN effect_agent_run r ON r.id = owner.run AND r.fence = owner.fence
+        JOIN effect_agent_session s ON s.id = owner.session AND s.fence = owner.token
+        ORDER BY s.id ${share(sql, "s")}
+      ) INSERT INTO effect_agent_run_line (run, line, continues, text)
+      SELECT held.id, added.line, added.continues, added.text FROM held JOIN ${lines(sql, appends)} ON added.run = held.id
+      WHERE TRUE ON CONFLICT (run, line) DO NOTHING RETURNING run`,
+    (rows) => {
+      const counts = new Map<number, number>()
+      for (const { run } of rows) counts.set(Number(run), (counts.get(Number(run)) ?? 0) + 1)
+      return Arr.map(appends, ({ id }) => counts.get(id) ?? 0)
+    }
+  )
 
 /** The rows of lines, behind a number. */
 const rowsOf = (lines: ReadonlyArray<string>, last: number): ReadonlyArray<Row> => {
@@ -80,10 +117,12 @@ export class SqlRunLines {
   }
 
   private placed(rows: ReadonlyArray<Row>): Effect.Effect<void, Failure> {
+    const { claim, opened } = this
     const { sql } = this.database
+    const size = rows.reduce((sum, { text }) => sum + text.length, 0)
     const count =
-      rows.length <= maxInsert
-        ? this.insert(rows)
+      claim !== undefined && rows.length <= maxRows && size <= maxSize
+        ? this.database.append({ id: opened.id, fence: opened.fence, claim, rows })
         : SqlTransaction.run(
             sql,
             Effect.map(

@@ -8,7 +8,7 @@
  * - The process that has a session open owns the logs of its runs. Once another process has opened the session, writes fail with
  *   `RunLogError`, whose `reason` is `"taken"`, so that session and log have one owner at any time. The logs of a session that is not in the
  *   database have the owner that opened them last.
- * - An append is one statement, which succeeds when it is committed.
+ * - An append succeeds when it is committed. Appends to several logs that wait at one time are one statement.
  * - Any process reads, lists, unparks and removes.
  *
  * @since 0.2.0
@@ -20,6 +20,7 @@ import * as Layer from "effect/Layer"
 import type { MigrationError } from "effect/sql/Migrator"
 import * as SqlClient from "effect/sql/SqlClient"
 import { isSqlError, type SqlError } from "effect/sql/SqlError"
+import * as SqlBatch from "../sessions/SqlBatch.ts"
 import { Claims } from "../sessions/SqlClaims.ts"
 import * as SqlPatience from "../sessions/SqlPatience.ts"
 import { type RunKey, RunLogError, RunLogStore, type Service } from "./RunLogStore.ts"
@@ -81,7 +82,12 @@ export const layer = ({ patience = 0 }: Options = {}): Layer.Layer<
       const sql = (yield* SqlClient.SqlClient).withoutTransforms()
       yield* Effect.provideService(SqlRunTables.migrate, SqlClient.SqlClient, sql)
       const { of: claimOf } = yield* Claims
-      return new SqlRunLogs({ sql, claimOf }, patience).service
+      const append = SqlBatch.make<SqlRuns.LogAppend, number>(
+        sql,
+        (appends) => SqlRunLines.append(sql, appends),
+        ({ id }) => id
+      )
+      return new SqlRunLogs({ sql, claimOf, append }, patience).service
     })
   )
 

@@ -13,14 +13,29 @@ import type { Claim } from "../sessions/SqlClaims.ts"
 import { ended, missing, type RunKey, type RunLogError, type StoredRun, taken } from "./RunLogStore.ts"
 import * as Starts from "./Starts.ts"
 
+/** A row of a line of a log. */
+export interface Row {
+  readonly line: number
+  readonly continues: number
+  readonly text: string
+}
+
+/** Rows of a log, for the one who opened it last and has its session. */
+export interface LogAppend extends Opened {
+  readonly claim: Claim
+  readonly rows: ReadonlyArray<Row>
+}
+
 /** A database, and the sessions that this process has open. */
 export interface Database {
   readonly sql: SqlClient.SqlClient
   readonly claimOf: (sessionId: string) => Claim | undefined
+  /** Appends rows together with the appends to other logs, and succeeds with their number. */
+  readonly append: (append: LogAppend) => Effect.Effect<number, SqlError>
 }
 
 /** A row of a run. Clients of PostgreSQL return bigints. */
-interface Row {
+interface Stored {
   readonly id: number | bigint
   readonly run_id: string
   readonly session_id: string
@@ -33,7 +48,7 @@ interface Row {
 
 type Failure = SqlError | RunLogError
 
-const stored = ({ attempts, created, ended, parked, run_id, session_id }: Row): StoredRun => ({
+const stored = ({ attempts, created, ended, parked, run_id, session_id }: Stored): StoredRun => ({
   runId: run_id,
   sessionId: session_id,
   created: Number(created),
@@ -62,7 +77,7 @@ const held = ({ claimOf, sql }: Database, sessionId: string): Statement.Fragment
 }
 
 export const find = ({ sql }: Database, runId: string): Effect.Effect<StoredRun | undefined, SqlError> =>
-  Effect.map(sql<Row>`SELECT * FROM effect_agent_run WHERE run_id = ${runId}`, ([row]) =>
+  Effect.map(sql<Stored>`SELECT * FROM effect_agent_run WHERE run_id = ${runId}`, ([row]) =>
     row === undefined ? undefined : stored(row)
   )
 
@@ -71,8 +86,9 @@ export const list = (
   { sql }: Database,
   sessionId: string
 ): Effect.Effect<ReadonlyArray<StoredRun>, SqlError> =>
-  Effect.map(sql<Row>`SELECT * FROM effect_agent_run WHERE session_id = ${sessionId} ORDER BY id`, (rows) =>
-    rows.map(stored)
+  Effect.map(
+    sql<Stored>`SELECT * FROM effect_agent_run WHERE session_id = ${sessionId} ORDER BY id`,
+    (rows) => rows.map(stored)
   )
 
 /** The runs whose log is not complete. Their condition is that of an index. */
@@ -82,7 +98,7 @@ export const active = (
 ): Effect.Effect<ReadonlyArray<StoredRun>, SqlError> => {
   const isOfSession = sessionId === undefined ? sql.literal("TRUE") : sql`session_id = ${sessionId}`
   return Effect.map(
-    sql<Row>`SELECT * FROM effect_agent_run WHERE ended IS NULL AND ${isOfSession} ORDER BY id`,
+    sql<Stored>`SELECT * FROM effect_agent_run WHERE ended IS NULL AND ${isOfSession} ORDER BY id`,
     (rows) => rows.map(stored)
   )
 }
@@ -98,7 +114,7 @@ export const open = (database: Database, run: RunKey, now: number): Effect.Effec
   const { sql } = database
   const { runId, sessionId } = run
   return Effect.flatMap(
-    sql<Row>`WITH held AS (${held(database, sessionId)})
+    sql<Stored>`WITH held AS (${held(database, sessionId)})
       INSERT INTO effect_agent_run (run_id, session_id, created, fence, attempts)
       SELECT CAST(${runId} AS TEXT), CAST(${sessionId} AS TEXT), CAST(${now} AS BIGINT), 1, 0 FROM held WHERE TRUE
       ON CONFLICT (run_id) DO UPDATE SET fence = effect_agent_run.fence + 1
@@ -116,7 +132,7 @@ export const open = (database: Database, run: RunKey, now: number): Effect.Effec
 /** Changes the row of a run that has not ended, for the owner of its session. Returns none if it did not. */
 const change = (database: Database, { runId, sessionId }: RunKey, changes: Statement.Fragment) =>
   Effect.map(
-    database.sql<Row>`WITH held AS (${held(database, sessionId)})
+    database.sql<Stored>`WITH held AS (${held(database, sessionId)})
       UPDATE effect_agent_run SET ${changes} FROM held WHERE run_id = ${runId} AND ended IS NULL
       RETURNING id, run_id, session_id, created, ended, fence, attempts, parked`,
     ([row]) => (row === undefined ? undefined : stored(row))

@@ -4,7 +4,7 @@
  * An append changes the row of the session only if the fence is still that of its writer, and the size that at which the writer left it.
  * So a writer that another one has followed changes nothing, and one whose commit was not confirmed finds it.
  */
-import * as Arr from "effect/Array"
+import type * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { SqlError } from "effect/sql/SqlError"
@@ -40,8 +40,9 @@ export class SqlAppends {
     return Effect.gen({ self: this }, function* () {
       const from = this.size ?? (yield* patiently(this.stale))
       const modified = yield* Clock.currentTimeMillis
+      const { fence, id } = this.claim
       this.size = undefined
-      yield* patiently(this.stored({ from, to: from + bytes, modified }, rows))
+      yield* patiently(this.stored({ id, fence, from, bytes, modified, rows }))
       this.size = from + bytes
       this.verified = modified
     })
@@ -74,68 +75,46 @@ export class SqlAppends {
     return Effect.map(find(this.database, this.claim.sessionId), ({ bytes }) => Number(bytes))
   }
 
-  private stored(place: Place, rows: ReadonlyArray<SqlLines.Row>): Effect.Effect<void, Failure> {
-    const { sql } = this.database
-    const inserted = sql.onDialectOrElse({
-      pg: () => (rows.length > maxRows ? this.many(place, rows) : this.few(place, rows)),
-      orElse: () => this.many(place, rows)
-    })
-    return Effect.flatMap(inserted, (isStored) => (isStored ? Effect.void : this.refused(place)))
+  private stored(append: SqlLines.Append): Effect.Effect<void, Failure> {
+    const isSmall = append.rows.length <= maxRows && append.bytes <= maxBytes
+    const inserted = isSmall ? this.database.append(append) : this.large(append)
+    return Effect.flatMap(inserted, (isStored) => (isStored ? Effect.void : this.refused(append)))
   }
 
-  /** In a transaction. */
-  private many(place: Place, rows: ReadonlyArray<SqlLines.Row>): Effect.Effect<boolean, SqlError> {
+  /** In a transaction of its own. */
+  private large({
+    bytes,
+    fence,
+    from,
+    id,
+    modified,
+    rows
+  }: SqlLines.Append): Effect.Effect<boolean, SqlError> {
     const { sql } = this.database
     return SqlTransaction.run(
       sql,
-      Effect.gen({ self: this }, function* () {
-        const [held] = yield* this.held(place)
+      Effect.gen(function* () {
+        const [held] =
+          yield* sql`UPDATE effect_agent_session SET bytes = ${from + bytes}, modified = ${modified}
+          WHERE id = ${id} AND fence = ${fence} AND bytes = ${from} RETURNING id`
         if (held === undefined) return false
-        yield* SqlLines.insert(sql, this.claim.id, place.from, rows)
+        yield* SqlLines.insert(sql, id, from, rows)
         return true
       })
     )
   }
 
-  /** In one statement, which costs PostgreSQL one round trip. */
-  private few(place: Place, rows: ReadonlyArray<SqlLines.Row>): Effect.Effect<boolean, SqlError> {
-    const { sql } = this.database
-    const placed = SqlLines.placed(this.claim.id, place.from, rows).map(
-      ({ continues, position, session, text, type }) =>
-        sql`(${session}::bigint, ${position}::bigint, ${type}::text, ${continues}::int, ${text}::text)`
-    )
-    return Effect.map(
-      sql`WITH held AS (${this.held(place)}), added AS (
-        INSERT INTO effect_agent_session_entry (session, position, type, continues, text)
-        SELECT line.* FROM held CROSS JOIN (VALUES ${sql.csv(placed)}) AS line RETURNING position
-      ) SELECT id FROM held`,
-      ([held]) => held !== undefined
-    )
-  }
-
-  private held({ from, modified, to }: Place) {
-    const { fence, id } = this.claim
-    return this.database.sql`UPDATE effect_agent_session SET bytes = ${to}, modified = ${modified}
-      WHERE id = ${id} AND fence = ${fence} AND bytes = ${from} RETURNING id`
-  }
-
   /** Succeeds if a try before has stored the lines. */
-  private refused({ to }: Place): Effect.Effect<void, Failure> {
+  private refused({ bytes, from }: SqlLines.Append): Effect.Effect<void, Failure> {
     return Effect.flatMap(find(this.database, this.claim.sessionId), (found) =>
-      Number(found.bytes) === to ? this.isOwn(found) : isLocked(found)
+      Number(found.bytes) === from + bytes ? this.isOwn(found) : isLocked(found)
     )
   }
-}
-
-/** The part of a session that lines take, in bytes, and the time. */
-interface Place {
-  readonly from: number
-  readonly to: number
-  readonly modified: number
 }
 
 /** Milliseconds in which no other worker takes the session of one that does not answer: the lease of workers is longer. */
 const moment = 2000
 
-/** Rows in one statement with parameters of its own. */
+/** The rows and the bytes of an append that is written together with others. */
 const maxRows = 100
+const maxBytes = 65_536

@@ -12,6 +12,8 @@ import type { SqlError } from "effect/sql/SqlError"
 import type * as Statement from "effect/sql/Statement"
 import * as Stream from "effect/Stream"
 import type { Line } from "./SessionStorage.ts"
+import * as SqlBatch from "./SqlBatch.ts"
+import * as SqlTransaction from "./SqlTransaction.ts"
 
 /** A row of a line, with its length in bytes. */
 export interface Row {
@@ -61,6 +63,82 @@ export const placed = (session: number, from: number, rows: ReadonlyArray<Row>) 
     return { session, position, ...row }
   })
 }
+
+/** Rows behind the end of a session, for the writer with its fence. */
+export interface Append {
+  /** The row of the session, its fence, and its size before the append. */
+  readonly id: number
+  readonly fence: number
+  readonly from: number
+  /** The size of the rows. */
+  readonly bytes: number
+  readonly modified: number
+  readonly rows: ReadonlyArray<Row>
+}
+
+type Appends = Arr.NonEmptyReadonlyArray<Append>
+
+const sizes = (sql: SqlClient.SqlClient, appends: Appends) =>
+  SqlBatch.table(
+    sql,
+    "size",
+    { id: "BIGINT", fence: "BIGINT", start: "BIGINT", bytes: "BIGINT", modified: "BIGINT" },
+    appends.map(({ bytes, fence, from, id, modified }) => ({ id, fence, start: from, bytes, modified }))
+  )
+
+const lines = (sql: SqlClient.SqlClient, appends: ReadonlyArray<Append>) =>
+  SqlBatch.table(
+    sql,
+    "line",
+    { session: "BIGINT", position: "BIGINT", type: "TEXT", continues: "BIGINT", text: "TEXT" },
+    appends.flatMap(({ from, id, rows }) => placed(id, from, rows))
+  )
+
+/** Appends to several sessions at a time. Whether each one was held by its writer. */
+export const append = (
+  sql: SqlClient.SqlClient,
+  appends: Appends
+): Effect.Effect<Arr.NonEmptyReadonlyArray<boolean>, SqlError> => {
+  const held = sql.onDialectOrElse({
+    pg: () => appendNow(sql, appends),
+    orElse: () => appendInTurn(sql, appends)
+  })
+  return Effect.map(held, (rows) => {
+    const ids = new Set(rows.map(({ id }) => Number(id)))
+    return Arr.map(appends, ({ id }) => ids.has(id))
+  })
+}
+
+type Held = ReadonlyArray<{ readonly id: number | bigint }>
+
+/** In one statement, which costs PostgreSQL one round trip. All statements take the locks of sessions in one order. */
+const appendNow = (sql: SqlClient.SqlClient, appends: Appends): Effect.Effect<Held, SqlError> =>
+  sql<Held[number]>`WITH owned AS (
+    SELECT s.id, s.bytes + size.bytes AS bytes, size.modified FROM effect_agent_session s JOIN ${sizes(sql, appends)}
+      ON s.id = size.id AND s.fence = size.fence AND s.bytes = size.start
+    ORDER BY s.id FOR NO KEY UPDATE OF s
+  ), held AS (
+    UPDATE effect_agent_session s SET bytes = owned.bytes, modified = owned.modified FROM owned
+    WHERE s.id = owned.id RETURNING s.id
+  ), added AS (
+    INSERT INTO effect_agent_session_entry (session, position, type, continues, text)
+    SELECT line.* FROM held JOIN ${lines(sql, appends)} ON line.session = held.id
+  ) SELECT id FROM held`
+
+const appendInTurn = (sql: SqlClient.SqlClient, appends: Appends): Effect.Effect<Held, SqlError> =>
+  SqlTransaction.run(
+    sql,
+    Effect.gen(function* () {
+      const held = yield* sql<Held[number]>`UPDATE effect_agent_session AS s
+        SET bytes = s.bytes + size.bytes, modified = size.modified FROM ${sizes(sql, appends)}
+        WHERE s.id = size.id AND s.fence = size.fence AND s.bytes = size.start RETURNING id`
+      const ids = new Set(held.map(({ id }) => Number(id)))
+      const owned = appends.filter(({ id }) => ids.has(id))
+      yield* sql`INSERT INTO effect_agent_session_entry (session, position, type, continues, text)
+        SELECT * FROM ${lines(sql, owned)}`
+      return held
+    })
+  )
 
 /** Inserts rows one behind the other, from a position on. */
 export const insert = (

@@ -6,7 +6,7 @@
  * The store uses the `SqlClient` of `effect/sql` in its context: that of `NodeSqlite` of `effect-agent/sql`, or of `PgClient` of
  * `@effect/sql-pg`. It makes its tables, whose names begin with `effect_agent_session`, and brings older ones to its version.
  *
- * - An append is one transaction. It succeeds when it is committed.
+ * - An append succeeds when it is committed. Appends to several sessions that wait at one time are one transaction.
  * - A store has one lock, for all sessions that it has open: in PostgreSQL an advisory lock on a connection of its own, for SQLite a
  *   locked file beside the database. The system takes the lock back when the process ends, in whatever way, so that another process can
  *   open the sessions at once. A process that is stopped keeps them.
@@ -32,6 +32,7 @@ import { SessionError, StorageFailed } from "../Session.ts"
 import type { SessionStorage, Writer } from "./SessionStorage.ts"
 import * as SessionStore from "./SessionStore.ts"
 import { SqlAppends } from "./SqlAppend.ts"
+import * as SqlBatch from "./SqlBatch.ts"
 import { Claims } from "./SqlClaims.ts"
 import * as SqlLines from "./SqlLines.ts"
 import * as SqlOwner from "./SqlOwner.ts"
@@ -100,6 +101,11 @@ const databaseOf = Effect.fnUntraced(function* ({ patience = 0, takeOver = false
     sql,
     owners: yield* SqlOwner.make(sql),
     claims: new Map(),
+    append: SqlBatch.make(
+      sql,
+      (appends) => SqlLines.append(sql, appends),
+      ({ id }) => id
+    ),
     takeOver,
     patience
   }

@@ -23,6 +23,8 @@ export interface Database {
   readonly sql: SqlClient.SqlClient
   readonly owners: Owners
   readonly claims: Map<string, Claim>
+  /** Appends rows together with the appends of other sessions. Whether the writer held the session. */
+  readonly append: (append: SqlLines.Append) => Effect.Effect<boolean, SqlError>
   /** Whether a session is opened although its owner may live. */
   readonly takeOver: boolean
   /** The time for which writes wait for a database that is away. */

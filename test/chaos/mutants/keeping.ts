@@ -45,9 +45,9 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "stores all of its lines or none",
     without: "all lines of a write are stored, or none",
-    file: "src/sessions/SqlAppend.ts",
-    from: "return SqlTransaction.run(",
-    to: "return ((_: unknown, effect: Effect.Effect<boolean, SqlError>) => effect)(",
+    file: "src/sessions/SqlLines.ts",
+    from: "SqlTransaction.run(",
+    to: "((_: unknown, effect: Effect.Effect<Held, SqlError>) => effect)(",
     test: "test/sessions/SqlSessionStore.test.ts"
   },
   {
