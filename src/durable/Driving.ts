@@ -56,13 +56,12 @@ export class Driving {
   /** Whether the run is over, after the oldest run of the session was driven. */
   private driveOldest(runId: string) {
     return Effect.gen({ self: this }, function* () {
-      const { logs } = this.worker
       // The cluster has given the session to another worker, and is about to interrupt this request.
       if (!this.isMine()) return yield* Effect.never
-      const stored = yield* SessionProblem.logging(logs.find(runId))
-      if (stored === undefined || stored.ended !== undefined || stored.parked !== undefined) return true
-      const [oldest = stored] = yield* this.unended
-      // The oldest run has a request of its own, which waits for the turn, or is parked.
+      const runs = startable(yield* this.unended)
+      const [oldest] = runs
+      if (oldest === undefined || !runs.some((run) => run.runId === runId)) return true
+      // The oldest run has a request of its own, which waits for the turn.
       if (oldest.runId !== runId) return false
       return yield* this.driveNow(oldest)
     })
@@ -94,30 +93,33 @@ export class Driving {
     )
   }
 
-  /** The runs of the session that are not over, and may be started, the oldest first. */
+  /** The runs of the session that are not over, the oldest first. */
   private readonly unended = Effect.suspend(() =>
-    Effect.map(SessionProblem.logging(this.worker.logs.active(this.sessionId)), (runs) =>
-      runs.filter(({ parked }) => parked === undefined)
-    )
+    SessionProblem.logging(this.worker.logs.active(this.sessionId))
   )
 
+  private readonly isLive = Effect.sync(() => this.worker.local.active(this.sessionId) !== undefined)
+
   /** Waits until the run that the session has is one of this process, or there is none. It does not wait at the gate. */
-  readonly caughtUp: Effect.Effect<void, Problem.StorageUnavailable> = Effect.suspend(() => {
-    const { local } = this.worker
-    const isLive = Effect.sync(() => local.active(this.sessionId) !== undefined)
-    return Effect.flatMap(isLive, (is) => {
-      if (is) return Effect.void
-      return Effect.flatMap(this.unended, ([oldest]) =>
-        oldest === undefined
-          ? Effect.void
-          : Effect.raceFirst(
-              Effect.asVoid(Effect.mapError(local.adopt(oldest), unavailable)),
-              Effect.asVoid(Effect.repeat(isLive, { until: (is) => is, schedule: glance }))
-            )
+  readonly caughtUp: Effect.Effect<void, Problem.StorageUnavailable> = Effect.flatMap(this.isLive, (is) =>
+    is ? Effect.void : Effect.flatMap(this.unended, (runs) => this.caughtUpWith(runs))
+  )
+
+  /** As `caughtUp`, with the runs of the session that are not over. */
+  caughtUpWith(unended: ReadonlyArray<StoredRun>): Effect.Effect<void, Problem.StorageUnavailable> {
+    return Effect.suspend(() => {
+      const { local } = this.worker
+      const [oldest] = startable(unended)
+      if (oldest === undefined || local.active(this.sessionId) !== undefined) return Effect.void
+      return Effect.raceFirst(
+        Effect.asVoid(Effect.mapError(local.adopt(oldest), unavailable)),
+        Effect.asVoid(Effect.repeat(this.isLive, { until: (is) => is, schedule: glance }))
       )
     })
-  })
+  }
 }
+
+const startable = (runs: ReadonlyArray<StoredRun>) => runs.filter(({ parked }) => parked === undefined)
 
 const unavailable = ({ message }: { readonly message: string }) =>
   new Problem.StorageUnavailable({ detail: message })

@@ -37,23 +37,18 @@ export class SessionRequests {
   start(request: Request) {
     return Effect.gen({ self: this }, function* () {
       const { prompt, ...others } = yield* Requests.decode(Requests.Start, request)
-      const parked = (yield* SessionProblem.logging(this.worker.logs.active(this.sessionId))).find(
-        (run) => run.parked !== undefined
-      )
+      const unended = yield* SessionProblem.logging(this.worker.logs.active(this.sessionId))
+      const parked = unended.find((run) => run.parked !== undefined)
       if (parked !== undefined) return yield* new Problem.RunGoesOn({ runId: parked.runId })
-      yield* this.driving.caughtUp
+      yield* this.driving.caughtUpWith(unended)
       const started = yield* this.runs.start({ ...others, prompt, sessionId: this.sessionId })
       yield* this.drive(started.runId, started.runId)
-      yield* this.driven
+      // A prompt that steers or follows a run may begin another one.
+      const active = this.worker.local.active(this.sessionId)
+      if (active !== undefined && active !== started.runId) yield* this.drive(active, active)
       return started
     })
   }
-
-  /** A prompt that steers or follows a run may begin another one. */
-  private readonly driven = Effect.suspend(() => {
-    const runId = this.worker.local.active(this.sessionId)
-    return runId === undefined ? Effect.void : this.drive(runId, runId)
-  })
 
   send(how: "steer" | "followUp", request: Request) {
     return Effect.gen({ self: this }, function* () {
