@@ -43,12 +43,15 @@ export const partsOf = (text: string): ReadonlyArray<string> => {
 
 const isHigh = (text: string, at: number): boolean => (text.charCodeAt(at) & 0xfc00) === 0xd800
 
-/** The rows of a line. The last one counts a byte more, as if a line feed ended it. */
+/** The bytes of a row. The last one of a line counts one more, as if a line feed ended it. */
+const bytesOf = ({ continues, text }: Pick<Row, "continues" | "text">): number =>
+  encoder.encode(text).length + (continues === 1 ? 0 : 1)
+
+/** The rows of a line. */
 export const rowsOf = ({ text, type }: Pick<Line, "text" | "type">): ReadonlyArray<Row> =>
   partsOf(text).map((part, index, parts) => {
-    const isLast = index === parts.length - 1
-    const bytes = encoder.encode(part).length + (isLast ? 1 : 0)
-    return { bytes, type, continues: isLast ? 0 : 1, text: part }
+    const row = { type, continues: index === parts.length - 1 ? 0 : 1, text: part }
+    return { bytes: bytesOf(row), ...row }
   })
 
 /** Rows in one statement. */
@@ -195,7 +198,8 @@ export const read = (
       if (last === undefined) return [[], Option.none()] as const
       const [lines, rest] = joined(begun, rows)
       const larger = Math.min(window * 2, maxWindow)
-      const next = Option.some({ at: Number(last.position) + 1, begun: rest, window: larger })
+      const behind = Number(last.position) + bytesOf(last)
+      const next = behind >= end ? Option.none() : Option.some({ at: behind, begun: rest, window: larger })
       return [Arr.isReadonlyArrayNonEmpty(lines) ? [lines] : [], next] as const
     })
   )

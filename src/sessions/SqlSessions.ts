@@ -135,7 +135,7 @@ const isClaimed = ({ claims }: Database, { fence, id, session_id: sessionId }: S
  */
 export const open = (database: Database, sessionId: string): Effect.Effect<Opened, Failure, Scope.Scope> =>
   database.takeOver
-    ? claimed(database, (owner, now) => takenOver(database, sessionId, owner, now))
+    ? claimedBy(database, (owner, now, note) => Effect.tap(takenOver(database, sessionId, owner, now), note))
     : Effect.gen(function* () {
         yield* findFree(database, sessionId, yield* database.owners.self, false)
         return yield* claimed(database, (owner, now) => taken(database, sessionId, owner, now))
@@ -188,20 +188,28 @@ export const remove = (database: Database, sessionId: string): Effect.Effect<voi
   })
 
 /** Takes a session in a transaction, and gives it back when the scope closes. */
-const claimed = (
+const claimed = (database: Database, take: (owner: Owner, now: number) => Effect.Effect<Opened, Failure>) =>
+  claimedBy(database, (owner, now, note) =>
+    SqlTransaction.run(database.sql, Effect.tap(take(owner, now), note))
+  )
+
+type Note = (opened: Opened) => Effect.Effect<void>
+
+/** Takes a session, and gives it back when the scope closes. */
+const claimedBy = (
   database: Database,
-  take: (owner: Owner, now: number) => Effect.Effect<Opened, Failure>
+  take: (owner: Owner, now: number, note: Note) => Effect.Effect<Opened, Failure>
 ): Effect.Effect<Opened, Failure, Scope.Scope> => {
-  const { claims, owners, patience, sql } = database
+  const { claims, owners, patience } = database
   const attempt = Effect.gen(function* () {
     const owner = yield* owners.self
     const now = yield* Clock.currentTimeMillis
     let noted: Claim | undefined
     // Noted before the transaction ends, so that no other fiber takes the session for free.
     const note = ({ fence, id, sessionId }: Opened) =>
-      Effect.sync(() => claims.set(sessionId, (noted = { sessionId, id, fence })))
+      Effect.sync(() => void claims.set(sessionId, (noted = { sessionId, id, fence })))
     const forget = Effect.sync(() => noted !== undefined && drop(database, noted))
-    return yield* Effect.onError(SqlTransaction.run(sql, Effect.tap(take(owner, now), note)), () => forget)
+    return yield* Effect.onError(take(owner, now, note), () => forget)
   })
   return SqlPatience.patiently(patience)(Effect.acquireRelease(attempt, (claim) => release(database, claim)))
 }
