@@ -5,7 +5,7 @@ import { TestClock } from "effect/testing"
 import { prompt } from "../../src/durable/PromptLocks.ts"
 
 const address = RunnerAddress.make("127.0.0.1", 4112)
-const shards = [ShardId.make("default", 1), ShardId.make("default", 2)]
+const shards: [ShardId.ShardId, ShardId.ShardId] = [ShardId.make("default", 1), ShardId.make("default", 2)]
 
 /** A storage whose locks another process lets go of at the attempt `free`. */
 const held = (free: number) =>
@@ -38,5 +38,28 @@ describe("PromptLocks", () => {
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(yield* Fiber.join(taken), [])
     })
+  )
+
+  it.effect("confirms the locks of replies that wait at one time together", () =>
+    Effect.gen(function* () {
+      const memory = yield* RunnerStorage.RunnerStorage
+      const [shard, lost] = shards
+      const asked: Array<ReadonlyArray<ShardId.ShardId>> = []
+      const storage = prompt({
+        ...memory,
+        refresh: (_, ids) =>
+          Effect.sync(() => {
+            asked.push([...ids])
+            return [shard]
+          })
+      })
+      const confirmed = yield* Effect.forEach(
+        [shard, lost, shard],
+        (one) => Effect.map(storage.refresh(address, [one]), (held) => held.includes(one)),
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual(confirmed, [true, false, true])
+      assert.deepStrictEqual(asked, [[shard, lost]])
+    }).pipe(Effect.provide(RunnerStorage.layerMemory))
   )
 })
