@@ -1,6 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Latch, Layer, Schema, Scope, Stream } from "effect"
 import { Agent, type AgentEvent, Approval, Message, Tool } from "effect-agent"
+import { AgUi } from "effect-agent/ag-ui"
+import { AiSdkUi } from "effect-agent/ai-sdk-ui"
 import { Agents, LiveRuns, Runs } from "effect-agent/server"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import { type Disk, disk, Life, storesOf } from "./killing.ts"
@@ -228,6 +230,39 @@ describe("a call whose end is not known", () => {
       })
     )
   }
+
+  it.effect(
+    "is a request that clients of AG-UI and of the AI SDK answer, and their responses end with it",
+    () =>
+      Effect.gen(function* () {
+        const { runId, world } = yield* cut({})
+        yield* process(world, {}, (runs) =>
+          Effect.gen(function* () {
+            const { questionId, schema } = yield* questionOf(runs, runId)
+            const events = yield* eventsUntil(runs, runId, "QuestionAsked")
+            const chat = events.reduce((state, event) => AiSdkUi.step(state, event)[0], AiSdkUi.initial())
+            assert.isTrue(AiSdkUi.isWaiting(chat))
+            assert.deepStrictEqual(
+              AiSdkUi.requests(chat).map(({ request, toolCallId }) => [
+                request._tag === "QuestionAsked" ? request.questionId : "",
+                toolCallId
+              ]),
+              [[questionId, "call_2"]]
+            )
+            const input = { threadId: "s", runId: "r" }
+            const thread = events.reduce((state, event) => AgUi.step(state, event)[0], AgUi.initial(input))
+            assert.isTrue(AgUi.isWaiting(thread))
+            const last = AgUi.pause(thread).at(-1)
+            assert.deepNestedInclude(last, {
+              type: "RUN_FINISHED",
+              "outcome.interrupts[0].id": questionId,
+              "outcome.interrupts[0].toolCallId": "call_2",
+              "outcome.interrupts[0].responseSchema": schema
+            })
+          })
+        )
+      })
+  )
 
   it.effect("refuses an answer that is none of the three, and keeps the question", () =>
     Effect.gen(function* () {
