@@ -47,14 +47,13 @@ const begun = (agent: Agent.Agent, run: LiveRun): Effect.Effect<void> => {
 export const pause = (host: Host, agent: Agent.Agent, run: LiveRun, reason?: string) =>
   Effect.andThen(begun(agent, run), Effect.andThen(agent.pause(reason), kept(host, run, "pause", reason)))
 
-export const resume = (host: Host, agent: Agent.Agent, run: LiveRun, reason?: string) =>
-  Effect.andThen(
-    Effect.mapError(
-      agent.resume(reason),
-      ({ message }) => new Problem.RunNotReady({ runId: run.runId, detail: message })
-    ),
-    kept(host, run, "resume", reason)
+export const resume = (host: Host, agent: Agent.Agent, run: LiveRun, reason?: string) => {
+  const resumed = Effect.mapError(
+    agent.resume(reason),
+    ({ message }) => new Problem.RunNotReady({ runId: run.runId, detail: message })
   )
+  return Effect.andThen(begun(agent, run), Effect.andThen(resumed, kept(host, run, "resume", reason)))
+}
 
 export const cancel = (host: Host, agent: Agent.Agent, run: LiveRun, reason?: string) =>
   Effect.andThen(begun(agent, run), Effect.andThen(agent.cancel(reason), kept(host, run, "cancel", reason)))
