@@ -159,6 +159,14 @@ const runs = HttpApiGroup.make("runs")
       success: Schema.Struct({ items: Schema.Array(Payload.Run) }),
       error: Problem.SessionNotFound
     }),
+    HttpApiEndpoint.get("listAll", "/runs", {
+      query: {
+        status: Schema.optional(Payload.Run.fields.status),
+        limit: Schema.optional(Size),
+        cursor: Schema.optional(Schema.String)
+      },
+      success: Payload.Runs
+    }),
     HttpApiEndpoint.get("get", "/runs/:runId", {
       ...run,
       success: Payload.Run,

@@ -181,6 +181,20 @@ export const Run = Schema.Struct({
 export interface Run extends Schema.Schema.Type<typeof Run> {}
 
 /**
+ * A page of the list of runs.
+ *
+ * @category schemas
+ * @since 0.2.0
+ */
+export const Runs = Schema.Struct({
+  /** The runs, the newest first. */
+  items: Schema.Array(Run),
+  /** The cursor of the next page, absent on the last one. */
+  nextCursor: Schema.optionalKey(Schema.String)
+})
+export interface Runs extends Schema.Schema.Type<typeof Runs> {}
+
+/**
  * The body of a request for a session.
  *
  * @category schemas

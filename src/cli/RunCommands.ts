@@ -63,7 +63,7 @@ const done = Effect.fnUntraced(function* (client: AgentClient.Service, line: Run
   const reason = "reason" in line ? Option.getOrUndefined(line.reason) : undefined
   switch (line.action) {
     case "list": {
-      const items = yield* runsOf(client, line.session)
+      const items = yield* runsOf(client, line)
       const encoded = yield* Effect.forEach(items, encode)
       yield* out(line.json ? JsonLine.of({ items: encoded }) : items.map(lineOf).join(""))
       break
@@ -87,25 +87,35 @@ const done = Effect.fnUntraced(function* (client: AgentClient.Service, line: Run
   return ExitCode.answered
 })
 
-/** The runs of a session, else those of all sessions of the server. */
-const runsOf = (client: AgentClient.Service, session: Option.Option<string>) =>
-  Option.isSome(session)
-    ? client.listRuns(session.value)
-    : Stream.paginate(Option.none<string>(), (cursor) =>
-        Effect.map(
-          client.listSessions(Option.isSome(cursor) ? { cursor: cursor.value } : {}),
-          ({ items, nextCursor }) => [items, Option.map(Option.fromUndefinedOr(nextCursor), Option.some)]
-        )
-      ).pipe(
-        Stream.mapEffect(
-          ({ sessionId }) => Effect.catchTag(client.listRuns(sessionId), "SessionNotFound", () => none),
-          { concurrency: 4 }
-        ),
-        Stream.runCollect,
-        Effect.map((lists) => lists.flat())
-      )
+/** The runs of a session, else the newest ones of all sessions. */
+const runsOf = (
+  client: AgentClient.Service,
+  { limit, session, status }: RunsLine & { readonly action: "list" }
+) =>
+  Option.match(session, {
+    onSome: (sessionId) =>
+      Effect.map(client.listRuns(sessionId), (runs) =>
+        runs.filter((run) => Option.isNone(status) || run.status === status.value).slice(-limit)
+      ),
+    onNone: () => newest(client, Option.isNone(status) ? {} : { status: status.value }, limit)
+  })
 
-const none = Effect.succeed<ReadonlyArray<Payload.Run>>([])
+/** The newest runs of all sessions. A page of the server may have fewer runs than there are. */
+const newest = (
+  client: AgentClient.Service,
+  wanted: AgentClient.RunPage,
+  limit: number
+): ReturnType<AgentClient.Service["listRuns"]> =>
+  Effect.flatMap(
+    client.listAllRuns({ ...wanted, limit: Math.min(limit, 999) }),
+    ({ items, nextCursor: cursor }) =>
+      cursor === undefined || items.length >= limit
+        ? Effect.succeed(items)
+        : Effect.map(newest(client, { ...wanted, cursor }, limit - items.length), (more) => [
+            ...items,
+            ...more
+          ])
+  )
 
 const encode = (run: Payload.Run) => Effect.orDie(Schema.encodeEffect(Schema.toCodecJson(Payload.Run))(run))
 

@@ -4,6 +4,8 @@ import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import type * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
+import { RunStatus } from "../AgentEvent.ts"
+import type * as Payload from "../api/Payload.ts"
 import * as DurableSettings from "./DurableSettings.ts"
 import { is, listOf, optionalText } from "./PlainFlags.ts"
 import * as SettingTable from "./SettingTable.ts"
@@ -118,13 +120,33 @@ const reached = {
 const run = Argument.String("run").pipe(Argument.withDescription("The id of the run"))
 const reason = optionalText("reason", "TEXT", "The reason, which the events of the run show")
 
+const statuses = ["queued", "running", "paused", ...RunStatus.literals] as const
+
 const list = Command.make("list", {
   session: Argument.String("session").pipe(
-    Argument.withDescription("The id of the session. Default: the sessions of the server, newest first"),
+    Argument.withDescription("The id of the session. Default: all sessions of the server"),
     Argument.optional
   ),
+  status: Flag.Literals("status", statuses).pipe(
+    Flag.withMetavar("STATUS"),
+    Flag.withDescription(`The status of the runs: ${statuses.join(", ")}. Default: any`),
+    Flag.optional
+  ),
+  limit: Flag.Int("limit").pipe(
+    Flag.withMetavar("N"),
+    Flag.withDescription("The most runs, the newest ones. Default: 50"),
+    Flag.filter(
+      (limit) => limit > 0,
+      () => "a number above 0"
+    ),
+    Flag.withDefault(50)
+  ),
   ...reached
-}).pipe(Command.withDescription("Lists runs"))
+}).pipe(
+  Command.withDescription(
+    "Lists runs: the newest of all sessions first, or those of a session, the oldest first"
+  )
+)
 const show = Command.make("show", { run, ...reached }).pipe(
   Command.withDescription("Shows the state of a run")
 )
@@ -152,7 +174,12 @@ interface Server extends Command.Command.Config.Infer<typeof reached> {}
 /** The arguments of `effect-agent runs`. */
 export type RunsLine = Server &
   (
-    | { readonly action: "list"; readonly session: Option.Option<string> }
+    | {
+        readonly action: "list"
+        readonly session: Option.Option<string>
+        readonly status: Option.Option<Payload.Run["status"]>
+        readonly limit: number
+      }
     | { readonly action: "show" | "rm"; readonly run: string }
     | { readonly action: "watch"; readonly run: string; readonly after: number }
     | { readonly action: "cancel" | "resume"; readonly run: string; readonly reason: Option.Option<string> }

@@ -101,6 +101,21 @@ export interface ListOptions {
 }
 
 /**
+ * A page of the list of runs.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export interface RunPage {
+  /** The most runs of the page, from 1 to 999. Default: that of the server. */
+  readonly limit?: number
+  /** `nextCursor` of the page before. Default: the first page. */
+  readonly cursor?: string
+  /** The status of the runs. Default: any. */
+  readonly status?: Payload.Run["status"]
+}
+
+/**
  * The functions of the service.
  *
  * @category models
@@ -157,6 +172,8 @@ export interface Service {
   readonly listRuns: (
     sessionId: string
   ) => Effect.Effect<ReadonlyArray<Payload.Run>, Refused | Problem.SessionNotFound>
+  /** Lists the runs of all sessions, the newest first. A page may have fewer runs than its limit and be followed by others. */
+  readonly listAllRuns: (page?: RunPage) => Effect.Effect<Payload.Runs, Refused>
   /** Releases a run that is paused, also one that the server has parked. */
   readonly resumeRun: (
     runId: string,
@@ -286,6 +303,11 @@ const serviceOf = (link: Link.Link): Service => {
     watch: (runId, after) => RunEvents.watch(link, runId, after),
     listRuns: (sessionId) =>
       Effect.map(Link.repeated(link, api.runs.list(ofSession(sessionId))), ({ items }) => items),
+    listAllRuns: ({ limit, ...page } = {}) =>
+      Link.repeated(
+        link,
+        api.runs.listAll({ query: { ...page, ...(limit === undefined ? {} : { limit: String(limit) }) } })
+      ),
     resumeRun: (runId, reason) => Link.called(api.control.resume({ ...ofRun(runId), ...because(reason) })),
     deleteRun: (runId) => Link.called(api.runs.delete(ofRun(runId))),
     cancelRun: (runId, reason) =>

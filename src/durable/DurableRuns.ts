@@ -202,7 +202,10 @@ const requests = (
   answer: (runId, questionId, answer) => calls.answer(runId, questionId, answer)
 })
 
-const reads = (logs: Logs, sessions: SessionStoreService): Pick<Runs.Service, "active" | "list" | "get"> => ({
+const reads = (
+  logs: Logs,
+  sessions: SessionStoreService
+): Pick<Runs.Service, "active" | "list" | "listAll" | "get"> => ({
   active: (sessionId) =>
     Effect.orElseSucceed(
       Effect.map(logs.active(sessionId), ([run]) => run?.runId),
@@ -210,6 +213,7 @@ const reads = (logs: Logs, sessions: SessionStoreService): Pick<Runs.Service, "a
     ),
   list: (sessionId) =>
     Effect.andThen(SessionProblem.reading(sessions.read(sessionId)), StoredRuns.list(logs, sessionId)),
+  listAll: (page) => StoredRuns.listAll(logs, page),
   get: (runId) => StoredRuns.get(logs, runId)
 })
 

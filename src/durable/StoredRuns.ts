@@ -4,8 +4,9 @@
 import * as Effect from "effect/Effect"
 import type * as Payload from "../api/Payload.ts"
 import * as Problem from "../api/Problem.ts"
-import { defect } from "../internal/failureReason.ts"
 import * as History from "../server/History.ts"
+import * as RunList from "../server/RunList.ts"
+import type { RunPage } from "../server/Runs.ts"
 import type { RunState } from "../server/RunState.ts"
 import type { RunLogError, Service as Logs, StoredRun } from "../server/RunLogStore.ts"
 import * as SessionProblem from "../server/SessionProblem.ts"
@@ -23,11 +24,8 @@ const readAll = (logs: Logs, sessionId: string) =>
     Effect.forEach(runs, (run) => read(logs, run), { concurrency: 4 })
   )
 
-/** A run as the API shows it. One that is parked is paused, with the cause as its error. */
-const shown = ({ run: { created, parked, runId, sessionId }, state }: Read): Payload.Run => {
-  const info = state.of(runId, sessionId, created)
-  return parked === undefined ? info : { ...info, status: "paused", error: defect(parked) }
-}
+const shown = ({ run: { created, parked, runId, sessionId }, state }: Read): Payload.Run =>
+  RunList.shown(parked, state.of(runId, sessionId, created))
 
 /** The runs of a session, oldest first, without the requests that other runs have taken over. */
 export const list = (
@@ -44,6 +42,21 @@ export const list = (
       .map((one) => History.resumedBy(shown(one), resumed.get(one.run.runId)))
       .toSorted((left, right) => left.created - right.created)
   })
+
+/** A page of the runs of all sessions, the newest first. */
+export const listAll = (
+  logs: Logs,
+  page: RunPage
+): Effect.Effect<Payload.Runs, Problem.InvalidRequest | Problem.StorageUnavailable> =>
+  RunList.page(
+    logs,
+    {
+      live: () => undefined,
+      suspended: (run) =>
+        Effect.map(list(logs, run.sessionId), (all) => all.find(({ runId }) => runId === run.runId) ?? run)
+    },
+    page
+  )
 
 /** A run. */
 export const get = (

@@ -68,6 +68,12 @@ const ofRuns = HttpApiBuilder.group(
           return started
         }),
       list: ({ params }) => Effect.map(runs.list(params.sessionId), (items) => ({ items })),
+      listAll: ({ query: { cursor, limit, status } }) =>
+        runs.listAll({
+          ...(cursor === undefined ? {} : { cursor }),
+          ...(limit === undefined ? {} : { limit: Number(limit) }),
+          ...(status === undefined ? {} : { status })
+        }),
       get: ({ params }) => runs.get(params.runId),
       delete: ({ params }) => runs.deleteRun(params.runId),
       events: ({ headers, params, query: { after, onDisconnect } }) => {

@@ -29,6 +29,7 @@ import {
   type StoredRun,
   taken
 } from "./RunLogStore.ts"
+import * as NewestRuns from "./NewestRuns.ts"
 import * as Starts from "./Starts.ts"
 
 /**
@@ -297,6 +298,11 @@ class Files {
       list: (sessionId) => this.list((log) => log.sessionId === sessionId),
       active: (sessionId) => this.list((log) => log.sessionId === sessionId && log.isOpen),
       unended: this.list(({ isOpen }) => isOpen),
+      newest: (options) =>
+        Effect.map(
+          this.list(({ isOpen }) => isOpen || options.isUnended !== true),
+          (runs) => NewestRuns.page(runs, options)
+        ),
       begun: (run) => this.begun(run),
       progressed: ({ runId }) => this.change(runId, ({ parked }) => ({ attempts: 0, parked })),
       park: ({ runId }, parked) => this.change(runId, ({ attempts }) => ({ attempts, parked })),

@@ -22,11 +22,12 @@ import { Pace } from "./Pace.ts"
 import * as Recovery from "./Recovery.ts"
 import { type RunLogError, RunLogStore } from "./RunLogStore.ts"
 import * as Requesting from "./Requesting.ts"
+import * as RunList from "./RunList.ts"
+import * as RunRemoval from "./RunRemoval.ts"
 import * as Runs from "./Runs.ts"
 import * as SessionProblem from "./SessionProblem.ts"
 import * as Sessions from "./Sessions.ts"
 import * as Starting from "./Starting.ts"
-import * as RunRemoval from "./RunRemoval.ts"
 
 /**
  * The options of the runs of a server.
@@ -134,6 +135,7 @@ const serviceOf = (host: Host): Runs.Service => ({
   start: (request) => Starting.start(host, request),
   active: (sessionId) => Effect.sync(() => host.active(sessionId)?.runId),
   list: (sessionId) => list(host, sessionId),
+  listAll: (page) => listAll(host, page),
   get: (runId) => get(host, runId),
   deleteRun: (runId) => deleteRun(host, runId),
   watch: (runId, after, options) => watch(host, runId, after, options),
@@ -165,6 +167,16 @@ const get = Effect.fnUntraced(function* (host: Host, runId: string) {
   if (run === undefined) return yield* new Problem.RunNotFound({ runId })
   return host.history.current(run)
 })
+
+const listAll = (host: Host, page: Runs.RunPage) =>
+  RunList.page(
+    host.parts.logs,
+    {
+      live: (runId) => host.runs.get(runId)?.info,
+      suspended: (run) => Effect.catchTag(get(host, run.runId), "RunNotFound", () => Effect.succeed(run))
+    },
+    page
+  )
 
 const deleteRun = Effect.fnUntraced(function* (host: Host, runId: string) {
   const { history, parts } = host

@@ -11,6 +11,7 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as LogLine from "./LogLine.ts"
+import * as NewestRuns from "./NewestRuns.ts"
 import * as Starts from "./Starts.ts"
 
 /**
@@ -70,6 +71,21 @@ export interface StoredRun extends RunKey {
 }
 
 /**
+ * The options of a page of runs.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export interface NewestOptions {
+  /** The most runs of the page. */
+  readonly limit: number
+  /** The last run of the page before. Default: none, the first page. */
+  readonly before?: Pick<StoredRun, "created" | "runId">
+  /** Whether only logs that are not complete count. Default `false`. */
+  readonly isUnended?: boolean
+}
+
+/**
  * Appends lines to a log, in order, all or none of them.
  *
  * **Details**
@@ -110,6 +126,8 @@ export interface Service {
   readonly active: (sessionId: string) => Effect.Effect<ReadonlyArray<StoredRun>, RunLogError>
   /** Lists the runs of all sessions whose log is not complete, also those that are parked. */
   readonly unended: Effect.Effect<ReadonlyArray<StoredRun>, RunLogError>
+  /** A page of the runs of all sessions, the newest first; those of one moment by their ids, the last one first. */
+  readonly newest: (options: NewestOptions) => Effect.Effect<ReadonlyArray<StoredRun>, RunLogError>
   /**
    * Counts a start of a run by a process that is about to drive it. A run that 5 starts brought no further is parked in place of that:
    * the process must not start a run whose answer has `parked`. Fails with the reason `"missing"` if there is no log.
@@ -210,6 +228,13 @@ class Memory {
     return meant
   }
 
+  private retain(maxAge: Duration.Input) {
+    return Effect.map(Clock.currentTimeMillis, (now) => {
+      const before = now - Duration.toMillis(maxAge)
+      return this.remove(({ ended }) => ended !== undefined && ended <= before)
+    })
+  }
+
   get service(): Service {
     const { keysOf, logs } = this
     const isActive = ({ ended }: StoredRun) => ended === undefined
@@ -225,6 +250,13 @@ class Memory {
       active: (sessionId) =>
         Effect.sync(() => this.wanted((run) => run.sessionId === sessionId && isActive(run))),
       unended: Effect.sync(() => this.wanted(isActive)),
+      newest: (options) =>
+        Effect.sync(() =>
+          NewestRuns.page(
+            this.wanted(() => true),
+            options
+          )
+        ),
       begun: (run) => this.begun(run),
       progressed: ({ runId }) => this.change(runId, () => ({ attempts: 0 })),
       park: ({ runId }, parked) => this.change(runId, () => ({ parked })),
@@ -238,11 +270,7 @@ class Memory {
           keysOf.delete(sessionId)
         }),
       delete: ({ runId }) => Effect.sync(() => void logs.delete(runId)),
-      retain: (maxAge) =>
-        Effect.map(Clock.currentTimeMillis, (now) => {
-          const before = now - Duration.toMillis(maxAge)
-          return this.remove(({ ended }) => ended !== undefined && ended <= before)
-        })
+      retain: (maxAge) => this.retain(maxAge)
     }
   }
 }

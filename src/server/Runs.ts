@@ -74,6 +74,21 @@ export interface WatchOptions {
 }
 
 /**
+ * The options of a page of runs.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export interface RunPage {
+  /** The most runs of the page, at least 1. Default 50. */
+  readonly limit?: number
+  /** The `nextCursor` of the page before. Default: the first page. */
+  readonly cursor?: string
+  /** The status of the runs. Default: any. */
+  readonly status?: Payload.Run["status"]
+}
+
+/**
  * An event and its position in the log of its run.
  *
  * @category models
@@ -153,6 +168,8 @@ export interface Service {
   readonly list: (
     sessionId: string
   ) => Effect.Effect<ReadonlyArray<Payload.Run>, Problem.SessionNotFound | Storage>
+  /** Lists the runs of all sessions, the newest first. A page may have fewer runs than its limit and be followed by others. */
+  readonly listAll: (page: RunPage) => Effect.Effect<Payload.Runs, Problem.InvalidRequest | Storage>
   /** Reads the state of a run. */
   readonly get: (runId: string) => Effect.Effect<Payload.Run, Problem.RunNotFound | Storage>
   /**

@@ -175,6 +175,7 @@ class SqlRunLogs {
       list: (sessionId) => this.reading(SqlRuns.list(database, sessionId)),
       active: (sessionId) => this.reading(SqlRuns.active(database, sessionId)),
       unended: this.reading(SqlRuns.active(database)),
+      newest: (options) => this.reading(SqlRuns.newest(database, options)),
       begun: (run) => this.begun(run),
       progressed: (run) => this.progressed(run),
       park: (run, cause) => this.writing(() => SqlRuns.park(database, run, cause)),

@@ -47,8 +47,18 @@ const create = Effect.gen(function* () {
   yield* sql`CREATE INDEX effect_agent_run_key_session ON effect_agent_run_key (session_id, id)`
 })
 
+/** Version 2: the order of a list of runs. Those that have not ended are few among many. */
+const newest = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`CREATE INDEX effect_agent_run_newest ON effect_agent_run (created, run_id)`
+  yield* sql`CREATE INDEX effect_agent_run_newest_active ON effect_agent_run (created, run_id) WHERE ended IS NULL`
+})
+
 /** The steps from one version to the next. A new version adds a line here, and its statements to `test/server/SqlRunTables.slow.test.ts`. */
-const versions: Record<string, Effect.Effect<void, unknown, SqlClient.SqlClient>> = { "1_runs": create }
+const versions: Record<string, Effect.Effect<void, unknown, SqlClient.SqlClient>> = {
+  "1_runs": create,
+  "2_newest": newest
+}
 const latest = Object.keys(versions).length
 
 /** Brings the tables to the version that this version of the package uses. Fails if a later one has changed them. */

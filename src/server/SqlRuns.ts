@@ -10,7 +10,15 @@ import type * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import type * as Statement from "effect/sql/Statement"
 import type { Claim } from "../sessions/SqlClaims.ts"
-import { ended, missing, type RunKey, type RunLogError, type StoredRun, taken } from "./RunLogStore.ts"
+import {
+  ended,
+  missing,
+  type NewestOptions,
+  type RunKey,
+  type RunLogError,
+  type StoredRun,
+  taken
+} from "./RunLogStore.ts"
 import * as Starts from "./Starts.ts"
 
 /** A row of a line of a log. */
@@ -99,6 +107,21 @@ export const active = (
   const isOfSession = sessionId === undefined ? sql.literal("TRUE") : sql`session_id = ${sessionId}`
   return Effect.map(
     sql<Stored>`SELECT * FROM effect_agent_run WHERE ended IS NULL AND ${isOfSession} ORDER BY id`,
+    (rows) => rows.map(stored)
+  )
+}
+
+/** A page of the runs of all sessions. The order is that of an index; runs that have not ended are few, and have an index of their own. */
+export const newest = (
+  { sql }: Database,
+  { before, isUnended = false, limit }: NewestOptions
+): Effect.Effect<ReadonlyArray<StoredRun>, SqlError> => {
+  const isBehind =
+    before === undefined ? sql.literal("TRUE") : sql`(created, run_id) < (${before.created}, ${before.runId})`
+  const isWanted = sql.literal(isUnended ? "ended IS NULL" : "TRUE")
+  return Effect.map(
+    sql<Stored>`SELECT * FROM effect_agent_run WHERE ${isBehind} AND ${isWanted}
+      ORDER BY created DESC, run_id DESC LIMIT ${limit}`,
     (rows) => rows.map(stored)
   )
 }

@@ -5,6 +5,22 @@ import { connect } from "../sql/databases.ts"
 import { onEach } from "../sql/suites.ts"
 import { processOf } from "./sqlRuns.ts"
 
+const first = (key: string): ReadonlyArray<string> => [
+  `CREATE TABLE effect_agent_run (id ${key}, run_id TEXT NOT NULL UNIQUE, session_id TEXT NOT NULL, created BIGINT NOT NULL,
+         ended BIGINT, fence BIGINT NOT NULL, attempts INTEGER NOT NULL, parked TEXT)`,
+  "CREATE INDEX effect_agent_run_session ON effect_agent_run (session_id, id)",
+  "CREATE INDEX effect_agent_run_active ON effect_agent_run (session_id, id) WHERE ended IS NULL",
+  "CREATE INDEX effect_agent_run_ended ON effect_agent_run (ended) WHERE ended IS NOT NULL",
+  `CREATE TABLE effect_agent_run_line (run BIGINT NOT NULL, line BIGINT NOT NULL, continues INTEGER NOT NULL, text TEXT NOT NULL,
+         PRIMARY KEY (run, line))`,
+  `CREATE TABLE effect_agent_run_key (id ${key}, session_id TEXT NOT NULL, created BIGINT NOT NULL, text TEXT NOT NULL)`,
+  "CREATE INDEX effect_agent_run_key_session ON effect_agent_run_key (session_id, id)",
+  `INSERT INTO effect_agent_run (run_id, session_id, created, ended, fence, attempts, parked)
+         VALUES ('r', 's', 1, NULL, 2, 3, 'it broke')`,
+  "INSERT INTO effect_agent_run_line VALUES (1, 1, 0, 'one'), (1, 2, 1, 'two '), (1, 3, 0, 'and half')",
+  "INSERT INTO effect_agent_run_key (session_id, created, text) VALUES ('s', 1, 'key')"
+]
+
 /** Statements that made the tables of each version, as that version did. They do not change. */
 const versions: ReadonlyArray<{
   readonly names: ReadonlyArray<string>
@@ -12,20 +28,14 @@ const versions: ReadonlyArray<{
 }> = [
   {
     names: ["runs"],
+    statements: first
+  },
+  {
+    names: ["runs", "newest"],
     statements: (key) => [
-      `CREATE TABLE effect_agent_run (id ${key}, run_id TEXT NOT NULL UNIQUE, session_id TEXT NOT NULL, created BIGINT NOT NULL,
-         ended BIGINT, fence BIGINT NOT NULL, attempts INTEGER NOT NULL, parked TEXT)`,
-      "CREATE INDEX effect_agent_run_session ON effect_agent_run (session_id, id)",
-      "CREATE INDEX effect_agent_run_active ON effect_agent_run (session_id, id) WHERE ended IS NULL",
-      "CREATE INDEX effect_agent_run_ended ON effect_agent_run (ended) WHERE ended IS NOT NULL",
-      `CREATE TABLE effect_agent_run_line (run BIGINT NOT NULL, line BIGINT NOT NULL, continues INTEGER NOT NULL, text TEXT NOT NULL,
-         PRIMARY KEY (run, line))`,
-      `CREATE TABLE effect_agent_run_key (id ${key}, session_id TEXT NOT NULL, created BIGINT NOT NULL, text TEXT NOT NULL)`,
-      "CREATE INDEX effect_agent_run_key_session ON effect_agent_run_key (session_id, id)",
-      `INSERT INTO effect_agent_run (run_id, session_id, created, ended, fence, attempts, parked)
-         VALUES ('r', 's', 1, NULL, 2, 3, 'it broke')`,
-      "INSERT INTO effect_agent_run_line VALUES (1, 1, 0, 'one'), (1, 2, 1, 'two '), (1, 3, 0, 'and half')",
-      "INSERT INTO effect_agent_run_key (session_id, created, text) VALUES ('s', 1, 'key')"
+      ...first(key),
+      "CREATE INDEX effect_agent_run_newest ON effect_agent_run (created, run_id)",
+      "CREATE INDEX effect_agent_run_newest_active ON effect_agent_run (created, run_id) WHERE ended IS NULL"
     ]
   }
 ]
@@ -58,7 +68,7 @@ onEach((_, make) => {
         assert.deepStrictEqual(yield* logs.read(run), ["one", "two and half", "three"])
         assert.deepStrictEqual(yield* logs.keys("s"), ["key"])
         const found = yield* sql`SELECT name FROM effect_agent_run_migrations ORDER BY migration_id`.values
-        assert.deepStrictEqual(found.flat(), ["runs"])
+        assert.deepStrictEqual(found.flat(), ["runs", "newest"])
       })
   )
 

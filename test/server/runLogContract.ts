@@ -51,6 +51,29 @@ export const contract = ({ name, place }: Subject) => {
         assert.deepStrictEqual(yield* store.read(run("none")), [])
       }))
 
+    test("lists the runs of all sessions in pages, the newest first", (store, at) =>
+      Effect.gen(function* () {
+        for (const [runId, sessionId] of [
+          ["a", "s"],
+          ["b", "t"],
+          ["c", "s"],
+          ["d", "u"]
+        ] as const) {
+          yield* logged(store, run(runId, sessionId))
+          yield* Effect.sleep("2 millis")
+        }
+        yield* store.end(run("b", "t"))
+        const first = yield* store.newest({ limit: 3 })
+        assert.deepStrictEqual(idsOf(first), ["d", "c", "b"])
+        const [, , before] = first
+        assert.isDefined(before)
+        const other = yield* at.open
+        assert.deepStrictEqual(idsOf(yield* other.newest({ limit: 3, before })), ["a"])
+        assert.deepStrictEqual(idsOf(yield* store.newest({ limit: 9, isUnended: true })), ["d", "c", "a"])
+        yield* store.delete(before)
+        assert.deepStrictEqual(idsOf(yield* store.newest({ limit: 3, before })), ["a"])
+      }))
+
     test("keeps lines of any length and number", (store) =>
       Effect.gen(function* () {
         const lines = [

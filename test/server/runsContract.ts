@@ -51,6 +51,43 @@ export const check = (make: Make, test: typeof it.effect | typeof it.live) => {
       )
     }).pipe(Effect.provide(make([done]))))
 
+  test("lists the runs of all sessions, the newest first, by status and in pages", () =>
+    Effect.gen(function* () {
+      const { gate, script, setup } = yield* gated
+      yield* Effect.gen(function* () {
+        const runs = yield* Runs.Runs
+        const listed = Effect.fnUntraced(function* (page: Runs.RunPage) {
+          const { items, nextCursor } = yield* runs.listAll(page)
+          return [items.map(({ runId }) => runId), nextCursor] as const
+        })
+        assert.deepStrictEqual(yield* listed({}), [[], undefined])
+        const of = Effect.fnUntraced(function* (sessionId: string, when?: "queue") {
+          yield* Effect.ignore(runs.createSession({ sessionId }))
+          return (yield* runs.start({ sessionId, prompt: "hi", ...(when && { when }) })).runId
+        })
+        const running = yield* of("a")
+        const queued = yield* of("a", "queue")
+        const ended = yield* of("b")
+        yield* eventsOf(ended)
+        const all = yield* Effect.forEach([running, queued, ended], runs.get)
+        const newest = all
+          .toSorted((one, two) => two.created - one.created || (one.runId < two.runId ? 1 : -1))
+          .map(({ runId }) => runId)
+        assert.deepStrictEqual(yield* listed({}), [newest, undefined])
+        for (const { runId, status } of all)
+          assert.deepStrictEqual(yield* listed({ status }), [[runId], undefined])
+        assert.deepStrictEqual(yield* listed({ status: "failed" }), [[], undefined])
+        const [first, cursor = ""] = yield* listed({ limit: 2 })
+        assert.deepStrictEqual(first, newest.slice(0, 2))
+        assert.deepStrictEqual(yield* listed({ limit: 2, cursor }), [newest.slice(2), undefined])
+        const refused = yield* Effect.flip(runs.listAll({ cursor: "none" }))
+        assert.strictEqual(refused._tag, "InvalidRequest")
+        yield* Deferred.succeed(gate, undefined)
+        yield* eventsOf(queued)
+        assert.deepStrictEqual((yield* listed({ status: "completed" }))[0], newest)
+      }).pipe(Effect.provide(make(script, setup)))
+    }))
+
   test("removes a run that has ended, and leaves the conversation", () =>
     Effect.gen(function* () {
       const { gate, script, setup } = yield* gated

@@ -1,0 +1,83 @@
+/**
+ * The runs of all sessions of a store, in pages, the newest first.
+ */
+import * as Effect from "effect/Effect"
+import type * as Payload from "../api/Payload.ts"
+import * as Problem from "../api/Problem.ts"
+import { defect } from "../internal/failureReason.ts"
+import * as History from "./History.ts"
+import type { NewestOptions, Service as Logs, StoredRun } from "./RunLogStore.ts"
+import type { RunPage } from "./Runs.ts"
+import * as SessionProblem from "./SessionProblem.ts"
+
+/** The runs beside the store. */
+export interface Known {
+  /** A run that this process has. */
+  readonly live: (runId: string) => Payload.Run | undefined
+  /** A run that was suspended, with the one that resumed it. */
+  readonly suspended: (run: Payload.Run) => Effect.Effect<Payload.Run, Problem.StorageUnavailable>
+}
+
+type Before = NonNullable<NewestOptions["before"]>
+
+/** The most logs that one request reads. */
+const most = 500
+
+/** A run as the API shows it. One that is parked is paused, with the cause as its error. */
+export const shown = (parked: string | undefined, info: Payload.Run): Payload.Run =>
+  parked === undefined ? info : { ...info, status: "paused", error: defect(parked) }
+
+const read = (logs: Logs, known: Known, run: StoredRun) =>
+  Effect.suspend(() => {
+    const live = known.live(run.runId)
+    if (live !== undefined) return Effect.succeed(live)
+    return Effect.flatMap(SessionProblem.logging(History.logOf(logs, run)), ({ log }) => {
+      const info = shown(run.parked, log.state.of(run.runId, run.sessionId, run.created))
+      return info.status === "suspended" ? known.suspended(info) : Effect.succeed(info)
+    })
+  })
+
+/** A page of the runs. One that reads too many logs before it is full has fewer runs. */
+export const page = (
+  logs: Logs,
+  known: Known,
+  { cursor, limit = 50, status }: RunPage
+): Effect.Effect<Payload.Runs, Problem.InvalidRequest | Problem.StorageUnavailable> =>
+  Effect.gen(function* () {
+    const size = Math.max(1, limit)
+    const items: Array<Payload.Run> = []
+    // The log of a run that has just ended may not be complete yet.
+    const state = { isUnended: status !== undefined && isOpen(status) }
+    let before = cursor === undefined ? undefined : yield* readCursor(cursor)
+    for (let looked = 0; looked < most; looked += size) {
+      const place = before === undefined ? {} : { before }
+      // One more, to know whether there is another page.
+      const found = yield* SessionProblem.logging(logs.newest({ ...state, ...place, limit: size + 1 }))
+      const runs = yield* Effect.forEach(found.slice(0, size), (run) => read(logs, known, run), {
+        concurrency: 4
+      })
+      const wanted = runs.flatMap((run, index) =>
+        status === undefined || run.status === status ? [{ run, index }] : []
+      )
+      const taken = wanted.slice(0, size - items.length)
+      items.push(...taken.map(({ run }) => run))
+      const isFull = items.length === size
+      const end = isFull ? (taken.at(-1)?.index ?? 0) + 1 : Math.min(size, found.length)
+      if (end >= found.length) return { items }
+      before = found[end - 1] ?? before
+      if (isFull) break
+    }
+    return before === undefined ? { items } : { items, nextCursor: cursorOf(before) }
+  })
+
+const isOpen = (status: Payload.Run["status"]): boolean =>
+  status === "queued" || status === "running" || status === "paused"
+
+const cursorOf = ({ created, runId }: Before): string => `${created}:${runId}`
+
+const readCursor = (cursor: string): Effect.Effect<Before, Problem.InvalidRequest> => {
+  const [, created, runId] = /^(\d{1,15}):(.+)$/.exec(cursor) ?? []
+  return created === undefined || runId === undefined
+    ? new Problem.InvalidRequest({ detail: "the cursor of the list is none of nextCursor" })
+    : Effect.succeed({ created: Number(created), runId })
+}
