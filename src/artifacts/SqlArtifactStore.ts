@@ -55,8 +55,9 @@ const migrate = Effect.gen(function* () {
  *
  * The store uses the `SqlClient` of `effect/sql`: that of `NodeSqlite` of `effect-agent/sql`, or of `PgClient` of `@effect/sql-pg`. It
  * makes its table `effect_agent_artifact`, and brings an older one to its version. The layer fails with `MigrationError` for a table of a
- * later version. `put` is one transaction. `put` and `get` wait for up to 30 seconds for a database that is away. Nothing removes old
- * artifacts: `created` of a row is the time of the last `put`, in milliseconds since the epoch.
+ * later version. `put` is one transaction. `put` and `get` wait for up to 30 seconds for a database that is away. `created` of a
+ * row is the time of the last `put`, in milliseconds since the epoch. `Retention` of `effect-agent/durable` removes old artifacts that no
+ * session names; nothing else does.
  *
  * **Example** (Keeping artifacts in SQLite)
  *
@@ -183,3 +184,30 @@ const failed = (
 
 const messageOf = ({ message, reason: { cause } }: SqlError): string =>
   cause instanceof Error ? cause.message : message
+
+/** @internal The ids that `LargeResults` makes. */
+export const made = /\bartifact_[\w-]+/g
+
+/** @internal The artifacts of `LargeResults` that were stored before a time; none if the database has no artifacts. */
+export const storedBefore = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, time: number) {
+  const isThere = sql.onDialectOrElse({
+    pg: () => sql`SELECT 1 WHERE to_regclass(${table}) IS NOT NULL`,
+    orElse: () => sql`SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ${table}`
+  })
+  if ((yield* isThere).length === 0) return []
+  const rows = yield* sql<{
+    readonly id: string
+    readonly created: number | bigint
+  }>`SELECT id, created FROM ${sql(table)} WHERE part = 0 AND created < ${time}`
+  return rows.flatMap(({ created, id }) =>
+    id.startsWith("artifact_") ? [{ id, created: Number(created) }] : []
+  )
+})
+
+/** @internal */
+export const removeAll = (sql: SqlClient.SqlClient, ids: ReadonlyArray<string>) =>
+  Effect.forEach(
+    Arr.chunksOf(ids, 200),
+    (chunk) => sql`DELETE FROM ${sql(table)} WHERE ${sql.in("id", chunk)}`,
+    { discard: true }
+  )

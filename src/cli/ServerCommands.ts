@@ -129,7 +129,7 @@ const list = Command.make("list", {
   ),
   status: Flag.Literals("status", statuses).pipe(
     Flag.withMetavar("STATUS"),
-    Flag.withDescription(`The status of the runs: ${statuses.join(", ")}. Default: any`),
+    Flag.withDescription(`The status of the runs: ${statuses.join(", ")}. Default: each`),
     Flag.optional
   ),
   limit: Flag.Int("limit").pipe(

@@ -15,6 +15,8 @@ import { type RunLogError, RunLogStore } from "../server/RunLogStore.ts"
 import type { SessionError } from "../Session.ts"
 import { SessionStore } from "../sessions/SessionStore.ts"
 import * as SqlTransaction from "../sessions/SqlTransaction.ts"
+import * as OldArtifacts from "./OldArtifacts.ts"
+import * as OldWorkflows from "./OldWorkflows.ts"
 import { SessionEntity } from "./SessionEntity.ts"
 
 /**
@@ -30,6 +32,10 @@ export interface Swept {
   readonly sessions: number
   /** The requests to sessions, with their replies. */
   readonly messages: number
+  /** The finished executions of `AgentRun`. */
+  readonly workflows: number
+  /** The large results of tools that no session names. */
+  readonly artifacts: number
 }
 
 type Stores = SessionStore | RunLogStore | SqlClient.SqlClient
@@ -41,9 +47,13 @@ type Stores = SessionStore | RunLogStore | SqlClient.SqlClient
  *
  * - The log of a run that ended so long ago. Its session stays.
  * - A session whose last entry is so old, unless a process has it open, or it has a run that has not ended: one that waits, or is parked.
- * - The stored requests of the cluster to sessions, once they have a reply. Those of workflows stay, because a workflow that goes on needs them.
+ * - The stored requests of the cluster to sessions, once they have a reply.
+ * - The executions of `AgentRun` that ended so long ago, unless a workflow that goes on waits for them. The id of one then stands for a new run.
+ *   Executions of your own workflows stay.
+ * - The large results of tools (`LargeResults` in `SqlArtifactStore`) that were stored so long ago, and at least a day ago, and that no session
+ *   names.
  *
- * Any process may do so at any time. Artifacts stay.
+ * Any process may do so at any time.
  *
  * **Example** (Removing what is older than 30 days)
  *
@@ -60,23 +70,32 @@ type Stores = SessionStore | RunLogStore | SqlClient.SqlClient
 export const sweep = Effect.fnUntraced(function* (
   maxAge: Duration.Input
 ): Effect.fn.Return<Swept, RunLogError | SessionError | SqlError, Stores> {
+  return { ...(yield* records(maxAge)), artifacts: yield* OldArtifacts.sweep(maxAge) }
+})
+
+const records = Effect.fnUntraced(function* (maxAge: Duration.Input) {
   const logs = yield* RunLogStore
   const store = yield* SessionStore
+  const sql = (yield* SqlClient.SqlClient).withoutTransforms()
+  const timestamp = (yield* Clock.currentTimeMillis) - Duration.toMillis(maxAge)
+  const end = Snowflake.make({ timestamp, machineId: MachineId.make(0), sequence: 0 })
   const runs = yield* logs.retain(maxAge)
   const keep = (yield* logs.unended).map(({ sessionId }) => sessionId)
   const sessions = yield* store.retain({ maxAge, keep })
   yield* Effect.forEach(sessions, logs.remove, { discard: true })
-  return { runs: runs.length, sessions: sessions.length, messages: yield* messages(maxAge) }
+  return {
+    runs: runs.length,
+    sessions: sessions.length,
+    messages: yield* messages(sql, end),
+    workflows: yield* OldWorkflows.sweep(sql, end)
+  }
 })
 
 /** Requests that one transaction removes. */
 const most = 500
 
 /** Removes the requests to sessions that have a reply, with it. Their ids have the time at which they were made. */
-const messages = Effect.fnUntraced(function* (maxAge: Duration.Input) {
-  const sql = (yield* SqlClient.SqlClient).withoutTransforms()
-  const timestamp = (yield* Clock.currentTimeMillis) - Duration.toMillis(maxAge)
-  const end = Snowflake.make({ timestamp, machineId: MachineId.make(0), sequence: 0 })
+const messages = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, end: bigint) {
   const old = sql`entity_type = ${SessionEntity.type} AND processed AND id = request_id AND id < ${end} ORDER BY id LIMIT ${most}`
   const some = Effect.gen(function* () {
     yield* sql`DELETE FROM cluster_replies WHERE request_id IN (SELECT id FROM cluster_messages WHERE ${old})`
@@ -97,7 +116,7 @@ const messages = Effect.fnUntraced(function* (maxAge: Duration.Input) {
 })
 
 /**
- * Makes a layer that removes what is older than a duration when it starts, and every hour.
+ * Makes a layer that removes what is older than a duration when it starts, and every hour; large results of tools every day.
  *
  * **Details**
  *
@@ -116,11 +135,22 @@ const messages = Effect.fnUntraced(function* (maxAge: Duration.Input) {
  */
 export const layer = (maxAge: Duration.Input): Layer.Layer<never, never, Stores> =>
   Layer.effectDiscard(
-    sweep(maxAge).pipe(
-      Effect.tap((swept) => Effect.logDebug("Removed what is old", swept)),
-      Effect.catch((error) => Effect.logWarning(`What is old could not be removed: ${error.message}`)),
-      Effect.andThen(Effect.sleep("1 hour")),
-      Effect.forever,
-      Effect.forkScoped
+    Effect.forkScoped(
+      Effect.all(
+        [
+          often(records(maxAge), "1 hour"),
+          // It reads the sessions.
+          often(OldArtifacts.sweep(maxAge), "1 day")
+        ],
+        { concurrency: "unbounded", discard: true }
+      )
     )
+  )
+
+const often = <A, R>(sweep: Effect.Effect<A, Error, R>, pause: Duration.Input) =>
+  sweep.pipe(
+    Effect.tap((swept) => Effect.logDebug("Removed what is old", swept)),
+    Effect.catch((error) => Effect.logWarning(`What is old could not be removed: ${error.message}`)),
+    Effect.andThen(Effect.sleep(pause)),
+    Effect.forever
   )
