@@ -36,27 +36,58 @@ export const ofExit = (exit: Exit.Exit<void, unknown>): End => {
   return { status: "failed", error: expected ?? FailureReason.defect(error) }
 }
 
-/** The events that end a log whose last events are `events`, at the time `now`. */
+/** The numbers and times of the events of runs: those of a run never go back. */
+class Order {
+  private readonly seqs = new Map<string, number>()
+  private readonly times = new Map<string, number>()
+  private readonly now: number
+
+  /** `shown`: the highest number of a delta that watchers may have seen, of the messages that are open. */
+  constructor(events: ReadonlyArray<AgentEvent>, now: number, shown: number) {
+    this.now = now
+    for (const { runId, seq, timestamp } of events) this.see(runId, seq, timestamp)
+    for (const { runId } of openMessages(events)) this.see(runId, shown, 0)
+  }
+
+  private see(runId: string, seq: number, timestamp: number): void {
+    this.seqs.set(runId, Math.max(seq, this.seqs.get(runId) ?? 0))
+    this.times.set(runId, Math.max(timestamp, this.times.get(runId) ?? 0))
+  }
+
+  /** The clock of this machine may be behind that of the one that had the run. */
+  timeOf(runId: string): number {
+    return Math.max(this.now, this.times.get(runId) ?? 0)
+  }
+
+  next<Event extends { readonly runId: string }>(event: Event) {
+    const { runId } = event
+    const seq = (this.seqs.get(runId) ?? 0) + 1
+    this.seqs.set(runId, seq)
+    return { ...event, seq, timestamp: this.timeOf(runId) }
+  }
+}
+
+/**
+ * The events that end a log whose last events are `events`, at the time `now`. `shown` is the highest position that watchers of another
+ * process may have seen, of which no log keeps the deltas.
+ */
 export const of = (
   { runId }: Pick<RunKey, "runId">,
   events: ReadonlyArray<AgentEvent>,
   end: End,
-  now: number
+  now: number,
+  shown = 0
 ): ReadonlyArray<AgentEvent> => {
-  let seq = events.findLast((event) => event.runId === runId)?.seq ?? 0
-  const base = () => ({ runId, timestamp: now, seq: ++seq })
-  const inner = end.status === "suspended" ? [] : closed(events, now)
-  const own = (tag: (typeof inner)[number]) => (tag.runId === runId ? { ...tag, seq: ++seq } : tag)
+  const order = new Order(events, now, shown)
+  const inner = end.status === "suspended" ? [] : closed(events)
   const { error } = { error: undefined, ...end }
-  const failure =
-    error === undefined ? [] : [{ ...base(), _tag: "RunError" as const, error, retryable: false }]
-  const closing = inner.map(own)
-  const spent = spentBy(runId, events)
-  const last = { ...spent, ...end, newMessageIds: messageIds(runId, events) }
+  const failure = error === undefined ? [] : [{ runId, _tag: "RunError" as const, error, retryable: false }]
+  const last = { ...spentBy(runId, events), ...end, newMessageIds: messageIds(runId, events) }
+  const durationMs = lasted(runId, events, order.timeOf(runId))
   return [
-    ...closing,
-    ...failure,
-    { ...base(), _tag: "RunEnd", ...last, durationMs: lasted(runId, events, now) }
+    ...inner.map((event) => order.next(event)),
+    ...failure.map((event) => order.next(event)),
+    order.next({ runId, _tag: "RunEnd" as const, ...last, durationMs })
   ]
 }
 
@@ -77,51 +108,44 @@ const messageIds = (runId: string, events: ReadonlyArray<AgentEvent>) =>
 const lasted = (runId: string, events: ReadonlyArray<AgentEvent>, now: number): number =>
   now - (events.find((event) => event.runId === runId)?.timestamp ?? now)
 
-/** The ends of the calls and messages that are open, innermost first. */
-const closed = (events: ReadonlyArray<AgentEvent>, now: number) => {
-  const calls = new Map<string, Start>()
-  const begun = new Set<string>()
+/** The messages that are open. */
+const openMessages = (events: ReadonlyArray<AgentEvent>): ReadonlyArray<Message> => {
   const messages = new Map<string, Message>()
   for (const event of events) {
-    switch (event._tag) {
-      case "ToolExecutionStart":
-        calls.set(keyOf(event), event)
-        break
-      case "ToolInvoked":
-        begun.add(keyOf(event))
-        break
-      case "ToolExecutionEnd":
-        calls.delete(keyOf(event))
-        break
-      case "MessageStart":
-        messages.set(event.messageId, event)
-        break
-      case "MessageRetracted":
-        messages.delete(event.messageId)
-        break
-      case "MessageEnd":
-        messages.delete(event.message.id)
-    }
+    if (event._tag === "MessageStart") messages.set(event.messageId, event)
+    if (event._tag === "MessageRetracted") messages.delete(event.messageId)
+    if (event._tag === "MessageEnd") messages.delete(event.message.id)
+  }
+  return [...messages.values()]
+}
+
+/** The ends of the calls and messages that are open, innermost first. */
+const closed = (events: ReadonlyArray<AgentEvent>) => {
+  const calls = new Map<string, Start>()
+  const begun = new Set<string>()
+  for (const event of events) {
+    if (event._tag === "ToolExecutionStart") calls.set(keyOf(event), event)
+    if (event._tag === "ToolInvoked") begun.add(keyOf(event))
+    if (event._tag === "ToolExecutionEnd") calls.delete(keyOf(event))
   }
   return [
-    ...[...messages.values()].map((event) => ({
+    ...openMessages(events).map((event) => ({
       ...Struct.omit(event, ["role"]),
-      _tag: "MessageRetracted" as const,
-      timestamp: now
+      _tag: "MessageRetracted" as const
     })),
-    ...[...calls.values()].reverse().map((event) => endOf(event, begun.has(keyOf(event)), now))
+    ...[...calls.values()].reverse().map((event) => endOf(event, begun.has(keyOf(event))))
   ]
 }
 
 const keyOf = ({ runId, toolCallId }: { readonly runId: string; readonly toolCallId: string }) =>
   `${runId} ${toolCallId}`
 
-const endOf = (event: Start, isBegun: boolean, now: number): OfTag<"ToolExecutionEnd"> => {
+const endOf = (event: Start, isBegun: boolean): OfTag<"ToolExecutionEnd"> => {
   const text = isBegun
     ? `The process ended while tool ${event.toolName} ran, and its end is not known. It may have had effects: check before you call it again.`
     : "Not run: the process ended before this call began."
   const outcome = isBegun ? ("unknown" as const) : ("aborted" as const)
   const result = Tool.failure(text)
   const call = Struct.omit(event, ["label", "params"])
-  return { ...call, _tag: "ToolExecutionEnd", timestamp: now, result, isError: true, outcome, durationMs: 0 }
+  return { ...call, _tag: "ToolExecutionEnd", result, isError: true, outcome, durationMs: 0 }
 }

@@ -69,7 +69,7 @@ const end = Effect.fnUntraced(function* (logs: Logs, run: RunKey, waits: boolean
     const how: Ending.End = waits
       ? { status: "suspended", resume: { sessionId: run.sessionId, runId: run.runId } }
       : { status: "failed", error: Ending.processEnded }
-    yield* log.append(Ending.of(run, log.events, how, yield* Clock.currentTimeMillis))
+    yield* log.append(Ending.of(run, log.events, how, yield* Clock.currentTimeMillis, stored.last))
   }
   yield* logs.end(run)
 })
