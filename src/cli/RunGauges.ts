@@ -8,6 +8,9 @@ import type { Service as Logs } from "../server/RunLogStore.ts"
 const gauge = (name: string, description: string) =>
   Metric.gauge(`effect_agent.durable.runs.${name}`, { description })
 
+const seen = Metric.gauge("effect_agent.durable.seen", {
+  description: "The time at which this process has last read the database, in seconds since the epoch"
+})
 const unended = gauge("unended", "Runs that have not ended")
 const parked = gauge("parked", "Runs that no worker starts until someone resumes them")
 const repeated = gauge("repeated", "Runs that were started again, and have made no progress since")
@@ -23,5 +26,9 @@ export const measure = (logs: Logs) =>
     yield* Metric.update(unended, runs.length)
     yield* Metric.update(parked, runs.length - going.length)
     yield* Metric.update(repeated, going.filter(({ attempts }) => attempts > 1).length)
-    yield* Metric.update(oldest, Math.max(0, ...ages))
+    yield* Metric.update(
+      oldest,
+      ages.reduce((most, age) => Math.max(most, age), 0)
+    )
+    yield* Metric.update(seen, now / 1000)
   }).pipe(Effect.ignore, Effect.repeat(Schedule.spaced("15 seconds")), Effect.forkScoped, Effect.asVoid)

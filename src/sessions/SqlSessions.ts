@@ -7,6 +7,7 @@
 import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Metric from "effect/Metric"
 import type * as Scope from "effect/Scope"
 import type * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
@@ -155,6 +156,12 @@ const taken = Effect.fnUntraced(function* (
   return claim
 })
 
+/** Sessions that had an owner which did not let go of them: its process died, is frozen or cut off. */
+const takenFromOwner = Metric.counter("effect_agent.durable.sessions.taken", {
+  description: "Sessions taken from a process that did not let go of them",
+  incremental: true
+})
+
 /** Takes a session from its owner, alive or not, unless that is this store. */
 const takenOver = Effect.fnUntraced(function* (
   database: Database,
@@ -164,11 +171,14 @@ const takenOver = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Opened, Failure> {
   const { sql } = database
   const known = database.claims.get(sessionId)?.fence ?? null
+  const [before] = yield* sql<Stored>`SELECT owner FROM effect_agent_session
+    WHERE session_id = ${sessionId} AND owner IS NOT NULL AND owner <> ${owner}`
   const [found] = yield* sql<Stored>`UPDATE effect_agent_session
     SET fence = fence + 1, owner = ${owner}, owner_name = ${name}, owned_since = ${now}
     WHERE session_id = ${sessionId} AND NOT (owner IS NOT NULL AND owner = ${owner} AND fence = ${known ?? -1})
     RETURNING id, fence, bytes`
   if (found === undefined) return yield* Effect.flatMap(find(database, sessionId), isLocked)
+  if (before !== undefined) yield* Metric.update(takenFromOwner, 1)
   const { bytes, fence, id } = found
   return { sessionId, id: Number(id), fence: Number(fence), bytes: Number(bytes) }
 })
