@@ -9,12 +9,14 @@ import type { RunKey, Service as Logs, StoredRun } from "../server/RunLogStore.t
 import * as SessionProblem from "../server/SessionProblem.ts"
 import type { Gate } from "./Gate.ts"
 import type { Service as LocalRuns } from "./LocalRuns.ts"
+import type { Looks } from "./Looks.ts"
 
 /** What the runs of a session need. */
 export interface Worker {
   readonly local: LocalRuns
   readonly logs: Logs
   readonly gate: Gate
+  readonly looks: Looks
 }
 
 /** The time between two looks at a run of this process. */

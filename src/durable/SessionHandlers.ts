@@ -10,6 +10,7 @@ import * as Schedule from "effect/Schedule"
 import * as Driving from "./Driving.ts"
 import type { Gate } from "./Gate.ts"
 import { LocalRuns } from "./LocalRuns.ts"
+import { Looks } from "./Looks.ts"
 import { SessionEntity } from "./SessionEntity.ts"
 import { SessionRequests } from "./SessionRequests.ts"
 import * as Sweeping from "./Sweeping.ts"
@@ -34,7 +35,7 @@ const make = (worker: Driving.Worker) =>
       Cancel: ({ payload }) => requests.control("cancel", payload),
       Approve: ({ payload }) => requests.approve(payload),
       Answer: ({ payload }) => requests.answer(payload),
-      Drive: ({ payload }) => driving.drive(payload.runId),
+      Drive: ({ payload: { runId } }) => Effect.andThen(driving.drive(runId), worker.looks.wake(runId)),
       Watch: ({ payload: { after, runId } }) => Watching.pages(worker, sessionId, runId, after),
       Create: ({ payload }) => requests.create(payload),
       Fork: ({ payload }) => requests.fork(payload),
@@ -77,7 +78,11 @@ const driver = ({ local }: Driving.Worker, sessionId: string) =>
 export const layer = (gate: Gate): Layer.Layer<never, never, LocalRuns | RunLogStore | Sharding> =>
   Layer.unwrap(
     Effect.gen(function* () {
-      const worker = { local: yield* LocalRuns, logs: yield* RunLogStore, gate }
+      const local = yield* LocalRuns
+      const logs = yield* RunLogStore
+      const looks = new Looks(local, logs)
+      yield* looks.run
+      const worker = { local, logs, gate, looks }
       return Layer.provideMerge(
         Sweeping.layer,
         SessionEntity.toLayer(make(worker), { concurrency: "unbounded" })
