@@ -5,7 +5,7 @@ import * as Option from "effect/Option"
 import * as Setting from "./Setting.ts"
 import * as Values from "./Values.ts"
 
-const isLongEnough = Duration.isGreaterThanOrEqualTo(Duration.seconds(1))
+const isLongEnough = Duration.isGreaterThanOrEqualTo(Duration.seconds(5))
 
 export const settings = {
   durable: Setting.toggle({
@@ -19,7 +19,7 @@ export const settings = {
     description:
       "The time after which the others take the sessions of a worker that does not answer. Default: 15s",
     read: (text) => Option.filter(Values.duration(text), isLongEnough),
-    expected: "a time from 1s on, such as 30s"
+    expected: "a time from 5s on, such as 30s"
   }),
   retain: Setting.text({
     name: "retain",

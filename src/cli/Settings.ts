@@ -37,10 +37,11 @@ export const durable = Effect.fnUntraced(function* (
   const unknown = yield* flags.unknown.pick(sources)
   const isDurable =
     flags.durable === undefined || Option.contains(valueOf(yield* flags.durable.pick(sources)), true)
-  if (!isDurable && Option.isSome(retain.found))
-    return yield* new UsageError({ detail: "--retain goes with --durable." })
-  if (!isDurable && Option.isSome(unknown.found))
-    return yield* new UsageError({ detail: "--unknown goes with --durable." })
+  // A configuration file also serves commands that it does not fit.
+  const isFlag = ({ found }: Picked<unknown>) => Option.exists(found, ({ from }) => from.kind === "flag")
+  for (const [name, picked] of Object.entries({ retain, unknown }))
+    if (!isDurable && isFlag(picked))
+      return yield* new UsageError({ detail: `--${name} goes with --durable.` })
   return {
     isDurable,
     lease: valueOf(lease),

@@ -46,7 +46,7 @@ export { ClusterRefused } from "./ClusterRefused.ts"
 export interface Options {
   /**
    * The time after which the cluster takes the sessions of a worker that does not answer, such as a frozen one, a duration. Those of a
-   * worker whose process ended go to others within two seconds. Default 15 seconds.
+   * worker whose process ended go to others within two seconds. Default 15 seconds, at least 5: a shorter one counts as 5 seconds.
    */
   readonly lease?: Duration.Input
 }
@@ -67,8 +67,11 @@ export interface WorkerOptions extends Options {
 /** What a process of a cluster uses. */
 type Cluster = Sharding.Sharding | Runners.Runners | MessageStorage
 
+/** A tool may begin up to two seconds after the last write that the database accepted: no other worker has the session by then. */
+const shortest = Duration.seconds(5)
+
 const settings = ({ lease = "15 seconds" }: Options): Partial<ShardingConfig.ShardingConfig["Service"]> => {
-  const expiration = Duration.toMillis(lease)
+  const expiration = Duration.toMillis(Duration.max(Duration.fromInputUnsafe(lease), shortest))
   return {
     shardLockExpiration: expiration,
     shardLockRefreshInterval: expiration / 3,

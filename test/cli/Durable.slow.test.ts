@@ -184,7 +184,7 @@ describe("effect-agent serve --durable", () => {
       [["serve", "--durable", "--session-dir", cwd], "--durable keeps runs in a database"],
       [["serve", "--retain", "30d"], "--retain goes with --durable"],
       [["serve", "--unknown", "ask"], "--unknown goes with --durable"],
-      [["serve", "--durable", "--lease", "10ms"], "--lease"],
+      [["serve", "--durable", "--lease", "4s"], "a time from 5s on"],
       [["worker"], "--store postgres://"],
       [["worker", "--store", "sqlite:a.db"], "--store postgres://"]
     ] as const) {

@@ -114,6 +114,14 @@ describe("effect-agent serve", () => {
     assert.strictEqual(port.code, 2)
   })
 
+  it("serves with the settings of durable runs that a variable or a file has, without --durable", async () => {
+    const server = await serve(folder(), [], {
+      env: { EFFECT_AGENT_RETAIN: "30d", EFFECT_AGENT_UNKNOWN: "ask" }
+    })
+    server.child.kill("SIGTERM")
+    assert.strictEqual((await server.ended).code, 0)
+  })
+
   it("limits the requests of a token, and refuses flags that mean nothing to it", async () => {
     const { child, ended, port } = await serve(folder(), ["--rate", "2/1h"])
     const statuses = []
