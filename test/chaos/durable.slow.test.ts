@@ -19,6 +19,17 @@ describe("chaos", () => {
     )
   }
 
+  it.live(
+    "runs that were queued when their worker was killed are all due at the start of the next one, and begin in time",
+    () =>
+      Effect.gen(function* () {
+        const options = { seed: 1, count: 1, due: 60, crash: true, store: "sqlite", say }
+        const { violations } = yield* durable.run(options)
+        assert.deepStrictEqual(violations, [])
+      }),
+    180_000
+  )
+
   it.live.skipIf(!Postgres.isInstalled)(
     "durable runs survive faults of two workers and of their database",
     () =>
