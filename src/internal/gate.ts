@@ -29,7 +29,10 @@ export const beforeTurn = Effect.fnUntraced(function* (
 })
 
 /** Waits while the run is paused. Publishes the pause and its end. */
-export const whilePaused = (run: Run): Effect.Effect<void> => (isHeld(run) ? held(run) : Effect.void)
+export const whilePaused = (run: Run): Effect.Effect<void> => {
+  if (isHeld(run)) return held(run)
+  return run.control.isShownPaused && run.control.stop === undefined ? resumed(run) : Effect.void
+}
 
 const isHeld = ({ control }: Run): boolean => control.paused !== undefined && control.stop === undefined
 
@@ -40,7 +43,13 @@ const held = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void> {
     yield* run.delivered
     while (isHeld(run)) yield* run.control.runnable
     if (run.control.stop !== undefined) return
-    run.emit({ _tag: "RunResumed", ...run.control.resumed })
-    yield* run.delivered
+    yield* resumed(run)
   }
 })
+
+const resumed = (run: Run): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    run.control.isShownPaused = false
+    run.emit({ _tag: "RunResumed", ...run.control.resumed })
+    return run.delivered
+  })

@@ -60,6 +60,8 @@ export class Control {
   paused: Reason | undefined
   /** Why the run was resumed last. */
   resumed: Reason = {}
+  /** Whether a process that had the run before published its pause, and none has published its end. */
+  isShownPaused = false
 
   /** Succeeds when the run is not paused, or is stopped. */
   readonly runnable: Effect.Effect<void> = this.unpaused.await

@@ -172,7 +172,9 @@ export class Run {
     this.report = report
     this.spent.restore(spent, open?.spent)
     this.budget.restore(spent.usage)
-    if (paused !== undefined) this.control.pause(paused.reason)
+    if (paused === undefined) return
+    this.control.pause(paused.reason)
+    this.control.isShownPaused = true
   }
 
   /** Whole milliseconds since the run began. */

@@ -11,7 +11,10 @@ import type { RunProgress } from "./RunProgress.ts"
 export const spliced = (log: LogProgress, event: AgentEvent): ReadonlyArray<AgentEvent> => {
   const run = log.runs.get(event.runId)
   if (event._tag === "MessageDelta") return run === undefined ? [] : [delta(run, event)]
-  if (log.has(event) || (event._tag === "RunPaused" && run?.paused !== undefined)) return []
+  const isPaused = run?.paused !== undefined
+  if (log.has(event) || (event._tag === "RunPaused" && isPaused)) return []
+  // A pause that the log does not have has no end there.
+  if (event._tag === "RunResumed" && !isPaused) return []
   const completion = new Completion(log, event.timestamp)
   if (run !== undefined && event._tag === "ToolExecutionEnd") completion.endInside(run, event.toolCallId)
   if (run !== undefined && event._tag === "RunEnd" && event.status !== "suspended") {

@@ -154,3 +154,30 @@ describe("a request that was acknowledged before its process was killed", () => 
     60_000
   )
 })
+
+describe("a run that was paused when its process was killed", () => {
+  it.effect(
+    "shows one end of its pause, also if it is resumed before it waits again",
+    () =>
+      Effect.gen(function* () {
+        for (const at of places) {
+          const stores = yield* disk
+          const paused = (runs: Runs.Service, runId: string) =>
+            Effect.gen(function* () {
+              yield* runs.pause(runId)
+              const events = yield* runs.events(runId, 0)
+              yield* Stream.runDrain(Stream.takeUntil(events, ({ event }) => event._tag === "RunPaused"))
+            })
+          const { isAcknowledged, runId } = yield* acknowledged(stores, paused, at, 0)
+          if (!isAcknowledged) continue
+          const seen: Array<Runs.Positioned> = []
+          yield* next(stores, (runs) =>
+            Effect.andThen(runs.resume(runId), drive(runs, runId, seen, { steered: true }))
+          )
+          const shown = seen.map(({ event }) => event._tag).filter((tag) => /^Run(Paused|Resumed)$/.test(tag))
+          assert.deepStrictEqual(shown, ["RunPaused", "RunResumed"], `event ${at}`)
+        }
+      }),
+    60_000
+  )
+})
