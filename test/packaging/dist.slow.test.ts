@@ -127,13 +127,14 @@ describe("what is built", { timeout: 60_000 }, () => {
        export const { layer } = OpenAi`
     )
     // 4.5 kB of it are the telemetry, with Effect's metrics; 4 kB are Effect's `HashMap` and `PubSub`; 2 kB are sources, media, hosted tools and prices.
-    // 17 kB are approvals, questions, sessions, compaction, sub-agents and hand-offs; 1 kB is the continuation of runs and the changes of a registry.
-    assert.isBelow(core, 115)
+    // 17 kB are approvals, questions, sessions, compaction, sub-agents and hand-offs; 1 kB is the continuation of runs and the changes of a registry;
+    // 1 kB is the question to a person about a call whose end is not known.
+    assert.isBelow(core, 116)
     // 10 kB of it are the rules of Models, with their sources; 8 kB are the hosted tools and items of the Responses API, and the counting of tokens; 1 kB is
     // the vendor's search for tools.
-    assert.isBelow(one, 165)
+    assert.isBelow(one, 166)
     // 3 kB are requests to a person in the middle of a call, the tools of an owner, and messages that a guard refused.
-    assert.isBelow(await bundled(`export { make } from "./Agent.js"`), 112)
+    assert.isBelow(await bundled(`export { make } from "./Agent.js"`), 113)
     assert.isBelow(await bundled(`export * from "./AgentEvent.js"`), 42)
     assert.isBelow(await bundled(`export * from "./Message.js"`), 27)
   })
