@@ -9,7 +9,7 @@ import * as ExitCode from "./ExitCode.ts"
 import * as Inert from "./Inert.ts"
 import * as ModelChoice from "./ModelChoice.ts"
 import { Screen } from "./Screen.ts"
-import type * as ServerCommands from "./ServerCommands.ts"
+import * as ServerCommands from "./ServerCommands.ts"
 import * as ServerOptions from "./ServerOptions.ts"
 import * as Settings from "./Settings.ts"
 import * as SettingTable from "./SettingTable.ts"
@@ -28,19 +28,7 @@ export interface Request
 }
 
 /** The flags that no file of configuration has. */
-const served = [
-  "host",
-  "port",
-  "allowHost",
-  "allowOrigin",
-  "tokenFile",
-  "rate",
-  "grace",
-  "proxyModel",
-  "clusterHost",
-  "clusterPort",
-  "healthPort"
-] as const satisfies ReadonlyArray<keyof ServerCommands.Options>
+const served = Struct.keys(ServerCommands.options)
 type Served = (typeof served)[number]
 
 /** A setting as it is shown. */
