@@ -7,7 +7,7 @@ import { Runs, SqlRunLogStore } from "effect-agent/server"
 import { SessionStore, SqlSessionStore } from "effect-agent/sessions"
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
@@ -22,8 +22,8 @@ const folder = Effect.acquireRelease(
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
 )
 
-/** Starts a worker, and succeeds when it is ready. `said`: its lines. */
-const worker = (url: Redacted.Redacted, effects: string, said: Array<string> = []) =>
+/** Starts a worker, and succeeds when it is ready. `said`: its lines. `held`: the step of the third turn that waits for the file EFFECTS.go. */
+const worker = (url: Redacted.Redacted, effects: string, said: Array<string> = [], held = "") =>
   Effect.gen(function* () {
     const port = yield* freePort
     const child = yield* Effect.acquireRelease(
@@ -37,7 +37,8 @@ const worker = (url: Redacted.Redacted, effects: string, said: Array<string> = [
             Secret.value(url),
             String(port),
             String(lease),
-            effects
+            effects,
+            held
           ],
           { stdio: ["ignore", "pipe", "inherit"] }
         )
@@ -157,7 +158,7 @@ const woken = (at: "ToolInvoked" | "ModelCallStart") =>
     const { url } = yield* Postgres.start
     const effects = join(yield* folder, "effects")
     const said: ReadonlyArray<Array<string>> = [[], []]
-    const workers = [yield* worker(url, effects, said[0]), yield* worker(url, effects, said[1])]
+    const workers = [yield* worker(url, effects, said[0], at), yield* worker(url, effects, said[1], at)]
     const context = yield* Layer.build(outside(url))
     return yield* Effect.gen(function* () {
       const runs = yield* Runs.Runs
@@ -172,6 +173,8 @@ const woken = (at: "ToolInvoked" | "ModelCallStart") =>
           if (owner >= 0 || entry.event._tag !== at || entry.event.turn !== 3) return
           owner = workers.findIndex(({ pid }) => pid === effectsIn(effects).at(-1)?.[1])
           workers[owner]?.kill("SIGSTOP")
+          // It is frozen in the middle of the step that the event begins. The other worker, which does the step again, does not wait.
+          writeFileSync(`${effects}.go`, "")
         })
       )
       const rows = yield* rowsIn(url)

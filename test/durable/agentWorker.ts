@@ -1,6 +1,7 @@
 /**
- * A worker of a cluster: `agentWorker.ts URL PORT LEASE EFFECTS`. Its model calls the tool `count` until it has ten results, and then ends.
- * Each call of the tool, which is not to be repeated, writes a line to the file EFFECTS. It prints `ready`, `model` at each call of the model, and
+ * A worker of a cluster: `agentWorker.ts URL PORT LEASE EFFECTS HELD`. Its model calls the tool `count` until it has ten results, and then ends.
+ * Each call of the tool, which is not to be repeated, writes a line to the file EFFECTS. With HELD as `ModelCallStart` or `ToolInvoked` the model
+ * or the tool of the third turn waits until there is a file EFFECTS.go. It prints `ready`, `model` at each call of the model, and
  * `refused` with what was to be written and the reason when the database refuses a write.
  */
 import { PgClient } from "@effect/sql-pg"
@@ -11,17 +12,23 @@ import { NodeCluster } from "effect-agent/durable-node"
 import { Agents, RunLogStore, SqlRunLogStore } from "effect-agent/server"
 import { SessionStore, SqlSessionStore } from "effect-agent/sessions"
 import { ScriptedProvider, Step } from "effect-agent/testing"
-import { appendFileSync, writeSync } from "node:fs"
+import { appendFileSync, existsSync, writeSync } from "node:fs"
 
 export const calls = 10
 
-const [url = "", port = "", lease = "", effects = ""] = process.argv.slice(2)
+const [url = "", port = "", lease = "", effects = "", held = ""] = process.argv.slice(2)
 
 const print = (line: string): void => void writeSync(1, `${line}\n`)
 const refused = (what: string) => (error: { readonly reason: string | { readonly _tag: string } }) =>
   Effect.sync(() =>
     print(`refused ${what} ${typeof error.reason === "string" ? error.reason : error.reason._tag}`)
   )
+
+const isHeld = (step: string, n: number): boolean => step === held && n === 2
+
+const untilGo = Effect.repeat(Effect.sleep(20), {
+  until: () => Effect.sync(() => existsSync(`${effects}.go`))
+})
 
 const count = Tool.make({
   name: "count",
@@ -31,15 +38,25 @@ const count = Tool.make({
     Effect.gen(function* () {
       appendFileSync(effects, `${n} ${process.pid}\n`)
       yield* Effect.sleep(200)
+      if (isHeld("ToolInvoked", n)) yield* untilGo
       return `counted ${n}`
     })
 })
+
+/** The held model begins its answer, which the log keeps at once, a while before the session keeps the whole of it. */
+const answering = (n: number) =>
+  isHeld("ModelCallStart", n) ? [Step.run(untilGo), Step.text("I count."), Step.sleep(2000)] : []
 
 const script: ScriptedProvider.Script = Array.from({ length: 100 }, () => ({ messages }) => {
   const n = messages.filter(({ role }) => role === "toolResult").length
   print("model")
   return n < calls
-    ? ScriptedProvider.turn(Step.sleep(100), Step.toolCall("count", { n }), Step.finish("toolUse"))
+    ? ScriptedProvider.turn(
+        Step.sleep(100),
+        ...answering(n),
+        Step.toolCall("count", { n }),
+        Step.finish("toolUse")
+      )
     : ScriptedProvider.text("done")
 })
 
