@@ -106,6 +106,12 @@ export const storesOf = ({ logs, sessions }: Disk, life: Life) =>
 export class World {
   readonly effects: Array<readonly [tool: string, key: string]> = []
   modelCalls = 0
+  /** The agents that work in it. */
+  readonly agents: (world: World, limits?: RunOptions.RunOptions["limits"]) => Layer.Layer<Agents.Agents>
+
+  constructor(agents: World["agents"] = agentsOf) {
+    this.agents = agents
+  }
 
   /** Has the effect of a call. */
   readonly act = (tool: string) =>
@@ -192,13 +198,15 @@ const agentsOf = (world: World, limits: RunOptions.RunOptions["limits"] = {}) =>
 /** A host that takes runs only by `adopt`. */
 export const hostOf = (world: World, disk: Disk, isFull = () => false) =>
   Effect.gen(function* () {
-    const context = yield* Layer.build(Layer.mergeAll(agentsOf(world), storesOf(disk, new Life(Infinity))))
+    const context = yield* Layer.build(
+      Layer.mergeAll(world.agents(world), storesOf(disk, new Life(Infinity)))
+    )
     return yield* Effect.provide(LiveRuns.make({ flush: 0, recovery: "adopt", isFull }), context)
   })
 
 /** A process: its runs, on the stores of a disk, until its life is over. */
 export const processOf = (world: World, disk: Disk, life: Life, limits?: RunOptions.RunOptions["limits"]) => {
-  const agents = agentsOf(world, limits)
+  const agents = world.agents(world, limits)
   return LiveRuns.layer({ flush: 0, recovery: "continue" }).pipe(
     Layer.provide([agents, storesOf(disk, life)])
   )
