@@ -151,6 +151,7 @@ export type Record =
       readonly entryId: string
       readonly tokensBefore: number
       readonly tokensAfter: number
-    } & Transcript.Compaction)
+    } & Pick<OfTag<"Compaction">, "reason" | "usage"> &
+      Transcript.Compaction)
 
 type QueueName = "steering" | "followUp"

@@ -45,7 +45,12 @@ export const Compaction = Schema.Struct({
   /** The text of the summary. */
   summary: Schema.String,
   /** The id of the oldest message that requests hold after the summary. */
-  firstKept: MessageId
+  firstKept: MessageId,
+  /**
+   * The id of the newest message when the summary was made: the usage of answers behind it measures requests with the summary.
+   * Default: the newest message of the transcript.
+   */
+  madeAfter: Schema.optionalKey(MessageId)
 })
 export interface Compaction extends Schema.Schema.Type<typeof Compaction> {}
 

@@ -7,6 +7,7 @@ import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Struct from "effect/Struct"
+import type { OfTag } from "../AgentEvent.ts"
 import { type Compacted, ContextManager, type Plan, type Trigger } from "../ContextManager.ts"
 import * as CompactionFailure from "./compactionFailure.ts"
 import type { ByHand, Entry } from "./compactions.ts"
@@ -19,6 +20,7 @@ import { type Run, Stopped } from "./run.ts"
 import * as Transcript from "../Transcript.ts"
 import type { Usage } from "../Usage.ts"
 
+type CompactionEvent = OfTag<"Compaction">
 type Compacting<A> = Effect.Effect<A, FailureReason | Stopped>
 
 /** Compacts the conversation if the manager finds it due. */
@@ -94,7 +96,7 @@ const carriedOut = Effect.fnUntraced(function* (
         entryId: makeEntryId(),
         tokensBefore
       }
-      return Effect.as(kept(run, entry), { entry, usage })
+      return Effect.as(kept(run, entry, { reason, ...usageOf(usage) }), { entry, usage })
     })
   )
   if (Exit.isFailure(exit)) {
@@ -115,11 +117,15 @@ const carriedOut = Effect.fnUntraced(function* (
 })
 
 /** Writes a compaction to the session, and keeps it: later requests of the run and of its agent start from it. */
-const kept = (run: Run, entry: Entry): Effect.Effect<void, Stopped> => {
+const kept = (
+  run: Run,
+  entry: Entry,
+  made: Pick<CompactionEvent, "reason" | "usage">
+): Effect.Effect<void, Stopped> => {
   const { compactions, control, journal, messages } = run
   const keep = Effect.sync(() => compactions.keep(Struct.pick(entry, ["summary", "firstKept"]), messages))
   if (journal === undefined) return keep
-  return Effect.flatMap(journal.write([{ _tag: "Compacted", ...entry }]), () => {
+  return Effect.flatMap(journal.write([{ _tag: "Compacted", ...entry, ...made }]), () => {
     const { failure } = journal
     if (failure === undefined) return keep
     const stop = control.stopWith({ cause: "session", error: failure })

@@ -5,9 +5,12 @@ import * as Schema from "effect/Schema"
 import { CompactionFailed } from "./failureReason.ts"
 import { Usage } from "../Usage.ts"
 
+/** The reason for a compaction. */
+export const reason = Schema.Literals(["threshold", "overflow", "manual"])
+
 export const members = {
   status: Schema.Literals(["start", "end", "failed"]),
-  reason: Schema.Literals(["threshold", "overflow", "manual"]),
+  reason,
   /** The tokens of the request without the compaction, measured or estimated. */
   tokensBefore: Schema.optionalKey(Schema.Finite),
   /** The tokens of the request with it; present at the end. */

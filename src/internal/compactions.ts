@@ -35,12 +35,14 @@ export class Compactions {
 
   constructor(messages: ReadonlyArray<Message>, current: Transcript.Compaction | undefined) {
     this.current = current
-    // Its messages were measured before it.
-    if (current !== undefined) this.remeasure(messages)
+    if (current === undefined) return
+    const madeAfter = messages.findLast(({ id }) => id === current.madeAfter) ?? messages.at(-1)
+    this.measuredAfter = madeAfter?.id
   }
 
   keep(compaction: Transcript.Compaction, messages: ReadonlyArray<Message>): void {
-    this.current = compaction
+    const madeAfter = messages.at(-1)?.id
+    this.current = { ...compaction, ...(madeAfter === undefined ? {} : { madeAfter }) }
     this.failedAt = undefined
     this.remeasure(messages)
   }

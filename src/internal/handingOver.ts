@@ -166,6 +166,8 @@ export const handOff = <
   const tool = Tool.make({
     name,
     description,
+    // Nothing outside of the run changes: a hand-off that a crash cut is made again.
+    effect: "idempotent",
     execute: Effect.fnUntraced(function* () {
       const { toolCallId } = yield* Tool.ToolContext
       const run = yield* Outer

@@ -132,6 +132,8 @@ type Beside = { readonly params?: undefined; readonly prompt?: undefined }
  * - Requests for approval and questions of the run inside stand among those of the outermost agent. Where its policy defers them, the
  *   runs around it end suspended too. When the outermost agent continues, so does the run inside, from where it stopped: after a restart
  *   from its part of the session.
+ * - The `effect` of the tool is `"idempotent"` by default: after the end of the process, a host of durable runs continues the run inside, whose
+ *   tools have effects of their own.
  * - A call has no time limit of its own. `concurrency`, by default 4, limits the calls of one run that run at a time.
  * - The provider is that of the run that calls. `Tool.wrap` gives another one: wrap `execute` in `Effect.provide`.
  * - The run inside has hooks of its own. Those of the run that calls see the call, and not the calls of the run inside.
@@ -236,6 +238,8 @@ const build = <Name extends string, Params, T extends Tools, H extends Hooks>(
   }
   return Tool.make({
     timeout: "Infinity",
+    // The tools of the agent have effects, each its own. The session has the start of the run before any of them begins.
+    effect: "idempotent",
     ...common,
     params,
     failure: SubAgentFailed,

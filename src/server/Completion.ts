@@ -2,7 +2,7 @@
  * Completes the log of a run: with the events that its session holds and the log does not, and with the ends of all that is open.
  */
 import type { AgentEvent, OfTag, RunStatus } from "../AgentEvent.ts"
-import type { EventError } from "../internal/failureReason.ts"
+import { CompactionFailed, type EventError } from "../internal/failureReason.ts"
 import * as ToolOutcome from "../internal/toolOutcome.ts"
 import * as Message from "../Message.ts"
 import type { LogProgress } from "./LogProgress.ts"
@@ -47,6 +47,8 @@ export class Completion {
       case "QuestionAsked":
         this.openCall(run, fact)
         return this.add(fact)
+      case "Compaction":
+        return this.addCompaction(run, fact)
       case "HandedOff":
         this.endTurn(run, fact.timestamp)
         return this.add(fact)
@@ -75,6 +77,22 @@ export class Completion {
     if (message.role !== "assistant" || !run.isAsking || isFailed(message)) return
     const usage = message.usage === undefined ? {} : { usage: message.usage }
     this.add({ ...run.base(timestamp), _tag: "ModelCallEnd", messageId: message.id, durationMs: 0, ...usage })
+  }
+
+  private addCompaction(run: RunProgress, fact: OfTag<"Compaction">): void {
+    const { reason, timestamp, tokensBefore = 0, turn } = fact
+    if (turn !== undefined) this.openTurn(run, turn, timestamp)
+    if (run.compacting === undefined)
+      this.add({ ...run.base(timestamp), _tag: "Compaction", status: "start", reason, tokensBefore })
+    this.add(fact)
+  }
+
+  /** Ends the compaction that is open. */
+  endCompaction({ compacting }: RunProgress): void {
+    if (compacting === undefined) return
+    const { timestamp: _, ...start } = compacting
+    const error = new CompactionFailed({ detail: "the process of the run ended" })
+    this.add({ ...start, timestamp: this.now, status: "failed", error })
   }
 
   private openTurn(run: RunProgress, turn: number, timestamp: number): void {
@@ -147,6 +165,7 @@ export class Completion {
 
   /** Ends a run. */
   endRun(run: RunProgress, status: RunStatus, error?: EventError): void {
+    this.endCompaction(run)
     this.endCalls(run)
     if (status === "cancelled" && !run.isCancelled)
       this.add({ ...run.base(this.now), _tag: "RunCancelled", ...this.because })

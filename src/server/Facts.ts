@@ -76,6 +76,8 @@ class Part {
         return this.ofMessage(entry)
       case "approval":
         return entry.runId === this.runId ? [this.ofApproval(entry)] : []
+      case "compaction":
+        return this.ofCompaction(entry)
       case "custom":
         return this.ofCustom(entry)
       default:
@@ -125,6 +127,17 @@ class Part {
     const turn = message.role === "toolResult" ? this.turn : this.turn + 1
     if (message.role === "assistant") this.turn = turn
     return [{ ...this.base(entry, turn), _tag: "MessageEnd", message }]
+  }
+
+  private ofCompaction(entry: SessionEntry.Compaction): Events {
+    const { id: entryId, reason, tokensAfter, tokensBefore, usage } = entry
+    if (reason === undefined) return []
+    const spent = usage === undefined ? {} : { usage }
+    // It comes before an answer of its turn. A run that compacts by hand has no turn.
+    const base = this.base(entry, reason === "manual" ? 0 : this.turn + 1)
+    return [
+      { ...base, _tag: "Compaction", status: "end", reason, tokensBefore, tokensAfter, entryId, ...spent }
+    ]
   }
 
   private ofApproval(entry: SessionEntry.Approval): AgentEvent {

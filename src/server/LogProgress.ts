@@ -2,6 +2,7 @@
  * How far the runs of a log have come: that of the log, and those inside of it.
  */
 import type { AgentEvent } from "../AgentEvent.ts"
+import type { Usage } from "../Usage.ts"
 import { RunProgress } from "./RunProgress.ts"
 
 /** The runs of a log. */
@@ -32,8 +33,7 @@ export class LogProgress {
     }
     this.runs.get(event.runId)?.add(event)
     this.addRequest(event)
-    if (event._tag !== "MessageEnd" || event.message.role !== "assistant") return
-    const { usage } = event.message
+    const usage = spentIn(event)
     if (usage === undefined) return
     for (const { runId } of event.path ?? []) this.runs.get(runId)?.spend({ usage, childUsage: usage })
   }
@@ -67,6 +67,12 @@ export class LogProgress {
         parent?.runId === runId && parent.toolCallId === toolCallId && callerTurn === turn
     )
   }
+}
+
+/** The tokens of the model call that an event ends, and of those that made a summary. */
+const spentIn = (event: AgentEvent): Usage | undefined => {
+  if (event._tag === "Compaction") return event.usage
+  return event._tag === "MessageEnd" && event.message.role === "assistant" ? event.message.usage : undefined
 }
 
 const callOf = ({ runId, toolCallId }: { readonly runId: string; readonly toolCallId: string }) =>
@@ -108,6 +114,8 @@ const ownKeyOf = (event: AgentEvent): string | undefined => {
       return event.questionId
     case "ContextTransformed":
       return `${turn} ${event.reason} ${event.dropped} ${event.kept}`
+    case "Compaction":
+      return event.entryId
     case "LimitReached":
       return `${event.limit} ${event.value}`
     default:

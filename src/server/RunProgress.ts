@@ -45,6 +45,8 @@ export class RunProgress {
   handedOffIn = 0
   /** Whether the turn has a model call, which has no end. */
   isAsking = false
+  /** The start of the compaction that has no end. */
+  compacting: OfTag<"Compaction"> | undefined
   /** The message that streams. */
   streaming: OfTag<"MessageStart"> | undefined
   answer: Message.Assistant | undefined
@@ -117,6 +119,7 @@ export class RunProgress {
         this.end = event
         break
       case "Compaction":
+        this.compacting = event.status === "start" ? event : undefined
         if (event.usage !== undefined) this.closed = plus(this.closed, { usage: event.usage })
         break
       case "HandedOff":

@@ -8,6 +8,7 @@ import { EventError } from "../internal/failureReason.ts"
 import { isObject } from "../internal/jsonCoercion.ts"
 import type { Message } from "../Message.ts"
 import { Patch, RunOptions } from "../RunOptions.ts"
+import type { Usage } from "../Usage.ts"
 import type { Record } from "../Session.ts"
 import type * as SessionEntry from "./SessionEntry.ts"
 import type { SessionState } from "./SessionState.ts"
@@ -33,10 +34,11 @@ export const drafts = (state: SessionState, record: Record): ReadonlyArray<Draft
     case "MessagesReplaced":
       return replaced(state, record.messages)
     case "Compacted": {
-      const { entryId, firstKept, summary, tokensAfter, tokensBefore } = record
+      const { entryId, firstKept } = record
+      const made = Struct.pick(record, ["reason", "summary", "tokensAfter", "tokensBefore"])
       const kept = state.messages().findLast(({ message }) => message.id === firstKept)
       const firstKeptId = kept?.id ?? firstKept
-      return [{ type: "compaction", id: entryId, summary, firstKeptId, tokensBefore, tokensAfter }]
+      return [{ type: "compaction", id: entryId, firstKeptId, ...made, ...spentOf(record) }]
     }
   }
 }
@@ -119,6 +121,8 @@ const answered = (state: SessionState, event: OfTag<"ApprovalAnswered">): Readon
     }
   ]
 }
+
+const spentOf = ({ usage }: { readonly usage?: Usage }) => (usage === undefined ? {} : { usage })
 
 const messageOf = (message: Message): Draft => ({ type: "message", id: message.id, message })
 

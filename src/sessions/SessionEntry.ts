@@ -12,6 +12,7 @@
  */
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { reason as CompactionReason } from "../internal/compactionEvent.ts"
 import { type JsonObject, isObject } from "../internal/jsonCoercion.ts"
 import { RunStatus } from "../AgentEvent.ts"
 import * as Message from "../Message.ts"
@@ -168,7 +169,11 @@ export const Compaction = Schema.Struct({
   /** The tokens of a request before the compaction. */
   tokensBefore: Schema.Finite,
   /** The tokens of a request after the compaction. */
-  tokensAfter: Schema.Finite
+  tokensAfter: Schema.Finite,
+  /** The reason for the compaction, as its event has it; absent in an entry of an earlier version. */
+  reason: Schema.optionalKey(CompactionReason),
+  /** The tokens of the model calls that made the summary; absent if there were none. */
+  usage: Schema.optionalKey(Usage)
 })
 export interface Compaction extends Schema.Schema.Type<typeof Compaction> {}
 

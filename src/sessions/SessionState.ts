@@ -10,6 +10,7 @@ import * as Schema from "effect/Schema"
 import type * as Message from "../Message.ts"
 import * as RunOptions from "../RunOptions.ts"
 import type { Restored } from "../Session.ts"
+import type { Compaction } from "../Transcript.ts"
 import * as Data from "./CustomData.ts"
 import * as SessionEntry from "./SessionEntry.ts"
 import { Tree } from "./Tree.ts"
@@ -127,7 +128,7 @@ export class SessionState {
       options: this.options,
       queues: this.queues,
       ...(compaction !== undefined && first?.type === "message"
-        ? { compaction: { summary: compaction.summary, firstKept: first.message.id } }
+        ? { compaction: { summary: compaction.summary, firstKept: first.message.id, ...madeAfter(branch) } }
         : {}),
       ...(handedOff === undefined ? {} : { handedOff }),
       ...(lostRun === undefined ? {} : { lostRun }),
@@ -144,6 +145,13 @@ const compactionOf = (
     (entry) => entry.type === "compaction" || (entry.type === "custom" && entry.kind === "uncompacted")
   )
   return last?.type === "compaction" ? last : undefined
+}
+
+/** The newest message of a branch before its last compaction. */
+const madeAfter = (branch: ReadonlyArray<SessionEntry.SessionEntry>): Pick<Compaction, "madeAfter"> => {
+  const at = branch.findLastIndex(({ type }) => type === "compaction")
+  const entry = branch.slice(0, at).findLast(({ type }) => type === "message")
+  return entry?.type === "message" ? { madeAfter: entry.message.id } : {}
 }
 
 /** The first message of the user on the current branch. */

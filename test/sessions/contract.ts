@@ -163,6 +163,7 @@ export const contract = ({ name, storage }: Subject) => {
               yield* session.record([
                 {
                   _tag: "Compacted",
+                  reason: "threshold",
                   entryId: "c1",
                   summary: "One.",
                   firstKept: second.id,
@@ -173,7 +174,7 @@ export const contract = ({ name, storage }: Subject) => {
             })
           )
           const { compaction, lostRun } = (yield* store.open("s1")).restored
-          assert.deepStrictEqual(compaction, { summary: "One.", firstKept: second.id })
+          assert.deepStrictEqual(compaction, { summary: "One.", firstKept: second.id, madeAfter: second.id })
           assert.strictEqual(lostRun, "r2")
         }))
 

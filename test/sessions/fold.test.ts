@@ -45,7 +45,8 @@ const after = (state: Restored, record: Session.Record): Restored => {
       return { ...withoutCompaction(state), messages: record.messages }
     case "Compacted": {
       const { firstKept, summary } = record
-      return { ...state, compaction: { summary, firstKept } }
+      const madeAfter = messages.at(-1)?.id ?? ""
+      return { ...state, compaction: { summary, firstKept, madeAfter } }
     }
   }
 }
@@ -93,6 +94,7 @@ const next = (state: Restored, random: Random, step: number): Session.Record => 
         ? said(text("prompt"))
         : {
             _tag: "Compacted",
+            reason: "threshold",
             entryId: `c${step}`,
             summary: `summary ${step}`,
             firstKept: kept.id,

@@ -42,7 +42,7 @@ describe("each version of the entries", () => {
           view.queues.steering.map(({ id }) => id),
           ["m3"]
         )
-        assert.deepStrictEqual(view.compaction, { summary: "Time.", firstKept: "m2" })
+        assert.deepStrictEqual(view.compaction, { summary: "Time.", firstKept: "m2", madeAfter: "m2" })
         assert.strictEqual(view.lostRun, "r1")
         // What another version wrote stays as it is.
         const text = yield* Stream.mkString(store.export("s1", "jsonl"))

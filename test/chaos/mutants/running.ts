@@ -95,7 +95,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "measures by no answer before a compaction, no answer that it was given, and none that failed",
     without: "restored messages are not measured",
     file: "src/internal/compactions.ts",
-    from: "if (current !== undefined) this.remeasure(messages)",
+    from: "    this.measuredAfter = madeAfter?.id\n",
     to: "",
     test: "test/behaviour/Compaction.test.ts"
   },
@@ -111,8 +111,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "that succeeds, and one that a cancel ended, keep no later one from being tried",
     without: "a compaction that succeeds forgets a failure before it",
     file: "src/internal/compactions.ts",
-    from: "    this.current = compaction\n    this.failedAt = undefined",
-    to: "    this.current = compaction",
+    from: "{ madeAfter }) }\n    this.failedAt = undefined",
+    to: "{ madeAfter }) }",
     test: "test/behaviour/Compaction.test.ts"
   },
   {

@@ -3,6 +3,10 @@ import type { Mutant } from "./Mutant.ts"
 
 const guards = { file: "src/server/Guards.ts", test: "test/server/Guards.slow.test.ts" }
 const order = { ...guards, fault: "let in only what all of them let in" }
+const several = {
+  fault: "is with the agent, and has the summary, that it had before",
+  test: "test/server/HandOffKills.slow.test.ts"
+}
 const log = { file: "src/server/RunLog.ts", test: "test/server/RunLog.test.ts" }
 
 export const mutants: ReadonlyArray<Mutant> = [
@@ -50,6 +54,41 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "reserves positions before they are visible",
     without: "the reservation",
     from: "lines.unshift(LogLine.reserved(this.reserved))",
+    to: ""
+  },
+  {
+    ...several,
+    without: "a hand-off that a crash cut is made again",
+    file: "src/internal/handingOver.ts",
+    from: '    effect: "idempotent",\n',
+    to: ""
+  },
+  {
+    ...several,
+    without: "the call of an agent that has not begun runs again",
+    file: "src/internal/subAgent.ts",
+    from: '    effect: "idempotent",\n',
+    to: ""
+  },
+  {
+    ...several,
+    without: "answers behind a summary measure requests after a restart",
+    file: "src/internal/compactions.ts",
+    from: "messages.findLast(({ id }) => id === current.madeAfter) ?? ",
+    to: ""
+  },
+  {
+    ...several,
+    without: "the end of a compaction that only the session has",
+    file: "src/server/Facts.ts",
+    from: "if (reason === undefined) return []\n    const spent",
+    to: "if (reason !== undefined) return []\n    const spent"
+  },
+  {
+    ...several,
+    without: "the end of a compaction that a crash cut",
+    file: "src/server/Continuation.ts",
+    from: "    completion.endCompaction(open)\n",
     to: ""
   }
 ]
