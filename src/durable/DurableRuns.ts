@@ -129,7 +129,7 @@ export const worker = ({ concurrency = 100, ...options }: WorkerOptions = {}): L
  * import { Layer, Redacted } from "effect"
  * import { DurableRuns } from "effect-agent/durable"
  * import { NodeCluster } from "effect-agent/durable-node"
- * import { RunLogStore } from "effect-agent/server"
+ * import { SqlRunLogStore } from "effect-agent/server"
  * import { SqlSessionStore } from "effect-agent/sessions"
  *
  * const database = PgClient.layer({
@@ -137,8 +137,11 @@ export const worker = ({ concurrency = 100, ...options }: WorkerOptions = {}): L
  *   startupParameters: { timezone: "UTC" }
  * })
  *
+ * const stores = SqlRunLogStore.layer().pipe(Layer.provideMerge(SqlSessionStore.layer()))
+ *
  * export const runs = DurableRuns.layer().pipe(
- *   Layer.provide([NodeCluster.client(), SqlSessionStore.layer(), RunLogStore.layerMemory]),
+ *   Layer.provide(NodeCluster.client()),
+ *   Layer.provide(stores),
  *   Layer.provide(database)
  * )
  * ```
