@@ -142,16 +142,18 @@ const unreadable = (reason: string) =>
   new Problem.InvalidRequest({ detail: `The payload of the workflow cannot be read: ${reason}.` })
 
 /** Waits until a run is over, and no other one resumes it. */
-const ended = (runs: Runs.Service, runId: string): Effect.Effect<Payload.Run, typeof Failure.Type> =>
-  Effect.gen(function* () {
+const ended = Effect.fnUntraced(function* (runs: Runs.Service, firstId: string) {
+  let runId = firstId
+  while (true) {
     // Behind all positions: nothing is read but the end.
     const pages = yield* runs.watch(runId, Number.MAX_SAFE_INTEGER)
     if (pages !== undefined) yield* Stream.runDrain(pages)
     const run = yield* runs.get(runId)
-    if (run.resumedBy !== undefined) return yield* ended(runs, run.resumedBy)
-    if (run.status !== "suspended") return run
-    return yield* Effect.delay(ended(runs, runId), "1 second")
-  })
+    if (run.resumedBy !== undefined) runId = run.resumedBy
+    else if (run.status === "suspended") yield* Effect.sleep("1 second")
+    else return run
+  }
+})
 
 /** The storage may be away for a while. */
 const storage = { schedule: Schedule.spaced("2 seconds"), times: 300 }
@@ -161,21 +163,39 @@ const isStorage = (error: unknown) =>
 /**
  * Provides the workflow to an engine, on the runs of the context.
  *
- * **Example** (Workflows and runs of one cluster)
+ * **Example** (A workflow and its run in one process, on SQLite)
  *
  * ```ts
- * import { Layer } from "effect"
+ * import { Effect, Layer } from "effect"
  * import { ClusterWorkflowEngine } from "effect/cluster"
+ * import { Agent } from "effect-agent"
  * import { AgentRun, Cluster, DurableRuns } from "effect-agent/durable"
- * import { NodeSqlite } from "effect-agent/sql"
- * import { RunLogStore } from "effect-agent/server"
+ * import { Agents, Runs, SqlRunLogStore } from "effect-agent/server"
  * import { SqlSessionStore } from "effect-agent/sessions"
+ * import { NodeSqlite } from "effect-agent/sql"
+ * import { ScriptedProvider } from "effect-agent/testing"
  *
- * export const workflows = AgentRun.layer.pipe(
- *   Layer.provideMerge(Layer.merge(ClusterWorkflowEngine.layer, DurableRuns.layer())),
- *   Layer.provide([Cluster.embedded(), SqlSessionStore.layer(), RunLogStore.layerMemory]),
- *   Layer.provide(NodeSqlite.layer({ filename: "./agent.db" }))
+ * const agents = Agents.layer(({ session }) => Agent.make({ model: "any", session })).pipe(
+ *   Layer.provide(ScriptedProvider.layer([ScriptedProvider.text("Yes.")]))
  * )
+ * const stores = SqlRunLogStore.layer().pipe(
+ *   Layer.provideMerge(SqlSessionStore.layer({ takeOver: true })),
+ *   Layer.provideMerge(NodeSqlite.layer({ filename: ":memory:" }))
+ * )
+ * const runs = DurableRuns.layer().pipe(Layer.provideMerge(DurableRuns.worker()))
+ * const workflows = AgentRun.layer.pipe(
+ *   Layer.provideMerge(Layer.merge(ClusterWorkflowEngine.layer, runs)),
+ *   Layer.provide([agents, Cluster.embedded()]),
+ *   Layer.provide(stores)
+ * )
+ *
+ * const program = Effect.gen(function* () {
+ *   const sessionId = yield* (yield* Runs.Runs).createSession({})
+ *   const payload = yield* AgentRun.payload({ id: "coat", sessionId, prompt: "Do I need a coat?" })
+ *   return (yield* AgentRun.AgentRun.execute(payload)).status
+ * })
+ *
+ * console.log(await Effect.runPromise(Effect.provide(program, workflows))) // => completed
  * ```
  *
  * @category layers
