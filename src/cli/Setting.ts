@@ -1,12 +1,14 @@
 /**
  * Settings of the program. Each has a flag, most have a variable, and most a member of the configuration files.
  */
+import * as CliError from "effect/cli/CliError"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { UsageError } from "./ExitCode.ts"
 import * as Source from "./Source.ts"
+import * as StoreAddress from "./StoreAddress.ts"
 import * as Values from "./Values.ts"
 
 export interface Setting<out A> {
@@ -68,14 +70,11 @@ const make = <A>({
     split: split ?? ((text) => [text])
   })
   const parameter = flag.pipe(
-    Flag.filterMap(
-      (given) =>
-        Option.match(given, {
-          onNone: () => Option.some(Option.none<Source.Found<A>>()),
-          onSome: (texts) =>
-            Option.map(read(texts), (value) => Option.some({ value, texts, from: onFlag(name) }))
-        }),
-      () => expected
+    Flag.mapEffect((given) =>
+      Option.match(given, {
+        onNone: () => Effect.succeedNone,
+        onSome: (texts) => Effect.asSome(onLine({ expected, name, read }, texts))
+      })
     ),
     Flag.map((given): Given<A> => ({ pick: value(given) })),
     Flag.withDescription(rest.description),
@@ -90,6 +89,19 @@ const absent = (key: string): Given<never> => ({
 })
 
 const onFlag = (name: string): Source.From => ({ kind: "flag", name: `--${name}` })
+
+/** The value of a flag. The failure has the texts as they were typed, but for passwords. */
+const onLine = <A>(
+  { expected, name, read }: Pick<Spec<A>, "expected" | "name" | "read">,
+  texts: ReadonlyArray<string>
+): Effect.Effect<Source.Found<A>, CliError.InvalidValue> =>
+  Option.match(read(texts), {
+    onNone: () => {
+      const value = StoreAddress.withoutPassword(texts.join(","))
+      return Effect.fail(new CliError.InvalidValue({ option: name, value, expected, kind: "flag" }))
+    },
+    onSome: (value) => Effect.succeed({ value, texts, from: onFlag(name) })
+  })
 
 const single = (flag: Flag.Flag<string>) =>
   Flag.optional(Flag.map(flag, (text): ReadonlyArray<string> => [text]))

@@ -229,6 +229,20 @@ describe("Settings", () => {
   )
 
   it.effect.each([
+    [["--max-turns", "x"], '--max-turns: "x". Expected: a number above 0'],
+    [["--tools", "a", "--tools", "b"], '--tools: "a,b". Expected: none, or names out of read,'],
+    [["--store", "mysql://ada:secret@db/x"], '--store: "mysql://ada:…@db/x". Expected: sqlite:FILE,']
+  ] as const)(
+    "names the value of a flag that it refuses as it was typed, without a password: %j",
+    ([args, said]) =>
+      Effect.gen(function* () {
+        const failure = yield* Effect.flip(parsed(...args, "x"))
+        const faults = failure._tag === "ShowHelp" ? failure.errors.map(({ message }) => message) : []
+        assert.include(faults.join(), said)
+      })
+  )
+
+  it.effect.each([
     ["--base-url", "localhost:8000"],
     ["--base-url", "ftp://localhost"],
     ["--base-url", "http://"],
