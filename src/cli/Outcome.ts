@@ -106,8 +106,9 @@ export const verdict = (outcome: Outcome, advise: (refused: ReadonlyArray<string
 }
 
 const ofResume = ({ end, isApprovalAsked, questions }: Outcome): string => {
-  if (end?.resume === undefined) return "Suspended: the run waits for a person, and no session keeps it."
-  const { runId, sessionId } = end.resume
+  const { runId, sessionId } = end?.resume ?? {}
+  if (runId === undefined || sessionId === undefined)
+    return "Suspended: the run waits for a person, and no session keeps it."
   const asked = questions
     .map((question) => ` The model asks: ${JSON.stringify(Inert.line(question, 160))}`)
     .join("")

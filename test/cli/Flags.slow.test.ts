@@ -44,6 +44,14 @@ describe.concurrent("flags", { timeout: 60_000 }, () => {
     })
   )
 
+  it.effect("--approve defer without a session says that nothing keeps the run", () =>
+    Effect.gen(function* () {
+      const { code, stderr } = yield* Program.run(["--no-session", "--approve", "defer", "run true"])
+      assert.strictEqual(code, 4)
+      assert.match(stderr, /Suspended: the run waits for a person, and no session keeps it\./)
+    })
+  )
+
   it.effect("--append-system follows the system prompt", () =>
     Effect.gen(function* () {
       const seen: Array<string> = []
