@@ -30,72 +30,137 @@ const decode = Schema.decodeUnknownResult(Schema.fromJsonString(Line))
 /** Plays a run, and returns whether it ended without a failure. */
 type Play = (events: Stream.Stream<AgentEvent, unknown>) => Effect.Effect<boolean, UsageError>
 
-/** Plays a run for each prompt, one after the other, until stdin ends. Runs `onEnd` then. Returns the number of bad lines. */
+/** The beginning of a conversation. */
+export interface Beginning {
+  /** The prompt of the command line, if any. */
+  readonly first: Message.Input | undefined
+  /** Whether lines without a prompt continue the session. */
+  readonly isResumed: boolean
+  /** Whether the last run of that session is suspended. */
+  readonly isSuspended: boolean
+}
+
+/**
+ * Plays a run for each prompt, one after the other, until stdin ends. Runs `onEnd` then. A suspended run continues when all its requests
+ * have answers, and a session that is resumed at the end of lines without a prompt. Returns the number of bad lines.
+ */
 export const follow = Effect.fnUntraced(function* (
   agent: Agent<object>,
   play: Play,
-  first: Message.Input | undefined,
+  { first, isResumed, isSuspended }: Beginning,
   onEnd: Effect.Effect<unknown>
 ) {
-  const prompts = yield* Queue.unbounded<Message.Input, Cause.Done>()
-  const state = { waiting: 0, faults: 0, isStopped: false, begun: yield* Latch.make() }
-  const offer = (input: Message.Input) => {
+  const inputs = yield* Queue.unbounded<Input, Cause.Done>()
+  const state = yield* initial(isResumed && isSuspended)
+  const offer = (input: Input) => {
     state.waiting++
-    return Queue.offer(prompts, input)
+    state.isBegun = true
+    return Queue.offer(inputs, input)
   }
-  if (first !== undefined) yield* offer(first)
-  const obey = (line: Line): Effect.Effect<unknown, { readonly message: string }> => {
-    switch (line.type) {
-      case "prompt":
-        return offer(line.text)
-      case "approve":
-        return agent.answer(line.approvalId, Struct.omit(line, ["type", "approvalId"]))
-      case "answer":
-        return agent.answerQuestion(line.questionId, { answer: line.answer })
-    }
-    if (state.waiting === 0) return line.type === "cancel" ? Effect.void : offer(line.text)
-    const act = line.type === "cancel" ? agent.cancel(line.reason) : agent[line.type](line.text)
-    return Effect.andThen(state.begun.await, act)
-  }
-  yield* Effect.forkScoped(Effect.andThen(Effect.andThen(read(obey, state), onEnd), Queue.end(prompts)))
+  const proceed = Effect.flatMap(isReady(agent, state), (ready) =>
+    ready && state.waiting === 0 ? offer(undefined) : Effect.void
+  )
+  yield* first === undefined ? proceed : offer(first)
+  const atEnd = Effect.suspend(() => (isResumed && !state.isBegun ? offer(undefined) : Effect.void))
+  const lines = Effect.andThen(
+    Effect.andThen(
+      read((line) => obey(line, agent, state, { offer, proceed }), state),
+      atEnd
+    ),
+    onEnd
+  )
+  yield* Effect.forkScoped(Effect.andThen(lines, Queue.end(inputs)))
   const { ending } = yield* Signals
   const stop = Effect.suspend(() => {
     state.isStopped = true
-    return Queue.end(prompts)
+    return Queue.end(inputs)
   })
   yield* Effect.forkScoped(Effect.andThen(ending, stop))
-  yield* Stream.runForEach(Stream.fromQueue(prompts), (input) =>
-    state.isStopped ? Effect.void : playAll(agent, play, input, state)
+  yield* Stream.runForEach(Stream.fromQueue(inputs), (input) =>
+    state.isStopped ? Effect.void : Effect.andThen(playAll(agent, play, input, state), proceed)
   )
   return state.faults
 })
 
+/** A prompt, or `undefined` for what is open in the session. */
+type Input = Message.Input | undefined
+
 interface State {
-  /** The number of prompts whose runs have not ended. */
+  /** The number of inputs whose runs have not ended. */
   waiting: number
   faults: number
+  /** Whether there was an input. */
+  isBegun: boolean
+  /** Whether the last run is suspended. */
+  isSuspended: boolean
   /** Whether the program comes to its end before the lines do. */
   isStopped: boolean
   /** Open during a run. */
   readonly begun: Latch.Latch
 }
 
-/** Plays the run of a prompt, and runs for the messages that came too late for it. */
-const playAll = Effect.fnUntraced(function* (
+const initial = (isSuspended: boolean): Effect.Effect<State> =>
+  Effect.map(Latch.make(), (begun) => ({
+    waiting: 0,
+    faults: 0,
+    isBegun: false,
+    isSuspended,
+    isStopped: false,
+    begun
+  }))
+
+interface Next {
+  /** Plays a run of this input. */
+  readonly offer: (input: Input) => Effect.Effect<unknown>
+  /** Continues the suspended run, if all its requests have answers. */
+  readonly proceed: Effect.Effect<unknown>
+}
+
+const obey = (
+  line: Line,
   agent: Agent<object>,
-  play: Play,
-  input: Message.Input,
-  state: State
-) {
+  state: State,
+  { offer, proceed }: Next
+): Effect.Effect<unknown, { readonly message: string }> => {
+  switch (line.type) {
+    case "prompt":
+      return offer(line.text)
+    case "approve":
+      return Effect.andThen(agent.answer(line.approvalId, Struct.omit(line, ["type", "approvalId"])), proceed)
+    case "answer":
+      return Effect.andThen(agent.answerQuestion(line.questionId, { answer: line.answer }), proceed)
+  }
+  if (state.waiting === 0) return line.type === "cancel" ? Effect.void : offer(line.text)
+  const act = line.type === "cancel" ? agent.cancel(line.reason) : agent[line.type](line.text)
+  return Effect.andThen(state.begun.await, act)
+}
+
+/** Whether all requests of a suspended run have answers. */
+const isReady = (agent: Agent<object>, state: Pick<State, "isSuspended">): Effect.Effect<boolean> =>
+  Effect.zipWith(
+    agent.approvals,
+    agent.questions,
+    (approvals, questions) => state.isSuspended && approvals.length + questions.length === 0
+  )
+
+/**
+ * Plays the run of an input, and runs for the messages that came too late for it. Those of a suspended run wait in the session for the
+ * run that continues it.
+ */
+const playAll = Effect.fnUntraced(function* (agent: Agent<object>, play: Play, input: Input, state: State) {
+  const note = (event: AgentEvent) => {
+    if (event.path === undefined && event._tag === "RunEnd") state.isSuspended = event.status === "suspended"
+    return event._tag === "RunStart" ? state.begun.open : Effect.void
+  }
   const one = (events: Stream.Stream<AgentEvent, unknown>) =>
-    Effect.ensuring(
-      play(Stream.tap(events, ({ _tag }) => (_tag === "RunStart" ? state.begun.open : Effect.void))),
-      state.begun.close
-    )
+    Effect.ensuring(play(Stream.tap(events, note)), state.begun.close)
   const isLeft = Effect.map(agent.queueSizes, ({ followUp, steering }) => followUp + steering > 0)
-  let isFine = yield* one(agent.stream(input))
-  while (isFine && (yield* isLeft)) isFine = yield* one(agent.continueStream)
-  yield* agent.clearQueue("all")
+  const isNext = Effect.flatMap(isReady(agent, state), (ready) =>
+    ready || state.isSuspended ? Effect.succeed(ready) : isLeft
+  )
+  let isFine = yield* one(input === undefined ? agent.continueStream : agent.stream(input))
+  while (isFine && (yield* isNext)) isFine = yield* one(agent.continueStream)
+  if (!state.isSuspended) yield* agent.clearQueue("all")
   state.waiting--
 })
 

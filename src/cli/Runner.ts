@@ -133,9 +133,15 @@ const play = Effect.fnUntraced(function* (
     return { outcome, faults: 0, ending: ended, sessionId }
   }
   const { follow } = yield* Effect.promise(() => import("./InputLines.ts"))
-  const faults = yield* follow(agent, one, plan.prompt, input.open)
+  const faults = yield* follow(agent, one, beginningOf(plan, opened), input.open)
   return { outcome, faults, ending: ended, sessionId }
 }, Effect.scoped)
+
+const beginningOf = ({ prompt, settings }: Plan, opened: SessionChoice.Opened | undefined) => ({
+  first: prompt,
+  isResumed: settings.continue || Option.isSome(settings.resume),
+  isSuspended: opened?.session.restored.open?.isSuspended === true
+})
 
 /** Whether a run ended well. The events of a failed one contain its error; another failure is a bug. */
 const accepted = Effect.fnUntraced(function* (exit: Exit.Exit<void, unknown>, { status }: Outcome.Outcome) {

@@ -336,6 +336,53 @@ describe.concurrent("--input-format stream-json", { timeout: 60_000 }, () => {
     })
   )
 
+  it.effect("continues a suspended run when its calls have answers, and keeps messages for it", () =>
+    Effect.gen(function* () {
+      const cwd = Program.folder({})
+      const url = yield* Program.server((_, body, response) =>
+        body.includes("function_call_output")
+          ? Program.says(response, [body.includes("and more") ? "done" : "alone"])
+          : Program.calls(response, "write", { path: "new.txt", content: "hi" })
+      )
+      const env = { ...keyed(url), EFFECT_AGENT_HOME: Program.folder({}) }
+      const run = (more: ReadonlyArray<string>, stdin: string) =>
+        Program.run([...args, "--json", ...more], { cwd, env, stdin })
+      const prompts = lines({ type: "prompt", text: "go" }, { type: "followUp", text: "and more" })
+      const suspended = yield* run(["--approve", "defer"], prompts)
+      const events = suspended.stdout
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line))
+      const named = (tag: string) => events.filter(({ _tag }) => _tag === tag)
+      assert.deepStrictEqual([suspended.code, named("RunStart").length], [4, 1])
+      const [{ approvalId, argumentsHash }] = named("ApprovalRequested")
+      const { sessionId } = named("RunEnd")[0].resume
+      const approve = { type: "approve", approvalId, decision: "approve", argumentsHash }
+      const resumed = yield* run(["-r", sessionId], lines(approve))
+      assert.strictEqual(resumed.code, 0)
+      assert.match(resumed.stdout, /"resumes":[^]*"text":"done"[^]*"status":"completed"/)
+      assert.strictEqual(readFileSync(join(cwd, "new.txt"), "utf8"), "hi")
+    })
+  )
+
+  it.effect("continues what is open in a session where no prompt comes", () =>
+    Effect.gen(function* () {
+      const cwd = Program.folder({})
+      const url = yield* Program.server((_, body, response) =>
+        body.includes("function_call_output")
+          ? Program.says(response, ["done"])
+          : Program.calls(response, "write", { path: "new.txt", content: "hi" })
+      )
+      const env = { ...keyed(url), EFFECT_AGENT_HOME: Program.folder({}) }
+      yield* Program.run(["--approve", "defer", "go"], { cwd, env })
+      const { code, stdout } = yield* Program.run([...args, "-c"], { cwd, env, stdin: "" })
+      assert.deepStrictEqual([code, stdout, existsSync(join(cwd, "new.txt"))], [0, "done\n", false])
+      const nothing = yield* Program.run([...args, "-c"], { cwd, env, stdin: "" })
+      assert.strictEqual(nothing.code, 2)
+      assert.match(nothing.stderr, /There is nothing to continue in this session/)
+    })
+  )
+
   it.effect("names each bad line, and ends with 2", () =>
     Effect.gen(function* () {
       const env = keyed(yield* echo())
