@@ -31,6 +31,7 @@ import * as Pause from "./Pause.ts"
 import * as ResultOutput from "./ResultOutput.ts"
 import { Screen } from "./Screen.ts"
 import * as SessionChoice from "./SessionChoice.ts"
+import * as SessionPlace from "./SessionPlace.ts"
 import type { Settings } from "./Settings.ts"
 import * as Signals from "./Signals.ts"
 import * as Telemetry from "./Telemetry.ts"
@@ -164,8 +165,12 @@ const sessionOf = Effect.fnUntraced(function* (settings: Settings) {
   if (chosen.filter(Boolean).length > 1) return yield* new UsageError({ detail: oneSession })
   if (noSession) return undefined
   const isWanted = chosen.includes(true) || Option.isSome(name) || Option.isSome(store)
-  if (isWanted) return yield* SessionChoice.open(settings)
-  return yield* Effect.catchTag(SessionChoice.open(settings), "SessionError", ({ message }) =>
+  const opening = Effect.tap(SessionChoice.open(settings), ({ session }) => {
+    const remark = SessionPlace.remarkOn(session.id, session.damage)
+    return remark === undefined ? Effect.void : complain(remark)
+  })
+  if (isWanted) return yield* opening
+  return yield* Effect.catchTag(opening, "SessionError", ({ message }) =>
     Effect.as(complain(`The conversation is not kept. ${message}`), undefined)
   )
 })

@@ -18,8 +18,7 @@ export interface Opened {
 /** Opens the session for writing. Fails with `UsageError` if there is no such session. */
 export const open = Effect.fnUntraced(function* (options: Options) {
   const { artifacts, ...sessions } = yield* SessionPlace.at(options)
-  const opened: Opened = { session: yield* sessionIn(sessions, options), artifacts }
-  return opened
+  return { session: yield* sessionIn(sessions, options), artifacts } satisfies Opened
 })
 
 const sessionIn = Effect.fnUntraced(function* (

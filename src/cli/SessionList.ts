@@ -26,15 +26,28 @@ export const run = Effect.fnUntraced(function* (line: SessionsLine, env: Environ
   } else if (line.action === "rm") {
     yield* SessionPlace.known(store.delete(line.id))
     if (json) yield* out(JsonLine.of({ removed: line.id }))
-  } else if (line.action === "show" && json) {
-    yield* out(yield* shown(yield* SessionPlace.known(store.read(line.id))))
+  } else if (line.action === "export") {
+    yield* write(store, line.id, json ? "jsonl" : line.format)
   } else {
-    const format = line.action === "export" ? (json ? "jsonl" : line.format) : "md"
-    const safe = format === "md" ? Inert.text : (text: string) => text
-    yield* SessionPlace.known(Stream.runForEach(store.export(line.id, format), (text) => out(safe(text))))
+    const contents = yield* SessionPlace.known(store.read(line.id))
+    yield* report(line.id, contents)
+    yield* json ? Effect.flatMap(shown(contents), out) : write(store, line.id, "md")
   }
   return ExitCode.answered
 }, Effect.scoped)
+
+const report = Effect.fnUntraced(function* (sessionId: string, { damage }: Contents) {
+  const { err, paint } = yield* Screen
+  const remark = SessionPlace.remarkOn(sessionId, damage)
+  if (remark !== undefined) yield* err(`${paint.red("effect-agent:")} ${Inert.line(remark)}\n`)
+})
+
+/** Writes a session to stdout. */
+const write = Effect.fnUntraced(function* (store: Service, sessionId: string, format: "jsonl" | "md") {
+  const { out } = yield* Screen
+  const safe = format === "md" ? Inert.text : (text: string) => text
+  yield* SessionPlace.known(Stream.runForEach(store.export(sessionId, format), (text) => out(safe(text))))
+})
 
 /** All pages of a list. */
 const allOf = (store: Service, page: ListOptions): Effect.Effect<ReadonlyArray<Summary>, SessionError> =>

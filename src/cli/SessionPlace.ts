@@ -90,3 +90,14 @@ export const known = <A, R>(
   Effect.catchReason(effect, "SessionError", "NotFound", (_, { sessionId }) =>
     Effect.fail(new UsageError({ detail: `There is no session ${JSON.stringify(sessionId)}.` }))
   )
+
+/** A line about the faults of a session, `undefined` if it has none. */
+export const remarkOn = (
+  sessionId: string,
+  damage: ReadonlyArray<SessionStore.Damage>
+): string | undefined => {
+  const [first] = damage
+  if (first === undefined) return undefined
+  const lines = damage.length === 1 ? "1 line is" : `${damage.length} lines are`
+  return `Session ${sessionId} is damaged: ${lines} left out. Line ${first.line}: ${first.detail}`
+}

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
 import { createHash } from "node:crypto"
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs"
+import { appendFileSync, existsSync, readdirSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import * as Program from "./program.ts"
 
@@ -122,6 +122,29 @@ describe.concurrent("sessions", { timeout: 60_000 }, () => {
       )
       for (const action of ["show", "export", "rm"])
         assert.strictEqual((yield* run(["sessions", action, id])).code, 2, action)
+    })
+  )
+
+  it.effect("with damage are continued and shown, and stderr names the damage", () =>
+    Effect.gen(function* () {
+      const { cwd, run } = yield* setUp
+      const on = ["--session-dir", "kept"]
+      const { sessionId } = resultOf(yield* run([...on, "--output-format", "json", "one"]))
+      const file = join(cwd, "kept", readdirSync(join(cwd, "kept"))[0] ?? "")
+      const whole = readFileSync(file, "utf8")
+      appendFileSync(file, '{"v":1,"type":"mess')
+      const line = whole.split("\n").length
+      const said = new RegExp(
+        `Session ${sessionId} is damaged: 1 line is left out\\. Line ${line}: no entry: `
+      )
+      const shown = yield* run(["sessions", "show", sessionId, ...on])
+      assert.match(shown.stderr, said)
+      assert.match(shown.stdout, /one[^]*1: one/)
+      assert.match((yield* run(["sessions", "show", sessionId, "--json", ...on])).stderr, said)
+      const next = yield* run([...on, "-c", "two"])
+      assert.deepStrictEqual([next.code, next.stdout], [0, "2: two\n"])
+      assert.match(next.stderr, said)
+      assert.isTrue(readFileSync(file, "utf8").startsWith(`${whole}{"v":1,"type":"mess\n`))
     })
   )
 
