@@ -152,7 +152,7 @@ export type Unknown = "model" | "ask"
  * @since 0.2.0
  */
 export interface Policy {
-  /** Decides about a call. A call whose decision dies is rejected. */
+  /** Decides about a call. A call whose decision dies, or is none, is rejected. */
   readonly decide: (call: Call) => Effect.Effect<Decision>
   /** The way to ask a person. */
   readonly asked: Asked

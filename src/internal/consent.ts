@@ -7,6 +7,7 @@ import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Schema from "effect/Schema"
 import type { Body } from "../AgentEvent.ts"
 import * as Approval from "../Approval.ts"
 import * as ArgumentsHash from "./argumentsHash.ts"
@@ -55,7 +56,15 @@ export const ask = Effect.fnUntraced(function* (
   return given.decision === "ask" ? yield* askApproval(batch, allowed, given.reason) : allowed
 })
 
-/** Asks the policy, which gets params of its own. */
+const reason = Schema.optional(Schema.String)
+const isDecision = Schema.is(
+  Schema.Union([
+    Schema.Struct({ decision: Schema.Literals(["allow", "ask"]), reason }),
+    Schema.Struct({ decision: Schema.Literal("deny"), reason: Schema.String })
+  ])
+)
+
+/** Asks the policy, which gets params of its own. Types do not reach JavaScript: what is no decision must not count as one that allows. */
 const decided = Effect.fnUntraced(function* ({ message, run }: Batch, { prepared }: Allowed) {
   const { call, input, tool } = prepared
   const { path } = run.events
@@ -71,11 +80,14 @@ const decided = Effect.fnUntraced(function* ({ message, run }: Batch, { prepared
     })
   )
   const exit = yield* Effect.exit(run.attempt(deciding))
-  if (Exit.isSuccess(exit)) return { _tag: "Decided", given: exit.value } as const
+  if (Exit.isSuccess(exit) && isDecision(exit.value)) return { _tag: "Decided", given: exit.value } as const
   if (run.control.stop !== undefined) return withdrawn
-  yield* Effect.logError("The approval policy failed", exit.cause)
-  return ToolOutcome.rejected(`the approval policy failed: ${firstLine(Cause.squash(exit.cause))}`)
+  const fault = Exit.isSuccess(exit) ? noDecision : firstLine(Cause.squash(exit.cause))
+  yield* Effect.logError("The approval policy failed", Exit.isSuccess(exit) ? fault : exit.cause)
+  return ToolOutcome.rejected(`the approval policy failed: ${fault}`)
 })
+
+const noDecision = 'it gave no decision; expected "allow", "ask", or "deny" with a reason'
 
 const askApproval = Effect.fnUntraced(function* (batch: Batch, allowed: Allowed, reason: string | undefined) {
   const { call, input, tool } = allowed.prepared

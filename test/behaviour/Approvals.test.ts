@@ -313,6 +313,23 @@ describe("approvals", () => {
     })
   )
 
+  it.effect.each(["null", "{}", '{"decision":"reject"}', '{"decision":"deny"}'])(
+    "rejects a call for which it gives %s, which is no decision",
+    (given) =>
+      Effect.gen(function* () {
+        const { ran, tool } = recorder()
+        const policy: Approval.Policy = { decide: () => Effect.sync(() => JSON.parse(given)), asked: "deny" }
+        const { run } = yield* asking(
+          [calls("a"), done],
+          { tools: [tool] },
+          Layer.succeed(Approval.Approval, policy)
+        )
+        const { newMessages } = yield* Fiber.join(run)
+        assert.deepStrictEqual(ran, [])
+        assert.include(resultTexts(newMessages)[0], "the approval policy failed: it gave no decision")
+      })
+  )
+
   it.effect("ask a person at once, whom an answer from elsewhere interrupts", () =>
     Effect.gen(function* () {
       const { ran, tool } = recorder()
