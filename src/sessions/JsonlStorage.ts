@@ -124,12 +124,12 @@ export class JsonlStorage {
     })
   }
 
-  /** Whether a session has a working directory, by its first entry. */
+  /** Whether a session has a working directory, by its first entry. One that another process has removed has none. */
   private isOf(sessionId: string, cwd: string): Using<boolean> {
     return Effect.map(Stream.runHead(this.lines(sessionId)), (head) => {
       const [line] = Option.getOrElse(head, () => [])
       return typeof line === "string" && line.includes(`"cwd":${JSON.stringify(cwd)}`)
-    })
+    }).pipe(Effect.catchReason("SessionError", "NotFound", () => Effect.succeed(false)))
   }
 
   remove(sessionId: string): Using<void> {

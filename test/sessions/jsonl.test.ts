@@ -20,6 +20,27 @@ contract({
   )
 })
 
+it.effect("a list of sessions leaves out one that another process removes meanwhile", () =>
+  Effect.gen(function* () {
+    const files = yield* FileSystem.FileSystem
+    const directory = yield* folder
+    const store = SessionStore.make(yield* JsonlSessionStore.storage({ directory }))
+    yield* store.create({ sessionId: "kept", cwd: "/work" })
+    yield* store.create({ sessionId: "removed", cwd: "/work" })
+    // Removed between the look at the folder and the look into the file.
+    const stat: typeof files.stat = (path) =>
+      Effect.tap(files.stat(path), () => (path.includes("removed") ? files.remove(path) : Effect.void))
+    const removing = yield* JsonlSessionStore.storage({ directory }).pipe(
+      Effect.provideService(FileSystem.FileSystem, { ...files, stat })
+    )
+    const { items } = yield* SessionStore.make(removing).list({ cwd: "/work" })
+    assert.deepStrictEqual(
+      items.map(({ sessionId }) => sessionId),
+      ["kept"]
+    )
+  }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+)
+
 it.effect("files of sessions are for their user alone", () =>
   Effect.gen(function* () {
     const files = yield* FileSystem.FileSystem
