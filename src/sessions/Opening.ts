@@ -105,7 +105,10 @@ const handleOf = (part: Part, damage: ReadonlyArray<Damage>, record: Part["recor
   child: part.child,
   leaf: Effect.sync(() => part.state.tree.leaf ?? part.id),
   append: (drafts) =>
-    Effect.map(part.alone(part.write([() => drafts])), (entries) => entries.map(({ id }) => id)),
+    // After a write that failed, an entry may stand before them that continues behind the last one.
+    Effect.map(part.alone(part.write([() => drafts])), (entries) =>
+      entries.slice(-drafts.length).map(({ id }) => id)
+    ),
   rewind: (targetId) => part.alone(Effect.andThen(known(part, targetId), part.rewind(targetId))),
   rewindBefore: (messageId) =>
     part.alone(

@@ -1,7 +1,7 @@
 /** The promises of a store of sessions, on any storage. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Result, Schema, Scope, Stream } from "effect"
-import { Agent, Approval, Message, type Session, Tool } from "effect-agent"
+import { Agent, Approval, Message, Session, Tool } from "effect-agent"
 import { SessionEntry, type SessionStorage, SessionStore } from "effect-agent/sessions"
 import { ScriptedProvider } from "effect-agent/testing"
 import {
@@ -89,6 +89,25 @@ const secretive = Effect.fnUntraced(function* (session: Session.Session) {
   yield* agent.prompt("secret prompt hunter2")
   yield* agent.steer("hunter2")
 })
+
+/** A storage that once writes the first of several lines, and fails. */
+const cutting = (storage: SessionStorage.SessionStorage): SessionStorage.SessionStorage => {
+  let isCut = false
+  return {
+    ...storage,
+    create: (created) =>
+      Effect.map(storage.create(created), (writer) => ({
+        ...writer,
+        append: (lines) => {
+          if (isCut || lines.length === 1) return writer.append(lines)
+          isCut = true
+          const reason = new Session.StorageFailed({ operation: "append", detail: "the disk is full" })
+          const failure = new Session.SessionError({ sessionId: created.sessionId, reason })
+          return Effect.andThen(writer.append([lines[0]]), Effect.fail(failure))
+        }
+      }))
+  }
+}
 
 /** Runs the suite. `given` is run in a scope of its own for each test, in real time. */
 export const contract = ({ name, storage }: Subject) => {
@@ -426,6 +445,15 @@ export const contract = ({ name, storage }: Subject) => {
             entries.slice(1).map(({ id }) => id),
             ids
           )
+        }))
+
+      test("and names the entries of an append alone, after one that the storage cut", (_, storage) =>
+        Effect.gen(function* () {
+          const store = SessionStore.make(cutting(storage))
+          const session = yield* store.create({ sessionId: "s1" })
+          const mood = { type: "custom", kind: "mood", data: null } as const
+          assert.strictEqual(yield* reasonOf(session.append([mood, mood])), "StorageFailed")
+          assert.deepStrictEqual(yield* session.append([{ ...mood, id: "mood-2" }]), ["mood-2"])
         }))
 
       test("that is forked at an entry", (store) =>
