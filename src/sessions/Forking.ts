@@ -34,7 +34,8 @@ export const fork = (
       ...(name === "" ? {} : { name }),
       forkedFrom: { sessionId, entryId }
     }
-    const lines = chained([start, ...branch.filter(isCopied(branch)), ...settings(state, session.created)])
+    const copied = branch.filter(isCopied(branch))
+    const lines = chained([start, ...copied, ...settings(state, copied, session.created)])
     // Removes what it has made if it cannot complete it.
     yield* Effect.scoped(Effect.flatMap(storage.create(session), (writer) => writer.append(lines))).pipe(
       Effect.tapError(({ reason }) =>
@@ -46,7 +47,10 @@ export const fork = (
 
 type Entry = SessionEntry.SessionEntry
 
-/** Whether an entry belongs to the new session too: neither queues, nor runs, approvals and questions that are open. */
+/**
+ * Whether an entry belongs to the new session too: neither queues, nor runs, approvals and questions that are open, nor options, labels
+ * and the name, which are written anew.
+ */
 const isCopied = (branch: ReadonlyArray<Entry>) => {
   const ended = new Set(
     branch.flatMap((entry) => (entry.type === "run" && entry.phase === "end" ? [entry.runId] : []))
@@ -65,6 +69,7 @@ const isCopied = (branch: ReadonlyArray<Entry>) => {
   return (entry: Entry): boolean => {
     switch (entry.type) {
       case "session":
+      case "label":
       case "leaf":
         return false
       case "run":
@@ -79,15 +84,28 @@ const isCopied = (branch: ReadonlyArray<Entry>) => {
   }
 }
 
-/** The options of the session as one entry: some may stand on another branch. */
-const settings = (state: SessionState, timestamp: number): ReadonlyArray<Entry> =>
-  Journal.drafts(state, { _tag: "OptionsChanged", options: state.options }).map((draft) => ({
+/** The options of the session, and the labels of the entries that are copied: some may stand on another branch. */
+const settings = (
+  state: SessionState,
+  copied: ReadonlyArray<Entry>,
+  timestamp: number
+): ReadonlyArray<Entry> =>
+  [
+    ...Journal.drafts(state, { _tag: "OptionsChanged", options: state.options }),
+    ...labels(state, copied)
+  ].map((draft) => ({
     ...draft,
     v: SessionEntry.version,
     id: SessionEntry.makeId(),
     parentId: null,
     timestamp
   }))
+
+const labels = (state: SessionState, copied: ReadonlyArray<Entry>): ReadonlyArray<SessionEntry.Draft> =>
+  copied.flatMap(({ id: targetId }) => {
+    const label = state.labels.get(targetId)
+    return label === undefined ? [] : [{ type: "label", targetId, label }]
+  })
 
 /** The lines of entries, each behind the one before it. */
 const chained = (entries: Arr.NonEmptyReadonlyArray<Entry>): Arr.NonEmptyReadonlyArray<Line> =>

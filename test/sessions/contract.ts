@@ -487,6 +487,20 @@ export const contract = ({ name, storage }: Subject) => {
           assert.strictEqual(yield* reasonOf(store.fork("none")), "NotFound")
         }))
 
+      test("that is forked with its name and the labels of its entries, whatever branch they were given on", (store) =>
+        Effect.gen(function* () {
+          const session = yield* store.create({ sessionId: "s1" })
+          const [one, two] = [Message.user("1"), Message.user("2")]
+          yield* session.record([said(one), said(two)])
+          yield* session.rename("Clock")
+          yield* session.label(one.id, "start")
+          yield* session.label(two.id, "end")
+          yield* session.rewind(one.id)
+          const forked = yield* store.read(yield* store.fork(yield* store.fork("s1")))
+          assert.strictEqual(forked.session.name, "Clock")
+          assert.deepStrictEqual([...forked.labels], [[one.id, "start"]])
+        }))
+
       test("that is forked while it waits for a person, without the open requests", (store) =>
         Effect.gen(function* () {
           const session = yield* store.create({ sessionId: "s1" })
