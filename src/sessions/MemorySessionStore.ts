@@ -102,12 +102,14 @@ const opened = (kept: Kept) =>
     writer(kept)
   )
 
+const encoder = new TextEncoder()
+
 const writer = (kept: Kept): Writer => ({
   append: (lines: Arr.NonEmptyReadonlyArray<Line>) =>
     Effect.map(Clock.currentTimeMillis, (now) => {
       for (const { text } of lines) {
         kept.lines.push(text)
-        kept.bytes += text.length + 1
+        kept.bytes += encoder.encode(text).length + 1
       }
       kept.modified = now
     })

@@ -456,6 +456,14 @@ export const contract = ({ name, storage }: Subject) => {
           assert.deepStrictEqual(yield* session.append([{ ...mood, id: "mood-2" }]), ["mood-2"])
         }))
 
+      test("with its size in bytes", (store) =>
+        Effect.gen(function* () {
+          const session = yield* store.create({ sessionId: "s1" })
+          yield* session.record([said(Message.user("größer"))])
+          const text = yield* Stream.mkString(store.export("s1", "jsonl"))
+          assert.strictEqual((yield* store.read("s1")).session.bytes, Buffer.byteLength(text))
+        }))
+
       test("that is forked at an entry", (store) =>
         Effect.gen(function* () {
           const session = yield* store.create({ sessionId: "s1", cwd: "/work", name: "Clock" })
