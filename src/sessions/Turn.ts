@@ -21,7 +21,7 @@ export const openTurnOf = (branch: ReadonlyArray<Entry>): OpenTurn | undefined =
   const messages = rest.flatMap((entry) => (entry.type === "message" ? [entry.message] : []))
   if (first?.type !== "message" || first.message.role !== "assistant") return undefined
   if (Transcript.openCalls(messages).length === 0) return undefined
-  const runs = branch.filter((entry) => entry.type === "run")
+  const runs = runsOf(branch, start)
   const lastRun = runs.at(-1)
   const tools = rest.flatMap((entry) => dataOf("tool", readTool, entry))
   const ended = new Map(
@@ -36,6 +36,22 @@ export const openTurnOf = (branch: ReadonlyArray<Entry>): OpenTurn | undefined =
     approvals: approvalsOf(rest),
     questions: questionsOf(rest, new Set(runs.map(({ runId }) => runId)))
   }
+}
+
+/**
+ * The starts and ends of the runs of a turn: the one that its answer is of, and those that resumed it. One that only compacted, or that
+ * a cancel ended before it came to the turn, has left the turn as it was: a cancel within the turn gives each call its result.
+ */
+const runsOf = (branch: ReadonlyArray<Entry>, answer: number): ReadonlyArray<SessionEntry.Run> => {
+  const ofRuns = (entries: ReadonlyArray<Entry>) => entries.filter((entry) => entry.type === "run")
+  const later = ofRuns(branch.slice(answer))
+  const cancelled = new Set(later.flatMap(({ runId, status }) => (status === "cancelled" ? [runId] : [])))
+  const others = new Set(
+    later.flatMap(({ phase, resumes, runId }) =>
+      phase === "start" && (resumes === undefined || cancelled.has(runId)) ? [runId] : []
+    )
+  )
+  return ofRuns(branch).filter(({ runId }) => !others.has(runId))
 }
 
 const readTool = Schema.decodeUnknownResult(Data.Tool)

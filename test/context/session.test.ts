@@ -1,9 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Ref } from "effect"
-import { Agent, type AgentEvent, Message, Session } from "effect-agent"
+import { Agent, type AgentEvent, Approval, Message, Session } from "effect-agent"
 import { Compaction } from "effect-agent/context"
 import { SessionStore, MemorySessionStore } from "effect-agent/sessions"
 import { ScriptedProvider } from "effect-agent/testing"
+import { approve, calls, done, recorder } from "../behaviour/approving.ts"
 import * as Invariants from "../behaviour/invariants.ts"
 import { ofTag, range, reasonOf, texts } from "../behaviour/play.ts"
 
@@ -88,5 +89,53 @@ describe("a session of an agent that compacts", () => {
       assert.isUndefined((yield* agent.state.get).compaction)
       assert.deepStrictEqual(Invariants.broken(events), [])
     }).pipe(Effect.provide([ScriptedProvider.layer([], { exhausted: answer }), layer]))
+  )
+
+  it.effect("keeps the turn that waits for a person, and the agent inside of its call", () =>
+    Effect.gen(function* () {
+      const store = yield* SessionStore.SessionStore
+      const { ran, tool } = recorder()
+      const inner = Agent.asTool({
+        name: "inner",
+        description: "Removes.",
+        agent: { model: "inner", tools: [tool] }
+      })
+      const provider = yield* ScriptedProvider.make([
+        ...range(3).map(() => ScriptedProvider.text(long)),
+        ScriptedProvider.toolCall("inner", { prompt: "Remove a." }),
+        calls("a"),
+        ScriptedProvider.text("They wrote x."),
+        done,
+        done
+      ])
+      const opened = (use: (agent: Agent.Agent) => Effect.Effect<void, unknown>) =>
+        Effect.gen(function* () {
+          const session = yield* store.openOrCreate("s1")
+          yield* use(yield* Agent.make({ model: "m", tools: [inner], session }))
+        }).pipe(
+          Effect.scoped,
+          Effect.provide([
+            provider.layer,
+            layer,
+            Approval.layer({ rules: [Approval.allow(inner)], asked: "defer" })
+          ])
+        )
+      yield* opened((agent) =>
+        Effect.gen(function* () {
+          for (const n of range(3)) yield* agent.prompt(`q${n}`)
+          yield* agent.prompt("Remove a.")
+          yield* agent.compact()
+        })
+      )
+      yield* opened((agent) =>
+        Effect.gen(function* () {
+          const [request] = yield* agent.approvals
+          yield* approve(agent, request)
+          const { status } = yield* agent.continue
+          assert.strictEqual(status, "completed")
+        })
+      )
+      assert.deepStrictEqual(ran, ["a"])
+    }).pipe(Effect.provide(MemorySessionStore.layer()))
   )
 })

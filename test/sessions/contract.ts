@@ -257,7 +257,11 @@ export const contract = ({ name, storage }: Subject) => {
             Effect.gen(function* () {
               const session = yield* store.open("s1")
               assert.deepStrictEqual<unknown>(session.restored.open, open(true))
-              yield* session.record([runStart("r2")])
+              // Of runs that did not come to the turn.
+              yield* session.record([runStart("compaction"), runEnd("compaction")])
+              yield* session.record([runStart("stopped", "m", "r1"), runEnd("stopped", "cancelled")])
+              assert.deepStrictEqual<unknown>((yield* store.read("s1")).view.open, open(true))
+              yield* session.record([runStart("r2", "m", "r1")])
             })
           )
           const session = yield* store.open("s1")

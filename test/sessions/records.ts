@@ -15,9 +15,10 @@ export const call = (id: string, name = "clock"): Message.ToolCall => ({
 
 const event = (event: Session.RecordedEvent): Session.Record => ({ _tag: "Event", event })
 
-export const runStart = (runId: string, model = "m"): Session.Record =>
+export const runStart = (runId: string, model = "m", resumes?: string): Session.Record =>
   event({
     ...base(runId),
+    ...(resumes === undefined ? {} : { resumes }),
     _tag: "RunStart",
     v: AgentEvent.version,
     prompts: [],
@@ -26,11 +27,11 @@ export const runStart = (runId: string, model = "m"): Session.Record =>
     continued: false
   })
 
-export const runEnd = (runId: string): Session.Record =>
+export const runEnd = (runId: string, status: "completed" | "cancelled" = "completed"): Session.Record =>
   event({
     ...base(runId),
     _tag: "RunEnd",
-    status: "completed",
+    status,
     newMessageIds: [],
     usage: Usage.zero,
     turns: 1,
