@@ -86,13 +86,20 @@ export class HoldBack {
     const part = this.partOf(key)
     const from = part.text.length
     if (event._tag === "ToolCallEnd") {
-      if (event.rawArguments !== part.text) Object.assign(part, { text: event.rawArguments, passed: 0 })
+      if (event.rawArguments !== part.text) this.replace(part, event.rawArguments)
       part.isClosed = true
     } else if (isDelta(event)) {
       part.text += event.delta
       part.isClosed = false
     }
     return { event, part, from, to: part.text.length }
+  }
+
+  /** Puts the whole text of a part in the place of that of its deltas. Those that wait are void, and no guard has passed them. */
+  private replace(part: Part, text: string): void {
+    Object.assign(part, { text, passed: 0 })
+    const kept = this.held.filter((held) => held.part !== part || !isDelta(held.event))
+    this.held.splice(0, this.held.length, ...kept)
   }
 
   /** Closes the part before, if another one begins. */

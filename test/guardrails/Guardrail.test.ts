@@ -578,6 +578,26 @@ describe("stream guards", () => {
     })
   )
 
+  it.effect("arguments that a call ends with are released, also where longer ones streamed", () =>
+    Effect.gen(function* () {
+      const rawArguments = JSON.stringify({ path: "a" })
+      const script = [
+        ScriptedProvider.turn(
+          Step.start,
+          Step.event({ _tag: "ToolCallStart", contentIndex: 0, id: "x", name: "a" }),
+          Step.event({ _tag: "ToolCallDelta", contentIndex: 0, delta: `${rawArguments}   ` }),
+          Step.event({ _tag: "ToolCallEnd", contentIndex: 0, rawArguments }),
+          Step.finish("toolUse")
+        ),
+        done
+      ]
+      const { events, exit } = yield* play(script, { tools: [say("a")], layer: Guardrail.layer(word) })
+      assert.strictEqual(exit._tag, "Success")
+      assert.lengthOf(ofTag(events, "ToolInvoked"), 1)
+      assert.deepStrictEqual(Invariants.broken(events), [])
+    })
+  )
+
   it.effect("interleaved blocks keep their order, and calls run with the arguments that passed", () =>
     Effect.gen(function* () {
       const script = [
