@@ -38,11 +38,13 @@ export const bound = <R>(guards: ReadonlyArray<Guardrail>, services: Context.Con
     }
   })
   const holdBacks = guards.flatMap((guard) => (guard.stage === "stream" ? [guard.holdBack ?? 256] : []))
+  const holdBack = Math.max(0, ...holdBacks)
   return {
     input: guards.flatMap((guard) => (guard.stage === "input" ? [bind(guard)] : [])),
     output: guards.flatMap((guard) => (guard.stage === "output" ? [bind(guard)] : [])),
     stream: guards.flatMap((guard) => (guard.stage === "stream" ? [bind(guard)] : [])),
-    holdBack: Math.max(0, ...holdBacks)
+    // What is no number withholds all: it must not release what no guard has passed.
+    holdBack: Number.isNaN(holdBack) ? Infinity : holdBack
   }
 }
 

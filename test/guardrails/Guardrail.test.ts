@@ -400,6 +400,16 @@ describe("stream guards", () => {
     })
   )
 
+  it.effect("a holdBack that is no number withholds all", () =>
+    Effect.gen(function* () {
+      const script = [ScriptedProvider.turn(Step.text(pieces(4)), Step.finish())]
+      const layer = Guardrail.layer(wordOf(Guardrail.trip("a secret"), { holdBack: Number.NaN }))
+      const { events, exit } = yield* play(script, { layer })
+      assert.deepStrictEqual(reasonOf(exit), tripped("output"))
+      assert.strictEqual(shown(events), "")
+    })
+  )
+
   it.effect("text that passes arrives whole, in order, and no more than holdBack waits", () =>
     Effect.gen(function* () {
       const rest = before + "🎉".repeat(200) + after
