@@ -39,7 +39,10 @@ export const fork = (
     // Removes what it has made if it cannot complete it.
     yield* Effect.scoped(Effect.flatMap(storage.create(session), (writer) => writer.append(lines))).pipe(
       Effect.tapError(({ reason }) =>
-        reason._tag === "Exists" ? Effect.void : Effect.ignore(storage.remove(session.sessionId))
+        // Then the session is that of another process.
+        reason._tag === "Exists" || reason._tag === "Locked"
+          ? Effect.void
+          : Effect.ignore(storage.remove(session.sessionId))
       )
     )
     return session.sessionId

@@ -8,7 +8,7 @@ import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import type { PlatformError } from "effect/PlatformError"
 import * as Predicate from "effect/Predicate"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { Exists, Locked, NotFound, SessionError, type SessionReason, StorageFailed } from "../Session.ts"
 import * as LineReader from "./LineReader.ts"
@@ -46,16 +46,29 @@ export class JsonlStorage {
       const folder = yield* fails(SessionFiles.folderOf(this.options, cwd))
       yield* fails(files.makeDirectory(folder, { recursive: true, mode: 0o700 }))
       const path = paths.join(folder, SessionFiles.nameOf(sessionId, created))
-      yield* lock(sessionId, path)
-      yield* fails(Effect.scoped(files.open(path, { flag: "ax", mode: 0o600 })))
-      // Another process may have made one of this id meanwhile: the one that a search finds stays.
-      if ((yield* this.search(sessionId))?.path !== path) {
-        yield* fails(files.remove(path))
-        return yield* failure(sessionId, new Exists())
-      }
+      const made = Effect.andThen(
+        lock(sessionId, path),
+        fails(Effect.scoped(files.open(path, { flag: "ax", mode: 0o600 })))
+      )
+      yield* this.first(sessionId, made)
       if (this.options.fsync === "always") yield* syncFolder(folder)
       return yield* this.writer(sessionId, path)
     })
+  }
+
+  /** Makes the file of a session, unless there is one: no other process makes one of this id meanwhile, in whatever folder. */
+  private first(sessionId: string, make: Using<unknown, Scope.Scope>): Using<void, Scope.Scope> {
+    const { directory, root = "." } = this.options
+    return Effect.flatMap(Effect.scope, (scope) =>
+      Effect.scoped(
+        Effect.gen({ self: this }, function* () {
+          const paths = yield* Path.Path
+          yield* lock(sessionId, paths.join(directory ?? root, `${sessionId}.lock`))
+          if ((yield* this.search(sessionId)) !== undefined) return yield* failure(sessionId, new Exists())
+          yield* Scope.provide(make, scope)
+        })
+      )
+    )
   }
 
   open(sessionId: string): Using<Writer, Scope.Scope> {

@@ -1,6 +1,6 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
-import { Effect, FileSystem } from "effect"
+import { Effect, Exit, Fiber, FileSystem, Latch } from "effect"
 import { JsonlSessionStore, SessionStore } from "effect-agent/sessions"
 import { contract } from "./contract.ts"
 
@@ -37,6 +37,35 @@ it.effect("a list of sessions leaves out one that another process removes meanwh
     assert.deepStrictEqual(
       items.map(({ sessionId }) => sessionId),
       ["kept"]
+    )
+  }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+)
+
+it.effect("two processes that make one session at a time do not both have it", () =>
+  Effect.gen(function* () {
+    const files = yield* FileSystem.FileSystem
+    const directory = yield* folder
+    const isHeld = yield* Latch.make(false)
+    const go = yield* Latch.make(false)
+    // The first one looks for the session and finds none, and takes a while until it makes the file.
+    const makeDirectory: typeof files.makeDirectory = (path, options) =>
+      Effect.andThen(Effect.andThen(isHeld.open, go.await), files.makeDirectory(path, options))
+    const slow = yield* JsonlSessionStore.storage({ directory }).pipe(
+      Effect.provideService(FileSystem.FileSystem, { ...files, makeDirectory })
+    )
+    const other = yield* JsonlSessionStore.storage({ directory })
+    const session = { sessionId: "s", cwd: "" }
+    const first = yield* Effect.forkChild(Effect.exit(slow.create({ ...session, created: 1_000 })), {
+      startImmediately: true
+    })
+    yield* isHeld.await
+    const second = yield* Effect.exit(other.create({ ...session, created: 2_000 }))
+    yield* go.open
+    const exits = [yield* Fiber.join(first), second]
+    assert.strictEqual(exits.filter(Exit.isSuccess).length, 1)
+    assert.lengthOf(
+      (yield* files.readDirectory(directory)).filter((name) => name.endsWith(".jsonl")),
+      1
     )
   }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
 )
