@@ -54,8 +54,16 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "reads decoded params in predicates, and rejects where one throws",
     without: "a policy that fails rejects",
     file: "src/internal/consent.ts",
-    from: "return ToolOutcome.rejected(`the approval policy failed: ${firstLine(Cause.squash(exit.cause))}`)",
+    from: "return ToolOutcome.rejected(`the approval policy failed: ${fault}`)",
     to: 'return { _tag: "Decided", given: { decision: "allow" } } as const',
+    test: "test/behaviour/Approvals.test.ts"
+  },
+  {
+    fault: "which is no decision",
+    without: "what is no decision allows nothing",
+    file: "src/internal/consent.ts",
+    from: "Exit.isSuccess(exit) && isDecision(exit.value)",
+    to: "Exit.isSuccess(exit)",
     test: "test/behaviour/Approvals.test.ts"
   },
   {

@@ -150,7 +150,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "arguments that a call ends with are checked, also where other ones streamed",
     without: "arguments as they run are checked",
     file: "src/guardrails/HoldBack.ts",
-    from: "if (event.rawArguments !== part.text) Object.assign(part, { text: event.rawArguments, passed: 0 })",
+    from: "if (event.rawArguments !== part.text) this.replace(part, event.rawArguments)",
     to: "",
     test: "test/guardrails/Guardrail.test.ts"
   },
