@@ -119,18 +119,9 @@ export class JsonlStorage {
 
   list(cwd: string | undefined): Using<ReadonlyArray<StoredSession>> {
     return Effect.gen({ self: this }, function* () {
-      const files = yield* FileSystem.FileSystem
       const found = yield* failing("", "list")(SessionFiles.find(this.options, cwd))
       for (const file of found) this.known.set(file.sessionId, file)
-      const listed = yield* Effect.forEach(
-        found,
-        ({ created, path, sessionId }) =>
-          Effect.map(
-            Effect.option(files.stat(path)),
-            Option.map((info) => storedAs(sessionId, created, info))
-          ),
-        { concurrency: 16 }
-      )
+      const listed = yield* Effect.forEach(found, stored, { concurrency: 16 })
       const sessions = listed.flatMap(Option.toArray)
       if (cwd === undefined || this.options.directory === undefined) return sessions
       return yield* Effect.filter(sessions, ({ sessionId }) => this.isOf(sessionId, cwd))
@@ -187,6 +178,21 @@ const storedAs = (
   modified: Option.match(mtime, { onNone: () => created, onSome: (date) => date.getTime() }),
   bytes: Number(size)
 })
+
+/** A file as a list has it: none that another process has removed meanwhile, and, with a warning, none that cannot be read. */
+const stored = ({ created, path, sessionId }: SessionFiles.SessionFile) =>
+  Effect.gen(function* () {
+    const files = yield* FileSystem.FileSystem
+    const info = yield* files.stat(path)
+    yield* files.access(path, { readable: true })
+    return info.type === "File" ? Option.some(storedAs(sessionId, created, info)) : Option.none()
+  }).pipe(
+    Effect.catch((error) =>
+      error.reason._tag === "NotFound"
+        ? Effect.succeedNone
+        : Effect.as(Effect.logWarning(`Session ${sessionId} cannot be read: ${error.message}`), Option.none())
+    )
+  )
 
 const encoder = new TextEncoder()
 

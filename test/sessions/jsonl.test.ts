@@ -1,6 +1,6 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, FileSystem, Latch } from "effect"
+import { Effect, Exit, Fiber, FileSystem, Latch, PlatformError, Stream } from "effect"
 import { JsonlSessionStore, SessionStore } from "effect-agent/sessions"
 import { contract } from "./contract.ts"
 
@@ -39,6 +39,42 @@ it.effect("a list of sessions leaves out one that another process removes meanwh
       ["kept"]
     )
   }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+)
+
+it.effect(
+  "a session that cannot be read is missing in lists and searches, and leaves the others readable",
+  () =>
+    Effect.gen(function* () {
+      const files = yield* FileSystem.FileSystem
+      const directory = yield* folder
+      const store = SessionStore.make(yield* JsonlSessionStore.storage({ directory }))
+      yield* store.create({ sessionId: "kept", cwd: "/work" })
+      yield* store.create({ sessionId: "foreign", cwd: "/work" })
+      yield* files.makeDirectory(`${directory}/2026-11-22T22-57-00-000Z_folder.jsonl`)
+      const denied = (path: string) =>
+        PlatformError.systemError({
+          _tag: "PermissionDenied",
+          module: "FileSystem",
+          method: "open",
+          pathOrDescriptor: path
+        })
+      const isForeign = (path: string) => path.includes("foreign")
+      const access: typeof files.access = (path, options) =>
+        isForeign(path) ? Effect.fail(denied(path)) : files.access(path, options)
+      const open: typeof files.open = (path, options) =>
+        isForeign(path) ? Effect.fail(denied(path)) : files.open(path, options)
+      const reading = yield* JsonlSessionStore.storage({ directory }).pipe(
+        Effect.provideService(FileSystem.FileSystem, { ...files, access, open })
+      )
+      const readable = SessionStore.make(reading)
+      const { items } = yield* readable.list({ cwd: "/work" })
+      assert.deepStrictEqual(
+        items.map(({ sessionId }) => sessionId),
+        ["kept"]
+      )
+      assert.deepStrictEqual(yield* Stream.runCollect(readable.search("coat")), [])
+      assert.isUndefined(yield* readable.sessionOf("run_1"))
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
 )
 
 it.effect("two processes that make one session at a time do not both have it", () =>
