@@ -12,8 +12,7 @@ import type * as Agent from "../Agent.ts"
 import type { AgentEvent } from "../AgentEvent.ts"
 import * as Problem from "../api/Problem.ts"
 import { defect } from "../internal/failureReason.ts"
-import type { Session } from "../Session.ts"
-import type { SessionError } from "../Session.ts"
+import type { Session, SessionError } from "../Session.ts"
 import type * as SessionStore from "../sessions/SessionStore.ts"
 import type { Service as Agents } from "./Agents.ts"
 import * as Ending from "./Ending.ts"
@@ -136,9 +135,9 @@ export class Conversation {
     return this.beginNext(this.opened.agent, ...next)
   }
 
-  /** Whether the session is open, and has no run. */
-  get isIdle(): boolean {
-    return this.current === undefined && this.waiting.length === 0
+  /** The run that has not ended, or the first one that waits; `undefined` if there is none. */
+  get first(): LiveRun | undefined {
+    return this.current ?? this.waiting[0]?.[0]
   }
 
   /** Gives up the hold of this process, at once. */
@@ -301,7 +300,8 @@ export class Conversation {
   /** Lets go of the session after a while without a run. */
   private readonly restLater: Effect.Effect<void> = Effect.suspend(() => {
     const { count } = this
-    const rest = Effect.suspend(() => (this.count === count && this.isIdle ? this.close : Effect.void))
+    const isDue = () => this.count === count && this.first === undefined
+    const rest = Effect.suspend(() => (isDue() ? this.close : Effect.void))
     const later = Effect.delay(this.lock.withPermit(rest), this.host.idle)
     return Effect.asVoid(Effect.forkIn(later, this.host.scope))
   })

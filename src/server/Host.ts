@@ -120,7 +120,7 @@ export class Host {
       if (!this.runs.has(runId)) {
         if ((yield* this.found(runId)).ended !== undefined) return
         // The session was opened before the run was there.
-        if (conversation.isIdle) yield* conversation.close
+        if (conversation.first === undefined) yield* conversation.close
         yield* conversation.open
       }
       yield* conversation.beginWaiting
@@ -147,7 +147,7 @@ export class Host {
           Effect.sync(() => {
             for (const run of this.runs.values())
               if (run.sessionId === sessionId && run.isLeft) this.runs.delete(run.runId)
-            if (this.conversations.get(sessionId) === conversation && conversation.isIdle)
+            if (this.conversations.get(sessionId) === conversation && conversation.first === undefined)
               this.forget(sessionId)
           })
         )

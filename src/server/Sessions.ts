@@ -108,9 +108,9 @@ const update = (host: Host, sessionId: string, { model, name }: Payload.UpdateSe
   const conversation = host.conversation(sessionId)
   const { agents, sessions } = host.parts
   const changed = Effect.gen(function* () {
-    const { current, session: open } = conversation
-    if (model !== undefined && current !== undefined)
-      return yield* new Problem.RunGoesOn({ runId: current.runId })
+    const { first, session: open } = conversation
+    if (model !== undefined && first !== undefined)
+      return yield* new Problem.RunGoesOn({ runId: first.runId })
     // Another agent continues with the model.
     if (model !== undefined) yield* conversation.close
     const session =
@@ -131,8 +131,8 @@ const remove = Effect.fnUntraced(function* (host: Host, sessionId: string) {
   const conversation = host.conversation(sessionId)
   const { logs, sessions } = host.parts
   const removed = Effect.gen(function* () {
-    const { current } = conversation
-    if (current !== undefined) return yield* new Problem.RunGoesOn({ runId: current.runId })
+    const { first } = conversation
+    if (first !== undefined) return yield* new Problem.RunGoesOn({ runId: first.runId })
     yield* conversation.close
     yield* SessionProblem.opening(sessions.delete(sessionId))
     yield* SessionProblem.logging(logs.remove(sessionId))

@@ -90,15 +90,15 @@ const surviving = Effect.fnUntraced(function* (
   task: Task,
   keep: Keep
 ) {
-  const mayBegin = !host.parts.isFull()
-  const answer: Payload.Started = { runId: run.runId, status: mayBegin ? "started" : "queued" }
+  const hasRoom = !host.parts.isFull()
+  const isNext = hasRoom && conversation.first === undefined
+  const answer: Payload.Started = { runId: run.runId, status: isNext ? "started" : "queued" }
   yield* keep(answer)
   yield* SessionProblem.logging(run.enter(task))
   host.runs.set(run.runId, run)
   conversation.queue(run, task)
-  if (!mayBegin) return answer
-  yield* conversation.beginWaiting
-  yield* run.begun.await
+  if (hasRoom) yield* conversation.beginWaiting
+  if (isNext) yield* run.begun.await
   return answer
 })
 
