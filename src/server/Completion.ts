@@ -1,13 +1,16 @@
 /**
  * Completes the log of a run: with the events that its session holds and the log does not, and with the ends of all that is open.
  */
-import type { AgentEvent, OfTag, RunStatus } from "../AgentEvent.ts"
-import { CompactionFailed, type EventError } from "../internal/failureReason.ts"
+import type { AgentEvent, OfTag } from "../AgentEvent.ts"
+import { CompactionFailed } from "../internal/failureReason.ts"
 import * as ToolOutcome from "../internal/toolOutcome.ts"
 import * as Message from "../Message.ts"
 import type { LogProgress } from "./LogProgress.ts"
 import type { RunProgress } from "./RunProgress.ts"
 import * as Ending from "./Ending.ts"
+
+/** The end of a run, without its numbers. */
+type End = Pick<OfTag<"RunEnd">, "status" | "error" | "resume">
 
 export class Completion {
   /** The events that the log is to have, in their order. */
@@ -53,7 +56,7 @@ export class Completion {
         this.endTurn(run, fact.timestamp)
         return this.add(fact)
       case "RunEnd":
-        return this.endRun(run, fact.status, fact.error)
+        return this.endRun(run, fact)
       default:
         return this.add(fact)
     }
@@ -159,14 +162,14 @@ export class Completion {
   /** Ends the runs inside of a call. */
   endInside({ start }: RunProgress, toolCallId: string): void {
     for (const inside of this.log.inside(start.runId, toolCallId)) {
-      if (inside.end === undefined) this.endRun(inside, "failed", Ending.processEnded)
+      if (inside.end === undefined) this.endRun(inside, { status: "failed", error: Ending.processEnded })
     }
   }
 
-  /** Ends a run. */
-  endRun(run: RunProgress, status: RunStatus, error?: EventError): void {
+  /** Ends a run. The calls of one that is suspended stay open. */
+  endRun(run: RunProgress, { error, resume, status }: End): void {
     this.endCompaction(run)
-    this.endCalls(run)
+    if (status !== "suspended") this.endCalls(run)
     if (status === "cancelled" && !run.isCancelled)
       this.add({ ...run.base(this.now), _tag: "RunCancelled", ...this.because })
     this.endTurn(run)
@@ -183,7 +186,8 @@ export class Completion {
       ...run.spent,
       turns: Math.max(run.turn, answeredTurn),
       durationMs: Math.max(0, Math.max(this.now, lastTime) - start.timestamp),
-      ...(error === undefined ? {} : { error })
+      ...(error === undefined ? {} : { error }),
+      ...(resume === undefined ? {} : { resume })
     })
   }
 

@@ -50,7 +50,8 @@ export const plan = ({ entries, runId, stored }: Found, now: number): Plan => {
   if (run.end !== undefined) return { _tag: "Over", append }
   if (run.isCancelled || run.error !== undefined || isCancelled) {
     const isFailed = run.error !== undefined && !run.isCancelled
-    completion.endRun(run, isFailed ? "failed" : "cancelled", run.error?.error)
+    const failure = run.error === undefined ? {} : { error: run.error.error }
+    completion.endRun(run, { status: isFailed ? "failed" : "cancelled", ...failure })
     return { _tag: "Over", append }
   }
   for (const open of log.runs.values()) {

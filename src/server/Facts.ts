@@ -18,7 +18,6 @@ type Events = ReadonlyArray<AgentEvent>
 
 /**
  * The events of a run, and of those inside of it, that the entries of a session hold, in their order. They have the turn, and no number.
- * `start` is the run as the log has it begun, if it has.
  */
 export const of = (entries: ReadonlyArray<Entry>, runId: string): Events => {
   const tree = new Tree()
@@ -28,7 +27,7 @@ export const of = (entries: ReadonlyArray<Entry>, runId: string): Events => {
     (entry) => entry.type === "run" && entry.phase === "start" && entry.runId === runId
   )
   if (first === -1) return []
-  const part = new Part()
+  const part = new Part(entries.find(({ type }) => type === "session")?.id ?? "")
   const events: Array<AgentEvent> = []
   for (const entry of branch.slice(first)) {
     if (entry.type === "run" && entry.runId !== runId) break
@@ -61,10 +60,13 @@ class Part {
   private runId = ""
   /** The turn of the last answer. */
   private turn = 0
+  /** The id of the session, or of the part of it. */
+  private readonly id: string
   private readonly path: AgentEvent["path"]
   private children = new Map<string, Part>()
 
-  constructor(path?: AgentEvent["path"]) {
+  constructor(id: string, path?: AgentEvent["path"]) {
+    this.id = id
     this.path = path
   }
 
@@ -110,6 +112,7 @@ class Part {
       return [{ ...this.base(entry, 0), ...start, ...given, ...resumed }]
     }
     const failure = error === undefined ? {} : { error: defect(error.message) }
+    const resumed = status === "suspended" ? { resume: { sessionId: this.id, runId } } : {}
     const ended = {
       _tag: "RunEnd",
       status,
@@ -118,7 +121,7 @@ class Part {
       newMessageIds: [],
       durationMs: 0
     } as const
-    return [{ ...this.base(entry, 0), ...ended, ...failure }]
+    return [{ ...this.base(entry, 0), ...ended, ...failure, ...resumed }]
   }
 
   private ofMessage(entry: SessionEntry.MessageEntry): Events {
@@ -185,7 +188,8 @@ class Part {
 
   private childOf(toolCallId: string): Part {
     const caller = { runId: this.runId, toolCallId }
-    const child = this.children.get(toolCallId) ?? new Part([...(this.path ?? []), caller])
+    const path: AgentEvent["path"] = [...(this.path ?? []), caller]
+    const child = this.children.get(toolCallId) ?? new Part(`${this.id}/${toolCallId}`, path)
     this.children.set(toolCallId, child)
     return child
   }
