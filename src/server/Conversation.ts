@@ -37,7 +37,7 @@ export interface Host {
   /** Whether a run that waits may begin when the one before it has ended. */
   readonly mayBegin: () => boolean
   /** Lets go of the session. */
-  readonly leave: (sessionId: string) => Effect.Effect<void>
+  readonly leave: (conversation: Conversation) => Effect.Effect<void>
   /** Whether the process has a run. */
   readonly isLive: (runId: string) => boolean
   /** Called when a run has its first event. */
@@ -160,7 +160,7 @@ export class Conversation {
   /** Lets go of the session in a fiber of its own: the store refuses a write. */
   private readonly lose: Effect.Effect<void> = Effect.suspend(() => {
     this.release()
-    return Effect.asVoid(Effect.forkIn(this.host.leave(this.sessionId), this.host.scope))
+    return Effect.asVoid(Effect.forkIn(this.host.leave(this), this.host.scope))
   })
 
   /** Makes the agent of a session where the session stands. `state`: the session as the agent continues it. */
@@ -233,7 +233,7 @@ export class Conversation {
       if (isRefused) refusal = new Problem.InvalidRequest({ detail: end.error.message })
       const { survives } = this.host
       const isLost = survives && Exit.isFailure(exit) && Cause.squash(exit.cause) instanceof RunLogError
-      const finish = isRefused && !survives ? Effect.void : run.finish(end)
+      const finish = isRefused && !run.isEntered ? Effect.void : run.finish(end)
       return Effect.andThen(isLost ? Effect.andThen(this.lose, finish) : finish, this.ended(run))
     })
     return Effect.forkIn(Effect.exit(task), this.host.scope).pipe(
@@ -266,13 +266,19 @@ export class Conversation {
   /** Begins a run that waited. One that is refused fails, since its client has its id. */
   private beginNext(agent: Agent.Agent, run: LiveRun, task: Task): Effect.Effect<void> {
     const failed = ({ message }: { readonly message: string }) =>
-      Effect.andThen(run.finish({ status: "failed", error: defect(message) }), run.close)
+      run.log.isClosed
+        ? Effect.void
+        : Effect.andThen(run.finish({ status: "failed", error: defect(message) }), this.ended(run))
     const { replaces } = task
     const begin = (agent: Agent.Agent) => this.begin(run, agent, task)
     const isThere = agent.state.getUnsafe().messages.some(({ id }) => id === replaces)
-    const begun = replaces !== undefined && isThere ? this.before(replaces, begin) : begin(agent)
-    const start = Effect.catch(Effect.andThen(this.host.survives ? run.count : Effect.void, begun), failed)
-    return Effect.asVoid(Effect.forkIn(start, this.host.scope))
+    const begun = Effect.catch(
+      replaces !== undefined && isThere ? this.before(replaces, begin) : begin(agent),
+      failed
+    )
+    const lost = Effect.suspend(() => Effect.andThen(this.lose, run.finish({ status: "cancelled" })))
+    const counted = Effect.flatMap(run.count, (mayBegin) => (mayBegin ? begun : lost))
+    return Effect.asVoid(Effect.forkIn(this.host.survives ? counted : begun, this.host.scope))
   }
 
   /** Keeps a run until the one before it has ended. */
@@ -286,13 +292,7 @@ export class Conversation {
       const meant = this.waiting.filter(([run]) => isMeant(run))
       this.waiting = this.waiting.filter(([run]) => !isMeant(run))
       const end = ([run]: (typeof meant)[number]) =>
-        Effect.andThen(
-          run.finish({ status: "cancelled" }),
-          Effect.suspend(() => {
-            this.host.onEnd(run)
-            return run.close
-          })
-        )
+        Effect.andThen(run.finish({ status: "cancelled" }), this.ended(run))
       return Effect.as(Effect.forEach(meant, end, { discard: true }), meant.length > 0)
     })
   }

@@ -65,7 +65,7 @@ export class Host {
     const onId = (run: LiveRun) => void this.runs.set(run.runId, run)
     const mayBegin = () => !this.isDraining && !this.parts.isFull()
     const isLive = (runId: string) => this.runs.has(runId)
-    const leave = (sessionId: string) => this.leave(sessionId)
+    const leave = (conversation: Conversation) => this.letGo(conversation)
     const called = { onId, onEnd, onSuspended }
     const made = new Conversation(sessionId, { ...this.parts, mayBegin, isLive, leave, ...called })
     this.conversations.set(sessionId, made)
@@ -140,19 +140,25 @@ export class Host {
   leave(sessionId: string): Effect.Effect<void> {
     return Effect.suspend(() => {
       const conversation = this.conversations.get(sessionId)
-      if (conversation === undefined) return Effect.void
-      conversation.release()
-      return conversation.lock.withPermit(Effect.uninterruptible(conversation.leave)).pipe(
-        Effect.andThen(
-          Effect.sync(() => {
-            for (const run of this.runs.values())
-              if (run.sessionId === sessionId && run.isLeft) this.runs.delete(run.runId)
-            if (this.conversations.get(sessionId) === conversation && conversation.first === undefined)
-              this.forget(sessionId)
-          })
-        )
-      )
+      return conversation === undefined ? Effect.void : this.letGo(conversation)
     })
+  }
+
+  private letGo(conversation: Conversation): Effect.Effect<void> {
+    const { sessionId } = conversation
+    return Effect.suspend(() => {
+      conversation.release()
+      return conversation.lock.withPermit(Effect.uninterruptible(conversation.leave))
+    }).pipe(
+      Effect.andThen(
+        Effect.sync(() => {
+          for (const run of this.runs.values())
+            if (run.sessionId === sessionId && run.isLeft) this.runs.delete(run.runId)
+          if (this.conversations.get(sessionId) === conversation && conversation.first === undefined)
+            this.forget(sessionId)
+        })
+      )
+    )
   }
 
   /** A run that has ended. */

@@ -61,6 +61,11 @@ export class LiveRun implements RunKey {
     return this.log.isEmpty
   }
 
+  /** Whether the store has its log. */
+  get isEntered(): boolean {
+    return this.opened !== undefined
+  }
+
   /** Makes the log of a run that has not begun, with its beginning for a process that begins it. */
   enter(task: Request.Task) {
     return this.write([], Request.encode(task))
@@ -113,10 +118,13 @@ export class LiveRun implements RunKey {
     )
   }
 
-  /** Counts a start of the run, and its progress from now on. */
-  readonly count = Effect.suspend(() => {
+  /** Counts a start of the run, and its progress from now on. Succeeds with whether the run may begin here. */
+  readonly count: Effect.Effect<boolean> = Effect.suspend(() => {
     this.isCounted = true
-    return this.store.begun(this)
+    return Effect.matchEffect(this.store.begun(this), {
+      onFailure: ({ message }) => Effect.as(Effect.logWarning(message), false),
+      onSuccess: ({ parked }) => Effect.succeed(parked === undefined)
+    })
   })
 
   /** Notes that the run comes further with the process that has it. */
@@ -139,7 +147,7 @@ export class LiveRun implements RunKey {
           )
         )
       }
-      if (this.opened !== undefined) yield* Effect.ignore(this.store.end(this), { log: true })
+      if (this.isEntered) yield* Effect.ignore(this.store.end(this), { log: true })
       yield* Scope.close(this.scope, Exit.void)
     })
   }

@@ -1,18 +1,27 @@
 /** Runs that survive their process, which may have no room for another one. */
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, Stream } from "effect"
+import { Deferred, Effect, Exit, Fiber, Layer, Stream } from "effect"
 import { Agent, Approval } from "effect-agent"
-import { Agents } from "effect-agent/server"
+import { Agents, RunLogStore } from "effect-agent/server"
 import { ScriptedProvider } from "effect-agent/testing"
 import * as LiveRuns from "../../src/server/LiveRuns.ts"
 import { stores } from "./host.ts"
 import { gated } from "./runsContract.ts"
 
-/** A process that takes runs, and has room while `room.isFull` is false. */
+/** A process that takes runs, and has room while `room.isFull` is false. The first `room.faults` starts cannot be counted. */
 const made = Effect.gen(function* () {
   const { gate, script, setup } = yield* gated
-  const room = { isFull: false }
-  const places = yield* stores
+  const room = { isFull: false, faults: 0 }
+  const kept = yield* stores
+  const logs = yield* Effect.provide(RunLogStore.RunLogStore, kept)
+  const faulty = Layer.succeed(RunLogStore.RunLogStore, {
+    ...logs,
+    begun: (run) =>
+      Effect.suspend(() =>
+        room.faults-- > 0 ? new RunLogStore.RunLogError({ detail: "the disk is full" }) : logs.begun(run)
+      )
+  })
+  const places = Layer.merge(kept, faulty)
   const agents = Agents.layer(({ session }) => Agent.make({ model: "any", ...setup, session })).pipe(
     Layer.provide([ScriptedProvider.layer(script), Approval.layer({ rules: [], otherwise: "allow" })])
   )
@@ -22,7 +31,7 @@ const made = Effect.gen(function* () {
     context
   )
   const sessionId = yield* runs.createSession({ sessionId: "s" })
-  return { gate, host, room, runs, sessionId }
+  return { gate, host, logs, room, runs, sessionId }
 })
 
 describe("a process without room for another run", () => {
@@ -56,6 +65,38 @@ describe("a process without room for another run", () => {
       )
       yield* Deferred.succeed(gate, undefined)
       assert.strictEqual(yield* Fiber.join(over), "over")
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("a run that waits", () => {
+  it.effect("waits on if its start cannot be counted", () =>
+    Effect.gen(function* () {
+      const { gate, host, logs, room, runs, sessionId } = yield* made
+      room.faults = 1
+      const { runId } = yield* runs.start({ sessionId, prompt: "one" })
+      yield* host.leave(sessionId)
+      assert.isUndefined((yield* logs.find(runId))?.ended)
+      const over = yield* Effect.forkChild(host.adopt({ runId, sessionId }))
+      yield* Deferred.succeed(gate, undefined)
+      assert.strictEqual(yield* Fiber.join(over), "over")
+      assert.strictEqual((yield* runs.get(runId)).status, "completed")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("does not begin if too many processes have started it", () =>
+    Effect.gen(function* () {
+      const { host, logs, room, runs, sessionId } = yield* made
+      room.isFull = true
+      const { runId } = yield* runs.start({ sessionId, prompt: "one" })
+      for (let count = 0; count < 5; count++) yield* logs.begun({ runId, sessionId })
+      room.isFull = false
+      const adopted = yield* Effect.exit(host.adopt({ runId, sessionId }))
+      assert.deepStrictEqual(adopted, Exit.succeed("left"))
+      yield* host.leave(sessionId)
+      const again = yield* Effect.flip(host.adopt({ runId, sessionId }))
+      assert.strictEqual(again._tag, "RunNotReady")
+      assert.lengthOf(yield* logs.read({ runId, sessionId }), 1)
     }).pipe(Effect.scoped)
   )
 })

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Layer, Scope, Stream } from "effect"
+import { Deferred, Effect, Exit, Fiber, Layer, Scope, Stream } from "effect"
 import { RunLogStore, Runs } from "effect-agent/server"
 import { SessionStore } from "effect-agent/sessions"
 import { ScriptedProvider } from "effect-agent/testing"
@@ -80,6 +80,31 @@ describe("LiveRuns", () => {
       const lines = yield* logs.read({ runId: second.runId, sessionId: "s" })
       assert.include(lines.at(-1), '"status":"cancelled"')
       yield* open
+    })
+  )
+
+  it.effect("shows the failure of a run that waited and is refused", () =>
+    Effect.gen(function* () {
+      const { gate, script, setup } = yield* gated
+      yield* Effect.gen(function* () {
+        const runs = yield* Runs.Runs
+        const sessionId = yield* session
+        const first = yield* runs.start({ sessionId, prompt: "hi" })
+        const wrong = { sessionId, prompt: "no", options: { toolConcurrency: -1 } }
+        const refused = yield* runs.start({ ...wrong, when: "queue" })
+        const last = yield* runs.start({ sessionId, prompt: "last", when: "queue" })
+        assert.lengthOf(yield* runs.list(sessionId), 3)
+        const watched = yield* Effect.forkChild(eventsOf(refused.runId), { startImmediately: true })
+        yield* Deferred.succeed(gate, undefined)
+        yield* eventsOf(first.runId)
+        assert.deepStrictEqual(tagsOf(yield* Fiber.join(watched)), ["RunError", "RunEnd"])
+        yield* eventsOf(last.runId)
+        assert.strictEqual((yield* runs.get(refused.runId)).status, "failed")
+        assert.deepStrictEqual(
+          (yield* runs.list(sessionId)).map(({ status }) => status),
+          ["completed", "failed", "completed"]
+        )
+      }).pipe(Effect.provide(layer(script, setup)))
     })
   )
 
