@@ -30,9 +30,23 @@ export const resumedBy = (run: Payload.Run, next: string | undefined): Payload.R
 /** The most sessions whose runs are remembered. */
 const remembered = 100
 
+/** The logs of a session while they are read. */
+class Reading {
+  readonly sessionId: string
+  /** The runs that have ended meanwhile. */
+  readonly added: Array<Payload.Run> = []
+  /** Whether runs were removed meanwhile. */
+  isVoid = false
+
+  constructor(sessionId: string) {
+    this.sessionId = sessionId
+  }
+}
+
 export class History {
   private readonly store: Service
   private readonly bySession = new Map<string, Map<string, Payload.Run>>()
+  private readonly readings = new Set<Reading>()
   /** The runs that resumed others. */
   private readonly resumed = new Map<string, string>()
 
@@ -42,27 +56,47 @@ export class History {
 
   /** The ended runs of a session, by their ids. */
   of(sessionId: string): Effect.Effect<ReadonlyMap<string, Payload.Run>, RunLogError> {
-    return Effect.gen({ self: this }, function* () {
+    return Effect.suspend(() => {
       const known = this.bySession.get(sessionId)
-      if (known !== undefined) return known
+      if (known !== undefined) return Effect.succeed(known)
+      const reading = new Reading(sessionId)
+      this.readings.add(reading)
+      return Effect.ensuring(
+        this.read(reading),
+        Effect.sync(() => void this.readings.delete(reading))
+      )
+    })
+  }
+
+  private read(reading: Reading): Effect.Effect<ReadonlyMap<string, Payload.Run>, RunLogError> {
+    return Effect.gen({ self: this }, function* () {
+      const { sessionId } = reading
       const logs = yield* Effect.forEach(yield* this.store.list(sessionId), (run) => logOf(this.store, run), {
         concurrency: 4
       })
+      if (reading.isVoid) return yield* this.of(sessionId)
       const runs = new Map<string, Payload.Run>()
       for (const { created, log, runId } of logs) {
         if (!log.state.isOver) continue
         runs.set(runId, log.state.of(runId, sessionId, created))
         if (log.state.resumes !== undefined) this.resumed.set(log.state.resumes, runId)
       }
+      for (const run of reading.added) runs.set(run.runId, run)
       if (this.bySession.size >= remembered) this.bySession.clear()
       this.bySession.set(sessionId, runs)
       return runs
     })
   }
 
+  /** The logs of a session that are read now. */
+  private readingsOf(sessionId: string): ReadonlyArray<Reading> {
+    return [...this.readings].filter((reading) => reading.sessionId === sessionId)
+  }
+
   /** Adds a run that has ended. */
   add(run: Payload.Run): void {
     this.bySession.get(run.sessionId)?.set(run.runId, run)
+    for (const { added } of this.readingsOf(run.sessionId)) added.push(run)
   }
 
   /** Keeps the run that resumes another one. */
@@ -83,5 +117,6 @@ export class History {
 
   forget(sessionId: string): void {
     this.bySession.delete(sessionId)
+    for (const reading of this.readingsOf(sessionId)) reading.isVoid = true
   }
 }

@@ -154,7 +154,9 @@ const list = Effect.fnUntraced(function* (host: Host, sessionId: string) {
   yield* SessionProblem.reading(host.parts.sessions.read(sessionId))
   const ended = yield* SessionProblem.logging(host.history.of(sessionId))
   const live = [...host.runs.values()].filter((run) => run.sessionId === sessionId)
-  const all = [...ended.values(), ...live.map(({ info }) => info)]
+  // The log of a run has its end before the run has ended here.
+  const before = [...ended.values()].filter(({ runId }) => !host.runs.has(runId))
+  const all = [...before, ...live.map(({ info }) => info)]
   return all.map((run) => host.history.current(run)).toSorted((left, right) => left.created - right.created)
 })
 
