@@ -58,8 +58,10 @@ export class IdempotencyKeys {
   ): Effect.Effect<void, RunLogError> {
     return Effect.clockWith((clock) => {
       const record: Record = { key, hash, runId, status, timestamp: clock.currentTimeMillisUnsafe() }
-      this.records.set(key, record)
-      return this.store.addKey(this.sessionId, JSON.stringify(record))
+      return Effect.map(
+        this.store.addKey(this.sessionId, JSON.stringify(record)),
+        () => void this.records.set(key, record)
+      )
     })
   }
 }

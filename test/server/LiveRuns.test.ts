@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Scope, Stream } from "effect"
+import { Message } from "effect-agent"
 import { RunLogStore, Runs } from "effect-agent/server"
 import { SessionStore } from "effect-agent/sessions"
 import { ScriptedProvider } from "effect-agent/testing"
@@ -80,6 +81,41 @@ describe("LiveRuns", () => {
       const lines = yield* logs.read({ runId: second.runId, sessionId: "s" })
       assert.include(lines.at(-1), '"status":"cancelled"')
       yield* open
+    })
+  )
+
+  it.effect("delivers a message that comes again because its key could not be stored", () =>
+    Effect.gen(function* () {
+      const places = yield* stores
+      const logs = yield* Effect.provide(RunLogStore.RunLogStore, places)
+      let faults = 0
+      const addKey: RunLogStore.Service["addKey"] = (sessionId, line) =>
+        Effect.suspend(() =>
+          faults-- > 0
+            ? new RunLogStore.RunLogError({ detail: "the disk is full" })
+            : logs.addKey(sessionId, line)
+        )
+      const faulty = Layer.merge(places, Layer.succeed(RunLogStore.RunLogStore, { ...logs, addKey }))
+      const { gate, script, setup } = yield* gated
+      yield* Effect.gen(function* () {
+        const runs = yield* Runs.Runs
+        const sessionId = yield* session
+        const { runId } = yield* runs.start({ sessionId, prompt: "hi" })
+        faults = 1
+        const steer = runs.start({
+          sessionId,
+          prompt: "By the way.",
+          when: "steer",
+          idempotency: { key: "k", body: null }
+        })
+        assert.strictEqual((yield* Effect.flip(steer))._tag, "StorageUnavailable")
+        assert.deepStrictEqual(yield* steer, { runId, status: "joined" })
+        yield* Deferred.succeed(gate, undefined)
+        const users = (yield* eventsOf(runId)).flatMap(({ event }) =>
+          event._tag === "MessageEnd" && event.message.role === "user" ? [Message.textOf(event.message)] : []
+        )
+        assert.deepStrictEqual(users, ["hi", "By the way."])
+      }).pipe(Effect.provide(layer(script, setup, faulty)))
     })
   )
 
