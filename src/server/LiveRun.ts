@@ -133,22 +133,29 @@ export class LiveRun implements RunKey {
     return events.some(isTurn) ? this.store.progressed(this) : Effect.void
   }
 
-  /** Ends the log: with an end of its own if the run has shown none. */
+  /** Ends the log: with an end of its own if the run has shown none. A log whose end cannot be stored stays open for the next process. */
   finish(end: Ending.End): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
       const { log } = this
       if (this.isLeft) return yield* Scope.close(this.scope, Exit.void)
-      if (!log.state.isOver) {
-        const last = Ending.of(this, log.events, end, yield* Clock.currentTimeMillis)
-        yield* Effect.catch(log.append(last), (error) =>
-          Effect.andThen(
-            Effect.logError(error.message),
-            Effect.sync(() => log.showUnstored(last))
-          )
-        )
-      }
-      if (this.isEntered) yield* Effect.ignore(this.store.end(this), { log: true })
+      const isWhole = log.state.isOver || (yield* this.addEnd(end))
+      if (isWhole && this.isEntered) yield* Effect.ignore(this.store.end(this), { log: true })
       yield* Scope.close(this.scope, Exit.void)
+    })
+  }
+
+  /** Adds an end to the log, and returns whether it is stored. */
+  private addEnd(end: Ending.End): Effect.Effect<boolean> {
+    return Effect.gen({ self: this }, function* () {
+      const { log } = this
+      const last = Ending.of(this, log.events, end, yield* Clock.currentTimeMillis)
+      return yield* Effect.matchEffect(log.append(last), {
+        onFailure: ({ message }) => {
+          log.showUnstored(last)
+          return Effect.as(Effect.logError(message), false)
+        },
+        onSuccess: () => Effect.succeed(true)
+      })
     })
   }
 

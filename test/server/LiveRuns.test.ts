@@ -119,6 +119,34 @@ describe("LiveRuns", () => {
     })
   )
 
+  it.effect("ends a run whose end could not be stored when it starts again", () =>
+    Effect.gen(function* () {
+      const places = yield* stores
+      const logs = yield* Effect.provide(RunLogStore.RunLogStore, places)
+      const open: RunLogStore.Service["open"] = (run) =>
+        Effect.map(
+          logs.open(run),
+          (append): RunLogStore.Append =>
+            (lines) =>
+              lines.some((line) => line.includes('"_tag":"RunEnd"'))
+                ? Effect.fail(new RunLogStore.RunLogError({ detail: "the disk is full" }))
+                : append(lines)
+        )
+      const faulty = Layer.merge(places, Layer.succeed(RunLogStore.RunLogStore, { ...logs, open }))
+      const runId = yield* Effect.gen(function* () {
+        const runs = yield* Runs.Runs
+        const { runId } = yield* runs.start({ sessionId: yield* session, prompt: "hi" })
+        assert.strictEqual(tagsOf(yield* eventsOf(runId)).at(-1), "RunEnd")
+        return runId
+      }).pipe(Effect.provide(layer([done], {}, faulty)))
+      yield* Effect.gen(function* () {
+        const runs = yield* Runs.Runs
+        assert.strictEqual((yield* runs.get(runId)).status, "failed")
+        assert.strictEqual(tagsOf(yield* eventsOf(runId)).at(-1), "RunEnd")
+      }).pipe(Effect.provide(layer([], {}, places)))
+    })
+  )
+
   it.effect("shows the failure of a run that waited and is refused", () =>
     Effect.gen(function* () {
       const { gate, script, setup } = yield* gated
