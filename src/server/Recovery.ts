@@ -25,10 +25,10 @@ export const recover = Effect.fnUntraced(function* (
       if (open._tag === "Failure" && open.failure.reason._tag === "Locked") return
       yield* end(logs, run, open._tag === "Success" && open.success)
     })
-    // The log of a session that cannot be opened has an owner in a database, and stays as it is.
+    // The log of a session that cannot be opened has an owner in a database, and stays as it is. Another process may have ended it.
     yield* Effect.catchIf(
       Effect.scoped(recovered),
-      ({ reason }) => reason === "taken",
+      ({ reason }) => reason === "taken" || reason === "ended",
       (error) => Effect.logWarning(error.message)
     )
   }

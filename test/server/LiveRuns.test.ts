@@ -147,6 +147,19 @@ describe("LiveRuns", () => {
     })
   )
 
+  it.effect("starts although another process has ended a lost run meanwhile", () =>
+    Effect.gen(function* () {
+      const places = yield* stores
+      const logs = yield* Effect.provide(RunLogStore.RunLogStore, places)
+      const key = { runId: "r", sessionId: "s" }
+      yield* Effect.scoped(logs.open(key))
+      const unended = Effect.tap(logs.unended, () => logs.end(key))
+      const other = Layer.merge(places, Layer.succeed(RunLogStore.RunLogStore, { ...logs, unended }))
+      const active = Effect.flatMap(Runs.Runs, (runs) => runs.active("s"))
+      assert.isUndefined(yield* Effect.provide(active, layer([], {}, other)))
+    })
+  )
+
   it.effect("shows the failure of a run that waited and is refused", () =>
     Effect.gen(function* () {
       const { gate, script, setup } = yield* gated
