@@ -52,18 +52,18 @@ export const live = <E>(
       // Another worker has the session now, or will have it.
       Stream.catchCause(() => Stream.empty)
     )
-    const rest = Stream.unwrap(
-      Effect.suspend(() => Effect.orElseSucceed(stored(logs, run, last), () => Stream.empty))
+    /** The stored pages of a run that is over; `undefined` for one that goes on, and while the store is away. */
+    const rest = logs.find(run.runId).pipe(
+      Effect.flatMap((found) =>
+        found === undefined || found.ended !== undefined ? stored(logs, run, last) : Effect.undefined
+      ),
+      Effect.orElseSucceed(() => undefined)
     )
-    const isOver = Effect.match(logs.find(run.runId), {
-      onFailure: () => false,
-      onSuccess: (found) => found === undefined || found.ended !== undefined
-    })
     // The stream of a worker ends when the run is over, and when the worker ends or leaves the session.
     return Stream.paginate(true, (isFirst: boolean) =>
-      Effect.map(isFirst ? Effect.succeed(false) : Effect.delay(isOver, pause), (is) => [
-        [is ? rest : fromWorker],
-        is ? Option.none<boolean>() : Option.some(false)
+      Effect.map(isFirst ? Effect.undefined : Effect.delay(rest, pause), (over) => [
+        [over ?? fromWorker],
+        over === undefined ? Option.some(false) : Option.none<boolean>()
       ])
     ).pipe(Stream.flatMap((pages) => pages))
   })
