@@ -13,15 +13,15 @@ interface Removed {
   readonly session_id: string
 }
 
-/** Removes the runs that a condition selects, and their lines. */
-const removed = (
-  { sql }: Database,
-  where: Statement.Fragment
-): Effect.Effect<ReadonlyArray<RunKey>, SqlError> =>
+/** Runs that one transaction removes: a statement takes so many parameters only. */
+const most = 200
+
+/** Removes some of the runs that a condition selects, and their lines. */
+const some = ({ sql }: Database, where: Statement.Fragment): Effect.Effect<ReadonlyArray<RunKey>, SqlError> =>
   SqlTransaction.run(
     sql,
     Effect.gen(function* () {
-      const found = yield* sql`SELECT id FROM effect_agent_run WHERE ${where}`.values
+      const found = yield* sql`SELECT id FROM effect_agent_run WHERE ${where} LIMIT ${most}`.values
       const ids = found.map(([id]) => Number(id))
       if (ids.length === 0) return []
       yield* sql`DELETE FROM effect_agent_run_line WHERE ${sql.in("run", ids)}`
@@ -30,6 +30,22 @@ const removed = (
       return rows.map(({ run_id, session_id }) => ({ runId: run_id, sessionId: session_id }))
     })
   )
+
+/** Removes the runs that a condition selects, and their lines. */
+const removed = (
+  database: Database,
+  where: Statement.Fragment
+): Effect.Effect<ReadonlyArray<RunKey>, SqlError> =>
+  Effect.suspend(() => {
+    const all: Array<RunKey> = []
+    const removing = Effect.repeat(some(database, where), {
+      until: (runs) => {
+        all.push(...runs)
+        return runs.length < most
+      }
+    })
+    return Effect.as(removing, all)
+  })
 
 export const ofRun = (database: Database, runId: string): Effect.Effect<void, SqlError> =>
   Effect.asVoid(removed(database, database.sql`run_id = ${runId}`))
@@ -46,8 +62,6 @@ export const ofSession = (database: Database, sessionId: string): Effect.Effect<
   )
 }
 
-/** Runs that one transaction removes. */
-const most = 200
 /** The time for which an idempotency key stands for its first answer. */
 const day = 86_400_000
 
@@ -58,17 +72,7 @@ export const before = Effect.fnUntraced(function* (
   maxAge: number
 ): Effect.fn.Return<ReadonlyArray<RunKey>, SqlError> {
   const { sql } = database
-  const all: Array<RunKey> = []
-  const some = removed(
-    database,
-    sql`id IN (SELECT id FROM effect_agent_run WHERE ended IS NOT NULL AND ended <= ${now - maxAge} LIMIT ${most})`
-  )
-  yield* Effect.repeat(some, {
-    until: (runs) => {
-      all.push(...runs)
-      return runs.length < most
-    }
-  })
+  const all = yield* removed(database, sql`ended IS NOT NULL AND ended <= ${now - maxAge}`)
   yield* sql`DELETE FROM effect_agent_run_key WHERE created < ${now - Math.max(day, maxAge)}`
   return all
 })
