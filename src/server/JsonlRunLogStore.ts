@@ -204,7 +204,7 @@ class Files {
       log.isOpen = false
       const renamed = JsonlLines.failing(this.files.rename(this.path(run, true), this.path(run, false)))
       return Effect.andThen(
-        renamed,
+        Effect.tapError(renamed, () => Effect.sync(() => void (log.isOpen = true))),
         this.change(run.runId, () => Starts.none)
       )
     })

@@ -35,6 +35,29 @@ contract({
 })
 
 describe("a store in files", () => {
+  it.live("keeps a log open, with its lines, if its file cannot be renamed", () =>
+    Effect.gen(function* () {
+      const directory = yield* folder
+      const files = yield* FileSystem.FileSystem
+      let faults = 1
+      const rename: FileSystem.FileSystem["rename"] = (from, to) =>
+        faults-- > 0 ? files.rename("/none", "/none") : files.rename(from, to)
+      const faulty = Layer.merge(
+        NodeServices.layer,
+        Layer.succeed(FileSystem.FileSystem, { ...files, rename })
+      )
+      const store = yield* storeOf(Layer.provide(JsonlRunLogStore.layer({ directory }), faulty))
+      const key = { runId: "r", sessionId: "s" }
+      yield* Effect.scoped(Effect.flatMap(store.open(key), (append) => append(["1"])))
+      assert.strictEqual((yield* Effect.flip(store.end(key))).reason, "storage")
+      assert.deepStrictEqual(yield* store.read(key), ["1"])
+      assert.isUndefined((yield* store.find("r"))?.ended)
+      yield* store.end(key)
+      assert.deepStrictEqual(yield* store.read(key), ["1"])
+      assert.isDefined((yield* store.find("r"))?.ended)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+
   it.live("refuses ids that no file can have", () =>
     Effect.gen(function* () {
       const store = yield* filesIn(yield* folder)
