@@ -231,8 +231,8 @@ export class Conversation {
       const end = Ending.ofExit(exit)
       const isRefused = run.isUnbegun && end.status === "failed" && end.error._tag === "InvalidInput"
       if (isRefused) refusal = new Problem.InvalidRequest({ detail: end.error.message })
-      const { survives } = this.host
-      const isLost = survives && Exit.isFailure(exit) && Cause.squash(exit.cause) instanceof RunLogError
+      const isHeld = this.host.survives && !run.isLeft
+      const isLost = isHeld && Exit.isFailure(exit) && Cause.squash(exit.cause) instanceof RunLogError
       const finish = isRefused && !run.isEntered ? Effect.void : run.finish(end)
       return Effect.andThen(isLost ? Effect.andThen(this.lose, finish) : finish, this.ended(run))
     })

@@ -16,7 +16,7 @@ import { History } from "./History.ts"
 import { LiveRun } from "./LiveRun.ts"
 import type { Pace } from "./Pace.ts"
 import * as Resuming from "./Resuming.ts"
-import type { RunKey, Service as Logs } from "./RunLogStore.ts"
+import type { RunKey, Service as Logs, StoredRun } from "./RunLogStore.ts"
 import * as SessionProblem from "./SessionProblem.ts"
 
 export interface Parts {
@@ -57,7 +57,8 @@ export class Host {
     const known = this.conversations.get(sessionId)
     if (known !== undefined) return known
     const onEnd = (run: LiveRun) => {
-      this.runs.delete(run.runId)
+      // The host may have the run again.
+      if (this.runs.get(run.runId) === run) this.runs.delete(run.runId)
       if (run.log.state.isOver) this.history.add(run.info)
     }
     const onSuspended = (conversation: Conversation, agent: Agent, run: LiveRun) =>
@@ -101,7 +102,7 @@ export class Host {
       yield* conversation.lock.withPermit(Effect.uninterruptible(this.take(conversation, run)))
       const live = this.runs.get(run.runId)
       if (live === undefined) {
-        const { ended, parked } = yield* this.found(run.runId)
+        const { ended, parked } = yield* this.stored(run.runId)
         if (parked !== undefined)
           return yield* new Problem.RunNotReady({
             runId: run.runId,
@@ -118,19 +119,13 @@ export class Host {
     return Effect.gen({ self: this }, function* () {
       if (this.isDraining) return
       if (!this.runs.has(runId)) {
-        if ((yield* this.found(runId)).ended !== undefined) return
+        if ((yield* this.stored(runId)).ended !== undefined) return
         // The session was opened before the run was there.
         if (conversation.first === undefined) yield* conversation.close
         yield* conversation.open
       }
       yield* conversation.beginWaiting
     })
-  }
-
-  private found(runId: string) {
-    return Effect.flatMap(SessionProblem.logging(this.parts.logs.find(runId)), (run) =>
-      run === undefined ? new Problem.RunNotFound({ runId }) : Effect.succeed(run)
-    )
   }
 
   /**
@@ -161,8 +156,8 @@ export class Host {
     )
   }
 
-  /** A run that has ended. */
-  stored(runId: string): Effect.Effect<RunKey, Problem.RunNotFound | Problem.StorageUnavailable> {
+  /** A run as the store has it. */
+  stored(runId: string): Effect.Effect<StoredRun, Problem.RunNotFound | Problem.StorageUnavailable> {
     return Effect.flatMap(SessionProblem.logging(this.parts.logs.find(runId)), (run) =>
       run === undefined ? new Problem.RunNotFound({ runId }) : Effect.succeed(run)
     )

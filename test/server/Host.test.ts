@@ -11,11 +11,23 @@ import { gated } from "./runsContract.ts"
 /** A process that takes runs, and has room while `room.isFull` is false. The first `room.faults` starts cannot be counted. */
 const made = Effect.gen(function* () {
   const { gate, script, setup } = yield* gated
-  const room = { isFull: false, faults: 0 }
+  const twice = [...script.slice(0, 1), ...script]
+  const room: { isFull: boolean; faults: number; append: Effect.Effect<void, RunLogStore.RunLogError> } = {
+    isFull: false,
+    faults: 0,
+    append: Effect.void
+  }
   const kept = yield* stores
   const logs = yield* Effect.provide(RunLogStore.RunLogStore, kept)
   const faulty = Layer.succeed(RunLogStore.RunLogStore, {
     ...logs,
+    open: (run) =>
+      Effect.map(
+        logs.open(run),
+        (append): RunLogStore.Append =>
+          (lines) =>
+            Effect.andThen(room.append, append(lines))
+      ),
     begun: (run) =>
       Effect.suspend(() =>
         room.faults-- > 0 ? new RunLogStore.RunLogError({ detail: "the disk is full" }) : logs.begun(run)
@@ -23,7 +35,7 @@ const made = Effect.gen(function* () {
   })
   const places = Layer.merge(kept, faulty)
   const agents = Agents.layer(({ session }) => Agent.make({ model: "any", ...setup, session })).pipe(
-    Layer.provide([ScriptedProvider.layer(script), Approval.layer({ rules: [], otherwise: "allow" })])
+    Layer.provide([ScriptedProvider.layer(twice), Approval.layer({ rules: [], otherwise: "allow" })])
   )
   const context = yield* Layer.build(Layer.merge(agents, places))
   const { host, runs } = yield* Effect.provideContext(
@@ -97,6 +109,34 @@ describe("a run that waits", () => {
       const again = yield* Effect.flip(host.adopt({ runId, sessionId }))
       assert.strictEqual(again._tag, "RunNotReady")
       assert.lengthOf(yield* logs.read({ runId, sessionId }), 1)
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("a run that its host has left", () => {
+  it.effect("does not disturb the host that has it again, when its last write fails", () =>
+    Effect.gen(function* () {
+      const { gate, host, room, runs, sessionId } = yield* made
+      const { runId } = yield* runs.start({ sessionId, prompt: "one" })
+      const invoked = Effect.flatMap(runs.events(runId, 0), (events) =>
+        Stream.runDrain(Stream.takeUntil(events, ({ event }) => event._tag === "ToolInvoked"))
+      )
+      yield* invoked
+      const late = yield* Deferred.make<void, RunLogStore.RunLogError>()
+      room.append = Deferred.await(late)
+      yield* runs.steer(runId, "By the way.")
+      yield* host.leave(sessionId)
+      room.append = Effect.void
+      const over = yield* Effect.forkChild(host.adopt({ runId, sessionId }), { startImmediately: true })
+      yield* Effect.repeat(Effect.yieldNow, { until: () => host.active(sessionId) !== undefined })
+      const again = host.active(sessionId)
+      yield* Deferred.fail(late, new RunLogStore.RunLogError({ detail: "late", reason: "taken" }))
+      for (let index = 0; index < 100; index++) yield* Effect.yieldNow
+      assert.isDefined(again)
+      assert.strictEqual(host.runs.get(runId), again)
+      assert.isFalse(again?.isLeft)
+      yield* Deferred.succeed(gate, undefined)
+      assert.strictEqual(yield* Fiber.join(over), "over")
     }).pipe(Effect.scoped)
   )
 })
