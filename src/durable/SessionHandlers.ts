@@ -40,7 +40,7 @@ const make = (worker: Driving.Worker) =>
       Create: ({ payload }) => requests.create(payload),
       Fork: ({ payload }) => requests.fork(payload),
       Update: ({ payload }) => requests.update(payload),
-      Remove: () => local.runs.deleteSession(sessionId)
+      Remove: () => requests.remove()
     })
   })
 

@@ -129,4 +129,13 @@ export class SessionRequests {
       this.runs.forkSession(this.sessionId, options)
     )
   }
+
+  /** Removes the session, if it has no run that is to come to its end: also none that is parked, or waits for a place. */
+  remove() {
+    return Effect.flatMap(SessionProblem.logging(this.worker.logs.active(this.sessionId)), ([run]) =>
+      run === undefined
+        ? this.runs.deleteSession(this.sessionId)
+        : Effect.fail(new Problem.RunGoesOn({ runId: run.runId }))
+    )
+  }
 }

@@ -18,10 +18,15 @@ const stores = () =>
     Layer.orDie
   )
 
-export const make: Contract.Make = (
-  script,
-  { agent = {}, asked = "wait", needsApproval = [], options = {}, tools = [] }: Setup = {},
-  places = stores()
+interface OfWorker extends Setup {
+  /** The number of runs that work at a time. Default: that of the library. */
+  readonly concurrency?: number
+}
+
+export const make = (
+  script: Parameters<Contract.Make>[0],
+  { agent = {}, asked = "wait", concurrency, needsApproval = [], options = {}, tools = [] }: OfWorker = {},
+  places: Parameters<Contract.Make>[2] = stores()
 ) => {
   const policy = Approval.layer({
     rules: needsApproval.map((name) => Approval.ask(name)),
@@ -31,7 +36,7 @@ export const make: Contract.Make = (
   const agents = Agents.layer(({ session }) => Agent.make({ model: "any", tools, ...agent, session })).pipe(
     Layer.provide([ScriptedProvider.layer(script), policy])
   )
-  const { recovery: _, ...own } = { recovery: "end", ...options }
+  const { recovery: _, ...own } = { recovery: "end", ...options, ...(concurrency && { concurrency }) }
   return DurableRuns.layer().pipe(
     Layer.provideMerge(DurableRuns.worker({ flush: 0, ...own })),
     Layer.provide([agents, cluster, places])

@@ -1,0 +1,55 @@
+/** Runs that no worker starts until someone resumes them. */
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect } from "effect"
+import { RunLogStore, Runs } from "effect-agent/server"
+import { eventsOf, stores } from "../server/host.ts"
+import * as Contract from "../server/runsContract.ts"
+import { make } from "./embedded.ts"
+
+const prompt = { prompt: "one", idempotency: { key: "k", body: { prompt: "one" } } }
+
+/** Runs of a process that finds a run parked, which the process before it left in the middle of a call. */
+const parked = Effect.gen(function* () {
+  const { gate, script, setup } = yield* Contract.gated
+  const places = yield* stores
+  const life = make(script, setup, places)
+  const runId = yield* Effect.gen(function* () {
+    const runs = yield* Runs.Runs
+    return (yield* runs.start({ sessionId: yield* Contract.session, ...prompt })).runId
+  }).pipe(Effect.provide(life))
+  const logs = yield* Effect.provide(RunLogStore.RunLogStore, places)
+  yield* logs.park({ runId, sessionId: "s" }, "it broke")
+  yield* Deferred.succeed(gate, undefined)
+  return { life, runId }
+})
+
+describe("a parked run", () => {
+  it.live("is paused with its cause, and comes to its end when someone resumes it", () =>
+    Effect.gen(function* () {
+      const { life, runId } = yield* parked
+      yield* Effect.gen(function* () {
+        const runs = yield* Runs.Runs
+        assert.deepInclude(yield* runs.get(runId), {
+          status: "paused",
+          error: { _tag: "Defect", message: "it broke" }
+        })
+        yield* runs.resume(runId)
+        assert.deepInclude((yield* eventsOf(runId)).at(-1)?.event, { _tag: "RunEnd", status: "completed" })
+      }).pipe(Effect.provide(life))
+    })
+  )
+
+  it.live("keeps its session", () =>
+    Effect.gen(function* () {
+      const { life, runId } = yield* parked
+      yield* Effect.gen(function* () {
+        const runs = yield* Runs.Runs
+        assert.deepInclude(yield* Effect.flip(runs.deleteSession("s")), { _tag: "RunGoesOn", runId })
+        yield* runs.cancel(runId)
+        yield* eventsOf(runId)
+        yield* runs.deleteSession("s")
+        assert.strictEqual((yield* Effect.flip(runs.get(runId)))._tag, "RunNotFound")
+      }).pipe(Effect.provide(life))
+    })
+  )
+})
