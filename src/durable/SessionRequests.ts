@@ -3,7 +3,10 @@
  */
 import * as Effect from "effect/Effect"
 import * as Problem from "../api/Problem.ts"
+import { IdempotencyKeys } from "../server/IdempotencyKeys.ts"
+import type { StoredRun } from "../server/RunLogStore.ts"
 import * as SessionProblem from "../server/SessionProblem.ts"
+import * as Starting from "../server/Starting.ts"
 import type { Driving, Worker } from "./Driving.ts"
 import * as Requests from "./Requests.ts"
 
@@ -39,7 +42,7 @@ export class SessionRequests {
       const { prompt, ...others } = yield* Requests.decode(Requests.Start, request)
       const unended = yield* SessionProblem.logging(this.worker.logs.active(this.sessionId))
       const parked = unended.find((run) => run.parked !== undefined)
-      if (parked !== undefined) return yield* new Problem.RunGoesOn({ runId: parked.runId })
+      if (parked !== undefined) return yield* this.beside(parked, others)
       yield* this.driving.caughtUpWith(unended)
       const started = yield* this.runs.start({ ...others, prompt, sessionId: this.sessionId })
       yield* this.drive(started.runId, started.runId)
@@ -47,6 +50,16 @@ export class SessionRequests {
       const active = this.worker.local.active(this.sessionId)
       if (active !== undefined && active !== started.runId) yield* this.drive(active, active)
       return started
+    })
+  }
+
+  /** Answers a prompt while a run is parked: one that came before as it was answered first. */
+  private beside({ runId }: StoredRun, { idempotency }: Pick<typeof Requests.Start.Type, "idempotency">) {
+    return Effect.gen({ self: this }, function* () {
+      const { logs } = this.worker
+      const lines = yield* SessionProblem.logging(logs.keys(this.sessionId))
+      const keys = new IdempotencyKeys(this.sessionId, logs, lines)
+      return (yield* Starting.firstAnswer(keys, idempotency)) ?? (yield* new Problem.RunGoesOn({ runId }))
     })
   }
 

@@ -34,17 +34,25 @@ const known = Effect.fnUntraced(function* (host: Host, conversation: Conversatio
   // Runs that survive are taken first: only a run that can begin is known.
   if (host.parts.survives) yield* conversation.open
   const keys = yield* conversation.keys
+  const first = yield* firstAnswer(keys, idempotency)
+  if (first !== undefined) return first
   const hash = yield* IdempotencyKeys.hashOf(body)
-  const first = yield* SessionProblem.logging(keys.find(key))
-  if (first !== undefined) {
-    const { runId, status } = first
-    if (first.hash !== hash) return yield* new Problem.KeyReused({ runId })
-    return status === "joined" ? { runId, status } : { runId, status }
-  }
   yield* host.ready
   return yield* placed(host, conversation, request, (answer) =>
     SessionProblem.logging(keys.add(key, hash, answer))
   )
+})
+
+/** The first answer to a key; `undefined` for one that is new. Fails for a key that came with another body. */
+export const firstAnswer = Effect.fnUntraced(function* (
+  keys: IdempotencyKeys.IdempotencyKeys,
+  { body, key }: NonNullable<Start["idempotency"]>
+): Effect.fn.Return<Answer | undefined, Problem.KeyReused | Problem.StorageUnavailable> {
+  const first = yield* SessionProblem.logging(keys.find(key))
+  if (first === undefined) return undefined
+  const { hash, runId, status } = first
+  if (hash !== (yield* IdempotencyKeys.hashOf(body))) return yield* new Problem.KeyReused({ runId })
+  return status === "joined" ? { runId, status } : { runId, status }
 })
 
 type Keep = (answer: Answer) => Effect.Effect<void, Problem.StorageUnavailable>

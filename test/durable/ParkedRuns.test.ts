@@ -52,4 +52,20 @@ describe("a parked run", () => {
       }).pipe(Effect.provide(life))
     })
   )
+
+  it.live("is the answer to its idempotency key, and to no other prompt", () =>
+    Effect.gen(function* () {
+      const { life, runId } = yield* parked
+      yield* Effect.gen(function* () {
+        const runs = yield* Runs.Runs
+        const start = (idempotency: Runs.Start["idempotency"]) =>
+          runs.start({ sessionId: "s", prompt: "one", ...(idempotency && { idempotency }) })
+        assert.deepStrictEqual(yield* start(prompt.idempotency), { runId, status: "started" })
+        const reused = { key: "k", body: { prompt: "two" } }
+        assert.deepInclude(yield* Effect.flip(start(reused)), { _tag: "KeyReused", runId })
+        for (const other of [undefined, { key: "l", body: {} }])
+          assert.deepInclude(yield* Effect.flip(start(other)), { _tag: "RunGoesOn", runId })
+      }).pipe(Effect.provide(life))
+    })
+  )
 })
