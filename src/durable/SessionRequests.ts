@@ -70,7 +70,7 @@ export class SessionRequests {
       const seen = (this.seen ??= new Set(yield* this.worker.local.messageIds(this.sessionId)))
       const fresh = messages.filter(({ id }) => !seen.has(id))
       if (fresh.length === 0) return
-      yield* this.runs[how](runId, fresh)
+      yield* this.orParked(runId, this.runs[how](runId, fresh))
       for (const { id } of fresh) seen.add(id)
     })
   }
@@ -81,7 +81,7 @@ export class SessionRequests {
       // A run that is parked comes to its end when it is driven again.
       if (how === "cancel" && (yield* this.unparked(runId))) yield* this.drive(request.id, runId)
       yield* this.driving.caughtUp
-      yield* this.runs[how](runId, reason)
+      yield* this.orParked(runId, this.runs[how](runId, reason))
     })
   }
 
@@ -102,6 +102,19 @@ export class SessionRequests {
       run?.parked === undefined
         ? Effect.succeed(false)
         : Effect.as(SessionProblem.logging(logs.unpark(runId)), true)
+    )
+  }
+
+  /** A run that is parked is not live, but it is not over either. */
+  private orParked<A, E>(runId: string, request: Effect.Effect<A, E | Problem.RunOver>) {
+    return Effect.tapError(request, (error) =>
+      error instanceof Problem.RunOver
+        ? Effect.flatMap(SessionProblem.logging(this.worker.logs.find(runId)), (run) =>
+            run?.parked === undefined
+              ? Effect.void
+              : new Problem.RunNotReady({ runId, detail: `The run waits for resume: ${run.parked}` })
+          )
+        : Effect.void
     )
   }
 

@@ -68,4 +68,18 @@ describe("a parked run", () => {
       }).pipe(Effect.provide(life))
     })
   )
+
+  it.live("refuses messages and pauses with its cause", () =>
+    Effect.gen(function* () {
+      const { life, runId } = yield* parked
+      yield* Effect.gen(function* () {
+        const runs = yield* Runs.Runs
+        for (const request of [runs.steer(runId, "left"), runs.followUp(runId, "then"), runs.pause(runId)])
+          assert.deepInclude(yield* Effect.flip(request), {
+            _tag: "RunNotReady",
+            detail: "The run waits for resume: it broke"
+          })
+      }).pipe(Effect.provide(life))
+    })
+  )
 })
