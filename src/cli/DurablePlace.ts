@@ -33,7 +33,7 @@ export interface Options {
   readonly retain: Option.Option<Duration.Duration>
   /** The address for the other processes. */
   readonly host: string
-  /** Its port. Default: a free one. */
+  /** Its port. Default, and 0: a free one. */
   readonly port: number | undefined
 }
 
@@ -121,5 +121,5 @@ const socketOf = Effect.fnUntraced(function* ({ host, port }: Options) {
     const detail = `Others reach a worker by its address, and ${host} is none: give the address of this machine in the private network.`
     return yield* new UsageError({ detail })
   }
-  return { host, port: port ?? (yield* FreePort.at(host)) }
+  return { host, port: port === undefined || port === 0 ? yield* FreePort.at(host) : port }
 })

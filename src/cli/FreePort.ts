@@ -7,10 +7,11 @@ import { UsageError } from "./ExitCode.ts"
 export const first = 4112
 const last = first + 99
 
+/** Whether no one listens there. The server of the worker reports whatever else is wrong with an address. */
 const isFree = (host: string, port: number): Effect.Effect<boolean> =>
   Effect.callback((resume) => {
     const probe = createServer()
-    probe.once("error", () => resume(Effect.succeed(false)))
+    probe.once("error", ({ code }: NodeJS.ErrnoException) => resume(Effect.succeed(code !== "EADDRINUSE")))
     probe.listen({ host, port, exclusive: true }, () => probe.close(() => resume(Effect.succeed(true))))
   })
 

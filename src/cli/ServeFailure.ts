@@ -1,6 +1,7 @@
 /** The log of a server or a worker, and its failures. */
 import * as Effect from "effect/Effect"
 import * as References from "effect/References"
+import type { SocketServerError } from "effect/socket/SocketServer"
 import * as ExitCode from "./ExitCode.ts"
 import * as Inert from "./Inert.ts"
 import { Screen } from "./Screen.ts"
@@ -17,7 +18,8 @@ export const handlers = {
   ServeError: ({ cause }: { readonly cause: unknown }) => failed(cause),
   RunLogError: failed,
   ClusterRefused: failed,
-  SocketServerError: failed
+  // Its own message is no more than "Open".
+  SocketServerError: ({ reason }: SocketServerError) => failed(reason.cause)
 }
 
 /** Logs to stderr, for which a log of requests needs the level. */

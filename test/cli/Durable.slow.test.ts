@@ -195,6 +195,35 @@ describe("effect-agent serve --durable", () => {
   }, 60_000)
 
   it.skipIf(!Postgres.isInstalled)(
+    "says what is wrong with an address, and gives a worker a port that others reach",
+    async () => {
+      const scope = Scope.makeUnsafe()
+      const { url } = await Effect.runPromise(Scope.provide(Postgres.start, scope))
+      const store = ["--store", Redacted.value(url)]
+      const cwd = Program.folder({})
+      const taken = await Effect.runPromise(
+        Scope.provide(
+          Program.server(() => {}),
+          scope
+        )
+      )
+      for (const [args, words] of [
+        [["worker", "--port", new URL(taken).port], "listen EADDRINUSE"],
+        [["worker", "--host", "203.0.113.7"], "listen EADDRNOTAVAIL"]
+      ] as const) {
+        const run = await Effect.runPromise(Program.run([...args, ...store, ...model], { cwd }))
+        assert.deepStrictEqual([run.code, run.stdout], [1, ""])
+        assert.include(run.stderr, `effect-agent: ${words}`)
+      }
+      const worker = await started(["worker", "--port", "0", ...store], cwd)
+      assert.isAbove(worker.first.port ?? 0, 0)
+      assert.strictEqual((await kill(worker, "SIGTERM")).code, 0)
+      await Effect.runPromise(Scope.close(scope, Exit.void))
+    },
+    60_000
+  )
+
+  it.skipIf(!Postgres.isInstalled)(
     "shares PostgreSQL with a worker: another one continues the run of one that was killed",
     async () => {
       const scope = Effect.runSync(Scope.make())
