@@ -62,7 +62,7 @@ export class StorageFailed extends Schema.TaggedError<StorageFailed>()("StorageF
   detail: Schema.String
 }) {
   override get message(): string {
-    return `its store failed at ${this.operation}: ${this.detail}`
+    return `the store failed at ${this.operation}: ${this.detail}`
   }
 }
 
@@ -97,12 +97,13 @@ export type SessionReason = typeof SessionReason.Type
  * @since 0.2.0
  */
 export class SessionError extends Schema.TaggedError<SessionError>()("SessionError", {
-  /** The id of the session. */
+  /** The id of the session; empty if the error is about all sessions of a store. */
   sessionId: Schema.String,
   /** The reason. */
   reason: SessionReason
 }) {
   override get message(): string {
-    return `Session ${this.sessionId}: ${this.reason.message}`
+    const what = this.sessionId === "" ? "Sessions" : `Session ${this.sessionId}`
+    return `${what}: ${this.reason.message}`
   }
 }

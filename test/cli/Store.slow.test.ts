@@ -109,7 +109,7 @@ describe("the place of sessions", { timeout: 60_000 }, () => {
       for (const args of [["hi"], ["sessions"], ["approve", "run_x", "--yes"]]) {
         const { code, stderr } = yield* run(args, nowhere)
         assert.strictEqual(code, 1, args.join(" "))
-        assert.match(stderr, /ECONNREFUSED/)
+        assert.match(stderr, /effect-agent: Sessions: the store failed at open: connect ECONNREFUSED/)
         assert.notMatch(stderr, /secret/)
       }
       assert.notMatch((yield* run(["config"], nowhere)).stdout, /secret/)
