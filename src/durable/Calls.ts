@@ -63,18 +63,18 @@ export class Calls {
 
   fork(sessionId: string, options: Payload.ForkSession) {
     return Effect.flatMap(Requests.encode(Requests.Fork, options), (request) =>
-      again(reached(this.client(sessionId).Fork(request)))
+      this.ofSession(sessionId, (session) => again(reached(session.Fork(request))))
     )
   }
 
   update(sessionId: string, changes: Payload.UpdateSession) {
     return Effect.flatMap(Requests.encode(Requests.Update, changes), (request) =>
-      again(reached(this.client(sessionId).Update(request)))
+      this.ofSession(sessionId, (session) => again(reached(session.Update(request))))
     )
   }
 
   remove(sessionId: string) {
-    return reached(this.client(sessionId).Remove())
+    return this.ofSession(sessionId, (session) => reached(session.Remove()))
   }
 
   /** Starts a run. Each request has a key, so that a worker that gets it again starts one run. */
@@ -84,8 +84,8 @@ export class Calls {
       const messages = Message.fromInput(prompt)
       const body = yield* Requests.encode(Requests.Start, { ...others, prompt: messages, idempotency })
       // An answer is stored for good: a request that is sent again is another one, with the same key.
-      return yield* again(
-        Effect.flatMap(newId, (id) => reached(this.client(sessionId).Start({ id, ...body })))
+      return yield* this.ofSession(sessionId, (session) =>
+        again(Effect.flatMap(newId, (id) => reached(session.Start({ id, ...body }))))
       )
     })
   }
@@ -134,6 +134,14 @@ export class Calls {
   /** Asks the worker that has the session of a run for its entries. */
   watch({ runId, sessionId }: RunKey) {
     return (after: number) => this.client(sessionId).Watch({ runId, after })
+  }
+
+  /** Calls the worker of a session. PostgreSQL cannot store a request to an id with the character NUL, which no session has. */
+  private ofSession<A, E>(sessionId: string, call: (session: ReturnType<Client>) => Effect.Effect<A, E>) {
+    return Effect.suspend(
+      (): Effect.Effect<A, E | Problem.SessionNotFound> =>
+        sessionId.includes("\0") ? new Problem.SessionNotFound({ sessionId }) : call(this.client(sessionId))
+    )
   }
 
   private toRun<A, E>(runId: string, call: (session: ReturnType<Client>, id: string) => Effect.Effect<A, E>) {

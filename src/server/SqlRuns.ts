@@ -84,10 +84,13 @@ const held = ({ claimOf, sql }: Database, sessionId: string): Statement.Fragment
   return sql`SELECT 1 AS one FROM effect_agent_session s WHERE s.id = ${id} AND s.fence = ${fence} ${share(sql, "s")}`
 }
 
+/** Finds a run. PostgreSQL refuses a text with the character NUL, which no id has. */
 export const find = ({ sql }: Database, runId: string): Effect.Effect<StoredRun | undefined, SqlError> =>
-  Effect.map(sql<Stored>`SELECT * FROM effect_agent_run WHERE run_id = ${runId}`, ([row]) =>
-    row === undefined ? undefined : stored(row)
-  )
+  runId.includes("\0")
+    ? Effect.undefined
+    : Effect.map(sql<Stored>`SELECT * FROM effect_agent_run WHERE run_id = ${runId}`, ([row]) =>
+        row === undefined ? undefined : stored(row)
+      )
 
 /** The runs of a session, in the order in which their logs were made. */
 export const list = (

@@ -55,12 +55,16 @@ type Failure = SqlError | SessionError
 const failed = (sessionId: string, reason: SessionError["reason"]) =>
   Effect.fail(new SessionError({ sessionId, reason }))
 
-/** Finds a session. In a transaction, `isForUpdate` keeps other transactions from changing it. */
+/**
+ * Finds a session. In a transaction, `isForUpdate` keeps other transactions from changing it. PostgreSQL refuses a text with the character
+ * NUL, which no id has.
+ */
 export const find = (
   { sql }: Database,
   sessionId: string,
   isForUpdate = false
 ): Effect.Effect<Stored, Failure> => {
+  if (sessionId.includes("\0")) return failed(sessionId, new NotFound())
   const lock = sql.onDialectOrElse({
     pg: () => sql.literal(isForUpdate ? "FOR UPDATE" : ""),
     orElse: () => sql.literal("")
