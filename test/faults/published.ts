@@ -96,13 +96,19 @@ export const publish = async () => {
   return { tarball, unpacked: join(home, "package") }
 }
 
-/** Installs it into an empty folder, with the `effect` that is here, and nothing from any network. */
+/** The packages that an application installs with it, as they are here: npm need not know them from a registry. */
+const needed = () => {
+  const { dependencies } = jsonIn(join(repo, "package.json"))
+  return ["effect", ...Object.keys(dependencies)].map((name) => join(repo, "node_modules", name))
+}
+
+/** Installs it into an empty folder, with the packages that are here, and nothing from any network. */
 export const install = async (tarball: string): Promise<string> => {
   const folder = join(home, "clean")
   mkdirSync(folder)
   writeFileSync(join(folder, "package.json"), `{ "type": "module", "private": true }`)
   const flags = ["--ignore-scripts", "--offline", "--no-audit", "--no-fund"]
-  await must("npm", ["install", ...flags, tarball, join(repo, "node_modules/effect")], { cwd: folder })
+  await must("npm", ["install", ...flags, tarball, ...needed()], { cwd: folder })
   return folder
 }
 
@@ -112,8 +118,7 @@ export const releaseCheck = (tarball: string): Promise<Said> =>
     join(repo, "scripts/release-check.mjs"),
     "--tarball",
     tarball,
-    "--with",
-    join(repo, "node_modules/effect")
+    ...needed().flatMap((path) => ["--with", path])
   ])
 
 /** A tarball of next to nothing under our name, with this in its manifest and in its only module. */
