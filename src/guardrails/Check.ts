@@ -43,7 +43,7 @@ export const bound = <R>(guards: ReadonlyArray<Guardrail>, services: Context.Con
     input: guards.flatMap((guard) => (guard.stage === "input" ? [bind(guard)] : [])),
     output: guards.flatMap((guard) => (guard.stage === "output" ? [bind(guard)] : [])),
     stream: guards.flatMap((guard) => (guard.stage === "stream" ? [bind(guard)] : [])),
-    // What is no number withholds all: it must not release what no guard has passed.
+    // A value that is not a number withholds all: it must not release text that no guard has passed.
     holdBack: Number.isNaN(holdBack) ? Infinity : holdBack
   }
 }

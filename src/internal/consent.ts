@@ -64,7 +64,7 @@ const isDecision = Schema.is(
   ])
 )
 
-/** Asks the policy, which gets params of its own. Types do not reach JavaScript: what is no decision must not count as one that allows. */
+/** Asks the policy, which gets params of its own. Types do not reach JavaScript: a value that is no decision must not count as one that allows. */
 const decided = Effect.fnUntraced(function* ({ message, run }: Batch, { prepared }: Allowed) {
   const { call, input, tool } = prepared
   const { path } = run.events
