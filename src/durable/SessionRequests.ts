@@ -79,7 +79,7 @@ export class SessionRequests {
     return Effect.gen({ self: this }, function* () {
       const { reason, runId } = yield* Requests.decode(Requests.Control, request)
       // A run that is parked comes to its end when it is driven again.
-      if (how === "cancel" && (yield* this.unparked(runId))) yield* this.drive(request.id, runId)
+      if (how === "cancel") yield* this.unparked(request.id, runId)
       yield* this.driving.caughtUp
       yield* this.orParked(runId, this.runs[how](runId, reason))
     })
@@ -89,20 +89,25 @@ export class SessionRequests {
   resume(request: Request) {
     return Effect.gen({ self: this }, function* () {
       const { reason, runId } = yield* Requests.decode(Requests.Control, request)
-      if (yield* this.unparked(runId)) return yield* this.drive(request.id, runId)
+      if (yield* this.unparked(request.id, runId)) return
       yield* this.driving.caughtUp
       yield* this.runs.resume(runId, reason)
     })
   }
 
-  /** Lets a parked run be started. Whether it was parked. */
-  private unparked(runId: string): Effect.Effect<boolean, Problem.StorageUnavailable> {
-    const { logs } = this.worker
-    return Effect.flatMap(SessionProblem.logging(logs.find(runId)), (run) =>
-      run?.parked === undefined
-        ? Effect.succeed(false)
-        : Effect.as(SessionProblem.logging(logs.unpark(runId)), true)
-    )
+  /**
+   * Lets a parked run be started, and drives it. Whether it was parked. A run that is not parked is driven too: the worker before this one
+   * may have ended between the two, and the request that drove the run until it was parked has its reply.
+   */
+  private unparked(id: string, runId: string): Effect.Effect<boolean, Problem.StorageUnavailable> {
+    return Effect.gen({ self: this }, function* () {
+      const { logs } = this.worker
+      const run = yield* SessionProblem.logging(logs.find(runId))
+      if (run === undefined || run.ended !== undefined) return false
+      const isParked = run.parked !== undefined
+      if (isParked) yield* SessionProblem.logging(logs.unpark(runId))
+      return yield* Effect.as(this.drive(id, runId), isParked)
+    })
   }
 
   /** A run that is parked is not live, but it is not over either. */

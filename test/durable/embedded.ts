@@ -9,12 +9,15 @@ import { ScriptedProvider } from "effect-agent/testing"
 import type { Setup } from "../server/host.ts"
 import type * as Contract from "../server/runsContract.ts"
 
-export const cluster = Cluster.embedded().pipe(Layer.provide(NodeSqlite.layer({ filename: ":memory:" })))
+/** A database that goes with its layer. */
+export const database = NodeSqlite.layer({ filename: ":memory:" })
+
+export const cluster = Cluster.embedded().pipe(Layer.provide(database))
 
 const stores = () =>
   SqlRunLogStore.layer().pipe(
     Layer.provideMerge(SqlSessionStore.layer({ takeOver: true })),
-    Layer.provide(NodeSqlite.layer({ filename: ":memory:" })),
+    Layer.provide(database),
     Layer.orDie
   )
 
@@ -26,7 +29,8 @@ interface OfWorker extends Setup {
 export const make = (
   script: Parameters<Contract.Make>[0],
   { agent = {}, asked = "wait", concurrency, needsApproval = [], options = {}, tools = [] }: OfWorker = {},
-  places: Parameters<Contract.Make>[2] = stores()
+  places: Parameters<Contract.Make>[2] = stores(),
+  ofCluster = cluster
 ) => {
   const policy = Approval.layer({
     rules: needsApproval.map((name) => Approval.ask(name)),
@@ -39,6 +43,6 @@ export const make = (
   const { recovery: _, ...own } = { recovery: "end", ...options, ...(concurrency && { concurrency }) }
   return DurableRuns.layer().pipe(
     Layer.provideMerge(DurableRuns.worker({ flush: 0, ...own })),
-    Layer.provide([agents, cluster, places])
+    Layer.provide([agents, ofCluster, places])
   )
 }
