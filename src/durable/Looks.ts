@@ -39,16 +39,23 @@ export class Looks {
 
   /** Waits until a run is in this process, or over. */
   settled(sessionId: string, runId: string): Effect.Effect<Settled> {
-    return Effect.suspend(() => {
-      const wait = this.waits.get(runId) ?? { sessionId, done: Deferred.makeUnsafe<Settled>(), watchers: 0 }
-      this.waits.set(runId, wait)
-      wait.watchers++
-      const leave = Effect.sync(() => {
-        wait.watchers--
-        if (wait.watchers === 0) this.forget(runId, wait)
-      })
-      return Effect.ensuring(Effect.andThen(this.find(runId, wait), Deferred.await(wait.done)), leave)
-    })
+    return Effect.acquireUseRelease(
+      Effect.sync(() => this.enter(sessionId, runId)),
+      (wait) => Effect.andThen(this.find(runId, wait), Deferred.await(wait.done)),
+      (wait) => Effect.sync(() => this.leave(runId, wait))
+    )
+  }
+
+  private enter(sessionId: string, runId: string): Wait {
+    const wait = this.waits.get(runId) ?? { sessionId, done: Deferred.makeUnsafe<Settled>(), watchers: 0 }
+    this.waits.set(runId, wait)
+    wait.watchers++
+    return wait
+  }
+
+  private leave(runId: string, wait: Wait): void {
+    wait.watchers--
+    if (wait.watchers === 0) this.forget(runId, wait)
   }
 
   /** Looks at a run whose state has changed. */

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect, Fiber, References } from "effect"
 import { RunLogStore } from "effect-agent/server"
 import { TestClock } from "effect/testing"
 import type { DurableRuns } from "effect-agent/durable"
@@ -55,6 +55,24 @@ describe("the looks of a worker", () => {
       yield* TestClock.adjust("2 seconds")
       assert.strictEqual(yield* Fiber.join(away), "over")
       assert.strictEqual(yield* looks.settled("s99", "r99"), "over")
+    }).pipe(Effect.scoped, Effect.provide(RunLogStore.layerMemory))
+  )
+
+  it.effect("forget a run whose watcher was interrupted, at each step of it", () =>
+    Effect.gen(function* () {
+      const { finds, looks } = yield* made(1)
+      // A watcher is interrupted where its fiber yields: after 50 steps, of which each next one spends one more before it begins.
+      let watching: Effect.Effect<unknown> = looks.settled("s0", "r0")
+      for (let steps = 0; steps < 50; steps++) {
+        const watcher = yield* Effect.forkChild(watching, { startImmediately: true }).pipe(
+          Effect.provideService(References.MaxOpsBeforeYield, 50)
+        )
+        yield* Fiber.interrupt(watcher)
+        watching = Effect.andThen(Effect.void, watching)
+      }
+      const before = finds()
+      yield* TestClock.adjust("10 seconds")
+      assert.strictEqual(finds(), before)
     }).pipe(Effect.scoped, Effect.provide(RunLogStore.layerMemory))
   )
 })
