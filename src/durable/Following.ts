@@ -1,8 +1,10 @@
 /**
  * The entries of a run, for a watcher: over all workers that have the run one after another, each entry once and in order.
  */
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import * as History from "../server/History.ts"
 import type { Entry } from "../server/LogEntry.ts"
@@ -12,8 +14,10 @@ import { WireEntry, type Sent } from "./WireEntry.ts"
 
 export type Page = ReadonlyArray<Entry>
 
-/** The time before a watcher asks for the next worker. */
-const pause = "50 millis"
+/** The times before a watcher looks for the next worker, from the last new entry on. */
+const pace = Schedule.toStepWithSleep(
+  Schedule.min([Schedule.exponential("50 millis", 2), Schedule.spaced("500 millis")])
+)
 
 /** A log that is complete has no other time. */
 const atOnce = () => new Pace({ flush: 0, heartbeat: "15 seconds" })
@@ -32,6 +36,12 @@ export const ended = (
     log.hasAfter(after) ? log.watch(after, atOnce()) : undefined
   )
 
+/** The end of the stream of a worker: another one has the session now, or will have it. */
+const lost = (runId: string, cause: Cause.Cause<unknown>): Stream.Stream<never> =>
+  Cause.hasDies(cause)
+    ? Stream.drain(Stream.fromEffect(Effect.logWarning(`The worker of run ${runId} has failed`, cause)))
+    : Stream.empty
+
 /** The pages of a run that has not ended. */
 export const live = <E>(
   logs: Logs,
@@ -41,17 +51,22 @@ export const live = <E>(
 ): Stream.Stream<Page> =>
   Stream.suspend(() => {
     let last = after
+    let pause: Effect.Success<typeof pace> | undefined
     /** A worker that took the run over sends again what this one has. */
     const behind = (page: Page) => {
       const fresh = page.filter(({ position }) => position > last)
       last = fresh.at(-1)?.position ?? last
+      if (fresh.length > 0) pause = undefined
       return fresh
     }
     const fromWorker = Stream.suspend(() => watch(last)).pipe(
       Stream.map((page) => behind(page.map((entry) => new WireEntry(entry)))),
-      // Another worker has the session now, or will have it.
-      Stream.catchCause(() => Stream.empty)
+      Stream.catchCause((cause) => lost(run.runId, cause))
     )
+    const paused = Effect.gen(function* () {
+      pause ??= yield* pace
+      yield* Effect.ignore(pause(undefined))
+    })
     /** The stored pages of a run that is over; `undefined` for one that goes on, and while the store is away. */
     const rest = logs.find(run.runId).pipe(
       Effect.flatMap((found) =>
@@ -61,7 +76,7 @@ export const live = <E>(
     )
     // The stream of a worker ends when the run is over, and when the worker ends or leaves the session.
     return Stream.paginate(true, (isFirst: boolean) =>
-      Effect.map(isFirst ? Effect.undefined : Effect.delay(rest, pause), (over) => [
+      Effect.map(isFirst ? Effect.undefined : Effect.andThen(paused, rest), (over) => [
         [over ?? fromWorker],
         over === undefined ? Option.some(false) : Option.none<boolean>()
       ])

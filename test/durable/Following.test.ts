@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Stream } from "effect"
+import { Cause, Effect, Fiber, Logger, Ref, Stream } from "effect"
 import { RunLogStore } from "effect-agent/server"
 import { TestClock } from "effect/testing"
 import * as Following from "../../src/durable/Following.ts"
@@ -23,6 +23,59 @@ describe("a watcher of a run of a cluster", () => {
       yield* TestClock.adjust("1 second")
       const tags = (yield* Fiber.join(seen)).flatMap((page) => page.map(({ tag }) => tag))
       assert.deepStrictEqual(tags, ["RunEnd"])
+    }).pipe(Effect.provide(RunLogStore.layerMemory))
+  )
+
+  /** A watcher of a run that has not ended, at a worker. Succeeds with how often it has looked for the run. */
+  const watching = Effect.fnUntraced(function* (
+    worker: (after: number) => Stream.Stream<ReadonlyArray<{ position: number; tag: string; frame: string }>>
+  ) {
+    const logs = yield* RunLogStore.RunLogStore
+    const run = { runId: "r", sessionId: "s" }
+    yield* Effect.scoped(logs.open(run))
+    const looks = yield* Ref.make(0)
+    const find = (runId: string) =>
+      Effect.andThen(
+        Ref.update(looks, (count) => count + 1),
+        logs.find(runId)
+      )
+    const pages = Following.live({ ...logs, find }, worker, run, 0)
+    yield* Effect.forkChild(Stream.runDrain(pages), { startImmediately: true })
+    return { looks: Ref.getAndSet(looks, 0) }
+  })
+
+  it.effect("looks for the run less often while no worker answers, and soon again after an entry", () =>
+    Effect.gen(function* () {
+      let position = 0
+      let isThere = false
+      const { looks } = yield* watching(() =>
+        isThere ? Stream.make([{ position: ++position, tag: "TurnStart", frame: "" }]) : Stream.empty
+      )
+      yield* TestClock.adjust("1 minute")
+      assert.isAtMost(yield* looks, 130)
+      isThere = true
+      yield* TestClock.adjust("500 millis")
+      isThere = false
+      yield* looks
+      yield* TestClock.adjust("150 millis")
+      assert.strictEqual(yield* looks, 2)
+    }).pipe(Effect.provide(RunLogStore.layerMemory))
+  )
+
+  it.effect("logs a defect of the stream of a worker, and looks for the next worker", () =>
+    Effect.gen(function* () {
+      const messages: Array<string> = []
+      const logger = Logger.make(
+        ({ cause, message }) => void messages.push(`${String(message)}: ${Cause.pretty(cause)}`)
+      )
+      const { looks } = yield* Effect.provide(
+        watching(() => Stream.die("a bug")),
+        Logger.layer([logger])
+      )
+      yield* TestClock.adjust("50 millis")
+      assert.strictEqual(yield* looks, 1)
+      assert.lengthOf(messages, 2)
+      assert.match(messages.join(), /The worker of run r has failed.*a bug/)
     }).pipe(Effect.provide(RunLogStore.layerMemory))
   )
 })
