@@ -203,6 +203,7 @@ const reason = { ...message, payload: [Payload.WithReason, Schema.Null] }
 /** The reasons why a request to a person gets no answer. */
 const unanswered = [
   Problem.RunNotFound,
+  Problem.RunNotReady,
   Problem.RequestNotFound,
   Problem.AnswerConflict,
   Problem.AnswerInvalid,

@@ -215,7 +215,7 @@ export class RunOver extends HttpApiError.Problem<RunOver>()(
 ) {}
 
 /**
- * The run cannot do this in its present state: it is not paused, or it has not begun.
+ * The run cannot do this in its present state: it is not paused, it has not begun, or it is parked.
  *
  * @category errors
  * @since 0.2.0

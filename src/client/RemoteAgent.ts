@@ -70,6 +70,7 @@ export interface RemoteRun {
 export type CannotAnswer =
   | Refused
   | Problem.RunNotFound
+  | Problem.RunNotReady
   | Problem.RequestNotFound
   | Problem.AnswerConflict
   | Problem.AnswerInvalid

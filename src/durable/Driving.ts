@@ -75,8 +75,10 @@ export class Driving {
       Effect.flatMap((how) =>
         how === "over" ? Effect.succeed(true) : Effect.as(Effect.sleep(settling), false)
       ),
-      // The run is parked, until someone resumes it.
-      Effect.catchTag("RunNotReady", () => Effect.succeed(true))
+      // The run is parked, until a person resumes it. A run that waits for a parked one waits on.
+      Effect.catchTag("RunNotReady", (error) =>
+        error.runId === run.runId ? Effect.succeed(true) : Effect.fail(error)
+      )
     )
   }
 

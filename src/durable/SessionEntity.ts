@@ -21,6 +21,7 @@ const toOpen = [Problem.SessionNotFound, Problem.SessionLocked, Problem.StorageU
 const toMake = [Problem.InvalidRequest, Problem.Draining, Problem.StorageUnavailable] as const
 const toAnswer = [
   Problem.RunNotFound,
+  Problem.RunNotReady,
   Problem.RequestNotFound,
   Problem.AnswerConflict,
   Problem.AnswerInvalid,

@@ -85,11 +85,8 @@ export class Conversation {
     return this.opened?.session
   }
 
-  /** Opens the session and makes its agent, unless they are. Needs the lock. */
-  readonly open: Effect.Effect<
-    Agent.Agent,
-    Problem.SessionNotFound | Problem.SessionLocked | Problem.StorageUnavailable | Problem.InvalidRequest
-  > = Effect.gen({ self: this }, function* () {
+  /** Opens the session and makes its agent, unless they are. Fails with `RunNotReady` while a run of it is parked. Needs the lock. */
+  readonly open: Effect.Effect<Agent.Agent, Taking.CannotOpen> = Effect.gen({ self: this }, function* () {
     if (this.opened !== undefined) return this.opened.agent
     const { scope: outer, sessions } = this.host
     const scope = yield* Scope.fork(outer)

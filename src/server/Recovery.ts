@@ -46,7 +46,8 @@ export const resume = Effect.fnUntraced(function* (host: Host): Effect.fn.Return
     new Set(runs.map(({ sessionId }) => sessionId)),
     Effect.fnUntraced(function* (sessionId) {
       const open = yield* opened(sessionId)
-      if (open._tag === "Success" || open.failure._tag === "SessionLocked") return
+      if (open._tag === "Success") return
+      if (open.failure._tag === "SessionLocked" || open.failure._tag === "RunNotReady") return
       yield* Effect.logError(`The runs of session ${sessionId} cannot continue: ${open.failure.message}`)
       if (open.failure._tag !== "SessionNotFound") return
       for (const run of runs) if (run.sessionId === sessionId) yield* Effect.scoped(end(logs, run, false))

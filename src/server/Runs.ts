@@ -106,6 +106,7 @@ type ToRun = Problem.RunNotFound | Problem.RunOver | Problem.RunNotReady | Stora
 type ToOpen = Problem.SessionNotFound | Problem.SessionLocked | Storage
 type ToAnswer =
   | Problem.RunNotFound
+  | Problem.RunNotReady
   | Problem.RequestNotFound
   | Problem.AnswerConflict
   | Problem.AnswerInvalid

@@ -18,7 +18,11 @@ export const start = (host: Host, request: Start) =>
   Effect.suspend(() => {
     const conversation = host.conversation(request.sessionId)
     const once = Effect.uninterruptible(known(host, conversation, request))
-    return conversation.lock.withPermit(once)
+    return Effect.catchTag(
+      conversation.lock.withPermit(once),
+      "RunNotReady",
+      ({ runId }) => new Problem.RunGoesOn({ runId })
+    )
   })
 
 type Answer = Payload.Started | Payload.Joined

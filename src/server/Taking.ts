@@ -28,6 +28,14 @@ export interface Taken {
   readonly over: ReadonlyArray<LiveRun>
 }
 
+/** The problems of a session that is opened to be continued. */
+export type CannotOpen =
+  | Problem.SessionNotFound
+  | Problem.SessionLocked
+  | Problem.RunNotReady
+  | Problem.StorageUnavailable
+  | Problem.InvalidRequest
+
 interface Stores {
   readonly logs: Logs
   readonly sessions: SessionStore.Service
@@ -84,9 +92,9 @@ const takeOne = Effect.fnUntraced(function* (
   const { append, continuing } = plan
   const { parked } = yield* SessionProblem.logging(logs.begun(run))
   if (parked !== undefined)
-    return yield* new Problem.SessionLocked({
-      sessionId: session.id,
-      detail: `Its run waits for resume: ${parked}`
+    return yield* new Problem.RunNotReady({
+      runId: run.runId,
+      detail: `The run waits for resume: ${parked}`
     })
   yield* SessionProblem.logging(Effect.andThen(live.mark(now, continuing.countedMs), live.log.append(append)))
   live.splice = (event) => spliced(continuing.log, event)

@@ -104,13 +104,19 @@ describe("a parked run", () => {
     })
   )
 
-  it.live("refuses messages and pauses with its cause", () =>
+  it.live("refuses messages, pauses and answers with its cause", () =>
     Effect.gen(function* () {
       const { life, runId } = yield* parked
       yield* Effect.gen(function* () {
         const runs = yield* Runs.Runs
-        for (const request of [runs.steer(runId, "left"), runs.followUp(runId, "then"), runs.pause(runId)])
-          assert.deepInclude(yield* Effect.flip(request), {
+        for (const request of [
+          runs.steer(runId, "left"),
+          runs.followUp(runId, "then"),
+          runs.pause(runId),
+          runs.approve(runId, "a", { decision: "approve", argumentsHash: "0" }),
+          runs.answer(runId, "q", { answer: "yes" })
+        ])
+          assert.deepInclude(yield* Effect.flip<unknown, unknown, never>(request), {
             _tag: "RunNotReady",
             detail: "The run waits for resume: it broke"
           })
