@@ -3,6 +3,7 @@
  */
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
+import * as Semaphore from "effect/Semaphore"
 import type * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import type * as Statement from "effect/sql/Statement"
@@ -84,6 +85,8 @@ export class SqlRunLines {
   private readonly claim: Claim | undefined
   /** The last row that was given a number; `undefined` after an append whose end is not known, and for a log that has rows. */
   private last: number | undefined
+  /** Held by the append that is under way: two that read the number of the last row would both take the next one. */
+  private readonly turn = Semaphore.makeUnsafe(1)
 
   constructor(database: Database, run: RunKey, opened: Opened) {
     this.database = database
@@ -98,13 +101,14 @@ export class SqlRunLines {
     patiently: <A>(effect: Effect.Effect<A, Failure>) => Effect.Effect<A, Failure>
   ): Effect.Effect<void, Failure> {
     if (lines.length === 0) return Effect.void
-    return Effect.gen({ self: this }, function* () {
+    const added = Effect.gen({ self: this }, function* () {
       const last = this.last ?? (yield* patiently(this.stored))
       const rows = rowsOf(lines, last)
       this.last = rows.at(-1)?.line ?? last
       const unknown = Effect.sync(() => void (this.last = undefined))
       yield* Effect.onError(patiently(this.placed(rows)), () => unknown)
     })
+    return this.turn.withPermit(added)
   }
 
   /** The number of the last row that is stored. */

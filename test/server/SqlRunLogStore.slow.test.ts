@@ -49,6 +49,18 @@ onEach((name, make) => {
       assert.isUndefined(yield* one.logs.find("new"))
     }))
 
+  test("keeps all appends that come at one time to a log that was opened again", (url) =>
+    Effect.gen(function* () {
+      const { logs, sessions } = yield* processOf(url)
+      yield* sessions.create({ sessionId: "s" })
+      const first = yield* logs.open(run)
+      yield* first(["1"])
+      // It does not know how many lines the log has.
+      const append = yield* logs.open(run)
+      yield* Effect.all([append(["2"]), append(["3", "4"]), append(["5"])], { concurrency: "unbounded" })
+      assert.deepStrictEqual(yield* logs.read(run), ["1", "2", "3", "4", "5"])
+    }))
+
   test("lets the owner of a session alone write, and each process read", (url) =>
     Effect.gen(function* () {
       const [one, two] = [yield* processOf(url), yield* processOf(url)]
