@@ -6,9 +6,10 @@
  */
 import type * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { SqlError } from "effect/sql/SqlError"
-import type { SessionError } from "../Session.ts"
+import { SessionError, StorageFailed } from "../Session.ts"
 import type { Line } from "./SessionStorage.ts"
 import * as SqlLines from "./SqlLines.ts"
 import * as SqlPatience from "./SqlPatience.ts"
@@ -50,20 +51,31 @@ export class SqlAppends {
 
   /**
    * Succeeds if a statement of the last moments has found the session to be that of this writer. Asks the database otherwise, also again
-   * if that took long: a process that was frozen meanwhile may have lost the session.
+   * if that took long: a process that was frozen meanwhile may have lost the session. Fails if the database takes long each time.
    */
-  readonly verify: Effect.Effect<void, Failure> = Effect.flatMap(Clock.currentTimeMillis, (now) => {
-    if (now >= this.verified && now - this.verified <= moment) return Effect.void
-    const own = Effect.flatMap(find(this.database, this.claim.sessionId), (found) => this.isOwn(found))
-    const asked = SqlPatience.patiently(this.database.patience)(own)
-    return Effect.andThen(
-      asked,
-      Effect.suspend(() => {
-        this.verified = now
-        return this.verify
-      })
-    )
-  })
+  readonly verify: Effect.Effect<void, Failure> = Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    this.isVerified(now) ? Effect.void : this.asked(now, 1)
+  )
+
+  private isVerified(now: number): boolean {
+    return now >= this.verified && now - this.verified <= moment
+  }
+
+  private asked(start: number, tries: number): Effect.Effect<void, Failure> {
+    const { claim, database } = this
+    const own = Effect.flatMap(find(database, claim.sessionId), (found) => this.isOwn(found))
+    return Effect.gen({ self: this }, function* () {
+      const began = yield* Clock.currentTimeMillis
+      yield* SqlPatience.patiently(database.patience)(own)
+      this.verified = began
+      const now = yield* Clock.currentTimeMillis
+      if (this.isVerified(now)) return
+      const end = start + Duration.toMillis(database.patience)
+      if (tries >= leastTries && now >= end) return yield* tooLate(claim.sessionId)
+      if (tries === 1) yield* Effect.logWarning(slow)
+      return yield* this.asked(start, tries + 1)
+    })
+  }
 
   private isOwn(found: Stored): Effect.Effect<void, SessionError> {
     const { fence, id } = this.claim
@@ -114,6 +126,17 @@ export class SqlAppends {
 
 /** Milliseconds in which no other worker takes the session of one that does not answer: the lease of workers is longer. */
 const moment = 2000
+
+/** Answers that come too late before the writer gives up: one that was frozen gets one of them. */
+const leastTries = 3
+
+const slow = "The SQL database took more than 2 seconds to confirm that a session is that of this process"
+
+const tooLate = (sessionId: string) =>
+  new SessionError({
+    sessionId,
+    reason: new StorageFailed({ operation: "verify", detail: `${slow}, each time` })
+  })
 
 /** The rows and the bytes of an append that is written together with others. */
 const maxRows = 100

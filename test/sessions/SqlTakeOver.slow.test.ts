@@ -102,7 +102,9 @@ onEach((_, make: Make) => {
 
   const shifted = Effect.map(Clock.Clock, (clock) => {
     let by = 0
-    const now = () => clock.currentTimeMillisUnsafe() + by
+    let atEachLook = 0
+    const now = () => clock.currentTimeMillisUnsafe() + (by += atEachLook)
+    const slow = Effect.sync(() => void (atEachLook = 2100))
     const shift = (millis: number) => Effect.sync(() => void (by += millis))
     const shifted: Clock.Clock = {
       currentTimeMillisUnsafe: now,
@@ -113,7 +115,7 @@ onEach((_, make: Make) => {
       monotonicTimeNanos: clock.monotonicTimeNanos,
       sleep: (duration) => clock.sleep(duration)
     }
-    return { shift, clock: shifted }
+    return { shift, slow, clock: shifted }
   })
 
   test("runs no tool for a writer that was frozen until another one had followed it", (url) =>
@@ -138,5 +140,21 @@ onEach((_, make: Make) => {
         clock
       )
       assert.deepStrictEqual([calls, run._tag], [1, "Success"])
+    }))
+
+  test("ends a run whose database takes too long to say who has the session", (url) =>
+    Effect.gen(function* () {
+      const { clock, slow } = yield* shifted
+      // From then on more than two seconds lie between two looks at the clock.
+      const { calls, run } = yield* called(url, () => slow).pipe(
+        Effect.provideService(Clock.Clock, clock),
+        Effect.timeout("10 seconds")
+      )
+      assert.strictEqual(calls, 0)
+      assert.strictEqual(
+        run._tag === "Failure" && run.failure._tag === "RunFailed" && run.failure.reason._tag,
+        "SessionError"
+      )
+      assert.include(JSON.stringify(run), "took more than 2 seconds")
     }))
 })
