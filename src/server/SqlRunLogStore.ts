@@ -99,11 +99,13 @@ class SqlRunLogs {
   /** The runs whose starts this process has counted since their last progress. */
   private readonly counted = new Set<string>()
   private readonly database: SqlRuns.Database
+  private readonly patience: Duration.Input
   private readonly patiently: Wait
   private readonly briefly: Wait
 
   constructor(database: SqlRuns.Database, patience: Duration.Input) {
     this.database = database
+    this.patience = patience
     this.patiently = SqlPatience.patiently(patience)
     this.briefly = SqlPatience.briefly(patience)
   }
@@ -185,7 +187,16 @@ class SqlRunLogs {
       remove: (sessionId) => this.writing(() => SqlRunRemoval.ofSession(database, sessionId)),
       delete: ({ runId }) => this.writing(() => SqlRunRemoval.ofRun(database, runId)),
       retain: (maxAge) =>
-        this.writing((now) => SqlRunRemoval.before(database, now, Duration.toMillis(maxAge)))
+        this.failing(
+          Effect.flatMap(Clock.currentTimeMillis, (now) =>
+            SqlRunRemoval.before(
+              database,
+              SqlPatience.patiently(this.patience),
+              now,
+              Duration.toMillis(maxAge)
+            )
+          )
+        )
     }
   }
 }

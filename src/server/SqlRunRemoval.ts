@@ -31,14 +31,18 @@ const some = ({ sql }: Database, where: Statement.Fragment): Effect.Effect<Reado
     })
   )
 
+/** Waits for a database that is away. */
+type Wait = <A>(effect: Effect.Effect<A, SqlError>) => Effect.Effect<A, SqlError>
+
 /** Removes the runs that a condition selects, and their lines. */
 const removed = (
   database: Database,
-  where: Statement.Fragment
+  where: Statement.Fragment,
+  patiently: Wait = (effect) => effect
 ): Effect.Effect<ReadonlyArray<RunKey>, SqlError> =>
   Effect.suspend(() => {
     const all: Array<RunKey> = []
-    const removing = Effect.repeat(some(database, where), {
+    const removing = Effect.repeat(patiently(some(database, where)), {
       until: (runs) => {
         all.push(...runs)
         return runs.length < most
@@ -65,14 +69,18 @@ export const ofSession = (database: Database, sessionId: string): Effect.Effect<
 /** The time for which an idempotency key stands for its first answer. */
 const day = 86_400_000
 
-/** Removes the runs that ended an age ago or earlier, and the keys that count for nothing any more. */
+/**
+ * Removes the runs that ended an age ago or earlier, and the keys that count for nothing any more. Each part waits on its own: a second try
+ * at all of them would not return the runs that the first one removed.
+ */
 export const before = Effect.fnUntraced(function* (
   database: Database,
+  patiently: Wait,
   now: number,
   maxAge: number
 ): Effect.fn.Return<ReadonlyArray<RunKey>, SqlError> {
   const { sql } = database
-  const all = yield* removed(database, sql`ended IS NOT NULL AND ended <= ${now - maxAge}`)
-  yield* sql`DELETE FROM effect_agent_run_key WHERE created < ${now - Math.max(day, maxAge)}`
+  const all = yield* removed(database, sql`ended IS NOT NULL AND ended <= ${now - maxAge}`, patiently)
+  yield* patiently(sql`DELETE FROM effect_agent_run_key WHERE created < ${now - Math.max(day, maxAge)}`)
   return all
 })
