@@ -54,10 +54,17 @@ const newest = Effect.gen(function* () {
   yield* sql`CREATE INDEX effect_agent_run_newest_active ON effect_agent_run (created, run_id) WHERE ended IS NULL`
 })
 
+/** Version 3: finds the old keys, of which each prompt of a cluster leaves one. */
+const keys = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`CREATE INDEX effect_agent_run_key_created ON effect_agent_run_key (created)`
+})
+
 /** The steps from one version to the next. A new version adds a line here, and its statements to `test/server/SqlRunTables.slow.test.ts`. */
 const versions: Record<string, Effect.Effect<void, unknown, SqlClient.SqlClient>> = {
   "1_runs": create,
-  "2_newest": newest
+  "2_newest": newest,
+  "3_keys": keys
 }
 const latest = Object.keys(versions).length
 

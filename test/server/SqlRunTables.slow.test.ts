@@ -21,6 +21,12 @@ const first = (key: string): ReadonlyArray<string> => [
   "INSERT INTO effect_agent_run_key (session_id, created, text) VALUES ('s', 1, 'key')"
 ]
 
+const second = (key: string): ReadonlyArray<string> => [
+  ...first(key),
+  "CREATE INDEX effect_agent_run_newest ON effect_agent_run (created, run_id)",
+  "CREATE INDEX effect_agent_run_newest_active ON effect_agent_run (created, run_id) WHERE ended IS NULL"
+]
+
 /** Statements that made the tables of each version, as that version did. They do not change. */
 const versions: ReadonlyArray<{
   readonly names: ReadonlyArray<string>
@@ -32,10 +38,13 @@ const versions: ReadonlyArray<{
   },
   {
     names: ["runs", "newest"],
+    statements: second
+  },
+  {
+    names: ["runs", "newest", "keys"],
     statements: (key) => [
-      ...first(key),
-      "CREATE INDEX effect_agent_run_newest ON effect_agent_run (created, run_id)",
-      "CREATE INDEX effect_agent_run_newest_active ON effect_agent_run (created, run_id) WHERE ended IS NULL"
+      ...second(key),
+      "CREATE INDEX effect_agent_run_key_created ON effect_agent_run_key (created)"
     ]
   }
 ]
@@ -68,7 +77,7 @@ onEach((_, make) => {
         assert.deepStrictEqual(yield* logs.read(run), ["one", "two and half", "three"])
         assert.deepStrictEqual(yield* logs.keys("s"), ["key"])
         const found = yield* sql`SELECT name FROM effect_agent_run_migrations ORDER BY migration_id`.values
-        assert.deepStrictEqual(found.flat(), ["runs", "newest"])
+        assert.deepStrictEqual(found.flat(), ["runs", "newest", "keys"])
       })
   )
 
