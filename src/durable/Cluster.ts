@@ -64,7 +64,7 @@ export interface WorkerOptions extends Options {
   readonly port: number
 }
 
-/** What a process of a cluster uses. */
+/** The services that a process of a cluster uses. */
 type Cluster = Sharding.Sharding | Runners.Runners | MessageStorage
 
 /** A tool may begin up to two seconds after the last write that the database accepted: no other worker has the session by then. */

@@ -11,7 +11,7 @@ import type { Gate } from "./Gate.ts"
 import type { Service as LocalRuns } from "./LocalRuns.ts"
 import type { Looks } from "./Looks.ts"
 
-/** What the runs of a session need. */
+/** The parts of a worker that the runs of its sessions need. */
 export interface Worker {
   readonly local: LocalRuns
   readonly logs: Logs

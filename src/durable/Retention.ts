@@ -149,8 +149,8 @@ export const layer = (maxAge: Duration.Input): Layer.Layer<never, never, Stores>
 
 const often = <A, R>(sweep: Effect.Effect<A, Error, R>, pause: Duration.Input) =>
   sweep.pipe(
-    Effect.tap((swept) => Effect.logDebug("Removed what is old", swept)),
-    Effect.catch((error) => Effect.logWarning(`What is old could not be removed: ${error.message}`)),
+    Effect.tap((swept) => Effect.logDebug("Removed old records", swept)),
+    Effect.catch((error) => Effect.logWarning(`Retention could not remove old records: ${error.message}`)),
     Effect.andThen(Effect.sleep(pause)),
     Effect.forever
   )

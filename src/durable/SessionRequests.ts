@@ -1,5 +1,5 @@
 /**
- * What a worker does at the requests to a session.
+ * The requests to a session, as the worker that has it does them.
  */
 import * as Effect from "effect/Effect"
 import * as Problem from "../api/Problem.ts"
