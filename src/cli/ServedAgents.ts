@@ -41,7 +41,7 @@ export const make = Effect.fnUntraced(function* (
       const chosen =
         model === undefined || model === choice.model
           ? choice
-          : yield* ModelChoice.choose({ ...settings, model: Option.some(model) }, env)
+          : yield* ModelChoice.choose({ ...settings, model: Option.some(model), modelFrom: "model" }, env)
       const options = { ...session.restored.options, ...(model === undefined ? {} : { model: chosen.model }) }
       const given = { ...session, restored: { ...session.restored, options } }
       const services = yield* Layer.build(chosen.provider)

@@ -99,6 +99,15 @@ describe("effect-agent serve", () => {
     assert.strictEqual(statSync(join(logs, `${json.runId}.jsonl`)).mode & 0o777, 0o600)
   })
 
+  it("blames no setting for the model of a request", async () => {
+    const server = await serve(folder())
+    const { json, status } = await ask(server.port, "/sessions", { model: "nope/x" })
+    assert.strictEqual(status, 400)
+    assert.match(json.detail, /^model: models are named provider\/id, not "nope\/x"/)
+    server.child.kill("SIGTERM")
+    await server.ended
+  })
+
   it("makes a token, refuses others, and takes a file with one", async () => {
     const made = await serve(folder(), [], { env: {} })
     assert.isAtLeast(made.first.token?.length ?? 0, 20)
