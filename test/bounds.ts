@@ -10,7 +10,7 @@ export const maxModule = 250
 export const maxFunction = 40
 
 /** Lines of code of the core: `src/*.ts` and `src/internal/*.ts`. Lower it with every change that removes code. */
-export const maxCore = 11_245
+export const maxCore = 11_251
 
 /** Public modules of the core: the files in `src`, without `index.ts`. */
 export const maxPublic = 28

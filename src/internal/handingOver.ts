@@ -100,12 +100,13 @@ type Handing<Name extends string, T extends Tools, H extends Hooks> = Tool.Tool<
  * - An agent is found by its name: a hand-off without `agent` leads back to one that another hand-off has, or to the first one. The
  *   first one is named by its option `agent`, by default `"main"`. `limits.maxTurns` ends agents that hand off without end.
  * - Of several hand-offs in one turn the first counts. Other calls of the turn run with the tools of the agent that made them.
- * - An agent with a session continues with the agent that the conversation was with. `state` has the options of that agent, and
- *   `update` changes them; `agent.tools` and `agent.hooks` are those of the first one.
+ * - An agent with a session continues with the agent that the conversation was with. Where no agent has its name any more, the first one
+ *   continues, with a warning in the log. `state` has the options of the agent that continues, and `update` changes them; `agent.tools`
+ *   and `agent.hooks` are those of the first one.
  *
  * **Gotchas**
  *
- * Throws `InvalidTool` for options that are not valid. A `history` that leaves the agent no message fails the run.
+ * Throws `InvalidTool` for options that are not valid. A `history` that leaves the agent no message to answer fails the run.
  *
  * **Example** (Handing off, and back)
  *

@@ -28,14 +28,23 @@ const of = Effect.fnUntraced(function* (
   { options, ...parts }: Effect.Success<ReturnType<typeof offer>>
 ): Effect.fn.Return<ModelRequest, FailureReason | Stopped> {
   const messages = yield* view(run)
-  if (hasNoNews(run.conversation.messages) || messages.every(saysNothing)) {
-    return yield* new InvalidTranscript({ violations: [nothingToAnswer] })
-  }
-  return { ...parts, messages, options }
+  const hasNews = !hasNoNews(run.conversation.messages)
+  if (hasNews && !messages.every(saysNothing)) return { ...parts, messages, options }
+  const violation = hasNews && isHidden(run) ? hiddenFrom(run.team.active.name) : nothingToAnswer
+  return yield* new InvalidTranscript({ violations: [violation] })
 })
 
 const nothingToAnswer =
   "there is nothing for the model to answer. Give a prompt that holds a text that is not empty, an image or a tool result"
+
+const hiddenFrom = (agent: string) =>
+  `\`history\` of the hand-off to ${agent} leaves it nothing to answer. Keep a message of the user that is not empty`
+
+/** Whether `history` of a hand-off leaves no message to answer. */
+const isHidden = ({ conversation: { compaction, messages }, team }: Run): boolean => {
+  const seen = team.view(Transcript.compacted(messages, compaction).messages)
+  return team.active.history !== undefined && Transcript.repair(seen).messages.every(saysNothing)
+}
 
 /** Makes the request from a conversation that it compacts first. `undefined` if that does not make it shorter. */
 export const shortened = Effect.fnUntraced(function* (run: Run, limit: number | undefined) {

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Stream } from "effect"
+import { Context, Effect, Logger, Stream } from "effect"
 import { Agent, AgentEvent, Hook, Loop, Message, Tool, ToolRegistry } from "effect-agent"
 import { MemorySessionStore, SessionStore } from "effect-agent/sessions"
 import { ScriptedProvider } from "effect-agent/testing"
@@ -210,6 +210,24 @@ describe("Agent.handOff", () => {
       }).pipe(Effect.scoped)
   )
 
+  it.effect("names `history` where it leaves the other agent nothing to answer", () =>
+    Effect.gen(function* () {
+      const agent = yield* Agent.make({
+        model: "m",
+        tools: [
+          Agent.handOff({
+            to: "second",
+            description: "x",
+            agent: { model: "m" },
+            history: (before) => before.slice(-1)
+          })
+        ]
+      }).pipe(Effect.provide(ScriptedProvider.layer([to("second")])))
+      const { message } = yield* Effect.flip(agent.prompt("Go"))
+      assert.include(message, "`history` of the hand-off to second leaves")
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("works in a run without an agent", () =>
     Effect.gen(function* () {
       const provider = yield* ScriptedProvider.make([to("billing"), ScriptedProvider.text("Done.")])
@@ -251,6 +269,37 @@ describe("Agent.handOff", () => {
         ]
       )
     }).pipe(Effect.provideService(Ledger, { refund: "refunded" }), Effect.provide(MemorySessionStore.layer()))
+  )
+
+  it.effect(
+    "continues with the first agent, with a warning, where the other one does not exist any more",
+    () =>
+      Effect.gen(function* () {
+        const provider = yield* ScriptedProvider.make([
+          to("billing"),
+          ScriptedProvider.text("One."),
+          ScriptedProvider.text("Two.")
+        ])
+        const store = yield* SessionStore.SessionStore
+        const { id } = yield* Effect.gen(function* () {
+          const session = yield* store.create({ cwd: "/" })
+          const agent = yield* Agent.make({ ...options, session })
+          yield* agent.prompt("One")
+          return session
+        }).pipe(Effect.provide(provider.layer), Effect.scoped)
+        const logged: Array<unknown> = []
+        const logger = Logger.make(({ message }) => void logged.push(message))
+        yield* Effect.gen(function* () {
+          const session = yield* store.open(id)
+          const agent = yield* Agent.make({ ...options, tools: [], session })
+          yield* agent.prompt("Two")
+        }).pipe(Effect.provide([provider.layer, Logger.layer([logger])]), Effect.scoped)
+        assert.include(String(logged[0]), "handed off to the agent billing, which does not exist: triage")
+        assert.strictEqual((yield* provider.requests).at(-1)?.model, "first")
+      }).pipe(
+        Effect.provideService(Ledger, { refund: "refunded" }),
+        Effect.provide(MemorySessionStore.layer())
+      )
   )
 
   it("refuses options that are not valid", () => {
