@@ -59,7 +59,12 @@ export class SessionRequests {
       const { logs } = this.worker
       const lines = yield* SessionProblem.logging(logs.keys(this.sessionId))
       const keys = new IdempotencyKeys(this.sessionId, logs, lines)
-      return (yield* Starting.firstAnswer(keys, idempotency)) ?? (yield* new Problem.RunGoesOn({ runId }))
+      const hasMessages = (ids: ReadonlyArray<string>) =>
+        Effect.map(this.worker.local.messageIds(this.sessionId), (stored) =>
+          ids.every((id) => stored.has(id))
+        )
+      const first = yield* Starting.firstAnswer(keys, idempotency, hasMessages)
+      return first ?? (yield* new Problem.RunGoesOn({ runId }))
     })
   }
 

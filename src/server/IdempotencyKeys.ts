@@ -13,9 +13,17 @@ const Record = Schema.Struct({
   hash: Schema.String,
   runId: Schema.String,
   status: Schema.Literals(["started", "queued", "joined"]),
-  timestamp: Schema.Finite
+  timestamp: Schema.Finite,
+  /** The ids of the messages that join the run. Default: none, or those of an earlier version are not known. */
+  messages: Schema.optionalKey(Schema.Array(Schema.String))
 })
 type Record = typeof Record.Type
+
+/** A key that is new. */
+interface New extends Pick<Record, "key" | "hash"> {
+  /** The ids of the messages that join a run. */
+  readonly messages: ReadonlyArray<string> | undefined
+}
 
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Record))
 
@@ -50,14 +58,14 @@ export class IdempotencyKeys {
     })
   }
 
-  /** Stores a key before its run begins. */
+  /** Stores a key before its run begins, or before its messages join a run. */
   add(
-    key: string,
-    hash: string,
+    { hash, key, messages }: New,
     { runId, status }: Payload.Started | Payload.Joined
   ): Effect.Effect<void, RunLogError> {
     return Effect.clockWith((clock) => {
-      const record: Record = { key, hash, runId, status, timestamp: clock.currentTimeMillisUnsafe() }
+      const ids = messages === undefined ? {} : { messages }
+      const record: Record = { key, hash, runId, status, timestamp: clock.currentTimeMillisUnsafe(), ...ids }
       return Effect.map(
         this.store.addKey(this.sessionId, JSON.stringify(record)),
         () => void this.records.set(key, record)

@@ -5,11 +5,14 @@ import * as Effect from "effect/Effect"
 import type * as Agent from "../Agent.ts"
 import type * as Payload from "../api/Payload.ts"
 import * as Problem from "../api/Problem.ts"
+import * as Input from "../internal/invalidInput.ts"
 import type { Conversation } from "./Conversation.ts"
 import type { Host } from "./Host.ts"
 import * as IdempotencyKeys from "./IdempotencyKeys.ts"
+import * as Joined from "./Joined.ts"
 import type { LiveRun } from "./LiveRun.ts"
 import type { Task } from "./Request.ts"
+import * as Requesting from "./Requesting.ts"
 import type { Start } from "./Runs.ts"
 import * as SessionProblem from "./SessionProblem.ts"
 
@@ -38,28 +41,39 @@ const known = Effect.fnUntraced(function* (host: Host, conversation: Conversatio
   // Runs that survive are taken first: only a run that can begin is known.
   if (host.parts.survives) yield* conversation.open
   const keys = yield* conversation.keys
-  const first = yield* firstAnswer(keys, idempotency)
+  const hasMessages = Joined.inSession(host.parts.sessions, request.sessionId)
+  const first = yield* firstAnswer(keys, idempotency, hasMessages)
   if (first !== undefined) return first
   const hash = yield* IdempotencyKeys.hashOf(body)
   yield* host.ready
-  return yield* placed(host, conversation, request, (answer) =>
-    SessionProblem.logging(keys.add(key, hash, answer))
+  return yield* placed(host, conversation, request, (answer, messages) =>
+    SessionProblem.logging(keys.add({ key, hash, messages }, answer))
   )
 })
 
-/** The first answer to a key; `undefined` for one that is new. Fails for a key that came with another body. */
+/**
+ * The first answer to a key; `undefined` for one that is new, and for one whose process ended before the messages that joined a run were
+ * stored. Fails for a key that came with another body.
+ */
 export const firstAnswer = Effect.fnUntraced(function* (
   keys: IdempotencyKeys.IdempotencyKeys,
-  { body, key }: NonNullable<Start["idempotency"]>
-): Effect.fn.Return<Answer | undefined, Problem.KeyReused | Problem.StorageUnavailable> {
+  { body, key }: NonNullable<Start["idempotency"]>,
+  hasMessages: Joined.HasMessages
+) {
   const first = yield* SessionProblem.logging(keys.find(key))
   if (first === undefined) return undefined
-  const { hash, runId, status } = first
+  const { hash, messages = [], runId, status } = first
   if (hash !== (yield* IdempotencyKeys.hashOf(body))) return yield* new Problem.KeyReused({ runId })
-  return status === "joined" ? { runId, status } : { runId, status }
+  if (status !== "joined") return { runId, status }
+  const joined: Payload.Joined = { runId, status }
+  return messages.length === 0 || (yield* hasMessages(messages)) ? joined : undefined
 })
 
-type Keep = (answer: Answer) => Effect.Effect<void, Problem.StorageUnavailable>
+/** Stores the answer to a key, with the ids of the messages that join a run. */
+type Keep = (
+  answer: Answer,
+  messages?: ReadonlyArray<string>
+) => Effect.Effect<void, Problem.StorageUnavailable>
 
 const placed = Effect.fnUntraced(function* (
   host: Host,
@@ -69,7 +83,7 @@ const placed = Effect.fnUntraced(function* (
 ) {
   const agent = yield* conversation.open
   const { current } = conversation
-  if (current !== undefined) return yield* beside(host, conversation, agent, request, current.runId, keep)
+  if (current !== undefined) return yield* beside(host, conversation, agent, request, current, keep)
   yield* replaceable(conversation.sessionId, agent, request)
   const run = yield* host.newRun(conversation.sessionId)
   if (host.parts.survives) return yield* surviving(host, conversation, run, taskOf(request), keep)
@@ -126,21 +140,13 @@ const beside = Effect.fnUntraced(function* (
   conversation: Conversation,
   agent: Agent.Agent,
   request: Start,
-  runId: string,
+  current: LiveRun,
   keep: Keep
 ) {
-  const { prompt, replaces, when } = request
-  if (when === undefined || replaces !== undefined) return yield* new Problem.RunGoesOn({ runId })
-  if (when !== "queue") {
-    const joined: Payload.Joined = { runId, status: "joined" }
-    yield* keep(joined)
-    yield* when === "steer" ? agent.steer(prompt) : agent.followUp(prompt)
-    // The run may have ended meanwhile: then the message begins one of its own.
-    if (conversation.current === undefined) {
-      yield* conversation.resume(yield* host.newRun(conversation.sessionId), agent)
-    }
-    return joined
-  }
+  const { replaces, when } = request
+  if (when === undefined || replaces !== undefined)
+    return yield* new Problem.RunGoesOn({ runId: current.runId })
+  if (when !== "queue") return yield* joining(host, conversation, agent, { ...request, when }, current, keep)
   const run = yield* host.newRun(conversation.sessionId)
   const queued: Payload.Started = { runId: run.runId, status: "queued" }
   yield* keep(queued)
@@ -149,4 +155,34 @@ const beside = Effect.fnUntraced(function* (
   if (conversation.current === undefined) yield* conversation.begin(run, agent, taskOf(request))
   else conversation.queue(run, taskOf(request))
   return queued
+})
+
+/** Gives a prompt to the run that has not ended. The key has the ids of its messages, by which a retry sees whether they were stored. */
+const joining = Effect.fnUntraced(function* (
+  host: Host,
+  conversation: Conversation,
+  agent: Agent.Agent,
+  { prompt, when }: Start & { readonly when: "steer" | "followUp" },
+  current: LiveRun,
+  keep: Keep
+) {
+  const read = Effect.clockWith((clock) =>
+    Effect.fromResult(Input.prompt(prompt, clock.currentTimeMillisUnsafe()))
+  )
+  const messages = yield* Effect.mapError(
+    read,
+    ({ message }) => new Problem.InvalidRequest({ detail: message })
+  )
+  const joined: Payload.Joined = { runId: current.runId, status: "joined" }
+  yield* keep(
+    joined,
+    messages.map(({ id }) => id)
+  )
+  yield* when === "steer" ? agent.steer(messages) : agent.followUp(messages)
+  yield* Requesting.held(current)
+  // The run may have ended meanwhile: then the message begins one of its own.
+  if (conversation.current === undefined) {
+    yield* conversation.resume(yield* host.newRun(conversation.sessionId), agent)
+  }
+  return joined
 })
