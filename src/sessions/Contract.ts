@@ -63,7 +63,10 @@ export interface OpenSession extends Session {
   readonly damage: ReadonlyArray<Damage>
   /** The id of the current entry. */
   readonly leaf: Effect.Effect<string>
-  /** Appends entries behind the current one, all or none of them. Returns their ids. */
+  /**
+   * Appends entries behind the current one, all or none of them. Returns their ids. Fails with `Unreadable` for a `leaf` whose target does
+   * not exist, and for data that does not fit a kind that the package writes.
+   */
   readonly append: (
     entries: Arr.NonEmptyReadonlyArray<SessionEntry.Draft>
   ) => Effect.Effect<ReadonlyArray<string>, SessionError>

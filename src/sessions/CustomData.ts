@@ -1,6 +1,7 @@
 /**
  * The data of the custom entries that the package writes, by their kinds.
  */
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { ToolOutput } from "../AgentEvent.ts"
 import { Message, ToolOutcome } from "../Message.ts"
@@ -62,3 +63,20 @@ export const HandOff = Schema.Struct({ from: Schema.String, to: Schema.String, m
 
 /** Kind `child`: an entry of the agent inside a call. */
 export const Child = Schema.Struct({ toolCallId: Schema.String, entry: Schema.Json })
+
+type Read = (data: unknown) => Result.Result<unknown, Schema.SchemaError>
+
+const readers: ReadonlyMap<string, Read> = new Map<string, Read>([
+  ["queue", Schema.decodeUnknownResult(Queue)],
+  ["options", Schema.decodeUnknownResult(Options)],
+  ["tool", Schema.decodeUnknownResult(Tool)],
+  ["question", Schema.decodeUnknownResult(Question)],
+  ["handOff", Schema.decodeUnknownResult(HandOff)],
+  ["child", Schema.decodeUnknownResult(Child)]
+])
+
+/** The fault of the data of a custom entry in words, if it has one. Data of a kind that the package does not write has none. */
+export const faultOf = (kind: string, data: Schema.Json): string | undefined => {
+  const result = readers.get(kind)?.(data)
+  return result !== undefined && Result.isFailure(result) ? result.failure.message : undefined
+}

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { SessionError, Unreadable } from "../Session.ts"
 import type { CreateOptions, OpenSession, Options } from "./Contract.ts"
+import * as CustomData from "./CustomData.ts"
 import { type Keeper, Part, Shared } from "./OpenSession.ts"
 import { type Damage, read } from "./Reading.ts"
 import * as SessionEntry from "./SessionEntry.ts"
@@ -106,7 +107,7 @@ const handleOf = (part: Part, damage: ReadonlyArray<Damage>, record: Part["recor
   leaf: Effect.sync(() => part.state.tree.leaf ?? part.id),
   append: (drafts) =>
     // After a write that failed, an entry may stand before them that continues behind the last one.
-    Effect.map(part.alone(part.write([() => drafts])), (entries) =>
+    Effect.map(part.alone(Effect.andThen(readable(part, drafts), part.write([() => drafts]))), (entries) =>
       entries.slice(-drafts.length).map(({ id }) => id)
     ),
   rewind: (targetId) => part.alone(Effect.andThen(known(part, targetId), part.rewind(targetId))),
@@ -128,6 +129,25 @@ const rename = (part: Part, label: string) =>
 
 const known = (part: Part, entryId: string) =>
   part.state.tree.has(entryId) ? Effect.void : unreadable(part.id, `it has no entry ${entryId}`)
+
+/** Fails for drafts whose entries no reader could use. */
+const readable = (part: Part, drafts: ReadonlyArray<SessionEntry.Draft>) => {
+  const faults = drafts.flatMap((draft, at) => faultOf(part, draft, drafts.slice(0, at)) ?? [])
+  return faults.length === 0 ? Effect.void : unreadable(part.id, `it cannot hold this: ${faults.join("; ")}`)
+}
+
+/** The fault of a draft behind others, in words. */
+const faultOf = (
+  { state }: Part,
+  draft: SessionEntry.Draft,
+  before: ReadonlyArray<SessionEntry.Draft>
+): string | undefined => {
+  if (draft.type === "custom") return CustomData.faultOf(draft.kind, draft.data)
+  if (draft.type !== "leaf") return undefined
+  const { targetId } = draft
+  const isKnown = state.tree.has(targetId) || before.some(({ id }) => id === targetId)
+  return isKnown ? undefined : `it has no entry ${targetId}`
+}
 
 /** Makes a name after the first record of a user message, once, and beside the conversation. */
 const titled = (part: Part, title: NonNullable<Options["title"]>) =>

@@ -451,6 +451,26 @@ export const contract = ({ name, storage }: Subject) => {
           )
         }))
 
+      test("that refuses entries that no reader could use, before one is written", (store) =>
+        Effect.gen(function* () {
+          const session = yield* store.create({ sessionId: "s1" })
+          const mood = { type: "custom", kind: "mood", data: null, id: "mood" } as const
+          const refused: ReadonlyArray<SessionEntry.Draft> = [
+            { type: "leaf", targetId: "nowhere" },
+            { type: "custom", kind: "queue", data: { queue: "none" } },
+            { type: "custom", kind: "options", data: { toolConcurrency: "many" } },
+            { type: "custom", kind: "child", data: null },
+            { type: "custom", kind: "tool", data: { phase: "start" } },
+            { type: "custom", kind: "question", data: {} },
+            { type: "custom", kind: "handOff", data: "billing" }
+          ]
+          for (const draft of refused)
+            assert.strictEqual(yield* reasonOf(session.append([mood, draft])), "Unreadable")
+          assert.lengthOf((yield* store.read("s1")).entries, 1)
+          yield* session.append([mood, { type: "leaf", targetId: "mood" }])
+          assert.deepStrictEqual((yield* store.read("s1")).damage, [])
+        }))
+
       test("and names the entries of an append alone, after one that the storage cut", (_, storage) =>
         Effect.gen(function* () {
           const store = SessionStore.make(cutting(storage))
