@@ -86,7 +86,13 @@ export class JsonlStorage {
       const files = yield* FileSystem.FileSystem
       let isCut = yield* fails(endsWithinLine(path))
       const file = yield* fails(files.open(path, { flag: "a", mode: 0o600 }))
-      const append = (lines: Arr.NonEmptyReadonlyArray<Line>) =>
+      const own = yield* fails(file.stat)
+      const appending = failing(sessionId, "append")
+      // The system writes to a file that has no name any more, and no reader finds its lines.
+      const isRemoved = Effect.map(files.stat(path), (info) => !isSameFile(info, own)).pipe(
+        Effect.catchReason("PlatformError", "NotFound", () => Effect.succeed(true))
+      )
+      const write = (lines: Arr.NonEmptyReadonlyArray<Line>) =>
         Effect.gen(function* () {
           const start = isCut ? "\n" : ""
           // Until it has succeeded: a write may stop within a line.
@@ -95,7 +101,12 @@ export class JsonlStorage {
           if (fsync === "always") yield* file.sync
           isCut = false
         })
-      return { append: (lines) => failing(sessionId, "append")(append(lines)) }
+      return {
+        append: (lines) =>
+          Effect.flatMap(appending(isRemoved), (isGone) =>
+            isGone ? failure(sessionId, removed) : appending(write(lines))
+          )
+      }
     })
   }
 
@@ -193,6 +204,15 @@ const stored = ({ created, path, sessionId }: SessionFiles.SessionFile) =>
         : Effect.as(Effect.logWarning(`Session ${sessionId} cannot be read: ${error.message}`), Option.none())
     )
   )
+
+/** Whether two files are one, as far as the system says. */
+const isSameFile = (one: FileSystem.File.Info, other: FileSystem.File.Info): boolean =>
+  one.dev === other.dev && Option.getOrUndefined(one.ino) === Option.getOrUndefined(other.ino)
+
+const removed = new StorageFailed({
+  operation: "append",
+  detail: "its file was removed or replaced from outside. Open the session again"
+})
 
 const encoder = new TextEncoder()
 

@@ -106,6 +106,26 @@ it.effect("two processes that make one session at a time do not both have it", (
   }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
 )
 
+for (const how of ["removed", "replaced"]) {
+  it.effect(`a session whose file was ${how} from outside takes no entry`, () =>
+    Effect.gen(function* () {
+      const files = yield* FileSystem.FileSystem
+      const directory = yield* folder
+      const store = SessionStore.make(yield* JsonlSessionStore.storage({ directory }))
+      const session = yield* store.create({ sessionId: "s" })
+      const mood = { type: "custom", kind: "mood", data: null } as const
+      yield* session.append([mood])
+      const [name = ""] = (yield* files.readDirectory(directory)).filter((name) => name.endsWith(".jsonl"))
+      const path = `${directory}/${name}`
+      yield* files.copyFile(path, `${path}.copy`)
+      yield* how === "removed" ? files.remove(path) : files.rename(`${path}.copy`, path)
+      const { reason } = yield* Effect.flip(session.append([mood]))
+      assert.deepInclude(reason, { _tag: "StorageFailed", operation: "append" })
+      assert.include(reason.message, "removed or replaced")
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+}
+
 it.effect("files of sessions are for their user alone", () =>
   Effect.gen(function* () {
     const files = yield* FileSystem.FileSystem
