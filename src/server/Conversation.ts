@@ -2,7 +2,6 @@
  * The conversation of a session in this process: its agent while it is open, the run it has, and the runs that wait.
  */
 import * as Cause from "effect/Cause"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
@@ -14,39 +13,16 @@ import * as Problem from "../api/Problem.ts"
 import { defect } from "../internal/failureReason.ts"
 import type { Session, SessionError } from "../Session.ts"
 import type * as SessionStore from "../sessions/SessionStore.ts"
-import type { Service as Agents } from "./Agents.ts"
+import type { ConversationHost } from "./ConversationHost.ts"
 import * as Ending from "./Ending.ts"
 import { Hold } from "./Hold.ts"
 import { IdempotencyKeys } from "./IdempotencyKeys.ts"
 import type { LiveRun, Task } from "./LiveRun.ts"
 import * as Narrowing from "./Narrowing.ts"
-import { RunLogError, type Service as Logs } from "./RunLogStore.ts"
+import { RunLogError } from "./RunLogStore.ts"
 import * as SessionProblem from "./SessionProblem.ts"
 import * as Taking from "./Taking.ts"
-
-/** The services and options of conversations. */
-export interface Host {
-  readonly agents: Agents
-  readonly logs: Logs
-  readonly sessions: SessionStore.Service
-  readonly scope: Scope.Scope
-  /** The time without a run after which a conversation lets go of its session. */
-  readonly idle: Duration.Input
-  /** Whether runs survive their process: it lets go of them in place of ending them. */
-  readonly survives: boolean
-  /** Whether a run that waits may begin when the one before it has ended. */
-  readonly mayBegin: () => boolean
-  /** Lets go of the session. */
-  readonly leave: (conversation: Conversation) => Effect.Effect<void>
-  /** Whether the process has a run. */
-  readonly isLive: (runId: string) => boolean
-  /** Called when a run has its first event. */
-  readonly onId: (run: LiveRun) => void
-  /** Called when the log of a run is whole. */
-  readonly onEnd: (run: LiveRun) => void
-  /** Run after a run that ended suspended, with the lock, unless another run has begun. */
-  readonly onSuspended: (conversation: Conversation, agent: Agent.Agent, run: LiveRun) => Effect.Effect<void>
-}
+import { WaitingRuns } from "./WaitingRuns.ts"
 
 interface Opened {
   readonly session: SessionStore.OpenSession
@@ -62,15 +38,15 @@ export class Conversation {
   readonly lock = Semaphore.makeUnsafe(1)
   /** The run that has not ended. */
   current: LiveRun | undefined
-  private waiting: ReadonlyArray<readonly [run: LiveRun, task: Task]> = []
+  private readonly waiting = new WaitingRuns()
   private hold: Hold | undefined
   private opened: Opened | undefined
   private idempotency: IdempotencyKeys | undefined
   /** Counts the runs, so that only the last of several timers closes. */
   private count = 0
-  private readonly host: Host
+  private readonly host: ConversationHost
 
-  constructor(sessionId: string, host: Host) {
+  constructor(sessionId: string, host: ConversationHost) {
     this.sessionId = sessionId
     this.host = host
   }
@@ -105,9 +81,11 @@ export class Conversation {
       this.hold = new Hold(Effect.suspend(() => this.lose))
       const session = this.hold.of(opened)
       const taken = yield* Taking.take(this.host, session, this.host.isLive)
-      const made = yield* this.make(session, scope, taken.session)
+      const made = yield* Effect.onError(this.make(session, scope, taken.session), () =>
+        Taking.giveBack(taken)
+      )
       for (const run of taken.over) yield* this.ended(run)
-      this.waiting = [...this.waiting, ...taken.waiting]
+      this.waiting.add(...taken.waiting)
       for (const [run] of taken.waiting) this.host.onId(run)
       if (taken.current !== undefined) {
         this.host.onId(taken.current)
@@ -125,39 +103,41 @@ export class Conversation {
 
   /** Takes the oldest run that waits as the current one, in one step. */
   private nextBegun(): Effect.Effect<void> | undefined {
-    const [next, ...others] = this.waiting
-    if (this.opened === undefined || this.current !== undefined || next === undefined) return undefined
-    this.waiting = others
+    if (this.opened === undefined || this.current !== undefined) return undefined
+    const next = this.waiting.takeFirst()
+    if (next === undefined) return undefined
     this.current = next[0]
     return this.beginNext(this.opened.agent, ...next)
   }
 
   /** The run that has not ended, or the first one that waits; `undefined` if there is none. */
   get first(): LiveRun | undefined {
-    return this.current ?? this.waiting[0]?.[0]
+    return this.current ?? this.waiting.first
   }
 
   /** Gives up the hold of this process, at once. */
   release(): void {
     if (this.hold !== undefined) this.hold.isOver = true
     this.current?.leave()
-    for (const [run] of this.waiting) run.leave()
+    this.waiting.leave()
   }
 
   /** Lets go of the session and its runs. Needs the lock. */
   readonly leave: Effect.Effect<void> = Effect.suspend(() => {
     this.release()
-    const waiting = this.waiting
-    this.waiting = []
     this.current = undefined
-    const left = Effect.forEach(waiting, ([run]) => run.finish({ status: "cancelled" }), { discard: true })
+    const left = Effect.forEach(
+      this.waiting.take(() => true),
+      (run) => run.letGo,
+      { discard: true }
+    )
     return Effect.andThen(left, this.close)
   })
 
   /** Lets go of the session in a fiber of its own: the store refuses a write. */
   private readonly lose: Effect.Effect<void> = Effect.suspend(() => {
     this.release()
-    return Effect.asVoid(Effect.forkIn(this.host.leave(this), this.host.scope))
+    return Effect.asVoid(Effect.forkIn(this.host.leave, this.host.scope))
   })
 
   /** Makes the agent of a session where the session stands. `state`: the session as the agent continues it. */
@@ -254,7 +234,7 @@ export class Conversation {
     const { count } = this
     const after = Effect.suspend(() =>
       this.count === count && this.opened !== undefined
-        ? this.host.onSuspended(this, this.opened.agent, run)
+        ? this.host.onSuspended(this.opened.agent, run)
         : Effect.void
     )
     return Effect.asVoid(Effect.forkIn(this.lock.withPermit(Effect.uninterruptible(after)), this.host.scope))
@@ -280,16 +260,14 @@ export class Conversation {
 
   /** Keeps a run until the one before it has ended. */
   queue(run: LiveRun, task: Task): void {
-    this.waiting = [...this.waiting, [run, task]]
+    this.waiting.add([run, task])
   }
 
   /** Ends runs that wait, without beginning them. Returns whether there was one. */
   cancelQueued(isMeant: (run: LiveRun) => boolean): Effect.Effect<boolean> {
     return Effect.suspend(() => {
-      const meant = this.waiting.filter(([run]) => isMeant(run))
-      this.waiting = this.waiting.filter(([run]) => !isMeant(run))
-      const end = ([run]: (typeof meant)[number]) =>
-        Effect.andThen(run.finish({ status: "cancelled" }), this.ended(run))
+      const meant = this.waiting.take(isMeant)
+      const end = (run: LiveRun) => Effect.andThen(run.finish({ status: "cancelled" }), this.ended(run))
       return Effect.as(Effect.forEach(meant, end, { discard: true }), meant.length > 0)
     })
   }

@@ -61,14 +61,19 @@ export class Host {
       if (this.runs.get(run.runId) === run) this.runs.delete(run.runId)
       if (run.log.state.isOver) this.history.add(run.info)
     }
-    const onSuspended = (conversation: Conversation, agent: Agent, run: LiveRun) =>
-      Resuming.resumeAnswered(this, conversation, agent, run)
+    const onSuspended = (agent: Agent, run: LiveRun) => Resuming.resumeAnswered(this, made, agent, run)
     const onId = (run: LiveRun) => void this.runs.set(run.runId, run)
     const mayBegin = () => !this.isDraining && !this.parts.isFull()
     const isLive = (runId: string) => this.runs.has(runId)
-    const leave = (conversation: Conversation) => this.letGo(conversation)
+    const leave = Effect.suspend(() => this.letGo(made))
     const called = { onId, onEnd, onSuspended }
-    const made = new Conversation(sessionId, { ...this.parts, mayBegin, isLive, leave, ...called })
+    const made: Conversation = new Conversation(sessionId, {
+      ...this.parts,
+      mayBegin,
+      isLive,
+      leave,
+      ...called
+    })
     this.conversations.set(sessionId, made)
     return made
   }

@@ -167,6 +167,12 @@ export class LiveRun implements RunKey {
     this.begun.openUnsafe()
   }
 
+  /** Lets go of the run, and of its log. */
+  readonly letGo = Effect.suspend(() => {
+    this.leave()
+    return Scope.close(this.scope, Exit.void)
+  })
+
   /** Ends the watchers that have read all. */
   readonly close = Effect.suspend(() => {
     this.log.close()

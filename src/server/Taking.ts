@@ -15,6 +15,7 @@ import * as Request from "./Request.ts"
 import type { Service as Logs, StoredRun } from "./RunLogStore.ts"
 import * as SessionProblem from "./SessionProblem.ts"
 import { spliced } from "./Splice.ts"
+import type { Waiting } from "./WaitingRuns.ts"
 
 /** The runs of a session that have not ended. */
 export interface Taken {
@@ -23,7 +24,7 @@ export interface Taken {
   /** The run that its agent continues. Default: none. */
   readonly current?: LiveRun
   /** The runs that have not begun, the oldest first. */
-  readonly waiting: ReadonlyArray<readonly [run: LiveRun, task: Request.Task]>
+  readonly waiting: ReadonlyArray<Waiting>
   /** The runs that were over, and whose logs are complete now. */
   readonly over: ReadonlyArray<LiveRun>
 }
@@ -53,19 +54,31 @@ export const take = Effect.fnUntraced(function* (
   const lost = active.filter(({ runId }) => !isLive(runId))
   if (lost.length === 0) return taken
   const { entries } = yield* SessionProblem.reading(stores.sessions.read(session.id))
-  for (const run of lost) taken = yield* takeOne(stores.logs, session, taken, { run, entries })
-  return taken
+  const opened: Array<LiveRun> = []
+  const takeAll = Effect.gen(function* () {
+    for (const run of lost) taken = yield* takeOne(stores.logs, session, taken, { run, entries, opened })
+    return taken
+  })
+  return yield* Effect.onError(takeAll, () => letGo(opened))
 })
 
 interface Lost extends Pick<Continuation.Found, "entries"> {
   readonly run: StoredRun
+  /** Gets the run once its log is to be opened. */
+  readonly opened: Array<LiveRun>
 }
+
+const letGo = (runs: Iterable<LiveRun>) => Effect.forEach(runs, (run) => run.letGo, { discard: true })
+
+/** Lets go of runs that were taken in vain. */
+export const giveBack = ({ current, over, waiting }: Taken): Effect.Effect<void> =>
+  letGo([...over, ...waiting.map(([run]) => run), ...(current === undefined ? [] : [current])])
 
 const takeOne = Effect.fnUntraced(function* (
   logs: Logs,
   session: SessionStore.OpenSession,
   taken: Taken,
-  { entries, run }: Lost
+  { entries, opened, run }: Lost
 ) {
   const now = yield* Clock.currentTimeMillis
   const lines = yield* SessionProblem.logging(logs.read(run))
@@ -75,6 +88,7 @@ const takeOne = Effect.fnUntraced(function* (
   const plan = Continuation.plan({ runId: run.runId, stored, entries }, now)
   if (run.parked !== undefined && plan._tag === "Begin") return taken
   const live = new LiveRun(run, stored.created, logs, stored)
+  opened.push(live)
   yield* SessionProblem.logging(live.reopen)
   if (plan._tag === "Begin") {
     const task = Request.decode(stored.request)
