@@ -5,6 +5,7 @@ import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import type { Agent } from "../Agent.ts"
 import * as Problem from "../api/Problem.ts"
@@ -29,9 +30,14 @@ export interface Parts {
   readonly cwd: string | undefined
   /** Whether runs survive the process: it lets go of them in place of ending them, and continues those of another one. */
   readonly survives: boolean
+  /** Whether it opens a session again that it has lost with its runs, without being asked. */
+  readonly takesBack: boolean
   /** Whether no further run may begin. Those that are adopted begin. */
   readonly isFull: () => boolean
 }
+
+/** The time before the process opens a session again that it has lost: the cause may last, and each time counts as a start of the run. */
+const settling = "5 seconds"
 
 /** The time that a cancelled run gets to come to its end. */
 const patience = "10 seconds"
@@ -65,7 +71,7 @@ export class Host {
     const onId = (run: LiveRun) => void this.runs.set(run.runId, run)
     const mayBegin = () => !this.isDraining && !this.parts.isFull()
     const isLive = (runId: string) => this.runs.has(runId)
-    const leave = Effect.suspend(() => this.letGo(made))
+    const leave = Effect.suspend(() => Effect.andThen(this.letGo(made), this.takeBack(sessionId)))
     const called = { onId, onEnd, onSuspended }
     const made: Conversation = new Conversation(sessionId, {
       ...this.parts,
@@ -142,6 +148,20 @@ export class Host {
       const conversation = this.conversations.get(sessionId)
       return conversation === undefined ? Effect.void : this.letGo(conversation)
     })
+  }
+
+  /** Opens a session again that the process has lost, unless another one has it by then: its runs continue. */
+  private takeBack(sessionId: string): Effect.Effect<void> {
+    const open = Effect.suspend(() => {
+      if (this.isDraining) return Effect.void
+      const conversation = this.conversation(sessionId)
+      return Effect.asVoid(conversation.lock.withPermit(Effect.uninterruptible(conversation.open)))
+    })
+    const opened = Effect.retry(open, {
+      while: ({ _tag }) => _tag === "StorageUnavailable",
+      schedule: Schedule.spaced(settling)
+    })
+    return this.parts.takesBack ? Effect.ignore(Effect.delay(opened, settling), { log: "Warn" }) : Effect.void
   }
 
   private letGo(conversation: Conversation): Effect.Effect<void> {

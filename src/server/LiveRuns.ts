@@ -120,7 +120,9 @@ export const make = Effect.fnUntraced(function* (options: HostOptions) {
   if (!survives) yield* Recovery.recover(logs, sessions)
   const scope = yield* Scope.make()
   const pace = new Pace({ flush, heartbeat })
-  const parts: Parts = { agents: yield* Agents, logs, sessions, scope, idle, pace, cwd, survives, isFull }
+  const takesBack = recovery === "continue"
+  const fates = { survives, takesBack, isFull }
+  const parts: Parts = { agents: yield* Agents, logs, sessions, scope, idle, pace, cwd, ...fates }
   const host = new Host(parts)
   yield* Effect.addFinalizer(() => Effect.andThen(host.drain(0), Scope.close(scope, Exit.void)))
   if (recovery === "continue") yield* Recovery.resume(host)
@@ -166,8 +168,10 @@ const get = Effect.fnUntraced(function* (host: Host, runId: string) {
   const { sessionId } = yield* host.stored(runId)
   const ended = yield* SessionProblem.logging(host.history.of(sessionId))
   const run: Payload.Run | undefined = ended.get(runId)
-  if (run === undefined) return yield* new Problem.RunNotFound({ runId })
-  return host.history.current(run)
+  if (run !== undefined) return host.history.current(run)
+  // It goes on without this process, which has let go of it.
+  const { created, log } = yield* SessionProblem.logging(History.logOf(host.parts.logs, { runId, sessionId }))
+  return host.history.current(log.state.of(runId, sessionId, created))
 })
 
 const listAll = (host: Host, page: Runs.RunPage) =>
