@@ -67,8 +67,7 @@ const answered = <A extends Pick<Payload.Decided, "decision"> | Pick<Payload.Ans
   Effect.gen(function* () {
     const live = yield* liveRun(host, runId)
     const run = live ?? (yield* host.stored(runId))
-    const conversation = host.conversation(run.sessionId)
-    const { agent } = conversation
+    const agent = live === undefined ? undefined : host.conversation(run.sessionId).agent
     if (live !== undefined && agent !== undefined) {
       const given = Effect.mapError(answer.give(agent), problem(runId))
       const again = Effect.catchTag(given, "RequestNotFound", () => answer.find(live.log.state))
@@ -76,9 +75,7 @@ const answered = <A extends Pick<Payload.Decided, "decision"> | Pick<Payload.Ans
       yield* Requesting.held(live)
       return { ...found, runId }
     }
-    return yield* conversation.lock.withPermit(
-      Effect.uninterruptible(answerLate(host, conversation, run, answer))
-    )
+    return yield* host.locked(run.sessionId, (conversation) => answerLate(host, conversation, run, answer))
   })
 
 /** A run that takes answers: one that has shown its end takes none. */

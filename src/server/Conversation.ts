@@ -38,6 +38,8 @@ export class Conversation {
   readonly lock = Semaphore.makeUnsafe(1)
   /** The run that has not ended. */
   current: LiveRun | undefined
+  /** Counts the effects that wait for the lock or have it. */
+  users = 0
   private readonly waiting = new WaitingRuns()
   private hold: Hold | undefined
   private opened: Opened | undefined
@@ -49,6 +51,11 @@ export class Conversation {
   constructor(sessionId: string, host: ConversationHost) {
     this.sessionId = sessionId
     this.host = host
+  }
+
+  /** Whether nothing of it would be lost with it. */
+  get isUnused(): boolean {
+    return this.users === 0 && this.opened === undefined && this.first === undefined
   }
 
   /** The agent, while the session is open. */
@@ -278,7 +285,8 @@ export class Conversation {
     const isDue = () => this.count === count && this.first === undefined
     const rest = Effect.suspend(() => (isDue() ? this.close : Effect.void))
     const later = Effect.delay(this.lock.withPermit(rest), this.host.idle)
-    return Effect.asVoid(Effect.forkIn(later, this.host.scope))
+    const rested = Effect.andThen(later, Effect.sync(this.host.onRested))
+    return Effect.asVoid(Effect.forkIn(rested, this.host.scope))
   })
 
   /** Closes the agent and the session. Needs the lock, and that there is no run. */

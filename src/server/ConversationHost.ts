@@ -30,6 +30,8 @@ export interface ConversationHost {
   readonly onId: (run: LiveRun) => void
   /** Called when the log of a run is whole. */
   readonly onEnd: (run: LiveRun) => void
+  /** Called when the session was closed after a while without a run. */
+  readonly onRested: () => void
   /** Run after a run that ended suspended, with the lock, unless another run has begun. */
   readonly onSuspended: (agent: Agent.Agent, run: LiveRun) => Effect.Effect<void>
 }

@@ -47,7 +47,8 @@ export class Host {
   readonly history: History
   /** The runs that have not ended, by their ids. */
   readonly runs = new Map<string, LiveRun>()
-  private readonly conversations = new Map<string, Conversation>()
+  /** Those that are open, or in use. */
+  readonly conversations = new Map<string, Conversation>()
   isDraining = false
 
   constructor(parts: Parts) {
@@ -72,7 +73,8 @@ export class Host {
     const mayBegin = () => !this.isDraining && !this.parts.isFull()
     const isLive = (runId: string) => this.runs.has(runId)
     const leave = Effect.suspend(() => Effect.andThen(this.letGo(made), this.takeBack(sessionId)))
-    const called = { onId, onEnd, onSuspended }
+    const onRested = () => this.forgetUnused(made)
+    const called = { onId, onEnd, onSuspended, onRested }
     const made: Conversation = new Conversation(sessionId, {
       ...this.parts,
       mayBegin,
@@ -84,9 +86,31 @@ export class Host {
     return made
   }
 
-  forget(sessionId: string): void {
-    this.conversations.delete(sessionId)
-    this.history.forget(sessionId)
+  /** Runs an effect while no other one opens, starts or closes in a session, to its end. */
+  locked<A, E, R>(sessionId: string, use: (conversation: Conversation) => Effect.Effect<A, E, R>) {
+    return Effect.suspend(() => {
+      const conversation = this.conversation(sessionId)
+      return this.using(
+        conversation,
+        conversation.lock.withPermit(Effect.uninterruptible(Effect.suspend(() => use(conversation))))
+      )
+    })
+  }
+
+  /** Runs an effect that may wait for the lock of a conversation, which all that wait share. */
+  private using<A, E, R>(conversation: Conversation, effect: Effect.Effect<A, E, R>) {
+    conversation.users++
+    const left = Effect.sync(() => {
+      conversation.users--
+      this.forgetUnused(conversation)
+    })
+    return Effect.ensuring(effect, left)
+  }
+
+  private forgetUnused(conversation: Conversation): void {
+    const { sessionId } = conversation
+    if (conversation.isUnused && this.conversations.get(sessionId) === conversation)
+      this.conversations.delete(sessionId)
   }
 
   /** The run that a session has. */
@@ -109,8 +133,7 @@ export class Host {
    */
   adopt(run: RunKey) {
     return Effect.gen({ self: this }, function* () {
-      const conversation = this.conversation(run.sessionId)
-      yield* conversation.lock.withPermit(Effect.uninterruptible(this.take(conversation, run)))
+      yield* this.locked(run.sessionId, (conversation) => this.take(conversation, run))
       const live = this.runs.get(run.runId)
       if (live === undefined) {
         const { ended, parked } = yield* this.stored(run.runId)
@@ -154,8 +177,7 @@ export class Host {
   private takeBack(sessionId: string): Effect.Effect<void> {
     const open = Effect.suspend(() => {
       if (this.isDraining) return Effect.void
-      const conversation = this.conversation(sessionId)
-      return Effect.asVoid(conversation.lock.withPermit(Effect.uninterruptible(conversation.open)))
+      return Effect.asVoid(this.locked(sessionId, ({ open }) => open))
     })
     const opened = Effect.retry(open, {
       while: ({ _tag }) => _tag === "StorageUnavailable",
@@ -168,14 +190,16 @@ export class Host {
     const { sessionId } = conversation
     return Effect.suspend(() => {
       conversation.release()
-      return conversation.lock.withPermit(Effect.uninterruptible(conversation.leave))
+      return this.using(
+        conversation,
+        conversation.lock.withPermit(Effect.uninterruptible(conversation.leave))
+      )
     }).pipe(
       Effect.andThen(
         Effect.sync(() => {
           for (const run of this.runs.values())
             if (run.sessionId === sessionId && run.isLeft) this.runs.delete(run.runId)
-          if (this.conversations.get(sessionId) === conversation && conversation.first === undefined)
-            this.forget(sessionId)
+          if (this.conversations.get(sessionId)?.first === undefined) this.history.forget(sessionId)
         })
       )
     )

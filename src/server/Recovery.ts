@@ -38,10 +38,7 @@ export const recover = Effect.fnUntraced(function* (
 export const resume = Effect.fnUntraced(function* (host: Host): Effect.fn.Return<void, RunLogError> {
   const { logs } = host.parts
   const runs = yield* logs.unended
-  const opened = (sessionId: string) => {
-    const conversation = host.conversation(sessionId)
-    return Effect.result(conversation.lock.withPermit(Effect.uninterruptible(conversation.open)))
-  }
+  const opened = (sessionId: string) => Effect.result(host.locked(sessionId, ({ open }) => open))
   yield* Effect.forEach(
     new Set(runs.map(({ sessionId }) => sessionId)),
     Effect.fnUntraced(function* (sessionId) {

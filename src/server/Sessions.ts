@@ -8,6 +8,7 @@ import * as Problem from "../api/Problem.ts"
 import * as RunOptions from "../RunOptions.ts"
 import * as SessionEntry from "../sessions/SessionEntry.ts"
 import type * as SessionStore from "../sessions/SessionStore.ts"
+import type { Conversation } from "./Conversation.ts"
 import type { Host } from "./Host.ts"
 import type { NewSession, Service } from "./Runs.ts"
 import * as SessionProblem from "./SessionProblem.ts"
@@ -105,9 +106,8 @@ const Plain = Schema.Record(Schema.String, Schema.Json)
 const plain = (view: object): typeof Plain.Type => JSON.parse(JSON.stringify(view))
 
 const update = (host: Host, sessionId: string, { model, name }: Payload.UpdateSession) => {
-  const conversation = host.conversation(sessionId)
   const { agents, sessions } = host.parts
-  const changed = Effect.gen(function* () {
+  const changed = Effect.fnUntraced(function* (conversation: Conversation) {
     const { first, session: open } = conversation
     if (model !== undefined && first !== undefined)
       return yield* new Problem.RunGoesOn({ runId: first.runId })
@@ -124,22 +124,21 @@ const update = (host: Host, sessionId: string, { model, name }: Payload.UpdateSe
     }
     if (name !== undefined) yield* Effect.mapError(session.rename(name), SessionProblem.unavailable)
   })
-  return conversation.lock.withPermit(Effect.uninterruptible(Effect.scoped(changed)))
+  return host.locked(sessionId, (conversation) => Effect.scoped(changed(conversation)))
 }
 
-const remove = Effect.fnUntraced(function* (host: Host, sessionId: string) {
-  const conversation = host.conversation(sessionId)
+const remove = (host: Host, sessionId: string) => {
   const { logs, sessions } = host.parts
-  const removed = Effect.gen(function* () {
+  const removed = Effect.fnUntraced(function* (conversation: Conversation) {
     const { first } = conversation
     if (first !== undefined) return yield* new Problem.RunGoesOn({ runId: first.runId })
     yield* conversation.close
     yield* SessionProblem.opening(sessions.delete(sessionId))
     yield* SessionProblem.logging(logs.remove(sessionId))
-    host.forget(sessionId)
+    host.history.forget(sessionId)
   })
-  yield* conversation.lock.withPermit(Effect.uninterruptible(removed))
-})
+  return host.locked(sessionId, removed)
+}
 
 const fork = ({ parts: { cwd, sessions } }: Host, sessionId: string, { entryId }: Payload.ForkSession) =>
   Effect.mapError(

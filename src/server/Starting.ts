@@ -18,15 +18,11 @@ import * as SessionProblem from "./SessionProblem.ts"
 
 /** Starts a run, joins the one that the session has, or queues one. */
 export const start = (host: Host, request: Start) =>
-  Effect.suspend(() => {
-    const conversation = host.conversation(request.sessionId)
-    const once = Effect.uninterruptible(known(host, conversation, request))
-    return Effect.catchTag(
-      conversation.lock.withPermit(once),
-      "RunNotReady",
-      ({ runId }) => new Problem.RunGoesOn({ runId })
-    )
-  })
+  Effect.catchTag(
+    host.locked(request.sessionId, (conversation) => known(host, conversation, request)),
+    "RunNotReady",
+    ({ runId }) => new Problem.RunGoesOn({ runId })
+  )
 
 type Answer = Payload.Started | Payload.Joined
 

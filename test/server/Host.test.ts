@@ -4,6 +4,7 @@ import { Deferred, Effect, Exit, Fiber, Layer, Stream } from "effect"
 import { Agent, Approval } from "effect-agent"
 import { Agents, RunLogStore } from "effect-agent/server"
 import { ScriptedProvider } from "effect-agent/testing"
+import { TestClock } from "effect/testing"
 import * as LiveRuns from "../../src/server/LiveRuns.ts"
 import { stores } from "./host.ts"
 import { gated } from "./runsContract.ts"
@@ -77,6 +78,44 @@ describe("a process without room for another run", () => {
       )
       yield* Deferred.succeed(gate, undefined)
       assert.strictEqual(yield* Fiber.join(over), "over")
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("a process that is asked for sessions", () => {
+  it.effect("forgets those that do not exist, and those that it has closed", () =>
+    Effect.gen(function* () {
+      const { gate, host, runs, sessionId } = yield* made
+      const none = { sessionId: "none", prompt: "hi" }
+      assert.strictEqual((yield* Effect.flip(runs.start(none))).status, 404)
+      assert.strictEqual((yield* Effect.flip(runs.updateSession("none", { name: "x" }))).status, 404)
+      assert.strictEqual((yield* Effect.flip(runs.deleteSession("none"))).status, 404)
+      assert.strictEqual(host.conversations.size, 0)
+      const { runId } = yield* runs.start({ sessionId, prompt: "one" })
+      assert.strictEqual(host.conversations.size, 1)
+      yield* Deferred.succeed(gate, undefined)
+      yield* Stream.runDrain(yield* runs.events(runId, 0))
+      yield* TestClock.adjust("61 seconds")
+      assert.strictEqual(host.conversations.size, 0)
+      yield* Stream.runDrain(yield* runs.events((yield* runs.start({ sessionId, prompt: "two" })).runId, 0))
+      yield* runs.deleteSession(sessionId)
+      assert.strictEqual(host.conversations.size, 0)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("keeps one conversation for all that wait while it lets go of the session", () =>
+    Effect.gen(function* () {
+      const { gate, host, runs, sessionId } = yield* made
+      yield* runs.start({ sessionId, prompt: "one" })
+      const leaving = yield* Effect.forkChild(host.leave(sessionId), { startImmediately: true })
+      const updated = yield* Effect.forkChild(runs.start({ sessionId, prompt: "two", when: "queue" }), {
+        startImmediately: true
+      })
+      yield* Fiber.join(leaving)
+      const { runId } = yield* Fiber.join(updated)
+      assert.isDefined(host.active(sessionId))
+      yield* Deferred.succeed(gate, undefined)
+      yield* Stream.runDrain(yield* runs.events(runId, 0))
     }).pipe(Effect.scoped)
   )
 })
