@@ -96,14 +96,15 @@ const answerLate = <A>(host: Host, conversation: Conversation, run: RunKey, answ
     const given = yield* Effect.result(Effect.mapError(answer.give(agent), problem(runId)))
     if (given._tag === "Failure") {
       if (given.failure._tag !== "RequestNotFound") return yield* given.failure
-      yield* SessionProblem.logging(host.history.of(run.sessionId))
       const { log } = yield* SessionProblem.logging(History.logOf(host.parts.logs, run))
-      return { ...(yield* answer.find(log.state)), runId: host.history.continuing(runId) }
+      const found = yield* answer.find(log.state)
+      yield* SessionProblem.logging(host.history.of(run.sessionId))
+      return { ...found, runId: host.history.continuing(run) }
     }
     const { current } = conversation
     if (current !== undefined) return { ...given.success, runId: current.runId }
     const ended = yield* SessionProblem.logging(host.history.of(run.sessionId))
-    const last = host.history.continuing(runId)
+    const last = host.history.continuing(run)
     // A restart may have come before the run that the answer was to begin.
     const isLeft = ended.get(last)?.status === "suspended"
     const next = wasOpen || isLeft ? yield* Resuming.resume(host, conversation, agent, last) : undefined

@@ -47,8 +47,8 @@ export class History {
   private readonly store: Service
   private readonly bySession = new Map<string, Map<string, Payload.Run>>()
   private readonly readings = new Set<Reading>()
-  /** The runs that resumed others. */
-  private readonly resumed = new Map<string, string>()
+  /** The runs that resumed others, by their sessions. */
+  private readonly resumed = new Map<string, Map<string, string>>()
 
   constructor(store: Service) {
     this.store = store
@@ -77,12 +77,15 @@ export class History {
       if (reading.isVoid) return yield* this.of(sessionId)
       const runs = new Map<string, Payload.Run>()
       for (const { created, log, runId } of logs) {
-        if (!log.state.isOver) continue
-        runs.set(runId, log.state.of(runId, sessionId, created))
-        if (log.state.resumes !== undefined) this.resumed.set(log.state.resumes, runId)
+        if (log.state.isOver) runs.set(runId, log.state.of(runId, sessionId, created))
       }
       for (const run of reading.added) runs.set(run.runId, run)
-      if (this.bySession.size >= remembered) this.bySession.clear()
+      if (this.bySession.size >= remembered) {
+        this.bySession.clear()
+        this.resumed.clear()
+      }
+      for (const { log, runId } of logs)
+        if (log.state.resumes !== undefined) this.resume(sessionId, log.state.resumes, runId)
       this.bySession.set(sessionId, runs)
       return runs
     })
@@ -100,23 +103,25 @@ export class History {
   }
 
   /** Keeps the run that resumes another one. */
-  resume(suspended: string, runId: string): void {
-    this.resumed.set(suspended, runId)
+  resume(sessionId: string, suspended: string, runId: string): void {
+    const resumed = this.resumed.get(sessionId) ?? new Map<string, string>()
+    this.resumed.set(sessionId, resumed.set(suspended, runId))
   }
 
   /** The run that continues a run: the run itself, unless another one resumed it. */
-  continuing(runId: string): string {
-    const next = this.resumed.get(runId)
-    return next === undefined ? runId : this.continuing(next)
+  continuing({ runId, sessionId }: RunKey): string {
+    const next = this.resumed.get(sessionId)?.get(runId)
+    return next === undefined ? runId : this.continuing({ runId: next, sessionId })
   }
 
   /** A run as the API shows it. */
   current(run: Payload.Run): Payload.Run {
-    return resumedBy(run, this.resumed.get(run.runId))
+    return resumedBy(run, this.resumed.get(run.sessionId)?.get(run.runId))
   }
 
   forget(sessionId: string): void {
     this.bySession.delete(sessionId)
+    this.resumed.delete(sessionId)
     for (const reading of this.readingsOf(sessionId)) reading.isVoid = true
   }
 }

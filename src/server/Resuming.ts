@@ -24,7 +24,7 @@ export const resume = (host: Host, conversation: Conversation, agent: Agent.Agen
       conversation.resume(run, agent),
       ({ detail = "" }) => new Problem.StorageUnavailable({ detail })
     )
-    host.history.resume(suspended, run.runId)
+    host.history.resume(conversation.sessionId, suspended, run.runId)
     return run.runId
   })
 

@@ -2,7 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer } from "effect"
 import { RunLogStore, Runs } from "effect-agent/server"
 import { ScriptedProvider } from "effect-agent/testing"
-import { eventsOf, layer, stores } from "./host.ts"
+import { History } from "../../src/server/History.ts"
+import { eventsOf, layer, stores, waiting } from "./host.ts"
 import { gated, session } from "./runsContract.ts"
 
 /** Stores whose logs are read only when the gate is open. */
@@ -83,5 +84,46 @@ describe("the runs of a session that have ended", () => {
         assert.deepStrictEqual(ids, [runId])
       }).pipe(Effect.provide(layer([ScriptedProvider.text("done")], {}, slow)))
     })
+  )
+
+  it.effect(
+    "are forgotten with the runs that resumed them, and read again from the logs of runs that go on",
+    () =>
+      Effect.gen(function* () {
+        const gate = yield* Deferred.make<void>()
+        const script = [
+          ScriptedProvider.text("done"),
+          ScriptedProvider.toolCall("wait", {}),
+          ScriptedProvider.text("done")
+        ]
+        const places = yield* stores
+        yield* Effect.gen(function* () {
+          const runs = yield* Runs.Runs
+          const sessionId = yield* session
+          const first = yield* runs.start({ sessionId, prompt: "one" })
+          yield* eventsOf(first.runId)
+          const { runId } = yield* runs.start({ sessionId, prompt: "two" })
+          yield* eventsOf(runId)
+          const { approvalId = "", argumentsHash = "" } = (yield* runs.get(runId)).pending.approvals[0] ?? {}
+          const next = yield* runs.approve(runId, approvalId, { decision: "approve", argumentsHash })
+          yield* runs.deleteRun(first.runId)
+          assert.strictEqual((yield* runs.get(runId)).resumedBy, next.runId)
+          yield* Deferred.succeed(gate, undefined)
+          yield* eventsOf(next.runId)
+        }).pipe(
+          Effect.provide(
+            layer(
+              script,
+              { tools: [waiting("wait", Deferred.await(gate))], needsApproval: ["wait"], asked: "defer" },
+              places
+            )
+          )
+        )
+        const history = new History(yield* Effect.provide(RunLogStore.RunLogStore, places))
+        history.resume("other", "a", "b")
+        assert.strictEqual(history.continuing({ sessionId: "other", runId: "a" }), "b")
+        history.forget("other")
+        assert.strictEqual(history.continuing({ sessionId: "other", runId: "a" }), "a")
+      })
   )
 })
