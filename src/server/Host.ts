@@ -88,23 +88,29 @@ export class Host {
 
   /** Runs an effect while no other one opens, starts or closes in a session, to its end. */
   locked<A, E, R>(sessionId: string, use: (conversation: Conversation) => Effect.Effect<A, E, R>) {
-    return Effect.suspend(() => {
-      const conversation = this.conversation(sessionId)
-      return this.using(
-        conversation,
+    return this.using(
+      () => this.conversation(sessionId),
+      (conversation) =>
         conversation.lock.withPermit(Effect.uninterruptible(Effect.suspend(() => use(conversation))))
-      )
-    })
+    )
   }
 
   /** Runs an effect that may wait for the lock of a conversation, which all that wait share. */
-  private using<A, E, R>(conversation: Conversation, effect: Effect.Effect<A, E, R>) {
-    conversation.users++
-    const left = Effect.sync(() => {
-      conversation.users--
-      this.forgetUnused(conversation)
+  private using<A, E, R>(
+    find: () => Conversation,
+    use: (conversation: Conversation) => Effect.Effect<A, E, R>
+  ): Effect.Effect<A, E, R> {
+    const used = Effect.sync(() => {
+      const conversation = find()
+      conversation.users++
+      return conversation
     })
-    return Effect.ensuring(effect, left)
+    const left = (conversation: Conversation) =>
+      Effect.sync(() => {
+        conversation.users--
+        this.forgetUnused(conversation)
+      })
+    return Effect.acquireUseRelease(used, use, left)
   }
 
   private forgetUnused(conversation: Conversation): void {
@@ -191,8 +197,8 @@ export class Host {
     return Effect.suspend(() => {
       conversation.release()
       return this.using(
-        conversation,
-        conversation.lock.withPermit(Effect.uninterruptible(conversation.leave))
+        () => conversation,
+        ({ leave, lock }) => lock.withPermit(Effect.uninterruptible(leave))
       )
     }).pipe(
       Effect.andThen(

@@ -10,7 +10,7 @@ import type { SessionEntry } from "../sessions/SessionEntry.ts"
 import type * as SessionStore from "../sessions/SessionStore.ts"
 import * as SessionProblem from "./SessionProblem.ts"
 
-/** Tells whether messages reached their session, by their ids. */
+/** Returns whether messages reached their session, by their ids. */
 export type HasMessages = (
   ids: ReadonlyArray<string>
 ) => Effect.Effect<boolean, Problem.SessionNotFound | Problem.StorageUnavailable>

@@ -169,7 +169,7 @@ const get = Effect.fnUntraced(function* (host: Host, runId: string) {
   const ended = yield* SessionProblem.logging(host.history.of(sessionId))
   const run: Payload.Run | undefined = ended.get(runId)
   if (run !== undefined) return host.history.current(run)
-  // It goes on without this process, which has let go of it.
+  // The run continues without this process, which has let go of it.
   const { created, log } = yield* SessionProblem.logging(History.logOf(host.parts.logs, { runId, sessionId }))
   return host.history.current(log.state.of(runId, sessionId, created))
 })

@@ -81,7 +81,7 @@ describe("a process that takes runs", () => {
       const run = yield* left(disk)
       for (let count = 0; count < 6; count++) yield* disk.logs.begun(run)
       const { host, open } = yield* taking(disk, {})
-      assert.strictEqual((yield* Effect.flip(host.adopt(run)))._tag, "SessionLocked")
+      assert.strictEqual((yield* Effect.flip(host.adopt(run)))._tag, "RunNotReady")
       assert.strictEqual(open.count, 0)
     }).pipe(Effect.scoped)
   )
