@@ -184,7 +184,7 @@ const shower = Effect.fnUntraced(function* ({ output, settings }: Plan) {
   const show = isJson
     ? JsonOutput.make(screen)
     : TextOutput.make(screen, settings.outputFormat === "text" && output === undefined)
-  const note = ModelNotes.make(screen)
+  const note = ModelNotes.make(screen, Option.isSome(settings.maxCost))
   const answers = settings.outputFormat === "text" ? outputsOf : () => ""
   const all = (events: ReadonlyArray<AgentEvent>) =>
     Effect.andThen(Effect.andThen(show(events), note(events)), screen.out(answers(events)))

@@ -44,6 +44,31 @@ describe.concurrent("flags", { timeout: 60_000 }, () => {
     })
   )
 
+  it.effect("--max-cost names a model whose price is not known, once", () =>
+    Effect.gen(function* () {
+      const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }
+      const call = { index: 0, id: "call_1", type: "function", function: { name: "list", arguments: "{}" } }
+      const url = yield* Program.server((_, body, response) => {
+        const isFirst = !body.includes("call_1")
+        const delta = isFirst ? { tool_calls: [call] } : { content: "Hi" }
+        const choice = { index: 0, delta, finish_reason: isFirst ? "tool_calls" : "stop" }
+        response.writeHead(200, { "content-type": "text/event-stream" })
+        response.end(
+          `data: ${JSON.stringify({ model: "house", choices: [choice], usage })}\n\ndata: [DONE]\n\n`
+        )
+      })
+      const args = ["-m", "openai-chat/house", "hi"]
+      const bounded = yield* Program.run(["--max-cost", "1", ...args], { env: keyed(url) })
+      assert.strictEqual(bounded.stdout, "Hi\n")
+      assert.lengthOf(
+        bounded.stderr.match(/--max-cost does not count the model: its price is not known/g) ?? [],
+        1
+      )
+      const free = yield* Program.run(args, { env: keyed(url) })
+      assert.notInclude(free.stderr, "--max-cost")
+    })
+  )
+
   it.effect("--approve defer without a session says that nothing keeps the run", () =>
     Effect.gen(function* () {
       const { code, stderr } = yield* Program.run(["--no-session", "--approve", "defer", "run true"])
