@@ -2,8 +2,8 @@
  * The state of a session: a fold of its entries in the order in which they were written. Reading a session and writing to it fold
  * with one function, so that the state of an open session is that which another process would find.
  *
- * Messages, compactions and what is open belong to a branch. Options, queues, labels and runs belong to the session, whatever branch
- * is current: they do not return to what they were when the conversation does.
+ * Messages, compactions, agents inside calls and open calls belong to a branch. Options, queues, labels and runs belong to the session,
+ * whatever branch is current: they do not return to what they were when the conversation does.
  */
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -68,10 +68,20 @@ export class SessionState {
         else if (entry.label === "") this.labels.delete(entry.targetId)
         else this.labels.set(entry.targetId, entry.label)
         break
+      case "leaf":
+        this.returnTo(this.tree.behind(isAnswer))
+        break
       case "custom":
         return this.addCustom(entry) ?? fault
     }
     return fault
+  }
+
+  /** Returns to the agents inside the calls of a branch: `entries` are those behind its last answer, `undefined` if they are not known. */
+  private returnTo(entries: ReadonlyArray<SessionEntry.SessionEntry> | undefined): void {
+    if (entries === undefined) return
+    this.children.clear()
+    for (const entry of entries) if (entry.type === "custom" && entry.kind === "child") this.addCustom(entry)
   }
 
   private addMessage(message: Message.Message): void {
@@ -136,6 +146,9 @@ export class SessionState {
     }
   }
 }
+
+const isAnswer = (entry: SessionEntry.SessionEntry): boolean =>
+  entry.type === "message" && entry.message.role === "assistant"
 
 /** The last compaction of a branch, unless its transcript was replaced since. */
 const compactionOf = (

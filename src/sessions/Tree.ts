@@ -70,6 +70,21 @@ export class Tree {
     return this.way.flatMap((place) => this.places[place]?.entry ?? [])
   }
 
+  /**
+   * The entries of the current branch behind the last one that is meant, first one first: all of them without one. `undefined` after
+   * `trim`, which has dropped some.
+   */
+  behind(isMeant: (entry: SessionEntry) => boolean): ReadonlyArray<SessionEntry> | undefined {
+    if (this.isTrimmed) return undefined
+    const entries: Array<SessionEntry> = []
+    for (let at = this.current; at !== root; at = this.places[at]?.parent ?? root) {
+      const entry = this.places[at]?.entry
+      if (entry !== undefined && isMeant(entry)) break
+      if (entry !== undefined) entries.push(entry)
+    }
+    return entries.reverse()
+  }
+
   /** The entries on the way to an entry, first one first, or `undefined` if there is none with this id. */
   branchTo(id: string): ReadonlyArray<SessionEntry> | undefined {
     const place = this.latest.get(id)

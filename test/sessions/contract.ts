@@ -301,6 +301,29 @@ export const contract = ({ name, storage }: Subject) => {
           ])
           assert.deepStrictEqual((yield* session.child("a")).restored.messages, [])
         }))
+
+      test("of an agent inside a call of the branch that is current", (store) =>
+        Effect.gen(function* () {
+          const session = yield* store.create({ sessionId: "s1" })
+          const inside = Effect.flatMap(session.child("a"), ({ restored }) =>
+            Effect.succeed(textsOf(restored.messages))
+          )
+          const turn = Effect.fnUntraced(function* (run: string, text: string) {
+            const answer = Message.assistant([call("a")], { stopReason: "toolUse" })
+            yield* session.record([runStart(run), said(answer), invoked("a")])
+            const child = yield* session.child("a")
+            yield* child.record([said(Message.user(text), `${run}-inside`)])
+            const { entries } = yield* store.read("s1")
+            return entries.at(-1)?.id ?? ""
+          })
+          const one = yield* turn("r1", "one")
+          yield* session.record([ended("a", "done"), said(Message.assistant("Done."))])
+          const two = yield* turn("r2", "two")
+          yield* session.rewind(one)
+          assert.deepStrictEqual(yield* inside, ["one"])
+          yield* session.rewind(two)
+          assert.deepStrictEqual(yield* inside, ["two"])
+        }))
     })
 
     describe("has one writer", () => {
