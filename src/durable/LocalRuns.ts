@@ -34,7 +34,7 @@ export interface Service {
   readonly active: (sessionId: string) => string | undefined
   /** Whether tool calls of the run of a session go on in this process. */
   readonly isCalling: (sessionId: string) => boolean
-  /** The ids of the messages of a session: those of its conversation, and those that wait in its queues. */
+  /** The ids of the messages of a session: those of each of its branches, and those that were put in its queues. */
   readonly messageIds: (sessionId: string) => Effect.Effect<ReadonlySet<string>, Problem.StorageUnavailable>
 }
 

@@ -59,11 +59,11 @@ export class SessionRequests {
       const { logs } = this.worker
       const lines = yield* SessionProblem.logging(logs.keys(this.sessionId))
       const keys = new IdempotencyKeys(this.sessionId, logs, lines)
-      const hasMessages = (ids: ReadonlyArray<string>) =>
-        Effect.map(this.worker.local.messageIds(this.sessionId), (stored) =>
-          ids.every((id) => stored.has(id))
-        )
-      const first = yield* Starting.firstAnswer(keys, idempotency, hasMessages)
+      const first = yield* Starting.firstAnswer(
+        keys,
+        idempotency,
+        this.worker.local.messageIds(this.sessionId)
+      )
       return first ?? (yield* new Problem.RunGoesOn({ runId }))
     })
   }

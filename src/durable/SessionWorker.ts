@@ -7,6 +7,7 @@ import * as Layer from "effect/Layer"
 import type { Agents } from "../server/Agents.ts"
 import * as LiveRuns from "../server/LiveRuns.ts"
 import type { RunLogError, RunLogStore } from "../server/RunLogStore.ts"
+import * as MessageIds from "../server/MessageIds.ts"
 import * as SessionProblem from "../server/SessionProblem.ts"
 import { SessionStore, type Service as Sessions } from "../sessions/SessionStore.ts"
 import { Gate } from "./Gate.ts"
@@ -44,8 +45,7 @@ const local = (options: LiveRuns.HostOptions, gate: Gate) =>
 const messageIds = (sessions: Sessions, sessionId: string) =>
   Effect.mapBoth(sessions.read(sessionId), {
     onFailure: SessionProblem.unavailable,
-    onSuccess: ({ view: { messages, queues } }): ReadonlySet<string> =>
-      new Set([...messages, ...queues.steering, ...queues.followUp].map(({ id }) => id))
+    onSuccess: ({ entries }) => MessageIds.of(entries)
   })
 
 export const layer = ({

@@ -9,8 +9,8 @@ import * as Input from "../internal/invalidInput.ts"
 import type { Conversation } from "./Conversation.ts"
 import type { Host } from "./Host.ts"
 import * as IdempotencyKeys from "./IdempotencyKeys.ts"
-import * as Joined from "./Joined.ts"
 import type { LiveRun } from "./LiveRun.ts"
+import * as MessageIds from "./MessageIds.ts"
 import type { Task } from "./Request.ts"
 import * as Requesting from "./Requesting.ts"
 import type { Start } from "./Runs.ts"
@@ -37,8 +37,11 @@ const known = Effect.fnUntraced(function* (host: Host, conversation: Conversatio
   // Runs that survive are taken first: only a run that can begin is known.
   if (host.parts.survives) yield* conversation.open
   const keys = yield* conversation.keys
-  const hasMessages = Joined.inSession(host.parts.sessions, request.sessionId)
-  const first = yield* firstAnswer(keys, idempotency, hasMessages)
+  const stored = Effect.map(
+    SessionProblem.reading(host.parts.sessions.read(request.sessionId)),
+    ({ entries }) => MessageIds.of(entries)
+  )
+  const first = yield* firstAnswer(keys, idempotency, stored)
   if (first !== undefined) return first
   const hash = yield* IdempotencyKeys.hashOf(body)
   yield* host.ready
@@ -49,12 +52,12 @@ const known = Effect.fnUntraced(function* (host: Host, conversation: Conversatio
 
 /**
  * The first answer to a key; `undefined` for one that is new, and for one whose process ended before the messages that joined a run were
- * stored. Fails for a key that came with another body.
+ * stored: `messageIds` are those of the session. Fails for a key that came with another body.
  */
-export const firstAnswer = Effect.fnUntraced(function* (
+export const firstAnswer = Effect.fnUntraced(function* <E>(
   keys: IdempotencyKeys.IdempotencyKeys,
   { body, key }: NonNullable<Start["idempotency"]>,
-  hasMessages: Joined.HasMessages
+  messageIds: Effect.Effect<ReadonlySet<string>, E>
 ) {
   const first = yield* SessionProblem.logging(keys.find(key))
   if (first === undefined) return undefined
@@ -62,7 +65,9 @@ export const firstAnswer = Effect.fnUntraced(function* (
   if (hash !== (yield* IdempotencyKeys.hashOf(body))) return yield* new Problem.KeyReused({ runId })
   if (status !== "joined") return { runId, status }
   const joined: Payload.Joined = { runId, status }
-  return messages.length === 0 || (yield* hasMessages(messages)) ? joined : undefined
+  if (messages.length === 0) return joined
+  const stored = yield* messageIds
+  return messages.every((id) => stored.has(id)) ? joined : undefined
 })
 
 /** Stores the answer to a key, with the ids of the messages that join a run. */
