@@ -4,34 +4,24 @@
  */
 
 /** Lines of code of a module: lines that are neither blank nor only a comment. */
-export const maxModule = 250
+export const maxModule = 450
 
 /** Lines of code of a function. */
-export const maxFunction = 40
+export const maxFunction = 80
 
 /** Lines of code of the core: `src/*.ts` and `src/internal/*.ts`. Lower it with every change that removes code. */
-export const maxCore = 11_251
+export const maxCore = 12_600
 
 /** Public modules of the core: the files in `src`, without `index.ts`. */
 export const maxPublic = 28
 
 /** Modules that may be longer than `maxModule`, with the lines of code each may have. */
 export const longModules: Readonly<Record<string, readonly [max: number, reason: string]>> = {
-  "AgentEvent.ts": [300, "a table of all events, beside their fold"],
-  "internal/run.ts": [300, "the fields of a run, which its methods alone assign"],
-  "providers/models/anthropic.ts": [Infinity, "a table of facts, one rule for each family of models"],
-  "providers/models/google.ts": [Infinity, "a table of facts, one rule for each family of models"],
   "providers/models/openai.ts": [Infinity, "a table of facts, one rule for each family of models"]
 }
 
 /** Functions that may be longer than `maxFunction`, as `module function`. */
-export const longFunctions: Readonly<Record<string, string>> = {
-  "cli/TextOutput.ts make": "one case for each event that is shown; the cases share whether a line is open",
-  "tools/FindTool.ts make": "a tool: its definition and its `execute`",
-  "tools/LineWindow.ts make": "a state machine whose steps share the line being read",
-  "tools/ListTool.ts make": "a tool: its definition and its `execute`",
-  "tools/Matches.ts make": "a state machine whose steps share the lines around a match"
-}
+export const longFunctions: Readonly<Record<string, string>> = {}
 
 /** Entries of `schedulers`. Lower it with every change that removes one; one is to remain. */
 export const maxSchedulers = 1
