@@ -31,6 +31,30 @@ const waiting = {
 }
 
 /**
+ * The part of a request that a provider refuses.
+ *
+ * **Details**
+ *
+ * - `"thinking"`: thinking of an earlier answer, its signature or its encrypted form, in the history.
+ * - `"image"`: an image in the history, or images as such.
+ * - `"file"`: a document, audio or video in the history, or a kind of them as such.
+ * - `"tool"`: the definition of a tool.
+ * - `"option"`: an option of the request, such as `maxTokens`, so the conversation itself is none of its troubles.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export const RefusedPart = Schema.Literals(["thinking", "image", "file", "tool", "option"])
+export type RefusedPart = typeof RefusedPart.Type
+
+/** The fields of the reasons that may name a part of the request. */
+const refusing = {
+  ...facts,
+  /** The part of the request that the provider refuses, absent where its code and words name none that is known. */
+  refused: Schema.optionalKey(RefusedPart)
+}
+
+/**
  * The account has sent too many requests or tokens for now.
  *
  * A retry may succeed.
@@ -126,7 +150,7 @@ export class ModelNotSupported extends Schema.TaggedError<ModelNotSupported>()("
  * @category errors
  * @since 0.1.0
  */
-export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("InvalidRequest", facts) {
+export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("InvalidRequest", refusing) {
   readonly isRetryable = false
 }
 
@@ -156,7 +180,7 @@ export class ContextOverflow extends Schema.TaggedError<ContextOverflow>()("Cont
  * @category errors
  * @since 0.1.0
  */
-export class ContentPolicy extends Schema.TaggedError<ContentPolicy>()("ContentPolicy", facts) {
+export class ContentPolicy extends Schema.TaggedError<ContentPolicy>()("ContentPolicy", refusing) {
   readonly isRetryable = false
 }
 

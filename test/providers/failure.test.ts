@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Duration } from "effect"
+import { Duration, Schema } from "effect"
 import { ProviderError } from "effect-agent"
 import * as Failure from "../../src/providers/internal/failure.ts"
 import * as RetryAfter from "../../src/providers/internal/retryAfter.ts"
@@ -75,6 +75,72 @@ describe("failure", () => {
     ]
     for (const [status, body, tag] of tags)
       assert.strictEqual(refused(status, body)._tag, tag, JSON.stringify(body))
+  })
+
+  it("names the part of the request that the vendor refuses, by its code or its words", () => {
+    const parts: ReadonlyArray<readonly [ProviderError.RefusedPart | undefined, unknown, status?: number]> = [
+      ["thinking", error("The encrypted content gAAA could not be verified.", "invalid_encrypted_content")],
+      [
+        "thinking",
+        error("The encrypted content gAAA could not be verified. Reason: organization_id did not match")
+      ],
+      ["thinking", error("messages.1.content.0: Invalid `signature` in `thinking` block")],
+      [
+        "thinking",
+        error("messages.3.content.1: `thinking` or `redacted_thinking` blocks cannot be modified")
+      ],
+      ["thinking", error("messages.1.content.0.thinking.signature: Field required")],
+      [
+        "thinking",
+        error("Item 'rs_1' of type 'reasoning' was provided without its required following item.")
+      ],
+      [
+        "thinking",
+        error("Item with id 'rs_1' not found. Items are not persisted when `store` is set to false."),
+        404
+      ],
+      ["thinking", error("Function call is missing a thought_signature in functionCall parts.")],
+      ["thinking", error("Thought signature is not valid")],
+      ["thinking", error("The `reasoning_content` in the thinking mode must be passed back to the API.")],
+      [
+        "thinking",
+        error("messages.2.assistant.reasoning_content: property is unsupported", "wrong_api_format")
+      ],
+      ["image", error("x", "image_too_large")],
+      ["image", error("messages.0.content.0.image.source.base64: image exceeds 5 MB maximum: 5316852 bytes")],
+      ["image", error("Could not process image")],
+      ["image", error("No endpoints found that support image input"), 404],
+      ["image", error("unknown variant `image_url`, expected `text`")],
+      ["image", { detail: "m is not a multimodal model" }],
+      ["file", error("messages.0.content.0.pdf.source: The PDF specified was not valid.")],
+      ["file", error("No endpoints found that support file input"), 404],
+      ["file", error("Unsupported MIME type: application/x-foo")],
+      ["tool", error("Invalid schema for function 'f': …", "invalid_function_parameters")],
+      ["tool", error("tools.0.custom.input_schema: input_schema does not support oneOf at the top level")],
+      ["option", error("max_tokens is too large: 32000. This model supports at most 16384")],
+      ["option", error("Unsupported parameter: 'temperature' is not supported with this model.")],
+      [undefined, error("messages: at least one message is required")]
+    ]
+    for (const [refusedPart, body, status = 400] of parts) {
+      const reason = refused(status, body)
+      assert.strictEqual(reason._tag, "InvalidRequest", JSON.stringify(body))
+      assert.strictEqual("refused" in reason ? reason.refused : undefined, refusedPart, JSON.stringify(body))
+    }
+    const unsafe = refused(
+      400,
+      error("The image was flagged by our moderation.", "image_content_policy_violation")
+    )
+    assert.deepInclude({ ...unsafe }, { _tag: "ContentPolicy", refused: "image" })
+  })
+
+  it("keeps the part that the vendor refuses where the failure is encoded", () => {
+    const reason = refused(400, error("Could not process image"))
+    const failure = new ProviderError.ProviderError({ provider: "acme", reason })
+    const json = Schema.encodeUnknownSync(Schema.toCodecJson(ProviderError.ProviderError))(failure)
+    const again = Schema.decodeUnknownSync(Schema.toCodecJson(ProviderError.ProviderError))(
+      JSON.parse(JSON.stringify(json))
+    )
+    assert.deepInclude({ ...again.reason }, { _tag: "InvalidRequest", refused: "image" })
   })
 
   it("keeps the vendor's words, from a body of any shape", () => {

@@ -5,6 +5,7 @@
  * for an empty account, and 200 to anything.
  */
 import type * as Duration from "effect/Duration"
+import * as VendorErrors from "../../internal/vendorErrors.ts"
 import * as Reasons from "../../ProviderError.ts"
 import type { Reason } from "../../ProviderError.ts"
 import * as AwsErrors from "./awsErrors.ts"
@@ -191,16 +192,20 @@ const classify = (
   if (overflow !== undefined) return new Reasons.ContextOverflow({ ...facts, ...overflow })
   if (isQuota(report, status, retryAfter)) return new Reasons.QuotaExceeded(facts)
   if (status === 429) return new Reasons.RateLimited(waiting)
-  if (isPolicy(report, status)) return new Reasons.ContentPolicy(facts)
+  const part = VendorErrors.refusedPart(report.codes, report.message)
+  const refused = part === undefined ? facts : { ...facts, refused: part }
+  if (isPolicy(report, status)) return new Reasons.ContentPolicy(refused)
   if (status === 401 || (status === 400 && isKey(report))) return new Reasons.Unauthenticated(facts)
   if (status === 403) return new Reasons.Forbidden(facts)
+  // 404 is also the answer to thinking that is stored nowhere, and to an image for a model without.
+  if (status === 404 && part !== undefined) return new Reasons.InvalidRequest(refused)
   if (status === 404 || (status === 400 && isModel(report))) return new Reasons.NotFound(naming(model, facts))
   if (status === 529 || status === 498 || isOverload(report, status)) return new Reasons.Overloaded(waiting)
   // Timeout, conflict, "too early", and Google's "cancelled", which this client did not cause, are temporary
   // like a failure of the server.
   if (status >= 500 || status === 408 || status === 409 || status === 425 || status === 499)
     return new Reasons.ServerError(waiting)
-  return new Reasons.InvalidRequest(facts)
+  return new Reasons.InvalidRequest(refused)
 }
 
 const mentions = (report: Report, codes: RegExp, words: RegExp): boolean =>
