@@ -180,6 +180,9 @@ export type SteeringPhase = "start" | "tools" | "turnEnd"
  */
 export type Without<Members extends string> = { readonly [M in Members]?: never }
 
+/** Names that other systems have for `params` and `result`: the compiler does not see an unknown member of an async function. */
+type OtherSystems = "args" | "mockResult" | "modified"
+
 /**
  * The output of a `beforeModel` hook that changes the request.
  *
@@ -224,7 +227,8 @@ export interface SkipModel extends Without<"modified" | "response"> {
  * @since 0.2.0
  * @category models
  */
-export interface ChangeParams extends Without<"block" | "reason" | "result" | "skip" | "terminate"> {
+export interface ChangeParams
+  extends Without<"block" | "reason" | "result" | "skip" | "terminate" | OtherSystems> {
   /** JSON in place of the params, which the tool decodes. Default: the params as they are. */
   readonly params?: Schema.Json
 }
@@ -235,7 +239,7 @@ export interface ChangeParams extends Without<"block" | "reason" | "result" | "s
  * @since 0.2.0
  * @category models
  */
-export interface BlockTool extends Without<"params" | "result" | "skip"> {
+export interface BlockTool extends Without<"params" | "result" | "skip" | OtherSystems> {
   /** Whether the hook blocks the call. With `false` the output has no effect. */
   readonly block: boolean
   /** The text of the result. Default: "Tool execution was blocked". */
@@ -250,7 +254,7 @@ export interface BlockTool extends Without<"params" | "result" | "skip"> {
  * @since 0.2.0
  * @category models
  */
-export interface SkipTool extends Without<"block" | "params" | "reason" | "terminate"> {
+export interface SkipTool extends Without<"block" | "params" | "reason" | "terminate" | OtherSystems> {
   /** Whether the hook stands in. With `false` the output has no effect. */
   readonly skip: boolean
   /** The result: a value of `Tool.output` or `Tool.failure`, or any JSON. Default: a result without content. */

@@ -48,16 +48,15 @@ export const toolResult = Schema.Unknown.pipe(
 export type Alternatives<A> = ReadonlyArray<Schema.ConstraintDecoder<A>>
 
 /**
- * Decodes what a hook returned. Fails for members of several alternatives, for a member that is unknown and nearly has the name
- * of a missing one, or stands where no member is known, and for a value that throws when it is read. Ignores other unknown
- * members.
+ * Decodes what a hook returned. Fails for a member that the point does not know, for members of several alternatives, and for a
+ * value that throws when it is read.
  */
 export const read = <A>(alternatives: Alternatives<A>, returned: unknown): Result.Result<A, unknown> => {
   try {
     const given = RunOptions.given(returned, 3)
     const shapes = alternatives.map(({ ast }) => shapeOf(ast))
     const all: Shape = new Map(shapes.flatMap((shape) => [...shape]))
-    const fault = unknownMember(all, given, "")
+    const fault = takesNothing(alternatives) ? anyMember(given) : unknownMember(all, given, "")
     if (fault !== undefined) return Result.fail(`The hook returned ${fault}`)
     const named = Predicate.isObject(given) ? Object.keys(given).filter((name) => all.has(name)) : []
     const fitting = alternatives.filter((_, index) => named.every((name) => shapes[index]?.has(name)))
@@ -80,9 +79,20 @@ const adviceFor = (shapes: ReadonlyArray<Shape>): string =>
 /** The first of the alternatives that decodes, or the failure of the first. */
 const decoded = <A>(alternatives: Alternatives<A>, given: unknown): Result.Result<A, string> => {
   const results = alternatives.map((schema) =>
-    Result.mapError(Schema.decodeUnknownResult(schema)(given), ({ message }) => message)
+    Result.mapError(Schema.decodeUnknownResult(schema, strictly)(given), ({ message }) => message)
   )
   return results.find(Result.isSuccess) ?? results[0] ?? Result.fail("The point takes nothing")
+}
+
+/** Members that no schema has are faults inside lists and unions too. */
+const strictly = { onExcessProperty: "error" } as const
+
+const takesNothing = <A>(alternatives: Alternatives<A>): boolean =>
+  alternatives.every(({ ast }) => ast._tag === "Void")
+
+const anyMember = (given: unknown): string | undefined => {
+  const [name] = Predicate.isObject(given) ? Object.keys(given) : []
+  return name === undefined ? undefined : unknownAt(name, "This point takes nothing.")
 }
 
 /** The members of a struct, by name; empty for any other schema. */
@@ -95,20 +105,18 @@ const shapeOf = memoize(
     )
 )
 
-/** Names the first unknown member that must not be ignored, also of a struct within. */
+/** Names an unknown member, also of a struct within: one that is nearly known, if there is one. */
 const unknownMember = (shape: Shape, given: unknown, path: string): string | undefined => {
   if (shape.size === 0 || !Predicate.isObject(given)) return undefined
   const unknown = Object.keys(given).filter((name) => !shape.has(name))
   const missing = [...shape.keys()].filter((name) => !(name in given))
   for (const name of unknown) {
-    const nearest = NearestName.of(name, missing)
-    if (nearest !== undefined) return unknownAt(path + name, `Did you mean \`${path}${nearest}\`?`)
+    const meant = NearestName.of(name, missing) ?? missing.find((known) => endsWith(name, known))
+    if (meant !== undefined) return unknownAt(path + name, `Did you mean \`${path}${meant}\`?`)
   }
-  if (unknown.length > 0 && missing.length === shape.size) {
-    return unknownAt(
-      `${path}${unknown[0]}`,
-      `Return any of ${missing.map((name) => path + name).join(", ")}.`
-    )
+  if (unknown.length > 0) {
+    const names = [...shape.keys()].map((name) => path + name).join(", ")
+    return unknownAt(`${path}${unknown[0]}`, `Return any of ${names}.`)
   }
   for (const [name, type] of shape) {
     const inner = unknownMember(shapeOf(type), given[name], `${path}${name}.`)
@@ -116,5 +124,8 @@ const unknownMember = (shape: Shape, given: unknown, path: string): string | und
   }
   return undefined
 }
+
+/** Other systems have `mockResult` for `result`. */
+const endsWith = (name: string, known: string): boolean => name.toLowerCase().endsWith(known.toLowerCase())
 
 const unknownAt = (path: string, advice: string) => `\`${path}\`, which has no meaning here. ${advice}`

@@ -275,10 +275,11 @@ describe("a hook that returns members that do not go together", () => {
       Fits<{ block: true; skip: true }, "beforeTool">,
       Fits<{ block: true; params: {} }, "beforeTool">,
       Fits<{ skip: true; reason: "why" }, "beforeTool">,
+      Fits<{ skip: true; mockResult: 1 }, "beforeTool">,
       Fits<{ approved: false; params: {} }, "approveTool">,
       Fits<{ modified: {}; skip: true }, "beforeModel">,
       Fits<{ skip: true; response: "instead"; reason: "why" }, "beforeModel">
-    ] = [false, false, false, false, false, false]
+    ] = [false, false, false, false, false, false, false]
     const taken: readonly [
       Fits<{ block: boolean; reason: string }, "beforeTool">,
       Fits<{ skip: boolean; result: string }, "beforeTool">,
@@ -327,6 +328,62 @@ describe("a hook that returns an unknown member within `modified`", () => {
       })
     )
   }
+})
+
+describe("a hook that returns a member that its point does not know", () => {
+  const unknown: ReadonlyArray<readonly [Hook.Point, object, error: string]> = [
+    [
+      "beforeTool",
+      { skip: true, mockResult: 1 },
+      "`mockResult`, which has no meaning here. Did you mean `result`?"
+    ],
+    ["beforeTool", { params: {}, note: "why" }, "`note`, which has no meaning here. Return any of params,"],
+    ["approveTool", { approved: true, extra: 1 }, "`extra`"],
+    ["afterTool", { details: 1, extra: 1 }, "`extra`"],
+    ["pauseCheck", { shouldPause: true, extra: 1 }, "`extra`"],
+    ["beforeExecution", { modified: { system: "s", extra: 1 } }, "`modified.extra`"],
+    [
+      "beforeModel",
+      { modified: { temperature: 1, tools: [{ name: "a", description: "", parameters: {}, extra: 1 }] } },
+      '["extra"]'
+    ],
+    ["beforeModel", { modified: { hostedTools: [{ type: "webSearch", maxUsed: 1 }] } }, '["maxUsed"]'],
+    ["beforeModel", { skip: true, response: { ...Message.assistant("a"), extra: 1 } }, '["extra"]'],
+    ["afterExecution", { modified: { ...Message.assistant("a"), extra: 1 } }, "`modified.extra`"],
+    [
+      "afterModel",
+      { modified: Message.assistant("a") },
+      "`modified`, which has no meaning here. This point takes"
+    ],
+    ["onError", { retry: true }, "`retry`, which has no meaning here. This point takes nothing."]
+  ]
+
+  for (const [point, returned, error] of unknown) {
+    it.effect(`has failed, whatever else it returns: ${point}, ${Object.keys(returned).join(", ")}`, () =>
+      Effect.gen(function* () {
+        const { events } = yield* observed(returning(point, Effect.succeed(returned)))
+        assert.include(ofTag(events, "HookError")[0]?.error, error)
+      })
+    )
+  }
+
+  it.effect("fails the run where it prepares the next turn", () =>
+    Effect.gen(function* () {
+      const hook = returning("prepareNextTurn", Effect.succeed({ model: "other", extra: 1 }))
+      assert.deepInclude(reasonOf((yield* observed(hook)).exit), { _tag: "TransformFailed" })
+    })
+  )
+
+  it.effect("may return an empty object or any other value where the point takes nothing", () =>
+    Effect.gen(function* () {
+      for (const returned of [{}, 1, [], new Map([[1, 2]])]) {
+        for (const point of ["afterModel", "onError"] as const) {
+          const { events } = yield* observed(returning(point, Effect.succeed(returned)))
+          assert.deepStrictEqual(ofTag(events, "HookError"), [])
+        }
+      }
+    })
+  )
 })
 
 describe("a hook that shapes what the model reads", () => {
