@@ -6,13 +6,13 @@
  * @since 0.1.0
  */
 import * as Config from "effect/Config"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import { Provider } from "../Provider.ts"
 import * as Auth from "./Auth.ts"
 import * as Address from "./internal/address.ts"
-import { common, type Compat, thinkingOf } from "./openAiChat/compat.ts"
+import { type Compat, complete, thinkingOf } from "./openAiChat/compat.ts"
 import * as Environment from "./internal/environment.ts"
 import { openAiChat } from "./openAiChat/protocol.ts"
 import * as SecretKey from "./internal/secretKey.ts"
@@ -53,7 +53,7 @@ export interface Options extends ServerOptions {
  *
  * The provider sends one request for each call. It does not retry failed requests: wrap it in `Retry.layer`, as
  * `layerConfig` does. The provider leaves out or changes options that the model does not accept, by the rules
- * of `Models`, and reports each change in `ModelCallEnd.adjusted`.
+ * of `Models`, and reports each change in `ModelCallEnd.adjusted`. Dies with `InvalidInput` for an unknown member of `compat`.
  *
  * **Example** (Making a provider)
  *
@@ -76,10 +76,13 @@ export interface Options extends ServerOptions {
  * @since 0.1.0
  * @category constructors
  */
-export const make = (options: Options): Effect.Effect<Provider["Service"], never, HttpClient.HttpClient> => {
+export const make = (options: Options): Effect.Effect<Provider["Service"], never, HttpClient.HttpClient> =>
+  Effect.suspend(() => makeUnsafe(options))
+
+const makeUnsafe = (options: Options) => {
   const [address, query] = Address.parts(options.baseUrl)
   const base = Address.without("/chat/completions", address)
-  const compat = { ...common, ...given(options.compat ?? {}) }
+  const compat = complete(options.compat)
   const vendor = compat.vendor ?? Models.vendorOf(options.id, undefined)
   const usesCompat = options.compat?.thinking !== undefined || vendor === undefined
   return Transport.make({

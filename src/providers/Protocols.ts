@@ -6,8 +6,7 @@
 import { anthropicMessages as messages } from "./anthropic/protocol.ts"
 import { bedrockConverse as converse } from "./bedrock/protocol.ts"
 import { googleGenerate } from "./gemini/protocol.ts"
-import { given } from "./internal/given.ts"
-import { common, type Compat } from "./openAiChat/compat.ts"
+import { type Compat, complete } from "./openAiChat/compat.ts"
 import { openAiChat as chat } from "./openAiChat/protocol.ts"
 import { openAiResponses as responses } from "./openAiResponses/protocol.ts"
 import type { Protocol } from "./Protocol.ts"
@@ -33,7 +32,7 @@ export type { Compat } from "./openAiChat/compat.ts"
  * @category constructors
  */
 export const openAiChat = (provider: string, compat: Partial<Compat> = {}): Protocol =>
-  chat(provider, { ...common, ...given(compat) })
+  chat(provider, complete(compat))
 
 /**
  * OpenAI's Responses.

@@ -3,8 +3,12 @@
  *
  * Applications set them; the provider derives nothing from a URL.
  */
+import * as Result from "effect/Result"
+import { InvalidInput } from "../../internal/invalidInput.ts"
+import * as NearestName from "../../internal/nearestName.ts"
 import type { ThinkingLevel } from "../../RunOptions.ts"
 import type { Rule } from "../internal/callId.ts"
+import { given } from "../internal/given.ts"
 import type * as Json from "../internal/json.ts"
 import type { Thinking } from "../models/rule.ts"
 
@@ -115,6 +119,41 @@ export const common: Compat = {
   output: "json_schema",
   webSearch: "none",
   body: {}
+}
+
+/** All names, so that a misspelt one of plain JavaScript is not ignored. */
+const names: { readonly [Name in keyof Compat]-?: true } = {
+  maxTokensField: true,
+  systemRole: true,
+  streamUsage: true,
+  vendor: true,
+  gateway: true,
+  thinking: true,
+  efforts: true,
+  replayThinking: true,
+  callIds: true,
+  toolName: true,
+  assistantAfterTools: true,
+  images: true,
+  files: true,
+  cacheKey: true,
+  output: true,
+  webSearch: true,
+  body: true
+}
+
+/** The differences of a server, with the defaults. Throws `InvalidInput` for a member that is unknown. */
+export const complete = (compat: Partial<Compat> = {}): Compat => {
+  const unknown = Object.keys(compat).filter((name) => !Object.hasOwn(names, name))
+  const faults = unknown.map((name) => {
+    const nearest = NearestName.of(name, Object.keys(names))
+    const advice =
+      nearest === undefined ? `Members: ${Object.keys(names).join(", ")}` : `Did you mean compat.${nearest}?`
+    return `compat.${name} is not an option. ${advice}`
+  })
+  return faults.length === 0
+    ? { ...common, ...given(compat) }
+    : Result.getOrThrow(Result.fail(new InvalidInput({ subject: "options", faults })))
 }
 
 const levels = ["minimal", "low", "medium", "high", "xhigh", "max"] as const
