@@ -100,8 +100,15 @@ export interface PrepareOptions {
  *
  * **When to use**
  *
- * `Agent.make` makes a registry of its `tools`, which is `agent.tools`. `Loop.run` requires this service. Provide one with `layer`,
- * or wrap the functions of another one to see every call of every tool.
+ * `Loop.run` requires this service. `Agent.make` makes a registry of its `tools`, which is `agent.tools`, beside the one around it,
+ * if there is one. Provide one with `layer`, or wrap the functions of another one to see every call of every tool.
+ *
+ * **Details**
+ *
+ * - An agent, and those that it hands off to, have the tools of the registry around `Agent.make` and their own. Of two tools with one name
+ *   the agent's own wins. Changes of `agent.tools` do not reach the registry around, and tools that it gets later reach the agent.
+ * - Calls of all these tools go through `prepare` and `execute` of the registry around.
+ * - Inside of a run, as for `Agent.asTool`, an agent does not get the tools of that run.
  *
  * **Example** (Adding a tool to an agent)
  *

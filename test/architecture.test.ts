@@ -12,7 +12,7 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   [
     "services",
-    /^((Provider|Credentials|Tool|ToolRegistry|ToolSelection|Hook|HookManager|ContextManager|ModelGuard|Approval|Prices|ResultLimit|Retry|Session|Telemetry)|internal\/(handoff|interruption|params|toolOutput|toolContext|promiseTool|toolName|registeredTools|toolDefinition|invalidTool|toolRun|hookCalls|hookConstructor|hookInput|hookOutput|invalidHook|silence|patience|stopwatch|connectionFailure))\.ts$/
+    /^((Provider|Credentials|Tool|ToolRegistry|ToolSelection|Hook|HookManager|ContextManager|ModelGuard|Approval|Prices|ResultLimit|Retry|Session|Telemetry)|internal\/(handoff|interruption|params|toolOutput|portedResult|toolContext|promiseTool|toolName|registeredTools|toolDefinition|invalidTool|toolRun|hookCalls|hookConstructor|hookInput|hookOutput|invalidHook|silence|patience|stopwatch|connectionFailure))\.ts$/
   ],
   [
     "loop",
@@ -20,7 +20,7 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   [
     "agent",
-    /^((Agent)|internal\/(agentState|agentOptions|subscriptions|agentRuntime|agentContinuation|openTurns|openAgent|handingOver|subAgent))\.ts$/
+    /^((Agent)|internal\/(agentState|agentOptions|agentTools|subscriptions|agentRuntime|agentContinuation|openTurns|openAgent|handingOver|subAgent))\.ts$/
   ],
   [
     "edges",

@@ -57,7 +57,7 @@ export type AgentOptions<T extends Tools, H extends Hooks> = RunOptions.RunOptio
     readonly session?: Session
     /** The summary that the conversation begins with, as `state` of an agent has it. Default: none. */
     readonly compaction?: Transcript.Compaction
-    /** The tools that the model may call. Default: none. */
+    /** The tools that the model may call, beside those of a `ToolRegistry` around `Agent.make`, over which they win. Default: none. */
     readonly tools?: T
     /** The hooks, which a run calls in this order. Default: none. */
     readonly hooks?: H

@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { AgentOptions, Definition, Hooks, Tools } from "./agentOptions.ts"
 import { read } from "./agentOptions.ts"
+import * as AgentTools from "./agentTools.ts"
 import type * as Hook from "../Hook.ts"
 import * as HookManager from "../HookManager.ts"
 import { InvalidTool } from "./invalidTool.ts"
@@ -12,7 +13,6 @@ import type * as Message from "../Message.ts"
 import { Outer } from "./run.ts"
 import { type Member, type Team, toolNameOf } from "./team.ts"
 import * as Tool from "../Tool.ts"
-import * as ToolRegistry from "../ToolRegistry.ts"
 
 /** Marks the tools that hand off, also those that are wrapped. */
 const HandOffId = "~effect-agent/HandOff"
@@ -52,7 +52,7 @@ const join = Effect.fnUntraced(function* <T extends Tools, H extends Hooks>(
   { hooks, runOptions, tools }: Definition<T, H>
 ): Effect.fn.Return<void, never, Services<T, H>> {
   if (members.has(name)) return
-  const registry = yield* ToolRegistry.make(...tools)
+  const registry = yield* AgentTools.make(...tools)
   const manager = yield* HookManager.make(...hooks)
   const options = { ...runOptions, agent: { ...runOptions.agent, name } }
   members.set(name, { ...member, name, options, registry, hooks: manager })

@@ -7,6 +7,7 @@ import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import type { Definition, Hooks, Tools } from "./agentOptions.ts"
 import { AgentRuntime } from "./agentRuntime.ts"
+import * as AgentTools from "./agentTools.ts"
 import * as State from "./agentState.ts"
 import type * as Hook from "../Hook.ts"
 import * as HookManager from "../HookManager.ts"
@@ -39,7 +40,7 @@ export const open = Effect.fnUntraced(function* <T extends Tools, H extends Hook
   { compaction, hooks, messages, modes, runOptions, session, tools }: Definition<T, H>,
   parent?: Run
 ): Effect.fn.Return<Opened, never, Scope.Scope | Requirements<T, H>> {
-  const registry = yield* ToolRegistry.make(...tools)
+  const registry = yield* AgentTools.make(...tools)
   const manager = yield* HookManager.make(...hooks)
   const made = yield* Effect.context<Provider | Scope.Scope>()
   const own = Context.make(Provider, Context.get(made, Provider)).pipe(

@@ -70,6 +70,8 @@ export class Run {
   readonly control = new Control()
   readonly clock: Clock.Clock
   readonly provider: Provider["Service"]
+  /** The registry of the context that the run has. Code inside of the run finds it there too. */
+  readonly toolsAround: ToolRegistry["Service"]
   /** The agents that this run may continue with. */
   readonly team: Team
   readonly contextManager: ContextManager.Service
@@ -127,6 +129,7 @@ export class Run {
     this.id = task.runId ?? makeRunId()
     this.clock = Context.get(context, Clock.Clock)
     this.provider = Context.get(context, Provider)
+    this.toolsAround = Context.get(context, ToolRegistry)
     this.team = task.team ?? soloOf(task, context)
     this.contextManager = Context.get(context, ContextManager.ContextManager)
     this.prices = Context.get(context, Prices.Prices)
