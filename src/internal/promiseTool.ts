@@ -9,7 +9,6 @@ import * as Schema from "effect/Schema"
 import type { ToolOutput } from "../AgentEvent.ts"
 import * as FailureText from "./failureText.ts"
 import { ToolContext } from "./toolContext.ts"
-import { output } from "./toolOutput.ts"
 
 /**
  * The call that a plain function runs for.
@@ -58,12 +57,11 @@ export const execution = <Params>(
 ) =>
   Effect.fnUntraced(function* (params: Params): Effect.fn.Return<unknown, PromiseRejected, ToolContext> {
     const context = yield* ToolContext
-    const partials = yield* Queue.unbounded<ToolOutput, PromiseRejected | Cause.Done>()
+    const partials = yield* Queue.unbounded<string | ToolOutput, PromiseRejected | Cause.Done>()
     const controller = new AbortController()
     const { signal } = controller
     const progress = (partial: string | ToolOutput): void => {
-      if (!signal.aborted)
-        Queue.offerUnsafe(partials, typeof partial === "string" ? output(partial) : partial)
+      if (!signal.aborted) Queue.offerUnsafe(partials, partial)
     }
     let isSettled = false
     let value: unknown

@@ -193,14 +193,14 @@ const execute = Effect.fnUntraced(function* (
   const own = <O extends ToolOutput>(output: O): O =>
     tool.trust === undefined ? output : { trust: tool.trust, ...output }
   let isRunning = true
-  const progress = (partial: ToolOutput) =>
+  const progress = (partial: string | ToolOutput) =>
     Effect.suspend(() =>
       isRunning
         ? run.events.progress({
             _tag: "ToolExecutionProgress",
             toolCallId: call.id,
             toolName: call.name,
-            partial: Output.plain(own(partial))
+            partial: Output.plain(own(Output.isOutput(partial) ? partial : Output.render(partial)))
           })
         : Effect.void
     )

@@ -26,7 +26,7 @@ import type { AgentEvent, ToolOutput } from "../AgentEvent.ts"
  *   description: "Copies files.",
  *   execute: Effect.fnUntraced(function* () {
  *     const { progress, turn } = yield* Tool.ToolContext
- *     yield* progress(Tool.output(`half of turn ${turn}`))
+ *     yield* progress(`half of turn ${turn}`)
  *     return "copied"
  *   })
  * })
@@ -103,7 +103,10 @@ export class ToolContext extends Context.Service<
       readonly question: string
       readonly schema: Schema.Json
     }) => Effect.Effect<Option.Option<Schema.Json>>
-    /** Emits a `ToolExecutionProgress` event. The model reads only the final result. Does nothing once the call has ended. */
-    readonly progress: (partial: ToolOutput) => Effect.Effect<void>
+    /**
+     * Emits a `ToolExecutionProgress` event with a text or a `Tool.output`. The model reads only the final result. Does nothing once the
+     * call has ended.
+     */
+    readonly progress: (partial: string | ToolOutput) => Effect.Effect<void>
   }
 >()("effect-agent/ToolContext") {}

@@ -8,6 +8,7 @@ import * as Struct from "effect/Struct"
 import * as AgentEvent from "../AgentEvent.ts"
 import * as JsonText from "./jsonText.ts"
 import { text } from "../Message.ts"
+import * as PortedResult from "./portedResult.ts"
 import * as RunOptions from "../RunOptions.ts"
 
 /** Marks the values that `output` and `failure` make, because a value of the application may have the same members. */
@@ -18,7 +19,7 @@ const TypeId = "~effect-agent/ToolOutput"
  *
  * **Details**
  *
- * Only `Tool.output` and `Tool.failure` make one. A copy by spread is one too; another value with the same members is not.
+ * Only `Tool.output` and `Tool.failure` make one. A copy by spread is one too. `render` says which other values a tool may return.
  *
  * @since 0.1.0
  * @category models
@@ -109,6 +110,10 @@ export const plain = (output: AgentEvent.ToolOutput): AgentEvent.ToolOutput =>
  *
  * **Details**
  *
+ * An object in the shape that tools of MCP, pi and Karl return is that result: one with no members but `content`, `isError`, `details`,
+ * `structuredContent`, `terminate`, `usage` and `_meta`, whose `content` is a list of blocks of theirs. Beside a boolean `isError` it may
+ * also be a text or an empty list. Any other object is data, and so is a value that a `success` schema encodes.
+ *
  * A value that is not JSON, such as a `Map` or `NaN`, becomes an error that says what to return instead.
  *
  * **Example** (Rendering values)
@@ -151,10 +156,21 @@ export const rendered = (
 ): Result.Result<ToolOutput, JsonText.Fault> => {
   if (isOutput(value)) return isToolOutput(plain(value)) ? Result.succeed(value) : Result.fail(badContent)
   const encoded = encode(value)
+  const ported = encoded === undefined ? PortedResult.read(value) : undefined
+  if (ported !== undefined) return fromPorted(ported)
   const shown = encoded ?? value
   const content = typeof shown === "string" ? Result.succeed(shown) : JsonText.of(shown)
   return Result.map(content, (content) => output(content, encoded === undefined ? {} : { details: encoded }))
 }
+
+const fromPorted = ({ content, details, isError, terminate }: PortedResult.Ported) =>
+  Result.map(JsonText.of(details), (json) =>
+    output(content, {
+      ...(details === undefined ? {} : { details: JSON.parse(json) }),
+      ...(isError ? { isError } : {}),
+      ...(terminate ? { terminate } : {})
+    })
+  )
 
 const badContent =
   "The content of Tool.output must be a string, or a list of text and image blocks, and its details JSON."

@@ -69,7 +69,8 @@ const execute = (
     idempotencyKey: call.id,
     runId: call.id,
     turn: 1,
-    progress: (partial) => Effect.suspend(() => (isRunning ? progress(textOf(partial)) : Effect.void))
+    progress: (partial) =>
+      Effect.suspend(() => (isRunning ? progress(textOf(Tool.render(partial))) : Effect.void))
   }
   return Effect.timeoutOrElse(registry.execute(prepared, context), {
     duration: timeout,

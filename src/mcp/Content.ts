@@ -3,6 +3,7 @@
  */
 import type * as Official from "@modelcontextprotocol/client"
 import * as Schema from "effect/Schema"
+import * as PortedResult from "../internal/portedResult.ts"
 import * as Message from "../Message.ts"
 import * as Tool from "../Tool.ts"
 
@@ -23,32 +24,9 @@ export const outputOf = (result: Official.CallToolResult): Tool.ToolOutput => {
 
 export const isJson = Schema.is(Schema.Json)
 
-export const blockOf = (block: Official.ContentBlock): Block => {
-  switch (block.type) {
-    case "text":
-      return Message.text(block.text)
-    case "image":
-      return Message.image(block.data, block.mimeType)
-    case "audio":
-      return Message.text(`[audio: ${block.mimeType}, ${bytes(block.data)}]`)
-    case "resource_link":
-      return Message.text(
-        [`[resource: ${block.uri}]`, block.title ?? block.name, block.description ?? ""].join(" ").trim()
-      )
-    case "resource":
-      return resourceOf(block.resource)
-  }
-}
-
-type Resource = Official.TextResourceContents | Official.BlobResourceContents
+export const blockOf = (block: Official.ContentBlock): Block =>
+  PortedResult.blockOf(block) ?? Message.text(JSON.stringify(block))
 
 /** A resource: text and images as they are, other bytes by their size. */
-export const resourceOf = (resource: Resource): Block => {
-  if ("text" in resource) return Message.text(resource.text)
-  const { blob, mimeType = "application/octet-stream", uri } = resource
-  return mimeType.startsWith("image/")
-    ? Message.image(blob, mimeType)
-    : Message.text(`[resource: ${uri}, ${mimeType}, ${bytes(blob)}]`)
-}
-
-const bytes = (base64: string): string => `${Math.floor((base64.length * 3) / 4)} bytes`
+export const resourceOf = (resource: Official.TextResourceContents | Official.BlobResourceContents): Block =>
+  PortedResult.resourceOf(resource) ?? Message.text(JSON.stringify(resource))

@@ -75,7 +75,7 @@ const run = Effect.fnUntraced(function* <T extends Tool.Any>(
     idempotencyKey: "key",
     runId: "r",
     turn: 1,
-    progress: (partial) => Effect.sync(() => void shown.push(partial))
+    progress: (partial) => Effect.sync(() => void shown.push(Tool.render(partial)))
   })
   return { output, shown }
 })

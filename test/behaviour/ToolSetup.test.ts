@@ -535,12 +535,21 @@ describe("execute", () => {
 })
 
 describe("a result", () => {
-  it.effect("that has the shape of a ToolOutput is a value, unless Tool.output or Tool.failure made it", () =>
+  it.effect("that merely has a member `content` is a value", () =>
     Effect.gen(function* () {
       const values: ReadonlyArray<readonly [value: unknown, text: string]> = [
-        [{ content: [] }, '{"content":[]}'],
-        [{ content: [], isError: true }, '{"content":[],"isError":true}'],
-        [{ content: [{ type: "text", text: "hi" }] }, '{"content":[{"type":"text","text":"hi"}]}'],
+        ...[
+          { content: [] },
+          { content: "hi" },
+          { content: 5, isError: true },
+          { content: ["hi"], isError: true },
+          { content: [{ type: "paragraph", text: "hi" }] },
+          { content: [{ type: "text", text: 1 }], isError: true },
+          { content: [{ type: "text", text: "hi" }], isError: "no" },
+          { content: [{ type: "text", text: "hi" }], role: "assistant" },
+          { content: [{ type: "text", text: "hi" }], isError: true, toolCallId: "c1" },
+          { isError: true }
+        ].map((value) => [value, JSON.stringify(value)] as const),
         [Tool.output("hi"), "hi"],
         [{ ...Tool.output("hi") }, "hi"]
       ]
@@ -562,6 +571,77 @@ describe("a result", () => {
       })
       const [result] = toolResults((yield* play([calls("look"), done], { tools: [search] })).view.messages)
       assert.deepStrictEqual(result?.details, { content: [] })
+    })
+  )
+
+  it.effect("of a tool of MCP, pi or Karl is that result, with its images, details and error mark", () =>
+    Effect.gen(function* () {
+      const image = Message.image("aGk=", "image/png")
+      const text = { type: "text", text: "hi" }
+      const said = [Message.text("hi")]
+      const values: ReadonlyArray<readonly [value: unknown, result: Partial<Message.ToolResult>]> = [
+        [
+          { content: [text], isError: true, details: { path: "x", line: undefined } },
+          { content: said, details: { path: "x" } }
+        ],
+        [{ content: [{ ...text, annotations: {} }], isError: true, _meta: {} }, { content: said }],
+        [{ content: "hi", isError: true }, { content: said }],
+        [{ content: [], isError: true }, { content: [] }],
+        [
+          { content: [text], isError: false },
+          { content: said, outcome: "success" }
+        ],
+        [
+          { content: [text], details: undefined, usage: {} },
+          { content: said, outcome: "success" }
+        ],
+        [
+          { content: [text, { type: "image", data: "aGk=", mimeType: "image/png" }] },
+          { content: [...said, image], outcome: "success" }
+        ],
+        [
+          {
+            content: [{ type: "image", source: { type: "base64", mediaType: "image/png", data: "aGk=" } }],
+            isError: true
+          },
+          { content: [image] }
+        ],
+        [
+          { content: [{ type: "resource", resource: { uri: "file:///a", text: "hi" } }], isError: true },
+          { content: said }
+        ],
+        [
+          { content: [{ type: "resource_link", uri: "file:///a", name: "a" }] },
+          { content: [Message.text("[resource: file:///a] a")], outcome: "success" }
+        ],
+        [
+          { content: [], structuredContent: { n: 1 } },
+          { content: [Message.text('{"n":1}')], details: { n: 1 }, outcome: "success" }
+        ]
+      ]
+      for (const [value, expected] of values) {
+        const { outcome = "error" } = expected
+        for (const tool of [
+          say("look", value),
+          Tool.fromPromise({ name: "look", description: "", execute: async () => value })
+        ]) {
+          const { view } = yield* play([calls("look"), done], { tools: [tool] })
+          assert.deepInclude(toolResults(view.messages)[0], {
+            ...expected,
+            outcome,
+            isError: outcome === "error"
+          })
+        }
+      }
+    })
+  )
+
+  it.effect("of a tool of pi ends the run where it asks for it", () =>
+    Effect.gen(function* () {
+      const { events } = yield* play([calls("look")], {
+        tools: [say("look", { content: [{ type: "text", text: "bye" }], details: {}, terminate: true })]
+      })
+      assert.strictEqual(ofTag(events, "RunEnd")[0]?.status, "terminated")
     })
   )
 

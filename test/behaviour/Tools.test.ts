@@ -871,7 +871,7 @@ describe("Tools", () => {
               const { progress, toolCallId } = yield* Tool.ToolContext
               yield* progress(Tool.output(`${toolCallId} half`))
               yield* Effect.yieldNow
-              yield* progress(Tool.output(`${toolCallId} nearly`))
+              yield* progress(`${toolCallId} nearly`)
               return toolCallId
             })
         })

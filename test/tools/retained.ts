@@ -32,7 +32,7 @@ const program = Effect.gen(function* () {
     runId: "run-1",
     turn: 1,
     progress: (partial) =>
-      JSON.stringify(partial.content).includes("said") ? Deferred.succeed(allSaid, undefined) : Effect.void
+      JSON.stringify(partial).includes("said") ? Deferred.succeed(allSaid, undefined) : Effect.void
   })
   const run = (text: string) =>
     Effect.scoped(shell.execute({ command: text })).pipe(Effect.provideService(Tool.ToolContext, context))

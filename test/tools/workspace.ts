@@ -4,7 +4,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, FileSystem, Path, type Scope } from "effect"
 import type { ChildProcessSpawner } from "effect/process"
-import { type AgentEvent, ToolRegistry } from "effect-agent"
+import { type AgentEvent, Tool, ToolRegistry } from "effect-agent"
 import { Tools } from "effect-agent/tools"
 
 export const secret = "the secret outside"
@@ -56,7 +56,7 @@ export const make = Effect.fnUntraced(function* (
         idempotencyKey: "key",
         runId: "run-1",
         turn: 1,
-        progress: (partial) => Effect.sync(() => progress?.(textOf(partial)))
+        progress: (partial) => Effect.sync(() => progress?.(textOf(Tool.render(partial))))
       })
       return { ...executed, text: textOf(executed) }
     }).pipe(Effect.orDie)
