@@ -123,9 +123,9 @@ const hosted = Effect.fnUntraced(function* (id: string) {
   const priced = yield* Effect.forEach(found, ({ model, rule }) =>
     Effect.map(ListPrices.find({ provider: id, model }), (price) => rowOf(id, model, rule, price))
   )
-  const listed = new Set(found.map(({ rule }) => rule))
+  const listed = new Set(found.map(({ rule }) => rule?.pattern))
   const others = Models.rules.filter(
-    (rule) => rule.vendor === vendor && rule.isUnknown !== true && !listed.has(rule)
+    (rule) => rule.vendor === vendor && rule.isUnknown !== true && !listed.has(rule.pattern)
   )
   return [...priced, ...others.map((rule) => rowOf(id, rule.family ?? rule.pattern, rule, undefined))]
 })

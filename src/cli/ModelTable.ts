@@ -10,5 +10,6 @@ export const vendorOf = (provider: string): string => vendors[provider] ?? provi
 /** The rule of a model. A provider without rules of its own serves the models of others. */
 export const ruleOf = (provider: string, model: string): Models.Rule | undefined => {
   const vendor = vendorOf(provider)
-  return Models.find(model, { vendor, isGateway: !Models.rules.some((rule) => rule.vendor === vendor) })
+  const isGateway = !Models.rules.some((rule) => rule.vendor === vendor)
+  return Models.find(model, { id: provider, vendor, isGateway })
 }

@@ -12,6 +12,9 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Ids from "./models/ids.ts"
 import { rules as amazon } from "./models/amazon.ts"
+import * as Bedrock from "./models/bedrock.ts"
+import { endOf } from "./models/endings.ts"
+import * as Hosts from "./models/hosts.ts"
 import { rules as anthropic } from "./models/anthropic.ts"
 import { rules as deepseek } from "./models/deepseek.ts"
 import { rules as google } from "./models/google.ts"
@@ -20,6 +23,7 @@ import { rules as minimax } from "./models/minimax.ts"
 import { rules as mistral } from "./models/mistral.ts"
 import { rules as moonshot } from "./models/moonshot.ts"
 import { rules as openai } from "./models/openai.ts"
+import { rules as others } from "./models/others.ts"
 import { rules as qwen } from "./models/qwen.ts"
 import { rules as xai } from "./models/xai.ts"
 import type { Rule } from "./models/rule.ts"
@@ -33,7 +37,7 @@ export type { Endpoint, Rule, Thinking, Word } from "./models/rule.ts"
  * @since 0.2.0
  * @category constants
  */
-export const readOn = "2026-11-22"
+export const readOn = "2026-11-26"
 
 /**
  * The rules of the table.
@@ -55,6 +59,7 @@ export const rules: ReadonlyArray<Rule> = [
   ...zai,
   ...qwen,
   ...minimax,
+  ...others,
   ...amazon
 ]
 
@@ -135,7 +140,7 @@ export interface Served {
   readonly vendor?: Vendor | undefined
   /**
    * Whether the provider is a gateway to other vendors, so that only limits and inputs of the model's family
-   * apply (default: `false`).
+   * apply, and what is known of the host with this `id` (default: `false`).
    */
   readonly isGateway?: boolean | undefined
   /** The rules of the application (default: none). */
@@ -164,25 +169,42 @@ export const find = (
   const maker = typeof vendor === "function" ? vendor(model) : vendor
   const isOurs = (rule: Rule) => rule.vendor === undefined || rule.vendor === maker || rule.vendor === id
   const added = own.find((rule) => isOurs(rule) && Ids.matches(rule.pattern, model))
-  const known = isGateway ? ofFamily(model) : ofVendor(model, maker)
-  return added === undefined || known === undefined ? (added ?? known) : { ...known, ...added }
+  const known = isGateway ? atGateway(model, id) : ofVendor(model, maker)
+  if (added === undefined || known === undefined) return added ?? known
+  const isLimited = added.maxOutput !== undefined || added.input !== undefined
+  return { ...known, ...(isLimited ? { isSecondHand: false } : {}), ...added }
 }
 
-const ofVendor = (model: string, vendor: string | undefined): Rule | undefined =>
-  rules.find((rule) => rule.vendor === vendor && Ids.matches(rule.pattern, model))
+const ofVendor = (model: string, vendor: string | undefined): Rule | undefined => {
+  const rule = rules.find((rule) => rule.vendor === vendor && Ids.matches(rule.pattern, model))
+  if (Ids.vendorAtBedrock(model) !== undefined) return atBedrock(model, rule)
+  if (rule === undefined) return undefined
+  const endsOn = endOf(vendor, (pattern) => Ids.matches(pattern, model))
+  return endsOn === undefined ? rule : { ...rule, endsOn }
+}
 
-/** At a gateway, only limits and inputs of the vendor's rule apply. */
-const ofFamily = (model: string): Rule | undefined => {
-  const id = Ids.withoutPrefix(model)
-  const rule = rules.find((rule) => rule.isResold !== true && Ids.matches(rule.pattern, id))
+const atBedrock = (model: string, rule: Rule | undefined): Rule | undefined => {
+  const here = Bedrock.find((pattern) => Ids.matches(pattern, model))
+  if (here === undefined) return rule && { ...rule, isSecondHand: true }
+  return { pattern: "", ...rule, ...here }
+}
+
+/** At a gateway only limits and inputs are known, and at some hosts how they take a thinking level. */
+const atGateway = (model: string, id: string | undefined): Rule | undefined => {
+  const matches = (pattern: string) => Ids.matches(pattern, Ids.withoutPrefix(model))
+  const here = id === undefined ? undefined : Hosts.find(id, matches)
+  const rule =
+    here ?? Hosts.ofFamily(matches) ?? rules.find((rule) => rule.isResold !== true && matches(rule.pattern))
   if (rule === undefined) return undefined
   const { contextWindow, family, input, maxOutput, pattern } = rule
   return {
     pattern,
+    isSecondHand: true,
     ...(family === undefined ? {} : { family }),
     ...(contextWindow === undefined ? {} : { contextWindow }),
     ...(maxOutput === undefined ? {} : { maxOutput }),
-    ...(input === undefined ? {} : { input })
+    ...(input === undefined ? {} : { input }),
+    ...(here?.thinking === undefined ? {} : { thinking: here.thinking })
   }
 }
 

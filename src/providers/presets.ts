@@ -87,7 +87,7 @@ export const presets = /* @__PURE__ */ table({
     baseUrl: "https://openrouter.ai/api/v1",
     apiKeyName: "OPENROUTER_API_KEY",
     model: "moonshotai/kimi-k2.6",
-    compat: { gateway: true, thinking: "reasoning", efforts: { max: "xhigh" }, webSearch: "plugin" }
+    compat: { gateway: true, thinking: "reasoning", webSearch: "plugin" }
   },
   /** Vercel's AI Gateway, a gateway to other vendors. */
   vercel: {
@@ -154,7 +154,7 @@ export const presets = /* @__PURE__ */ table({
     baseUrl: "https://api.z.ai/api/paas/v4",
     apiKeyName: "ZAI_API_KEY",
     baseUrlName: "ZAI_BASE_URL",
-    model: "glm-5.1",
+    model: "glm-5.2",
     compat: { files: false, output: "json_object", body: { tool_stream: true } }
   },
   /** Qwen, of Alibaba's Model Studio. A key is valid in one region; the address is that of Singapore. */
@@ -188,15 +188,15 @@ export const presets = /* @__PURE__ */ table({
     id: "cerebras",
     baseUrl: "https://api.cerebras.ai/v1",
     apiKeyName: "CEREBRAS_API_KEY",
-    model: "zai-glm-4.7",
-    compat: { ...host, maxTokensField: "max_completion_tokens", images: false }
+    model: "gpt-oss-120b",
+    compat: { ...host, maxTokensField: "max_completion_tokens" }
   },
   /** Together, which serves models of other vendors. */
   together: {
     id: "together",
     baseUrl: "https://api.together.xyz/v1",
     apiKeyName: "TOGETHER_API_KEY",
-    model: "moonshotai/Kimi-K2.6",
+    model: "moonshotai/Kimi-K3",
     compat: host
   },
   /** Fireworks, which serves models of other vendors. */
@@ -204,7 +204,7 @@ export const presets = /* @__PURE__ */ table({
     id: "fireworks",
     baseUrl: "https://api.fireworks.ai/inference/v1",
     apiKeyName: "FIREWORKS_API_KEY",
-    model: "accounts/fireworks/models/kimi-k2p6",
+    model: "accounts/fireworks/models/kimi-k3",
     compat: host
   },
   /** DeepInfra, which serves models of other vendors. */
@@ -236,7 +236,7 @@ export const presets = /* @__PURE__ */ table({
     id: "baseten",
     baseUrl: "https://inference.baseten.co/v1",
     apiKeyName: "BASETEN_API_KEY",
-    model: "moonshotai/Kimi-K2.6",
+    model: "moonshotai/Kimi-K3",
     compat: host
   },
   /** NVIDIA, which serves models of other vendors. */
@@ -244,7 +244,7 @@ export const presets = /* @__PURE__ */ table({
     id: "nvidia",
     baseUrl: "https://integrate.api.nvidia.com/v1",
     apiKeyName: "NVIDIA_API_KEY",
-    model: "openai/gpt-oss-120b",
+    model: "moonshotai/kimi-k2.6",
     compat: host
   },
   /** Perplexity, whose models search the web. Most of them call no tools. */

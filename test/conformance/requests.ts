@@ -8,7 +8,7 @@
 import { Effect, type Layer, Redacted, Result, type Schema, Stream } from "effect"
 import { FetchHttpClient, type HttpClient } from "effect/http"
 import { Message, Provider, Transcript } from "effect-agent"
-import { Anthropic, Google, OpenAi, OpenAiCompatible } from "effect-agent/providers"
+import { AmazonBedrock, Anthropic, Google, OpenAi, OpenAiCompatible } from "effect-agent/providers"
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
@@ -57,7 +57,7 @@ const capture = (vendor: Vendor, words: Words) =>
     return seen === undefined ? Result.fail(failure.message) : Result.succeed<Words>(JSON.parse(seen.body))
   }).pipe(Effect.scoped, Effect.provide(FetchHttpClient.layer), Effect.orDie)
 
-// ───────────────────────── The four APIs
+// ───────────────────────── The APIs
 
 type Opaque = Schema.Json
 
@@ -110,6 +110,12 @@ export const apis: Readonly<Record<string, Vendor>> = {
       part.type === "toolCall"
         ? { provider: "google", thoughtSignature }
         : { provider: "google", signed: [{ from: 0, to: textIn(part).length, thoughtSignature }] }
+  },
+  "bedrock-converse": {
+    id: "amazon-bedrock",
+    layer: (baseUrl) =>
+      AmazonBedrock.layer({ baseUrl: baseUrl.replace(/\/v1$/, ""), region: "us-east-1", apiKey }),
+    sign: (_, signature) => ({ provider: "amazon-bedrock", signature })
   }
 }
 

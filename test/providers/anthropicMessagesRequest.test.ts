@@ -522,7 +522,7 @@ describe("anthropicMessagesRequest", () => {
       }
     ])
     const usual = [{ name: "f", description: "F.", input_schema: strict.parameters }]
-    assert.deepStrictEqual(inputOf("claude-opus-4-1", strict), usual)
+    assert.deepStrictEqual(inputOf("claude-opus-4-20250514", strict), usual)
     const open = { ...strict, parameters: schema }
     assert.deepStrictEqual(inputOf("claude-sonnet-4-5", open), [{ ...usual[0], input_schema: schema }])
   })

@@ -38,17 +38,14 @@ const listed = Json.listOf(memoize((tool: ToolDefinition) => Json.encode(toDecla
  * 7}` into the generation config, `{safetySettings: […]}` into the body.
  */
 export const parameters = (question: Question, dialect: Dialect, hasTools: boolean): Fields => {
-  const { model, options, system } = question
+  const { model, options } = question
   const { contents: _contents, generationConfig, toolConfig, tools: _tools, ...vendor } = question.vendor
   // Before Gemini 3, a request cannot have both tools and an output schema.
   const inPrompt = hasTools && generation(model) < 3
   const { configured, rest } = divided(vendor)
-  const instructions = [system ?? "", inPrompt ? toInstruction(options.output) : ""].filter(
-    (text) => text !== ""
-  )
+  const parts = isInFirstMessage(question) ? [] : instructions(question, hasTools)
   return Json.defined({
-    systemInstruction:
-      instructions.length === 0 ? undefined : { parts: instructions.map((text) => ({ text })) },
+    systemInstruction: parts.length === 0 ? undefined : { parts },
     generationConfig: unlessEmpty({
       ...toConfig(question, inPrompt),
       ...configured,
@@ -74,6 +71,18 @@ const toConfig = ({ options, thinking }: Question, inPrompt: boolean): Fields =>
     ...(inPrompt ? {} : toOutput(options.output))
   })
 }
+
+/** Whether the model takes instructions only as the beginning of the conversation. */
+export const isInFirstMessage = ({ rule }: Question): boolean => rule?.system === "firstMessage"
+
+/** The system prompt, and before Gemini 3 the output schema, which a request with tools cannot have. */
+export const instructions = (
+  { model, options, system = "" }: Question,
+  hasTools: boolean
+): ReadonlyArray<{ readonly text: string }> =>
+  [system, hasTools && generation(model) < 3 ? toInstruction(options.output) : ""].flatMap((text) =>
+    text === "" ? [] : [{ text }]
+  )
 
 const divided = (vendor: Json.JsonObject): { readonly configured: Fields; readonly rest: Fields } => {
   const entries = Object.entries(vendor)

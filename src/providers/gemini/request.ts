@@ -7,7 +7,7 @@ import type * as Message from "../../Message.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { declared, type Dialect, toHosted } from "./hosted.ts"
 import { type Encoded, encodeMessage, encodeResult } from "./messages.ts"
-import { declarations, parameters } from "./parameters.ts"
+import { declarations, instructions, isInFirstMessage, parameters } from "./parameters.ts"
 import * as Json from "../internal/json.ts"
 import { isReason } from "../Protocol.ts"
 import type { Question } from "../internal/question.ts"
@@ -22,14 +22,15 @@ export const encoder = (provider: string, dialect: Dialect = {}): Encode => {
     const messageOf =
       byModel.get(model) ?? memoize(encodeMessage(provider, model, dialect.isVertexAi === true))
     byModel.set(model, messageOf)
-    const contents = encodeContents(model, question.messages, messageOf)
-    if (typeof contents !== "string") return contents
     const own = declared(question)
     const tools = [
       ...(own.length === 0 ? [] : [declarations(own)]),
       ...toHosted(provider, options.hostedTools ?? []),
       ...Json.array(vendor["tools"]).map(Json.encode)
     ]
+    const first = isInFirstMessage(question) ? instructions(question, tools.length > 0) : []
+    const contents = encodeContents(model, question.messages, messageOf, first)
+    if (typeof contents !== "string") return contents
     const members = [
       "contents" in vendor ? "" : `"contents":${contents}`,
       tools.length === 0 ? "" : `"tools":[${tools.join(",")}]`,
@@ -61,9 +62,11 @@ export const counter =
 const encodeContents = (
   model: string,
   messages: ReadonlyArray<Message.ModelMessage>,
-  messageOf: (message: Message.ModelMessage) => Encoded | Reason
+  messageOf: (message: Message.ModelMessage) => Encoded | Reason,
+  first: ReadonlyArray<object>
 ): string | Reason => {
   const turns = new Turns()
+  for (const part of first) turns.add("user", JSON.stringify(part))
   let attached: Array<string> = []
   let calls: Encoded["calls"] = new Map()
   for (const message of messages) {

@@ -62,7 +62,8 @@ const question = (
   Support.leaveOut(changes, server, request.tools)
   const { model } = request
   const isClaude = server.endpoint === "messages"
-  const declared = ToolSearch.declared(changes, server, rule, request)
+  const taken = toolsTaken(changes, rule, request.tools)
+  const declared = ToolSearch.declared(changes, server, rule, { ...request, tools: taken })
   const tools = isClaude ? Anthropic.restrict(changes, server, { model, rule, tools: declared }) : declared
   const hosted = isClaude ? (changes.options.hostedTools ?? []) : []
   const hasTools = tools.length + Json.array(vendor["tools"]).length + hosted.length > 0
@@ -95,8 +96,11 @@ const minOutput = 16
 const limit = (changes: Changes, { endpoint, keepsPrompts }: Server, rule: Rule | undefined): void => {
   const { cacheRetention, maxTokens, sessionId, temperature } = changes.options
   const most = rule?.maxOutput
-  if (maxTokens !== undefined && most !== undefined && maxTokens > most)
-    changes.set("maxTokens", most, "The model answers with no more tokens.")
+  if (maxTokens !== undefined && most !== undefined && maxTokens > most) {
+    if (rule?.isSecondHand === true)
+      changes.report("maxTokens", maxTokens, maxTokens, `Elsewhere the model answers with at most ${most}.`)
+    else changes.set("maxTokens", most, "The model answers with no more tokens.")
+  }
   if (endpoint === "responses" && maxTokens !== undefined && maxTokens < minOutput)
     changes.set("maxTokens", minOutput, "The Responses API accepts no less.")
   if (endpoint === "messages" && temperature !== undefined && temperature > 1)
@@ -112,6 +116,23 @@ const limit = (changes: Changes, { endpoint, keepsPrompts }: Server, rule: Rule 
 }
 
 // ───────────────────────── Tools
+
+/** The tools of a request, none for a model that takes none. */
+const toolsTaken = (
+  changes: Changes,
+  rule: Rule | undefined,
+  tools: ModelRequest["tools"]
+): ModelRequest["tools"] => {
+  if (rule?.tools !== "none" || tools.length === 0) return tools
+  changes.report(
+    "tools",
+    tools.map(({ name }) => name),
+    null,
+    "The model takes no tools."
+  )
+  changes.leaveOut("toolChoice", "The model takes no tools.")
+  return []
+}
 
 /** Adapts the tool choice, and returns the thinking level that the model accepts with tools. */
 const allowTools = (

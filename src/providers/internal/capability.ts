@@ -55,8 +55,9 @@ export const missing = (
       `${model} ${verb} by the Responses API only: use OpenAi in place of OpenAiCompatible, openai/${model} in the program`
     )
   }
-  if (tools.length > 0 && rule.tools === "none") return unsupported(model, `${model} takes no tools`)
-  return rule.input === undefined ? undefined : unreadable(model, rule.input, messages)
+  return rule.input === undefined || rule.isSecondHand === true
+    ? undefined
+    : unreadable(model, rule.input, messages)
 }
 
 const unsupported = (model: string, detail: string): Reason => new ModelNotSupported({ model, detail })

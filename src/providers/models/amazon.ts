@@ -44,6 +44,16 @@ export const rules: ReadonlyArray<Rule> = [
   },
   {
     ...common,
+    family: "Nova Premier",
+    pattern: String.raw`amazon\.nova-premier`,
+    thinking: { kind: "none", omitted: "doesNotThink" },
+    contextWindow: 1_000_000,
+    maxOutput: 10_000,
+    sources: ["@earendil-works/pi-ai@1.5.2 dist/providers/data/amazon-bedrock.json"],
+    verified: true
+  },
+  {
+    ...common,
     family: "Nova 1",
     pattern: String.raw`amazon\.nova`,
     thinking: { kind: "none", omitted: "doesNotThink" },

@@ -45,6 +45,27 @@ const common = {
 export const rules: ReadonlyArray<Rule> = [
   {
     ...common,
+    family: "Gemini Nano Banana",
+    pattern: "nano-banana",
+    structuredOutput: false,
+    thinking: {
+      kind: "effort",
+      wire: level,
+      levels: { off: "minimal", minimal: "minimal", high: "high" },
+      omitted: "thinks"
+    },
+    tools: "none",
+    contextWindow: 65_536,
+    maxOutput: 32_768,
+    input: ["text", "image"],
+    sources: [
+      "@ai-sdk/google@4.0.121 src/google-model-catalog.ts (no tools)",
+      "@earendil-works/pi-ai@1.5.2 dist/providers/data/openrouter.json"
+    ],
+    verified: false
+  },
+  {
+    ...common,
     family: "Gemini image, audio, live, tts",
     pattern: String.raw`gemini-.*(?:image|tts|audio|live)`,
     structuredOutput: false,
@@ -87,6 +108,23 @@ export const rules: ReadonlyArray<Rule> = [
     maxOutput: 65_536,
     sources: ["juspay/neurolink#1707"],
     verified: true
+  },
+  {
+    ...common,
+    family: "Gemini 2.5 computer use",
+    pattern: String.raw`gemini-2\.5-computer`,
+    thinking: {
+      kind: "budget",
+      wire: budget,
+      levels: budgetsFrom0,
+      budget: { min: 1, max: 24_576 },
+      omitted: "thinks"
+    },
+    contextWindow: 128_000,
+    maxOutput: 64_000,
+    input: ["text", "image"],
+    sources: ["@earendil-works/pi-ai@1.5.2 dist/providers/data/google.json"],
+    verified: false
   },
   {
     ...common,
@@ -200,8 +238,12 @@ export const rules: ReadonlyArray<Rule> = [
       omitted: "thinks"
     },
     contextWindow: 1_048_576,
-    maxOutput: 65_536,
-    sources: ["@ai-sdk/google@4.0.121 CHANGELOG 4e43721"],
+    maxOutput: 1_048_576,
+    note: "over 65,536 tokens in several answers: long decode",
+    sources: [
+      "@ai-sdk/google@4.0.121 CHANGELOG 4e43721",
+      "ai.google.dev/gemini-api/docs/generate-content/long-decode"
+    ],
     verified: false
   },
   {
@@ -211,9 +253,10 @@ export const rules: ReadonlyArray<Rule> = [
     thinking: { kind: "always-on", wire: level, levels: fromLow, omitted: "thinks", usual: "medium" },
     sampling: "ignored",
     contextWindow: 1_048_576,
-    maxOutput: 65_536,
-    note: "thinking and answer share 65,536 tokens; more is long decode",
+    maxOutput: 1_048_576,
+    note: "over 65,536 tokens, of thinking and answer, in several answers: long decode",
     sources: [
+      "ai.google.dev/gemini-api/docs/generate-content/long-decode",
       "ai.google.dev/gemini-api/docs/generate-content/latest-model",
       "docs.cloud.google.com get-started-with-gemini-4",
       "dev.to/aihubmix gemini-4-argon"
@@ -222,9 +265,24 @@ export const rules: ReadonlyArray<Rule> = [
   },
   {
     ...common,
+    family: "Gemma 3",
+    pattern: "gemma-3",
+    structuredOutput: false,
+    thinking: { kind: "none", omitted: "doesNotThink" },
+    system: "firstMessage",
+    tools: "none",
+    contextWindow: 131_072,
+    maxOutput: 8192,
+    input: ["text", "image"],
+    sources: ["@ai-sdk/google@4.0.121 src/google-model-catalog.ts"],
+    verified: false
+  },
+  {
+    ...common,
     family: "Gemma 4",
     pattern: String.raw`gemma-4`,
     structuredOutput: false,
+    system: "firstMessage",
     thinking: {
       kind: "always-on",
       wire: level,
@@ -242,6 +300,16 @@ export const rules: ReadonlyArray<Rule> = [
     contextWindow: 262_144,
     maxOutput: 32_768,
     input: ["text", "image"],
+    sources: ["@earendil-works/pi-ai@1.5.2 dist/providers/data/google.json"],
+    verified: false
+  },
+  {
+    ...common,
+    family: "Gemini Robotics",
+    pattern: "gemini-robotics",
+    thinking: { kind: "always-on", wire: level, levels: fromMinimal, omitted: "thinks" },
+    contextWindow: 131_072,
+    maxOutput: 65_536,
     sources: ["@earendil-works/pi-ai@1.5.2 dist/providers/data/google.json"],
     verified: false
   },

@@ -100,6 +100,16 @@ export const rules: ReadonlyArray<Rule> = [
   },
   {
     ...common,
+    family: "Llama 3.1 8B",
+    pattern: "^llama-3.1-8b",
+    thinking: { kind: "none", omitted: "doesNotThink" },
+    maxOutput: 131_072,
+    input: ["text"],
+    sources: ["@earendil-works/pi-ai@1.5.2 dist/providers/data/groq.json"],
+    verified: true
+  },
+  {
+    ...common,
     family: "Llama and others",
     pattern: String.raw`^(?:llama-|meta-llama/|gemma)`,
     thinking: { kind: "none", omitted: "doesNotThink" },

@@ -42,15 +42,24 @@ const compiled = (pattern: string): RegExp => {
 const maxLength = 256
 
 /**
- * The id without its date, unchanged and with a dot between the digits of its version: `gpt-5-6` is `gpt-5.6`
- * too. An id of Amazon Bedrock also without the region and the vendor before it.
+ * The id as it is, without its date, and with a dot between the digits of its version: `gpt-5-6` and `glm-5p3` are `gpt-5.6` and
+ * `glm-5.3` too. An id of Amazon Bedrock also without the region and the vendor before it.
  */
 const spellings = (id: string): ReadonlyArray<string> => {
-  const undated = id.slice(-maxLength).replace(date, "")
+  const whole = id.slice(-maxLength)
+  const undated = whole.replace(date, "")
   const bare = undated.replace(bedrock, "")
-  return [...new Set([undated, bare].flatMap((id) => [id, id.replace(version, "$1.$2")]))]
+  return [
+    ...new Set([
+      whole,
+      ...[undated, bare].flatMap((id) => [id, id.replace(version, "$1.$2"), id.replace(pointed, "$1.$2")])
+    ])
+  ]
 }
 
 const date = /(?:-\d{4}-\d{2}-\d{2}|[-@]\d{8})(?=$|[-:@])/
 
 const version = /(\d)-(\d{1,2})(?![\da-z])/i
+
+/** Fireworks writes `p` for the dot. */
+const pointed = /(\d)p(\d)/gi

@@ -45,8 +45,23 @@ export const rules: ReadonlyArray<Rule> = [
   },
   {
     ...common,
+    family: "DeepSeek V4 at Mistral",
+    pattern: "deepseek-v4",
+    thinking: {
+      kind: "effort",
+      wire: effort,
+      levels: { off: "none", low: "low", high: "high", max: "max" },
+      omitted: "varies"
+    },
+    contextWindow: 1_048_576,
+    isResold: true,
+    sources: ["@earendil-works/pi-ai@1.5.2 dist/providers/data/mistral.json"],
+    verified: false
+  },
+  {
+    ...common,
     family: "GLM 5.3 at Mistral",
-    pattern: String.raw`zai-glm-(?:5(?:$|-3)|latest)`,
+    pattern: String.raw`glm-(?:5(?:$|[.-]3)|latest|flash)`,
     thinking: {
       kind: "always-on",
       wire: effort,
@@ -64,17 +79,59 @@ export const rules: ReadonlyArray<Rule> = [
     },
     contextWindow: 1_048_576,
     maxOutput: 131_072,
-    input: ["text"],
     isResold: true,
-    sources: ["@ai-sdk/mistral@4.0.87 src/mistral-model-catalog.ts, CHANGELOG 28e30cd"],
+    note: "Flash reads images; whether the other does is not known",
+    sources: [
+      "@ai-sdk/mistral@4.0.87 src/mistral-model-catalog.ts, CHANGELOG 28e30cd",
+      "@earendil-works/pi-ai@1.5.2 dist/providers/data/mistral.json"
+    ],
     verified: true
   },
   {
     ...common,
-    family: "no dial: codestral, devstral, ministral, Large 3, voxtral, pixtral, nemo, Medium 3 and 3.1",
-    pattern: String.raw`codestral|devstral|ministral|mistral-code|mistral-large-(?:2512|latest)|voxtral|pixtral|open-mistral|mistral-medium-250\d|mistral-small-250\d`,
+    family: "voxtral",
+    pattern: "voxtral",
     thinking: { kind: "none", omitted: "doesNotThink" },
-    contextWindow: 262_144,
+    contextWindow: 32_768,
+    input: ["text", "audio"],
+    sources: ["@earendil-works/pi-ai@1.5.2 dist/providers/data/mistral.json"],
+    verified: false
+  },
+  {
+    ...common,
+    family: "codestral, devstral",
+    pattern: "codestral|devstral(?!-small)|mistral-code",
+    thinking: { kind: "none", omitted: "doesNotThink" },
+    contextWindow: 256_000,
+    input: ["text"],
+    sources: ["@earendil-works/pi-ai@1.5.2 dist/providers/data/mistral.json", "dust-tt/dust#27613"],
+    verified: true
+  },
+  {
+    ...common,
+    family: "nemo, 7B",
+    pattern: "open-mi[sx]tral|mistral-nemo|mi[sx]tral-\\d+x?\\d*b",
+    thinking: { kind: "none", omitted: "doesNotThink" },
+    contextWindow: 128_000,
+    input: ["text"],
+    sources: ["@earendil-works/pi-ai@1.5.2 dist/providers/data/mistral.json"],
+    verified: false
+  },
+  {
+    ...common,
+    family: "pixtral, Medium 3, Small 3",
+    pattern: String.raw`pixtral|mistral-medium-2505|mistral-small-250\d|ministral-3b`,
+    thinking: { kind: "none", omitted: "doesNotThink" },
+    contextWindow: 128_000,
+    sources: ["@earendil-works/pi-ai@1.5.2 dist/providers/data/mistral.json"],
+    verified: true
+  },
+  {
+    ...common,
+    family: "no dial: devstral small, ministral, Large 3, Medium 3.1",
+    pattern: String.raw`devstral|ministral|mistral-large-(?:2512|3|latest)|mistral-medium-250\d`,
+    thinking: { kind: "none", omitted: "doesNotThink" },
+    contextWindow: 256_000,
     sources: [
       "@ai-sdk/mistral@4.0.87 src/mistral-model-catalog.ts",
       "dust-tt/dust#27613",
@@ -86,8 +143,15 @@ export const rules: ReadonlyArray<Rule> = [
     ...common,
     family: "GLM at Mistral",
     pattern: String.raw`^(?:zai-)?glm-`,
-    thinking: { kind: "effort", wire: effort, levels: fromNone, omitted: "doesNotThink", usual: "none" },
-    contextWindow: 262_144,
+    thinking: {
+      kind: "effort",
+      wire: effort,
+      levels: { off: "none", high: "high", max: "max" },
+      omitted: "doesNotThink",
+      usual: "none"
+    },
+    contextWindow: 1_048_576,
+    input: ["text"],
     isResold: true,
     note: "thinking models refuse temperature 0 (dust-tt/dust#27613, one source)",
     sources: [

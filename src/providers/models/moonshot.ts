@@ -21,6 +21,27 @@ const common = {
 export const rules: ReadonlyArray<Rule> = [
   {
     ...common,
+    family: "Kimi for coding, fast",
+    pattern: "kimi-for-coding-highspeed",
+    thinking: { kind: "always-on", omitted: "thinks" },
+    contextWindow: 262_144,
+    maxOutput: 32_768,
+    sources: ["@earendil-works/pi-ai@1.5.2 dist/providers/data/kimi-coding.json"],
+    verified: false
+  },
+  {
+    ...common,
+    family: "Kimi for coding, K3 with a short context",
+    pattern: "kimi-for-coding|(?:^|/)k3-256k",
+    thinking: { kind: "always-on", wire: effort, levels: fromLow, omitted: "thinks", usual: "max" },
+    contextWindow: 262_144,
+    maxOutput: 131_072,
+    note: "@earendil-works/pi-ai has 1,048,576 for kimi-for-coding",
+    sources: ["@earendil-works/pi-ai@1.5.2 dist/providers/data/kimi-coding.json"],
+    verified: false
+  },
+  {
+    ...common,
     family: "Kimi K3, K3.1 Pro",
     pattern: String.raw`kimi-k3|(?:^|/)k3`,
     thinking: { kind: "always-on", wire: effort, levels: fromLow, omitted: "thinks", usual: "max" },

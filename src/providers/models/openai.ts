@@ -50,6 +50,7 @@ const fromLowToHigh: Thinking["levels"] = {
   xhigh: "high",
   max: "high"
 }
+const fromLowToXhigh: Thinking["levels"] = { ...fromLow, max: "xhigh" }
 const common = {
   vendor: "openai",
   forcedTools: "taken",
@@ -86,8 +87,8 @@ const small = {
 export const rules: ReadonlyArray<Rule> = [
   {
     ...common,
-    family: "GPT-6 Astra, GPT-6.1 Sol",
-    pattern: String.raw`gpt-6(?:-astra|\.1-sol)`,
+    family: "GPT-6 Astra, GPT-6.1 Sol, GPT-6.2 Astra and Sol",
+    pattern: String.raw`gpt-6(?:(?:\.\d)?-astra|\.[1-9]-sol)`,
     thinking: {
       kind: "always-on",
       wire: effort,
@@ -107,7 +108,8 @@ export const rules: ReadonlyArray<Rule> = [
       "BerriAI/litellm-docs#1173",
       "UKGovernmentBEIS/inspect_ai#5254",
       "bolna-ai/bolna#1019",
-      "coder/xum#4064"
+      "coder/xum#4064",
+      "@openai/codex@0.171.0 built-in model list (6.2)"
     ],
     verified: true
   },
@@ -138,8 +140,34 @@ export const rules: ReadonlyArray<Rule> = [
   },
   {
     ...common,
-    family: "GPT-5.6 Cyber",
-    pattern: String.raw`gpt-5\.6-cyber`,
+    family: "GPT Daybreak Blue",
+    pattern: "gpt-daybreak-blue",
+    thinking: {
+      kind: "always-on",
+      wire: effort,
+      levels: fromLow,
+      perEndpoint: { chat: { max: "xhigh" } },
+      omitted: "thinks"
+    },
+    toolSearch: true,
+    contextWindow: 1_050_000,
+    maxOutput: 128_000,
+    endpoints: ["responses"],
+    stop: false,
+    tools: "responses",
+    longCache: "options",
+    note: "@earendil-works/pi-ai sends none, Codex does not",
+    sources: [
+      "openai@7.57.0 resources/shared.d.ts ResponsesModel",
+      "@openai/codex@0.171.0 built-in model list",
+      "@earendil-works/pi-ai@1.5.2 dist/providers/data/openai.json"
+    ],
+    verified: false
+  },
+  {
+    ...common,
+    family: "GPT Cyber, Rosalind, Daybreak Red",
+    pattern: String.raw`gpt-(?:5\.6-cyber|6-cyber|daybreak|(?:6-)?rosalind)`,
     thinking: {
       kind: "always-on",
       wire: effort,
@@ -153,6 +181,22 @@ export const rules: ReadonlyArray<Rule> = [
     stop: false,
     tools: "responses",
     longCache: "options",
+    sources: [
+      "openai@7.57.0 resources/shared.d.ts ResponsesModel",
+      "@earendil-works/pi-ai@1.5.2 dist/providers/data/openai.json"
+    ],
+    verified: false
+  },
+  {
+    ...common,
+    family: "chat-latest",
+    pattern: "^chat-latest",
+    thinking: { kind: "none", wire: effort, omitted: "thinks" },
+    contextWindow: 400_000,
+    maxOutput: 128_000,
+    stop: false,
+    longCache: "options",
+    note: "its levels are not documented, so none is sent",
     sources: ["@earendil-works/pi-ai@1.5.2 dist/providers/data/openai.json"],
     verified: false
   },
@@ -270,22 +314,23 @@ export const rules: ReadonlyArray<Rule> = [
   },
   {
     ...common,
+    family: "GPT-5.3 Codex Spark",
+    pattern: String.raw`gpt-5\.3-codex-spark`,
+    thinking: { kind: "always-on", wire: effort, levels: fromLowToXhigh, omitted: "thinks" },
+    contextWindow: 128_000,
+    maxOutput: 32_000,
+    endpoints: ["responses"],
+    stop: false,
+    tools: "responses",
+    longCache: "retention",
+    sources: ["@earendil-works/pi-ai@1.5.2 dist/providers/data/openai.json"],
+    verified: true
+  },
+  {
+    ...common,
     family: "GPT-5.2 and 5.3 Codex, 5.1 Codex Max",
     pattern: String.raw`gpt-5\.(?:[23]-codex|1-codex-max)`,
-    thinking: {
-      kind: "always-on",
-      wire: effort,
-      levels: {
-        off: "low",
-        minimal: "low",
-        low: "low",
-        medium: "medium",
-        high: "high",
-        xhigh: "xhigh",
-        max: "xhigh"
-      },
-      omitted: "thinks"
-    },
+    thinking: { kind: "always-on", wire: effort, levels: fromLowToXhigh, omitted: "thinks" },
     contextWindow: 400_000,
     maxOutput: 128_000,
     endpoints: ["responses"],
@@ -429,8 +474,8 @@ export const rules: ReadonlyArray<Rule> = [
   },
   {
     ...common,
-    family: "o1-pro, o3-pro, deep research",
-    pattern: String.raw`(?:^|/)o\d(?:-mini)?-(?:pro|deep-research)`,
+    family: "o1-pro, o3-pro, deep research, codex-mini",
+    pattern: String.raw`(?:^|/)o\d(?:-mini)?-(?:pro|deep-research)|^codex-mini`,
     thinking: { kind: "always-on", wire: effort, levels: fromLowToHigh, omitted: "thinks", usual: "medium" },
     contextWindow: 200_000,
     maxOutput: 100_000,
@@ -445,7 +490,32 @@ export const rules: ReadonlyArray<Rule> = [
   },
   {
     ...common,
-    family: "o1, o3, o3-mini, o4-mini",
+    family: "o1-preview, o1-mini (retired)",
+    pattern: String.raw`(?:^|/)o1-(?:preview|mini)`,
+    thinking: { kind: "none", wire: effort, omitted: "thinks" },
+    contextWindow: 128_000,
+    maxOutput: 32_768,
+    input: ["text"],
+    stop: false,
+    tools: "none",
+    sources: ["openai@7.57.0 resources/shared.d.ts"],
+    verified: false
+  },
+  {
+    ...common,
+    family: "o3-mini",
+    pattern: String.raw`(?:^|/)o3-mini`,
+    thinking: { kind: "always-on", wire: effort, levels: fromLowToHigh, omitted: "thinks", usual: "medium" },
+    contextWindow: 200_000,
+    maxOutput: 100_000,
+    input: ["text"],
+    stop: false,
+    sources: ["@earendil-works/pi-ai@1.5.2 dist/providers/data/openai.json"],
+    verified: true
+  },
+  {
+    ...common,
+    family: "o1, o3, o4-mini",
     pattern: String.raw`(?:^|/)o\d`,
     thinking: { kind: "always-on", wire: effort, levels: fromLowToHigh, omitted: "thinks", usual: "medium" },
     contextWindow: 200_000,
@@ -472,6 +542,45 @@ export const rules: ReadonlyArray<Rule> = [
   },
   {
     ...common,
+    family: "GPT audio",
+    pattern: "^gpt-(?:audio|4o-(?:mini-)?audio|realtime)",
+    structuredOutput: false,
+    thinking: { kind: "none", wire: effort, omitted: "doesNotThink" },
+    sampling: "any",
+    contextWindow: 128_000,
+    maxOutput: 16_384,
+    endpoints: ["chat"],
+    input: ["text", "audio"],
+    sources: ["openai@7.57.0 resources/shared.d.ts ChatModel"],
+    verified: false
+  },
+  {
+    ...common,
+    family: "computer-use-preview",
+    pattern: "^computer-use",
+    thinking: { kind: "none", wire: effort, omitted: "thinks" },
+    contextWindow: 8192,
+    maxOutput: 1024,
+    endpoints: ["responses"],
+    input: ["text", "image"],
+    stop: false,
+    sources: ["openai@7.57.0 resources/shared.d.ts ResponsesModel"],
+    verified: false
+  },
+  {
+    ...common,
+    family: "GPT-4o of May 2024",
+    pattern: "gpt-4o-2024-05-13",
+    structuredOutput: false,
+    thinking: { kind: "none", wire: effort, omitted: "doesNotThink" },
+    sampling: "any",
+    contextWindow: 128_000,
+    maxOutput: 4096,
+    sources: ["@earendil-works/pi-ai@1.5.2 dist/providers/data/openai.json"],
+    verified: true
+  },
+  {
+    ...common,
     family: "GPT-4o",
     pattern: String.raw`gpt-4o|chatgpt-4o`,
     thinking: { kind: "none", wire: effort, omitted: "doesNotThink" },
@@ -485,7 +594,7 @@ export const rules: ReadonlyArray<Rule> = [
   {
     ...common,
     family: "GPT-4 Turbo and Vision",
-    pattern: String.raw`gpt-4-(?:turbo|vision|\d{4}-vision)`,
+    pattern: String.raw`gpt-4-(?:turbo|vision|0125|1106)`,
     structuredOutput: false,
     thinking: { kind: "none", wire: effort, omitted: "doesNotThink" },
     sampling: "any",
@@ -498,13 +607,39 @@ export const rules: ReadonlyArray<Rule> = [
   },
   {
     ...common,
-    family: "GPT-4, GPT-3.5",
-    pattern: String.raw`gpt-(?:4|3\.5)`,
+    family: "GPT-4 32k (retired)",
+    pattern: "gpt-4-32k",
     structuredOutput: false,
     thinking: { kind: "none", wire: effort, omitted: "doesNotThink" },
     sampling: "any",
-    contextWindow: 128_000,
+    contextWindow: 32_768,
+    maxOutput: 32_768,
+    input: ["text"],
+    sources: ["openai@7.57.0 resources/shared.d.ts"],
+    verified: false
+  },
+  {
+    ...common,
+    family: "GPT-3.5",
+    pattern: String.raw`gpt-3\.5`,
+    structuredOutput: false,
+    thinking: { kind: "none", wire: effort, omitted: "doesNotThink" },
+    sampling: "any",
+    contextWindow: 16_385,
     maxOutput: 4096,
+    input: ["text"],
+    sources: ["openai@7.57.0 resources/shared.d.ts"],
+    verified: false
+  },
+  {
+    ...common,
+    family: "GPT-4",
+    pattern: String.raw`gpt-4`,
+    structuredOutput: false,
+    thinking: { kind: "none", wire: effort, omitted: "doesNotThink" },
+    sampling: "any",
+    contextWindow: 8192,
+    maxOutput: 8192,
     input: ["text"],
     note: "reasoning_effort is refused",
     sources: ["@earendil-works/pi-ai@1.5.2 dist/providers/data/openai.json"],
@@ -513,7 +648,7 @@ export const rules: ReadonlyArray<Rule> = [
   {
     ...common,
     family: "unknown GPT",
-    pattern: String.raw`gpt-(?:5\.(?:[7-9]|\d\d)|[6-9]|\d\d)`,
+    pattern: String.raw`gpt-(?:5\.(?:[7-9]|\d\d)|[6-9]|\d\d|[a-z]+-latest)`,
     thinking: {
       kind: "always-on",
       wire: effort,
@@ -521,6 +656,7 @@ export const rules: ReadonlyArray<Rule> = [
       perEndpoint: { chat: { max: "xhigh" } },
       omitted: "thinks"
     },
+    toolSearch: true,
     contextWindow: 400_000,
     maxOutput: 128_000,
     endpoints: ["responses"],

@@ -112,11 +112,13 @@ export interface Rule {
   /**
    * Where the models accept tools (default: at every endpoint).
    *
-   * `none`: nowhere. `responses`: not on Chat Completions. `chatWithEffortNone`: on Chat Completions only with
+   * `none`: nowhere, so that they are left out. `responses`: not on Chat Completions. `chatWithEffortNone`: on Chat Completions only with
    * the effort `none`, which the request must contain. `chatWithoutEffort`: on Chat Completions only without an
    * effort.
    */
   readonly tools?: "none" | "responses" | "chatWithEffortNone" | "chatWithoutEffort"
+  /** Where the models take the system prompt: `firstMessage` is the beginning of the first message (default: in its own place). */
+  readonly system?: "firstMessage"
   /** Whether their vendor lets the models search for tools that a request defers (default: `false`). */
   readonly toolSearch?: boolean
   /**
@@ -128,6 +130,13 @@ export interface Rule {
    * Whether these are models of other vendors, so that the rule applies only to this vendor (default: `false`).
    */
   readonly isResold?: boolean
+  /**
+   * Whether the limits and inputs come from elsewhere than the server, such as the vendor of a model that a gateway serves
+   * (default: `false`). A request beyond them is sent as it is, and reported.
+   */
+  readonly isSecondHand?: boolean
+  /** The day on which the vendor turns the model off, as `YYYY-MM-DD` (default: none is announced). */
+  readonly endsOn?: string
   /** A note for people (default: none). */
   readonly note?: string
   /** The addresses of the documents that the facts are from (default: none). */

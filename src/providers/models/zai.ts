@@ -100,6 +100,15 @@ export const rules: ReadonlyArray<Rule> = [
   },
   {
     ...common,
+    family: "GLM, newest",
+    pattern: "glm-(?:latest|fast)",
+    thinking: { kind: "always-on", wire: switched, levels: fromLow, omitted: "thinks", usual: "max" },
+    contextWindow: 1_000_000,
+    sources: ["rule for unknown ids: as the newest"],
+    verified: false
+  },
+  {
+    ...common,
     family: "GLM-4.5 to 5.1",
     pattern: String.raw`glm-`,
     thinking: { kind: "switch", levels: stoppable, omitted: "thinks", usual: "enabled" },
