@@ -204,6 +204,18 @@ export type Parsed =
   | { readonly worker: ServerCommands.WorkerLine }
   | { readonly code: number }
 
+/**
+ * A text that is no flag and no command for sure, with a space before it that the prompt loses: `-p models`, and a text with a hyphen and a
+ * space, such as `"- list the files"`.
+ */
+const asWord =
+  (commands: ReadonlySet<string>) =>
+  (arg: string, index: number, args: ReadonlyArray<string>): string => {
+    const isAfterPrint = ["-p", "--print"].includes(args[index - 1] ?? "")
+    const isText = /^-[^=]*\s/.test(arg)
+    return isText || (isAfterPrint && commands.has(arg)) ? ` ${arg}` : arg
+  }
+
 /** Parses the command line. Runs the command, if it names one, and shows the help, if it requests that. */
 export const parse = Effect.fnUntraced(function* <E, R>(
   args: ReadonlyArray<string>,
@@ -233,7 +245,8 @@ export const parse = Effect.fnUntraced(function* <E, R>(
       sessions((line) => finish(commands.sessions(line)))
     ])
   )
-  yield* Command.runWith(parsing, { version })(args).pipe(
+  const names = parsing.subcommands.flatMap(({ commands }) => commands.map(({ name }) => name))
+  yield* Command.runWith(parsing, { version })(args.map(asWord(new Set(names)))).pipe(
     Effect.provideService(
       CliConfig.CliConfig,
       CliConfig.make({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] })

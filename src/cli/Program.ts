@@ -157,11 +157,19 @@ const services = ({ color, verbose }: { readonly color: boolean; readonly verbos
   )
 }
 
+/** Faults that a prompt without `--` makes. */
+const promptFaults = new Set(["UnexpectedArgument", "UnknownSubcommand", "UnrecognizedOption"])
+
 /** Errors of the command line go to stderr, one on each line, because stdout may be redirected to a file. */
 const present = (event: CliOutput.Presenter.Event): Effect.Effect<void> =>
   event._tag === "InvalidInvocation"
     ? Effect.sync(() => {
-        const faults = event.errors.map(({ message }) => `effect-agent: ${Inert.line(message)}\n`)
-        process.stderr.write(`${faults.join("")}Try effect-agent --help.\n`)
+        // A text such as `-x-is-this` is a fault for each of its letters.
+        const faults = event.errors.slice(0, 3).map(({ message }) => `effect-agent: ${Inert.line(message)}\n`)
+        const isPrompt = event.errors.some(({ _tag }) => promptFaults.has(_tag))
+        const advice = isPrompt
+          ? `A prompt that begins with a hyphen or the name of a command goes behind --: effect-agent -- "…".\n`
+          : ""
+        process.stderr.write(`${faults.join("")}${advice}Try effect-agent --help.\n`)
       })
     : CliOutput.defaultPresenter.present(event)

@@ -183,7 +183,14 @@ const shower = Effect.fnUntraced(function* ({ output, settings }: Plan) {
   const isJson = settings.outputFormat === "stream-json"
   const show = isJson
     ? JsonOutput.make(screen)
-    : TextOutput.make(screen, settings.outputFormat === "text" && output === undefined)
+    : TextOutput.make(
+        screen,
+        settings.outputFormat !== "text" || output !== undefined
+          ? "never"
+          : settings.print && process.stdout.isTTY !== true
+            ? "whole"
+            : "streamed"
+      )
   const note = ModelNotes.make(screen, Option.isSome(settings.maxCost))
   const answers = settings.outputFormat === "text" ? outputsOf : () => ""
   const all = (events: ReadonlyArray<AgentEvent>) =>

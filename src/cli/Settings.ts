@@ -122,6 +122,7 @@ const settingsOf = (picks: SettingTable.Picks) => {
     sandbox: Option.getOrElse(values.sandbox, () => "auto" as const),
     network: isOn(values.network),
     writable: Option.getOrElse(values.writable, () => []),
+    passEnv: Option.getOrElse(values.passEnv, () => []),
     continue: isOn(values.continue),
     noSession: isOn(values.noSession) && (isFlag(picks.noSession) || !namesSession(picks)),
     noMcp: isOn(values.noMcp),

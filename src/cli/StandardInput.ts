@@ -1,20 +1,20 @@
 /** The prompt: words of the command line and piped text. */
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
-import type { PlatformError } from "effect/PlatformError"
 import * as Pull from "effect/Pull"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
 import { UsageError } from "./ExitCode.ts"
+import { Screen } from "./Screen.ts"
 
 /**
- * Time limit for the first byte of a pipe if the command line has a prompt. A parent process may leave the pipe
- * open without writing.
+ * Time limit for the first byte of a socket. Node and editors connect a child process by a socket and often leave it
+ * open without writing. The shell connects commands by pipes, which are read to their end.
  */
-const besidePrompt = "200 millis"
-/** Time limit for the first byte of a pipe that contains the prompt. `-` has none. */
-const insteadOfPrompt = "5 seconds"
+const patience = "3 seconds"
+/** Time after which the program says that it waits. */
+const quiet = "1 second"
 /** Maximum bytes of stdin. No model reads more. */
 const maxBytes = 8 * 1024 * 1024
 
@@ -22,17 +22,17 @@ const howTo = 'Give a prompt: effect-agent "read package.json", or pipe it in. M
 
 /**
  * The prompt. `-` reads all of stdin as the prompt. Other words get piped text as a block after them. `isOptional`: without a prompt
- * the result is `undefined`, not a failure.
+ * the result is `undefined`, not a failure. A line on stderr names a wait, and a stdin that was left out.
  */
 export const promptOf = Effect.fnUntraced(function* (
   words: string,
   isOptional = false
-): Effect.fn.Return<string | undefined, UsageError, Stdio.Stdio> {
+): Effect.fn.Return<string | undefined, UsageError, Stdio.Stdio | FileSystem.FileSystem | Screen> {
   const { stdinIsTerminal } = yield* Stdio.Stdio
   const isEmpty = words.trim() === ""
-  if (words === "-") return yield* alone(yield* read(undefined))
+  if (words === "-") return yield* alone(yield* read(Effect.succeed(false)))
   if (yield* stdinIsTerminal) return isEmpty && isOptional ? undefined : yield* alone(words)
-  const piped = yield* read(isEmpty && !isOptional ? insteadOfPrompt : besidePrompt)
+  const piped = yield* read(isSocket)
   if (isEmpty && isOptional && piped.trim() === "") return undefined
   if (isEmpty || piped.trim() === "") return yield* alone(isEmpty ? piped : words)
   return `${words}\n\n<stdin>\n${piped.trimEnd()}\n</stdin>`
@@ -41,30 +41,44 @@ export const promptOf = Effect.fnUntraced(function* (
 const alone = (text: string): Effect.Effect<string, UsageError> =>
   text.trim() === "" ? new UsageError({ detail: `No prompt. ${howTo}` }) : Effect.succeed(text.trim())
 
-/** All of stdin, or an empty text if the first byte does not come in time. */
-const read = (patience: Duration.Input | undefined): Effect.Effect<string, UsageError, Stdio.Stdio> =>
-  Effect.gen(function* () {
+const isSocket = Effect.gen(function* () {
+  const { stat } = yield* FileSystem.FileSystem
+  return yield* stat("/dev/stdin").pipe(
+    Effect.map(({ type }) => type === "Socket"),
+    Effect.orElseSucceed(() => false)
+  )
+})
+
+const say = (text: string) => Effect.flatMap(Screen, ({ err, paint }) => err(`${paint.dim(text)}\n`))
+
+/** All of stdin. If it `mayBeSilent`, an empty text when the first byte does not come in time. */
+const read = Effect.fnUntraced(
+  function* (mayBeSilent: Effect.Effect<boolean, never, FileSystem.FileSystem>) {
     const { stdin } = yield* Stdio.Stdio
     const pull = yield* Stream.toPull(stdin)
-    const first = yield* patience === undefined ? Effect.asSome(pull) : Effect.timeoutOption(pull, patience)
-    if (Option.isNone(first)) return ""
-    const chunks: Array<Uint8Array> = [...first.value]
-    let size = sizeOf(first.value)
-    yield* Effect.forever(
-      Effect.flatMap(pull, (more) => {
-        chunks.push(...more)
-        size += sizeOf(more)
-        return size > maxBytes ? tooMuch : Effect.void
-      })
+    const chunks: Array<Uint8Array> = []
+    let size = 0
+    const next = Effect.flatMap(pull, (more) => {
+      chunks.push(...more)
+      size += sizeOf(more)
+      return size > maxBytes ? tooMuch : Effect.void
+    })
+    const begun = (yield* mayBeSilent) ? Effect.timeoutOption(next, patience) : Effect.asSome(next)
+    yield* Effect.forkScoped(
+      Effect.delay(say("Waiting for the end of stdin. Without piped text: < /dev/null"), quiet)
+    )
+    yield* Effect.flatMap(begun, (first) =>
+      Option.isSome(first)
+        ? Effect.forever(next)
+        : say("stdin was left out: it stayed open, and nothing came.")
     ).pipe(Pull.catchDone(() => Effect.void))
     return yield* decode(chunks)
-  }).pipe(
-    Pull.catchDone(() => Effect.succeed("")),
-    Effect.scoped,
-    Effect.catchTag("PlatformError", (error: PlatformError) =>
-      Effect.fail(new UsageError({ detail: `stdin cannot be read: ${error.message}` }))
-    )
+  },
+  Effect.scoped,
+  Effect.catchTag("PlatformError", (error) =>
+    Effect.fail(new UsageError({ detail: `stdin cannot be read: ${error.message}` }))
   )
+)
 
 const tooMuch = Effect.fail(
   new UsageError({

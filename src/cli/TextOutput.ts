@@ -2,12 +2,19 @@
 import * as Effect from "effect/Effect"
 import type { AgentEvent, OfTag } from "../AgentEvent.ts"
 import * as FailureText from "../internal/failureText.ts"
+import * as Message from "../Message.ts"
 import * as Inert from "./Inert.ts"
 import type { Screen } from "./Screen.ts"
 import * as ToolTitle from "./ToolTitle.ts"
 
-/** Shows an array of events at a time. `isAnswered`: whether stdout gets the answer (default: `true`). */
-export const make = ({ err, out, paint }: Screen["Service"], isAnswered = true) => {
+/**
+ * When stdout gets the answer: as it arrives, when it is whole, or never. A program that reads stdout takes all of it for the answer,
+ * so words before tool calls then go to stderr, and an answer that broke off is not written.
+ */
+export type Answering = "streamed" | "whole" | "never"
+
+/** Shows an array of events at a time. */
+export const make = ({ err, out, paint }: Screen["Service"], answering: Answering = "streamed") => {
   // An answer ends with a line end, so that later output starts on a new line.
   let isLineOpen = false
 
@@ -22,9 +29,12 @@ export const make = ({ err, out, paint }: Screen["Service"], isAnswered = true) 
     if (event.path !== undefined) return pieceInside(event)
     switch (event._tag) {
       case "MessageDelta":
-        return isAnswered && event.delta._tag === "TextDelta" ? answer(event.delta.delta) : undefined
+        return answering === "streamed" && event.delta._tag === "TextDelta"
+          ? answer(event.delta.delta)
+          : undefined
       case "MessageEnd":
-        return event.message.role === "assistant" && isLineOpen ? answer("\n") : undefined
+        if (event.message.role !== "assistant") return undefined
+        return answering === "whole" ? whole(event.message) : isLineOpen ? answer("\n") : undefined
       case "MessageRetracted":
         return note("The answer broke off and starts again.")
       case "HandedOff":
@@ -42,7 +52,8 @@ export const make = ({ err, out, paint }: Screen["Service"], isAnswered = true) 
           `A ${event.hook} hook${Inert.line(FailureText.quoted(event.hookName))} failed: ${Inert.line(event.error)}`
         )
       case "Compaction":
-        return compaction(event)
+        if (event.error !== undefined) return bad(Inert.line(event.error.message))
+        return event.status === "start" ? undefined : note(compacted(event))
       case "ContextTransformed":
         return event.dropped === 0 || event.reason === "compaction"
           ? undefined
@@ -51,17 +62,12 @@ export const make = ({ err, out, paint }: Screen["Service"], isAnswered = true) 
         return undefined
     }
   }
-  const compaction = ({
-    error,
-    status,
-    tokensAfter,
-    tokensBefore
-  }: OfTag<"Compaction">): Piece | undefined => {
-    if (error !== undefined) return bad(Inert.line(error.message))
-    if (status === "start") return undefined
-    return note(
-      `The conversation was compacted, from ${tokensBefore ?? "?"} to ${tokensAfter ?? "?"} tokens.`
-    )
+  const whole = (message: Message.Assistant): Piece | undefined => {
+    const text = Message.textOf(message)
+    if (text === "") return undefined
+    return Message.toolCalls(message).length > 0
+      ? note(Inert.text(text.trimEnd()))
+      : answer(text.endsWith("\n") ? text : `${text}\n`)
   }
   /** Of a sub-agent: its tool calls, and no text. Its answer is the result of the call that it works for. */
   const pieceInside = (event: AgentEvent): Piece | undefined =>
@@ -83,6 +89,9 @@ export const make = ({ err, out, paint }: Screen["Service"], isAnswered = true) 
   return (events: ReadonlyArray<AgentEvent>): Effect.Effect<void> =>
     Effect.forEach(joined(events.flatMap(pieces)), ({ text, write }) => write(text), { discard: true })
 }
+
+const compacted = ({ tokensAfter, tokensBefore }: OfTag<"Compaction">): string =>
+  `The conversation was compacted, from ${tokensBefore ?? "?"} to ${tokensAfter ?? "?"} tokens.`
 
 interface Piece {
   readonly write: (text: string) => Effect.Effect<void>

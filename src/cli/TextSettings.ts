@@ -32,7 +32,8 @@ export const settings = {
   print: Setting.toggle({
     name: "print",
     alias: "p",
-    description: "Answer and exit, without asking for approvals",
+    description:
+      "Answer and exit, without asking for approvals. A stdout that is no terminal gets the answer alone, when it is whole",
     isKept: false
   }),
   outputFormat: Setting.choice({

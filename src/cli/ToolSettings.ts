@@ -21,6 +21,10 @@ const narrower = <Words extends ReadonlyArray<string>>(
 const paths = (texts: ReadonlyArray<string>) =>
   texts.every((text) => text.trim() !== "") ? Option.some(texts) : Option.none()
 
+/** Names of environment variables. */
+const variables = (texts: ReadonlyArray<string>) =>
+  texts.every((text) => /^[A-Za-z_]\w*$/.test(text)) ? Option.some(texts) : Option.none()
+
 const named = (texts: ReadonlyArray<string>) =>
   Option.map(Option.all(texts.map(Values.named)), Values.together)
 
@@ -109,6 +113,15 @@ export const settings = {
     flag: Flag.Directory("writable"),
     read: paths,
     expected: "a folder",
+    rules: always
+  }),
+  passEnv: Setting.list({
+    name: "pass-env",
+    metavar: "NAME",
+    description:
+      "Let commands have this variable although it looks like a secret, such as GITHUB_TOKEN. May be repeated",
+    read: variables,
+    expected: "the name of a variable",
     rules: always
   }),
   mcpConfig: Setting.text({

@@ -29,7 +29,7 @@ export const parse = (source: string, folderName: string): Parsed | Fault => {
       : { line: 1, detail: "there is no front matter: the first line must be three hyphens" }
   }
   const [, yaml = "", body = ""] = found
-  const parsed = Result.try({ try: () => Yaml.parse(yaml), catch: faultOf })
+  const parsed = Result.orElse(read(yaml), (fault) => byEntry(yaml, fault))
   if (Result.isFailure(parsed)) return parsed.failure
   const { success: fields } = parsed
   if (!Predicate.isObject(fields) || Array.isArray(fields)) {
@@ -50,6 +50,31 @@ export const parse = (source: string, folderName: string): Parsed | Fault => {
   }
   return { name, description, body }
 }
+
+const read = (yaml: string): Result.Result<unknown, Fault> =>
+  Result.try({ try: () => Yaml.parse(yaml), catch: faultOf })
+
+/**
+ * The entries of front matter that is no YAML, each read alone. Many writers do not know that `description: Use when: x` and
+ * `description: [beta] y` want quotes. Fails with the fault if `name` or `description` cannot be read.
+ */
+const byEntry = (yaml: string, fault: Fault): Result.Result<object, Fault> => {
+  const entries = yaml.split(/\n(?=[\w-]+:)/).flatMap((entry) => {
+    const [, key = "", value = ""] = /^([\w-]+):\s*(.*)$/s.exec(entry) ?? []
+    const text = value.trim().replaceAll(/\s*\n\s*/g, " ")
+    const plain = isMarked(value.trim()) ? entry : `${key}: ${JSON.stringify(text)}`
+    return Result.getOrElse(
+      Result.orElse(read(entry), () => read(plain)),
+      () => []
+    )
+  })
+  const fields = Object.assign({}, ...entries)
+  return "name" in fields && "description" in fields ? Result.succeed(fields) : Result.fail(fault)
+}
+
+/** Whether a value is a block, a list, a map or in quotes. */
+const isMarked = (value: string): boolean =>
+  /^[|>][+\-\d]*(?:\s|$)|^(["']).*\1$|^\[.*\]$|^\{.*\}$/s.test(value)
 
 /** The parser counts lines from the front matter, which begins in line 2. */
 const faultOf = (thrown: unknown): Fault => {

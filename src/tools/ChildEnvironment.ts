@@ -32,21 +32,49 @@ export type Environment = Readonly<Record<string, string | undefined>>
 export const marker = { AI_AGENT: "effect-agent" }
 
 /**
+ * Variables that keep a command from waiting for a person, who cannot see it.
+ *
+ * An editor ends at once and leaves its file as it is (`true` is a command that does nothing), a pager prints all, and git and the
+ * installers of Debian fail or take their defaults in place of asking.
+ *
+ * @since 0.2.0
+ * @category constants
+ */
+export const unattended: Readonly<Record<string, string>> = {
+  EDITOR: "true",
+  VISUAL: "true",
+  GIT_EDITOR: "true",
+  GIT_SEQUENCE_EDITOR: "true",
+  PAGER: "cat",
+  GIT_PAGER: "cat",
+  MANPAGER: "cat",
+  GIT_TERMINAL_PROMPT: "0",
+  DEBIAN_FRONTEND: "noninteractive"
+}
+
+/** A variable that names an editor or a pager, such as `HGEDITOR` and `AWS_PAGER`, with the command in its place. */
+const substitute = (name: string): string | undefined =>
+  /(?:EDITOR|VISUAL)$/.test(name) ? "true" : /PAGER$/.test(name) ? "cat" : undefined
+
+/**
  * Returns the environment variables of a command.
  *
  * **Details**
  *
  * - `inherited`: the variables of the process.
- * - `passed`: names of variables that are inherited although they look like secrets. Default: none.
+ * - `passed`: names of variables that are inherited as they are, although they look like secrets, or name an editor or a pager.
+ *   Default: none.
  * - `added`: further variables, secrets or not. They replace inherited ones. Default: none.
+ *
+ * Variables that name an editor or a pager get commands that do not wait. `unattended` are added.
  *
  * **Example** (Removing a key)
  *
  * ```ts
  * import { ChildEnvironment } from "effect-agent/tools"
  *
- * console.log(ChildEnvironment.make({ PATH: "/bin", OPENAI_API_KEY: "sk-123" }))
- * // => { PATH: '/bin', AI_AGENT: 'effect-agent' }
+ * const { EDITOR, OPENAI_API_KEY, PATH } = ChildEnvironment.make({ PATH: "/bin", EDITOR: "vim", OPENAI_API_KEY: "sk-123" })
+ * console.log(PATH, EDITOR, OPENAI_API_KEY) // => /bin true undefined
  * ```
  *
  * @since 0.1.0
@@ -56,15 +84,43 @@ export const make = (
   inherited: Environment,
   options?: { readonly passed?: ReadonlyArray<string>; readonly added?: Environment }
 ): Record<string, string> => {
-  const passed = new Set(options?.passed)
-  const kept = Object.entries(inherited).filter(
-    ([name, value]) => passed.has(name) || !isSecret(name, value ?? "")
+  const passed = options?.passed ?? []
+  const secrets = new Set(withheld(inherited, passed))
+  const kept = Object.entries(inherited).flatMap(([name, value]) =>
+    secrets.has(name) ? [] : [[name, substitute(name) ?? value] as const]
   )
-  const all = { ...Object.fromEntries(kept), ...marker, ...options?.added }
+  const asked = passed.map((name) => [name, inherited[name] ?? unattended[name]] as const)
+  const all = {
+    ...Object.fromEntries(kept),
+    ...marker,
+    ...unattended,
+    ...Object.fromEntries(asked),
+    ...options?.added
+  }
   return Object.fromEntries(
     Object.entries(all).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))
   )
 }
+
+/**
+ * Returns the names of the variables that a command does not get, since they look like secrets.
+ *
+ * **Example** (Naming what a command does not get)
+ *
+ * ```ts
+ * import { ChildEnvironment } from "effect-agent/tools"
+ *
+ * console.log(ChildEnvironment.withheld({ PATH: "/bin", GITHUB_TOKEN: "ghp_1", NPM_TOKEN: "npm_1" }, ["NPM_TOKEN"]))
+ * // => [ 'GITHUB_TOKEN' ]
+ * ```
+ *
+ * @since 0.2.0
+ * @category getters
+ */
+export const withheld = (inherited: Environment, passed: ReadonlyArray<string> = []): ReadonlyArray<string> =>
+  Object.entries(inherited).flatMap(([name, value]) =>
+    value !== undefined && !passed.includes(name) && isSecret(name, value) ? [name] : []
+  )
 
 /**
  * Whether a variable looks like a secret, by its name or its value.

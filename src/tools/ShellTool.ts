@@ -44,7 +44,10 @@ export interface Options extends Sandbox.Options {
   readonly maxTimeout?: Duration.Input
   /** Maximum characters of output, half from the start and half from the end (default: 30,000). */
   readonly maxOutput?: number
-  /** Names of environment variables that commands inherit although they look like secrets (default: none). */
+  /**
+   * Names of environment variables that commands inherit although they look like secrets, or name an editor or a pager
+   * (default: none).
+   */
   readonly passEnvironment?: ReadonlyArray<string>
   /**
    * Environment variables that commands get in addition to the inherited ones, secrets or not (default: none).
@@ -84,8 +87,9 @@ type Params = typeof Params.Type
  *
  * The tool combines standard output and standard error. It reports the last 2,000 characters of output as
  * progress, at most twice a second. A nonzero exit code, a signal and a timeout are error results with the
- * output. The tool fails with `ShellFailed` if the shell does not start. The command has no standard input, and
- * inherits the environment variables that do not look like secrets.
+ * output. The tool fails with `ShellFailed` if the shell does not start. The command has no standard input, no
+ * editor and no pager, and inherits the environment variables that do not look like secrets. The description of the tool names those
+ * that it does not inherit.
  *
  * All processes that a command starts end with the call: when the shell exits, at the time limit, and on
  * interruption the tool sends SIGTERM to the process group and, 0.4 seconds later, SIGKILL.
@@ -134,9 +138,11 @@ export const make = (options: Options) => {
     name: "shell",
     label: "Shell",
     description:
-      "Runs a command line in the root folder and returns its output and exit code. It has no standard input, its " +
-      `processes end with the call, and the call ends after ${Duration.toSeconds(usual)} seconds or after timeout ` +
-      `(at most ${Duration.toSeconds(most)} seconds).${limitsOf(options)}`,
+      `Runs a command line of ${options.shell ?? "/bin/sh (POSIX, not bash)"} in the root folder and returns its output and exit ` +
+      "code. It has no standard input, its processes end with the call, and the call ends after " +
+      `${Duration.toSeconds(usual)} seconds or after timeout (at most ${Duration.toSeconds(most)} seconds).` +
+      limitsOf(options) +
+      withheld(options),
     params: Params,
     failure: Schema.Union([ShellFailed, Sandbox.SandboxUnavailable]),
     // The tool applies its own limit, up to `maxTimeout`.
@@ -165,6 +171,15 @@ const limitsOf = ({ network = false, sandbox = "off" }: Options): string => {
   return ` ${condition}ommands can change files in the root folder and in $TMPDIR only, but not .git${reach}.`
 }
 
+/** The variables that commands do not get, for the model, which would search for the reason of a failure. */
+const withheld = ({ passEnvironment }: Options): string => {
+  const names = ChildEnvironment.withheld(globalThis.process.env, passEnvironment)
+  return names.length === 0 ? "" : ` Not set for commands: ${names.slice(0, 20).join(", ")}.`
+}
+
+/** Maximum bytes of a command. Linux takes an argument of 131,071. */
+const maxCommand = 131_000
+
 /** The process of a command. */
 const started = Effect.fnUntraced(function* (
   options: Options,
@@ -173,6 +188,11 @@ const started = Effect.fnUntraced(function* (
 ) {
   const paths = yield* Path.Path
   const shell = options.shell ?? "/bin/sh"
+  const size = new TextEncoder().encode(command).length
+  if (size > maxCommand) {
+    const detail = `it has ${size} bytes, and the system takes ${maxCommand}. Write it to a file, and run that.`
+    return yield* new ShellFailed({ detail })
+  }
   // The space before the command prevents the shell from reading a leading dash as an option.
   const plain = { program: shell, args: ["-c", ` ${command}`], environment: {} }
   const { args, environment, program } =
@@ -217,9 +237,9 @@ const run = Effect.fnUntraced(function* (
   const { exit, reader } = yield* ProcessGroup.use(process, body).pipe(
     Effect.catch((error) => failed(options.root, error))
   )
-  yield* Fiber.await(reader).pipe(Effect.timeoutOption("500 millis"))
+  const end = yield* Fiber.await(reader).pipe(Effect.timeoutOption("500 millis"))
   output.append(decoder.decode())
-  return exit
+  return { exit, isOutlived: Option.isNone(end) }
 })
 
 const exitOf = (
@@ -251,7 +271,7 @@ const showProgress = Effect.fnUntraced(function* (output: Output.Bounded) {
 })
 
 const rendered = (
-  ended: Ended,
+  { exit: ended, isOutlived }: { readonly exit: Ended; readonly isOutlived: boolean },
   output: Output.Bounded,
   limit: Duration.Duration,
   sandbox: SandboxChoice.Choice
@@ -259,7 +279,12 @@ const rendered = (
   const text = output.text().trimEnd()
   const status = statusOf(ended, limit)
   const isError = status !== undefined
-  return Tool.output([text === "" ? "(no output)" : text, ...(isError ? [`[${status}]`] : [])].join("\n"), {
+  const lines = [
+    text === "" ? "(no output)" : text,
+    ...(isError ? [`[${status}]`] : []),
+    ...(isOutlived ? ["[A process that left the session of the command (setsid) still runs]"] : [])
+  ]
+  return Tool.output(lines.join("\n"), {
     isError,
     details: {
       ...(ended._tag === "Exit" ? { exitCode: ended.code } : {}),
@@ -280,6 +305,6 @@ const statusOf = (ended: Ended, limit: Duration.Duration): string | undefined =>
     case "Signal":
       return `Ended by ${ended.name}`
     case "Timeout":
-      return `Timed out after ${Duration.toSeconds(limit)} seconds. All its processes were ended`
+      return `Timed out after ${Duration.toSeconds(limit)} seconds. Its processes were ended`
   }
 }

@@ -136,11 +136,35 @@ describe.concurrent("the program", { timeout: 30_000 }, () => {
       })
     )
 
-    it.effect("is not waited for when it stays silent and open", () =>
+    it.effect("is read to its end, however late its text comes, and the program says that it waits", () =>
       Effect.gen(function* () {
-        const { code, stdout } = yield* Program.run(["list"], { cwd: Program.folder(files), stdin: "open" })
+        const url = yield* Program.server(echo)
+        // `cat` makes a pipe of the socket that a test writes to.
+        const late = (args: ReadonlyArray<string>) =>
+          Effect.promise(async () => {
+            const { child, ended, says } = Program.startIn(`cat | "$0" "$@"`, args, {
+              env: openAi(url),
+              stdin: "open"
+            })
+            await says(/Waiting for the end of stdin.*< \/dev\/null/)
+            child.stdin?.end("DATA\n")
+            return (await ended).stdout
+          })
+        assert.strictEqual(yield* late(["-p", "review"]), "review\n\n<stdin>\nDATA\n</stdin>\n")
+        assert.strictEqual(yield* late([]), "DATA\n")
+        const quick = Program.startIn(`echo DATA | "$0" "$@"`, ["-p", "review"], { env: openAi(url) })
+        assert.notMatch((yield* Effect.promise(() => quick.ended)).stderr, /Waiting/)
+      })
+    )
+
+    it.effect("that is a silent open socket, as parents in Node make them, is left out and named", () =>
+      Effect.gen(function* () {
+        const cwd = Program.folder(files)
+        const { code, stderr, stdout } = yield* Program.run(["list"], { cwd, stdin: "open" })
         assert.strictEqual(code, 0)
         assert.match(stdout, /package\.json/)
+        assert.match(stderr, /stdin was left out/)
+        assert.strictEqual((yield* Program.run([], { cwd, stdin: "open" })).code, 2)
       })
     )
   })
@@ -275,6 +299,21 @@ describe.concurrent("the program", { timeout: 30_000 }, () => {
         assert.strictEqual(stdout, "")
         assert.notMatch(stderr, /\n\s+at /)
       })
+    )
+
+    it.effect(
+      "says where a prompt goes that begins like a command or a flag, and takes one that can be no other",
+      () =>
+        Effect.gen(function* () {
+          for (const args of [["config", "the", "project"], ["sessions", "of", "today"], ["-x-is-a-flag"]]) {
+            const { code, stderr } = yield* Program.run(args)
+            assert.strictEqual(code, 2)
+            assert.include(stderr, 'goes behind --: effect-agent -- "…"')
+            assert.isAtMost(stderr.trim().split("\n").length, 5)
+          }
+          for (const args of [["-p", "models"], ["-p", "-x is this a flag?"], ["- one\n- two"]])
+            assert.strictEqual((yield* Program.run(args)).code, 0)
+        })
     )
 
     it.effect("3 at a limit", () =>

@@ -6,22 +6,24 @@ import { ScriptedProvider, Step } from "effect-agent/testing"
 import * as Paint from "../../src/cli/Paint.ts"
 import * as TextOutput from "../../src/cli/TextOutput.ts"
 
+type Shown = Tool.Tool<string, any, unknown, unknown, Provider.Provider | Scope.Scope | Tool.ToolContext>
+
 /** What a run shows, write by write, each with its stream. */
-const shown = Effect.fnUntraced(function* (
+const shownAs = Effect.fnUntraced(function* (
+  answering: TextOutput.Answering,
   script: ScriptedProvider.Script,
-  ...tools: ReadonlyArray<
-    Tool.Tool<string, any, unknown, unknown, Provider.Provider | Scope.Scope | Tool.ToolContext>
-  >
+  ...tools: ReadonlyArray<Shown>
 ) {
   const writes: Array<string> = []
   const to = (name: string) => (text: string) => Effect.sync(() => writes.push(`${name}: ${text}`))
-  const show = TextOutput.make({
-    out: (text) => Effect.asVoid(to("out")(text)),
-    err: (text) => Effect.asVoid(to("err")(text)),
+  const screen = {
+    out: (text: string) => Effect.asVoid(to("out")(text)),
+    err: (text: string) => Effect.asVoid(to("err")(text)),
     paint: Paint.make(false),
     isInteractive: false,
     rows: () => 24
-  })
+  }
+  const show = TextOutput.make(screen, answering)
   const retry = Retry.layer({ schedule: Schedule.recurs(1), retryTurn: true })
   yield* Effect.gen(function* () {
     const agent = yield* Agent.make({ model: "m", tools })
@@ -29,6 +31,9 @@ const shown = Effect.fnUntraced(function* (
   }).pipe(Effect.scoped, Effect.provide(retry(ScriptedProvider.layer(script))))
   return writes
 })
+
+const shown = (script: ScriptedProvider.Script, ...tools: ReadonlyArray<Shown>) =>
+  shownAs("streamed", script, ...tools)
 
 const busy = new ProviderError.Overloaded({ detail: "busy" })
 
@@ -44,6 +49,25 @@ describe("TextOutput", () => {
         "out: Hello",
         "out: \n"
       ])
+    })
+  )
+
+  it.effect("writes a whole answer alone to a program that reads it", () =>
+    Effect.gen(function* () {
+      const ping = Tool.make({ name: "ping", description: "x", execute: () => Effect.succeed("pong") })
+      const words = ScriptedProvider.turn(
+        Step.start,
+        Step.text("Let me look."),
+        Step.toolCall("ping", {}),
+        Step.finish("toolUse")
+      )
+      const broken = ScriptedProvider.turn(Step.start, Step.text("Hel"), Step.fail(busy))
+      const writes = yield* shownAs("whole", [words, broken, ScriptedProvider.text("Hello")], ping)
+      assert.deepStrictEqual(
+        writes.filter((text) => text.startsWith("out: ")),
+        ["out: Hello\n"]
+      )
+      assert.include(writes[0], "err: Let me look.\n")
     })
   )
 

@@ -140,7 +140,7 @@ describe("the front matter of a skill", () => {
       `---\nname: pdf\ndescription: ${"x".repeat(1_025)}\n---\n`,
       "3: `description` has 1025 characters, and 1,024 are allowed"
     ],
-    ["---\nname: pdf\ndescription: Use when: x\n---\n", "3: Invalid colon in plain scalar"],
+    ["---\nname: pdf\ndescription: {a: [}\n---\n", "1: Expected ',' at flow offset 5"],
     ["---\nname: pdf\nmetadata:\n\ta: b\n---\n", "4: Tabs cannot be used for YAML indentation"]
   ]
   it.effect.each(cases)("%j is a fault with its line", ([text, fault]) =>
@@ -149,6 +149,24 @@ describe("the front matter of a skill", () => {
         const error = yield* Effect.flip(Skills.read(`${root}/pdf`))
         assert.strictEqual(error.message, `${root}/pdf/SKILL.md:${fault}`)
       })
+    )
+  )
+
+  const plain = [
+    ["Use when: a file is broken", "Use when: a file is broken"],
+    ["[beta] reads: all", "[beta] reads: all"],
+    ['"PDF": the reader', '"PDF": the reader'],
+    ["@pdf reads `all`", "@pdf reads `all`"],
+    ["Use when:\n  - never: this\n  is plain", "Use when: - never: this is plain"],
+    ["Fine.\nmetadata:\n  trigger: a: b", "Fine."]
+  ] as const
+  it.effect.each(plain)("is read where a value wants quotes and has none: %j", ([value, description]) =>
+    inFolder(
+      { "pdf/SKILL.md": `---\nname: pdf\ndescription: ${value}\nallowed-tools: [Read, Bash]\n---\n` },
+      (root) =>
+        Effect.gen(function* () {
+          assert.strictEqual((yield* Skills.read(`${root}/pdf`)).description, description)
+        })
     )
   )
 

@@ -1,6 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ChildEnvironment } from "effect-agent/tools"
 
+const added = { ...ChildEnvironment.marker, ...ChildEnvironment.unattended }
+
 describe("ChildEnvironment", () => {
   it("F151: leaves out what looks like a secret by its name", () => {
     for (const name of [
@@ -70,7 +72,6 @@ describe("ChildEnvironment", () => {
       OLDPWD: "/home/me",
       LANG: "C.UTF-8",
       TERM: "xterm",
-      EDITOR: "vi",
       SSH_AUTH_SOCK: "/tmp/agent.1",
       XAUTHORITY: "/home/me/.Xauthority",
       JAVA_HOME: "/usr/lib/jvm",
@@ -83,7 +84,7 @@ describe("ChildEnvironment", () => {
       BASE_URL: "https://host/v1?api-version=2024-10-21&monkey=no",
       GIT_AUTHOR_NAME: "me"
     }
-    assert.deepStrictEqual(ChildEnvironment.make(kept), { ...kept, AI_AGENT: "effect-agent" })
+    assert.deepStrictEqual(ChildEnvironment.make(kept), { ...kept, ...added })
   })
 
   it("passes what it is told to", () => {
@@ -92,7 +93,41 @@ describe("ChildEnvironment", () => {
         { A_KEY: "1", B_KEY: "2", C: undefined },
         { passed: ["A_KEY"], added: { D_KEY: "3", E: undefined } }
       ),
-      { A_KEY: "1", AI_AGENT: "effect-agent", D_KEY: "3" }
+      { ...added, A_KEY: "1", D_KEY: "3" }
     )
+  })
+
+  it("replaces each editor and pager, unless it is passed or added", () => {
+    const inherited = {
+      HGEDITOR: "vi",
+      KUBE_EDITOR: "code -w",
+      GH_PAGER: "less",
+      VISUAL: "emacs",
+      PAGER: "less"
+    }
+    const all = ChildEnvironment.make(inherited, { passed: ["KUBE_EDITOR"], added: { PAGER: "more" } })
+    assert.deepInclude(all, {
+      HGEDITOR: "true",
+      KUBE_EDITOR: "code -w",
+      GH_PAGER: "cat",
+      VISUAL: "true",
+      PAGER: "more"
+    })
+    assert.strictEqual(
+      ChildEnvironment.make({ GIT_EDITOR: "ed" }, { passed: ["GIT_EDITOR"] })["GIT_EDITOR"],
+      "ed"
+    )
+  })
+
+  it("names what it withholds", () => {
+    const inherited = {
+      PATH: "/bin",
+      DATABASE_URL: "postgres://u:p@h/d",
+      GH_TOKEN: "x",
+      EMPTY_TOKEN: undefined
+    }
+    assert.deepStrictEqual(ChildEnvironment.withheld(inherited), ["DATABASE_URL", "GH_TOKEN"])
+    assert.deepStrictEqual(ChildEnvironment.withheld(inherited, ["GH_TOKEN"]), ["DATABASE_URL"])
+    assert.notProperty(ChildEnvironment.make(inherited), "DATABASE_URL")
   })
 })

@@ -28,6 +28,8 @@ const deaf = `trap '' TERM; echo $$ > child; (trap '' TERM; sh -c 'echo $$ > gra
 // child is an entry (a zombie) in the group until its parent ends, 5 seconds later.
 const unread = `sh -c 'sh -c "echo \\$\\$ > child; exec sleep 30" & exec setsid sleep 5' > /dev/null 2>&1`
 
+const outlived = "[A process that left the session of the command (setsid) still runs]"
+
 /** The milliseconds of the shortest of three, which a machine that is busy for a moment does not change. */
 const shortest = <E, R>(timed: Effect.Effect<Duration.Duration, E, R>) =>
   Effect.map(Effect.replicateEffect(timed, 3), (times) => Math.min(...times.map(Duration.toMillis)))
@@ -86,6 +88,41 @@ describe.concurrent("ShellTool", () => {
     Effect.gen(function* () {
       const { call } = yield* Workspace.make()
       assert.strictEqual((yield* call("shell", { command: "cat; read x; echo end" })).text, "end")
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("waits for no editor and no pager", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make()
+      const names =
+        "$EDITOR $VISUAL $GIT_EDITOR $GIT_SEQUENCE_EDITOR $PAGER $GIT_PAGER $GIT_TERMINAL_PROMPT $DEBIAN_FRONTEND"
+      const { text } = yield* call("shell", { command: `echo ${names}` })
+      assert.strictEqual(text, "true true true true cat cat 0 noninteractive")
+      const commit =
+        "git init -q . && git -c user.name=a -c user.email=a@b -c core.editor=vi commit --allow-empty"
+      assert.include((yield* call("shell", { command: commit })).text, "empty commit message")
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("refuses a command that the system cannot take, with advice", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make()
+      for (const letter of ["x", "é"]) {
+        const { isError, text } = yield* call("shell", { command: `echo ${letter.repeat(131_000)}` })
+        assert.isTrue(isError)
+        assert.match(text, /^The command was not run: it has \d+ bytes.*Write it to a file/)
+      }
+      const most = yield* call("shell", { command: `echo ${"x".repeat(130_000)} | wc -c` })
+      assert.strictEqual(most.text, "130001")
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("says that a process left the session of the command and still runs", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make()
+      const { text } = yield* call("shell", { command: "setsid sleep 3 & sleep 0.5; echo done" })
+      assert.strictEqual(text, `done\n${outlived}`)
+      assert.strictEqual((yield* call("shell", { command: "sleep 2 & echo done" })).text, "done")
     }).pipe(Workspace.provide)
   )
 
@@ -221,7 +258,7 @@ describe.concurrent("ShellTool", () => {
       const { text } = yield* space.call("shell", {
         command: "setsid sh -c 'echo $$ > pid; exec sleep 3' & echo done"
       })
-      assert.strictEqual(text, "done")
+      assert.strictEqual(text, `done\n${outlived}`)
       assert.isBelow(performance.now() - started, 2_500)
     }).pipe(Workspace.provide)
   )
