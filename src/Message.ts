@@ -55,8 +55,8 @@ const Linked = Schema.Struct({ url: Schema.String, mediaType: Schema.optionalKey
  * **Details**
  *
  * An inline source holds base64 `data` and a `mediaType` such as `"application/pdf"` or `"audio/wav"`. An address may have a
- * `mediaType`, which some vendors require. A provider that does not accept a file fails with the reason `UnsupportedContent` before
- * it sends a request.
+ * `mediaType`, which some vendors require. A model that does not take a file gets a note in its place, which
+ * `ModelCallEnd.adjusted` names.
  *
  * @category models
  * @since 0.1.0
@@ -299,6 +299,29 @@ export const User = Schema.Struct({
 export interface User extends Schema.Schema.Type<typeof User> {}
 
 /**
+ * A part of the conversation that the provider refused, and that later requests to the same model leave out.
+ *
+ * **Details**
+ *
+ * A note stands in place of an image or a file. `"thinking"` stands for that of later answers too, and for the data of the vendor
+ * on other blocks, such as signatures. The transcript keeps all of it.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export const LeftOut = Schema.Struct({
+  /** The kind of content. */
+  kind: Schema.Literals(["thinking", "image", "file"]),
+  /** The id of the model in the requests. */
+  model: Schema.String,
+  /** The id of the first message whose images or files are left out, up to the answer. Default: the first of the transcript. */
+  since: Schema.optionalKey(MessageId),
+  /** The refusal in words. */
+  reason: Schema.String
+})
+export interface LeftOut extends Schema.Schema.Type<typeof LeftOut> {}
+
+/**
  * An answer of the model.
  *
  * @category models
@@ -327,8 +350,10 @@ export const Assistant = Schema.Struct({
   responseModel: Schema.optionalKey(Schema.String),
   /** The failure in words, set where `stopReason` is `"error"` or `"aborted"`. */
   errorMessage: Schema.optionalKey(Schema.String),
-  /** The ids of the messages that an input guard refused in place of this answer, absent if none did. No request has them. */
+  /** The ids of the messages that an input guard or the provider refused, absent if none did. No later request has them. */
   refused: Schema.optionalKey(Schema.Array(MessageId)),
+  /** The content before this answer that its provider refused, absent if it refused none. */
+  leftOut: Schema.optionalKey(Schema.Array(LeftOut)),
   /** The time at which the answer began, in milliseconds since the epoch. */
   timestamp: Schema.Finite
 })

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import type { ModelMessage } from "./Message.ts"
+import type { File, Image, ModelMessage } from "./Message.ts"
 import type { ModelEvent } from "./ModelEvent.ts"
 import { ModelNotSupported, ProviderError } from "./ProviderError.ts"
 import type { ModelOptions } from "./RunOptions.ts"
@@ -152,6 +152,11 @@ export class Provider extends Context.Service<
     readonly structuredOutput?: (request: Pick<ModelRequest, "model" | "tools">) => boolean
     /** Whether the vendor lets the model search for the tools that a request defers. Default `false`. */
     readonly toolSearch?: (request: Pick<ModelRequest, "model">) => boolean
+    /**
+     * Returns why the model cannot take an image or a file, in words that end a sentence; `undefined` if it can. Default: it takes all.
+     * A request that has one nevertheless gets a note in its place.
+     */
+    readonly refuses?: (request: Pick<ModelRequest, "model">, media: Image | File) => string | undefined
     /** Counts the tokens of a request at the vendor. Absent if the provider cannot. */
     readonly countTokens?: (
       request: ModelRequest
@@ -246,6 +251,10 @@ export const router = (providers: Readonly<Record<string, Provider["Service"]>>)
       const { model, provider } = find(request.model)
       return provider?.toolSearch?.({ model }) ?? false
     },
+    refuses: (request, media) => {
+      const { model, provider } = find(request.model)
+      return provider?.refuses?.({ model }, media)
+    },
     countTokens: (request) => {
       const { model, provider } = find(request.model)
       return provider === undefined
@@ -269,8 +278,8 @@ const unsupported = (model: string, known: ReadonlyArray<string>) =>
  *
  * **Details**
  *
- * The result has the `structuredOutput`, the `toolSearch` and the `countTokens` of the provider inside, unless `wrap` returns
- * others.
+ * The result has the `structuredOutput`, the `toolSearch`, the `refuses` and the `countTokens` of the provider inside, unless `wrap`
+ * returns others.
  *
  * **Gotchas**
  *
@@ -320,10 +329,12 @@ export const decorate =
 
 const abilities = ({
   countTokens,
+  refuses,
   structuredOutput,
   toolSearch
 }: Provider["Service"]): Partial<Provider["Service"]> => ({
   ...(countTokens === undefined ? {} : { countTokens }),
+  ...(refuses === undefined ? {} : { refuses }),
   ...(structuredOutput === undefined ? {} : { structuredOutput }),
   ...(toolSearch === undefined ? {} : { toolSearch })
 })

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
+import * as ImageFile from "../internal/imageFile.ts"
 import type * as Message from "../Message.ts"
 import * as FileKind from "../tools/FileKind.ts"
 import { UsageError } from "./ExitCode.ts"
@@ -21,8 +22,8 @@ export interface Attached {
 
 /**
  * Reads the files. `@"a b.txt"` names a path with spaces, and `\@word` is a plain word. Paths of `--file` start in the folder of the
- * process, those of the prompt in `cwd`. Fails with `UsageError` for a path that does not exist, and a file that has no type that
- * models read.
+ * process, those of the prompt in `cwd`. Fails with `UsageError` for a path that does not exist, an image that is cut, and a file that
+ * has no type that models read.
  */
 export const read = Effect.fnUntraced(function* (
   words: string,
@@ -87,7 +88,11 @@ const blockOf = Effect.fnUntraced(function* (
     return { type: "file", source: inline("application/pdf"), name: fileName }
   }
   const kind = FileKind.of(bytes)
-  if (kind._tag === "Image") return { type: "image", source: inline(kind.mediaType) }
+  if (kind._tag === "Image") {
+    const source = inline(kind.mediaType)
+    const image = ImageFile.read(source.data)
+    return image !== undefined && "fault" in image ? yield* refused(image.fault) : { type: "image", source }
+  }
   if (kind._tag === "Binary") return yield* refused("it is neither text nor an image nor a PDF")
   const text = new TextDecoder().decode(bytes)
   return { type: "text", text: `<file path=${JSON.stringify(name)}>\n${text.trimEnd()}\n</file>` }

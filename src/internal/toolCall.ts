@@ -225,7 +225,7 @@ const contextOf = (
   progress: Tool.ToolContext["Service"]["progress"],
   answer: Schema.Json | undefined
 ): Tool.ToolContext["Service"] => {
-  const { events, id, turn } = batch.run
+  const { asked, events, id, provider, turn } = batch.run
   return {
     toolCallId: call.id,
     idempotencyKey: `${batch.message.id}.${plain(call.id)}`,
@@ -234,6 +234,7 @@ const contextOf = (
     turn,
     ...(answer === undefined ? {} : { answer }),
     ask: (question) => MidCallQuestion.ask(batch, call, question),
+    refuses: (media) => provider.refuses?.(asked, media),
     progress
   }
 }

@@ -6,6 +6,7 @@ import type * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
 import type { AgentEvent, ToolOutput } from "../AgentEvent.ts"
+import type { File, Image } from "../Message.ts"
 
 /**
  * The call that a tool runs for.
@@ -103,6 +104,11 @@ export class ToolContext extends Context.Service<
       readonly question: string
       readonly schema: Schema.Json
     }) => Effect.Effect<Option.Option<Schema.Json>>
+    /**
+     * Returns why the model cannot take an image or a file, in words that end a sentence; `undefined` if it can. Default: it
+     * is not known, and a note stands in its place where the model cannot.
+     */
+    readonly refuses?: (media: Image | File) => string | undefined
     /**
      * Emits a `ToolExecutionProgress` event with a text or a `Tool.output`. The model reads only the final result. Does nothing once the
      * call has ended.

@@ -8,6 +8,7 @@
  * @since 0.2.0
  */
 import type * as Schema from "effect/Schema"
+import type { File, Image } from "../Message.ts"
 import type { Reason } from "../ProviderError.ts"
 import type { Frame } from "./Framing.ts"
 import * as Failure from "./internal/failure.ts"
@@ -72,6 +73,12 @@ export interface Protocol {
   readonly lacks?: ReadonlyArray<keyof Question["options"]>
   /** Encodes the body of a request. Returns a `Reason` if the vendor cannot take the conversation. */
   readonly encode: (question: Question) => string | Reason
+  /**
+   * Returns why no request can have an image or a file, `undefined` if it can (default: it can).
+   *
+   * The provider puts a note in place of such an image or file, and reports it in `ModelCallEnd.adjusted`.
+   */
+  readonly refuses?: (media: Image | File) => string | undefined
   /**
    * Returns the headers that a request needs for its options, such as `anthropic-beta` (default: none).
    *

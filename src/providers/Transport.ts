@@ -24,7 +24,7 @@ import type { Reason } from "../ProviderError.ts"
 import { Protocol as ProtocolFault, ProviderError, StreamTruncated } from "../ProviderError.ts"
 import type { Deployment } from "./Deployment.ts"
 import * as Framing from "./Framing.ts"
-import { adjuster } from "./internal/adjust.ts"
+import { adjuster, refuser } from "./internal/adjust.ts"
 import { Answer } from "./internal/answer.ts"
 import * as Capability from "./internal/capability.ts"
 import * as Connection from "./internal/connection.ts"
@@ -68,8 +68,8 @@ export interface Options {
  * The provider sends one request for each call, and a second one if the vendor refuses its credentials and there are new
  * ones. It does not retry failed requests: wrap it in `Retry.layer`.
  *
- * The provider leaves out or changes options that the model does not accept, by the rules of `Models`, and reports each change
- * in `ModelCallEnd.adjusted`.
+ * The provider leaves out or changes options that the model does not accept, by the rules of `Models`. A note stands in place of an
+ * image or a file that the model does not take. `ModelCallEnd.adjusted` reports each change.
  *
  * **Example** (Making a provider for a server of one's own)
  *
@@ -99,9 +99,10 @@ export const make = Effect.fnUntraced(function* (
   options: Options
 ): Effect.fn.Return<Provider["Service"], never, HttpClient.HttpClient> {
   const { deployment, protocol } = options
-  const { endpoint, lacks, name, provider: id } = protocol
+  const { endpoint, lacks, name, provider: id, refuses } = protocol
   const client = yield* httpClient
-  const server = { ...deployment.serves, endpoint, lacks, protocol: name, id, own: yield* Models.Rules }
+  const own = yield* Models.Rules
+  const server = { ...deployment.serves, endpoint, lacks, refuses, protocol: name, id, own }
   const opened: Opened = {
     framing: Framing.sse,
     ...options,
@@ -116,6 +117,7 @@ export const make = Effect.fnUntraced(function* (
     ...serverOf(deployment.url("model")),
     stream: (request) => answer(opened, request),
     ...Capability.of(server),
+    refuses: refuser(server),
     countTokens: (request) => count(opened, request)
   })
 })

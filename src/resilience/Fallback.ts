@@ -107,6 +107,7 @@ export const layer = <const Candidates extends readonly [Candidate, ...ReadonlyA
           ),
         toolSearch: (request) =>
           resolved.every(({ model = request.model, provider }) => provider.toolSearch?.({ model }) ?? false),
+        refuses: ({ model }, media) => first?.provider.refuses?.({ model: first.model ?? model }, media),
         countTokens: (request) =>
           first === undefined
             ? Effect.fail(new CountingUnsupported({ provider: "fallback" }))

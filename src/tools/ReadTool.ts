@@ -5,7 +5,9 @@
  */
 import * as Effect from "effect/Effect"
 import * as Base64 from "effect/encoding/Base64"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as ImageFile from "../internal/imageFile.ts"
 import { image, text } from "../Message.ts"
 import * as Tool from "../Tool.ts"
 import * as FileKind from "./FileKind.ts"
@@ -42,14 +44,14 @@ export const maxBytes = 50_000
 export const maxLine = 2_000
 
 /**
- * Maximum bytes of an image.
+ * Maximum bytes of an image: 3.75 MiB, which are 5 MiB in base64.
  *
  * The tool refuses a larger one, because providers do.
  *
  * @since 0.1.0
  * @category constants
  */
-export const maxImageBytes = 5 * 1024 * 1024
+export const maxImageBytes = 3.75 * 1024 * 1024
 
 /**
  * Above this many bytes the tool stops at the last line it returns, and does not count the lines of the file.
@@ -76,8 +78,8 @@ type Params = typeof Params.Type
  * **Details**
  *
  * The tool detects the type of a file by its first bytes. It returns png, jpg, gif and webp files as images,
- * text with a note of the lines it left out, and fails with `FileFailed` for other binary files. It fails with
- * `PathRefused` for a path outside the readable folders.
+ * text with a note of the lines it left out, and fails with `FileFailed` for other binary files, for an image that is cut, and
+ * for one that the model cannot take. It fails with `PathRefused` for a path outside the readable folders.
  *
  * **Example** (Reading the first lines of a file)
  *
@@ -151,12 +153,21 @@ const readImage = Effect.fnUntraced(function* (opened: Opened, path: string, med
   }
   const bytes = yield* Files.readAll(opened, path, maxImageBytes)
   const size = bytes.length
-  return Tool.output(
-    [text(`${shown}: ${mediaType}, ${size} bytes`), image(Base64.encode(bytes), mediaType)],
-    {
-      details: { path: shown, mediaType, bytes: size }
-    }
+  const data = Base64.encode(bytes)
+  const shot = image(data, mediaType)
+  const read = ImageFile.read(data)
+  if (read !== undefined && "fault" in read) return yield* refuse(path, read.fault)
+  const refusal = (yield* Effect.serviceOption(Tool.ToolContext)).pipe(
+    Option.flatMapNullishOr(({ refuses }) => refuses?.(shot))
   )
+  if (Option.isSome(refusal))
+    return yield* refuse(
+      path,
+      `it is an image (${mediaType}, ${size} bytes) that you cannot see: ${refusal.value}`
+    )
+  return Tool.output([text(`${shown}: ${mediaType}, ${size} bytes`), shot], {
+    details: { path: shown, mediaType, bytes: size }
+  })
 })
 
 const readText = Effect.fnUntraced(function* (opened: Opened, params: Params, first: Uint8Array) {

@@ -140,7 +140,10 @@ describe.concurrent("flags", { timeout: 60_000 }, () => {
     })
   )
 
-  const png = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk", "base64")
+  const png = Buffer.from(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+    "base64"
+  )
 
   it.effect("--file and @path send text, images and PDF, by their content", () =>
     Effect.gen(function* () {

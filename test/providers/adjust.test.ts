@@ -4,6 +4,7 @@ import type { ModelOptions } from "../../src/RunOptions.ts"
 import { adjuster, type Server } from "../../src/providers/internal/adjust.ts"
 import { isReason } from "../../src/providers/Protocol.ts"
 import { questionOf } from "./asked.ts"
+import * as Images from "./images.ts"
 
 const tool: Provider.ToolDefinition = { name: "f", description: "F.", parameters: { type: "object" } }
 
@@ -248,15 +249,96 @@ describe("tools", () => {
 })
 
 describe("content", () => {
-  it("that a model does not read fails before it is sent", () => {
-    const messages = [Message.user([Message.text("Look"), Message.image("AAAA", "image/png")])]
-    const [tag, detail] = refused("deepseek", { model: "deepseek-v4-pro", messages })
-    assert.deepStrictEqual(
-      [tag, detail],
-      ["UnsupportedContent", "deepseek-v4-pro takes no images: it reads text"]
+  const sent = (server: Server, model: string, messages: Provider.ModelRequest["messages"]) =>
+    questionOf(server, { model, messages, tools: [], options: {} })
+  const textsOf = (messages: Provider.ModelRequest["messages"]) =>
+    messages.map(({ content }) => content.map((block) => (block.type === "text" ? block.text : block.type)))
+
+  it("that a model does not read becomes a note, and is reported", () => {
+    const messages = [
+      Message.user([Message.text("Look"), Message.image("AAAA", "image/png")]),
+      Message.toolResult({ id: "1", name: "shot" }, [Message.image("AAAA", "image/png")])
+    ]
+    const { adjusted, messages: noted } = sent(servers.deepseek, "deepseek-v4-pro", messages)
+    const note = "[An image (image/png) is left out here: deepseek-v4-pro takes no images: it reads text.]"
+    assert.deepStrictEqual(textsOf(noted), [["Look", note], [note]])
+    assert.deepStrictEqual(adjusted, [
+      {
+        option: "image",
+        asked: "2 images",
+        sent: null,
+        reason: "deepseek-v4-pro takes no images: it reads text."
+      }
+    ])
+    for (const [server, model] of [
+      [servers.deepseek, "deepseek-flash"],
+      [servers.acme, "m"]
+    ] as const) {
+      const question = sent(server, model, messages)
+      assert.deepStrictEqual([question.messages, question.adjusted], [messages, []])
+    }
+  })
+
+  it("that is left out is the same message each time, so that its encoding is kept", () => {
+    const messages = [Message.user([Message.image("AAAA", "image/png")]), Message.user("Hi")]
+    const adjust = adjuster(servers.deepseek)
+    const [one, two] = [1, 2].map(() =>
+      adjust({ model: "deepseek-v4-pro", messages, tools: [], options: {} })
     )
-    assert.deepStrictEqual(refused("deepseek", { model: "deepseek-flash", messages }), [])
-    assert.deepStrictEqual(refused("acme", { messages }), [])
+    if (one === undefined || two === undefined || isReason(one) || isReason(two)) return assert.fail()
+    assert.strictEqual(one.messages[0], two.messages[0])
+    assert.strictEqual(one.messages[1], messages[1])
+  })
+
+  it("that is an image is measured as the server does, and must be whole", () => {
+    const reasonsFor = (server: Server, image: Message.Image) =>
+      sent(server, "m", [Message.user([image])]).adjusted.map(({ reason }) => reason)
+    const large = Message.image("A".repeat(5 * 1024 * 1024 + 4), "image/png")
+    const limit = "it has 5242884 bytes in base64, and m takes images of at most 5242880."
+    assert.deepStrictEqual(reasonsFor(servers.anthropic, large), [limit])
+    assert.deepStrictEqual(reasonsFor({ id: "amazon-bedrock", endpoint: "converse" }, large), [limit])
+    assert.deepStrictEqual(reasonsFor(servers.openai, large), [])
+    const torn = Images.png(7, 5).slice(0, 60)
+    for (const server of Object.values(servers)) {
+      assert.deepStrictEqual(reasonsFor(server, Message.image(torn, "image/png")), [
+        "it is not a whole png image: it is cut or damaged."
+      ])
+      assert.deepStrictEqual(
+        reasonsFor(server, { type: "image", source: { url: `data:image/png;base64,${torn}` } }),
+        ["it is not a whole png image: it is cut or damaged."]
+      )
+    }
+    assert.deepStrictEqual(reasonsFor(servers.anthropic, Message.image(Images.png(9000, 1), "image/png")), [
+      "it has 9000 × 1 pixels, and m takes images of at most 8000 a side."
+    ])
+  })
+
+  it("that is an image of many may have fewer pixels at Anthropic", () => {
+    const messages = Array.from({ length: 21 }, (_, index) =>
+      Message.user([Message.image(Images.png(index === 3 ? 2500 : 7, 5), "image/png")])
+    )
+    const model = "claude-sonnet-4-5"
+    const { adjusted, messages: noted } = sent(servers.anthropic, model, messages)
+    assert.deepStrictEqual(
+      adjusted.map(({ asked, reason }) => [asked, reason]),
+      [["1 image", "it has more than 2000 pixels a side, and the request more than 20 images."]]
+    )
+    assert.strictEqual(noted[3]?.content[0]?.type, "text")
+    assert.deepStrictEqual(sent(servers.anthropic, model, messages.slice(0, 20)).adjusted, [])
+  })
+
+  it("makes room in a request by leaving out its oldest files", () => {
+    const file = (name: string): Message.File => ({
+      type: "file",
+      source: { data: "A".repeat(12 * 1024 * 1024), mediaType: "application/pdf" },
+      name
+    })
+    const messages = ["a", "b", "c"].map((name) => Message.user([file(name)]))
+    const { messages: noted } = sent(servers.anthropic, "claude-sonnet-4-5", messages)
+    assert.deepStrictEqual(
+      noted.map(({ content }) => content[0]?.type),
+      ["text", "file", "file"]
+    )
   })
 })
 

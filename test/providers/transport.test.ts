@@ -479,14 +479,20 @@ describe("a failure over HTTP", () => {
     })
   )
 
-  it.effect("sends nothing when the conversation cannot be sent", () =>
+  it.effect("sends a note in place of what its server does not take, and says so", () =>
     Effect.gen(function* () {
       const server = yield* serve((response) => stream(response).end(answer))
       const provider = yield* make(server.baseUrl, { compat: { images: false } })
-      const messages = [Message.user([Message.image("AAAA", "image/png")])]
-      const error = yield* Effect.flip(Stream.runDrain(provider.stream({ ...request, messages })))
-      assert.strictEqual(error.reason._tag, "UnsupportedContent")
-      assert.strictEqual(server.requests.length, 0)
+      const image = Message.image("AAAA", "image/png")
+      const why = "This provider does not take images"
+      assert.strictEqual(provider.refuses?.(request, image), why)
+      const messages = [Message.user([image])]
+      const sent = yield* Stream.runCollect(provider.stream({ ...request, messages }))
+      assert.deepStrictEqual(
+        sent.flatMap((event) => (event._tag === "Start" ? event.adjusted : [])),
+        [{ option: "image", asked: "1 image", sent: null, reason: `${why}.` }]
+      )
+      assert.include(server.requests[0]?.body, `[An image (image/png) is left out here: ${why}.]`)
     })
   )
 

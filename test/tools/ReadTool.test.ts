@@ -1,10 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import * as Images from "../providers/images.ts"
 import * as Workspace from "./workspace.ts"
 
 const numbered = (count: number) =>
   Array.from({ length: count }, (_, index) => `line ${index + 1}`).join("\n")
-const png = Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 1])
+const png = Buffer.from(Images.png(7, 5), "base64")
 
 describe("ReadTool", () => {
   it.live("reads a file as it is", () =>
@@ -123,16 +124,38 @@ describe("ReadTool", () => {
       const { content } = yield* call("read", { path: "image.txt" })
       assert.deepStrictEqual(content[1], {
         type: "image",
-        source: { data: Buffer.from(png).toString("base64"), mediaType: "image/png" }
+        source: { data: Images.png(7, 5), mediaType: "image/png" }
       })
     }).pipe(Workspace.provide)
   )
 
-  it.live("refuses images of more than 5 MB", () =>
+  it.live("refuses images that are cut", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make({ "a.png": png.subarray(0, 40) })
+      const { content, isError, text } = yield* call("read", { path: "a.png" })
+      assert.deepStrictEqual([content.length, isError], [1, true])
+      assert.include(text, "it is not a whole png image: it is cut or damaged")
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("says in place of an image that the model cannot take it", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make({ "a.png": png })
+      const refuses = () => "m takes no images"
+      const { content, isError, text } = yield* call("read", { path: "a.png" }, undefined, { refuses })
+      assert.deepStrictEqual([content.length, isError], [1, true])
+      assert.include(
+        text,
+        `it is an image (image/png, ${png.length} bytes) that you cannot see: m takes no images`
+      )
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("refuses images of more than 5 MiB in base64", () =>
     Effect.gen(function* () {
       const { call, fs, path, root } = yield* Workspace.make({ "a.png": png })
-      yield* fs.truncate(path.join(root, "a.png"), 5 * 1024 * 1024 + 1)
-      assert.include((yield* call("read", { path: "a.png" })).text, "at most 5242880 can be shown")
+      yield* fs.truncate(path.join(root, "a.png"), 3_932_161)
+      assert.include((yield* call("read", { path: "a.png" })).text, "at most 3932160 can be shown")
     }).pipe(Workspace.provide)
   )
 

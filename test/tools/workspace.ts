@@ -18,7 +18,12 @@ export interface Workspace {
   readonly root: string
   /** A folder beside the root, with `secret.txt` in it. */
   readonly outside: string
-  readonly call: (name: string, params: object, progress?: (text: string) => void) => Effect.Effect<Called>
+  readonly call: (
+    name: string,
+    params: object,
+    progress?: (text: string) => void,
+    context?: Partial<Tool.ToolContext["Service"]>
+  ) => Effect.Effect<Called>
   readonly fs: FileSystem.FileSystem
   readonly path: Path.Path
 }
@@ -42,7 +47,7 @@ export const make = Effect.fnUntraced(function* (
     yield* typeof content === "string" ? fs.writeFileString(file, content) : fs.writeFile(file, content)
   }
   const registry = yield* ToolRegistry.make(...Tools.make({ root, ...options?.({ root, outside }) }))
-  const call: Workspace["call"] = (name, params, progress) =>
+  const call: Workspace["call"] = (name, params, progress, context) =>
     Effect.gen(function* () {
       const prepared = yield* registry.prepare({
         type: "toolCall",
@@ -56,7 +61,8 @@ export const make = Effect.fnUntraced(function* (
         idempotencyKey: "key",
         runId: "run-1",
         turn: 1,
-        progress: (partial) => Effect.sync(() => progress?.(textOf(Tool.render(partial))))
+        progress: (partial) => Effect.sync(() => progress?.(textOf(Tool.render(partial)))),
+        ...context
       })
       return { ...executed, text: textOf(executed) }
     }).pipe(Effect.orDie)

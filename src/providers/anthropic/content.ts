@@ -76,7 +76,7 @@ const encodeUser = ({ content }: Message.User): ReadonlyArray<Block> | Reason =>
   return blocks.length === 0 ? [plain({ type: "text", text: "(empty message)" })] : blocks
 }
 
-const toMedia = (part: Message.Image | Message.File): WireBlock | Reason => {
+export const toMedia = (part: Message.Image | Message.File): WireBlock | Reason => {
   if (part.type === "image") return toImage(part)
   const { source } = part
   if ("fileId" in source) return { type: "document", source: { type: "file", file_id: source.fileId } }

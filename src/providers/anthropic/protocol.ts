@@ -11,12 +11,14 @@ import type { Reason } from "../../ProviderError.ts"
 import { Protocol as ProtocolFault, ServerError, StreamTruncated } from "../../ProviderError.ts"
 import * as Usage from "../../Usage.ts"
 import { byMembers } from "../internal/counting.ts"
+import { detailIn } from "../internal/detailIn.ts"
 import * as Json from "../internal/json.ts"
 import type { Question } from "../internal/question.ts"
 import { isReason, type Protocol } from "../Protocol.ts"
 import type { ReplyWriter } from "../ReplyWriter.ts"
 import * as Blocks from "./block.ts"
 import type { Block } from "./block.ts"
+import { toMedia } from "./content.ts"
 import { headers } from "./hosted.ts"
 import { type Dialect, encoder, inContainer } from "./request.ts"
 import * as Counting from "./usage.ts"
@@ -29,6 +31,7 @@ export const anthropicMessages = (provider: string, dialect: Dialect = {}): Prot
   provider,
   endpoint: "messages",
   encode: encoder(provider, dialect),
+  refuses: (media) => detailIn(toMedia(media)),
   headers: headers(provider),
   counting: byMembers(encoder(provider), counted),
   decoder: ({ model }, reply) => {

@@ -63,7 +63,7 @@ const encodeUser = ({ content }: Message.User): ReadonlyArray<Block> | Reason =>
 }
 
 const encodeMedia = (part: Message.Image | Message.File): Block | Reason => {
-  const media = part.type === "image" ? Media.image(part) : Media.file(part)
+  const media = Media.of(part)
   if (isReason(media)) return media
   const { kind, ...fields } = media
   if (kind !== "document") return plain({ [kind]: fields })

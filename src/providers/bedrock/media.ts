@@ -10,14 +10,17 @@ export interface Media {
   readonly source: { readonly bytes: string } | { readonly s3Location: { readonly uri: string } }
 }
 
-export const image = ({ source }: Message.Image): Media | Reason => {
+export const of = (part: Message.Image | Message.File): Media | Reason =>
+  part.type === "image" ? image(part) : file(part)
+
+const image = ({ source }: Message.Image): Media | Reason => {
   const inline = "url" in source ? DataUrl.read(source.url) : source
   if (inline !== undefined) return known(inline.mediaType, "image", { bytes: inline.data })
   const { url } = { url: "", ...source }
   return linked(url, typeAt(url), "image")
 }
 
-export const file = ({ source }: Message.File): Media | Reason => {
+const file = ({ source }: Message.File): Media | Reason => {
   if ("fileId" in source) return refused("Bedrock takes no ids of uploaded files")
   if ("url" in source) return linked(source.url, source.mediaType ?? typeAt(source.url), "document")
   return known(source.mediaType, "document", { bytes: source.data })

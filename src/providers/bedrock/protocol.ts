@@ -9,6 +9,7 @@ import type { Reason } from "../../ProviderError.ts"
 import { Protocol as ProtocolFault, ServerError, StreamTruncated } from "../../ProviderError.ts"
 import * as Usage from "../../Usage.ts"
 import * as Counting from "../internal/counting.ts"
+import { detailIn } from "../internal/detailIn.ts"
 import * as Failure from "../internal/failure.ts"
 import * as Json from "../internal/json.ts"
 import type { Frame } from "../Framing.ts"
@@ -16,6 +17,7 @@ import type { Decoder, Protocol } from "../Protocol.ts"
 import { isReason } from "../Protocol.ts"
 import type { ReplyWriter } from "../ReplyWriter.ts"
 import * as Blocks from "./blocks.ts"
+import * as Media from "./media.ts"
 import { encoder } from "./request.ts"
 
 /** The protocol for one provider, whose id marks data that only this provider can read. */
@@ -26,6 +28,7 @@ export const bedrockConverse = (provider: string): Protocol => {
     provider,
     endpoint: "converse",
     encode: converse,
+    refuses: (media) => detailIn(Media.of(media)),
     decoder: (_call, reply) => new ConverseDecoder(reply),
     counting: {
       encode: countTokens,

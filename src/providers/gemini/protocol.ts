@@ -3,10 +3,12 @@
  * https://ai.google.dev/api/generate-content, read in November 2026.
  */
 import * as Counting from "../internal/counting.ts"
+import { detailIn } from "../internal/detailIn.ts"
 import * as Json from "../internal/json.ts"
 import type { Protocol } from "../Protocol.ts"
 import { GeminiDecoder } from "./decoder.ts"
 import type { Dialect } from "./hosted.ts"
+import { toImage } from "./media.ts"
 import { counter, encoder } from "./request.ts"
 
 /** The protocol for one provider, whose id marks data that only this provider can read. */
@@ -17,6 +19,7 @@ export const googleGenerate = (provider: string, dialect: Dialect = {}): Protoco
     provider,
     endpoint: "generateContent",
     encode,
+    refuses: (media) => (media.type === "image" ? detailIn(toImage(media)) : undefined),
     decoder: (call, reply) => new GeminiDecoder(call, reply),
     counting: {
       encode: counter(encode, dialect),

@@ -1,8 +1,8 @@
 /**
- * Adapts a request to the options that its model accepts, and reports each change. Rejects a request that the
+ * Adapts a request to the options and the content that its model accepts, and reports each change. Rejects a request that the
  * model cannot serve before it is sent.
  */
-import type { ModelRequest } from "../../Provider.ts"
+import type { ModelRequest, Provider } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
 import type { ModelOptions, ThinkingLevel } from "../../RunOptions.ts"
 import * as Anthropic from "../anthropic/hosted.ts"
@@ -13,6 +13,7 @@ import { ruleOf } from "../bedrock/family.ts"
 import * as Converse from "../bedrock/options.ts"
 import { Changes } from "./changes.ts"
 import * as Json from "./json.ts"
+import * as Media from "./media.ts"
 import type { Rule, Thinking } from "../models/rule.ts"
 import { isReason } from "../Protocol.ts"
 import { type Question, vendorOf } from "./question.ts"
@@ -21,7 +22,12 @@ import * as Think from "./thinking.ts"
 import * as ToolSearch from "./toolSearch.ts"
 
 /** The properties of a provider on which the rules of its models depend. */
-export interface Server extends Capability.Schemas, Support.Server, Anthropic.Server, ToolSearch.Server {
+export interface Server
+  extends Capability.Schemas,
+    Support.Server,
+    Anthropic.Server,
+    ToolSearch.Server,
+    Media.Server {
   /** The id of the provider, which names its members of `modelOptions.vendor`. */
   readonly id: string
   /** The rule on thinking for a model without a rule. Default: none, so that a thinking level is left out. */
@@ -32,14 +38,31 @@ export interface Server extends Capability.Schemas, Support.Server, Anthropic.Se
 
 /** Makes a function that adapts requests for one server. */
 export const adjuster = (server: Server): ((request: ModelRequest) => Question | Reason) => {
-  let last: { readonly model: string; readonly rule: Rule | undefined } | undefined
+  let last: { readonly model: string; readonly rule: Rule | undefined; readonly read: Media.Read } | undefined
   return (request) => {
     const { model } = request
-    if (last?.model !== model) last = { model, rule: find(server, model) }
-    const { rule } = last
+    if (last?.model !== model) {
+      const rule = find(server, model)
+      last = { model, rule, read: Media.reader(server, model, rule) }
+    }
+    const { read, rule } = last
     const vendor = vendorOf(request.options.vendor, server.id)
     if (isReason(vendor)) return vendor
-    return Capability.missing(server.endpoint, rule, request) ?? question(server, rule, request, vendor)
+    const missing = Capability.missing(server.endpoint, rule, request)
+    if (missing !== undefined) return missing
+    const { adjusted, messages } = read(request.messages)
+    const asked = question(server, rule, { ...request, messages }, vendor)
+    return { ...asked, adjusted: [...adjusted, ...asked.adjusted] }
+  }
+}
+
+/** Makes a function that returns why a model cannot take an image or a file. */
+export const refuser = (server: Server): NonNullable<Provider["Service"]["refuses"]> => {
+  const byModel = new Map<string, ReturnType<typeof Media.refusals>>()
+  return ({ model }, media) => {
+    const refusal = byModel.get(model) ?? Media.refusals(server, model, find(server, model))
+    byModel.set(model, refusal)
+    return refusal(media)
   }
 }
 

@@ -1,7 +1,7 @@
 /** The abilities of models by their rules: requests that a model cannot serve, and output schemas. */
 import type { ModelRequest, Provider } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
-import { ModelNotSupported, UnsupportedContent } from "../../ProviderError.ts"
+import { ModelNotSupported } from "../../ProviderError.ts"
 import * as Family from "../bedrock/family.ts"
 import * as Models from "../Models.ts"
 import { generation } from "../gemini/generation.ts"
@@ -44,39 +44,12 @@ export const structuredOutput =
 export const missing = (
   endpoint: Endpoint | undefined,
   rule: Rule | undefined,
-  { messages, model, tools }: ModelRequest
+  { model, tools }: ModelRequest
 ): Reason | undefined => {
-  if (rule === undefined) return undefined
-  const isAtEndpoint = endpoint === undefined || (rule.endpoints?.includes(endpoint) ?? true)
-  if (endpoint === "chat" && (!isAtEndpoint || (tools.length > 0 && rule.tools === "responses"))) {
-    const verb = isAtEndpoint ? "takes tools" : "answers"
-    return unsupported(
-      model,
-      `${model} ${verb} by the Responses API only: use OpenAi in place of OpenAiCompatible, openai/${model} in the program`
-    )
-  }
-  return rule.input === undefined || rule.isSecondHand === true
-    ? undefined
-    : unreadable(model, rule.input, messages)
-}
-
-const unsupported = (model: string, detail: string): Reason => new ModelNotSupported({ model, detail })
-
-const unreadable = (
-  model: string,
-  input: NonNullable<Rule["input"]>,
-  messages: ModelRequest["messages"]
-): Reason | undefined => {
-  if (input.includes("image") && input.includes("pdf")) return undefined
-  for (const { content } of messages) {
-    for (const block of content) {
-      if (block.type === "image" && !input.includes("image"))
-        return new UnsupportedContent({ detail: `${model} takes no images: it reads ${input.join(", ")}` })
-      const isPdf =
-        block.type === "file" && "data" in block.source && block.source.mediaType === "application/pdf"
-      if (isPdf && !input.includes("pdf"))
-        return new UnsupportedContent({ detail: `${model} takes no PDF: it reads ${input.join(", ")}` })
-    }
-  }
-  return undefined
+  if (rule === undefined || endpoint !== "chat") return undefined
+  const isAtEndpoint = rule.endpoints?.includes(endpoint) ?? true
+  if (isAtEndpoint && (tools.length === 0 || rule.tools !== "responses")) return undefined
+  const verb = isAtEndpoint ? "takes tools" : "answers"
+  const detail = `${model} ${verb} by the Responses API only: use OpenAi in place of OpenAiCompatible, openai/${model} in the program`
+  return new ModelNotSupported({ model, detail })
 }

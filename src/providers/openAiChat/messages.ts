@@ -110,7 +110,7 @@ const encodeUser = (compat: Compat, { content }: Message.User): Encoded | Reason
   return isReason(json) ? json : alone(`{"role":"user","content":${json}}`)
 }
 
-const toMedia = (compat: Compat, block: Message.Image | Message.File): Part | Reason => {
+export const toMedia = (compat: Compat, block: Message.Image | Message.File): Part | Reason => {
   if (block.type === "image") return toImage(compat, block)
   const { source } = block
   if (!compat.files) return new UnsupportedContent({ detail: "This provider does not take files" })

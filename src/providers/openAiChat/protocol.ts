@@ -6,6 +6,7 @@ import type { StopReason } from "../../Message.ts"
 import { parseArguments } from "../../ModelEvent.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { Overloaded, Protocol as ProtocolFault, ServerError, StreamTruncated } from "../../ProviderError.ts"
+import { detailIn } from "../internal/detailIn.ts"
 import * as Json from "../internal/json.ts"
 import { type Call, type Decoder, isReason, type Protocol } from "../Protocol.ts"
 import type { CallBlock, ReplyWriter } from "../ReplyWriter.ts"
@@ -13,6 +14,7 @@ import { type Chunk, readChunk } from "./chunk.ts"
 import type { Compat } from "./compat.ts"
 import { Details } from "./details.ts"
 import { Extras } from "./extras.ts"
+import { toMedia } from "./messages.ts"
 import { encoder } from "./request.ts"
 import { usageOf } from "./usage.ts"
 
@@ -22,6 +24,7 @@ export const openAiChat = (provider: string, compat: Compat): Protocol => ({
   provider,
   endpoint: "chat",
   encode: encoder(provider, compat),
+  refuses: (media) => detailIn(toMedia(compat, media)),
   sentinel: "[DONE]",
   decoder: (call, reply) => {
     const state = initial(call, reply)

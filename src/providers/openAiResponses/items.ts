@@ -217,7 +217,7 @@ const blank =
 
 const urlOf = ({ source }: Message.Image): string => ("url" in source ? source.url : dataUrl(source))
 
-const toMedia = (block: Message.Image | Message.File): Part | Reason => {
+export const toMedia = (block: Message.Image | Message.File): Part | Reason => {
   if (block.type === "image") return toImage(urlOf(block))
   const { source } = block
   if ("fileId" in source) return { type: "input_file", file_id: source.fileId }

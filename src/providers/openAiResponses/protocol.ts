@@ -9,6 +9,7 @@ import type { Logprob } from "../../ModelEvent.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { StreamTruncated } from "../../ProviderError.ts"
 import { byMembers } from "../internal/counting.ts"
+import { detailIn } from "../internal/detailIn.ts"
 import * as Json from "../internal/json.ts"
 import { logprobsOf } from "../internal/logprobs.ts"
 import { isReason, type Protocol } from "../Protocol.ts"
@@ -17,6 +18,7 @@ import * as End from "./end.ts"
 import * as Items from "./item.ts"
 import type { Item } from "./item.ts"
 import * as Places from "./places.ts"
+import { toMedia } from "./items.ts"
 import { encoder } from "./request.ts"
 import * as Wires from "./wire.ts"
 import type { Place, Speech, Wire } from "./wire.ts"
@@ -27,6 +29,7 @@ export const openAiResponses = (provider: string): Protocol => ({
   provider,
   endpoint: "responses",
   encode: encoder(provider),
+  refuses: (media) => detailIn(toMedia(media)),
   counting: byMembers(encoder(provider), counted),
   decoder: ({ model }, reply) => {
     const state = initial(reply)

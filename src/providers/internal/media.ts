@@ -1,0 +1,131 @@
+/**
+ * Leaves images and files that a model cannot take out of a request: a note stands in place of each. One refused image would
+ * otherwise make the vendor refuse each later request of the conversation.
+ */
+import { memoize } from "effect/Function"
+import * as ImageFile from "../../internal/imageFile.ts"
+import * as LeftOut from "../../internal/leftOut.ts"
+import type { ModelMessage } from "../../Message.ts"
+import type { Adjustment } from "../../ModelEvent.ts"
+import type { ModelRequest } from "../../Provider.ts"
+import * as Family from "../bedrock/family.ts"
+import * as Models from "../Models.ts"
+import type { Endpoint, Rule } from "../models/rule.ts"
+import type { Protocol } from "../Protocol.ts"
+import * as DataUrl from "./dataUrl.ts"
+
+export interface Server extends Models.Served {
+  readonly endpoint?: Endpoint | undefined
+  readonly refuses?: Protocol["refuses"]
+}
+
+type Media = LeftOut.Media
+
+/** The limits of a server. Lengths are those of base64, which servers count, and pixels those of a side of an image. */
+interface Limits {
+  readonly length?: number
+  readonly pixels?: number
+  /** The pixels of a side in a request with more images than `crowd`. */
+  readonly crowdedPixels?: number
+  readonly crowd?: number
+  /** The length of all files of a request. */
+  readonly total?: number
+}
+
+const MiB = 1024 * 1024
+
+/**
+ * By endpoint or, where a vendor has others, by vendor. https://platform.claude.com/docs/en/build-with-claude/vision,
+ * https://docs.aws.amazon.com/bedrock/latest/userguide/inference-api-restrictions.html, https://console.groq.com/docs/vision and
+ * https://docs.x.ai/docs/guides/image-understanding, read in November 2026.
+ */
+const limits: Readonly<Record<string, Limits>> = {
+  messages: { length: 5 * MiB, pixels: 8000, crowd: 20, crowdedPixels: 2000, total: 30 * MiB },
+  converse: { length: 5 * MiB, pixels: 8000, total: 24 * MiB },
+  groq: { length: 4 * MiB, total: 4 * MiB },
+  xai: { length: 20 * MiB }
+}
+
+const limitsOf = (server: Server, model: string): Limits => {
+  const { endpoint = "", vendor } = server
+  if (endpoint === "converse" && Family.of(model).isClaude)
+    return { ...limits["messages"], ...limits["converse"] }
+  return (typeof vendor === "string" ? limits[vendor] : undefined) ?? limits[endpoint] ?? {}
+}
+
+/** Makes a function that returns why a model cannot take an image or a file, in words that end a sentence. */
+export const refusals = (
+  server: Server,
+  model: string,
+  rule: Rule | undefined
+): ((media: Media) => string | undefined) => {
+  const { length = Infinity, pixels = Infinity } = limitsOf(server, model)
+  const find = (media: Media): string | undefined => {
+    const { input, isSecondHand = false } = rule ?? {}
+    const unread = input === undefined || isSecondHand ? undefined : unreadable(model, input, media)
+    if (unread !== undefined) return unread
+    const data = dataOf(media)
+    if (isImage(media) && data.length > length)
+      return `it has ${data.length} bytes in base64, and ${model} takes images of at most ${length}`
+    const image = imageOf(media)
+    if (image !== null && "fault" in image) return image.fault
+    if (image !== null && Math.max(image.width, image.height) > pixels)
+      return `it has ${image.width} × ${image.height} pixels, and ${model} takes images of at most ${pixels} a side`
+    return server.refuses?.(media)
+  }
+  const found = memoize((media: Media) => find(media) ?? null)
+  return (media) => found(media) ?? undefined
+}
+
+const unreadable = (model: string, input: NonNullable<Rule["input"]>, media: Media): string | undefined => {
+  if (isImage(media))
+    return input.includes("image") ? undefined : `${model} takes no images: it reads ${input.join(", ")}`
+  const isPdf = LeftOut.mediaType(media) === "application/pdf"
+  return isPdf && !input.includes("pdf") ? `${model} takes no PDF: it reads ${input.join(", ")}` : undefined
+}
+
+const isImage = (media: Media): boolean =>
+  media.type === "image" || (LeftOut.mediaType(media) ?? "").startsWith("image/")
+
+/** The data in base64, `""` for media at an address. */
+const dataOf = ({ source }: Media): string =>
+  "data" in source ? source.data : "url" in source ? (DataUrl.read(source.url)?.data ?? "") : ""
+
+const imageOf = memoize((media: Media) => (isImage(media) ? (ImageFile.read(dataOf(media)) ?? null) : null))
+
+/** The messages that a model takes, and a report of each kind that is left out. */
+export interface Readable {
+  readonly messages: ReadonlyArray<ModelMessage>
+  readonly adjusted: ReadonlyArray<Adjustment>
+}
+
+export type Read = (messages: ModelRequest["messages"]) => Readable
+
+/** Makes a function that leaves out what a model cannot take. It returns the same objects for the same messages. */
+export const reader = (server: Server, model: string, rule: Rule | undefined): Read => {
+  const { crowd = Infinity, crowdedPixels = Infinity, total = Infinity } = limitsOf(server, model)
+  const refusal = refusals(server, model, rule)
+  const alone = LeftOut.replacing(refusal)
+  const crowded = LeftOut.replacing((media) => {
+    const image = imageOf(media)
+    return image !== null && !("fault" in image) && Math.max(image.width, image.height) > crowdedPixels
+      ? `it has more than ${crowdedPixels} pixels a side, and the request more than ${crowd} images`
+      : undefined
+  })
+  const surplus = LeftOut.replacing(() => `the files of a request may have ${total} bytes in base64 together`)
+  return (messages) => {
+    if (!messages.some((message) => LeftOut.mediaIn(message).length > 0)) return { messages, adjusted: [] }
+    const read = messages.map(alone)
+    const isCrowded = read.flatMap(({ message }) => LeftOut.mediaIn(message)).filter(isImage).length > crowd
+    const fitting = isCrowded ? read.map((each) => LeftOut.again(each, crowded)) : read
+    let left = total
+    const bounded = fitting
+      .toReversed()
+      .map((each) => {
+        left -= LeftOut.mediaIn(each.message).reduce((sum, media) => sum + dataOf(media).length, 0)
+        return left < 0 ? LeftOut.again(each, surplus) : each
+      })
+      .toReversed()
+    return { messages: bounded.map(({ message }) => message), adjusted: LeftOut.report(bounded) }
+  }
+}
