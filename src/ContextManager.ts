@@ -46,7 +46,7 @@ export interface Service {
    * Plans a compaction; `undefined` if none is due, or nothing is left to compact. Default: none, so that no run compacts.
    *
    * The run asks before each request (`"threshold"`), and once in a turn after the provider has failed with `ContextOverflow`
-   * (`"overflow"`); `agent.compact` asks by hand (`"manual"`). The run then carries out the plan and continues from its summary. If
+   * (`"overflow"`), or refused the request in words that name no part of it (`"refusal"`); `agent.compact` asks by hand (`"manual"`). The run then carries out the plan and continues from its summary. If
    * that fails after a `ContextOverflow`, the run fails with that error; else it continues without it, and ignores plans for a
    * threshold until `tokensBefore` has grown by a tenth.
    */
@@ -91,6 +91,8 @@ export type Trigger =
       /** The most tokens of a request, as the provider named them. Default: it named none. */
       readonly limit?: number
     }
+  /** The provider refused the request in words that name no part of it: the conversation may be too long. */
+  | { readonly reason: "refusal" }
   | {
       readonly reason: "manual"
       /** Instructions of the application for the summary. Default none. */

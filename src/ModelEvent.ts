@@ -513,7 +513,7 @@ export const parseArguments = (rawArguments: string): Schema.Json | undefined =>
 export const toAssistant = (
   reply: Reply,
   fields: Pick<Assistant, "id" | "timestamp" | "provider" | "model" | "protocol"> &
-    Partial<Pick<Assistant, "stopReason" | "errorMessage" | "refused">>
+    Partial<Pick<Assistant, "stopReason" | "errorMessage" | "leftOut" | "refused">>
 ): Assistant => {
   const { start, finish } = reply
   return {

@@ -187,7 +187,7 @@ export class ContentPolicy extends Schema.TaggedError<ContentPolicy>()("ContentP
 /**
  * The conversation has content that the provider does not accept, so no request was sent.
  *
- * A retry of the same request cannot succeed.
+ * A retry of the same request cannot succeed. A run asks once more with a note in place of each image and file.
  *
  * @category errors
  * @since 0.1.0

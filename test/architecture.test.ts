@@ -8,7 +8,7 @@ import { codeOf, files, functionsOf, linesOf, textOf, treeOf } from "./source.ts
 const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   [
     "data",
-    /^((Usage|Message|ProviderError|ModelEvent|RunOptions|AgentEvent|RunReport|RunResult|RunFailed|Transcript|JsonSchema)|internal\/(failureReason|compactionEvent|compactionFailure|agentError|continuation|sessionError|openRequest|openTurn|interrupted|outcome|requestError|failureText|inspection|callSet|streamed|asking|jsonCoercion|jsonReference|jsonDepth|responseHeaders|vendorKeys|jsonText|vendorErrors|durationInput|nearestName|invalidInput))\.ts$/
+    /^((Usage|Message|ProviderError|ModelEvent|RunOptions|AgentEvent|RunReport|RunResult|RunFailed|Transcript|JsonSchema)|internal\/(failureReason|compactionEvent|compactionFailure|agentError|continuation|sessionError|openRequest|openTurn|interrupted|outcome|requestError|failureText|inspection|callSet|streamed|asking|jsonCoercion|jsonReference|jsonDepth|responseHeaders|vendorKeys|jsonText|vendorErrors|durationInput|nearestName|invalidInput|imageFile|leftOut))\.ts$/
   ],
   [
     "services",
@@ -16,7 +16,7 @@ const rings: ReadonlyArray<readonly [name: string, files: RegExp]> = [
   ],
   [
     "loop",
-    /^((Loop)|internal\/(budget|tally|waiting|argumentsHash|requests|resumption|consent|lostCall|unknownEnd|midCallQuestion|team|compact|compactions|queues|journal|delivery|events|repetition|task|run|limits|gate|guards|pending|refusals|request|reply|modelCall|toolOutcome|batch|largeResult|modelGuarded|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|promptOptions|publishedOptions|eventsOnly|spans|telemetry|telemetryContent))\.ts$/
+    /^((Loop)|internal\/(budget|tally|waiting|argumentsHash|requests|resumption|consent|lostCall|unknownEnd|midCallQuestion|team|compact|compactions|queues|journal|delivery|events|repetition|task|run|limits|gate|guards|pending|refusals|request|recovery|reply|modelCall|toolOutcome|batch|largeResult|modelGuarded|toolCall|toolBatch|turn|ending|execution|loop|output|outputReview|promptOptions|publishedOptions|eventsOnly|spans|telemetry|telemetryContent))\.ts$/
   ],
   [
     "agent",

@@ -72,8 +72,8 @@ export interface Options<out E = never, out R = never> {
  * **Details**
  *
  * A request that would leave less than `reserve` tokens of the context window free is compacted first: a model summarizes older turns, and
- * this request and all later ones have the first user message, the summary and the newest turns. So does a conversation that the
- * provider refuses with `ContextOverflow`, once, and `agent.compact`. The transcript stays whole. The summary holds until the next
+ * this request and all later ones have the first user message, the summary and the newest turns. So does, once, a conversation that the
+ * provider refuses with `ContextOverflow`, or in unknown words while it fills half of the context window, and `agent.compact`. The transcript stays whole. The summary holds until the next
  * compaction, which summarizes it in its turn, so that the start of the requests, which vendors cache, does not change in between.
  *
  * The size of a request is that of the last answer's `usage`, and an estimate of what came since: see `Tokens`. Conversations that are
@@ -180,7 +180,8 @@ const plan = Effect.fnUntraced(function* (
   const measure = yield* Measure.make(inner, tokens, conversation)
   const window = yield* Window.of(options.contextWindow, yield* answering(conversation))
   const most = window - (options.reserve ?? Window.reserve(window))
-  const isDue = trigger.reason !== "threshold" || measure.total >= most
+  const { reason } = trigger
+  const isDue = measure.total >= (reason === "threshold" ? most : reason === "refusal" ? window / 2 : 0)
   const cut = isDue
     ? Cut.make(messages, compaction, keepOf(options, window, measure, trigger), measure.of)
     : undefined
@@ -188,7 +189,7 @@ const plan = Effect.fnUntraced(function* (
   const firstKept = cut.firstKept.id
   const least = yield* measure.after({ summary: "", firstKept })
   const saved = measure.total - least
-  if (trigger.reason === "threshold" ? saved < most * worthwhile : saved <= 0) return undefined
+  if (reason === "threshold" ? saved < most * worthwhile : saved <= 0) return undefined
   const summarize = Effect.gen(function* () {
     const summarizer = yield* summarizerOf(options, conversation, window, measure)
     const { summary, usage } = yield* Summary.make(summarizer, {

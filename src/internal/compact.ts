@@ -34,13 +34,12 @@ export const ifDue = (run: Run): Compacting<void> =>
         yield* isCarriedOut(run, trigger, plan)
       })
 
-/** Compacts a conversation that is too long for the model. Returns whether it is shorter. */
+/** Compacts a conversation that is, or may be, too long for the model. Returns whether it is shorter. */
 export const afterOverflow = Effect.fnUntraced(function* (
   run: Run,
-  limit: number | undefined
+  trigger: Trigger
 ): Effect.fn.Return<boolean, FailureReason | Stopped> {
   if (run.contextManager.compact === undefined) return false
-  const trigger: Trigger = { reason: "overflow", ...(limit === undefined ? {} : { limit }) }
   const plan = yield* planned(run, trigger)
   return plan === undefined ? false : yield* isCarriedOut(run, trigger, plan)
 })
@@ -83,9 +82,10 @@ const planned = (run: Run, trigger: Trigger): Effect.Effect<Plan | undefined, St
 /** Publishes the start and the end of a compaction, and keeps it. Fails if it failed, which is published then. */
 const carriedOut = Effect.fnUntraced(function* (
   run: Run,
-  { reason }: Trigger,
+  trigger: Trigger,
   { summarize, tokensBefore }: Plan
 ): Effect.fn.Return<Entry, FailureReason | Stopped> {
+  const reason = trigger.reason === "refusal" ? "overflow" : trigger.reason
   const about = { _tag: "Compaction", reason, tokensBefore } as const
   run.emit({ ...about, status: "start" })
   yield* run.delivered

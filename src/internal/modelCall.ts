@@ -15,6 +15,7 @@ import type * as ModelEvent from "../ModelEvent.ts"
 import type * as ModelGuard from "../ModelGuard.ts"
 import type { ModelRequest } from "../Provider.ts"
 import { Protocol, ProviderError, ServerError } from "../ProviderError.ts"
+import { isUnexplained } from "./recovery.ts"
 import { errorOf, Reply } from "./reply.ts"
 import * as Request from "./request.ts"
 import { type Run, Stopped } from "./run.ts"
@@ -41,38 +42,48 @@ export const ask = Effect.fnUntraced(function* (
   const message = reply.close(exit)
   const durationMs = reply.request && run.elapsed - reply.askedAt
   yield* run.delivered
-  if (durationMs !== undefined) announceEnd(run, reply.reply, { message, durationMs, exit })
+  if (durationMs !== undefined) announceEnd(reply, { message, durationMs, exit })
   const isBad = message.stopReason === "error" || message.stopReason === "aborted"
   return { message, durationMs, exit: isBad && Exit.isSuccess(exit) ? Exit.fail(failedBy(message)) : exit }
 })
 
 /** Publishes the end of the call with the provider's notes, or its failure unless the run was stopped. */
 const announceEnd = (
-  run: Run,
-  { finish, start }: ModelEvent.Reply,
+  { recovery, reply: { finish, start }, run }: Reply,
   { durationMs, exit, message }: Asked & { readonly durationMs: number }
 ): void => {
   const error = Exit.isFailure(exit) ? errorOf(exit.cause) : undefined
   if (error instanceof Stopped) return
   if (error !== undefined) return run.emit({ _tag: "ModelCallError", error, willRetry: false })
+  const adjusted = [...recovery.adjusted, ...(start?.adjusted ?? [])]
   run.emit({
     _tag: "ModelCallEnd",
     messageId: message.id,
     ...(message.usage === undefined ? {} : { usage: message.usage }),
     durationMs,
-    ...(start && Struct.pick(start, ["responseModel", "adjusted", "headers", "rateLimits"])),
+    ...(adjusted.length === 0 ? {} : { adjusted }),
+    ...(start && Struct.pick(start, ["responseModel", "headers", "rateLimits"])),
     ...(finish && Struct.pick(finish, ["unrepresented", "logprobs", "serviceTier"]))
   })
 }
 
-/** Asks. If the conversation is too long for the model, compacts it, once, and asks again. */
+/** Asks. If the conversation is, or may be, too long for the model, compacts it, once, and asks again. */
 const fitted = (reply: Reply, planned: ModelRequest): Effect.Effect<void, Reason> =>
-  Effect.catchReason(prepared(reply, planned), "ProviderError", "ContextOverflow", ({ limit }, error) =>
+  Effect.catchTag(prepared(reply, planned), "ProviderError", (error) =>
     Effect.gen(function* () {
-      const shorter = reply.isStarted ? undefined : yield* Request.shortened(reply.run, limit)
+      const { reason } = error
+      const isOverflow = reason._tag === "ContextOverflow"
+      if (reply.hasSpoken || !(isOverflow || isUnexplained(reason))) return yield* error
+      const limit = isOverflow && reason.limit !== undefined ? { limit: reason.limit } : {}
+      const trigger = isOverflow
+        ? ({ reason: "overflow", ...limit } as const)
+        : ({ reason: "refusal" } as const)
+      const shorter = yield* Request.shortened(reply.run, trigger)
       if (shorter === undefined) return yield* error
-      reply.announceRetry({ attempt: 1, delay: Duration.zero, error })
-      yield* prepared(reply, shorter)
+      reply.again({ attempt: 1, delay: Duration.zero, error })
+      yield* Effect.catchTag(prepared(reply, shorter), "ProviderError", (other) =>
+        Effect.fail(!isOverflow && isUnexplained(other.reason) ? error : other)
+      )
     })
   )
 
@@ -149,7 +160,20 @@ const isEmpty = (reply: ModelEvent.Reply): boolean =>
     block.type === "text" ? block.text.trim() === "" : block.type !== "toolCall" && block.type !== "media"
   )
 
-const stream = (reply: Reply, request: ModelRequest) => {
+/** Streams an answer. Asks again without the part of the conversation that the provider refuses. */
+const stream = (reply: Reply, request: ModelRequest): Effect.Effect<void, Reason> =>
+  Effect.suspend(() => {
+    const { recovery, run } = reply
+    const sent = recovery.request(request, run.messages)
+    return Effect.catchTag(streamed(reply, sent), "ProviderError", (error) => {
+      const shown = recovery.error(error)
+      if (reply.hasSpoken || !recovery.after(error, sent, run.messages)) return Effect.fail(shown)
+      reply.again({ attempt: 1, delay: Duration.zero, error })
+      return stream(reply, request)
+    })
+  })
+
+const streamed = (reply: Reply, request: ModelRequest) => {
   const { run } = reply
   reply.send(request)
   const answer = run.provider.stream(request)

@@ -13,6 +13,7 @@ import * as Message from "../Message.ts"
 import * as ModelEvent from "../ModelEvent.ts"
 import type { Price } from "../Prices.ts"
 import type { ModelRequest } from "../Provider.ts"
+import { Recovery } from "./recovery.ts"
 import * as Refusals from "./refusals.ts"
 import { type Run, Stopped } from "./run.ts"
 import { monotonicMillis } from "./stopwatch.ts"
@@ -36,6 +37,7 @@ export class Reply {
   /** Grows while the answer streams; others get copies. */
   reply = ModelEvent.draft()
   isStarted = false
+  readonly recovery = new Recovery()
   readonly run: Run
   /** A provider that was abandoned may still send events: they are dropped. */
   private isClosed = false
@@ -170,6 +172,17 @@ export class Reply {
     this.run.emit({ _tag: "ModelCallRetry", attempt, delayMs: Duration.toMillis(delay), error })
   }
 
+  /** Whether the answer has a block. */
+  get hasSpoken(): boolean {
+    return this.reply.content.length > 0
+  }
+
+  /** Publishes another attempt, after an answer that failed before its first block. */
+  again(attempt: Attempt): void {
+    this.announceRetry(attempt)
+    if (this.isStarted) this.retract()
+  }
+
   /** Voids what was published of the answer; another one follows. */
   retract(): void {
     this.enterForGood()
@@ -179,6 +192,22 @@ export class Reply {
     this.reply = ModelEvent.draft()
     this.price = undefined
     this.callIds.clear()
+  }
+
+  private badEnd(
+    cause: Cause.Cause<Failure.FailureReason | Stopped>
+  ): Pick<Message.Assistant, "stopReason" | "errorMessage" | "refused"> {
+    const error = errorOf(cause)
+    if (error instanceof Stopped) return { stopReason: "aborted", errorMessage: reasonOf(error.stop) }
+    // A vendor that refused a prompt for its content would refuse each later request that has it.
+    const isRefused =
+      (error._tag === "GuardrailTripped" && error.stage === "input") ||
+      (error._tag === "ProviderError" && error.reason._tag === "ContentPolicy" && !this.hasSpoken)
+    return {
+      stopReason: "error",
+      errorMessage: error.message,
+      ...(isRefused ? { refused: Refusals.news(this.run.messages) } : {})
+    }
   }
 
   /** Ends the answer, whole or as far as it came, and returns its message. */
@@ -193,7 +222,8 @@ export class Reply {
       provider: run.provider.id,
       model: request?.model ?? run.options.model,
       protocol: "",
-      ...(Exit.isFailure(exit) ? badEnd(run, exit.cause) : {})
+      ...this.recovery.kept(Exit.isSuccess(exit)),
+      ...(Exit.isFailure(exit) ? this.badEnd(exit.cause) : {})
     })
     run.spent.add(message.usage)
     run.end(message)
@@ -236,20 +266,6 @@ const isPaidFor = (error: Failure.EventError | Stopped): boolean => {
 }
 
 const brokenOff: ReadonlySet<string> = new Set(["StreamTruncated", "StreamStalled", "Protocol"])
-
-const badEnd = (
-  { messages }: Run,
-  cause: Cause.Cause<Failure.FailureReason | Stopped>
-): Pick<Message.Assistant, "stopReason" | "errorMessage" | "refused"> => {
-  const error = errorOf(cause)
-  if (error instanceof Stopped) return { stopReason: "aborted", errorMessage: reasonOf(error.stop) }
-  const isRefused = error._tag === "GuardrailTripped" && error.stage === "input"
-  return {
-    stopReason: "error",
-    errorMessage: error.message,
-    ...(isRefused ? { refused: Refusals.news(messages) } : {})
-  }
-}
 
 const reasonOf = (stop: Stop): string =>
   stop.cause === "session"

@@ -2,6 +2,7 @@
  * Makes the request of a turn from the transcript: shaped, trimmed, repaired. The transcript stays as it is.
  */
 import * as Effect from "effect/Effect"
+import type { Trigger } from "../ContextManager.ts"
 import * as Compact from "./compact.ts"
 import { type FailureReason, InvalidTranscript } from "./failureReason.ts"
 import type * as Hook from "../Hook.ts"
@@ -47,8 +48,8 @@ const isHidden = ({ conversation: { compaction, messages }, team }: Run): boolea
 }
 
 /** Makes the request from a conversation that it compacts first. `undefined` if that does not make it shorter. */
-export const shortened = Effect.fnUntraced(function* (run: Run, limit: number | undefined) {
-  const isShorter = yield* Compact.afterOverflow(run, limit)
+export const shortened = Effect.fnUntraced(function* (run: Run, trigger: Trigger) {
+  const isShorter = yield* Compact.afterOverflow(run, trigger)
   return isShorter ? yield* of(run, yield* offer(run)) : undefined
 })
 

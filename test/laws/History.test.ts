@@ -1,0 +1,206 @@
+/** Whatever a vendor refuses in a conversation, the next prompt of the user reaches the model: in the same agent and after a restart. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Redacted } from "effect"
+import { FetchHttpClient } from "effect/http"
+import { Agent, Message, type Provider } from "effect-agent"
+import { AmazonBedrock, Anthropic, Google, OpenAi, OpenAiCompatible } from "effect-agent/providers"
+import { Retry } from "effect-agent/resilience"
+import { MemorySessionStore, SessionStore } from "effect-agent/sessions"
+import { body as awsBody } from "../providers/bedrock.ts"
+import { events, refuse, serve } from "../providers/server.ts"
+
+const apiKey = Redacted.make("k")
+const signed = "c2lnbmVk"
+
+interface Wire {
+  readonly model: string
+  readonly layer: (origin: string) => Layer.Layer<Provider.Provider>
+  /** An answer with thinking that has a signature. */
+  readonly answer: string | Uint8Array
+  readonly contentType?: string
+}
+
+const http = Layer.provide(FetchHttpClient.layer)
+const named = (...all: ReadonlyArray<{ readonly type: string; readonly [member: string]: unknown }>) =>
+  all.map((one) => `event: ${one.type}\ndata: ${JSON.stringify(one)}\n\n`).join("")
+const thought = { type: "reasoning", id: "rs_1", summary: [] }
+const said = { type: "message", id: "msg_1", role: "assistant", status: "completed", content: [] }
+
+const wires: Readonly<Record<string, Wire>> = {
+  "Chat Completions": {
+    model: "m",
+    layer: (baseUrl) =>
+      OpenAiCompatible.layer({
+        id: "acme",
+        baseUrl: `${baseUrl}/v1`,
+        apiKey,
+        compat: { replayThinking: "reasoning_content" }
+      }).pipe(http),
+    answer: events(
+      { id: "c", choices: [{ index: 0, delta: { reasoning_content: signed } }] },
+      { id: "c", choices: [{ index: 0, delta: { content: "ok" } }] },
+      { id: "c", choices: [{ index: 0, delta: {}, finish_reason: "stop" }] },
+      "[DONE]"
+    )
+  },
+  Responses: {
+    model: "gpt-5.5",
+    layer: (baseUrl) => OpenAi.layer({ baseUrl: `${baseUrl}/v1`, apiKey }).pipe(http),
+    answer: named(
+      { type: "response.created", response: { id: "r", model: "gpt-5.5" } },
+      { type: "response.output_item.added", output_index: 0, item: thought },
+      {
+        type: "response.output_item.done",
+        output_index: 0,
+        item: { ...thought, encrypted_content: signed }
+      },
+      { type: "response.output_item.added", output_index: 1, item: said },
+      { type: "response.output_text.delta", output_index: 1, content_index: 0, delta: "ok" },
+      {
+        type: "response.output_item.done",
+        output_index: 1,
+        item: { ...said, content: [{ type: "output_text", text: "ok", annotations: [] }] }
+      },
+      { type: "response.completed", response: { id: "r", status: "completed", output: [] } }
+    )
+  },
+  Messages: {
+    model: "claude-sonnet-4-5",
+    layer: (baseUrl) => Anthropic.layer({ baseUrl, apiKey }).pipe(http),
+    answer: named(
+      { type: "message_start", message: { id: "m", model: "claude-sonnet-4-5", usage: {}, content: [] } },
+      { type: "content_block_start", index: 0, content_block: { type: "thinking", thinking: "" } },
+      { type: "content_block_delta", index: 0, delta: { type: "thinking_delta", thinking: "plan" } },
+      { type: "content_block_delta", index: 0, delta: { type: "signature_delta", signature: signed } },
+      { type: "content_block_stop", index: 0 },
+      { type: "content_block_start", index: 1, content_block: { type: "text", text: "" } },
+      { type: "content_block_delta", index: 1, delta: { type: "text_delta", text: "ok" } },
+      { type: "content_block_stop", index: 1 },
+      { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 3 } },
+      { type: "message_stop" }
+    )
+  },
+  Gemini: {
+    model: "gemini-3-pro",
+    layer: (baseUrl) => Google.layer({ baseUrl: `${baseUrl}/v1beta`, apiKey }).pipe(http),
+    answer: events({
+      candidates: [{ content: { parts: [{ text: "ok", thoughtSignature: signed }] }, finishReason: "STOP" }]
+    })
+  },
+  Converse: {
+    model: "anthropic.claude-sonnet-4-5-20250929-v1:0",
+    layer: (baseUrl) => AmazonBedrock.layer({ region: "eu-west-1", baseUrl, apiKey }).pipe(http),
+    contentType: "application/vnd.amazon.eventstream",
+    answer: awsBody(
+      ["messageStart", { role: "assistant" }],
+      ["contentBlockDelta", { contentBlockIndex: 0, delta: { reasoningContent: { text: "plan" } } }],
+      ["contentBlockDelta", { contentBlockIndex: 0, delta: { reasoningContent: { signature: signed } } }],
+      ["contentBlockStop", { contentBlockIndex: 0 }],
+      ["contentBlockDelta", { contentBlockIndex: 1, delta: { text: "ok" } }],
+      ["contentBlockStop", { contentBlockIndex: 1 }],
+      ["messageStop", { stopReason: "end_turn" }],
+      ["metadata", { usage: { inputTokens: 1, outputTokens: 1, totalTokens: 2 } }]
+    )
+  }
+}
+
+/** The data of an image and a document that no check here finds fault with. */
+const picture = "UElDVFVSRQ=="
+const pages = "JVBERi1QQUdFUw=="
+const poison = "POISON"
+
+const prompts: Readonly<Record<string, string | Message.User["content"]>> = {
+  [signed]: "and now?",
+  [picture]: [Message.text("look"), Message.image(picture, "image/png")],
+  [pages]: [
+    Message.text("read"),
+    { type: "file", source: { data: pages, mediaType: "application/pdf" }, name: "a.pdf" }
+  ],
+  [poison]: `say ${poison}`
+}
+
+/** The content that a server refuses, and the words of the refusal. */
+type Refusal = readonly [content: string, status: number, message: string, code?: string]
+
+const refusals: ReadonlyArray<Refusal> = [
+  [signed, 400, "messages.1.content.0: Invalid `signature` in `thinking` block"],
+  [signed, 400, "The encrypted content gAAA could not be verified.", "invalid_encrypted_content"],
+  [signed, 400, "Thought signature is not valid."],
+  [signed, 404, "Item with id 'rs_1' not found. Items are not persisted when `store` is set to false."],
+  [signed, 422, "history no good"],
+  [picture, 400, "image exceeds 5 MB maximum: 5300000 bytes > 5242880 bytes"],
+  [picture, 400, "Could not process image"],
+  [picture, 404, "No endpoints found that support image input"],
+  [picture, 400, "is not a multimodal model"],
+  [picture, 400, "history no good"],
+  [picture, 413, "Request Entity Too Large"],
+  [picture, 415, "nope"],
+  [pages, 400, "The PDF specified was not valid."],
+  [pages, 400, "The document has no pages."],
+  [pages, 422, "history no good"],
+  [poison, 400, "history no good"],
+  [poison, 400, "Your input was flagged by our content policy", "content_policy_violation"]
+]
+
+const store = SessionStore.make(MemorySessionStore.storage())
+
+/** Whether an agent that opens the session answers the prompts, and what it left out of the last request. */
+const ask = (
+  sessionId: string,
+  wire: Wire,
+  baseUrl: string,
+  asked: ReadonlyArray<string | Message.User["content"]>
+) =>
+  Effect.gen(function* () {
+    const session = yield* store.openOrCreate(sessionId)
+    const agent = yield* Agent.make({ model: wire.model, session })
+    let adjusted: ReadonlyArray<string> = []
+    yield* agent.subscribe((event) =>
+      Effect.sync(() => {
+        if (event._tag === "ModelCallEnd") adjusted = (event.adjusted ?? []).map(({ option }) => option)
+      })
+    )
+    const answers: Array<string | undefined> = []
+    for (const prompt of asked) {
+      answers.push(
+        yield* Effect.match(agent.prompt(prompt), {
+          onSuccess: ({ text }) => text,
+          onFailure: () => undefined
+        })
+      )
+    }
+    return { answers, adjusted }
+  }).pipe(Effect.scoped, Effect.provide(Retry.layer()(wire.layer(baseUrl))))
+
+describe("a conversation with content that a vendor refuses", () => {
+  for (const [name, wire] of Object.entries(wires)) {
+    for (const [index, [content, status, message, code]] of refusals.entries()) {
+      it.live(`goes on over ${name} after ${status} ${JSON.stringify(message)} for ${content}`, () =>
+        Effect.gen(function* () {
+          const { baseUrl, requests } = yield* serve((response, { body }) => {
+            if (body.includes(content))
+              refuse(response, status, { error: { type: "invalid_request_error", message, code } })
+            else
+              response
+                .writeHead(200, { "content-type": wire.contentType ?? "text/event-stream" })
+                .end(wire.answer)
+          })
+          const origin = new URL(baseUrl).origin
+          const id = `${name.replace(" ", "-")}-${index}`
+          const bad = prompts[content] ?? ""
+          const { adjusted, answers } = yield* ask(id, wire, origin, ["first", bad, "next"])
+          assert.deepStrictEqual([answers[0], answers[2]], ["ok", "ok"])
+          if (content !== poison) {
+            // The prompt with the content is answered too, by one more request.
+            assert.deepStrictEqual([answers[1], requests.length], ["ok", 4])
+            assert.lengthOf(adjusted, 1)
+          }
+          const before = requests.length
+          const later = yield* ask(id, wire, origin, ["later"])
+          assert.deepStrictEqual([later.answers, requests.length], [["ok"], before + 1])
+          assert.deepStrictEqual(later.adjusted, adjusted)
+        })
+      )
+    }
+  }
+})
