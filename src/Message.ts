@@ -10,6 +10,46 @@ import * as Schema from "effect/Schema"
 import { Usage } from "./Usage.ts"
 
 /**
+ * Members of a block, a message or a tool in the request, by the id of the provider that understands them.
+ *
+ * **Details**
+ *
+ * A provider reads the entry of its own id alone, and merges it with the members that it writes itself: objects are merged, and
+ * everything else is replaced.
+ *
+ * **Example** (Marking a document for the cache of one vendor)
+ *
+ * ```ts
+ * import { Message } from "effect-agent"
+ *
+ * const question = Message.user([
+ *   { type: "text", text: "The contract: …", vendor: { anthropic: { cache_control: { type: "ephemeral" } } } },
+ *   Message.text("Who signed it?")
+ * ])
+ *
+ * console.log(question.content.length) // => 2
+ * ```
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export const VendorMembers = Schema.Record(Schema.String, Schema.Record(Schema.String, Schema.Json))
+export type VendorMembers = typeof VendorMembers.Type
+
+const vendor = {
+  /** Members of the block in a request by provider id: see `VendorMembers`. Default none. */
+  vendor: Schema.optionalKey(VendorMembers)
+}
+
+const ofMessage = {
+  /**
+   * Members of the message in a request by provider id, or of its last block where the vendor's messages have none of their own:
+   * see `VendorMembers`. Default none.
+   */
+  vendor: Schema.optionalKey(VendorMembers)
+}
+
+/**
  * A block of text.
  *
  * @category models
@@ -21,9 +61,19 @@ export const Text = Schema.Struct({
   /** The text, which may be empty. */
   text: Schema.String,
   /** Data that the provider wants back unchanged, such as a signature; only that provider gets it. Default none. */
-  opaque: Schema.optionalKey(Schema.Json)
+  opaque: Schema.optionalKey(Schema.Json),
+  ...vendor
 })
 export interface Text extends Schema.Schema.Type<typeof Text> {}
+
+/**
+ * The detail in which a model sees an image.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export const ImageDetail = Schema.Literals(["low", "high", "auto", "original"])
+export type ImageDetail = typeof ImageDetail.Type
 
 /** `data` is base64. */
 const Inline = Schema.Struct({ data: Schema.String, mediaType: Schema.String })
@@ -42,7 +92,13 @@ export const Image = Schema.Struct({
   /** The kind of the block. */
   type: Schema.Literal("image"),
   /** The bytes of the image, or its address. */
-  source: Schema.Union([Inline, Schema.Struct({ url: Schema.String })])
+  source: Schema.Union([Inline, Schema.Struct({ url: Schema.String })]),
+  /**
+   * The detail in which the model sees the image, which decides on its tokens: `"original"` for all of its pixels. A provider without
+   * such an option leaves it out, and reports it in `ModelCallEnd.adjusted`. Default `"auto"`.
+   */
+  detail: Schema.optionalKey(ImageDetail),
+  ...vendor
 })
 export interface Image extends Schema.Schema.Type<typeof Image> {}
 
@@ -67,7 +123,13 @@ export const File = Schema.Struct({
   /** The bytes of the file, its address, or the id of an uploaded one. */
   source: Schema.Union([Inline, Schema.Struct({ fileId: Schema.String }), Linked]),
   /** The name of the file, such as `"invoice.pdf"`. Default none. */
-  name: Schema.optionalKey(Schema.String)
+  name: Schema.optionalKey(Schema.String),
+  /**
+   * Whether the answer cites the passages of the file that it relies on, as blocks `source`. A provider without such an option leaves
+   * it out, and reports it in `ModelCallEnd.adjusted`. Default: the vendor's, mostly no citations.
+   */
+  citations: Schema.optionalKey(Schema.Struct({ enabled: Schema.Boolean })),
+  ...vendor
 })
 export interface File extends Schema.Schema.Type<typeof File> {}
 
@@ -89,7 +151,8 @@ export const Thinking = Schema.Struct({
   /** Whether the vendor hides the text: the block then has `opaque` alone. Default `false`. */
   redacted: Schema.optionalKey(Schema.Boolean),
   /** Data that the provider wants back unchanged, such as a signature; only that provider gets it. Default none. */
-  opaque: Schema.optionalKey(Schema.Json)
+  opaque: Schema.optionalKey(Schema.Json),
+  ...vendor
 })
 export interface Thinking extends Schema.Schema.Type<typeof Thinking> {}
 
@@ -111,7 +174,8 @@ export const ToolCall = Schema.Struct({
   /** The value of `rawArguments`, absent if they are not valid JSON. */
   params: Schema.optionalKey(Schema.Json),
   /** Data that the provider wants back unchanged, such as a signature; only that provider gets it. Default none. */
-  opaque: Schema.optionalKey(Schema.Json)
+  opaque: Schema.optionalKey(Schema.Json),
+  ...vendor
 })
 export interface ToolCall extends Schema.Schema.Type<typeof ToolCall> {}
 
@@ -167,7 +231,8 @@ export const Media = Schema.Struct({
   /** The words of a recording. Default none. */
   transcript: Schema.optionalKey(Schema.String),
   /** Data that the provider wants back unchanged; only that provider gets it. Default none. */
-  opaque: Schema.optionalKey(Schema.Json)
+  opaque: Schema.optionalKey(Schema.Json),
+  ...vendor
 })
 export interface Media extends Schema.Schema.Type<typeof Media> {}
 
@@ -196,7 +261,8 @@ export const HostedTool = Schema.Struct({
   /** Whether the call failed. Default `false`. */
   isError: Schema.optionalKey(Schema.Boolean),
   /** Data that the provider wants back unchanged; only that provider gets it. Default none. */
-  opaque: Schema.optionalKey(Schema.Json)
+  opaque: Schema.optionalKey(Schema.Json),
+  ...vendor
 })
 export interface HostedTool extends Schema.Schema.Type<typeof HostedTool> {}
 
@@ -294,7 +360,8 @@ export const User = Schema.Struct({
   /** The blocks of the message, in order. */
   content: Schema.Array(Schema.Union([Text, Image, File])),
   /** The time of the message in milliseconds since the epoch. */
-  timestamp: Schema.Finite
+  timestamp: Schema.Finite,
+  ...ofMessage
 })
 export interface User extends Schema.Schema.Type<typeof User> {}
 
@@ -355,7 +422,8 @@ export const Assistant = Schema.Struct({
   /** The content before this answer that its provider refused, absent if it refused none. */
   leftOut: Schema.optionalKey(Schema.Array(LeftOut)),
   /** The time at which the answer began, in milliseconds since the epoch. */
-  timestamp: Schema.Finite
+  timestamp: Schema.Finite,
+  ...ofMessage
 })
 export interface Assistant extends Schema.Schema.Type<typeof Assistant> {}
 
@@ -401,7 +469,8 @@ export const ToolResult = Schema.Struct({
   /** Whether the application may trust the content. Default `"trusted"`. */
   trust: Schema.optionalKey(Trust),
   /** The time of the message in milliseconds since the epoch. */
-  timestamp: Schema.Finite
+  timestamp: Schema.Finite,
+  ...ofMessage
 })
 export interface ToolResult extends Schema.Schema.Type<typeof ToolResult> {}
 

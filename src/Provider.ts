@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import type { File, Image, ModelMessage } from "./Message.ts"
+import type { File, Image, ModelMessage, VendorMembers } from "./Message.ts"
 import type { ModelEvent } from "./ModelEvent.ts"
 import { ModelNotSupported, ProviderError } from "./ProviderError.ts"
 import type { ModelOptions } from "./RunOptions.ts"
@@ -33,7 +33,21 @@ export interface ToolDefinition {
    * for the model gives it the tool at once.
    */
   readonly deferred?: boolean
+  /** Arguments of calls as examples for the model. A provider without a member for them appends them to the description. Default none. */
+  readonly inputExamples?: ReadonlyArray<Schema.JsonObject>
+  /** The callers that may call the tool: the model itself, or programs that it writes and the vendor runs. Default: the model itself. */
+  readonly allowedCallers?: ReadonlyArray<ToolCaller>
+  /** Members of the definition in a request by provider id: see `Message.VendorMembers`. Default none. */
+  readonly vendor?: VendorMembers
 }
+
+/**
+ * A caller of a tool: the model itself (`"direct"`), or a program that it writes and the vendor runs (`"programmatic"`).
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type ToolCaller = "direct" | "programmatic"
 
 /**
  * One model call.

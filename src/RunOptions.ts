@@ -11,6 +11,7 @@
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { DurationInput } from "./internal/durationInput.ts"
+import { VendorMembers } from "./Message.ts"
 
 /**
  * The effort that the model puts into reasoning before it answers, from none to the most.
@@ -29,12 +30,9 @@ export type ThinkingLevel = typeof ThinkingLevel.Type
 const whole = (least: number) =>
   Schema.Int.check(Schema.isGreaterThanOrEqualTo(least, { expected: `a whole number from ${least}` }))
 
-/** By the id of a provider. */
-const Vendor = Schema.Record(Schema.String, Schema.Record(Schema.String, Schema.Json))
-
 const hosted = {
   /** Members of the definition of the tool by provider id, such as `{ openai: { search_context_size: "low" } }`. Default none. */
-  vendor: Schema.optionalKey(Vendor)
+  vendor: Schema.optionalKey(VendorMembers)
 }
 
 /**
@@ -162,9 +160,16 @@ export const ModelOptions = Schema.Struct({
    * Members of the request's body by provider id, such as `{ openai: { user: "ada" } }`. Default none.
    *
    * A provider reads the entry of its own id. It merges objects with its own members, adds `tools` to those of the run, and replaces
-   * everything else.
+   * everything else. `betas`, a list of texts, becomes the header of the vendor: `anthropic-beta` or `openai-beta`.
    */
-  vendor: Schema.optionalKey(Vendor)
+  vendor: Schema.optionalKey(VendorMembers),
+  /**
+   * HTTP headers of the request, besides those of the provider, which they replace: but lists, such as `anthropic-beta`, are joined, and
+   * the headers of the credentials stay. Default none.
+   *
+   * Events, sessions and recordings do not have them. Keys belong to `Credentials`.
+   */
+  headers: Schema.optionalKey(Schema.Record(Schema.String, Schema.String))
 })
 export interface ModelOptions extends Schema.Schema.Type<typeof ModelOptions> {}
 

@@ -17,7 +17,8 @@ import * as InvalidTool from "./internal/invalidTool.ts"
 import * as Params from "./internal/params.ts"
 import * as PromiseTool from "./internal/promiseTool.ts"
 import type { ToolContext } from "./internal/toolContext.ts"
-import type { Trust } from "./Message.ts"
+import type { Trust, VendorMembers } from "./Message.ts"
+import type { ToolCaller } from "./Provider.ts"
 import * as Output from "./internal/toolOutput.ts"
 
 export { InvalidTool } from "./internal/invalidTool.ts"
@@ -55,6 +56,24 @@ export interface Options<Name extends string> {
   readonly prepareArguments?: (raw: Schema.Json) => Schema.Json
   /** JSON Schema of the params, for the model. Default: the description that `params` gives of itself. */
   readonly parameters?: Schema.Json
+  /**
+   * Arguments of calls, as examples for the model. Default none.
+   *
+   * Anthropic has a member for them; other providers append them to the description.
+   */
+  readonly inputExamples?: ReadonlyArray<Schema.JsonObject>
+  /**
+   * The callers that may call the tool: the model itself (`"direct"`), or programs that it writes and the vendor runs (`"programmatic"`). Default:
+   * the model itself.
+   *
+   * Programs need the tool of the vendor that runs them: `codeExecution` of `hostedTools` at Anthropic, and
+   * `{ type: "programmatic_tool_calling" }` among the `vendor` tools of OpenAI. Other providers report it in `ModelCallEnd.adjusted`.
+   */
+  readonly allowedCallers?: ReadonlyArray<ToolCaller>
+  /**
+   * Members of the definition in a request by provider id, such as `{ anthropic: { eager_input_streaming: true } }`. Default none.
+   */
+  readonly vendor?: VendorMembers
 }
 
 /**

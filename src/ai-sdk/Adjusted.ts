@@ -4,6 +4,7 @@
 import type { SharedV3Warning, SharedV4Warning } from "@ai-sdk/provider"
 import type * as Schema from "effect/Schema"
 import type { Adjustment } from "../ModelEvent.ts"
+import type { ModelRequest } from "../Provider.ts"
 import type { ModelOptions } from "../RunOptions.ts"
 
 /** The version of the specification that a model implements. */
@@ -17,6 +18,22 @@ export const lost = (options: ModelOptions, version: Version): ReadonlyArray<Adj
     const reason = `Version ${version.slice(1)} of the specification has no place for it: ${place}.`
     return asked === undefined ? [] : [{ option, asked, sent: null, reason }]
   })
+
+/** The options of blocks and tools that the specification has no place for. */
+export const lostOfParts = ({ messages, tools }: ModelRequest): ReadonlyArray<Adjustment> => {
+  const asked = new Map<string, Schema.Json>()
+  for (const { content } of messages) {
+    for (const block of content) {
+      if (block.type === "image" && block.detail !== undefined && block.detail !== "auto")
+        asked.set("image.detail", block.detail)
+      if (block.type === "file" && block.citations !== undefined) asked.set("file.citations", block.citations)
+    }
+  }
+  for (const { allowedCallers } of tools)
+    if (allowedCallers !== undefined) asked.set("tool.allowedCallers", allowedCallers)
+  const reason = "The specification has no place for it: set it in `vendor` of the block or the tool."
+  return Array.from(asked, ([option, asked]) => ({ option, asked, sent: null, reason }))
+}
 
 const homeless = [
   "thinkingBudgets",

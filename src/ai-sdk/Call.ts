@@ -43,7 +43,7 @@ export const stream = (speaker: Speaker, request: ModelRequest): Stream.Stream<M
       const { options } = request
       const answer = new Answer(
         { provider: speaker.id, model: model.modelId, options, headers: ResponseHeaders.shown(headers) },
-        Adjusted.lost(options, model.specificationVersion)
+        [...Adjusted.lost(options, model.specificationVersion), ...Adjusted.lostOfParts(request)]
       )
       return Stream.fromPull(Effect.succeed(pullOf(answer, parts)))
     })

@@ -63,9 +63,10 @@ const shared = (
   providerTools: ProviderTools,
   abortSignal: AbortSignal
 ): Shared => {
-  const { maxTokens, output, seed, stop, temperature, topP, vendor } = options
+  const { headers, maxTokens, output, seed, stop, temperature, topP, vendor } = options
   return {
     abortSignal,
+    ...(headers === undefined ? {} : { headers }),
     ...(maxTokens === undefined ? {} : { maxOutputTokens: maxTokens }),
     ...(temperature === undefined ? {} : { temperature }),
     ...(topP === undefined ? {} : { topP }),
@@ -97,12 +98,23 @@ const toolsOf = (
   }
 }
 
-const toolOf = ({ description, name, parameters, strict }: ToolDefinition): LanguageModelV4FunctionTool => ({
+const toolOf = ({
+  description,
+  inputExamples,
+  name,
+  parameters,
+  strict,
+  vendor
+}: ToolDefinition): LanguageModelV4FunctionTool => ({
   type: "function",
   name,
   description,
   inputSchema: schemaOf(parameters),
-  ...(strict === undefined ? {} : { strict })
+  ...(strict === undefined ? {} : { strict }),
+  ...(inputExamples === undefined
+    ? {}
+    : { inputExamples: inputExamples.map((input) => ({ input: { ...input } })) }),
+  ...Metadata.ofVendor(vendor)
 })
 
 const schemaOf = (schema: unknown): Schema7 => (isSchema(schema) ? schema : { type: "object" })

@@ -6,6 +6,7 @@ import type { SharedV4ProviderMetadata } from "@ai-sdk/provider"
 import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
 import { parse } from "../internal/jsonDepth.ts"
+import type { VendorMembers } from "../Message.ts"
 
 /** By vendor: `{ anthropic: { signature: "…" } }`. */
 export type Metadata = SharedV4ProviderMetadata
@@ -44,6 +45,10 @@ export const merge = (earlier: Metadata, later: Metadata | undefined): Metadata 
 /** The struct field `providerOptions`, absent if there is no metadata. */
 export const asOptions = (metadata: Metadata | undefined): { readonly providerOptions?: Metadata } =>
   metadata === undefined || isNone(metadata) ? {} : { providerOptions: metadata }
+
+/** The struct field `providerOptions` of the members for vendors of a block, a message or a tool. */
+export const ofVendor = (vendor: VendorMembers | undefined): { readonly providerOptions?: Metadata } =>
+  isMetadata(vendor) ? asOptions(vendor) : {}
 
 /** Whether a value is an object of objects, as `providerOptions` is. */
 export const isMetadata = (value: unknown): value is Metadata =>

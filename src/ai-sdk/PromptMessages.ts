@@ -50,12 +50,14 @@ const encode = (message: Message.ModelMessage, reader: Reader): Encoded<Language
     case "user":
       return Result.map(all(message.content.map((part) => userPart(part, reader))), (content) => ({
         role: "user",
-        content
+        content,
+        ...Metadata.ofVendor(message.vendor)
       }))
     case "assistant":
       return Result.succeed({
         role: "assistant",
-        content: message.content.flatMap((block) => answerPart(block, reader))
+        content: message.content.flatMap((block) => answerPart(block, reader)),
+        ...Metadata.ofVendor(message.vendor)
       })
     case "toolResult":
       return Result.map(resultPart(message, reader), (part) => ({ role: "tool", content: [part] }))
@@ -72,8 +74,12 @@ const all = <A>(parts: ReadonlyArray<Encoded<A>>): Encoded<Array<A>> => {
 const userPart = (
   part: Message.User["content"][number],
   reader: Reader
-): Encoded<LanguageModelV4TextPart | LanguageModelV4FilePart> =>
-  part.type === "text" ? Result.succeed({ type: "text", text: part.text }) : filePart(part, reader)
+): Encoded<LanguageModelV4TextPart | LanguageModelV4FilePart> => {
+  const options = Metadata.ofVendor(part.vendor)
+  return part.type === "text"
+    ? Result.succeed({ type: "text", text: part.text, ...options })
+    : Result.map(filePart(part, reader), (file) => ({ ...file, ...options }))
+}
 
 const filePart = (
   part: Message.Image | Message.File,
@@ -111,7 +117,7 @@ const answerPart = (
   { provider }: Reader
 ): ReadonlyArray<AnswerPart> => {
   const own = Metadata.ofBlock(provider, block)
-  const options = Metadata.asOptions(own)
+  const options = Metadata.asOptions(Metadata.merge(vendorOf(block), own))
   switch (block.type) {
     case "text":
       return block.text === "" && own === undefined ? [] : [{ type: "text", text: block.text, ...options }]
@@ -129,6 +135,9 @@ const answerPart = (
       return []
   }
 }
+
+const vendorOf = (block: Message.Assistant["content"][number]): Metadata.Metadata =>
+  block.type !== "source" && Metadata.isMetadata(block.vendor) ? block.vendor : Metadata.none
 
 type Options = ReturnType<typeof Metadata.asOptions>
 
@@ -172,7 +181,8 @@ const resultPart = (message: Message.ToolResult, reader: Reader): Encoded<Langua
     type: "tool-result",
     toolCallId: message.toolCallId,
     toolName: message.toolName,
-    output
+    output,
+    ...Metadata.ofVendor(message.vendor)
   }))
 
 /** Converts the content of a result. Content with images has no mark of an error. */
@@ -180,8 +190,8 @@ const outputOf = (
   { content, isError }: Message.ToolResult,
   reader: Reader
 ): Encoded<LanguageModelV4ToolResultOutput> => {
-  if (content.every((block) => block.type === "text")) {
-    const value = content.map(({ text }) => text).join("\n")
+  if (content.every((block) => block.type === "text" && block.vendor === undefined)) {
+    const value = content.map((block) => (block.type === "text" ? block.text : "")).join("\n")
     return Result.succeed(isError ? { type: "error-text", value } : { type: "text", value })
   }
   return Result.map(all(content.map((block) => userPart(block, reader))), (value) => ({

@@ -6,7 +6,7 @@ import * as Prompt from "effect/ai/Prompt"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
-import { Media } from "../Message.ts"
+import { Media, VendorMembers } from "../Message.ts"
 
 /** By vendor: `{ anthropic: { signature: "…" } }`. */
 export type Metadata = Prompt.ProviderOptions
@@ -44,6 +44,13 @@ export const toJson = (value: unknown): Schema.Json => {
   return text === undefined ? null : JSON.parse(text)
 }
 
+/** The members for vendors that an application set on a part or a message. */
+export const toVendor = (options: Metadata): { readonly vendor?: VendorMembers } => {
+  const { [ownKey]: _, ...vendor } = options
+  return isNone(vendor) || !isVendor(vendor) ? {} : { vendor }
+}
+
+const isVendor = Schema.is(VendorMembers)
 const isMetadata = Schema.is(Prompt.ProviderOptions)
 
 const isFields = (value: Schema.Json | undefined): value is Schema.JsonObject => Predicate.isObject(value)

@@ -71,11 +71,13 @@ const encode = (provider: string, group: Group): Encoded<Prompt.Message> | undef
   switch (first.role) {
     case "user":
       return Result.map(all(first.content.map(userPart)), (content) =>
-        Prompt.makeMessage("user", { content })
+        Prompt.makeMessage("user", { content, options: first.vendor ?? Metadata.none })
       )
     case "assistant": {
       const content = first.content.flatMap((block) => answerPart(provider, block))
-      return content.length === 0 ? undefined : Result.succeed(Prompt.makeMessage("assistant", { content }))
+      return content.length === 0
+        ? undefined
+        : Result.succeed(Prompt.makeMessage("assistant", { content, options: first.vendor ?? Metadata.none }))
     }
     case "toolResult": {
       const results = group.flatMap((message) => (message.role === "toolResult" ? [resultPart(message)] : []))
@@ -92,7 +94,9 @@ const all = <A>(parts: ReadonlyArray<Encoded<A>>): Encoded<ReadonlyArray<A>> => 
 }
 
 const userPart = (part: Message.User["content"][number]): Encoded<Prompt.TextPart | Prompt.FilePart> =>
-  part.type === "text" ? Result.succeed(Prompt.makePart("text", { text: part.text })) : filePart(part)
+  part.type === "text"
+    ? Result.succeed(Prompt.makePart("text", { text: part.text, options: part.vendor ?? Metadata.none }))
+    : filePart(part)
 
 /** The part needs a media type, and most files without one are PDFs. */
 const filePart = (block: Message.Image | Message.File | Message.Media): Encoded<Prompt.FilePart> => {
@@ -101,7 +105,9 @@ const filePart = (block: Message.Image | Message.File | Message.Media): Encoded<
   const mediaType = "mediaType" in source ? (source.mediaType ?? usual) : usual
   const name = "name" in block ? { fileName: block.name } : {}
   const unsupported = (detail: string) => new UnsupportedContent({ detail })
-  return Result.map(dataOf(source), (data) => Prompt.makePart("file", { mediaType, data, ...name })).pipe(
+  return Result.map(dataOf(source), (data) =>
+    Prompt.makePart("file", { mediaType, data, ...name, options: block.vendor ?? Metadata.none })
+  ).pipe(
     Result.mapError((fault) =>
       unsupported(
         fault === "base64"
@@ -127,7 +133,8 @@ const answerPart = (
   block: Message.Assistant["content"][number]
 ): ReadonlyArray<Prompt.AssistantMessagePart> => {
   const own = Metadata.ofBlock(provider, block)
-  const options = own ?? Metadata.none
+  const vendor = block.type === "source" ? undefined : block.vendor
+  const options = Metadata.merge(vendor ?? Metadata.none, own ?? Metadata.none)
   switch (block.type) {
     case "text":
       return block.text === "" && own === undefined
@@ -181,6 +188,7 @@ const resultPart = (message: Message.ToolResult): Encoded<Prompt.ToolResultPart>
       isFailure: message.isError,
       result: Prompt.toolModelOutputToText(modelOutput),
       ...(modelOutput.some((part) => part.type === "file") ? { modelOutput } : {}),
-      providerExecuted: false
+      providerExecuted: false,
+      options: message.vendor ?? Metadata.none
     })
   )

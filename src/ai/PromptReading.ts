@@ -95,7 +95,7 @@ const read = (target: Target, message: Prompt.Message): ReadonlyArray<Message.Mo
     case "system":
       return []
     case "user":
-      return [Message.user(message.content.map(readUser))]
+      return [{ ...Message.user(message.content.map(readUser)), ...Metadata.toVendor(message.options) }]
     case "assistant":
       return readAnswer(target, message)
     case "tool":
@@ -103,8 +103,11 @@ const read = (target: Target, message: Prompt.Message): ReadonlyArray<Message.Mo
   }
 }
 
-const readUser = (part: Prompt.UserMessagePart): Message.User["content"][number] =>
-  part.type === "text" ? Message.text(part.text) : FilePart.read(part)
+/** Only parts of the user have members for vendors: the options of an answer are data of the model that gave it. */
+const readUser = (part: Prompt.UserMessagePart): Message.User["content"][number] => ({
+  ...(part.type === "text" ? Message.text(part.text) : FilePart.read(part)),
+  ...Metadata.toVendor(part.options)
+})
 
 const readAnswer = (
   { model, provider }: Target,

@@ -85,6 +85,7 @@ const faultsOf = (
     )
     if (message === unknownKey) {
       // The names are those of options, not of the members of their elements.
+      if (blockMember.test(at)) return `${at} ${unknownMember}`
       return at.includes("[") ? `${at} ${message}` : `${at} ${message}. ${advice(steps.at(-1) ?? "", known)}`
     }
     if (message === "is missing") return at === "model" ? missingModel : `${at} is missing`
@@ -94,6 +95,10 @@ const faultsOf = (
       ? `${fault}. ${byProvider(steps.at(-1), message)}`
       : fault
   })
+
+const blockMember = /^(?:prompt\[\d+\]\.?|\.?)content\[/
+const unknownMember =
+  'is not a member of this block. Members for one vendor belong into its vendor: { "anthropic": { … } }'
 
 const missingModel = 'model is missing. Give the id of a model, such as "gpt-5-mini"'
 
@@ -133,7 +138,7 @@ const list = (
   input: ReadonlyArray<unknown>,
   root = (index: number) => `${subject}[${index}]`
 ): Read<ReadonlyArray<Message.Message>> =>
-  input.every(isMessage)
+  input.every(subject === "prompt" ? isPrompt : isMessage)
     ? Result.succeed(input)
     : refuse(subject, ...input.flatMap((one, index) => faultsOfMessage(one, root(index))))
 
@@ -155,7 +160,8 @@ const isBlock = (input: unknown): boolean =>
   Predicate.hasProperty(input, "type") && !Predicate.hasProperty(input, "role")
 
 const faultsOfMessage = (input: unknown, root: string): ReadonlyArray<string> => {
-  const decoded = Result.flatMap(decodeRole(input), () => decodeMessage(input))
+  const isUser = Predicate.hasProperty(input, "role") && input.role === "user"
+  const decoded = Result.flatMap(decodeRole(input), () => (isUser ? decodeUser : decodeMessage)(input))
   const faults = Result.isFailure(decoded) ? faultsOf(decoded.failure.issue, root) : []
   const makers = 'Message.user("…") and its like make a whole message'
   return faults.map((fault, index) => (index === faults.length - 1 ? `${fault}. ${makers}` : fault))
@@ -170,6 +176,12 @@ const decodeRole = Schema.decodeUnknownResult(
   parsing
 )
 const decodeMessage = Schema.decodeUnknownResult(Message.Message, parsing)
+
+/** A message of the user is written by hand, so that an unknown member of it is a mistake, which no provider would see. */
+const isPrompt = (input: unknown): input is Message.Message =>
+  isMessage(input) && (input.role !== "user" || Result.isSuccess(decodeUser(input)))
+
+const decodeUser = Schema.decodeUnknownResult(Message.User, strict)
 
 const known = new WeakSet<object>()
 const holds = Schema.is(Message.Message)

@@ -10,6 +10,7 @@ import * as DurationInput from "./durationInput.ts"
 import { shown } from "./invalidInput.ts"
 import { isObject, type JsonObject } from "./jsonCoercion.ts"
 import * as JsonReference from "./jsonReference.ts"
+import * as NearestName from "./nearestName.ts"
 import * as Params from "./params.ts"
 import * as ToolName from "./toolName.ts"
 
@@ -48,6 +49,9 @@ interface Checked {
   readonly effect?: unknown
   readonly params?: unknown
   readonly parameters?: unknown
+  readonly inputExamples?: unknown
+  readonly allowedCallers?: unknown
+  readonly vendor?: unknown
 }
 
 /** The fault of a tool, if it has one. */
@@ -60,6 +64,7 @@ export const of = (tool: unknown): InvalidTool | undefined =>
 export const refuse = (options: Checked, hasParameters = options.parameters !== undefined): void => {
   const fault =
     memberFault(options) ??
+    unknownFault(options) ??
     paramsFault(options) ??
     (hasParameters ? parametersFault(options.parameters) : undefined)
   const error = invalid(options, fault)
@@ -86,10 +91,47 @@ const memberFault = (tool: Checked): string | undefined => {
     return `\`trust\` is ${shown(trust)}; expected "trusted" or "untrusted".`
   if (![undefined, "pure", "idempotent", "once"].some((known) => known === effect))
     return `\`effect\` is ${shown(effect)}; expected "pure", "idempotent" or "once".`
-  return prepareArguments === undefined || typeof prepareArguments === "function"
-    ? undefined
-    : "`prepareArguments` must be a function of the raw arguments."
+  if (prepareArguments !== undefined && typeof prepareArguments !== "function")
+    return "`prepareArguments` must be a function of the raw arguments."
+  return vendorFault(tool)
 }
+
+const vendorFault = ({ allowedCallers, inputExamples, vendor }: Checked): string | undefined => {
+  if (inputExamples !== undefined && !areObjects(inputExamples))
+    return `\`inputExamples\` is ${shown(inputExamples)}; expected a list of objects, each the arguments of a call.`
+  if (allowedCallers !== undefined && !areCallers(allowedCallers))
+    return `\`allowedCallers\` is ${shown(allowedCallers)}; expected a list of "direct" and "programmatic".`
+  return vendor === undefined ||
+    (Predicate.isObject(vendor) && Object.values(vendor).every(Predicate.isObject))
+    ? undefined
+    : '`vendor` holds an object for each provider id, such as { "anthropic": { "eager_input_streaming": true } }.'
+}
+
+const areObjects = (value: unknown): boolean => Array.isArray(value) && value.every(Predicate.isObject)
+
+const areCallers = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((caller) => caller === "direct" || caller === "programmatic")
+
+/** A member that nothing would read. */
+const unknownFault = (options: object): string | undefined => {
+  const name = Object.keys(options).find((name) => !members.has(name))
+  if (name === undefined) return undefined
+  const nearest = NearestName.of(name.replaceAll("_", ""), members)
+  return (
+    `\`${name.slice(0, 100)}\` is not a member of a tool. ` +
+    (nearest === undefined
+      ? `A member for one vendor belongs into its vendor: { "anthropic": { ${JSON.stringify(name)}: … } }.`
+      : `Did you mean \`${nearest}\`?`)
+  )
+}
+
+/** Those of the options, and those of a tool, which others are made from. */
+const members: ReadonlySet<string> = new Set(
+  (
+    "name label description executionMode timeout strict trust effect prepareArguments parameters inputExamples " +
+    "allowedCallers vendor params success failure execute decode encodeSuccess renderFailure question"
+  ).split(" ")
+)
 
 const nameFault = (name: unknown): string | undefined => {
   if (typeof name !== "string" || name === "")

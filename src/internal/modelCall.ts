@@ -21,6 +21,7 @@ import * as Request from "./request.ts"
 import { type Run, Stopped } from "./run.ts"
 import * as Silence from "./silence.ts"
 import * as Spans from "./spans.ts"
+import * as PublishedOptions from "./publishedOptions.ts"
 
 /** An answer, as far as it came. */
 export interface Asked {
@@ -131,7 +132,12 @@ const answered = Effect.fnUntraced(function* (reply: Reply, request: ModelReques
   const { messages, model, options } = request
   if (reply.request === undefined) {
     reply.askedAt = run.elapsed
-    run.emit({ _tag: "ModelCallStart", model, messageCount: messages.length, options })
+    run.emit({
+      _tag: "ModelCallStart",
+      model,
+      messageCount: messages.length,
+      options: PublishedOptions.ofCall(options)
+    })
     yield* run.delivered
   }
   const { emptyResponse } = run.options

@@ -231,6 +231,7 @@ const ask = Effect.fnUntraced(function* (
     url: deployment.url(model),
     accept: framing.accept,
     body: protocol.encode(question),
+    given: question.headers,
     asked: protocol.headers?.(question)
   }
   const { connection, outgoing } = yield* Effect.mapError(send(opened, target, silence), failed(provider))
@@ -271,6 +272,7 @@ const count = (
     url: countingUrl(model),
     accept: "application/json",
     body: counting.encode(question),
+    given: question.headers,
     asked: protocol.headers?.(question)
   }
   return Effect.gen(function* () {
@@ -300,6 +302,8 @@ interface Target {
   readonly accept: string
   /** The encoded request, or the reason why there is none. */
   readonly body: string | Reason
+  /** The headers of the application for this request. */
+  readonly given: Readonly<Record<string, string>>
   /** The headers that the options of the request need. */
   readonly asked: Readonly<Record<string, string>> | undefined
 }
@@ -312,14 +316,14 @@ const send = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Sent, Reason | ProviderError, Scope.Scope> {
   const { body, model } = target
   if (isReason(body)) return yield* body
-  const given = yield* givenKey(opened)
-  const first = yield* signed(opened, { ...target, body, given, isRefused: false })
+  const stored = yield* givenKey(opened)
+  const first = yield* signed(opened, { ...target, body, stored, isRefused: false })
   const sent = yield* Effect.result(once(opened, first, model, silence))
   if (sent._tag === "Success") return { connection: sent.success, outgoing: first }
-  const isFixed = Option.isNone(given) && opened.deployment.apiKey !== undefined
+  const isFixed = Option.isNone(stored) && opened.deployment.apiKey !== undefined
   if (sent.failure._tag !== "Unauthenticated" || isFixed) return yield* sent.failure
 
-  const again = { ...target, body, given: yield* givenKey(opened), isRefused: true }
+  const again = { ...target, body, stored: yield* givenKey(opened), isRefused: true }
   const second = yield* signed(opened, again)
   if (!isNew(second.secrets, first.secrets)) return yield* sent.failure
   return { connection: yield* once(opened, second, model, silence), outgoing: second }
@@ -345,17 +349,17 @@ const givenKey = ({
 
 interface Draft extends Target {
   readonly body: string
-  readonly given: Option.Option<Redacted.Redacted>
+  readonly stored: Option.Option<Redacted.Redacted>
   readonly isRefused: boolean
 }
 
 /** Makes a request with its credentials. */
 const signed = (
   { deployment, used }: Opened,
-  { accept, asked, body, given, isRefused, url }: Draft
+  { accept, asked, body, given, isRefused, stored, url }: Draft
 ): Effect.Effect<Outgoing.Outgoing, Reason> => {
-  const key = Option.getOrElse(given, () => deployment.apiKey)
-  return Outgoing.post(deployment, { url, accept, asked, body, key, isRefused }, used)
+  const key = Option.getOrElse(stored, () => deployment.apiKey)
+  return Outgoing.post(deployment, { url, accept, given, asked, body, key, isRefused }, used)
 }
 
 /** Sends one HTTP request, and waits for the head of its answer. */

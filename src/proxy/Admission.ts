@@ -51,6 +51,10 @@ export const admit = (
     const detail = `The server does not ask the model ${JSON.stringify(request.model.slice(0, 200))}`
     return Result.fail(new ModelForbidden({ model: request.model, detail }))
   }
+  if (Object.keys(request.options.headers ?? {}).length > 0) {
+    const detail = "The server takes no headers for its vendors from clients"
+    return Result.fail(new ModelForbidden({ model: request.model, detail }))
+  }
   const other = otherModel(request, models)
   if (other !== undefined) {
     const detail = `The server does not take ${JSON.stringify(other)} in members for vendors, which would name another model`
@@ -66,8 +70,8 @@ const known = (model: string, models: ReadonlyArray<string>): string | undefined
 }
 
 /** The name of a member for vendors that names a model which is not of the list, `undefined` if there is none. */
-const otherModel = ({ options }: ModelRequest, models: ReadonlyArray<string>): string | undefined => {
-  const vendors = [options.vendor, ...(options.hostedTools ?? []).map((tool) => tool.vendor)]
+const otherModel = ({ options, tools }: ModelRequest, models: ReadonlyArray<string>): string | undefined => {
+  const vendors = [options, ...(options.hostedTools ?? []), ...tools].map(({ vendor }) => vendor)
   return vendors.map((vendor) => naming(vendor, models)).find((name) => name !== undefined)
 }
 

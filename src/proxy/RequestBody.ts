@@ -3,7 +3,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { ModelMessage } from "../Message.ts"
+import { ModelMessage, VendorMembers } from "../Message.ts"
 import type * as Provider from "../Provider.ts"
 import { ModelOptions } from "../RunOptions.ts"
 
@@ -12,7 +12,10 @@ const ToolDefinition: Schema.Codec<Provider.ToolDefinition> = Schema.Struct({
   description: Schema.String,
   parameters: Schema.Json,
   strict: Schema.optionalKey(Schema.Boolean),
-  deferred: Schema.optionalKey(Schema.Boolean)
+  deferred: Schema.optionalKey(Schema.Boolean),
+  inputExamples: Schema.optionalKey(Schema.Array(Schema.Record(Schema.String, Schema.Json))),
+  allowedCallers: Schema.optionalKey(Schema.Array(Schema.Literals(["direct", "programmatic"]))),
+  vendor: Schema.optionalKey(VendorMembers)
 })
 
 /** Clients may leave out tools and options. */

@@ -10,12 +10,12 @@ import type { ModelMessage, ToolCall } from "../Message.ts"
 import type { ModelRequest } from "../Provider.ts"
 
 /**
- * Converts a request to plain JSON, without ids of messages and sessions, timestamps, usage, and the provider and model of
+ * Converts a request to plain JSON, without headers, ids of messages and sessions, timestamps, usage, and the provider and model of
  * earlier answers. Ids of tool calls become numbers in the order of the calls, since some vendors send none and others start
  * again.
  */
 export const canonical = ({ messages, model, options, system, tools }: ModelRequest): Schema.Json => {
-  const { sessionId: _, ...stored } = options
+  const { headers: _, sessionId: __, ...stored } = options
   const ids = new Map<string, string>()
   const idOf = (id: string): string => {
     const known = ids.get(id) ?? `call-${ids.size + 1}`
@@ -46,10 +46,11 @@ const toStored = (message: ModelMessage, idOf: (id: string) => string): object =
   const { content, role } = message
   switch (role) {
     case "user":
-      return { role, content }
+      return { role, content, ...vendorOf(message) }
     case "assistant":
       return {
         role,
+        ...vendorOf(message),
         content: message.content.map((block) =>
           block.type === "toolCall" ? toStoredCall(block, idOf) : block
         )
@@ -60,22 +61,27 @@ const toStored = (message: ModelMessage, idOf: (id: string) => string): object =
         toolCallId: idOf(message.toolCallId),
         toolName: message.toolName,
         isError: message.isError,
-        content
+        content,
+        ...vendorOf(message)
       }
   }
 }
 
 /** Leaves out `params`, which `rawArguments` has too. */
 const toStoredCall = (
-  { id, name, opaque, rawArguments, type }: ToolCall,
+  { id, name, opaque, rawArguments, type, ...call }: ToolCall,
   idOf: (id: string) => string
 ): Omit<ToolCall, "params"> => ({
   type,
   id: idOf(id),
   name,
   rawArguments,
-  ...(opaque === undefined ? {} : { opaque })
+  ...(opaque === undefined ? {} : { opaque }),
+  ...vendorOf(call)
 })
+
+const vendorOf = ({ vendor }: Pick<ToolCall, "vendor">): Pick<ToolCall, "vendor"> =>
+  vendor === undefined ? {} : { vendor }
 
 const sorted = (json: Schema.Json): Schema.Json => {
   if (Array.isArray(json)) return json.map(sorted)

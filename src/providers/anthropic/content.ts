@@ -8,6 +8,7 @@ import * as CallArguments from "../internal/callArguments.ts"
 import * as CallName from "../internal/callName.ts"
 import * as DataUrl from "../internal/dataUrl.ts"
 import * as Json from "../internal/json.ts"
+import * as Members from "../internal/members.ts"
 import * as Opaque from "../internal/opaque.ts"
 import { isReason } from "../Protocol.ts"
 import * as ToolSearch from "./toolSearch.ts"
@@ -31,11 +32,11 @@ export const encodeMessage = (
 ): ReadonlyArray<Block> | Reason => {
   switch (message.role) {
     case "user":
-      return encodeUser(message)
+      return encodeUser(provider, message)
     case "assistant":
-      return encodeAssistant(provider, message)
+      return lastWith(provider, message, encodeAssistant(provider, message))
     case "toolResult":
-      return encodeResult(message)
+      return encodeResult(provider, message)
   }
 }
 
@@ -62,33 +63,49 @@ const theirs = (block: Json.JsonObject): Block =>
     ? { kind: "search", json: Json.encode(block), id: "", found: ToolSearch.found(block) }
     : plain(block)
 
+/** The blocks of a message, the last of them with the members of the message: those of the vendor have no others. */
+const lastWith = (
+  provider: string,
+  message: Message.ModelMessage,
+  blocks: ReadonlyArray<Block>
+): ReadonlyArray<Block> =>
+  blocks.map((block, index) => (index === blocks.length - 1 ? within(provider, message, block) : block))
+
+/** A block with the members of what it stands for. */
+const within = (provider: string, from: Pick<Message.Text, "vendor">, block: Block): Block =>
+  Members.of(provider, from) === undefined
+    ? block
+    : { ...block, json: Members.into(provider, from, block.json) }
+
 const isBlank = (text: string): boolean => text.trim() === ""
 
-const encodeUser = ({ content }: Message.User): ReadonlyArray<Block> | Reason => {
+const encodeUser = (provider: string, message: Message.User): ReadonlyArray<Block> | Reason => {
   const blocks: Array<Block> = []
-  for (const part of content) {
+  for (const part of message.content) {
     if (part.type === "text" && isBlank(part.text)) continue
     const block = part.type === "text" ? { type: "text", text: part.text } : toMedia(part)
     if (isReason(block)) return block
-    blocks.push(plain(block))
+    blocks.push(within(provider, part, plain(block)))
   }
   // The vendor requires a text that is not empty, and content in each message.
-  return blocks.length === 0 ? [plain({ type: "text", text: "(empty message)" })] : blocks
+  if (blocks.length === 0) blocks.push(plain({ type: "text", text: "(empty message)" }))
+  return lastWith(provider, message, blocks)
 }
 
 export const toMedia = (part: Message.Image | Message.File): WireBlock | Reason => {
   if (part.type === "image") return toImage(part)
-  const { source } = part
-  if ("fileId" in source) return { type: "document", source: { type: "file", file_id: source.fileId } }
-  if ("url" in source) return { type: "document", source: { type: "url", url: source.url } }
+  const { citations, source } = part
+  const document = (source: object): WireBlock => ({ type: "document", source, citations })
+  if ("fileId" in source) return document({ type: "file", file_id: source.fileId })
+  if ("url" in source) return document({ type: "url", url: source.url })
   const { data, mediaType } = source
   if (mediaType.startsWith("image/")) return toImage({ type: "image", source: { data, mediaType } })
   if (mediaType === "application/pdf") {
-    return { type: "document", source: { type: "base64", media_type: mediaType, data } }
+    return document({ type: "base64", media_type: mediaType, data })
   }
   const text = /^text\/|[/+]json$/.test(mediaType) ? Base64.decodeString(data) : undefined
   return text !== undefined && Result.isSuccess(text)
-    ? { type: "document", source: { type: "text", media_type: "text/plain", data: text.success } }
+    ? document({ type: "text", media_type: "text/plain", data: text.success })
     : new UnsupportedContent({ detail: `Anthropic does not take files of type ${mediaType}` })
 }
 
@@ -105,23 +122,34 @@ const toImage = ({ source }: Message.Image): WireBlock | Reason => {
 
 /** The vendor rejects thinking at the end of a message, where it has no effect. */
 const encodeAssistant = (provider: string, message: Message.Assistant): ReadonlyArray<Block> => {
-  const blocks = message.content.flatMap((block, index) => {
-    switch (block.type) {
-      case "text":
-        return encodeText(provider, message, block, index)
-      case "thinking":
-        return encodeThinking(provider, block)
-      case "toolCall":
-        return [encodeCall(provider, block)]
-      case "hostedTool":
-        return encodeHosted(provider, message, block, index)
-      // The text that cites a source, or the result of the search that found it, holds what the vendor wants back.
-      case "source":
-      case "media":
-        return []
-    }
-  })
+  const blocks = message.content.flatMap((block, index) =>
+    encodeBlock(provider, message, block, index).map((encoded) =>
+      block.type === "source" ? encoded : within(provider, block, encoded)
+    )
+  )
   return blocks.slice(0, blocks.findLastIndex(({ kind }) => kind !== "thinking") + 1)
+}
+
+const encodeBlock = (
+  provider: string,
+  message: Message.Assistant,
+  block: Message.Assistant["content"][number],
+  index: number
+): ReadonlyArray<Block> => {
+  switch (block.type) {
+    case "text":
+      return encodeText(provider, message, block, index)
+    case "thinking":
+      return encodeThinking(provider, block)
+    case "toolCall":
+      return [encodeCall(provider, block)]
+    case "hostedTool":
+      return encodeHosted(provider, message, block, index)
+    // The text that cites a source, or the result of the search that found it, holds what the vendor wants back.
+    case "source":
+    case "media":
+      return []
+  }
 }
 
 const encodeText = (
@@ -196,26 +224,24 @@ const encodeCall = (provider: string, call: Message.ToolCall): Block => {
 }
 
 /** An error result must not be empty and cannot contain images, which come after all results of the turn. */
-const encodeResult = ({
-  content,
-  isError,
-  toolCallId: id
-}: Message.ToolResult): ReadonlyArray<Block> | Reason => {
-  const all: Array<WireBlock> = []
+const encodeResult = (provider: string, message: Message.ToolResult): ReadonlyArray<Block> | Reason => {
+  const { content, isError, toolCallId: id } = message
+  const all: Array<object> = []
   for (const part of content) {
     if (part.type === "text" && isBlank(part.text)) continue
     const block = part.type === "text" ? { type: "text", text: part.text } : toImage(part)
     if (isReason(block)) return block
-    all.push(block)
+    all.push(Members.over(provider, part, block))
   }
-  const result = (fields: object): Block => ({
-    kind: "result",
-    json: Json.encode({ type: "tool_result", ...fields }),
-    id
-  })
+  const result = (fields: object): Block =>
+    within(provider, message, {
+      kind: "result",
+      json: Json.encode({ type: "tool_result", ...fields }),
+      id
+    })
   if (!isError) return [result(all.length === 0 ? {} : { content: all })]
-  const texts = all.filter(({ type }) => type === "text")
-  const images = all.filter(({ type }) => type !== "text")
+  const texts = all.filter(isText)
+  const images = all.filter((block) => !isText(block))
   return [
     result({
       content: texts.length === 0 ? [{ type: "text", text: "(no message)" }] : texts,
@@ -224,5 +250,7 @@ const encodeResult = ({
     ...(images.length === 0 ? [] : [plain(attached), ...images.map(plain)])
   ]
 }
+
+const isText = (block: object): boolean => "text" in block
 
 const attached = { type: "text", text: "Attached image(s) from tool result:" }

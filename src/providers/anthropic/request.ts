@@ -9,6 +9,7 @@ import * as ToolSearch from "./toolSearch.ts"
 import * as Turns from "./turns.ts"
 import * as CacheMarks from "../internal/cacheMarks.ts"
 import * as Json from "../internal/json.ts"
+import * as Members from "../internal/members.ts"
 import * as Opaque from "../internal/opaque.ts"
 import { isClosed } from "../internal/openAiSchema.ts"
 import { isReason } from "../Protocol.ts"
@@ -27,9 +28,11 @@ export const encoder = (
   { version }: Dialect = {}
 ): ((question: Question) => string | Reason) => {
   const turnsOf = Turns.maker(provider)
-  const toolOf = memoize((tool: ToolDefinition) => Json.encode(toTool(tool)))
+  const toolsFor = memoizeByVersion((tool, program) =>
+    Members.into(provider, tool, Json.encode(toTool(tool, program)))
+  )
   return (question) => {
-    const { options, system = "" } = question
+    const { system = "" } = question
     const given = inContainer(question.vendor, containerOf(provider, question.messages))
     // The vendor's tools are added to those of the agent.
     const { tools: listed, ...vendor } = toVendor(given)
@@ -37,7 +40,8 @@ export const encoder = (
     const declared = Hosted.declared(question)
     const turns = turnsOf(question, ToolSearch.namesOf(declared, theirs))
     if (isReason(turns)) return turns
-    const mark = marker(options, { ...given, tools: theirs })
+    const mark = marker(question, { ...given, tools: theirs }, provider)
+    const toolOf = toolsFor(programOf(theirs))
     const search = ToolSearch.definitions(declared, theirs).map(Json.encode)
     const present = declared.filter((tool) => !isDeferred(tool)).map(toolOf)
     const tools = [
@@ -84,32 +88,62 @@ const toVendor = ({ metadata, seed: _none, user, ...rest }: Vendor): Vendor => {
   return userId === undefined ? rest : { ...rest, metadata: { user_id: userId } }
 }
 
-const toTool = ({ deferred, description, name, parameters, strict }: ToolDefinition) => ({
+/** The version of the tool of the vendor whose programs call the tools of the agent. */
+const programOf = (theirs: ReadonlyArray<Json.Json>): string => {
+  const types = theirs.flatMap((tool) => Json.text(Json.object(tool)?.["type"]) ?? [])
+  return types.find((type) => type.startsWith("code_execution_")) ?? "code_execution_20260120"
+}
+
+/** Encodes each tool once for each version of the tool that runs programs, which the requests of an agent seldom change. */
+const memoizeByVersion = (
+  encode: (tool: ToolDefinition, program: string) => string
+): ((program: string) => (tool: ToolDefinition) => string) => {
+  const known = new Map<string, (tool: ToolDefinition) => string>()
+  return (program) => {
+    const toolOf = known.get(program) ?? memoize((tool) => encode(tool, program))
+    known.set(program, toolOf)
+    return toolOf
+  }
+}
+
+const toTool = (
+  { allowedCallers, deferred, description, inputExamples, name, parameters, strict }: ToolDefinition,
+  program: string
+) => ({
   name,
   description,
   ...(strict === true && isClosed(parameters)
     ? { input_schema: enforceable({ name, schema: parameters }), strict }
     : { input_schema: parameters }),
-  ...(deferred === true ? { defer_loading: true } : {})
+  ...(deferred === true ? { defer_loading: true } : {}),
+  input_examples: inputExamples,
+  allowed_callers: allowedCallers?.map((caller) => (caller === "programmatic" ? program : caller))
 })
 
 // ───────────────────────── Caching
 
 type Mark = (place: CacheMarks.Place) => string | undefined
 
-const marker = (options: Question["options"], vendor: Vendor): Mark => {
+const marker = (
+  { messages: own, options, tools: declared }: Question,
+  vendor: Vendor,
+  provider: string
+): Mark => {
   const { cache_control: last, messages, system, tools } = vendor
+  const [ofMessages, ofTools] = [Members.all(provider, own), Members.all(provider, declared)]
   const marks = CacheMarks.choose({
     options,
     // The vendor itself marks the last block for a mark of the whole body.
     places: CacheMarks.places.filter((place) => place !== "lastUser" || !Json.isObject(last)),
     takesLong: true,
     member: "cache_control",
-    vendor: Json.encode(vendor),
+    vendor: Json.encode(vendor) + ofMessages + ofTools,
     theirs: {
       theirTools: Json.encode(tools ?? null),
       system: Json.encode(system ?? null),
-      lastUser: Json.encode(messages ?? null),
+      tools: ofTools,
+      userBefore: ofMessages,
+      lastUser: Json.encode(messages ?? null) + ofMessages,
       end: Json.encode({ cache_control: last })
     }
   })
@@ -123,7 +157,9 @@ const marker = (options: Question["options"], vendor: Vendor): Mark => {
 }
 
 const lastMarked = (blocks: ReadonlyArray<string>, mark: string | undefined): ReadonlyArray<string> =>
-  blocks.map((json, index) => (index === blocks.length - 1 ? Turns.withMember(json, mark) : json))
+  blocks.map((json, index) =>
+    index === blocks.length - 1 && !json.includes(`"cache_control":`) ? Turns.withMember(json, mark) : json
+  )
 
 const toSystem = (system: string, mark: string | undefined): string =>
   `[${Turns.withMember(Json.encode({ type: "text", text: system }), mark)}]`

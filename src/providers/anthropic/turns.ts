@@ -47,11 +47,11 @@ export const maker = (
   }
 }
 
-/** The turn as JSON. `mark` is a member to add to its last block. */
+/** The turn as JSON. `mark` is a member to add to its last block, unless the application marked it. */
 export const render = ({ blocks, results, role }: Turn, mark: string | undefined): string => {
   const content = [...results, ...blocks]
   const last = content.at(-1)
-  if (last !== undefined) content[content.length - 1] = withMember(last, mark)
+  if (last?.includes(`"cache_control":`) === false) content[content.length - 1] = withMember(last, mark)
   return `{"role":"${role}","content":[${content.join(",")}]}`
 }
 

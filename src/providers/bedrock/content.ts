@@ -4,7 +4,9 @@ import type { Reason } from "../../ProviderError.ts"
 import * as CallArguments from "../internal/callArguments.ts"
 import * as CallName from "../internal/callName.ts"
 import * as Json from "../internal/json.ts"
+import * as Members from "../internal/members.ts"
 import * as Opaque from "../internal/opaque.ts"
+import { merge } from "../internal/question.ts"
 import { isReason } from "../Protocol.ts"
 import * as Media from "./media.ts"
 
@@ -32,7 +34,7 @@ export const hole = "\u0000"
 export const encodeMessage = (way: Way, message: Message.ModelMessage): ReadonlyArray<Block> | Reason => {
   switch (message.role) {
     case "user":
-      return encodeUser(message)
+      return encodeUser(way, message)
     case "assistant":
       return encodeAssistant(way, message)
     case "toolResult":
@@ -46,51 +48,101 @@ const text = (text: string): Block => plain({ text })
 
 const isBlank = (text: string): boolean => text.trim() === ""
 
-const encodeUser = ({ content }: Message.User): ReadonlyArray<Block> | Reason => {
+const encodeUser = ({ provider }: Way, message: Message.User): ReadonlyArray<Block> | Reason => {
+  const { content } = message
   const blocks: Array<Block> = []
   for (const part of content) {
     if (part.type === "text" && isBlank(part.text)) continue
     const block = part.type === "text" ? text(part.text) : encodeMedia(part)
     if (isReason(block)) return block
-    blocks.push(block)
+    blocks.push(...within(provider, part, [block]))
   }
   // The vendor requires content in each message, and a text in each message with a document.
   if (blocks.length === 0) return [text("(empty message)")]
   const isSilent = content.every((part) => part.type !== "text" || isBlank(part.text))
-  return isSilent && blocks.some(({ kind }) => kind === "document")
-    ? [text("(The documents are attached.)"), ...blocks]
-    : blocks
+  const all =
+    isSilent && blocks.some(({ kind }) => kind === "document")
+      ? [text("(The documents are attached.)"), ...blocks]
+      : blocks
+  return within(provider, message, all)
 }
+
+/**
+ * Blocks, the last of them with the members of what they stand for: messages of the vendor have no others. A mark for the cache is a
+ * block of its own.
+ */
+const within = (
+  provider: string,
+  from: Pick<Message.Text, "vendor">,
+  blocks: ReadonlyArray<Block>
+): ReadonlyArray<Block> => {
+  const last = blocks.at(-1)
+  if (last === undefined || Members.of(provider, from) === undefined) return blocks
+  const [json = "", ...marks] = withMembers(provider, from, last.json)
+  return [...blocks.slice(0, -1), { ...last, json }, ...marks.map(mark)]
+}
+
+const mark = (json: string): Block => ({ kind: "plain", json, key: "" })
+
+/** The JSON of a block or a tool with the members of what it stands for, and of the mark that follows it. */
+export const withMembers = (
+  provider: string,
+  from: Pick<Message.Text, "vendor">,
+  json: string
+): ReadonlyArray<string> => {
+  const { cachePoint, ...members } = Members.of(provider, from) ?? {}
+  return [merged(members, json), ...(cachePoint === undefined ? [] : [Json.encode({ cachePoint })])]
+}
+
+/** The JSON of a block with further members. A hole is no JSON. */
+const merged = (members: Json.JsonObject, json: string): string => {
+  if (Object.keys(members).length === 0) return json
+  const block = Json.object(Json.parse(json.replace(hole, spelt))) ?? {}
+  const whole = Json.encode(merge(block, members))
+  return json.includes(hole) ? whole.replace(spelt, hole) : whole
+}
+
+const spelt = "\\u0000"
 
 const encodeMedia = (part: Message.Image | Message.File): Block | Reason => {
   const media = Media.of(part)
   if (isReason(media)) return media
   const { kind, ...fields } = media
   if (kind !== "document") return plain({ [kind]: fields })
-  const json = `{"document":{"name":"${hole}",${Json.encode(fields).slice(1)}}`
+  const cited = part.type === "file" && part.citations !== undefined ? { citations: part.citations } : {}
+  const json = `{"document":{"name":"${hole}",${Json.encode({ ...fields, ...cited }).slice(1)}}`
   return { kind, json, key: Media.documentName(part.type === "file" ? part.name : undefined) }
 }
 
 // ───────────────────────── Answers
 
 /** Thinking at the end of a message has no effect, and the vendor rejects a message of thinking alone. */
-const encodeAssistant = (way: Way, { content }: Message.Assistant): ReadonlyArray<Block> => {
-  const blocks = content.flatMap((block): ReadonlyArray<Block> => {
-    switch (block.type) {
-      case "text":
-        return isBlank(block.text) ? [] : [text(block.text)]
-      case "thinking":
-        return encodeThinking(way, block)
-      case "toolCall":
-        return [encodeCall(way, block)]
-      case "hostedTool":
-        return encodeHosted(way, content, block)
-      case "source":
-      case "media":
-        return []
-    }
-  })
-  return blocks.slice(0, blocks.findLastIndex(({ kind }) => kind !== "thinking") + 1)
+const encodeAssistant = (way: Way, message: Message.Assistant): ReadonlyArray<Block> => {
+  const { content } = message
+  const blocks = content.flatMap((block) =>
+    block.type === "source" ? [] : within(way.provider, block, encodeBlock(way, content, block))
+  )
+  const sent = blocks.slice(0, blocks.findLastIndex(({ kind }) => kind !== "thinking") + 1)
+  return within(way.provider, message, sent)
+}
+
+const encodeBlock = (
+  way: Way,
+  content: Message.Assistant["content"],
+  block: Exclude<Message.Assistant["content"][number], Message.Source>
+): ReadonlyArray<Block> => {
+  switch (block.type) {
+    case "text":
+      return isBlank(block.text) ? [] : [text(block.text)]
+    case "thinking":
+      return encodeThinking(way, block)
+    case "toolCall":
+      return [encodeCall(way, block)]
+    case "hostedTool":
+      return encodeHosted(way, content, block)
+    case "media":
+      return []
+  }
 }
 
 /**
@@ -140,16 +192,17 @@ const encodeCall = ({ isFlat }: Way, call: Message.ToolCall): Block => {
 
 /** Claude rejects images in the result of a failed call, and other models in any result: they come after the results. */
 const encodeResult = (
-  { hasRichResults, isFlat }: Way,
-  { content, isError, toolCallId, toolName }: Message.ToolResult
+  { hasRichResults, isFlat, provider }: Way,
+  message: Message.ToolResult
 ): ReadonlyArray<Block> | Reason => {
+  const { content, isError, toolCallId, toolName } = message
   const texts = content.flatMap((part) => (part.type === "text" && !isBlank(part.text) ? [part] : []))
   const images: Array<Block> = []
   for (const part of content) {
     if (part.type !== "image") continue
     const block = encodeMedia(part)
     if (isReason(block)) return block
-    images.push(block)
+    images.push({ ...block, json: Members.into(provider, part, block.json) })
   }
   const attached = images.length === 0 ? [] : [text("Attached image(s) from tool result:"), ...images]
   if (isFlat) {
@@ -157,9 +210,11 @@ const encodeResult = (
     return [text(`[Result of the tool ${CallName.spelt(toolName, 64)}]\n${words}`), ...attached]
   }
   const hasImages = hasRichResults && !isError
-  const inside = [...texts.map((part) => text(part.text)), ...(hasImages ? images : [])]
+  const said = texts.map((part) => plain(Members.over(provider, part, { text: part.text })))
+  const inside = [...said, ...(hasImages ? images : [])]
   const blocks = inside.length === 0 ? [text(isError ? "(no message)" : "(no output)")] : inside
   const status = hasRichResults && isError ? `,"status":"error"` : ""
   const json = `{"toolResult":{"toolUseId":"${hole}","content":[${blocks.map((block) => block.json).join(",")}]${status}}}`
-  return [{ kind: "result", json, key: toolCallId }, ...(hasImages ? [] : attached)]
+  const result = within(provider, message, [{ kind: "result", json, key: toolCallId }])
+  return [...result, ...(hasImages ? [] : attached)]
 }

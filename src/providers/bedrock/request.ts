@@ -8,9 +8,11 @@ import type { Reason } from "../../ProviderError.ts"
 import * as CacheMarks from "../internal/cacheMarks.ts"
 import * as CallName from "../internal/callName.ts"
 import * as Json from "../internal/json.ts"
+import * as Members from "../internal/members.ts"
 import { merge, type Question } from "../internal/question.ts"
 import { vendorAtBedrock } from "../models/ids.ts"
 import { isReason } from "../Protocol.ts"
+import * as Content from "./content.ts"
 import * as Family from "./family.ts"
 import { hosted, isStrict } from "./options.ts"
 import * as Turns from "./turns.ts"
@@ -24,7 +26,7 @@ export interface Encoder {
 /** Makes an encoder. It encodes each message and each tool once. */
 export const encoder = (provider: string): Encoder => {
   const turnsOf = Turns.maker(provider)
-  const toolsOf = toolEncoder()
+  const toolsOf = toolEncoder(provider)
   const parts = (question: Question, mark: Mark): Parts | Reason => {
     const { tools: theirs, toolConfig, ...vendor } = question.vendor
     const config = Json.object(toolConfig) ?? {}
@@ -50,7 +52,7 @@ export const encoder = (provider: string): Encoder => {
   }
   return {
     converse: (question) => {
-      const made = parts(question, marker(question))
+      const made = parts(question, marker(provider, question))
       return isReason(made) ? made : toBody(made)
     },
     countTokens: (question) => {
@@ -82,15 +84,16 @@ const own = (vendor: Json.JsonObject, name: string, json: () => string | undefin
 
 // ───────────────────────── Tools
 
-const toolEncoder = (): ((question: Question) => ReadonlyArray<string>) => {
+const toolEncoder = (provider: string): ((question: Question) => ReadonlyArray<string>) => {
   const usual = memoize((tool: ToolDefinition) => toTool(tool, tool.parameters))
   const strict = memoize((tool: ToolDefinition) => toTool(tool, enforced(tool), true))
   return ({ model, tools }) => {
     const { schemaKeywords } = Family.of(model)
-    return tools.map((tool) => {
+    const encode = (tool: ToolDefinition) => {
       if (isStrict(tool) && Family.takesStrict(model)) return strict(tool)
       return schemaKeywords === undefined ? usual(tool) : toTool(tool, only(schemaKeywords, tool.parameters))
-    })
+    }
+    return tools.flatMap((tool) => Content.withMembers(provider, tool, encode(tool)))
   }
 }
 
@@ -148,19 +151,26 @@ const claudeChoice = ({ model, options: { parallelToolCalls, toolChoice } }: Que
 type Mark = (place: CacheMarks.Place) => string | undefined
 
 /** The marks that the family of the model takes, besides those of the application. */
-const marker = ({ model, options, vendor }: Question): Mark => {
+const marker = (provider: string, question: Question): Mark => {
+  const { model, options, vendor } = question
   const { marks } = Family.of(model)
+  const [ofMessages, ofTools] = [
+    Members.all(provider, question.messages),
+    Members.all(provider, question.tools)
+  ]
   const { messages, system, toolConfig, tools } = vendor
   const chosen = CacheMarks.choose({
     options,
     places: CacheMarks.places.filter((place) => (place === "tools" ? marks.tools : marks.prompt)),
     takesLong: marks.long,
     member: "cachePoint",
-    vendor: Json.encode(vendor),
+    vendor: Json.encode(vendor) + ofMessages + ofTools,
     theirs: {
       theirTools: Json.encode([toolConfig ?? null, tools ?? null]),
       system: Json.encode(system ?? null),
-      lastUser: Json.encode(messages ?? null)
+      tools: ofTools,
+      userBefore: ofMessages,
+      lastUser: Json.encode(messages ?? null) + ofMessages
     }
   })
   return (place) => {

@@ -57,11 +57,12 @@ export const maker = (
 /** Blocks that only the model takes that made them: signed thinking, and the tools that the vendor runs for it. */
 const bound: ReadonlySet<Block["kind"]> = new Set(["thinking", "hosted"])
 
-/** The turn as JSON, with a cache mark after its last block that takes one. */
+/** The turn as JSON, with a cache mark after its last block that takes one, unless the application set one at its end. */
 export const render = ({ blocks, results, role }: Turn, mark: string | undefined): string => {
   const pieces = [...results, ...blocks]
   const content = pieces.map(({ json }) => json)
-  const last = mark === undefined ? -1 : pieces.findLastIndex(({ takesMark }) => takesMark)
+  const isMarked = content.at(-1)?.startsWith(`{"cachePoint":`) === true
+  const last = mark === undefined || isMarked ? -1 : pieces.findLastIndex(({ takesMark }) => takesMark)
   if (mark !== undefined && last !== -1) content.splice(last + 1, 0, mark)
   return `{"role":"${role}","content":[${content.join(",")}]}`
 }

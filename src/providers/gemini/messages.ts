@@ -3,6 +3,7 @@ import type * as Message from "../../Message.ts"
 import type { Reason } from "../../ProviderError.ts"
 import * as CallArguments from "../internal/callArguments.ts"
 import * as Json from "../internal/json.ts"
+import * as Members from "../internal/members.ts"
 import * as Opaque from "../internal/opaque.ts"
 import { isReason } from "../Protocol.ts"
 import { generation } from "./generation.ts"
@@ -29,33 +30,61 @@ export const encodeMessage =
   (message: Message.ModelMessage): Encoded | Reason => {
     switch (message.role) {
       case "user":
-        return encodeUser(message, isNamed)
+        return encodeUser(provider, model, message, isNamed)
       case "assistant":
         return encodeAssistant(provider, model, message)
       case "toolResult":
-        return encodeResult(model, message)
+        return encodeResult(provider, model, message)
     }
   }
 
 const nothing: Encoded = { json: "", attached: "", calls: new Map() }
 
-const encodeUser = ({ content }: Message.User, isNamed: boolean): Encoded | Reason => {
+const encodeUser = (
+  provider: string,
+  model: string,
+  message: Message.User,
+  isNamed: boolean
+): Encoded | Reason => {
   const parts: Array<object> = []
-  for (const block of content) {
+  for (const block of message.content) {
     if (block.type === "text" && block.text === "") continue
     const part =
       block.type === "text"
         ? { text: block.text }
         : block.type === "image"
-          ? toImage(block)
+          ? detailed(model, block)
           : isNamed
             ? named(toFile(block), block.name)
             : toFile(block)
     if (isReason(part)) return part
-    parts.push(part)
+    parts.push(Members.over(provider, block, part))
   }
-  return { ...nothing, json: joined(parts) }
+  return { ...nothing, json: joined(lastWith(provider, message, parts)) }
 }
+
+/** An image, and the detail in which Gemini 3 and later see it: one with all of its pixels. */
+const detailed = (model: string, image: Message.Image): object | Reason => {
+  const part = toImage(image)
+  const level = levels[image.detail ?? "auto"]
+  return isReason(part) || level === undefined || generation(model) < 3
+    ? part
+    : { ...part, mediaResolution: { level } }
+}
+
+const levels: Partial<Readonly<Record<Message.ImageDetail, string>>> = {
+  low: "MEDIA_RESOLUTION_LOW",
+  high: "MEDIA_RESOLUTION_HIGH",
+  original: "MEDIA_RESOLUTION_ULTRA_HIGH"
+}
+
+/** The parts of a message, the last of them with the members of the message: those of Google have no others. */
+const lastWith = (
+  provider: string,
+  message: Message.ModelMessage,
+  parts: ReadonlyArray<object>
+): ReadonlyArray<object> =>
+  parts.map((part, index) => (index === parts.length - 1 ? Members.over(provider, message, part) : part))
 
 const joined = (parts: ReadonlyArray<object>): string => parts.map(Json.encode).join(",")
 
@@ -70,6 +99,7 @@ const encodeAssistant = (provider: string, model: string, message: Message.Assis
   let isFirst = true
   for (const block of message.content) {
     const kept = Opaque.of(provider, block)
+    const from = parts.length
     if (block.type === "toolCall") {
       const call = { id: Json.text(kept?.["id"]), name: Json.text(kept?.["action"]) }
       calls.set(block.id, call)
@@ -84,8 +114,10 @@ const encodeAssistant = (provider: string, model: string, message: Message.Assis
       else if (block.type === "text" || block.type === "thinking")
         parts.push(...toProse(block, isOwn ? kept : undefined))
     }
+    if (block.type !== "source" && Members.of(provider, block) !== undefined)
+      parts.push(...parts.splice(from).map((part) => Members.over(provider, block, part)))
   }
-  return { ...nothing, json: joined(parts), calls }
+  return { ...nothing, json: joined(lastWith(provider, message, parts)), calls }
 }
 
 /**
@@ -148,16 +180,19 @@ const toKept = (part: Json.JsonObject, isOwn: boolean): ReadonlyArray<object> =>
 
 /** `action` is the call of an action on a screen, whose result is an object with the address of the page. */
 export const encodeResult = (
+  provider: string,
   model: string,
-  { content, isError, toolName }: Message.ToolResult,
+  message: Message.ToolResult,
   action?: Named
 ): Encoded | Reason => {
+  const { content, isError, toolName } = message
   const within: Array<object> = []
   const attached: Array<object> = []
   for (const block of content) {
     if (block.type !== "image") continue
-    const part = toImage(block)
-    if (isReason(part)) return part
+    const image = detailed(model, block)
+    if (isReason(image)) return image
+    const part = Members.over(provider, block, image)
     // Before Gemini 3 a result contains no images, and it never contains linked files.
     if ((generation(model) >= 3 || action !== undefined) && "inlineData" in part) within.push(part)
     else attached.push({ text: `Image from the result of ${toolName}:` }, part)
@@ -171,5 +206,6 @@ export const encodeResult = (
       (isError ? { error: shown } : { output: shown }),
     ...(within.length === 0 ? {} : { parts: within })
   }
-  return { ...nothing, json: Json.encode(response).slice(1, -1), attached: joined(attached) }
+  const json = Json.encode(Members.over(provider, message, response)).slice(1, -1)
+  return { ...nothing, json, attached: joined(attached) }
 }

@@ -8,13 +8,14 @@ import type { ModelOptions } from "../../RunOptions.ts"
 import { generation } from "./generation.ts"
 import { type Dialect, hasScreen, screen } from "./hosted.ts"
 import * as Json from "../internal/json.ts"
+import * as Members from "../internal/members.ts"
 import type { Question } from "../internal/question.ts"
 
 type Fields = Json.JsonObject
 
 /** The tools of the agent as one entry of the list of tools. Google's own tools are further entries. */
-export const declarations = (tools: ReadonlyArray<ToolDefinition>): string =>
-  `{"functionDeclarations":${listed(tools)}}`
+export const declarations = (provider: string, tools: ReadonlyArray<ToolDefinition>): string =>
+  `{"functionDeclarations":[${tools.map((tool) => Members.into(provider, tool, declaration(tool))).join(",")}]}`
 
 const toDeclaration = ({ description, name, parameters }: ToolDefinition): Fields =>
   Json.defined({ name, description, parametersJsonSchema: isEmpty(parameters) ? undefined : parameters })
@@ -31,7 +32,7 @@ const isEmpty = (schema: Json.Json): boolean => {
   )
 }
 
-const listed = Json.listOf(memoize((tool: ToolDefinition) => Json.encode(toDeclaration(tool))))
+const declaration = memoize((tool: ToolDefinition) => Json.encode(toDeclaration(tool)))
 
 /**
  * The members of the body besides the contents and the tools. Vendor options go where the API has them: `{seed:

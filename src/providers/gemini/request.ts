@@ -24,12 +24,12 @@ export const encoder = (provider: string, dialect: Dialect = {}): Encode => {
     byModel.set(model, messageOf)
     const own = declared(question)
     const tools = [
-      ...(own.length === 0 ? [] : [declarations(own)]),
+      ...(own.length === 0 ? [] : [declarations(provider, own)]),
       ...toHosted(provider, options.hostedTools ?? []),
       ...Json.array(vendor["tools"]).map(Json.encode)
     ]
     const first = isInFirstMessage(question) ? instructions(question, tools.length > 0) : []
-    const contents = encodeContents(model, question.messages, messageOf, first)
+    const contents = encodeContents(provider, model, question.messages, messageOf, first)
     if (typeof contents !== "string") return contents
     const members = [
       "contents" in vendor ? "" : `"contents":${contents}`,
@@ -60,6 +60,7 @@ export const counter =
 // ───────────────────────── Contents
 
 const encodeContents = (
+  provider: string,
   model: string,
   messages: ReadonlyArray<Message.ModelMessage>,
   messageOf: (message: Message.ModelMessage) => Encoded | Reason,
@@ -72,7 +73,7 @@ const encodeContents = (
   for (const message of messages) {
     const call = message.role === "toolResult" ? calls.get(message.toolCallId) : undefined
     const isAction = message.role === "toolResult" && call?.name !== undefined
-    const encoded = isAction ? encodeResult(model, message, call) : messageOf(message)
+    const encoded = isAction ? encodeResult(provider, model, message, call) : messageOf(message)
     if (isReason(encoded)) return encoded
     if (message.role === "toolResult") {
       const id = call?.id === undefined ? "" : `"id":${Json.encode(call.id)},`

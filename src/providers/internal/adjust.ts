@@ -8,6 +8,7 @@ import type { ModelOptions, ThinkingLevel } from "../../RunOptions.ts"
 import * as Anthropic from "../anthropic/hosted.ts"
 import * as Gemini from "../gemini/hosted.ts"
 import * as Models from "../Models.ts"
+import * as Betas from "./betas.ts"
 import * as Capability from "./capability.ts"
 import { ruleOf } from "../bedrock/family.ts"
 import * as Converse from "../bedrock/options.ts"
@@ -17,6 +18,7 @@ import * as Media from "./media.ts"
 import type { Rule, Thinking } from "../models/rule.ts"
 import { isReason } from "../Protocol.ts"
 import { type Question, vendorOf } from "./question.ts"
+import * as Parts from "./parts.ts"
 import * as Support from "./support.ts"
 import * as Think from "./thinking.ts"
 import * as ToolSearch from "./toolSearch.ts"
@@ -48,10 +50,12 @@ export const adjuster = (server: Server): ((request: ModelRequest) => Question |
     const { read, rule } = last
     const vendor = vendorOf(request.options.vendor, server.id)
     if (isReason(vendor)) return vendor
+    const given = Betas.apart(server.endpoint, { vendor, headers: request.options.headers ?? {} })
+    if (isReason(given)) return given
     const missing = Capability.missing(server.endpoint, rule, request)
     if (missing !== undefined) return missing
     const { adjusted, messages } = read(request.messages)
-    const asked = question(server, rule, { ...request, messages }, vendor)
+    const asked = question(server, rule, { ...request, messages }, given)
     return { ...asked, adjusted: [...adjusted, ...asked.adjusted] }
   }
 }
@@ -77,33 +81,34 @@ const question = (
   server: Server,
   rule: Rule | undefined,
   request: ModelRequest,
-  vendor: Json.JsonObject
+  { headers, vendor }: Betas.Given
 ): Question => {
-  const { thinkingBudgets, thinkingLevel, vendor: _vendor, ...asked } = request.options
+  const { headers: _, thinkingBudgets, thinkingLevel, vendor: __, ...asked } = request.options
   const changes = new Changes(asked)
   if (server.endpoint === "generateContent") Gemini.restrict(changes, request)
   Support.leaveOut(changes, server, request.tools)
   const { model } = request
   const isClaude = server.endpoint === "messages"
   const taken = toolsTaken(changes, rule, request.tools)
-  const declared = ToolSearch.declared(changes, server, rule, { ...request, tools: taken })
+  const own = { ...request, tools: Parts.adapt(changes, server, { ...request, tools: taken }) }
+  const declared = ToolSearch.declared(changes, server, rule, own)
   const tools = isClaude ? Anthropic.restrict(changes, server, { model, rule, tools: declared }) : declared
   const hosted = isClaude ? (changes.options.hostedTools ?? []) : []
   const hasTools = tools.length + Json.array(vendor["tools"]).length + hosted.length > 0
   limit(changes, server, rule)
   const level = allowTools(changes, server, rule, hasTools, thinkingLevel)
-  const own = ownThinking(server, vendor)
-  const isOwn = own !== undefined
+  const set = ownThinking(server, vendor)
+  const isOwn = set !== undefined
   const thinking = isOwn
     ? {}
     : think(changes, server, rule, { level, asked: thinkingLevel, thinkingBudgets }, vendor)
   const thinks = isOwn
-    ? own["type"] !== "disabled"
+    ? set["type"] !== "disabled"
     : rule?.thinking !== undefined && Think.isOn(rule.thinking, level)
   sample(changes, rule, thinks)
   if (server.endpoint === "converse") Converse.restrict(changes, { model, rule, tools, level })
   const { adjusted, options } = changes
-  return { ...request, tools, options, thinking, thinkingLevel: level, vendor, rule, adjusted }
+  return { ...request, tools, options, headers, thinking, thinkingLevel: level, vendor, rule, adjusted }
 }
 
 /** The thinking of Claude as the application sets it in the body. */

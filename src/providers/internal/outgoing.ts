@@ -22,6 +22,8 @@ export interface Outgoing {
 export interface Draft extends Pick<Unsigned, "body" | "key" | "isRefused"> {
   readonly url: string
   readonly accept: string
+  /** The headers of the application for this request (default: none). */
+  readonly given?: Readonly<Record<string, string>> | undefined
   /** The headers that the options of the request need (default: none). */
   readonly asked?: Readonly<Record<string, string>> | undefined
 }
@@ -29,11 +31,17 @@ export interface Draft extends Pick<Unsigned, "body" | "key" | "isRefused"> {
 /** Makes a POST request with a JSON text. */
 export const post = Effect.fnUntraced(function* (
   { auth, headers }: Pick<Deployment, "auth" | "headers">,
-  { accept, asked = {}, body, isRefused, key, url }: Draft,
+  { accept, asked = {}, body, given = {}, isRefused, key, url }: Draft,
   used: Secrets.Used
 ): Effect.fn.Return<Outgoing, Reason> {
-  const usual = Headers.fromInput({ accept, ...headers, "content-type": "application/json" })
-  const plain = Object.entries(asked).reduce(withItems, usual)
+  const usual = Headers.fromInput({ accept, ...headers })
+  const named = Object.entries(given).reduce(
+    (all, [name, value]) =>
+      isList.test(name) ? withItems(all, [name, value]) : Headers.set(all, name, value),
+    usual
+  )
+  const typed = Headers.set(named, "content-type", "application/json")
+  const plain = Object.entries(asked).reduce(withItems, typed)
   const wrong = problemOfUrl(url)
   if (wrong !== undefined) return yield* new InvalidRequest({ detail: wrong })
   const signed = yield* auth({ method: "POST", url, headers: plain, body, key, isRefused })
@@ -48,6 +56,9 @@ export const post = Effect.fnUntraced(function* (
     secrets: signed.secrets
   }
 })
+
+/** Headers whose values are lists, to which requests add. */
+const isList = /-beta$/i
 
 /** Adds the items of a list to a header, except those that it has. */
 const withItems = (headers: Headers.Headers, [name, list]: readonly [string, string]): Headers.Headers => {

@@ -22,13 +22,15 @@ import type { Rule } from "../models/rule.ts"
  */
 export interface Question extends Omit<ModelRequest, "options"> {
   /** The options that the model accepts. */
-  readonly options: Omit<ModelOptions, "vendor" | "thinkingLevel" | "thinkingBudgets">
+  readonly options: Omit<ModelOptions, "headers" | "vendor" | "thinkingLevel" | "thinkingBudgets">
   /** The thinking level that the model accepts, for a protocol without an `endpoint` (default: none). */
   readonly thinkingLevel: ThinkingLevel | undefined
   /** Members of the body that set the thinking of the model, by the rules for the `endpoint` of the protocol. */
   readonly thinking: Json.JsonObject
   /** Members of the body that the application sets for this provider. */
   readonly vendor: Json.JsonObject
+  /** HTTP headers of the application for this request. */
+  readonly headers: Readonly<Record<string, string>>
   /** The rule of the model, `undefined` if there is none. */
   readonly rule: Rule | undefined
   /** The options that the provider changed for the model. */

@@ -22,6 +22,9 @@ export type HostedTool = NonNullable<Question["options"]["hostedTools"]>[number]
  */
 export type SearchMember = "maxUses" | "allowedDomains" | "blockedDomains" | "location"
 
+/** An option of a block or of a tool. */
+export type PartOption = "detail" | "citations" | "inputExamples" | "allowedCallers"
+
 /** The options that an API lacks, and the hosted tools that it has. */
 export interface Support {
   /** The name of the API in reports. */
@@ -32,6 +35,10 @@ export interface Support {
   readonly searchLacks?: ReadonlyArray<SearchMember>
   /** The schemas of strict tools to which the API holds the model: those without optional members, or all. */
   readonly strictTools: "closed" | "all"
+  /** The options of blocks and tools that the API has, of those that only some have. */
+  readonly parts: ReadonlyArray<PartOption>
+  /** The header, or the member of the body, that names the betas of a request (default: none). */
+  readonly betas?: string
   /** Whether the API can let a model search for tools that a request defers (default: `false`). */
   readonly toolSearch?: boolean
 }
@@ -43,7 +50,9 @@ export const apis: Readonly<Record<Endpoint, Support>> = {
     lacks: ["previousResponseId"],
     hostedTools: [],
     searchLacks: ["blockedDomains", "maxUses"],
-    strictTools: "closed"
+    strictTools: "closed",
+    parts: ["detail"],
+    betas: "openai-beta"
   },
   responses: {
     api: "The Responses API",
@@ -51,6 +60,8 @@ export const apis: Readonly<Record<Endpoint, Support>> = {
     hostedTools: ["webSearch", "codeExecution", "fileSearch", "computerUse"],
     searchLacks: ["blockedDomains", "maxUses"],
     strictTools: "closed",
+    parts: ["detail", "allowedCallers"],
+    betas: "openai-beta",
     toolSearch: true
   },
   messages: {
@@ -58,6 +69,8 @@ export const apis: Readonly<Record<Endpoint, Support>> = {
     lacks: ["logprobs", "previousResponseId", "seed", "store"],
     hostedTools: ["webSearch", "codeExecution", "computerUse"],
     strictTools: "closed",
+    parts: ["citations", "inputExamples", "allowedCallers"],
+    betas: "anthropic-beta",
     toolSearch: true
   },
   generateContent: {
@@ -65,14 +78,17 @@ export const apis: Readonly<Record<Endpoint, Support>> = {
     lacks: ["parallelToolCalls", "previousResponseId", "store"],
     hostedTools: ["webSearch", "codeExecution", "fileSearch", "computerUse"],
     searchLacks: ["allowedDomains", "blockedDomains", "location", "maxUses"],
-    strictTools: "all"
+    strictTools: "all",
+    parts: ["detail"]
   },
   converse: {
     api: "Converse",
     lacks: ["logprobs", "previousResponseId", "seed", "store"],
     hostedTools: ["webSearch", "codeExecution"],
     searchLacks: ["allowedDomains", "blockedDomains", "location", "maxUses"],
-    strictTools: "closed"
+    strictTools: "closed",
+    parts: ["citations"],
+    betas: "additionalModelRequestFields"
   }
 }
 

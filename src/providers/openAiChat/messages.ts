@@ -12,6 +12,7 @@ import * as CallName from "../internal/callName.ts"
 import type { Compat } from "./compat.ts"
 import { goesOnFrom } from "../../Transcript.ts"
 import * as Json from "../internal/json.ts"
+import * as Members from "../internal/members.ts"
 import * as Opaque from "../internal/opaque.ts"
 import { dataUrl, encodeContent, type Part } from "../internal/openAiContent.ts"
 import { isReason } from "../Protocol.ts"
@@ -95,19 +96,19 @@ const bridge = JSON.stringify({ role: "assistant", content: "I have the results 
 const encodeMessage = (provider: string, compat: Compat, message: Message.ModelMessage): Encoded | Reason => {
   switch (message.role) {
     case "user":
-      return encodeUser(compat, message)
+      return encodeUser(provider, compat, message)
     case "assistant":
       return alone(encodeAssistant(provider, compat, message))
     case "toolResult":
-      return encodeResult(compat, message)
+      return encodeResult(provider, compat, message)
   }
 }
 
 const alone = (json: string): Encoded => ({ json, images: [] })
 
-const encodeUser = (compat: Compat, { content }: Message.User): Encoded | Reason => {
-  const json = encodeContent(content, "text", (block) => toMedia(compat, block))
-  return isReason(json) ? json : alone(`{"role":"user","content":${json}}`)
+const encodeUser = (provider: string, compat: Compat, message: Message.User): Encoded | Reason => {
+  const json = encodeContent(provider, message.content, "text", (block) => toMedia(compat, block))
+  return isReason(json) ? json : alone(Members.into(provider, message, `{"role":"user","content":${json}}`))
 }
 
 export const toMedia = (compat: Compat, block: Message.Image | Message.File): Part | Reason => {
@@ -132,9 +133,9 @@ export const toMedia = (compat: Compat, block: Message.Image | Message.File): Pa
   return { type: "file", file: { filename, file_data: dataUrl(source) } }
 }
 
-const toImage = (compat: Compat, { source }: Message.Image): Part | Reason =>
+const toImage = (compat: Compat, { detail, source }: Message.Image): Part | Reason =>
   compat.images
-    ? { type: "image_url", image_url: { url: "url" in source ? source.url : dataUrl(source) } }
+    ? { type: "image_url", image_url: { url: "url" in source ? source.url : dataUrl(source), detail } }
     : new UnsupportedContent({ detail: "This provider does not take images" })
 
 /**
@@ -147,12 +148,24 @@ const encodeAssistant = (provider: string, compat: Compat, message: Message.Assi
     block.type === "toolCall" ? [toCall(provider, compat, block)] : []
   )
   if (text === "" && calls.length === 0) return ""
-  return Json.encode({
+  const json = Json.encode({
     role: "assistant",
-    content: text === "" ? null : text,
+    content: text === "" ? null : (marked(provider, message.content) ?? text),
     ...replayedThinking(provider, compat, message),
     ...(calls.length === 0 ? {} : { tool_calls: calls })
   })
+  return Members.into(provider, message, json)
+}
+
+/** The texts as parts, of a message of which a text has members of its own. */
+const marked = (
+  provider: string,
+  content: Message.Assistant["content"] | Message.ToolResult["content"]
+): ReadonlyArray<object> | undefined => {
+  const texts = content.flatMap((block) => (block.type === "text" && block.text !== "" ? [block] : []))
+  return texts.some((block) => Members.of(provider, block) !== undefined)
+    ? texts.map((block) => Members.over(provider, block, { type: "text", text: block.text }))
+    : undefined
 }
 
 const replayedThinking = (
@@ -172,7 +185,7 @@ const nameLength = 64
 
 const toCall = (provider: string, compat: Compat, call: Message.ToolCall): object => {
   const extra = Opaque.of(provider, call)?.["extraContent"]
-  return {
+  return Members.over(provider, call, {
     id: fit(call.id, compat.callIds),
     type: "function",
     function: {
@@ -180,10 +193,10 @@ const toCall = (provider: string, compat: Compat, call: Message.ToolCall): objec
       arguments: CallArguments.text(call.rawArguments)
     },
     ...(extra === undefined ? {} : { extra_content: extra })
-  }
+  })
 }
 
-const encodeResult = (compat: Compat, result: Message.ToolResult): Encoded | Reason => {
+const encodeResult = (provider: string, compat: Compat, result: Message.ToolResult): Encoded | Reason => {
   const texts: Array<string> = []
   const images: Array<string> = []
   for (const block of result.content) {
@@ -191,13 +204,14 @@ const encodeResult = (compat: Compat, result: Message.ToolResult): Encoded | Rea
     if (block.type !== "image") continue
     const part = toImage(compat, block)
     if (isReason(part)) return part
-    images.push(Json.encode(part))
+    images.push(Members.into(provider, block, Json.encode(part)))
   }
   const text = texts.join("\n")
-  const content = text === "" && images.length > 0 ? "(see attached image)" : text
+  const content =
+    text === "" && images.length > 0 ? "(see attached image)" : (marked(provider, result.content) ?? text)
   const answered = { role: "tool", tool_call_id: fit(result.toolCallId, compat.callIds) }
   const json = compat.toolName
     ? Json.encode({ ...answered, name: CallName.spelt(result.toolName, nameLength), content })
     : Json.encode({ ...answered, content })
-  return { json, images }
+  return { json: Members.into(provider, result, json), images }
 }

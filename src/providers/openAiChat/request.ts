@@ -8,6 +8,7 @@ import type { Reason } from "../../ProviderError.ts"
 import type { ModelOptions } from "../../RunOptions.ts"
 import type { Compat } from "./compat.ts"
 import * as Json from "../internal/json.ts"
+import * as Members from "../internal/members.ts"
 import * as Caching from "../internal/openAiCaching.ts"
 import * as Messages from "./messages.ts"
 import * as OpenAiSchema from "../internal/openAiSchema.ts"
@@ -17,7 +18,7 @@ import { withAnyOf } from "../internal/schema.ts"
 /** Encodes bodies for one provider. Encodes each message and each tool once. */
 export const encoder = (provider: string, compat: Compat): ((question: Question) => string | Reason) => {
   const messagesOf = Messages.writer(provider, compat)
-  const toolOf = memoize((tool: ToolDefinition) => Json.encode(toTool(tool)))
+  const toolOf = memoize((tool: ToolDefinition) => Members.into(provider, tool, Json.encode(toTool(tool))))
   return (question) => {
     const messages = messagesOf(question.messages)
     if (typeof messages !== "string") return messages

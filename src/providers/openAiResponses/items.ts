@@ -13,8 +13,10 @@ import * as CallArguments from "../internal/callArguments.ts"
 import * as CallName from "../internal/callName.ts"
 import { itemIn } from "./hosted.ts"
 import * as Json from "../internal/json.ts"
+import * as Members from "../internal/members.ts"
 import * as Opaque from "../internal/opaque.ts"
 import { dataUrl, encodeContent, type Part } from "../internal/openAiContent.ts"
+import { merge } from "../internal/question.ts"
 import { isReason } from "../Protocol.ts"
 
 export interface Item {
@@ -60,9 +62,9 @@ export const encodePlain = (provider: string, { content }: Message.Assistant): R
       const type = itemIn(provider, block)?.["type"]
       // A call for the screen is part of an answer of the model that made it.
       const isPlain = type === undefined || type === "computer_call"
-      return [encodeCall(isPlain ? {} : { type }, block)]
+      return [within(provider, block, encodeCall(isPlain ? {} : { type }, block))]
     }
-    return block.type === "text" && block.text !== "" ? [assistantText(block.text)] : []
+    return block.type === "text" && block.text !== "" ? [assistantText(provider, block)] : []
   })
 
 /** An item, or the position of one that cannot be sent. */
@@ -81,12 +83,20 @@ const encodeBlock = (
   index: number
 ): ReadonlyArray<Piece> => {
   const item = itemIn(provider, block)
-  if (block.type === "thinking") return item === undefined ? [] : [encodeThought(item)]
-  if (block.type === "toolCall") return [piece(encodeCall(item ?? {}, block))]
+  if (block.type === "thinking")
+    return item === undefined ? [] : [encodeThought(merge(item, Members.of(provider, block) ?? {}))]
+  if (block.type === "toolCall") return [piece(within(provider, block, encodeCall(item ?? {}, block)))]
   if (isPart(provider, block)) return encodeMessage(provider, content, item, index)
-  if (item !== undefined) return [piece(isUnanswered(provider, content, item) ? undefined : verbatim(item))]
-  return block.type === "text" && block.text !== "" ? [piece(assistantText(block.text))] : []
+  if (item !== undefined && block.type !== "source") {
+    const whole = merge(item, Members.of(provider, block) ?? {})
+    return [piece(isUnanswered(provider, content, item) ? undefined : verbatim(whole))]
+  }
+  return block.type === "text" && block.text !== "" ? [piece(assistantText(provider, block))] : []
 }
+
+/** An item with the members of the block that it stands for. */
+const within = (provider: string, from: Pick<Message.Text, "vendor">, item: Item): Item =>
+  Members.of(provider, from) === undefined ? item : { ...item, json: Members.into(provider, from, item.json) }
 
 const partIn = (provider: string, block: Content[number]): Json.JsonObject | undefined =>
   Json.object(Opaque.of(provider, block)?.["part"])
@@ -111,7 +121,9 @@ const encodeThought = (item: Json.JsonObject): Piece => ({
   isReadable: Json.text(item["encrypted_content"]) !== undefined || Json.array(item["content"]).length > 0
 })
 
-const assistantText = (text: string): Item => ({ json: Json.encode({ role: "assistant", content: text }) })
+const assistantText = (provider: string, block: Message.Text): Item => ({
+  json: Members.into(provider, block, Json.encode({ role: "assistant", content: block.text }))
+})
 
 const isPart = (provider: string, block: Content[number]): boolean =>
   block.type === "text" && partIn(provider, block) !== undefined
@@ -130,7 +142,8 @@ const encodeMessage = (
     const isNext = parts.length > 0 && itemIn(provider, block) !== undefined
     if (block.type !== "text" || isNext || !isPart(provider, block)) break
     const part = partIn(provider, block)
-    parts.push({ ...part, [part?.["type"] === "refusal" ? "refusal" : "text"]: block.text })
+    const said = { ...part, [part?.["type"] === "refusal" ? "refusal" : "text"]: block.text }
+    parts.push(merge(said, Members.of(provider, block) ?? {}))
   }
   const shell = item === undefined ? { type: "message", role: "assistant" } : short(item)
   return [piece({ json: Json.encode({ ...shell, content: parts }) })]
@@ -184,16 +197,19 @@ const encodeComputer = (item: Json.JsonObject, call: Message.ToolCall): Item => 
 // ───────────────────────── Messages of the user and results
 
 /** The item of a user message, or why it cannot be sent. */
-export const encodeUser = ({ content }: Message.User): string | Reason => {
-  const json = encodeContent(content, "input_text", toMedia)
-  return isReason(json) ? json : `{"role":"user","content":${json}}`
+export const encodeUser = (provider: string, message: Message.User): string | Reason => {
+  const json = encodeContent(provider, message.content, "input_text", toMedia)
+  return isReason(json) ? json : Members.into(provider, message, `{"role":"user","content":${json}}`)
 }
 
 /** The output of a tool, for the item that answers its call. */
-export const encodeOutput = ({ content }: Message.ToolResult): ReadonlyArray<string> | Reason => {
-  const json = content.every((block) => block.type === "text")
-    ? Json.encode(content.map((block) => block.text).join("\n"))
-    : encodeContent(content, "input_text", toMedia)
+export const encodeOutput = (
+  provider: string,
+  { content }: Message.ToolResult
+): ReadonlyArray<string> | Reason => {
+  const json = content.every((block) => block.type === "text" && Members.of(provider, block) === undefined)
+    ? Json.encode(content.map((block) => (block.type === "text" ? block.text : "")).join("\n"))
+    : encodeContent(provider, content, "input_text", toMedia)
   return isReason(json) ? json : [json]
 }
 
@@ -218,7 +234,7 @@ const blank =
 const urlOf = ({ source }: Message.Image): string => ("url" in source ? source.url : dataUrl(source))
 
 export const toMedia = (block: Message.Image | Message.File): Part | Reason => {
-  if (block.type === "image") return toImage(urlOf(block))
+  if (block.type === "image") return toImage(urlOf(block), block.detail)
   const { source } = block
   if ("fileId" in source) return { type: "input_file", file_id: source.fileId }
   if ("url" in source) return { type: "input_file", file_url: source.url }
@@ -230,4 +246,8 @@ export const toMedia = (block: Message.Image | Message.File): Part | Reason => {
   return { type: "input_file", filename: block.name ?? `file.${subtype}`, file_data: dataUrl(source) }
 }
 
-const toImage = (url: string): Part => ({ type: "input_image", detail: "auto", image_url: url })
+const toImage = (url: string, detail: Message.ImageDetail = "auto"): Part => ({
+  type: "input_image",
+  detail,
+  image_url: url
+})

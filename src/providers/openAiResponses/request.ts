@@ -8,6 +8,7 @@ import type { Reason } from "../../ProviderError.ts"
 import type { ModelOptions } from "../../RunOptions.ts"
 import { fit, type Rule } from "../internal/callId.ts"
 import * as Json from "../internal/json.ts"
+import * as Members from "../internal/members.ts"
 import type { Thinking } from "../models/rule.ts"
 import * as Caching from "../internal/openAiCaching.ts"
 import {
@@ -29,8 +30,9 @@ import { merge, type Question } from "../internal/question.ts"
 /** Encodes bodies for one provider. Encodes each message and each tool once. */
 export const encoder = (provider: string): ((question: Question) => string | Reason) => {
   const encoders: Encoders = {
-    user: memoize(encodeUser),
-    output: memoize(encodeOutput),
+    provider,
+    user: memoize((message: Message.User) => encodeUser(provider, message)),
+    output: memoize((message: Message.ToolResult) => encodeOutput(provider, message)),
     screen: memoize(encodeScreen),
     own: memoize((message: Message.Assistant) => encodeOwn(provider, message)),
     plain: memoize((message: Message.Assistant) => encodePlain(provider, message))
@@ -55,6 +57,7 @@ export const encoder = (provider: string): ((question: Question) => string | Rea
 
 /** Each function encodes a message once. */
 interface Encoders {
+  readonly provider: string
   readonly user: (message: Message.User) => string | Reason
   readonly output: Output
   readonly screen: Output
@@ -149,7 +152,7 @@ class Calls {
       const output = isScreen ? this.encoders.screen(message) : this.encoders.output(message)
       if (isReason(output)) return output
       const [first = "", ...rest] = output
-      out.push(`${begun}${first}}`, ...rest)
+      out.push(Members.into(this.encoders.provider, message, `${begun}${first}}`), ...rest)
     }
     return undefined
   }

@@ -5,6 +5,7 @@ import { memoize } from "effect/Function"
 import type { ToolDefinition } from "../../Provider.ts"
 import type { HostedToolDefinition, ModelOptions } from "../../RunOptions.ts"
 import * as Json from "../internal/json.ts"
+import * as Members from "../internal/members.ts"
 import * as OpenAiSchema from "../internal/openAiSchema.ts"
 import { merge, type Question } from "../internal/question.ts"
 import { withAnyOf } from "../internal/schema.ts"
@@ -12,7 +13,7 @@ import * as ToolSearch from "./toolSearch.ts"
 
 /** Encodes the tools of a request for one provider: those of the agent first, each of them once, then those of the vendor. */
 export const encoder = (provider: string): ((question: Question) => ReadonlyArray<string>) => {
-  const toolOf = memoize((tool: ToolDefinition) => Json.encode(toTool(tool)))
+  const toolOf = memoize((tool: ToolDefinition) => Members.into(provider, tool, Json.encode(toTool(tool))))
   return ({ model, options: { hostedTools = [] }, tools, vendor }) => {
     // The vendor defines the tool of the agent that controls the screen.
     const own = usesScreen(hostedTools) ? tools.filter(({ name }) => name !== "computer") : tools
@@ -26,7 +27,7 @@ export const encoder = (provider: string): ((question: Question) => ReadonlyArra
 const usesScreen = (hosted: ReadonlyArray<HostedToolDefinition>): boolean =>
   hosted.some(({ type }) => type === "computerUse")
 
-const toTool = ({ deferred, description, name, parameters, strict }: ToolDefinition) => {
+const toTool = ({ allowedCallers, deferred, description, name, parameters, strict }: ToolDefinition) => {
   const schema = withAnyOf(parameters)
   // By default the vendor changes the schema so that all members are required.
   return {
@@ -35,7 +36,8 @@ const toTool = ({ deferred, description, name, parameters, strict }: ToolDefinit
     description,
     parameters: schema,
     strict: strict === true && OpenAiSchema.isClosed(schema),
-    ...(deferred === true ? { defer_loading: true } : {})
+    ...(deferred === true ? { defer_loading: true } : {}),
+    allowed_callers: allowedCallers
   }
 }
 

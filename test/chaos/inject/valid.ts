@@ -101,6 +101,7 @@ export const violations = (messages: ReadonlyArray<Message.Message>): ReadonlyAr
       thinking: {},
       thinkingLevel: undefined,
       vendor: {},
+      headers: {},
       rule: undefined,
       adjusted: []
     })

@@ -1,0 +1,39 @@
+/** Members of blocks, messages and tools that the application sets for one provider. */
+import type { VendorMembers } from "../../Message.ts"
+import * as Json from "./json.ts"
+import { merge } from "./question.ts"
+
+interface Having {
+  readonly vendor?: VendorMembers
+}
+
+interface Part extends Having {
+  readonly content?: unknown
+}
+
+/** The members for a provider, `undefined` if there are none. */
+export const of = (provider: string, { vendor }: Having): Json.JsonObject | undefined => vendor?.[provider]
+
+/** The object of the wire with the members of what it stands for. */
+export const over = (provider: string, from: Having, wire: object): object =>
+  of(provider, from) === undefined
+    ? wire
+    : (Json.object(Json.parse(into(provider, from, JSON.stringify(wire)))) ?? wire)
+
+/** As `over`, for an object that is JSON. */
+export const into = (provider: string, from: Having, json: string): string => {
+  const members = of(provider, from)
+  return members === undefined ? json : Json.encode(merge(Json.object(Json.parse(json)) ?? {}, members))
+}
+
+/** The members for a provider in all of the parts of a prompt as JSON, by which marks for its cache are counted. */
+export const all = (provider: string, parts: ReadonlyArray<Part>): string => {
+  let json = ""
+  for (const part of parts) {
+    if (part.vendor !== undefined) json += Json.encode(of(provider, part) ?? null)
+    if (isParts(part.content)) json += all(provider, part.content)
+  }
+  return json
+}
+
+const isParts = (content: unknown): content is ReadonlyArray<Part> => Array.isArray(content)
