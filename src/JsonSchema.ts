@@ -93,15 +93,34 @@ interface Sort {
 
 /** The keywords of a schema, read once. */
 const sortOf = memoize((schema: JsonObject): Sort => {
-  const { additionalProperties: others = true, patternProperties, properties, required, type } = schema
+  const {
+    additionalProperties: others = true,
+    nullable,
+    patternProperties,
+    properties,
+    required,
+    type
+  } = schema
+  const types = (typeof type === "string" ? [type] : strings(type)).filter((name) => known.has(name))
   return {
-    types: typeof type === "string" ? [type] : strings(type),
+    // OpenAPI says `nullable`. Words that are no types allow every value.
+    types: nullable === true && types.length > 0 ? [...types, "null"] : types,
     properties: isObject(properties) ? properties : {},
     required: strings(required),
     // `patternProperties` is not evaluated: it allows every property.
     others: others === false && patternProperties !== undefined ? true : others
   }
 })
+
+const known: ReadonlySet<string> = new Set([
+  "array",
+  "boolean",
+  "integer",
+  "null",
+  "number",
+  "object",
+  "string"
+])
 
 const readProperties = (
   reading: Reading,
@@ -184,7 +203,8 @@ const readType = (reading: Reading, types: ReadonlyArray<string>, value: Json, p
 
 const checkValue = (reading: Reading, schema: JsonObject, value: Json, path: string): void => {
   const { const: only, enum: options } = schema
-  if (Array.isArray(options) && !options.some((option) => same(option, value))) {
+  // An empty list, which generators write for one they do not know, would take nothing.
+  if (Array.isArray(options) && options.length > 0 && !options.some((option) => same(option, value))) {
     const known = options.map((option) => JSON.stringify(option)).join(", ")
     fault(reading, path, `must be one of ${known}`, value)
   }

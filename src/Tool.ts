@@ -185,17 +185,18 @@ export type Requirements<T> =
  *
  * **Details**
  *
- * - `params`: an Effect Schema or a Standard Schema of an object. Default: no params. A schema without a JSON Schema of an object,
- *   such as a union, is described to the model as any object: give `parameters` beside it. Arguments that do not decode are
- *   coerced by the JSON Schema and decoded again: `"41"` is accepted for a number, and `null` for an optional field is left out.
+ * - `params`: an Effect Schema or a Standard Schema of an object, or of a union of objects. Default: no params. Each provider writes
+ *   its JSON Schema in the form that the vendor takes, and the tool checks the arguments by the schema itself. Arguments that do not
+ *   decode are coerced by the JSON Schema and decoded again: `"41"` is accepted for a number, and `null` for an optional field is
+ *   left out. A date, a bigint, a set or a map of zod is read from the JSON that stands for it.
  * - `success`: the schema that encodes a value for the model and for `details`. Default: text as it is, other values as JSON.
  * - `failure`: the schema that encodes a failure for `details`. The model reads the `message` of a failure.
  * - `execute`: returns a value, or a `ToolOutput` that sets content, details and `terminate` itself.
  *
  * **Gotchas**
  *
- * Throws `InvalidTool` for a name that providers refuse, a `timeout` that is no duration, or `params` that are no schema of an
- * object.
+ * Throws `InvalidTool` for a name that providers refuse, a `timeout` that is no duration, `params` that are no schema of an object, or
+ * a Standard Schema that does not say its JSON Schema: give `parameters` beside it.
  *
  * **Example** (Looking up the weather)
  *

@@ -88,8 +88,87 @@ describe("ToolParams", () => {
     })
   )
 
-  it("tells of any object where JSON Schema has no words", () => {
-    assert.deepStrictEqual(told(z.object({ when: z.coerce.date() })), { type: "object" })
+  it("tells what stands in JSON for a type that it has not, and takes it", async () => {
+    const params = z.object({
+      when: z.date(),
+      until: z.coerce.date().optional(),
+      count: z.bigint(),
+      tags: z.array(z.set(z.string())),
+      by: z.map(z.string(), z.number()),
+      own: z.custom<string>(() => true),
+      name: z.string()
+    })
+    assert.deepInclude(told(params), {
+      type: "object",
+      properties: {
+        when: { type: "string", format: "date-time" },
+        until: { type: "string", format: "date-time" },
+        count: { type: "integer" },
+        tags: { type: "array", items: { type: "array", items: {} } },
+        by: { type: "object" },
+        own: {},
+        name: { type: "string" }
+      },
+      required: ["when", "count", "tags", "by", "own", "name"]
+    })
+    const tool = Tool.make({ name: "t", description: "T.", params, execute: () => Effect.succeed("") })
+    const input = {
+      when: "2026-11-26T10:00:00Z",
+      count: 7,
+      tags: [["a", "a", "b"]],
+      by: { a: 1 },
+      own: "o",
+      name: "n"
+    }
+    assert.deepStrictEqual(await Effect.runPromise(tool.decode(input)), {
+      when: new Date("2026-11-26T10:00:00Z"),
+      count: 7n,
+      tags: [new Set(["a", "b"])],
+      by: new Map([["a", 1]]),
+      own: "o",
+      name: "n"
+    })
+    const wrong = await Effect.runPromise(Effect.flip(tool.decode({ ...input, when: "soon" })))
+    assert.include(wrong.detail, "when")
+  })
+
+  it("tells of a union of objects as an object of one of them", () => {
+    const branches = (params: ToolParams.ParamsSchema<any>) => {
+      const { anyOf, oneOf, type }: any = told(params)
+      return [type, (anyOf ?? oneOf).map(({ properties }: any) => Object.keys(properties).join())]
+    }
+    const expected = ["object", ["kind,a", "kind,b"]]
+    const a = Schema.Struct({ kind: Schema.Literal("a"), a: Schema.String })
+    const b = Schema.Struct({ kind: Schema.Literal("b"), b: Schema.Finite })
+    assert.deepStrictEqual(branches(Schema.Union([a, b])), expected)
+    assert.deepStrictEqual(branches(Schema.suspend(() => Schema.Union([a, b]))), expected)
+    assert.deepStrictEqual(
+      branches(Schema.TaggedUnion({ A: { x: Schema.String }, B: { y: Schema.Finite } })),
+      ["object", ["_tag,x", "_tag,y"]]
+    )
+    const zod = z.discriminatedUnion("kind", [
+      z.object({ kind: z.literal("a"), a: z.string() }),
+      z.object({ kind: z.literal("b"), b: z.number() })
+    ])
+    assert.deepStrictEqual(branches(zod), expected)
+  })
+
+  it("refuses what is no object, and what does not say its JSON Schema", () => {
+    const make = (params: ToolParams.ParamsSchema<any>, more = {}) => {
+      try {
+        Tool.make({ name: "t", description: "T.", params, execute: () => Effect.succeed(""), ...more })
+        return ""
+      } catch (error) {
+        return error instanceof Tool.InvalidTool ? error.detail : String(error)
+      }
+    }
+    assert.include(make(Schema.Date), "schema of string")
+    assert.include(make(z.union([z.string(), z.date()])), "schema of string")
+    const mute: ToolParams.ParamsSchema<any> = {
+      "~standard": { version: 1, vendor: "mine", validate: (value) => ({ value }) }
+    }
+    assert.include(make(mute), "does not say its JSON Schema")
+    assert.strictEqual(make(mute, { parameters: { type: "object" } }), "")
   })
 
   it.effect("text that holds a list too deep to be walked is a text", () =>

@@ -5,13 +5,13 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
-import type { StandardSchemaV1 } from "effect/StandardSchema"
 import * as DurationInput from "./durationInput.ts"
 import { shown } from "./invalidInput.ts"
 import { isObject, type JsonObject } from "./jsonCoercion.ts"
 import * as JsonReference from "./jsonReference.ts"
 import * as NearestName from "./nearestName.ts"
 import * as Params from "./params.ts"
+import * as StandardParams from "./standardParams.ts"
 import * as ToolName from "./toolName.ts"
 
 /**
@@ -144,11 +144,22 @@ const nameFault = (name: unknown): string | undefined => {
 
 const paramsFault = ({ parameters, params }: Checked): string | undefined => {
   if (params === undefined) return undefined
-  if (Schema.isSchema(params)) return scalar(kindOfAst(SchemaAST.toEncoded(params.ast)), "Schema.Struct")
   // With `parameters` beside it the model does not read the description of the schema, which may then decode anything.
-  if (isStandard(params)) {
-    const kind = parameters === undefined ? kindOfJson(Params.described(params)) : undefined
-    return scalar(kind, "z.object({ value: … }) or Schema.Struct")
+  const isRead = parameters === undefined
+  if (Schema.isSchema(params)) {
+    const ast = SchemaAST.toEncoded(params.ast)
+    // Describing takes time, and most params are a struct.
+    const kind =
+      kindOfAst(ast) ?? (isRead && ast._tag !== "Objects" ? kindOfJson(Params.stated(params)) : undefined)
+    return scalar(kind, "Schema.Struct")
+  }
+  if (StandardParams.is(params)) {
+    if (isRead && StandardParams.described(params) === undefined)
+      return "`params` does not say its JSON Schema, so the model would not know it. Give `parameters` beside it."
+    return scalar(
+      isRead ? kindOfJson(Params.stated(params)) : undefined,
+      "z.object({ value: … }) or Schema.Struct"
+    )
   }
   if (!Predicate.isObject(params)) return `\`params\` must be a schema; it is ${shown(params)}.`
   return isJsonSchema(params)
@@ -156,9 +167,6 @@ const paramsFault = ({ parameters, params }: Checked): string | undefined => {
     : `\`params\` is a plain object with the keys ${Object.keys(params).slice(0, 10).join(", ")}, not a schema. ` +
         "Put it into z.object({ … }) or Schema.Struct({ … })."
 }
-
-const isStandard = (params: unknown): params is StandardSchemaV1<any, any> =>
-  Predicate.hasProperty(params, "~standard")
 
 const isJsonSchema = (value: object): boolean =>
   ("type" in value && typeof value.type === "string") || "$schema" in value || "$ref" in value
@@ -193,20 +201,20 @@ const kindOfAst = (ast: SchemaAST.AST): string | undefined =>
       : undefined
 
 /** The kind of value that a JSON Schema takes, in words, if it takes no object. `depth` ends circular references. */
-const kindOfJson = (root: Schema.Json, at: Schema.Json = root, depth = 0): string | undefined => {
+export const kindOfJson = (root: Schema.Json, at: Schema.Json = root, depth = 0): string | undefined => {
   const schema = JsonReference.follow(root, at)
   if (!isObject(schema) || depth > 16) return undefined
   const { allOf, anyOf, enum: values, oneOf, type } = schema
-  if (type !== undefined) {
-    const types = Array.isArray(type) ? type : [type]
-    return types.includes("object") ? undefined : types.join(" or ")
-  }
+  const types = (Array.isArray(type) ? type : [type]).map((name) => String(name).toLowerCase()).filter(isType)
+  if (types.length > 0) return types.includes("object") ? undefined : types.join(" or ")
   const constants = "const" in schema ? [schema["const"]] : values
   if (Array.isArray(constants)) return constants.some(Predicate.isObject) ? undefined : "constant"
   const kinds = (members: Schema.Json | undefined) =>
     Array.isArray(members) ? members.map((member) => kindOfJson(root, member, depth + 1)) : []
   return kindOfAll(kinds(anyOf)) ?? kindOfAll(kinds(oneOf)) ?? kinds(allOf).find((kind) => kind !== undefined)
 }
+
+const isType = (name: string): boolean => /^(?:array|boolean|integer|null|number|object|string)$/.test(name)
 
 /** The kinds of a union, if none of its members takes an object. */
 const kindOfAll = (kinds: ReadonlyArray<string | undefined>): string | undefined => {

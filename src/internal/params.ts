@@ -6,11 +6,11 @@ import * as Effect from "effect/Effect"
 import { memoize } from "effect/Function"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import type { StandardJSONSchemaV1, StandardSchemaV1 } from "effect/StandardSchema"
+import type { StandardSchemaV1 } from "effect/StandardSchema"
 import * as JsonSchema from "../JsonSchema.ts"
-import * as FailureText from "./failureText.ts"
 import { isObject, type JsonObject } from "./jsonCoercion.ts"
 import * as JsonReference from "./jsonReference.ts"
+import * as StandardParams from "./standardParams.ts"
 
 /**
  * The arguments of a call do not match the params of its tool.
@@ -81,21 +81,7 @@ const schemaDecoder = <Params>(params: Schema.Codec<Params, any, never, never>):
 const standardDecoder =
   <Params>(params: StandardSchemaV1<any, Params>): Decode<Params> =>
   (input) =>
-    Effect.tryPromise({
-      try: async () => params["~standard"].validate(input),
-      catch: (thrown) => new InvalidParams({ detail: FailureText.of(thrown) })
-    }).pipe(
-      Effect.flatMap((result) =>
-        result.issues === undefined
-          ? Effect.succeed(result.value)
-          : Effect.fail(new InvalidParams({ detail: result.issues.map(issueText).join("\n") }))
-      )
-    )
-
-const issueText = ({ message, path = [] }: StandardSchemaV1.Issue): string => {
-  const steps = path.map((step) => String(typeof step === "object" ? step.key : step))
-  return steps.length === 0 ? message : `${steps.join(".")}: ${message}`
-}
+    Effect.mapError(StandardParams.decode(params, input), (detail) => new InvalidParams({ detail }))
 
 /**
  * Decodes params once more, coerced by the JSON Schema of the tool, when they do not decode as they are: a schema of text
@@ -111,22 +97,30 @@ const orCoerced =
         : Effect.fail(error)
     })
 
-/** The JSON Schema of what a schema takes. */
-export const described = memoize(
-  (params: ParamsSchema<any>): Schema.Json =>
-    Schema.isSchema(params) ? objectSchema(Schema.toJsonSchemaDocument(params)) : standardSchema(params)
-)
+/** The JSON Schema of what a schema takes, for a model, which calls tools with objects. */
+export const described = memoize((params: ParamsSchema<any>): JsonObject => ofObject(stated(params)))
+
+/** The JSON Schema of what a schema takes, as it says it. One that does not say it takes anything. */
+export const stated = (params: Schema.Top | StandardSchemaV1<any, any>): JsonObject =>
+  Schema.isSchema(params)
+    ? inOne(Schema.toJsonSchemaDocument(params))
+    : (StandardParams.described(params) ?? anyValue)
 
 /** The JSON Schema of any value, in which objects have no members beside those of the schema. */
 export const describedValue = (schema: ParamsSchema<any>): JsonObject =>
   Schema.isSchema(schema)
     ? inOne(Schema.toJsonSchemaDocument(schema, { onExcessProperty: "error" }))
-    : standardSchema(schema, anyValue)
+    : (StandardParams.described(schema) ?? anyValue)
 
 /** Every provider insists on an object. */
-const objectSchema = (document: Document): Schema.Json => {
-  const root = inOne(document)
-  return root["type"] === "object" ? root : { type: "object", properties: {} }
+const ofObject = (schema: JsonObject): JsonObject => {
+  if ("type" in schema) return schema
+  const { anyOf, oneOf, allOf, $ref } = schema
+  const parts = [anyOf, oneOf, allOf].flatMap((list) => (Array.isArray(list) ? list : []))
+  const saysNothing = parts.every((part) => isObject(part) && Object.keys(part).join() === "type")
+  return saysNothing && $ref === undefined
+    ? { type: "object", properties: {} }
+    : { type: "object", ...schema }
 }
 
 type Document = ReturnType<typeof Schema.toJsonSchemaDocument>
@@ -142,22 +136,6 @@ const inOne = ({ definitions, schema }: Document): JsonObject => {
   return others.length === 0 ? root : { ...root, $defs: Object.fromEntries(others) }
 }
 
-/** `fallback`, if the schema does not describe itself: some throw for types without JSON Schema, as zod does for dates. */
-const standardSchema = (params: StandardSchemaV1<any, any>, fallback = anyObject): JsonObject => {
-  if (!describesItself(params)) return fallback
-  try {
-    return toJson(params["~standard"].jsonSchema.input({ target: "draft-2020-12" }))
-  } catch {
-    return fallback
-  }
-}
-
-const anyObject: JsonObject = { type: "object" }
 const anyValue: JsonObject = {}
-
-const describesItself = (
-  params: StandardSchemaV1<any, any>
-): params is StandardSchemaV1<any, any> & StandardJSONSchemaV1<any, any> =>
-  "jsonSchema" in params["~standard"]
 
 const toJson = (value: object): JsonObject => JSON.parse(JSON.stringify(value))

@@ -10,6 +10,7 @@ import type * as Scope from "effect/Scope"
 import * as FailureText from "../internal/failureText.ts"
 import { McpError } from "./McpError.ts"
 import type { Options, Server } from "./Model.ts"
+import { ToolList } from "./ToolList.ts"
 import * as Transport from "./Transport.ts"
 
 /** No time limit of the package counts: those of the effects do. It takes milliseconds that fit in 31 bits. */
@@ -28,6 +29,8 @@ export interface Connection {
   readonly client: Official.Client
   /** Fails when the connection is lost. */
   readonly lost: Effect.Effect<never, McpError>
+  /** Takes the lines on tools that were left out of a list since the last call. */
+  readonly leftOut: () => ReadonlyArray<string>
   /** Sends a request. Interruption cancels it at the server. */
   readonly request: <A>(
     send: (client: Official.Client, options: Official.RequestOptions) => Promise<A>,
@@ -47,7 +50,9 @@ export const open = Effect.fnUntraced(function* (
   const client = clientOf(found, address, options, incoming)
   const lose = (error: McpError) => Deferred.doneUnsafe(lost, Effect.fail(error))
   const failure = failureOf(server)
+  const tools = new ToolList(found, server)
   const { stderr } = yield* connected({
+    tools,
     found,
     server,
     address,
@@ -75,7 +80,7 @@ export const open = Effect.fnUntraced(function* (
       )
       return Effect.raceAllFirst([sent, unanswered, Deferred.await(lost)])
     })
-  return { client, lost: Deferred.await(lost), request }
+  return { client, lost: Deferred.await(lost), leftOut: () => tools.lines.splice(0), request }
 })
 
 const clientOf = (
@@ -104,6 +109,7 @@ interface Attempt {
   readonly server: string
   readonly address: Server
   readonly client: Official.Client
+  readonly tools: ToolList
   readonly timeout: Duration.Input
 }
 
@@ -126,9 +132,18 @@ const connected = (attempt: Attempt) =>
     )
   })
 
-const connectOnce = Effect.fnUntraced(function* ({ address, client, found, server, timeout }: Attempt) {
+const connectOnce = Effect.fnUntraced(function* ({
+  address,
+  client,
+  found,
+  server,
+  timeout,
+  tools
+}: Attempt) {
   const failure = failureOf(server)
   const made = Transport.make(found, address)
+  // The client calls the function that is there before its own.
+  made.transport.onmessage = tools.sift
   yield* Effect.addFinalizer(() => closed(client))
   const failed = (error: McpError) => ({ made, error: withStderr(error, made.stderr()) })
   const done = Effect.tryPromise({

@@ -152,7 +152,7 @@ const unreachable = (server: string, { error }: State) =>
 /** Reads the list of the tools. One that fails keeps the list of before, and loses the connection. */
 const listed = Effect.fnUntraced(function* (
   server: string,
-  { client, request }: Connection.Connection,
+  { client, leftOut, request }: Connection.Connection,
   state: SubscriptionRef.SubscriptionRef<State>,
   { connectTimeout = "30 seconds" }: Options
 ) {
@@ -175,6 +175,7 @@ const listed = Effect.fnUntraced(function* (
               })
           }
         )
+  for (const line of leftOut()) yield* Effect.logWarning(line)
   yield* SubscriptionRef.set(state, {
     isConnected: true,
     error: undefined,

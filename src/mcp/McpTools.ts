@@ -14,6 +14,7 @@ import type * as ToolRegistry from "../ToolRegistry.ts"
 import { isJson } from "./Content.ts"
 import type { McpClient, ServerTool, State } from "./Model.ts"
 import * as Names from "./Names.ts"
+import * as ToolList from "./ToolList.ts"
 
 /**
  * The options of the tools of a server.
@@ -93,6 +94,7 @@ export const join = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, never, Scope.Scope> {
   const owner = `mcp ${client.name}`
   let known: ReadonlyMap<string, Tool.Runnable> = new Map()
+  const refused = new Set<string>()
   let last: State["tools"] | undefined
   const sync = Effect.fnUntraced(function* (state: State) {
     if (state.tools === last) return
@@ -100,8 +102,10 @@ export const join = Effect.fnUntraced(function* (
     const made = new Map<string, Tool.Runnable>()
     for (const tool of chosen(state, options)) {
       const key = JSON.stringify(tool)
-      const found = known.get(key) ?? (yield* toolOf(client, tool, options))
-      if (found !== undefined) made.set(key, found)
+      const found = known.get(key) ?? toolOf(client, tool, options)
+      if (typeof found !== "string") made.set(key, found)
+      else if (!refused.has(found)) yield* Effect.logWarning(found)
+      if (typeof found === "string") refused.add(found)
     }
     const extra = state.hasResources && options.resources === true ? resourceTools(client, known) : []
     for (const tool of extra) made.set(tool.name, tool)
@@ -117,19 +121,22 @@ export const join = Effect.fnUntraced(function* (
 const chosen = ({ tools }: State, { deny = [], only }: Options): ReadonlyArray<ServerTool> =>
   tools.filter(({ name }) => (only === undefined || only.includes(name)) && !deny.includes(name))
 
-/** A tool whose schema cannot work is left out, and logged. */
+/** The tool, or a line on why it is left out. */
 const toolOf = (
   client: McpClient,
   { annotations, description = "", inputSchema, name, title }: ServerTool,
   { timeout = "1 minute" }: Options
-): Effect.Effect<Tool.Runnable | undefined> => {
+): Tool.Runnable | string => {
   const label = title ?? annotations?.title
+  const leftOut = (reason: string) => ToolList.leftOut(client.name, name, reason)
+  const tooLarge = ToolList.sizeFault(inputSchema)
+  if (tooLarge !== undefined) return leftOut(tooLarge)
   const made = Result.try(() =>
     Tool.fromJsonSchema({
       name: Names.of(client.name, name),
-      ...(label === undefined ? {} : { label }),
-      description,
-      parameters: isJson(inputSchema) ? inputSchema : { type: "object" },
+      ...(label === undefined ? {} : { label: shortened(label, maxLabel) }),
+      description: shortened(description, maxDescription),
+      parameters: isJson(inputSchema) ? inputSchema : null,
       timeout,
       trust: "untrusted",
       ...effectOf(annotations ?? {}),
@@ -137,12 +144,18 @@ const toolOf = (
     })
   )
   return Result.isSuccess(made)
-    ? Effect.succeed(made.success)
-    : Effect.as(
-        Effect.logWarning(`A tool of the MCP server ${client.name} cannot work`, made.failure),
-        undefined
-      )
+    ? made.success
+    : leftOut(made.failure instanceof Tool.InvalidTool ? made.failure.detail : String(made.failure))
 }
+
+/** The most characters of texts. Each request to the model repeats them, and no tool that is meant well has so many. */
+const maxDescription = 16_000
+const maxLabel = 200
+
+const shortened = (text: string, length: number): string =>
+  text.length <= length
+    ? text
+    : `${text.slice(0, length)} … (cut after ${length} of ${text.length} characters)`
 
 const effectOf = ({
   idempotentHint = false,

@@ -21,7 +21,7 @@ import type { Timeouts } from "./internal/silence.ts"
 import * as Transport from "./Transport.ts"
 import { given } from "./internal/given.ts"
 import * as Models from "./Models.ts"
-import type { Preset } from "./presets.ts"
+import { type Preset, presets } from "./presets.ts"
 
 export { presets } from "./presets.ts"
 export type { Rule as CallIdRule } from "./internal/callId.ts"
@@ -84,9 +84,11 @@ const makeUnsafe = (options: Options) => {
   const base = Address.without("/chat/completions", address)
   const compat = complete(options.compat)
   const vendor = compat.vendor ?? Models.vendorOf(options.id, undefined)
+  const isKnown = vendor !== undefined || Object.values(presets).some(({ id }) => id === options.id)
+  const schemas = compat.schemas ?? (isKnown ? "jsonSchema" : "openApi")
   const usesCompat = options.compat?.thinking !== undefined || vendor === undefined
   return Transport.make({
-    protocol: openAiChat(options.id, compat),
+    protocol: openAiChat(options.id, { ...compat, schemas }),
     deployment: {
       url: () => `${base}/chat/completions${query}`,
       auth: Auth.bearer,

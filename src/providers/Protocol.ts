@@ -71,6 +71,11 @@ export interface Protocol {
    * The provider leaves them out of a `Question`, and reports them in `ModelCallEnd.adjusted`.
    */
   readonly lacks?: ReadonlyArray<keyof Question["options"]>
+  /**
+   * The form of JSON Schema that tools have (default: that of the `endpoint`, and of the model where a gateway may have another
+   * vendor behind it). `"openApi"` is the part that Gemini took first, for servers that hand schemas on to it.
+   */
+  readonly schemas?: "jsonSchema" | "openApi" | undefined
   /** Encodes the body of a request. Returns a `Reason` if the vendor cannot take the conversation. */
   readonly encode: (question: Question) => string | Reason
   /**

@@ -13,6 +13,7 @@ import { CallIds } from "./internal/callId.ts"
 import * as Opaque from "./internal/opaque.ts"
 import type { Question } from "./internal/question.ts"
 import { CallBlock, type Data, HostedBlock, Prose } from "./internal/replyBlocks.ts"
+import { restorer } from "./internal/toolSchemas.ts"
 
 export type { CallBlock, HostedBlock, Prose } from "./internal/replyBlocks.ts"
 
@@ -98,6 +99,7 @@ export class ReplyWriter {
   private readonly protocol: Speaker
   private readonly call: Call
   private readonly ids: CallIds
+  private readonly restore: ReturnType<typeof restorer>
   private readonly events: Array<ModelEvent> = []
   private names: Names = {}
   private head: Head = {}
@@ -108,6 +110,7 @@ export class ReplyWriter {
     this.protocol = protocol
     this.call = call
     this.ids = new CallIds(call.seed)
+    this.restore = restorer(call.question?.tools)
   }
 
   /** How many blocks the answer has. */
@@ -197,7 +200,13 @@ export class ReplyWriter {
   openCall(id: string | undefined, name: string | undefined): CallBlock {
     this.start()
     this.endProse()
-    const call = new CallBlock(this.ids.next(id), this.next(), this.protocol.provider, this.events)
+    const call = new CallBlock(
+      this.ids.next(id),
+      this.next(),
+      this.protocol.provider,
+      this.events,
+      this.restore
+    )
     this.calls.push(call)
     if (name !== undefined) call.named(name)
     return call

@@ -99,10 +99,10 @@ export const make = Effect.fnUntraced(function* (
   options: Options
 ): Effect.fn.Return<Provider["Service"], never, HttpClient.HttpClient> {
   const { deployment, protocol } = options
-  const { endpoint, lacks, name, provider: id, refuses } = protocol
+  const { endpoint, lacks, name, provider: id, refuses, schemas } = protocol
   const client = yield* httpClient
   const own = yield* Models.Rules
-  const server = { ...deployment.serves, endpoint, lacks, refuses, protocol: name, id, own }
+  const server = { ...deployment.serves, endpoint, lacks, refuses, schemas, protocol: name, id, own }
   const opened: Opened = {
     framing: Framing.sse,
     ...options,

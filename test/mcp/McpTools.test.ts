@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Stream } from "effect"
+import { Effect, Logger, Stream } from "effect"
 import { Message, Tool, ToolRegistry } from "effect-agent"
 import { McpClient, McpTools } from "effect-agent/mcp"
 
@@ -70,4 +70,87 @@ describe("tools of a server", () => {
       assert.deepStrictEqual(yield* names, [])
     })
   )
+  it.effect("that cannot work are left out and said once, and texts without end are cut", () =>
+    Effect.gen(function* () {
+      const registry = yield* ToolRegistry.make()
+      const lines: Array<string> = []
+      const logger = Logger.make(({ message }) => void lines.push(String(message)))
+      let deep: object = {}
+      for (let level = 0; level < 900; level++) deep = { type: "object", properties: { next: deep } }
+      const state = stateOf(
+        tool("long", { description: "x".repeat(50_000) }),
+        tool("deep", { inputSchema: deep }),
+        tool("text", { inputSchema: { type: "string" } }),
+        tool("many", { inputSchema: { type: "object", description: "y".repeat(300_000) } })
+      )
+      const again = { ...state, tools: [...state.tools] }
+      const client = { ...clientWith([state, again]), state: Effect.succeed(state) }
+      yield* McpTools.join(registry, client).pipe(Effect.provide(Logger.layer([logger])))
+      yield* Effect.yieldNow
+      const [definition, ...others] = yield* registry.definitions
+      assert.strictEqual(definition?.name, "mcp__files__long")
+      assert.match(definition?.description ?? "", /^x{16000} … \(cut after 16000 of 50000 characters\)$/)
+      assert.deepStrictEqual(others, [])
+      assert.deepStrictEqual(
+        lines.map((line) => line.slice(0, line.indexOf(" is left out"))),
+        ["deep", "text", "many"].map((name) => `The tool ${name} of the MCP server files`)
+      )
+      assert.match(
+        lines.join("\n"),
+        /nests deeper than 256 levels\n.*string.*\n.*more than 200000 characters/
+      )
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("are those of its list that are as the protocol says, whatever the others are", () =>
+    Effect.gen(function* () {
+      const lines: Array<string> = []
+      const logger = Logger.make(({ message }) => void lines.push(String(message)))
+      let deep: object = {}
+      for (let level = 0; level < 900; level++) deep = { type: "object", properties: { next: deep } }
+      const good = { name: "good", inputSchema: { anyOf: [{ type: "object" }, { type: "object" }] } }
+      const tools = [
+        good,
+        { name: "deep", inputSchema: deep },
+        { name: "none" },
+        { name: "text", inputSchema: { type: "string" } },
+        { name: "null", inputSchema: null },
+        { name: 5, inputSchema: { type: "object" } },
+        "odd",
+        { name: "out", inputSchema: { type: "object" }, outputSchema: { type: "array" } }
+      ]
+      const client = yield* McpClient.connect("town", { transport: () => serving(tools) }).pipe(
+        Effect.provide(Logger.layer([logger]))
+      )
+      const { tools: listed } = yield* client.state
+      assert.deepStrictEqual(
+        listed.map(({ inputSchema, name }) => [name, inputSchema.type]),
+        [
+          ["good", "object"],
+          ["out", "object"]
+        ]
+      )
+      assert.strictEqual(lines.length, 6)
+      for (const line of lines) assert.match(line, /^The tool .+ of the MCP server town is left out: ./)
+    }).pipe(Effect.scoped)
+  )
 })
+
+/** A transport to a server that has these tools. */
+const serving = (tools: ReadonlyArray<unknown>) => {
+  const transport: ReturnType<McpClient.CustomServer["transport"]> = {
+    start: async () => {},
+    close: async () => transport.onclose?.(),
+    send: async (message) => {
+      if (!("method" in message) || !("id" in message)) return
+      const info = {
+        protocolVersion: "2025-06-18",
+        capabilities: { tools: {} },
+        serverInfo: { name: "t", version: "1" }
+      }
+      const result = message.method === "initialize" ? info : message.method === "tools/list" ? { tools } : {}
+      transport.onmessage?.({ jsonrpc: "2.0", id: message.id, result })
+    }
+  }
+  return transport
+}

@@ -404,10 +404,14 @@ describe("anthropicMessagesRequest", () => {
         type: "object",
         required: ["minimum"],
         properties: {
-          minimum: { type: "integer", description: "At least." },
-          when: { type: "string", format: "date-time" },
-          id: { type: "string" },
-          list: { type: "array", items: { $ref: "#/$defs/Item" } },
+          minimum: { type: "integer", description: 'At least.\nJSON Schema: { "minimum": 0 }' },
+          when: { type: "string", format: "date-time", description: 'JSON Schema: { "minLength": 1 }' },
+          id: { type: "string", description: 'JSON Schema: { "format": "odd", "minLength": 1 }' },
+          list: {
+            type: "array",
+            items: { $ref: "#/$defs/Item" },
+            description: 'JSON Schema: { "minItems": 2 }'
+          },
           some: { anyOf: [{ type: "null" }, { type: "object", properties: {}, ...closed }] },
           one: { anyOf: [{ type: "null" }, { type: "object", properties: {}, ...closed }] },
           oneOf: { type: ["object", "null"], properties: {}, ...closed },
@@ -517,7 +521,10 @@ describe("anthropicMessagesRequest", () => {
       {
         name: "f",
         description: "F.",
-        input_schema: { ...rest, properties: { n: { type: "integer" } } },
+        input_schema: {
+          ...rest,
+          properties: { n: { type: "integer", description: 'JSON Schema: { "minimum": 1 }' } }
+        },
         strict: true
       }
     ])

@@ -401,9 +401,9 @@ describe("options by Converse", () => {
         ["seed", null],
         ["store", null],
         ["hostedTools", null],
+        ["strict", null],
         ["parallelToolCalls", null],
         ["output", null],
-        ["strict", null],
         ["temperature", 1]
       ]
     )

@@ -465,18 +465,28 @@ describe("tools of a Gemini request", () => {
     return { sent, toolConfig }
   }
 
-  it("have their JSON Schema unchanged, or none without parameters", () => {
+  it("have the JSON Schema that Gemini takes, or none without parameters", () => {
     const parameters = {
       $defs: { node: { type: "object", properties: { next: { $ref: "#/$defs/node" } } } },
       type: "object",
-      properties: { node: { $ref: "#/$defs/node" }, at: { type: ["string", "null"], const: "sky" } }
+      properties: { node: { $ref: "#/$defs/node" }, at: { type: ["string", "null"], enum: ["sky", null] } }
     }
+    const node = (next: Schema.Json) => ({ type: "object", properties: { next } })
     const { sent } = toolsOf({}, [
       { ...tool, parameters },
       { ...tool, name: "stop", parameters: { type: "object", properties: {}, additionalProperties: false } }
     ])
     assert.deepStrictEqual(sent[0].functionDeclarations, [
-      { ...declared, parametersJsonSchema: parameters },
+      {
+        ...declared,
+        parametersJsonSchema: {
+          type: "object",
+          properties: {
+            node: node(node(node({ type: "object" }))),
+            at: { type: ["string", "null"], enum: ["sky"] }
+          }
+        }
+      },
       { name: "stop", description: "Looks." }
     ])
   })

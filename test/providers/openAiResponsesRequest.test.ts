@@ -523,7 +523,7 @@ describe("openAiResponsesRequest", () => {
 
   it("offers the vendor's own tools beside those of the agent", () => {
     const search = { type: "web_search" }
-    const tool = { name: "f", description: "F.", parameters: { type: "object" } }
+    const tool = { name: "f", description: "F.", parameters: { type: "object", properties: {} } }
     const { tools } = bodyOf({ tools: [tool], options: { vendor: { acme: { tools: [search] } } } })
     assert.deepStrictEqual(tools, [{ type: "function", ...tool, strict: false }, search])
   })

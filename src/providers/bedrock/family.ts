@@ -16,8 +16,6 @@ export interface Family {
   readonly ids: IdRule
   /** Whether the family takes cache marks: in the system prompt and in messages, and after the tools. */
   readonly marks: { readonly prompt: boolean; readonly tools: boolean; readonly long: boolean }
-  /** The keywords of a tool's schema, `undefined` for any. */
-  readonly schemaKeywords?: ReadonlySet<string>
 }
 
 /** The family of a model by its id. An inference profile whose id names no model has no family, and gets the least. */
@@ -30,8 +28,7 @@ export const of = (model: string): Family => {
     isClaude,
     hasRichResults: isClaude || isNova,
     ids: vendor === "mistral" ? nineLetters : usual,
-    marks: { prompt: caches || isNova, tools: caches, long: caches && !shortCached.test(model) },
-    ...(isNova ? { schemaKeywords: novaKeywords } : {})
+    marks: { prompt: caches || isNova, tools: caches, long: caches && !shortCached.test(model) }
   }
 }
 
@@ -42,9 +39,6 @@ const nineLetters: IdRule = { pattern: /^[a-zA-Z0-9]{9}$/, length: 9 }
 const uncached = /claude-(?:instant|v?2|3-(?:haiku|sonnet|opus)|3-5-sonnet-20240620)/
 /** Models that keep prompts for five minutes only: those before Claude 4.5. */
 const shortCached = /claude-(?:3|(?:opus|sonnet)-4(?:-1)?-\d{8})/
-
-/** Nova rejects other keywords at the top of a schema. */
-const novaKeywords: ReadonlySet<string> = new Set(["type", "properties", "required", "$defs", "definitions"])
 
 /**
  * Whether a model answers by an output schema. Others that AWS lists refuse it in some accounts (Haiku 4.5), deviate from it

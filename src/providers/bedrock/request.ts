@@ -87,14 +87,11 @@ const own = (vendor: Json.JsonObject, name: string, json: () => string | undefin
 const toolEncoder = (provider: string): ((question: Question) => ReadonlyArray<string>) => {
   const usual = memoize((tool: ToolDefinition) => toTool(tool, tool.parameters))
   const strict = memoize((tool: ToolDefinition) => toTool(tool, enforced(tool), true))
-  return ({ model, tools }) => {
-    const { schemaKeywords } = Family.of(model)
-    const encode = (tool: ToolDefinition) => {
-      if (isStrict(tool) && Family.takesStrict(model)) return strict(tool)
-      return schemaKeywords === undefined ? usual(tool) : toTool(tool, only(schemaKeywords, tool.parameters))
-    }
-    return tools.flatMap((tool) => Content.withMembers(provider, tool, encode(tool)))
-  }
+  return ({ model, tools }) =>
+    tools.flatMap((tool) => {
+      const encoded = isStrict(tool) && Family.takesStrict(model) ? strict(tool) : usual(tool)
+      return Content.withMembers(provider, tool, encoded)
+    })
 }
 
 const enforced = ({ name, parameters }: ToolDefinition): Json.Json =>
@@ -109,11 +106,6 @@ const toTool = ({ description, name }: ToolDefinition, schema: Json.Json, strict
       ...(strict === undefined ? {} : { strict })
     }
   })
-
-const only = (keywords: ReadonlySet<string>, schema: Json.Json): Json.Json =>
-  Json.isObject(schema)
-    ? Object.fromEntries(Object.entries(schema).filter(([keyword]) => keywords.has(keyword)))
-    : schema
 
 const hostedTools = (provider: string, { options }: Question): ReadonlyArray<string> =>
   (options.hostedTools ?? []).flatMap(({ type, vendor }) => {

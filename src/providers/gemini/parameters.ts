@@ -10,6 +10,7 @@ import { type Dialect, hasScreen, screen } from "./hosted.ts"
 import * as Json from "../internal/json.ts"
 import * as Members from "../internal/members.ts"
 import type { Question } from "../internal/question.ts"
+import { geminiOutput } from "../internal/toolSchemas.ts"
 
 type Fields = Json.JsonObject
 
@@ -122,7 +123,9 @@ const configFields: ReadonlySet<string> = new Set([
 ])
 
 const toOutput = (output: ModelOptions["output"]): Fields =>
-  output === undefined ? {} : { responseMimeType: "application/json", responseJsonSchema: output.schema }
+  output === undefined
+    ? {}
+    : { responseMimeType: "application/json", responseJsonSchema: geminiOutput(output) }
 
 const toInstruction = (output: ModelOptions["output"]): string =>
   output === undefined

@@ -22,6 +22,7 @@ import * as Parts from "./parts.ts"
 import * as Support from "./support.ts"
 import * as Think from "./thinking.ts"
 import * as ToolSearch from "./toolSearch.ts"
+import * as ToolSchemas from "./toolSchemas.ts"
 
 /** The properties of a provider on which the rules of its models depend. */
 export interface Server
@@ -29,7 +30,8 @@ export interface Server
     Support.Server,
     Anthropic.Server,
     ToolSearch.Server,
-    Media.Server {
+    Media.Server,
+    ToolSchemas.Server {
   /** The id of the provider, which names its members of `modelOptions.vendor`. */
   readonly id: string
   /** The rule on thinking for a model without a rule. Default: none, so that a thinking level is left out. */
@@ -86,10 +88,11 @@ const question = (
   const { headers: _, thinkingBudgets, thinkingLevel, vendor: __, ...asked } = request.options
   const changes = new Changes(asked)
   if (server.endpoint === "generateContent") Gemini.restrict(changes, request)
-  Support.leaveOut(changes, server, request.tools)
   const { model } = request
+  const fit = { ...request, tools: ToolSchemas.fitted(changes, server, request) }
+  Support.leaveOut(changes, server, fit.tools)
   const isClaude = server.endpoint === "messages"
-  const taken = toolsTaken(changes, rule, request.tools)
+  const taken = toolsTaken(changes, rule, fit.tools)
   const own = { ...request, tools: Parts.adapt(changes, server, { ...request, tools: taken }) }
   const declared = ToolSearch.declared(changes, server, rule, own)
   const tools = isClaude ? Anthropic.restrict(changes, server, { model, rule, tools: declared }) : declared

@@ -4,11 +4,14 @@
 import { memoize } from "effect/Function"
 import type { ModelOptions } from "../../RunOptions.ts"
 import * as Json from "./json.ts"
-import { takesObjects, withAnyOf } from "./schema.ts"
+import { type Form, ofValue } from "./schemaWriter.ts"
+
+/** The form of schemas that OpenAI takes without enforcing them: all but `oneOf`, which no form has. */
+export const form: Form = { takes: () => true, refers: true }
 
 /** The schema of an output, and whether OpenAI enforces it, computed once for each output. */
 export const format = memoize(({ name, schema }: NonNullable<ModelOptions["output"]>) => {
-  const taken = withAnyOf(schema)
+  const taken = ofValue(schema, form)
   return { name, schema: taken, strict: isClosed(taken) }
 })
 
@@ -26,3 +29,7 @@ export const isClosed = (schema: Json.Json): boolean => {
     (schema["additionalProperties"] === false && members.every((member) => required.includes(member)))
   return closed && Object.values(schema).every(isClosed)
 }
+
+/** Whether the schema accepts objects, alone or among other types. */
+const takesObjects = ({ type }: Json.JsonObject): boolean =>
+  type === "object" || Json.array(type).includes("object")

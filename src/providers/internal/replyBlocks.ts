@@ -132,10 +132,18 @@ export class CallBlock {
 
   private readonly provider: string
   private readonly events: Array<ModelEvent>
+  private readonly restore: ((name: string, rawArguments: string) => string) | undefined
   private isOpen = true
 
   /** @internal */
-  constructor(id: string, contentIndex: number, provider: string, events: Array<ModelEvent>) {
+  constructor(
+    id: string,
+    contentIndex: number,
+    provider: string,
+    events: Array<ModelEvent>,
+    restore?: (name: string, rawArguments: string) => string
+  ) {
+    this.restore = restore
     this.id = id
     this.contentIndex = contentIndex
     this.provider = provider
@@ -169,12 +177,13 @@ export class CallBlock {
     this.kept = { ...this.kept, ...data }
   }
 
-  /** Ends the call, once. `rawArguments` is the whole JSON text, if it differs from the pieces. */
-  end(rawArguments = this.json): void {
+  /** Ends the call, once. `whole` is the whole JSON text, if it differs from the pieces. */
+  end(whole = this.json): void {
     if (!this.isOpen) return
     this.isOpen = false
     this.named("")
     const { contentIndex, kept } = this
+    const rawArguments = this.restore?.(this.name ?? "", whole) ?? whole
     const opaque = kept === undefined ? {} : { opaque: Opaque.make(this.provider, kept) }
     this.events.push({ _tag: "ToolCallEnd", contentIndex, rawArguments, ...opaque })
   }

@@ -63,6 +63,14 @@ export interface Compat {
   readonly replayThinking: "none" | "reasoning_content" | "reasoning"
   /** The form that the server requires of tool call ids (default: any). */
   readonly callIds?: Rule
+  /**
+   * The form of JSON Schema that tools have (default: `"jsonSchema"` for a server in `presets` or of a vendor of `Models`, else
+   * `"openApi"`).
+   *
+   * `openApi` is the part that Gemini takes, for servers that hand schemas on to it: it has no references, `additionalProperties`,
+   * `patternProperties` and `const`, which stand in descriptions. Models named Gemini or Kimi get it everywhere, and strict tools nowhere.
+   */
+  readonly schemas?: "jsonSchema" | "openApi"
   /** Whether tool results include the name of the tool (default: `false`). */
   readonly toolName: boolean
   /** Whether to insert an assistant message between a tool result and a user message (default: `false`). */
@@ -132,6 +140,7 @@ const names: { readonly [Name in keyof Compat]-?: true } = {
   efforts: true,
   replayThinking: true,
   callIds: true,
+  schemas: true,
   toolName: true,
   assistantAfterTools: true,
   images: true,

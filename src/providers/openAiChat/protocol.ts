@@ -23,6 +23,7 @@ export const openAiChat = (provider: string, compat: Compat): Protocol => ({
   name: "openai-chat",
   provider,
   endpoint: "chat",
+  schemas: compat.schemas,
   encode: encoder(provider, compat),
   refuses: (media) => detailIn(toMedia(compat, media)),
   sentinel: "[DONE]",

@@ -13,7 +13,6 @@ import * as Caching from "../internal/openAiCaching.ts"
 import * as Messages from "./messages.ts"
 import * as OpenAiSchema from "../internal/openAiSchema.ts"
 import { merge, type Question } from "../internal/question.ts"
-import { withAnyOf } from "../internal/schema.ts"
 
 /** Encodes bodies for one provider. Encodes each message and each tool once. */
 export const encoder = (provider: string, compat: Compat): ((question: Question) => string | Reason) => {
@@ -33,9 +32,8 @@ export const encoder = (provider: string, compat: Compat): ((question: Question)
 }
 
 const toTool = ({ description, name, parameters, strict }: ToolDefinition) => {
-  const schema = withAnyOf(parameters)
-  const isStrict = strict === true && OpenAiSchema.isClosed(schema) ? { strict } : {}
-  return { type: "function", function: { name, description, parameters: schema, ...isStrict } }
+  const isStrict = strict === true && OpenAiSchema.isClosed(parameters) ? { strict } : {}
+  return { type: "function", function: { name, description, parameters, ...isStrict } }
 }
 
 const parameters = (provider: string, question: Question, compat: Compat): Json.JsonObject => {

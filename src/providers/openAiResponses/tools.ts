@@ -8,7 +8,6 @@ import * as Json from "../internal/json.ts"
 import * as Members from "../internal/members.ts"
 import * as OpenAiSchema from "../internal/openAiSchema.ts"
 import { merge, type Question } from "../internal/question.ts"
-import { withAnyOf } from "../internal/schema.ts"
 import * as ToolSearch from "./toolSearch.ts"
 
 /** Encodes the tools of a request for one provider: those of the agent first, each of them once, then those of the vendor. */
@@ -27,19 +26,16 @@ export const encoder = (provider: string): ((question: Question) => ReadonlyArra
 const usesScreen = (hosted: ReadonlyArray<HostedToolDefinition>): boolean =>
   hosted.some(({ type }) => type === "computerUse")
 
-const toTool = ({ allowedCallers, deferred, description, name, parameters, strict }: ToolDefinition) => {
-  const schema = withAnyOf(parameters)
+const toTool = ({ allowedCallers, deferred, description, name, parameters, strict }: ToolDefinition) => ({
+  type: "function",
+  name,
+  description,
+  parameters,
   // By default the vendor changes the schema so that all members are required.
-  return {
-    type: "function",
-    name,
-    description,
-    parameters: schema,
-    strict: strict === true && OpenAiSchema.isClosed(schema),
-    ...(deferred === true ? { defer_loading: true } : {}),
-    allowed_callers: allowedCallers
-  }
-}
+  strict: strict === true && OpenAiSchema.isClosed(parameters),
+  ...(deferred === true ? { defer_loading: true } : {}),
+  allowed_callers: allowedCallers
+})
 
 const toHosted = (model: string, tool: HostedToolDefinition): Json.JsonObject => {
   switch (tool.type) {

@@ -1,0 +1,198 @@
+/**
+ * The schemas of tools in the form that each vendor takes, and the arguments of their calls in the form that the tools take.
+ *
+ * A schema is written once for each tool and form. A tool that no form can say is left out of the request.
+ */
+import { memoize } from "effect/Function"
+import { kindOfJson } from "../../internal/invalidTool.ts"
+import * as JsonReference from "../../internal/jsonReference.ts"
+import { parseArguments } from "../../ModelEvent.ts"
+import type { ToolDefinition } from "../../Provider.ts"
+import type { ModelOptions } from "../../RunOptions.ts"
+import { vendorAtBedrock } from "../models/ids.ts"
+import type { Endpoint } from "../models/rule.ts"
+import type { Changes } from "./changes.ts"
+import * as Json from "./json.ts"
+import { form as openAi } from "./openAiSchema.ts"
+import { read } from "./schemaKeywords.ts"
+import { type Form, ofParams, ofValue } from "./schemaWriter.ts"
+
+// ───────────────────────── Forms
+
+const among =
+  (keywords: string, formats: RegExp): Form["takes"] =>
+  (keyword, value) =>
+    keyword === "format" ? formats.test(String(value)) : keywords.split(" ").includes(keyword)
+
+/** Anthropic takes what OpenAI does, and names as in its error "Property keys should match pattern". */
+const anthropic: Form = { ...openAi, names: /^[a-zA-Z0-9_.-]{1,64}$/ }
+
+/** Nova of Amazon rejects other keywords at the top. Other models by Converse are taken to be as strict as Claude. */
+const nova: Form = { ...anthropic, top: new Set(["type", "properties", "required", "$defs"]) }
+
+/** Gemini's own form, by the docs of `responseJsonSchema` and of `FunctionDeclaration` in `@google/genai@1.30.0`. */
+const gemini: Form = {
+  takes: among(
+    "type title description enum items prefixItems minItems maxItems minimum maximum anyOf properties additionalProperties required",
+    /^(?:date-time|date|time)$/
+  ),
+  names: /^[a-zA-Z_][a-zA-Z0-9_]{0,63}$/,
+  refers: false,
+  plain: "jsonSchema"
+}
+
+/**
+ * Gemini's first form, a part of OpenAPI, in which gateways send the tools of any client to it: "Unknown name \"$schema\"". It is
+ * also within what Moonshot takes: no references with other keywords, no type beside `anyOf`.
+ */
+const openApi: Form = {
+  ...gemini,
+  takes: among(
+    "type title description enum items minItems maxItems minimum maximum anyOf properties required minLength maxLength pattern default",
+    /^(?:enum|date-time|int32|int64|float|double)$/
+  ),
+  plain: "openApi"
+}
+
+/** How a server takes schemas. */
+export interface Server {
+  readonly endpoint?: Endpoint | undefined
+  readonly schemas?: "jsonSchema" | "openApi" | undefined
+}
+
+const formOf = ({ endpoint, schemas }: Server, model: string): Form | undefined => {
+  if (schemas === "openApi") return openApi
+  switch (endpoint) {
+    case undefined:
+      return undefined
+    case "generateContent":
+      return gemini
+    case "converse":
+      return vendorAtBedrock(model) === "amazon" ? nova : anthropic
+    default:
+      if (/gemini|kimi|moonshot/i.test(model)) return openApi
+      return endpoint === "messages" ? anthropic : openAi
+  }
+}
+
+// ───────────────────────── Tools
+
+/** The own names of properties by those for the vendor, and the schema that has them. Kept by the schema that was written. */
+const renamed = new WeakMap<object, Renamed>()
+
+interface Renamed {
+  readonly schema: Json.Json
+  readonly own: ReadonlyMap<string, string>
+}
+
+const writers = new Map<Form, (tool: ToolDefinition) => ToolDefinition>()
+
+const writerOf = (form: Form): ((tool: ToolDefinition) => ToolDefinition) => {
+  const writer =
+    writers.get(form) ??
+    memoize((tool: ToolDefinition) => {
+      const { names, note, schema } = ofParams(tool.parameters, form)
+      const own = new Map(Array.from(names, ([name, given]) => [given, name] as const))
+      if (own.size > 0) renamed.set(schema, { schema: tool.parameters, own })
+      const description = note === "" ? tool.description : `${tool.description}\n\n${note}`.trim()
+      return { ...tool, description, parameters: schema }
+    })
+  writers.set(form, writer)
+  return writer
+}
+
+/** The tools of a request in the form that the vendor takes. Leaves out and reports those whose params are no object. */
+export const fitted = (
+  changes: Changes,
+  server: Server,
+  { model, tools }: { readonly model: string; readonly tools: ReadonlyArray<ToolDefinition> }
+): ReadonlyArray<ToolDefinition> => {
+  const form = formOf(server, model)
+  if (form === undefined || tools.length === 0) return tools
+  const usual = writerOf(form)
+  // An application with strict tools knows that the server takes their schemas.
+  const strict = form === openApi ? writerOf(openAi) : usual
+  return tools.flatMap((tool) => {
+    const kind = kindOfJson(tool.parameters)
+    if (kind === undefined) return [(tool.strict === true ? strict : usual)(tool)]
+    changes.report(
+      "tools",
+      tool.name,
+      null,
+      `Its params are a schema of ${kind}, and models call tools with an object.`
+    )
+    return []
+  })
+}
+
+/** An output schema in Gemini's form. */
+export const geminiOutput = memoize(({ schema }: NonNullable<ModelOptions["output"]>) =>
+  ofValue(schema, gemini)
+)
+
+// ───────────────────────── Calls
+
+/** Gives the properties in the arguments of calls their own names. `undefined` if no tool has other names for the vendor. */
+export const restorer = (
+  tools: ReadonlyArray<ToolDefinition> = []
+): ((name: string, rawArguments: string) => string) | undefined => {
+  const known = tools.flatMap(({ name, parameters }) => {
+    const found = Json.isObject(parameters) ? renamed.get(parameters) : undefined
+    return found === undefined ? [] : [[name, found] as const]
+  })
+  if (known.length === 0) return undefined
+  const byName = new Map(known)
+  return (name, rawArguments) => {
+    const found = byName.get(name)
+    const params = found === undefined ? undefined : parseArguments(rawArguments)
+    if (found === undefined || params === undefined) return rawArguments
+    return JSON.stringify(restored(found, [found.schema], params))
+  }
+}
+
+const restored = (names: Renamed, schemas: ReadonlyArray<Json.Json>, value: Json.Json): Json.Json => {
+  if (typeof value !== "object" || value === null) return value
+  const nodes = schemas.flatMap((schema) => applied(names.schema, schema))
+  if (Json.isArray(value))
+    return value.map((item, index) =>
+      restored(
+        names,
+        nodes.flatMap((node) => itemOf(node, index)),
+        item
+      )
+    )
+  if (!Json.isObject(value)) return value
+  const declared = new Map<string, ReadonlyArray<Json.Json>>()
+  for (const node of nodes)
+    for (const [name, schema] of Object.entries(Json.object(node["properties"]) ?? {}))
+      declared.set(name, [...(declared.get(name) ?? []), schema])
+  const others = nodes.flatMap(otherOf)
+  return Object.fromEntries(
+    Object.entries(value).map(([given, item]) => {
+      const own = names.own.get(given) ?? given
+      const name = declared.has(given) || !declared.has(own) || Object.hasOwn(value, own) ? given : own
+      return [name, restored(names, declared.get(name) ?? others, item)]
+    })
+  )
+}
+
+/** The schemas that apply to a value of a schema, with those that it refers to. */
+const applied = (root: Json.Json, schema: Json.Json, depth = 0): ReadonlyArray<Json.JsonObject> => {
+  if (depth > 16) return []
+  const own = read(schema)
+  const node = own["$ref"] === undefined ? own : read(JsonReference.follow(root, own))
+  const { allOf, anyOf, dependentSchemas, else: otherwise, then } = node
+  const parts = [...Json.array(allOf), ...Json.array(anyOf), then, otherwise]
+  const within = [...parts, ...Object.values(Json.object(dependentSchemas) ?? {})]
+  return [node, ...within.flatMap((part) => (Json.isObject(part) ? applied(root, part, depth + 1) : []))]
+}
+
+const itemOf = ({ items, prefixItems }: Json.JsonObject, index: number): ReadonlyArray<Json.Json> => {
+  const schema = Json.array(prefixItems)[index] ?? items
+  return schema === undefined ? [] : [schema]
+}
+
+const otherOf = ({ additionalProperties, patternProperties }: Json.JsonObject): ReadonlyArray<Json.Json> => [
+  ...(additionalProperties === undefined ? [] : [additionalProperties]),
+  ...Object.values(Json.object(patternProperties) ?? {})
+]
