@@ -36,9 +36,11 @@ const adviceOn = ({ isRetryable, provider, reason }: ProviderError): string => {
     case "QuotaExceeded":
       return "Check the account's credit."
     case "NotFound":
-      return provider === "openai"
-        ? "Name another model, or openai-chat/ID for a server that speaks only Chat Completions."
-        : "Name another model with --model provider/id."
+      return `${listing(provider)}${
+        provider === "openai"
+          ? "Name another model, or openai-chat/ID for a server that speaks only Chat Completions."
+          : "Name another model with --model provider/id."
+      }`
     case "ModelNotSupported":
       return "Name another model with --model provider/id."
     case "ContextOverflow":
@@ -53,6 +55,12 @@ const adviceOn = ({ isRetryable, provider, reason }: ProviderError): string => {
       return isRetryable ? "Try again in a while." : ""
   }
 }
+
+/** A vendor may have turned off a model that the program knows, even the one that it chose. */
+const listing = (provider: string): string =>
+  companies.some(({ id }) => id === provider)
+    ? `"effect-agent models ${provider}" lists those that are known, the site of ${provider} those that it has. `
+    : ""
 
 const keyNameOf = (provider: string): string =>
   companies.find(({ id }) => id === provider)?.keyNames.join(" or ") ?? "the key"

@@ -1,7 +1,8 @@
 /**
- * Notes on stderr: changes that a provider made to a request, parts of an answer that the program cannot show, and models whose cost is
- * not known although `--max-cost` bounds it. Each note appears once.
+ * Notes on stderr: changes that a provider made to a request, parts of an answer that the program cannot show, models whose cost is
+ * not known although `--max-cost` bounds it, and models that their vendor turns off soon. Each note appears once.
  */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { AgentEvent, OfTag } from "../AgentEvent.ts"
 import type { Adjustment } from "../ModelEvent.ts"
@@ -11,15 +12,35 @@ import type { Screen } from "./Screen.ts"
 /** Shows the new notes of an array of events. `isCostBounded`: whether the cost of the run has a bound. */
 export const make = ({ err, paint }: Screen["Service"], isCostBounded: boolean) => {
   const shown = new Set<string>()
-  const fresh = (line: string): boolean => !shown.has(line) && shown.add(line).has(line)
-  return (events: ReadonlyArray<AgentEvent>): Effect.Effect<void> => {
-    const notes = events.flatMap((event) =>
-      event._tag === "ModelCallEnd" ? notesOn(event, isCostBounded) : []
-    )
-    const lines = notes.filter(fresh)
-    return lines.length === 0 ? Effect.void : err(lines.map((line) => `${paint.dim(line)}\n`).join(""))
-  }
+  const models = new Set<string>()
+  const isNew = (set: Set<string>, text: string): boolean => !set.has(text) && set.add(text).has(text)
+  return Effect.fnUntraced(function* (events: ReadonlyArray<AgentEvent>) {
+    const notes: Array<string> = []
+    for (const event of events) {
+      if (event._tag === "ModelCallEnd") notes.push(...notesOn(event, isCostBounded))
+      if (event._tag === "ModelCallStart" && isNew(models, event.model))
+        notes.push(...(yield* endOf(event.model)))
+    }
+    const lines = notes.filter((line) => isNew(shown, line))
+    if (lines.length > 0) yield* err(lines.map((line) => `${paint.dim(line)}\n`).join(""))
+  })
 }
+
+/** How long before its end a model is named. */
+const ahead = 60 * 24 * 60 * 60 * 1000
+
+const endOf = Effect.fnUntraced(function* (model: string) {
+  const [provider = "", ...id] = model.split("/")
+  if (provider === "local") return []
+  const { ruleOf } = yield* Effect.promise(() => import("./ModelTable.ts"))
+  const endsOn = ruleOf(provider, id.join("/"))?.endsOn
+  if (endsOn === undefined || Date.parse(endsOn) - (yield* Clock.currentTimeMillis) > ahead) return []
+  return [
+    Inert.line(
+      `${model} is or will be turned off on ${endsOn}: "effect-agent models ${provider}" lists others.`
+    )
+  ]
+})
 
 const notesOn = (call: OfTag<"ModelCallEnd">, isCostBounded: boolean): ReadonlyArray<string> => {
   const { adjusted = [], unrepresented = [] } = call
@@ -35,8 +56,10 @@ const unpriced = ({ responseModel, usage }: OfTag<"ModelCallEnd">): ReadonlyArra
     : [Inert.line(`--max-cost does not count ${responseModel ?? "the model"}: its price is not known.`)]
 
 const lineOf = ({ asked, option, reason, sent }: Adjustment): string => {
-  const change =
-    sent === null
+  const same = JSON.stringify(sent) === JSON.stringify(asked)
+  const change = same
+    ? `${option} is sent as ${JSON.stringify(sent)}`
+    : sent === null
       ? `${option} ${JSON.stringify(asked)} is left out`
       : `${option} is ${JSON.stringify(sent)}${asked === null ? "" : ` in place of ${JSON.stringify(asked)}`}`
   return Inert.line(`${change}: ${reason}`)

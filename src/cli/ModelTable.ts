@@ -2,7 +2,11 @@
 import * as Models from "../providers/Models.ts"
 
 /** The vendors of the model table, by the id of the provider where it differs. */
-const vendors: Readonly<Record<string, string>> = { kimi: "moonshot", "openai-chat": "openai" }
+const vendors: Readonly<Record<string, string>> = {
+  kimi: "moonshot",
+  "openai-chat": "openai",
+  "xai-chat": "xai"
+}
 
 /** The vendor of a provider in the table. */
 export const vendorOf = (provider: string): string => vendors[provider] ?? provider

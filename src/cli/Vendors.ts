@@ -9,7 +9,7 @@ import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { Provider } from "../Provider.ts"
 import type { Preset } from "../providers/presets.ts"
-import { presets } from "../providers/presets.ts"
+import { presets, responses } from "../providers/presets.ts"
 import type * as Retry from "../Retry.ts"
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -64,11 +64,16 @@ const compatible = (preset: Preset, address: Address): Effect.Effect<ProviderLay
 const own =
   (
     module: () => Promise<{
-      readonly layerConfig: (options: Address & { readonly retry: Retry.Options }) => ProviderLayer
-    }>
+      readonly layerConfig: (
+        options: Address & { readonly retry: Retry.Options; readonly preset?: Preset }
+      ) => ProviderLayer
+    }>,
+    preset?: Preset
   ): Hosted["load"] =>
   (address) =>
-    Effect.map(Effect.promise(module), ({ layerConfig }) => layerConfig({ ...address, retry }))
+    Effect.map(Effect.promise(module), ({ layerConfig }) =>
+      layerConfig({ ...address, retry, ...(preset === undefined ? {} : { preset }) })
+    )
 
 /**
  * Amazon Bedrock with the key or the account of the environment, else with the credentials that AWS's library finds where it is
@@ -91,6 +96,15 @@ const bedrockKeys = ["AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID"]
 
 /** Retries an answer that broke off. Reading a part of it twice is better for a person than starting over. */
 const retry: Retry.Options = { retryTurn: true }
+
+/** A vendor by the Responses API, if it has it. */
+const hostedBest = (preset: Preset, apiKeyName: string): Hosted => {
+  const better = Object.values(responses).find(({ id }) => id === preset.id)
+  return {
+    ...hosted(preset, apiKeyName),
+    ...(better === undefined ? {} : { load: own(() => import("../providers/OpenAi.ts"), better) })
+  }
+}
 
 const { openAi, ...rest } = presets
 const others: ReadonlyArray<Preset> = Object.values(rest)
@@ -120,11 +134,14 @@ export const companies: ReadonlyArray<Hosted> = [
     keyNames: ["AZURE_OPENAI_API_KEY", "AZURE_API_KEY"],
     load: own(() => import("../providers/AzureOpenAi.ts"))
   },
-  ...others.flatMap((preset) => (preset.apiKeyName === undefined ? [] : [hosted(preset, preset.apiKeyName)])),
+  ...[...others, responses.meta].flatMap((preset) =>
+    preset.apiKeyName === undefined ? [] : [hostedBest(preset, preset.apiKeyName)]
+  ),
   // Its models have ids of their own in each region.
   { id: "amazon-bedrock", keyNames: bedrockKeys, hasAccounts: true, load: bedrock },
   // OpenAI over Chat Completions, for servers at OPENAI_BASE_URL that support nothing else.
-  { ...hosted(openAi, "OPENAI_API_KEY"), id: "openai-chat" }
+  { ...hosted(openAi, "OPENAI_API_KEY"), id: "openai-chat" },
+  { ...hosted(presets.xai, "XAI_API_KEY"), id: "xai-chat" }
 ]
 
 /** Servers on this machine without a key. */

@@ -1,5 +1,5 @@
 /**
- * The prices and context windows of models, from the data of `@pydantic/genai-prices`.
+ * The prices and context windows of models, from the data of `@pydantic/genai-prices`, and prices of newer models.
  *
  * **Details**
  *
@@ -20,6 +20,7 @@ import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as Prices from "../Prices.ts"
 import { sane, type Usage } from "../Usage.ts"
+import * as List from "./list.ts"
 
 /**
  * The options of the prices.
@@ -49,7 +50,8 @@ const vendors: Readonly<Record<string, string>> = {
   "openai-chat": "openai",
   vertex: "google",
   "vertex-anthropic": "google",
-  xai: "x-ai"
+  xai: "x-ai",
+  "xai-chat": "x-ai"
 }
 
 /**
@@ -104,8 +106,12 @@ export const make = ({ prices = {}, providers = {} }: Options = {}): Prices.Serv
  * @since 0.2.0
  */
 export const models = (provider: string, { providers = {} }: Options = {}): ReadonlyArray<string> => {
-  const vendor = vendorOf({ ...vendors, ...providers }[provider] ?? provider)
-  return vendor?.models.filter(({ deprecated }) => deprecated !== true).map(({ id }) => id) ?? []
+  const id = { ...vendors, ...providers }[provider] ?? provider
+  const known =
+    vendorOf(id)
+      ?.models.filter(({ deprecated }) => deprecated !== true)
+      .map(({ id }) => id) ?? []
+  return [...new Set([...known, ...List.models(id)])]
 }
 
 /**
@@ -157,11 +163,13 @@ const vendorOf = (providerId: string): Provider | undefined => {
 }
 
 const found = (providerId: string, model: Prices.Model): Prices.Price | undefined => {
-  if (vendorOf(providerId) === undefined) return undefined
-  const { at, responseModel } = model
+  const isKnown = vendorOf(providerId) !== undefined
+  const { at, cacheRetention, responseModel } = model
   const timestamp = at === undefined ? new Date() : new Date(at)
   for (const id of responseModel === undefined ? [model.model] : [responseModel, model.model]) {
-    const priced = calculated({}, id, { providerId, timestamp })
+    const own = List.find(providerId, id, timestamp, cacheRetention)
+    if (own !== undefined) return own
+    const priced = isKnown ? calculated({}, id, { providerId, timestamp }) : undefined
     if (priced !== undefined) return priceOf(priced, id, timestamp, model)
   }
   return undefined

@@ -73,6 +73,9 @@ export interface Options extends ServerOptions {
  *
  * The server sends nothing while the vendor's tools work, so `timeouts.idle` may have to be longer.
  *
+ * Requests have the API version `2023-06-01`, in which models before Opus 4.7 take `temperature` and `topP`. With the header
+ * `anthropic-version: 2026-10-21` no model takes them, so the provider leaves them out and reports it.
+ *
  * Since Opus 4.8 an answer may have several actions on the screen: give the tool `computer` the `executionMode` `"sequential"`.
  *
  * **Example** (Making a provider)
@@ -104,6 +107,7 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
   } = options
   const [base, query] = Address.parts(baseUrl)
   const url = `${Address.without("/v1", Address.without("/messages", base))}/v1/messages`
+  const sent = { "anthropic-version": "2023-06-01", ...lowerCased(headers) }
   return Transport.make({
     protocol: anthropicMessages(id),
     deployment: {
@@ -111,8 +115,9 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
       countingUrl: () => `${url}/count_tokens${query}`,
       auth: authToken === undefined ? auth : Auth.bearer,
       apiKey: SecretKey.of(authToken ?? apiKey),
-      headers: { "anthropic-version": "2023-06-01", ...headers },
+      headers: sent,
       serves: {
+        withoutSampling: sent["anthropic-version"] >= "2026-10-21",
         vendor: options.vendor ?? Models.vendorOf(id, "anthropic"),
         toolSearch: options.toolSearch ?? ToolSearch.isAt("api.anthropic.com", baseUrl)
       }
@@ -120,6 +125,10 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
     timeouts
   })
 }
+
+/** A header of the application in another spelling would not win over the one here. */
+const lowerCased = (headers: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 
 /** The server rejects the token of a subscription as `x-api-key`. */
 const auth: Auth.Auth = (request) =>

@@ -37,6 +37,8 @@ export interface Serves {
   readonly searchLacks?: ReadonlyArray<SearchMember> | undefined
   /** Whether the server takes no strict tools, although its protocol has them (default: `false`). */
   readonly withoutStrictTools?: boolean | undefined
+  /** Whether the server takes neither `temperature` nor `topP` of any model (default: `false`). */
+  readonly withoutSampling?: boolean | undefined
   /** Whether the server lets models search for tools that a request defers, as its vendor does (default: `false`). */
   readonly toolSearch?: boolean | undefined
   /** Whether models without a rule answer by an output schema (default: `false`). */

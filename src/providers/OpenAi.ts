@@ -22,6 +22,7 @@ import type { Timeouts } from "./internal/silence.ts"
 import * as Transport from "./Transport.ts"
 import * as Models from "./Models.ts"
 import { openAi } from "./internal/openAiServer.ts"
+import { type Preset, responses } from "./presets.ts"
 import * as ToolSearch from "./internal/toolSearch.ts"
 
 export type { Timeouts }
@@ -115,7 +116,27 @@ const otherwise =
  * @since 0.1.0
  * @category options
  */
-export interface ConfigOptions extends Omit<Options, "apiKey">, Retried {}
+export interface ConfigOptions extends Omit<Options, "apiKey">, Retried {
+  /** A server of another vendor, such as `OpenAi.presets.xai` (default: OpenAI). */
+  readonly preset?: Preset
+}
+
+/**
+ * Servers of other vendors that implement the Responses API, for `layerConfig`.
+ *
+ * **Example** (Using Grok)
+ *
+ * ```ts
+ * import { OpenAi } from "effect-agent/providers"
+ *
+ * const provider = OpenAi.layerConfig({ preset: OpenAi.presets.xai })
+ * console.log(OpenAi.presets.xai.apiKeyName) // => XAI_API_KEY
+ * ```
+ *
+ * @since 0.2.0
+ * @category constants
+ */
+export const presets = responses
 
 /**
  * Makes the `Provider` layer of OpenAI's models.
@@ -152,7 +173,7 @@ export const layer = (options: Options): Layer.Layer<Provider, never, HttpClient
  * - `OPENAI_BASE_URL`: the address, if it is set.
  * - `OPENAI_ORG_ID` and `OPENAI_PROJECT_ID`: the organization and the project that pay, if they are set.
  *
- * `options` win over the environment.
+ * A `preset` has its own variables. `options` win over the environment.
  *
  * **Example** (Reading the key from the environment)
  *
@@ -175,11 +196,11 @@ export const layer = (options: Options): Layer.Layer<Provider, never, HttpClient
  * @since 0.1.0
  * @category layers
  */
-export const layerConfig = ({ retry, ...options }: ConfigOptions = {}): Layer.Layer<
+export const layerConfig = ({ preset = openAi, retry, ...options }: ConfigOptions = {}): Layer.Layer<
   Provider,
   Config.ConfigError,
   HttpClient.HttpClient
-> => configured(make, Environment.of(openAi, options), retry)
+> => configured(make, Environment.of(preset, { id: preset.id, ...options }), retry)
 
 const urlOf = (baseUrl: string, path: string): string => {
   const [base, query] = Address.parts(baseUrl)

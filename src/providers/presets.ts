@@ -175,6 +175,40 @@ export const presets = /* @__PURE__ */ table({
     model: "MiniMax-M3",
     compat: { maxTokensField: "max_completion_tokens", files: false, body: { reasoning_split: true } }
   },
+  /** MiMo, of Xiaomi, which takes back its thinking with each answer. */
+  xiaomi: {
+    id: "xiaomi",
+    baseUrl: "https://api.xiaomimimo.com/v1",
+    apiKeyName: "XIAOMI_API_KEY",
+    baseUrlName: "XIAOMI_BASE_URL",
+    model: "mimo-v2.6-pro",
+    compat: { replayThinking: "reasoning_content", files: false, output: "json_object" }
+  },
+  /** StepFun. */
+  stepFun: {
+    id: "stepfun",
+    baseUrl: "https://api.stepfun.ai/v1",
+    apiKeyName: "STEP_API_KEY",
+    baseUrlName: "STEP_BASE_URL",
+    model: "step-3.7-flash",
+    compat: { files: false, output: "json_object" }
+  },
+  /** Ling, of Ant. */
+  antLing: {
+    id: "ant-ling",
+    baseUrl: "https://api.ant-ling.com/v1",
+    apiKeyName: "ANT_LING_API_KEY",
+    model: "Ling-2.6-1T",
+    compat: { files: false }
+  },
+  /** TokenHub of Tencent, which serves Hunyuan and models of other vendors. */
+  tencent: {
+    id: "tencent",
+    baseUrl: "https://tokenhub-intl.tencentcloudmaas.com/v1",
+    apiKeyName: "TENCENT_API_KEY",
+    baseUrlName: "TENCENT_BASE_URL",
+    compat: host
+  },
   /** Cohere, over its compatibility API, which reports usage without `stream_options`. */
   cohere: {
     id: "cohere",
@@ -287,4 +321,21 @@ export const presets = /* @__PURE__ */ table({
   vllm: { id: "vllm", baseUrl: "http://127.0.0.1:8000/v1", compat: local },
   /** Jan on this machine, port 1337. */
   jan: { id: "jan", baseUrl: "http://127.0.0.1:1337/v1", compat: local }
+})
+
+/**
+ * Servers of other vendors than OpenAI that implement the Responses API, as data for `OpenAi.layerConfig`.
+ *
+ * @since 0.2.0
+ */
+export const responses = /* @__PURE__ */ table({
+  /** xAI, whose Chat Completions keeps no thinking between turns. */
+  xai: { id: "xai", baseUrl: "https://api.x.ai/v1", apiKeyName: "XAI_API_KEY", model: "grok-4.5" },
+  /** Meta, with its Muse models. */
+  meta: {
+    id: "meta",
+    baseUrl: "https://api.meta.ai/v1",
+    apiKeyName: "META_API_KEY",
+    model: "muse-spark-1.3"
+  }
 })

@@ -93,6 +93,45 @@ describe("the prices of the package", () => {
     })
   )
 
+  it.effect("models that the package does not know, with those of long requests and of later days", () =>
+    Effect.gen(function* () {
+      const usage = { input: 100 * k, cacheRead: 50 * k, output: 10 * k }
+      assert.closeTo((yield* costOf("openai", "gpt-6.2-sol", usage)) ?? NaN, 0.1 + 0.005 + 0.1, 1e-9)
+      const long = { input: 300 * k }
+      assert.closeTo((yield* costOf("openai", "gpt-6.2-sol", long)) ?? NaN, 1.2, 1e-9)
+      const argon = (day: string) => costOf("google", "gemini-4-argon", long, { at: Date.parse(day) })
+      assert.closeTo((yield* argon("2026-11-30T12:00:00Z")) ?? NaN, 0.6, 1e-9)
+      assert.closeTo((yield* argon("2026-12-01T12:00:00Z")) ?? NaN, 1.2, 1e-9)
+      const regional = yield* costOf("amazon-bedrock", "us.openai.gpt-6.1-sol", { input: 100 * k })
+      assert.closeTo(regional ?? NaN, 0.22, 1e-9)
+      const dated = { responseModel: "claude-sonnet-5-5-20261001" }
+      assert.closeTo((yield* costOf("anthropic", "claude-sonnet-5-5", usage, dated)) ?? NaN, 0.205, 1e-9)
+      assert.strictEqual((yield* find("meta", "muse-spark-1.3"))?.rates?.output, 4.25)
+    })
+  )
+
+  it.effect("of every flagship, so that a bound of cost holds", () =>
+    Effect.gen(function* () {
+      const flagships = {
+        openai:
+          "gpt-6.2-astra gpt-6.2-sol gpt-6.1-terra gpt-6.1-sol gpt-6-astra gpt-6-sol gpt-6-luna gpt-5.6-sol gpt-5.5 gpt-5.4-mini",
+        anthropic:
+          "claude-fable-5-2 claude-opus-5-5 claude-sonnet-5-5 claude-haiku-5-5 claude-opus-5 claude-sonnet-5",
+        google:
+          "gemini-4-argon gemini-4-carbon gemini-4-hydrogen gemini-3.8-flash gemini-3.7-flash gemini-3.6-flash gemini-3.5-flash",
+        xai: "grok-4.7 grok-4.6 grok-4.5",
+        deepseek: "deepseek-v4-pro deepseek-flash",
+        mistral: "mistral-large-4",
+        kimi: "kimi-k3.1-pro kimi-k3",
+        groq: "openai/gpt-oss-120b",
+        "amazon-bedrock": "us.anthropic.claude-opus-5-5 us.openai.gpt-6.1-sol",
+        cohere: "command-a-03-2025"
+      }
+      for (const [provider, ids] of Object.entries(flagships))
+        for (const id of ids.split(" ")) assert.isDefined(yield* find(provider, id), `${provider}/${id}`)
+    })
+  )
+
   it.effect("know the context window", () =>
     Effect.gen(function* () {
       assert.strictEqual((yield* find("anthropic", "claude-opus-4-5"))?.contextWindow, 200_000)
@@ -157,7 +196,10 @@ describe("the prices of the package", () => {
         cohere: "command-a",
         baseten: "zai-org/GLM-4.7",
         perplexity: "sonar-pro",
-        cloudflare: "@cf/meta/llama-3.3-70b-instruct-fp8-fast"
+        cloudflare: "@cf/meta/llama-3.3-70b-instruct-fp8-fast",
+        xiaomi: "mimo-v2.6-pro",
+        stepfun: "step-3.7-flash",
+        "ant-ling": "Ling-2.6-1T"
       }
       const without: Array<string> = []
       for (const { apiKeyName, id } of Object.values(OpenAiCompatible.presets)) {
@@ -169,6 +211,7 @@ describe("the prices of the package", () => {
         "vercel",
         "zai",
         "qwen",
+        "tencent",
         "deepinfra",
         "sambanova",
         "nebius",

@@ -248,6 +248,20 @@ describe("tools", () => {
   })
 })
 
+describe("sampling", () => {
+  it("is left out for a server that takes none of any model", () => {
+    const request = { model: "claude-haiku-4-5", messages: [Message.user("Hi")], tools: [] }
+    const options = { temperature: 0.5, maxTokens: 5 }
+    const server = { ...servers.anthropic, withoutSampling: true }
+    const question = questionOf(server, { ...request, options })
+    assert.deepStrictEqual(question.options, { maxTokens: 5 })
+    assert.deepStrictEqual(
+      question.adjusted.map(({ asked, option, sent }) => [option, asked, sent]),
+      [["temperature", 0.5, null]]
+    )
+  })
+})
+
 describe("content", () => {
   const sent = (server: Server, model: string, messages: Provider.ModelRequest["messages"]) =>
     questionOf(server, { model, messages, tools: [], options: {} })

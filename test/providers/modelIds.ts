@@ -113,7 +113,9 @@ o4-mini
 o4-mini-2025-04-16
 o4-mini-deep-research
 o4-mini-deep-research-2025-06-26
-`.trim().split("\n")
+`
+  .trim()
+  .split("\n")
 
 export const anthropic: ReadonlyArray<string> = `
 claude-fable-5
@@ -138,7 +140,9 @@ claude-sonnet-4-5-20250929
 claude-sonnet-4-6
 claude-sonnet-5
 claude-sonnet-5-5
-`.trim().split("\n")
+`
+  .trim()
+  .split("\n")
 
 export const google: ReadonlyArray<string> = `
 aqa
@@ -192,7 +196,9 @@ gemma-3n-e4b-it
 gemma-4-26b-a4b-it
 gemma-4-31b-it
 nano-banana-pro-preview
-`.trim().split("\n")
+`
+  .trim()
+  .split("\n")
 
 export const bedrock: ReadonlyArray<string> = `
 amazon.nova-2-lite-v1:0
@@ -279,4 +285,6 @@ zai.glm-4.7
 zai.glm-4.7-flash
 zai.glm-5
 zai.glm-5.3
-`.trim().split("\n")
+`
+  .trim()
+  .split("\n")

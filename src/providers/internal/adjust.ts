@@ -36,6 +36,8 @@ export interface Server
   readonly id: string
   /** The rule on thinking for a model without a rule. Default: none, so that a thinking level is left out. */
   readonly thinking?: Thinking | undefined
+  /** Whether the server refuses `temperature` and `topP`. */
+  readonly withoutSampling?: boolean | undefined
   /** Whether requests contain a cache retention. */
   readonly keepsPrompts?: boolean | undefined
 }
@@ -108,7 +110,8 @@ const question = (
   const thinks = isOwn
     ? set["type"] !== "disabled"
     : rule?.thinking !== undefined && Think.isOn(rule.thinking, level)
-  sample(changes, rule, thinks)
+  if (server.withoutSampling === true) leaveBothOut(changes, "This version of the API refuses it.")
+  else sample(changes, rule, thinks)
   if (server.endpoint === "converse") Converse.restrict(changes, { model, rule, tools, level })
   const { adjusted, options } = changes
   return { ...request, tools, options, headers, thinking, thinkingLevel: level, vendor, rule, adjusted }

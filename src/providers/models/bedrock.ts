@@ -37,6 +37,7 @@ const rows: ReadonlyArray<Row> = [
   [String.raw`qwen\.qwen3-vl`, "image", 262_144, 262_000],
   [String.raw`qwen\.qwen3-next`, "text", 262_144, 262_000],
   [String.raw`qwen\.`, "text", 262_144, 131_072],
+  [String.raw`moonshotai\.kimi-k3\.1`, "image", 1_048_576, 1_048_576],
   [String.raw`moonshotai\.kimi-k[3-9]`, "image", 1_048_576, 128_000],
   [String.raw`moonshot(?:ai)?\.kimi-k2-thinking`, "text", 262_144, 16_000],
   [String.raw`moonshotai\.kimi-k2\.5`, "image", 262_144, 16_384],

@@ -16,6 +16,7 @@ const endings: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "2026-05-07": "^gpt-4o-(?:mini-)?audio",
     "2026-07-23": String.raw`^gpt-(?:5\.1-codex$|5(?:\.1)?-chat|4o-(?:mini-)?search)`,
     "2026-08-10": String.raw`^gpt-5\.[23]-chat`,
+    "2026-09-28": String.raw`gpt-3\.5-turbo-1106`,
     "2026-10-23":
       "^(?:gpt-4(?:-0613|-turbo|-1106-preview)?$|gpt-4-turbo|gpt-3\\.5-turbo(?:-0125)?$|gpt-4\\.1-nano|gpt-4o-2024-05-13|o4-mini(?!-d)|o3-mini|o1(?!-))",
     "2026-12-11": "^(?:gpt-5(?:-mini|-nano)?|o3)(?:-20|$)",

@@ -87,7 +87,7 @@ const common: ReadonlySet<string> = new Set([
 ])
 const open: ReadonlyArray<Row> = [["gpt-oss", 131_072, "text", toHigh]]
 
-const hosts: Readonly<Record<string, ReadonlyArray<Row>>> = {
+export const hosts: Readonly<Record<string, ReadonlyArray<Row>>> = {
   cerebras: [
     [String.raw`qwen-?3\.8`, 131_072, "image", orNone],
     ["gemma-4", 131_072, "image"]

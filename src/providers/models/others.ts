@@ -18,6 +18,7 @@ const meta = {
   input: ["text", "image", "pdf", "video"],
   sampling: "any",
   stop: false,
+  system: "message",
   forcedTools: "refused",
   structuredOutput: true,
   contextWindow: 1_048_576,

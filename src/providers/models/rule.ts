@@ -117,8 +117,12 @@ export interface Rule {
    * effort.
    */
   readonly tools?: "none" | "responses" | "chatWithEffortNone" | "chatWithoutEffort"
-  /** Where the models take the system prompt: `firstMessage` is the beginning of the first message (default: in its own place). */
-  readonly system?: "firstMessage"
+  /**
+   * Where the models take the system prompt (default: in its own place).
+   *
+   * `firstMessage`: at the beginning of the first message. `message`: on the Responses API, in a message before the others.
+   */
+  readonly system?: "firstMessage" | "message"
   /** Whether their vendor lets the models search for tools that a request defers (default: `false`). */
   readonly toolSearch?: boolean
   /**

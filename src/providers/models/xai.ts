@@ -20,6 +20,7 @@ const common = {
   input: ["text", "image"],
   sampling: "any",
   stop: false,
+  system: "message",
   forcedTools: "taken"
 } satisfies Partial<Rule>
 

@@ -42,10 +42,11 @@ export const encoder = (provider: string): ((question: Question) => string | Rea
     const searched = new ToolSearch.Calls()
     const input = encodeInput(question, encoders, searched)
     if (isReason(input)) return input
-    const { model, system } = question
+    const { model, rule, system = "" } = question
     const { tools: _theirs, ...vendor } = question.vendor
     const own = (name: string, json: string) => (name in vendor ? "" : `${JSON.stringify(name)}:${json},`)
-    const instructions = system === undefined || system === "" ? "" : own("instructions", Json.encode(system))
+    const instructions =
+      system === "" || rule?.system === "message" ? "" : own("instructions", Json.encode(system))
     const listed = toolsOf({ ...question, tools: searched.declared(question.tools) })
     const known = listed.length === 0 ? "" : `"tools":[${listed.join(",")}],`
     const rest = Json.encode(merge(parameters(question), vendor))
@@ -75,7 +76,9 @@ const encodeInput = (question: Question, encoders: Encoders, searched: ToolSearc
   const start = messages.findIndex(
     (message) => stored !== undefined && message.role === "assistant" && message.responseId === stored
   )
-  const out: Array<string> = []
+  const { rule, system = "" } = question
+  const isInInput = system !== "" && rule?.system === "message"
+  const out = isInInput ? [Json.encode({ role: "system", content: system })] : []
   const calls = new Calls(encoders)
   for (const [index, message] of messages.entries()) {
     if (index < start) continue
