@@ -29,32 +29,45 @@ export const mediaType = ({ source }: Media): string | undefined =>
       ? /^data:([^;,]+)/.exec(source.url)?.[1]
       : undefined
 
-const noteOn = (media: Media, reason: string): Message.Text => {
+const noteOn = (media: Media, reason: string): string => {
   const name = media.type === "file" && media.name !== undefined ? ` ${JSON.stringify(media.name)}` : ""
   const type = mediaType(media)
   const what = `${media.type === "image" ? "An image" : "A file"}${name}${type === undefined ? "" : ` (${type})`}`
-  return { type: "text", text: `[${what} is left out here: ${reason}.]` }
+  return `[${what} is left out here: ${reason}.]`
 }
 
 /**
- * Makes a function that puts a note in place of the images and files for which `refusal` returns a reason. It returns the same
- * object each time, so that an encoding can be cached.
+ * Makes a function that puts a note in place of the images and files for which `refusal` returns a reason, behind the text before it.
+ * It returns the same object each time, so that an encoding can be cached.
  */
 export const replacing = (refusal: (media: Media) => string | undefined): Replace =>
   memoize((message) => {
     const left: Array<Replaced["left"][number]> = []
-    const noted = <Block extends Message.Text | Media>(block: Block): Block | Message.Text => {
-      const reason = block.type === "text" ? undefined : refusal(block)
-      if (block.type === "text" || reason === undefined) return block
-      left.push({ kind: block.type, reason })
-      return noteOn(block, reason)
+    const noted = <Block extends Message.Text | Media>(
+      content: ReadonlyArray<Block>
+    ): ReadonlyArray<Block | Message.Text> => {
+      const blocks: Array<Block | Message.Text> = []
+      for (const block of content) {
+        const reason = block.type === "text" ? undefined : refusal(block)
+        if (block.type === "text" || reason === undefined) blocks.push(block)
+        else {
+          left.push({ kind: block.type, reason })
+          const last = blocks.at(-1)
+          const text = last?.type === "text" ? [last.text, noteOn(block, reason)] : [noteOn(block, reason)]
+          blocks.splice(last?.type === "text" ? -1 : blocks.length, 1, {
+            type: "text",
+            text: text.join("\n\n")
+          })
+        }
+      }
+      return blocks
     }
     const replaced = (): Message.ModelMessage => {
       switch (message.role) {
         case "user":
-          return { ...message, content: message.content.map(noted) }
+          return { ...message, content: noted(message.content) }
         case "toolResult":
-          return { ...message, content: message.content.map(noted) }
+          return { ...message, content: noted(message.content) }
         case "assistant":
           return message
       }

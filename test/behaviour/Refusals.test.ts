@@ -89,8 +89,8 @@ describe("a provider that refuses a part of the conversation", () => {
       assert.deepStrictEqual(requests, [
         ["text,image"],
         ["text,image", "text", "text,image"],
-        ["text,image", "text", "text,text"],
-        ["text,image", "text", "text,text", "text", "text"]
+        ["text,image", "text", "text"],
+        ["text,image", "text", "text", "text", "text"]
       ])
     })
   )
@@ -109,7 +109,7 @@ describe("a provider that refuses a part of the conversation", () => {
       yield* made.prompt("c")
       const requests = yield* provider.requests
       assert.deepStrictEqual(requests.map(typesOf).slice(2), [
-        ["text,text", "text", "text"],
+        ["text", "text", "text"],
         ["text,image", "text", "text", "text", "text"]
       ])
     }).pipe(Effect.scoped)
@@ -125,9 +125,9 @@ describe("a provider that refuses a part of the conversation", () => {
         assert.deepStrictEqual(outcomes, ["ok", "later"])
         assert.deepStrictEqual(requests, [
           ["text,image", "thinking+,text+", "text,image"],
-          ["text,image", "thinking+,text+", "text,text"],
-          ["text,text", "text", "text,text"],
-          ["text,text", "text", "text,text", "text", "text"]
+          ["text,image", "thinking+,text+", "text"],
+          ["text", "text", "text"],
+          ["text", "text", "text", "text", "text"]
         ])
       })
   )
@@ -154,7 +154,7 @@ describe("a provider that refuses a part of the conversation", () => {
     Effect.gen(function* () {
       const unsupported = fail(new ProviderError.UnsupportedContent({ detail: "takes no files" }))
       const { outcomes, requests } = yield* talk([unsupported, text("ok")], [look])
-      assert.deepStrictEqual([outcomes, requests], [["ok"], [["text,image"], ["text,text"]]])
+      assert.deepStrictEqual([outcomes, requests], [["ok"], [["text,image"], ["text"]]])
     })
   )
 

@@ -275,7 +275,7 @@ describe("content", () => {
     ]
     const { adjusted, messages: noted } = sent(servers.deepseek, "deepseek-v4-pro", messages)
     const note = "[An image (image/png) is left out here: deepseek-v4-pro takes no images: it reads text.]"
-    assert.deepStrictEqual(textsOf(noted), [["Look", note], [note]])
+    assert.deepStrictEqual(textsOf(noted), [[`Look\n\n${note}`], [note]])
     assert.deepStrictEqual(adjusted, [
       {
         option: "image",
