@@ -6,8 +6,7 @@ import * as McpClient from "../mcp/McpClient.ts"
 import * as McpTools from "../mcp/McpTools.ts"
 import type { ToolRegistry } from "../ToolRegistry.ts"
 import { UsageError } from "./ExitCode.ts"
-import * as Inert from "./Inert.ts"
-import { Screen } from "./Screen.ts"
+import { noticing } from "./Mcp.ts"
 
 type Server = Given["mcpServers"][number]
 
@@ -29,11 +28,10 @@ const joined = Effect.fnUntraced(function* (tools: ToolRegistry["Service"], serv
     McpClient.connect(server.name, addressOf(server)),
     ({ message }) => new UsageError({ detail: message })
   )
-  yield* McpTools.join(tools, client, { resources: true })
+  const leftOut = yield* noticing
+  yield* McpTools.join(tools, client, { resources: true, leftOut })
   const { error } = yield* client.state
-  if (error === undefined) return
-  const { err, paint } = yield* Screen
-  yield* err(`${paint.dim(Inert.line(`${error.message}. It is tried again.`))}\n`)
+  if (error !== undefined) yield* leftOut(`${error.message}. It is tried again.`)
 })
 
 const addressOf = (server: Server): McpClient.Server =>

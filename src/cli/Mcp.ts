@@ -75,6 +75,7 @@ const connected = Effect.fnUntraced(function* (name: string, entry: Entry, model
   }).pipe(Effect.mapError((error) => new UsageError({ detail: wordsOf(error) })))
   const options: McpTools.Options = {
     resources: true,
+    leftOut: yield* noticing,
     ...(deny === undefined ? {} : { deny }),
     ...(only === undefined ? {} : { only }),
     ...(timeout === undefined ? {} : { timeout })
@@ -88,10 +89,15 @@ const connected = Effect.fnUntraced(function* (name: string, entry: Entry, model
 const wordsOf = ({ message, stderr }: McpClient.McpError): string =>
   stderr === undefined ? message : `${message}. Its last line on stderr: ${stderr.split("\n").at(-1) ?? ""}`
 
-const notice = Effect.fnUntraced(function* (line: string) {
-  const { err, paint } = yield* Screen
-  yield* err(`${paint.dim(Inert.line(line))}\n`)
-})
+/** Writes a line to stderr. */
+export const noticing = Effect.map(
+  Screen,
+  ({ err, paint }) =>
+    (line: string) =>
+      err(`${paint.dim(Inert.line(line))}\n`)
+)
+
+const notice = (line: string) => Effect.flatMap(noticing, (write) => write(line))
 
 /** Reads the file, where `${NAME}` in a value stands for a variable of the environment. */
 export const read = Effect.fnUntraced(function* (path: string) {

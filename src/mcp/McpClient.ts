@@ -175,11 +175,11 @@ const listed = Effect.fnUntraced(function* (
               })
           }
         )
-  for (const line of leftOut()) yield* Effect.logWarning(line)
   yield* SubscriptionRef.set(state, {
     isConnected: true,
     error: undefined,
     tools,
+    leftOut: leftOut(),
     instructions: client.getInstructions(),
     hasResources: capabilities?.resources !== undefined
   })

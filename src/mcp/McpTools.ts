@@ -31,6 +31,8 @@ export interface Options {
   readonly timeout?: Duration.Input
   /** Whether there are tools that list and read the resources of a server that has some. Default `false`. */
   readonly resources?: boolean
+  /** Takes a line on each tool that is left out, with its reason. Default: `Effect.logWarning`. */
+  readonly leftOut?: (line: string) => Effect.Effect<void>
 }
 
 /**
@@ -94,18 +96,22 @@ export const join = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, never, Scope.Scope> {
   const owner = `mcp ${client.name}`
   let known: ReadonlyMap<string, Tool.Runnable> = new Map()
-  const refused = new Set<string>()
+  const reported = new Set<string>()
+  const report = Effect.fnUntraced(function* (line: string) {
+    if (!reported.has(line)) yield* (options.leftOut ?? Effect.logWarning)(line)
+    reported.add(line)
+  })
   let last: State["tools"] | undefined
   const sync = Effect.fnUntraced(function* (state: State) {
     if (state.tools === last) return
     last = state.tools
     const made = new Map<string, Tool.Runnable>()
+    for (const line of state.leftOut ?? []) yield* report(line)
     for (const tool of chosen(state, options)) {
       const key = JSON.stringify(tool)
       const found = known.get(key) ?? toolOf(client, tool, options)
       if (typeof found !== "string") made.set(key, found)
-      else if (!refused.has(found)) yield* Effect.logWarning(found)
-      if (typeof found === "string") refused.add(found)
+      else yield* report(found)
     }
     const extra = state.hasResources && options.resources === true ? resourceTools(client, known) : []
     for (const tool of extra) made.set(tool.name, tool)

@@ -130,6 +130,8 @@ export interface State {
   readonly error: McpError | undefined
   /** The tools, as the server listed them last. They stay while the server is away. */
   readonly tools: ReadonlyArray<ServerTool>
+  /** A line on each tool of the list that no model can be given, for `McpTools.join` to report. Default: none. */
+  readonly leftOut?: ReadonlyArray<string>
   /** The advice of the server on its use; `undefined` if it gives none. */
   readonly instructions: string | undefined
   /** Whether the server has resources. */

@@ -14,11 +14,10 @@ import type { Package } from "./Transport.ts"
 /** The most characters of a schema, which each request to the model repeats. No tool that is meant well has so many. */
 const maxSchema = 200_000
 
-/** Takes tools out of lists that pass by, and keeps a line on each, once. */
+/** Takes tools out of lists that pass by, and keeps a line on each. */
 export class ToolList {
   /** The lines since the last `splice`. */
   readonly lines: Array<string> = []
-  private readonly said = new Set<string>()
   private readonly main: Package["main"]
   private readonly server: string
 
@@ -39,9 +38,7 @@ export class ToolList {
     const fault = faultOf(repaired) ?? this.invalid(repaired)
     if (fault === undefined) return [repaired]
     const name = Predicate.hasProperty(tool, "name") ? shown(tool.name) : "without a name"
-    const line = leftOut(this.server, name, fault)
-    if (!this.said.has(line)) this.lines.push(line)
-    this.said.add(line)
+    this.lines.push(leftOut(this.server, name, fault))
     return []
   }
 

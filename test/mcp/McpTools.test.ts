@@ -105,7 +105,6 @@ describe("tools of a server", () => {
   it.live("are those of its list that are as the protocol says, whatever the others are", () =>
     Effect.gen(function* () {
       const lines: Array<string> = []
-      const logger = Logger.make(({ message }) => void lines.push(String(message)))
       let deep: object = {}
       for (let level = 0; level < 900; level++) deep = { type: "object", properties: { next: deep } }
       const good = { name: "good", inputSchema: { anyOf: [{ type: "object" }, { type: "object" }] } }
@@ -119,9 +118,7 @@ describe("tools of a server", () => {
         "odd",
         { name: "out", inputSchema: { type: "object" }, outputSchema: { type: "array" } }
       ]
-      const client = yield* McpClient.connect("town", { transport: () => serving(tools) }).pipe(
-        Effect.provide(Logger.layer([logger]))
-      )
+      const client = yield* McpClient.connect("town", { transport: () => serving(tools) })
       const { tools: listed } = yield* client.state
       assert.deepStrictEqual(
         listed.map(({ inputSchema, name }) => [name, inputSchema.type]),
@@ -130,6 +127,8 @@ describe("tools of a server", () => {
           ["out", "object"]
         ]
       )
+      const leftOut = (line: string) => Effect.sync(() => void lines.push(line))
+      yield* McpTools.join(yield* ToolRegistry.make(), client, { leftOut })
       assert.strictEqual(lines.length, 6)
       for (const line of lines) assert.match(line, /^The tool .+ of the MCP server town is left out: ./)
     }).pipe(Effect.scoped)
