@@ -10,6 +10,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { createHash } from "node:crypto"
 import { homedir } from "node:os"
+import * as Folders from "../skills/Folders.ts"
 import * as NearestName from "../internal/nearestName.ts"
 import * as DurableSettings from "./DurableSettings.ts"
 import { UsageError } from "./ExitCode.ts"
@@ -56,13 +57,15 @@ export interface Paths {
   readonly project: string
   /** The folder of the project. */
   readonly folder: string
+  /** The folder that a link in place of the project's file must not leave: the root of the repository. */
+  readonly within: string
 }
 
 /** Reads both files. Fails with `UsageError` for a file that is not valid; the error names the file and the fault. */
 export const load = Effect.fnUntraced(function* (env: Environment, cwd: string) {
   const paths = yield* locate(env, cwd)
   const ofUser = yield* read(paths.user)
-  const ofProject = yield* read(paths.project)
+  const ofProject = yield* read(paths.project, paths.within)
   const trusted = ofUser?.beside.trusted ?? {}
   if (ofProject?.beside.trusted !== undefined)
     return yield* new UsageError({
@@ -91,35 +94,32 @@ const locate = Effect.fnUntraced(function* (
   const start = yield* Effect.orElseSucceed(files.realPath(cwd), () => path.resolve(cwd))
   const inFolder = (folder: string) => path.join(folder, ".effect-agent", "config.json")
   const there = (file: string) => Effect.orElseSucceed(files.exists(file), () => false)
-  const search = (folder: string): Effect.Effect<string | undefined> =>
-    Effect.gen(function* () {
-      if (yield* there(inFolder(folder))) return folder
-      const parent = path.dirname(folder)
-      return parent === folder || (yield* there(path.join(folder, ".git")))
-        ? undefined
-        : yield* search(parent)
-    })
   // Without a repository the files of folders above belong to no project.
-  const isRepository = (folder: string): Effect.Effect<boolean> =>
-    Effect.flatMap(there(path.join(folder, ".git")), (isRoot) => {
-      const parent = path.dirname(folder)
-      return isRoot || parent === folder ? Effect.succeed(isRoot) : isRepository(parent)
-    })
-  const found = (yield* isRepository(start)) ? yield* search(start) : undefined
-  const folder = found ?? start
-  return { user: path.join(base, "effect-agent", "config.json"), project: inFolder(folder), folder }
+  const folders = yield* Folders.from(start)
+  const found = yield* Effect.findFirst(folders.toReversed(), (folder) => there(inFolder(folder)))
+  const folder = Option.getOrElse(found, () => start)
+  const user = path.join(base, "effect-agent", "config.json")
+  return { user, project: inFolder(folder), folder, within: folders[0] ?? start }
 })
 
-/** A file, `undefined` if there is none. */
-const read = Effect.fnUntraced(function* (path: string) {
-  const text = yield* FileSystem.FileSystem.use((files) => files.readFileString(path)).pipe(
+/** Maximum bytes of a file. */
+const maxBytes = 256 * 1024
+
+/** A file, `undefined` if there is none. Fails for one that is no regular file `within` the folder, and for a large one. */
+const read = Effect.fnUntraced(function* (path: string, within?: string) {
+  const refused = (why: string) => new UsageError({ detail: `${path} cannot be read: ${why}` })
+  const found = yield* Folders.read(path, within, maxBytes).pipe(
+    Effect.map(Option.some),
     Effect.catchTag("PlatformError", (error) =>
-      error.reason._tag === "NotFound"
-        ? Effect.undefined
-        : Effect.fail(new UsageError({ detail: `${path} cannot be read: ${error.message}` }))
+      error.reason._tag === "NotFound" ? Effect.succeedNone : Effect.fail(refused(error.message))
     )
   )
-  return text === undefined ? undefined : yield* Effect.fromResult(parse(path, text))
+  if (Option.isNone(found)) return undefined
+  if (found.value === undefined)
+    return yield* refused(`it is no file${within === undefined ? "" : ` within ${within}`}.`)
+  const { bytes, isCut, text } = found.value
+  if (isCut) return yield* refused(`it has ${bytes} bytes, and at most ${maxBytes} are read.`)
+  return yield* Effect.fromResult(parse(path, text))
 })
 
 interface Content {
@@ -157,11 +157,11 @@ const hashOf = (text: string): string => createHash("sha256").update(text).diges
 
 /** Writes down that the user trusts the file of the project as it is now, or no longer. */
 export const trust = Effect.fnUntraced(function* (paths: Paths, isTrusted: boolean) {
-  const project = yield* read(paths.project)
+  const project = yield* read(paths.project, paths.within)
   if (project === undefined)
     return yield* new UsageError({ detail: `There is no ${paths.project} to trust.` })
-  const text = yield* Effect.option(FileSystem.FileSystem.use((files) => files.readFileString(paths.user)))
   const before = yield* read(paths.user)
+  const text = yield* Effect.option(FileSystem.FileSystem.use((files) => files.readFileString(paths.user)))
   const { [paths.folder]: _, ...others } = before?.beside.trusted ?? {}
   const trusted = isTrusted ? { ...others, [paths.folder]: project.hash } : others
   const content: object = Option.match(text, { onNone: () => ({}), onSome: (text) => JSON.parse(text) })

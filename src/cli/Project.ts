@@ -21,13 +21,20 @@ export const load = Effect.fnUntraced(function* (settings: Settings, env: Enviro
     skills: settings.tools.includes("skill"),
     skillFolders: [path.join(base, "effect-agent", "skills")]
   })
-  const { contextFiles, problems, skills } = workspace
+  const { contextFiles, leftOut, problems, skills } = workspace
   const named = [
-    ...contextFiles.map((file) => path.relative(cwd, file.path)),
+    ...contextFiles.map(({ bytes, insteadOf, isCut, path: file, text }) =>
+      [
+        path.relative(cwd, file),
+        isCut ? ` (cut: the model reads ${text.length} characters of ${bytes} bytes)` : "",
+        insteadOf === undefined ? "" : ` (not ${path.basename(insteadOf)})`
+      ].join("")
+    ),
     ...skills.map(({ name }) => `the skill ${name}`)
   ]
   const lines = [
     ...(named.length === 0 ? [] : [`Instructions: ${named.join(", ")}`]),
+    ...leftOut.map(({ detail, path: file }) => `${file} is left out: ${detail}`),
     ...problems.map(({ message }) => message)
   ]
   yield* err(lines.map((line) => `${paint.dim(Inert.line(line))}\n`).join(""))

@@ -81,31 +81,93 @@ export const find = Effect.fnUntraced(function* ({
   maxBytes = 32_768,
   root
 }: Options): Effect.fn.Return<ReadonlyArray<ContextFile>, never, FileSystem.FileSystem | Path.Path> {
-  const folders = yield* Folders.from(cwd, root)
-  const within = folders[0] ?? cwd
-  const found = yield* Effect.forEach(folders, (folder) => inFolder(folder, within, maxBytes))
-  return found.filter((file) => file !== undefined)
+  const { files, leftOut } = yield* search({ cwd, maxBytes, ...(root === undefined ? {} : { root }) })
+  yield* Effect.forEach(leftOut, ({ detail, path }) => Effect.logWarning(`${path} is left out: ${detail}`))
+  return files
 })
 
-const inFolder = Effect.fnUntraced(function* (folder: string, within: string, maxBytes: number) {
+/**
+ * A context file that is left out.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export interface LeftOut {
+  /** The absolute path. */
+  readonly path: string
+  /** The reason in words. */
+  readonly detail: string
+}
+
+/**
+ * Finds the context files as `find` does, and returns those that it left out in place of logging them.
+ *
+ * **Example** (Naming what is left out)
+ *
+ * ```ts
+ * import { NodeServices } from "@effect/platform-node"
+ * import { Effect, FileSystem } from "effect"
+ * import { ContextFiles } from "effect-agent/skills"
+ *
+ * const program = Effect.gen(function* () {
+ *   const files = yield* FileSystem.FileSystem
+ *   const root = yield* files.makeTempDirectoryScoped()
+ *   yield* files.symlink("/nowhere", `${root}/AGENTS.md`)
+ *   const { leftOut } = yield* ContextFiles.search({ cwd: root, root })
+ *   console.log(leftOut.map(({ detail }) => detail))
+ * }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+ *
+ * await Effect.runPromise(program) // => [ 'it is a link to nothing' ]
+ * ```
+ *
+ * @category constructors
+ * @since 0.2.0
+ */
+export const search = Effect.fnUntraced(function* ({
+  cwd,
+  maxBytes = 32_768,
+  root
+}: Options): Effect.fn.Return<
+  { readonly files: ReadonlyArray<ContextFile>; readonly leftOut: ReadonlyArray<LeftOut> },
+  never,
+  FileSystem.FileSystem | Path.Path
+> {
+  const folders = yield* Folders.from(cwd, root)
+  const within = folders[0] ?? cwd
+  const leftOut: Array<LeftOut> = []
+  const found = yield* Effect.forEach(folders, (folder) => inFolder(folder, within, maxBytes, leftOut))
+  return { files: found.filter((file) => file !== undefined), leftOut }
+})
+
+const inFolder = Effect.fnUntraced(function* (
+  folder: string,
+  within: string,
+  maxBytes: number,
+  leftOut: Array<LeftOut>
+) {
   const files = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const present = yield* Effect.filter(
     names.map((name) => path.join(folder, name)),
-    (file) => Effect.orElseSucceed(files.exists(file), () => false)
+    (file) => Effect.isSuccess(files.lstat(file))
   )
-  const [file, insteadOf] = present
-  if (file === undefined) return undefined
-  const read = yield* Folders.read(file, within, maxBytes).pipe(
-    Effect.catch((error) => Effect.as(Effect.logWarning(`${file} could not be read`, error), undefined)),
-    Effect.tap((read) =>
-      read === undefined
-        ? Effect.logWarning(`${file} is no file within ${within}, and is skipped`)
-        : Effect.void
+  for (const [index, file] of present.entries()) {
+    const read = yield* Folders.read(file, within, maxBytes).pipe(
+      Effect.catch(({ message, reason }) =>
+        Effect.succeed(reason._tag === "NotFound" ? "it is a link to nothing" : message)
+      ),
+      Effect.map((read) => read ?? `it is no file within ${within}`)
     )
-  )
-  if (read === undefined || read.text.trim() === "") return undefined
-  return { path: file, ...read, ...(insteadOf === undefined ? {} : { insteadOf }) }
+    if (typeof read === "string") {
+      leftOut.push({ path: file, detail: read })
+      continue
+    }
+    const insteadOf = present[index + 1]
+    return read.text.trim() === ""
+      ? undefined
+      : { path: file, ...read, ...(insteadOf === undefined ? {} : { insteadOf }) }
+  }
+  return undefined
 })
 
 /**

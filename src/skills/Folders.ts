@@ -37,13 +37,13 @@ export interface Read {
  */
 export const read = Effect.fnUntraced(function* (
   file: string,
-  within: string,
+  within: string | undefined,
   maxBytes: number
 ): Effect.fn.Return<Read | undefined, PlatformError, FileSystem.FileSystem | Path.Path> {
   const files = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const real = yield* files.realPath(file)
-  const outer = yield* files.realPath(within)
+  const outer = within === undefined ? path.dirname(real) : yield* files.realPath(within)
   const relative = path.relative(outer, real)
   if (relative === ".." || relative.startsWith(`..${path.sep}`) || path.isAbsolute(relative)) return undefined
   const { size, type } = yield* files.stat(real)

@@ -39,6 +39,12 @@ export interface Workspace {
   readonly tools: ReadonlyArray<Tool.Runnable>
   /** The context files, outermost first. */
   readonly contextFiles: ReadonlyArray<ContextFiles.ContextFile>
+  /**
+   * The context files that are left out, such as links out of the repository.
+   *
+   * @since 0.2.0
+   */
+  readonly leftOut: ReadonlyArray<ContextFiles.LeftOut>
   /** The skills. */
   readonly skills: ReadonlyArray<Skills.Skill>
   /** The faults of folders that look like skills and are none. */
@@ -90,7 +96,8 @@ export const load = Effect.fnUntraced(function* (
   options: Options
 ): Effect.fn.Return<Workspace, never, FileSystem.FileSystem | Path.Path> {
   const services = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
-  const contextFiles = options.contextFiles === false ? [] : yield* ContextFiles.find(options)
+  const { files: contextFiles, leftOut } =
+    options.contextFiles === false ? { files: [], leftOut: [] } : yield* ContextFiles.search(options)
   const found =
     options.skills === false ? { skills: [], problems: [] } : yield* Skills.find(yield* skillFolders(options))
   const { problems, skills } = found
@@ -106,6 +113,7 @@ export const load = Effect.fnUntraced(function* (
       .join("\n\n"),
     tools: skills.length === 0 ? [] : [bound],
     contextFiles,
+    leftOut,
     skills,
     problems
   }

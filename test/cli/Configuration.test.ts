@@ -1,5 +1,8 @@
-import { describe, expect, it } from "@effect/vitest"
-import { Schema } from "effect"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, expect, it } from "@effect/vitest"
+import { Effect, FileSystem, Schema } from "effect"
+import { execFileSync } from "node:child_process"
+import { symlinkSync, truncateSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import * as Configuration from "../../src/cli/Configuration.ts"
 
@@ -18,4 +21,55 @@ describe("the JSON Schema of the configuration", () => {
       join(import.meta.dirname, "../../config.schema.json")
     )
   })
+})
+
+describe("the file of a project", () => {
+  const loaded = (make: (file: string, outside: string) => void) =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const base = yield* fs.makeTempDirectoryScoped()
+      yield* fs.makeDirectory(join(base, "project", ".git"), { recursive: true })
+      yield* fs.makeDirectory(join(base, "project", ".effect-agent"))
+      yield* fs.makeDirectory(join(base, "project", "inner"))
+      yield* fs.writeFileString(join(base, "key"), "SECRET")
+      make(join(base, "project", ".effect-agent", "config.json"), join(base, "key"))
+      return yield* Configuration.load({ HOME: base }, join(base, "project", "inner")).pipe(
+        Effect.timeout("5 seconds"),
+        Effect.result
+      )
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+
+  it.live.each([
+    ["a link to a device", (file: string) => symlinkSync("/dev/zero", file), "it is no file within"],
+    [
+      "a link out of the project",
+      (file: string, outside: string) => symlinkSync(outside, file),
+      "it is no file within"
+    ],
+    ["a pipe", (file: string) => void execFileSync("mkfifo", [file]), "it is no file within"],
+    [
+      "a huge file",
+      (file: string) => (writeFileSync(file, "{"), truncateSync(file, 2 ** 33)),
+      "at most 262144"
+    ]
+  ] as const)("is refused if it is %s, before it is read", ([, make, expected]) =>
+    Effect.gen(function* () {
+      const result = yield* loaded(make)
+      assert.isTrue(result._tag === "Failure")
+      if (result._tag === "Failure") {
+        assert.include(result.failure.message, expected)
+        assert.notInclude(result.failure.message, "SECRET")
+      }
+    })
+  )
+
+  it.live("may be a link within the repository", () =>
+    Effect.gen(function* () {
+      const result = yield* loaded((file) => {
+        writeFileSync(join(file, "../../shared.json"), '{ "maxTurns": 3 }')
+        symlinkSync("../shared.json", file)
+      })
+      assert.strictEqual(result._tag === "Success" && result.success.project?.members["maxTurns"], 3)
+    })
+  )
 })

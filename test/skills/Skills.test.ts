@@ -295,6 +295,28 @@ describe("skills", () => {
   )
 })
 
+describe("context files that are left out", () => {
+  it.effect("are named with the reason, and the next name counts", () =>
+    inFolder({ "repo/.git/HEAD": "", "repo/CLAUDE.md": "two", key: "SECRET" }, (root) =>
+      Effect.gen(function* () {
+        const files = yield* FileSystem.FileSystem
+        yield* files.symlink(`${root}/key`, `${root}/repo/AGENTS.md`)
+        yield* files.makeDirectory(`${root}/repo/a`)
+        yield* files.symlink("nowhere", `${root}/repo/a/AGENTS.md`)
+        const { contextFiles, leftOut } = yield* Workspace.load({ cwd: `${root}/repo/a` })
+        assert.deepStrictEqual(
+          contextFiles.map(({ text }) => text),
+          ["two"]
+        )
+        assert.deepStrictEqual(
+          leftOut.map(({ detail, path }) => `${path}: ${detail}`.replaceAll(root, "")),
+          ["/repo/AGENTS.md: it is no file within /repo", "/repo/a/AGENTS.md: it is a link to nothing"]
+        )
+      })
+    )
+  )
+})
+
 describe("workspace", () => {
   const project = {
     ".git/HEAD": "",
