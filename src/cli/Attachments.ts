@@ -94,7 +94,7 @@ const blockOf = Effect.fnUntraced(function* (
     return image !== undefined && "fault" in image ? yield* refused(image.fault) : { type: "image", source }
   }
   if (kind._tag === "Binary") return yield* refused("it is neither text nor an image nor a PDF")
-  const text = new TextDecoder().decode(bytes)
+  const text = new TextDecoder(kind.encoding).decode(bytes)
   return { type: "text", text: `<file path=${JSON.stringify(name)}>\n${text.trimEnd()}\n</file>` }
 })
 

@@ -118,7 +118,7 @@ export const make = (options: Root.Options) =>
       const { path } = params
       const edits = yield* Effect.fromResult(editsOf(params))
       const { target, written } = yield* Files.update(options, path, (target) => change(target, path, edits))
-      return yield* rendered(target.shown, written)
+      return yield* rendered(target, written)
     })
   })
 
@@ -126,6 +126,7 @@ interface Done {
   readonly bytes: Uint8Array
   readonly before: string
   readonly places: ReadonlyArray<Replacement.Place>
+  readonly likened: ReadonlyArray<string>
 }
 
 /**
@@ -133,7 +134,8 @@ interface Done {
  *
  * **Details**
  *
- * Fails with `EditRefused` if the parameters have both `edits` and `oldText` or `newText`, or neither.
+ * Fails with `EditRefused` if the parameters have both `edits` and `oldText` or `newText`, or neither. Empty texts
+ * count as absent, and so does an edit that is among `edits`.
  *
  * **Example** (Reading the replacements of a call in an approval)
  *
@@ -151,10 +153,13 @@ interface Done {
 export const editsOf = (
   params: Params
 ): Result.Result<ReadonlyArray<Replacement.Edit>, Replacement.EditRefused> => {
-  const { edits, newText, oldText, path, replaceAll } = params
+  const { newText, oldText, path, replaceAll } = params
   const refuse = (detail: string) => Result.fail(new Replacement.EditRefused({ path, detail }))
-  if (edits !== undefined && edits.length > 0) {
-    return oldText === undefined && newText === undefined
+  const isEmpty = (edit: Pick<Params, "oldText" | "newText">) => !edit.oldText && !edit.newText
+  const edits = params.edits?.filter((edit) => !isEmpty(edit)) ?? []
+  if (edits.length > 0) {
+    // Some models fill in all parameters.
+    return isEmpty(params) || edits.some((edit) => edit.oldText === oldText && edit.newText === newText)
       ? Result.succeed(edits)
       : refuse("give either edits or oldText and newText")
   }
@@ -175,11 +180,15 @@ const change = Effect.fnUntraced(function* (
   if (!Folder.sameFile(info, opened.info)) return yield* Folder.changed(path)
   const bytes = yield* Files.readAll(opened, path, maxBytes)
   const before = yield* decoded(bytes, path)
-  const { places, text } = yield* Effect.mapError(
-    Replacement.apply(before, edits),
+  const { likened, places, text } = yield* Effect.mapError(
+    // The text that was decoded has no byte order mark.
+    Replacement.apply(
+      before,
+      edits.map((edit) => ({ ...edit, ...withoutMark(edit) }))
+    ),
     (detail) => new Replacement.EditRefused({ path, detail })
   )
-  return { bytes: encoded(text, bytes), before, places } satisfies Done
+  return { bytes: encoded(text, bytes), before, places, likened } satisfies Done
 }, Effect.scoped)
 
 /** Fails for bytes that are not UTF-8, because encoding them again would change the file. */
@@ -188,6 +197,7 @@ const decoded = (bytes: Uint8Array, path: string): Effect.Effect<string, FileFai
   const refuse = (format: string) =>
     new FileFailed({ path, reason: "other", detail: `it is ${format}, and only UTF-8 text can be edited` })
   if (kind._tag !== "Text") return Effect.fail(refuse(kind._tag === "Image" ? kind.mediaType : kind.format))
+  if (kind.encoding !== "utf-8") return Effect.fail(refuse("UTF-16 text"))
   return Effect.flatMap(Paced.run(validText(bytes)), (text) =>
     text === undefined ? Effect.fail(refuse("not valid UTF-8")) : Effect.succeed(text)
   )
@@ -201,6 +211,11 @@ function* validText(bytes: Uint8Array): Paced.Work<string | undefined> {
   }
 }
 
+const withoutMark = ({ newText, oldText }: Replacement.Edit) => ({
+  oldText: oldText.replace(/^\ufeff/, ""),
+  newText: newText.replace(/^\ufeff/, "")
+})
+
 const byteOrderMark = [0xef, 0xbb, 0xbf]
 
 const encoded = (text: string, original: Uint8Array): Uint8Array => {
@@ -212,11 +227,17 @@ const encoded = (text: string, original: Uint8Array): Uint8Array => {
   return marked
 }
 
-const rendered = Effect.fnUntraced(function* (path: string, { before, places }: Done) {
+const rendered = Effect.fnUntraced(function* (target: Files.Target, { before, likened, places }: Done) {
+  const path = target.shown
   const { added, diff, removed } = yield* Paced.run(LineDiff.make(before, places, path, maxDiff))
   const replaced = places.length
   const count = replaced === 1 ? "1 place" : `${replaced} places`
-  return Tool.output(`Replaced ${count} in ${path} (+${added} -${removed} lines).`, {
+  const notes = [
+    `Replaced ${count} in ${path} (+${added} -${removed} lines).`,
+    ...(likened.length === 0 ? [] : [`[The file has ${likened.join(", ")} there, unlike the old text.]`]),
+    ...Files.linkNote(target)
+  ]
+  return Tool.output(notes.join("\n"), {
     details: { path, replaced, added, removed, diff }
   })
 })

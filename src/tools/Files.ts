@@ -1,6 +1,7 @@
 /** Opens, reads and replaces files and folders by the path that a model gave, inside the roots. */
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import type * as Scope from "effect/Scope"
 import * as AtomicWrite from "./AtomicWrite.ts"
@@ -95,6 +96,14 @@ export const update = Effect.fnUntraced(function* <A extends { readonly bytes: U
   })
   return yield* change.pipe(Effect.scoped, FileLock.withLock(where))
 })
+
+/** The note for the model on a file that had other names, which a write does not change. */
+export const linkNote = ({ info }: Target): ReadonlyArray<string> => {
+  const others = Option.getOrElse(info?.nlink ?? Option.none(), () => 1n) - 1n
+  return others > 0n
+    ? [`[It was a hard link: ${others} other name${others > 1n ? "s keep" : " keeps"} the old content.]`]
+    : []
+}
 
 /** Reads all bytes of a file. Fails with reason `tooLarge` above `limit` bytes. */
 export const readAll = Effect.fnUntraced(function* (

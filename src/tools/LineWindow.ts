@@ -58,7 +58,7 @@ export const make = (bounds: Bounds): LineWindow => {
     last = ""
   }
   const take = (size: number) => {
-    const line = kept.slice(0, Math.min(size, bounds.maxLine))
+    const line = whole(kept.slice(0, Math.min(size, bounds.maxLine)))
     const cost = encoder.encode(line).length + 1
     // The first line is always returned, else a model that continues at this offset would make no progress.
     if (lines.length >= bounds.limit || (lines.length > 0 && bytes + cost > bounds.maxBytes)) {
@@ -93,3 +93,6 @@ export const make = (bounds: Bounds): LineWindow => {
 }
 
 const encoder = new TextEncoder()
+
+/** Without the first half of a character whose second one is cut off. */
+const whole = (text: string): string => (/[\uD800-\uDBFF]$/.test(text) ? text.slice(0, -1) : text)

@@ -60,10 +60,11 @@ const maxCountedBytes = 16 * 1024 * 1024
 
 const Params = Schema.Struct({
   path: Schema.String.annotate({ description: "The file, relative to the root or absolute" }),
-  offset: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))).annotate({
-    description: "First line to read, from 1. Default: 1"
+  offset: Schema.optionalKey(Schema.Int).annotate({
+    description:
+      "First line to read, from 1. Negative: counted from the end, -20 reads the last 20. Default: 1"
   }),
-  limit: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))).annotate({
+  limit: Schema.optionalKey(Schema.Int).annotate({
     description: `Lines to read. Default and at most: ${maxLines}`
   }),
   lineNumbers: Schema.optionalKey(Schema.Boolean).annotate({
@@ -131,7 +132,7 @@ export const make = (options: Root.Options) =>
         case "Text":
           return first === undefined
             ? Tool.output("(The file is empty.)", { details: { path: opened.shown, lines: 0 } })
-            : yield* readText(opened, params, first)
+            : yield* readText(opened, params, first, kind.encoding)
       }
     }, Effect.scoped)
   })
@@ -170,28 +171,66 @@ const readImage = Effect.fnUntraced(function* (opened: Opened, path: string, med
   })
 })
 
-const readText = Effect.fnUntraced(function* (opened: Opened, params: Params, first: Uint8Array) {
-  const offset = params.offset ?? 1
-  const limit = Math.min(params.limit ?? maxLines, maxLines)
+const readText = Effect.fnUntraced(function* (
+  opened: Opened,
+  params: Params,
+  first: Uint8Array,
+  encoding: string
+) {
+  const offset = yield* firstLine(opened, params, first, encoding)
+  const limit = Math.min(params.limit !== undefined && params.limit > 0 ? params.limit : maxLines, maxLines)
   const window = LineWindow.make({ offset, limit, maxBytes, maxLine })
-  const decoder = new TextDecoder()
   const isCounted = opened.info.size <= maxCountedBytes
-
-  let chunk: Uint8Array | undefined = first
-  while (chunk !== undefined && (isCounted || !window.isFull())) {
-    window.push(decoder.decode(chunk, { stream: true }))
-    chunk = yield* next(opened, params.path)
-  }
-  const isWhole = chunk === undefined
-  if (isWhole) {
-    window.push(decoder.decode())
-    window.end()
-  }
+  const isWhole = yield* feed(
+    opened,
+    params.path,
+    first,
+    encoding,
+    window,
+    () => isCounted || !window.isFull()
+  )
   if (window.lines.length === 0) {
     const detail = `it has ${window.total()} lines, so there is no line ${offset}`
     return yield* refuse(params.path, detail)
   }
-  return rendered(opened, params, window, { isWhole, bom: hasBom(first) })
+  return rendered(opened, { ...params, offset }, window, { isWhole, bom: hasBom(first), encoding })
+})
+
+/** The number of the first line: models that count from 0 mean the start by it, and the end by negative numbers. */
+const firstLine = Effect.fnUntraced(function* (
+  opened: Opened,
+  { offset = 1, path }: Params,
+  first: Uint8Array,
+  encoding: string
+) {
+  if (offset >= 0) return Math.max(offset, 1)
+  const window = LineWindow.make({ offset: Infinity, limit: 1, maxBytes, maxLine })
+  yield* feed(opened, path, first, encoding, window, () => true)
+  yield* Effect.mapError(opened.file.seek(BigInt(first.length), "start"), (error) =>
+    fromPlatform(path, error)
+  )
+  return Math.max(window.total() + offset + 1, 1)
+})
+
+/** Reads on from the first bytes until the window needs no more. Returns whether it read all. */
+const feed = Effect.fnUntraced(function* (
+  opened: Opened,
+  path: string,
+  first: Uint8Array,
+  encoding: string,
+  window: LineWindow.LineWindow,
+  isNeeded: () => boolean
+) {
+  const decoder = new TextDecoder(encoding)
+  let chunk: Uint8Array | undefined = first
+  while (chunk !== undefined && isNeeded()) {
+    window.push(decoder.decode(chunk, { stream: true }))
+    chunk = yield* next(opened, path)
+  }
+  if (chunk !== undefined) return false
+  window.push(decoder.decode())
+  window.end()
+  return true
 })
 
 const hasBom = (bytes: Uint8Array): boolean => bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
@@ -200,12 +239,14 @@ const rendered = (
   { info, shown }: Opened,
   params: Params,
   window: LineWindow.LineWindow,
-  { bom, isWhole }: { readonly isWhole: boolean; readonly bom: boolean }
+  { bom, encoding, isWhole }: { readonly isWhole: boolean; readonly bom: boolean; readonly encoding: string }
 ): Tool.ToolOutput => {
   const from = params.offset ?? 1
   const to = from + window.lines.length - 1
   const total = isWhole ? window.total() : undefined
-  const numbered = window.lines.map((line, index) =>
+  const hasNul = window.lines.some((line) => line.includes("\0"))
+  const lines = hasNul ? window.lines.map((line) => line.replaceAll("\0", nul)) : window.lines
+  const numbered = lines.map((line, index) =>
     params.lineNumbers === true ? `${from + index}\t${line}` : line
   )
   const notes = [
@@ -214,7 +255,9 @@ const rendered = (
       .slice(0, 5),
     ...(total !== undefined && to >= total && from === 1 ? [] : [position(from, to, total, info.size)]),
     ...(window.crlf() > 0 ? ["[Lines end in CRLF.]"] : []),
-    ...(bom ? ["[The file begins with a byte order mark.]"] : [])
+    ...(bom ? ["[The file begins with a byte order mark.]"] : []),
+    ...(encoding === "utf-8" ? [] : ["[The file is UTF-16 text.]"]),
+    ...(hasNul ? [`[${nul} stands for a NUL.]`] : [])
   ]
   return Tool.output([...numbered, ...(notes.length === 0 ? [] : ["", ...notes])].join("\n"), {
     details: {
@@ -228,6 +271,9 @@ const rendered = (
     }
   })
 }
+
+/** Vendors refuse requests with a NUL. */
+const nul = "\u2400"
 
 const position = (from: number, to: number, total: number | undefined, size: bigint): string => {
   const of = total === undefined ? `a file of ${size} bytes` : `${total}`

@@ -3,13 +3,15 @@
  *
  * Every old text is searched in the original, so one replacement does not affect another. Line ends do not
  * matter for the search: `\n` matches `\r\n`, and the new text gets the line ends of the file. All other bytes
- * stay unchanged.
+ * stay unchanged. An old text that does not occur may match one place whose quotes, dashes and spaces are
+ * typographic, or whose accents are composed in another way. The parts that old and new text share stay there.
  *
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as Likeness from "./Likeness.ts"
 import { cutLine } from "./Output.ts"
 import * as Paced from "./Paced.ts"
 import { nearest } from "./Similarity.ts"
@@ -72,6 +74,12 @@ export interface Replaced {
    * @since 0.2.0
    */
   readonly places: ReadonlyArray<Place>
+  /**
+   * Typographic characters that the file has where an old text has plain ones.
+   *
+   * @since 0.2.0
+   */
+  readonly likened: ReadonlyArray<string>
 }
 
 /**
@@ -123,6 +131,7 @@ function* replaced(original: string, edits: ReadonlyArray<Edit>): Found<Replaced
   const lineEnd = yield* usualLineEnd(original)
   const file = yield* withoutReturns(original)
   const places: Array<Place> = []
+  const likened = new Set<string>()
   for (const [index, edit] of edits.entries()) {
     const wanted = plainLines(edit.oldText)
     const found = yield* find(file, edit, wanted)
@@ -131,18 +140,19 @@ function* replaced(original: string, edits: ReadonlyArray<Edit>): Found<Replaced
         edits.length === 1 ? found.failure : `edit ${index + 1} of ${edits.length}: ${found.failure}`
       )
     }
-    const newText = plainLines(edit.newText).replaceAll("\n", lineEnd)
-    for (const at of found.success) {
-      if (
-        places.push({ from: file.offsetOf(at), to: file.offsetOf(at + wanted.length), newText }) % stride ===
-        0
-      )
-        yield
+    const { characters, ranges, text } = found.success
+    for (const character of characters) likened.add(character)
+    const newText = text.replaceAll("\n", lineEnd)
+    for (const [from, to] of ranges) {
+      if (places.push({ from: file.offsetOf(from), to: file.offsetOf(to), newText }) % stride === 0) yield
     }
   }
   // The places of one edit are in order.
   const sorted = edits.length === 1 ? places : places.toSorted((self, that) => self.from - that.from)
-  return yield* joined(original, sorted)
+  return Result.map(yield* joined(original, sorted), (joined) => ({
+    ...joined,
+    likened: Array.from(likened)
+  }))
 }
 
 /** Number of places, lines or characters between two yields. */
@@ -189,17 +199,31 @@ function* usualLineEnd(text: string): Paced.Work<"\n" | "\r\n"> {
 
 const plainLines = (text: string): string => text.replaceAll("\r\n", "\n")
 
-/** The offsets of all occurrences of the old text. */
-function* find(file: Plain, edit: Edit, wanted: string): Found<ReadonlyArray<number>> {
+/** The places of an old text in the plain text. */
+interface Occurrences {
+  readonly ranges: ReadonlyArray<readonly [from: number, to: number]>
+  /** The text that replaces each. */
+  readonly text: string
+  /** Typographic characters that only the file has. */
+  readonly characters: ReadonlyArray<string>
+}
+
+function* find(file: Plain, edit: Edit, wanted: string): Found<Occurrences> {
   if (wanted === "") return Result.fail("the old text is empty. To make or fill a file use write")
   if (wanted === plainLines(edit.newText)) return Result.fail("the old text and the new text are the same")
-  const found: Array<number> = []
-  for (let at = yield* Paced.indexOf(file.text, wanted); at !== -1; ) {
-    if (found.push(at) % stride === 0) yield
-    at = yield* Paced.indexOf(file.text, wanted, at + wanted.length)
+  const text = plainLines(edit.newText)
+  const found = yield* occurrences(file.text, wanted)
+  if (found.length === 0) {
+    const like = yield* Likeness.find(file.text, wanted, text)
+    if (like === undefined)
+      return Result.fail(`the old text is not in the file. ${yield* candidates(file.text, wanted)}`)
+    const { characters } = like
+    return like.isOnly
+      ? Result.succeed({ ranges: [[like.from, like.to]], text: like.newText, characters })
+      : Result.fail(
+          `the old text is there several times, but with ${characters.join(", ")}. Give more of the text around it, or these characters`
+        )
   }
-  if (found.length === 0)
-    return Result.fail(`the old text is not in the file. ${yield* candidates(file.text, wanted)}`)
   if (found.length > 1 && edit.replaceAll !== true) {
     const numbers: Array<number> = []
     for (const at of found.slice(0, 10)) numbers.push(yield* lineAt(file.text, at))
@@ -208,7 +232,16 @@ function* find(file: Plain, edit: Edit, wanted: string): Found<ReadonlyArray<num
         "Give more of the text around it, or set replaceAll"
     )
   }
-  return Result.succeed(found)
+  return Result.succeed({ ranges: found.map((at) => [at, at + wanted.length]), text, characters: [] })
+}
+
+function* occurrences(text: string, wanted: string): Paced.Work<ReadonlyArray<number>> {
+  const found: Array<number> = []
+  for (let at = yield* Paced.indexOf(text, wanted); at !== -1; ) {
+    if (found.push(at) % stride === 0) yield
+    at = yield* Paced.indexOf(text, wanted, at + wanted.length)
+  }
+  return found
 }
 
 /** The number of the line that contains the offset, from 1. */
@@ -237,7 +270,12 @@ function* candidates(text: string, wanted: string): Paced.Work<string> {
   const near = yield* nearest(first.trim(), numbered, ({ line }) => line.trim(), 3)
   return near.length === 0
     ? "No line of the file is like it; read the file again"
-    : `Most like its first line:\n${near.map(({ line, number }) => `${number}: ${shown(line)}`).join("\n")}`
+    : [
+        `Most like its first line:\n${near.map(({ line, number }) => `${number}: ${shown(line)}`).join("\n")}`,
+        ...near
+          .slice(0, 1)
+          .flatMap(({ line, number }) => Likeness.difference(line.trim(), first.trim(), number))
+      ].join("\n")
 }
 
 /** Without line ends at the start and the end. */
@@ -270,7 +308,7 @@ function* squeezed(lines: ReadonlyArray<string>): Paced.Work<ReadonlyArray<strin
 
 const shown = (line: string): string => cutLine(line, 200)
 
-function* joined(original: string, places: ReadonlyArray<Place>): Found<Replaced> {
+function* joined(original: string, places: ReadonlyArray<Place>): Found<Omit<Replaced, "likened">> {
   const parts: Array<string> = []
   let [text, at] = ["", 0]
   for (const { from, newText, to } of places) {

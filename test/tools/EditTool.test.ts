@@ -158,12 +158,63 @@ describe("EditTool", () => {
     Stretch.tries
   )
 
+  it.live.each([
+    [
+      "quotes",
+      "it\u2019s \u201cfine\u201d",
+      'it\'s "fine"',
+      'it\'s "good"',
+      "it\u2019s \u201cgood\u201d",
+      "\u2019 (U+2019)"
+    ],
+    ["a dash", "a \u2014 b c", "a - b c", "a - b d", "a \u2014 b d", "\u2014 (U+2014)"],
+    ["a space", "a\u00a0b", "a b", "a c", "a\u00a0c", "(U+00A0)"],
+    [
+      "an accent in two characters",
+      "cafe\u0301 x",
+      "caf\u00e9 x",
+      "caf\u00e9 y",
+      "cafe\u0301 y",
+      "(U+0065 U+0301)"
+    ],
+    ["an accent in one character", "caf\u00e9 x", "cafe\u0301 x", "tea x", "tea x", "\u00e9 (U+00E9)"]
+  ] as const)(
+    "matches the only place that looks alike, and keeps what both texts share: %s",
+    ([, line, oldText, newText, expected, named]) =>
+      Effect.gen(function* () {
+        const { after, text } = yield* edit(`one\r\n${line}\r\ntwo\r\n`, { oldText, newText })
+        assert.strictEqual(after, `one\r\n${expected}\r\ntwo\r\n`)
+        assert.include(text, named)
+      }).pipe(Workspace.provide)
+  )
+
+  it.live("names a character that looks alike, if it cannot match", () =>
+    Effect.gen(function* () {
+      const twice = yield* edit("it\u2019s\nit\u2019s\n", { oldText: "it's", newText: "is" })
+      assert.include(twice.text, "several times, but with \u2019 (U+2019)")
+      const cyrillic = yield* edit("const v\u0430lue = 1\n", { oldText: "const value = 1", newText: "x" })
+      assert.include(cyrillic.text, "Line 1 has \u0430 (U+0430) where the old text has a (U+0061).")
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("passes over empty texts beside edits, and over an edit that is given twice", () =>
+    Effect.gen(function* () {
+      const edits = [{ oldText: "a", newText: "b" }]
+      for (const beside of [{ oldText: "" }, { oldText: "", newText: "" }, { oldText: "a", newText: "b" }]) {
+        assert.strictEqual((yield* edit("a", { edits, ...beside })).after, "b")
+      }
+      const padded = { edits: [...edits, { oldText: "", newText: "" }] }
+      assert.strictEqual((yield* edit("a", padded)).after, "b")
+      assert.strictEqual((yield* edit("\ufeffa", { oldText: "\ufeffa", newText: "b" })).after, "b")
+    }).pipe(Workspace.provide)
+  )
+
   it.live("refuses what would do nothing", () =>
     Effect.gen(function* () {
       assert.include((yield* edit("a", { oldText: "a", newText: "a" })).text, "are the same")
       assert.include((yield* edit("a", { oldText: "", newText: "a" })).text, "the old text is empty")
       assert.include((yield* edit("a", {})).text, "give oldText and newText, or edits")
-      const both = { oldText: "a", newText: "b", edits: [{ oldText: "a", newText: "b" }] }
+      const both = { oldText: "a", newText: "b", edits: [{ oldText: "a", newText: "c" }] }
       assert.include((yield* edit("a", both)).text, "give either")
     }).pipe(Workspace.provide)
   )

@@ -8,6 +8,36 @@ const numbered = (count: number) =>
 const png = Buffer.from(Images.png(7, 5), "base64")
 
 describe("ReadTool", () => {
+  it.live("takes 0 for the start, negative offsets from the end, and a limit below 1 for none", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make({ "a.txt": "1\n2\n3\n" })
+      const read = (params: object) =>
+        Effect.map(call("read", { path: "a.txt", ...params }), ({ text }) => text)
+      assert.strictEqual(yield* read({ offset: 0 }), "1\n2\n3")
+      assert.strictEqual(yield* read({ limit: -1 }), "1\n2\n3")
+      assert.strictEqual(yield* read({ offset: -2 }), "2\n3\n\n[Lines 2-3 of 3.]")
+      assert.strictEqual(
+        yield* read({ offset: -2, limit: 1 }),
+        "2\n\n[Lines 2-2 of 3. Read on with offset 3.]"
+      )
+      assert.strictEqual(yield* read({ offset: -9 }), "1\n2\n3")
+      const long = yield* Workspace.make({ "a.txt": `${"x".repeat(200_000)}\n`.repeat(3) + "end\n" })
+      assert.include(
+        (yield* long.call("read", { path: "a.txt", offset: -1 })).text,
+        "end\n\n[Lines 4-4 of 4.]"
+      )
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("cuts no character in two", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make({ "a.txt": `${"x".repeat(1_999)}\u{1f600}tail\n` })
+      const { text } = yield* call("read", { path: "a.txt" })
+      assert.notMatch(text, /[\ud800-\udbff](?![\udc00-\udfff])/)
+      assert.include(text, "[Line 1 is cut after")
+    }).pipe(Workspace.provide)
+  )
+
   it.live("reads a file as it is", () =>
     Effect.gen(function* () {
       const { call } = yield* Workspace.make({ "a.txt": "one\ntwo\n\tünï 😀\n" })

@@ -40,6 +40,44 @@ describe("WriteTool", () => {
     }).pipe(Workspace.provide)
   )
 
+  it.live("keeps the line ends and the byte order mark of the file that it replaces, and says so", () =>
+    Effect.gen(function* () {
+      const { call, fs, path, root } = yield* Workspace.make({
+        "crlf.txt": "a\r\nb\r\n",
+        "lf.txt": "a\nb\n",
+        "bom.txt": "\ufeffa\n",
+        "wide.txt": Uint8Array.from(Buffer.from("\ufeffa\n", "utf16le"))
+      })
+      const write = (name: string, content: string) =>
+        Effect.flatMap(call("write", { path: name, content }), ({ text }) =>
+          Effect.map(
+            fs.readFile(path.join(root, name)),
+            (bytes) => [Buffer.from(bytes).toString(), text] as const
+          )
+        )
+      const crlf = yield* write("crlf.txt", "new\nlines\n")
+      assert.strictEqual(crlf[0], "new\r\nlines\r\n")
+      assert.include(crlf[1], "[Lines end in CRLF, as before.]")
+      const bom = yield* write("bom.txt", "b\n")
+      assert.strictEqual(bom[0], "\ufeffb\n")
+      assert.include(bom[1], "byte order mark, as before")
+      assert.deepStrictEqual(yield* write("lf.txt", "x\r\ny\n"), [
+        "x\r\ny\n",
+        "Replaced 4 bytes of lf.txt: 5 bytes, 2 lines."
+      ])
+      assert.include((yield* write("wide.txt", "b\n"))[1], "was UTF-16")
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("takes a JSON value for the content of a JSON file alone", () =>
+    Effect.gen(function* () {
+      const { call, fs, path, root } = yield* Workspace.make()
+      yield* call("write", { path: "a.json", content: { a: [1] } })
+      assert.strictEqual(yield* fs.readFileString(path.join(root, "a.json")), '{\n  "a": [\n    1\n  ]\n}\n')
+      assert.include((yield* call("write", { path: "a.txt", content: { a: 1 } })).text, "must be a text")
+    }).pipe(Workspace.provide)
+  )
+
   it.live("makes a file once when several calls make it side by side", () =>
     Effect.gen(function* () {
       const { call, fs, path, root } = yield* Workspace.make()
