@@ -41,7 +41,7 @@ export const make = Effect.fnUntraced(function* (
   // Questions that were answered while the run was suspended need their tool, also where no person is.
   const asks = policy.asked !== "deny" || (opened?.session.restored.open?.questions ?? []).length > 0
   const tools = [
-    ...Tools.make({ root, shell }).filter(({ name }) => settings.tools.includes(name)),
+    ...Tools.make({ root, shell, hardLinks: "allow" }).filter(({ name }) => settings.tools.includes(name)),
     ...project.tools,
     ...(asks && settings.tools.includes("ask_user") ? [CoreApproval.askUser()] : [])
   ]

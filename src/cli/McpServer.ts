@@ -88,7 +88,7 @@ const telling =
   })
 
 const toolsOf = ({ project, settings, shell }: AgentSetup.Plan, root: string) => [
-  ...Tools.make({ root, shell }).filter(({ name }) => settings.tools.includes(name)),
+  ...Tools.make({ root, shell, hardLinks: "allow" }).filter(({ name }) => settings.tools.includes(name)),
   ...project.tools
 ]
 

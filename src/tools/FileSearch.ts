@@ -5,14 +5,18 @@ import * as Path from "effect/Path"
 import * as FileKind from "./FileKind.ts"
 import * as Files from "./Files.ts"
 import * as Folder from "./Folder.ts"
+import type * as LineMatcher from "./LineMatcher.ts"
 import type * as Matches from "./Matches.ts"
 import { visible } from "./Output.ts"
 import * as Paced from "./Paced.ts"
+import type { PathFailure } from "./PathFailure.ts"
+import type { PathGlob } from "./PathGlob.ts"
 import type { Ripgrep } from "./Ripgrep.ts"
 import * as Walk from "./Walk.ts"
 
 export interface Searching {
   readonly matches: Matches.Matches
+  readonly matcher: LineMatcher.LineMatcher
   readonly budget: Paced.Budget
   /** Maximum bytes of a file. */
   readonly maxBytes: number
@@ -21,22 +25,23 @@ export interface Searching {
 export interface Options {
   /** The path of the folder for display. */
   readonly shown: string
-  readonly isWanted: (path: string) => boolean
+  readonly isWanted: PathGlob
   readonly includeIgnored: boolean
   /** Names the files that may match. `undefined`: the search opens each file. */
   readonly ripgrep: Ripgrep | undefined
 }
 
-/** The parts of a folder that the search left out. */
-export interface Missed {
-  /** Number of files above `maxBytes`. */
-  readonly tooLarge: number
+/** The paths that a search left out. */
+export interface Searched {
+  /** Number of files that the glob selects. */
+  readonly wanted: number
+  readonly missed: Walk.Missed
   /** Ignored paths, relative to the folder `shown`. */
   readonly leftOut: ReadonlyArray<string>
   readonly shown: string
 }
 
-/** Searches a file of the folder. Skips a file that is no text. */
+/** Searches a file of the folder. Returns whether it is text. */
 export const file = Effect.fnUntraced(function* (
   { budget, matches, maxBytes }: Searching,
   folder: Folder.Folder,
@@ -45,10 +50,29 @@ export const file = Effect.fnUntraced(function* (
 ) {
   const opened = yield* Folder.openFile(folder, name, shown)
   const bytes = yield* Files.readAll(opened, shown, maxBytes)
-  if (FileKind.of(bytes)._tag !== "Text") return
-  const text = yield* Paced.run(Paced.decoded(bytes, new TextDecoder()))
+  const kind = FileKind.of(bytes)
+  if (kind._tag !== "Text") return bytes
+  const text = yield* Paced.run(Paced.decoded(bytes, new TextDecoder(kind.encoding)))
   yield* Paced.runWithin(matches.search(visible(shown), text), budget)
+  return undefined
 }, Effect.scoped)
+
+/** Maximum bytes of a binary file that are compared with a pattern that has no words. */
+const maxBinary = 1024 * 1024
+
+/** Whether a binary file may match. Only then it is worth a note. */
+function* mayMatch(
+  { ignoreCase, search, words }: LineMatcher.LineMatcher,
+  bytes: Uint8Array
+): Paced.Work<boolean> {
+  const start = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+  if (words.length > 0 && !ignoreCase) return words.some((word) => start.includes(word))
+  for (const line of Paced.lines(start.toString("utf8", 0, maxBinary))) {
+    if ((yield* search(line)) !== -1) return true
+    yield
+  }
+  return false
+}
 
 /** Searches the files below the folder, until there are more matches than the limits allow. */
 export const folder = Effect.fnUntraced(function* (
@@ -58,29 +82,51 @@ export const folder = Effect.fnUntraced(function* (
 ) {
   const { budget, matches } = searching
   const paths = yield* Path.Path
-  let tooLarge = 0
+  let wanted = 0
+  const found: Walk.Missed = new Map()
   const search = (at: Folder.Folder, path: string, below: string) =>
     fileAt(searching, at, below.split("/"), Walk.below(shown, path)).pipe(
-      Effect.catch((failure) =>
-        // Unreadable files do not fail the search.
-        Effect.sync(() => {
-          if (failure._tag === "FileFailed" && failure.reason === "tooLarge") tooLarge++
-        })
+      Effect.flatMap((binary) =>
+        binary === undefined
+          ? Effect.succeed(false)
+          : Paced.runWithin(mayMatch(searching.matcher, binary), budget)
       ),
-      Effect.map((): Walk.Step => (matches.isFull() ? "stop" : "continue"))
+      Effect.map((mayMatch) => (mayMatch === true ? "binary file" : undefined)),
+      // Unreadable files do not fail the search.
+      Effect.catch((failure) => Effect.succeed(reasonOf(failure))),
+      Effect.map((reason): Walk.Step => {
+        if (reason !== undefined) Walk.miss(found, reason, path)
+        return matches.isFull() ? "stop" : "continue"
+      })
     )
   const batches =
     ripgrep === undefined
       ? undefined
       : inBatches(searching, top, ripgrep, (path) => search(top, path, path), maxBatch(paths.sep))
-  const { leftOut } = yield* Walk.walk(top, { includeIgnored, budget }, (entry) =>
-    entry.type !== "File" || !isWanted(entry.path)
+  const { leftOut, missed } = yield* Walk.walk(top, { includeIgnored, budget }, (entry) =>
+    entry.type !== "File"
       ? Effect.succeed<Walk.Step>("continue")
-      : (batches?.add(entry) ?? search(entry.folder, entry.path, entry.name))
+      : Effect.flatMap(Paced.runWithin(isWanted(entry.path), budget), (isIncluded) => {
+          if (isIncluded !== true) return Effect.succeed<Walk.Step>("continue")
+          wanted++
+          return batches?.add(entry) ?? search(entry.folder, entry.path, entry.name)
+        })
   )
   if (batches !== undefined) yield* batches.flush
-  return { tooLarge, leftOut: leftOut.slice(0, batches?.ignored()), shown } satisfies Missed
+  return {
+    wanted,
+    missed: new Map([...missed, ...found]),
+    leftOut: leftOut.slice(0, batches?.ignored()),
+    shown
+  } satisfies Searched
 })
+
+const reasonOf = (failure: PathFailure): Walk.Reason =>
+  failure._tag === "PathRefused"
+    ? "hard link"
+    : failure.reason === "tooLarge"
+      ? "large file"
+      : "unreadable path"
 
 /** Searches a file of a folder below. Enters each folder on the way, and follows no link. */
 const fileAt = (
@@ -138,7 +184,7 @@ const inBatches = <R>(
 }
 
 /**
- * The files that may match. ripgrep does not read those above the limit, which the search counts.
+ * The files that may match, and those that the search cannot open but counts.
  */
 const candidates = Effect.fnUntraced(function* (
   { maxBytes }: Searching,
@@ -147,13 +193,13 @@ const candidates = Effect.fnUntraced(function* (
   paths: ReadonlyArray<string>
 ) {
   const files = yield* FileSystem.FileSystem
-  const isLarge = (path: string) =>
+  const isRefused = (path: string) =>
     files.lstat(top.at(path)).pipe(
-      Effect.map(({ size }) => size > maxBytes),
+      Effect.map((info) => info.size > maxBytes || Folder.isRefusedLink(top.options, info)),
       Effect.orElseSucceed(() => false)
     )
-  const large = new Set(yield* Effect.filter(paths, isLarge, { concurrency: 16 }))
-  const small = paths.filter((path) => !large.has(path))
+  const refused = new Set(yield* Effect.filter(paths, isRefused, { concurrency: 16 }))
+  const small = paths.filter((path) => !refused.has(path))
   const found = small.length === 0 ? new Set<string>() : yield* ripgrep(top.path, small)
-  return found === undefined ? new Set(paths) : new Set([...large, ...found])
+  return found === undefined ? new Set(paths) : new Set([...refused, ...found])
 })

@@ -4,12 +4,14 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import * as Glob from "effect/Glob"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Tool from "../Tool.ts"
 import * as Files from "./Files.ts"
 import { visible } from "./Output.ts"
+import * as Paced from "./Paced.ts"
 import { FileFailed, PathFailure } from "./PathFailure.ts"
+import * as PathGlob from "./PathGlob.ts"
 import * as Walk from "./Walk.ts"
 
 export type { Options } from "./Walk.ts"
@@ -25,7 +27,7 @@ export const maxResults = 1_000
 const Params = Schema.Struct({
   pattern: Schema.NonEmptyString.annotate({
     description:
-      "Glob: * and ? within a name, ** over folders, [a-z], {a,b}. A pattern without a / matches names in all folders"
+      "Glob: * and ? within a name, ** over folders, [a-z], {a,b}, !*.x to exclude. Without a / it matches names in all folders"
   }),
   path: Schema.optionalKey(Schema.String).annotate({ description: "Folder to look in. Default: the root" }),
   includeIgnored: Walk.includeIgnored
@@ -81,28 +83,38 @@ export const make = (options: Walk.Options) =>
       if (file !== undefined) {
         return yield* new FileFailed({ path, reason: "notFolder", detail: "it is a file, not a folder" })
       }
-      const matches = matcher(pattern)
-      const found: Array<string> = []
+      const matches = yield* PathGlob.within(options, folder, shown, pattern, false)
+      const inAnyCase = yield* PathGlob.within(options, folder, shown, pattern.toLowerCase(), false)
+      const [found, others]: [Array<string>, Array<string>] = [[], []]
       const budget = yield* Walk.budget(options)
-      const { ended, leftOut } = yield* Walk.walk(folder, { includeIgnored, budget }, (entry) =>
-        Effect.sync((): Walk.Step => {
-          const isFolder = entry.type === "Directory"
-          if (!matches(isFolder ? `${entry.path}/` : entry.path)) return "continue"
-          if (found.length === maxResults) return "stop"
-          found.push(Walk.below(shown, entry.path) + (isFolder ? "/" : ""))
+      const { ended, leftOut, missed } = yield* Walk.walk(folder, { includeIgnored, budget }, (entry) => {
+        const path = entry.type === "Directory" ? `${entry.path}/` : entry.path
+        function* compare(): Paced.Work<Walk.Step> {
+          if (yield* matches(path)) {
+            if (found.length === maxResults) return "stop"
+            found.push(Walk.below(shown, path))
+          } else if (found.length + others.length === 0 && (yield* inAnyCase(path.toLowerCase()))) {
+            others.push(Walk.below(shown, path))
+          }
           return "continue"
-        })
-      )
+        }
+        return Effect.map(Paced.runWithin(compare(), budget), (step) => step ?? "stop")
+      })
       const note =
         ended === "continue"
           ? []
           : budget.hasStopped()
             ? [Walk.lateNote(budget)]
             : [`[Only the first ${maxResults} are shown. Narrow the pattern or the path.]`]
+      const nothing = [
+        "Nothing matches.",
+        others.length === 0 ? PathGlob.adviceOn(pattern) : ` In other letter case: ${visible(others.join())}`
+      ].join("")
       return Tool.output(
         [
-          ...(found.length === 0 ? ["Nothing matches."] : found.map(visible)),
+          ...(found.length === 0 ? [nothing] : found.map(visible)),
           ...note,
+          ...Walk.missedNote(shown, missed),
           ...Walk.leftOutNote(shown, leftOut)
         ].join("\n"),
         {
@@ -122,7 +134,8 @@ export const make = (options: Walk.Options) =>
  *
  * **Details**
  *
- * A glob without `/` matches names in all folders. Names with a leading dot match too.
+ * A glob without `/` matches names in all folders. Names with a leading dot match too. Several globs are separated by
+ * commas, and one with a leading `!` excludes paths. A glob of more than 1,000 characters matches nothing.
  *
  * **Example** (Matching a name at any depth)
  *
@@ -137,7 +150,12 @@ export const make = (options: Walk.Options) =>
  * @category predicates
  */
 export const matcher = (pattern: string): ((path: string) => boolean) => {
-  const anywhere = pattern.replace(/\/$/, "").includes("/") ? pattern.replace(/^\.?\//, "") : `**/${pattern}`
-  const glob = Glob.make(anywhere, { dot: true })
-  return (path) => Glob.match(glob, path)
+  const glob = Result.getOrUndefined(PathGlob.make(pattern))
+  return (path) => {
+    if (glob === undefined) return false
+    const work = glob(path)
+    let step = work.next()
+    while (step.done !== true) step = work.next()
+    return step.value
+  }
 }

@@ -177,13 +177,16 @@ const checkFile = (
   if (info.type !== "File") {
     return Effect.fail(new PathRefused({ path: shown, detail: `it is a ${info.type}, not a file` }))
   }
-  if (folder.options.hardLinks !== "allow" && Option.getOrElse(info.nlink, () => 1n) > 1n) {
-    return Effect.fail(
-      new PathRefused({
-        path: shown,
-        detail: "it is a hard link, and its content may be that of a file outside the roots"
-      })
-    )
-  }
-  return Effect.void
+  if (!isRefusedLink(folder.options, info)) return Effect.void
+  return Effect.fail(
+    new PathRefused({
+      path: shown,
+      detail:
+        "it is a hard link, and its content may be that of a file outside the roots. The option hardLinks of the tools permits it"
+    })
+  )
 }
+
+/** Whether a file has several names (hard links), and the options refuse that. */
+export const isRefusedLink = ({ hardLinks }: Root.Options, { nlink }: FileSystem.File.Info): boolean =>
+  hardLinks !== "allow" && Option.getOrElse(nlink, () => 1n) > 1n

@@ -9,11 +9,11 @@ import * as Schema from "effect/Schema"
 import * as Tool from "../Tool.ts"
 import * as FileSearch from "./FileSearch.ts"
 import * as Files from "./Files.ts"
-import { matcher as globMatcher } from "./FindTool.ts"
 import * as LineMatcher from "./LineMatcher.ts"
 import * as Matches from "./Matches.ts"
 import { cutLine } from "./Output.ts"
 import { PathFailure } from "./PathFailure.ts"
+import * as PathGlob from "./PathGlob.ts"
 import * as Ripgrep from "./Ripgrep.ts"
 import * as Walk from "./Walk.ts"
 
@@ -58,7 +58,7 @@ export class InvalidPattern extends Schema.TaggedError<InvalidPattern>()("Invali
   detail: Schema.String
 }) {
   override get message(): string {
-    return `The pattern ${JSON.stringify(cutLine(this.pattern, 300))} is invalid: ${this.detail}. To search for it as text, set literal.`
+    return `The pattern ${JSON.stringify(cutLine(this.pattern, 300))} is invalid: ${this.detail}.${LineMatcher.adviceOn(this.pattern)} To search for it as text, set literal.`
   }
 }
 
@@ -70,7 +70,7 @@ const Params = Schema.Struct({
     description: "File or folder to search. Default: the root"
   }),
   glob: Schema.optionalKey(Schema.String).annotate({
-    description: "Search only files that match, such as *.ts"
+    description: "Search only files that match, such as *.ts or src/**/*.{js,ts}; !*.md excludes"
   }),
   literal: Schema.optionalKey(Schema.Boolean).annotate({
     description: "Take the pattern as text. Default: false"
@@ -95,7 +95,7 @@ type Params = typeof Params.Type
  *
  * Patterns have the syntax of RE2: the time of a search is linear in the size of the files, so there are no
  * look-around and no back references. The tool fails with `InvalidPattern` for a pattern it cannot parse. It
- * skips binary files and files above `maxFileBytes`, searches in slices of a few milliseconds, and stops after
+ * skips binary files and files above `maxFileBytes`, names those that it left out, searches in slices of a few milliseconds, and stops after
  * `searchTime` (default 10 seconds) with the lines it found by then. It searches a line of more than some 20,000
  * characters (fewer for a complex pattern) in overlapping pieces.
  *
@@ -144,19 +144,20 @@ export const make = (options: Walk.Options) => {
       const budget = yield* Walk.budget(options)
       const matcher = yield* matcherOf(params)
       const matches = Matches.make(matcher.search, { context, matches: limit, size: maxOutput })
-      const searching = { matches, budget, maxBytes: maxFileBytes }
+      const searching = { matches, matcher, budget, maxBytes: maxFileBytes }
       const { file, folder, shown } = yield* Files.openEither(options, path)
       if (file !== undefined) {
-        yield* FileSearch.file(searching, folder, file, shown)
-        return rendered(searching, { tooLarge: 0, leftOut: [], shown })
+        const binary = yield* FileSearch.file(searching, folder, file, shown)
+        const missed: Walk.Missed = new Map(binary === undefined ? [] : [["binary file", [shown]]])
+        return rendered(params, searching, { wanted: 1, missed, leftOut: [], shown: "." })
       }
-      const missed = yield* FileSearch.folder(searching, folder, {
+      const searched = yield* FileSearch.folder(searching, folder, {
         shown,
-        isWanted: params.glob === undefined ? () => true : globMatcher(params.glob),
+        isWanted: yield* PathGlob.within(options, folder, shown, params.glob ?? "**", true),
         includeIgnored: params.includeIgnored ?? false,
         ripgrep: yield* ripgrep(folder.roots, matcher)
       })
-      return rendered(searching, missed)
+      return rendered(params, searching, searched)
     }, Effect.scoped)
   })
 }
@@ -169,26 +170,27 @@ const matcherOf = (params: Params): Effect.Effect<LineMatcher.LineMatcher, Inval
 }
 
 const rendered = (
+  { glob, literal, pattern }: Params,
   { budget, matches }: FileSearch.Searching,
-  { leftOut, shown, tooLarge }: FileSearch.Missed
+  { leftOut, missed, shown, wanted }: FileSearch.Searched
 ): Tool.ToolOutput => {
   const { files, lines } = matches.count()
   const isLate = budget.hasStopped()
+  const isFull = matches.isFull()
   const notes = [
-    ...(matches.isFull()
+    ...(isFull
       ? [`[Only the first ${lines} matching lines are shown. Narrow the pattern, the path or the glob.]`]
-      : []),
+      : [...Walk.missedNote(shown, missed)]),
     ...(isLate ? [Walk.lateNote(budget)] : []),
-    ...(tooLarge > 0 ? [`[${tooLarge} files of more than ${maxFileBytes} bytes were not searched.]`] : []),
     ...Walk.leftOutNote(shown, leftOut)
   ]
-  const text = lines === 0 ? ["No line matches."] : matches.lines
+  const nothing =
+    wanted === 0 && glob !== undefined && !isLate
+      ? `No file matches the glob, so none was searched.${PathGlob.adviceOn(glob)}`
+      : `No line matches.${literal === true ? "" : LineMatcher.adviceOn(pattern)}`
+  const text = lines === 0 ? [nothing] : matches.lines
+  const isMissed = Array.from(missed.keys()).some((reason) => reason !== "link")
   return Tool.output([...text, ...notes].join("\n"), {
-    details: {
-      matches: lines,
-      files,
-      complete: !matches.isFull() && !isLate && tooLarge === 0,
-      leftOut: leftOut.length
-    }
+    details: { matches: lines, files, complete: !isFull && !isLate && !isMissed, leftOut: leftOut.length }
   })
 }

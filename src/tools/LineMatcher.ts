@@ -26,6 +26,22 @@ export interface Options {
   readonly ignoreCase?: boolean | undefined
 }
 
+const advice: ReadonlyArray<readonly [RegExp, string]> = [
+  [/\(\?<?[=!]/, "There is no look-around: search for the part that must be there"],
+  [/\\[1-9]|\\k</, "There are no back references"],
+  [/\(\?>|[*+?}]\+/, "There are no atomic groups and possessive repeats"],
+  [/\\n|\n/, "Each line is searched alone, so \\n never matches: search for a part of one line"],
+  [/\\[<>]/, "The ends of a word are \\b"],
+  [/\\[|+?]/, "\\|, \\+ and \\? stand for the characters themselves: write |, + and ?"],
+  [/\$[^)|]/, "$ stands for the end of a line: write \\$ for the character"]
+]
+
+/** Advice for the model on a regular expression that is invalid or matches nothing, `""` if there is none. */
+export const adviceOn = (pattern: string): string => {
+  const found = advice.find(([form]) => form.test(pattern))
+  return found === undefined ? "" : ` ${found[1]}.`
+}
+
 /** Maximum characters of a pattern that re2js compiles. It compiles the longest in 0.3 seconds. */
 const maxPattern = 1_000
 

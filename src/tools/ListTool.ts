@@ -12,7 +12,6 @@ import type * as Folder from "./Folder.ts"
 import * as IgnoreRules from "./IgnoreRules.ts"
 import { visible } from "./Output.ts"
 import { FileFailed, PathFailure } from "./PathFailure.ts"
-import type * as Root from "./Root.ts"
 import * as Walk from "./Walk.ts"
 
 /**
@@ -35,7 +34,8 @@ type Params = typeof Params.Type
  * **Details**
  *
  * The tool returns hidden entries too, and the size of each file in bytes. It leaves out `.git`, `node_modules`
- * and entries that `.gitignore` ignores, and reports how many, unless `includeIgnored` is set. It fails with
+ * and entries that `.gitignore` ignores, and reports how many, unless `includeIgnored` is set. After `searchTime`
+ * (default 10 seconds) it returns the entries it has and reports that the list is incomplete. It fails with
  * `FileFailed` if the path is missing or a file.
  *
  * **Example** (Listing the root)
@@ -63,7 +63,7 @@ type Params = typeof Params.Type
  * @since 0.1.0
  * @category constructors
  */
-export const make = (options: Root.Options) =>
+export const make = (options: Walk.Options) =>
   Tool.make({
     name: "list",
     label: "List",
@@ -74,6 +74,7 @@ export const make = (options: Root.Options) =>
     params: Params,
     failure: PathFailure,
     execute: Effect.fnUntraced(function* ({ includeIgnored = false, path = "." }: Params) {
+      const budget = yield* Walk.budget(options)
       const { file, folder, shown } = yield* Files.openEither(options, path)
       if (file !== undefined) {
         return yield* new FileFailed({
@@ -84,26 +85,25 @@ export const make = (options: Root.Options) =>
       }
       const found = yield* Walk.entries(folder)
       const rules = includeIgnored ? IgnoreRules.none : yield* Walk.rulesIn(folder, found)
-      const entries: Array<FileSystem.DirectoryEntry> = []
-      const leftOut: Array<string> = []
-      for (const entry of found) {
-        const isFolder = entry.type === "Directory"
-        if (!rules.isLeftOut(entry.name, isFolder)) entries.push(entry)
-        else if (entry.name !== ".git") leftOut.push(isFolder ? `${entry.name}/` : entry.name)
-      }
+      const verdicts = yield* Walk.verdictsOf(rules, found, budget)
+      const entries = found.filter((_, index) => verdicts[index] === false)
+      const leftOut = found
+        .filter(({ name }, index) => verdicts[index] === true && name !== ".git")
+        .map(({ name, type }) => (type === "Directory" ? `${name}/` : name))
       const lines = yield* Effect.forEach(entries.slice(0, maxEntries), (entry) => describe(folder, entry), {
         concurrency: 8
       })
       const rest = entries.length - lines.length
       const note =
         rest > 0 ? [`[${rest} of ${entries.length} entries are not shown. Use find to narrow down.]`] : []
-      const notes = [...note, ...Walk.leftOutNote(".", leftOut)]
+      const isLate = budget.hasStopped()
+      const notes = [...note, ...(isLate ? [Walk.lateNote(budget)] : []), ...Walk.leftOutNote(".", leftOut)]
       const text = [
         ...(entries.length === 0 && notes.length === 0 ? ["(The folder is empty.)"] : lines),
         ...notes
       ]
       return Tool.output(text.join("\n"), {
-        details: { path: shown, entries: entries.length, leftOut: leftOut.length }
+        details: { path: shown, entries: entries.length, complete: !isLate, leftOut: leftOut.length }
       })
     }, Effect.scoped)
   })

@@ -82,8 +82,14 @@ const shown = 300
 
 /** The line, or the part of a long line around the end of the match. */
 const excerpt = (line: string, end: number): string => {
-  if (line.length <= shown) return line
+  // Vendors refuse requests with a NUL.
+  const part = (from: number, to: number) =>
+    line
+      .slice(from, to)
+      .replace(/^[\uDC00-\uDFFF]|[\uD800-\uDBFF]$/g, "")
+      .replaceAll("\0", "\u2400")
+  if (line.length <= shown) return part(0, shown)
   const from = Math.max(0, Math.min(end - shown / 2, line.length - shown))
   const [before, after] = [from > 0 ? "[...] " : "", from + shown < line.length ? " [...]" : ""]
-  return before + line.slice(from, from + shown) + after
+  return before + part(from, from + shown) + after
 }

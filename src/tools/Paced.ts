@@ -11,7 +11,7 @@ import * as Option from "effect/Option"
 export type Work<A> = Generator<void, A>
 
 /** Length of a slice in milliseconds. Uses real time, because slices protect the event loop. */
-const slice = 8
+const length = 8
 
 /** A time limit that several computations share. */
 export interface Budget {
@@ -24,6 +24,13 @@ export interface Budget {
   readonly left: () => Duration.Duration
   /** Ends the time. */
   readonly spend: () => void
+  /** The slice that the computations of the budget share, so that many short ones pause as one long one does. */
+  readonly slice: Slice
+}
+
+/** When a computation pauses next. */
+interface Slice {
+  until: number
 }
 
 /** Makes a budget that starts now. Uses the `Clock` of the fiber. */
@@ -34,18 +41,24 @@ export const budget = (time: Duration.Duration): Effect.Effect<Budget> =>
     let stopped = false
     const isSpent = () => (stopped = stopped || (end !== undefined && nanos() >= end))
     const left = () => (end === undefined ? Duration.infinity : Duration.nanos(end - nanos()))
-    return { time, isSpent, hasStopped: () => stopped, left, spend: () => void (stopped = true) }
+    const spend = () => void (stopped = true)
+    return { time, isSpent, hasStopped: () => stopped, left, spend, slice: { until: 0 } }
   })
 
 /** Runs the computation in slices. */
 export const run = <A>(work: Work<A>): Effect.Effect<A> =>
+  Effect.suspend(() => inSlices(work, { until: performance.now() + length }))
+
+const inSlices = <A>(work: Work<A>, slice: Slice): Effect.Effect<A> =>
   Effect.suspend(() => {
-    const until = performance.now() + slice
-    while (performance.now() < until) {
+    while (performance.now() < slice.until) {
       const step = work.next()
       if (step.done === true) return Effect.succeed(step.value)
     }
-    return Effect.andThen(Effect.yieldNow, run(work))
+    return Effect.flatMap(Effect.yieldNow, () => {
+      slice.until = performance.now() + length
+      return inSlices(work, slice)
+    })
   })
 
 /** Runs the effect until it ends or the budget is spent, which interrupts it and gives `None`. */
@@ -57,12 +70,17 @@ export const within = <A, E, R>(
     Effect.tap((ended) => (Option.isNone(ended) ? Effect.sync(spend) : Effect.void))
   )
 
-/** Runs the computation until it ends or the budget is spent. */
-export const runWithin = (work: Work<void>, { isSpent }: Budget): Effect.Effect<void> =>
-  run(until(work, isSpent))
+/** Runs the computation until it ends or the budget is spent, which gives `undefined`. */
+export const runWithin = <A>(work: Work<A>, budget: Budget): Effect.Effect<A | undefined> =>
+  inSlices(until(work, budget.isSpent), budget.slice)
 
-function* until(work: Work<void>, isSpent: () => boolean): Work<void> {
-  while (!isSpent() && work.next().done !== true) yield
+function* until<A>(work: Work<A>, isSpent: () => boolean): Work<A | undefined> {
+  while (!isSpent()) {
+    const step = work.next()
+    if (step.done === true) return step.value
+    yield
+  }
+  return undefined
 }
 
 /** Maximum characters of a text for which the time of `String.indexOf` is acceptable: it grows with their number. */

@@ -70,7 +70,7 @@ const make = (
   const options = [
     ...usual,
     ...(ignoreCase ? ["--ignore-case"] : []),
-    ...words.flatMap((word) => ["-e", word])
+    ...words.flatMap((word) => ["-e", escaped(word), ...wide(word)])
   ]
   return (folder, paths) =>
     spawn(command(program, [...options, "--", ...paths.map(named)], folder)).pipe(
@@ -80,6 +80,14 @@ const make = (
       Effect.scoped
     )
 }
+
+const escaped = (word: string): string => word.replace(/[\\.+*?()|[\]{}^$#&~-]/g, "\\$&")
+
+/** The word in UTF-16, which a file without a byte order mark may have. */
+const wide = (word: string): ReadonlyArray<string> =>
+  /^[\0-\x7f]+$/.test(word)
+    ? ["-e", `(?-u:${Array.from(word.slice(0, 20), (char) => escaped(char)).join("\\x00")})`]
+    : []
 
 /** ripgrep takes the name `-` for its stdin. */
 const named = (path: string): string => (path === "-" ? "./-" : path)
@@ -96,10 +104,9 @@ const usual: ReadonlyArray<string> = [
   "--color=never",
   "--files-with-matches",
   "--null",
-  "--fixed-strings",
-  // The bytes of the file as they are. The caller skips files that are no texts.
-  "--text",
-  "--encoding=none"
+  // The caller skips files that are no texts. ripgrep decodes UTF-16 with a byte order mark, and takes other bytes
+  // as they are.
+  "--text"
 ]
 
 const command = (program: string, options: ReadonlyArray<string>, folder: string) =>

@@ -42,8 +42,10 @@ export interface Options {
   /**
    * Whether the tools read a file that has several hard links (default: `"refuse"`).
    *
-   * One of them may be outside the roots, and the system does not report where. Package managers that link
-   * files from a store need `"allow"`. Writing never changes the other links, because it replaces the file.
+   * One of them may be outside the roots, and the system does not report where: where others than the user of the
+   * process fill the roots, a link could show them what only the process may read. Package managers that link
+   * files from a store (pnpm, uv) need `"allow"`, which the program sets, because it has the rights of its user.
+   * Writing never changes the other links, because it replaces the file.
    */
   readonly hardLinks?: "refuse" | "allow"
   /**

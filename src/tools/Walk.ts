@@ -23,7 +23,7 @@ import * as Root from "./Root.ts"
  */
 export interface Options extends Root.Options {
   /**
-   * Maximum time of one call of `grep` or `find` (default: 10 seconds).
+   * Maximum time of one call of `grep`, `find` or `list` (default: 10 seconds).
    *
    * The call then returns the results it has and reports that the search is incomplete. `"Infinity"`: only the
    * timeout of the tool limits the call.
@@ -63,9 +63,34 @@ export type Step = "continue" | "stop"
 
 type Services = FileSystem.FileSystem | Path.Path
 
+/** Reasons for which a search did not look at a path, in the singular. */
+export type Reason = "binary file" | "large file" | "hard link" | "link" | "unreadable path"
+
+/** The paths at which a search did not look, relative to its folder. */
+export type Missed = Map<Reason, Array<string>>
+
+/** Adds a path. */
+export const miss = (missed: Missed, reason: Reason, path: string): void => {
+  const paths = missed.get(reason)
+  if (paths === undefined) missed.set(reason, [path])
+  else paths.push(path)
+}
+
+/** The note for the model about paths at which a search did not look, empty if there are none. */
+export const missedNote = (shown: string, missed: Missed): ReadonlyArray<string> => {
+  const reasons = Array.from(missed, ([reason, paths]) => {
+    const some = paths.slice(0, 3).map((path) => visible(below(shown, path)))
+    const rest = paths.length > some.length ? ", ..." : ""
+    return `${paths.length} ${reason}${paths.length === 1 ? "" : "s"} (${some.join(", ")}${rest})`
+  })
+  return reasons.length === 0 ? [] : [`[Not searched: ${reasons.toSorted().join(", ")}.]`]
+}
+
 /** The outcome of a walk. */
 export interface Walked {
   readonly ended: Step
+  /** Links, which the walk did not follow, and folders that it could not read. */
+  readonly missed: Missed
   /**
    * Ignored paths, relative to the folder of the walk.
    *
@@ -78,6 +103,7 @@ interface Course<E, R> {
   readonly budget: Paced.Budget
   readonly visit: (entry: Entry) => Effect.Effect<Step, E, R>
   readonly leftOut: Array<string>
+  readonly missed: Missed
 }
 
 /**
@@ -91,8 +117,10 @@ export const walk = Effect.fnUntraced(function* <E, R>(
 ): Effect.fn.Return<Walked, E | PathFailure, R | Services> {
   const found = yield* entries(top)
   const rules = options.includeIgnored ? IgnoreRules.none : yield* rulesIn(top, found)
-  const course: Course<E, R> = { budget: options.budget, visit, leftOut: [] }
-  return { ended: yield* each(top, found, rules, "", course), leftOut: course.leftOut }
+  const { budget } = options
+  const course: Course<E, R> = { budget, visit, leftOut: [], missed: new Map() }
+  const ended = yield* each(top, found, rules, "", course)
+  return { ended, leftOut: course.leftOut, missed: course.missed }
 })
 
 /** The entries of one folder, sorted by name. */
@@ -125,7 +153,7 @@ export const rulesIn = Effect.fnUntraced(function* (
     let folder = yield* Folder.open(top.options, top.roots, root, root)
     let rules = yield* IgnoreRules.of(folder, yield* entries(folder))
     for (const name of names) {
-      if (rules.isLeftOut(name, true)) return IgnoreRules.none
+      if (yield* Paced.run(rules.leavesOut(name, true))) return IgnoreRules.none
       folder = yield* Folder.enter(folder, name, name)
       rules = yield* rules.inside(folder, name, yield* entries(folder))
     }
@@ -146,6 +174,22 @@ export const leftOutNote = (shown: string, leftOut: ReadonlyArray<string>): Read
 export const below = (folder: string, path: string): string =>
   folder === "." ? path : folder.endsWith("/") ? folder + path : `${folder}/${path}`
 
+/** For each entry of a folder whether to leave it out, in order, as far as the budget permits. */
+export const verdictsOf = (
+  rules: IgnoreRules.IgnoreRules,
+  found: ReadonlyArray<FileSystem.DirectoryEntry>,
+  budget: Paced.Budget
+): Effect.Effect<ReadonlyArray<boolean>> => {
+  const verdicts: Array<boolean> = []
+  function* work(): Paced.Work<void> {
+    for (const { name, type } of found) {
+      verdicts.push(yield* rules.leavesOut(name, type === "Directory"))
+      if (verdicts.length % 1_000 === 0) yield
+    }
+  }
+  return Effect.map(Paced.runWithin(work(), budget), () => verdicts)
+}
+
 const each = <E, R>(
   folder: Folder.Folder,
   found: ReadonlyArray<FileSystem.DirectoryEntry>,
@@ -154,20 +198,26 @@ const each = <E, R>(
   course: Course<E, R>
 ): Effect.Effect<Step, E, R | Services> =>
   Effect.gen(function* () {
-    for (const { name, type } of found) {
+    const verdicts = yield* verdictsOf(rules, found, course.budget)
+    for (const [index, { name, type }] of found.entries()) {
       const path = prefix + name
       const isFolder = type === "Directory"
-      if (course.budget.isSpent()) return "stop"
-      if (rules.isLeftOut(name, isFolder)) {
+      const isLeftOut = verdicts[index]
+      if (isLeftOut === undefined || course.budget.isSpent()) return "stop"
+      if (isLeftOut) {
         if (name !== ".git") course.leftOut.push(isFolder ? `${path}/` : path)
         continue
       }
       if ((yield* course.visit({ folder, name, type, path, ignored: course.leftOut.length })) === "stop")
         return "stop"
+      if (type === "SymbolicLink") miss(course.missed, "link", path)
       if (!isFolder) continue
       const inside = Effect.gen(function* () {
         const opened = yield* Effect.result(openInside(folder, name, path))
-        if (opened._tag === "Failure") return "continue"
+        if (opened._tag === "Failure") {
+          miss(course.missed, "unreadable path", `${path}/`)
+          return "continue"
+        }
         const { folder: inner, found } = opened.success
         return yield* each(inner, found, yield* rules.inside(inner, name, found), `${path}/`, course)
       })

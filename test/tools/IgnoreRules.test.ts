@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { execFileSync } from "node:child_process"
+import { seeded } from "./searches.ts"
 import * as Stretch from "./stretch.ts"
 import * as Workspace from "./workspace.ts"
 
@@ -11,7 +12,10 @@ const filesOf = (space: Workspace.Workspace, params: object = {}) =>
   Effect.map(space.call("find", { pattern: "*", ...params }), ({ text }) =>
     text
       .split("\n")
-      .filter((line) => !line.endsWith("/") && !line.startsWith("[") && line !== "Nothing matches.")
+      .filter(
+        (line) =>
+          !line.endsWith("/") && !/^\[(?:Left out|Not searched)/.test(line) && line !== "Nothing matches."
+      )
   )
 
 /** What git says are the files of the project. */
@@ -48,7 +52,12 @@ describe("IgnoreRules", () => {
     ],
     ["no exception in a folder that is ignored", "d/\n!d/keep", "d/keep d/x keep"],
     ["comments, blanks and quoted marks", "#no\n\\#yes\n\\!odd\n  \nsp \\ \nend\\ ", "#no #yes !odd sp end"],
-    ["classes and single characters", "[ab].c\n?.h\n[0-9]*", "a.c b.c c.c a.h ab.h 1 12 q1"],
+    [
+      "classes and single characters",
+      "[ab].c\n?.h\n[0-9]*\n[!x]y\n[^x]z",
+      "a.c b.c c.c a.h ab.h 1 12 q1 xy zy xz zz"
+    ],
+    ["many stars", "*a*b*c\n**/a*/**/b*/**/*c", "aabbcc acbb x/a1/y/b1/z/1c x/a1/c"],
     ["other cases of a letter", "Build\n*.LOG", "Build/x build/x a.log b.LOG"],
     ["braces as they are", "{a,b}", "a b {a,b}"]
   ] as const)("leaves out what git ignores: %s", ([, rules, paths]) =>
@@ -149,14 +158,42 @@ describe("IgnoreRules", () => {
       }).pipe(Workspace.provide)
   )
 
-  it.live("lets a rule that it cannot read hide nothing", () =>
-    Effect.gen(function* () {
-      const space = yield* Workspace.make({
-        ".gitignore": "[!x]y\n[^x]y\n*a*b*c\n",
-        ...files("xy zy aabbcc")
-      })
-      assert.deepStrictEqual(yield* filesOf(space), [".gitignore", "aabbcc", "xy", "zy"])
-    }).pipe(Workspace.provide)
+  it.live.each(Array.from({ length: 25 }, (_, seed) => seed))(
+    "leaves out what git ignores, by made up rules %s",
+    (seed) =>
+      Effect.gen(function* () {
+        const random = seeded(seed)
+        const pick = (words: string) => {
+          const among = words.split(" ")
+          return among[random(among.length)] ?? ""
+        }
+        const many = (most: number, make: () => string) => Array.from({ length: 1 + random(most) }, make)
+        const part = () =>
+          many(4, () => pick("a b ab * ** ? [ab] [!a] [^b] [a-c] [[:alpha:]] [c-a] ]a \\* \\a . *.a -"))
+            .join("")
+            .replace(/\*{3,}/g, "*")
+        const rule = () =>
+          pick("! - - -").replace("-", "") +
+          pick("/ - -").replace("-", "") +
+          many(3, part).join("/") +
+          pick("/ - /** -").replace("-", "")
+        const name = () =>
+          many(4, () => pick("a b c ab . - * [ ]"))
+            .join("")
+            .replace(/^\.+$/, "d")
+        const made = Object.fromEntries(
+          many(40, () => many(4, name).join("/f/")).map((path) => [`${path}.x`, "hit\n"])
+        )
+        const rules = () => many(6, rule).join("\n")
+        const space = yield* Workspace.make({
+          ".gitignore": rules(),
+          "a/f/.gitignore": rules(),
+          "b/f/.gitignore": rules(),
+          ...made
+        })
+        const expected = filesOfGit(space.root)
+        assert.deepStrictEqual((yield* filesOf(space)).toSorted(), expected)
+      }).pipe(Workspace.provide)
   )
 
   it.live("reads no rules outside the root, nor through links", () =>

@@ -140,7 +140,7 @@ describe("Root", () => {
       yield* fs.symlink(path.join(outside, "secret.txt"), path.join(root, "file"))
       yield* fs.symlink(".", path.join(root, "self"))
       const grep = yield* call("grep", { pattern: "secret" })
-      assert.strictEqual(grep.text, "No line matches.")
+      assert.strictEqual(grep.text, "No line matches.\n[Not searched: 3 links (file, folder, self).]")
       const find = yield* call("find", { pattern: "**" })
       assert.notInclude(find.text, "secret")
     }).pipe(Workspace.provide)
@@ -154,7 +154,11 @@ describe("Root", () => {
       const read = yield* call("read", { path: "hard.txt" })
       assert.include(read.text, "hard link")
       assert.notInclude(read.text, Workspace.secret)
-      assert.strictEqual((yield* call("grep", { pattern: "secret" })).text, "No line matches.")
+      assert.include(read.text, "hardLinks")
+      assert.strictEqual(
+        (yield* call("grep", { pattern: "secret" })).text,
+        "No line matches.\n[Not searched: 1 hard link (hard.txt).]"
+      )
       assert.isTrue((yield* call("edit", { path: "hard.txt", oldText: "secret", newText: "x" })).isError)
       // Writing replaces the name, and leaves what the other name shows.
       yield* call("write", { path: "hard.txt", content: "mine" })
@@ -170,6 +174,13 @@ describe("Root", () => {
       }))
       yield* fs.link(path.join(root, "a.txt"), path.join(root, "b.txt"))
       assert.strictEqual((yield* call("read", { path: "b.txt" })).text, "shared")
+      assert.strictEqual(
+        (yield* call("grep", { pattern: "shared" })).text,
+        "a.txt:1: shared\nb.txt:1: shared"
+      )
+      const { text } = yield* call("edit", { path: "b.txt", oldText: "shared", newText: "own" })
+      assert.include(text, "[It was a hard link: 1 other name keeps the old content.]")
+      assert.strictEqual(yield* fs.readFileString(path.join(root, "a.txt")), "shared")
     }).pipe(Workspace.provide)
   )
 

@@ -28,7 +28,7 @@ describe("ListTool", () => {
         text,
         `.hidden/\nREADME.md (17)\nimage.bin (5)\nlink -> src\nsrc/\n${leftOut("node_modules/")}`
       )
-      assert.deepStrictEqual(details, { path: ".", entries: 5, leftOut: 1 })
+      assert.deepStrictEqual(details, { path: ".", entries: 5, complete: true, leftOut: 1 })
       assert.strictEqual((yield* call("list", { path: "src/deep" })).text, "b.test.ts (9)")
     }).pipe(Workspace.provide)
   )
@@ -108,6 +108,215 @@ describe("FindTool", () => {
   )
 })
 
+const tree = {
+  "app/[id]/page.tsx": "route\n",
+  "app/[...slug]/page.tsx": "route\n",
+  "app/i/page.tsx": "route\n",
+  "src/a.ts": "route\n",
+  "src/b.test.ts": "route\n",
+  "docs/c.yml": "route\n"
+}
+const routes = "app/[...slug]/page.tsx app/[id]/page.tsx app/i/page.tsx"
+
+describe("globs", () => {
+  it.live.each([
+    ["a name with brackets", "app/[id]/*.tsx", "app/[id]/page.tsx app/i/page.tsx"],
+    ["brackets that are no class", "app/[...slug]/*.tsx", "app/[...slug]/page.tsx"],
+    ["an absolute path", "ROOT/src/*.ts", "src/a.ts src/b.test.ts"],
+    ["a leading slash", "/src/*.ts", "src/a.ts src/b.test.ts"],
+    ["a leading ./", "./src/*.ts", "src/a.ts src/b.test.ts"],
+    ["a part that must not be there", "!*.tsx", "docs/c.yml src/a.ts src/b.test.ts"],
+    ["a list", "*.ts,*.yml", "docs/c.yml src/a.ts src/b.test.ts"],
+    ["a list with spaces and an exception", "*.ts, !*.test.ts, *.yml", "docs/c.yml src/a.ts"],
+    ["a list with bars", "*.ts|*.yml", "docs/c.yml src/a.ts src/b.test.ts"],
+    ["braces in braces", "{src/{a,x},docs/*}.{ts,yml}", "docs/c.yml src/a.ts"],
+    ["two stars beside other characters", "**.tsx", routes],
+    ["two stars in the middle", "app/**/page.tsx", routes]
+  ] as const)("takes %s as models mean it", ([, glob, expected]) =>
+    Effect.gen(function* () {
+      const { call, root } = yield* Workspace.make(tree)
+      const pattern = glob.replace("ROOT", root)
+      const found = (yield* call("find", { pattern })).text.split("\n").filter((path) => !path.endsWith("/"))
+      assert.strictEqual(found.join(" "), expected)
+      const hits = (yield* call("grep", { pattern: "route", glob: pattern })).text
+      assert.strictEqual(
+        hits,
+        expected
+          .split(" ")
+          .map((path) => `${path}:1: route`)
+          .join("\n")
+      )
+    }).pipe(Workspace.provide)
+  )
+
+  it.live.each([
+    ["*.TS", "In other letter case: src/a.ts"],
+    ["~/src/*.ts", "~ is not expanded"],
+    ["../src/*.ts", "set path"],
+    ["src\\*.ts", "Use / between names"],
+    [".*\\.md$", "not a regular expression"],
+    ["deep/x.ts", "begin it with **/"],
+    ["@(a|b).ts", "use {a,b}"],
+    ["{a,b}".repeat(9), "200 patterns"],
+    ["a".repeat(1_001), "more than 1000 characters"]
+  ] as const)("gives advice on %s", ([pattern, advice]) =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make(tree)
+      assert.include((yield* call("find", { pattern })).text, advice)
+      const { text } = yield* call("grep", { pattern: "route", glob: pattern })
+      if (!advice.startsWith("In")) assert.include(text, advice)
+      assert.notInclude(text, "No line matches")
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("takes a folder for its files in grep", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make(tree)
+      for (const glob of ["src", "src/", "./src/**"]) {
+        const { text } = yield* call("grep", { pattern: "route", glob })
+        assert.strictEqual(text, "src/a.ts:1: route\nsrc/b.test.ts:1: route")
+      }
+    }).pipe(Workspace.provide)
+  )
+})
+
+describe("what a search leaves out", () => {
+  const wide = (text: string, swap: boolean) => {
+    const bytes = Buffer.from(text, "utf16le")
+    return Uint8Array.from(swap ? bytes.swap16() : bytes)
+  }
+
+  it.live("searches text with a NUL, and text in UTF-16", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make({
+        "be.txt": wide("\ufeffneedle\n", true),
+        "le.txt": wide("\ufeffneedle\n", false),
+        "nul.mjs": "const a = '\0'\nconst needle = 1 + '\0'\n",
+        "bare.txt": wide("needle\n", false)
+      })
+      const { text } = yield* call("grep", { pattern: "need(le)" })
+      assert.strictEqual(
+        text,
+        "bare.txt:1: needle\nbe.txt:1: needle\nle.txt:1: needle\nnul.mjs:2: const needle = 1 + '\u2400'"
+      )
+      assert.include((yield* call("read", { path: "be.txt" })).text, "needle\n\n[The file is UTF-16 text.]")
+      assert.include((yield* call("read", { path: "nul.mjs" })).text, "[\u2400 stands for a NUL.]")
+      assert.isNotTrue((yield* call("edit", { path: "nul.mjs", oldText: "needle", newText: "pin" })).isError)
+      assert.include(
+        (yield* call("edit", { path: "le.txt", oldText: "needle", newText: "pin" })).text,
+        "UTF-16"
+      )
+    }).pipe(Workspace.provide)
+  )
+
+  it.live("names the reason, with the number of paths", () =>
+    Effect.gen(function* () {
+      const { call, fs, path, root } = yield* Workspace.make({
+        "a.txt": "x\n",
+        "b.bin": new Uint8Array([0x6e, 0x6f, 0, 1, 2, 3]),
+        "large.txt": "x\n"
+      })
+      yield* fs.link(path.join(root, "a.txt"), path.join(root, "c.txt"))
+      yield* fs.symlink("a.txt", path.join(root, "link"))
+      yield* fs.truncate(path.join(root, "large.txt"), 17 * 1024 * 1024)
+      const { details, text } = yield* call("grep", { pattern: "no" })
+      assert.strictEqual(
+        text,
+        "No line matches.\n[Not searched: 1 binary file (b.bin), 1 large file (large.txt), 1 link (link), 2 hard links (a.txt, c.txt).]"
+      )
+      assert.deepInclude(details, { complete: false })
+      assert.include((yield* call("grep", { pattern: "no", path: "b.bin" })).text, "1 binary file (b.bin)")
+      assert.notInclude((yield* call("grep", { pattern: "other" })).text, "binary")
+    }).pipe(Workspace.provide)
+  )
+
+  it.live.each([
+    ["a(?=b)", "There is no look-around"],
+    ["(a)\\1", "There are no back references"],
+    ["a++", "possessive"],
+    ["one\\ntwo", "Each line is searched alone"],
+    ["\\<one\\>", "The ends of a word"],
+    ["one\\|two", "write |"],
+    ["${one}", "write \\$"]
+  ] as const)("gives advice on the expression %s", ([pattern, advice]) =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make({ "a.txt": "one\ntwo\n" })
+      assert.include((yield* call("grep", { pattern })).text, advice)
+    }).pipe(Workspace.provide)
+  )
+})
+
+describe("a hostile repository", () => {
+  const name = "a".repeat(230)
+  const many = <A>(count: number, of: (index: number) => A) =>
+    Array.from({ length: count }, (_, index) => of(index))
+  const names = (count: number, folder = "") =>
+    Object.fromEntries(many(count, (index) => [`${folder}${name}${index}`, ""]))
+  const nested = Array.from({ length: 60 }, () => "x").join("/")
+
+  it.live.each([
+    [
+      "900 rules and 3,000 long names",
+      { ".gitignore": `*\n${many(900, (i) => `!a*${i}[0-9][a-z]?c`).join("\n")}`, ...names(3_000) }
+    ],
+    [
+      "900 rules of many stars",
+      { ".gitignore": `*\n${many(900, (i) => `!*a*a*${i}*b`).join("\n")}`, ...names(300) }
+    ],
+    [
+      "rules over folders, below long names",
+      {
+        ".gitignore": many(900, (i) => `/**/*a*${i}b/**/*c*d`).join("\n"),
+        ...names(200, `${`${name}/`.repeat(8)}`)
+      }
+    ],
+    [
+      "rules in each of many folders",
+      Object.fromEntries(
+        many(60, (depth) => [
+          `${nested.slice(0, 2 * depth)}.gitignore`,
+          many(900, (i) => `*a*${i}x`).join("\n")
+        ])
+      )
+    ]
+  ] as const)(
+    "does not keep the process from other work: %s",
+    ([, files]) =>
+      Effect.gen(function* () {
+        const { call } = yield* Workspace.make(files, () => ({ searchTime: "1 seconds" }))
+        yield* call("list", { path: "none" })
+        for (const [tool, params] of [
+          ["list", {}],
+          ["find", { pattern: "*b*a*c" }],
+          ["grep", { pattern: "x", glob: "**/*a*/**/*a*a*b" }]
+        ] as const) {
+          const { stretch, total } = yield* Stretch.longest(call(tool, params))
+          assert.isBelow(stretch, 100, tool)
+          assert.isBelow(total, 2_500, tool)
+        }
+      }).pipe(Workspace.provide),
+    Stretch.tries
+  )
+
+  it.live("lets no glob keep the process from other work", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make(names(2_000), () => ({ searchTime: "1 seconds" }))
+      const hostile = [
+        `${"*a".repeat(400)}b`,
+        `{${many(190, (i) => `*a*a${i}*b`).join(",")}}`.slice(0, 1_000),
+        "[".repeat(1_000),
+        `${"**/*a*b/".repeat(120)}`,
+        "{".repeat(500) + "}".repeat(500)
+      ]
+      for (const pattern of hostile) {
+        const { stretch, total } = yield* Stretch.longest(call("find", { pattern }))
+        assert.isBelow(stretch, 100, pattern.slice(0, 20))
+        assert.isBelow(total, 2_500, pattern.slice(0, 20))
+      }
+    }).pipe(Workspace.provide)
+  )
+})
+
 describe("GrepTool", () => {
   it.live("gives path, line number and text of matching lines", () =>
     Effect.gen(function* () {
@@ -115,9 +324,9 @@ describe("GrepTool", () => {
       const { details, text } = yield* call("grep", { pattern: "\\bone\\b" })
       assert.strictEqual(
         text,
-        `.hidden/c.ts:1: const one = 1\nsrc/a.ts:1: const one = 1\nsrc/a.ts:5: export { one, two }${ofProject}`
+        `.hidden/c.ts:1: const one = 1\nsrc/a.ts:1: const one = 1\nsrc/a.ts:5: export { one, two }\n[Not searched: 1 binary file (image.bin).]${ofProject}`
       )
-      assert.deepStrictEqual(details, { matches: 3, files: 2, complete: true, leftOut: 1 })
+      assert.deepStrictEqual(details, { matches: 3, files: 2, complete: false, leftOut: 1 })
       assert.strictEqual((yield* call("grep", { pattern: "nothing" })).text, `No line matches.${ofProject}`)
     }).pipe(Workspace.provide)
   )

@@ -44,7 +44,7 @@ const counted = Effect.fnUntraced(function* (tool: Tool, params: Params) {
 })
 
 /** Numbers that are the same in each run (mulberry32). */
-const seeded = (seed: number) => {
+export const seeded = (seed: number) => {
   let state = seed
   return (below: number): number => {
     state = (state + 0x6d2b79f5) | 0

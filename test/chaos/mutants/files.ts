@@ -30,7 +30,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F142",
     without: "a hard link is not read",
     file: "src/tools/Folder.ts",
-    from: 'folder.options.hardLinks !== "allow" &&',
+    from: 'hardLinks !== "allow" &&',
     to: "false &&",
     test: "test/tools/Root.test.ts"
   },
