@@ -33,7 +33,7 @@ import type { OutputOf, OutputOptions } from "./internal/output.ts"
 import type { Prompted, PromptOptions, Unread } from "./internal/promptOptions.ts"
 import { readPrompt } from "./internal/promptOptions.ts"
 import { Provider } from "./Provider.ts"
-import type { QueueMode, QueueModes, QueueName, Sizes } from "./internal/queues.ts"
+import type { Queued, QueueMode, QueueModes, QueueName, Sizes } from "./internal/queues.ts"
 import type { RunFailed } from "./RunFailed.ts"
 import type { RunOptions } from "./RunOptions.ts"
 import type { RunReport } from "./RunReport.ts"
@@ -61,7 +61,7 @@ export {
   type SubAgentOptions,
   type SubAgentParams
 } from "./internal/subAgent.ts"
-export type { QueueMode, QueueModes, QueueName, Sizes } from "./internal/queues.ts"
+export type { Queued, QueueMode, QueueModes, QueueName, Sizes } from "./internal/queues.ts"
 export type { SubscribeOptions } from "./internal/subscriptions.ts"
 
 /**
@@ -118,7 +118,10 @@ export interface Agent<out O = {}> {
     input: Message.Input,
     options?: PromptOptions<A>
   ) => Effect.Effect<StartedRun<OutputOf<A, O>>, CannotBegin>
-  /** Queues a message for the time after the current turn. An idle agent keeps it for its next run. */
+  /**
+   * Queues a message for the time after the current turn. An idle agent keeps it for its next run. Messages that a stopped run left stand
+   * before the next prompt.
+   */
   readonly steer: (message: Message.Input) => Effect.Effect<void>
   /** Queues a message for the time when the run would end. An idle agent keeps it for its next run. */
   readonly followUp: (message: Message.Input) => Effect.Effect<void>
@@ -175,8 +178,10 @@ export interface Agent<out O = {}> {
   readonly queueSizes: Effect.Effect<Sizes>
   /** The mode of each queue. Default "one-at-a-time" for both. */
   readonly queueModes: Effect.Effect<QueueModes>
-  /** Removes the messages of one queue, or of both. */
-  readonly clearQueue: (which: QueueName | "all") => Effect.Effect<void>
+  /** The messages that wait in each queue, oldest first. */
+  readonly queued: Effect.Effect<Queued>
+  /** Removes the messages of one queue, or of both, and succeeds with them: each was removed, or a run has taken it. */
+  readonly clearQueue: (which: QueueName | "all") => Effect.Effect<Queued>
   /** Sets how many messages of a queue a turn takes: one, or all. */
   readonly setQueueMode: (which: QueueName, mode: QueueMode) => Effect.Effect<void>
   /** The state of the agent: read it with `state.get`, watch it with `state.changes`. */
@@ -384,6 +389,7 @@ const agentOf = (
     answerQuestion: (questionId, reply) => runtime.open.answerQuestion(questionId, reply),
     queueSizes: Effect.sync(() => queues.sizes),
     queueModes: Effect.sync(() => queues.modes),
+    queued: Effect.sync(() => queues.queued),
     clearQueue: (which) => runtime.clearQueue(which),
     setQueueMode: (which, mode) => Effect.sync(() => queues.setMode(which, mode)),
     state: runtime.watched,

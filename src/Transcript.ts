@@ -78,7 +78,7 @@ export const goesOnFrom = (messages: ReadonlyArray<unknown>, start: ReadonlyArra
 }
 
 /**
- * Returns whether a message is an answer that failed or was cut, which providers must not get again.
+ * Returns whether a message is an answer that failed or was cut, which providers must not get again as it is.
  *
  * **Example** (Recognising a cut answer)
  *
@@ -138,6 +138,8 @@ export const violations = (messages: ReadonlyArray<Message>): ReadonlyArray<stri
  * **Details**
  *
  * - It leaves out failed answers, and results without a call.
+ * - Of an answer that was cancelled it keeps the text, which the user has read, and adds a user message that says so, where a message of the
+ *   user follows. Its calls, its thinking and their results are left out.
  * - A call without a result gets one that says that no result was recorded.
  * - A call whose id an earlier call of the same answer has is left out.
  * - Results follow their answer in the order of its calls.
@@ -163,7 +165,12 @@ export const repair = (messages: ReadonlyArray<Message>): Trimmed => {
   const kept = new Set(messages.filter((message) => message.role !== "toolResult" && !isFailed(message)))
   const repaired = exchanges(messages).flatMap(({ answer, following }) => {
     const others = following.filter(({ role }) => role !== "toolResult")
-    if (answer === undefined || isFailed(answer)) return others
+    if (answer === undefined) return others
+    if (isFailed(answer)) {
+      const read = others.some(({ role }) => role === "user") ? readOf(answer) : []
+      if (read.length > 0) kept.add(answer)
+      return [...read, ...others]
+    }
     const whole = withoutDoubles(answer)
     const results = toolCalls(whole).map(
       (call) =>
@@ -350,6 +357,19 @@ const withoutDoubles = memoize((answer: Assistant): Assistant => {
   const content = answer.content.filter((block) => block.type !== "toolCall" || isFirst(block))
   return content.length === answer.content.length ? answer : { ...answer, content }
 })
+
+/** The part of a cancelled answer that the user has read, and the note on it. Returns the same objects each time, so that encodings can be cached. */
+const readOf = memoize((answer: Assistant): ReadonlyArray<Message> => {
+  const { id, model, protocol, provider, role, timestamp } = answer
+  const texts = answer.content.flatMap((block) => (block.type === "text" ? [block.text.trimEnd()] : []))
+  // Without what belongs to the vendor's copy of the answer, which has more than this.
+  const content = texts.filter((part) => part !== "").map((part) => text(part))
+  if (answer.stopReason !== "aborted" || content.length === 0) return []
+  const note: User = { role: "user", id: `cancelled_${id}`, content: [text(cancelled)], timestamp }
+  return [{ role, id, content, stopReason: "stop", provider, model, protocol, timestamp }, note]
+})
+
+const cancelled = "[The answer above was interrupted before its end. The user has read this much of it.]"
 
 /** Makes the result of a call that has none. Returns the same object each time, so that its encoding can be cached. */
 const missingResults = memoize(({ timestamp }: Assistant) =>

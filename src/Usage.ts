@@ -48,6 +48,11 @@ export const Usage = Schema.Struct({
   /** All tokens. */
   total: Schema.Finite,
   /**
+   * Tokens that the run estimated, a part of `total`: those of answers that were broken off, before the provider reported them. Absent if
+   * there are none.
+   */
+  estimated: Schema.optionalKey(Schema.Finite),
+  /**
    * The cost in the provider's currency, mostly US dollars; absent if the provider does not report it and no price is known. A sum
    * has the cost of the calls whose cost is known.
    */
@@ -164,7 +169,7 @@ export const add = (self: Usage, that: Usage): Usage => {
   })
 }
 
-type Details = Pick<Usage, "cacheWriteLong" | "inputAudio" | "outputAudio" | "reasoning">
+type Details = Pick<Usage, "cacheWriteLong" | "inputAudio" | "outputAudio" | "reasoning" | "estimated">
 
 /** The optional counts of two usages, joined. */
 const details = (
@@ -176,11 +181,13 @@ const details = (
   const inputAudio = join(one.inputAudio, other.inputAudio)
   const outputAudio = join(one.outputAudio, other.outputAudio)
   const reasoning = join(one.reasoning, other.reasoning)
+  const estimated = join(one.estimated, other.estimated)
   return {
     ...(cacheWriteLong === undefined ? {} : { cacheWriteLong }),
     ...(inputAudio === undefined ? {} : { inputAudio }),
     ...(outputAudio === undefined ? {} : { outputAudio }),
-    ...(reasoning === undefined ? {} : { reasoning })
+    ...(reasoning === undefined ? {} : { reasoning }),
+    ...(estimated === undefined ? {} : { estimated })
   }
 }
 
@@ -194,7 +201,7 @@ const sourceOf = (...usages: ReadonlyArray<Usage>): Pick<Usage, "costSource"> =>
 
 const isSane = (usage: Usage): boolean => {
   const { cacheRead, cacheWrite, cacheWriteLong = 0, cost = 0, input, output, reasoning = 0, total } = usage
-  const { inputAudio = 0, outputAudio = 0 } = usage
+  const { estimated = 0, inputAudio = 0, outputAudio = 0 } = usage
   return [
     input,
     output,
@@ -204,6 +211,7 @@ const isSane = (usage: Usage): boolean => {
     inputAudio,
     outputAudio,
     reasoning,
+    estimated,
     total,
     cost
   ].every((claimed) => claimed >= 0 && claimed <= Number.MAX_SAFE_INTEGER)

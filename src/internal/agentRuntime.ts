@@ -27,7 +27,7 @@ import * as OutputReview from "./outputReview.ts"
 import type { OpenTurn } from "./openTurn.ts"
 import { OpenTurns } from "./openTurns.ts"
 import type { Prompted } from "./promptOptions.ts"
-import { type QueueMode, type QueueName, Queues } from "./queues.ts"
+import { type Queued, type QueueMode, type QueueName, Queues } from "./queues.ts"
 import type { Run, Services } from "./run.ts"
 import * as Options from "../RunOptions.ts"
 import type * as Session from "../Session.ts"
@@ -247,7 +247,7 @@ export class AgentRuntime {
     )
   }
 
-  clearQueue(queue: QueueName | "all"): Effect.Effect<void> {
+  clearQueue(queue: QueueName | "all"): Effect.Effect<Queued> {
     return this.recorded({ _tag: "QueueCleared", queue }, () => this.queues.clear(queue))
   }
 
@@ -292,7 +292,7 @@ export class AgentRuntime {
   })
 
   /** Makes a change in one step, after it is written to the session. */
-  private recorded(record: Session.Record, change: () => void): Effect.Effect<void> {
+  private recorded<A>(record: Session.Record, change: () => A): Effect.Effect<A> {
     return Effect.andThen(this.journal?.write([record]) ?? Effect.void, Effect.sync(change))
   }
 

@@ -13,8 +13,6 @@ import * as Usage from "../Usage.ts"
 /** The usage of one answer, also while it streams. */
 export interface Entry {
   readonly usage: Usage.Usage
-  /** How many of its tokens are an estimate. */
-  readonly estimated: number
   /** `provider/model`. Default: not known. */
   readonly model?: string
 }
@@ -26,7 +24,7 @@ interface Spent {
   readonly estimated: number
 }
 
-export const nothing: Entry = { usage: Usage.zero, estimated: 0 }
+export const nothing: Entry = { usage: Usage.zero }
 
 export class Budget {
   private readonly limits: () => Limits | undefined
@@ -65,15 +63,15 @@ export class Budget {
     this.spent = {
       total: total + known.total - replaced.total,
       cost: isUnpriced ? cost : (cost ?? 0) + (known.cost ?? 0) - (replaced.cost ?? 0),
-      estimated: estimated + now.estimated - before.estimated
+      estimated: estimated + (now.usage.estimated ?? 0) - (before.usage.estimated ?? 0)
     }
     this.outer?.replace(before, now)
   }
 
   /** Continues from what an interrupted run has spent. The runs around it have counted that. */
   restore(usage: Usage.Usage): void {
-    const { cost, total } = this.priced(usage)
-    this.spent = { total, cost, estimated: 0 }
+    const { cost, estimated = 0, total } = this.priced(usage)
+    this.spent = { total, cost, estimated }
   }
 
   /** The first limit that is reached, from the inside out. */
@@ -111,14 +109,14 @@ export const priced = (
 const sourced = (usage: Usage.Usage): Usage.Usage =>
   usage.cost === undefined || usage.costSource !== undefined ? usage : { ...usage, costSource: "reported" }
 
-/** The entry of a usage that the provider reports; `undefined` if it has no figures. */
-export const reported = (usage: Usage.Usage | undefined): Entry | undefined =>
-  usage === undefined || (usage.total === 0 && usage.cost === undefined) ? undefined : { usage, estimated: 0 }
+/** The usage that the provider reports; `undefined` if it has no figures. */
+export const reported = (usage: Usage.Usage | undefined): Usage.Usage | undefined =>
+  usage === undefined || (usage.total === 0 && usage.cost === undefined) ? undefined : usage
 
 /** Estimates the usage of an answer at four characters a token. */
-export const estimate = (input: number, content: Assistant["content"]): Entry => {
-  const usage = Usage.make({ input, output: tokens(lengthOf(content)) })
-  return { usage, estimated: usage.total }
+export const estimate = (input: number, content: Assistant["content"]): Usage.Usage => {
+  const output = tokens(lengthOf(content))
+  return Usage.make({ input, output, estimated: input + output })
 }
 
 /** Estimates the tokens of a request. */

@@ -40,6 +40,7 @@ export const ask = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Asked> {
   const reply = new Reply(run)
   const exit = yield* Effect.exit(Effect.flatMap(prepare, (planned) => fitted(reply, planned)))
+  if (Exit.isFailure(exit)) yield* reply.priceOfRest
   const message = reply.close(exit)
   const durationMs = reply.request && run.elapsed - reply.askedAt
   yield* run.delivered

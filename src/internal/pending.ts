@@ -3,6 +3,7 @@
  * back to their queue.
  */
 import * as Effect from "effect/Effect"
+import * as Continuation from "./continuation.ts"
 import type { FailureReason } from "./failureReason.ts"
 import type * as Hook from "../Hook.ts"
 import type { Message } from "../Message.ts"
@@ -13,6 +14,8 @@ export const deliver = Effect.fnUntraced(function* (
   run: Run,
   pollFirst: boolean
 ): Effect.fn.Return<void, FailureReason | Stopped> {
+  // Steering of a run that was stopped was sent before the prompt: an answer to it alone would answer what is over.
+  if (pollFirst && wasStopped(run)) run.addBefore(run.queues.drain("steering", "all"))
   run.deliverPending()
   yield* run.delivered
   if (!pollFirst) return
@@ -22,6 +25,10 @@ export const deliver = Effect.fnUntraced(function* (
   run.deliverPending()
   yield* run.delivered
 })
+
+/** Whether the conversation ends in the middle of a run that ended. */
+const wasStopped = ({ messages, queues }: Run): boolean =>
+  queues.sizes.steering > 0 && (Continuation.isBrokenOff(messages) || Continuation.isUnanswered(messages))
 
 /** Takes steering from the hooks, then from the queue. Messages of a hook are kept although the next hook fails. */
 export const takeSteering = Effect.fnUntraced(function* (

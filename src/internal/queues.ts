@@ -43,8 +43,16 @@ export interface Sizes {
   readonly followUp: number
 }
 
+/**
+ * The messages of each queue, oldest first.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export type Queued = Readonly<Record<QueueName, ReadonlyArray<Message>>>
+
 export class Queues {
-  private queued: Readonly<Record<QueueName, ReadonlyArray<Message>>> = { steering: [], followUp: [] }
+  queued: Queued = { steering: [], followUp: [] }
   modes: QueueModes
   /** Open while the sizes have changed since `takeChange`. */
   readonly changed = Latch.makeUnsafe(false)
@@ -72,9 +80,9 @@ export class Queues {
   }
 
   /** The next batch: one message or all, by the queue's mode. */
-  drain(name: QueueName): ReadonlyArray<Message> {
+  drain(name: QueueName, mode = this.modes[name]): ReadonlyArray<Message> {
     const queue = this.queued[name]
-    const batch = this.modes[name] === "all" ? queue : queue.slice(0, 1)
+    const batch = mode === "all" ? queue : queue.slice(0, 1)
     if (batch.length > 0) this.set(name, queue.slice(batch.length))
     return batch
   }
@@ -84,11 +92,12 @@ export class Queues {
     if (messages.length > 0) this.set(name, [...messages, ...this.queued[name]])
   }
 
-  clear(name: QueueName | "all"): void {
-    this.change({
-      steering: name === "followUp" ? this.queued.steering : [],
-      followUp: name === "steering" ? this.queued.followUp : []
-    })
+  /** Removes messages, and returns them. */
+  clear(name: QueueName | "all"): Queued {
+    const { followUp, steering } = this.queued
+    const [noSteering, noFollowUp] = [name !== "followUp", name !== "steering"]
+    this.change({ steering: noSteering ? [] : steering, followUp: noFollowUp ? [] : followUp })
+    return { steering: noSteering ? steering : [], followUp: noFollowUp ? followUp : [] }
   }
 
   setMode(name: QueueName, mode: QueueMode): void {
@@ -104,7 +113,7 @@ export class Queues {
     this.change({ ...this.queued, [name]: messages })
   }
 
-  private change(queued: Queues["queued"]): void {
+  private change(queued: Queued): void {
     const before = this.sizes
     this.queued = queued
     const { followUp, steering } = this.sizes

@@ -8,11 +8,12 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Budget from "./budget.ts"
 import * as Failure from "./failureReason.ts"
-import type { Stop } from "./interruption.ts"
+import { attempt, type Stop } from "./interruption.ts"
 import * as Message from "../Message.ts"
 import * as ModelEvent from "../ModelEvent.ts"
 import type { Price } from "../Prices.ts"
 import type { ModelRequest } from "../Provider.ts"
+import { ProviderError } from "../ProviderError.ts"
 import { Recovery } from "./recovery.ts"
 import * as Refusals from "./refusals.ts"
 import { type Run, Stopped } from "./run.ts"
@@ -98,6 +99,13 @@ export class Reply {
       return this.meter
     })
   }
+
+  /** Finds the price for the estimate of an answer that was broken off, though the run may be stopped. */
+  readonly priceOfRest: Effect.Effect<void> = Effect.suspend(() =>
+    this.request === undefined || this.price !== undefined
+      ? Effect.void
+      : Effect.asVoid(attempt(this.findPrice, { timeout: 100 }))
+  )
 
   /** Finds the price of the model that answers, for as long as it answers. */
   readonly findPrice: Effect.Effect<void> = Effect.suspend(() => {
@@ -214,9 +222,10 @@ export class Reply {
   close(exit: Exit.Exit<void, Failure.FailureReason | Stopped>): Message.Assistant {
     const { request, run } = this
     if (this.isStarted || (Exit.isFailure(exit) && isPaidFor(errorOf(exit.cause)))) this.enterForGood()
+    const usage = this.usageOf(exit)
     this.begin()
     this.isClosed = true
-    const message = ModelEvent.toAssistant(this.reply, {
+    const answer = ModelEvent.toAssistant(this.reply, {
       id: this.id,
       timestamp: run.clock.currentTimeMillisUnsafe(),
       provider: run.provider.id,
@@ -225,9 +234,24 @@ export class Reply {
       ...this.recovery.kept(Exit.isSuccess(exit)),
       ...(Exit.isFailure(exit) ? this.badEnd(exit.cause) : {})
     })
+    const message =
+      usage === undefined || usage === answer.usage ? answer : { ...answer, usage: this.priced(usage) }
     run.spent.add(message.usage)
     run.end(message)
     return message
+  }
+
+  /** The usage that the provider reported, or an estimate for an answer that was broken off before that. */
+  usageOf(exit: Exit.Exit<unknown, unknown>): Usage | undefined {
+    const reported = this.reply.finish?.usage
+    return Exit.isSuccess(exit) || !isBrokenOff(Cause.squash(exit.cause), this.isStarted)
+      ? reported
+      : (Budget.reported(reported) ?? this.estimated ?? reported)
+  }
+
+  private get estimated(): Usage | undefined {
+    const { reply, request } = this
+    return request && Budget.estimate(Budget.inputOf(request), reply.content)
   }
 
   /** Enters an estimate of the answer so far into the budget, and fails when that is more than may be spent. */
@@ -238,20 +262,18 @@ export class Reply {
     return this.run.budget.exceeded ?? Effect.void
   })
 
-  private enter({ estimated, usage }: Budget.Entry): void {
+  private enter(usage: Usage): void {
     const { model = this.request?.model } = this.reply.start ?? {}
-    const entry = { usage: this.priced(usage), estimated, model: `${this.provider}/${model}` }
+    const entry = { usage: this.priced(usage), model: `${this.provider}/${model}` }
     this.run.budget.replace(this.entry, entry)
     this.entry = entry
   }
 
   /** Enters the usage of the answer. Later events belong to another answer, and another entry. */
   private enterForGood(): void {
-    const { reply, request } = this
-    if (request === undefined) return
-    this.enter(
-      Budget.reported(reply.finish?.usage) ?? Budget.estimate(Budget.inputOf(request), reply.content)
-    )
+    const usage = Budget.reported(this.reply.finish?.usage) ?? this.estimated
+    if (this.request === undefined || usage === undefined) return
+    this.enter(usage)
     this.entry = Budget.nothing
   }
 }
@@ -264,6 +286,10 @@ const isPaidFor = (error: Failure.EventError | Stopped): boolean => {
   const { reason } = error
   return reason._tag === "Transport" ? reason.kind === "reset" : brokenOff.has(reason._tag)
 }
+
+/** Whether the vendor charges for an answer that did not reach its end: it had begun, or may have when the run stopped. */
+const isBrokenOff = (error: unknown, isStarted: boolean): boolean =>
+  error instanceof Stopped || (isStarted && (!(error instanceof ProviderError) || isPaidFor(error)))
 
 const brokenOff: ReadonlySet<string> = new Set(["StreamTruncated", "StreamStalled", "Protocol"])
 

@@ -89,9 +89,9 @@ export class Run {
   readonly waiting: Waiting
   /** Writes the conversation to the session of the agent; absent for an agent without one. */
   readonly journal: Journal | undefined
-  /** Tokens and cost spent so far, estimates included, for the limits; `usage` has the providers' figures. */
+  /** Tokens and cost spent so far, for the limits. */
   readonly budget: Budget.Budget
-  /** The figures of the providers for what this run and those inside have spent. */
+  /** What this run and those inside have spent: figures of providers, and estimates of answers that were broken off. */
   readonly spent: Tally
   /** The output that the model must give; absent for a run that ends with any answer. */
   readonly output: Output<unknown> | undefined
@@ -305,6 +305,14 @@ export class Run {
   /** Keeps messages for the next time that pending ones are delivered. `from`: the queue that they came from, if any. */
   addPending(from: QueueName | undefined, messages: ReadonlyArray<Message>): void {
     if (messages.length > 0) this.pending = { messages: [...this.pending.messages, ...messages], from }
+  }
+
+  /** Puts messages before the pending ones, but behind results, which follow their calls. */
+  addBefore(messages: ReadonlyArray<Message>): void {
+    const { from, messages: pending } = this.pending
+    const prompts = pending.filter(({ role }) => role !== "toolResult")
+    const results = pending.filter(({ role }) => role === "toolResult")
+    this.pending = { messages: [...results, ...messages, ...prompts], from }
   }
 
   /** Appends the pending messages to the transcript. */

@@ -90,6 +90,8 @@ export interface Answer {
   readonly reply: Reply
   /** The seconds until its first piece. */
   readonly firstChunk: number | undefined
+  /** Its usage, estimated where it was broken off. */
+  readonly usageOf: (exit: Exit.Exit<unknown, unknown>) => Usage | undefined
 }
 
 export const ofModelCall = (run: Run, request: ModelRequest, answer: Answer): Work<unknown, unknown> => ({
@@ -97,7 +99,7 @@ export const ofModelCall = (run: Run, request: ModelRequest, answer: Answer): Wo
   kind: "client",
   dimensions: (exit) => callDimensions(run, request, answer.reply, exit),
   verdict: () => ofStop(answer.reply.finish?.stopReason),
-  attributes: (_, isCaptured) => {
+  attributes: (exit, isCaptured) => {
     const { content, finish, start } = answer.reply
     return {
       "gen_ai.request.stream": true,
@@ -106,14 +108,14 @@ export const ofModelCall = (run: Run, request: ModelRequest, answer: Answer): Wo
       "effect_agent.turn": run.turn,
       ...runAttributes(run),
       ...requestAttributes(request.options),
-      ...answerAttributes(finish?.stopReason, finish?.usage),
+      ...answerAttributes(finish?.stopReason, answer.usageOf(exit)),
       ...(isCaptured &&
         Content.attributes({ ...request, answer: { content, stopReason: finish?.stopReason } }))
     }
   },
   time: metrics.modelTime,
-  measures: () => {
-    const { input, output } = answer.reply.finish?.usage ?? {}
+  measures: (exit) => {
+    const { input, output } = answer.usageOf(exit) ?? {}
     return [
       [metrics.firstChunk, answer.firstChunk],
       [metrics.tokens, input, { "gen_ai.token.type": "input" }],

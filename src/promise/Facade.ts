@@ -76,11 +76,12 @@ const queues = (
   caller: Caller
 ): Pick<
   PromiseAgent,
-  "steer" | "followUp" | "queueSizes" | "queueModes" | "clearQueue" | "setQueueMode"
+  "steer" | "followUp" | "queueSizes" | "queued" | "queueModes" | "clearQueue" | "setQueueMode"
 > => ({
   steer: (message) => caller.ask((agent) => agent.steer(message)),
   followUp: (message) => caller.ask((agent) => agent.followUp(message)),
   queueSizes: () => caller.ask((agent) => agent.queueSizes),
+  queued: () => caller.ask((agent) => agent.queued),
   queueModes: () => caller.ask((agent) => agent.queueModes),
   clearQueue: (which) => caller.ask((agent) => agent.clearQueue(which)),
   setQueueMode: (which, mode) => caller.ask((agent) => agent.setQueueMode(which, mode))

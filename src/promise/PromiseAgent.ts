@@ -236,8 +236,10 @@ export interface PromiseAgent<out O = {}> {
   readonly queueSizes: () => Promise<Agent.Sizes>
   /** Resolves with the mode of each queue. Default `"one-at-a-time"` for both. */
   readonly queueModes: () => Promise<Agent.QueueModes>
-  /** Removes the messages of one queue, or of both. */
-  readonly clearQueue: (which: Agent.QueueName | "all") => Promise<void>
+  /** Resolves with the messages that wait in each queue, oldest first. */
+  readonly queued: () => Promise<Agent.Queued>
+  /** Removes the messages of one queue, or of both, and resolves with them. */
+  readonly clearQueue: (which: Agent.QueueName | "all") => Promise<Agent.Queued>
   /** Sets how many messages of a queue a turn takes: one, or all. */
   readonly setQueueMode: (which: Agent.QueueName, mode: Agent.QueueMode) => Promise<void>
   /** Resolves with the transcript, oldest message first. */

@@ -275,7 +275,7 @@ describe("Queues", () => {
         assert.strictEqual((yield* script.agent.prompt("hi")).status, "cancelled")
         yield* script.agent.setQueueMode("steering", "all")
         const { newMessages } = yield* script.agent.prompt("again")
-        assert.deepStrictEqual(asked(newMessages), ["again", "1", "2"])
+        assert.deepStrictEqual(asked(newMessages), ["1", "2", "again"])
       })
     )
 
