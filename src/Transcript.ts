@@ -138,7 +138,7 @@ export const violations = (messages: ReadonlyArray<Message>): ReadonlyArray<stri
  * **Details**
  *
  * - It leaves out failed answers, and results without a call.
- * - Of an answer that was cancelled it keeps the text, which the user has read, and adds a user message that says so, where a message of the
+ * - Of an answer that was cancelled it keeps the text, which the user has read, and adds a note as a user message, where a message of the
  *   user follows. Its calls, its thinking and their results are left out.
  * - A call without a result gets one that says that no result was recorded.
  * - A call whose id an earlier call of the same answer has is left out.

@@ -130,7 +130,7 @@ describe("a provider that claims an impossible usage", () => {
           prompt: "x".repeat(4000),
           options: { limits: { maxTotalTokens: 1000 } }
         })
-        assert.deepInclude(reasonOf(exit), { _tag: "LimitExceeded", limit: "tokens" })
+        assert.deepInclude(reasonOf(exit), { _tag: "LimitExceeded", limit: "maxTotalTokens" })
         for (const event of events) yield* encode(event)
         const { cost: _, ...unpriced } = usage
         const costly = yield* play([claiming(unpriced, "toolUse"), claiming(unpriced, "stop")], {
@@ -138,7 +138,7 @@ describe("a provider that claims an impossible usage", () => {
           prompt: "x".repeat(4000),
           options: { limits: { maxCost: 1, prices: { input: 1e308, output: 0 } } }
         })
-        assert.deepInclude(reasonOf(costly.exit), { _tag: "LimitExceeded", limit: "cost" })
+        assert.deepInclude(reasonOf(costly.exit), { _tag: "LimitExceeded", limit: "maxCost" })
         for (const event of costly.events) yield* encode(event)
       }
     })

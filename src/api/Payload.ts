@@ -63,18 +63,7 @@ export const Options = Schema.Struct({
   ),
   /** The bounds of the run. Default: those of the server. */
   limits: Schema.optionalKey(
-    Schema.Struct(
-      Struct.pick(RunOptions.Limits.fields, [
-        "maxTurns",
-        "onMaxTurns",
-        "executionTime",
-        "maxToolCalls",
-        "maxContextSize",
-        "maxTotalTokens",
-        "maxCost",
-        "maxIdenticalToolCalls"
-      ])
-    )
+    Schema.Struct(Struct.omit(RunOptions.Limits.fields, ["wrapUpInstruction", "prices"]))
   )
 })
 export interface Options extends Schema.Schema.Type<typeof Options> {}

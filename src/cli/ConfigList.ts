@@ -7,6 +7,7 @@ import * as Configuration from "./Configuration.ts"
 import type * as DurableSettings from "./DurableSettings.ts"
 import * as ExitCode from "./ExitCode.ts"
 import * as Inert from "./Inert.ts"
+import { table as limits } from "../internal/limitTable.ts"
 import * as ModelChoice from "./ModelChoice.ts"
 import { Screen } from "./Screen.ts"
 import * as ServerCommands from "./ServerCommands.ts"
@@ -125,7 +126,7 @@ const usual: Readonly<Record<string, Row["value"]>> = {
   inputFormat: "text",
   lease: "15s",
   unknown: "model",
-  maxTurns: 50,
+  maxTurns: limits.maxTurns.initial,
   outputFormat: "text",
   port: "4111",
   sandbox: "auto",

@@ -71,7 +71,7 @@ const ofLimit = (error: LimitExceeded): string => {
       return `Stopped after ${error.max} ${error.max === 1 ? "turn" : "turns"}. To go further give a higher --max-turns.`
     case "executionTime":
       return `Stopped after ${error.max / 1000} seconds, by --timeout.`
-    case "identicalToolCalls":
+    case "maxIdenticalToolCalls":
       return `Stopped: the model made the same tool calls ${error.value} times, with the same results.`
     default:
       return `${error.message}.`

@@ -1,5 +1,6 @@
 /** The settings of the bounds of a run, and of the program itself. */
 import * as Option from "effect/Option"
+import { table as limits } from "../internal/limitTable.ts"
 import * as Setting from "./Setting.ts"
 import type { Rules } from "./Source.ts"
 import * as Values from "./Values.ts"
@@ -13,7 +14,7 @@ export const settings = {
   maxTurns: Setting.number({
     name: "max-turns",
     metavar: "N",
-    description: "Maximum model calls. Default: 50",
+    description: `Maximum model calls. Default: ${limits.maxTurns.initial}`,
     isFine: Values.isCount,
     expected: "a number above 0"
   }),

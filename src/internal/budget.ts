@@ -78,11 +78,11 @@ export class Budget {
   get exceeded(): LimitExceeded | undefined {
     const { maxCost = Infinity, maxTotalTokens = Infinity } = this.limits() ?? {}
     const { cost = 0, total } = this.spent
-    if (total >= maxTotalTokens) return this.reached("tokens", total, maxTotalTokens)
-    return cost >= maxCost ? this.reached("cost", cost, maxCost) : this.outer?.exceeded
+    if (total >= maxTotalTokens) return this.reached("maxTotalTokens", total, maxTotalTokens)
+    return cost >= maxCost ? this.reached("maxCost", cost, maxCost) : this.outer?.exceeded
   }
 
-  private reached(limit: "tokens" | "cost", value: number, max: number): LimitExceeded {
+  private reached(limit: "maxTotalTokens" | "maxCost", value: number, max: number): LimitExceeded {
     return new LimitExceeded({ limit, value, max, ...(this.spent.estimated > 0 ? { estimated: true } : {}) })
   }
 

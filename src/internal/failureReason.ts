@@ -9,33 +9,51 @@ import * as FailureText from "./failureText.ts"
 import { InvalidContinuation } from "./continuation.ts"
 import { InvalidInput } from "./invalidInput.ts"
 import { ProviderError } from "../ProviderError.ts"
+import { table } from "./limitTable.ts"
 import { Usage } from "../Usage.ts"
 import { SessionError } from "./sessionError.ts"
 
+type Renamed = {
+  readonly [N in keyof typeof table]: (typeof table)[N] extends { readonly formerly: string } ? N : never
+}[keyof typeof table]
+
+/** The schema of a name of version 0.1.0. */
+const former = <const Name extends Renamed>(name: Name) =>
+  Schema.Literal(table[name].formerly).transform(name)
+
 /**
- * The name of a bound of a run.
+ * The name of a bound of a run: that of its member in `limits` of `RunOptions`.
  *
  * **Details**
  *
- * - `"maxTurns"`: `limits.maxTurns`, in turns.
- * - `"executionTime"`: `limits.executionTime`, in milliseconds.
- * - `"contextSize"`: `limits.maxContextSize`, in bytes.
- * - `"tokens"`: `limits.maxTotalTokens`, in tokens.
- * - `"cost"`: `limits.maxCost`, in the currency of `Usage.cost`.
- * - `"toolCalls"`: `limits.maxToolCalls`, in calls.
- * - `"identicalToolCalls"`: `limits.maxIdenticalToolCalls`, in rounds.
+ * - `"maxTurns"`: in turns.
+ * - `"executionTime"`: in milliseconds.
+ * - `"maxContextSize"`: in bytes.
+ * - `"maxTotalTokens"`: in tokens.
+ * - `"maxCost"`: in the currency of `Usage.cost`.
+ * - `"maxToolCalls"`: in calls.
+ * - `"maxIdenticalToolCalls"`: in rounds.
+ *
+ * The schema also decodes the names of version 0.1.0, such as `"tokens"`, which stored events have.
  *
  * @category models
  * @since 0.1.0
  */
-export const LimitName = Schema.Literals([
-  "maxTurns",
-  "executionTime",
-  "contextSize",
-  "tokens",
-  "cost",
-  "toolCalls",
-  "identicalToolCalls"
+export const LimitName = Schema.Union([
+  Schema.Literals([
+    "maxTurns",
+    "executionTime",
+    "maxContextSize",
+    "maxTotalTokens",
+    "maxCost",
+    "maxToolCalls",
+    "maxIdenticalToolCalls"
+  ]),
+  former("maxContextSize"),
+  former("maxTotalTokens"),
+  former("maxCost"),
+  former("maxToolCalls"),
+  former("maxIdenticalToolCalls")
 ])
 export type LimitName = typeof LimitName.Type
 

@@ -1,5 +1,5 @@
 /**
- * Ends a run by itself: the only file that names a limit of `RunOptions.limits`.
+ * Ends a run by itself, by the limits of `limitTable`.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -7,28 +7,26 @@ import * as Fiber from "effect/Fiber"
 import { memoize } from "effect/Function"
 import type { ToolOutput } from "../AgentEvent.ts"
 import { LimitExceeded } from "./failureReason.ts"
+import { table } from "./limitTable.ts"
 import type { Message, ToolCall } from "../Message.ts"
 import type { Run } from "./run.ts"
 import * as Transcript from "../Transcript.ts"
-
-const defaultMaxTurns = 50
-const defaultMaxIdentical = 5
-const defaultMaxToolRetries = 1
 
 /** How many turns a run may have, those that failed and were retried included. */
 export const maxTurns = (run: Run): number => turnsAllowed(run) + retriesOf(run)
 
 const retriesOf = ({ retry }: Run): number => retry?.retries ?? 0
 
-const turnsAllowed = (run: Run): number => run.options.limits?.maxTurns ?? defaultMaxTurns
+const turnsAllowed = (run: Run): number => run.options.limits?.maxTurns ?? table.maxTurns.initial
 
 /** How often hooks may have one tool call run again. */
 export const maxToolRetries = (run: Run): number =>
-  run.options.limits?.maxToolRetries ?? defaultMaxToolRetries
+  run.options.limits?.maxToolRetries ?? table.maxToolRetries.initial
 
 const maxToolCalls = (run: Run): number => run.options.limits?.maxToolCalls ?? Infinity
 
-const maxIdentical = (run: Run): number => run.options.limits?.maxIdenticalToolCalls ?? defaultMaxIdentical
+const maxIdentical = (run: Run): number =>
+  run.options.limits?.maxIdenticalToolCalls ?? table.maxIdenticalToolCalls.initial
 
 /** Milliseconds that a run may take. */
 const executionTime = (run: Run): number => {
@@ -46,7 +44,7 @@ export const outOfTime = (run: Run) =>
 
 /** The error of a run that made more tool calls than it may. */
 export const tooManyToolCalls = (run: Run): LimitExceeded | undefined =>
-  run.toolCalls > maxToolCalls(run) ? exceeded("toolCalls", run.toolCalls, maxToolCalls(run)) : undefined
+  run.toolCalls > maxToolCalls(run) ? exceeded("maxToolCalls", run.toolCalls, maxToolCalls(run)) : undefined
 
 /** Stops a run when its time is over, counted from its beginning. It does not count while a person has a question to answer. */
 export class Deadline {
@@ -95,13 +93,13 @@ const checkContextSize = Effect.fnUntraced(function* (run: Run, max: number) {
   const { messages } = Transcript.compacted([...accepted, ...run.pending.messages], compaction)
   const view = yield* run.attempt(run.contextManager.view(messages, run.options))
   const size = sizeOf(view.messages)
-  if (size > max) return yield* exceeded("contextSize", size, max)
+  if (size > max) return yield* exceeded("maxContextSize", size, max)
 })
 
 /** Fails when the model made the same calls with the same results too often. */
 export const checkRepetition = (run: Run): Effect.Effect<void, LimitExceeded> => {
   const max = maxIdentical(run)
-  return run.repetition.isReached(run.turn, max) ? exceeded("identicalToolCalls", max, max) : Effect.void
+  return run.repetition.isReached(run.turn, max) ? exceeded("maxIdenticalToolCalls", max, max) : Effect.void
 }
 
 /** Keeps a call and its result for `checkRepetition`, and gives the content of the result for the model. */

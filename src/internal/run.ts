@@ -91,7 +91,7 @@ export class Run {
   readonly journal: Journal | undefined
   /** Tokens and cost spent so far, for the limits. */
   readonly budget: Budget.Budget
-  /** What this run and those inside have spent: figures of providers, and estimates of answers that were broken off. */
+  /** The spending of this run and those inside: figures of providers, and estimates of answers that were broken off. */
   readonly spent: Tally
   /** The output that the model must give; absent for a run that ends with any answer. */
   readonly output: Output<unknown> | undefined

@@ -3,21 +3,12 @@
  */
 import * as Duration from "effect/Duration"
 import type * as Payload from "../api/Payload.ts"
+import * as LimitTable from "../internal/limitTable.ts"
 import type { RunOptions } from "../RunOptions.ts"
 
 // The bounds of a run that has none of its own, as `RunOptions` documents them.
 const toolConcurrencyDefault = 16
 const toolTimeoutDefault = 30_000
-const limitDefaults: NonNullable<RunOptions["limits"]> = { maxTurns: 50, maxIdenticalToolCalls: 5 }
-
-const counted = [
-  "maxTurns",
-  "maxToolCalls",
-  "maxContextSize",
-  "maxTotalTokens",
-  "maxCost",
-  "maxIdenticalToolCalls"
-] as const
 
 /** The options of a run: of two bounds the smaller one, and of the tools those that both have. */
 export const of = (own: RunOptions, asked: Payload.Options): Partial<RunOptions> => {
@@ -25,7 +16,7 @@ export const of = (own: RunOptions, asked: Payload.Options): Partial<RunOptions>
   return {
     ...others,
     ...given("activeTools", activeTools && toolsOf(own, activeTools)),
-    ...given("limits", limits && limitsOf(own, limits)),
+    ...given("limits", limits && LimitTable.narrowed(own.limits, limits)),
     ...given("modelOptions", modelOptions && modelOptionsOf(own, modelOptions)),
     ...given(
       "toolConcurrency",
@@ -40,23 +31,6 @@ const given = <const Name extends string, A>(name: Name, value: A | undefined) =
 
 const toolsOf = ({ activeTools }: RunOptions, asked: ReadonlyArray<string>) =>
   activeTools === undefined ? asked : asked.filter((name) => activeTools.includes(name))
-
-const limitsOf = (own: RunOptions, asked: NonNullable<Payload.Options["limits"]>) => {
-  const { executionTime } = asked
-  const smaller = counted.flatMap((name) => {
-    const wanted = asked[name]
-    const bound = own.limits?.[name] ?? limitDefaults[name] ?? Infinity
-    return wanted === undefined ? [] : [[name, Math.min(bound, wanted)] as const]
-  })
-  return {
-    ...asked,
-    ...Object.fromEntries(smaller),
-    ...given(
-      "executionTime",
-      executionTime && shorter(own.limits?.executionTime ?? "Infinity", executionTime)
-    )
-  }
-}
 
 const modelOptionsOf = (own: RunOptions, asked: NonNullable<Payload.Options["modelOptions"]>) => {
   const { maxTokens } = asked

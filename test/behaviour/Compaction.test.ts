@@ -369,7 +369,7 @@ describe("Compaction", () => {
         layer,
         options: { limits: { maxTotalTokens: 1_000 } }
       })
-      assert.deepInclude(reasonOf(exit), { _tag: "LimitExceeded", limit: "tokens", value: 1_000 })
+      assert.deepInclude(reasonOf(exit), { _tag: "LimitExceeded", limit: "maxTotalTokens", value: 1_000 })
       assert.strictEqual(requests.length, 1)
       assert.strictEqual(ofTag(events, "RunEnd")[0]?.usage.total, 1_000)
       assert.deepStrictEqual(Invariants.broken(events), [])

@@ -148,7 +148,7 @@ describe("maxCost", () => {
       const setUp = { tools: [say("a")], layer: prices, options: { limits: { maxCost: 4 } } }
       const { exit, requests } = yield* play(script, setUp)
       assert.strictEqual(requests.length, 2)
-      assert.deepStrictEqual(ended(exit), ["cost", 4])
+      assert.deepStrictEqual(ended(exit), ["maxCost", 4])
     })
   )
 
@@ -157,7 +157,7 @@ describe("maxCost", () => {
       const talking = ScriptedProvider.turn(start("one"), Step.text(Array(50).fill("four")), Step.finish())
       const setUp = { layer: prices, options: { limits: { maxCost: 10 } } }
       const { events, exit } = yield* play([talking], setUp)
-      assert.deepStrictEqual(ended(exit), ["cost", 10])
+      assert.deepStrictEqual(ended(exit), ["maxCost", 10])
       assert.isBelow(ofTag(events, "MessageDelta").length, 10)
     })
   )
@@ -171,7 +171,7 @@ describe("maxCost", () => {
       const again = Retry.layer({ schedule: Schedule.recurs(5) })
       const setUp = { prompt: "x".repeat(400), layer, around: again, options: { limits: { maxCost: 250 } } }
       const { exit } = yield* play([broken, broken, broken, broken], setUp)
-      assert.deepInclude(reasonOf(exit), { limit: "cost", estimated: true })
+      assert.deepInclude(reasonOf(exit), { limit: "maxCost", estimated: true })
     })
   )
 
@@ -193,7 +193,7 @@ describe("maxCost", () => {
         layer: prices,
         options: { limits: { maxCost: 8 } }
       })
-      assert.deepStrictEqual(ended(exit), ["cost", 8])
+      assert.deepStrictEqual(ended(exit), ["maxCost", 8])
       assert.deepStrictEqual(
         view.messages.flatMap((m) => (m.role === "toolResult" ? [Message.textOf(m)] : [])),
         ["7"]

@@ -161,7 +161,7 @@ describe("Limits", () => {
           )
           assert.strictEqual(ran, 4)
           for (const reason of [reasonOf(streamed.exit), reasonOf(exit)]) {
-            assert.deepInclude(reason, { _tag: "LimitExceeded", limit: "toolCalls", value: 3, max: 2 })
+            assert.deepInclude(reason, { _tag: "LimitExceeded", limit: "maxToolCalls", value: 3, max: 2 })
           }
         }
       })
@@ -192,10 +192,14 @@ describe("Limits", () => {
           { maxTotalTokens: 100 }
         )
         assert.strictEqual(requests.length, 2)
-        assert.deepInclude(reasonOf(exit), { limit: "tokens", value: 100, max: 100 })
+        assert.deepInclude(reasonOf(exit), { limit: "maxTotalTokens", value: 100, max: 100 })
         assert.strictEqual(failureOf(exit)?.result.usage.total, 100)
         assert.deepStrictEqual(tags(events).slice(-4), ["TurnEnd", "LimitReached", "RunError", "RunEnd"])
-        assert.deepInclude(ofTag(events, "LimitReached")[0], { limit: "tokens", value: 100, max: 100 })
+        assert.deepInclude(ofTag(events, "LimitReached")[0], {
+          limit: "maxTotalTokens",
+          value: 100,
+          max: 100
+        })
       })
     )
 
@@ -226,7 +230,7 @@ describe("Limits", () => {
           maxCost: 0.5
         })
         assert.strictEqual(priced.requests.length, 2)
-        assert.deepInclude(reasonOf(priced.exit), { limit: "cost", max: 0.5 })
+        assert.deepInclude(reasonOf(priced.exit), { limit: "maxCost", max: 0.5 })
         assert.closeTo(failureOf(priced.exit)?.result.usage.cost ?? 0, 0.55, 1e-9)
         assert.strictEqual((yield* limited([call("a"), done], { maxCost: 0.5 })).view.status, "completed")
       })
@@ -327,7 +331,7 @@ describe("Limits", () => {
         maxToolCalls: 2,
         maxIdenticalToolCalls: 2
       })
-      assert.deepInclude(reasonOf(exit), { limit: "toolCalls", value: 4, max: 2 })
+      assert.deepInclude(reasonOf(exit), { limit: "maxToolCalls", value: 4, max: 2 })
       assert.strictEqual(ofTag(events, "LimitReached").length, 1)
     })
   )
@@ -342,7 +346,7 @@ describe("Limits", () => {
           options: { limits: { maxContextSize: 1000 } }
         })
         assert.strictEqual(requests.length, 0)
-        assert.deepInclude(reasonOf(exit), { limit: "contextSize", max: 1000 })
+        assert.deepInclude(reasonOf(exit), { limit: "maxContextSize", max: 1000 })
         assert.deepStrictEqual(view.messages, [])
         const fits = yield* play([done], {
           prompt: "x".repeat(600),
@@ -359,7 +363,7 @@ describe("Limits", () => {
         const fits = yield* play([done], { prompt, options: { limits: { maxContextSize: size } } })
         assert.strictEqual(fits.view.status, "completed")
         const tooLarge = yield* play([], { prompt, options: { limits: { maxContextSize: size - 1 } } })
-        assert.deepInclude(reasonOf(tooLarge.exit), { limit: "contextSize", value: size, max: size - 1 })
+        assert.deepInclude(reasonOf(tooLarge.exit), { limit: "maxContextSize", value: size, max: size - 1 })
         assert.strictEqual(tooLarge.requests.length, 0)
       })
     )
@@ -410,19 +414,19 @@ describe("Limits", () => {
 
     it.effect("stops the same call with the same result, by default the fifth", () =>
       Effect.gen(function* () {
-        assert.deepStrictEqual(yield* turnsOf([call("a")], undefined), ["identicalToolCalls", 5])
-        assert.deepStrictEqual(yield* turnsOf([call("a")], 3), ["identicalToolCalls", 3])
+        assert.deepStrictEqual(yield* turnsOf([call("a")], undefined), ["maxIdenticalToolCalls", 5])
+        assert.deepStrictEqual(yield* turnsOf([call("a")], 3), ["maxIdenticalToolCalls", 3])
       })
     )
 
     it.effect("stops short cycles too: A-B-A-B and A-B-C-A-B-C", () =>
       Effect.gen(function* () {
-        assert.deepStrictEqual(yield* turnsOf([call("a"), call("b")], 3), ["identicalToolCalls", 6])
+        assert.deepStrictEqual(yield* turnsOf([call("a"), call("b")], 3), ["maxIdenticalToolCalls", 6])
         assert.deepStrictEqual(yield* turnsOf([call("a"), call("b"), call("c")], 3), [
-          "identicalToolCalls",
+          "maxIdenticalToolCalls",
           9
         ])
-        assert.deepStrictEqual(yield* turnsOf([calls("a", "b")], 3), ["identicalToolCalls", 3])
+        assert.deepStrictEqual(yield* turnsOf([calls("a", "b")], 3), ["maxIdenticalToolCalls", 3])
       })
     )
 
@@ -458,9 +462,9 @@ describe("Limits", () => {
       Effect.gen(function* () {
         const long = "x".repeat(20_000)
         const written = ScriptedProvider.toolCall("a", { text: long })
-        assert.deepStrictEqual(yield* turnsOf([written], 3), ["identicalToolCalls", 3])
+        assert.deepStrictEqual(yield* turnsOf([written], 3), ["maxIdenticalToolCalls", 3])
         assert.deepStrictEqual(yield* turnsOf([call("long")], 3, [say("long", long)]), [
-          "identicalToolCalls",
+          "maxIdenticalToolCalls",
           3
         ])
         let news = 1000
@@ -476,15 +480,15 @@ describe("Limits", () => {
     it.effect("T789 stops a model whose calls are cut at its token limit again and again", () =>
       Effect.gen(function* () {
         const cut = ScriptedProvider.turn(Step.toolCall("a", {}), Step.finish("length"))
-        assert.deepStrictEqual(yield* turnsOf([cut], undefined), ["identicalToolCalls", 5])
+        assert.deepStrictEqual(yield* turnsOf([cut], undefined), ["maxIdenticalToolCalls", 5])
       })
     )
 
     it.effect("stops calls that fail in the same way: unknown, malformed, rejected", () =>
       Effect.gen(function* () {
-        assert.deepStrictEqual(yield* turnsOf([call("nope")], 3), ["identicalToolCalls", 3])
+        assert.deepStrictEqual(yield* turnsOf([call("nope")], 3), ["maxIdenticalToolCalls", 3])
         const malformed = ScriptedProvider.turn(Step.rawToolCall("a", ["{"]), Step.finish("toolUse"))
-        assert.deepStrictEqual(yield* turnsOf([malformed], 3), ["identicalToolCalls", 3])
+        assert.deepStrictEqual(yield* turnsOf([malformed], 3), ["maxIdenticalToolCalls", 3])
       })
     )
 
@@ -515,7 +519,7 @@ describe("Limits", () => {
           Fiber.join(run),
           Effect.as(Effect.andThen(begun, begun), ["a fourth turn", 4])
         )
-        assert.deepStrictEqual(ended, ["identicalToolCalls", 3])
+        assert.deepStrictEqual(ended, ["maxIdenticalToolCalls", 3])
       })
     )
   })

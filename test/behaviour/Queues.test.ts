@@ -254,7 +254,7 @@ describe("Queues", () => {
           once(script, "ToolInvoked", script.agent.steer([Message.user("1"), Message.user("2")]))
         )
         const exit = yield* Effect.exit(script.agent.prompt("hi"))
-        assert.deepInclude(reasonOf(exit), { _tag: "LimitExceeded", limit: "tokens" })
+        assert.deepInclude(reasonOf(exit), { _tag: "LimitExceeded", limit: "maxTotalTokens" })
         assert.deepStrictEqual(asked(failureOf(exit)?.result.undelivered ?? []), ["1", "2"])
         assert.deepStrictEqual(yield* script.agent.queueSizes, { steering: 2, followUp: 0 })
         assert.deepStrictEqual(Invariants.broken(script.events), [])

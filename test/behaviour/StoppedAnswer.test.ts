@@ -145,8 +145,7 @@ describe("an answer that was stopped", () => {
       type: "toolCall",
       id: "1",
       name: "a",
-      rawArguments: "{",
-      params: undefined
+      rawArguments: "{"
     }
     for (const answer of [
       Message.assistant([call], { stopReason: "aborted" }),

@@ -356,7 +356,7 @@ describe("Agent.asTool", () => {
       })
       const error = yield* Effect.flip(agent.prompt("Go"))
       if (error._tag !== "RunFailed") return assert.fail(error._tag)
-      assert.deepInclude(error.reason, { _tag: "LimitExceeded", limit: "tokens", value: 133 })
+      assert.deepInclude(error.reason, { _tag: "LimitExceeded", limit: "maxTotalTokens", value: 133 })
       assert.strictEqual(error.result.usage.total, 133)
       assert.strictEqual(error.result.report.childUsage?.total, 130)
     }).pipe(

@@ -2,6 +2,7 @@
  * What a run showed, in the words of the scenarios.
  */
 import { AgentEvent, type Message, type RunReport } from "effect-agent"
+import * as LimitTable from "../../src/internal/limitTable.ts"
 import type { NameOf, Stage } from "./stage.ts"
 import { errorKinds, eventTypes, fromLibrary, type Words } from "./words.ts"
 
@@ -68,18 +69,30 @@ const fieldsOf = (event: Words, ended: ReadonlyMap<string, Words>, partial: Word
 
 const nativeOf = (event: Words): object => {
   const hook = event.hook && fromLibrary(event.hook)
-  return { ...event, tag: event._tag, hook, kind: event.error && errorKind(event.error) }
+  return {
+    ...event,
+    limit: limitOf(event.limit),
+    tag: event._tag,
+    hook,
+    kind: event.error && errorKind(event.error)
+  }
 }
 
 const runOf = ({ error, runId, status }: Words, events: ReadonlyArray<Words>): object => {
   const turns = events.filter((event) => event._tag === "TurnStart" && event.runId === runId).length
-  return { status, turns, error: error && errorKind(error), limit: error?.limit }
+  return { status, turns, error: error && errorKind(error), limit: limitOf(error?.limit) }
 }
+
+/** The scenarios have the names of version 0.1.0. */
+const limitOf = (limit: unknown): unknown =>
+  Object.entries(formerly).find(([name]) => name === limit)?.[1].formerly ?? limit
+
+const formerly: LimitTable.Table = LimitTable.table
 
 /** The scenario's word for an error; what has a reason is known by it. */
 export const errorKind = ({ _tag, limit, reason }: Words): string => {
   if (typeof reason === "object") return errorKind(reason)
-  return limit === "identicalToolCalls" ? "repetitiveToolCall" : (errorKinds[_tag] ?? _tag)
+  return limit === "maxIdenticalToolCalls" ? "repetitiveToolCall" : (errorKinds[_tag] ?? _tag)
 }
 
 const requestOf = ({ apiKey, request }: Words): object => {

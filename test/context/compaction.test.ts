@@ -270,7 +270,7 @@ describe("Compaction", () => {
           options: { limits: { maxTotalTokens: 700 } },
           layer: Compaction.layer()
         })
-        assert.deepInclude(reasonOf(exit), { _tag: "LimitExceeded", limit: "tokens", value: 770 })
+        assert.deepInclude(reasonOf(exit), { _tag: "LimitExceeded", limit: "maxTotalTokens", value: 770 })
         assert.strictEqual(requests.length, 2)
         assert.deepStrictEqual(Invariants.broken(events), [])
       })
@@ -350,7 +350,7 @@ describe("Compaction", () => {
           Step.finish()
         )
         const { error } = yield* failed(dear, { limits: { maxTotalTokens: 5_000 } })
-        assert.deepNestedInclude(error, { "reason._tag": "LimitExceeded", "reason.limit": "tokens" })
+        assert.deepNestedInclude(error, { "reason._tag": "LimitExceeded", "reason.limit": "maxTotalTokens" })
       })
     )
 

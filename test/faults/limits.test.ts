@@ -10,7 +10,7 @@ import { resultTexts, say, settle } from "../behaviour/play.ts"
 
 const call = (name: string) => ScriptedProvider.toolCall(name, {})
 const done = ScriptedProvider.text("done")
-const limit = "identicalToolCalls" as const
+const limit = "maxIdenticalToolCalls" as const
 const warned = (text: string) => text.includes("Once more, and the run is ended")
 
 describe("a model that goes in circles", () => {
@@ -175,7 +175,7 @@ describe("a budget", () => {
     Effect.gen(function* () {
       const { said, turn } = talking(100)
       const { events, exit, view } = yield* play([turn], { options: { limits: { maxTotalTokens: 50 } } })
-      const reached = { limit: "tokens", value: 50, max: 50, estimated: true } as const
+      const reached = { limit: "maxTotalTokens", value: 50, max: 50, estimated: true } as const
       assert.deepInclude(reasonOf(exit), { _tag: "LimitExceeded", ...reached })
       assert.deepInclude(ofTag(events, "LimitReached")[0], reached)
       assert.strictEqual(deltas(events), 5)
@@ -190,7 +190,7 @@ describe("a budget", () => {
       const { turn } = talking(100)
       const limits = { maxCost: 0.5, prices: { input: 1_000, output: 10_000 } }
       const { events, exit } = yield* play([turn], { options: { limits } })
-      assert.deepInclude(reasonOf(exit), { _tag: "LimitExceeded", limit: "cost", estimated: true })
+      assert.deepInclude(reasonOf(exit), { _tag: "LimitExceeded", limit: "maxCost", estimated: true })
       assert.strictEqual(deltas(events), 5)
     })
   )
@@ -204,7 +204,7 @@ describe("a budget", () => {
         const setUp = { tools: [say("a")], prompt: "x".repeat(4_000), options }
         const { exit, requests } = yield* play(script, setUp)
         assert.strictEqual(requests.length, 1)
-        assert.deepInclude(reasonOf(exit), { limit: "tokens", estimated: true })
+        assert.deepInclude(reasonOf(exit), { limit: "maxTotalTokens", estimated: true })
         // What is reported is what was told.
         assert.strictEqual(failureOf(exit)?.result.usage.total, 0)
       }
@@ -239,7 +239,7 @@ describe("a budget", () => {
       // 25 tokens are asked, and 30 said, each time.
       const spoken = yield* retried(broken(truncated, Step.text("x".repeat(120))), { maxTotalTokens: 120 })
       assert.strictEqual(spoken.requests.length, 3)
-      assert.deepInclude(reasonOf(spoken.exit), { limit: "tokens", estimated: true })
+      assert.deepInclude(reasonOf(spoken.exit), { limit: "maxTotalTokens", estimated: true })
       const silent = yield* retried(broken(truncated), { maxTotalTokens: 120 })
       assert.strictEqual(silent.requests.length, 5)
       assert.deepStrictEqual(Invariants.broken(silent.events), [])
@@ -254,7 +254,7 @@ describe("a budget", () => {
         broken(new ProviderError.Transport({ kind, detail: "planned" }))
       const reset = yield* retried(of("reset"), { maxTotalTokens: 120 })
       assert.strictEqual(reset.requests.length, 5)
-      assert.deepInclude(reasonOf(reset.exit), { limit: "tokens", estimated: true })
+      assert.deepInclude(reasonOf(reset.exit), { limit: "maxTotalTokens", estimated: true })
       assert.strictEqual((yield* retried(of("refused"), { maxTotalTokens: 120 })).requests.length, 21)
     })
   )
@@ -280,7 +280,7 @@ describe("a budget", () => {
       yield* TestClock.adjust("1 minute")
       const { exit, requests } = yield* Fiber.join(run)
       assert.strictEqual(requests.length, 1)
-      assert.deepInclude(reasonOf(exit), { limit: "tokens", max: 900, estimated: true })
+      assert.deepInclude(reasonOf(exit), { limit: "maxTotalTokens", max: 900, estimated: true })
     })
   )
 
@@ -316,7 +316,7 @@ describe("a budget", () => {
       assert.strictEqual(told.view.status, "completed")
       const cheap = { maxCost: 1, prices: { input: 0, output: 0 } }
       const over = yield* play([turn(2), done], { tools: [say("a")], options: { limits: cheap } })
-      assert.deepInclude(reasonOf(over.exit), { limit: "cost", value: 2 })
+      assert.deepInclude(reasonOf(over.exit), { limit: "maxCost", value: 2 })
     })
   )
 
@@ -373,9 +373,12 @@ describe("a budget", () => {
         })
         assert.isAtMost(said.length, 50)
         assert.isAtLeast(said.length, 20)
-        assert.deepInclude(reasonOf(exit), { limit: "tokens", max: 500, estimated: true })
+        assert.deepInclude(reasonOf(exit), { limit: "maxTotalTokens", max: 500, estimated: true })
         assert.strictEqual(requests.length, 1)
-        assert.include(resultTexts(ofTag(events, "MessageEnd").map(({ message }) => message))[0], "tokens")
+        assert.include(
+          resultTexts(ofTag(events, "MessageEnd").map(({ message }) => message))[0],
+          "maxTotalTokens"
+        )
       }
     })
   )

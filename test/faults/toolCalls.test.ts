@@ -91,7 +91,7 @@ describe("a call that the model got wrong", () => {
           range(20).map(() => ScriptedProvider.toolCall(name, {})),
           { tools: [looking] }
         )
-        assert.deepInclude(reasonOf(exit), { _tag: "LimitExceeded", limit: "identicalToolCalls" })
+        assert.deepInclude(reasonOf(exit), { _tag: "LimitExceeded", limit: "maxIdenticalToolCalls" })
         assert.strictEqual(requests.length, 5)
       })
     )

@@ -333,7 +333,7 @@ describe("maxCost with the prices of the package", () => {
         options: { limits: { maxCost: 1 } }
       })
       assert.strictEqual(requests.length, 2)
-      assert.deepInclude(reasonOf(exit), { _tag: "LimitExceeded", limit: "cost", max: 1 })
+      assert.deepInclude(reasonOf(exit), { _tag: "LimitExceeded", limit: "maxCost", max: 1 })
       const usage = ofTag(events, "RunEnd")[0]?.usage
       assert.closeTo(usage?.cost ?? NaN, 2 * (0.5 + 0.05), 1e-9)
       assert.strictEqual(usage?.costSource, "computed")

@@ -169,7 +169,7 @@ describe("a run that survives its process", () => {
       const bounds = [
         { limits: { maxTurns: 4 }, limit: "maxTurns", turns: 4 },
         // Each answer has 15 tokens.
-        { limits: { maxTotalTokens: 40 }, limit: "tokens", turns: 3 }
+        { limits: { maxTotalTokens: 40 }, limit: "maxTotalTokens", turns: 3 }
       ]
       for (const { limit, limits, turns } of bounds) {
         for (let kill = 8; kill < 60; kill += 5) {

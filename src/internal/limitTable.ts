@@ -1,0 +1,84 @@
+/**
+ * The limits of a run: one row for each member of `RunOptions.limits`, which the loop, the server, the program and the names of
+ * `LimitExceeded` read. A member without a row does not compile.
+ */
+import * as Duration from "effect/Duration"
+import * as Predicate from "effect/Predicate"
+import type { Limits } from "../RunOptions.ts"
+
+/** The rules for one member. */
+export interface Row {
+  /** The value of a run that has none of its own. Default: no bound. */
+  readonly initial?: number
+  /** The unit of the bound; absent for a member that bounds nothing. */
+  readonly unit?: "turns" | "milliseconds" | "calls" | "bytes" | "tokens" | "currency" | "rounds" | "retries"
+  /**
+   * The rule for a value that a client of a server chooses: the smaller of the two numbers or durations counts, or the choice of the
+   * client, or the value of the server alone.
+   */
+  readonly narrows: "smaller" | "shorter" | "client" | "server"
+  /** Of a bound that fails the run: the member of `Interrupted` by which it counts on, or the part that it counts anew. */
+  readonly counts?: "turns" | "countedMs" | "toolCalls" | "spent" | "calls" | "request"
+  /** Its name in `LimitExceeded` of version 0.1.0, if that was another one. */
+  readonly formerly?: string
+}
+
+export type Table = { readonly [name: string]: Row }
+
+export const table = {
+  maxTurns: { initial: 50, unit: "turns", narrows: "smaller", counts: "turns" },
+  onMaxTurns: { narrows: "client" },
+  wrapUpInstruction: { narrows: "server" },
+  executionTime: { unit: "milliseconds", narrows: "shorter", counts: "countedMs" },
+  maxToolCalls: { unit: "calls", narrows: "smaller", counts: "toolCalls", formerly: "toolCalls" },
+  maxContextSize: { unit: "bytes", narrows: "smaller", counts: "request", formerly: "contextSize" },
+  maxTotalTokens: { unit: "tokens", narrows: "smaller", counts: "spent", formerly: "tokens" },
+  maxCost: { unit: "currency", narrows: "smaller", counts: "spent", formerly: "cost" },
+  prices: { narrows: "server" },
+  maxIdenticalToolCalls: {
+    initial: 5,
+    unit: "rounds",
+    narrows: "smaller",
+    counts: "calls",
+    formerly: "identicalToolCalls"
+  },
+  maxToolRetries: { initial: 1, unit: "retries", narrows: "smaller" }
+} as const satisfies { readonly [Name in keyof Limits]-?: Row }
+
+/** Narrows the choice of a client. Takes the smaller of two numbers for a member without a row, and no other value. */
+export const narrowed = (
+  own: { readonly [name: string]: unknown } = {},
+  asked: { readonly [name: string]: unknown },
+  rows: Table = table
+): { readonly [name: string]: unknown } =>
+  Object.fromEntries(
+    Object.entries(asked).flatMap(([name, wanted]) => {
+      const value = wanted === undefined ? undefined : narrowedOne(rows[name], own[name], wanted)
+      return value === undefined ? [] : [[name, value]]
+    })
+  )
+
+const narrowedOne = (row: Row | undefined, own: unknown, wanted: unknown): unknown => {
+  const bound = own ?? row?.initial
+  switch (row?.narrows ?? (Predicate.isNumber(wanted) ? "smaller" : "server")) {
+    case "client":
+      return wanted
+    case "server":
+      return undefined
+    case "shorter":
+      return Math.min(millis(bound), millis(wanted))
+    case "smaller":
+      return Predicate.isNumber(wanted)
+        ? Math.min(Predicate.isNumber(bound) ? bound : Infinity, wanted)
+        : undefined
+  }
+}
+
+const millis = (duration: unknown): number =>
+  isDurationInput(duration) ? Duration.toMillis(Duration.fromInputUnsafe(duration)) : Infinity
+
+const isDurationInput = (value: unknown): value is Duration.Input =>
+  Duration.isDuration(value) ||
+  Predicate.isNumber(value) ||
+  Predicate.isString(value) ||
+  Predicate.isObject(value)
