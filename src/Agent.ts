@@ -35,7 +35,7 @@ import { readPrompt } from "./internal/promptOptions.ts"
 import { Provider } from "./Provider.ts"
 import type { Queued, QueueMode, QueueModes, QueueName, Sizes } from "./internal/queues.ts"
 import type { RunFailed } from "./RunFailed.ts"
-import type { RunOptions } from "./RunOptions.ts"
+import type { RunOptions, Update } from "./RunOptions.ts"
 import type { RunReport } from "./RunReport.ts"
 import type { RunResult } from "./RunResult.ts"
 import type { SubscribeOptions } from "./internal/subscriptions.ts"
@@ -145,8 +145,11 @@ export interface Agent<out O = {}> {
   readonly reset: Effect.Effect<void, AgentBusy>
   /** Waits until the agent has no run, and subscribers have received all events. */
   readonly waitForIdle: Effect.Effect<void>
-  /** Changes options for later turns, those of the current run too. */
-  readonly update: (patch: Partial<RunOptions>) => Effect.Effect<void, InvalidInput>
+  /**
+   * Changes options for later turns, those of the current run too. `null` unsets an option, as in `{ system: null }` or
+   * `{ limits: { maxTurns: null } }`; one that is `undefined` stays as it is.
+   */
+  readonly update: (changes: Update) => Effect.Effect<void, InvalidInput>
   /** Replaces the transcript, and removes its summary. The current run takes it from its next turn. */
   readonly setMessages: (messages: ReadonlyArray<Message.Message>) => Effect.Effect<void, InvalidInput>
   /** The approvals that wait for an answer, oldest first, those of the agents that run inside tool calls too. */
@@ -381,7 +384,7 @@ const agentOf = (
     compact: (instructions) => compactionOf(runtime, instructions),
     reset: runtime.reset,
     waitForIdle: runtime.waitForIdle,
-    update: (patch) => runtime.update(patch),
+    update: (changes) => runtime.update(changes),
     setMessages: (messages) => runtime.setMessages(messages),
     approvals: Effect.sync(() => requests.approvals),
     answer: (approvalId, reply) => runtime.open.answer(approvalId, reply),

@@ -389,6 +389,23 @@ export const Patch = Schema.Struct({
   model: Schema.optionalKey(RunOptions.fields.model)
 })
 
+type Unsettable<A> = { readonly [Name in keyof A]?: A[Name] | null }
+
+/**
+ * The changes that `agent.update` takes: `null` unsets an option, also one of `limits` and `modelOptions`. The model stays set.
+ *
+ * @category options
+ * @since 0.2.0
+ */
+export type Update = Unsettable<Omit<RunOptions, "model" | "limits" | "modelOptions">> & {
+  /** The id of the model. Default: unchanged. */
+  readonly model?: string
+  /** The bounds to change. Default: unchanged. */
+  readonly limits?: Unsettable<Limits> | null
+  /** The model options to change. Default: unchanged. */
+  readonly modelOptions?: Unsettable<ModelOptions> | null
+}
+
 /**
  * Copies options without the members that are `undefined`, those of `limits` and `modelOptions` included.
  *
@@ -417,6 +434,43 @@ export const given = <A>(options: A, depth = 2): A => {
   return isSame
     ? options
     : Object.assign(Object.create(Object.getPrototypeOf(options)), Object.fromEntries(inner))
+}
+
+/**
+ * Copies options without members, each named as `"system"` or `"limits.maxTurns"`.
+ *
+ * **Example** (Removing options)
+ *
+ * ```ts
+ * import { RunOptions } from "effect-agent"
+ *
+ * const options = { model: "m", system: "Be brief.", limits: { maxTurns: 5, maxToolCalls: 9 } }
+ *
+ * console.log(RunOptions.without(options, ["system", "limits.maxTurns"]))
+ * // => { model: 'm', limits: { maxToolCalls: 9 } }
+ * ```
+ *
+ * @category transforming
+ * @since 0.2.0
+ */
+export const without = <Options extends Partial<RunOptions>>(
+  options: Options,
+  names: ReadonlyArray<string>
+): Options => {
+  if (names.length === 0) return options
+  const gone = (of: object, path: string): object =>
+    Object.fromEntries(
+      Object.keys(of).flatMap((name) => (names.includes(path + name) ? [[name, undefined]] : []))
+    )
+  const { limits, modelOptions } = options
+  return given({
+    ...options,
+    ...(limits === undefined ? {} : { limits: { ...limits, ...gone(limits, "limits.") } }),
+    ...(modelOptions === undefined
+      ? {}
+      : { modelOptions: { ...modelOptions, ...gone(modelOptions, "modelOptions.") } }),
+    ...gone(options, "")
+  })
 }
 
 /**

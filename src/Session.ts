@@ -89,6 +89,8 @@ export interface Restored {
   readonly handedOff?: HandedOff
   /** The options that `agent.update` changed. They count before those that `Agent.make` is given. */
   readonly options: Partial<RunOptions>
+  /** The names of the options that `agent.update` unset, such as `"limits.maxTurns"`. Default: none. */
+  readonly unset?: ReadonlyArray<string>
   /** The messages that were queued, and are in no run yet. */
   readonly queues: {
     readonly steering: ReadonlyArray<Message>
@@ -132,7 +134,7 @@ export type RecordedEvent = OfTag<
  * - `Event`: an event of a run. Its message, call or run is from now on part of the conversation.
  * - `RunLost`: the process of a run ended before the run did. Written when an agent opens the session again.
  * - `Queued`, `QueueCleared`: messages were put in a queue, or removed from it. A message leaves its queue with its `MessageEnd`.
- * - `OptionsChanged`: `agent.update` changed options.
+ * - `OptionsChanged`: `agent.update` changed options, after it had removed those of `unset`.
  * - `MessagesReplaced`: `agent.setMessages` or `agent.reset` replaced the transcript.
  * - `Compacted`: a summary stands in place of older messages. `entryId` names the record in the event `Compaction`.
  *
@@ -144,7 +146,11 @@ export type Record =
   | { readonly _tag: "RunLost"; readonly runId: string }
   | { readonly _tag: "Queued"; readonly queue: QueueName; readonly messages: ReadonlyArray<Message> }
   | { readonly _tag: "QueueCleared"; readonly queue: QueueName | "all" }
-  | { readonly _tag: "OptionsChanged"; readonly options: Partial<RunOptions> }
+  | {
+      readonly _tag: "OptionsChanged"
+      readonly options: Partial<RunOptions>
+      readonly unset?: ReadonlyArray<string>
+    }
   | { readonly _tag: "MessagesReplaced"; readonly messages: ReadonlyArray<Message> }
   | ({
       readonly _tag: "Compacted"

@@ -100,7 +100,10 @@ export const read = <T extends Tools, H extends Hooks>(
     const runOptions = Struct.pick(decoded, Struct.keys(RunOptions.RunOptions.fields))
     return {
       session,
-      runOptions: RunOptions.patch(runOptions, session?.restored.options),
+      runOptions: RunOptions.patch(
+        RunOptions.without(runOptions, session?.restored.unset ?? []),
+        session?.restored.options
+      ),
       messages: session?.restored.messages ?? (yield* Input.messages(messages ?? [])),
       compaction: session?.restored.compaction ?? decoded.compaction,
       tools: options.tools ?? [],

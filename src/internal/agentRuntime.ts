@@ -74,7 +74,9 @@ export class AgentRuntime {
   private readonly parent: Run | undefined
   private readonly team: Team
   /** Changes that the application made since the last turn began. */
-  private changes: { options?: Partial<Options.RunOptions>; replaced?: boolean } | undefined
+  private changes:
+    | { options?: Partial<Options.RunOptions>; unset?: ReadonlyArray<string>; replaced?: boolean }
+    | undefined
 
   constructor(
     state: State.AgentState,
@@ -251,14 +253,18 @@ export class AgentRuntime {
     return this.recorded({ _tag: "QueueCleared", queue }, () => this.queues.clear(queue))
   }
 
-  update(patch: Partial<Options.RunOptions>): Effect.Effect<void, Input.InvalidInput> {
+  update(changes: Options.Update): Effect.Effect<void, Input.InvalidInput> {
     return Effect.suspend(() =>
-      Effect.flatMap(Effect.fromResult(Input.patch(patch)), (patch) =>
-        this.recorded({ _tag: "OptionsChanged", options: patch }, () => {
-          this.change({ options: Options.patch(this.changes?.options ?? {}, patch) })
-          this.set({ ...this.current, options: Options.patch(this.current.options, patch) })
+      Effect.flatMap(Effect.fromResult(Input.update(changes)), ({ options, unset }) => {
+        const change = <O extends Partial<Options.RunOptions>>(of: O) =>
+          Options.patch(Options.without(of, unset), options)
+        const record = { _tag: "OptionsChanged", options, ...(unset.length === 0 ? {} : { unset }) } as const
+        return this.recorded(record, () => {
+          const before = this.changes
+          this.change({ options: change(before?.options ?? {}), unset: [...(before?.unset ?? []), ...unset] })
+          this.set({ ...this.current, options: change(this.current.options) })
         })
-      )
+      })
     )
   }
 

@@ -56,6 +56,38 @@ export const options = reader(RunOptions.RunOptions)
 /** Reads options that are laid over others: none is required. */
 export const patch = reader(RunOptions.Patch)
 
+/** Changes of options, and the names of those that are unset. */
+export interface Update {
+  readonly options: Partial<RunOptions.RunOptions>
+  readonly unset: ReadonlyArray<string>
+}
+
+/** Reads the changes of `agent.update`. A `null` that unsets nothing is refused like any other value. */
+export const update = (input: unknown): Read<Update> => {
+  const unset: Array<string> = []
+  const rest = (given: unknown, path: string): unknown => {
+    if (!Predicate.isObject(given)) return given
+    const members = Object.entries(given).flatMap(([name, value]) => {
+      const full = path + name
+      if (value === null && unsettable.has(full)) {
+        unset.push(full)
+        return []
+      }
+      return [[name, full === "limits" || full === "modelOptions" ? rest(value, `${full}.`) : value] as const]
+    })
+    return members.length === Object.keys(given).length && unset.length === 0
+      ? given
+      : Object.fromEntries(members)
+  }
+  return Result.map(patch(rest(input, "")), (options) => ({ options, unset }))
+}
+
+const unsettable: ReadonlySet<string> = new Set([
+  ...Object.keys(RunOptions.RunOptions.fields).filter((name) => name !== "model"),
+  ...Object.keys(RunOptions.Limits.fields).map((name) => `limits.${name}`),
+  ...Object.keys(RunOptions.ModelOptions.fields).map((name) => `modelOptions.${name}`)
+])
+
 const refused = (subject: InvalidInput["subject"], faults: ReadonlyArray<string>): InvalidInput =>
   new InvalidInput({ subject, faults: faults.slice(0, 10) })
 const refuse = (subject: InvalidInput["subject"], ...faults: ReadonlyArray<string>): Read<never> =>

@@ -81,7 +81,7 @@ const turns = Effect.fnUntraced(function* (
 ): Effect.fn.Return<RunStatus, Reason> {
   const takeChanges = Effect.suspend(() => {
     const changes = task.nextTurn()
-    run.change(changes?.options, changes?.messages)
+    run.change(changes?.options, changes?.messages, changes?.unset)
     return deadline.set
   })
   yield* deadline.set

@@ -69,10 +69,11 @@ export const open = Effect.fnUntraced(function* <T extends Tools, H extends Hook
 const restored = (
   team: Team,
   options: RunOptions.RunOptions,
-  { handedOff, options: changed }: Partial<Restored> = {}
+  { handedOff, options: changed, unset = [] }: Partial<Restored> = {}
 ): Effect.Effect<RunOptions.RunOptions> => {
   if (handedOff === undefined) return Effect.succeed(options)
-  if (team.restore(handedOff)) return Effect.succeed(RunOptions.patch(team.optionsAfter(options), changed))
+  if (team.restore(handedOff))
+    return Effect.succeed(RunOptions.patch(RunOptions.without(team.optionsAfter(options), unset), changed))
   return Effect.as(Effect.logWarning(noMember(handedOff, team)), options)
 }
 

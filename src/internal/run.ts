@@ -294,9 +294,10 @@ export class Run {
 
   change(
     options: Partial<Options.RunOptions> | undefined,
-    messages: ReadonlyArray<Message> | undefined
+    messages: ReadonlyArray<Message> | undefined,
+    unset: ReadonlyArray<string> = []
   ): void {
-    this.options = Options.patch(this.options, options)
+    this.options = Options.patch(Options.without(this.options, unset), options)
     if (messages === undefined) return
     this.messages = messages
     this.compactions.remeasure(messages)

@@ -46,6 +46,11 @@ export interface Task {
   readonly promptsFrom?: QueueName
   /** Called before each turn: the application's changes since the last one. */
   readonly nextTurn: () =>
-    | { readonly options?: Partial<RunOptions>; readonly messages?: ReadonlyArray<Message> }
+    | {
+        readonly options?: Partial<RunOptions>
+        /** The names of options that are unset, before `options` count. */
+        readonly unset?: ReadonlyArray<string>
+        readonly messages?: ReadonlyArray<Message>
+      }
     | undefined
 }

@@ -9,7 +9,7 @@ import type { AgentEvent } from "../AgentEvent.ts"
 import type * as Hook from "../Hook.ts"
 import type * as Message from "../Message.ts"
 import type { ToolDefinition } from "../Provider.ts"
-import type { RunOptions } from "../RunOptions.ts"
+import type { Update } from "../RunOptions.ts"
 import type { RunReport } from "../RunReport.ts"
 import type { RunResult } from "../RunResult.ts"
 import type * as Tool from "../Tool.ts"
@@ -207,8 +207,8 @@ export interface PromiseAgent<out O = {}> {
   readonly reset: () => Promise<void>
   /** Resolves when the agent has no run, and listeners have received all events. */
   readonly waitForIdle: () => Promise<void>
-  /** Changes options for later turns, those of the current run too. Rejects with `InvalidInput`. */
-  readonly update: (patch: Partial<RunOptions>) => Promise<void>
+  /** Changes options for later turns, those of the current run too; `null` unsets one. Rejects with `InvalidInput`. */
+  readonly update: (changes: Update) => Promise<void>
   /** Replaces the transcript. The current run takes it from its next turn. Rejects with `InvalidInput`. */
   readonly setMessages: (messages: ReadonlyArray<Message.Message>) => Promise<void>
   /** Resolves with the approvals that wait for an answer, oldest first. */

@@ -15,8 +15,10 @@ export const Queue = Schema.Union([
   Schema.Struct({ cleared: Schema.Literals(["steering", "followUp", "all"]) })
 ])
 
-/** Kind `options`: changes of options. */
-export const Options = Schema.toCodecJson(RunOptions.Patch)
+/** Kind `options`: changes of options, and the names of those that were unset before. */
+export const Options = Schema.toCodecJson(
+  Schema.Struct({ ...RunOptions.Patch.fields, unset: Schema.optionalKey(Schema.Array(Schema.String)) })
+)
 
 const call = { runId: Schema.String, toolCallId: Schema.String, toolName: Schema.String }
 

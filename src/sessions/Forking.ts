@@ -94,7 +94,7 @@ const settings = (
   timestamp: number
 ): ReadonlyArray<Entry> =>
   [
-    ...Journal.drafts(state, { _tag: "OptionsChanged", options: state.options }),
+    ...Journal.drafts(state, { _tag: "OptionsChanged", options: state.options, unset: state.unset }),
     ...labels(state, copied)
   ].map((draft) => ({
     ...draft,

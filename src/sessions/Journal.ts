@@ -30,7 +30,7 @@ export const drafts = (state: SessionState, record: Record): ReadonlyArray<Draft
     case "QueueCleared":
       return [custom("queue", { cleared: record.queue })]
     case "OptionsChanged":
-      return ofOptions(record.options)
+      return ofOptions(record.options, record.unset)
     case "MessagesReplaced":
       return replaced(state, record.messages)
     case "Compacted": {
@@ -143,9 +143,14 @@ export const ofChild = (toolCallId: string, entry: SessionEntry.Known): Draft =>
 
 const custom = (kind: string, data: Schema.Json): Draft => ({ type: "custom", kind, data })
 
-const ofOptions = ({ model, ...others }: Partial<RunOptions>): ReadonlyArray<Draft> => [
+const ofOptions = (
+  { model, ...others }: Partial<RunOptions>,
+  unset: ReadonlyArray<string> = []
+): ReadonlyArray<Draft> => [
   ...(model === undefined ? [] : [{ type: "model", model } as const]),
-  ...(Object.keys(others).length === 0 ? [] : [custom("options", encodePatch(others))])
+  ...(Object.keys(others).length + unset.length === 0
+    ? []
+    : [custom("options", { ...toObject(encodePatch(others)), ...(unset.length === 0 ? {} : { unset }) })])
 ]
 
 /**

@@ -27,6 +27,8 @@ export class SessionState {
   /** The labels by the id of their entry. */
   readonly labels = new Map<string, string>()
   options: Partial<RunOptions.RunOptions> = {}
+  /** The names of options that were unset. Those of `options` count after them. */
+  unset: ReadonlyArray<string> = []
   queues: Queues = { steering: [], followUp: [] }
   /** The models of the runs that have begun and not ended, by the id of the run. */
   readonly runs = new Map<string, string>()
@@ -100,8 +102,9 @@ export class SessionState {
           this.queues = changed(this.queues, change)
         })
       case "options":
-        return ifRead(readOptions(data), (options) => {
-          this.options = RunOptions.patch(this.options, options)
+        return ifRead(readOptions(data), ({ unset = [], ...options }) => {
+          this.options = RunOptions.patch(RunOptions.without(this.options, unset), options)
+          this.unset = [...new Set([...this.unset, ...unset])]
         })
       case "child":
         return ifRead(readChild(data), ({ entry, toolCallId }) => {
@@ -136,6 +139,7 @@ export class SessionState {
     return {
       messages,
       options: this.options,
+      ...(this.unset.length === 0 ? {} : { unset: this.unset }),
       queues: this.queues,
       ...(compaction !== undefined && first?.type === "message"
         ? { compaction: { summary: compaction.summary, firstKept: first.message.id, ...madeAfter(branch) } }

@@ -1,0 +1,110 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { Agent, type RunOptions } from "effect-agent"
+import { createAgent } from "effect-agent/promise"
+import { MemorySessionStore, SessionStore } from "effect-agent/sessions"
+import { ScriptedProvider } from "effect-agent/testing"
+import { agent, say } from "./play.ts"
+
+const done = ScriptedProvider.text("done")
+
+describe("agent.update with null", () => {
+  it.effect("unsets an option, so that its default counts again", () =>
+    Effect.gen(function* () {
+      const script = yield* agent([done, done], {
+        system: "Be brief.",
+        activeTools: [],
+        limits: { maxTurns: 3, maxToolCalls: 9 },
+        modelOptions: { temperature: 1, seed: 7 },
+        tools: [say("a")]
+      })
+      yield* script.agent.update({
+        system: null,
+        activeTools: null,
+        limits: { maxTurns: null },
+        modelOptions: { temperature: null, topP: 0.5 }
+      })
+      yield* script.agent.prompt("hi")
+      const [request] = yield* script.requests
+      assert.isUndefined(request?.system)
+      assert.deepStrictEqual(
+        request?.tools.map(({ name }) => name),
+        ["a"]
+      )
+      assert.deepStrictEqual(request?.options, { seed: 7, topP: 0.5 })
+      const { options } = yield* script.agent.state.get
+      assert.deepStrictEqual(options, {
+        model: "m",
+        limits: { maxToolCalls: 9 },
+        modelOptions: { seed: 7, topP: 0.5 }
+      })
+      yield* script.agent.update({ limits: null, modelOptions: null })
+      assert.deepStrictEqual((yield* script.agent.state.get).options, { model: "m" })
+    })
+  )
+
+  it.effect("unsets it for later turns of the current run, and what is set later counts", () =>
+    Effect.gen(function* () {
+      const script = yield* agent([ScriptedProvider.toolCall("a", {}), done, done], {
+        system: "old",
+        modelOptions: { seed: 7 },
+        tools: [say("a")]
+      })
+      yield* script.agent.subscribe((event) =>
+        event._tag === "ToolInvoked"
+          ? Effect.orDie(
+              Effect.andThen(
+                script.agent.update({ system: null, modelOptions: { seed: null } }),
+                script.agent.update({ modelOptions: { seed: 8 } })
+              )
+            )
+          : Effect.void
+      )
+      yield* script.agent.prompt("hi")
+      const [first, second] = yield* script.requests
+      assert.deepStrictEqual([first?.system, second?.system], ["old", undefined])
+      assert.deepStrictEqual([first?.options.seed, second?.options.seed], [7, 8])
+    })
+  )
+
+  it.effect("leaves what is undefined, and refuses null where nothing can be unset", () =>
+    Effect.gen(function* () {
+      const script = yield* agent([], { system: "s" })
+      const undefinedOnly: object = { system: undefined }
+      yield* script.agent.update(undefinedOnly)
+      assert.strictEqual((yield* script.agent.state.get).options.system, "s")
+      for (const wrong of [{ model: null }, { sytem: null }, { limits: { maxTurn: null } }]) {
+        const changes: object = wrong
+        assert.instanceOf(yield* Effect.flip(script.agent.update(changes)), Agent.InvalidInput)
+      }
+    })
+  )
+
+  it.effect("is kept by the session, until the option is set again", () =>
+    Effect.gen(function* () {
+      const store = yield* SessionStore.SessionStore
+      const options = { model: "m", system: "Be brief.", limits: { maxTurns: 3 } }
+      const reopened = (change?: RunOptions.Update) =>
+        Effect.scoped(
+          Effect.gen(function* () {
+            const session = yield* store.open("s")
+            const made = yield* Agent.make({ ...options, session })
+            const before = (yield* made.state.get).options
+            if (change !== undefined) yield* made.update(change)
+            return before
+          })
+        )
+      yield* Effect.scoped(store.create({ sessionId: "s" }))
+      assert.deepStrictEqual(yield* reopened({ system: null, limits: { maxTurns: null } }), options)
+      assert.deepStrictEqual(yield* reopened({ system: "Be kind." }), { model: "m", limits: {} })
+      assert.deepStrictEqual(yield* reopened(), { model: "m", system: "Be kind.", limits: {} })
+    }).pipe(Effect.provide([MemorySessionStore.layer(), ScriptedProvider.layer([])]))
+  )
+
+  it("works with promises", async () => {
+    const agent = createAgent({ provider: ScriptedProvider.layer([]), model: "m", system: "s" })
+    await agent.update({ system: null })
+    assert.deepStrictEqual((await agent.state.get()).options, { model: "m" })
+    await agent.close()
+  })
+})
