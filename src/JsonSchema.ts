@@ -33,6 +33,7 @@ type Json = Schema.Json
  *   to the array or the object that it holds.
  * - A property that is `null` is left out if the schema neither requires it nor accepts `null`.
  * - The failure has one line for each fault, with the path of the value.
+ * - With `coercion: false` a value of another type is a fault, and so is a property that is `null`.
  *
  * **Example** (Decoding params)
  *
@@ -49,12 +50,17 @@ type Json = Schema.Json
  * @category decoding
  * @since 0.1.0
  */
-export const decode = (schema: Json, value: Json): Result.Result<Json, ReadonlyArray<string>> => {
+export const decode = (
+  schema: Json,
+  value: Json,
+  { coercion = true }: { readonly coercion?: boolean } = {}
+): Result.Result<Json, ReadonlyArray<string>> => {
   const faults: Array<string> = []
   const leftOut: Array<string> = []
-  const decoded = read({ root: schema, faults, leftOut }, schema, value, "")
+  const reading = { root: schema, faults, leftOut, isStrict: !coercion }
+  const decoded = read(reading, schema, value, "")
   // A part of an `allOf` may require a property that another part left out.
-  if (leftOut.length > 0 && faults.length === 0) read({ root: schema, faults, leftOut }, schema, decoded, "")
+  if (leftOut.length > 0 && faults.length === 0) read(reading, schema, decoded, "")
   return faults.length === 0 ? Result.succeed(decoded) : Result.fail(faults)
 }
 
@@ -64,6 +70,8 @@ interface Reading {
   readonly faults: Array<string>
   /** The paths of the properties that were left out. */
   readonly leftOut: Array<string>
+  /** Whether nothing is coerced or left out. */
+  readonly isStrict?: boolean
 }
 
 const read = (reading: Reading, schema: Json, value: Json, path: string): Json => {
@@ -136,7 +144,11 @@ const readProperties = (
       const place = at(path, key)
       const known = Object.hasOwn(properties, key) ? properties[key] : undefined
       if (known !== undefined) {
-        const isLeftOut = item === null && !required.includes(key) && !accepts(reading.root, known, null)
+        const isLeftOut =
+          reading.isStrict !== true &&
+          item === null &&
+          !required.includes(key) &&
+          !accepts(reading.root, known, null)
         if (isLeftOut) reading.leftOut.push(place)
         return isLeftOut ? [] : [[key, read(reading, known, item, place)]]
       }
@@ -197,7 +209,7 @@ const accepts = (root: Json, schema: Json, value: Json): boolean => {
 
 /** Coerces a value of another type. */
 const readType = (reading: Reading, types: ReadonlyArray<string>, value: Json, path: string): Json => {
-  const coerced = coerce(types, value)
+  const coerced = reading.isStrict === true ? undefined : coerce(types, value)
   return coerced === undefined ? fault(reading, path, `must be ${types.join(" or ")}`, value) : coerced
 }
 

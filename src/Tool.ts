@@ -52,6 +52,8 @@ export interface Options<Name extends string> {
    * The effect of running a call again: `"pure"` changes nothing, `"idempotent"` may run twice, `"once"` may not. Default `"once"`.
    */
   readonly effect?: "pure" | "idempotent" | "once"
+  /** Whether arguments that do not decode as they are may be coerced, such as `"41"` for a number. Default `true`. */
+  readonly coercion?: boolean
   /** Renames or repairs arguments before they are decoded. The model reads the message of what it throws. Default: none. */
   readonly prepareArguments?: (raw: Schema.Json) => Schema.Json
   /** JSON Schema of the params, for the model. Default: the description that `params` gives of itself. */
@@ -246,7 +248,7 @@ export const make = <const Name extends string, Params = {}, Success = unknown, 
   InvalidTool.refuse(options)
   const { execute, failure, params, success, ...common } = options
   const encodeFailure = Output.encoderOf(failure)
-  return build(common, Params.reader(params, options.parameters), {
+  return build(common, Params.reader(params, options.parameters, options.coercion), {
     execute,
     ...(success === undefined ? {} : { encodeSuccess: Output.encoderOf(success) }),
     renderFailure: (value) => Effect.sync(() => Output.failure(FailureText.of(value), encodeFailure(value)))
@@ -297,7 +299,7 @@ export const fromJsonSchema = <const Name extends string, Success = unknown, Fai
 ): Tool<Name, Schema.Json, Success, Failure, R> => {
   InvalidTool.refuse(options, true)
   const { execute, ...common } = options
-  return build(common, Params.fromJsonSchema(options.parameters), { execute })
+  return build(common, Params.fromJsonSchema(options.parameters, options.coercion), { execute })
 }
 
 /**
@@ -359,8 +361,8 @@ export const fromPromise = <const Name extends string, Params = { readonly [key:
   // With `parameters` alone nothing compares the JSON with the type that the function declares.
   const reader: Params.ParamsReader<any> =
     params === undefined && parameters !== undefined
-      ? Params.fromJsonSchema(parameters)
-      : Params.reader(params, parameters)
+      ? Params.fromJsonSchema(parameters, common.coercion)
+      : Params.reader(params, parameters, common.coercion)
   return build(common, reader, { execute: PromiseTool.execution(name, execute) })
 }
 

@@ -129,7 +129,7 @@ const unknownFault = (options: object): string | undefined => {
 const members: ReadonlySet<string> = new Set(
   (
     "name label description executionMode timeout strict trust effect prepareArguments parameters inputExamples " +
-    "allowedCallers vendor params success failure execute decode encodeSuccess renderFailure question"
+    "allowedCallers vendor coercion params success failure execute decode encodeSuccess renderFailure question"
   ).split(" ")
 )
 

@@ -52,18 +52,19 @@ type Decode<Params> = (input: Schema.Json) => Effect.Effect<Params, InvalidParam
 /** Reads by a schema, by default one without fields. The model reads `parameters`, by default the description of the schema. */
 export const reader = <Params>(
   params: ParamsSchema<Params> = noParams,
-  parameters?: Schema.Json
+  parameters?: Schema.Json,
+  coercion = true
 ): ParamsReader<Params> => {
   const describe = () => parameters ?? described(params)
-  return { parameters: describe, decode: orCoerced(decoder(params), describe) }
+  return { parameters: describe, decode: coercion ? orCoerced(decoder(params), describe) : decoder(params) }
 }
 
 /** Reads by plain JSON Schema: coerces scalars of the wrong kind, and leaves out nulls that stand for absent properties. */
-export const fromJsonSchema = (parameters: Schema.Json): ParamsReader<Schema.Json> => ({
+export const fromJsonSchema = (parameters: Schema.Json, coercion = true): ParamsReader<Schema.Json> => ({
   parameters: () => parameters,
   decode: (input) =>
     Effect.mapError(
-      Effect.fromResult(JsonSchema.decode(parameters, input)),
+      Effect.fromResult(JsonSchema.decode(parameters, input, { coercion })),
       (faults) => new InvalidParams({ detail: faults.join("\n") })
     )
 })
