@@ -175,6 +175,10 @@ export const ToolCall = Schema.Struct({
   params: Schema.optionalKey(Schema.Json),
   /** Data that the provider wants back unchanged, such as a signature; only that provider gets it. Default none. */
   opaque: Schema.optionalKey(Schema.Json),
+  /**
+   * Whether the vendor runs the call once it is approved, and asks for the approval by it. The run then only answers. Default `false`.
+   */
+  hosted: Schema.optionalKey(Schema.Boolean),
   ...vendor
 })
 export interface ToolCall extends Schema.Schema.Type<typeof ToolCall> {}

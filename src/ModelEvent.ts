@@ -231,8 +231,11 @@ export const ModelEvent = Schema.TaggedUnion({
   ToolCallStart: { ...index, id: Schema.String, name: Schema.String },
   /** A piece of the JSON text of the arguments. */
   ToolCallDelta: delta,
-  /** A tool call ends. `rawArguments` is the whole JSON text, which replaces that of the deltas. */
-  ToolCallEnd: { ...end, rawArguments: Schema.String },
+  /**
+   * A tool call ends. `rawArguments` is the whole JSON text, which replaces that of the deltas. `hosted`: the vendor runs the call once
+   * it is approved.
+   */
+  ToolCallEnd: { ...end, rawArguments: Schema.String, hosted: Schema.optionalKey(Schema.Boolean) },
   /** The vendor begins to run a tool of its own, or gives the result of the call with this id. */
   HostedToolStart: { ...index, id: Schema.String, name: Schema.String },
   /** The block of the call ends, with the params of the call, its result, or both. */
@@ -416,7 +419,12 @@ const changed = (block: Block | undefined, event: BlockEvent): Block => {
     case "ToolCallEnd": {
       const { rawArguments } = event
       const params = parseArguments(rawArguments)
-      return { ...close(callIn(block), event), rawArguments, ...(params === undefined ? {} : { params }) }
+      return {
+        ...close(callIn(block), event),
+        rawArguments,
+        ...(params === undefined ? {} : { params }),
+        ...(event.hosted === true ? { hosted: true } : {})
+      }
     }
     case "HostedToolStart":
       return { ...noHostedTool, id: event.id, name: event.name }

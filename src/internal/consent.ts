@@ -32,7 +32,7 @@ export interface NotNow {
 export const isNeeded = ({ calls, earlier, run }: Batch): boolean =>
   run.waiting.policy !== Approval.everything ||
   earlier !== undefined ||
-  calls.some((call) => run.toolOf(call)?.question !== undefined)
+  calls.some((call) => call.hosted === true || run.toolOf(call)?.question !== undefined)
 
 /** Succeeds with a call that may run, or with the outcome of one that may not. */
 export const ask = Effect.fnUntraced(function* (
@@ -48,6 +48,8 @@ export const ask = Effect.fnUntraced(function* (
   // Not one that the tool asked in the middle of its call, which runs again.
   if (question?.answer !== undefined && tool.question !== undefined)
     return yield* answered(batch, allowed, question.request, question.answer)
+  // The vendor asks because someone is to decide: an application without a policy has not.
+  if (call.hosted === true && batch.run.waiting.policy === Approval.everything) return noPolicy
   const decision = yield* decided(batch, allowed)
   if (decision._tag !== "Decided") return decision
   const { given } = decision
@@ -279,4 +281,7 @@ const steered = (batch: Batch): ReadonlyArray<Effect.Effect<undefined>> => {
 
 const withdrawn: NotNow = { _tag: "Withdrawn" }
 
+const noPolicy = ToolOutcome.rejected(
+  "the vendor asks for an approval, and the application has no Approval policy that gives one"
+)
 const noPerson = ToolOutcome.rejected("it needs a person to answer, and this run has none")

@@ -10,6 +10,7 @@ import type * as Hook from "../Hook.ts"
 import { quoted } from "./failureText.ts"
 import * as JsonSchema from "../JsonSchema.ts"
 import type { Assistant, ToolCall } from "../Message.ts"
+import * as HostedCall from "./hostedCall.ts"
 import type { Run, Stopped } from "./run.ts"
 import * as Tool from "../Tool.ts"
 import * as ToolOutcome from "./toolOutcome.ts"
@@ -56,13 +57,15 @@ const prepare = (
 ): Effect.Effect<Allowed, Outcome> => {
   const { caseInsensitiveTools = false, invalidJsonArguments = "error" } = run.options
   const options = { among: run.offered, caseInsensitiveTools, invalidJsonArguments, ...changed }
+  const allowed = { _tag: "Allowed", modified: false, approved: false } as const
+  if (call.hosted === true) {
+    const prepared = HostedCall.prepared(call, changed?.input)
+    return prepared === undefined
+      ? rejected("The vendor runs this call, and takes no other params for it")
+      : Effect.succeed({ ...allowed, prepared })
+  }
   return Effect.mapBoth(run.registry.prepare(call, options), {
-    onSuccess: (prepared) => ({
-      _tag: "Allowed",
-      prepared,
-      modified: changed !== undefined,
-      approved: false
-    }),
+    onSuccess: (prepared) => ({ ...allowed, prepared, modified: changed !== undefined }),
     onFailure: (error) =>
       ToolOutcome.error(error._tag === "ToolNotFound" ? "unknownTool" : "invalidArguments", error.message)
   })

@@ -18,6 +18,7 @@ import type { FailureReason } from "./failureReason.ts"
 import type * as Hook from "../Hook.ts"
 import { HookManager } from "../HookManager.ts"
 import { RunHooks } from "./hookCalls.ts"
+import * as HostedCall from "./hostedCall.ts"
 import { attempt, Control, type Stop } from "./interruption.ts"
 import { makeId, type Message, type MessageId, type ToolCall } from "../Message.ts"
 import type { Interrupted } from "./interrupted.ts"
@@ -284,8 +285,11 @@ export class Run {
   }
 
   /** Returns the tool of a call, if the model may call it in this turn. */
-  toolOf({ name }: ToolCall): Tool.Any | undefined {
-    return find(this.offered, name, this.options.caseInsensitiveTools)
+  toolOf(call: ToolCall): Tool.Any | undefined {
+    const { name } = call
+    return call.hosted === true
+      ? HostedCall.tool(call)
+      : find(this.offered, name, this.options.caseInsensitiveTools)
   }
 
   countToolCall(): void {

@@ -276,7 +276,7 @@ export class ReplyWriter {
 
   private stopReason(stopReason: StopReason): StopReason {
     if (stopReason !== "stop") return stopReason
-    return this.calls.length > 0 ? "toolUse" : this.isRefusal ? "refusal" : "stop"
+    return this.calls.some(({ isHosted }) => !isHosted) ? "toolUse" : this.isRefusal ? "refusal" : "stop"
   }
 
   /** Takes the events since the last call. */

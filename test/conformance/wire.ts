@@ -119,7 +119,10 @@ const project = ({ reply: { content, finish }, result }: Answer): object => {
     text: textOf("text"),
     thinking: textOf("thinking"),
     toolCalls: content.flatMap((block) =>
-      block.type === "toolCall" && block.params !== undefined && outcome === "complete"
+      block.type === "toolCall" &&
+      block.hosted !== true &&
+      block.params !== undefined &&
+      outcome === "complete"
         ? [{ id: block.id, name: block.name, arguments: block.params }]
         : []
     ),

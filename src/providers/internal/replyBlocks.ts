@@ -129,6 +129,8 @@ export class CallBlock {
   json = ""
   /** The data that the vendor wants back with the call. */
   kept: Data | undefined = undefined
+  /** Whether the vendor runs the call once it is approved. */
+  isHosted = false
 
   private readonly provider: string
   private readonly events: Array<ModelEvent>
@@ -185,7 +187,8 @@ export class CallBlock {
     const { contentIndex, kept } = this
     const rawArguments = this.restore?.(this.name ?? "", whole) ?? whole
     const opaque = kept === undefined ? {} : { opaque: Opaque.make(this.provider, kept) }
-    this.events.push({ _tag: "ToolCallEnd", contentIndex, rawArguments, ...opaque })
+    const hosted = this.isHosted ? { hosted: true } : {}
+    this.events.push({ _tag: "ToolCallEnd", contentIndex, rawArguments, ...opaque, ...hosted })
   }
 
   /** Leaves the call out: the vendor stopped the model in the middle of its arguments. */

@@ -7,7 +7,7 @@ import type { HostedBlock, ReplyWriter } from "../ReplyWriter.ts"
 /** Whether items of a type are calls of the vendor's tools, their results, or steps before them. */
 export const isHosted = (type: string): boolean => /_call(?:_output)?$/.test(type) || others.has(type)
 
-const others: ReadonlySet<string> = new Set(["mcp_list_tools", "mcp_approval_request", "tool_search_output"])
+const others: ReadonlySet<string> = new Set(["mcp_list_tools", "tool_search_output"])
 
 /** Begins the block of an item. */
 export const open = (reply: ReplyWriter, { call_id, id, name, type }: Json.JsonObject): HostedBlock => {

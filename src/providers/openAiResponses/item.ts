@@ -47,8 +47,12 @@ const kinds: ReadonlyMap<string, Item["kind"]> = new Map([
   ["reasoning", "thinking"],
   ["function_call", "call"],
   ["custom_tool_call", "call"],
-  ["computer_call", "call"]
+  ["computer_call", "call"],
+  ["mcp_approval_request", "call"]
 ])
+
+/** The item by which the vendor asks whether it may call a tool of an MCP server. */
+const approval = "mcp_approval_request"
 
 /** A call for the screen as a call of the tool `computer`, which the application runs. */
 const normal = (wire: Json.JsonObject): Json.JsonObject => {
@@ -83,10 +87,14 @@ const written = (reply: ReplyWriter, kind: Item["kind"], wire: Json.JsonObject):
   }
 }
 
+/** A dot, which no tool of an agent has in its name, keeps rules about one from covering the tool of a server. */
+const nameOf = ({ type, wire: { name, server_label: server } }: Call): string =>
+  [...(type === approval ? [Json.text(server) ?? "mcp"] : []), Json.text(name) ?? ""].join(".")
+
 const openCall = (reply: ReplyWriter, item: Call): CallBlock => {
   if (item.to !== undefined) return item.to
-  const { call_id, id, name } = item.wire
-  item.to = reply.openCall(Json.text(call_id) ?? Json.text(id), Json.text(name) ?? "")
+  const { call_id, id } = item.wire
+  item.to = reply.openCall(Json.text(call_id) ?? Json.text(id), nameOf(item))
   item.to.write(item.early)
   return item.to
 }
@@ -240,6 +248,8 @@ export const endOpen = (reply: ReplyWriter, item: Item): void => {
 export const endCall = (reply: ReplyWriter, item: Item): void => {
   if (item.kind !== "call") return
   const call = openCall(reply, item)
-  call.keep({ item: Json.without(item.wire, "call_id", "name", "arguments", "input") })
+  call.isHosted = item.type === approval
+  if (call.isHosted) call.keep({ item: item.wire })
+  else call.keep({ item: Json.without(item.wire, "call_id", "name", "arguments", "input") })
   call.end(argumentsOf(item))
 }

@@ -59,7 +59,9 @@ export const encodeOwn = (provider: string, { content }: Message.Assistant): Ans
 export const encodePlain = (provider: string, { content }: Message.Assistant): ReadonlyArray<Item> =>
   content.flatMap((block) => {
     if (block.type === "toolCall") {
-      const type = itemIn(provider, block)?.["type"]
+      const item = itemIn(provider, block)
+      const type = item?.["type"]
+      if (item !== undefined && type === "mcp_approval_request") return [encodeCall(item, block)]
       // A call for the screen is part of an answer of the model that made it.
       const isPlain = type === undefined || type === "computer_call"
       return [within(provider, block, encodeCall(isPlain ? {} : { type }, block))]
@@ -167,6 +169,8 @@ const isUnanswered = (
 
 const encodeCall = (item: Json.JsonObject, call: Message.ToolCall): Item => {
   if (item["type"] === "computer_call") return encodeComputer(item, call)
+  if (item["type"] === "mcp_approval_request")
+    return { json: Json.encode(item), callId: call.id, result: "mcp_approval_response" }
   const name = CallName.spelt(call.name, 128)
   const isCustom = item["type"] === "custom_tool_call"
   const own = isCustom ? { input: call.rawArguments } : { arguments: CallArguments.text(call.rawArguments) }

@@ -85,7 +85,11 @@ const encodeInput = (question: Question, encoders: Encoders, searched: ToolSearc
     if (message.role === "assistant") {
       calls.settle(out)
       if (index === start) for (const item of encoders.own(message).items) calls.add(searched.place(item))
-      else for (const item of itemsOf(message, question, encoders)) out.push(calls.add(searched.place(item)))
+      else {
+        const isLast = !messages.slice(index + 1).some(({ role }) => role === "assistant")
+        for (const item of itemsOf(message, question, encoders, isLast))
+          out.push(calls.add(searched.place(item)))
+      }
       continue
     }
     if (message.role === "toolResult") {
@@ -108,13 +112,19 @@ const encodeInput = (question: Question, encoders: Encoders, searched: ToolSearc
 const itemsOf = (
   message: Message.Assistant,
   { model, options, vendor }: Question,
-  { own, plain }: Encoders
+  { own, plain }: Encoders,
+  isLast: boolean
 ): ReadonlyArray<Item> => {
   const { isReadable, items } = own(message)
   const isOwn = message.model === model || message.model === ""
   const isStored = (vendor["store"] ?? options.store) === true
-  return isOwn && (isReadable || isStored) ? items : plain(message)
+  if (isOwn && (isReadable || isStored)) return items
+  // The vendor would run a call again whose approval it reads without the call.
+  return isLast ? plain(message) : plain(message).filter(({ result }) => result !== approval)
 }
+
+/** The item that answers whether the vendor may call a tool of an MCP server. */
+const approval = "mcp_approval_response"
 
 const rule: Rule = { pattern: /^[\w-]{1,64}$/, length: 32 }
 
@@ -130,6 +140,7 @@ class Calls {
     readonly callId: string
     readonly begun: string
     readonly isScreen: boolean
+    readonly isApproval: boolean
   }> = []
 
   constructor(encoders: Encoders) {
@@ -139,19 +150,28 @@ class Calls {
   /** The item as JSON. */
   add({ callId, checks = [], json, result = "" }: Item): string {
     if (callId === undefined) return json
+    if (result === approval) {
+      const begun = `{"type":"${approval}","approval_request_id":${Json.encode(callId)},`
+      this.open.push({ callId, begun, isScreen: false, isApproval: true })
+      return json
+    }
     let id = fit(callId, rule)
     for (let count = 2; this.used.has(id); count++) id = fit(`${callId} ${count}`, rule)
     this.used.add(id)
     const acknowledged = checks.length === 0 ? "" : `"acknowledged_safety_checks":${Json.encode(checks)},`
     const begun = `{"type":"${result}","call_id":"${id}",${acknowledged}"output":`
-    this.open.push({ callId, begun, isScreen: result === "computer_call_output" })
+    this.open.push({ callId, begun, isScreen: result === "computer_call_output", isApproval: false })
     return `${json.slice(0, -1)},"call_id":"${id}"}`
   }
 
   /** Adds the result of a call. Leaves out one that has no call. */
   answer(message: Message.ToolResult, out: Array<string>): Reason | undefined {
     const index = this.open.findIndex((call) => call.callId === message.toolCallId)
-    for (const { begun, isScreen } of index === -1 ? [] : this.open.splice(index, 1)) {
+    for (const { begun, isApproval, isScreen } of index === -1 ? [] : this.open.splice(index, 1)) {
+      if (isApproval) {
+        out.push(`${begun}${approvalOf(message)}`)
+        continue
+      }
       const output = isScreen ? this.encoders.screen(message) : this.encoders.output(message)
       if (isReason(output)) return output
       const [first = "", ...rest] = output
@@ -162,9 +182,18 @@ class Calls {
 
   /** The vendor rejects a call without a result. */
   settle(out: Array<string>): void {
-    for (const { begun, isScreen } of this.open.splice(0))
-      out.push(`${begun}${isScreen ? Json.encode(toScreen(undefined)) : '"No result was recorded."'}}`)
+    for (const { begun, isApproval, isScreen } of this.open.splice(0))
+      if (isApproval) out.push(`${begun}"approve":false}`)
+      else out.push(`${begun}${isScreen ? Json.encode(toScreen(undefined)) : '"No result was recorded."'}}`)
   }
+}
+
+/** The rest of the item that approves or denies: only a call that succeeded was approved. */
+const approvalOf = ({ content, isError, outcome }: Message.ToolResult): string => {
+  const reason = content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n")
+  return isError || outcome !== "success"
+    ? `"approve":false,"reason":${Json.encode(reason)}}`
+    : '"approve":true}'
 }
 
 // ───────────────────────── Parameters
