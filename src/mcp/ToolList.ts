@@ -85,9 +85,7 @@ const faultOf = (tool: unknown): string | undefined => {
   const { inputSchema } = tool
   const fault = sizeFault(inputSchema)
   if (fault !== undefined) return fault
-  return isTyped(inputSchema)
-    ? undefined
-    : `its input schema is no schema of an object: ${shown(inputSchema)}`
+  return isTyped(inputSchema) ? undefined : "its input schema is no JSON Schema of an object"
 }
 
 /** Why a schema is too large for a request, if it is. */
