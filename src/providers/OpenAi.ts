@@ -200,7 +200,7 @@ export const layerConfig = ({ preset = openAi, retry, ...options }: ConfigOption
   Provider,
   Config.ConfigError,
   HttpClient.HttpClient
-> => configured(make, Environment.of(preset, { id: preset.id, ...options }), retry)
+> => configured(make, Environment.of(preset, { ...options, id: options.id ?? preset.id }), retry)
 
 const urlOf = (baseUrl: string, path: string): string => {
   const [base, query] = Address.parts(baseUrl)

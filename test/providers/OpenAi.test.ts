@@ -121,6 +121,39 @@ describe("OpenAi", () => {
     })
   )
 
+  it.effect("asks another vendor by its preset, with the system prompt where that takes it", () =>
+    Effect.gen(function* () {
+      const server = yield* serve((response) => refuse(response, 400, { error: { message: "captured" } }))
+      const env = { XAI_API_KEY: "xai-key" }
+      const provider = yield* Effect.provide(
+        Provider.Provider,
+        OpenAi.layerConfig({ preset: OpenAi.presets.xai, baseUrl: server.baseUrl }).pipe(
+          Layer.provide([FetchHttpClient.layer, ConfigProvider.layer(ConfigProvider.fromEnvRecord(env))])
+        )
+      )
+      assert.strictEqual(provider.id, "xai")
+      const messages = [Message.user("Hi")]
+      yield* Effect.flip(
+        Stream.runDrain(
+          provider.stream({
+            model: "grok-4.5",
+            system: "Be brief.",
+            messages,
+            tools: [],
+            options: { thinkingLevel: "off" }
+          })
+        )
+      )
+      const [seen] = server.requests
+      assert.strictEqual(seen?.headers.authorization, "Bearer xai-key")
+      const body = JSON.parse(seen?.body ?? "{}")
+      assert.notProperty(body, "instructions")
+      assert.deepStrictEqual(body.input[0], { role: "system", content: "Be brief." })
+      assert.deepStrictEqual(body.reasoning, { effort: "low" })
+      assert.deepStrictEqual(body.include, ["reasoning.encrypted_content"])
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("fails with the vendor's words", () =>
     Effect.gen(function* () {
       const message = "Invalid 'input[1].id'"
