@@ -79,14 +79,14 @@ export class Overloaded extends Schema.TaggedError<Overloaded>()("Overloaded", w
 }
 
 /**
- * The account has no credit or quota left, so waiting does not help.
+ * The account has no credit or quota left.
  *
- * A retry of the same request cannot succeed.
+ * A retry of the same request cannot succeed before the quota renews, which may take days: `retryAfter`, if the provider says it.
  *
  * @category errors
  * @since 0.1.0
  */
-export class QuotaExceeded extends Schema.TaggedError<QuotaExceeded>()("QuotaExceeded", facts) {
+export class QuotaExceeded extends Schema.TaggedError<QuotaExceeded>()("QuotaExceeded", waiting) {
   readonly isRetryable = false
 }
 
@@ -328,8 +328,28 @@ export const Reason = Schema.Union([
 ])
 export type Reason = typeof Reason.Type
 
+/** A time in the largest unit of which there are at least two: 24 hours, 3 days. */
+const inWords = (millis: number): string => {
+  const [unit, length] = units.find(([, length]) => millis >= 2 * length) ?? ["seconds", 1000]
+  return `${Math.ceil(millis / length)} ${unit}`
+}
+
+const units: ReadonlyArray<readonly [name: string, millis: number]> = [
+  ["days", 86_400_000],
+  ["hours", 3_600_000],
+  ["minutes", 60_000]
+]
+
 /** The step a developer can take after a failure that a wrong setting causes. */
 const adviceOf = (reason: Reason): string | undefined => {
+  const wait = "retryAfter" in reason ? reason.retryAfter : undefined
+  const span = wait === undefined ? 0 : Duration.toMillis(Duration.fromInputUnsafe(wait))
+  // Shorter waits are over before a person reads of them.
+  if (span >= 60_000 && span < Infinity) {
+    return reason._tag === "QuotaExceeded"
+      ? `It renews in ${inWords(span)}.`
+      : `Try again in ${inWords(span)}.`
+  }
   switch (reason._tag) {
     case "Unauthenticated":
       return "Check the API key that the provider is given."
@@ -349,7 +369,8 @@ const adviceOf = (reason: Reason): string | undefined => {
  *
  * **Details**
  *
- * `message` has the provider, the tag of the reason, its `detail` and, where a wrong setting causes the failure, advice.
+ * `message` has the provider, the tag of the reason, its `detail` and, where a wrong setting causes the failure, advice. Of a wait of a
+ * minute or more it says how long it is.
  *
  * **Example** (Recovering from one reason)
  *

@@ -15,6 +15,7 @@ import * as AiTool from "effect/ai/Tool"
 import type * as Toolkit from "effect/ai/Toolkit"
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { memoize } from "effect/Function"
@@ -251,7 +252,11 @@ const toEvents = (
         if (answer.outcome === "complete") return Cause.done()
         if (answer.outcome !== undefined) return failed(answer.outcome)
         return pull.pipe(
-          Effect.catch((end) => failed(Cause.isDone(end) ? truncated : AiReason.fromAiError(end))),
+          Effect.catch((end) =>
+            Effect.flatMap(Clock.currentTimeMillis, (now) =>
+              failed(Cause.isDone(end) ? truncated : AiReason.fromAiError(end, now))
+            )
+          ),
           Effect.flatMap((parts) => {
             const events = answer.add(parts)
             return Arr.isReadonlyArrayNonEmpty(events) ? Effect.succeed(events) : next

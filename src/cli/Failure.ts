@@ -1,4 +1,5 @@
 /** Failures as text for a person, with advice on the next step. */
+import * as Duration from "effect/Duration"
 import type { EventError, LimitExceeded } from "../internal/failureReason.ts"
 import type { ProviderError } from "../ProviderError.ts"
 import { companies } from "./Vendors.ts"
@@ -27,7 +28,9 @@ const withoutStop = (message: string): string => {
   return trimmed
 }
 
-const adviceOn = ({ isRetryable, provider, reason }: ProviderError): string => {
+const adviceOn = ({ isRetryable, provider, reason, retryAfter }: ProviderError): string => {
+  // The message says it.
+  if (retryAfter !== undefined && Duration.toMillis(retryAfter) >= 60_000) return ""
   switch (reason._tag) {
     case "Unauthenticated":
       return `Check ${keyNameOf(provider)}.`

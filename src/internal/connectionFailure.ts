@@ -33,6 +33,33 @@ const maxMessage = 4096
 
 type Kind = Transport["kind"]
 
+/**
+ * The part of a connection that failed and its code, by an error of a client that wraps the cause and has perhaps only its words,
+ * `undefined` if nothing in it is about a connection.
+ */
+export const kindIn = (
+  cause: unknown,
+  words = ""
+): { readonly kind: Kind; readonly code?: string } | undefined => {
+  const chain = causes(cause)
+  const text = [words, ...chain.map((link) => (link instanceof Error ? link.message : ""))]
+    .join(" ")
+    .slice(0, maxMessage)
+  const codes = [...chain.map(codeOf), ...(text.match(/\b(?:E[A-Z]{3}[A-Z_]+|[A-Z]{3,}_[A-Z_]+)\b/g) ?? [])]
+  for (const code of codes) {
+    const kind = kinds.find(([pattern]) => pattern.test(code ?? ""))?.[1]
+    if (code !== undefined && (kind !== undefined || broken.test(code)))
+      return { kind: kind ?? "reset", code }
+  }
+  if (/certificate|\b(?:TLS|SSL)\b/.test(text)) return { kind: "tls" }
+  if (/getaddrinfo/.test(text)) return { kind: "dns" }
+  return /\bterminated\b|fetch failed|socket hang up|other side closed/.test(text)
+    ? { kind: "reset" }
+    : undefined
+}
+
+const broken = /^(?:ECONNRESET|ECONNABORTED|EPIPE|UND_ERR_\w+)$/
+
 const kindOf = (code: string): Kind => kinds.find(([pattern]) => pattern.test(code))?.[1] ?? "reset"
 
 const kinds: ReadonlyArray<readonly [RegExp, Kind]> = [

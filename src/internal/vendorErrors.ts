@@ -1,7 +1,319 @@
 /**
- * The codes and words of vendors for what they refuse, each with its source.
+ * What the codes and the words of vendors mean: the one table of them, each row with its source. `vendorFailure` reads an error
+ * and asks it.
+ *
+ * Vendors: SDK is the list of codes in openai 7.57, @anthropic-ai/sdk 1.14, @google/genai 3.3 and client-bedrock-runtime 3.1164.
  */
 import type { RefusedPart } from "../ProviderError.ts"
+
+// ───────────────────────── Codes
+
+/** The reasons that an error of a vendor may have. */
+const tags = [
+  "RateLimited",
+  "Overloaded",
+  "QuotaExceeded",
+  "Unauthenticated",
+  "Forbidden",
+  "NotFound",
+  "InvalidRequest",
+  "ContextOverflow",
+  "ContentPolicy",
+  "ServerError"
+] as const
+export type Meaning = (typeof tags)[number]
+
+/** Whether a name is that of a meaning. */
+export const isMeaning = (name: string): name is Meaning => tags.some((tag) => tag === name)
+
+/** The meaning of codes that say more than their status, `undefined` for others. They are in lower case. */
+export const meaningOf = (codes: ReadonlyArray<string>): Meaning | undefined =>
+  meanings.find(([, pattern]) => codes.some((code) => pattern.test(code)))?.[0]
+
+/** The first that fits counts. */
+const meanings: ReadonlyArray<readonly [Meaning, RegExp]> = [
+  // OpenAI, Groq: context_length_exceeded; llama.cpp: exceed_context_size_error; GitHub: model_max_prompt_tokens_exceeded,
+  // tokens_limit_reached; Cohere, Cloudflare, Together and LiteLLM: the others. Z.ai and BigModel: 1261 (docs.z.ai/api-reference/
+  // api-code); MiniMax: 1039 (platform.minimax.io/docs/api-reference/errorcode).
+  [
+    "ContextOverflow",
+    /^(?:context_length_exceeded|exceed_context_size(?:_error)?|(?:model_)?max_prompt_tokens_exceeded|too_many_prompt_tokens|context_?window_?exceeded(?:_?error)?|input_too_long|tokens_limit_reached|string_above_max_context_length|1261|base_resp 1039)$/
+  ],
+  // OpenAI: insufficient_quota, billing_hard_limit_reached; of ChatGPT plans usage_limit_reached, usage_not_included (openai/codex).
+  // Anthropic: billing_error, contract_, enforced_ and linked_organization_spend_limit_reached, user_profile_not_billable (SDK).
+  // DeepSeek, Kimi: insufficient_balance, exceeded_current_quota_error (platform.kimi.ai/docs/api/errors); Bedrock:
+  // ServiceQuotaExceededException. Google: BILLING_DISABLED. Z.ai: 1113, 1304, 1308 to 1311; MiniMax: 1008, 1028, 1030, 2056, 2061
+  // (MiniMax-AI/cli, src/errors/api.ts).
+  [
+    "QuotaExceeded",
+    /insufficient_(?:quota|balance|credits?|funds)|billing|billable|payment_required|spend_limit_reached|^(?:usage_limit_(?:reached|exceeded)|usage_not_included|credits?_exhausted|(?:storage_)?quota_exceeded|exceeded_current_quota(?:_error)?|servicequotaexceededexception|1113|1304|1308|1309|1310|1311|base_resp (?:1008|1028|1030|2056|2061))$/
+  ],
+  // OpenAI: bio_policy, misalignment_policy_violation, image_content_policy_violation (SDK), cyber_policy (openai/codex). Azure:
+  // content_filter, ResponsibleAIPolicyViolation. Alibaba: data_inspection_failed; Z.ai: 1301; MiniMax: 1026, 1027. Codes of
+  // Anthropic for policies of a workspace or an organization are none.
+  [
+    "ContentPolicy",
+    /^(?!workspace|external|organization)(?:\w+_)?policy(?:_violation)?$|^(?:content_filter\w*|content_blocked|content_moderation\w*|moderation_\w+|\w*data_?inspection_?failed|responsibleaipolicyviolation|safety\w*|1301|base_resp (?:1026|1027))$/
+  ],
+  // A request cannot change what the organization may do. OpenAI: the first two; Anthropic: organization_on_hold (SDK); Z.ai: 1112,
+  // 1121, 1220, 1313.
+  [
+    "Forbidden",
+    /^(?:unsupported_country_region_territory|account_(?:deactivated|suspended|disabled)|organization_(?:on_hold|disabled)|1112|1121|1220|1313)$/
+  ],
+  // Google: reason API_KEY_INVALID; OpenAI: invalid_api_key; MiniMax: 1004, 2049.
+  ["Unauthenticated", /^(?:api_?key_?invalid|invalid_?api_?key|base_resp (?:1004|2049))$/],
+  // OpenAI, Azure, Z.ai.
+  ["NotFound", /^(?:model_not_(?:found|available|exist)|deploymentnotfound|1211)$/],
+  // Anthropic and OpenAI: of what the request refers to, not of a model. SDK of OpenAI: data_residency_mismatch.
+  [
+    "InvalidRequest",
+    /^(?:previous_response|thread|response|conversation)_not_found$|^data_residency_mismatch$/
+  ],
+  // Z.ai: 1302, 1303, 1305; MiniMax: 1002, 1041.
+  ["RateLimited", /^(?:1302|1303|1305|base_resp (?:1002|1041))$/],
+  // Z.ai: 1312.
+  ["Overloaded", /^1312$/],
+  // MiniMax: 1000, 1001, 1013, 1024, 1033; Z.ai: 1120, 1230, 1234; Anthropic: a thread that another request continues (SDK).
+  [
+    "ServerError",
+    /^(?:1120|1230|1234|base_resp (?:1000|1001|1013|1024|1033)|thread_continue_in_flight|websocket_connection_limit_reached)$/
+  ]
+]
+
+// ───────────────────────── Words
+
+/** The meaning of words that are more exact than a status, `undefined` for others. `status` is absent for an error inside an answer. */
+export const meaningOfWords = (message: string, status: number | undefined): Meaning | undefined =>
+  words.find(([, at, pattern]) => (status === undefined || at(status)) && pattern.test(message))?.[0]
+
+const among =
+  (...statuses: ReadonlyArray<number>) =>
+  (status: number) =>
+    statuses.includes(status)
+
+/** The first that fits counts, at the statuses with which vendors send it. */
+const words: ReadonlyArray<readonly [Meaning, at: (status: number) => boolean, RegExp]> = [
+  // OpenAI, Anthropic, OpenRouter, xAI, Groq, DeepSeek, Z.ai, Kimi: an account that is empty, or a budget that is used up. Bedrock:
+  // "Too many tokens per day".
+  [
+    "QuotaExceeded",
+    among(400, 403, 429),
+    /insufficient (?:account )?(?:quota|balance|credit|funds)|(?:credit )?balance is (?:too low|not enough|insufficient)|(?:out of|more) credits|exceeded your \w+ (?:quota|budget)|quota exceeded|(?:monthly|daily|weekly|usage|spend(?:ing)?|billing)(?: hard)? (?:limit|cap|budget|quota)|\b(?:tokens|requests) per day\b|余额不足|已欠费/i
+  ],
+  // pi's servers and plain texts in place of an answer.
+  ["RateLimited", among(), /rate.?limit|too many (?:requests|tokens)|throttl/i],
+  // OpenAI, Azure, OpenRouter, Alibaba.
+  [
+    "ContentPolicy",
+    among(400, 403, 421, 451),
+    /\bflagged\b|content (?:management )?policy|usage polic|moderation|inappropriate content|potentially high.risk/i
+  ],
+  // OpenAI, xAI, Google; FastAPI: "Not authenticated".
+  [
+    "Unauthenticated",
+    among(400),
+    /(?:incorrect|invalid|wrong|missing) api.?key|api key (?:not valid|is invalid)|\bnot authenticated\b|\bunauthori[sz]ed\b|\bunauthenticated\b|authentication fail/i
+  ],
+  ["Forbidden", among(), /\bforbidden\b|permission denied|access denied|no permission/i],
+  // OpenRouter, Groq, Ollama.
+  [
+    "NotFound",
+    among(400),
+    /model\b.{0,100}(?:does not exist|not found|is not a valid model)|not a valid model|\bunknown model\b/i
+  ],
+  // Anthropic, Google, llama.cpp, Hugging Face.
+  ["Overloaded", (status) => status >= 500, /overload|at capacity|no capacity|loading model/i],
+  // Gateways, in plain text.
+  ["ServerError", among(), /upstream|timed? ?out|internal (?:server )?error|bad gateway|service unavailable/i]
+]
+
+// ───────────────────────── Statuses
+
+/** The status of a name of AWS, which says more than the one of HTTP: 403 is an expired token too. `undefined` for other codes. */
+export const awsStatus = (codes: ReadonlyArray<string>, message: string): number | undefined => {
+  const code = codes.find((code) => aws.has(code))
+  if (code === undefined) return undefined
+  if (code === "accessdeniedexception" && /api key|authentication failed/i.test(message)) return 401
+  if (code === "validationexception" && /model identifier is invalid/i.test(message)) return 404
+  return aws.get(code)
+}
+
+/** docs.aws.amazon.com/bedrock/latest/userguide/troubleshooting-api-error-codes.html, and the exceptions of its SDK. */
+const aws: ReadonlyMap<string, number> = new Map([
+  ["accessdeniedexception", 403],
+  ["conflictexception", 409],
+  ["expiredtoken", 401],
+  ["expiredtokenexception", 401],
+  ["incompletesignature", 401],
+  ["incompletesignatureexception", 401],
+  ["internalserverexception", 500],
+  ["invalidclienttokenid", 401],
+  ["invalidsignatureexception", 401],
+  ["missingauthenticationtokenexception", 401],
+  // The model failed, which another try may not.
+  ["modelerrorexception", 500],
+  ["modelnotreadyexception", 503],
+  ["modelstreamerrorexception", 500],
+  ["modeltimeoutexception", 408],
+  ["resourcenotfoundexception", 404],
+  ["servicequotaexceededexception", 402],
+  ["serviceunavailableexception", 529],
+  ["throttlingexception", 429],
+  ["unrecognizedclientexception", 401],
+  ["validationexception", 400]
+])
+
+/**
+ * The status that the codes of an error inside an answer stand for. An error without a code is one of the server; a code that no row
+ * knows is a refusal, since vendors add new ones for policies, and a repeated request would be blocked again.
+ */
+export const statusOf = (codes: ReadonlyArray<string>): number =>
+  statuses.find(([pattern]) => codes.some((code) => pattern.test(code)))?.[1] ??
+  (codes.length === 0 ? 500 : 400)
+
+/** Types of OpenAI, Anthropic and their imitators; names of google.rpc.Code (cloud.google.com/apis/design/errors). */
+const statuses: ReadonlyArray<readonly [RegExp, number]> = [
+  [/rate.?limit|too_?many_?requests|resource_exhausted|throttl/, 429],
+  [/overload|capacity|slow_down|unavailable/, 529],
+  [/permission|forbidden|access_?denied/, 403],
+  [/authenti|api_key|unauthori[sz]ed/, 401],
+  [/not_?found/, 404],
+  [/quota|payment/, 402],
+  [/timeout|timed_?out|deadline/, 408],
+  [
+    /invalid|bad_?request|unprocessable|precondition|unsupported|unimplemented|out_of_range|already_exists/,
+    400
+  ],
+  [
+    /server_?error|internal|^api_error$|bad_?gateway|upstream|^(?:unknown|aborted|cancelled|data_loss|conflict_error)$/,
+    500
+  ]
+]
+
+/** The meaning of a status. A status below 400 has none, and an unknown one is a refusal. */
+export const meaningOfStatus = (status: number): Meaning =>
+  byStatus.get(status) ?? (status >= 500 ? "ServerError" : "InvalidRequest")
+
+const byStatus: ReadonlyMap<number, Meaning> = new Map([
+  [401, "Unauthenticated"],
+  [402, "QuotaExceeded"],
+  [403, "Forbidden"],
+  [404, "NotFound"],
+  // Timeout, conflict, "too early", and Google's "cancelled", which this client did not cause, are temporary like a failure of the
+  // server.
+  [408, "ServerError"],
+  [409, "ServerError"],
+  [425, "ServerError"],
+  [499, "ServerError"],
+  // A body that is too large. Gateways say no word about the context.
+  [413, "ContextOverflow"],
+  // MiMo: content moderation (platform.xiaomimimo.com/docs, error codes).
+  [421, "ContentPolicy"],
+  [429, "RateLimited"],
+  // Groq: capacity of the flex tier is exceeded; Anthropic: overloaded.
+  [498, "Overloaded"],
+  [529, "Overloaded"]
+])
+
+// ───────────────────────── Context overflow
+
+/** The token counts in an error about the context window, if it contains them. */
+export interface Overflow {
+  readonly limit?: number
+  readonly size?: number
+}
+
+/**
+ * The overflow that the words report, `undefined` for another failure: also for a budget of output that is too large beside a
+ * conversation that fills at most half of the window. There a shorter conversation is no help.
+ */
+export const overflowIn = (message: string): Overflow | undefined => {
+  const match = overflows.map((wording) => wording.exec(message)).find((found) => found !== null)
+  if (match === undefined) return undefined
+  const limit = count(match.groups?.["limit"])
+  const total = count(match.groups?.["size"])
+  const output = count(outputSize.exec(message)?.groups?.["output"])
+  const rest = total === undefined || output === undefined || output >= total ? total : total - output
+  const size = count(inputSize.exec(message)?.groups?.["input"]) ?? rest
+  const isKnown = limit !== undefined && size !== undefined
+  if (isKnown ? size <= limit / 2 && outputWords.test(message) : outputRefusal.test(message)) return undefined
+  return { ...(limit === undefined ? {} : { limit }), ...(size === undefined ? {} : { size }) }
+}
+
+const count = (digits: string | undefined): number | undefined =>
+  digits === undefined ? undefined : Number(digits.replaceAll(",", ""))
+
+/** OpenAI: "(3200 in your prompt; 1000 for the completion)"; vLLM: "your request has 1200 input tokens"; TGI: "Given: 1200 `inputs` tokens". */
+const inputSize =
+  /(?<input>\d[\d,]*) (?:tokens )?(?:in (?:your|the) (?:prompt|messages|input)|`?inputs?`? tokens|tokens from the input)/i
+/** OpenAI: "1000 for the completion"; OpenRouter: "262144 in the output". */
+const outputSize =
+  /(?<output>\d[\d,]*) (?:tokens )?(?:in the output|(?:in|for) the completion|output tokens)/i
+const outputWords = /\bmax_\w*tokens\b|\boutput\b|\bcompletion\b/i
+const outputRefusal =
+  /^(?![^]*\b(?:input|prompt|messages)\b)[^]*\b(?:max_\w*tokens|output tokens|completion tokens)\b/i
+
+/** Patterns with numbers come first. */
+const overflows: ReadonlyArray<RegExp> = [
+  // Anthropic, Copilot: "prompt is too long: 204000 tokens > 200000 maximum". Fireworks: "The prompt is too long: 138320, model
+  // maximum context length: 131071".
+  /prompt is too long: (?<size>\d+)(?: tokens?)?(?: > |, model maximum context length: )(?<limit>\d+)/i,
+  // Anthropic, Bedrock: "input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000".
+  /exceed context limit: (?<size>\d+) \+ \d+ > (?<limit>\d+)/i,
+  // vLLM (anomalyco/opencode#17762): "You passed 202753 input tokens and requested 0 output tokens. However, the model's context
+  // length is only 202752 tokens".
+  /you passed (?<size>\d+) input tokens[^]{0,120}?context length is only (?<limit>\d+)/i,
+  // OpenAI, OpenRouter, DeepSeek, Groq, vLLM (earendil-works/pi#5930).
+  /maximum context length (?:is|of) (?<limit>[\d,]+)[^]{0,120}?(?:requested|resulted in|contains?|has)\D{0,40}(?<size>[\d,]+)/i,
+  // OpenAI, Azure: "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 333000 tokens."
+  /exceed the configured limit of (?<limit>\d+) tokens[^]{0,60}?resulted in (?<size>\d+)/i,
+  // Google: "The input token count (1058724) exceeds the maximum number of tokens allowed (1048576)", also without brackets.
+  /input token count (?:\((?<size>\d+)\) )?exceeds the maximum number of tokens allowed \(?(?<limit>\d+)/i,
+  // xAI: "This model's maximum prompt length is 131072 but the request contains 537812 tokens."
+  /maximum prompt length is (?<limit>\d+)\D+(?<size>\d+)/i,
+  // Copilot: "prompt token count of 131264 exceeds the limit of 128000".
+  /token count of (?<size>\d+) exceeds the limit of (?<limit>\d+)/i,
+  // Volcengine (langgenius/dify#32221): "Input length 203743 exceeds the maximum length 202752". NIM: "Prompt length (33000) exceeds
+  // maximum input length (32768)". SGLang: "Input length (40002 tokens) exceeds the maximum allowed length (32768 tokens)".
+  /(?:input|prompt) length \(?(?<size>\d+)(?: tokens)?\)? exceeds (?:the )?maximum (?:\w+ )?length \(?(?<limit>\d+)/i,
+  // Alibaba (anomalyco/opencode#45834): "Range of input length should be [1, 983616]".
+  /range of input length should be \[\d+, ?(?<limit>\d+)\]/i,
+  // llama.cpp, LM Studio.
+  /\((?<size>\d+) tokens\) exceeds the available context size \((?<limit>\d+)/i,
+  /first (?<size>\d+) tokens when context[^]*context length of only (?<limit>\d+)/i,
+  /tokens to keep from the initial prompt is greater than the context length(?: \(n_keep: (?<size>\d+) ?>= n_ctx: (?<limit>\d+))?/i,
+  // SGLang: "The input (40002 tokens) is longer than the model's context length (32768 tokens)."
+  /\((?<size>\d+) tokens\) is longer than the model's context length \((?<limit>\d+)/i,
+  // llama-cpp-python, Baseten: "Requested tokens (5097) exceed context window of 4096".
+  /requested tokens \((?<size>\d+)\) exceed context window of (?<limit>\d+)/i,
+  // Kimi: "Your request exceeded model token limit: 262144 (requested: 291351)".
+  /model token limit: (?<limit>\d+) \(requested: (?<size>\d+)\)/i,
+  // Mistral: "Prompt contains 65673 tokens and 0 draft tokens, too large for model with 32768 maximum context length".
+  /contains (?<size>\d+) tokens[^]{0,120}?(?<limit>\d+) maximum context/i,
+  // vLLM: "(length 9000) is longer than the maximum model length of 8192".
+  /\(length (?<size>\d+)\) is longer than the maximum model length of (?<limit>\d+)/i,
+  // TGI, Together, DeepInfra: "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4090 `inputs` tokens and 20
+  // `max_new_tokens`"; "`inputs` must have less than 4095 tokens. Given: 4200".
+  /must be <= (?<limit>\d+)\. Given: (?<size>\d+) `?inputs`? tokens/i,
+  /must have less than (?<limit>\d+) tokens\. Given: (?<size>\d+)/i,
+  // OpenAI and Groq, if one request exceeds the limit of a minute. Waiting does not help, a shorter request does.
+  /request too large[^]*limit (?<limit>\d+), requested (?<size>\d+)/i,
+  // GitHub: "Request body too large for gpt-4o model. Max size: 8000 tokens."
+  /too large for \S+ model\. max size: (?<limit>\d+) tokens/i,
+  // Ollama, Azure, MiniMax, Together and others.
+  /context[ _-]?(?:window|length|size|limit)[^]{0,60}(?:exceed|overflow|too (?:long|large|small))/i,
+  /(?:exceed|overflow|larger than|longer than|greater than|too (?:long|large) for)\w{0,10}[^]{0,60}context[ _-]?(?:window|length|size|limit)/i,
+  // Bedrock, Perplexity, Cohere, Kimi ("Input token length too long"), Z.ai ("Prompt exceeds max length", mangowhoiscloud/geode#668;
+  // "Prompt 超长"), Baidu ("the input prompt tokens is too long").
+  /(?:prompt|input|conversation|total length of all messages)(?: prompt)?(?: tokens?)?(?: length)? (?:is |are )?too (?:long|large)/i,
+  /(?:prompt|input)(?: tokens?)?(?: length| count)?(?: \(\d+\))? exceeds? (?:the )?max(?:imum)?(?: (?:\w+ ){0,2}(?:length|tokens?))|prompt ?超长/i,
+  // Bedrock also uses these words for limits of a minute or a day.
+  /too many (?:input |prompt )?tokens(?!,? please wait| per (?:minute|hour|day)| processed)/i,
+  /maximum context length/i
+]
+
+// ───────────────────────── Parts of a request
 
 /** The part of a request that an error refuses, `undefined` if it names none that is known. `codes` are in lower case. */
 export const refusedPart = (codes: ReadonlyArray<string>, message: string): RefusedPart | undefined =>
@@ -45,6 +357,14 @@ const refusals: ReadonlyArray<Refusal> = [
   // unsupported" (Kilo-Org/kilocode#10375).
   { part: "thinking", words: /\breasoning_(?:content|details|text)\b/i },
 
+  // OpenAI: "Invalid schema for function 'f'", code `invalid_function_parameters`; SDK of Anthropic 1.14: codes of its tools, and
+  // "tools.0.custom.input_schema: …"; Gemini: "GenerateContentRequest.tools[0].function_declarations[0]…".
+  {
+    part: "tool",
+    code: /^(?:invalid_function_parameters|available_tools_limit_exceeded|tool_(?:name_conflict|reference_unresolved))$/
+  },
+  { part: "tool", words: /\binvalid schema for function\b|\btools[.[]\d|\bfunction_declarations\[\d/i },
+
   // OpenAI's `ResponseError` (SDK 7.57) and Anthropic's `image_dimensions_too_large` (SDK 1.14).
   { part: "image", code: /image/ },
   // Anthropic: "image exceeds 5 MB maximum" (earendil-works/pi#824), "Could not process image" (anthropics/claude-code#53228),
@@ -71,19 +391,12 @@ const refusals: ReadonlyArray<Refusal> = [
       /\bpdfs?\b|\bmime.?type|\b(?:input|invalid|unsupported|expected a) file\b|\bfile (?:input|data|url|type|format)|\bdocument (?:has no|content block|format|block)|\b(?:audio|video) (?:input|content|format|file)|\binput_(?:file|audio|video)\b/i
   },
 
-  // OpenAI: "Invalid schema for function 'f'", code `invalid_function_parameters`; SDK of Anthropic 1.14: codes of its tools, and
-  // "tools.0.custom.input_schema: …"; Gemini: "GenerateContentRequest.tools[0].function_declarations[0]…".
-  {
-    part: "tool",
-    code: /^(?:invalid_function_parameters|available_tools_limit_exceeded|tool_(?:name_conflict|reference_unresolved))$/
-  },
-  { part: "tool", words: /\binvalid schema for function\b|\btools[.[]\d|\bfunction_declarations\[\d/i },
-
   // A budget of output: OpenAI and vLLM "max_tokens is too large: 32000", DeepSeek "Invalid max_tokens value", Anthropic
   // "max_tokens: 300000 > 128000, which is the maximum allowed"; OpenAI's codes for parameters.
   { part: "option", code: /^(?:unsupported_(?:parameter|value)|unknown_parameter)$/ },
   {
     part: "option",
-    words: /\bmax_(?:completion_|output_|new_)?tokens\b|\bunsupported (?:parameter|value)\b/i
+    words:
+      /\bmax_(?:completion_|output_|new_)?tokens\b|\bunsupported (?:parameter|value)\b|\bin the output\b|\bfor the completion\b/i
   }
 ]

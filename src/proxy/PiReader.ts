@@ -5,6 +5,7 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as JsonDepth from "../internal/jsonDepth.ts"
+import * as VendorFailure from "../internal/vendorFailure.ts"
 import type { ModelEvent } from "../ModelEvent.ts"
 import * as Reasons from "../ProviderError.ts"
 import type { Decoder } from "./Connection.ts"
@@ -121,28 +122,10 @@ const blockEvent = (event: Exclude<PiEvent, { readonly type: "start" | "done" | 
   }
 }
 
-/** pi's servers report failures as text alone. */
+/** pi's servers report failures as text alone, and ours the end of an answer that has none. */
 const reasonOf = (detail: string, reason: "aborted" | "error"): Reasons.Reason => {
   if (reason === "aborted") return new Reasons.StreamTruncated({ detail })
-  return (wordings.find(([words]) => words.test(detail))?.[1] ?? serverError)(detail)
+  return /: (?:refusal|contentFilter)$/.test(detail)
+    ? new Reasons.ContentPolicy({ detail })
+    : VendorFailure.ofWords(detail)
 }
-
-const serverError = (detail: string): Reasons.Reason => new Reasons.ServerError({ detail })
-
-const wordings: ReadonlyArray<readonly [RegExp, (detail: string) => Reasons.Reason]> = [
-  [
-    /context ?overflow|context (?:length|window|size)|prompt is too long|too many (?:input )?tokens/i,
-    (detail) => new Reasons.ContextOverflow({ detail })
-  ],
-  [
-    /quota ?exceeded|insufficient_quota|credit balance|billing/i,
-    (detail) => new Reasons.QuotaExceeded({ detail })
-  ],
-  [/rate.?limit|too many requests|\b429\b/i, (detail) => new Reasons.RateLimited({ detail })],
-  [/overloaded|at capacity|\b529\b/i, (detail) => new Reasons.Overloaded({ detail })],
-  [/unauthenticated|unauthorized|api key|\b401\b/i, (detail) => new Reasons.Unauthenticated({ detail })],
-  [
-    /ContentPolicy|content policy|: refusal$|: contentFilter$/,
-    (detail) => new Reasons.ContentPolicy({ detail })
-  ]
-]

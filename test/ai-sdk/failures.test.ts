@@ -110,15 +110,15 @@ describe("an error response", () => {
 
   it.live("shows the message that a package cannot read", () =>
     Effect.gen(function* () {
-      const bodies = [
-        "not loaded",
-        { error: "not loaded" },
-        [{ error: { message: "not loaded" } }],
-        { detail: "not loaded" }
+      const bodies: ReadonlyArray<readonly [unknown, string]> = [
+        ["not loaded", "Bad Request: not loaded"],
+        [{ error: "not loaded" }, '"not loaded"'],
+        [[{ error: { message: "not loaded" } }], "not loaded"],
+        [{ detail: "not loaded" }, "not loaded"]
       ]
-      for (const body of bodies) {
+      for (const [body, detail] of bodies) {
         const { reason } = yield* refused(openaiChat, 400, body)
-        assert.deepStrictEqual([reason._tag, reason.detail], ["InvalidRequest", "Bad Request: not loaded"])
+        assert.deepStrictEqual([reason._tag, reason.detail], ["InvalidRequest", detail])
       }
     })
   )

@@ -11,7 +11,7 @@ import * as CallArguments from "../../src/providers/internal/callArguments.ts"
 import * as CallId from "../../src/providers/internal/callId.ts"
 import * as CallName from "../../src/providers/internal/callName.ts"
 import { common } from "../../src/providers/openAiChat/compat.ts"
-import * as ContextOverflow from "../../src/providers/internal/contextOverflow.ts"
+import * as VendorErrors from "../../src/internal/vendorErrors.ts"
 import * as Failure from "../../src/providers/internal/failure.ts"
 import { Arguments } from "../../src/providers/gemini/arguments.ts"
 import { googleGenerate } from "../../src/providers/gemini/protocol.ts"
@@ -20,7 +20,7 @@ import * as Network from "../../src/internal/connectionFailure.ts"
 import { openAiChat } from "../../src/providers/openAiChat/protocol.ts"
 import { openAiResponses } from "../../src/providers/openAiResponses/protocol.ts"
 import type { Protocol } from "../../src/providers/Protocol.ts"
-import * as RetryAfter from "../../src/providers/internal/retryAfter.ts"
+import * as RetryAfter from "../../src/internal/retryAfter.ts"
 import * as Secrets from "../../src/providers/internal/secrets.ts"
 import * as VendorKeys from "../../src/internal/vendorKeys.ts"
 
@@ -113,7 +113,7 @@ const readers: ReadonlyArray<readonly [name: string, read: (text: string) => unk
     (text) => refused({}, { "retry-after": text, "x-ratelimit-reset": text, "x-ratelimit-remaining": "0" })
   ],
   ["a wait in words", (text) => RetryAfter.read({}, undefined, `retry in ${text}`, 0)],
-  ["an overflow in words", (text) => ContextOverflow.find([], text, undefined)],
+  ["an overflow in words", (text) => VendorErrors.overflowIn(text)],
   ["an error of a client", (text) => Network.reason(new Error(text), "http://acme.test", redact)],
   ["secrets", redact],
   ["keys of vendors", VendorKeys.cutOut],
@@ -190,7 +190,7 @@ describe("256 kB of anything", () => {
 
   it.each([
     ["a wait in words", (text: string) => RetryAfter.read({}, undefined, text, 0)],
-    ["an overflow in words", (text: string) => ContextOverflow.find([], text, undefined)]
+    ["an overflow in words", (text: string) => VendorErrors.overflowIn(text)]
   ] as const)("is searched in 20 ms: %s", (_, read) => {
     for (const [name, text] of texts) {
       read(text)

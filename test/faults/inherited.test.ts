@@ -11,7 +11,7 @@ import { googleGenerate } from "../../src/providers/gemini/protocol.ts"
 import * as Network from "../../src/internal/connectionFailure.ts"
 import { openAiChat } from "../../src/providers/openAiChat/protocol.ts"
 import { openAiResponses } from "../../src/providers/openAiResponses/protocol.ts"
-import * as RetryAfter from "../../src/providers/internal/retryAfter.ts"
+import * as RetryAfter from "../../src/internal/retryAfter.ts"
 import { readerOf } from "../providers/reader.ts"
 import { serve } from "../providers/server.ts"
 

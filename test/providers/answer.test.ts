@@ -73,8 +73,8 @@ describe("Answer", () => {
       answer.end()
       return typeof answer.outcome === "string" ? answer.outcome : answer.outcome.detail
     }
-    assert.strictEqual(stray(nested(30_000)), "Not an event stream")
-    assert.strictEqual(stray(`${'{"error":'.repeat(5000)}1${"}".repeat(5000)}`), "Not an event stream")
+    assert.match(stray(nested(30_000)), /^Not an event stream: oops/)
+    assert.match(stray(`${'{"error":'.repeat(5000)}1${"}".repeat(5000)}`), /^Not an event stream: oops/)
     assert.strictEqual(stray('{"error":{"message":"busy"}}'), "busy")
   })
 

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Duration, Schema } from "effect"
 import { ProviderError } from "effect-agent"
 import * as Failure from "../../src/providers/internal/failure.ts"
-import * as RetryAfter from "../../src/providers/internal/retryAfter.ts"
+import * as RetryAfter from "../../src/internal/retryAfter.ts"
 
 const refused = (status: number, body: unknown, headers: Record<string, string> = {}): ProviderError.Reason =>
   Failure.ofResponse({
@@ -27,7 +27,7 @@ describe("failure", () => {
       [404, "NotFound"],
       [408, "ServerError"],
       [409, "ServerError"],
-      [413, "InvalidRequest"],
+      [413, "ContextOverflow"],
       [422, "InvalidRequest"],
       [429, "RateLimited"],
       [500, "ServerError"],
@@ -295,8 +295,7 @@ describe("failure", () => {
       refused(429, { message: "Too many tokens, please wait before trying again." }),
       refused(429, { message: "Too many tokens per minute" }),
       refused(429, { message: "Too many tokens processed, please slow down" }),
-      refused(402, error("This request requires more credits, or fewer max_tokens.")),
-      refused(413, error("Request exceeds the maximum size"))
+      refused(402, error("This request requires more credits, or fewer max_tokens."))
     ]
     assert.notInclude(
       others.map((reason) => reason._tag),

@@ -256,7 +256,7 @@ describe("ProxyProvider", () => {
     [401, "Unauthenticated"],
     [403, "Forbidden"],
     [404, "NotFound"],
-    [413, "InvalidRequest"],
+    [413, "ContextOverflow"],
     [429, "RateLimited"],
     [500, "ServerError"],
     [503, "ServerError"]

@@ -46,6 +46,9 @@ const stopReasons: ReadonlyMap<string, StopReason> = new Map([
   ["PROHIBITED_CONTENT", "contentFilter"],
   ["SPII", "contentFilter"],
   ["MODEL_ARMOR", "contentFilter"],
+  // SDK 3.3: a rule of escalation, and an account that is limited for what it did against the policies.
+  ["ESCALATION", "contentFilter"],
+  ["PUP_LIMITED_DISABLED", "contentFilter"],
   ["IMAGE_SAFETY", "contentFilter"],
   ["IMAGE_PROHIBITED_CONTENT", "contentFilter"],
   ["IMAGE_RECITATION", "contentFilter"]

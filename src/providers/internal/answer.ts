@@ -3,6 +3,7 @@
  * tests can cut the bytes anywhere without a network.
  */
 import { maxDepth, nestsTooDeep } from "../../internal/jsonDepth.ts"
+import * as Wording from "../../internal/wording.ts"
 import type { ModelEvent } from "../../ModelEvent.ts"
 import type { Reason } from "../../ProviderError.ts"
 import {
@@ -18,7 +19,6 @@ import type { Call, Decoder, Protocol } from "../Protocol.ts"
 import { isReason } from "../Protocol.ts"
 import type { ReplyWriter } from "../ReplyWriter.ts"
 import type { Redact } from "./secrets.ts"
-import * as Wording from "./wording.ts"
 
 /**
  * Maximum bytes of an answer, decompressed. Far above any answer of a model: a delta of a word takes about 200
@@ -175,15 +175,11 @@ export class Answer {
   private strayFailure(): Reason | undefined {
     const stray = this.redact(this.reader.stray).trim()
     if (stray === "") return undefined
-    const failure = Failure.inBand(
-      Json.parseShallow(stray.slice(Math.max(0, stray.search(/[{[]/)))),
-      stray,
-      this.call.model
-    )
+    const failure = Failure.inText(stray, this.call.model)
     if (failure !== undefined || this.hasData) return failure
     return new ProtocolFault({
       kind: "contentType",
-      detail: "Not an event stream",
+      detail: `Not an event stream: ${Wording.cut(stray, 200)}`,
       body: Wording.excerpt(stray)
     })
   }

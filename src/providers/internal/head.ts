@@ -1,8 +1,8 @@
 /** The head of a response as events have it: its headers, and the rate limits that they report. */
 import * as Duration from "effect/Duration"
 import * as ResponseHeaders from "../../internal/responseHeaders.ts"
+import * as RetryAfter from "../../internal/retryAfter.ts"
 import type { ModelEvent, RateLimit } from "../../ModelEvent.ts"
-import * as RetryAfter from "./retryAfter.ts"
 import type { Redact } from "./secrets.ts"
 
 export type Head = Pick<Extract<ModelEvent, { readonly _tag: "Start" }>, "headers" | "rateLimits">

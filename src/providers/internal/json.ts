@@ -1,12 +1,9 @@
 /** Reads JSON of unknown shape, and writes JSON that strict parsers accept. */
-import type * as Schema from "effect/Schema"
-import { isObject } from "../../internal/jsonCoercion.ts"
-import { nestsTooDeep } from "../../internal/jsonDepth.ts"
+import { array, isArray, isObject, number, object, text } from "../../internal/json.ts"
+import type { Json, JsonObject } from "../../internal/json.ts"
 
-export { isObject }
-
-export type Json = Schema.Json
-export type JsonObject = Schema.JsonObject
+export { array, isArray, isObject, number, object, text, type Json, type JsonObject }
+export { parse as parseShallow } from "../../internal/jsonDepth.ts"
 
 /** The value of a JSON text, `undefined` for invalid JSON. */
 export const parse = (text: string): Json | undefined => {
@@ -17,9 +14,6 @@ export const parse = (text: string): Json | undefined => {
   }
 }
 
-/** As `parse`, but `undefined` also for JSON that is nested deeper than 256 levels. */
-export const parseShallow = (text: string): Json | undefined => (nestsTooDeep(text) ? undefined : parse(text))
-
 /** The error message of the JSON parser, empty for valid JSON. */
 export const problem = (text: string): string => {
   try {
@@ -29,24 +23,6 @@ export const problem = (text: string): string => {
     return error instanceof Error ? error.message : String(error)
   }
 }
-
-export const isArray: (json: Json | undefined) => json is ReadonlyArray<Json> = Array.isArray
-
-/** As `isObject`, inlined because it runs several times for each delta. */
-export const object = (json: Json | undefined): JsonObject | undefined =>
-  typeof json === "object" && json !== null && !isArray(json) ? json : undefined
-
-export const array = (json: Json | undefined): ReadonlyArray<Json> => (isArray(json) ? json : none)
-
-/** Shared, because `array` runs for each delta. */
-const none: ReadonlyArray<Json> = []
-
-/** A string that is not empty. */
-export const text = (json: Json | undefined): string | undefined =>
-  typeof json === "string" && json !== "" ? json : undefined
-
-export const number = (json: Json | undefined): number | undefined =>
-  typeof json === "number" && Number.isFinite(json) ? json : undefined
 
 /** The object without members that are `undefined`. */
 export const defined = (members: Readonly<Record<string, Json | undefined>>): JsonObject =>

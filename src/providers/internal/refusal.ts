@@ -3,12 +3,12 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Wording from "../../internal/wording.ts"
 import type { ProviderError, Reason } from "../../ProviderError.ts"
 import { Protocol as ProtocolFault, Transport } from "../../ProviderError.ts"
 import type * as Connection from "./connection.ts"
 import * as Failure from "./failure.ts"
 import type * as Secrets from "./secrets.ts"
-import * as Wording from "./wording.ts"
 
 /** Whether the body of a response may be an event stream. */
 export const isAnswer = ({ headers, isDecoded, status }: Connection.Connection): boolean =>

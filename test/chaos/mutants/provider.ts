@@ -6,12 +6,14 @@ import type { Mutant } from "./Mutant.ts"
 const network = "src/internal/connectionFailure.ts"
 const transport = "src/providers/Transport.ts"
 const plain = "src/providers/internal/plain.ts"
-const failure = "src/providers/internal/failure.ts"
+const events = "src/providers/internal/failure.ts"
+const failure = "src/internal/vendorFailure.ts"
+const vendorErrors = "src/internal/vendorErrors.ts"
 const answer = "src/providers/internal/answer.ts"
 const sse = "src/providers/internal/sse.ts"
 const chat = "src/providers/openAiChat/protocol.ts"
 const chunks = "src/providers/openAiChat/chunk.ts"
-const retryAfter = "src/providers/internal/retryAfter.ts"
+const retryAfter = "src/internal/retryAfter.ts"
 const silence = "src/providers/internal/silence.ts"
 const errors = "src/ProviderError.ts"
 const retry = "src/Retry.ts"
@@ -107,7 +109,7 @@ const statuses: ReadonlyArray<Mutant> = [
     fault: "F009",
     without: "a bad request is not tried again",
     file: failure,
-    from: "return new Reasons.InvalidRequest(facts)",
+    from: "return new Reasons.InvalidRequest(refusing)",
     to: "return new Reasons.ServerError(waiting)",
     test: statusTest
   },
@@ -146,9 +148,9 @@ const statuses: ReadonlyArray<Mutant> = [
   {
     fault: "F013",
     without: "a timeout or a conflict passes like a failure of the server",
-    file: failure,
-    from: "status >= 500 || status === 408 || status === 409 ||",
-    to: "status >= 500 ||",
+    file: vendorErrors,
+    from: '[408, "ServerError"],\n  [409, "ServerError"],',
+    to: "",
     test: statusTest
   },
   {
@@ -202,7 +204,7 @@ const statuses: ReadonlyArray<Mutant> = [
   {
     fault: "F023",
     without: "of a body only the start is kept",
-    file: "src/providers/internal/wording.ts",
+    file: "src/internal/wording.ts",
     from: "const maxBody = 4096",
     to: "const maxBody = 409_600",
     test: statusTest
@@ -411,15 +413,15 @@ const ends: ReadonlyArray<Mutant> = [
   {
     fault: "F060",
     without: "data that is no JSON is a failure",
-    file: failure,
-    from: "if (json === undefined) return badJson(data)",
+    file: events,
+    from: 'if (json === undefined) return inText(data, "") ?? badJson(data)',
     to: "if (json === undefined) return {}",
     test: garbageTest
   },
   {
     fault: "F060",
     without: "little of such data is shown",
-    file: failure,
+    file: events,
     from: "${Wording.cut(Json.problem(data), 200)}: ${Wording.cut(data, 200)}`",
     to: "${Wording.cut(Json.problem(data), 200)}: ${data}`",
     test: garbageTest
@@ -435,7 +437,7 @@ const ends: ReadonlyArray<Mutant> = [
   {
     fault: "F062",
     without: "every member of an event is looked at before it is used",
-    file: "src/providers/internal/json.ts",
+    file: "src/internal/json.ts",
     from: 'typeof json === "string" && json !== "" ? json : undefined',
     to: 'json === "" ? undefined : json',
     test: garbageTest

@@ -27,6 +27,7 @@ export const read = (
     retryInfo(error) ??
     resetHeaders(all, now) ??
     member(error?.["retry_after"] ?? error?.["retryAfter"]) ??
+    renewal(error, now) ??
     prose(message)
   return millis === undefined ? undefined : Duration.millis(Math.min(Math.max(0, millis), maxMillis))
 }
@@ -131,6 +132,10 @@ const headersIn = (error: JsonObject | undefined): Headers => {
   )
   return Object.fromEntries(pairs)
 }
+
+/** The limits of ChatGPT plans: seconds, or seconds since the epoch. Codex reads both (openai/codex, codex-api). */
+const renewal = (error: JsonObject | undefined, now: number | undefined): number | undefined =>
+  member(error?.["resets_in_seconds"]) ?? resetAt(String(error?.["resets_at"] ?? ""), now)
 
 /** "Please try again in 1m2.5s." */
 const prose = (message: string): number | undefined => {

@@ -1,0 +1,309 @@
+/**
+ * Converts what a vendor answers in place of an answer, or inside one, to a `Reason`: status, headers, and a body of any shape. Pure.
+ *
+ * The status decides unless a code or the message is more exact: vendors answer 400 to a context overflow, 429 for an empty account,
+ * and 200 to anything. `vendorErrors` knows what codes and words mean.
+ */
+import type * as Duration from "effect/Duration"
+import * as Reasons from "../ProviderError.ts"
+import type { Reason } from "../ProviderError.ts"
+import * as Json from "./json.ts"
+import * as JsonDepth from "./jsonDepth.ts"
+import * as RetryAfter from "./retryAfter.ts"
+import * as Errors from "./vendorErrors.ts"
+import * as Wording from "./wording.ts"
+
+/** A response that is not an answer, without secrets. `body` is its start. */
+export interface Refusal {
+  readonly status: number
+  /** Names are in lower case. */
+  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly body: string
+  /** The id of the model, to name in the message. Default: none. */
+  readonly model?: string | undefined
+  /** Milliseconds since the epoch. Default: waits until a point in time are not read. */
+  readonly now?: number | undefined
+  /** The message for a body that has none. Default: the start of the body, or the status. */
+  readonly words?: string | undefined
+  /** Advice to append to the message of the server. Default: none. */
+  readonly advice?: string | undefined
+}
+
+/** The reason of an error response. */
+export const ofResponse = (refusal: Refusal): Reason => {
+  const { advice, body, headers, model = "", now, status, words } = refusal
+  const json = JsonDepth.parse(body)
+  const unread = json === undefined && body !== "" ? [words, body].filter(isText).join(": ") : (words ?? body)
+  const report = readReport(json, unread, nameOf(headers["x-amzn-errortype"]))
+  const requestId = idHeaders.map((name) => headers[name]).find((id) => id !== undefined) ?? report.requestId
+  const message = Wording.cut(report.message === "" ? `HTTP ${status}` : report.message, maxDetail)
+  return classify(report, status, model, RetryAfter.read(headers, report.error, report.message, now), {
+    detail: advice === undefined ? message : `${message} (model ${model}). ${advice}`,
+    status,
+    ...(requestId === undefined ? {} : { requestId }),
+    ...(body === "" ? {} : { body: Wording.excerpt(body) }),
+    ...(headers["x-should-retry"] === "false" ? { shouldRetry: false } : {})
+  })
+}
+
+/** The failure that an event of an answer reports, `undefined` if it reports none. */
+export const inBand = (event: Json.Json | undefined, data: string, model: string): Reason | undefined =>
+  reportsFailure(event) ? ofEvent(event, data, model) : undefined
+
+/** The failure in data of any shape that stand for an error, such as those of an event with that name. */
+export const ofErrorEvent = (data: string, model = ""): Reason => ofEvent(JsonDepth.parse(data), data, model)
+
+/**
+ * The failure in words that stand for an error: a status or JSON may be among them, or they are the message of a `ProviderError`, as
+ * where a server sends on what its client of the vendor has thrown.
+ */
+export const ofWords = (words: string): Reason => {
+  const [, tag = ""] = /^[^:]{1,100}: (\w+)(?:: |$)/.exec(words) ?? []
+  const meaning = Errors.isMeaning(tag) ? tag : undefined
+  const at = words.indexOf("{")
+  const report = readReport(at === -1 ? undefined : JsonDepth.parse(words.slice(at)), words)
+  const [, digits] = /^(?:\S+: )?(?:error |http |status (?:code )?)*([45]\d\d)\b/i.exec(words) ?? []
+  const facts = { detail: Wording.cut(words, maxDetail) }
+  const status = digits === undefined ? report.status : Number(digits)
+  const wait = RetryAfter.read({}, report.error, report.message)
+  return classify(report, status, "", wait, facts, meaning)
+}
+
+/**
+ * The failure in what a server wrote in place of an answer or of an event, `undefined` where nothing says that it is one. Half of an
+ * event is not searched: the words in it are those of the model.
+ */
+export const inText = (text: string, model: string): Reason | undefined => {
+  const at = text.search(/[{[]/)
+  const json = at === -1 ? undefined : JsonDepth.parse(text.slice(at))
+  if (json !== undefined) return inBand(json, text, model)
+  const words = at === -1 ? Wording.start(text) : ""
+  const isKnown = Errors.overflowIn(words) ?? Errors.meaningOfWords(words, undefined)
+  return isKnown === undefined ? undefined : ofEvent(undefined, text, model)
+}
+
+const isText = (text: string | undefined): text is string => text !== undefined
+
+const maxDetail = 1600
+/** Maximum characters of a code. */
+const maxCode = 200
+
+const idHeaders = [
+  "x-request-id",
+  "request-id",
+  "x-amzn-requestid",
+  "apim-request-id",
+  "x-goog-request-id",
+  "cf-ray"
+]
+
+/** The name of an error of AWS without its namespace and its address: `x-amzn-errortype` is `ThrottlingException:http://…`. */
+const nameOf = (errorType: string | undefined): string | undefined =>
+  errorType?.replace(/:.*$/s, "").replace(/^.*#/s, "")
+
+// ───────────────────────── What an error says
+
+/** The members of an error, which vendors put in different places. */
+interface Report {
+  /** The part of the message that is searched. The error shows less. */
+  readonly message: string
+  /** Codes, types and names, in lower case. */
+  readonly codes: ReadonlyArray<string>
+  readonly status: number | undefined
+  readonly requestId: string | undefined
+  readonly error: Json.JsonObject | undefined
+}
+
+/** `raw` is the message of JSON that has none. `name` is the name of the error in a header. */
+const readReport = (json: Json.Json | undefined, raw: string, name?: string): Report => {
+  const root = Json.isArray(json) ? Json.object(json[0]) : Json.object(json)
+  const base = Json.object(root?.["base_resp"])
+  const inner =
+    root?.["error"] ?? Json.object(root?.["response"])?.["error"] ?? Json.array(root?.["errors"])[0] ?? base
+  const error = Json.object(inner) ?? root
+  const codes = [
+    name,
+    base === undefined ? undefined : `base_resp ${Json.number(base["status_code"])}`,
+    ...detailsOf(error).map(({ error_code, reason }) => error_code ?? reason),
+    Json.object(error?.["innererror"])?.["code"],
+    ...["code", "error_code", "type", "status", "__type"].map((member) => error?.[member]),
+    ...["code", "type"].map((member) => root?.[member])
+  ]
+  const coded = [error?.["code"], error?.["status_code"], error?.["status"], root?.["code"], root?.["status"]]
+  return {
+    message: Wording.start(
+      messageOf(root, inner) ?? (typeof json === "string" ? json : Wording.cut(raw.trim(), 300))
+    ),
+    codes: codes.map(codeOf).filter((code) => code !== ""),
+    status: coded.map(statusOf).find((code) => code !== undefined),
+    requestId: Json.text(root?.["request_id"]) ?? Json.text(error?.["request_id"]),
+    error
+  }
+}
+
+/** A code in lower case, `""` for a status and for what is no code. */
+const codeOf = (code: Json.Json | undefined): string => {
+  const text = typeof code === "number" && code !== 0 ? String(code) : Json.text(code)
+  return text === undefined || text === "error" || statusOf(code) !== undefined
+    ? ""
+    : text.slice(0, maxCode).toLowerCase()
+}
+
+/** An error status as a number or as digits, `undefined` for anything else. */
+const statusOf = (json: Json.Json | undefined): number | undefined => {
+  const status = typeof json === "string" && /^\d{3}$/.test(json) ? Number(json) : Json.number(json)
+  const isStatus = status !== undefined && Number.isInteger(status) && status >= 400 && status < 600
+  return isStatus ? status : undefined
+}
+
+/** The details in errors of Google, of which more than a few explain nothing, and of Anthropic. */
+const detailsOf = (error: Json.JsonObject | undefined): ReadonlyArray<Json.JsonObject> => {
+  const details = error?.["details"]
+  if (Json.isObject(details)) return [details]
+  return Json.array(details)
+    .slice(0, 32)
+    .flatMap((detail) => (Json.isObject(detail) ? [detail] : []))
+}
+
+const messageOf = (root: Json.JsonObject | undefined, inner: Json.Json | undefined): string | undefined => {
+  const error = Json.object(inner)
+  // In quotes, because it is a message of another program without further members.
+  if (typeof inner === "string" && inner !== "") return JSON.stringify(Wording.start(inner))
+  const message = [error, root].flatMap((place) => messages.map((member) => Json.text(place?.[member])))
+  const found = message.find((text) => text !== undefined) ?? listOf(root?.["detail"])
+  // OpenRouter's own message is only "Provider returned error".
+  const upstream = Json.text(Json.object(error?.["metadata"])?.["raw"])
+  return upstream === undefined ? found : `${Wording.start(found ?? "Provider returned error")}: ${upstream}`
+}
+
+/** The last are those of FastAPI, MiniMax, Java servers and RFC 9457. */
+const messages = ["message", "Message", "detail", "status_msg", "msg", "error_msg", "title"]
+
+/** FastAPI: a list of errors with their places. */
+const listOf = (detail: Json.Json | undefined): string | undefined =>
+  Json.isArray(detail) ? JSON.stringify(detail) : undefined
+
+/** Whether an event is an error. Runs for each delta, whose first lookups say that it is none. */
+const reportsFailure = (event: Json.Json | undefined): boolean => {
+  if (typeof event !== "object" || event === null) return false
+  if (Json.isArray(event)) return event.some(reportsFailure)
+  const { choices, error, type } = event
+  if (error !== undefined && error !== null && error !== "" && error !== false) return true
+  if (type === "error" || event["object"] === "error") return true
+  if (typeof type === "string" || (Json.isArray(choices) && choices.length > 0)) return false
+  return isFailed(event)
+}
+
+/** MiniMax: `base_resp`; gateways: `{success: false, message}`, `{code: 500, msg}`, `{detail}`. */
+const isFailed = (event: Json.JsonObject): boolean => {
+  const { base_resp, code, detail, success } = event
+  if ((Json.number(Json.object(base_resp)?.["status_code"]) ?? 0) !== 0) return true
+  if (success === false || (typeof detail === "string" && detail !== "")) return true
+  const isCode = codeOf(code) !== "" || statusOf(code) !== undefined
+  return isCode && (typeof event["msg"] === "string" || typeof event["message"] === "string")
+}
+
+const ofEvent = (event: Json.Json | undefined, data: string, model: string): Reason => {
+  const report = readReport(event, data)
+  return classify(report, report.status, model, RetryAfter.read({}, report.error, report.message), {
+    detail: Wording.cut(report.message, maxDetail),
+    ...(report.status === undefined ? {} : { status: report.status }),
+    ...(report.requestId === undefined ? {} : { requestId: report.requestId }),
+    body: Wording.excerpt(data)
+  })
+}
+
+// ───────────────────────── What it means
+
+interface Facts {
+  readonly detail: string
+  readonly status?: number
+  readonly requestId?: string
+  readonly body?: string
+  readonly shouldRetry?: false
+}
+
+/** `status` is absent for an error inside an answer that names none, and `known` where the meaning is known already. */
+const classify = (
+  report: Report,
+  status: number | undefined,
+  model: string,
+  wait: Duration.Duration | undefined,
+  facts: Facts,
+  known?: Errors.Meaning
+): Reason => {
+  const { codes, message } = report
+  const refused = countsBytes(report) ? "image" : Errors.refusedPart(codes, message)
+  const refusing = refused === undefined ? facts : { ...facts, refused }
+  const waiting = wait === undefined ? facts : { ...facts, retryAfter: wait }
+  switch (known ?? meaningOf(report, status, refused, wait)) {
+    case "ContextOverflow":
+      return new Reasons.ContextOverflow({ ...facts, ...sizesIn(report) })
+    case "QuotaExceeded":
+      return new Reasons.QuotaExceeded(isDaily(report) ? facts : waiting)
+    case "RateLimited":
+      return new Reasons.RateLimited(waiting)
+    case "ContentPolicy":
+      return new Reasons.ContentPolicy(refusing)
+    case "Unauthenticated":
+      return new Reasons.Unauthenticated(facts)
+    case "Forbidden":
+      return new Reasons.Forbidden(facts)
+    case "NotFound":
+      return new Reasons.NotFound(naming(model, facts))
+    case "Overloaded":
+      return new Reasons.Overloaded(waiting)
+    case "ServerError":
+      return new Reasons.ServerError(waiting)
+    case "InvalidRequest":
+      return new Reasons.InvalidRequest(refusing)
+  }
+}
+
+const meaningOf = (
+  report: Report,
+  status: number | undefined,
+  refused: Reasons.RefusedPart | undefined,
+  wait: Duration.Duration | undefined
+): Errors.Meaning => {
+  const { codes, error, message } = report
+  const coded = Errors.meaningOf(codes)
+  if (coded !== undefined) return coded
+  if (Errors.overflowIn(message) !== undefined) return "ContextOverflow"
+  if (isDaily(report)) return "QuotaExceeded"
+  const meant = Errors.awsStatus(codes, message) ?? status
+  const worded = Errors.meaningOfWords(message, meant)
+  // The words do not distinguish an empty account from a limit of a minute. A wait in the response does.
+  if (worded !== undefined && (worded !== "QuotaExceeded" || wait === undefined)) return worded
+  // OpenRouter's moderation.
+  if (Json.isArray(Json.object(error?.["metadata"])?.["reasons"])) return "ContentPolicy"
+  const general = Errors.meaningOfStatus(meant ?? Errors.statusOf(codes))
+  // 404 is also the answer to thinking that is stored nowhere, and to an image for a model without; 413 to a file.
+  const isPart =
+    general === "NotFound" || (general === "ContextOverflow" && (refused === "image" || refused === "file"))
+  return isPart && refused !== undefined ? "InvalidRequest" : general
+}
+
+/** Anthropic itself refuses 32 MB, which only images and files reach. Servers that speak its protocol send no such id, and count tokens. */
+const countsBytes = ({ codes, requestId }: Report): boolean =>
+  requestId !== undefined && codes.includes("request_too_large")
+
+const sizesIn = ({ error, message }: Report): Errors.Overflow => {
+  const { limit, size } = Errors.overflowIn(message) ?? {}
+  const [most, length] = [
+    Json.number(error?.["n_ctx"]) ?? limit,
+    Json.number(error?.["n_prompt_tokens"]) ?? size
+  ]
+  return { ...(most === undefined ? {} : { limit: most }), ...(length === undefined ? {} : { size: length }) }
+}
+
+/** Google: the quota of the day is used up, although the response contains a retry in a minute. */
+const isDaily = ({ error }: Report): boolean =>
+  detailsOf(error).some((detail) =>
+    Json.array(detail["violations"]).some((violation) =>
+      (Json.text(Json.object(violation)?.["quotaId"]) ?? "").includes("PerDay")
+    )
+  )
+
+const naming = (model: string, facts: Facts): Facts =>
+  facts.detail.includes(model) ? facts : { ...facts, detail: `${facts.detail} (model ${model})` }
