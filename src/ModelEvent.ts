@@ -74,16 +74,30 @@ export const adjusted = { adjusted: Schema.optionalKey(Schema.Array(Adjustment))
 export const responseModel = { responseModel: Schema.optionalKey(Schema.String) }
 
 /**
- * The struct field `unrepresented`: names of the parts of an answer that no block stands for, such as `"images"`.
+ * The struct field `unrepresented`: names of the parts of an answer that no block stands for, such as `"images"`, and of what the
+ * reader forgave, such as `"an end without a stop reason"`.
  *
  * **Details**
  *
- * The message keeps these parts in `opaque`. The field is absent if there are none.
+ * The message keeps parts of the vendor in `opaque`. The field is absent if there are none.
  *
  * @category schemas
  * @since 0.2.0
  */
 export const unrepresented = { unrepresented: Schema.optionalKey(Schema.Array(Schema.String)) }
+
+/**
+ * The struct field `unanswered`: types of calls of the vendor's tools that the application would have to run, such as
+ * `"apply_patch_call"`.
+ *
+ * **Details**
+ *
+ * Nothing in this package runs them, so the run fails with `Protocol` of the kind `"unanswered"`. The field is absent if there are none.
+ *
+ * @category schemas
+ * @since 0.2.0
+ */
+export const unanswered = { unanswered: Schema.optionalKey(Schema.Array(Schema.String)) }
 
 /**
  * The struct field `headers`: the headers of the response, by names in lower case, such as `"x-request-id"`.
@@ -249,6 +263,7 @@ export const ModelEvent = Schema.TaggedUnion({
     stopReason: StopReason,
     usage: Schema.optionalKey(Usage),
     ...unrepresented,
+    ...unanswered,
     ...logprobs,
     ...serviceTier
   },

@@ -236,7 +236,15 @@ export class Transport extends Schema.TaggedError<Transport>()("Transport", {
 export class Protocol extends Schema.TaggedError<Protocol>()("Protocol", {
   ...facts,
   /** The rule of the protocol that the response breaks. */
-  kind: Schema.Literals(["contentType", "badJson", "badShape", "empty", "noToolCalls", "tooLarge"])
+  kind: Schema.Literals([
+    "contentType",
+    "badJson",
+    "badShape",
+    "empty",
+    "noToolCalls",
+    "unanswered",
+    "tooLarge"
+  ])
 }) {
   get isRetryable(): boolean {
     return this.kind === "empty"

@@ -21,12 +21,12 @@ export const failureOf = ({ raw, unified }: FinishReason): Reason | undefined =>
 
 const quoted = (raw: string | undefined): string => (raw === undefined ? "" : ` (${raw.slice(0, 100)})`)
 
-/** Tool calls make it `toolUse`, unless the answer was cut. A pause is an answer that the run does not continue. */
+/** Tool calls, also those that the model forgot, make it `toolUse`, unless the answer was cut. A pause is an answer that the run does not continue. */
 export const stopReasonOf = ({ raw, unified }: FinishReason, hasCalls: boolean): StopReason => {
   if (unified === "length") return "length"
   // OpenAI has no reason of its own for an answer that the model declined.
   if (unified === "content-filter") return refusals.includes(raw) ? "refusal" : "contentFilter"
-  if (hasCalls) return "toolUse"
+  if (hasCalls || unified === "tool-calls") return "toolUse"
   return raw === "pause_turn" ? "length" : "stop"
 }
 

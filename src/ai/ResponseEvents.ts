@@ -255,11 +255,11 @@ export class Answer {
 
 const callKey = (id: string): string => `call ${id}`
 
-/** Tool calls make it `toolUse`, unless the answer was cut. A pause is an answer that the run does not continue. */
+/** Tool calls, also those that the model forgot, make it `toolUse`, unless the answer was cut. A pause is an answer that the run does not continue. */
 const stopReasonOf = (reason: Exclude<Response.FinishReason, "error">, hasCalls: boolean): StopReason => {
   if (reason === "length") return "length"
   if (reason === "content-filter") return "contentFilter"
-  if (hasCalls) return "toolUse"
+  if (hasCalls || reason === "tool-calls") return "toolUse"
   return reason === "pause" ? "length" : "stop"
 }
 

@@ -42,9 +42,11 @@ export class Writer {
         return
       case "Retracted":
         if (this.hasWritten) this.retracted = this.failure
+        // Without a failure, the same answer goes on in another form.
+        this.endOpen(out)
         return
       case "Finish":
-        for (const [index, kind] of this.open) out.push({ type: `${kind}-end`, id: String(index) })
+        this.endOpen(out)
         this.isFinished = true
         out.push(finishOf(event))
         return
@@ -86,6 +88,11 @@ export class Writer {
       case "ToolCallEnd":
         return this.call(event, out)
     }
+  }
+
+  private endOpen(out: Array<Part>): void {
+    for (const [index, kind] of this.open) out.push({ type: `${kind}-end`, id: String(index) })
+    this.open.clear()
   }
 
   private prose(

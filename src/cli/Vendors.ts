@@ -45,7 +45,12 @@ const hosted = (preset: Preset, apiKeyName: string): Hosted => ({
   id: preset.id,
   keyNames: [apiKeyName],
   ...(preset.model === undefined ? {} : { model: preset.model }),
-  load: (address) => compatible(preset, address)
+  // Another address is that of a server that nobody here knows.
+  load: (address) =>
+    compatible(
+      preset === presets.openAi && address.baseUrl !== undefined ? { ...preset, wire: "lenient" } : preset,
+      address
+    )
 })
 
 const local = (preset: Preset): Local => ({

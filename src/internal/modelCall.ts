@@ -143,21 +143,48 @@ const answered = Effect.fnUntraced(function* (reply: Reply, request: ModelReques
   }
   const { emptyResponse } = run.options
   yield* stream(reply, request)
+  if (lacksCalls(reply.reply)) {
+    reply.announceRetry({ attempt: 1, delay: Duration.zero, error: faulty(reply, "noToolCalls") })
+    yield* again(reply, request)
+  }
   for (const delay of emptyResponse === "retry" ? emptyDelays : []) {
-    if (!isEmpty(reply.reply)) return
-    // It is thrown away, but paid for.
-    run.spent.add(reply.reply.finish?.usage)
-    reply.retract()
-    const spent = run.budget.exceeded
-    if (spent !== undefined) return yield* spent
-    yield* run.attempt(Effect.sleep(delay))
-    yield* stream(reply, request)
+    if (!isEmpty(reply.reply)) break
+    yield* again(reply, request, delay)
   }
-  if (emptyResponse === "fail" && isEmpty(reply.reply)) {
-    const reason = new Protocol({ kind: "empty", detail: "the answer says nothing" })
-    return yield* new ProviderError({ provider: reply.provider, reason })
+  if (lacksCalls(reply.reply)) {
+    if (isEmpty(reply.reply)) return yield* faulty(reply, "noToolCalls")
+    reply.accept("stop")
   }
+  const { unanswered } = reply.reply.finish ?? {}
+  if (unanswered !== undefined) return yield* faulty(reply, "unanswered", unanswered.join(", "))
+  if (emptyResponse === "fail" && isEmpty(reply.reply)) return yield* faulty(reply, "empty")
 })
+
+/** Throws an answer away, which is paid for, and asks once more. */
+const again = Effect.fnUntraced(function* (reply: Reply, request: ModelRequest, delay?: Duration.Duration) {
+  const { run } = reply
+  run.spent.add(reply.reply.finish?.usage)
+  reply.retract()
+  const spent = run.budget.exceeded
+  if (spent !== undefined) return yield* spent
+  if (delay !== undefined) yield* run.attempt(Effect.sleep(delay))
+  yield* stream(reply, request)
+})
+
+/** An answer that ends for its tool calls, and has none. A model seldom does so twice: then its words count. */
+const lacksCalls = ({ content, finish }: ModelEvent.Reply): boolean =>
+  finish?.stopReason === "toolUse" &&
+  !content.some((block) => block?.type === "toolCall" || block?.type === "hostedTool")
+
+const faulty = ({ provider }: Reply, kind: keyof typeof faults, what = ""): ProviderError =>
+  new ProviderError({ provider, reason: new Protocol({ kind, detail: `${faults[kind]}${what}` }) })
+
+const faults = {
+  empty: "the answer says nothing",
+  noToolCalls: "the answer ends for its tool calls, and has none",
+  unanswered:
+    "the answer calls a tool of the vendor that the application has to run, and nothing here runs it: "
+} as const
 
 /** Before the tries of `emptyResponse: "retry"`; the answer to the last one is accepted. */
 const emptyDelays: ReadonlyArray<Duration.Duration> = [Duration.seconds(1), Duration.seconds(5)]

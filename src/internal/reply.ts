@@ -6,6 +6,7 @@ import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { AnswerSize } from "./answerSize.ts"
 import * as Budget from "./budget.ts"
 import * as Failure from "./failureReason.ts"
 import { attempt, type Stop } from "./interruption.ts"
@@ -39,9 +40,12 @@ export class Reply {
   reply = ModelEvent.draft()
   isStarted = false
   readonly recovery = new Recovery()
+  /** Whether the answer failed, so that another one follows, which costs too. */
+  private isFailed = false
   readonly run: Run
   /** A provider that was abandoned may still send events: they are dropped. */
   private isClosed = false
+  private size = new AnswerSize()
   /** The budget's entry of this answer. */
   private entry = Budget.nothing
   /** The price of the model that answers, `undefined` until `findPrice` has found it. */
@@ -71,7 +75,9 @@ export class Reply {
    * Publishes events of the provider that arrived together: together, unless one is about the call itself, or a budget must
    * be checked after each.
    */
-  receive(events: ReadonlyArray<ModelEvent.ModelEvent>): Effect.Effect<void, Failure.LimitExceeded> {
+  receive(
+    events: ReadonlyArray<ModelEvent.ModelEvent>
+  ): Effect.Effect<void, Failure.LimitExceeded | ProviderError> {
     if (this.isClosed) return Effect.void
     if (this.run.budget.isBounded || events.some(isAboutCall)) {
       return Effect.forEach(events, (event) => this.receiveOne(event), { discard: true })
@@ -80,12 +86,15 @@ export class Reply {
     return this.publish(events)
   }
 
-  private receiveOne(event: ModelEvent.ModelEvent): Effect.Effect<void, Failure.LimitExceeded> {
+  private receiveOne(
+    event: ModelEvent.ModelEvent
+  ): Effect.Effect<void, Failure.LimitExceeded | ProviderError> {
     return Effect.suspend(() => {
       if (this.isClosed) return Effect.void
-      if (event._tag === "Retracted") this.retract()
+      if (event._tag === "Retracted") this.retract(this.isFailed)
       else if (event._tag === "Attempt") {
         if (!this.isStarted && isPaidFor(event.error)) this.enterForGood()
+        this.isFailed = true
         this.announceRetry(event)
         return Effect.andThen(Spans.retry(event), this.meter)
       } else {
@@ -127,14 +136,21 @@ export class Reply {
     })
   })
 
+  /** Ends the finished answer for another reason. */
+  accept(stopReason: Message.StopReason): void {
+    const { finish } = this.reply
+    if (finish !== undefined) this.reply.finish = { ...finish, stopReason }
+  }
+
   private priced(usage: Usage): Usage {
     return Budget.priced(usage, this.run.options.limits?.prices, this.price)
   }
 
-  private publish(events: ReadonlyArray<ModelEvent.ModelEvent>): Effect.Effect<void> {
+  private publish(events: ReadonlyArray<ModelEvent.ModelEvent>): Effect.Effect<void, ProviderError> {
     const deltas: Array<ModelEvent.ModelEvent> = []
     const take = (event: ModelEvent.ModelEvent): void => {
       ModelEvent.add(this.reply, event)
+      this.weigh(event)
       // Both frame the answer, and have events of their own.
       if (event._tag !== "Start" && event._tag !== "Finish") deltas.push(event)
     }
@@ -145,7 +161,22 @@ export class Reply {
         take(event)
       }
     }
-    return deltas.length === 0 ? Effect.void : this.run.events.deltas(this.id, deltas)
+    const published = deltas.length === 0 ? Effect.void : this.run.events.deltas(this.id, deltas)
+    const reason = this.size.problem
+    if (reason === undefined) return published
+    return Effect.andThen(published, new ProviderError({ provider: this.provider, reason }))
+  }
+
+  private weigh(event: ModelEvent.ModelEvent): void {
+    switch (event._tag) {
+      case "TextDelta":
+      case "ThinkingDelta":
+        return this.size.addText(event.delta.length)
+      case "ToolCallDelta":
+        return this.size.addArguments(event.delta.length)
+      case "ToolCallEnd":
+        return this.size.addWhole(event.rawArguments.length)
+    }
   }
 
   /** Publishes the start of the answer, once. */
@@ -191,13 +222,15 @@ export class Reply {
     if (this.isStarted) this.retract()
   }
 
-  /** Voids what was published of the answer; another one follows. */
-  retract(): void {
-    this.enterForGood()
+  /** Voids what was published of the answer; another one follows, or the same one in another form. */
+  retract(isAnother = true): void {
+    if (isAnother) this.enterForGood()
+    this.isFailed = false
     if (this.isStarted) this.run.retractAnswer(this.id)
     this.id = Message.makeId()
     this.isStarted = false
     this.reply = ModelEvent.draft()
+    this.size = new AnswerSize()
     this.price = undefined
     this.callIds.clear()
   }

@@ -130,7 +130,8 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
       headers,
       serves: { vendor: vendorAtBedrock }
     },
-    timeouts
+    timeouts,
+    wire: options.wire
   })
 }
 

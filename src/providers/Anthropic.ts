@@ -109,7 +109,7 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
   const url = `${Address.without("/v1", Address.without("/messages", base))}/v1/messages`
   const sent = { "anthropic-version": "2023-06-01", ...lowerCased(headers) }
   return Transport.make({
-    protocol: anthropicMessages(id),
+    protocol: anthropicMessages(id, { keepsUnsigned: !ToolSearch.isAt("anthropic.com", baseUrl) }),
     deployment: {
       url: () => `${url}${query}`,
       countingUrl: () => `${url}/count_tokens${query}`,
@@ -122,7 +122,8 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
         toolSearch: options.toolSearch ?? ToolSearch.isAt("api.anthropic.com", baseUrl)
       }
     },
-    timeouts
+    timeouts,
+    wire: options.wire
   })
 }
 

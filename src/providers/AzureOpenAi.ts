@@ -142,7 +142,8 @@ export const make = Effect.fnUntraced(function* (
       headers: options.headers,
       serves: { vendor, keepsPrompts: true, ...(isChat ? { takesSchema: true } : {}) }
     },
-    timeouts: options.timeouts
+    timeouts: options.timeouts,
+    wire: options.wire
   })
 })
 

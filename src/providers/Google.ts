@@ -86,7 +86,8 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
       headers: options.headers,
       serves: { vendor: id }
     },
-    timeouts: options.timeouts
+    timeouts: options.timeouts,
+    wire: options.wire
   })
 }
 

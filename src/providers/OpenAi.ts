@@ -103,7 +103,8 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
       },
       otherwise: options.baseUrl === undefined || options.baseUrl === openAi.baseUrl ? undefined : otherwise
     },
-    timeouts: options.timeouts
+    timeouts: options.timeouts,
+    wire: options.wire
   })
 }
 

@@ -104,7 +104,8 @@ const makeUnsafe = (options: Options) => {
         takesSchema: compat.output === "json_schema"
       }
     },
-    timeouts: options.timeouts
+    timeouts: options.timeouts,
+    wire: options.wire ?? (vendor === undefined && !compat.gateway ? "lenient" : "strict")
   })
 }
 

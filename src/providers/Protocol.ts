@@ -116,9 +116,10 @@ export interface Decoder {
   readonly step: (frame: Frame) => boolean | Reason
   /**
    * Ends the answer: ends its blocks and finishes it. Returns the `Reason` if the answer is incomplete, and then ends no tool
-   * call. `sawEnd`: the server sent a last frame or the sentinel.
+   * call. `sawEnd`: the server sent a last frame or the sentinel. `isLenient`: an answer that lacks nothing but its end counts as
+   * complete, if it has content, and arguments for each of its calls.
    */
-  readonly end: (sawEnd: boolean) => Reason | undefined
+  readonly end: (sawEnd: boolean, isLenient?: boolean) => Reason | undefined
   /**
    * Returns whether the answer is complete if nothing follows (default: never). For protocols in which more frames may
    * follow, or in which only the end of the body ends an answer.

@@ -6,13 +6,16 @@
  *
  * @since 0.2.0
  */
+import { AnswerSize } from "../internal/answerSize.ts"
 import type { Media, Source, StopReason } from "../Message.ts"
 import type { Adjustment, ModelEvent } from "../ModelEvent.ts"
+import type { Reason } from "../ProviderError.ts"
 import type { Usage } from "../Usage.ts"
 import { CallIds } from "./internal/callId.ts"
 import * as Opaque from "./internal/opaque.ts"
 import type { Question } from "./internal/question.ts"
-import { CallBlock, type Data, HostedBlock, Prose } from "./internal/replyBlocks.ts"
+import * as ParallelCalls from "./internal/parallelCalls.ts"
+import { CallBlock, type Data, HostedBlock, Prose, type Shared } from "./internal/replyBlocks.ts"
 import { restorer } from "./internal/toolSchemas.ts"
 
 export type { CallBlock, HostedBlock, Prose } from "./internal/replyBlocks.ts"
@@ -99,8 +102,11 @@ export class ReplyWriter {
   private readonly protocol: Speaker
   private readonly call: Call
   private readonly ids: CallIds
-  private readonly restore: ReturnType<typeof restorer>
   private readonly events: Array<ModelEvent> = []
+  private readonly size = new AnswerSize()
+  private readonly shared: Shared
+  private readonly unrepresented: Array<string> = []
+  private declared: ReadonlySet<string> | undefined = undefined
   private names: Names = {}
   private head: Head = {}
   private open: Prose | undefined = undefined
@@ -110,7 +116,19 @@ export class ReplyWriter {
     this.protocol = protocol
     this.call = call
     this.ids = new CallIds(call.seed)
-    this.restore = restorer(call.question?.tools)
+    const { events, size } = this
+    this.shared = {
+      provider: protocol.provider,
+      events,
+      size,
+      several: undefined,
+      restore: restorer(call.question?.tools)
+    }
+  }
+
+  /** Why the answer is refused: it is larger than any honest answer. `undefined` while it is not. */
+  get problem(): Reason | undefined {
+    return this.size.problem
   }
 
   /** How many blocks the answer has. */
@@ -190,7 +208,7 @@ export class ReplyWriter {
 
   private openProse(kind: Prose["kind"]): Prose {
     this.start()
-    return new Prose(kind, this.next(), this.protocol.provider, this.events)
+    return new Prose(kind, this.next(), this.shared)
   }
 
   /**
@@ -200,16 +218,41 @@ export class ReplyWriter {
   openCall(id: string | undefined, name: string | undefined): CallBlock {
     this.start()
     this.endProse()
-    const call = new CallBlock(
-      this.ids.next(id),
-      this.next(),
-      this.protocol.provider,
-      this.events,
-      this.restore
-    )
+    const call = new CallBlock(this.ids.next(id), this.next(), this.sharedBy(name))
     this.calls.push(call)
     if (name !== undefined) call.named(name)
     return call
+  }
+
+  private sharedBy(name: string | undefined): Shared {
+    const { question } = this.call
+    if (question === undefined) return this.shared
+    this.declared ??= new Set(question.tools.map((tool) => tool.name))
+    if (!ParallelCalls.isParallel(name, this.declared)) return this.shared
+    return { ...this.shared, several: (call, json) => this.endSeveral(call, json) }
+  }
+
+  /** Ends one call as the several calls that it stands for. */
+  private endSeveral(call: CallBlock, json: string): boolean {
+    const uses = ParallelCalls.usesIn(json)
+    if (uses === undefined) return false
+    for (const [at, { name, params }] of uses.entries()) {
+      const one = at === 0 ? call : this.openCall(undefined, name)
+      // The vendor knows them as one call.
+      one.kept = undefined
+      one.endAs(name, JSON.stringify(params))
+    }
+    return true
+  }
+
+  /** Notes a part of the answer that nothing stands for, such as `"a chunk that is not JSON"`, for `unrepresented` of `Finish`. */
+  note(part: string): void {
+    if (this.unrepresented.length < maxNotes) this.unrepresented.push(part)
+  }
+
+  /** Counts characters of arguments that come outside of calls, such as those of the vendor's tools. */
+  weigh(length: number): void {
+    this.size.addArguments(length)
   }
 
   /** Adds a source. `kept` is the data that the vendor wants back with it. */
@@ -263,20 +306,33 @@ export class ReplyWriter {
     }
   ): void {
     const { usage, ...rest } = finish
+    const unrepresented = [...(finish.unrepresented ?? []), ...this.unrepresented]
     this.start()
     this.endProse()
-    for (const call of this.calls) call.end()
+    for (const call of this.calls.slice()) call.end()
     this.events.push({
       _tag: "Finish",
       ...rest,
       stopReason: this.stopReason(finish.stopReason),
-      ...(usage === undefined ? {} : { usage })
+      ...(usage === undefined ? {} : { usage }),
+      ...(unrepresented.length === 0 ? {} : { unrepresented })
     })
   }
 
   private stopReason(stopReason: StopReason): StopReason {
-    if (stopReason !== "stop") return stopReason
-    return this.calls.some(({ isHosted }) => !isHosted) ? "toolUse" : this.isRefusal ? "refusal" : "stop"
+    if (stopReason !== "stop" && stopReason !== "toolUse") return stopReason
+    if (this.calls.some(({ isHosted }) => !isHosted)) return "toolUse"
+    return this.isRefusal ? "refusal" : this.calls.length > 0 ? "stop" : stopReason
+  }
+
+  /** Takes back all blocks: the answer begins anew, with what they should have been. */
+  restart(): void {
+    this.events.push({ _tag: "Retracted" })
+    this.isStarted = false
+    this.open = undefined
+    this.count = 0
+    this.calls.length = 0
+    this.start()
   }
 
   /** Takes the events since the last call. */
@@ -288,5 +344,8 @@ export class ReplyWriter {
     return this.count++
   }
 }
+
+/** Most notes of one answer. */
+const maxNotes = 20
 
 const none: ReadonlyArray<ModelEvent> = []

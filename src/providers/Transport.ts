@@ -26,7 +26,7 @@ import { Protocol as ProtocolFault, ProviderError, StreamTruncated } from "../Pr
 import type { Deployment } from "./Deployment.ts"
 import * as Framing from "./Framing.ts"
 import { adjuster, refuser } from "./internal/adjust.ts"
-import { Answer } from "./internal/answer.ts"
+import { Answer, type Wire } from "./internal/answer.ts"
 import * as Capability from "./internal/capability.ts"
 import * as Connection from "./internal/connection.ts"
 import * as Head from "./internal/head.ts"
@@ -41,6 +41,7 @@ import * as Models from "./Models.ts"
 import { type Call, type Decoder, isReason, type Protocol } from "./Protocol.ts"
 import { ReplyWriter } from "./ReplyWriter.ts"
 
+export type { Wire } from "./internal/answer.ts"
 export type { Timeouts } from "./internal/silence.ts"
 
 /**
@@ -56,6 +57,8 @@ export interface Options {
   readonly framing?: Framing.Framing
   /** The server. */
   readonly deployment: Deployment
+  /** How strictly answers are read (default: `"strict"`): see `Wire`. */
+  readonly wire?: Wire | undefined
   /** Time limits of one answer (default: 60 seconds to the first byte, 120 seconds between two pieces, no total). */
   readonly timeouts?: Silence.Timeouts | undefined
 }
@@ -221,7 +224,7 @@ const ask = Effect.fnUntraced(function* (
   question: Question,
   begun: Begun
 ): Effect.fn.Return<Stream.Stream<ModelEvent, ProviderError>, ProviderError, Scope.Scope> {
-  const { deployment, framing, limits, protocol } = opened
+  const { deployment, framing, limits, protocol, wire } = opened
   const { provider } = protocol
   const clock = yield* Clock.Clock
   const silence = new Silence.Silence(limits, clock)
@@ -237,7 +240,7 @@ const ask = Effect.fnUntraced(function* (
   const { connection, outgoing } = yield* Effect.mapError(send(opened, target, silence), failed(provider))
   const { redact, url } = outgoing
   begun.reply.respond(Head.of(connection.headers, redact, clock.currentTimeMillisUnsafe()))
-  const answer = new Answer({ protocol, framing, redact }, begun)
+  const answer = new Answer({ protocol, framing, redact, isLenient: wire === "lenient" }, begun)
   const broken = (cause: unknown) => dropped(ConnectionFailure.reason(cause, url, redact))
   const next = yield* Reading.open({ provider, connection, answer, silence, broken })
   return Stream.fromPull(Effect.succeed(next))

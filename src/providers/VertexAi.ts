@@ -20,6 +20,7 @@ import * as CredentialFailure from "./internal/credentialFailure.ts"
 import { given } from "./internal/given.ts"
 import * as SecretKey from "./internal/secretKey.ts"
 import { configured, type Retried } from "./internal/serverOptions.ts"
+import type { Wire } from "./internal/answer.ts"
 import type { Timeouts } from "./internal/silence.ts"
 import * as Transport from "./Transport.ts"
 
@@ -96,6 +97,8 @@ export interface Options {
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** Time limits of one answer (default: 60 seconds to the first byte, 120 seconds between two pieces, no total). */
   readonly timeouts?: Timeouts | undefined
+  /** How strictly answers are read (default: `"strict"`). */
+  readonly wire?: Wire | undefined
 }
 
 /**
@@ -136,7 +139,7 @@ export interface Options {
 export const make = Effect.fnUntraced(function* (
   options: Options
 ): Effect.fn.Return<Provider["Service"], never, HttpClient.HttpClient> {
-  const { publisher = publisherOf, timeouts } = options
+  const { publisher = publisherOf, timeouts, wire } = options
   const google = yield* Transport.make({
     protocol: googleGenerate("google-vertex", { isVertexAi: true }),
     deployment: {
@@ -145,7 +148,8 @@ export const make = Effect.fnUntraced(function* (
       countingUrl: (model) => `${address(options, "google", model)}:countTokens`,
       serves: { vendor: "google", withoutHostedTools: ["fileSearch"] }
     },
-    timeouts
+    timeouts,
+    wire
   })
   const anthropic = yield* Transport.make({
     protocol: anthropicMessages("google-vertex-anthropic", { version: "vertex-2023-10-16" }),
@@ -155,7 +159,8 @@ export const make = Effect.fnUntraced(function* (
       countingUrl: () => `${address(options, "anthropic", "count-tokens")}:rawPredict`,
       serves: { vendor: "anthropic", withoutHostedTools: ["codeExecution"], withoutStrictTools: true }
     },
-    timeouts
+    timeouts,
+    wire
   })
   const isGoogle = ({ model }: Pick<ModelRequest, "model">) => publisher(model) === "google"
   const of = (request: ModelRequest) => (isGoogle(request) ? google : anthropic)

@@ -7,6 +7,7 @@
  * @since 0.1.0
  */
 import * as OpenAiServer from "./internal/openAiServer.ts"
+import type { Wire } from "./internal/answer.ts"
 import type { Compat } from "./openAiChat/compat.ts"
 
 /**
@@ -39,6 +40,8 @@ export interface Preset {
   readonly model?: string
   /** The differences of the server from the defaults of `Compat` (default: none). */
   readonly compat?: Partial<Compat>
+  /** How strictly answers are read (default: `"strict"` for known vendors and gateways, `"lenient"` for other servers). */
+  readonly wire?: Wire
 }
 
 const table = <Name extends string>(presets: Readonly<Record<Name, Preset>>): typeof presets => presets
@@ -78,7 +81,9 @@ export const presets = /* @__PURE__ */ table({
       systemRole: "developer",
       callIds: { pattern: /^[\w-]{1,40}$/, length: 32 },
       cacheKey: true,
-      webSearch: "options"
+      webSearch: "options",
+      replayThinking: "none",
+      thinkTags: false
     }
   },
   /** OpenRouter, a gateway to other vendors. */
@@ -124,7 +129,7 @@ export const presets = /* @__PURE__ */ table({
     baseUrl: "https://api.x.ai/v1",
     apiKeyName: "XAI_API_KEY",
     model: "grok-4.5",
-    compat: { maxTokensField: "max_completion_tokens" }
+    compat: { maxTokensField: "max_completion_tokens", replayThinking: "none" }
   },
   /** DeepSeek. */
   deepSeek: {
@@ -215,7 +220,8 @@ export const presets = /* @__PURE__ */ table({
     baseUrl: "https://api.cohere.ai/compatibility/v1",
     apiKeyName: "COHERE_API_KEY",
     model: "command-a-03-2025",
-    compat: { thinking: "none", streamUsage: false, files: false }
+    compat: { thinking: "none", streamUsage: false, files: false, replayThinking: "none" },
+    wire: "strict"
   },
   /** Cerebras, which serves models of other vendors. */
   cerebras: {
@@ -286,7 +292,8 @@ export const presets = /* @__PURE__ */ table({
     id: "perplexity",
     baseUrl: "https://api.perplexity.ai",
     apiKeyName: "PERPLEXITY_API_KEY",
-    compat: { webSearch: "options" }
+    compat: { webSearch: "options", replayThinking: "none" },
+    wire: "strict"
   },
   /** Hugging Face, a gateway to other vendors. */
   huggingFace: {
@@ -301,7 +308,7 @@ export const presets = /* @__PURE__ */ table({
     baseUrl: "https://models.github.ai/inference",
     apiKeyName: "GITHUB_TOKEN",
     headers: { "x-github-api-version": "2022-11-28" },
-    compat: host
+    compat: { ...host, replayThinking: "none" }
   },
   /** Cloudflare's Workers AI, and through its AI Gateway other vendors. The gateway is the default one of the account. */
   cloudflare: {

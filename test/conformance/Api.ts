@@ -24,7 +24,10 @@ import type { Protocol } from "../../src/providers/Protocol.ts"
 
 export interface Api {
   /** An answer of this model that takes bytes and gives events. */
-  readonly open: (model: string) => Pick<Answer, "push" | "end" | "take" | "outcome">
+  readonly open: (
+    model: string,
+    isLenient?: boolean
+  ) => Pick<Answer, "push" | "end" | "cut" | "take" | "outcome">
   readonly layer: (baseUrl: string) => Layer.Layer<Provider.Provider, never, HttpClient.HttpClient>
 }
 
@@ -33,11 +36,11 @@ export const seed = "seed"
 
 const opening =
   (protocol: Protocol, framing = Framing.sse): Api["open"] =>
-  (model) => {
+  (model, isLenient = false) => {
     const call = { model, seed }
     const reply = new ReplyWriter.ReplyWriter(protocol, call)
     const begun = { call, reply, decoder: protocol.decoder(call, reply) }
-    return new Answer({ protocol, framing, redact: (text) => text }, begun)
+    return new Answer({ protocol, framing, redact: (text) => text, isLenient }, begun)
   }
 
 const apiKey = Redacted.make("a key of these tests")

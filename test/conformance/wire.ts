@@ -65,7 +65,12 @@ const judge = async (server: Words, grade: Words, dir: string, api: string, name
   const actual: Record<string, object> = {}
   for (const transport of transports) {
     const baseUrl = server.base(`${api}/${name}`, transport.options)
-    const layer: ProviderLayer = known[providerNames[api] ?? ""].layer({ id, baseUrl, apiKey })
+    const layer: ProviderLayer = known[providerNames[api] ?? ""].layer({
+      id,
+      baseUrl,
+      apiKey,
+      wire: "strict"
+    })
     const shown = await Effect.runPromise(
       ask(model ?? "unnamed").pipe(
         Effect.provide(layer),

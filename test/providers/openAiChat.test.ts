@@ -401,12 +401,33 @@ describe("openAiChat", () => {
       )
     })
 
-    it("fails when it ends for calls that are not there", () => {
-      const { failure } = replay(text("Let me see."), finish("tool_calls"))
-      assert.deepStrictEqual(
-        [failure?._tag, failure?._tag === "Protocol" && failure.kind],
-        ["Protocol", "noToolCalls"]
-      )
+    it("is for calls, although none is there, if the server says so", () => {
+      const { events } = replay(text("Let me see."), finish("tool_calls"))
+      assert.deepInclude(events.at(-1), { _tag: "Finish", stopReason: "toolUse" })
+    })
+
+    it.each(["abort", "cancelled", "network_error", "timeout", "MALFORMED_FUNCTION_CALL"])(
+      "is a failure of the server with the reason %s",
+      (reason) => {
+        assert.strictEqual(replay(text("Hel"), finish(reason)).failure?._tag, "ServerError")
+      }
+    )
+
+    it("is a failure of the server where OpenRouter tells it in the words of the vendor alone", () => {
+      const choices = [{ index: 0, delta: {}, finish_reason: "stop", native_finish_reason: "network_error" }]
+      const { failure } = replay({ id: "c", choices })
+      assert.strictEqual(failure?._tag, "ServerError")
+      assert.isTrue(failure?.isRetryable)
+    })
+
+    it("names a reason that nobody knows", () => {
+      const { events } = replay(text("Hello"), finish("enough"))
+      assert.deepInclude(events.at(-1), {
+        _tag: "Finish",
+        stopReason: "stop",
+        unrepresented: ['the stop reason "enough"']
+      })
+      assert.notProperty(replay(text("Hello"), finish("eos")).events.at(-1), "unrepresented")
     })
 
     it("fails when the server says that it failed", () => {
@@ -601,7 +622,7 @@ describe("openAiChat", () => {
     })
 
     it("fail as they do one by one", () => {
-      for (const odd of [{ content: 5 }, { tool_calls: {} }]) {
+      for (const odd of [{ content: 5 }, { tool_calls: 5 }]) {
         const { failure } = replay(...deltas, delta(odd))
         assert.strictEqual(failure?._tag === "Protocol" && failure.kind, "badShape")
         assert.deepStrictEqual(failure, replay(delta(odd)).failure)

@@ -41,7 +41,7 @@ const answer = events(...hello, "[DONE]")
 const eventStream = { "content-type": "text/event-stream" }
 
 const make = (baseUrl: string, options: Partial<OpenAiCompatible.Options> = {}) =>
-  OpenAiCompatible.make({ id: "acme", baseUrl, apiKey: Redacted.make(key), ...options }).pipe(
+  OpenAiCompatible.make({ id: "acme", baseUrl, apiKey: Redacted.make(key), wire: "strict", ...options }).pipe(
     Effect.provide(FetchHttpClient.layer)
   )
 

@@ -5,6 +5,7 @@
 import type * as Message from "../../Message.ts"
 import * as Json from "../internal/json.ts"
 import * as Opaque from "../internal/opaque.ts"
+import { wholeArguments } from "../internal/wholeArguments.ts"
 import type { CallBlock, HostedBlock, Prose, ReplyWriter } from "../ReplyWriter.ts"
 import * as Sources from "./sources.ts"
 import type { Index } from "./wire.ts"
@@ -158,7 +159,9 @@ const toolsetOf = ({ begun }: Block): string | undefined => Json.text(begun["too
 /** The arguments of a call. Some servers send the complete input with the start of the block. */
 export const argumentsOf = (block: Block): string => {
   const { begun, text } = block
-  const whole = Json.object(wireOf(block)["input"]) ?? {}
+  const { input } = wireOf(block)
+  const whole =
+    Json.object(typeof input === "string" ? Json.parseShallow(wholeArguments(input)) : input) ?? {}
   const sent = text !== "" || Object.keys(whole).length === 0 ? text : JSON.stringify(whole)
   return toolsetOf(block) === undefined ? sent : withAction(Json.text(begun["name"]) ?? "", sent)
 }

@@ -28,13 +28,14 @@ export interface Block {
 /** The blocks of a message, none if there is nothing to send. */
 export const encodeMessage = (
   provider: string,
-  message: Message.ModelMessage
+  message: Message.ModelMessage,
+  keepsUnsigned: boolean
 ): ReadonlyArray<Block> | Reason => {
   switch (message.role) {
     case "user":
       return encodeUser(provider, message)
     case "assistant":
-      return lastWith(provider, message, encodeAssistant(provider, message))
+      return lastWith(provider, message, encodeAssistant(provider, message, keepsUnsigned))
     case "toolResult":
       return encodeResult(provider, message)
   }
@@ -121,9 +122,13 @@ const toImage = ({ source }: Message.Image): WireBlock | Reason => {
 }
 
 /** The vendor rejects thinking at the end of a message, where it has no effect. */
-const encodeAssistant = (provider: string, message: Message.Assistant): ReadonlyArray<Block> => {
+const encodeAssistant = (
+  provider: string,
+  message: Message.Assistant,
+  keepsUnsigned: boolean
+): ReadonlyArray<Block> => {
   const blocks = message.content.flatMap((block, index) =>
-    encodeBlock(provider, message, block, index).map((encoded) =>
+    encodeBlock(provider, message, block, index, keepsUnsigned).map((encoded) =>
       block.type === "source" ? encoded : within(provider, block, encoded)
     )
   )
@@ -134,13 +139,14 @@ const encodeBlock = (
   provider: string,
   message: Message.Assistant,
   block: Message.Assistant["content"][number],
-  index: number
+  index: number,
+  keepsUnsigned: boolean
 ): ReadonlyArray<Block> => {
   switch (block.type) {
     case "text":
       return encodeText(provider, message, block, index)
     case "thinking":
-      return encodeThinking(provider, block)
+      return encodeThinking(provider, block, keepsUnsigned)
     case "toolCall":
       return [encodeCall(provider, block)]
     case "hostedTool":
@@ -196,10 +202,14 @@ const isUnanswered = (
     .some((later) => Json.object(Opaque.of(provider, later)?.["block"])?.["tool_use_id"] === id)
 
 /** The vendor accepts only thinking with a signature, and redacted thinking. */
-const encodeThinking = (provider: string, thinking: Message.Thinking): ReadonlyArray<Block> => {
+const encodeThinking = (
+  provider: string,
+  thinking: Message.Thinking,
+  keepsUnsigned: boolean
+): ReadonlyArray<Block> => {
   const { data, signature } = Opaque.of(provider, thinking) ?? {}
   const block =
-    signature !== undefined
+    signature !== undefined && (keepsUnsigned || signature !== "")
       ? { type: "thinking", thinking: thinking.text, signature }
       : data !== undefined
         ? { type: "redacted_thinking", data }

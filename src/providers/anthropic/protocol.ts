@@ -14,6 +14,8 @@ import { byMembers } from "../internal/counting.ts"
 import { detailIn } from "../internal/detailIn.ts"
 import * as Json from "../internal/json.ts"
 import type { Question } from "../internal/question.ts"
+import * as StopReasons from "../internal/stopReasons.ts"
+import { wholeArguments } from "../internal/wholeArguments.ts"
 import { isReason, type Protocol } from "../Protocol.ts"
 import type { ReplyWriter } from "../ReplyWriter.ts"
 import * as Blocks from "./block.ts"
@@ -33,15 +35,15 @@ export const anthropicMessages = (provider: string, dialect: Dialect = {}): Prot
   encode: encoder(provider, dialect),
   refuses: (media) => detailIn(toMedia(media)),
   headers: headers(provider),
-  counting: byMembers(encoder(provider), counted),
+  counting: byMembers(encoder(provider, dialect), counted),
   decoder: ({ model }, reply) => {
-    const state = initial(reply)
+    const state = initial(reply, dialect.keepsUnsigned === true)
     return {
       step: ({ data }) => {
         const event = Wires.read(data, model)
         return isReason(event) ? event : (strange(state, event) ?? step(state, event))
       },
-      end: (sawEnd) => end(state, sawEnd),
+      end: (sawEnd, isLenient) => end(state, sawEnd, isLenient),
       resume: (question) => resume(state, provider, question)
     }
   }
@@ -64,6 +66,10 @@ const strange = ({ messageId }: State, event: Wire): Reason | undefined => {
 
 interface State {
   readonly reply: ReplyWriter
+  /** Whether thinking without a signature goes back. */
+  readonly keepsUnsigned: boolean
+  /** Whether the current message has started. */
+  isBegun: boolean
   /** The id of the current message. An answer with pauses consists of several messages. */
   messageId: string | undefined
   /** The blocks of the current message. */
@@ -84,8 +90,10 @@ interface State {
   earlier: Usage.Usage | undefined
 }
 
-const initial = (reply: ReplyWriter): State => ({
+const initial = (reply: ReplyWriter, keepsUnsigned: boolean): State => ({
   reply,
+  keepsUnsigned,
+  isBegun: false,
   messageId: undefined,
   blocks: [],
   open: new Map(),
@@ -120,7 +128,7 @@ const step = (state: State, event: Wire): boolean => {
     case "message_stop":
       return true
     case "message":
-      stepWhole(state, event.message)
+      stepStart(state, event.message)
       return true
     case "other":
       return false
@@ -133,6 +141,12 @@ const stepStart = (state: State, message: Json.JsonObject): void => {
   stepMessage(state, message, Json.object(message["usage"]))
   state.reply.name({ responseId, responseModel: Json.text(message["model"]) })
   state.reply.start()
+  if (state.isBegun) return
+  state.isBegun = true
+  // After results of code in its container, the vendor sends an answer whole, with its start.
+  for (const block of Json.array(message["content"])) {
+    if (Json.isObject(block)) close(state, begin(state, undefined, block))
+  }
 }
 
 /** Reads the members of the message as a whole. */
@@ -144,13 +158,6 @@ const stepMessage = (
   state.stop = Json.text(message?.["stop_reason"]) ?? state.stop
   state.container = Json.text(Json.object(message?.["container"])?.["id"]) ?? state.container
   if (usage !== undefined) state.usage = Counting.count(state.usage, usage)
-}
-
-const stepWhole = (state: State, message: Json.JsonObject): void => {
-  stepStart(state, message)
-  for (const block of Json.array(message["content"])) {
-    if (Json.isObject(block)) close(state, begin(state, undefined, block))
-  }
 }
 
 /** The block of an index. Without an index, the last block. */
@@ -192,18 +199,20 @@ const begun = (state: State, kind: "text" | "thinking", block: Block | undefined
 
 const stepInput = (state: State, block: Block | undefined, json: Json.Json | undefined): void => {
   if (block === undefined || typeof json !== "string" || json === "") return
+  if (block.kind !== "call") state.reply.weigh(json.length)
   if (!Blocks.input(block, json)) state.astray = true
 }
 
-const close = ({ open, reply }: State, block: Block): void => {
+const close = ({ keepsUnsigned, open, reply }: State, block: Block): void => {
+  if (keepsUnsigned && block.kind === "thinking" && block.text !== "") block.to.keep({ signature: "" })
   if (open.get(block.index) === block) open.delete(block.index)
   Blocks.close(reply, block)
 }
 
 // ───────────────────────── The end
 
-const end = (state: State, sawEnd: boolean): Reason | undefined => {
-  const incomplete = missing(state, sawEnd)
+const end = (state: State, sawEnd: boolean, isLenient = false): Reason | undefined => {
+  const incomplete = missing(state, sawEnd, isLenient)
   if (incomplete !== undefined) return incomplete
   const { reply } = state
   reply.start()
@@ -232,7 +241,7 @@ const callsOf = ({ blocks }: State) => blocks.filter((block) => block.kind === "
  * servers never send one: then the last event counts, if the answer has content and the arguments of all calls
  * are valid JSON.
  */
-const missing = (state: State, sawEnd: boolean): Reason | undefined => {
+const missing = (state: State, sawEnd: boolean, isLenient: boolean): Reason | undefined => {
   const { astray, reply, stop } = state
   const calls = callsOf(state)
   if (astray && calls.length > 0)
@@ -240,31 +249,23 @@ const missing = (state: State, sawEnd: boolean): Reason | undefined => {
   if (stop === undefined) {
     if (sawEnd && reply.length === 0)
       return new ProtocolFault({ kind: "empty", detail: "The answer was empty" })
-    return sawEnd && calls.every((call) => parseArguments(Blocks.argumentsOf(call)) !== undefined)
+    const isWhole = (call: Block) =>
+      (sawEnd || !state.open.has(call.index)) &&
+      parseArguments(wholeArguments(Blocks.argumentsOf(call))) !== undefined
+    return (sawEnd || isLenient) && calls.every(isWhole)
       ? undefined
       : new StreamTruncated({ detail: "The answer stopped before its end" })
   }
-  if (stop === "error" || stop === "network_error") {
-    return new ServerError({ detail: `The answer ended with ${stop}` })
-  }
-  return stop === "tool_use" && calls.length === 0
-    ? new ProtocolFault({ kind: "noToolCalls", detail: "The answer ended for its tool calls, and has none" })
+  return StopReasons.isFailure(stop)
+    ? new ServerError({ detail: `The answer ended with ${stop}` })
     : undefined
 }
 
 const stopReasonOf = (state: State): StopReason => {
-  const { stop = "" } = state
+  const { stop = "end_turn" } = state
   if (pauses.has(stop)) return callsOf(state).length > 0 ? "toolUse" : "length"
-  return stopReasons.get(stop) ?? "stop"
+  return StopReasons.noted(stop, state.reply)
 }
-
-const stopReasons: ReadonlyMap<string, StopReason> = new Map([
-  ["max_tokens", "length"],
-  ["model_context_window_exceeded", "length"],
-  ["refusal", "refusal"],
-  ["content_filter", "contentFilter"],
-  ["sensitive", "contentFilter"]
-])
 
 /** The usage of all messages of the answer. */
 const usageOf = ({ earlier, usage }: State): Usage.Usage | undefined => {
@@ -301,6 +302,7 @@ const resume = (state: State, provider: string, question: Question): Question | 
   }
   state.pauses++
   state.blocks = []
+  state.isBegun = false
   state.messageId = undefined
   state.stop = undefined
   state.earlier = usageOf(state)

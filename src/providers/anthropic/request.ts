@@ -20,14 +20,16 @@ import { isDeferred } from "../internal/toolSearch.ts"
 export interface Dialect {
   /** The version of the API in the body, of a server whose address has the model (default: none). */
   readonly version?: string | undefined
+  /** Whether thinking without a signature goes back, to a server that only speaks the protocol (default: `false`, as the vendor refuses it). */
+  readonly keepsUnsigned?: boolean | undefined
 }
 
 /** Encodes bodies for one provider. Encodes each message and each tool once. */
 export const encoder = (
   provider: string,
-  { version }: Dialect = {}
+  { keepsUnsigned = false, version }: Dialect = {}
 ): ((question: Question) => string | Reason) => {
-  const turnsOf = Turns.maker(provider)
+  const turnsOf = Turns.maker(provider, keepsUnsigned)
   const toolsFor = memoizeByVersion((tool, program) =>
     Members.into(provider, tool, Json.encode(toTool(tool, program)))
   )

@@ -25,12 +25,13 @@ export interface Turn {
  * Makes turns for one provider, with the names of all tools if the model searches for some of them. Encodes each message once.
  */
 export const maker = (
-  provider: string
+  provider: string,
+  keepsUnsigned: boolean
 ): ((
   question: Pick<Question, "messages" | "model">,
   searched: ReadonlySet<string> | undefined
 ) => ReadonlyArray<Turn> | Reason) => {
-  const blocksOf = memoize((message: ModelMessage) => Content.encodeMessage(provider, message))
+  const blocksOf = memoize((message: ModelMessage) => Content.encodeMessage(provider, message, keepsUnsigned))
   return ({ messages, model }, searched) => {
     const turns: Array<Turn> = []
     const ids = new FittedIds(rule)

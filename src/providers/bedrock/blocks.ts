@@ -129,8 +129,10 @@ export class Blocks {
     const block = this.open.get(index)
     if (typeof input !== "string") return false
     if (block?.kind === "call") block.call.write(input)
-    else if (block?.kind === "hosted") block.json += input
-    else return false
+    else if (block?.kind === "hosted") {
+      this.reply.weigh(input.length)
+      block.json += input
+    } else return false
     return true
   }
 

@@ -6,12 +6,13 @@
  */
 import type { StopReason } from "../../Message.ts"
 import type { Reason } from "../../ProviderError.ts"
-import { Protocol as ProtocolFault, ServerError, StreamTruncated } from "../../ProviderError.ts"
+import { ServerError, StreamTruncated } from "../../ProviderError.ts"
 import * as Usage from "../../Usage.ts"
 import * as Counting from "../internal/counting.ts"
 import { detailIn } from "../internal/detailIn.ts"
 import * as Failure from "../internal/failure.ts"
 import * as Json from "../internal/json.ts"
+import * as StopReasons from "../internal/stopReasons.ts"
 import type { Frame } from "../Framing.ts"
 import type { Decoder, Protocol } from "../Protocol.ts"
 import { isReason } from "../Protocol.ts"
@@ -86,27 +87,22 @@ class ConverseDecoder implements Decoder {
   /** The counts follow the end of the message. Some models send none. */
   readonly isComplete = (): boolean => this.stop !== undefined && !isReason(this.stopReason(this.stop))
 
-  readonly end = (): Reason | undefined => {
-    const { stop } = this
+  readonly end = (_sawEnd: boolean, isLenient = false): Reason | undefined => {
+    const stop = this.stop ?? (isLenient && !this.blocks.hasOpenCall ? "end_turn" : undefined)
     if (stop === undefined) return new StreamTruncated({ detail: "The answer stopped before its end" })
     const stopReason = this.stopReason(stop)
     if (isReason(stopReason)) return stopReason
     this.blocks.end(isBlocked(stopReason))
-    this.reply.finish({ stopReason, usage: usageOf(this.usage) })
+    this.reply.finish({ stopReason: StopReasons.noted(stop, this.reply), usage: usageOf(this.usage) })
     return undefined
   }
 
   /** The end of the answer, or the reason why it is none. */
   private stopReason(stop: string): StopReason | Reason {
-    const stopReason = stopReasons.get(stop) ?? "stop"
-    if (stop.startsWith("malformed_"))
+    if (StopReasons.isFailure(stop))
       return new ServerError({ detail: `The model made an answer that Bedrock cannot read: ${stop}` })
-    if (stop === "tool_use" && this.reply.calls.length === 0)
-      return new ProtocolFault({
-        kind: "noToolCalls",
-        detail: "The answer ended for its tool calls, and has none"
-      })
-    return this.blocks.hasOpenCall && stopReason === "stop"
+    const stopReason = StopReasons.of(stop)
+    return this.blocks.hasOpenCall && (stopReason === "stop" || stopReason === "toolUse")
       ? new StreamTruncated({ detail: "The arguments of a call have no end" })
       : stopReason
   }
@@ -119,15 +115,6 @@ const known: ReadonlySet<string> = new Set([
   "contentBlockStop",
   "messageStop",
   "metadata"
-])
-
-/** Other reasons mean a normal end. */
-const stopReasons: ReadonlyMap<string, StopReason> = new Map([
-  ["max_tokens", "length"],
-  ["model_context_window_exceeded", "length"],
-  ["guardrail_intervened", "contentFilter"],
-  ["content_filtered", "contentFilter"],
-  ["refusal", "refusal"]
 ])
 
 const isBlocked = (stopReason: StopReason): boolean =>

@@ -3,6 +3,7 @@ import type { Logprob } from "../../ModelEvent.ts"
 import type { Reason } from "../../ProviderError.ts"
 import type { Frame } from "../Framing.ts"
 import * as Json from "../internal/json.ts"
+import { wholeArguments } from "../internal/wholeArguments.ts"
 import { type Call, type Decoder, isReason } from "../Protocol.ts"
 import type { CallBlock, Prose, ReplyWriter } from "../ReplyWriter.ts"
 import { Arguments } from "./arguments.ts"
@@ -66,7 +67,8 @@ export class GeminiDecoder implements Decoder {
     return this.finish !== undefined || this.isBlocked
   }
 
-  end(): Reason | undefined {
+  end(_sawEnd: boolean, isLenient = false): Reason | undefined {
+    if (isLenient && this.calls.every(({ isOpen }) => !isOpen)) this.finish ??= "STOP"
     const { finish, logprobs, notes, reply, usage } = this
     const incomplete = missing(this.ending)
     if (incomplete !== undefined) return incomplete
@@ -200,10 +202,13 @@ export class GeminiDecoder implements Decoder {
     if (thoughtSignature !== undefined && block.kept?.["thoughtSignature"] === undefined)
       block.keep({ thoughtSignature })
     call.isOpen = wireCall["willContinue"] === true
-    const members = Json.object(wireCall["args"])
+    const members = objectIn(wireCall["args"])
     if (members !== undefined) args.assign(members)
     for (const piece of Json.array(wireCall["partialArgs"])) {
-      if (Json.isObject(piece)) block.write(args.add(piece))
+      if (!Json.isObject(piece)) continue
+      const shown = args.add(piece)
+      if (shown === "") this.reply.weigh(Json.text(piece["stringValue"])?.length ?? 1)
+      block.write(shown)
     }
     if (!call.isOpen) block.write(args.finish())
   }
@@ -229,6 +234,10 @@ export class GeminiDecoder implements Decoder {
     return call
   }
 }
+
+/** The arguments, which servers that imitate Google may send as JSON text. */
+const objectIn = (args: Json.Json | undefined): Json.JsonObject | undefined =>
+  Json.object(typeof args === "string" ? Json.parseShallow(wholeArguments(args)) : args)
 
 const fileOf = ({
   fileData,

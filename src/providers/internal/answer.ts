@@ -26,11 +26,27 @@ import type { Redact } from "./secrets.ts"
  */
 const maxBytes = 256 * 1024 * 1024
 
+/**
+ * How strictly answers are read.
+ *
+ * **Details**
+ *
+ * `"strict"` fails an answer with a chunk that cannot be read, or with an end that nothing announces: a part of it may be missing.
+ * `"lenient"` leaves such a chunk out, and takes such an end for the end of an answer that has content, unless the connection broke.
+ * `unrepresented` of `ModelCallEnd` names each. Calls whose arguments are not complete never run.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export type Wire = "strict" | "lenient"
+
 /** How an answer is read. */
 export interface Ways {
   readonly protocol: Protocol
   readonly framing: Framing
   readonly redact: Redact
+  /** Whether to forgive chunks that cannot be read, and an end without a stop reason (default: `false`). */
+  readonly isLenient?: boolean
 }
 
 /** An answer that has begun: that of a new call, or the paused one which this one continues. */
@@ -47,17 +63,23 @@ export class Answer {
   private readonly protocol: Protocol
   private readonly call: Call
   private readonly redact: Redact
+  private readonly isLenient: boolean
   private readonly decoder: Decoder
   private readonly reply: ReplyWriter
   private readonly reader: Reader
   private readonly incoming: Array<Frame> = []
   private bytes = 0
   private hasData = false
+  /** Whether the connection failed. */
+  private isCut = false
+  /** Why the first chunk that was forgiven could not be read. */
+  private forgiven: Reason | undefined = undefined
 
-  constructor({ framing, protocol, redact }: Ways, { call, decoder, reply }: Begun) {
+  constructor({ framing, isLenient = false, protocol, redact }: Ways, { call, decoder, reply }: Begun) {
     this.protocol = protocol
     this.reader = framing.reader()
     this.redact = redact
+    this.isLenient = isLenient
     this.call = call
     this.decoder = decoder
     this.reply = reply
@@ -98,6 +120,7 @@ export class Answer {
    */
   cut(reason: Reason): void {
     if (this.over) return
+    this.isCut = true
     this.end()
     if (typeof this.outcome === "object" && isOurs(this.outcome)) this.outcome = reason
   }
@@ -141,15 +164,27 @@ export class Answer {
       return
     }
     const isLast = this.decoder.step(frame)
-    if (isReason(isLast)) this.outcome = this.redacted(data, isLast)
+    if (isReason(isLast)) this.refuse(data, this.redacted(data, isLast))
+    else if (this.reply.problem !== undefined) this.outcome = this.reply.problem
     else if (isLast) this.outcome = this.finish(true)
+  }
+
+  /** Ends the answer with a failure, unless the data says nothing or is forgiven. */
+  private refuse(data: string, reason: Reason): void {
+    const isUnreadable =
+      reason._tag === "Protocol" && (reason.kind === "badJson" || reason.kind === "badShape")
+    if (isUnreadable && isKeepAlive(data)) return
+    if (isUnreadable && this.isLenient && !isError(data)) {
+      this.forgiven ??= reason
+      this.reply.note(`a chunk that cannot be read: ${Wording.cut(this.redact(Wording.shortened(data)), 80)}`)
+    } else this.outcome = reason
   }
 
   /** Reads data that starts with a bracket: the sentinel or a list of events. The name of a frame is that of one event. */
   private readList(frame: Frame): boolean {
     const { data, event } = frame
     const isSentinel = this.protocol.sentinel !== undefined || !isNamed(frame) || event === "done"
-    if (data.trim() === "[DONE]" && isSentinel) {
+    if (isSentinel && isDone(data)) {
       // Some gateways add the sentinel to every protocol.
       if (this.protocol.sentinel !== undefined) this.outcome = this.finish(true)
       return true
@@ -187,7 +222,16 @@ export class Answer {
   private finish(sawEnd: boolean): "complete" | Reason {
     if (!this.hasData && !sawEnd) return new ProtocolFault({ kind: "empty", detail: "The answer was empty" })
     const missing = this.decoder.end(sawEnd)
-    return missing === undefined ? "complete" : this.reworded(missing)
+    if (missing === undefined || this.goesWithoutEnd(missing)) return "complete"
+    if (this.forgiven === undefined || this.reply.length > 0) return this.reworded(missing)
+    return new StreamTruncated({ detail: `No chunk of the answer can be read: ${this.forgiven.detail}` })
+  }
+
+  /** Ends an answer that lacks nothing but its end, where that is forgiven. */
+  private goesWithoutEnd({ _tag }: Reason): boolean {
+    if (!this.isLenient || this.isCut || _tag !== "StreamTruncated" || this.reply.length === 0) return false
+    this.reply.note("an end without a stop reason")
+    return this.decoder.end(false, true) === undefined
   }
 
   /** Removes secrets from a reason whose text came with an earlier event. */
@@ -197,6 +241,16 @@ export class Answer {
     return reason._tag === "InvalidRequest" ? new InvalidRequest({ detail }) : new ServerError({ detail })
   }
 }
+
+/** Whether data is what servers send to keep a connection open. */
+const isKeepAlive = (data: string): boolean =>
+  data.length < 20 &&
+  /^\s*(?:null|""|"?(?:ping|pong|keep[-_ ]?alive|heartbeat|processing|waiting)"?)\s*$/i.test(data)
+
+/** Whether data is an error in words, and no damaged chunk. */
+const isError = (data: string): boolean => !/^\s*[{[]/.test(data) && /error|exception|traceback/i.test(data)
+
+const isDone = (data: string): boolean => data.length < 20 && data.trim().toUpperCase() === "[DONE]"
 
 /** This client detects truncated and invalid answers. The server reports all other reasons. */
 const isOurs = ({ _tag }: Reason): boolean => _tag === "StreamTruncated" || _tag === "Protocol"

@@ -1,12 +1,25 @@
 /** The blocks of an answer while they come in. */
 import type * as Schema from "effect/Schema"
+import type { AnswerSize } from "../../internal/answerSize.ts"
 import type { HostedTool } from "../../Message.ts"
 import type { ModelEvent } from "../../ModelEvent.ts"
 import * as Opaque from "./opaque.ts"
+import { wholeArguments } from "./wholeArguments.ts"
 
 /** Data that a vendor wants back. */
 export type Data = Readonly<Record<string, Schema.Json>>
 type Run = Pick<HostedTool, "params" | "result" | "isError">
+
+/** What the blocks of one answer share. */
+export interface Shared {
+  readonly provider: string
+  readonly events: Array<ModelEvent>
+  readonly size: AnswerSize
+  /** Ends a call that stands for several. Returns whether it does. `undefined` for a name that calls one tool. */
+  /** Gives arguments the names of the tool's own schema. */
+  readonly restore: ((name: string, rawArguments: string) => string) | undefined
+  readonly several: ((call: CallBlock, json: string) => boolean) | undefined
+}
 
 const restOf = (whole: string, text: string): string =>
   whole.length > text.length && whole.startsWith(text) ? whole.slice(text.length) : ""
@@ -28,17 +41,19 @@ export class Prose {
   kept: Data | undefined = undefined
 
   private keptAtEnd: (() => Data) | undefined = undefined
-  private readonly provider: string
-  private readonly events: Array<ModelEvent>
+  private readonly shared: Pick<Shared, "provider" | "events" | "size">
   private isOpen = true
 
   /** @internal */
-  constructor(kind: Prose["kind"], contentIndex: number, provider: string, events: Array<ModelEvent>) {
+  constructor(
+    kind: Prose["kind"],
+    contentIndex: number,
+    shared: Pick<Shared, "provider" | "events" | "size">
+  ) {
     this.kind = kind
     this.contentIndex = contentIndex
-    this.provider = provider
-    this.events = events
-    events.push({ _tag: kind === "text" ? "TextStart" : "ThinkingStart", contentIndex })
+    this.shared = shared
+    shared.events.push({ _tag: kind === "text" ? "TextStart" : "ThinkingStart", contentIndex })
   }
 
   /** The characters so far. */
@@ -50,8 +65,9 @@ export class Prose {
   write(delta: string): void {
     if (delta === "") return
     this.text += delta
-    const { contentIndex, kind } = this
-    this.events.push({ _tag: kind === "text" ? "TextDelta" : "ThinkingDelta", contentIndex, delta })
+    const { contentIndex, kind, shared } = this
+    shared.size.addText(delta.length)
+    shared.events.push({ _tag: kind === "text" ? "TextDelta" : "ThinkingDelta", contentIndex, delta })
   }
 
   /** Appends what the whole text has after the pieces, if it begins with them. */
@@ -74,10 +90,10 @@ export class Prose {
     if (!this.isOpen) return
     this.isOpen = false
     if (this.keptAtEnd !== undefined) this.keep(this.keptAtEnd())
-    const { contentIndex, kept, kind } = this
-    const opaque = kept === undefined ? {} : { opaque: Opaque.make(this.provider, kept) }
+    const { contentIndex, kept, kind, shared } = this
+    const opaque = kept === undefined ? {} : { opaque: Opaque.make(shared.provider, kept) }
     const redacted = kind === "thinking" && kept !== undefined && this.length === 0 ? { redacted: true } : {}
-    this.events.push(
+    shared.events.push(
       kind === "text"
         ? { _tag: "TextEnd", contentIndex, ...opaque }
         : { _tag: "ThinkingEnd", contentIndex, ...opaque, ...redacted }
@@ -127,51 +143,57 @@ export class CallBlock {
   name: string | undefined = undefined
   /** The JSON text of the arguments so far. */
   json = ""
+  /** Whether the arguments are a text of any form, and not JSON. */
+  isText = false
   /** The data that the vendor wants back with the call. */
   kept: Data | undefined = undefined
   /** Whether the vendor runs the call once it is approved. */
   isHosted = false
 
-  private readonly provider: string
-  private readonly events: Array<ModelEvent>
-  private readonly restore: ((name: string, rawArguments: string) => string) | undefined
+  private readonly shared: Shared
   private isOpen = true
+  private isAnnounced = false
 
   /** @internal */
-  constructor(
-    id: string,
-    contentIndex: number,
-    provider: string,
-    events: Array<ModelEvent>,
-    restore?: (name: string, rawArguments: string) => string
-  ) {
-    this.restore = restore
+  constructor(id: string, contentIndex: number, shared: Shared) {
     this.id = id
     this.contentIndex = contentIndex
-    this.provider = provider
-    this.events = events
+    this.shared = shared
+  }
+
+  /** The arguments so far: one JSON object, however often or deeply encoded the server sent it. */
+  get arguments(): string {
+    return this.isText ? this.json : wholeArguments(this.json)
   }
 
   /** Announces the call with its name, and with the arguments so far. The first name counts. */
   named(name: string): void {
     if (this.name !== undefined) return
     this.name = name
-    const { contentIndex, id, json } = this
-    this.events.push({ _tag: "ToolCallStart", contentIndex, id, name })
-    if (json !== "") this.events.push({ _tag: "ToolCallDelta", contentIndex, delta: json })
+    if (this.shared.several === undefined) this.announce(name)
+  }
+
+  private announce(name: string): void {
+    this.isAnnounced = true
+    const { contentIndex, id, json, shared } = this
+    shared.events.push({ _tag: "ToolCallStart", contentIndex, id, name })
+    if (json !== "") shared.events.push({ _tag: "ToolCallDelta", contentIndex, delta: json })
   }
 
   /** Appends a piece of the JSON text of the arguments. */
   write(delta: string): void {
     if (delta === "") return
     this.json += delta
-    const { contentIndex } = this
-    if (this.name !== undefined) this.events.push({ _tag: "ToolCallDelta", contentIndex, delta })
+    const { contentIndex, shared } = this
+    shared.size.addArguments(delta.length)
+    if (this.isAnnounced) shared.events.push({ _tag: "ToolCallDelta", contentIndex, delta })
   }
 
   /** Appends what the whole JSON text has after the pieces, if it begins with them. */
   complete(whole: string): void {
-    this.write(restOf(whole, this.json))
+    const rest = restOf(whole, this.json)
+    if (rest === "") this.shared.size.addArguments(Math.max(0, whole.length - this.json.length))
+    this.write(rest)
   }
 
   /** Adds data that the vendor wants back with the call. */
@@ -179,20 +201,28 @@ export class CallBlock {
     this.kept = { ...this.kept, ...data }
   }
 
-  /** Ends the call, once. `whole` is the whole JSON text, if it differs from the pieces. */
-  end(whole = this.json): void {
+  /** Ends the call, once. `json` is the whole JSON text, if it differs from the pieces. */
+  end(json = this.json): void {
     if (!this.isOpen) return
+    const rawArguments = this.isText ? json : wholeArguments(json)
+    if (this.shared.several?.(this, rawArguments) === true) return
+    this.endAs(this.name ?? "", rawArguments)
+  }
+
+  /** @internal Ends the call under a name. */
+  endAs(name: string, json: string): void {
     this.isOpen = false
-    this.named("")
-    const { contentIndex, kept } = this
-    const rawArguments = this.restore?.(this.name ?? "", whole) ?? whole
-    const opaque = kept === undefined ? {} : { opaque: Opaque.make(this.provider, kept) }
+    if (!this.isAnnounced) this.announce(name)
+    const { contentIndex, isText, kept, shared } = this
+    const rawArguments = (isText ? undefined : shared.restore?.(name, json)) ?? json
+    const opaque = kept === undefined ? {} : { opaque: Opaque.make(shared.provider, kept) }
     const hosted = this.isHosted ? { hosted: true } : {}
-    this.events.push({ _tag: "ToolCallEnd", contentIndex, rawArguments, ...opaque, ...hosted })
+    shared.events.push({ _tag: "ToolCallEnd", contentIndex, rawArguments, ...opaque, ...hosted })
   }
 
   /** Leaves the call out: the vendor stopped the model in the middle of its arguments. */
   drop(): void {
     this.isOpen = false
+    if (!this.isAnnounced) this.announce(this.name ?? "")
   }
 }

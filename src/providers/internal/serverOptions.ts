@@ -6,6 +6,7 @@ import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
 import { Provider } from "../../Provider.ts"
 import * as Retry from "../../Retry.ts"
+import type { Wire } from "./answer.ts"
 import type { Timeouts } from "./silence.ts"
 
 /** The options of each provider of an HTTP API. */
@@ -27,6 +28,11 @@ export interface ServerOptions {
    * total).
    */
   readonly timeouts?: Timeouts
+  /**
+   * How strictly answers are read (default: `"strict"`; `"lenient"` for servers on this machine, and for compatible servers that the
+   * package does not know).
+   */
+  readonly wire?: Wire
 }
 
 /** The options of each `layerConfig`. */

@@ -11,6 +11,8 @@ export interface Chunk {
   readonly id: string | undefined
   readonly model: string | undefined
   readonly delta: Json.JsonObject | undefined
+  /** The message of a chunk whose delta is empty. */
+  readonly message: Json.JsonObject | undefined
   readonly finish: string | undefined
   readonly usage: Json.JsonObject | undefined
 }
@@ -20,14 +22,17 @@ export const readChunk = (data: string, model: string): Chunk | Reason => {
   const json = Failure.eventIn(data, model, "a chunk")
   if (isReason(json)) return json
   const choice = Json.firstAnswer(json["choices"])
-  const delta = deltaOf(choice)
-  if (delta !== undefined && !isReadable(delta)) return Failure.badShape("Not a delta", data)
+  const [delta, message] = [Json.object(choice?.["delta"]), Json.object(choice?.["message"])]
+  const own = delta ?? message
+  if (own !== undefined && !isReadable(own)) return Failure.badShape("Not a delta", data)
   return {
     json,
     choice,
     id: Json.text(json["id"]),
     model: Json.text(json["model"]),
-    delta,
+    // A complete answer has a message instead of a delta. Some servers send both.
+    delta: own,
+    message: delta === undefined || message === undefined || !isReadable(message) ? undefined : message,
     finish: Json.text(choice?.["finish_reason"]),
     usage: usageIn(json, choice)
   }
@@ -42,11 +47,7 @@ const usageIn = (
   return Json.object(usage ?? elsewhere ?? choice?.["usage"])
 }
 
-/** A complete answer has a message instead of a delta. Some servers send both. */
-const deltaOf = (choice: Json.JsonObject | undefined): Json.JsonObject | undefined =>
-  Json.object(choice?.["delta"]) ?? Json.object(choice?.["message"])
-
 /** Whether decoding the delta loses nothing. */
 const isReadable = ({ content, tool_calls: calls }: Json.JsonObject): boolean =>
-  (content === undefined || content === null || typeof content === "string" || Json.isArray(content)) &&
-  (calls === undefined || calls === null || Json.isArray(calls))
+  (content === undefined || content === null || typeof content === "string" || typeof content === "object") &&
+  (calls === undefined || calls === null || typeof calls === "object")

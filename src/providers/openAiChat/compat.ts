@@ -55,12 +55,19 @@ export interface Compat {
   /** The values of levels whose name differs at the server (default: none). */
   readonly efforts: Partial<Record<Exclude<ThinkingLevel, "off">, string>>
   /**
-   * The field that returns the thinking of each assistant message to the server (default: `"none"`).
+   * The field that returns the thinking of assistant messages to the server (default: `"received"`).
    *
-   * The field is empty for a message without thinking. DeepSeek and Kimi answer 400 without it, other servers
-   * with it. The provider always returns `reasoning_details`.
+   * `received` is the field in which the thinking came, and none for thinking between tags. The name of a field returns it with each
+   * message, empty for one without thinking: DeepSeek and Kimi answer 400 without it. The provider always returns
+   * `reasoning_details`.
    */
-  readonly replayThinking: "none" | "reasoning_content" | "reasoning"
+  readonly replayThinking: "none" | "received" | "reasoning_content" | "reasoning"
+  /**
+   * Whether tags of the model, such as `<think>…</think>` at the start of a text, make thinking of what they enclose (default: `true`).
+   *
+   * A closing tag alone makes thinking of all text before it. The provider then takes that text back with `Retracted`.
+   */
+  readonly thinkTags: boolean
   /** The form that the server requires of tool call ids (default: any). */
   readonly callIds?: Rule
   /**
@@ -118,7 +125,8 @@ export const common: Compat = {
   gateway: false,
   thinking: "effort",
   efforts: {},
-  replayThinking: "none",
+  replayThinking: "received",
+  thinkTags: true,
   toolName: false,
   assistantAfterTools: false,
   images: true,

@@ -151,7 +151,7 @@ const encodeAssistant = (provider: string, compat: Compat, message: Message.Assi
   const json = Json.encode({
     role: "assistant",
     content: text === "" ? null : (marked(provider, message.content) ?? text),
-    ...replayedThinking(provider, compat, message),
+    ...replayedThinking(provider, compat, message, text === "" ? null : text),
     ...(calls.length === 0 ? {} : { tool_calls: calls })
   })
   return Members.into(provider, message, json)
@@ -171,27 +171,44 @@ const marked = (
 const replayedThinking = (
   provider: string,
   compat: Compat,
-  message: Message.Assistant
+  message: Message.Assistant,
+  content: string | null
 ): Readonly<Record<string, unknown>> => {
   const thoughts = message.content.filter((block) => block.type === "thinking")
-  const details = thoughts.flatMap((block) => Json.array(Opaque.of(provider, block)?.["reasoningDetails"]))
-  if (details.length > 0) return { reasoning_details: details }
-  if (compat.replayThinking === "none") return {}
-  const isOwn = message.provider === provider
-  return { [compat.replayThinking]: isOwn ? thoughts.map((block) => block.text).join("") : "" }
+  const own = thoughts.map((block) => ({ text: block.text, kept: Opaque.of(provider, block) ?? {} }))
+  const list = own.flatMap(({ kept }) => Json.array(kept["reasoningDetails"]))
+  const details = list.length === 0 ? {} : { reasoning_details: list }
+  const { replayThinking: field } = compat
+  if (field === "none" || (field === "received" && list.length > 0)) return details
+  if (field === "received") {
+    const came = own.find(({ kept }) => kept["thinkingField"] !== undefined)?.kept["thinkingField"]
+    if (typeof came !== "string") return {}
+    const text = textOf(own.filter(({ kept }) => kept["thinkingField"] === came))
+    return { [came]: came === "content" ? partsOf(text, content) : text }
+  }
+  return { ...details, [field]: message.provider === provider ? textOf(own) : "" }
 }
+
+/** Mistral's content with thinking. */
+const partsOf = (thinking: string, text: string | null): ReadonlyArray<object> => [
+  { type: "thinking", thinking: [{ type: "text", text: thinking }] },
+  ...(text === null ? [] : [{ type: "text", text }])
+]
+
+const textOf = (thoughts: ReadonlyArray<{ readonly text: string }>): string =>
+  thoughts.map(({ text }) => text).join("")
 
 const nameLength = 64
 
 const toCall = (provider: string, compat: Compat, call: Message.ToolCall): object => {
-  const extra = Opaque.of(provider, call)?.["extraContent"]
+  const { custom, extraContent: extra } = Opaque.of(provider, call) ?? {}
+  const id = fit(call.id, compat.callIds)
+  const name = CallName.spelt(call.name, nameLength)
+  if (custom === true) return { id, type: "custom", custom: { name, input: call.rawArguments } }
   return Members.over(provider, call, {
-    id: fit(call.id, compat.callIds),
+    id,
     type: "function",
-    function: {
-      name: CallName.spelt(call.name, nameLength),
-      arguments: CallArguments.text(call.rawArguments)
-    },
+    function: { name, arguments: CallArguments.text(call.rawArguments) },
     ...(extra === undefined ? {} : { extra_content: extra })
   })
 }

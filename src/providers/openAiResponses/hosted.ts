@@ -9,12 +9,21 @@ export const isHosted = (type: string): boolean => /_call(?:_output)?$/.test(typ
 
 const others: ReadonlySet<string> = new Set(["mcp_list_tools", "tool_search_output"])
 
+/** Whether an item is a call of a tool that xAI has run as a step of its own search, although its type is that of a client's. */
+export const isRun = ({ call_id, name, type }: Json.JsonObject): boolean =>
+  type === "custom_tool_call" &&
+  ((Json.text(call_id) ?? "").startsWith("xs_call") ||
+    /^x_\w+_(?:search|fetch)$|^view_(?:x_video|image)$/.test(Json.text(name) ?? ""))
+
 /** Begins the block of an item. */
 export const open = (reply: ReplyWriter, { call_id, id, name, type }: Json.JsonObject): HostedBlock => {
   const tool = (Json.text(type) ?? "").replace(/_call(?:_output)?$|_output$/, "")
   const own = Json.text(call_id) ?? Json.text(id) ?? `${tool}_${reply.length}`
-  return reply.hostedTool(own, (type === "mcp_call" ? Json.text(name) : undefined) ?? tool)
+  return reply.hostedTool(own, (named.has(type) ? Json.text(name) : undefined) ?? tool)
 }
+
+/** The types whose items name their tool. */
+const named: ReadonlySet<Json.Json | undefined> = new Set(["mcp_call", "custom_tool_call"])
 
 /** Ends the block of an item, and adds the files and the sources that the tool found. */
 export const end = (reply: ReplyWriter, block: HostedBlock, item: Json.JsonObject): void => {
@@ -88,6 +97,7 @@ const runOf = (item: Json.JsonObject): Run => {
 const paramsOf = (item: Json.JsonObject): Json.Json | undefined => {
   const { action, arguments: args, operation, type } = item
   if (typeof type !== "string" || /_output$|_tools$/.test(type)) return undefined
+  if (type === "custom_tool_call") return Json.parseShallow(Json.text(item["input"]) ?? "") ?? item["input"]
   if (type === "mcp_call") return Json.parseShallow(Json.text(args) ?? "") ?? args
   const rest = Json.without(item, "call_id", "error", "id", "status", "type")
   return action ?? operation ?? (type === "tool_search_call" ? args : undefined) ?? rest

@@ -42,6 +42,10 @@ export type Spoken = Extract<Wire, { readonly type: "delta" | "whole" }>
 export const kindOf = (type: string): Item["kind"] =>
   kinds.get(type) ?? (Hosted.isHosted(type) ? "hosted" : "other")
 
+/** The kind of an item: a call that the vendor has run already waits for nobody. */
+export const kindOfItem = (wire: Json.JsonObject): Item["kind"] =>
+  Hosted.isRun(wire) ? "hosted" : kindOf(Places.typeOf(wire))
+
 const kinds: ReadonlyMap<string, Item["kind"]> = new Map([
   ["message", "message"],
   ["reasoning", "thinking"],
@@ -65,7 +69,7 @@ const normal = (wire: Json.JsonObject): Json.JsonObject => {
 export const begin = (reply: ReplyWriter, { index }: Place, begun: Json.JsonObject): Item => {
   const wire = normal(begun)
   const type = Places.typeOf(wire)
-  const item: Item = { type, index, wire, isDone: false, ...written(reply, kindOf(type), wire) }
+  const item: Item = { type, index, wire, isDone: false, ...written(reply, kindOfItem(wire), wire) }
   if (item.kind === "call" && Json.text(wire["name"]) !== undefined) openCall(reply, item)
   return item
 }
@@ -109,7 +113,10 @@ export const say = (reply: ReplyWriter, item: Item, event: Spoken): void => {
     if (event.type === "delta") to.write(text)
     else to.complete(text)
   } else if (item.kind === "thinking") think(item, event)
-  else if (item.kind === "call") sayArguments(item, event)
+  else if (item.kind === "call") {
+    if (item.to === undefined) reply.weigh(event.text.length)
+    sayArguments(item, event)
+  }
 }
 
 const openPart = (reply: ReplyWriter, { parts }: Message, index: number, speech: Speech): Part => {

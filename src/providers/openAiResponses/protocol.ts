@@ -38,7 +38,7 @@ export const openAiResponses = (provider: string): Protocol => ({
         const event = Wires.read(data, model)
         return isReason(event) ? event : (strange(state, event) ?? step(state, event))
       },
-      end: () => end(state)
+      end: (_sawEnd, isLenient) => end(state, isLenient)
     }
   }
 })
@@ -137,7 +137,7 @@ const isSame = ({ type, wire: known }: Item, wireItem: Json.JsonObject): boolean
 
 const stepDone = (state: State, place: Place, wireItem: Json.JsonObject): void => {
   const known = state.places.find(place, Places.typeOf(wireItem))
-  const isIt = known?.kind === Items.kindOf(Places.typeOf(wireItem))
+  const isIt = known?.kind === Items.kindOfItem(wireItem)
   const item = isIt ? known : state.places.callAt(place, wireItem)
   finish(state, item ?? begin(state, place, wireItem), wireItem)
 }
@@ -200,9 +200,11 @@ const stepSpeech = (state: State, event: Items.Spoken): void => {
 
 // ───────────────────────── The end
 
-const end = (state: State): Reason | undefined => {
-  const { isDisputed, logprobs, places, reply, response } = state
+const end = (state: State, isLenient = false): Reason | undefined => {
+  const { isDisputed, logprobs, places, reply } = state
   const { items } = places
+  const isWhole = isLenient && items.every((item) => !isCall(item) || item.isDone)
+  const response = state.response ?? (isWhole ? {} : undefined)
   if (response === undefined) return new StreamTruncated({ detail: "The answer stopped before its end" })
   if (isDisputed)
     return new StreamTruncated({ detail: "The last event lists other calls than those before it" })
@@ -212,13 +214,23 @@ const end = (state: State): Reason | undefined => {
   }
   for (const item of items) if (!item.isDone) Items.endOpen(reply, item)
   for (const item of items) Items.endCall(reply, item)
+  const unanswered = items.flatMap((item) => (isUnanswered(item, items) ? item.type : []))
   const usage = Json.object(response["usage"])
   const serviceTier = Json.text(response["service_tier"])
   reply.finish({
     stopReason,
     usage: usage === undefined ? undefined : End.usage(usage),
     ...(serviceTier === undefined ? {} : { serviceTier }),
-    ...(logprobs.length === 0 ? {} : { logprobs })
+    ...(logprobs.length === 0 ? {} : { logprobs }),
+    ...(unanswered.length === 0 ? {} : { unanswered })
   })
   return undefined
 }
+
+/** Whether the application has to run the tool of the vendor that an item calls: the vendor gives no output for it. */
+const isUnanswered = ({ kind, type, wire }: Item, items: ReadonlyArray<Item>): boolean =>
+  kind === "hosted" &&
+  type.endsWith("_call") &&
+  type !== "custom_tool_call" &&
+  typeof wire["call_id"] === "string" &&
+  !items.some((other) => other.type !== type && other.wire["call_id"] === wire["call_id"])
