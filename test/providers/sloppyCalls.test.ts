@@ -5,8 +5,9 @@ import { Answer } from "../../src/providers/internal/answer.ts"
 import { maxArguments, maxText } from "../../src/internal/answerSize.ts"
 import { events as sse } from "./server.ts"
 
-const tools = ["echo", "clock", "echo_all"].map((name) => ({ name, description: "", inputSchema: {} }))
-const question = { model: "m", messages: [], tools, options: {}, vendor: {} }
+const tools = ["echo", "clock", "echo_all"].map((name) => ({ name, description: "", parameters: {} }))
+const plain = { thinkingLevel: undefined, thinking: {}, rule: undefined, adjusted: [] }
+const question = { model: "m", messages: [], tools, options: {}, vendor: {}, ...plain }
 
 /** The answer of a request that declares the tools, and how it ended. */
 const answerOf = (protocol: Protocol.Protocol, ...wire: ReadonlyArray<unknown>) => {

@@ -147,6 +147,7 @@ const names: { readonly [Name in keyof Compat]-?: true } = {
   thinking: true,
   efforts: true,
   replayThinking: true,
+  thinkTags: true,
   callIds: true,
   schemas: true,
   toolName: true,
