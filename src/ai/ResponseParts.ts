@@ -42,7 +42,7 @@ export class Writer {
         return
       case "Retracted":
         if (this.hasWritten) this.retracted = this.failure
-        // Without a failure, the same answer goes on in another form.
+        // Without a failure, the same answer follows in another form.
         this.endOpen(out)
         return
       case "Finish":

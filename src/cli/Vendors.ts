@@ -45,7 +45,7 @@ const hosted = (preset: Preset, apiKeyName: string): Hosted => ({
   id: preset.id,
   keyNames: [apiKeyName],
   ...(preset.model === undefined ? {} : { model: preset.model }),
-  // Another address is that of a server that nobody here knows.
+  // Another address is that of an unknown server.
   load: (address) =>
     compatible(
       preset === presets.openAi && address.baseUrl !== undefined ? { ...preset, wire: "lenient" } : preset,

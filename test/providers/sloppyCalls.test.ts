@@ -6,7 +6,7 @@ import { maxArguments, maxText } from "../../src/internal/answerSize.ts"
 import { events as sse } from "./server.ts"
 
 const tools = ["echo", "clock", "echo_all"].map((name) => ({ name, description: "", parameters: {} }))
-const plain = { thinkingLevel: undefined, thinking: {}, rule: undefined, adjusted: [] }
+const plain = { thinkingLevel: undefined, thinking: {}, rule: undefined, adjusted: [], headers: {} }
 const question = { model: "m", messages: [], tools, options: {}, vendor: {}, ...plain }
 
 /** The answer of a request that declares the tools, and how it ended. */

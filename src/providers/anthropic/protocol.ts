@@ -35,7 +35,7 @@ export const anthropicMessages = (provider: string, dialect: Dialect = {}): Prot
   encode: encoder(provider, dialect),
   refuses: (media) => detailIn(toMedia(media)),
   headers: headers(provider),
-  counting: byMembers(encoder(provider, dialect), counted),
+  counting: byMembers(encoder(provider, { keepsUnsigned: dialect.keepsUnsigned }), counted),
   decoder: ({ model }, reply) => {
     const state = initial(reply, dialect.keepsUnsigned === true)
     return {

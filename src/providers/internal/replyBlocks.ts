@@ -10,7 +10,7 @@ import { wholeArguments } from "./wholeArguments.ts"
 export type Data = Readonly<Record<string, Schema.Json>>
 type Run = Pick<HostedTool, "params" | "result" | "isError">
 
-/** What the blocks of one answer share. */
+/** The parts of an answer that all its blocks use. */
 export interface Shared {
   readonly provider: string
   readonly events: Array<ModelEvent>

@@ -8,34 +8,25 @@ export const isFailure = (word: string): boolean => /abort|cancel|error|fail|mal
 /** The stop reason that a word means. An unknown word counts as a normal end. */
 export const of = (word: string): StopReason => words.get(word.toLowerCase()) ?? "stop"
 
-/** The same at the end of an answer, whose `unrepresented` then names an unknown word. */
+/** As `of`, at the end of an answer: its `unrepresented` then names an unknown word. */
 export const noted = (word: string, reply: ReplyWriter): StopReason => {
   if (!words.has(word.toLowerCase())) reply.note(`the stop reason ${JSON.stringify(word.slice(0, 40))}`)
   return of(word)
 }
 
-const table: Readonly<Partial<Record<StopReason, ReadonlyArray<string>>>> = {
-  stop: [
-    "stop",
-    "end_turn",
-    "stop_sequence",
-    "eos",
-    "eos_token",
-    "complete",
-    "completed",
-    "done",
-    "end",
-    "pause_turn",
-    "compaction"
-  ],
-  toolUse: ["tool_calls", "tool_call", "function_call", "tool_use"],
-  length: ["length", "max_tokens", "model_length", "model_context_window_exceeded"],
-  contentFilter: ["content_filter", "content_filtered", "guardrail_intervened", "sensitive"],
-  refusal: ["refusal"]
-}
+const meaning =
+  (reason: StopReason) =>
+  (word: string): readonly [string, StopReason] => [word, reason]
 
-const words: ReadonlyMap<string, StopReason> = new Map(
-  Object.entries(table).flatMap(([reason, known]) =>
-    known.map((word) => [word, reason] as [string, StopReason])
-  )
-)
+const words: ReadonlyMap<string, StopReason> = new Map([
+  ...["stop", "end_turn", "stop_sequence", "eos", "eos_token", "complete", "completed", "done", "end"].map(
+    meaning("stop")
+  ),
+  ...["pause_turn", "compaction"].map(meaning("stop")),
+  ...["tool_calls", "tool_call", "function_call", "tool_use"].map(meaning("toolUse")),
+  ...["length", "max_tokens", "model_length", "model_context_window_exceeded"].map(meaning("length")),
+  ...["content_filter", "content_filtered", "guardrail_intervened", "sensitive"].map(
+    meaning("contentFilter")
+  ),
+  ["refusal", "refusal"]
+])
