@@ -86,8 +86,8 @@ const judge = async (server: Words, grade: Words, dir: string, api: string, name
   return { problems, actual }
 }
 
-// The longest recordings, byte by byte on a busy machine, take a few seconds.
-const patience = "30 seconds"
+// The longest recordings have 400,000 bytes, which arrive one by one: on a busy machine that takes a minute.
+const patience = "2 minutes"
 
 interface Answer {
   readonly reply: ModelEvent.Reply
