@@ -232,10 +232,10 @@ export class ReplyWriter {
     return { ...this.shared, several: (call, json) => this.endSeveral(call, json) }
   }
 
-  /** Ends one call as the several calls that it stands for. */
+  /** Ends one call as the several calls that it stands for, if all of them are of tools of the request. */
   private endSeveral(call: CallBlock, json: string): boolean {
     const uses = ParallelCalls.usesIn(json)
-    if (uses === undefined) return false
+    if (uses === undefined || !uses.every(({ name }) => this.declared?.has(name))) return false
     for (const [at, { name, params }] of uses.entries()) {
       const one = at === 0 ? call : this.openCall(undefined, name)
       // The vendor knows them as one call.
