@@ -156,12 +156,30 @@ const inspect = (
       ...(outcome === "open" ? ["never over"] : []),
       ...(broken === undefined ? [] : [broken]),
       ...Strict.beyond(ours, theirs).map(({ name, params }) => `would run ${name} ${params}`),
+      ...inLenience(api, body, theirs),
       ...(took > slowest ? [`took ${took.toFixed(0)} ms`] : []),
       ...(random.once(10) ? differing(readIn(api.open("m"), [body]), { events, outcome }) : [])
     ]
   } catch (thrown) {
     return [`threw ${thrown instanceof Error ? thrown.stack : String(thrown)}`]
   }
+}
+
+/** The lenient reading keeps the grammar of events, and where the answer has an end it runs no other calls than the strict one. */
+const inLenience = (
+  api: Api.Api,
+  body: Uint8Array,
+  theirs: ReturnType<Language["strict"]>
+): ReadonlyArray<string> => {
+  const { events, outcome } = readIn(api.open("m", true), [body])
+  const broken = Grammar.broken(events, outcome === "complete")
+  const finish = events.at(-1)
+  const isForgiven = finish?._tag === "Finish" && finish.unrepresented !== undefined
+  const beyond = isForgiven ? [] : Strict.beyond(runnable(events), theirs)
+  return [
+    ...(broken === undefined ? [] : [`leniently, ${broken}`]),
+    ...beyond.map(({ name, params }) => `leniently, would run ${name} ${params}`)
+  ]
 }
 
 interface Heard {

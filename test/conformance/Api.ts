@@ -47,7 +47,7 @@ const apiKey = Redacted.make("a key of these tests")
 
 export const openAiChat: Api = {
   open: opening(chat("vendor", common)),
-  layer: (baseUrl) => OpenAiCompatible.layer({ id: "vendor", baseUrl, apiKey })
+  layer: (baseUrl) => OpenAiCompatible.layer({ id: "vendor", baseUrl, apiKey, wire: "strict" })
 }
 
 export const openAiResponses: Api = {

@@ -86,8 +86,17 @@ const objects = (text: string): ReadonlyArray<Json.JsonObject> => {
 
 /** A call, if its arguments are JSON. No text at all are no arguments. */
 export const call = (name: Json.Json | undefined, json: string): ReadonlyArray<Call> => {
-  const params = json.trim() === "" ? {} : Json.parse(json)
+  const params = json.trim() === "" ? {} : (Json.parse(json) ?? repeated(json))
   return typeof name !== "string" || params === undefined ? [] : [{ name, params: JSON.stringify(params) }]
+}
+
+/** The object that a text says several times, or behind empty ones. */
+const repeated = (json: string): Json.Json | undefined => {
+  const said = json.replace(/^(?:\s*\{\s*\})+(?=\s*\{[^]*[^\s{}])/, "").trim()
+  const ends = [...said.matchAll(/\}/g)].map(({ index }) => index + 1)
+  const once = ends.map((end) => said.slice(0, end)).find((part) => Json.parse(part) !== undefined)
+  if (once === undefined) return undefined
+  return said.split(once).every((rest) => rest.trim() === "") ? Json.parse(once) : undefined
 }
 
 /** The calls of an answer of Converse, whose events have names. An exception ends it, and events of other names are new ones. */
