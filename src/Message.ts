@@ -176,7 +176,7 @@ export const ToolCall = Schema.Struct({
   /** Data that the provider wants back unchanged, such as a signature; only that provider gets it. Default none. */
   opaque: Schema.optionalKey(Schema.Json),
   /**
-   * Whether the vendor runs the call once it is approved, and asks for the approval by it. The run then only answers. Default `false`.
+   * Whether the call is the vendor's request for an approval, after which the vendor runs it. The run only answers. Default `false`.
    */
   hosted: Schema.optionalKey(Schema.Boolean),
   ...vendor

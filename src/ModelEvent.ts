@@ -100,6 +100,18 @@ export const unrepresented = { unrepresented: Schema.optionalKey(Schema.Array(Sc
 export const unanswered = { unanswered: Schema.optionalKey(Schema.Array(Schema.String)) }
 
 /**
+ * The struct field `lacksCalls`: whether the answer ends for its tool calls and has none.
+ *
+ * **Details**
+ *
+ * The run asks once more. A second such answer counts as it is. The field is absent for any other answer.
+ *
+ * @category schemas
+ * @since 0.2.0
+ */
+export const lacksCalls = { lacksCalls: Schema.optionalKey(Schema.Literal(true)) }
+
+/**
  * The struct field `headers`: the headers of the response, by names in lower case, such as `"x-request-id"`.
  *
  * **Details**
@@ -264,6 +276,7 @@ export const ModelEvent = Schema.TaggedUnion({
     usage: Schema.optionalKey(Usage),
     ...unrepresented,
     ...unanswered,
+    ...lacksCalls,
     ...logprobs,
     ...serviceTier
   },

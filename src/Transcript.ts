@@ -358,13 +358,16 @@ const withoutDoubles = memoize((answer: Assistant): Assistant => {
   return content.length === answer.content.length ? answer : { ...answer, content }
 })
 
-/** The part of a cancelled answer that the user has read, and the note on it. Returns the same objects each time, so that encodings can be cached. */
+/**
+ * The part of a cancelled answer that the user has read, and the note on it. An answer without usage comes from elsewhere: no run has
+ * shown it. Returns the same objects each time, so that encodings can be cached.
+ */
 const readOf = memoize((answer: Assistant): ReadonlyArray<Message> => {
   const { id, model, protocol, provider, role, timestamp } = answer
   const texts = answer.content.flatMap((block) => (block.type === "text" ? [block.text.trimEnd()] : []))
   // Without what belongs to the vendor's copy of the answer, which has more than this.
   const content = texts.filter((part) => part !== "").map((part) => text(part))
-  if (answer.stopReason !== "aborted" || content.length === 0) return []
+  if (answer.stopReason !== "aborted" || answer.usage === undefined || content.length === 0) return []
   const note: User = { role: "user", id: `cancelled_${id}`, content: [text(cancelled)], timestamp }
   return [{ role, id, content, stopReason: "stop", provider, model, protocol, timestamp }, note]
 })

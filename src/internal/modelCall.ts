@@ -173,8 +173,7 @@ const again = Effect.fnUntraced(function* (reply: Reply, request: ModelRequest, 
 
 /** An answer that ends for its tool calls, and has none. A model seldom does so twice: then its words count. */
 const lacksCalls = ({ content, finish }: ModelEvent.Reply): boolean =>
-  finish?.stopReason === "toolUse" &&
-  !content.some((block) => block?.type === "toolCall" || block?.type === "hostedTool")
+  finish?.lacksCalls === true && !content.some((block) => block?.type === "hostedTool")
 
 const faulty = ({ provider }: Reply, kind: keyof typeof faults, what = ""): ProviderError =>
   new ProviderError({ provider, reason: new Protocol({ kind, detail: `${faults[kind]}${what}` }) })

@@ -310,10 +310,12 @@ export class ReplyWriter {
     this.start()
     this.endProse()
     for (const call of this.calls.slice()) call.end()
+    const stopReason = this.stopReason(finish.stopReason)
     this.events.push({
       _tag: "Finish",
       ...rest,
-      stopReason: this.stopReason(finish.stopReason),
+      stopReason,
+      ...(stopReason === "toolUse" && this.calls.length === 0 ? { lacksCalls: true } : {}),
       ...(usage === undefined ? {} : { usage }),
       ...(unrepresented.length === 0 ? {} : { unrepresented })
     })

@@ -54,7 +54,7 @@ export const unattended: Readonly<Record<string, string>> = {
 
 /** A variable that names an editor or a pager, such as `HGEDITOR` and `AWS_PAGER`, with the command in its place. */
 const substitute = (name: string): string | undefined =>
-  /(?:EDITOR|VISUAL)$/.test(name) ? "true" : /PAGER$/.test(name) ? "cat" : undefined
+  /(?:EDITOR|VISUAL)$/.test(name) ? "true" : name.endsWith("PAGER") ? "cat" : undefined
 
 /**
  * Returns the environment variables of a command.

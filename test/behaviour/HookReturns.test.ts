@@ -778,6 +778,7 @@ describe("what hooks are told", () => {
             validate: () => ({ value: { accounts: [new Account("bob")] } })
           }
         },
+        parameters: { type: "object" },
         execute: ({ accounts }: { readonly accounts: ReadonlyArray<Account> }) =>
           Effect.succeed(accounts.map(({ owner }) => owner).join())
       })
@@ -819,6 +820,7 @@ describe("what hooks are told", () => {
         name: "ring",
         description: "",
         params: { "~standard": { version: 1, vendor: "test", validate: () => ({ value: ring() }) } },
+        parameters: { type: "object" },
         execute: ({ all, also, name }: Ring) =>
           Effect.succeed(`${name} ${also.size} ${also.get("self")?.name} ${all.has(all)}`)
       })

@@ -155,7 +155,10 @@ describe("an answer that was stopped", () => {
       assert.strictEqual(after(answer).messages.length, 2)
       assert.strictEqual(after(answer).dropped, 1)
     }
-    assert.strictEqual(after(Message.assistant("half", { stopReason: "aborted" })).dropped, 0)
+    const stopped = { stopReason: "aborted", usage: Usage.zero } as const
+    assert.strictEqual(after(Message.assistant("half", stopped)).dropped, 0)
+    // No run has shown an answer without usage.
+    assert.strictEqual(after(Message.assistant("half", { stopReason: "aborted" })).dropped, 1)
   })
 })
 

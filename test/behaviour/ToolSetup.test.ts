@@ -264,19 +264,22 @@ describe("a tool that cannot work", () => {
       z.lazy(() => z.object({})),
       z.object({ id: z.string() }).meta({ id: "Named" }),
       z.any(),
-      // No JSON Schema says what this takes.
-      z.date(),
       described({ anyOf: [] }),
       described({ type: undefined, properties: {} }),
       described({ $ref: "#/$defs/None" }),
       described(circle),
-      { "~standard": { version: 1, vendor: "old", validate: () => ({ value: {} }) } },
       Schema.Union([Schema.String, Schema.Struct({})])
     ]
     for (const params of taken) {
       Tool.make(options({ parameters: undefined, params }))
       Tool.fromPromise(options({ parameters: undefined, params }))
     }
+    const silent = { "~standard": { version: 1, vendor: "old", validate: () => ({ value: {} }) } }
+    assert.throws(
+      () => Tool.make(options({ parameters: undefined, params: silent })),
+      /Give `parameters` beside it/
+    )
+    Tool.make(options({ parameters: { type: "object" }, params: silent }))
     // What the model is told is said beside it, so that the schema only reads.
     Tool.make(options({ params: z.preprocess(() => "x", z.string()) }))
   })

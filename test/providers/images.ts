@@ -5,7 +5,10 @@ const chunk = (type: string, data: ReadonlyArray<number>): ReadonlyArray<number>
   ...Buffer.from(type, "latin1"),
   ...data,
   // Nothing here reads the checksum.
-  ...[0, 0, 0, 0]
+  0,
+  0,
+  0,
+  0
 ]
 
 /** A PNG that says of itself that it has this size. */
