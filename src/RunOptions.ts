@@ -392,7 +392,11 @@ export const Patch = Schema.Struct({
 type Unsettable<A> = { readonly [Name in keyof A]?: A[Name] | null }
 
 /**
- * The changes that `agent.update` takes: `null` unsets an option, also one of `limits` and `modelOptions`. The model stays set.
+ * The changes of options that `agent.update` takes.
+ *
+ * **Details**
+ *
+ * `null` unsets an option, also one of `limits` and `modelOptions`. The model stays set.
  *
  * @category options
  * @since 0.2.0

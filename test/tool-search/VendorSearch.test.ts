@@ -203,8 +203,8 @@ describe("tool search at the vendor", () => {
 })
 
 describe("deferred tools in a request", () => {
-  const definition = { name: "f", description: "F.", parameters: { type: "object" } }
-  const other = { name: "g", description: "G.", parameters: { type: "object" } }
+  const definition = { name: "f", description: "F.", parameters: { type: "object", properties: {} } }
+  const other = { name: "g", description: "G.", parameters: { type: "object", properties: {} } }
   const questionOf = (model: string, toolChoice?: { readonly name: string }) => {
     const adjust = adjuster({ id: "openai", endpoint: "responses", vendor: "openai", toolSearch: true })
     const question = adjust({
@@ -280,7 +280,7 @@ describe("deferred tools in a request", () => {
   it("stand after the mark of the cache, and leave the search that the application lists alone", () => {
     const regex = { type: "tool_search_tool_regex_20251119", name: "tool_search_tool_regex" }
     const { tools } = bodyOf({ options: { vendor: { acme: { tools: [regex] } } } })
-    const schema = { type: "object" }
+    const schema = { type: "object", properties: {} }
     assert.deepStrictEqual(tools, [
       regex,
       { name: "f", description: "F.", input_schema: schema, cache_control: { type: "ephemeral" } },
