@@ -39,9 +39,9 @@ export const Usage = Schema.Struct({
    * Tokens that the vendor wrote to its cache for an hour, a part of `cacheWrite`; absent if the provider does not report them apart.
    */
   cacheWriteLong: Schema.optionalKey(Schema.Finite),
-  /** Tokens of audio in the request, a part of `input`; absent if the provider does not report them. */
+  /** Tokens of audio in the request, a part of `input`; absent if there are none, or the provider does not report them. */
   inputAudio: Schema.optionalKey(Schema.Finite),
-  /** Tokens of audio in the answer, a part of `output`; absent if the provider does not report them. */
+  /** Tokens of audio in the answer, a part of `output`; absent if there are none, or the provider does not report them. */
   outputAudio: Schema.optionalKey(Schema.Finite),
   /** Tokens of reasoning, a part of `output`; absent if the provider does not report them. */
   reasoning: Schema.optionalKey(Schema.Finite),
@@ -52,6 +52,11 @@ export const Usage = Schema.Struct({
    * there are none.
    */
   estimated: Schema.optionalKey(Schema.Finite),
+  /**
+   * The calls of each tool that the vendor runs, as it counts and charges them, such as `{ web_search: 2 }`; absent if there are none, or
+   * the provider does not report them.
+   */
+  hostedToolCalls: Schema.optionalKey(Schema.Record(Schema.String, Schema.Finite)),
   /**
    * The cost in the provider's currency, mostly US dollars; absent if the provider does not report it and no price is known. A sum
    * has the cost of the calls whose cost is known.
@@ -127,6 +132,7 @@ export const sane = (usage: Usage): Usage => {
     cacheWrite: bounded(usage.cacheWrite),
     total: bounded(usage.total >= 0 ? usage.total : input + output),
     ...details(usage, {}, (claimed) => (claimed === undefined ? undefined : bounded(claimed))),
+    ...callsIn(usage),
     ...(usage.cost === undefined || !(usage.cost >= 0)
       ? {}
       : { cost: bounded(usage.cost), ...sourceOf(usage) })
@@ -165,6 +171,7 @@ export const add = (self: Usage, that: Usage): Usage => {
     cacheWrite: one.cacheWrite + other.cacheWrite,
     total: one.total + other.total,
     ...details(one, other, sumOf),
+    ...callsIn(one, other),
     ...(cost === undefined ? {} : { cost, ...sourceOf(one, other) })
   })
 }
@@ -191,6 +198,15 @@ const details = (
   }
 }
 
+/** The calls of the tools of the vendor in all of these usages. */
+const callsIn = (...usages: ReadonlyArray<Usage>): Pick<Usage, "hostedToolCalls"> => {
+  const counts = usages.flatMap(({ hostedToolCalls = {} }) => Object.entries(hostedToolCalls))
+  if (counts.length === 0) return {}
+  const sums = new Map<string, number>()
+  for (const [tool, calls] of counts) sums.set(tool, bounded((sums.get(tool) ?? 0) + bounded(calls)))
+  return { hostedToolCalls: Object.fromEntries(sums) }
+}
+
 /** The source of the cost of a sum. A cost without a source is that of a provider. */
 const sourceOf = (...usages: ReadonlyArray<Usage>): Pick<Usage, "costSource"> => {
   const priced = usages.filter(({ cost }) => cost !== undefined)
@@ -201,7 +217,7 @@ const sourceOf = (...usages: ReadonlyArray<Usage>): Pick<Usage, "costSource"> =>
 
 const isSane = (usage: Usage): boolean => {
   const { cacheRead, cacheWrite, cacheWriteLong = 0, cost = 0, input, output, reasoning = 0, total } = usage
-  const { estimated = 0, inputAudio = 0, outputAudio = 0 } = usage
+  const { estimated = 0, hostedToolCalls, inputAudio = 0, outputAudio = 0 } = usage
   return [
     input,
     output,
@@ -213,7 +229,8 @@ const isSane = (usage: Usage): boolean => {
     reasoning,
     estimated,
     total,
-    cost
+    cost,
+    ...(hostedToolCalls === undefined ? [] : Object.values(hostedToolCalls))
   ].every((claimed) => claimed >= 0 && claimed <= Number.MAX_SAFE_INTEGER)
 }
 

@@ -58,6 +58,7 @@ const apiKey = Redacted.make("key")
 const judge = async (server: Words, grade: Words, dir: string, api: string, name: string) => {
   const read = (file: string): Words => JSON.parse(readFileSync(join(dir, api, name, file), "utf8"))
   const [expected, { model, vendor: id }] = [read("expected.json"), read("meta.json")]
+  charge(expected)
   // An id that is nowhere on the wire is one that the oracle made up, as every client has to.
   const body = readFileSync(join(dir, api, name, "response.sse"), "utf8")
   const ids = (expected.toolCalls ?? []).every((call: Words) => !call.id || body.includes(call.id))
@@ -84,6 +85,21 @@ const judge = async (server: Words, grade: Words, dir: string, api: string, name
     )
   }
   return { problems, actual }
+}
+
+/** Adds what the vendor charges and the oracles leave out: the prompts of its own tools, and its summaries. */
+const charge = ({ usage, usageAccept, usageRaw }: Words): void => {
+  if (usage?.toolUsePrompt !== undefined) usage.input += usage.toolUsePrompt
+  for (const { cache_read_input_tokens: cached, input_tokens, output_tokens, type } of usageRaw?.iterations ??
+    []) {
+    if (type !== "compaction") continue
+    for (const counts of [usage, ...(usageAccept ?? [])]) {
+      counts.input += input_tokens + cached
+      counts.output += output_tokens
+      counts.cachedInput += cached
+      counts.total += input_tokens + cached + output_tokens
+    }
+  }
 }
 
 // The longest recordings have 400,000 bytes, which arrive one by one: on a busy machine that takes a minute.

@@ -380,7 +380,7 @@ describe("googleGenerate", () => {
       { ...says([], "STOP"), usageMetadata: { trafficType: "ON_DEMAND" } }
     )
     assert.deepStrictEqual(usage, {
-      input: 100,
+      input: 140,
       output: 37,
       cacheRead: 80,
       cacheWrite: 0,

@@ -13,16 +13,29 @@ export const count = (before: Json.JsonObject | undefined, update: Json.JsonObje
 }
 
 /** Converts the counts, `undefined` if there are none. */
-export const read = (counted: Json.JsonObject | undefined): Usage.Usage | undefined => {
+export const read = (counted: Json.JsonObject | undefined): Usage.Usage | undefined =>
+  Json.array(counted?.["iterations"]).reduce<Usage.Usage | undefined>((sum, iteration) => {
+    const { type, ...counts } = Json.object(iteration) ?? {}
+    const usage = apart.has(type) ? messageOf(counts) : undefined
+    return usage === undefined ? sum : Usage.add(sum ?? Usage.zero, usage)
+  }, messageOf(counted))
+
+/** The requests of the vendor itself that the counts of the message leave out, though they cost as much. */
+const apart: ReadonlySet<Json.Json | undefined> = new Set(["compaction", "advisor_message"])
+
+const messageOf = (counted: Json.JsonObject | undefined): Usage.Usage | undefined => {
   if (counted === undefined || !Object.values(counted).some((value) => typeof value === "number"))
     return undefined
   const reasoning = Counting.tokens(Json.object(counted["output_tokens_details"])?.["thinking_tokens"])
+  const cacheWriteLong = Counting.first(Json.object(counted["cache_creation"]), "ephemeral_1h_input_tokens")
   const cost = Counting.cost(counted["cost"])
   return Usage.make({
     input: inputOf(counted),
     output: Counting.tokens(counted["output_tokens"]) ?? 0,
     cacheRead: Counting.tokens(counted["cache_read_input_tokens"]) ?? 0,
     cacheWrite: Counting.tokens(counted["cache_creation_input_tokens"]) ?? 0,
+    ...(cacheWriteLong === undefined ? {} : { cacheWriteLong }),
+    ...Counting.hostedToolCalls(counted["server_tool_use"]),
     ...(reasoning === undefined ? {} : { reasoning }),
     ...(cost === undefined ? {} : { cost })
   })
@@ -39,6 +52,9 @@ const fields: ReadonlySet<string> = new Set([
   ...inputFields,
   "output_tokens",
   "output_tokens_details",
+  "cache_creation",
+  "server_tool_use",
+  "iterations",
   "cost",
   "service_tier"
 ])

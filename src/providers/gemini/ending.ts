@@ -34,11 +34,16 @@ export const missing = ({ finish, finishMessage, isBlocked }: Ending): Reason | 
 export const stopReasonOf = (finish: string | undefined): StopReason =>
   finish === undefined ? "contentFilter" : (stopReasons.get(finish) ?? "error")
 
+/** The answer is longer than one request gives: https://ai.google.dev/gemini-api/docs/generate-content/long-decode */
+export const continuation = "CONTINUATION"
+
 const stopReasons: ReadonlyMap<string, StopReason> = new Map([
   ["STOP", "stop"],
   // Servers that imitate Google send this.
   ["FUNCTION_CALL", "stop"],
   ["MAX_TOKENS", "length"],
+  // The end of one request of a long answer, if no further request continues it.
+  [continuation, "length"],
   ["SAFETY", "contentFilter"],
   ["RECITATION", "contentFilter"],
   ["LANGUAGE", "contentFilter"],
@@ -51,7 +56,9 @@ const stopReasons: ReadonlyMap<string, StopReason> = new Map([
   ["PUP_LIMITED_DISABLED", "contentFilter"],
   ["IMAGE_SAFETY", "contentFilter"],
   ["IMAGE_PROHIBITED_CONTENT", "contentFilter"],
-  ["IMAGE_RECITATION", "contentFilter"]
+  ["IMAGE_RECITATION", "contentFilter"],
+  ["ESCALATION", "contentFilter"],
+  ["PUP_LIMITED_DISABLED", "contentFilter"]
 ])
 
 /**
@@ -59,16 +66,27 @@ const stopReasons: ReadonlyMap<string, StopReason> = new Map([
  * excludes thinking.
  */
 export const usageOf = (wireUsage: Json.JsonObject): Usage.Usage => {
-  const reasoning = Counting.tokens(wireUsage["thoughtsTokenCount"])
-  const total = Counting.tokens(wireUsage["totalTokenCount"])
+  const count = (name: string) => Counting.tokens(wireUsage[name])
+  const reasoning = count("thoughtsTokenCount")
+  const total = count("totalTokenCount")
   return Usage.make({
-    input: Counting.tokens(wireUsage["promptTokenCount"]) ?? 0,
-    output: (Counting.tokens(wireUsage["candidatesTokenCount"]) ?? 0) + (reasoning ?? 0),
-    cacheRead: Counting.tokens(wireUsage["cachedContentTokenCount"]) ?? 0,
+    input: (count("promptTokenCount") ?? 0) + (count("toolUsePromptTokenCount") ?? 0),
+    output: (count("candidatesTokenCount") ?? 0) + (reasoning ?? 0),
+    cacheRead: count("cachedContentTokenCount") ?? 0,
+    ...Counting.audio(
+      audioIn(wireUsage["promptTokensDetails"]) + audioIn(wireUsage["toolUsePromptTokensDetails"]),
+      audioIn(wireUsage["candidatesTokensDetails"])
+    ),
     ...(reasoning === undefined ? {} : { reasoning }),
     ...(total === undefined ? {} : { total })
   })
 }
+
+const audioIn = (details: Json.Json | undefined): number =>
+  Json.array(details).reduce<number>((sum, detail) => {
+    const { modality, tokenCount } = Json.object(detail) ?? {}
+    return modality === "AUDIO" ? sum + (Counting.tokens(tokenCount) ?? 0) : sum
+  }, 0)
 
 /** The probabilities of the tokens of a chunk: https://ai.google.dev/api/generate-content#LogprobsResult */
 export const logprobsOf = (result: Json.Json | undefined): ReadonlyArray<Logprob> => {

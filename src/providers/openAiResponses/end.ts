@@ -10,16 +10,25 @@ export const stopReason = (response: Json.JsonObject): StopReason => {
   return response["status"] === "incomplete" || reason !== undefined ? "length" : "stop"
 }
 
-export const usage = (wireUsage: Json.JsonObject): Usage.Usage => {
+/** `undefined` if the server counted neither the request nor the answer. */
+export const usage = (response: Json.JsonObject): Usage.Usage | undefined => {
+  const wireUsage = Json.object(response["usage"]) ?? {}
+  const [inputTokens, outputTokens] = ["input_tokens", "output_tokens"].map((name) =>
+    Counting.tokens(wireUsage[name])
+  )
+  if (inputTokens === undefined && outputTokens === undefined) return undefined
   const input = Json.object(wireUsage["input_tokens_details"])
-  const reasoning = Counting.tokens(Json.object(wireUsage["output_tokens_details"])?.["reasoning_tokens"])
+  const output = Json.object(wireUsage["output_tokens_details"])
+  const reasoning = Counting.tokens(output?.["reasoning_tokens"])
   const total = Counting.tokens(wireUsage["total_tokens"])
   const cost = costOf(wireUsage)
   return Usage.make({
-    input: Counting.tokens(wireUsage["input_tokens"]) ?? 0,
-    output: Counting.tokens(wireUsage["output_tokens"]) ?? 0,
+    input: inputTokens ?? 0,
+    output: outputTokens ?? 0,
     cacheRead: Counting.tokens(input?.["cached_tokens"]) ?? 0,
     cacheWrite: Counting.tokens(input?.["cache_write_tokens"]) ?? 0,
+    ...Counting.audio(Counting.first(input, "audio_tokens"), Counting.first(output, "audio_tokens")),
+    ...Counting.hostedToolCalls(response["tool_usage"] ?? wireUsage["server_side_tool_usage_details"]),
     ...(reasoning === undefined ? {} : { reasoning }),
     ...(total === undefined ? {} : { total }),
     ...(cost === undefined ? {} : { cost })

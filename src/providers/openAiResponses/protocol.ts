@@ -215,11 +215,10 @@ const end = (state: State, isLenient = false): Reason | undefined => {
   for (const item of items) if (!item.isDone) Items.endOpen(reply, item)
   for (const item of items) Items.endCall(reply, item)
   const unanswered = items.flatMap((item) => (isUnanswered(item, items) ? item.type : []))
-  const usage = Json.object(response["usage"])
   const serviceTier = Json.text(response["service_tier"])
   reply.finish({
     stopReason,
-    usage: usage === undefined ? undefined : End.usage(usage),
+    usage: End.usage(response),
     ...(serviceTier === undefined ? {} : { serviceTier }),
     ...(logprobs.length === 0 ? {} : { logprobs }),
     ...(unanswered.length === 0 ? {} : { unanswered })
