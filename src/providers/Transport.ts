@@ -207,10 +207,10 @@ const answer = (opened: Opened, request: ModelRequest): Stream.Stream<ModelEvent
   if (isReason(question)) return Stream.fail(new ProviderError({ provider, reason: question }))
   const from = (question: Question, begun: Begun): Stream.Stream<ModelEvent, ProviderError> => {
     const answered = Stream.unwrap(ask(opened, question, begun))
-    const { resume } = begun.decoder
-    if (resume === undefined) return answered
+    const { decoder } = begun
+    if (decoder.resume === undefined) return answered
     const rest = Stream.suspend(() => {
-      const next = resume(question)
+      const next = decoder.resume?.(question)
       return next === undefined ? Stream.empty : from(next, begun)
     })
     return Stream.concat(answered, rest)

@@ -71,6 +71,53 @@ describe("Google", () => {
     })
   )
 
+  const long = (id: string, text: string, finish: object) =>
+    events(
+      { responseId: id, candidates: [{ content: { parts: [{ text }] }, continuationToken: `${id}-early` }] },
+      {
+        candidates: [{ content: { parts: [] }, ...finish }],
+        usageMetadata: { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15 }
+      }
+    )
+
+  it.live(
+    "sends the same request with the token for the rest of a long answer, and makes one answer of it",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* serve((response, _, count) => {
+          const next = { finishReason: "CONTINUATION", continuationToken: `token-${count}` }
+          stream(response).end(
+            count < 3
+              ? long(`r${count}`, `part ${count}, `, next)
+              : long("r3", "end", { finishReason: "STOP" })
+          )
+        })
+        const reply = yield* ask({ baseUrl: server.baseUrl, apiKey: Redacted.make(key) }, "gemini-4-argon")
+        assert.deepStrictEqual(reply.content, [{ type: "text", text: "part 1, part 2, end" }])
+        assert.strictEqual(reply.finish?.stopReason, "stop")
+        assert.deepInclude(reply.finish?.usage, { input: 30, output: 15, total: 45 })
+        const bodies = server.requests.map(({ body }) => JSON.parse(body))
+        const tokens = bodies.map(({ continuationToken, ...rest }) => {
+          assert.deepStrictEqual(rest, bodies[0])
+          return continuationToken
+        })
+        assert.deepStrictEqual(tokens, [undefined, "token-1", "token-2"])
+      })
+  )
+
+  it.live("ends an answer that has no end at its limit, with its text", () =>
+    Effect.gen(function* () {
+      const server = yield* serve((response) => {
+        const next = { finishReason: "CONTINUATION", continuationToken: "more" }
+        stream(response).end(long("r", "x", next))
+      })
+      const { content, finish } = yield* ask({ baseUrl: server.baseUrl, apiKey: Redacted.make(key) })
+      assert.strictEqual(server.requests.length, 33)
+      assert.strictEqual(finish?.stopReason, "length")
+      assert.deepStrictEqual(content, [{ type: "text", text: "x".repeat(33) }])
+    })
+  )
+
   const keyOf = (env: Record<string, string>) =>
     Effect.gen(function* () {
       const server = yield* serve((response) => void stream(response).end(answer))

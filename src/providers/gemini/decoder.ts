@@ -1,16 +1,21 @@
 /** Decodes the chunks of one answer, and writes its parts as blocks. */
 import type { Logprob } from "../../ModelEvent.ts"
 import type { Reason } from "../../ProviderError.ts"
+import * as Usage from "../../Usage.ts"
 import type { Frame } from "../Framing.ts"
 import * as Json from "../internal/json.ts"
+import type { Question } from "../internal/question.ts"
 import { wholeArguments } from "../internal/wholeArguments.ts"
 import { type Call, type Decoder, isReason } from "../Protocol.ts"
 import type { CallBlock, Prose, ReplyWriter } from "../ReplyWriter.ts"
 import { Arguments } from "./arguments.ts"
 import * as Chunk from "./chunk.ts"
-import { logprobsOf, missing, stopReasonOf, usageOf } from "./ending.ts"
+import { continuation, logprobsOf, missing, stopReasonOf, usageOf } from "./ending.ts"
 import { hasScreen, screen } from "./hosted.ts"
 import { members, Sources } from "./sources.ts"
+
+/** Bounds the cost of a server that always has more to say: a window of 1,048,576 tokens has room for 32 requests of 32,768. */
+const maxContinuations = 32
 
 /** A call whose arguments may be incomplete. */
 interface OpenCall {
@@ -41,7 +46,12 @@ export class GeminiDecoder implements Decoder {
   private isBlocked = false
   private finish: string | undefined = undefined
   private finishMessage: string | undefined = undefined
+  /** The token with which the same request asks for the rest of the answer. */
+  private token: string | undefined = undefined
+  private continuations = 0
   private usage: Json.JsonObject | undefined = undefined
+  /** The usage of the requests before the current one. */
+  private earlier: Usage.Usage | undefined = undefined
   /** The reason why Google blocked the prompt, or cut the answer. */
   private notes: Json.JsonObject = {}
 
@@ -69,9 +79,10 @@ export class GeminiDecoder implements Decoder {
 
   end(_sawEnd: boolean, isLenient = false): Reason | undefined {
     if (isLenient && this.calls.every(({ isOpen }) => !isOpen)) this.finish ??= "STOP"
-    const { finish, logprobs, notes, reply, usage } = this
+    const { finish, logprobs, notes, reply } = this
     const incomplete = missing(this.ending)
     if (incomplete !== undefined) return incomplete
+    if (this.isPaused) return undefined
     if (Object.keys(notes).length > 0) reply.block("text").keep(notes)
     reply.endProse()
     const stopReason = stopReasonOf(finish)
@@ -80,12 +91,40 @@ export class GeminiDecoder implements Decoder {
       block.end(isOpen && stopReason === "length" ? args.shown || "{" : args.json)
     }
     this.sources.write(reply, this.hasSearches, () => this.nextHosted(undefined))
+    const { serviceTier, trafficType } = this.usage ?? {}
+    const tier = Json.text(serviceTier) ?? Json.text(trafficType)
     reply.finish({
       stopReason,
-      ...(usage === undefined ? {} : { usage: usageOf(usage) }),
-      ...(logprobs.length === 0 ? {} : { logprobs })
+      usage: this.total,
+      ...(logprobs.length === 0 ? {} : { logprobs }),
+      ...(tier === undefined ? {} : { serviceTier: tier })
     })
     return undefined
+  }
+
+  /** The same request with the token. Its answer goes on where this one stops, in the middle of a text or of a call. */
+  resume(question: Question): Question | undefined {
+    const { isPaused, token = "" } = this
+    if (!isPaused) return undefined
+    this.earlier = this.total
+    this.continuations++
+    this.finish = undefined
+    this.hadUnfinished = false
+    this.token = undefined
+    this.usage = undefined
+    return { ...question, vendor: { ...question.vendor, continuationToken: token } }
+  }
+
+  private get isPaused(): boolean {
+    const { continuations, finish, token } = this
+    return finish === continuation && token !== undefined && continuations < maxContinuations
+  }
+
+  /** The usage of all requests of the answer. */
+  private get total(): Usage.Usage | undefined {
+    const { earlier } = this
+    const own = this.usage === undefined ? undefined : usageOf(this.usage)
+    return own === undefined || earlier === undefined ? (own ?? earlier) : Usage.add(earlier, own)
   }
 
   private get ending() {
@@ -116,6 +155,7 @@ export class GeminiDecoder implements Decoder {
   private readFinish(finish: string, candidate: Json.JsonObject): void {
     this.finish = finish
     this.finishMessage = Json.text(candidate["finishMessage"])
+    this.token = Json.text(candidate["continuationToken"]) ?? this.token
     if (stopReasonOf(finish) !== "contentFilter") return
     this.notes = { ...this.notes, filter: Json.without(candidate, "content", ...members) }
   }
