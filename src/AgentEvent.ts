@@ -197,7 +197,8 @@ export const AgentEvent = Schema.TaggedUnion({
     ...ModelEvent.rateLimits,
     ...ModelEvent.unrepresented,
     ...ModelEvent.logprobs,
-    ...ModelEvent.serviceTier
+    ...ModelEvent.serviceTier,
+    ...ModelEvent.refusal
   },
   /** The model call failed. With `willRetry` a `ModelCallRetry` follows. */
   ModelCallError: { ...base, error: EventError, willRetry: Schema.Boolean },

@@ -173,6 +173,30 @@ export const rateLimits = { rateLimits: Schema.optionalKey(RateLimits) }
  */
 export const serviceTier = { serviceTier: Schema.optionalKey(Schema.String) }
 
+/**
+ * Why the model refused to answer, as far as its vendor names a reason.
+ *
+ * @category models
+ * @since 0.2.0
+ */
+export const Refusal = Schema.Struct({
+  /** The policy behind the refusal, by its name at the vendor, such as `"cyber"`. */
+  category: Schema.optionalKey(Schema.String),
+  /** The reason in words. */
+  explanation: Schema.optionalKey(Schema.String),
+  /** The id of a model that the vendor recommends for the request. */
+  recommendedModel: Schema.optionalKey(Schema.String)
+})
+export interface Refusal extends Schema.Schema.Type<typeof Refusal> {}
+
+/**
+ * The struct field `refusal`: why the model refused to answer, absent if it did not or its vendor does not say why.
+ *
+ * @category schemas
+ * @since 0.2.0
+ */
+export const refusal = { refusal: Schema.optionalKey(Refusal) }
+
 const token = { token: Schema.String, logprob: Schema.Finite }
 
 /**
@@ -270,10 +294,15 @@ export const ModelEvent = Schema.TaggedUnion({
   Source: { ...index, source: Source },
   /** An image, a recording or another file that the model made, as a whole block. */
   Media: { ...index, media: Media },
-  /** The answer is complete. `usage` is absent if the provider reports no tokens. */
+  /**
+   * The answer is complete. `usage` is absent if the provider reports no tokens. `responseModel` is that of a model that took over in
+   * the middle of the answer, and replaces that of `Start`.
+   */
   Finish: {
     stopReason: StopReason,
     usage: Schema.optionalKey(Usage),
+    ...responseModel,
+    ...refusal,
     ...unrepresented,
     ...unanswered,
     ...lacksCalls,
@@ -558,6 +587,7 @@ export const toAssistant = (
     stopReason: "stop",
     ...(finish && Struct.pick(finish, ["stopReason", "usage"])),
     ...fields,
-    ...(start && Struct.pick(start, ["provider", "model", "protocol", "responseId", "responseModel"]))
+    ...(start && Struct.pick(start, ["provider", "model", "protocol", "responseId", "responseModel"])),
+    ...(finish && Struct.pick(finish, ["responseModel"]))
   }
 }

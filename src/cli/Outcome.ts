@@ -3,6 +3,7 @@ import type { AgentEvent, OfTag, RunStatus } from "../AgentEvent.ts"
 import type * as Schema from "effect/Schema"
 import type { EventError } from "../internal/failureReason.ts"
 import type { Assistant } from "../Message.ts"
+import type { Refusal } from "../ModelEvent.ts"
 import { textOf } from "../Message.ts"
 import * as ExitCode from "./ExitCode.ts"
 import * as Failure from "./Failure.ts"
@@ -11,6 +12,8 @@ import * as Inert from "./Inert.ts"
 export interface Outcome {
   /** The last answer of the model. */
   readonly last: Assistant | undefined
+  /** Why the model refused to answer, by its last call. */
+  readonly refusal: Refusal | undefined
   /** Ids of the calls that have started. */
   readonly started: ReadonlySet<string>
   /** Names of the tools whose calls were refused. */
@@ -28,6 +31,7 @@ export interface Outcome {
 
 export const initial: Outcome = {
   last: undefined,
+  refusal: undefined,
   started: new Set(),
   refused: new Set(),
   status: undefined,
@@ -46,6 +50,8 @@ const ofRun = (outcome: Outcome, event: AgentEvent): Outcome => {
   switch (event._tag) {
     case "MessageEnd":
       return event.message.role === "assistant" ? { ...outcome, last: event.message } : outcome
+    case "ModelCallEnd":
+      return { ...outcome, refusal: event.refusal }
     case "Output":
       return { ...outcome, output: { value: event.value } }
     case "QuestionAsked":
@@ -130,11 +136,22 @@ const ofAnswer = (outcome: Outcome, advise: (refused: ReadonlyArray<string>) => 
   if (last?.stopReason === "contentFilter") {
     return { code: ExitCode.failed, remark: "The answer was cut by the provider's content filter." }
   }
-  if (last?.stopReason === "refusal") return { code: ExitCode.refused }
+  if (last?.stopReason === "refusal") return { code: ExitCode.refused, ...ofRefusal(outcome.refusal) }
   if (answerOf(outcome) !== undefined || status === "terminated") return { code: ExitCode.answered }
   return refused.size > 0
     ? { code: ExitCode.refused, remark: `Refused: ${[...refused].join(", ")}. ${advise([...refused])}` }
     : { code: ExitCode.failed, remark: "The model gave no answer. Ask again, or change the prompt." }
+}
+
+const ofRefusal = ({ category, explanation, recommendedModel }: Refusal = {}): Pick<Verdict, "remark"> => {
+  const details = [
+    ...(category === undefined ? [] : [`Its policy: ${category}.`]),
+    ...(explanation === undefined ? [] : [explanation]),
+    ...(recommendedModel === undefined ? [] : [`Its vendor recommends the model ${recommendedModel}.`])
+  ]
+  return details.length === 0
+    ? {}
+    : { remark: Inert.line(["The model refused to answer.", ...details].join(" ")) }
 }
 
 const ofError = (error: EventError | undefined): Verdict => ({

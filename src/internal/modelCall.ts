@@ -65,7 +65,8 @@ const announceEnd = (
     durationMs,
     ...(adjusted.length === 0 ? {} : { adjusted }),
     ...(start && Struct.pick(start, ["responseModel", "headers", "rateLimits"])),
-    ...(finish && Struct.pick(finish, ["unrepresented", "logprobs", "serviceTier"]))
+    ...(finish &&
+      Struct.pick(finish, ["responseModel", "unrepresented", "logprobs", "serviceTier", "refusal"]))
   })
 }
 

@@ -119,10 +119,13 @@ export class Reply {
   /** Finds the price of the model that answers, for as long as it answers. */
   readonly findPrice: Effect.Effect<void> = Effect.suspend(() => {
     const { request, run } = this
-    const { model = request?.model ?? run.options.model, responseModel } = this.reply.start ?? {}
+    const { finish, start } = this.reply
+    // A model that took over in the middle of the answer has the price of the whole.
+    const model = finish?.responseModel ?? start?.model ?? request?.model ?? run.options.model
+    const responseModel = finish?.responseModel ?? start?.responseModel
     const { cacheRetention } = request?.options ?? {}
     const asked = { provider: this.provider, model, responseModel, at: this.timestamp, cacheRetention }
-    return Effect.map(run.prices.find(asked), (price) => void (this.price = price))
+    return Effect.map(run.prices.find(asked), (price) => void (this.price = price ?? this.price))
   })
 
   /** Adds the cost to the usage of a finished answer. */
@@ -130,7 +133,8 @@ export class Reply {
     const { finish } = this.reply
     if (finish?.usage === undefined) return Effect.void
     const { usage } = finish
-    const found = usage.cost === undefined && this.price === undefined ? this.findPrice : Effect.void
+    const isPriced = this.price !== undefined && finish.responseModel === undefined
+    const found = usage.cost === undefined && !isPriced ? this.findPrice : Effect.void
     return Effect.map(found, () => {
       this.reply.finish = { ...finish, usage: this.priced(usage) }
     })

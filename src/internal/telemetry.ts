@@ -127,7 +127,7 @@ export const ofModelCall = (run: Run, request: ModelRequest, answer: Answer): Wo
 const callDimensions = (
   { provider }: Run,
   { model }: ModelRequest,
-  { start }: Reply,
+  { finish, start }: Reply,
   exit: Exit.Exit<unknown, unknown> | undefined
 ): Attributes => {
   const error = exit && Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
@@ -138,7 +138,7 @@ const callDimensions = (
     "gen_ai.request.model": model,
     "server.address": provider.server?.address,
     "server.port": provider.server?.port,
-    "gen_ai.response.model": start?.responseModel ?? start?.model
+    "gen_ai.response.model": finish?.responseModel ?? start?.responseModel ?? start?.model
   }
 }
 

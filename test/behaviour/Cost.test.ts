@@ -35,6 +35,23 @@ const warnings = () => {
 }
 
 describe("the cost of a run", () => {
+  it.effect("is that of the model that finished the answer of another", () =>
+    Effect.gen(function* () {
+      const finish = {
+        _tag: "Finish",
+        stopReason: "stop",
+        usage: Usage.make({ input: 2 }),
+        responseModel: "n"
+      } as const
+      const { events } = yield* play(
+        [ScriptedProvider.turn(start("one"), Step.text("ok"), Step.event(finish))],
+        { layer: Prices.layer({ "one/m": { input: 1e6, output: 1 }, "one/n": { input: 3e6, output: 1 } }) }
+      )
+      assert.deepInclude(ofTag(events, "ModelCallEnd")[0], { responseModel: "n" })
+      assert.strictEqual(ofTag(events, "RunEnd")[0]?.usage.cost, 6)
+    })
+  )
+
   it.effect("is computed for the provider and the model that answer, and marked", () =>
     Effect.gen(function* () {
       const { events, view } = yield* play(

@@ -90,7 +90,8 @@ describe("conversations by Converse", () => {
         toolConfig: {
           tools: [{ toolSpec: { name: "f", description: "F.", inputSchema: { json: tool.parameters } } }]
         },
-        inferenceConfig: { maxTokens: 100, temperature: 0.5, stopSequences: ["END"] }
+        inferenceConfig: { maxTokens: 100, temperature: 0.5, stopSequences: ["END"] },
+        additionalModelResponseFieldPaths: ["/delta/stop_details"]
       }
     )
   })

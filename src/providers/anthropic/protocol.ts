@@ -13,6 +13,7 @@ import * as Usage from "../../Usage.ts"
 import { byMembers } from "../internal/counting.ts"
 import { detailIn } from "../internal/detailIn.ts"
 import * as Json from "../internal/json.ts"
+import { refusalIn } from "../internal/stopDetails.ts"
 import type { Question } from "../internal/question.ts"
 import * as StopReasons from "../internal/stopReasons.ts"
 import { wholeArguments } from "../internal/wholeArguments.ts"
@@ -82,6 +83,10 @@ interface State {
   astray: boolean
   pauses: number
   stop: string | undefined
+  /** Why the model stopped, where it refuses. */
+  stopDetails: Json.Json | undefined
+  /** The model that took over from the one that began the answer. */
+  fallback: string | undefined
   /** The container at the vendor that runs code for this answer. */
   container: string | undefined
   /** The counts as sent. A later value replaces an earlier one. */
@@ -101,6 +106,8 @@ const initial = (reply: ReplyWriter, keepsUnsigned: boolean): State => ({
   astray: false,
   pauses: 0,
   stop: undefined,
+  stopDetails: undefined,
+  fallback: undefined,
   container: undefined,
   usage: undefined,
   earlier: undefined
@@ -156,6 +163,7 @@ const stepMessage = (
   usage: Json.JsonObject | undefined
 ): void => {
   state.stop = Json.text(message?.["stop_reason"]) ?? state.stop
+  state.stopDetails = message?.["stop_details"] ?? state.stopDetails
   state.container = Json.text(Json.object(message?.["container"])?.["id"]) ?? state.container
   if (usage !== undefined) state.usage = Counting.count(state.usage, usage)
 }
@@ -167,6 +175,7 @@ const at = ({ blocks, open }: State, index: Index): Block | undefined =>
 const begin = (state: State, index: Index, wire: Json.JsonObject): Block => {
   const unended = state.open.get(index)
   if (unended !== undefined) close(state, unended)
+  if (wire["type"] === "fallback") state.fallback = Json.text(Json.object(wire["to"])?.["model"])
   const block = Blocks.open(state.reply, state.names, index, wire)
   state.blocks.push(block)
   state.open.set(index, block)
@@ -229,6 +238,8 @@ const end = (state: State, sawEnd: boolean, isLenient = false): Reason | undefin
   reply.finish({
     stopReason,
     usage: usageOf(state),
+    ...(state.fallback === undefined ? {} : { responseModel: state.fallback }),
+    ...(stopReason === "refusal" ? refusalIn(state.stopDetails) : {}),
     ...(serviceTier === undefined ? {} : { serviceTier })
   })
   return undefined

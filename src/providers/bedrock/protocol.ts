@@ -12,6 +12,7 @@ import * as Counting from "../internal/counting.ts"
 import { detailIn } from "../internal/detailIn.ts"
 import * as Failure from "../internal/failure.ts"
 import * as Json from "../internal/json.ts"
+import { refusalIn } from "../internal/stopDetails.ts"
 import * as StopReasons from "../internal/stopReasons.ts"
 import type { Frame } from "../Framing.ts"
 import type { Decoder, Protocol } from "../Protocol.ts"
@@ -44,6 +45,9 @@ class ConverseDecoder implements Decoder {
   private isStarted = false
   private stop: string | undefined = undefined
   private usage: Json.JsonObject | undefined = undefined
+  private serviceTier: string | undefined = undefined
+  /** Members of the answer of the model itself. */
+  private additional: Json.JsonObject = {}
 
   constructor(reply: ReplyWriter) {
     this.reply = reply
@@ -65,10 +69,12 @@ class ConverseDecoder implements Decoder {
     if (event === "messageStart") return this.start()
     if (event === "messageStop") {
       this.stop = Json.text(json["stopReason"])
+      this.additional = Json.object(json["additionalModelResponseFields"]) ?? {}
       return this.stop === undefined ? undefined : false
     }
     if (event === "metadata") {
       this.usage = Json.object(json["usage"]) ?? this.usage
+      this.serviceTier = Json.text(Json.object(json["serviceTier"])?.["type"]) ?? this.serviceTier
       return this.stop !== undefined
     }
     const { contentBlockIndex = 0 } = json
@@ -93,7 +99,14 @@ class ConverseDecoder implements Decoder {
     const stopReason = this.stopReason(stop)
     if (isReason(stopReason)) return stopReason
     this.blocks.end(isBlocked(stopReason))
-    this.reply.finish({ stopReason: StopReasons.noted(stop, this.reply), usage: usageOf(this.usage) })
+    const { additional, reply, serviceTier } = this
+    const details = Json.object(additional["delta"]) ?? additional
+    reply.finish({
+      stopReason: StopReasons.noted(stop, reply),
+      usage: usageOf(this.usage),
+      ...(stopReason === "refusal" ? refusalIn(details["stop_details"]) : {}),
+      ...(serviceTier === undefined ? {} : { serviceTier })
+    })
     return undefined
   }
 
@@ -127,10 +140,13 @@ const usageOf = (usage: Json.JsonObject | undefined): Usage.Usage | undefined =>
   if (input === undefined && output === undefined) return undefined
   const cacheRead = count("cacheReadInputTokens") ?? 0
   const cacheWrite = count("cacheWriteInputTokens") ?? 0
+  const writes = Json.array(usage?.["cacheDetails"]).map((detail) => Json.object(detail) ?? {})
+  const long = writes.find(({ ttl }) => ttl === "1h")
   return Usage.make({
     input: (input ?? 0) + cacheRead + cacheWrite,
     output: output ?? 0,
     cacheRead,
-    cacheWrite
+    cacheWrite,
+    ...(writes.length === 0 ? {} : { cacheWriteLong: Counting.first(long, "inputTokens") ?? 0 })
   })
 }

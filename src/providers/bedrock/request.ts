@@ -201,6 +201,9 @@ const parameters = (
   const members = Json.defined({
     inferenceConfig: Object.keys(inferenceConfig).length === 0 ? undefined : inferenceConfig,
     serviceTier: serviceTier === undefined ? undefined : { type: serviceTier },
+    // Why Claude refuses is no member of Converse itself. The server leaves a path out that the answer does not have.
+    additionalModelResponseFieldPaths:
+      vendorAtBedrock(model) === "anthropic" ? ["/delta/stop_details"] : undefined,
     outputConfig: output === undefined ? undefined : toOutput(output)
   })
   const chosen = hasTools ? merge(members, claudeChoice(question)) : members
