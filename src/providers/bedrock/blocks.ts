@@ -17,7 +17,7 @@ type Block =
       readonly start: Json.JsonObject
       readonly results: Array<Json.Json>
     }
-  | { readonly kind: "image"; readonly mediaType: string; data: string }
+  | { readonly kind: "image"; readonly mediaType: string; data: string; error?: Json.JsonObject | undefined }
 
 export class Blocks {
   private readonly reply: ReplyWriter
@@ -103,7 +103,9 @@ export class Blocks {
       block.results.push(...(Json.isArray(toolResult) ? toolResult : [toolResult]))
     } else if (image !== undefined) {
       if (block?.kind !== "image") return false
-      block.data += Json.text(Json.object(Json.object(image)?.["source"])?.["bytes"]) ?? ""
+      const { error, source } = Json.object(image) ?? {}
+      block.data += Json.text(Json.object(source)?.["bytes"]) ?? ""
+      block.error = Json.object(error) ?? block.error
     }
     return true
   }
@@ -184,6 +186,8 @@ export class Blocks {
           { toolResult: block.start }
         )
       case "image":
+        if (block.error !== undefined)
+          this.reply.hostedTool(`image_${index}`, "image").end({ result: block.error, isError: true })
         return block.data === ""
           ? undefined
           : this.reply.media({ source: { data: block.data, mediaType: block.mediaType } })

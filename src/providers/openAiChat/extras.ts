@@ -37,7 +37,9 @@ export class Extras {
     if (citations !== undefined) this.citations = Json.array(citations)
     if (searchResults !== undefined) this.searchResults = Json.array(searchResults)
     const logprobs = choice?.["logprobs"]
-    if (logprobs !== undefined) this.logprobs.push(...logprobsOf(Json.object(logprobs)?.["content"]))
+    if (logprobs === undefined) return
+    const { content, refusal } = Json.object(logprobs) ?? {}
+    this.logprobs.push(...logprobsOf(content), ...logprobsOf(refusal))
   }
 
   addDelta({ annotations, audio, executed_tools: tools, images }: Json.JsonObject): void {

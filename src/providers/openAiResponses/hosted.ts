@@ -32,7 +32,8 @@ export const end = (reply: ReplyWriter, block: HostedBlock, item: Json.JsonObjec
   if (item["type"] === "image_generation_call" && typeof result === "string") {
     // The image keeps the item, whose result it is.
     block.end(called)
-    const mediaType = `image/${Json.text(item["output_format"]) ?? "png"}`
+    const format = Json.text(item["output_format"]) ?? "png"
+    const mediaType = `image/${format === "svg" ? "svg+xml" : format}`
     return reply.media({ source: { data: result, mediaType }, ...idOf(item["id"]) }, kept)
   }
   block.end(run, kept)
