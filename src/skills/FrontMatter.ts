@@ -59,16 +59,20 @@ const read = (yaml: string): Result.Result<unknown, Fault> =>
  * `description: [beta] y` want quotes. Fails with the fault if `name` or `description` cannot be read.
  */
 const byEntry = (yaml: string, fault: Fault): Result.Result<object, Fault> => {
-  const entries = yaml.split(/\n(?=[\w-]+:)/).flatMap((entry) => {
-    const [, key = "", value = ""] = /^([\w-]+):\s*(.*)$/s.exec(entry) ?? []
-    const text = value.trim().replaceAll(/\s*\n\s*/g, " ")
-    const plain = isMarked(value.trim()) ? entry : `${key}: ${JSON.stringify(text)}`
+  const entries = yaml
+    .split(/\n(?=[\w-]+:)/)
+    .map((entry) => ({ entry, key: entry.slice(0, entry.indexOf(":")) }))
+  if (new Set(entries.map(({ key }) => key)).size < entries.length) return Result.fail(fault)
+  const found = entries.map(({ entry, key }) => {
+    const value = entry.slice(key.length + 1).trim()
+    const text = value.replaceAll(/\s*\n\s*/g, " ")
+    const plain = isMarked(value) ? entry : `${key}: ${JSON.stringify(text)}`
     return Result.getOrElse(
       Result.orElse(read(entry), () => read(plain)),
-      () => []
+      () => ({})
     )
   })
-  const fields = Object.assign({}, ...entries)
+  const fields = Object.assign({}, ...found)
   return "name" in fields && "description" in fields ? Result.succeed(fields) : Result.fail(fault)
 }
 
