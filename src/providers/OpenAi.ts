@@ -130,7 +130,7 @@ export interface ConfigOptions extends Omit<Options, "apiKey">, Retried {
  * ```ts
  * import { OpenAi } from "effect-agent/providers"
  *
- * const provider = OpenAi.layerConfig({ preset: OpenAi.presets.xai })
+ * export const provider = OpenAi.layerConfig({ preset: OpenAi.presets.xai })
  * console.log(OpenAi.presets.xai.apiKeyName) // => XAI_API_KEY
  * ```
  *

@@ -193,23 +193,21 @@ describe("a hook", () => {
     })
   )
 
-  it.effect("F093: that returns more than it should is taken by what it should, and by no more", () =>
+  it.effect("F093: that returns more than it should has failed, and nothing of it counts", () =>
     Effect.gen(function* () {
       const { given, tool } = acting()
       const { events, requests } = yield* play([call, done], {
         tools: [tool],
         hooks: [
-          Hook.beforeModel(() => garbage({ modified: { temperature: 0.5, apiKey: "planted" }, extra: 1 })),
+          Hook.beforeModel(() => garbage({ modified: { temperature: 0.5, apiKey: "planted" } })),
+          Hook.beforeModel(() => garbage({ modified: { temperature: 0.5 }, extra: 1 })),
           Hook.beforeTool(() => garbage({ params: { path: "there" }, approved: false, outcome: "blocked" })),
           Hook.afterTool(() => garbage({ isError: false, outcome: "error", toolCallId: "other" }))
         ]
       })
-      assert.deepStrictEqual(given, [{ path: "there" }])
-      assert.deepStrictEqual(requests[0]?.options, { temperature: 0.5 })
-      assert.deepStrictEqual(Object.keys(ofTag(events, "ToolExecutionEnd")[0]?.result ?? {}).toSorted(), [
-        "content",
-        "isError"
-      ])
+      assert.deepStrictEqual(given, [])
+      assert.deepStrictEqual(requests[0]?.options, {})
+      assert.deepStrictEqual(outcomes(events), ["rejected"])
     })
   )
 
