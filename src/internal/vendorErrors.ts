@@ -246,64 +246,64 @@ const count = (digits: string | undefined): number | undefined =>
 
 /** OpenAI: "(3200 in your prompt; 1000 for the completion)"; vLLM: "your request has 1200 input tokens"; TGI: "Given: 1200 `inputs` tokens". */
 const inputSize =
-  /(?<input>\d[\d,]*) (?:tokens )?(?:in (?:your|the) (?:prompt|messages|input)|`?inputs?`? tokens|tokens from the input)/i
+  /(?<![\d,])(?<input>\d[\d,]{0,14}) (?:tokens )?(?:in (?:your|the) (?:prompt|messages|input)|`?inputs?`? tokens|tokens from the input)/i
 /** OpenAI: "1000 for the completion"; OpenRouter: "262144 in the output". */
 const outputSize =
-  /(?<output>\d[\d,]*) (?:tokens )?(?:in the output|(?:in|for) the completion|output tokens)/i
+  /(?<![\d,])(?<output>\d[\d,]{0,14}) (?:tokens )?(?:in the output|(?:in|for) the completion|output tokens)/i
 const outputWords = /\bmax_\w*tokens\b|\boutput\b|\bcompletion\b/i
 const outputRefusal =
   /^(?![^]*\b(?:input|prompt|messages)\b)[^]*\b(?:max_\w*tokens|output tokens|completion tokens)\b/i
 
-/** Patterns with numbers come first. */
+/** Patterns with numbers come first. Each repetition is bounded: a server may send any text. */
 const overflows: ReadonlyArray<RegExp> = [
   // Anthropic, Copilot: "prompt is too long: 204000 tokens > 200000 maximum". Fireworks: "The prompt is too long: 138320, model
   // maximum context length: 131071".
-  /prompt is too long: (?<size>\d+)(?: tokens?)?(?: > |, model maximum context length: )(?<limit>\d+)/i,
+  /prompt is too long: (?<size>\d{1,15})(?: tokens?)?(?: > |, model maximum context length: )(?<limit>\d{1,15})/i,
   // Anthropic, Bedrock: "input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000".
-  /exceed context limit: (?<size>\d+) \+ \d+ > (?<limit>\d+)/i,
+  /exceed context limit: (?<size>\d{1,15}) \+ \d{1,15} > (?<limit>\d{1,15})/i,
   // vLLM (anomalyco/opencode#17762): "You passed 202753 input tokens and requested 0 output tokens. However, the model's context
   // length is only 202752 tokens".
-  /you passed (?<size>\d+) input tokens[^]{0,120}?context length is only (?<limit>\d+)/i,
+  /you passed (?<size>\d{1,15}) input tokens[^]{0,120}?context length is only (?<limit>\d{1,15})/i,
   // OpenAI, OpenRouter, DeepSeek, Groq, vLLM (earendil-works/pi#5930).
-  /maximum context length (?:is|of) (?<limit>[\d,]+)[^]{0,120}?(?:requested|resulted in|contains?|has)\D{0,40}(?<size>[\d,]+)/i,
+  /maximum context length (?:is|of) (?<limit>[\d,]{1,15})[^]{0,120}?(?:requested|resulted in|contains?|has)\D{0,40}(?<size>[\d,]{1,15})/i,
   // OpenAI, Azure: "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 333000 tokens."
-  /exceed the configured limit of (?<limit>\d+) tokens[^]{0,60}?resulted in (?<size>\d+)/i,
+  /exceed the configured limit of (?<limit>\d{1,15}) tokens[^]{0,60}?resulted in (?<size>\d{1,15})/i,
   // Google: "The input token count (1058724) exceeds the maximum number of tokens allowed (1048576)", also without brackets.
-  /input token count (?:\((?<size>\d+)\) )?exceeds the maximum number of tokens allowed \(?(?<limit>\d+)/i,
+  /input token count (?:\((?<size>\d{1,15})\) )?exceeds the maximum number of tokens allowed \(?(?<limit>\d{1,15})/i,
   // xAI: "This model's maximum prompt length is 131072 but the request contains 537812 tokens."
-  /maximum prompt length is (?<limit>\d+)\D+(?<size>\d+)/i,
+  /maximum prompt length is (?<limit>\d{1,15})\D{1,60}(?<size>\d{1,15})/i,
   // Copilot: "prompt token count of 131264 exceeds the limit of 128000".
-  /token count of (?<size>\d+) exceeds the limit of (?<limit>\d+)/i,
+  /token count of (?<size>\d{1,15}) exceeds the limit of (?<limit>\d{1,15})/i,
   // Volcengine (langgenius/dify#32221): "Input length 203743 exceeds the maximum length 202752". NIM: "Prompt length (33000) exceeds
   // maximum input length (32768)". SGLang: "Input length (40002 tokens) exceeds the maximum allowed length (32768 tokens)".
-  /(?:input|prompt) length \(?(?<size>\d+)(?: tokens)?\)? exceeds (?:the )?maximum (?:\w+ )?length \(?(?<limit>\d+)/i,
+  /(?:input|prompt) length \(?(?<size>\d{1,15})(?: tokens)?\)? exceeds (?:the )?maximum (?:\w+ )?length \(?(?<limit>\d{1,15})/i,
   // Alibaba (anomalyco/opencode#45834): "Range of input length should be [1, 983616]".
-  /range of input length should be \[\d+, ?(?<limit>\d+)\]/i,
+  /range of input length should be \[\d+, ?(?<limit>\d{1,15})\]/i,
   // llama.cpp, LM Studio.
-  /\((?<size>\d+) tokens\) exceeds the available context size \((?<limit>\d+)/i,
-  /first (?<size>\d+) tokens when context[^]*context length of only (?<limit>\d+)/i,
-  /tokens to keep from the initial prompt is greater than the context length(?: \(n_keep: (?<size>\d+) ?>= n_ctx: (?<limit>\d+))?/i,
+  /\((?<size>\d{1,15}) tokens\) exceeds the available context size \((?<limit>\d{1,15})/i,
+  /first (?<size>\d{1,15}) tokens when context[^]{0,200}?context length of only (?<limit>\d{1,15})/i,
+  /tokens to keep from the initial prompt is greater than the context length(?: \(n_keep: (?<size>\d{1,15}) ?>= n_ctx: (?<limit>\d{1,15}))?/i,
   // SGLang: "The input (40002 tokens) is longer than the model's context length (32768 tokens)."
-  /\((?<size>\d+) tokens\) is longer than the model's context length \((?<limit>\d+)/i,
+  /\((?<size>\d{1,15}) tokens\) is longer than the model's context length \((?<limit>\d{1,15})/i,
   // llama-cpp-python, Baseten: "Requested tokens (5097) exceed context window of 4096".
-  /requested tokens \((?<size>\d+)\) exceed context window of (?<limit>\d+)/i,
+  /requested tokens \((?<size>\d{1,15})\) exceed context window of (?<limit>\d{1,15})/i,
   // Kimi: "Your request exceeded model token limit: 262144 (requested: 291351)".
-  /model token limit: (?<limit>\d+) \(requested: (?<size>\d+)\)/i,
+  /model token limit: (?<limit>\d{1,15}) \(requested: (?<size>\d{1,15})\)/i,
   // Mistral: "Prompt contains 65673 tokens and 0 draft tokens, too large for model with 32768 maximum context length".
-  /contains (?<size>\d+) tokens[^]{0,120}?(?<limit>\d+) maximum context/i,
+  /contains (?<size>\d{1,15}) tokens[^]{0,120}?(?<limit>\d{1,15}) maximum context/i,
   // vLLM: "(length 9000) is longer than the maximum model length of 8192".
-  /\(length (?<size>\d+)\) is longer than the maximum model length of (?<limit>\d+)/i,
+  /\(length (?<size>\d{1,15})\) is longer than the maximum model length of (?<limit>\d{1,15})/i,
   // TGI, Together, DeepInfra: "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4090 `inputs` tokens and 20
   // `max_new_tokens`"; "`inputs` must have less than 4095 tokens. Given: 4200".
-  /must be <= (?<limit>\d+)\. Given: (?<size>\d+) `?inputs`? tokens/i,
-  /must have less than (?<limit>\d+) tokens\. Given: (?<size>\d+)/i,
+  /must be <= (?<limit>\d{1,15})\. Given: (?<size>\d{1,15}) `?inputs`? tokens/i,
+  /must have less than (?<limit>\d{1,15}) tokens\. Given: (?<size>\d{1,15})/i,
   // OpenAI and Groq, if one request exceeds the limit of a minute. Waiting does not help, a shorter request does.
-  /request too large[^]*limit (?<limit>\d+), requested (?<size>\d+)/i,
+  /request too large[^]{0,120}?limit (?<limit>\d{1,15}), requested (?<size>\d{1,15})/i,
   // GitHub: "Request body too large for gpt-4o model. Max size: 8000 tokens."
-  /too large for \S+ model\. max size: (?<limit>\d+) tokens/i,
+  /too large for \S+ model\. max size: (?<limit>\d{1,15}) tokens/i,
   // Ollama, Azure, MiniMax, Together and others.
   /context[ _-]?(?:window|length|size|limit)[^]{0,60}(?:exceed|overflow|too (?:long|large|small))/i,
-  /(?:exceed|overflow|larger than|longer than|greater than|too (?:long|large) for)\w{0,10}[^]{0,60}context[ _-]?(?:window|length|size|limit)/i,
+  /(?:exceed|overflow|larger than|longer than|greater than|too (?:long|large) for)[^]{0,60}context[ _-]?(?:window|length|size|limit)/i,
   // Bedrock, Perplexity, Cohere, Kimi ("Input token length too long"), Z.ai ("Prompt exceeds max length", mangowhoiscloud/geode#668;
   // "Prompt 超长"), Baidu ("the input prompt tokens is too long").
   /(?:prompt|input|conversation|total length of all messages)(?: prompt)?(?: tokens?)?(?: length)? (?:is |are )?too (?:long|large)/i,
