@@ -5,6 +5,7 @@
  * Vendors: SDK is the list of codes in openai 7.57, @anthropic-ai/sdk 1.14, @google/genai 3.3 and client-bedrock-runtime 3.1164.
  */
 import type { RefusedPart } from "../ProviderError.ts"
+import * as Wording from "./wording.ts"
 
 // ───────────────────────── Codes
 
@@ -228,7 +229,8 @@ export interface Overflow {
  * The overflow that the words report, `undefined` for another failure: also for a budget of output that is too large beside a
  * conversation that fills at most half of the window. There a shorter conversation is no help.
  */
-export const overflowIn = (message: string): Overflow | undefined => {
+export const overflowIn = (words: string): Overflow | undefined => {
+  const message = Wording.start(words)
   const match = overflows.map((wording) => wording.exec(message)).find((found) => found !== null)
   if (match === undefined) return undefined
   const limit = count(match.groups?.["limit"])

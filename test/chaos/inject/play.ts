@@ -3,7 +3,7 @@
  */
 import { NodeServices } from "@effect/platform-node"
 import { Cause, Effect, Exit, Layer, Metric, Redacted, Schedule, Schema, Scope } from "effect"
-import { Agent, AgentEvent, Message, RunFailed, RunResult, Transcript } from "effect-agent"
+import { Agent, AgentEvent, Message, RunFailed, RunResult, Transcript, Usage } from "effect-agent"
 import { OpenAiCompatible } from "effect-agent/providers"
 import { Retry } from "effect-agent/resilience"
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
@@ -176,8 +176,9 @@ const unplanned = (ended: Ended<unknown, unknown>): ReadonlyArray<string> =>
   statusOf(ended) === "defect" && !told(ended).includes(planned) ? [`died: ${told(ended)}`] : []
 
 const spending = (ended: Ended<unknown, unknown>): ReadonlyArray<string> => {
-  const total = resultOf(ended)?.usage.total ?? 0
-  return total <= budget + Session.tokensOfAnswer ? [] : [`spent ${total} of ${budget}`]
+  const { estimated = 0, total } = resultOf(ended)?.usage ?? Usage.zero
+  // An estimate counts the texts, whose tokens the server does not count here.
+  return total - estimated <= budget + Session.tokensOfAnswer ? [] : [`spent ${total - estimated} of ${budget}`]
 }
 
 /** Each message of the user that was taken is in the transcript once, with a good answer after it. */
