@@ -310,8 +310,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F150",
     without: "an answer that ends badly is told without secrets",
     file: "src/providers/internal/answer.ts",
-    from: 'return missing === undefined ? "complete" : this.reworded(missing)',
-    to: 'return missing ?? "complete"',
+    from: "return this.reworded(missing)",
+    to: "return missing",
     test: "test/faults/secrets.test.ts"
   },
   {

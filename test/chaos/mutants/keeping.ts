@@ -70,7 +70,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "is due when less than the reserve is free, and keeps the task and the newest turns",
     without: "a compaction is due by its reserve",
     file: "src/context/Compaction.ts",
-    from: 'trigger.reason !== "threshold" || measure.total >= most',
+    from: 'measure.total >= (reason === "threshold" ? most : reason === "refusal" ? window / 2 : 0)',
     to: "true",
     test: "test/context/compaction.test.ts"
   },

@@ -382,7 +382,7 @@ const ends: ReadonlyArray<Mutant> = [
     fault: "F053",
     without: "an answer without proof of its end was cut",
     file: chat,
-    from: "return sawEnd && calls.every(",
+    from: "return (sawEnd || isLenient) && calls.every(",
     to: "return calls.every(",
     test: truncationTest
   },
@@ -430,7 +430,7 @@ const ends: ReadonlyArray<Mutant> = [
     fault: "F062",
     without: "content of a wrong type is a failure, as it would be lost",
     file: chunks,
-    from: "delta !== undefined && !isReadable(delta)",
+    from: "own !== undefined && !isReadable(own)",
     to: "false",
     test: garbageTest
   },
@@ -446,8 +446,8 @@ const ends: ReadonlyArray<Mutant> = [
     fault: "F066",
     without: "an error in the middle is no end",
     file: answer,
-    from: "if (isReason(isLast)) this.outcome = this.redacted(data, isLast)",
-    to: 'if (isReason(isLast)) this.outcome = this.hasData ? "complete" : this.redacted(data, isLast)',
+    from: "if (isReason(isLast)) this.refuse(data, this.redacted(data, isLast))",
+    to: 'if (isReason(isLast)) this.outcome = "complete"',
     test: midstreamTest
   },
   {
@@ -469,9 +469,9 @@ const ends: ReadonlyArray<Mutant> = [
   {
     fault: "F071",
     without: "calls are told apart by their place, whatever their ids",
-    file: chat,
-    from: "const known = byIndex.get(index)",
-    to: "const known = reply.calls.find((call) => wireIds.get(call) === id) ?? byIndex.get(index)",
+    file: "src/providers/openAiChat/calls.ts",
+    from: "const known = index === undefined ? undefined : this.byIndex.get(index)",
+    to: "const known = [...this.byIndex.values()].find((open) => open.id === id) ?? this.byIndex.get(index ?? 0)",
     test: midstreamTest
   }
 ]

@@ -13,9 +13,9 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F073",
     without: "an answer that ends for calls it does not have is no failure",
-    file: "src/providers/openAiChat/protocol.ts",
-    from: "return toolFinishes.has(finish) && calls.length === 0",
-    to: "return toolFinishes.has(finish) && calls.length < 0",
+    file: "src/providers/ReplyWriter.ts",
+    from: 'stopReason === "toolUse" && this.calls.length === 0',
+    to: 'stopReason === "toolUse" && this.calls.length < 0',
     test: toolCalls
   },
   {
@@ -221,17 +221,17 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "F116",
     without: "turns are not counted by default",
-    file: "src/internal/limits.ts",
-    from: "const defaultMaxTurns = 50",
-    to: "const defaultMaxTurns = Infinity",
+    file: "src/internal/limitTable.ts",
+    from: "maxTurns: { initial: 50,",
+    to: "maxTurns: { initial: Infinity,",
     test: "test/behaviour/Limits.test.ts"
   },
   {
     fault: "F117",
     without: "the same calls may be made for ever by default",
     file: "src/internal/limits.ts",
-    from: "const defaultMaxIdentical = 5",
-    to: "const defaultMaxIdentical = Infinity",
+    from: "?? table.maxIdenticalToolCalls.initial",
+    to: "?? Infinity",
     test: limits
   },
   {
@@ -286,8 +286,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F118",
     without: "an estimate that was replaced is no longer part of the sum",
     file: "src/internal/budget.ts",
-    from: "estimated: estimated + now.estimated - before.estimated",
-    to: "estimated: estimated + now.estimated",
+    from: "(now.usage.estimated ?? 0) - (before.usage.estimated ?? 0)",
+    to: "(now.usage.estimated ?? 0)",
     test: limits
   },
   {
@@ -310,7 +310,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F118",
     without: "an empty answer is asked for again within the budget",
     file: "src/internal/modelCall.ts",
-    from: "    if (spent !== undefined) return yield* spent\n",
+    from: "  if (spent !== undefined) return yield* spent\n",
     to: "",
     test: limits
   },
@@ -334,16 +334,16 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F118",
     without: "what nobody tells is nothing",
     file: "src/internal/reply.ts",
-    from: "Budget.reported(reply.finish?.usage) ?? Budget.estimate(Budget.inputOf(request), reply.content)",
-    to: "Budget.reported(reply.finish?.usage) ?? Budget.nothing",
+    from: "const usage = Budget.reported(this.reply.finish?.usage) ?? this.estimated",
+    to: "const usage = Budget.reported(this.reply.finish?.usage)",
     test: limits
   },
   {
     fault: "F119",
     without: "what was made shorter once is made shorter again",
     file: "src/internal/modelCall.ts",
-    from: "yield* prepared(reply, shorter)",
-    to: "yield* fitted(reply, shorter)",
+    from: "prepared(reply, shorter)",
+    to: "fitted(reply, shorter)",
     test: overflow
   },
   {
