@@ -99,14 +99,14 @@ const inKernel = (port: number): number => {
 const megabyte = 2 ** 20
 
 it.live.skipIf(process.platform !== "linux")(
-  "F096: a slow reader of a fast server is at most 4 MB behind of 256, and loses nothing of the end",
+  "F096: a slow reader of a fast server is at most 4 MB behind of 32, and loses nothing of the end",
   () =>
     Effect.gen(function* () {
       const [wire] = wires
       assert.isDefined(wire)
       const [begin = "", part = "", ...end] = wire.answer({ text: ["x".repeat(16 * 1024)] })
       // What an answer may have at most, less what begins and ends it.
-      const parts = Math.floor((256 * megabyte) / part.length) - 1
+      const parts = Math.floor((32 * megabyte) / part.length) - 1
       const sockets: Array<Socket> = []
       const server = yield* serve((response) => {
         if (response.socket !== null) sockets.push(response.socket)

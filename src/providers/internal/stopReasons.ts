@@ -8,9 +8,10 @@ export const isFailure = (word: string): boolean => /abort|cancel|error|fail|mal
 /** The stop reason that a word means. An unknown word counts as a normal end. */
 export const of = (word: string): StopReason => words.get(word.toLowerCase()) ?? "stop"
 
-/** As `of`, at the end of an answer: its `unrepresented` then names an unknown word. */
+/** As `of`, at the end of an answer: its `unrepresented` then names an unknown word. Anything but a short word may hold a secret. */
 export const noted = (word: string, reply: ReplyWriter): StopReason => {
-  if (!words.has(word.toLowerCase())) reply.note(`the stop reason ${JSON.stringify(word.slice(0, 40))}`)
+  if (!words.has(word.toLowerCase()))
+    reply.note(/^[a-z_]{1,40}$/i.test(word) ? `the stop reason "${word}"` : "an unknown stop reason")
   return of(word)
 }
 

@@ -39,8 +39,7 @@ export const schemas = {
   weather: {
     type: "object",
     properties: { city: { type: "string" }, days: { type: "number" } },
-    required: ["city", "days"],
-    additionalProperties: true
+    required: ["city", "days"]
   },
   clock: { type: "object", properties: {} },
   note: {
@@ -52,12 +51,10 @@ export const schemas = {
       deep: {
         type: "object",
         properties: { ok: { type: "boolean" }, no: { type: "null" } },
-        required: ["ok", "no"],
-        additionalProperties: true
+        required: ["ok", "no"]
       }
     },
-    required: ["path", "text", "tags", "deep"],
-    additionalProperties: true
+    required: ["path", "text", "tags", "deep"]
   }
 } as const
 
