@@ -25,7 +25,6 @@ const weather = {
   description: "The weather of the next days",
   parametersJsonSchema: {
     type: "object",
-    additionalProperties: true,
     properties: { city: { type: "string" }, days: { type: "number" } },
     required: ["city", "days"]
   }
@@ -80,14 +79,12 @@ export const session = {
           description: "Writes a note",
           parametersJsonSchema: {
             type: "object",
-            additionalProperties: true,
             properties: {
               path: { type: "string" },
               text: { type: "string" },
               tags: { type: "array", items: { type: "string" } },
               deep: {
                 type: "object",
-                additionalProperties: true,
                 properties: { ok: { type: "boolean" }, no: { type: "null" } },
                 required: ["ok", "no"]
               }
