@@ -178,7 +178,9 @@ const unplanned = (ended: Ended<unknown, unknown>): ReadonlyArray<string> =>
 const spending = (ended: Ended<unknown, unknown>): ReadonlyArray<string> => {
   const { estimated = 0, total } = resultOf(ended)?.usage ?? Usage.zero
   // An estimate counts the texts, whose tokens the server does not count here.
-  return total - estimated <= budget + Session.tokensOfAnswer ? [] : [`spent ${total - estimated} of ${budget}`]
+  return total - estimated <= budget + Session.tokensOfAnswer
+    ? []
+    : [`spent ${total - estimated} of ${budget}`]
 }
 
 /** Each message of the user that was taken is in the transcript once, with a good answer after it. */
