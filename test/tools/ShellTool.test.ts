@@ -256,9 +256,10 @@ describe.concurrent("ShellTool", () => {
       const space = yield* Workspace.make()
       const started = performance.now()
       const { text } = yield* space.call("shell", {
-        command: "setsid sh -c 'echo $$ > pid; exec sleep 3' & echo done"
+        command:
+          "setsid sh -c 'echo $$ > pid; exec sleep 3' & until [ -s pid ]; do sleep 0.01; done; echo done"
       })
-      assert.isTrue(text.startsWith("done"))
+      assert.strictEqual(text, `done\n${outlived}`)
       assert.isBelow(performance.now() - started, 2_500)
     }).pipe(Workspace.provide)
   )
