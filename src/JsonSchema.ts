@@ -19,7 +19,7 @@ import { memoize } from "effect/Function"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import { coerce, fits, isObject, type JsonObject } from "./internal/jsonCoercion.ts"
+import { coerce, fits, isObject, type JsonObject, typeNames } from "./internal/jsonCoercion.ts"
 import * as JsonReference from "./internal/jsonReference.ts"
 
 type Json = Schema.Json
@@ -109,7 +109,7 @@ const sortOf = memoize((schema: JsonObject): Sort => {
     required,
     type
   } = schema
-  const types = (typeof type === "string" ? [type] : strings(type)).filter((name) => known.has(name))
+  const types = (typeof type === "string" ? [type] : strings(type)).filter((name) => typeNames.has(name))
   return {
     // OpenAPI says `nullable`. Words that are no types allow every value.
     types: nullable === true && types.length > 0 ? [...types, "null"] : types,
@@ -119,16 +119,6 @@ const sortOf = memoize((schema: JsonObject): Sort => {
     others: others === false && patternProperties !== undefined ? true : others
   }
 })
-
-const known: ReadonlySet<string> = new Set([
-  "array",
-  "boolean",
-  "integer",
-  "null",
-  "number",
-  "object",
-  "string"
-])
 
 const readProperties = (
   reading: Reading,

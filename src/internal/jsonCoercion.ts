@@ -7,6 +7,17 @@ import { parse } from "./jsonDepth.ts"
 type Json = Schema.Json
 export type JsonObject = { readonly [key: string]: Json }
 
+/** The types of JSON Schema. */
+export const typeNames: ReadonlySet<string> = new Set([
+  "array",
+  "boolean",
+  "integer",
+  "null",
+  "number",
+  "object",
+  "string"
+])
+
 /** Returns whether the value has one of the types. Without types every value fits. */
 export const fits = (types: ReadonlyArray<string>, value: Json): boolean =>
   types.length === 0 || types.some((type) => isType(type, value))

@@ -65,7 +65,8 @@ const byEntry = (yaml: string, fault: Fault): Result.Result<object, Fault> => {
   if (new Set(entries.map(({ key }) => key)).size < entries.length) return Result.fail(fault)
   const found = entries.map(({ entry, key }) => {
     const value = entry.slice(key.length + 1).trim()
-    const text = value.replaceAll(/\s*\n\s*/g, " ")
+    const lines = value.split("\n").map((line) => line.trim())
+    const text = lines.filter((line) => line !== "").join(" ")
     const plain = isMarked(value) ? entry : `${key}: ${JSON.stringify(text)}`
     return Result.getOrElse(
       Result.orElse(read(entry), () => read(plain)),

@@ -2,6 +2,7 @@
  * The keywords of JSON Schema as one draft: 2020-12. Schemas of tools come in every draft, with keywords of OpenAPI, of
  * forms and of no standard, and vendors reject a whole request for one value that its keyword does not take.
  */
+import { typeNames } from "../../internal/jsonCoercion.ts"
 import * as Json from "./json.ts"
 
 type Node = Json.JsonObject
@@ -83,21 +84,11 @@ const isOfKind = (kind: Kind, value: Json.Json): boolean => {
   return kind === "named schemas" ? Json.isObject(value) : kind(value)
 }
 
-const known: ReadonlySet<string> = new Set([
-  "array",
-  "boolean",
-  "integer",
-  "null",
-  "number",
-  "object",
-  "string"
-])
-
 /** The types of a schema, in lower case. Names that are no types are left out. */
 export const typesOf = ({ type }: Node): ReadonlyArray<string> => {
   const named = Json.isArray(type) ? type : [type]
   const types = named.flatMap((name) => (typeof name === "string" ? [name.toLowerCase()] : []))
-  return [...new Set(types)].filter((name) => known.has(name))
+  return [...new Set(types)].filter((name) => typeNames.has(name))
 }
 
 /** A type or a list of types as a member. */

@@ -40,6 +40,25 @@ const common = {
   forcedTools: "taken"
 } satisfies Partial<Rule>
 
+/** Claude Opus 4 and 4.1. */
+const opus4 = {
+  ...common,
+  thinking: {
+    kind: "budget",
+    wire: budget,
+    levels: { off: null, minimal: 1024, low: 2048, medium: 8192, high: 16_384, xhigh: 32_768, max: 30_000 },
+    budget: { min: 1024 },
+    omitted: "doesNotThink"
+  },
+  sampling: "one",
+  contextWindow: 200_000,
+  maxOutput: 32_000,
+  forcedTools: "whileOff",
+  note: "1024 ≤ budget_tokens < max_tokens",
+  sources: ["@ai-sdk/anthropic@4.0.105 src/anthropic-model-catalog.ts"],
+  verified: true
+} satisfies Partial<Rule>
+
 export const rules: ReadonlyArray<Rule> = [
   {
     ...common,
@@ -258,43 +277,15 @@ export const rules: ReadonlyArray<Rule> = [
     verified: true
   },
   {
-    ...common,
+    ...opus4,
     family: "Claude Opus 4.1 (retired at Anthropic)",
-    pattern: String.raw`claude-opus-4[-.]1(?!\d)`,
-    thinking: {
-      kind: "budget",
-      wire: budget,
-      levels: { off: null, minimal: 1024, low: 2048, medium: 8192, high: 16_384, xhigh: 32_768, max: 30_000 },
-      budget: { min: 1024 },
-      omitted: "doesNotThink"
-    },
-    sampling: "one",
-    contextWindow: 200_000,
-    maxOutput: 32_000,
-    forcedTools: "whileOff",
-    note: "1024 ≤ budget_tokens < max_tokens",
-    sources: ["@ai-sdk/anthropic@4.0.105 src/anthropic-model-catalog.ts"],
-    verified: true
+    pattern: String.raw`claude-opus-4[-.]1(?!\d)`
   },
   {
-    ...common,
+    ...opus4,
     family: "Claude Opus 4 (retired at Anthropic)",
     pattern: String.raw`claude-opus-4(?![-.][1-9](?!\d))`,
-    structuredOutput: false,
-    thinking: {
-      kind: "budget",
-      wire: budget,
-      levels: { off: null, minimal: 1024, low: 2048, medium: 8192, high: 16_384, xhigh: 32_768, max: 30_000 },
-      budget: { min: 1024 },
-      omitted: "doesNotThink"
-    },
-    sampling: "one",
-    contextWindow: 200_000,
-    maxOutput: 32_000,
-    forcedTools: "whileOff",
-    note: "1024 ≤ budget_tokens < max_tokens",
-    sources: ["@ai-sdk/anthropic@4.0.105 src/anthropic-model-catalog.ts"],
-    verified: true
+    structuredOutput: false
   },
   {
     ...common,

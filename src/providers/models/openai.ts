@@ -59,6 +59,24 @@ const common = {
   sampling: "refused"
 } satisfies Partial<Rule>
 
+/** The newest models, by Responses. */
+const recent = {
+  ...common,
+  thinking: {
+    kind: "always-on",
+    wire: effort,
+    levels: fromLow,
+    perEndpoint: { chat: { max: "xhigh" } },
+    omitted: "thinks"
+  },
+  toolSearch: true,
+  maxOutput: 128_000,
+  endpoints: ["responses"],
+  stop: false,
+  tools: "responses",
+  longCache: "options"
+} satisfies Partial<Rule>
+
 /** The rules of GPT-5.4 mini and nano, which differ in the search for tools. */
 const small = {
   ...common,
@@ -139,23 +157,10 @@ export const rules: ReadonlyArray<Rule> = [
     verified: true
   },
   {
-    ...common,
+    ...recent,
     family: "GPT Daybreak Blue",
     pattern: "gpt-daybreak-blue",
-    thinking: {
-      kind: "always-on",
-      wire: effort,
-      levels: fromLow,
-      perEndpoint: { chat: { max: "xhigh" } },
-      omitted: "thinks"
-    },
-    toolSearch: true,
     contextWindow: 1_050_000,
-    maxOutput: 128_000,
-    endpoints: ["responses"],
-    stop: false,
-    tools: "responses",
-    longCache: "options",
     note: "@earendil-works/pi-ai sends none, Codex does not",
     sources: [
       "openai@7.57.0 resources/shared.d.ts ResponsesModel",
@@ -646,23 +651,10 @@ export const rules: ReadonlyArray<Rule> = [
     verified: true
   },
   {
-    ...common,
+    ...recent,
     family: "unknown GPT",
     pattern: String.raw`gpt-(?:5\.(?:[7-9]|\d\d)|[6-9]|\d\d|[a-z]+-latest)`,
-    thinking: {
-      kind: "always-on",
-      wire: effort,
-      levels: fromLow,
-      perEndpoint: { chat: { max: "xhigh" } },
-      omitted: "thinks"
-    },
-    toolSearch: true,
     contextWindow: 400_000,
-    maxOutput: 128_000,
-    endpoints: ["responses"],
-    stop: false,
-    tools: "responses",
-    longCache: "options",
     sources: ["rule for unknown ids: as the newest"],
     verified: false,
     isUnknown: true

@@ -42,7 +42,7 @@ export type Spoken = Extract<Wire, { readonly type: "delta" | "whole" }>
 export const kindOf = (type: string): Item["kind"] =>
   kinds.get(type) ?? (Hosted.isHosted(type) ? "hosted" : "other")
 
-/** The kind of an item: a call that the vendor has run already waits for nobody. */
+/** The kind of an item. A call that the vendor has run already is no call for the application. */
 export const kindOfItem = (wire: Json.JsonObject): Item["kind"] =>
   Hosted.isRun(wire) ? "hosted" : kindOf(Places.typeOf(wire))
 

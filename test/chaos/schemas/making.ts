@@ -1,5 +1,5 @@
 /**
- * Schemas of tools as they come from anywhere, each with arguments that it takes: every draft, the words of OpenAPI, words of nobody,
+ * Schemas of tools as they come from anywhere, each with arguments that it takes: every draft, the words of OpenAPI, unknown words,
  * unions and references at every place, and names that vendors reject.
  */
 import type { Schema } from "effect"
