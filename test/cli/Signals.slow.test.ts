@@ -43,7 +43,7 @@ const hanging = Effect.gen(function* () {
     answering()
   })
   const env = {
-    EFFECT_AGENT_MODEL: "openai-chat/gpt-4.1",
+    EFFECT_AGENT_MODEL: "openai-chat/gpt-5.5",
     OPENAI_API_KEY: "sk-test",
     OPENAI_BASE_URL: `${url}/v1`
   }
@@ -126,7 +126,7 @@ describe("an end from outside", { timeout: 30_000 }, () => {
         response.on("close", () => clearInterval(timer))
       })
       const env = {
-        EFFECT_AGENT_MODEL: "openai-chat/gpt-4.1",
+        EFFECT_AGENT_MODEL: "openai-chat/gpt-5.5",
         OPENAI_API_KEY: "sk-test",
         OPENAI_BASE_URL: `${url}/v1`
       }

@@ -9,7 +9,7 @@ import { active, hostile, splits } from "./sequences.ts"
 Program.bundled()
 
 const openAi = (url: string) => ({
-  EFFECT_AGENT_MODEL: "openai-chat/gpt-4.1",
+  EFFECT_AGENT_MODEL: "openai-chat/gpt-5.5",
   OPENAI_API_KEY: "sk-test",
   OPENAI_BASE_URL: `${url}/v1`
 })
