@@ -56,9 +56,7 @@ const stopReasons: ReadonlyMap<string, StopReason> = new Map([
   ["PUP_LIMITED_DISABLED", "contentFilter"],
   ["IMAGE_SAFETY", "contentFilter"],
   ["IMAGE_PROHIBITED_CONTENT", "contentFilter"],
-  ["IMAGE_RECITATION", "contentFilter"],
-  ["ESCALATION", "contentFilter"],
-  ["PUP_LIMITED_DISABLED", "contentFilter"]
+  ["IMAGE_RECITATION", "contentFilter"]
 ])
 
 /**

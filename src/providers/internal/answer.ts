@@ -236,7 +236,7 @@ export class Answer {
 
   /** Removes secrets from a reason whose text came with an earlier event. */
   private reworded(reason: Reason): Reason {
-    const detail = this.redact(reason.detail)
+    const detail = this.redact(Wording.shortened(reason.detail))
     if (detail === reason.detail) return reason
     return reason._tag === "InvalidRequest" ? new InvalidRequest({ detail }) : new ServerError({ detail })
   }
