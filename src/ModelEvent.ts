@@ -109,7 +109,7 @@ export const unanswered = { unanswered: Schema.optionalKey(Schema.Array(Schema.S
  * @category schemas
  * @since 0.2.0
  */
-export const lacksCalls = { lacksCalls: Schema.optionalKey(Schema.Literal(true)) }
+export const lacksCalls = { lacksCalls: Schema.optionalKey(Schema.Boolean) }
 
 /**
  * The struct field `headers`: the headers of the response, by names in lower case, such as `"x-request-id"`.

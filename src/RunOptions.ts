@@ -389,7 +389,7 @@ export const Patch = Schema.Struct({
   model: Schema.optionalKey(RunOptions.fields.model)
 })
 
-type Unsettable<A> = { readonly [Name in keyof A]?: A[Name] | null }
+type Unsettable<A, Kept = never> = { readonly [Name in Exclude<keyof A, Kept>]?: A[Name] | null }
 
 /**
  * The changes of options that `agent.update` takes.
@@ -401,7 +401,7 @@ type Unsettable<A> = { readonly [Name in keyof A]?: A[Name] | null }
  * @category options
  * @since 0.2.0
  */
-export type Update = Unsettable<Omit<RunOptions, "model" | "limits" | "modelOptions">> & {
+export type Update = Unsettable<RunOptions, "model" | "limits" | "modelOptions"> & {
   /** The id of the model. Default: unchanged. */
   readonly model?: string
   /** The bounds to change. Default: unchanged. */

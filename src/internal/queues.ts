@@ -49,7 +49,12 @@ export interface Sizes {
  * @category models
  * @since 0.2.0
  */
-export type Queued = Readonly<Record<QueueName, ReadonlyArray<Message>>>
+export interface Queued {
+  /** The messages for the time after the current turn. */
+  readonly steering: ReadonlyArray<Message>
+  /** The messages for the time when the run would end. */
+  readonly followUp: ReadonlyArray<Message>
+}
 
 export class Queues {
   queued: Queued = { steering: [], followUp: [] }

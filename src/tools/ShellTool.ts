@@ -141,8 +141,8 @@ export const make = (options: Options) => {
       `Runs a command line of ${options.shell ?? "/bin/sh (POSIX, not bash)"} in the root folder and returns its output and exit ` +
       "code. It has no standard input, its processes end with the call, and the call ends after " +
       `${Duration.toSeconds(usual)} seconds or after timeout (at most ${Duration.toSeconds(most)} seconds).` +
-      limitsOf(options) +
-      withheld(options),
+      withheld(options) +
+      limitsOf(options),
     params: Params,
     failure: Schema.Union([ShellFailed, Sandbox.SandboxUnavailable]),
     // The tool applies its own limit, up to `maxTimeout`.
