@@ -104,7 +104,7 @@ export const unanswered = { unanswered: Schema.optionalKey(Schema.Array(Schema.S
  *
  * **Details**
  *
- * The run asks once more. A second such answer counts as it is. The field is absent for any other answer.
+ * The run asks once more. After a second such answer it fails with `Protocol` of the kind `"noToolCalls"`. The field is absent for any other answer.
  *
  * @category schemas
  * @since 0.2.0

@@ -152,10 +152,7 @@ const answered = Effect.fnUntraced(function* (reply: Reply, request: ModelReques
     if (!isEmpty(reply.reply)) break
     yield* again(reply, request, delay)
   }
-  if (lacksCalls(reply.reply)) {
-    if (isEmpty(reply.reply)) return yield* faulty(reply, "noToolCalls")
-    reply.accept("stop")
-  }
+  if (lacksCalls(reply.reply)) return yield* faulty(reply, "noToolCalls")
   const { unanswered } = reply.reply.finish ?? {}
   if (unanswered !== undefined) return yield* faulty(reply, "unanswered", unanswered.join(", "))
   if (emptyResponse === "fail" && isEmpty(reply.reply)) return yield* faulty(reply, "empty")
@@ -172,7 +169,7 @@ const again = Effect.fnUntraced(function* (reply: Reply, request: ModelRequest, 
   yield* stream(reply, request)
 })
 
-/** An answer that ends for its tool calls, and has none. A model seldom does so twice: then its words count. */
+/** An answer that ends for its tool calls, and has none. A model seldom does so twice. */
 const lacksCalls = ({ content, finish }: ModelEvent.Reply): boolean =>
   finish?.lacksCalls === true && !content.some((block) => block?.type === "hostedTool")
 

@@ -140,12 +140,6 @@ export class Reply {
     })
   })
 
-  /** Ends the finished answer for another reason. */
-  accept(stopReason: Message.StopReason): void {
-    const { finish } = this.reply
-    if (finish !== undefined) this.reply.finish = { ...finish, stopReason }
-  }
-
   private priced(usage: Usage): Usage {
     return Budget.priced(usage, this.run.options.limits?.prices, this.price)
   }

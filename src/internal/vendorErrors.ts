@@ -165,13 +165,9 @@ const aws: ReadonlyMap<string, number> = new Map([
   ["validationexception", 400]
 ])
 
-/**
- * The status that the codes of an error inside an answer stand for. An error without a code is one of the server; a code that no row
- * knows is a refusal, since vendors add new ones for policies, and a repeated request would be blocked again.
- */
-export const statusOf = (codes: ReadonlyArray<string>): number =>
-  statuses.find(([pattern]) => codes.some((code) => pattern.test(code)))?.[1] ??
-  (codes.length === 0 ? 500 : 400)
+/** The status that the codes of an error inside an answer stand for, `undefined` if no row knows them. */
+export const statusOf = (codes: ReadonlyArray<string>): number | undefined =>
+  statuses.find(([pattern]) => codes.some((code) => pattern.test(code)))?.[1]
 
 /** Types of OpenAI, Anthropic and their imitators; names of google.rpc.Code (cloud.google.com/apis/design/errors). */
 const statuses: ReadonlyArray<readonly [RegExp, number]> = [

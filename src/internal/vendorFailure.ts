@@ -271,13 +271,15 @@ const meaningOf = (
   if (coded !== undefined) return coded
   if (Errors.overflowIn(message) !== undefined) return "ContextOverflow"
   if (isDaily(report)) return "QuotaExceeded"
-  const meant = Errors.awsStatus(codes, message) ?? status
+  const meant = Errors.awsStatus(codes, message) ?? status ?? Errors.statusOf(codes)
   const worded = Errors.meaningOfWords(message, meant)
   // The words do not distinguish an empty account from a limit of a minute. A wait in the response does.
   if (worded !== undefined && (worded !== "QuotaExceeded" || wait === undefined)) return worded
   // OpenRouter's moderation.
   if (Json.isArray(Json.object(error?.["metadata"])?.["reasons"])) return "ContentPolicy"
-  const general = Errors.meaningOfStatus(meant ?? Errors.statusOf(codes))
+  // An error without a code is one of the server. A code that no row knows is a refusal, since vendors add new ones for policies, and
+  // a repeated request would be blocked again.
+  const general = Errors.meaningOfStatus(meant ?? (codes.length === 0 ? 500 : 400))
   // 404 is also the answer to thinking that is stored nowhere, and to an image for a model without; 413 to a file.
   const isPart =
     general === "NotFound" || (general === "ContextOverflow" && (refused === "image" || refused === "file"))

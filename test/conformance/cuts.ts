@@ -85,7 +85,7 @@ const read = (dir: string, api: string, name: string): Recording => {
   return {
     api,
     name: `${api}/${name}`,
-    model,
+    model: model ?? "unnamed",
     status: http.status,
     type: http.headers["content-type"] ?? "",
     body: readFileSync(join(dir, api, name, "response.sse"))

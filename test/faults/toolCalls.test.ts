@@ -15,7 +15,7 @@ describe("an answer that", () => {
   // The other two have no word for it.
   for (const wire of wires.filter(({ name }) => /chat|anthropic/.test(name))) {
     it.live(
-      `F073: says that it calls, and does not, is asked once more, and its words count then, on ${wire.name}`,
+      `F073: says that it calls, and does not, is asked once more, and then fails the run, which keeps its words, on ${wire.name}`,
       () =>
         Effect.gen(function* () {
           const server = yield* serve((response) =>
@@ -25,9 +25,11 @@ describe("an answer that", () => {
             Layer.provide(FetchHttpClient.layer)
           )
           const agent = yield* Agent.make({ model: "m", tools: [looking] }).pipe(Effect.provide(provider))
-          const { report, status, text } = yield* agent.prompt("hi")
-          assert.deepStrictEqual([status, text, report.retries], ["completed", "Let me look.", 1])
+          const failure = yield* Effect.flip(agent.prompt("hi"))
+          assert.include(String(failure), "ends for its tool calls, and has none")
           assert.strictEqual(server.requests.length, 2)
+          const kept = (yield* agent.state.get).messages.at(-1)
+          assert.strictEqual(kept && Message.textOf(kept), "Let me look.")
         })
     )
   }

@@ -104,7 +104,7 @@ const decoded = (text: string): string => {
 // ───────────────────────── Their places in a text
 
 const cutOut = (text: string, secrets: ReadonlyArray<Secret>): string => {
-  const found = [...verbatim(text, secrets), ...readings.flatMap((_, index) => spelled(text, secrets, index))]
+  const found = [...verbatim(text, secrets), ...spelled(text, secrets)]
   let [clean, done] = ["", 0]
   for (const [from, to] of found.sort(([self], [that]) => self - that)) {
     if (to <= done) continue
@@ -121,18 +121,26 @@ const verbatim = (text: string, secrets: ReadonlyArray<Secret>): ReadonlyArray<P
   secrets.flatMap(({ isWord, value }) => places(text, value, isWord))
 
 /** Matches in any encoding. */
-const spelled = (raw: string, secrets: ReadonlyArray<Secret>, index: number): ReadonlyArray<Place> => {
-  const reading = readings[index]
-  const { startOf, text } = Spelling.plain(raw, reading)
+const spelled = (raw: string, secrets: ReadonlyArray<Secret>): ReadonlyArray<Place> => {
   const behind = Math.max(0, raw.length - maxCut)
-  const cut = Spelling.plain(raw.slice(behind), { ...reading, isCut: true })
-  return secrets.flatMap(({ isWord, plain }): ReadonlyArray<Place> => {
-    const secret = plain[index]
-    if (secret === undefined) return []
-    const whole = places(text, secret, isWord).map(([from, to]) => [startOf(from), startOf(to)] as const)
-    const begun = isWord ? undefined : beginning(cut.text, secret)
-    return begun === undefined ? whole : [...whole, [behind + cut.startOf(begun), raw.length]]
-  })
+  const wholes = plainly(raw)
+  const cuts = plainly(raw.slice(behind), true)
+  return secrets.flatMap(({ isWord, plain }) =>
+    wholes.flatMap(({ startOf, text }, index): ReadonlyArray<Place> => {
+      const [secret, cut] = [plain[index], cuts[index]]
+      if (secret === undefined || cut === undefined) return []
+      const whole = places(text, secret, isWord).map(([from, to]) => [startOf(from), startOf(to)] as const)
+      const begun = isWord ? undefined : beginning(cut.text, secret)
+      return begun === undefined ? whole : [...whole, [behind + cut.startOf(begun), raw.length]]
+    })
+  )
+}
+
+/** The text by each of the readings. */
+const plainly = (raw: string, isCut = false): ReadonlyArray<Spelling.Plain> => {
+  const [first, second] = readings.map((reading) => ({ ...reading, isCut }))
+  const one = Spelling.plain(raw, first)
+  return [one, one.hasControls ? Spelling.plain(raw, second) : one]
 }
 
 /** Maximum characters at the end of a text in which a cut secret may start: the longest key, escaped. */

@@ -8,6 +8,8 @@
 export interface Plain {
   readonly text: string
   readonly startOf: (index: number) => number
+  /** Whether the text had a backslash before a letter that `breaksLines` is about. */
+  readonly hasControls: boolean
 }
 
 /** The treatment of escapes. */
@@ -20,7 +22,7 @@ export interface Reading {
 
 /** Reduces a text. */
 export const plain = (raw: string, reading: Reading = {}): Plain => {
-  let source: Plain = { text: raw, startOf: (index) => index }
+  let source: Plain = { text: raw, startOf: (index) => index, hasControls: false }
   for (let depth = 0; depth < maxDepth; depth++) {
     if (reading.isCut === true) source = { ...source, text: withoutCutEscape(source.text) }
     if (source.text.search(escape) === -1) break
@@ -76,11 +78,13 @@ const decoded = (bytes: string): string => {
 }
 
 const resolve = (source: Plain, reading: Reading): Plain => {
+  let { hasControls } = source
   const writer = new Writer(source)
   for (const match of source.text.matchAll(escape)) {
+    if (match[4] !== undefined) hasControls = true
     writer.replace(match.index, match.index + match[0].length, meaning(match, reading))
   }
-  return writer.end()
+  return { ...writer.end(), hasControls }
 }
 
 /** Consecutive white space becomes one character, because programs that quote a text fold it. */
@@ -88,9 +92,9 @@ const fold = (source: Plain): Plain => {
   const writer = new Writer(source)
   for (const { 0: run, index } of source.text.matchAll(/\s{2,}/g))
     writer.replace(index, index + run.length, mark)
-  const { startOf, text } = writer.end()
+  const { hasControls, startOf, text } = writer.end()
   const small = text.replace(/[A-Z]+/g, (capitals) => capitals.toLowerCase())
-  return { text: small.replace(/[^0-9a-z\x80-\uffff]|\s/g, mark), startOf }
+  return { text: small.replace(/[^0-9a-z\x80-\uffff]|\s/g, mark), startOf, hasControls }
 }
 
 /** Replaces parts of a text from start to end, and records the original position of each part. */
@@ -126,7 +130,7 @@ class Writer {
       const next = from[piece + 1] ?? source.text.length
       return source.startOf(Math.min(start + index - (at[piece] ?? 0), next - 1))
     }
-    return { text, startOf }
+    return { text, startOf, hasControls: source.hasControls }
   }
 
   private copy(to: number): void {
