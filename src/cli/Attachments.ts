@@ -47,12 +47,15 @@ interface Mention {
   readonly isQuoted: boolean
 }
 
-/** The words that a prompt has behind an `@`. */
+/** The words that a prompt has behind an `@`. Longer ones than any path are text. */
 const mentioned = (words: string): ReadonlyArray<Mention> =>
   Array.from(words.matchAll(/(?:^|\s)@(?:"([^"]+)"|([^\s"]\S*))/g), ([, quoted, bare = ""]) => ({
     name: quoted ?? bare,
     isQuoted: quoted !== undefined
-  }))
+  })).filter(({ name }) => name.length <= maxPath)
+
+/** Maximum characters of a path, that of Linux. */
+const maxPath = 4096
 
 /** The name of a mention, without punctuation that is no part of it, and whether it is a path: names of packages and people are none. */
 const found = Effect.fnUntraced(function* ({ isQuoted, name }: Mention, cwd: string) {

@@ -210,6 +210,15 @@ describe.concurrent("flags", { timeout: 60_000 }, () => {
     })
   )
 
+  it.effect("@ before more characters than a path has stays text", () =>
+    Effect.gen(function* () {
+      const url = yield* Program.server((_, __, response) => Program.says(response, ["Hi"]))
+      const input = `@${".".repeat(2 ** 18)}a`
+      const { code, stderr } = yield* Program.run([], { env: keyed(url), stdin: input })
+      assert.deepStrictEqual([code, stderr.includes("....")], [0, false])
+    })
+  )
+
   const schema = JSON.stringify({
     type: "object",
     properties: { grade: { type: "integer" } },

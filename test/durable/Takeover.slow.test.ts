@@ -115,6 +115,10 @@ const gapAt = (fault: Fault, thaw: boolean) =>
       yield* Fiber.join(watching)
       if (thaw) owner?.kill("SIGCONT")
       if (thaw) yield* Effect.sleep(1000)
+      const isDone = Effect.sync(() => effectsIn(effects).length >= calls)
+      yield* Effect.repeat(Effect.sleep(100), { until: () => isDone }).pipe(
+        Effect.timeoutOption("10 seconds")
+      )
       // Each event of the log once and in order. Deltas that a watcher did not see in time are part of their message.
       const isKept = ({ tag }: { readonly tag: string }) => tag !== "MessageDelta"
       const kept = seen.filter(isKept).map(({ position }) => position)

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Schema } from "effect"
 import { ReplyWriter } from "effect-agent/providers"
-import type { Provider } from "effect-agent"
+import type { Provider, RunOptions } from "effect-agent"
 import type { Endpoint } from "../../src/providers/models/rule.ts"
 import { questionOf } from "./asked.ts"
 
@@ -21,15 +21,16 @@ interface Asked {
   readonly model?: string
   readonly schemas?: "openApi"
   readonly more?: Partial<Provider.ToolDefinition>
+  readonly options?: RunOptions.ModelOptions
 }
 
 const ask = (
   parameters: Json,
-  { endpoint = "responses", model = models[endpoint], more, schemas }: Asked = {}
+  { endpoint = "responses", model = models[endpoint], more, options = {}, schemas }: Asked = {}
 ) => {
   const tool = { name: "t", description: "Does it.", parameters, ...more }
   const server = { id: "acme", protocol: "any", own: [], lacks: [], endpoint, schemas }
-  return questionOf(server, { model, messages: [], tools: [tool], options: {} })
+  return questionOf(server, { model, messages: [], tools: [tool], options })
 }
 
 const written = (parameters: Json, asked?: Asked): any => ask(parameters, asked).tools[0]?.parameters
@@ -214,6 +215,15 @@ describe("the schema of a tool", () => {
     assert.deepStrictEqual(tools, [])
     assert.deepInclude(adjusted[0], { option: "tools", asked: "t", sent: null })
     assert.include(adjusted[0]?.reason ?? "", "string or array")
+  })
+
+  it("is not asked for where its tool is left out", () => {
+    const { adjusted, options } = ask({ type: "array" }, { options: { toolChoice: { name: "t" } } })
+    assert.isUndefined(options.toolChoice)
+    assert.deepStrictEqual(
+      adjusted.map(({ option }) => option),
+      ["tools", "toolChoice"]
+    )
   })
 })
 

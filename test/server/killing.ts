@@ -10,7 +10,7 @@ export class Life {
   writes = 0
   readonly over = Deferred.makeUnsafe<void>()
   /** The sessions that the process has open. */
-  readonly scopes: Array<Scope.Closeable> = []
+  readonly opened: Array<{ readonly scope: Scope.Closeable; readonly isOpen: Deferred.Deferred<void> }> = []
   private last: number
 
   /** `last`: the number of the first write that is not done. */
@@ -44,7 +44,11 @@ export class Life {
 
   /** Releases what the system releases for a process that is gone. */
   readonly bury = Effect.suspend(() =>
-    Effect.forEach(this.scopes, (scope) => Scope.close(scope, Exit.void), { discard: true })
+    Effect.forEach(
+      this.opened,
+      ({ isOpen, scope }) => Effect.andThen(Deferred.await(isOpen), Scope.close(scope, Exit.void)),
+      { discard: true }
+    )
   )
 }
 
@@ -72,8 +76,9 @@ const mortal = <S extends Session.Session>(life: Life, session: S): S => ({
 const opening = (life: Life, open: ReturnType<SessionStore.Service["open"]>) =>
   Effect.gen(function* () {
     const scope = yield* Scope.make()
-    life.scopes.push(scope)
-    const session = yield* Scope.provide(open, scope)
+    const isOpen = Deferred.makeUnsafe<void>()
+    life.opened.push({ scope, isOpen })
+    const session = yield* Effect.ensuring(Scope.provide(open, scope), Deferred.succeed(isOpen, undefined))
     yield* Effect.addFinalizer(() => (life.isOver ? Effect.void : Scope.close(scope, Exit.void)))
     return mortal(life, session)
   })

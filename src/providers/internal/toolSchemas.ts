@@ -121,6 +121,9 @@ export const fitted = (
       null,
       `Its params are a schema of ${kind}, and models call tools with an object.`
     )
+    const { toolChoice } = changes.options
+    if (typeof toolChoice === "object" && toolChoice.name === tool.name)
+      changes.leaveOut("toolChoice", `The tool ${tool.name} is left out.`)
     return []
   })
 }
