@@ -53,7 +53,6 @@ describe("a project with the options of tsc --init", { timeout: 240_000 }, () =>
   beforeAll(async () => {
     await Project.install(home, [
       "effect",
-      "ignore",
       "@agentclientprotocol/sdk",
       "@ai-sdk/provider",
       "@effect/platform-node",
