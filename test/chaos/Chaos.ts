@@ -6,6 +6,8 @@ import type { Effect } from "effect"
 export interface Options {
   readonly seed: number
   readonly count: number
+  /** The mutants to run: those whose file or fault matches this pattern. Default: all. */
+  readonly only?: string
   /** The store of `sessions`: `jsonl`, `sqlite` or `postgres`, default all of them; that of `durable`: default `sqlite`. */
   readonly store?: string
   /** The seconds of each run of `server`. Default 60. */

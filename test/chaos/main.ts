@@ -1,5 +1,5 @@
 /**
- * `npm run chaos -- KIND [--seed N] [--count N | --minutes N] [--store NAME] [--seconds N]`, and for durable
+ * `npm run chaos -- KIND [--seed N] [--count N | --minutes N] [--store NAME] [--seconds N] [--only PATTERN]`, and for durable
  * `[--workers N | --due N [--rate N | --crash] | --concurrent N --queued N,N | --cost N]`: breaks things at random, and exits with 1 if a promise
  * broke with them.
  */
@@ -49,6 +49,7 @@ const { positionals, values } = parseArgs({
     count: { type: "string" },
     minutes: { type: "string" },
     store: { type: "string" },
+    only: { type: "string" },
     seconds: { type: "string" },
     workers: { type: "string" },
     due: { type: "string" },
@@ -78,6 +79,7 @@ if (kind === undefined) {
   const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31))
   const count = Number(values.minutes ?? values.count ?? kind.count)
   const stored = values.store === undefined ? {} : { store: values.store }
+  const narrowed = values.only === undefined ? {} : { only: values.only }
   const timed = values.seconds === undefined ? {} : { seconds: Number(values.seconds) }
   const numbers = Object.fromEntries(
     (["workers", "due", "rate", "concurrent", "cost"] as const).flatMap((option) =>
@@ -93,6 +95,7 @@ if (kind === undefined) {
         seed,
         count,
         ...stored,
+        ...narrowed,
         ...timed,
         ...numbers,
         ...queued,

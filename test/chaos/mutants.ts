@@ -13,9 +13,10 @@ export const mutants: Chaos = {
   run: (options) => run(options).pipe(Effect.scoped, Effect.provide(NodeServices.layer), Effect.orDie)
 }
 
-const run = Effect.fnUntraced(function* ({ count, say, seed }: Options) {
+const run = Effect.fnUntraced(function* ({ count, only = "", say, seed }: Options) {
   const copy = yield* copied
-  const chosen = count < all.length ? rotated(seed).slice(0, count) : all
+  const named = all.filter(({ fault, file }) => new RegExp(only).test(`${file} ${fault}`))
+  const chosen = count < named.length ? rotated(named, seed).slice(0, count) : named
   const titles = [...new Set(chosen.map(({ fault }) => escaped(fault)))]
   const before = yield* tested(copy, [...new Set(chosen.map(({ test }) => test))], titles.join("|"))
   say(`${before.length} tests, ${before.filter(hasFailed).length} of them fail with all guards in place`)
@@ -35,9 +36,9 @@ const run = Effect.fnUntraced(function* ({ count, say, seed }: Options) {
 })
 
 /** A part of them is another part with another seed. */
-const rotated = (seed: number): ReadonlyArray<Mutant> => {
-  const from = seed % all.length
-  return [...all.slice(from), ...all.slice(0, from)]
+const rotated = (mutants: ReadonlyArray<Mutant>, seed: number): ReadonlyArray<Mutant> => {
+  const from = seed % mutants.length
+  return [...mutants.slice(from), ...mutants.slice(0, from)]
 }
 
 /** What the tests need of the project, in a folder of its own. What is installed is shared. */

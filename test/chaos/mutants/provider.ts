@@ -90,8 +90,8 @@ const connecting: ReadonlyArray<Mutant> = [
     fault: "F006",
     without: "half a head is a connection that broke, which is tried again",
     file: network,
-    from: '?? "reset"',
-    to: '?? "badHttp"',
+    from: '?.[1] ?? "reset"',
+    to: '?.[1] ?? "badHttp"',
     test: connectTest
   },
   {

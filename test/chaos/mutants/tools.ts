@@ -22,8 +22,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "F074",
     without: "calls are run only where the answer says that it calls",
     file: "src/internal/turn.ts",
-    from: "Message.toolCalls(message).length > 0",
-    to: 'message.stopReason === "toolUse"',
+    from: "Exit.isSuccess(asked.exit) && Message.toolCalls(message).length > 0",
+    to: 'Exit.isSuccess(asked.exit) && message.stopReason === "toolUse"',
     test: "test/behaviour/Tools.test.ts"
   },
   {
