@@ -92,6 +92,30 @@ describe("openAiResponsesRequest", () => {
     assert.deepStrictEqual([body.tools[0].parameters, body.text.format.schema], [told, told])
   })
 
+  it("names the program that called a tool in the output, for the model that wrote it", () => {
+    const caller = { type: "program", caller_id: "prog_1" }
+    const program = { type: "program", id: "prg_1", call_id: "prog_1", code: "f()", fingerprint: "seal" }
+    const called: Message.ToolCall = {
+      ...call("call_1"),
+      opaque: kept({ item: { type: "function_call", id: "fc_1", caller } })
+    }
+    const text: Message.ToolCall = {
+      ...call("call_2"),
+      opaque: kept({ item: { type: "custom_tool_call", caller } })
+    }
+    const answer = Message.assistant([atVendor(program), called, text, call("call_3")], mine)
+    const messages = [hi, answer, result("call_1"), result("call_2"), result("call_3")]
+    const { input } = bodyOf({ messages, tools: [tool] })
+    assert.deepStrictEqual(input[1], program)
+    assert.deepStrictEqual(input.slice(-3), [
+      { ...output("call_1"), caller },
+      { ...output("call_2"), type: "custom_tool_call_output", caller },
+      output("call_3")
+    ])
+    const other = bodyOf({ messages: [hi, { ...answer, model: "gpt-5" }, result("call_1")], tools: [tool] })
+    assert.notInclude(JSON.stringify(other.input), "prog_1")
+  })
+
   it("says the same for the same, byte by byte", () => {
     const encodeBody = encoder("acme")
     const messages = [hi, Message.assistant([call("call_1")], mine), result("call_1")]

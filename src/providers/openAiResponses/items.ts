@@ -25,6 +25,8 @@ export interface Item {
   readonly callId?: string
   /** The type of the item that answers the call. */
   readonly result?: string
+  /** The caller of a call, such as a program that the vendor runs, which its output names too. */
+  readonly caller?: Json.JsonObject
   /** The checks of a call for the screen, which its output acknowledges. */
   readonly checks?: ReadonlyArray<Json.Json>
   /** The function of a call without a namespace. */
@@ -178,6 +180,7 @@ const encodeCall = (item: Json.JsonObject, call: Message.ToolCall): Item => {
   const encoded = (fields: Json.JsonObject): Item => ({
     json: Json.encode({ type: "function_call", ...fields, name, ...own }),
     callId: call.id,
+    ...(Json.isObject(item["caller"]) ? { caller: item["caller"] } : {}),
     result: isCustom ? "custom_tool_call_output" : "function_call_output"
   })
   if (isCustom) return encoded(short(item))

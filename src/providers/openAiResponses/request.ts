@@ -148,7 +148,7 @@ class Calls {
   }
 
   /** The item as JSON. */
-  add({ callId, checks = [], json, result = "" }: Item): string {
+  add({ callId, caller, checks = [], json, result = "" }: Item): string {
     if (callId === undefined) return json
     if (result === approval) {
       const begun = `{"type":"${approval}","approval_request_id":${Json.encode(callId)},`
@@ -159,7 +159,8 @@ class Calls {
     for (let count = 2; this.used.has(id); count++) id = fit(`${callId} ${count}`, rule)
     this.used.add(id)
     const acknowledged = checks.length === 0 ? "" : `"acknowledged_safety_checks":${Json.encode(checks)},`
-    const begun = `{"type":"${result}","call_id":"${id}",${acknowledged}"output":`
+    const called = caller === undefined ? "" : `"caller":${Json.encode(caller)},`
+    const begun = `{"type":"${result}","call_id":"${id}",${called}${acknowledged}"output":`
     this.open.push({ callId, begun, isScreen: result === "computer_call_output", isApproval: false })
     return `${json.slice(0, -1)},"call_id":"${id}"}`
   }
