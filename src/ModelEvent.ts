@@ -253,13 +253,15 @@ export const logprobs = { logprobs: Schema.optionalKey(Schema.Array(Logprob)) }
  */
 export const ModelEvent = Schema.TaggedUnion({
   /**
-   * The answer begins, and names its provider, model and protocol. If it is missing, the loop takes them from the request.
+   * The answer begins, and names its provider, model and protocol. If it is missing, the loop takes them from the request. `note` is
+   * data that the provider wants with later requests of the conversation, in their `notes`: no message and no event of a run has it.
    */
   Start: {
     provider: Schema.String,
     model: Schema.String,
     protocol: Schema.String,
     responseId: Schema.optionalKey(Schema.String),
+    note: Schema.optionalKey(Schema.Json),
     ...responseModel,
     ...adjusted,
     ...headers,

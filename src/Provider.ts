@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import type { File, Image, ModelMessage, VendorMembers } from "./Message.ts"
+import type { File, Image, MessageId, ModelMessage, VendorMembers } from "./Message.ts"
 import type { ModelEvent } from "./ModelEvent.ts"
 import { ModelNotSupported, ProviderError } from "./ProviderError.ts"
 import type { ModelOptions } from "./RunOptions.ts"
@@ -68,6 +68,8 @@ export interface ModelRequest {
   readonly tools: ReadonlyArray<ToolDefinition>
   /** The options of the call. */
   readonly options: ModelOptions
+  /** The notes of providers on answers of the conversation, by the ids of their messages: see `Start` of `ModelEvent`. Default none. */
+  readonly notes?: ReadonlyMap<MessageId, Schema.Json>
 }
 
 /**

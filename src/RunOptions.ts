@@ -133,6 +133,14 @@ export const ModelOptions = Schema.Struct({
   sessionId: Schema.optionalKey(Schema.String),
   /** The time for which the vendor caches the prompt: not at all, minutes, or up to a day. Default `"short"`. */
   cacheRetention: Schema.optionalKey(Schema.Literals(["none", "short", "long"])),
+  /**
+   * How a change of the system prompt, the tools or the thinking level reaches a model within a conversation: in place of what the
+   * earlier requests began with (`"replace"`), or behind the messages that they had (`"append"`), so that the cache of the vendor keeps
+   * them. Default `"replace"`.
+   *
+   * A provider that cannot append reports that in `ModelCallEnd.adjusted`. A change that the vendor has no items for is made in place.
+   */
+  promptChanges: Schema.optionalKey(Schema.Literals(["replace", "append"])),
   /** The JSON Schema that the answer must match, and its name. Default: the answer is free text. */
   output: Schema.optionalKey(Schema.Struct({ name: Schema.String, schema: Schema.Json })),
   /** Whether one answer may have several tool calls. Default: the vendor's, mostly `true`. */

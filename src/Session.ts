@@ -10,6 +10,7 @@
  */
 import type * as Arr from "effect/Array"
 import type * as Effect from "effect/Effect"
+import type * as Schema from "effect/Schema"
 import type { OfTag } from "./AgentEvent.ts"
 import type { Interrupted } from "./internal/interrupted.ts"
 import type { OpenTurn } from "./internal/openTurn.ts"
@@ -91,6 +92,8 @@ export interface Restored {
   readonly options: Partial<RunOptions>
   /** The names of the options that `agent.update` unset, such as `"limits.maxTurns"`. Default: none. */
   readonly unset?: ReadonlyArray<string>
+  /** The notes of providers on answers of the transcript, by the ids of their messages. Default: none. */
+  readonly notes?: ReadonlyMap<MessageId, Schema.Json>
   /** The messages that were queued, and are in no run yet. */
   readonly queues: {
     readonly steering: ReadonlyArray<Message>
@@ -136,6 +139,7 @@ export type RecordedEvent = OfTag<
  * - `Queued`, `QueueCleared`: messages were put in a queue, or removed from it. A message leaves its queue with its `MessageEnd`.
  * - `OptionsChanged`: `agent.update` changed options, after it had removed those of `unset`.
  * - `MessagesReplaced`: `agent.setMessages` or `agent.reset` replaced the transcript.
+ * - `Noted`: the provider noted something with an answer, which later requests have in `notes`. It may hold the system prompt.
  * - `Compacted`: a summary stands in place of older messages. `entryId` names the record in the event `Compaction`.
  *
  * @category models
@@ -152,6 +156,7 @@ export type Record =
       readonly unset?: ReadonlyArray<string>
     }
   | { readonly _tag: "MessagesReplaced"; readonly messages: ReadonlyArray<Message> }
+  | { readonly _tag: "Noted"; readonly messageId: MessageId; readonly note: Schema.Json }
   | ({
       readonly _tag: "Compacted"
       readonly entryId: string

@@ -38,6 +38,7 @@ export const lostOfParts = ({ messages, tools }: ModelRequest): ReadonlyArray<Ad
 const homeless = [
   "thinkingBudgets",
   "parallelToolCalls",
+  "promptChanges",
   "hostedTools",
   "serviceTier",
   "logprobs",

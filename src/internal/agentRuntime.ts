@@ -101,10 +101,11 @@ export class AgentRuntime {
     )
   }
 
-  /** Takes the queues of the session, and writes there that a run was lost with its process, unless the next run continues it. */
+  /** Takes the notes and the queues of the session, and writes there that a run was lost with its process, unless the next run continues it. */
   readonly restore = Effect.suspend(() => {
     if (this.journal === undefined) return Effect.void
-    const { interrupted, lostRun, open, queues } = this.journal.session.restored
+    const { interrupted, lostRun, notes, open, queues } = this.journal.session.restored
+    notes?.forEach((note, messageId) => this.compactions.notes.set(messageId, note))
     this.open.interrupted = interrupted
     this.open.keep(open)
     this.queues.add("steering", queues.steering)

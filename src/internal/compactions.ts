@@ -1,6 +1,7 @@
 /**
- * What a conversation keeps of its compactions, from run to run.
+ * What a conversation keeps from run to run besides its messages: its compactions, and the notes of providers on its answers.
  */
+import type { Json } from "./json.ts"
 import type { Assistant, Message, MessageId } from "../Message.ts"
 import * as Transcript from "../Transcript.ts"
 
@@ -28,6 +29,8 @@ export class ByHand {
 export class Compactions {
   /** The last one, from which requests start; `undefined` before the first. */
   current: Transcript.Compaction | undefined
+  /** The notes of providers on answers, by the ids of their messages. No event has them: they may hold the system prompt. */
+  readonly notes = new Map<MessageId, Json>()
   /** The newest message that the usage of no answer up to it measures. */
   private measuredAfter: MessageId | undefined
   /** Tokens of the conversation when a compaction failed. */

@@ -41,6 +41,11 @@ export const ask = Effect.fnUntraced(function* (
   const reply = new Reply(run)
   const exit = yield* Effect.exit(Effect.flatMap(prepare, (planned) => fitted(reply, planned)))
   if (Exit.isFailure(exit)) yield* reply.priceOfRest
+  const { note } = reply.reply.start ?? {}
+  if (note !== undefined && Exit.isSuccess(exit)) {
+    run.compactions.notes.set(reply.id, note)
+    yield* run.journal?.write([{ _tag: "Noted", messageId: reply.id, note }]) ?? Effect.void
+  }
   const message = reply.close(exit)
   const durationMs = reply.request && run.elapsed - reply.askedAt
   yield* run.delivered
@@ -206,8 +211,9 @@ const stream = (reply: Reply, request: ModelRequest): Effect.Effect<void, Reason
 
 const streamed = (reply: Reply, request: ModelRequest) => {
   const { run } = reply
+  const { notes } = run.compactions
   reply.send(request)
-  const answer = run.provider.stream(request)
+  const answer = run.provider.stream(notes.size === 0 ? request : { ...request, notes })
   const released = run.guard.output?.(answer, askedOf(run, request)) ?? answer
   const streaming = Effect.flatMap(
     Stream.runForEachArray(released, (events) => reply.receive(events)),

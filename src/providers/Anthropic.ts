@@ -49,6 +49,8 @@ export interface Options extends ServerOptions {
   readonly baseUrl?: string
   /** Whether the server lets models search for tools that a request defers (default: at `api.anthropic.com`, if the model can). */
   readonly toolSearch?: boolean
+  /** Whether the server takes changes of a prompt within a conversation (default: at `api.anthropic.com`, if the model does). */
+  readonly promptChanges?: boolean
 }
 
 /**
@@ -119,7 +121,8 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
       serves: {
         withoutSampling: sent["anthropic-version"] >= "2026-10-21",
         vendor: options.vendor ?? Models.vendorOf(id, "anthropic"),
-        toolSearch: options.toolSearch ?? ToolSearch.isAt("api.anthropic.com", baseUrl)
+        toolSearch: options.toolSearch ?? ToolSearch.isAt("api.anthropic.com", baseUrl),
+        promptChanges: options.promptChanges ?? ToolSearch.isAt("api.anthropic.com", baseUrl)
       }
     },
     timeouts,

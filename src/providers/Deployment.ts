@@ -41,6 +41,8 @@ export interface Serves {
   readonly withoutSampling?: boolean | undefined
   /** Whether the server lets models search for tools that a request defers, as its vendor does (default: `false`). */
   readonly toolSearch?: boolean | undefined
+  /** Whether the server takes changes of a prompt within a conversation, as its vendor does (default: `false`). */
+  readonly promptChanges?: boolean | undefined
   /** Whether models without a rule answer by an output schema (default: `false`). */
   readonly takesSchema?: boolean | undefined
 }

@@ -50,6 +50,8 @@ export interface Options extends ServerOptions {
   readonly baseUrl?: string
   /** Whether the server lets models search for tools that a request defers (default: at `api.openai.com`, if the model can). */
   readonly toolSearch?: boolean
+  /** Whether the server takes changes of a prompt within a conversation (default: at `api.openai.com`, if the model does). */
+  readonly promptChanges?: boolean
 }
 
 /**
@@ -99,7 +101,8 @@ export const make = (options: Options): Effect.Effect<Provider["Service"], never
       serves: {
         vendor: options.vendor ?? Models.vendorOf(id, "openai"),
         keepsPrompts: true,
-        toolSearch: options.toolSearch ?? ToolSearch.isAt("api.openai.com", baseUrl)
+        toolSearch: options.toolSearch ?? ToolSearch.isAt("api.openai.com", baseUrl),
+        promptChanges: options.promptChanges ?? ToolSearch.isAt("api.openai.com", baseUrl)
       },
       otherwise: options.baseUrl === undefined || options.baseUrl === openAi.baseUrl ? undefined : otherwise
     },

@@ -158,7 +158,7 @@ export class ReplyWriter {
   start(): void {
     if (this.isStarted) return
     this.isStarted = true
-    const { adjusted = [], model } = this.call
+    const { adjusted = [], model, question } = this.call
     const { responseId, responseModel } = this.names
     this.events.push({
       _tag: "Start",
@@ -168,6 +168,7 @@ export class ReplyWriter {
       ...(responseId === undefined ? {} : { responseId }),
       ...(responseModel === undefined || responseModel === model ? {} : { responseModel }),
       ...(adjusted.length === 0 ? {} : { adjusted }),
+      ...(question?.note === undefined ? {} : { note: question.note }),
       ...this.head
     })
   }

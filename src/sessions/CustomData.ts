@@ -63,6 +63,9 @@ export const Question = Schema.Union([
 /** Kind `handOff`: the conversation continues with another agent. */
 export const HandOff = Schema.Struct({ from: Schema.String, to: Schema.String, messageId: Schema.String })
 
+/** Kind `note`: the note of the provider on an answer. */
+export const Note = Schema.Struct({ messageId: Schema.String, note: Schema.Json })
+
 /** Kind `child`: an entry of the agent inside a call. */
 export const Child = Schema.Struct({ toolCallId: Schema.String, entry: Schema.Json })
 
@@ -74,6 +77,7 @@ const readers: ReadonlyMap<string, Read> = new Map<string, Read>([
   ["tool", Schema.decodeUnknownResult(Tool)],
   ["question", Schema.decodeUnknownResult(Question)],
   ["handOff", Schema.decodeUnknownResult(HandOff)],
+  ["note", Schema.decodeUnknownResult(Note)],
   ["child", Schema.decodeUnknownResult(Child)]
 ])
 

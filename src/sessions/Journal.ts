@@ -33,6 +33,8 @@ export const drafts = (state: SessionState, record: Record): ReadonlyArray<Draft
       return ofOptions(record.options, record.unset)
     case "MessagesReplaced":
       return replaced(state, record.messages)
+    case "Noted":
+      return [custom("note", { messageId: record.messageId, note: record.note })]
     case "Compacted": {
       const { entryId, firstKept } = record
       const made = Struct.pick(record, ["reason", "summary", "tokensAfter", "tokensBefore"])

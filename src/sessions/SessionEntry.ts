@@ -218,7 +218,7 @@ export interface Label extends Schema.Schema.Type<typeof Label> {}
  *
  * **Details**
  *
- * The package writes the kinds `tool` (a call began or ended), `queue`, `options`, `question`, `handOff`, `uncompacted` and `child` (an entry of an agent
+ * The package writes the kinds `tool` (a call began or ended), `queue`, `options`, `question`, `handOff`, `note`, `uncompacted` and `child` (an entry of an agent
  * inside a tool call). An application may write others.
  *
  * @category models

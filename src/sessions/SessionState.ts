@@ -135,6 +135,7 @@ export class SessionState {
     const first = branch.find(({ id }) => id === compaction?.firstKeptId)
     const open = openTurnOf(branch)
     const handedOff = handOffOf(branch)
+    const notes = notesOf(branch)
     const lostRun = [...this.runs.keys()].at(-1)
     return {
       messages,
@@ -145,6 +146,7 @@ export class SessionState {
         ? { compaction: { summary: compaction.summary, firstKept: first.message.id, ...madeAfter(branch) } }
         : {}),
       ...(handedOff === undefined ? {} : { handedOff }),
+      ...(notes.size === 0 ? {} : { notes }),
       ...(lostRun === undefined ? {} : { lostRun }),
       ...(open === undefined ? {} : { open })
     }
@@ -178,6 +180,7 @@ export const firstUser = (state: SessionState): Message.User | undefined =>
 const readQueue = Schema.decodeUnknownResult(Data.Queue)
 const readOptions = Schema.decodeUnknownResult(Data.Options)
 const readChild = Schema.decodeUnknownResult(Data.Child)
+const readNote = Schema.decodeUnknownResult(Data.Note)
 const readHandOff = Schema.decodeUnknownResult(Data.HandOff)
 
 /** The last hand-off of a branch. */
@@ -185,6 +188,17 @@ const handOffOf = (branch: ReadonlyArray<SessionEntry.SessionEntry>): Restored["
   const entry = branch.findLast((entry) => entry.type === "custom" && entry.kind === "handOff")
   return Result.getOrUndefined(readHandOff(entry?.type === "custom" ? entry.data : undefined))
 }
+
+/** The notes of providers on the answers of a branch. */
+const notesOf = (branch: ReadonlyArray<SessionEntry.SessionEntry>): NonNullable<Restored["notes"]> =>
+  new Map(
+    branch.flatMap((entry) => {
+      const read = entry.type === "custom" && entry.kind === "note" ? readNote(entry.data) : undefined
+      return read !== undefined && Result.isSuccess(read)
+        ? [[read.success.messageId, read.success.note] as const]
+        : []
+    })
+  )
 
 /** Applies data that was read. Returns the fault in words otherwise. */
 const ifRead = <A>(

@@ -43,6 +43,8 @@ const after = (state: Restored, record: Session.Record): Restored => {
       return { ...state, options: RunOptions.patch(state.options, record.options) }
     case "MessagesReplaced":
       return { ...withoutCompaction(state), messages: record.messages }
+    case "Noted":
+      return { ...state, notes: new Map(state.notes).set(record.messageId, record.note) }
     case "Compacted": {
       const { firstKept, summary } = record
       const madeAfter = messages.at(-1)?.id ?? ""

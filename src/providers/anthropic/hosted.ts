@@ -77,17 +77,20 @@ const firstScreen = /claude-(?:3[-.]7|(?:opus|sonnet)-4(?![-.][5-9](?!\d))|(?:so
 /** Opus 4.5 to 4.7, and Sonnet 4.6. */
 const secondScreen = /claude-(?:opus-4[-.][567]|sonnet-4[-.]6)(?!\d)/
 
-/** The tools that the vendor runs only for requests with a header. */
+/** The tools that the vendor runs only for requests with a header, and the parts of a prompt that change with one. */
 const betas: ReadonlyMap<Json.Json | undefined, string> = new Map([
   ["computer_20250124", "computer-use-2025-01-24"],
-  ["computer_20251124", "computer-use-2025-11-24"]
+  ["computer_20251124", "computer-use-2025-11-24"],
+  ["tools", "inline-tools-2026-09-15"],
+  ["effort", "mid-conversation-output-config-2026-07-01"]
 ])
 
 /** The headers that the hosted tools require. */
 export const headers =
   (provider: string) =>
-  (question: Pick<Question, "model" | "options">): Readonly<Record<string, string>> => {
-    const names = definitions(provider, question).flatMap(({ type }) => betas.get(type) ?? [])
+  (question: Pick<Question, "model" | "options" | "changed">): Readonly<Record<string, string>> => {
+    const types = definitions(provider, question).map(({ type }) => type)
+    const names = [...types, ...(question.changed?.takes ?? [])].flatMap((name) => betas.get(name) ?? [])
     return names.length === 0 ? {} : { "anthropic-beta": names.join(",") }
   }
 

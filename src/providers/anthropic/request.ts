@@ -11,6 +11,7 @@ import * as CacheMarks from "../internal/cacheMarks.ts"
 import * as Json from "../internal/json.ts"
 import * as Members from "../internal/members.ts"
 import * as Opaque from "../internal/opaque.ts"
+import * as PromptChanges from "../internal/promptChanges.ts"
 import { isClosed } from "../internal/openAiSchema.ts"
 import { isReason } from "../Protocol.ts"
 import { merge, type Question } from "../internal/question.ts"
@@ -33,17 +34,18 @@ export const encoder = (
   const toolsFor = memoizeByVersion((tool, program) =>
     Members.into(provider, tool, Json.encode(toTool(tool, program)))
   )
-  return (question) => {
+  return (asked) => {
+    const question = PromptChanges.begun(asked)
     const { system = "" } = question
     const given = inContainer(question.vendor, containerOf(provider, question.messages))
     // The vendor's tools are added to those of the agent.
     const { tools: listed, ...vendor } = toVendor(given)
     const theirs = [...Json.array(listed), ...Hosted.definitions(provider, question)]
     const declared = Hosted.declared(question)
-    const turns = turnsOf(question, ToolSearch.namesOf(declared, theirs))
+    const toolOf = toolsFor(programOf(theirs))
+    const turns = turnsOf(question, ToolSearch.namesOf(declared, theirs), toolOf)
     if (isReason(turns)) return turns
     const mark = marker(question, { ...given, tools: theirs }, provider)
-    const toolOf = toolsFor(programOf(theirs))
     const search = ToolSearch.definitions(declared, theirs).map(Json.encode)
     const present = declared.filter((tool) => !isDeferred(tool)).map(toolOf)
     const tools = [
@@ -60,7 +62,7 @@ export const encoder = (
       system.trim() === "" ? "" : own("system", toSystem(system, mark("system"))),
       tools.length === 0 ? "" : `"tools":[${tools.join(",")}],`,
       own("messages", toMessages(turns, mark)),
-      Json.encode(merge(parameters(question, turns, tools.length > 0), vendor)).slice(1)
+      Json.encode(merge(parameters(question, turns, tools.length + asked.tools.length > 0), vendor)).slice(1)
     ].join("")
   }
 }

@@ -4,21 +4,26 @@
  */
 import { memoize } from "effect/Function"
 import type { ModelMessage } from "../../Message.ts"
+import type { ToolDefinition } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
 import type { Block } from "./content.ts"
 import * as Content from "./content.ts"
 import { FittedIds, type Rule } from "../internal/callId.ts"
+import * as Json from "../internal/json.ts"
+import { Placement } from "../internal/promptChanges.ts"
 import { isReason } from "../Protocol.ts"
-import type { Question } from "../internal/question.ts"
+import type { Change, Question } from "../internal/question.ts"
 import * as ToolSearch from "./toolSearch.ts"
 
 export interface Turn {
-  readonly role: "user" | "assistant"
+  readonly role: "user" | "assistant" | "system"
   /** Tool results as JSON. */
   readonly results: Array<string>
   /** The other blocks, which come after the results. */
   readonly blocks: Array<string>
   readonly beginsWithThinking: boolean
+  /** Members of the turn besides its content, as JSON. */
+  readonly members?: string
 }
 
 /**
@@ -28,33 +33,62 @@ export const maker = (
   provider: string,
   keepsUnsigned: boolean
 ): ((
-  question: Pick<Question, "messages" | "model">,
-  searched: ReadonlySet<string> | undefined
+  question: Pick<Question, "messages" | "model" | "changed">,
+  searched: ReadonlySet<string> | undefined,
+  toolOf: (tool: ToolDefinition) => string
 ) => ReadonlyArray<Turn> | Reason) => {
   const blocksOf = memoize((message: ModelMessage) => Content.encodeMessage(provider, message, keepsUnsigned))
-  return ({ messages, model }, searched) => {
+  return ({ changed, messages, model }, searched, toolOf) => {
     const turns: Array<Turn> = []
     const ids = new FittedIds(rule)
     const sets = new Map<string, string>()
-    for (const message of messages) {
+    const placement = new Placement(turns, changed, {
+      ofPrompt: (change) => toPromptTurn(change, toolOf),
+      ofEffort: toEffortTurn
+    })
+    for (const [index, message] of messages.entries()) {
       const isAnswer = message.role === "assistant"
       const blocks = blocksOf(isAnswer && message === messages.at(-1) ? Content.trimmed(message) : message)
       if (isReason(blocks)) return blocks
       const readable = isAnswer && message.model !== model ? blocks.filter(isForAnyModel) : blocks
       const sent = withSearches(readable, searched)
+      placement.reach(index, isAnswer && sent.length > 0)
       if (sent.length > 0) add(turns, isAnswer ? "assistant" : "user", sent, ids, sets)
     }
+    placement.end(messages.length)
     return turns[0]?.role === "assistant" ? [earlier, ...turns] : turns
   }
 }
 
 /** The turn as JSON. `mark` is a member to add to its last block, unless the application marked it. */
-export const render = ({ blocks, results, role }: Turn, mark: string | undefined): string => {
+export const render = ({ blocks, members = "", results, role }: Turn, mark: string | undefined): string => {
   const content = [...results, ...blocks]
   const last = content.at(-1)
   if (last?.includes(`"cache_control":`) === false) content[content.length - 1] = withMember(last, mark)
-  return `{"role":"${role}","content":[${content.join(",")}]}`
+  return `{"role":"${role}","content":[${content.join(",")}]${members}}`
 }
+
+/** The turn for a change of the system prompt or of tools, `undefined` for another change. */
+const toPromptTurn = (
+  { added, removed, system }: Change,
+  toolOf: (tool: ToolDefinition) => string
+): Turn | undefined => {
+  const blocks = [
+    ...(system === undefined ? [] : [Json.encode({ type: "text", text: system })]),
+    ...removed.map((name) => Json.encode({ type: "tool_removal", tool: { type: "tool_reference", name } })),
+    ...added.map(
+      (tool) => `{"type":"tool_addition","tool":{"type":"tool_definition","definition":${toolOf(tool)}}}`
+    )
+  ]
+  return blocks.length === 0 ? undefined : { ...silent, blocks }
+}
+
+const toEffortTurn = (effort: string): Turn => ({
+  ...silent,
+  members: `,"output_config":${Json.encode({ effort })}`
+})
+
+const silent: Turn = { role: "system", results: [], blocks: [], beginsWithThinking: false }
 
 /** Adds a member to an object in JSON. */
 export const withMember = (json: string, member: string | undefined): string =>
@@ -64,7 +98,8 @@ export const withMember = (json: string, member: string | undefined): string =>
  * Whether the model may think now. The vendor counts a sequence of tool calls as one turn, which must start
  * with thinking. A turn that another model started does not.
  */
-export const mayThink = (turns: ReadonlyArray<Turn>): boolean => {
+export const mayThink = (all: ReadonlyArray<Turn>): boolean => {
+  const turns = all.filter(({ role }) => role !== "system")
   const asked = turns.findLastIndex(({ results, role }) => role === "user" && results.length === 0)
   return turns[asked + 1]?.beginsWithThinking ?? true
 }
@@ -98,7 +133,7 @@ const earlier: Turn = {
 
 const add = (
   turns: Array<Turn>,
-  role: Turn["role"],
+  role: "user" | "assistant",
   sent: ReadonlyArray<Block>,
   ids: FittedIds,
   sets: Map<string, string>

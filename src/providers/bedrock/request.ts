@@ -9,6 +9,7 @@ import * as CacheMarks from "../internal/cacheMarks.ts"
 import * as CallName from "../internal/callName.ts"
 import * as Json from "../internal/json.ts"
 import * as Members from "../internal/members.ts"
+import * as PromptChanges from "../internal/promptChanges.ts"
 import { merge, type Question } from "../internal/question.ts"
 import { vendorAtBedrock } from "../models/ids.ts"
 import { isReason } from "../Protocol.ts"
@@ -27,7 +28,8 @@ export interface Encoder {
 export const encoder = (provider: string): Encoder => {
   const turnsOf = Turns.maker(provider)
   const toolsOf = toolEncoder(provider)
-  const parts = (question: Question, mark: Mark): Parts | Reason => {
+  const parts = (asked: Question, mark: Mark): Parts | Reason => {
+    const question = PromptChanges.begun(asked)
     const { tools: theirs, toolConfig, ...vendor } = question.vendor
     const config = Json.object(toolConfig) ?? {}
     const { tools: listed, ...choice } = config
@@ -36,7 +38,7 @@ export const encoder = (provider: string): Encoder => {
     const tools = isOff ? [] : [...toolsOf(question), ...hostedTools(provider, question), ...named]
     const turns = turnsOf(question, tools.length > 0)
     if (isReason(turns)) return turns
-    const fields = merge(parameters(question, turns, tools.length > 0), vendor)
+    const fields = merge(parameters(question, turns, tools.length > 0), withBeta(question, vendor))
     const { system = "" } = question
     const members = [
       own(vendor, "messages", () => toMessages(turns, mark)),
@@ -63,6 +65,14 @@ export const encoder = (provider: string): Encoder => {
       return `{"input":{"converse":${toBody({ ...made, fields })}}}`
     }
   }
+}
+
+/** The members of the body with the beta of the vendor of Claude for changes of tools. */
+const withBeta = (question: Question, vendor: Json.JsonObject): Json.JsonObject => {
+  if (!PromptChanges.changesTools(question)) return vendor
+  const own = Json.object(vendor["additionalModelRequestFields"])?.["anthropic_beta"]
+  const betas = [...Json.array(own), "mid-conversation-tool-changes-2026-07-01"]
+  return merge(vendor, { additionalModelRequestFields: { anthropic_beta: betas } })
 }
 
 interface Parts {

@@ -6,14 +6,16 @@ import { memoize } from "effect/Function"
 import type { Assistant, ModelMessage } from "../../Message.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { FittedIds } from "../internal/callId.ts"
-import type { Question } from "../internal/question.ts"
+import * as Json from "../internal/json.ts"
+import { Placement } from "../internal/promptChanges.ts"
+import type { Change, Question } from "../internal/question.ts"
 import { isReason } from "../Protocol.ts"
 import type { Block, Way } from "./content.ts"
 import * as Content from "./content.ts"
 import * as Family from "./family.ts"
 
 export interface Turn {
-  readonly role: "user" | "assistant"
+  readonly role: "user" | "assistant" | "system"
   readonly results: Array<Piece>
   /** The other blocks, which come after the results. */
   readonly blocks: Array<Piece>
@@ -37,19 +39,22 @@ export const maker = (
     encoders.set(key, encoder)
     return encoder
   }
-  return ({ messages, model }, hasTools) => {
+  return ({ changed, messages, model }, hasTools) => {
     const { hasRichResults, ids } = Family.of(model)
     const blocksOf = encoderOf({ provider, hasRichResults, isFlat: !hasTools })
     const names = new Names(ids)
     const turns: Array<Turn> = []
-    for (const message of messages) {
+    const placement = new Placement(turns, changed, { ofPrompt: toPromptTurn })
+    for (const [index, message] of messages.entries()) {
       const isAnswer = message.role === "assistant"
       const blocks = blocksOf(isAnswer && message === messages.at(-1) ? trimmed(message) : message)
       if (isReason(blocks)) return blocks
       const isForeign = isAnswer && message.model !== model
       const sent = isForeign ? blocks.filter(({ kind }) => !bound.has(kind)) : blocks
+      placement.reach(index, isAnswer && sent.length > 0)
       if (sent.length > 0) add(turns, isAnswer ? "assistant" : "user", sent, names)
     }
+    placement.end(messages.length)
     return turns[0]?.role === "assistant" ? [earlier, ...turns] : turns
   }
 }
@@ -71,7 +76,8 @@ export const render = ({ blocks, results, role }: Turn, mark: string | undefined
  * Whether Claude may think now with a budget. The vendor counts a sequence of tool calls as one turn, which must start with
  * thinking.
  */
-export const mayThink = (turns: ReadonlyArray<Turn>): boolean => {
+export const mayThink = (all: ReadonlyArray<Turn>): boolean => {
+  const turns = all.filter(({ role }) => role !== "system")
   const asked = turns.findLastIndex(({ results, role }) => role === "user" && results.length === 0)
   return turns[asked + 1]?.beginsWithThinking ?? true
 }
@@ -91,7 +97,24 @@ const earlier: Turn = {
   beginsWithThinking: false
 }
 
-const add = (turns: Array<Turn>, role: Turn["role"], sent: ReadonlyArray<Block>, names: Names): void => {
+/** The turn for a change. The vendor takes a tool by the name of one that it knows. */
+const toPromptTurn = ({ added, removed, system }: Change): Turn => ({
+  role: "system",
+  results: [],
+  blocks: [
+    ...(system === undefined ? [] : [{ text: system }]),
+    ...removed.map((name) => ({ toolRemoval: { tool: { name } } })),
+    ...added.map(({ name }) => ({ toolAddition: { tool: { name } } }))
+  ].map((block) => ({ json: Json.encode(block), takesMark: false })),
+  beginsWithThinking: false
+})
+
+const add = (
+  turns: Array<Turn>,
+  role: "user" | "assistant",
+  sent: ReadonlyArray<Block>,
+  names: Names
+): void => {
   const last = turns.at(-1)
   const turn =
     last?.role === role

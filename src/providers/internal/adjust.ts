@@ -19,6 +19,7 @@ import type { Rule, Thinking } from "../models/rule.ts"
 import { isReason } from "../Protocol.ts"
 import { type Question, vendorOf } from "./question.ts"
 import * as Parts from "./parts.ts"
+import * as PromptChanges from "./promptChanges.ts"
 import * as Support from "./support.ts"
 import * as Think from "./thinking.ts"
 import * as ToolSearch from "./toolSearch.ts"
@@ -40,6 +41,8 @@ export interface Server
   readonly withoutSampling?: boolean | undefined
   /** Whether requests contain a cache retention. */
   readonly keepsPrompts?: boolean | undefined
+  /** Whether the server takes changes of a prompt within a conversation. */
+  readonly promptChanges?: boolean | undefined
 }
 
 /** Makes a function that adapts requests for one server. */
@@ -87,7 +90,7 @@ const question = (
   request: ModelRequest,
   { headers, vendor }: Betas.Given
 ): Question => {
-  const { headers: _, thinkingBudgets, thinkingLevel, vendor: __, ...asked } = request.options
+  const { headers: _, promptChanges, thinkingBudgets, thinkingLevel, vendor: __, ...asked } = request.options
   const changes = new Changes(asked)
   if (server.endpoint === "generateContent") Gemini.restrict(changes, request)
   const { model } = request
@@ -114,7 +117,8 @@ const question = (
   else sample(changes, rule, thinks)
   if (server.endpoint === "converse") Converse.restrict(changes, { model, rule, tools, level })
   const { adjusted, options } = changes
-  return { ...request, tools, options, headers, thinking, thinkingLevel: level, vendor, rule, adjusted }
+  const made = { ...request, tools, options, headers, thinking, thinkingLevel: level, vendor, rule, adjusted }
+  return promptChanges === "append" ? PromptChanges.appended(changes, server, made) : made
 }
 
 /** The thinking of Claude as the application sets it in the body. */

@@ -3,12 +3,12 @@
  * the body from the rule of the model and from the application.
  */
 import type { Adjustment } from "../../ModelEvent.ts"
-import type { ModelRequest } from "../../Provider.ts"
+import type { ModelRequest, ToolDefinition } from "../../Provider.ts"
 import type { Reason } from "../../ProviderError.ts"
 import { InvalidRequest } from "../../ProviderError.ts"
 import type { ModelOptions, ThinkingLevel } from "../../RunOptions.ts"
 import * as Json from "./json.ts"
-import type { Rule } from "../models/rule.ts"
+import type { PromptPart, Rule } from "../models/rule.ts"
 
 /**
  * A request in the form that a protocol encodes.
@@ -22,7 +22,10 @@ import type { Rule } from "../models/rule.ts"
  */
 export interface Question extends Omit<ModelRequest, "options"> {
   /** The options that the model accepts. */
-  readonly options: Omit<ModelOptions, "headers" | "vendor" | "thinkingLevel" | "thinkingBudgets">
+  readonly options: Omit<
+    ModelOptions,
+    "headers" | "vendor" | "thinkingLevel" | "thinkingBudgets" | "promptChanges"
+  >
   /** The thinking level that the model accepts, for a protocol without an `endpoint` (default: none). */
   readonly thinkingLevel: ThinkingLevel | undefined
   /** Members of the body that set the thinking of the model, by the rules for the `endpoint` of the protocol. */
@@ -35,6 +38,34 @@ export interface Question extends Omit<ModelRequest, "options"> {
   readonly rule: Rule | undefined
   /** The options that the provider changed for the model. */
   readonly adjusted: ReadonlyArray<Adjustment>
+  /** The prompt at the start of the conversation, and its changes since (default: the prompt of now stands there). */
+  readonly changed?: Changed
+  /** The note on the answer, for later requests (default: none). */
+  readonly note?: Json.JsonObject
+}
+
+/** The parts of a prompt that may change within a conversation, in the form in which the vendor takes them. */
+export interface Prompt extends Pick<Question, "tools" | "thinking"> {
+  readonly system: string
+}
+
+/** A change of a prompt. */
+export interface Change {
+  /** The text of a message of the system (default: none). */
+  readonly system?: string
+  readonly added: ReadonlyArray<ToolDefinition>
+  /** The names of the tools that the model may no longer call. */
+  readonly removed: ReadonlyArray<string>
+  /** The level of effort, as the vendor names it (default: the one before). */
+  readonly effort?: string
+}
+
+/** The prompt at the start of a conversation, and its changes by the index of the message before which the model read each. */
+export interface Changed {
+  readonly head: Prompt
+  readonly changes: ReadonlyMap<number, Change>
+  /** The parts that the model takes changes of. */
+  readonly takes: ReadonlyArray<PromptPart>
 }
 
 /** The members of `modelOptions.vendor` for a provider. */

@@ -1,5 +1,5 @@
 /** Rules for Claude, with sources as of `Models.readOn`. */
-import type { Rule, Thinking } from "./rule.ts"
+import type { PromptPart, Rule, Thinking } from "./rule.ts"
 
 const adaptive: Thinking["wire"] = {
   messages: { thinking: { type: "adaptive", display: "summarized" }, output_config: { effort: "$" } }
@@ -40,6 +40,10 @@ const common = {
   forcedTools: "taken"
 } satisfies Partial<Rule>
 
+/** Of platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages, and `@earendil-works/pi-ai@1.5.2`. */
+const changes: ReadonlyArray<PromptPart> = ["system", "tools"]
+const promptChanges: Rule["promptChanges"] = { messages: [...changes, "effort"] }
+
 /** Claude Opus 4 and 4.1. */
 const opus4 = {
   ...common,
@@ -66,6 +70,7 @@ export const rules: ReadonlyArray<Rule> = [
     pattern: String.raw`claude-(?:fable|mythos)-5[-.][1-9](?!\d)`,
     thinking: { kind: "always-on", wire: adaptive, levels: fromLow, omitted: "thinks", usual: "high" },
     toolSearch: true,
+    promptChanges,
     contextWindow: 1_000_000,
     maxOutput: 128_000,
     forcedTools: "refused",
@@ -82,6 +87,7 @@ export const rules: ReadonlyArray<Rule> = [
     pattern: String.raw`claude-(?:fable|mythos)-(?:5|preview)`,
     thinking: { kind: "always-on", wire: adaptive, levels: fromLow, omitted: "thinks", usual: "high" },
     toolSearch: true,
+    promptChanges: { messages: changes },
     contextWindow: 1_000_000,
     maxOutput: 128_000,
     sources: [
@@ -97,6 +103,7 @@ export const rules: ReadonlyArray<Rule> = [
     pattern: String.raw`claude-opus-5[-.]5(?!\d)`,
     thinking: { kind: "always-on", wire: adaptive, levels: fromLow, omitted: "thinks", usual: "medium" },
     toolSearch: true,
+    promptChanges,
     contextWindow: 1_000_000,
     maxOutput: 128_000,
     forcedTools: "refused",
@@ -127,6 +134,7 @@ export const rules: ReadonlyArray<Rule> = [
       usual: "high"
     },
     toolSearch: true,
+    promptChanges,
     contextWindow: 1_000_000,
     maxOutput: 128_000,
     forcedTools: "refused",
@@ -142,6 +150,7 @@ export const rules: ReadonlyArray<Rule> = [
     pattern: String.raw`claude-haiku-5[-.]5(?!\d)`,
     thinking: { kind: "adaptive", wire: adaptive, levels: stoppable, omitted: "thinks", usual: "medium" },
     toolSearch: true,
+    promptChanges,
     contextWindow: 1_000_000,
     maxOutput: 128_000,
     sources: [
@@ -157,6 +166,7 @@ export const rules: ReadonlyArray<Rule> = [
     pattern: String.raw`claude-opus-5(?![-.]?\d(?!\d))`,
     thinking: { kind: "adaptive", wire: adaptive, levels: stoppable, omitted: "thinks", usual: "high" },
     toolSearch: true,
+    promptChanges,
     contextWindow: 1_000_000,
     maxOutput: 128_000,
     sources: ["earendil-works/pi#7081", "elgorro/aiquila#410", "Kilo-Org/kilocode#12526"],
@@ -183,6 +193,7 @@ export const rules: ReadonlyArray<Rule> = [
     pattern: String.raw`claude-opus-4[-.]8(?!\d)`,
     thinking: { kind: "adaptive", wire: adaptive, levels: stoppable, omitted: "doesNotThink", usual: "high" },
     toolSearch: true,
+    promptChanges: { messages: changes },
     contextWindow: 1_000_000,
     maxOutput: 128_000,
     sources: ["decolua/9router#2635", "The-PR-Agent/pr-agent#2456", "langchain-ai/langchain-aws#1141"],

@@ -116,6 +116,7 @@ export const rules: ReadonlyArray<Rule> = [
       usual: "medium"
     },
     toolSearch: true,
+    promptChanges: { responses: ["system", "tools", "effort"] },
     contextWindow: 1_050_000,
     maxOutput: 128_000,
     stop: false,
@@ -144,6 +145,7 @@ export const rules: ReadonlyArray<Rule> = [
     },
     sampling: "whileOff",
     toolSearch: true,
+    promptChanges: { responses: ["system", "tools", "effort"] },
     contextWindow: 1_050_000,
     maxOutput: 128_000,
     stop: false,
@@ -218,6 +220,7 @@ export const rules: ReadonlyArray<Rule> = [
     },
     sampling: "whileOff",
     toolSearch: true,
+    promptChanges: { responses: ["system", "tools"] },
     contextWindow: 1_050_000,
     maxOutput: 128_000,
     stop: false,
@@ -263,7 +266,8 @@ export const rules: ReadonlyArray<Rule> = [
     ...small,
     family: "GPT-5.4 mini",
     pattern: String.raw`gpt-5\.4-mini`,
-    toolSearch: true
+    toolSearch: true,
+    promptChanges: { responses: ["system"] }
   },
   {
     ...small,
@@ -277,6 +281,7 @@ export const rules: ReadonlyArray<Rule> = [
     thinking: { kind: "effort", wire: effort, levels: fromNoneToXhigh, omitted: "thinks" },
     sampling: "whileOff",
     toolSearch: true,
+    promptChanges: { responses: ["system"] },
     contextWindow: 1_050_000,
     maxOutput: 128_000,
     stop: false,

@@ -11,6 +11,14 @@ import type { ThinkingLevel } from "../../RunOptions.ts"
 export type Endpoint = "messages" | "responses" | "chat" | "generateContent" | "converse"
 
 /**
+ * A part of a prompt that may change within a conversation.
+ *
+ * @since 0.2.0
+ * @category models
+ */
+export type PromptPart = "system" | "tools" | "effort"
+
+/**
  * The value that a vendor uses for a thinking level.
  *
  * It replaces `"$"` in the `wire` of the endpoint. An object is merged into the body, `null` sends nothing.
@@ -125,6 +133,11 @@ export interface Rule {
   readonly system?: "firstMessage" | "message"
   /** Whether their vendor lets the models search for tools that a request defers (default: `false`). */
   readonly toolSearch?: boolean
+  /**
+   * The parts of a prompt that the models let change within a conversation, at each API that lets them: for the option
+   * `promptChanges` (default: none).
+   */
+  readonly promptChanges?: Partial<Readonly<Record<Endpoint, ReadonlyArray<PromptPart>>>>
   /**
    * The field of OpenAI's APIs for a long cache retention: `prompt_cache_retention` or `prompt_cache_options`
    * (default: none).

@@ -11,6 +11,7 @@ import * as Json from "../internal/json.ts"
 import * as Members from "../internal/members.ts"
 import type { Thinking } from "../models/rule.ts"
 import * as Caching from "../internal/openAiCaching.ts"
+import * as PromptChanges from "../internal/promptChanges.ts"
 import {
   type Answer,
   encodeOutput,
@@ -25,20 +26,22 @@ import * as Tools from "./tools.ts"
 import * as ToolSearch from "./toolSearch.ts"
 import * as OpenAiSchema from "../internal/openAiSchema.ts"
 import { isReason } from "../Protocol.ts"
-import { merge, type Question } from "../internal/question.ts"
+import { type Change, merge, type Question } from "../internal/question.ts"
 
 /** Encodes bodies for one provider. Encodes each message and each tool once. */
 export const encoder = (provider: string): ((question: Question) => string | Reason) => {
+  const tools = Tools.encoder(provider)
   const encoders: Encoders = {
     provider,
+    tool: tools.tool,
     user: memoize((message: Message.User) => encodeUser(provider, message)),
     output: memoize((message: Message.ToolResult) => encodeOutput(provider, message)),
     screen: memoize(encodeScreen),
     own: memoize((message: Message.Assistant) => encodeOwn(provider, message)),
     plain: memoize((message: Message.Assistant) => encodePlain(provider, message))
   }
-  const toolsOf = Tools.encoder(provider)
-  return (question) => {
+  return (asked) => {
+    const question = PromptChanges.begun(asked)
     const searched = new ToolSearch.Calls()
     const input = encodeInput(question, encoders, searched)
     if (isReason(input)) return input
@@ -47,9 +50,9 @@ export const encoder = (provider: string): ((question: Question) => string | Rea
     const own = (name: string, json: string) => (name in vendor ? "" : `${JSON.stringify(name)}:${json},`)
     const instructions =
       system === "" || rule?.system === "message" ? "" : own("instructions", Json.encode(system))
-    const listed = toolsOf({ ...question, tools: searched.declared(question.tools) })
+    const listed = tools.all({ ...question, tools: searched.declared(question.tools) })
     const known = listed.length === 0 ? "" : `"tools":[${listed.join(",")}],`
-    const rest = Json.encode(merge(parameters(question), vendor))
+    const rest = Json.encode(merge(parameters(question, asked.tools.length), vendor))
     return `{${own("model", Json.encode(model))}${instructions}${own("input", input)}${known}${rest.slice(1)}`
   }
 }
@@ -59,6 +62,7 @@ export const encoder = (provider: string): ((question: Question) => string | Rea
 /** Each function encodes a message once. */
 interface Encoders {
   readonly provider: string
+  readonly tool: Tools.Encoder["tool"]
   readonly user: (message: Message.User) => string | Reason
   readonly output: Output
   readonly screen: Output
@@ -70,7 +74,7 @@ interface Encoders {
 type Output = (message: Message.ToolResult) => ReadonlyArray<string> | Reason
 
 const encodeInput = (question: Question, encoders: Encoders, searched: ToolSearch.Calls): string | Reason => {
-  const { messages, options } = question
+  const { changed, messages, options } = question
   const { previousResponseId: stored } = options
   // The vendor has the messages up to the answer that it stored.
   const start = messages.findIndex(
@@ -84,6 +88,7 @@ const encodeInput = (question: Question, encoders: Encoders, searched: ToolSearc
     if (index < start) continue
     if (message.role === "assistant") {
       calls.settle(out)
+      out.push(...itemsOfChange(changed?.changes.get(index), encoders))
       if (index === start) for (const item of encoders.own(message).items) calls.add(searched.place(item))
       else {
         const isLast = !messages.slice(index + 1).some(({ role }) => role === "assistant")
@@ -102,7 +107,21 @@ const encodeInput = (question: Question, encoders: Encoders, searched: ToolSearc
     out.push(json)
   }
   calls.settle(out)
+  out.push(...itemsOfChange(changed?.changes.get(messages.length), encoders))
   return `[${out.join(",")}]`
+}
+
+/** The items for a change of the prompt. */
+const itemsOfChange = (change: Change | undefined, { tool }: Encoders): ReadonlyArray<string> => {
+  if (change === undefined) return []
+  const { added, effort, system } = change
+  return [
+    ...(system === undefined ? [] : [Json.encode({ role: "developer", content: system })]),
+    ...(added.length === 0
+      ? []
+      : [`{"type":"additional_tools","role":"developer","tools":[${added.map(tool).join(",")}]}`]),
+    ...(effort === undefined ? [] : [Json.encode({ type: "configuration_update", reasoning: { effort } })])
+  ]
 }
 
 /**
@@ -200,9 +219,9 @@ const approvalOf = ({ content, isError, outcome }: Message.ToolResult): string =
 // ───────────────────────── Parameters
 
 /** The API has no stop sequences and no thinking budget. */
-const parameters = (question: Question): Json.JsonObject => {
+const parameters = (question: Question, present: number): Json.JsonObject => {
   const { model, options, thinking, tools } = question
-  const hasTools = tools.length + (options.hostedTools ?? []).length > 0
+  const hasTools = present + tools.length + (options.hostedTools ?? []).length > 0
   const included = [
     ...(mayThink(question) ? ["reasoning.encrypted_content"] : []),
     ...(options.logprobs === undefined ? [] : ["message.output_text.logprobs"]),

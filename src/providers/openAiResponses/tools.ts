@@ -10,10 +10,16 @@ import * as OpenAiSchema from "../internal/openAiSchema.ts"
 import { merge, type Question } from "../internal/question.ts"
 import * as ToolSearch from "./toolSearch.ts"
 
-/** Encodes the tools of a request for one provider: those of the agent first, each of them once, then those of the vendor. */
-export const encoder = (provider: string): ((question: Question) => ReadonlyArray<string>) => {
+/** Encodes the tools of a provider, each of them once. */
+export interface Encoder {
+  readonly tool: (tool: ToolDefinition) => string
+  /** The tools of a request: those of the agent first, then those of the vendor. */
+  readonly all: (question: Question) => ReadonlyArray<string>
+}
+
+export const encoder = (provider: string): Encoder => {
   const toolOf = memoize((tool: ToolDefinition) => Members.into(provider, tool, Json.encode(toTool(tool))))
-  return ({ model, options: { hostedTools = [] }, tools, vendor }) => {
+  const all: Encoder["all"] = ({ model, options: { hostedTools = [] }, tools, vendor }) => {
     // The vendor defines the tool of the agent that controls the screen.
     const own = usesScreen(hostedTools) ? tools.filter(({ name }) => name !== "computer") : tools
     const theirs = hostedTools.map((tool) => merge(toHosted(model, tool), tool.vendor?.[provider] ?? {}))
@@ -21,6 +27,7 @@ export const encoder = (provider: string): ((question: Question) => ReadonlyArra
     const search = ToolSearch.definitions(own, listed)
     return [...own.map(toolOf), ...[...search, ...theirs, ...listed].map(Json.encode)]
   }
+  return { tool: toolOf, all }
 }
 
 const usesScreen = (hosted: ReadonlyArray<HostedToolDefinition>): boolean =>

@@ -1,0 +1,278 @@
+/**
+ * Changes of the system prompt, the tools and the effort within a conversation, at its end: a vendor caches prompts by their
+ * beginning, which stays as the earlier requests had it.
+ *
+ * Sources: `@anthropic-ai/sdk@1.14.0` BetaSystemMessageParam, BetaRequestToolAdditionBlock, BetaRequestToolRemovalBlock;
+ * `openai@7.57.0` ResponseInputItem.AdditionalTools, ResponseConfigurationUpdateItemParam; `@aws-sdk/client-bedrock-runtime@3.1164.0`
+ * ConversationRole, ToolAdditionBlock, ToolRemovalBlock; the vendors' guides
+ * platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages and developers.openai.com/api/docs/guides/prompt-caching.
+ */
+import { memoize } from "effect/Function"
+import * as Schema from "effect/Schema"
+import { VendorMembers } from "../../Message.ts"
+import type { ToolDefinition } from "../../Provider.ts"
+import type { Endpoint, PromptPart } from "../models/rule.ts"
+import type { Changes } from "./changes.ts"
+import * as Json from "./json.ts"
+import * as Opaque from "./opaque.ts"
+import { type Change, type Changed, merge, type Prompt, type Question } from "./question.ts"
+
+/** A server, and whether it takes what its vendor takes. */
+interface Server {
+  readonly id: string
+  readonly endpoint?: Endpoint | undefined
+  readonly promptChanges?: boolean | undefined
+}
+
+const Tool = Schema.Struct({
+  name: Schema.String,
+  description: Schema.String,
+  parameters: Schema.Json,
+  strict: Schema.optionalKey(Schema.Boolean),
+  deferred: Schema.optionalKey(Schema.Boolean),
+  inputExamples: Schema.optionalKey(Schema.Array(Schema.Record(Schema.String, Schema.Json))),
+  allowedCallers: Schema.optionalKey(Schema.Array(Schema.Literals(["direct", "programmatic"]))),
+  vendor: Schema.optionalKey(VendorMembers)
+})
+
+const isPrompt = Schema.is(
+  Schema.Struct({
+    system: Schema.String,
+    tools: Schema.Array(Tool),
+    thinking: Schema.Record(Schema.String, Schema.Json)
+  })
+)
+
+/** How an API takes changes. */
+interface Way {
+  /**
+   * The tools that it adds: any, in place of those of the same names (`"define"`); any of new names, and it takes none away (`"add"`);
+   * those that it took away (`"name"`).
+   */
+  readonly tools: "define" | "add" | "name"
+  /** The member of the body that has the effort. */
+  readonly effort?: string
+}
+
+const ways: Partial<Readonly<Record<Endpoint, Way>>> = {
+  messages: { tools: "define", effort: "output_config" },
+  responses: { tools: "add", effort: "reasoning" },
+  converse: { tools: "name" }
+}
+
+/** The question with the prompt that the conversation began with, and with the changes since, where the model takes them. */
+export const appended = (changes: Changes, server: Server, question: Question): Question => {
+  const { endpoint, id } = server
+  const { messages, options, rule, vendor } = question
+  const way = endpoint === undefined ? undefined : ways[endpoint]
+  // OpenAI takes no change of the effort of its "pro" mode (openrouter.ai/docs, GPT-6 Astra).
+  const isPro = Json.object(vendor["reasoning"])?.["mode"] !== undefined
+  const takes = (endpoint === undefined ? undefined : rule?.promptChanges?.[endpoint])?.filter(
+    (part) => part !== "effort" || !isPro
+  )
+  if (
+    endpoint === undefined ||
+    way === undefined ||
+    takes === undefined ||
+    (endpoint !== "converse" && server.promptChanges !== true)
+  ) {
+    changes.report(
+      "promptChanges",
+      "append",
+      "replace",
+      "The model is not known to take changes at their place here."
+    )
+    return question
+  }
+  // The vendor holds the beginning of the conversation, and Converse takes no tools for a model that may call none.
+  if (options.previousResponseId !== undefined) {
+    const reason = "The request continues an answer that the vendor stored."
+    changes.report("promptChanges", "append", "replace", reason)
+    return question
+  }
+  if (endpoint === "converse" && options.toolChoice === "none") return question
+  const { system = "", thinking, tools } = question
+  const present = { system, thinking, tools }
+  const noted = notedIn(question, id, endpoint)
+  const last = noted.at(-1)?.prompt
+  const isAfterAnswer = messages.at(-1)?.role === "assistant"
+  let { prompt: head } = noted[0] ?? { prompt: present }
+  let before = head
+  const at = new Map<number, Change>()
+  for (const { index, prompt } of [...noted, { index: messages.length, prompt: present }]) {
+    const change = changeOf({ way, takes, head }, before, prompt)
+    const isSame = change !== undefined && isNothing(change)
+    if (change === undefined || (!isSame && index === messages.length && isAfterAnswer)) {
+      head = prompt
+      at.clear()
+    } else if (!isSame) at.set(index, change)
+    before = prompt
+  }
+  const isNew = last === undefined || Json.encode(last) !== Json.encode(present)
+  const note = isNew
+    ? { note: Opaque.make(id, { endpoint, ...Json.object(Json.parse(Json.encode(present))) }) }
+    : {}
+  return { ...question, ...note, changed: { head, changes: at, takes } }
+}
+
+/** The question as its conversation began: the changes since stand among its messages. */
+export const begun = (question: Question): Question =>
+  question.changed === undefined ? question : { ...question, ...question.changed.head }
+
+/** Whether the model learns on the way of tools that come or go. */
+export const changesTools = ({ changed }: Pick<Question, "changed">): boolean =>
+  changed !== undefined &&
+  [...changed.changes.values()].some(({ added, removed }) => added.length + removed.length > 0)
+
+/** The prompts that the provider noted with answers of the same model, in their order. */
+const notedIn = (
+  { messages, model, notes }: Question,
+  provider: string,
+  endpoint: Endpoint
+): ReadonlyArray<{ readonly index: number; readonly prompt: Prompt }> =>
+  messages.flatMap((message, index) => {
+    const note = notes?.get(message.id)
+    if (message.role !== "assistant" || message.model !== model || !Json.isObject(note)) return []
+    const isOurs = note["endpoint"] === endpoint && Opaque.of(provider, { opaque: note }) !== undefined
+    const { prompt } = isOurs ? promptIn(note) : nothing
+    return prompt === undefined ? [] : [{ index, prompt }]
+  })
+
+interface Found {
+  readonly prompt: Prompt | undefined
+}
+
+const nothing: Found = { prompt: undefined }
+
+const promptIn = memoize((note: Json.JsonObject): Found => {
+  const prompt = Json.without(note, "endpoint", "provider")
+  return isPrompt(prompt) ? { prompt } : nothing
+})
+
+// ───────────────────────── Changes
+
+interface Means {
+  readonly way: Way
+  readonly takes: ReadonlyArray<PromptPart>
+  readonly head: Prompt
+}
+
+/** The change from one prompt to the next, `undefined` if the vendor has no items for it. */
+const changeOf = (means: Means, from: Prompt, to: Prompt): Change | undefined => {
+  const { takes } = means
+  const tools = toolsFrom(means, from.tools, to.tools)
+  const effort = effortFrom(means, from.thinking, to.thinking)
+  const isOfSystem = from.system !== to.system
+  if (tools === undefined || effort === undefined) return undefined
+  if (isOfSystem && (!takes.includes("system") || to.system.trim() === "")) return undefined
+  return { ...tools, ...effort, ...(isOfSystem ? { system: newsOf(from.system, to.system) } : {}) }
+}
+
+const isNothing = ({ added, effort, removed, system }: Change): boolean =>
+  added.length + removed.length === 0 && effort === undefined && system === undefined
+
+/** The text for a system prompt: its rest behind the one before, or the whole in its place. */
+const newsOf = (before: string, now: string): string => {
+  const rest = now.slice(before.length)
+  return before.trim() !== "" && now.startsWith(before) && rest.trim() !== "" ? rest : `${instead}${now}`
+}
+
+/** Stands before a system prompt that replaces the one before it. */
+export const instead = "These instructions replace all system instructions before them:\n\n"
+
+const jsonOf = memoize((tool: ToolDefinition) => Json.encode(tool))
+
+const toolsFrom = (
+  { head, takes, way }: Means,
+  from: Prompt["tools"],
+  to: Prompt["tools"]
+): Pick<Change, "added" | "removed"> | undefined => {
+  const before = new Map(from.map((tool) => [tool.name, tool]))
+  const now = new Set(to.map(({ name }) => name))
+  const isSame = (known: ReadonlyMap<string, ToolDefinition>) => (tool: ToolDefinition) => {
+    const own = known.get(tool.name)
+    return own !== undefined && jsonOf(own) === jsonOf(tool)
+  }
+  const added = to.filter((tool) => !isSame(before)(tool))
+  const gone = from.filter(({ name }) => !now.has(name))
+  const removed = gone.map(({ name }) => name)
+  if (added.length + removed.length === 0) return { added, removed }
+  // A vendor lets models search for the tools of the beginning.
+  const replaced = added.flatMap(({ name }) => before.get(name) ?? [])
+  if (!takes.includes("tools") || [...added, ...replaced].some(({ deferred }) => deferred === true))
+    return undefined
+  const isTaken = {
+    define: () => true,
+    add: () => removed.length + replaced.length === 0,
+    name: () =>
+      replaced.length === 0 && added.every(isSame(new Map(head.tools.map((tool) => [tool.name, tool]))))
+  }
+  return isTaken[way.tools]() ? { added, removed } : undefined
+}
+
+const effortFrom = (
+  { takes, way: { effort: member } }: Means,
+  from: Json.JsonObject,
+  to: Json.JsonObject
+): Pick<Change, "effort"> | undefined => {
+  if (Json.encode(from) === Json.encode(to)) return {}
+  if (member === undefined || !takes.includes("effort")) return undefined
+  const effort = Json.text(Json.object(to[member])?.["effort"])
+  const isAll = effort !== undefined && Json.encode(merge(from, { [member]: { effort } })) === Json.encode(to)
+  return isAll && Json.text(Json.object(from[member])?.["effort"]) !== undefined ? { effort } : undefined
+}
+
+// ───────────────────────── Their places
+
+/** The turns that stand for changes. */
+interface Forms<Turn> {
+  /** The turn of the system prompt and the tools, `undefined` for a change of the effort alone. */
+  readonly ofPrompt: (change: Change) => Turn | undefined
+  readonly ofEffort?: (effort: string) => Turn
+}
+
+/**
+ * Puts changes among the turns of a conversation with Claude: behind a turn of the user and before an answer, but an effort before the
+ * turn of the user, since it counts from the next one on.
+ */
+export class Placement<Turn extends { readonly role: string }> {
+  private waiting: ReadonlyArray<Change> = []
+  private readonly turns: Array<Turn>
+  private readonly changed: Changed | undefined
+  private readonly forms: Forms<Turn>
+
+  constructor(turns: Array<Turn>, changed: Changed | undefined, forms: Forms<Turn>) {
+    this.turns = turns
+    this.changed = changed
+    this.forms = forms
+  }
+
+  /** Comes to a message. `isAnswer`: a turn of the model follows. */
+  reach(index: number, isAnswer: boolean): void {
+    const change = this.changed?.changes.get(index)
+    if (change !== undefined) this.waiting = [...this.waiting, change]
+    if (isAnswer && this.endsWithUser) this.place()
+  }
+
+  /** Comes to the end of the conversation. */
+  end(index: number): void {
+    this.reach(index, true)
+    this.place()
+  }
+
+  private get endsWithUser(): boolean {
+    return this.turns.at(-1)?.role === "user"
+  }
+
+  private place(): void {
+    const { forms, turns, waiting } = this
+    this.waiting = []
+    const effort = waiting.findLast((change) => change.effort !== undefined)?.effort
+    if (effort !== undefined && forms.ofEffort !== undefined)
+      turns.splice(turns.length - (this.endsWithUser ? 1 : 0), 0, forms.ofEffort(effort))
+    for (const change of waiting) {
+      const turn = forms.ofPrompt(change)
+      if (turn !== undefined) turns.push(turn)
+    }
+  }
+}
