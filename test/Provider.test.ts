@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Stream } from "effect"
-import { Message, Provider } from "effect-agent"
+import { Agent, Message, type ModelEvent, Provider, ProviderError } from "effect-agent"
 
 const named = (id: string) =>
   Layer.succeed(Provider.Provider, Provider.Provider.of({ id, stream: () => Stream.empty }))
@@ -8,6 +8,41 @@ const shout = Provider.decorate((inner) => Effect.succeed({ ...inner, id: `${inn
 const idOf = Effect.map(Provider.Provider, ({ id }) => id)
 
 describe("Provider", () => {
+  it.effect("gets its notes on finished answers with later requests, and nobody else does", () =>
+    Effect.gen(function* () {
+      const notes: Array<ReadonlyArray<unknown>> = []
+      const reason = new ProviderError.InvalidRequest({ detail: "no" })
+      const provider = Provider.Provider.of({
+        id: "noting",
+        stream: (request) => {
+          notes.push([...(request.notes ?? [])])
+          const start: ModelEvent.ModelEvent = {
+            _tag: "Start",
+            provider: "noting",
+            model: "m",
+            protocol: "",
+            note: `note ${notes.length}`
+          }
+          return notes.length === 2
+            ? Stream.concat(
+                Stream.make(start),
+                Stream.fail(new ProviderError.ProviderError({ provider: "noting", reason }))
+              )
+            : Stream.make(start, { _tag: "Finish", stopReason: "stop" })
+        }
+      })
+      const agent = yield* Effect.provideService(Agent.make({ model: "m" }), Provider.Provider, provider)
+      const seen: Array<unknown> = []
+      yield* agent.subscribe((event) => Effect.sync(() => void seen.push(event)))
+      const first = yield* agent.prompt("One")
+      yield* Effect.exit(agent.prompt("Two"))
+      const third = yield* agent.prompt("Three")
+      const [, answer] = first.newMessages
+      assert.deepStrictEqual(notes, [[], [[answer?.id, "note 1"]], [[answer?.id, "note 1"]]])
+      assert.notInclude(JSON.stringify([seen, first, third, agent.state.getUnsafe()]), "note 1")
+    }).pipe(Effect.scoped)
+  )
+
   describe("decorate", () => {
     it.effect("two providers with the same decorator in one app each keep their own", () =>
       Effect.gen(function* () {

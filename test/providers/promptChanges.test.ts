@@ -388,6 +388,36 @@ describe("promptChanges: append", () => {
     }
   })
 
+  it("begins anew with a tool that the model searches for, which the vendor finds at the beginning alone", () => {
+    const question = Message.user("One")
+    const one = answer("messages", "1")
+    const notes = new Map([[one.id, ask("messages", start, [question]).question.note ?? null]])
+    const now = { ...start, tools: [...start.tools, tool("c", 1, { deferred: true })] }
+    const more = { promptChanges: "append" } as const
+    const { body } = ask("messages", now, [question, one, Message.user("Two")], notes, more, {
+      toolSearch: true
+    })
+    assert.deepStrictEqual(
+      body.tools.map(({ name }: any) => name),
+      ["tool_search_tool_bm25", "a", "b", "c"]
+    )
+    assert.notInclude(JSON.stringify(body.messages), "system")
+  })
+
+  it("counts the marks of tools that came later among those of a request", () => {
+    const mark = { cache_control: { type: "ephemeral" } }
+    const marked = (name: string) => tool(name, 1, { vendor: { acme: mark } })
+    const question = Message.user("One")
+    const one = answer("messages", "1")
+    const notes = new Map([[one.id, ask("messages", start, [question]).question.note ?? null]])
+    const now = { ...start, tools: [...start.tools, ...["c", "d", "e"].map(marked)] }
+    const { body } = ask("messages", now, [question, one, Message.user("Two")], notes, {
+      promptChanges: "append",
+      cacheRetention: "short"
+    })
+    assert.strictEqual(JSON.stringify(body).split('"cache_control"').length, 5)
+  })
+
   it("reads no notes of another model, provider or API", () => {
     const question = Message.user("One")
     const one = answer("messages", "1")

@@ -128,13 +128,11 @@ const toTool = (
 
 type Mark = (place: CacheMarks.Place) => string | undefined
 
-const marker = (
-  { messages: own, options, tools: declared }: Question,
-  vendor: Vendor,
-  provider: string
-): Mark => {
+const marker = (question: Question, vendor: Vendor, provider: string): Mark => {
+  const { messages: own, options, tools: declared } = question
   const { cache_control: last, messages, system, tools } = vendor
-  const [ofMessages, ofTools] = [Members.all(provider, own), Members.all(provider, declared)]
+  const later = PromptChanges.added(question)
+  const [ofMessages, ofTools] = [Members.all(provider, [...own, ...later]), Members.all(provider, declared)]
   const marks = CacheMarks.choose({
     options,
     // The vendor itself marks the last block for a mark of the whole body.

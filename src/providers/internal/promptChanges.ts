@@ -119,10 +119,17 @@ export const appended = (changes: Changes, server: Server, question: Question): 
 export const begun = (question: Question): Question =>
   question.changed === undefined ? question : { ...question, ...question.changed.head }
 
-/** Whether the model learns on the way of tools that come or go. */
-export const changesTools = ({ changed }: Pick<Question, "changed">): boolean =>
-  changed !== undefined &&
-  [...changed.changes.values()].some(({ added, removed }) => added.length + removed.length > 0)
+const changesIn = ({ changed }: Pick<Question, "changed">): ReadonlyArray<Change> => [
+  ...(changed?.changes.values() ?? [])
+]
+
+/** Whether the tools change within the conversation. */
+export const changesTools = (question: Pick<Question, "changed">): boolean =>
+  changesIn(question).some(({ added, removed }) => added.length + removed.length > 0)
+
+/** The tools that came within the conversation. */
+export const added = (question: Pick<Question, "changed">): ReadonlyArray<ToolDefinition> =>
+  changesIn(question).flatMap((change) => change.added)
 
 /** The prompts that the provider noted with answers of the same model, in their order. */
 const notedIn = (
