@@ -17,6 +17,7 @@ import type * as Message from "../Message.ts"
 import { Provider } from "../Provider.ts"
 import { joinAll } from "./handingOver.ts"
 import type { Run } from "./run.ts"
+import { asking, Served } from "./served.ts"
 import * as RunOptions from "../RunOptions.ts"
 import type { HandedOff, Restored } from "../Session.ts"
 import { Team } from "./team.ts"
@@ -48,6 +49,7 @@ export const open = Effect.fnUntraced(function* <T extends Tools, H extends Hook
     Context.add(HookManager.HookManager, manager)
   )
   const scope = Context.get(made, Scope.Scope)
+  const isServed = Context.get(made, Served)
   const team = Team.of(runOptions, registry, manager)
   yield* joinAll(team.members, tools)
   const options = yield* restored(team, runOptions, session?.restored)
@@ -56,9 +58,9 @@ export const open = Effect.fnUntraced(function* <T extends Tools, H extends Hook
     yield* State.states,
     modes,
     { journal: session && new Journal(session), parent, scope, team },
-    // Services of the agent under the caller's, so that the caller's span and request-scoped services win. The provider, the
-    // tools and the hooks are always the agent's.
-    (caller) => Context.mergeAll(made, caller, own)
+    // Services of the agent under the caller's, so that the caller's span and services win, but in a server. The provider, the tools
+    // and the hooks are always the agent's.
+    (caller) => Context.mergeAll(made, isServed ? asking(caller) : caller, own)
   )
   yield* runtime.restore
   yield* Scope.addFinalizer(scope, runtime.close)

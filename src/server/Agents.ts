@@ -6,8 +6,9 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
 import type * as Agent from "../Agent.ts"
+import { Served } from "../internal/served.ts"
 import type { Session } from "../Session.ts"
 
 /**
@@ -91,8 +92,14 @@ export const layer = <E extends { readonly message: string }, R>(
   Layer.effect(
     Agents,
     Effect.map(Effect.context<R>(), (context) => ({
-      // The scope is that of the session, not that of the layer.
+      // Of a request, which makes the agent, only the scope of the session counts.
       make: (given: Given) =>
-        Effect.updateContext(make(given), (own: Context.Context<Scope.Scope>) => Context.merge(context, own))
+        Effect.updateContext(make(given), (request: Context.Context<Scope.Scope>) =>
+          Context.mergeAll(
+            context,
+            Context.make(Scope.Scope, Context.get(request, Scope.Scope)),
+            Context.make(Served, true)
+          )
+        )
     }))
   )
