@@ -84,7 +84,9 @@ export interface Options {
  */
 export class SandboxUnavailable extends Schema.TaggedError<SandboxUnavailable>()("SandboxUnavailable", {
   /** The reason, such as a program that is not installed. */
-  detail: Schema.String
+  detail: Schema.String,
+  /** Whether the search itself failed, so that there may be a sandbox. Default `false`. */
+  isUnknown: Schema.optionalKey(Schema.Boolean)
 }) {
   override get message(): string {
     return `There is no sandbox for commands: ${this.detail}`
@@ -158,8 +160,8 @@ export interface Command {
  *
  * The function resolves paths and looks for protected names, so make a command anew for each run. The folder for
  * temporary files on macOS exists as long as the scope. Fails with `SandboxUnavailable` if no sandbox is
- * installed, and with `PlatformError` if the root does not exist or the search fails. Whether the sandbox works
- * is known from `probe`.
+ * installed, or if the file system has no `/bin/sh` either, and with `PlatformError` if the root does not exist or the
+ * search fails. Whether the sandbox works is known from `probe`.
  *
  * **Example** (Making a command)
  *
@@ -196,6 +198,7 @@ export const command = Effect.fnUntraced(function* (
     return { kind: "bubblewrap", program: bwrap, args, environment: variables("/tmp") } as const
   }
   if (!(yield* isThere(Seatbelt.place))) {
+    if (!(yield* isThere("/bin/sh"))) return yield* unknown("the file system has no /bin/sh")
     const detail = "neither bwrap (Linux, package bubblewrap) nor sandbox-exec (macOS) is installed"
     return yield* new SandboxUnavailable({ detail })
   }
@@ -206,10 +209,7 @@ export const command = Effect.fnUntraced(function* (
   return { kind: "sandbox-exec", program: Seatbelt.place, args, environment: variables(temporary) } as const
 })
 
-const isThere = Effect.fnUntraced(function* (path: string) {
-  const files = yield* FileSystem.FileSystem
-  return yield* Effect.orElseSucceed(files.exists(path), () => false)
-})
+const isThere = (path: string) => FileSystem.FileSystem.use((files) => files.exists(path))
 
 const limitsOf = (options: Options, replaced: ReadonlyArray<string>) => {
   const { HOME, SSH_AUTH_SOCK } = globalThis.process.env
@@ -279,7 +279,9 @@ export const probe = Effect.fnUntraced(
   Effect.scoped,
   Effect.timeoutOrElse({
     duration: "10 seconds",
-    orElse: () => Effect.fail(new SandboxUnavailable({ detail: "it did not start within 10 seconds" }))
+    orElse: () => unknown("it did not start within 10 seconds")
   }),
-  Effect.catchTag("PlatformError", ({ message }) => Effect.fail(new SandboxUnavailable({ detail: message })))
+  Effect.catchTag("PlatformError", ({ message }) => unknown(message))
 )
+
+const unknown = (detail: string) => Effect.fail(new SandboxUnavailable({ detail, isUnknown: true }))

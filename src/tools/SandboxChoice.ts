@@ -16,8 +16,9 @@ export const make = (mode: Sandbox.Mode, options: Sandbox.Options) => {
     if (found !== undefined) return found
     const result = yield* Effect.result(Sandbox.probe(options))
     const files = yield* FileSystem.FileSystem
-    // No sandbox starts without its root, which may be made later.
-    if (!(yield* Effect.orElseSucceed(files.exists(options.root), () => false))) return result
+    // No sandbox starts without its root, which may be made later, and a search that failed may succeed later.
+    const isUnknown = Result.isFailure(result) && result.failure.isUnknown === true
+    if (isUnknown || !(yield* Effect.orElseSucceed(files.exists(options.root), () => false))) return result
     found = result
     if (mode === "auto" && Result.isFailure(result))
       yield* Effect.logWarning(`The tool shell runs commands without a sandbox. ${result.failure.message}`)
@@ -27,7 +28,8 @@ export const make = (mode: Sandbox.Mode, options: Sandbox.Options) => {
     one.withPermits(1)(look),
     Result.match({
       onSuccess: (kind) => Effect.succeed<Choice>(kind),
-      onFailure: (error) => (mode === "require" ? Effect.fail(error) : Effect.succeed<Choice>("none"))
+      onFailure: (error) =>
+        mode === "require" || error.isUnknown === true ? Effect.fail(error) : Effect.succeed<Choice>("none")
     })
   )
   return mode === "off" ? Effect.succeed<Choice>("off") : choice

@@ -33,7 +33,8 @@ export interface Options extends Sandbox.Options {
    * `"off"`, so that commands behave alike wherever an application runs).
    *
    * With `"auto"` the tool looks once whether the sandbox works. If not, it logs a warning, and the details of
-   * results have `sandbox: "none"`. With `"require"` each call then fails with `SandboxUnavailable`.
+   * results have `sandbox: "none"`. With `"require"` each call then fails with `SandboxUnavailable`, and so does one with `"auto"` while
+   * the tool cannot find out.
    */
   readonly sandbox?: Sandbox.Mode
   /** The shell, called with `-c` and the command (default: `/bin/sh`). */

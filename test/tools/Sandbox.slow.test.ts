@@ -1,6 +1,6 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, FileSystem, Result } from "effect"
+import { Effect, Exit, Fiber, FileSystem, PlatformError, Result } from "effect"
 import { Sandbox, type Tools } from "effect-agent/tools"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
@@ -365,5 +365,24 @@ describe("a system without a sandbox", () => {
       assert.isTrue(isError)
       assert.match(text, /There is no sandbox for commands: neither bwrap/)
     }).pipe(Effect.provideServiceEffect(FileSystem.FileSystem, bare), Workspace.provide)
+  )
+
+  const fails = Effect.fail(
+    PlatformError.systemError({ _tag: "Busy", module: "FileSystem", method: "exists" })
+  )
+  it.live.each([
+    { why: "the file system has no files", exists: () => Effect.succeed(false) },
+    { why: "a look fails", exists: () => fails }
+  ])("runs no command for auto where it cannot find out: $why", ({ exists }) =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const auto = yield* Workspace.make({}, () => ({ shell: { sandbox: "auto" } }))
+      const { isError, text } = yield* auto
+        .call("shell", { command: "echo ran > a.txt" })
+        .pipe(Effect.provideService(FileSystem.FileSystem, { ...fs, exists }))
+      assert.isTrue(isError)
+      assert.include(text, "There is no sandbox for commands: ")
+      assert.isFalse(yield* fs.exists(`${auto.root}/a.txt`))
+    }).pipe(Workspace.provide)
   )
 })
