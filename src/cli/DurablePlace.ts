@@ -12,7 +12,6 @@ import * as SqlArtifactStore from "../artifacts/SqlArtifactStore.ts"
 import * as Cluster from "../durable/Cluster.ts"
 import * as DurableRuns from "../durable/DurableRuns.ts"
 import * as Retention from "../durable/Retention.ts"
-import * as NodeCluster from "../durable-node/NodeCluster.ts"
 import type { Agents } from "../server/Agents.ts"
 import { RunLogStore } from "../server/RunLogStore.ts"
 import * as SqlRunLogStore from "../server/SqlRunLogStore.ts"
@@ -21,11 +20,11 @@ import { SessionStore } from "../sessions/SessionStore.ts"
 import * as SqlSessionStore from "../sessions/SqlSessionStore.ts"
 import * as DatabaseStore from "./DatabaseStore.ts"
 import { UsageError } from "./ExitCode.ts"
-import * as FreePort from "./FreePort.ts"
 import * as RunGauges from "./RunGauges.ts"
 import * as SessionArtifacts from "./SessionArtifacts.ts"
 import type { Settings } from "./Settings.ts"
 import type { StoreAddress } from "./StoreAddress.ts"
+import * as WorkerSocket from "./WorkerSocket.ts"
 
 /** The options of a process of the cluster. */
 export interface Options {
@@ -52,7 +51,7 @@ export const open = Effect.fnUntraced(function* (settings: Settings, options: Op
   const cluster =
     socket === undefined
       ? Layer.succeedContext(yield* Layer.build(Layer.provide(Cluster.embedded(lease), provided)))
-      : Layer.provide(NodeCluster.worker({ ...lease, ...socket }), provided)
+      : Layer.provide(WorkerSocket.worker({ ...lease, ...socket }), provided)
   const stores = yield* SqlRunLogStore.layer({ patience }).pipe(
     Layer.provideMerge(SqlSessionStore.layer({ takeOver: true, patience })),
     Layer.merge(SqlArtifactStore.layer),
@@ -121,5 +120,5 @@ const socketOf = Effect.fnUntraced(function* ({ host, port }: Options) {
     const detail = `Others reach a worker by its address, and ${host} is none: give the address of this machine in the private network.`
     return yield* new UsageError({ detail })
   }
-  return { host, port: port === undefined || port === 0 ? yield* FreePort.at(host) : port }
+  return yield* WorkerSocket.listen(host, port === 0 ? undefined : port)
 })

@@ -126,23 +126,37 @@ const serverOf = (name: string, entry: Entry): Effect.Effect<McpClient.Server, U
     return Effect.fail(
       new UsageError({ detail: `--mcp-config: the url of the server ${JSON.stringify(name)} is no address.` })
     )
-  return Effect.succeed(
-    url === undefined
-      ? {
-          command: command ?? "",
-          ...(args === undefined ? {} : { args }),
-          ...(env === undefined ? {} : { env: filled(env) }),
-          ...(cwd === undefined ? {} : { cwd })
-        }
-      : { url, ...(headers === undefined ? {} : { headers: filled(headers) }) }
-  )
+  const values = url === undefined ? env : headers
+  return Effect.map(filled(name, values ?? {}), (filled) => {
+    if (url !== undefined) return { url, ...(values === undefined ? {} : { headers: filled }) }
+    return {
+      command: command ?? "",
+      ...(args === undefined ? {} : { args }),
+      ...(values === undefined ? {} : { env: filled }),
+      ...(cwd === undefined ? {} : { cwd })
+    }
+  })
 }
 
-/** The values, with variables of the environment for `${NAME}`. */
-const filled = (values: Readonly<Record<string, string>>): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(values).map(([name, value]) => [
-      name,
-      value.replace(/\$\{(\w+)\}/g, (_, variable: string) => process.env[variable] ?? "")
-    ])
+/** The values of a server, with variables of the environment for `${NAME}`. Fails for a variable that is not set. */
+const filled = (
+  server: string,
+  values: Readonly<Record<string, string>>
+): Effect.Effect<Record<string, string>, UsageError> => {
+  const missing = new Set<string>()
+  const read = (_: string, variable: string): string => {
+    const value = process.env[variable]
+    if (value === undefined) missing.add(variable)
+    return value ?? ""
+  }
+  const entries = Object.entries(values).map(
+    ([name, value]) => [name, value.replace(/\$\{(\w+)\}/g, read)] as const
   )
+  return missing.size === 0
+    ? Effect.succeed(Object.fromEntries(entries))
+    : Effect.fail(
+        new UsageError({
+          detail: `--mcp-config: the server ${JSON.stringify(server)} needs ${[...missing].join(" and ")}, which the environment does not have.`
+        })
+      )
+}

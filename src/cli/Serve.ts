@@ -62,6 +62,9 @@ export const run = Effect.fnUntraced(
     const kept = yield* Settings.durable(line, sources)
     const { err, out, paint } = yield* Screen
     yield* err([...remarks, ...kept.remarks].map((remark) => `${paint.dim(Inert.line(remark))}\n`).join(""))
+    for (const [name, flag] of Object.entries({ host: line.clusterHost, port: line.clusterPort }))
+      if (!kept.isDurable && Option.isSome(flag))
+        return yield* new UsageError({ detail: `--cluster-${name} goes with --durable.` })
     const place = yield* kept.isDurable
       ? durable(settings, { ...kept, ...(yield* socketOf(line, env)) })
       : living(settings)
@@ -137,8 +140,14 @@ const optionsOf = Effect.fnUntraced(function* (line: ServeLine, env: Environment
     grace: yield* ServerOptions.grace(line.grace, env),
     rate: yield* rateOf(one(line.rate, "EFFECT_AGENT_RATE", env)),
     host,
-    hosts: [...listened, ...many(line.allowHost, "EFFECT_AGENT_ALLOW_HOST", env)],
-    origins: many(line.allowOrigin, "EFFECT_AGENT_ALLOW_ORIGIN", env),
+    hosts: [
+      ...listened,
+      ...(yield* Effect.forEach(many(line.allowHost, "EFFECT_AGENT_ALLOW_HOST", env), ServerOptions.hostName))
+    ],
+    origins: yield* Effect.forEach(
+      many(line.allowOrigin, "EFFECT_AGENT_ALLOW_ORIGIN", env),
+      ServerOptions.origin
+    ),
     proxied: many(line.proxyModel, "EFFECT_AGENT_PROXY_MODEL", env)
   }
 })

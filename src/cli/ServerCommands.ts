@@ -23,7 +23,7 @@ const server = {
   tokenFile: optionalText(
     "token-file",
     "FILE",
-    "The file with the token, one on each line. Default: $EFFECT_AGENT_TOKEN, else a new one"
+    "The file with the tokens, one on each line. Default: $EFFECT_AGENT_TOKEN, else a new one"
   ),
   rate: optionalText(
     "rate",

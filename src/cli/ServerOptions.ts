@@ -36,7 +36,7 @@ export const grace = (
   })
 }
 
-/** The tokens of a file, else that of `EFFECT_AGENT_TOKEN`, else none. */
+/** The tokens of a file, one on each line that is neither empty nor begins with `#`, else that of `EFFECT_AGENT_TOKEN`, else none. */
 export const tokens = Effect.fnUntraced(function* (flag: Option.Option<string>, env: Environment) {
   const file = one(flag, "EFFECT_AGENT_TOKEN_FILE", env)
   if (Option.isNone(file)) {
@@ -47,7 +47,46 @@ export const tokens = Effect.fnUntraced(function* (flag: Option.Option<string>, 
   if (Option.isNone(text)) {
     return yield* new UsageError({ detail: `--token-file: the file ${file.value} cannot be read.` })
   }
-  const lines = text.value.split(/\s+/).filter((line) => line !== "")
-  if (lines.length > 0) return lines.map((line) => Redacted.make(line))
+  const found: Array<Redacted.Redacted> = []
+  for (const [index, each] of text.value.split("\n").entries()) {
+    const line = each.trim()
+    if (line === "" || line.startsWith("#")) continue
+    const fault = /\s/.test(line)
+      ? "has white space inside"
+      : line.length < minToken
+        ? `has fewer than ${minToken} characters`
+        : undefined
+    if (fault !== undefined) {
+      const detail = `--token-file: ${file.value}: line ${index + 1} is no token, because it ${fault}.`
+      return yield* new UsageError({ detail })
+    }
+    found.push(Redacted.make(line))
+  }
+  if (found.length > 0) return found
   return yield* new UsageError({ detail: `--token-file: the file ${file.value} has no token.` })
 })
+
+/** Fewer characters can be guessed. */
+const minToken = 16
+
+/** An origin as browsers send it. */
+export const origin = (text: string): Effect.Effect<string, UsageError> => {
+  const url = /^https?:\/\//i.test(text) && URL.canParse(text) ? new URL(text) : undefined
+  return url !== undefined && `${url.pathname}${url.search}${url.hash}` === "/"
+    ? Effect.succeed(url.origin)
+    : Effect.fail(
+        new UsageError({ detail: `--allow-origin: ${text} is no origin such as https://chat.example.` })
+      )
+}
+
+/** The name of a host, in lower case and without its port. */
+export const hostName = (text: string): Effect.Effect<string, UsageError> => {
+  const url = !text.includes("/") && URL.canParse(`http://${text}`) ? new URL(`http://${text}`) : undefined
+  return url !== undefined &&
+    url.hostname !== "" &&
+    url.username === "" &&
+    url.search === "" &&
+    url.hash === ""
+    ? Effect.succeed(url.hostname)
+    : Effect.fail(new UsageError({ detail: `--allow-host: ${text} is no host such as agent.example.` }))
+}

@@ -39,7 +39,7 @@ export const durable = Effect.fnUntraced(function* (
     flags.durable === undefined || Option.contains(valueOf(yield* flags.durable.pick(sources)), true)
   // A configuration file also serves commands that it does not fit.
   const isFlag = ({ found }: Picked<unknown>) => Option.exists(found, ({ from }) => from.kind === "flag")
-  for (const [name, picked] of Object.entries({ retain, unknown }))
+  for (const [name, picked] of Object.entries({ lease, retain, unknown }))
     if (!isDurable && isFlag(picked))
       return yield* new UsageError({ detail: `--${name} goes with --durable.` })
   return {

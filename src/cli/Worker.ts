@@ -46,10 +46,10 @@ export const run = Effect.fnUntraced(
     const { layer: agents } = yield* ServedAgents.make(settings, env, place.artifacts, kept)
     const running = yield* Layer.build(place.runs(agents))
     const url = yield* Effect.provideContext(healthAt(host, health, grace), running)
-    const { socket } = place
+    const socket = { host: place.socket?.host, port: place.socket?.port }
     const json = { type: "working", ...socket, ...(url === undefined ? {} : { health: `${url}/health` }) }
     if (settings.outputFormat === "stream-json") yield* out(JsonLine.of(json))
-    else yield* err(`Working, for others at ${socket?.host}:${socket?.port}\n`)
+    else yield* err(`Working, for others at ${socket.host}:${socket.port}\n`)
     yield* ending
     return ExitCode.answered
   },

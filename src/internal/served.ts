@@ -20,8 +20,5 @@ export const asking = Context.pick(
   Tracer.ParentSpan,
   References.CurrentLogAnnotations,
   References.CurrentLogSpans,
-  References.MinimumLogLevel,
-  References.TracerEnabled,
-  References.TracerSpanAnnotations,
-  References.TracerSpanLinks
+  References.MinimumLogLevel
 )

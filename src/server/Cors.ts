@@ -3,6 +3,10 @@
  */
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 
+/** An origin as browsers send it: without a path, a port that is the usual one, and capitals. */
+export const originOf = (text: string): string =>
+  /^https?:\/\//i.test(text) && URL.canParse(text) ? new URL(text).origin : text
+
 /** Whether a page of an origin may use the server: one of the list, and a page of the server itself. */
 export const allowing =
   (origins: ReadonlyArray<string>) =>

@@ -7,7 +7,8 @@ import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 export const of = ({ headers, originalUrl }: HttpServerRequest): string =>
   (headers["host"] ?? /^https?:\/\/([^/?#]+)/i.exec(originalUrl)?.[1] ?? "").toLowerCase()
 
-const nameOf = (host: string): string => host.replace(/:\d+$/, "")
+/** A host without its port, in lower case. */
+export const nameOf = (host: string): string => host.toLowerCase().replace(/:\d+$/, "")
 
 /** Whether a host is one of the names, at any port. */
 export const allows = (names: ReadonlyArray<string>, host: string): boolean => {

@@ -20,6 +20,7 @@ import * as Problem from "../api/Problem.ts"
 import * as AccessLog from "./AccessLog.ts"
 import { Guards } from "./Guards.ts"
 import * as Handlers from "./Handlers.ts"
+import * as Cors from "./Cors.ts"
 import * as Hosts from "./Hosts.ts"
 import * as RouteTable from "./RouteTable.ts"
 import type { Route } from "./Routes.ts"
@@ -103,8 +104,8 @@ export const make = (options: Options): Effect.Effect<App, never, Runs | Scope.S
   const { hosts = [], maxBodySize = 10_485_760, origins = [], rate, routes = [], tokens } = options
   const guards = new Guards({
     tokens,
-    hosts: [...Hosts.loopback, ...hosts.map((name) => name.toLowerCase())],
-    origins,
+    hosts: [...Hosts.loopback, ...hosts.map(Hosts.nameOf)],
+    origins: origins.map(Cors.originOf),
     maxBodySize,
     rate,
     routes

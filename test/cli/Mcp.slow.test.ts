@@ -56,12 +56,16 @@ describe("--mcp-config", () => {
         const cwd = folder({
           "bad.json": "{",
           "none.json": JSON.stringify({ mcpServers: { empty: {} } }),
-          "wrong.json": JSON.stringify({ mcpServers: { bad: { command: 1 } } })
+          "wrong.json": JSON.stringify({ mcpServers: { bad: { command: 1 } } }),
+          "unset.json": JSON.stringify({
+            mcpServers: { web: { url: "http://127.0.0.1:9", headers: { a: "Bearer ${NO_SUCH_TOKEN}" } } }
+          })
         })
         for (const [file, fault] of [
           ["bad.json", "not JSON"],
           ["none.json", 'the server "empty" needs a command or a url'],
           ["wrong.json", "command"],
+          ["unset.json", 'the server "web" needs NO_SUCH_TOKEN, which the environment does not have'],
           ["missing.json", "missing.json"]
         ] as const) {
           const { code, stderr } = yield* ask(model, ["--mcp-config", file], cwd)

@@ -141,6 +141,11 @@ describe("effect-agent serve", () => {
     for (const flags of [
       ["--rate", "0"],
       ["--rate", "5/x"],
+      ["--lease", "20s"],
+      ["--cluster-port", "4200"],
+      ["--cluster-host", "10.0.0.1"],
+      ["--allow-origin", "chat.example"],
+      ["--allow-host", "https://agent.example"],
       ["--print"],
       ["--continue"],
       ["--output", "a"]
