@@ -1,4 +1,4 @@
-/** The services of the runs of an agent that a server keeps: its own, whoever asks for them. */
+/** The services of the runs of an agent that a server keeps: its own, and none of a request. */
 import * as Context from "effect/Context"
 import * as References from "effect/References"
 import * as Tracer from "effect/Tracer"
@@ -11,7 +11,7 @@ import { ToolContext } from "./toolContext.ts"
  */
 export const Served = Context.Reference<boolean>("effect-agent/Served", { defaultValue: () => false })
 
-/** What says who asks: a run, a call, a span, keys, and the settings of a log. */
+/** The services of a caller that runs always take: its run, its call, its span, its keys, and the settings of its log. */
 export const asking = Context.pick(
   // By its key, since its module needs this one.
   Context.Service<unknown>("effect-agent/Run"),
