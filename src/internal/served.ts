@@ -2,7 +2,6 @@
 import * as Context from "effect/Context"
 import * as References from "effect/References"
 import * as Tracer from "effect/Tracer"
-import { Credentials } from "../Credentials.ts"
 import { ToolContext } from "./toolContext.ts"
 
 /**
@@ -11,12 +10,11 @@ import { ToolContext } from "./toolContext.ts"
  */
 export const Served = Context.Reference<boolean>("effect-agent/Served", { defaultValue: () => false })
 
-/** The services of a caller that runs always take: its run, its call, its span, its keys, and the settings of its log. */
+/** The services of a caller that runs always take: its run, its call, its span, and the settings of its log. */
 export const asking = Context.pick(
   // By its key, since its module needs this one.
   Context.Service<unknown>("effect-agent/Run"),
   ToolContext,
-  Credentials,
   Tracer.ParentSpan,
   References.CurrentLogAnnotations,
   References.CurrentLogSpans,
