@@ -191,7 +191,9 @@ const plan = Effect.fnUntraced(function* (
   const saved = measure.total - least
   if (reason === "threshold" ? saved < most * worthwhile : saved <= 0) return undefined
   const summarize = Effect.gen(function* () {
-    const summarizer = yield* summarizerOf(options, conversation, window, measure)
+    const readable =
+      reason === "overflow" ? Math.min(window, trigger.limit ?? Infinity, measure.total) : window
+    const summarizer = yield* summarizerOf(options, conversation, readable, measure)
     const { summary, usage } = yield* Summary.make(summarizer, {
       task: messages.find(({ role }) => role === "user"),
       previous: compaction?.summary,

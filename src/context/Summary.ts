@@ -43,10 +43,29 @@ export interface Summary {
   readonly usage: Usage.Usage
 }
 
-/** Summarizes in parts, each with the summary of those before it, where one request cannot hold all. */
-export const make = Effect.fnUntraced(function* (
+/** Summarizes, each time in smaller parts where the model finds them too long. `used` are the tokens of the calls before. */
+export const make = (
   summarizer: Summarizer,
-  { instructions, older, previous, task: first }: Material
+  material: Material,
+  used: Usage.Usage = Usage.zero
+): Effect.Effect<Summary, CompactionFailed, Provider> =>
+  Effect.catchTag(inParts(summarizer, material, used), "CompactionFailed", (failure) => {
+    const { reason, usage } = failure
+    const maxInput = summarizer.maxInput / 2
+    if (reason?._tag !== "ProviderError" || reason.reason._tag !== "ContextOverflow" || maxInput < smallest)
+      return Effect.fail(failure)
+    const maxResult = Math.min(summarizer.maxResult, maxInput / 4)
+    return make({ ...summarizer, maxInput, maxResult }, material, usage)
+  })
+
+/** Models of fewer tokens cannot read the system prompt and a part. */
+const smallest = 500
+
+/** Summarizes in parts, each with the summary of those before it, where one request cannot hold all. */
+const inParts = Effect.fnUntraced(function* (
+  summarizer: Summarizer,
+  { instructions, older, previous, task: first }: Material,
+  used: Usage.Usage
 ): Effect.fn.Return<Summary, CompactionFailed, Provider> {
   const { count, maxInput, maxResult, system } = summarizer
   const task = first === undefined ? "" : SummaryText.ofMessage(first, maxResult)
@@ -59,7 +78,7 @@ export const make = Effect.fnUntraced(function* (
   const parts = isWhole
     ? [texts.join("\n")]
     : SummaryText.pieces(texts, Math.max(maxInput / 4, room - maxInput / 8), count)
-  let made: Summary = { summary: previous ?? "", usage: Usage.zero }
+  let made: Summary = { summary: previous ?? "", usage: used }
   for (const conversation of parts) {
     const { summary, usage } = made
     const text = SummaryText.prompt({ task, previous: summary, conversation, instructions })

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Latch, Layer } from "effect"
+import { Effect, Exit, Fiber, Latch, Layer } from "effect"
 import {
   Agent,
   Hook,
@@ -252,15 +252,42 @@ describe("Compaction", () => {
   describe("after ContextOverflow", () => {
     it.effect("compacts once and asks again, and keeps less where the provider names its limit", () =>
       Effect.gen(function* () {
-        const layer = Compaction.layer()
-        const { events, requests } = yield* play([overflow(4_000), short, done], {
+        const own = yield* ScriptedProvider.make([], { exhausted: () => short })
+        const { events, requests } = yield* play([overflow(4_000), done], {
           messages: talk(10),
-          layer
+          layer: Compaction.layer({ provider: own.layer })
         })
         assert.deepStrictEqual(compactions(events), ["overflow start", "overflow end"])
-        assert.deepStrictEqual(sent(requests[2]), ["q0", "A short summary.", "hi"])
+        assert.deepStrictEqual(sent(requests[1]), ["q0", "A short summary.", "hi"])
         assert.deepStrictEqual(Invariants.broken(events), [])
       })
+    )
+
+    it.effect.each([[2_000], [undefined]])(
+      "summarizes in parts that the model takes, where it names the limit %s",
+      ([limit]) =>
+        Effect.gen(function* () {
+          // Its tokens are shorter than those of the estimate.
+          const size = ({ messages }: Provider.ModelRequest) => texts(messages).join("").length / 3
+          const provider = yield* ScriptedProvider.make([], {
+            exhausted: (request) =>
+              size(request) > 2_000
+                ? overflow(limit)
+                : texts(request.messages)[0]?.includes("Write the summary.") === true
+                  ? short
+                  : done
+          })
+          const { events, exit } = yield* play([], {
+            messages: talk(12, 400),
+            around: () => provider.layer,
+            layer: Compaction.layer()
+          })
+          assert.isTrue(Exit.isSuccess(exit))
+          assert.deepStrictEqual(compactions(events), ["overflow start", "overflow end"])
+          const last = sent((yield* provider.requests).at(-1))
+          assert.deepStrictEqual([last[0], last[1], last.at(-1)], ["q0", "A short summary.", "hi"])
+          assert.deepStrictEqual(Invariants.broken(events), [])
+        })
     )
 
     it.effect("asks no further when the summary has spent what the run may spend", () =>
@@ -290,7 +317,8 @@ describe("Compaction", () => {
 
     it.effect("fails with it if the summary fails, or nothing can be left out", () =>
       Effect.gen(function* () {
-        const failing = yield* play([overflow(), overflow(), done], {
+        const refused = ScriptedProvider.fail(new ProviderError.InvalidRequest({ detail: "no" }))
+        const failing = yield* play([overflow(), refused, done], {
           messages: talk(10),
           layer: Compaction.layer()
         })
