@@ -46,6 +46,8 @@ export const Compaction = Schema.Struct({
   summary: Schema.String,
   /** The id of the oldest message that requests hold after the summary. */
   firstKept: MessageId,
+  /** Whether the summary stands in place of the first user message too, which else stays (default: `false`). */
+  summarizesFirst: Schema.optionalKey(Schema.Boolean),
   /**
    * The id of the newest message when the summary was made: the usage of answers behind it measures requests with the summary.
    * Default: the newest message of the transcript.
@@ -223,7 +225,7 @@ export const window = (
  *
  * **Details**
  *
- * The view has the first user message, a user message with the summary, and the messages from `firstKept` on. A custom message of the
+ * The view has the first user message, unless it is summarized too, a user message with the summary, and the messages from `firstKept` on. A custom message of the
  * kind `"developer"` at the start always stays. The message of the summary is the same object each time, and has the same id and text
  * in another process. Without a compaction, and if no message has the id `firstKept`, the view is the whole transcript.
  *
@@ -246,7 +248,7 @@ export const compacted = (messages: ReadonlyArray<Message>, compaction: Compacti
   const start = compaction === undefined ? -1 : messages.findIndex(({ id }) => id === compaction.firstKept)
   const kept = messages[start]
   if (compaction === undefined || kept === undefined || start === 0) return { messages, dropped: 0 }
-  const head = messages.slice(0, start).filter(isKept(messages, true))
+  const head = messages.slice(0, start).filter(isKept(messages, compaction.summarizesFirst !== true))
   return {
     messages: [...head, summaryOf(compaction)(kept), ...messages.slice(start)],
     dropped: start - head.length

@@ -72,7 +72,7 @@ export interface Options<out E = never, out R = never> {
  * **Details**
  *
  * A request that would leave less than `reserve` tokens of the context window free is compacted first: a model summarizes older turns, and
- * this request and all later ones have the first user message, the summary and the newest turns. So does, once, a conversation that the
+ * this request and all later ones have the first user message (one that fills more than half of the window is summarized too), the summary and the newest turns. So does, once, a conversation that the
  * provider refuses with `ContextOverflow`, or in unknown words while it fills half of the context window, and `agent.compact`. The transcript stays whole. The summary holds until the next
  * compaction, which summarizes it in its turn, so that the start of the requests, which vendors cache, does not change in between.
  *
@@ -182,25 +182,26 @@ const plan = Effect.fnUntraced(function* (
   const most = window - (options.reserve ?? Window.reserve(window))
   const { reason } = trigger
   const isDue = measure.total >= (reason === "threshold" ? most : reason === "refusal" ? window / 2 : 0)
-  const cut = isDue
-    ? Cut.make(messages, compaction, keepOf(options, window, measure, trigger), measure.of)
-    : undefined
+  const readable = reason === "overflow" ? Math.min(window, trigger.limit ?? Infinity, measure.total) : window
+  const keep = keepOf(options, window, measure, trigger)
+  const cut = isDue ? Cut.make(messages, compaction, { keep, maxFirst: readable / 2 }, measure.of) : undefined
   if (cut === undefined) return undefined
-  const firstKept = cut.firstKept.id
-  const least = yield* measure.after({ summary: "", firstKept })
+  const cutAt = {
+    firstKept: cut.firstKept.id,
+    ...(cut.summarizesFirst ? { summarizesFirst: true } : {})
+  }
+  const least = yield* measure.after({ summary: "", ...cutAt })
   const saved = measure.total - least
   if (reason === "threshold" ? saved < most * worthwhile : saved <= 0) return undefined
   const summarize = Effect.gen(function* () {
-    const readable =
-      reason === "overflow" ? Math.min(window, trigger.limit ?? Infinity, measure.total) : window
     const summarizer = yield* summarizerOf(options, conversation, readable, measure)
     const { summary, usage } = yield* Summary.make(summarizer, {
-      task: messages.find(({ role }) => role === "user"),
+      task: cut.summarizesFirst ? undefined : messages.find(({ role }) => role === "user"),
       previous: compaction?.summary,
       older: cut.older,
       instructions: trigger.reason === "manual" ? trigger.instructions : undefined
     })
-    return { summary, firstKept, usage, tokensAfter: yield* measure.after({ summary, firstKept }) }
+    return { summary, ...cutAt, usage, tokensAfter: yield* measure.after({ summary, ...cutAt }) }
   })
   return {
     tokensBefore: measure.total,

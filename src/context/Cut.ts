@@ -10,13 +10,18 @@ export interface Cut {
   readonly older: ReadonlyArray<Message>
   /** The oldest message that stays. */
   readonly firstKept: Message
+  /** Whether the first user message is among those that the summary stands for. */
+  readonly summarizesFirst: boolean
 }
 
-/** The longest end of the conversation that begins with a turn and is within `keep`, or else its newest turn. */
+/**
+ * The longest end of the conversation that begins with a turn and is within `keep`, or else its newest turn. The first user message
+ * stays as it is up to `maxFirst` tokens.
+ */
 export const make = (
   messages: ReadonlyArray<Message>,
   compaction: Transcript.Compaction | undefined,
-  keep: number,
+  { keep, maxFirst }: { readonly keep: number; readonly maxFirst: number },
   tokensOf: (messages: ReadonlyArray<Message>) => number
 ): Cut | undefined => {
   const since = messages.findIndex(({ id }) => id === compaction?.firstKept)
@@ -32,7 +37,12 @@ export const make = (
     place = next
   }
   const firstKept = messages[place]
-  // The first user message stays as it is.
-  const older = messages.slice(from, place).filter((_, index) => from + index !== firstUser)
-  return firstKept === undefined || older.length === 0 ? undefined : { older, firstKept }
+  const first = messages.slice(firstUser, firstUser + 1)
+  const isSummarized = compaction?.summarizesFirst === true
+  const summarizesFirst = isSummarized || tokensOf(first) > maxFirst
+  const older = [
+    ...(summarizesFirst && !isSummarized ? first : []),
+    ...messages.slice(from, place).filter((_, index) => from + index !== firstUser)
+  ]
+  return firstKept === undefined || older.length === 0 ? undefined : { older, firstKept, summarizesFirst }
 }

@@ -92,7 +92,7 @@ const carriedOut = Effect.fnUntraced(function* (
   const exit = yield* Effect.exit(
     Effect.flatMap(run.attempt(summarized(run, summarize)), ({ usage, ...made }) => {
       const entry = {
-        ...Struct.pick(made, ["summary", "firstKept", "tokensAfter"]),
+        ...Struct.pick(made, ["summary", "firstKept", "summarizesFirst", "tokensAfter"]),
         entryId: makeEntryId(),
         tokensBefore
       }
@@ -123,7 +123,9 @@ const kept = (
   made: Pick<CompactionEvent, "reason" | "usage">
 ): Effect.Effect<void, Stopped> => {
   const { compactions, control, journal, messages } = run
-  const keep = Effect.sync(() => compactions.keep(Struct.pick(entry, ["summary", "firstKept"]), messages))
+  const keep = Effect.sync(() =>
+    compactions.keep(Struct.pick(entry, ["summary", "firstKept", "summarizesFirst"]), messages)
+  )
   if (journal === undefined) return keep
   return Effect.flatMap(journal.write([{ _tag: "Compacted", ...entry, ...made }]), () => {
     const { failure } = journal
@@ -150,13 +152,14 @@ const usageOf = (usage: Usage | undefined): { readonly usage?: Usage } =>
 const makeEntryId = (): string => `compaction_${makeId().slice("msg_".length)}`
 
 /** The failure of a compaction that would not make the requests shorter. */
-const faultOf = (run: Run, { firstKept, summary, usage }: Compacted): CompactionFailed | undefined => {
+const faultOf = (run: Run, made: Compacted): CompactionFailed | undefined => {
+  const { summary, usage } = made
   const { compaction: current, messages } = run.conversation
   const size = (compaction: Transcript.Compaction | undefined) =>
     Limits.sizeOf(Transcript.compacted(messages, compaction).messages)
   const fault = (detail: string) => new CompactionFailed({ detail, ...usageOf(usage) })
   if (summary.trim() === "") return fault("the summary is empty")
-  if (size({ firstKept, summary }) < size(current)) return undefined
+  if (size(made) < size(current)) return undefined
   return fault("the conversation is no shorter with the summary")
 }
 

@@ -37,7 +37,13 @@ export const drafts = (state: SessionState, record: Record): ReadonlyArray<Draft
       return [custom("note", { messageId: record.messageId, note: record.note })]
     case "Compacted": {
       const { entryId, firstKept } = record
-      const made = Struct.pick(record, ["reason", "summary", "tokensAfter", "tokensBefore"])
+      const made = Struct.pick(record, [
+        "reason",
+        "summarizesFirst",
+        "summary",
+        "tokensAfter",
+        "tokensBefore"
+      ])
       const kept = state.messages().findLast(({ message }) => message.id === firstKept)
       const firstKeptId = kept?.id ?? firstKept
       return [{ type: "compaction", id: entryId, firstKeptId, ...made, ...spentOf(record) }]

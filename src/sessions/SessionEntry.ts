@@ -166,6 +166,8 @@ export const Compaction = Schema.Struct({
   summary: Schema.String,
   /** The id of the entry of the first message that requests hold behind the summary. */
   firstKeptId: Schema.String,
+  /** Whether the summary stands in place of the first user message too, which else stays. */
+  summarizesFirst: Schema.optionalKey(Schema.Boolean),
   /** The tokens of a request before the compaction. */
   tokensBefore: Schema.Finite,
   /** The tokens of a request after the compaction. */

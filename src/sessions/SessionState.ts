@@ -7,6 +7,7 @@
  */
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
 import type * as Message from "../Message.ts"
 import * as RunOptions from "../RunOptions.ts"
 import type { Restored } from "../Session.ts"
@@ -143,7 +144,13 @@ export class SessionState {
       ...(this.unset.length === 0 ? {} : { unset: this.unset }),
       queues: this.queues,
       ...(compaction !== undefined && first?.type === "message"
-        ? { compaction: { summary: compaction.summary, firstKept: first.message.id, ...madeAfter(branch) } }
+        ? {
+            compaction: {
+              ...Struct.pick(compaction, ["summary", "summarizesFirst"]),
+              firstKept: first.message.id,
+              ...madeAfter(branch)
+            }
+          }
         : {}),
       ...(handedOff === undefined ? {} : { handedOff }),
       ...(notes.size === 0 ? {} : { notes }),

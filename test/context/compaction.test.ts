@@ -290,6 +290,34 @@ describe("Compaction", () => {
         })
     )
 
+    it.effect("summarizes a first message too that fills more than half of the window, from then on", () =>
+      Effect.gen(function* () {
+        const size = ({ messages }: Provider.ModelRequest) => texts(messages).join("").length / 4
+        const provider = yield* ScriptedProvider.make([], {
+          exhausted: (request) =>
+            size(request) > 2_000
+              ? overflow(2_000)
+              : texts(request.messages)[0]?.includes("Write the summary.") === true
+                ? short
+                : done
+        })
+        const made = yield* Agent.make({ model: "m" }).pipe(
+          Effect.provide([provider.layer, Compaction.layer()])
+        )
+        const requests = Effect.map(provider.requests, (all) => sent(all.at(-1)))
+        assert.strictEqual(
+          reasonOf(yield* Effect.exit(made.prompt("x".repeat(12_000))))?._tag,
+          "ProviderError"
+        )
+        assert.strictEqual((yield* made.prompt("now")).text, "done")
+        assert.deepStrictEqual(yield* requests, ["A short summary.", "now"])
+        for (const n of range(4)) yield* made.prompt(`${n} ${"y".repeat(3_000)}`)
+        assert.strictEqual((yield* made.prompt("and now")).text, "done")
+        assert.strictEqual((yield* requests)[0], "A short summary.")
+        assert.strictEqual((yield* requests).at(-1), "and now")
+      })
+    )
+
     it.effect("asks no further when the summary has spent what the run may spend", () =>
       Effect.gen(function* () {
         const { events, exit, requests } = yield* play([overflow(), short, done], {

@@ -46,9 +46,9 @@ const after = (state: Restored, record: Session.Record): Restored => {
     case "Noted":
       return { ...state, notes: new Map(state.notes).set(record.messageId, record.note) }
     case "Compacted": {
-      const { firstKept, summary } = record
       const madeAfter = messages.at(-1)?.id ?? ""
-      return { ...state, compaction: { summary, firstKept, madeAfter } }
+      const made = Struct.pick(record, ["summary", "firstKept", "summarizesFirst"])
+      return { ...state, compaction: { ...made, madeAfter } }
     }
   }
 }
@@ -100,6 +100,7 @@ const next = (state: Restored, random: Random, step: number): Session.Record => 
             entryId: `c${step}`,
             summary: `summary ${step}`,
             firstKept: kept.id,
+            ...(random.once(2) ? { summarizesFirst: true } : {}),
             tokensBefore: 2,
             tokensAfter: 1
           }
