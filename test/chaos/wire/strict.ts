@@ -146,18 +146,24 @@ export const openAiChat: Read = (events, told) => {
       if (!Json.isObject(piece)) continue
       const { function: fn, index } = piece
       const [id, name] = [Json.text(piece["id"]), Json.text(Json.object(fn)?.["name"])]
+      const last = calls.at(-1)
+      // A call that began without an index goes on in pieces with one.
+      const unplaced =
+        id === undefined && name === undefined && last !== undefined && ![...byIndex.values()].includes(last)
+          ? last
+          : undefined
       const known =
         typeof index === "number"
-          ? byIndex.get(index)
+          ? (byIndex.get(index) ?? unplaced)
           : id !== undefined
             ? calls.find((one) => one.id === id)
             : name === undefined
-              ? calls.at(-1)
+              ? last
               : undefined
       const isOther = id !== undefined && known?.id !== undefined && id !== known.id && name !== undefined
       const open = known === undefined || isOther ? { id, name, json: "" } : known
       if (open !== known) calls.push(open)
-      if (typeof index === "number") byIndex.set(index, open)
+      if (typeof index === "number" && open !== unplaced) byIndex.set(index, open)
       open.name ??= name
       const given = Json.object(fn)?.["arguments"]
       open.json += typeof given === "string" ? given : Json.isObject(given) ? JSON.stringify(given) : ""
