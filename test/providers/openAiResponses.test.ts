@@ -311,6 +311,8 @@ describe("openAiResponses", () => {
       [placeless, delta("function_call_arguments", 4, `{"a":1}`, { item_id: "fc_1" }), done(4, ended)],
       // Another item has taken its place.
       [added(0, begun), added(0, { ...shell, content: [] }), done(0, ended)],
+      // Another item has taken its place, and it begins there once more, and has its end.
+      [added(0, begun), added(0, messageItem()), added(0, begun), done(0, ended)],
       // Its beginning comes after its end.
       [done(0, ended), added(0, begun)],
       // Its end comes twice, once without a place.

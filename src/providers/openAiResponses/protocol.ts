@@ -128,7 +128,10 @@ const start = (state: State, response: Json.JsonObject): void => {
 const stepAdded = (state: State, place: Place, wireItem: Json.JsonObject): void => {
   const known = state.places.at(place.index)
   if (known !== undefined && isSame(known, wireItem)) return
-  if (state.places.callAt(place, wireItem)?.isDone !== true) begin(state, place, wireItem)
+  const call = state.places.callAt(place, wireItem)
+  // A call may begin once more at its place, behind an item that took it.
+  const isAgain = place.index !== undefined && call?.index === place.index
+  if (call?.isDone !== true && !isAgain) begin(state, place, wireItem)
 }
 
 const isSame = ({ type, wire: known }: Item, wireItem: Json.JsonObject): boolean =>
