@@ -79,6 +79,9 @@ const planned = (run: Run, trigger: Trigger): Effect.Effect<Plan | undefined, St
   return run.attempt(Effect.provideService(planning, Provider, run.provider))
 }
 
+/** The members of a compaction that later requests need. */
+const lasting = ["summary", "firstKept", "summarizesFirst"] as const
+
 /** Publishes the start and the end of a compaction, and keeps it. Fails if it failed, which is published then. */
 const carriedOut = Effect.fnUntraced(function* (
   run: Run,
@@ -91,11 +94,8 @@ const carriedOut = Effect.fnUntraced(function* (
   yield* run.delivered
   const exit = yield* Effect.exit(
     Effect.flatMap(run.attempt(summarized(run, summarize)), ({ usage, ...made }) => {
-      const entry = {
-        ...Struct.pick(made, ["summary", "firstKept", "summarizesFirst", "tokensAfter"]),
-        entryId: makeEntryId(),
-        tokensBefore
-      }
+      const { tokensAfter } = made
+      const entry = { ...Struct.pick(made, lasting), tokensAfter, entryId: makeEntryId(), tokensBefore }
       return Effect.as(kept(run, entry, { reason, ...usageOf(usage) }), { entry, usage })
     })
   )
@@ -123,9 +123,7 @@ const kept = (
   made: Pick<CompactionEvent, "reason" | "usage">
 ): Effect.Effect<void, Stopped> => {
   const { compactions, control, journal, messages } = run
-  const keep = Effect.sync(() =>
-    compactions.keep(Struct.pick(entry, ["summary", "firstKept", "summarizesFirst"]), messages)
-  )
+  const keep = Effect.sync(() => compactions.keep(Struct.pick(entry, lasting), messages))
   if (journal === undefined) return keep
   return Effect.flatMap(journal.write([{ _tag: "Compacted", ...entry, ...made }]), () => {
     const { failure } = journal
@@ -153,12 +151,11 @@ const makeEntryId = (): string => `compaction_${makeId().slice("msg_".length)}`
 
 /** The failure of a compaction that would not make the requests shorter. */
 const faultOf = (run: Run, made: Compacted): CompactionFailed | undefined => {
-  const { summary, usage } = made
   const { compaction: current, messages } = run.conversation
   const size = (compaction: Transcript.Compaction | undefined) =>
     Limits.sizeOf(Transcript.compacted(messages, compaction).messages)
-  const fault = (detail: string) => new CompactionFailed({ detail, ...usageOf(usage) })
-  if (summary.trim() === "") return fault("the summary is empty")
+  const fault = (detail: string) => new CompactionFailed({ detail, ...usageOf(made.usage) })
+  if (made.summary.trim() === "") return fault("the summary is empty")
   if (size(made) < size(current)) return undefined
   return fault("the conversation is no shorter with the summary")
 }

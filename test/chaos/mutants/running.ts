@@ -15,7 +15,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "fails with a summary that is empty, or not shorter than what it stands for",
     without: "a summary that is not shorter fails",
     file: "src/internal/compact.ts",
-    from: "if (size({ firstKept, summary }) < size(current)) return undefined",
+    from: "if (size(made) < size(current)) return undefined",
     to: "return undefined",
     test: "test/behaviour/Compaction.test.ts"
   },
@@ -23,7 +23,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "fails with a summary that is empty, or not shorter than what it stands for",
     without: "an empty summary fails",
     file: "src/internal/compact.ts",
-    from: 'if (summary.trim() === "") return fault("the summary is empty")',
+    from: 'if (made.summary.trim() === "") return fault("the summary is empty")',
     to: "",
     test: "test/behaviour/Compaction.test.ts"
   },

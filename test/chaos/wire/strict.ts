@@ -26,7 +26,8 @@ export const read = (body: Uint8Array, language: Read): ReadonlyArray<Account> =
   const told = language === openAiChat && end !== -1
   const events: Array<Json.JsonObject> = []
   for (const one of told ? data.slice(0, end) : data) {
-    if (one.startsWith(":") || one.trim() === "[DONE]") continue
+    // Servers send no more than this to keep a connection alive.
+    if (one.startsWith(":") || ["[DONE]", "null", '""'].includes(one.trim())) continue
     const json = Json.parse(one)
     for (const event of Json.isArray(json) ? json : [json]) {
       // What cannot be read, or is a failure, ends the answer: unless it had ended before.
