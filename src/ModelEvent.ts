@@ -542,7 +542,7 @@ const close = <B extends Block>(block: B, { opaque }: { readonly opaque?: Schema
  * @since 0.1.0
  */
 export const parseArguments = (rawArguments: string): Schema.Json | undefined =>
-  rawArguments.trim() === "" ? {} : parse(rawArguments)
+  ["", "null"].includes(rawArguments.trim()) ? {} : parse(rawArguments)
 
 /**
  * Makes an assistant message of a reply, complete or not.

@@ -17,6 +17,7 @@ import type { ModelRequest, Provider, ToolDefinition } from "../Provider.ts"
 import type { ModelOptions } from "../RunOptions.ts"
 import type * as Tool from "../Tool.ts"
 import { ToolContext } from "./toolContext.ts"
+import * as ToolName from "./toolName.ts"
 import * as ToolOutput from "./toolOutput.ts"
 
 /**
@@ -121,7 +122,7 @@ export class Output<A> {
 
   /** Whether a call gives the output. */
   isCall({ name }: Pick<ToolCall, "name">): boolean {
-    return this.tool !== undefined && name.trim() === this.tool.name
+    return this.tool !== undefined && ToolName.bare(name) === this.tool.name
   }
 
   /** Whether one of the calls of this turn gave a valid output. */

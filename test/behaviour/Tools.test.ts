@@ -1185,6 +1185,29 @@ describe("Tools", () => {
       })
     )
 
+    it.effect("finds a name without what models write around it, unless that is a name too", () =>
+      Effect.gen(function* () {
+        const registry = yield* ToolRegistry.make(say("look"), say("functions"))
+        const found = (name: string) =>
+          Effect.match(registry.prepare(call(name)), {
+            onSuccess: ({ tool }) => tool.name,
+            onFailure: ({ _tag }) => _tag
+          })
+        for (const name of [
+          "functions.look",
+          "functions.look:0",
+          "default_api:look",
+          " default_api.look\n",
+          "look<|channel|>json",
+          "functions.look<|constrain|>json"
+        ])
+          assert.strictEqual(yield* found(name), "look", name)
+        assert.strictEqual(yield* found("functions"), "functions")
+        for (const name of ["other.look", "functions.functions.look", "<|look", "look.functions"])
+          assert.strictEqual(yield* found(name), "ToolNotFound", name)
+      })
+    )
+
     it.effect("takes arguments that are not JSON for an empty object on request", () =>
       Effect.gen(function* () {
         const registry = yield* ToolRegistry.make(echo, say("a"))
