@@ -115,12 +115,19 @@ export const make = (options: Root.Options) =>
     params: Params,
     failure: Schema.Union([...PathFailure.members, Replacement.EditRefused]),
     execute: Effect.fnUntraced(function* (params: Params) {
-      const { path } = params
       const edits = yield* Effect.fromResult(editsOf(params))
-      const { target, written } = yield* Files.update(options, path, (target) => change(target, path, edits))
+      const edited = (path: string) => Files.update(options, path, (target) => change(target, path, edits))
+      const { target, written } = yield* Effect.catchIf(edited(params.path), isMissing, (failure) =>
+        Effect.flatMap(Files.likely(options, params.path), (path) =>
+          path === undefined ? Effect.fail(failure) : edited(path)
+        )
+      )
       return yield* rendered(target, written)
     })
   })
+
+const isMissing = (failure: PathFailure | Replacement.EditRefused): failure is FileFailed =>
+  failure._tag === "FileFailed" && failure.reason === "notFound"
 
 interface Done {
   readonly bytes: Uint8Array

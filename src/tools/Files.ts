@@ -7,6 +7,7 @@ import type * as Scope from "effect/Scope"
 import * as AtomicWrite from "./AtomicWrite.ts"
 import * as FileLock from "./FileLock.ts"
 import * as Folder from "./Folder.ts"
+import * as Likeness from "./Likeness.ts"
 import { visible } from "./Output.ts"
 import * as Paced from "./Paced.ts"
 import { FileFailed, type PathFailure, PathRefused, fromPlatform } from "./PathFailure.ts"
@@ -139,20 +140,50 @@ export const chunkSize = 64 * 1024
 
 /** Resolves a path for reading. Fails if it does not exist. */
 const present = Effect.fnUntraced(function* (options: Root.Options, path: string) {
-  const place = yield* Root.resolve(options, "read", path)
-  return place.missing.length === 0 ? place : yield* notFound(options, place, path)
+  const { names, place } = yield* alike(options, "read", path)
+  return names === undefined ? place : yield* notFound(place, names, path)
 })
 
-const notFound = Effect.fnUntraced(function* (options: Root.Options, place: Root.Place, path: string) {
+/** The path of the only file that looks like one that does not exist, `undefined` if there is none. */
+export const likely = Effect.fnUntraced(function* (
+  options: Root.Options,
+  path: string
+): Effect.fn.Return<string | undefined, PathFailure, Services> {
+  const { names, place } = yield* alike(options, "write", path)
+  return names === undefined ? place.existing : undefined
+})
+
+interface Alike {
+  readonly place: Root.Place
+  /** The names in the folder without the one that is missing, `undefined` if none is. */
+  readonly names: ReadonlyArray<string> | undefined
+}
+
+/** Resolves a path in which each name that does not exist stands for the only one that looks like it. */
+const alike = Effect.fnUntraced(function* (
+  options: Root.Options,
+  access: Root.Access,
+  path: string
+): Effect.fn.Return<Alike, PathFailure, Services> {
   const paths = yield* Path.Path
   const files = yield* FileSystem.FileSystem
-  const missing = place.missing[0] ?? ""
+  const place = yield* Root.resolve(options, access, path)
+  const [missing, ...below] = place.missing
+  if (missing === undefined) return { place, names: undefined }
   const names = yield* Folder.open(options, place.roots, place.existing, path).pipe(
     Effect.flatMap((folder) => files.readDirectory(folder.here)),
     Effect.scoped,
     Effect.orElseSucceed((): Array<string> => [])
   )
-  const near = yield* Paced.run(nearest(missing, names, (name) => name, 3))
+  const [name, ...others] = names.filter((name) => Likeness.isLike(name, missing))
+  return name === undefined || others.length > 0
+    ? { place, names }
+    : yield* alike(options, access, paths.join(place.existing, name, ...below))
+})
+
+const notFound = Effect.fnUntraced(function* (place: Root.Place, names: ReadonlyArray<string>, path: string) {
+  const paths = yield* Path.Path
+  const near = yield* Paced.run(nearest(place.missing[0] ?? "", names, (name) => name, 3))
   const above = place.shown.slice(0, place.shown.length - paths.join(...place.missing).length)
   const hint =
     near.length === 0 ? "" : `. Near to it: ${near.map((name) => visible(above + name)).join(", ")}`

@@ -27,6 +27,10 @@ const looks: ReadonlyArray<readonly [plain: string, like: RegExp]> = [
 const plain = (text: string): string =>
   looks.reduce((text, [character, like]) => text.replace(like, character), text)
 
+/** Whether both names look the same. */
+export const isLike = (self: string, that: string): boolean =>
+  plain(self.normalize("NFC")) === plain(that.normalize("NFC"))
+
 /** Characters of one piece. */
 const piece = 64 * 1024
 

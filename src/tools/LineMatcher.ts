@@ -33,6 +33,10 @@ const advice: ReadonlyArray<readonly [RegExp, string]> = [
   [/\\n|\n/, "Each line is searched alone, so \\n never matches: search for a part of one line"],
   [/\\[<>]/, "The ends of a word are \\b"],
   [/\\[|+?]/, "\\|, \\+ and \\? stand for the characters themselves: write |, + and ?"],
+  [
+    /\p{L}\p{M}|[\u00c0-\u024f]/u,
+    "A file may have a letter and its accent as two characters: search for a part without accents"
+  ],
   [/\$[^)|]/, "$ stands for the end of a line: write \\$ for the character"]
 ]
 

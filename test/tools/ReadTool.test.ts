@@ -222,6 +222,26 @@ describe("ReadTool", () => {
     }).pipe(Workspace.provide)
   )
 
+  it.live("takes a name that is not there for the only one that looks like it", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make({
+        "cafe\u0301/it\u2019s a\u202fshot.txt": "found",
+        "two/one long\u00a0name": "",
+        "two/one long\u202fname": ""
+      })
+      const path = "caf\u00e9/it's a shot.txt"
+      assert.strictEqual((yield* call("read", { path })).text, "found")
+      assert.include((yield* call("list", { path: "caf\u00e9" })).text, "shot.txt")
+      yield* call("edit", { path, oldText: "found", newText: "edited" })
+      assert.strictEqual((yield* call("grep", { path, pattern: "edited" })).isError, undefined)
+      assert.include((yield* call("read", { path: "two/one long name" })).text, "Near to it")
+      assert.include(
+        (yield* call("edit", { path: "two/one long name", oldText: "x", newText: "y" })).text,
+        "no such file"
+      )
+    }).pipe(Workspace.provide)
+  )
+
   it.live("says that a path is a folder, or goes through a file", () =>
     Effect.gen(function* () {
       const { call } = yield* Workspace.make({ "src/a.ts": "x" })

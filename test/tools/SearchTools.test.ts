@@ -432,6 +432,17 @@ describe("GrepTool", () => {
     }).pipe(Workspace.provide)
   )
 
+  it.live("says that an accent may be a character of its own, if nothing matches", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Workspace.make({ a: "cafe\u0301" })
+      assert.include(
+        (yield* call("grep", { pattern: "caf\u00e9" })).text,
+        "search for a part without accents"
+      )
+      assert.strictEqual((yield* call("grep", { pattern: "caf" })).text, "a:1: cafe\u0301")
+    }).pipe(Workspace.provide)
+  )
+
   it.live("does not hang on a pattern", () =>
     Effect.gen(function* () {
       const { call } = yield* Workspace.make({ "a.txt": `${"a".repeat(100_000)}!` })
