@@ -51,6 +51,8 @@ export const make = Effect.fnUntraced(function* (
     system: SystemPrompt.make(root, project.system, settings),
     tools: tools.length === 0 ? [] : [...tools, ToolResults.reader(settings)],
     ...optionsOf(settings),
+    // Rules say the same again.
+    emptyResponse: choice.model.startsWith("local/") ? "accept" : "retry",
     ...(output === undefined ? {} : { output }),
     ...(opened === undefined ? {} : { session: opened.session })
   }).pipe(

@@ -154,7 +154,8 @@ const answered = Effect.fnUntraced(function* (reply: Reply, request: ModelReques
     yield* again(reply, request)
   }
   for (const delay of emptyResponse === "retry" ? emptyDelays : []) {
-    if (!isEmpty(reply.reply)) break
+    // A limit or a policy ends the next answer as well.
+    if (!isEmpty(reply.reply) || reply.reply.finish?.stopReason !== "stop") break
     yield* again(reply, request, delay)
   }
   if (lacksCalls(reply.reply)) return yield* faulty(reply, "noToolCalls")

@@ -121,7 +121,7 @@ describe.concurrent("the program", { timeout: 30_000 }, () => {
         let asked = 0
         const url = yield* Program.server((_, __, response) => {
           asked++
-          Program.says(response, [])
+          Program.says(response, ["ok"])
         })
         const most = 8 * 1024 * 1024
         const more = yield* Program.run(["-"], { env: openAi(url), stdin: "a".repeat(most + 1) })
@@ -132,7 +132,7 @@ describe.concurrent("the program", { timeout: 30_000 }, () => {
         assert.strictEqual(ended.code, 2)
         assert.strictEqual(asked, 0)
         const enough = yield* Program.run(["-"], { env: openAi(url), stdin: "a".repeat(most) })
-        assert.deepStrictEqual([enough.code, asked], [1, 1])
+        assert.deepStrictEqual([enough.code, asked], [0, 1])
       })
     )
 
@@ -341,6 +341,15 @@ describe.concurrent("the program", { timeout: 30_000 }, () => {
   })
 
   describe("with a key", () => {
+    it.effect("asks again where the model says nothing", () =>
+      Effect.gen(function* () {
+        const texts = [[], ["There."]]
+        const url = yield* Program.server((_, __, response) => Program.says(response, texts.shift() ?? []))
+        const { code, stdout } = yield* Program.run(["hi"], { env: openAi(url) })
+        assert.deepStrictEqual([code, stdout], [0, "There.\n"])
+      })
+    )
+
     it.effect("leaves the file for the answer as it is when there is no answer", () =>
       Effect.gen(function* () {
         const cwd = Program.folder({ "limit.md": "old", "cut.md": "old" })
