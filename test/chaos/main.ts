@@ -13,6 +13,7 @@ import { durable } from "./durable.ts"
 import { inject } from "./inject.ts"
 import { mutants } from "./mutants.ts"
 import { paths } from "./paths.ts"
+import { reports } from "./reports.ts"
 import { schemas } from "./schemas.ts"
 import { secrets } from "./secrets.ts"
 import { server } from "./server.ts"
@@ -30,6 +31,7 @@ const kinds: ReadonlyMap<string, Chaos> = new Map([
   ["inject", inject],
   ["mutants", mutants],
   ["paths", paths],
+  ["reports", reports],
   ["schemas", schemas],
   ["secrets", secrets],
   ["server", server],

@@ -9,6 +9,7 @@ import { anthropicMessages } from "../../src/providers/anthropic/protocol.ts"
 import { bedrockConverse } from "../../src/providers/bedrock/protocol.ts"
 import { googleGenerate } from "../../src/providers/gemini/protocol.ts"
 import { adjuster } from "../../src/providers/internal/adjust.ts"
+import type { Question } from "../../src/providers/internal/question.ts"
 import { common } from "../../src/providers/openAiChat/compat.ts"
 import { openAiChat } from "../../src/providers/openAiChat/protocol.ts"
 import { openAiResponses } from "../../src/providers/openAiResponses/protocol.ts"
@@ -24,7 +25,7 @@ export const schemas: Chaos = {
   run: (options) => Effect.sync(() => judged(options))
 }
 
-interface Language {
+export interface Language {
   readonly name: string
   readonly model: string
   readonly protocol: Protocol
@@ -36,7 +37,7 @@ interface Language {
 const chatSchema: Language["schemaIn"] = (body) => body.tools[0].function.parameters
 const converseSchema: Language["schemaIn"] = (body) => body.toolConfig.tools[0].toolSpec.inputSchema.json
 
-const languages: ReadonlyArray<Language> = [
+export const languages: ReadonlyArray<Language> = [
   {
     name: "openai-chat",
     model: "gpt-5.5",
@@ -111,13 +112,24 @@ const judged = ({ count, say, seed }: Options) => {
   return { figures, violations }
 }
 
-const tried = ({ model, protocol, rule, schemaIn }: Language, { schema, value }: Making.Made) => {
-  const tool: Provider.ToolDefinition = { name: "t", description: "T.", parameters: schema }
+/** The schema that a server of this language is given for a tool, and the question that it is in. */
+export const sentTo = (
+  { model, protocol, schemaIn }: Language,
+  tool: Provider.ToolDefinition
+): { readonly question: Question; readonly sent: Schema.Json | undefined } | string => {
   const server = { ...protocol, id: protocol.provider, protocol: protocol.name, own: [] }
   const question = adjuster(server)({ model, messages: [], tools: [tool], options: {} })
   const body = isReason(question) ? question : protocol.encode(question)
-  if (isReason(question) || isReason(body)) return { faults: [`no body: ${String(body)}`], hasNames: false }
-  const sent = schemaIn(JSON.parse(body))
+  return isReason(question) || isReason(body)
+    ? `no body: ${String(body)}`
+    : { question, sent: question.tools.length === 0 ? undefined : schemaIn(JSON.parse(body)) }
+}
+
+const tried = (language: Language, { schema, value }: Making.Made) => {
+  const { model, protocol, rule } = language
+  const asked = sentTo(language, { name: "t", description: "T.", parameters: schema })
+  if (typeof asked === "string") return { faults: [asked], hasNames: false }
+  const { question, sent } = asked
   const faults = [...rule(sent)]
   const names = namesIn(sent)
   for (const given of [value(), value()]) {
