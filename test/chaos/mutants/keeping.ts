@@ -83,6 +83,22 @@ export const mutants: ReadonlyArray<Mutant> = [
     test: "test/context/compaction.test.ts"
   },
   {
+    fault: "summarizes in parts that the model takes",
+    without: "parts that are refused are made smaller",
+    file: "src/context/Summary.ts",
+    from: "maxInput < smallest",
+    to: "true",
+    test: "test/context/compaction.test.ts"
+  },
+  {
+    fault: "summarizes a first message too that fills more than half of the window",
+    without: "a first message that is too long is summarized",
+    file: "src/context/Compaction.ts",
+    from: "maxFirst: readable / 2",
+    to: "maxFirst: Infinity",
+    test: "test/context/compaction.test.ts"
+  },
+  {
     fault: "compacts once and asks again, and keeps less where the provider names its limit",
     without: "what is kept begins with a turn",
     file: "src/context/Cut.ts",
