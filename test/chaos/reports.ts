@@ -7,6 +7,7 @@ import * as Chat from "./reports/chat.ts"
 import * as Failures from "./reports/failures.ts"
 import * as Files from "./reports/files.ts"
 import type { Report } from "./reports/Report.ts"
+import * as Thinking from "./reports/thinking.ts"
 import * as Tools from "./reports/tools.ts"
 import * as Vendors from "./reports/vendors.ts"
 
@@ -18,6 +19,7 @@ export const reports: Chaos = {
 const all: ReadonlyArray<Report> = [
   ...Chat.reports,
   ...Vendors.reports,
+  ...Thinking.reports,
   ...Failures.reports,
   ...Tools.reports,
   ...Files.reports
