@@ -6,6 +6,7 @@ import * as Stream from "effect/Stream"
 import * as AgentEvent from "../AgentEvent.ts"
 import * as Payload from "../api/Payload.ts"
 import * as AgentClient from "../client/AgentClient.ts"
+import * as Message from "../Message.ts"
 import * as ExitCode from "./ExitCode.ts"
 import { UsageError } from "./ExitCode.ts"
 import * as Http from "./Http.ts"
@@ -70,7 +71,11 @@ const done = Effect.fnUntraced(function* (client: AgentClient.Service, line: Run
     }
     case "show": {
       const run = yield* client.getRun(line.run)
-      yield* out(line.json ? JsonLine.of(yield* encode(run)) : textOf(run))
+      if (line.json) yield* out(JsonLine.of(yield* encode(run)))
+      else {
+        const answer = isOver(run) ? yield* answerOf(client, line.run) : ""
+        yield* out(answer === "" ? textOf(run) : `${textOf(run)}\n${Inert.text(answer.trimEnd())}\n`)
+      }
       break
     }
     case "watch":
@@ -140,6 +145,20 @@ const textOf = (run: Payload.Run): string => {
   ]
   return rows.map(([name = "", value = ""]) => `${name}: ${value}\n`).join("")
 }
+
+const isOver = ({ status }: Payload.Run): boolean =>
+  status !== "queued" && status !== "running" && status !== "paused"
+
+/** The last words of the model in a run that is over. */
+const answerOf = (client: AgentClient.Service, runId: string) =>
+  Stream.runFold(
+    client.watch(runId),
+    () => "",
+    (answer, { event }) =>
+      event._tag === "MessageEnd" && event.path === undefined && event.message.role === "assistant"
+        ? Message.textOf(event.message)
+        : answer
+  )
 
 const encodeEvent = Schema.encodeEffect(Schema.toCodecJson(AgentEvent.AgentEvent))
 

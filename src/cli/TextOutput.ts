@@ -17,6 +17,8 @@ export type Answering = "streamed" | "whole" | "never"
 export const make = ({ err, out, paint }: Screen["Service"], answering: Answering = "streamed") => {
   // An answer ends with a line end, so that later output starts on a new line.
   let isLineOpen = false
+  // The text of the answer so far. A reader that comes later gets a whole answer without its deltas.
+  let said = ""
 
   const pieces = (event: AgentEvent): ReadonlyArray<Piece> => {
     const next = piece(event)
@@ -28,14 +30,19 @@ export const make = ({ err, out, paint }: Screen["Service"], answering: Answerin
   const piece = (event: AgentEvent): Piece | undefined => {
     if (event.path !== undefined) return pieceInside(event)
     switch (event._tag) {
+      case "MessageStart":
+        said = ""
+        return undefined
       case "MessageDelta":
-        return answering === "streamed" && event.delta._tag === "TextDelta"
-          ? answer(event.delta.delta)
-          : undefined
+        if (answering !== "streamed" || event.delta._tag !== "TextDelta") return undefined
+        said += event.delta.delta
+        return answer(event.delta.delta)
       case "MessageEnd":
         if (event.message.role !== "assistant") return undefined
-        return answering === "whole" ? whole(event.message) : isLineOpen ? answer("\n") : undefined
+        if (answering === "whole") return whole(event.message)
+        return answering === "streamed" ? rest(event.message) : undefined
       case "MessageRetracted":
+        said = ""
         return note("The answer broke off and starts again.")
       case "HandedOff":
         return note(`${Inert.line(event.to)} continues the conversation.`)
@@ -61,6 +68,13 @@ export const make = ({ err, out, paint }: Screen["Service"], answering: Answerin
       default:
         return undefined
     }
+  }
+  /** What no delta has brought, up to the end of the line. */
+  const rest = (message: Message.Assistant): Piece | undefined => {
+    const text = message.content.map((block) => (block.type === "text" ? block.text : "")).join("")
+    const missing = text.startsWith(said) ? text.slice(said.length) : `\n${text}`
+    const isEnded = missing === "" ? !isLineOpen : missing.endsWith("\n")
+    return isEnded && missing === "" ? undefined : answer(isEnded ? missing : `${missing}\n`)
   }
   const whole = (message: Message.Assistant): Piece | undefined => {
     const text = Message.textOf(message)

@@ -178,6 +178,11 @@ describe("effect-agent serve", () => {
       .map((line) => JSON.parse(line))
     assert.deepInclude(lines.at(-1)?.event, { _tag: "RunEnd", status: "cancelled" })
     assert.deepStrictEqual(lines[0]?.position, 1)
+    const { runId } = (await ask(server.port, "/sessions/s/runs", { prompt: "hello" })).json
+    await until(server.port, runId, "RunEnd")
+    const answer = (await runs("watch", runId)).stdout
+    assert.match(answer, /\w/)
+    assert.isTrue((await runs("show", runId)).stdout.endsWith(`\n\n${answer}`))
     const { items } = JSON.parse((await runs("list", "s", "--json")).stdout)
     assert.deepInclude(items[0], { runId: json.runId, status: "cancelled" })
     assert.strictEqual((await runs("rm", json.runId)).code, 0)

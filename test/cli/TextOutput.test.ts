@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schedule, type Scope, Stream } from "effect"
-import { Agent, Provider, ProviderError, Tool } from "effect-agent"
+import { Agent, type AgentEvent, Message, Provider, ProviderError, Tool } from "effect-agent"
 import { Retry } from "effect-agent/resilience"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import * as Paint from "../../src/cli/Paint.ts"
@@ -37,7 +37,42 @@ const shown = (script: ScriptedProvider.Script, ...tools: ReadonlyArray<Shown>) 
 
 const busy = new ProviderError.Overloaded({ detail: "busy" })
 
+/** What is shown of an answer, of whose deltas only these have come. */
+const shownOf = (text: string, ...deltas: ReadonlyArray<string>) => {
+  let written = ""
+  const out = (text: string) => Effect.sync(() => void (written += text))
+  const show = TextOutput.make({
+    out,
+    err: out,
+    paint: Paint.make(false),
+    isInteractive: false,
+    rows: () => 24
+  })
+  const base = { runId: "r", seq: 1, turn: 1, timestamp: 0 }
+  const message = Message.assistant(text)
+  const events: ReadonlyArray<AgentEvent.AgentEvent> = [
+    { ...base, _tag: "MessageStart", messageId: message.id, role: "assistant" },
+    ...deltas.map((delta) => ({
+      ...base,
+      _tag: "MessageDelta" as const,
+      messageId: message.id,
+      delta: { _tag: "TextDelta" as const, contentIndex: 0, delta }
+    })),
+    { ...base, _tag: "MessageEnd", message }
+  ]
+  return Effect.map(show(events), () => written)
+}
+
 describe("TextOutput", () => {
+  it.effect("writes what no delta has brought when the answer is whole", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* shownOf("Hello there"), "Hello there\n")
+      assert.strictEqual(yield* shownOf("Hello there", "Hello"), "Hello there\n")
+      assert.strictEqual(yield* shownOf("Hello there\n", "Hello", " there\n"), "Hello there\n")
+      assert.strictEqual(yield* shownOf("Hello there", "there"), "there\nHello there\n")
+    })
+  )
+
   it.effect("ends the line of an answer that broke off, on its stream, before it says so", () =>
     Effect.gen(function* () {
       const broken = ScriptedProvider.turn(Step.start, Step.text("Hel"), Step.fail(busy))
