@@ -17,8 +17,8 @@ export type Answering = "streamed" | "whole" | "never"
 export const make = ({ err, out, paint }: Screen["Service"], answering: Answering = "streamed") => {
   // An answer ends with a line end, so that later output starts on a new line.
   let isLineOpen = false
-  // The text of the answer so far. A reader that comes later gets a whole answer without its deltas.
-  let said = ""
+  // The text of the deltas. A reader that comes late gets an answer without them.
+  let streamed = ""
 
   const pieces = (event: AgentEvent): ReadonlyArray<Piece> => {
     const next = piece(event)
@@ -31,18 +31,18 @@ export const make = ({ err, out, paint }: Screen["Service"], answering: Answerin
     if (event.path !== undefined) return pieceInside(event)
     switch (event._tag) {
       case "MessageStart":
-        said = ""
+        streamed = ""
         return undefined
       case "MessageDelta":
         if (answering !== "streamed" || event.delta._tag !== "TextDelta") return undefined
-        said += event.delta.delta
+        streamed += event.delta.delta
         return answer(event.delta.delta)
       case "MessageEnd":
         if (event.message.role !== "assistant") return undefined
         if (answering === "whole") return whole(event.message)
         return answering === "streamed" ? rest(event.message) : undefined
       case "MessageRetracted":
-        said = ""
+        streamed = ""
         return note("The answer broke off and starts again.")
       case "HandedOff":
         return note(`${Inert.line(event.to)} continues the conversation.`)
@@ -69,10 +69,10 @@ export const make = ({ err, out, paint }: Screen["Service"], answering: Answerin
         return undefined
     }
   }
-  /** What no delta has brought, up to the end of the line. */
+  /** The part of the answer that no delta has brought, with a line end. */
   const rest = (message: Message.Assistant): Piece | undefined => {
     const text = message.content.map((block) => (block.type === "text" ? block.text : "")).join("")
-    const missing = text.startsWith(said) ? text.slice(said.length) : `\n${text}`
+    const missing = text.startsWith(streamed) ? text.slice(streamed.length) : `\n${text}`
     const isEnded = missing === "" ? !isLineOpen : missing.endsWith("\n")
     return isEnded && missing === "" ? undefined : answer(isEnded ? missing : `${missing}\n`)
   }
