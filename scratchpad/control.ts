@@ -1,4 +1,4 @@
-import { Effect, Fiber } from "effect"
+import { Effect, Fiber, Stream } from "effect"
 import { Agent, Tool } from "effect-agent"
 import { ScriptedProvider } from "effect-agent/testing"
 
@@ -7,7 +7,7 @@ const slow = Tool.make({ name: "slow", description: "Takes a while.", execute: (
 const program = Effect.gen(function* () {
   const agent = yield* Agent.make({ model: "any", tools: [slow] })
   const run = yield* Effect.forkChild(agent.prompt("Take your time."))
-  yield* Effect.sleep("50 millis")
+  yield* Stream.runHead(Stream.filter(agent.events, ({ _tag }) => _tag === "ToolInvoked"))
   yield* agent.steer("Actually, what is 2 + 2?") // waits in the queue
   yield* agent.cancel("changed my mind")
   const { newMessages, status } = yield* Fiber.join(run)

@@ -10,6 +10,6 @@ const weather = Tool.fromPromise({
   execute: async ({ city }) => `4 °C and rain in ${city}`
 })
 
-const agent = createAgent({ provider: OpenAi.layerConfig(), model: "gpt-5-mini", tools: [weather] })
+const agent = createAgent({ provider: OpenAi.layerConfig(), model: "gpt-5.4-mini", tools: [weather] })
 for await (const text of agent.streamText("Do I need a coat in Oslo?")) process.stdout.write(text)
 await agent.close()

@@ -11,7 +11,7 @@ const weather = Tool.make({
 })
 
 const program = Effect.gen(function* () {
-  const agent = yield* Agent.make({ model: "gpt-5-mini", tools: [weather] })
+  const agent = yield* Agent.make({ model: "gpt-5.4-mini", tools: [weather] })
   yield* agent.stream("Do I need a coat in Oslo?").pipe(
     AgentEvent.textOnly,
     Stream.runForEach((text) => Effect.sync(() => process.stdout.write(text)))

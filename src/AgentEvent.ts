@@ -102,7 +102,7 @@ const reason = { reason: Schema.optionalKey(Schema.String) }
  * const encode = Schema.encodeEffect(Schema.fromJsonString(Schema.toCodecJson(AgentEvent.AgentEvent)))
  *
  * const program = Effect.gen(function* () {
- *   const agent = yield* Agent.make({ model: "gpt-5-mini" })
+ *   const agent = yield* Agent.make({ model: "gpt-5.4-mini" })
  *   const lines = yield* agent.stream("Hi").pipe(
  *     Stream.mapEffect((event) => encode(event)),
  *     Stream.runCollect
@@ -348,7 +348,7 @@ export type Body = Unstamped<AgentEvent>
  * const script = [ScriptedProvider.toolCall("clock", {}), ScriptedProvider.text("It is noon.")]
  *
  * const program = Effect.gen(function* () {
- *   const agent = yield* Agent.make({ model: "gpt-5-mini", tools: [clock] })
+ *   const agent = yield* Agent.make({ model: "gpt-5.4-mini", tools: [clock] })
  *   return yield* agent.stream("What time is it?").pipe(
  *     AgentEvent.ofTag("ToolExecutionStart", "ToolExecutionEnd"),
  *     Stream.map(({ _tag, toolName }) => `${_tag} ${toolName}`),
@@ -409,7 +409,7 @@ const isOutermost = () => {
  * import { Agent, AgentEvent } from "effect-agent"
  * import { ScriptedProvider } from "effect-agent/testing"
  *
- * const helper = Agent.asTool({ name: "helper", description: "Helps.", agent: { model: "gpt-5-mini" } })
+ * const helper = Agent.asTool({ name: "helper", description: "Helps.", agent: { model: "gpt-5.4-mini" } })
  * const script = [
  *   ScriptedProvider.toolCall("helper", { prompt: "Help" }),
  *   ScriptedProvider.text("Here is help."),
@@ -449,7 +449,7 @@ type TextDelta = OfTag<"MessageDelta"> & {
  * import { ScriptedProvider } from "effect-agent/testing"
  *
  * const program = Effect.gen(function* () {
- *   const agent = yield* Agent.make({ model: "gpt-5-mini" })
+ *   const agent = yield* Agent.make({ model: "gpt-5.4-mini" })
  *   yield* Stream.runForEach(agent.stream("Hi"), (event) =>
  *     Effect.sync(() => AgentEvent.isTextDelta(event) && console.log(event.delta.delta))
  *   )
@@ -477,7 +477,7 @@ export const isTextDelta = (event: AgentEvent): event is TextDelta =>
  * import { ScriptedProvider } from "effect-agent/testing"
  *
  * const program = Effect.gen(function* () {
- *   const agent = yield* Agent.make({ model: "gpt-5-mini" })
+ *   const agent = yield* Agent.make({ model: "gpt-5.4-mini" })
  *   return yield* agent.stream("Hi").pipe(AgentEvent.textOnly, Stream.runCollect)
  * }).pipe(Effect.provide(ScriptedProvider.layer([ScriptedProvider.text(["Hel", "lo"])])), Effect.scoped)
  *
@@ -555,7 +555,7 @@ export interface OpenAnswer {
  * import { ScriptedProvider } from "effect-agent/testing"
  *
  * const program = Effect.gen(function* () {
- *   const agent = yield* Agent.make({ model: "gpt-5-mini" })
+ *   const agent = yield* Agent.make({ model: "gpt-5.4-mini" })
  *   return yield* Stream.runFold(agent.stream("Hi"), AgentEvent.initial, AgentEvent.fold)
  * }).pipe(Effect.provide(ScriptedProvider.layer([ScriptedProvider.text("Hello")])), Effect.scoped)
  *

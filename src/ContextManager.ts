@@ -155,7 +155,7 @@ export interface Compacted extends Transcript.Compaction {
  * })
  *
  * const program = Effect.gen(function* () {
- *   const agent = yield* Agent.make({ model: "gpt-5-mini" })
+ *   const agent = yield* Agent.make({ model: "gpt-5.4-mini" })
  *   const { status } = yield* agent.prompt("Hello")
  *   return status
  * }).pipe(
@@ -191,7 +191,7 @@ export const ContextManager = Context.Reference<Service>("effect-agent/ContextMa
  *
  * const program = Effect.gen(function* () {
  *   const script = yield* ScriptedProvider.make([ScriptedProvider.text("1"), ScriptedProvider.text("2")])
- *   const agent = yield* Agent.make({ model: "gpt-5-mini" }).pipe(
+ *   const agent = yield* Agent.make({ model: "gpt-5.4-mini" }).pipe(
  *     Effect.provide([script.layer, ContextManager.slidingWindow({ maxMessages: 2 })])
  *   )
  *   yield* agent.prompt("One")

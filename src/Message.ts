@@ -658,7 +658,7 @@ export const user = (content: string | User["content"], timestamp = Date.now()):
  *
  * const messages = [
  *   Message.user("What is 2 + 2?"),
- *   Message.assistant("4", { model: "gpt-5-mini" })
+ *   Message.assistant("4", { model: "gpt-5.4-mini" })
  * ]
  *
  * console.log(messages.map(Message.textOf)) // => [ 'What is 2 + 2?', '4' ]

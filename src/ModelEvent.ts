@@ -62,7 +62,7 @@ export type Adjustment = typeof Adjustment.Type
 export const adjusted = { adjusted: Schema.optionalKey(Schema.Array(Adjustment)) }
 
 /**
- * The struct field `responseModel`: the id of the model that answered, as the vendor reports it, such as `"gpt-5-mini-2025-08-07"`.
+ * The struct field `responseModel`: the id of the model that answered, as the vendor reports it, such as `"gpt-5.4-mini-2025-08-07"`.
  *
  * **Details**
  *

@@ -220,7 +220,7 @@ export const countTokens = (
  *
  * **Details**
  *
- * It sends `"openai/gpt-5-mini"` to the provider `openai`, as `"gpt-5-mini"`. It fails with the reason `ModelNotSupported` for a
+ * It sends `"openai/gpt-5.4-mini"` to the provider `openai`, as `"gpt-5.4-mini"`. It fails with the reason `ModelNotSupported` for a
  * model without a known prefix.
  *
  * **Example** (Routing between two providers)

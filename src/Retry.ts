@@ -78,7 +78,7 @@ export const defaultSchedule: Schedule.Schedule<unknown, ProviderError> = Schedu
  * ])
  *
  * const program = Effect.gen(function* () {
- *   const agent = yield* Agent.make({ model: "gpt-5-mini" })
+ *   const agent = yield* Agent.make({ model: "gpt-5.4-mini" })
  *   const { report, status } = yield* agent.prompt("Do I need a coat in Oslo?")
  *   return [status, report.retries]
  * }).pipe(Effect.provide(Retry.layer({ schedule: Schedule.recurs(3) })(provider)), Effect.scoped)

@@ -41,7 +41,7 @@ export {
  * const script = [ScriptedProvider.toolCall("weather", { city: "Oslo" })]
  *
  * const program = Effect.gen(function* () {
- *   const agent = yield* Agent.make({ model: "gpt-5-mini", limits: { maxTurns: 1 } })
+ *   const agent = yield* Agent.make({ model: "gpt-5.4-mini", limits: { maxTurns: 1 } })
  *   const { newMessages } = yield* agent.prompt("Do I need a coat in Oslo?")
  *   return newMessages.map(Message.textOf).join("\n")
  * }).pipe(

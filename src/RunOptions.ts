@@ -292,7 +292,7 @@ export interface Limits extends Schema.Schema.Type<typeof Limits> {}
  * import { ScriptedProvider } from "effect-agent/testing"
  *
  * const options: RunOptions.RunOptions = {
- *   model: "gpt-5-mini",
+ *   model: "gpt-5.4-mini",
  *   system: "Answer in one sentence.",
  *   toolTimeout: "1 minute",
  *   limits: { maxTurns: 10, maxTotalTokens: 50_000 }
@@ -314,7 +314,7 @@ export const RunOptions = Schema.Struct({
   /** The id of the model: `"claude-…"` for one provider, `"anthropic/claude-…"` for a router. */
   model: Schema.String.check(
     Schema.makeFilter((model: string) => model.trim() !== "", {
-      expected: 'the id of a model, such as "gpt-5-mini"'
+      expected: 'the id of a model, such as "gpt-5.4-mini"'
     })
   ),
   /** The system prompt. Default none. */
@@ -431,7 +431,7 @@ export type Update = Unsettable<RunOptions, "model" | "limits" | "modelOptions">
  * ```ts
  * import { RunOptions } from "effect-agent"
  *
- * console.log(RunOptions.given({ model: "gpt-5-mini", system: undefined })) // => { model: 'gpt-5-mini' }
+ * console.log(RunOptions.given({ model: "gpt-5.4-mini", system: undefined })) // => { model: 'gpt-5.4-mini' }
  * ```
  *
  * @category transforming
@@ -499,7 +499,7 @@ export const without = <Options extends Partial<RunOptions>>(
  * import { RunOptions } from "effect-agent"
  *
  * const options = RunOptions.patch(
- *   { model: "gpt-5-mini", limits: { maxTurns: 10, maxToolCalls: 20 } },
+ *   { model: "gpt-5.4-mini", limits: { maxTurns: 10, maxToolCalls: 20 } },
  *   { limits: { maxTurns: 5 } }
  * )
  *

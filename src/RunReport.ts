@@ -166,7 +166,7 @@ export const empty: RunReport = {
  * import { ScriptedProvider } from "effect-agent/testing"
  *
  * const program = Effect.gen(function* () {
- *   const agent = yield* Agent.make({ model: "gpt-5-mini" })
+ *   const agent = yield* Agent.make({ model: "gpt-5.4-mini" })
  *   const events = yield* Stream.runCollect(agent.stream("What is 2 + 2?"))
  *   return RunReport.fromEvents(events).turns
  * }).pipe(Effect.provide(ScriptedProvider.layer([ScriptedProvider.text("4")])), Effect.scoped)

@@ -22,7 +22,7 @@ import { Usage } from "./Usage.ts"
  * import { ScriptedProvider } from "effect-agent/testing"
  *
  * const program = Effect.gen(function* () {
- *   const agent = yield* Agent.make({ model: "gpt-5-mini" })
+ *   const agent = yield* Agent.make({ model: "gpt-5.4-mini" })
  *   const { status, text, turns } = yield* agent.prompt("What is 2 + 2?")
  *   return [status, turns, text]
  * }).pipe(Effect.provide(ScriptedProvider.layer([ScriptedProvider.text("4")])), Effect.scoped)

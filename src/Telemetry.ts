@@ -52,7 +52,7 @@ import * as Context from "effect/Context"
  * })
  *
  * const program = Effect.gen(function* () {
- *   const agent = yield* Agent.make({ model: "gpt-5-mini", agent: { name: "poet" } })
+ *   const agent = yield* Agent.make({ model: "gpt-5.4-mini", agent: { name: "poet" } })
  *   yield* agent.prompt("Hello")
  * }).pipe(
  *   Effect.scoped,
@@ -64,7 +64,7 @@ import * as Context from "effect/Context"
  * await Effect.runPromise(program)
  * for (const { attributes, name } of spans) console.log(name, attributes.get("gen_ai.input.messages"))
  * // => invoke_agent poet [{"role":"user","parts":[{"type":"text","content":"Hello"}]}]
- * // => chat gpt-5-mini [{"role":"user","parts":[{"type":"text","content":"Hello"}]}]
+ * // => chat gpt-5.4-mini [{"role":"user","parts":[{"type":"text","content":"Hello"}]}]
  * ```
  *
  * @since 0.2.0

@@ -380,9 +380,9 @@ const ofOptions: ReadonlyArray<Row> = [
     () => prompted({ model: undefined }),
     "is missing",
     "model",
-    'Give the id of a model, such as "gpt-5-mini"'
+    'Give the id of a model, such as "gpt-5.4-mini"'
   ],
-  ["an empty model", () => prompted({ model: "" }), 'got ""', "model: ", 'such as "gpt-5-mini"'],
+  ["an empty model", () => prompted({ model: "" }), 'got ""', "model: ", 'such as "gpt-5.4-mini"'],
   [
     "a misspelt option",
     () => prompted({ maxTurn: 3 }),

@@ -91,7 +91,7 @@ export interface Options {
  *   { type: "finish", finishReason: { unified: "stop", raw: "stop" }, usage: { inputTokens, outputTokens } }
  * ]
  *
- * // It stands for a model of a package, such as `openai("gpt-5-mini")` of `@ai-sdk/openai`.
+ * // It stands for a model of a package, such as `openai("gpt-5.4-mini")` of `@ai-sdk/openai`.
  * const model: LanguageModelV4 = {
  *   specificationVersion: "v4",
  *   provider: "example.chat",

@@ -99,7 +99,7 @@ export interface Options {
  *
  * const program = Effect.gen(function* () {
  *   const tools = yield* AiTools.fromToolkit(Weather)
- *   const agent = yield* Agent.make({ model: "gpt-5-mini", tools })
+ *   const agent = yield* Agent.make({ model: "gpt-5.4-mini", tools })
  *   const { newMessages } = yield* agent.prompt("Do I need a coat in Oslo?")
  *   return newMessages.map(Message.textOf).slice(2)
  * }).pipe(Effect.provide([WeatherLive, ScriptedProvider.layer(script)]), Effect.scoped)

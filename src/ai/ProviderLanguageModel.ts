@@ -46,7 +46,7 @@ export interface Options {
  * import { ProviderLanguageModel } from "effect-agent/ai"
  * import { ScriptedProvider } from "effect-agent/testing"
  *
- * const model = ProviderLanguageModel.layer({ model: "gpt-5-mini" }).pipe(
+ * const model = ProviderLanguageModel.layer({ model: "gpt-5.4-mini" }).pipe(
  *   Layer.provide(ScriptedProvider.layer([ScriptedProvider.text("Hello")]))
  * )
  *
@@ -78,7 +78,7 @@ export const layer = (options: Options): Layer.Layer<LanguageModel.LanguageModel
  * import { ScriptedProvider } from "effect-agent/testing"
  *
  * const program = Effect.gen(function* () {
- *   const model = yield* ProviderLanguageModel.make({ model: "gpt-5-mini" })
+ *   const model = yield* ProviderLanguageModel.make({ model: "gpt-5.4-mini" })
  *   return yield* model.streamText({ prompt: "Hi" }).pipe(
  *     Stream.filter((part) => part.type === "text-delta"),
  *     Stream.map(({ delta }) => delta),

@@ -6,6 +6,7 @@ import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as NearestName from "../internal/nearestName.ts"
 import * as Provider from "../Provider.ts"
 import * as LocalRules from "../providers/LocalRules.ts"
 import type { ThinkingLevel } from "../RunOptions.ts"
@@ -129,9 +130,13 @@ const named = Effect.fnUntraced(function* (
   const company = Vendors.companies.find((company) => company.id === vendor)
   const server = Vendors.servers.find((server) => server.id === vendor)
   if (id === "" || (company === undefined && server === undefined)) {
-    const known = [...Vendors.companies, ...Vendors.servers].map((vendor) => vendor.id).join(", ")
-    const detail = `${why}: models are named provider/id, not ${JSON.stringify(model)}. Providers: ${known}; and local/rules.`
-    return yield* new UsageError({ detail })
+    const known = [...Vendors.servers, ...Vendors.companies].map((vendor) => vendor.id)
+    const nearest = id === "" ? undefined : NearestName.of(vendor, known)
+    const fault =
+      nearest === undefined
+        ? `models are named provider/id, not ${JSON.stringify(model)}. Providers: local/rules, ${known.join(", ")}.`
+        : `there is no provider ${JSON.stringify(vendor)}. Did you mean ${nearest}/${id}?`
+    return yield* new UsageError({ detail: `${why}: ${fault}` })
   }
   if (server !== undefined) return yield* local(server, id, why, { baseUrl: server.baseUrl(env), ...at })
   if (company !== undefined && (company.hasAccounts === true || Vendors.keyOf(company, env) !== undefined))

@@ -34,19 +34,17 @@ const endOf = Effect.fnUntraced(function* (model: string) {
   if (provider === "local") return []
   const { ruleOf } = yield* Effect.promise(() => import("./ModelTable.ts"))
   const endsOn = ruleOf(provider, id.join("/"))?.endsOn
-  if (endsOn === undefined || Date.parse(endsOn) - (yield* Clock.currentTimeMillis) > ahead) return []
-  return [
-    Inert.line(
-      `${model} is or will be turned off on ${endsOn}: "effect-agent models ${provider}" lists others.`
-    )
-  ]
+  if (endsOn === undefined) return []
+  const left = Date.parse(endsOn) - (yield* Clock.currentTimeMillis)
+  const end = left > 0 ? "will be turned off" : "was turned off"
+  return left > ahead
+    ? []
+    : [Inert.line(`${model} ${end} on ${endsOn}: "effect-agent models ${provider}" lists others.`)]
 })
 
 const notesOn = (call: OfTag<"ModelCallEnd">, isCostBounded: boolean): ReadonlyArray<string> => {
   const { adjusted = [], unrepresented = [] } = call
-  const hidden = unrepresented.map(
-    (name) => `The answer holds ${Inert.line(name)}, which are not shown: --json has them.`
-  )
+  const hidden = unrepresented.map((name) => `Not shown of the answer: ${Inert.line(name)}. --json has it.`)
   return [...adjusted.map(lineOf), ...hidden, ...(isCostBounded ? unpriced(call) : [])]
 }
 
@@ -57,6 +55,9 @@ const unpriced = ({ responseModel, usage }: OfTag<"ModelCallEnd">): ReadonlyArra
 
 const lineOf = ({ asked, option, reason, sent }: Adjustment): string => {
   const same = JSON.stringify(sent) === JSON.stringify(asked)
+  // Parts of messages are counted, such as "2 images".
+  if (sent === null && typeof asked === "string" && asked.includes(` ${option}`))
+    return Inert.line(`${asked} left out: ${reason}`)
   const change = same
     ? `${option} is sent as ${JSON.stringify(sent)}`
     : sent === null

@@ -40,7 +40,7 @@ export const make = ({ err, out, paint }: Screen["Service"], answering: Answerin
       case "MessageEnd":
         if (event.message.role !== "assistant") return undefined
         if (answering === "whole") return whole(event.message)
-        return answering === "streamed" ? rest(event.message) : undefined
+        return answering === "streamed" ? ending(missing(event.message, streamed)) : undefined
       case "MessageRetracted":
         streamed = ""
         return note("The answer broke off and starts again.")
@@ -69,13 +69,8 @@ export const make = ({ err, out, paint }: Screen["Service"], answering: Answerin
         return undefined
     }
   }
-  /** The part of the answer that no delta has brought, with a line end. */
-  const rest = (message: Message.Assistant): Piece | undefined => {
-    const text = message.content.map((block) => (block.type === "text" ? block.text : "")).join("")
-    const missing = text.startsWith(streamed) ? text.slice(streamed.length) : `\n${text}`
-    const isEnded = missing === "" ? !isLineOpen : missing.endsWith("\n")
-    return isEnded && missing === "" ? undefined : answer(isEnded ? missing : `${missing}\n`)
-  }
+  const ending = (rest: string): Piece | undefined =>
+    rest === "" && !isLineOpen ? undefined : answer(rest.endsWith("\n") ? rest : `${rest}\n`)
   const whole = (message: Message.Assistant): Piece | undefined => {
     const text = Message.textOf(message)
     if (text === "") return undefined
@@ -102,6 +97,12 @@ export const make = ({ err, out, paint }: Screen["Service"], answering: Answerin
 
   return (events: ReadonlyArray<AgentEvent>): Effect.Effect<void> =>
     Effect.forEach(joined(events.flatMap(pieces)), ({ text, write }) => write(text), { discard: true })
+}
+
+/** The part of an answer that no delta has brought. */
+const missing = ({ content }: Message.Assistant, streamed: string): string => {
+  const text = content.map((block) => (block.type === "text" ? block.text : "")).join("")
+  return text.startsWith(streamed) ? text.slice(streamed.length) : `\n${text}`
 }
 
 const compacted = ({ tokensAfter, tokensBefore }: OfTag<"Compaction">): string =>

@@ -47,7 +47,7 @@ const inPieces = (count: Count) => (text: string) => {
  * const compaction = Compaction.layer().pipe(Layer.provide(GptTokenizer.layer))
  *
  * const program = Effect.gen(function* () {
- *   const agent = yield* Agent.make({ model: "gpt-5-mini" })
+ *   const agent = yield* Agent.make({ model: "gpt-5.4-mini" })
  *   return (yield* agent.prompt("Hello")).text
  * }).pipe(
  *   Effect.provide([ScriptedProvider.layer([ScriptedProvider.text("Hi")]), compaction]),

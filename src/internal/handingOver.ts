@@ -127,7 +127,7 @@ type Handing<Name extends string, T extends Tools, H extends Hooks> = Tool.Tool<
  *
  * const program = Effect.gen(function* () {
  *   const agent = yield* Agent.make({
- *     model: "gpt-5-mini",
+ *     model: "gpt-5.4-mini",
  *     agent: { name: "reception" },
  *     tools: [billing]
  *   })

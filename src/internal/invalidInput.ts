@@ -132,7 +132,7 @@ const blockMember = /^(?:prompt\[\d+\]\.?|\.?)content\[/
 const unknownMember =
   'is not a member of this block. Members for one vendor belong into its vendor: { "anthropic": { … } }'
 
-const missingModel = 'model is missing. Give the id of a model, such as "gpt-5-mini"'
+const missingModel = 'model is missing. Give the id of a model, such as "gpt-5.4-mini"'
 
 /** Shows a member of `vendor`, with the value that the message ends with, in the entry of a provider. */
 const byProvider = (name: string | undefined, message: string): string => {
@@ -169,10 +169,29 @@ const list = (
   subject: "messages" | "prompt",
   input: ReadonlyArray<unknown>,
   root = (index: number) => `${subject}[${index}]`
-): Read<ReadonlyArray<Message.Message>> =>
-  input.every(subject === "prompt" ? isPrompt : isMessage)
-    ? Result.succeed(input)
-    : refuse(subject, ...input.flatMap((one, index) => faultsOfMessage(one, root(index))))
+): Read<ReadonlyArray<Message.Message>> => {
+  if (!input.every(subject === "prompt" ? isPrompt : isMessage))
+    return refuse(subject, ...input.flatMap((one, index) => faultsOfMessage(one, root(index))))
+  return subject === "prompt" ? whole(input, root) : Result.succeed(input)
+}
+
+/** Prompts whose images and files are base64. A vendor refuses what is not, with the whole conversation. */
+const whole = (prompts: ReadonlyArray<Message.Message>, root: (index: number) => string) => {
+  const faults = prompts.flatMap((prompt, at) =>
+    prompt.role !== "user"
+      ? []
+      : prompt.content.flatMap((block, index) => {
+          const data = "source" in block && "data" in block.source ? block.source.data : ""
+          const place = `${root(at)}.content[${index}].source.data`.replace(/^\./, "")
+          return noBase64.test(data)
+            ? [`${place}: expected base64 alone, got ${JSON.stringify(data.slice(0, 40))}`]
+            : []
+        })
+  )
+  return faults.length === 0 ? Result.succeed(prompts) : refuse("prompt", ...faults)
+}
+
+const noBase64 = /[^\w+/=\s-]/
 
 /** Reads what `prompt`, `steer` and their like take. A text or a list of content blocks becomes a user message. */
 export const prompt = (input: unknown, timestamp: number): Read<ReadonlyArray<Message.Message>> => {

@@ -46,7 +46,9 @@ export const open = Effect.fnUntraced(function* <T extends Tools, H extends Hook
   const made = yield* Effect.context<Provider | Scope.Scope>()
   const own = Context.make(Provider, Context.get(made, Provider)).pipe(
     Context.add(ToolRegistry.ToolRegistry, registry),
-    Context.add(HookManager.HookManager, manager)
+    Context.add(HookManager.HookManager, manager),
+    // Agents that a tool makes have the tool for a caller.
+    Context.add(Served, false)
   )
   const scope = Context.get(made, Scope.Scope)
   const isServed = Context.get(made, Served)

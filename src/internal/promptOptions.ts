@@ -52,7 +52,7 @@ import * as RunOptions from "../RunOptions.ts"
  *
  * const program = Effect.gen(function* () {
  *   const agent = yield* Agent.make({
- *     model: "gpt-5-mini",
+ *     model: "gpt-5.4-mini",
  *     tools: [order],
  *     retry: Schedule.exponential("10 millis").pipe(Schedule.upTo({ times: 5 }))
  *   })

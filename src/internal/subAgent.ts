@@ -152,7 +152,7 @@ type Beside = { readonly params?: undefined; readonly prompt?: undefined }
  * const researcher = Agent.asTool({
  *   name: "researcher",
  *   description: "Finds facts.",
- *   agent: { model: "gpt-5-mini", system: "You find facts and answer in one sentence." }
+ *   agent: { model: "gpt-5.4-mini", system: "You find facts and answer in one sentence." }
  * })
  *
  * const program = Effect.gen(function* () {
@@ -189,7 +189,7 @@ type Beside = { readonly params?: undefined; readonly prompt?: undefined }
  *   prompt: ({ path }) => `Review ${path}.`,
  *   concurrency: 2,
  *   agent: {
- *     model: "gpt-5-mini",
+ *     model: "gpt-5.4-mini",
  *     output: Schema.Struct({ grade: Schema.Int }),
  *     limits: { maxTurns: 10 }
  *   }

@@ -157,7 +157,7 @@ export const presets = responses
  *
  * const provider = OpenAi.layer({ apiKey: "sk-..." }).pipe(Layer.provide(FetchHttpClient.layer))
  *
- * const program = Effect.scoped(Agent.make({ model: "gpt-5-mini" }))
+ * const program = Effect.scoped(Agent.make({ model: "gpt-5.4-mini" }))
  *
  * await Effect.runPromise(program.pipe(Effect.provide(provider)))
  * ```
@@ -192,7 +192,7 @@ export const layer = (options: Options): Layer.Layer<Provider, never, HttpClient
  *
  * const provider = OpenAi.layerConfig().pipe(Layer.provide([FetchHttpClient.layer, environment]))
  *
- * const program = Effect.scoped(Agent.make({ model: "gpt-5-mini" }))
+ * const program = Effect.scoped(Agent.make({ model: "gpt-5.4-mini" }))
  *
  * await Effect.runPromise(program.pipe(Effect.provide(provider)))
  * ```

@@ -39,7 +39,7 @@ export class InvalidBody extends Schema.TaggedError<InvalidBody>()("InvalidBody"
 }
 
 /**
- * The request for a model of the list, by the id of the list: `"gpt-5-mini"` stands for `"openai/gpt-5-mini"` if that is the only model of
+ * The request for a model of the list, by the id of the list: `"gpt-5.4-mini"` stands for `"openai/gpt-5.4-mini"` if that is the only model of
  * this name. Members for vendors must not name another model, since they replace those of the provider.
  */
 export const admit = (

@@ -126,7 +126,7 @@ export const encode = <R>(
  * import { HttpRouter } from "effect/http"
  * import { ModelStream } from "effect-agent/proxy"
  *
- * const route = HttpRouter.add("POST", "/model/stream", ModelStream.handler({ models: ["openai/gpt-5-mini"] }))
+ * const route = HttpRouter.add("POST", "/model/stream", ModelStream.handler({ models: ["openai/gpt-5.4-mini"] }))
  *
  * console.log(typeof route) // => object
  * ```

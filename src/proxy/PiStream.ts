@@ -47,10 +47,10 @@ export type { Options } from "./ModelStream.ts"
  * import { Effect } from "effect"
  * import { PiStream } from "effect-agent/proxy"
  *
- * const body = { model: { provider: "openai", id: "gpt-5-mini" }, context: { systemPrompt: "Be brief.", messages: [] } }
- * const request = await Effect.runPromise(PiStream.decode(body, { models: ["openai/gpt-5-mini"] }))
+ * const body = { model: { provider: "openai", id: "gpt-5.4-mini" }, context: { systemPrompt: "Be brief.", messages: [] } }
+ * const request = await Effect.runPromise(PiStream.decode(body, { models: ["openai/gpt-5.4-mini"] }))
  *
- * console.log(request.model, request.system) // => openai/gpt-5-mini Be brief.
+ * console.log(request.model, request.system) // => openai/gpt-5.4-mini Be brief.
  * ```
  *
  * @category decoding
@@ -110,7 +110,7 @@ export const encode = <R>(
  * import { HttpRouter } from "effect/http"
  * import { PiStream } from "effect-agent/proxy"
  *
- * const route = HttpRouter.add("POST", "/api/stream", PiStream.handler({ models: ["openai/gpt-5-mini"] }))
+ * const route = HttpRouter.add("POST", "/api/stream", PiStream.handler({ models: ["openai/gpt-5.4-mini"] }))
  *
  * console.log(typeof route) // => object
  * ```

@@ -106,7 +106,7 @@ const unhealthy: ReadonlySet<string> = new Set([
  * const provider = Fallback.layer([CircuitBreaker.layer({ failures: 1 })(down), spare])
  *
  * const program = Effect.gen(function* () {
- *   const agent = yield* Agent.make({ model: "gpt-5-mini" })
+ *   const agent = yield* Agent.make({ model: "gpt-5.4-mini" })
  *   console.log((yield* agent.prompt("Do I need a coat in Oslo?")).text)
  *   console.log((yield* agent.prompt("And in Rome?")).text)
  * }).pipe(Effect.provide(provider), Effect.scoped)

@@ -71,7 +71,7 @@ const byDefault = (error: ProviderError): boolean => error.reason._tag !== "Cont
  * const spare = ScriptedProvider.layer([ScriptedProvider.text("Yes.")], { id: "spare" })
  *
  * const program = Effect.gen(function* () {
- *   const agent = yield* Agent.make({ model: "gpt-5-mini" })
+ *   const agent = yield* Agent.make({ model: "gpt-5.4-mini" })
  *   const { message } = yield* agent.prompt("Do I need a coat in Oslo?")
  *   return message && [message.provider, message.model, Message.textOf(message)]
  * }).pipe(

@@ -71,7 +71,7 @@ export interface Options {
  * const limited = RateLimit.layer({ requests: 1, interval: "1 hour", maxWait: 0 })(provider)
  *
  * const program = Effect.gen(function* () {
- *   const agent = yield* Agent.make({ model: "gpt-5-mini" })
+ *   const agent = yield* Agent.make({ model: "gpt-5.4-mini" })
  *   console.log((yield* agent.prompt("Do I need a coat in Oslo?")).text)
  *   const failure = yield* Effect.flip(agent.prompt("And in Rome?"))
  *   if (failure._tag !== "RunFailed" || failure.reason._tag !== "ProviderError") return

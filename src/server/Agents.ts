@@ -79,7 +79,7 @@ export class Agents extends Context.Service<Agents, Service>()("effect-agent/ser
  * const time = Tool.make({ name: "time", description: "The time.", execute: () => Effect.succeed("12:00") })
  *
  * export const AgentsLive = Agents.layer(({ session }) =>
- *   Agent.make({ model: "gpt-5-mini", tools: [time], session })
+ *   Agent.make({ model: "gpt-5.4-mini", tools: [time], session })
  * )
  * ```
  *

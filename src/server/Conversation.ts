@@ -11,6 +11,7 @@ import type * as Agent from "../Agent.ts"
 import type { AgentEvent } from "../AgentEvent.ts"
 import * as Problem from "../api/Problem.ts"
 import { defect } from "../internal/failureReason.ts"
+import { Served } from "../internal/served.ts"
 import type { Session, SessionError } from "../Session.ts"
 import type * as SessionStore from "../sessions/SessionStore.ts"
 import type { ConversationHost } from "./ConversationHost.ts"
@@ -153,7 +154,10 @@ export class Conversation {
       const { model } = session.restored.options
       const given = { sessionId: this.sessionId, session: state, ...(model === undefined ? {} : { model }) }
       const ofAgent = yield* Scope.fork(scope)
-      const agent = yield* Effect.mapError(Scope.provide(this.host.agents.make(given), ofAgent), refused)
+      const agent = yield* Effect.mapError(
+        Scope.provide(Effect.provideService(this.host.agents.make(given), Served, true), ofAgent),
+        refused
+      )
       this.opened = { session, agent, ofAgent, scope }
       return this.opened
     })

@@ -22,7 +22,7 @@ export type { Options } from "../proxy/ModelStream.ts"
  * **Details**
  *
  * `models` are the ids of the models that clients may ask: the server refuses others with 403. The ids are those of the provider, such as
- * `"openai/gpt-5-mini"` for a router.
+ * `"openai/gpt-5.4-mini"` for a router.
  *
  * **Example** (Serving a proxy)
  *

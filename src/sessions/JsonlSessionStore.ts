@@ -104,7 +104,7 @@ export const storage = (
  * const ask = Effect.gen(function* () {
  *   const store = yield* SessionStore.SessionStore
  *   const session = yield* store.create({ sessionId: "trip" })
- *   const agent = yield* Agent.make({ model: "gpt-5-mini", session })
+ *   const agent = yield* Agent.make({ model: "gpt-5.4-mini", session })
  *   yield* agent.prompt("Do I need a coat in Oslo?")
  *   const { view } = yield* store.read("trip")
  *   console.log(view.messages.length)

@@ -392,8 +392,8 @@ const withKnownBlocks = (entry: JsonObject): JsonObject => {
  *
  * const base = { v: 1, id: "e2", parentId: "e1", timestamp: 0 } as const
  *
- * console.log(SessionEntry.encode({ ...base, type: "model", model: "gpt-5-mini" }))
- * // => {"v":1,"type":"model","id":"e2","parentId":"e1","timestamp":0,"model":"gpt-5-mini"}
+ * console.log(SessionEntry.encode({ ...base, type: "model", model: "gpt-5.4-mini" }))
+ * // => {"v":1,"type":"model","id":"e2","parentId":"e1","timestamp":0,"model":"gpt-5.4-mini"}
  * ```
  *
  * @category encoding

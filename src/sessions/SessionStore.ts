@@ -17,7 +17,7 @@
  * const ask = Effect.fn(function* (prompt: string) {
  *   const store = yield* SessionStore.SessionStore
  *   const session = yield* store.openOrCreate("trip")
- *   const agent = yield* Agent.make({ model: "gpt-5-mini", session })
+ *   const agent = yield* Agent.make({ model: "gpt-5.4-mini", session })
  *   yield* agent.prompt(prompt)
  *   console.log((yield* agent.state.get).messages.length)
  * }, Effect.scoped)

@@ -176,7 +176,7 @@ const during =
  * const program = Effect.gen(function* () {
  *   const sessions = yield* SessionStore.SessionStore
  *   const session = yield* sessions.openOrCreate("trip")
- *   const agent = yield* Agent.make({ model: "gpt-5-mini", session })
+ *   const agent = yield* Agent.make({ model: "gpt-5.4-mini", session })
  *   yield* agent.prompt("Do I need a coat in Oslo?")
  *   return (yield* sessions.list()).items.map(({ title }) => title)
  * }).pipe(Effect.provide([store, ScriptedProvider.layer([ScriptedProvider.text("Yes.")])]), Effect.scoped)

@@ -88,7 +88,7 @@ export interface Options {
  * import { Cassette, ScriptedProvider } from "effect-agent/testing"
  *
  * const ask = Effect.gen(function* () {
- *   const agent = yield* Agent.make({ model: "gpt-5-mini" })
+ *   const agent = yield* Agent.make({ model: "gpt-5.4-mini" })
  *   const { text } = yield* agent.prompt("Do I need a coat in Oslo?")
  *   return text
  * }).pipe(Effect.scoped)

@@ -75,7 +75,7 @@ const refusals: ReadonlyArray<readonly [options: unknown, words: string]> = [
   [{ approvalTimeout: "-1 seconds" }, "approvalTimeout: expected a duration"],
   [{ toolExecution: "serial" }, 'toolExecution: expected "parallel" | "sequential", got "serial"'],
   [{ system: 5 }, "system: expected string, got 5"],
-  [{ model: " " }, 'model: expected the id of a model, such as "gpt-5-mini", got " "'],
+  [{ model: " " }, 'model: expected the id of a model, such as "gpt-5.4-mini", got " "'],
   [{ maxTurns: 5 }, "maxTurns is not an option. Did you mean limits.maxTurns?"],
   [{ maxturn: 5 }, "Did you mean limits.maxTurns?"],
   [{ temperature: 1 }, "temperature is not an option. Did you mean modelOptions.temperature?"],
@@ -320,6 +320,14 @@ describe("messages", () => {
           [undefined, "expected a text, a message or a list of messages or content blocks, got undefined"],
           [{ role: "user", content: "hi" }, "content: expected array"],
           [[{ type: "text" }], "prompt[0].content[0]"],
+          [
+            [Message.text("Look"), Message.image("data:image/png;base64,AAAA", "image/png")],
+            'prompt[0].content[1].source.data: expected base64 alone, got "data:image/png;base64,AAAA"'
+          ],
+          [
+            Message.user([Message.image("./cat.png", "image/png")]),
+            "content[0].source.data: expected base64"
+          ],
           [[user, "hi"], 'prompt[1]: expected a message, got "hi"'],
           [5, "got 5"]
         ]

@@ -41,7 +41,7 @@ describe("notes on a model", () => {
       yield* TestClock.setTime(Date.parse("2026-11-26"))
       assert.strictEqual(
         yield* notesOf(...asked, start("anthropic/claude-opus-5"), start("local/rules")),
-        'anthropic/claude-sonnet-4-5 is or will be turned off on 2026-11-30: "effect-agent models anthropic" lists others.\n'
+        'anthropic/claude-sonnet-4-5 will be turned off on 2026-11-30: "effect-agent models anthropic" lists others.\n'
       )
     })
   )

@@ -31,7 +31,7 @@ export const of = Effect.fnUntraced(function* (
     const got = connection.isDecoded
       ? (headers["content-type"] ?? "")
       : `the encoding ${headers["content-encoding"]}`
-    const detail = `Expected an event stream, got ${redact(got).slice(0, 200)}`
+    const detail = `Expected an event stream, got ${redact(got).slice(0, 200)}. Check the base URL, which often ends with /v1`
     const excerpt = body === "" ? {} : { body: Wording.excerpt(body) }
     return new ProtocolFault({ kind: "contentType", detail, status, ...excerpt })
   }
