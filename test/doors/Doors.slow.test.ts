@@ -134,10 +134,10 @@ const doors: { readonly [name: string]: Door } = {
     }),
 
   "an agent of an MCP server": (root) =>
-    Effect.map(mcpClient(root), ({ call }) => call("agent", { prompt: "go" })).pipe(
-      Effect.flatMap((answer) => Effect.promise(() => answer)),
-      Effect.map(({ text }) => text)
-    ),
+    Effect.gen(function* () {
+      const { call } = yield* mcpClient(root)
+      return (yield* Effect.promise(() => call("agent", { prompt: "go" }))).text
+    }),
 
   "the tools of an MCP server": (root) =>
     Effect.gen(function* () {
