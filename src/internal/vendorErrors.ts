@@ -43,11 +43,12 @@ const meanings: ReadonlyArray<readonly [Meaning, RegExp]> = [
   // OpenAI: insufficient_quota, billing_hard_limit_reached; of ChatGPT plans usage_limit_reached, usage_not_included (openai/codex).
   // Anthropic: billing_error, contract_, enforced_ and linked_organization_spend_limit_reached, user_profile_not_billable (SDK).
   // DeepSeek, Kimi: insufficient_balance, exceeded_current_quota_error (platform.kimi.ai/docs/api/errors); Bedrock:
-  // ServiceQuotaExceededException. Google: BILLING_DISABLED. Z.ai: 1113, 1304, 1308 to 1311; MiniMax: 1008, 1028, 1030, 2056, 2061
+  // ServiceQuotaExceededException. LiteLLM: budget_exceeded. Google: BILLING_DISABLED. Alibaba: Arrearage, PrepaidBillOverdue,
+  // PostpaidBillOverdue, AllocationQuota.FreeTierOnly; Volcengine: AccountOverdueError. Z.ai: 1113, 1304, 1308 to 1311; MiniMax: 1008, 1028, 1030, 2056, 2061
   // (MiniMax-AI/cli, src/errors/api.ts).
   [
     "QuotaExceeded",
-    /insufficient_(?:quota|balance|credits?|funds)|billing|billable|payment_required|spend_limit_reached|^(?:usage_limit_(?:reached|exceeded)|usage_not_included|credits?_exhausted|(?:storage_)?quota_exceeded|exceeded_current_quota(?:_error)?|servicequotaexceededexception|1113|1304|1308|1309|1310|1311|base_resp (?:1008|1028|1030|2056|2061))$/
+    /insufficient_(?:quota|balance|credits?|funds)|billing|billable|payment_required|spend_limit_reached|budget_exceeded|overdue|^(?:arrearage|allocationquota\.freetieronly|usage_limit_(?:reached|exceeded)|usage_not_included|credits?_exhausted|(?:storage_)?quota_exceeded|exceeded_current_quota(?:_error)?|servicequotaexceededexception|1113|1304|1308|1309|1310|1311|base_resp (?:1008|1028|1030|2056|2061))$/
   ],
   // OpenAI: bio_policy, misalignment_policy_violation, image_content_policy_violation (SDK), cyber_policy (openai/codex). Azure:
   // content_filter, ResponsibleAIPolicyViolation. Alibaba: data_inspection_failed; Z.ai: 1301; MiniMax: 1026, 1027. Codes of
@@ -84,31 +85,52 @@ const meanings: ReadonlyArray<readonly [Meaning, RegExp]> = [
 
 // ───────────────────────── Words
 
-/** The meaning of words that are more exact than a status, `undefined` for others. `status` is absent for an error inside an answer. */
-export const meaningOfWords = (message: string, status: number | undefined): Meaning | undefined =>
-  words.find(([, at, pattern]) => (status === undefined || at(status)) && pattern.test(message))?.[0]
+/**
+ * The meaning of words that are more exact than a status, `undefined` for others. `status` is absent for an error inside an answer, and
+ * `waits` where the server names a wait.
+ */
+export const meaningOfWords = (message: string, status?: number, waits = false): Meaning | undefined =>
+  words.find(([, at, pattern]) => at(status, waits) && pattern.test(message))?.[0]
+
+type At = (status: number | undefined, waits: boolean) => boolean
+
+const always: At = () => true
 
 const among =
-  (...statuses: ReadonlyArray<number>) =>
-  (status: number) =>
-    statuses.includes(status)
+  (...statuses: ReadonlyArray<number>): At =>
+  (status) =>
+    status === undefined || statuses.includes(status)
 
 /** The first that fits counts, at the statuses with which vendors send it. */
-const words: ReadonlyArray<readonly [Meaning, at: (status: number) => boolean, RegExp]> = [
-  // OpenAI, Anthropic, OpenRouter, xAI, Groq, DeepSeek, Z.ai, Kimi: an account that is empty, or a budget that is used up. Bedrock:
-  // "Too many tokens per day".
+const words: ReadonlyArray<readonly [Meaning, At, RegExp]> = [
+  // Money that is used up, whatever the status and the wait say. Anthropic: "reached your specified API usage limits"; Google:
+  // "exceeded its monthly spending cap", "Your prepayment credits are depleted"; xAI: "used all available credits"; LiteLLM: "Budget
+  // has been exceeded!"; Alibaba: "make sure your account is in good standing".
   [
     "QuotaExceeded",
-    among(400, 403, 429),
-    /insufficient (?:account )?(?:quota|balance|credit|funds)|(?:credit )?balance is (?:too low|not enough|insufficient)|(?:out of|more) credits|exceeded your \w+ (?:quota|budget)|quota exceeded|(?:monthly|daily|weekly|usage|spend(?:ing)?|billing)(?: hard)? (?:limit|cap|budget|quota)|\b(?:tokens|requests) per day\b|余额不足|已欠费/i
+    always,
+    /insufficient (?:account )?(?:balance|credit|funds)|balance is (?:too low|not enough|insufficient)|(?:out of|not enough|\bno) (?:\w+ )?credits|(?:used all|depleted|exhausted|exceeded) (?:\w+ ){0,4}credits|credits? (?:\w+ ){0,2}(?:depleted|exhausted|used up)|pre-?pa(?:y|id|yment) (?:credits?|balance)|monthly (?:\w+ )?(?:limit|cap|budget|quota|spend)|spend(?:ing)? (?:limit|cap|budget|quota)|(?:specified|workspace) (?:\w+ ){0,2}usage limit|budget has been exceeded|exceeded(?:token)?budget|in good standing|余额不足|已欠费/i
+  ],
+  // Anthropic: "Output blocked by content filtering policy", also as an `api_error`; Azure: "content management policy".
+  [
+    "ContentPolicy",
+    always,
+    /\bcontent[ _]?(?:\w+ )?polic(?:y|ies)|blocked by (?:\w+ ){0,3}(?:content|safety) filter/i
+  ],
+  // Z.ai, Kimi, Groq: the words do not distinguish an empty account from a limit of a minute, which a wait does. Bedrock: "Too many
+  // tokens per day".
+  [
+    "QuotaExceeded",
+    (status, waits) => !waits && among(400, 403, 429)(status, waits),
+    /insufficient quota|more credits|exceeded your \w+ (?:quota|budget)|quota exceeded|(?:daily|weekly|usage|billing)(?: hard)? (?:limit|cap|budget|quota)|\b(?:tokens|requests) per day\b/i
   ],
   // pi's servers and plain texts in place of an answer.
   ["RateLimited", among(), /rate.?limit|too many (?:requests|tokens)|throttl/i],
-  // OpenAI, Azure, OpenRouter, Alibaba.
+  // OpenAI, OpenRouter, Alibaba.
   [
     "ContentPolicy",
     among(400, 403, 421, 451),
-    /\bflagged\b|content (?:management )?policy|usage polic|moderation|inappropriate content|potentially high.risk/i
+    /\bflagged\b|usage polic|moderation|inappropriate content|potentially high.risk/i
   ],
   // OpenAI, xAI, Google; FastAPI: "Not authenticated".
   [
@@ -124,7 +146,7 @@ const words: ReadonlyArray<readonly [Meaning, at: (status: number) => boolean, R
     /model\b.{0,100}(?:does not exist|not found|is not a valid model)|not a valid model|\bunknown model\b/i
   ],
   // Anthropic, Google, llama.cpp, Hugging Face.
-  ["Overloaded", (status) => status >= 500, /overload|at capacity|no capacity|loading model/i],
+  ["Overloaded", (status = 500) => status >= 500, /overload|at capacity|no capacity|loading model/i],
   // Gateways, in plain text.
   ["ServerError", among(), /upstream|timed? ?out|internal (?:server )?error|bad gateway|service unavailable/i]
 ]

@@ -74,13 +74,15 @@ export const ofWords = (words: string): Reason => {
  * event is not searched: the words in it are those of the model.
  */
 export const inText = (text: string, model: string): Reason | undefined => {
-  const at = text.search(/[{[]/)
-  const json = at === -1 ? undefined : JsonDepth.parse(text.slice(at))
+  const json = jsonIn(text)
   if (json !== undefined) return inBand(json, text, model)
-  const words = at === -1 ? Wording.start(text) : ""
-  const isKnown = Errors.overflowIn(words) ?? Errors.meaningOfWords(words, undefined)
+  const words = /[{[]/.test(text) ? "" : Wording.start(text)
+  const isKnown = Errors.overflowIn(words) ?? Errors.meaningOfWords(words)
   return isKnown === undefined ? undefined : ofEvent(undefined, text, model)
 }
+
+/** The JSON at the end of a text. */
+const jsonIn = (text: string) => JsonDepth.parse(text.replace(/^[^{[]*/, ""))
 
 const isText = (text: string | undefined): text is string => text !== undefined
 
@@ -121,6 +123,8 @@ const readReport = (json: Json.Json | undefined, raw: string, name?: string): Re
   const inner =
     root?.["error"] ?? Json.object(root?.["response"])?.["error"] ?? Json.array(root?.["errors"])[0] ?? base
   const error = Json.object(inner) ?? root
+  const sent = rawOf(error)
+  const upstream = sent === undefined ? undefined : readReport(jsonIn(sent), "")
   const codes = [
     name,
     base === undefined ? undefined : `base_resp ${Json.number(base["status_code"])}`,
@@ -134,8 +138,8 @@ const readReport = (json: Json.Json | undefined, raw: string, name?: string): Re
     message: Wording.start(
       messageOf(root, inner) ?? (typeof json === "string" ? json : Wording.cut(raw.trim(), 300))
     ),
-    codes: codes.map(codeOf).filter((code) => code !== ""),
-    status: coded.map(statusOf).find((code) => code !== undefined),
+    codes: [...codes.map(codeOf).filter((code) => code !== ""), ...(upstream?.codes ?? [])],
+    status: coded.map(statusOf).find((code) => code !== undefined) ?? upstream?.status,
     requestId: Json.text(root?.["request_id"]) ?? Json.text(error?.["request_id"]),
     error
   }
@@ -172,8 +176,14 @@ const messageOf = (root: Json.JsonObject | undefined, inner: Json.Json | undefin
   const message = [error, root].flatMap((place) => messages.map((member) => Json.text(place?.[member])))
   const found = message.find((text) => text !== undefined) ?? listOf(root?.["detail"])
   // OpenRouter's own message is only "Provider returned error".
-  const upstream = Json.text(Json.object(error?.["metadata"])?.["raw"])
+  const upstream = rawOf(error)
   return upstream === undefined ? found : `${Wording.start(found ?? "Provider returned error")}: ${upstream}`
+}
+
+/** The answer of OpenRouter's provider. */
+const rawOf = (error: Json.JsonObject | undefined): string | undefined => {
+  const raw = Json.object(error?.["metadata"])?.["raw"]
+  return Json.isObject(raw) || Json.isArray(raw) ? JSON.stringify(raw) : Json.text(raw)
 }
 
 /** The last are those of FastAPI, MiniMax, Java servers and RFC 9457. */
@@ -272,9 +282,8 @@ const meaningOf = (
   if (Errors.overflowIn(message) !== undefined) return "ContextOverflow"
   if (isDaily(report)) return "QuotaExceeded"
   const meant = Errors.awsStatus(codes, message) ?? status ?? Errors.statusOf(codes)
-  const worded = Errors.meaningOfWords(message, meant)
-  // The words do not distinguish an empty account from a limit of a minute. A wait in the response does.
-  if (worded !== undefined && (worded !== "QuotaExceeded" || wait === undefined)) return worded
+  const worded = Errors.meaningOfWords(message, meant, wait !== undefined)
+  if (worded !== undefined) return worded
   // OpenRouter's moderation.
   if (Json.isArray(Json.object(error?.["metadata"])?.["reasons"])) return "ContentPolicy"
   // An error without a code is one of the server. A code that no row knows is a refusal, since vendors add new ones for policies, and

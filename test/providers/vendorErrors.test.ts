@@ -157,6 +157,93 @@ describe("a failure", () => {
     }
   })
 
+  it("of money that is used up, or of a policy, is told by plain words whatever the status, the type and the wait say", () => {
+    const plain: ReadonlyArray<readonly [Tag, ReadonlyArray<string>]> = [
+      [
+        "QuotaExceeded",
+        [
+          "Your project has exceeded its monthly spending cap.",
+          "You have reached your specified API usage limits. You will regain access on 2026-12-01.",
+          "You have reached your specified workspace API usage limits.",
+          "Your prepayment credits are depleted. Please go to AI Studio to manage your billing.",
+          "Your team has either used all available credits or reached its monthly spending limit.",
+          "You have exceeded your monthly included credits for Inference Providers.",
+          "Your credit balance is too low to access the API.",
+          "Budget has been exceeded! Current cost: 1.2, Max budget: 1.0",
+          "Access denied, please make sure your account is in good standing."
+        ]
+      ],
+      [
+        "ContentPolicy",
+        [
+          "Output blocked by content filtering policy",
+          "The response was filtered: it triggered the content management policy.",
+          "litellm.ContentPolicyViolationError: blocked"
+        ]
+      ]
+    ]
+    const wait = { details: [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "0.1s" }] }
+    for (const [tag, sentences] of plain)
+      for (const message of sentences) {
+        for (const type of ["invalid_request_error", "api_error", "rate_limit_error"]) {
+          assert.strictEqual(reported({ type: "error", error: { type, message } })._tag, tag, message)
+          for (const status of [400, 403, 429, 500, 502])
+            assert.strictEqual(
+              refused(status, { error: { type, message } }, { "retry-after": "1" })._tag,
+              tag,
+              message
+            )
+        }
+        assert.strictEqual(refused(429, { error: { message, ...wait } })._tag, tag, message)
+        assert.strictEqual(VendorFailure.inText(message, "m-1")?._tag, tag, message)
+      }
+    const doubtful = [
+      "quota exceeded",
+      "You exceeded your current quota, please check your plan and billing details."
+    ]
+    for (const message of [
+      ...doubtful,
+      "Rate limit reached. Add more credits to increase your rate limit."
+    ]) {
+      assert.strictEqual(refused(429, { error: { message, ...wait } })._tag, "RateLimited", message)
+      assert.strictEqual(refused(429, { error: { message } }, { "retry-after": "1" })._tag, "RateLimited")
+    }
+    assert.strictEqual(
+      reported({ error: { type: "api_error", message: "quota exceeded" } })._tag,
+      "ServerError"
+    )
+  })
+
+  it("of an account without money has the codes of many servers, in a response as in an answer", () => {
+    const bodies = [
+      { code: "Arrearage", message: "Access denied." },
+      { code: "PrepaidBillOverdue", message: "no" },
+      { code: "AllocationQuota.FreeTierOnly", message: "no" },
+      { error: { code: "AccountOverdueError", message: "no" } },
+      { error: { code: "400", type: "budget_exceeded", message: "no" } }
+    ]
+    for (const body of bodies)
+      for (const reason of [reported(body), ...[400, 403, 429].map((status) => refused(status, body))])
+        assert.strictEqual(reason._tag, "QuotaExceeded", JSON.stringify(body))
+  })
+
+  it("that a gateway repeats as the JSON of its provider has the meaning of that", () => {
+    const told: ReadonlyArray<readonly [Tag, unknown]> = [
+      ["ContentPolicy", { error: { code: "content_filter", message: "blocked" } }],
+      ["QuotaExceeded", { error: { code: "insufficient_quota", message: "no" } }],
+      ["QuotaExceeded", { code: "Arrearage", message: "no" }],
+      ["ContextOverflow", [{ error: { code: "context_length_exceeded", message: "no" } }]],
+      ["QuotaExceeded", { error: { message: "Your credit balance is too low" } }],
+      ["ServerError", { error: { message: "no" } }]
+    ]
+    for (const [tag, sent] of told)
+      for (const raw of [sent, JSON.stringify(sent), `data: ${JSON.stringify(sent)}\n\n`]) {
+        const body = { error: { code: 502, message: "Provider returned error", metadata: { raw } } }
+        for (const reason of [refused(502, body), reported(body)])
+          assert.strictEqual(reason._tag, tag, JSON.stringify(raw))
+      }
+  })
+
   it("inside an answer whose code nobody knows is not tried again, and one without a code is", () => {
     assert.isFalse(retried(reported({ error: { code: "new_policy_2027", message: "no" } })))
     assert.isFalse(retried(reported({ error: { code: 20061, message: "no" } })))
