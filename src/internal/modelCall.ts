@@ -15,7 +15,7 @@ import type * as ModelEvent from "../ModelEvent.ts"
 import type * as ModelGuard from "../ModelGuard.ts"
 import type { ModelRequest } from "../Provider.ts"
 import { Protocol, ProviderError, ServerError } from "../ProviderError.ts"
-import { isUnexplained } from "./recovery.ts"
+import { isOfContent } from "./recovery.ts"
 import { errorOf, Reply } from "./reply.ts"
 import * as Request from "./request.ts"
 import { type Run, Stopped } from "./run.ts"
@@ -81,7 +81,7 @@ const fitted = (reply: Reply, planned: ModelRequest): Effect.Effect<void, Reason
     Effect.gen(function* () {
       const { reason } = error
       const isOverflow = reason._tag === "ContextOverflow"
-      if (reply.hasSpoken || !(isOverflow || isUnexplained(reason))) return yield* error
+      if (reply.hasSpoken || !(isOverflow || isOfContent(reason))) return yield* error
       const limit = isOverflow && reason.limit !== undefined ? { limit: reason.limit } : {}
       const trigger = isOverflow
         ? ({ reason: "overflow", ...limit } as const)
@@ -90,7 +90,7 @@ const fitted = (reply: Reply, planned: ModelRequest): Effect.Effect<void, Reason
       if (shorter === undefined) return yield* error
       reply.again({ attempt: 1, delay: Duration.zero, error })
       yield* Effect.catchTag(prepared(reply, shorter), "ProviderError", (other) =>
-        Effect.fail(!isOverflow && isUnexplained(other.reason) ? error : other)
+        Effect.fail(!isOverflow && isOfContent(other.reason) ? error : other)
       )
     })
   )

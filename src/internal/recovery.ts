@@ -6,7 +6,7 @@ import * as LeftOut from "./leftOut.ts"
 import type { Assistant, LeftOut as Entry, Message, MessageId, ModelMessage } from "../Message.ts"
 import type { Adjustment } from "../ModelEvent.ts"
 import type { ModelRequest } from "../Provider.ts"
-import type { ProviderError, Reason } from "../ProviderError.ts"
+import type { InvalidRequest, ProviderError, Reason } from "../ProviderError.ts"
 import * as Transcript from "../Transcript.ts"
 
 type Kind = Entry["kind"]
@@ -158,8 +158,10 @@ class Conversation {
 /** Statuses of a refusal of content. */
 const statuses: ReadonlySet<number | undefined> = new Set([400, 413, 415, 422])
 
-/** Whether a server refused a request in words that name no part of it. */
-export const isUnexplained = (reason: Reason): boolean =>
+/** Whether a server refused a request for its content, which may be the length of the conversation whatever else the words mention. */
+export const isOfContent = (reason: Reason): reason is InvalidRequest =>
   reason._tag === "InvalidRequest" &&
-  reason.refused === undefined &&
   (statuses.has(reason.status) || (reason.status === undefined && reason.body !== undefined))
+
+/** Whether a server refused a request in words that name no part of it. */
+const isUnexplained = (reason: Reason): boolean => isOfContent(reason) && reason.refused === undefined

@@ -385,6 +385,15 @@ const refusals: ReadonlyArray<Refusal> = [
   },
   { part: "tool", words: /\binvalid schema for function\b|\btools[.[]\d|\bfunction_declarations\[\d/i },
 
+  // An uploaded file or an address that is gone. Anthropic: "File not found: file_01" (404); OpenAI: "No such File object: file-1"
+  // (404), "Error while downloading file. Upstream status code: 404."; Gemini: "You do not have permission to access the File x or it
+  // may not exist." (403), "The File x is not in an ACTIVE state". Web servers say "File not found" of the address of a request.
+  {
+    part: "file",
+    words:
+      /\bno such file object\b|\bfile not found: ?[\w'"`]|\bfile(?:_id)?\b[^\w\n]{0,3}(?!not\b)\S.{0,120}?(?:\bnot (?:be )?found\b|\bnot exist|\bexpired\b|\bdeleted\b|\bno longer\b|\bnot in an active\b)|\b(?:down ?load|fetch)\w*\b.{0,40}\b(?:file|url|content)\b/i
+  },
+
   // OpenAI's `ResponseError` (SDK 7.57) and Anthropic's `image_dimensions_too_large` (SDK 1.14).
   { part: "image", code: /image/ },
   // Anthropic: "image exceeds 5 MB maximum" (earendil-works/pi#824), "Could not process image" (anthropics/claude-code#53228),

@@ -289,9 +289,12 @@ const meaningOf = (
   // An error without a code is one of the server. A code that no row knows is a refusal, since vendors add new ones for policies, and
   // a repeated request would be blocked again.
   const general = Errors.meaningOfStatus(meant ?? (codes.length === 0 ? 500 : 400))
-  // 404 is also the answer to thinking that is stored nowhere, and to an image for a model without; 413 to a file.
+  // 404 is also the answer to thinking that is stored nowhere, and to an image for a model without; 413 to a file; 403 to one that
+  // is gone.
   const isPart =
-    general === "NotFound" || (general === "ContextOverflow" && (refused === "image" || refused === "file"))
+    general === "NotFound" ||
+    (general === "ContextOverflow" && (refused === "image" || refused === "file")) ||
+    (general === "Forbidden" && refused === "file")
   return isPart && refused !== undefined ? "InvalidRequest" : general
 }
 

@@ -137,6 +137,10 @@ const refusals: ReadonlyArray<Refusal> = [
   [picture, 415, "nope"],
   [pages, 400, "The PDF specified was not valid."],
   [pages, 400, "The document has no pages."],
+  [pages, 404, "File not found: file_01"],
+  [pages, 404, "No such File object: file-1"],
+  [pages, 403, "You do not have permission to access the File f1 or it may not exist."],
+  [pages, 400, "Error while downloading file. Upstream status code: 404."],
   [pages, 422, "history no good"],
   [poison, 400, "history no good"],
   [poison, 400, "Your input was flagged by our content policy", "content_policy_violation"]

@@ -424,3 +424,30 @@ describe("a conversation that is too long", () => {
       assert.deepInclude({ ...at(400, message) }, { _tag: "InvalidRequest", refused: "option" }, message)
   })
 })
+
+describe("a file that is gone", () => {
+  it("is a part of the request, whatever the status", () => {
+    const gone = [
+      [404, "File not found: file_011CNha8iCJcU1wXNR6q4V8w"],
+      [404, "No such File object: file-abc123"],
+      [404, "File file-abc not found"],
+      [404, "file_id 'file-abc' does not exist"],
+      [403, "You do not have permission to access the File abc123 or it may not exist."],
+      [400, "The File abc123 is not in an ACTIVE state and usage is not allowed."],
+      [400, "Error while downloading file. Upstream status code: 404."],
+      [400, "Unable to download the file. Please verify the URL and try again."],
+      [400, "Cannot fetch content from the provided URL."]
+    ] as const
+    for (const [status, message] of gone)
+      assert.deepInclude(
+        { ...refused(status, { error: { type: "not_found_error", message } }) },
+        { _tag: "InvalidRequest", refused: "file", detail: message }
+      )
+  })
+
+  it("is no file that a web server does not have, and no right that a key lacks", () => {
+    for (const message of ["File not found.", "File not found"])
+      assert.strictEqual(refused(404, { error: { message } })._tag, "NotFound")
+    assert.strictEqual(refused(403, { error: { message: "This key may not use files" } })._tag, "Forbidden")
+  })
+})

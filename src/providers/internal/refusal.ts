@@ -3,6 +3,7 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import { refusedPart } from "../../internal/vendorErrors.ts"
 import * as Wording from "../../internal/wording.ts"
 import type { ProviderError, Reason } from "../../ProviderError.ts"
 import { Protocol as ProtocolFault, Transport } from "../../ProviderError.ts"
@@ -40,9 +41,9 @@ export const of = Effect.fnUntraced(function* (
   return Failure.ofResponse({ status, headers: redacted(headers, redact), body, model, now, advice })
 })
 
-/** Whether the server does not know the route. A server that knows it mentions the model that it does not find. */
+/** Whether the server does not know the route. A server that knows it mentions the model or the part that it does not find. */
 const hasNoRoute = (status: number, body: string): boolean =>
-  status === 405 || (status === 404 && !/model/i.test(body))
+  status === 405 || (status === 404 && !/model/i.test(body) && refusedPart([], body) === undefined)
 
 /** Whether a request failed because the server does not know its route. */
 export const isNoRoute = (error: Reason | ProviderError): boolean =>
