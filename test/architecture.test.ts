@@ -132,14 +132,14 @@ describe("architecture", () => {
       (file) => !files.includes(file) || linesOf(treeOf(file)) <= Bounds.maxModule
     )
     assert.deepStrictEqual({ found, stale }, { found: [], stale: [] })
-  })
+  }, 60_000)
 
   it("keeps functions short", () => {
     const found = files.flatMap((file) =>
       functionsOf(file).flatMap(({ lines, name }) => (lines > Bounds.maxFunction ? [`${file} ${name}`] : []))
     )
     matches(found, Bounds.longFunctions)
-  })
+  }, 60_000)
 
   it("keeps the core small", () => {
     const core = files.filter((file) => edgeOf(file) === undefined)

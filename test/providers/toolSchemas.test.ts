@@ -103,6 +103,18 @@ describe("the schema of a tool", () => {
     }
   })
 
+  it("gives what is required, and declared by its name alone, the schema of other properties", () => {
+    const record = { type: "object", additionalProperties: { type: "number" }, required: ["a", "b"] }
+    const { properties } = written(record)
+    assert.deepStrictEqual(properties, { a: { type: "number" }, b: { type: "number" } })
+  })
+
+  it("names the values of an enum in words where the vendor rejects an empty one", () => {
+    const { properties } = written(object({ e: { enum: ["", "a"] } }), { schemas: "openApi" })
+    assert.deepStrictEqual(Object.keys(properties.e).toSorted(), ["description", "type"])
+    assert.include(properties.e.description, '"a"')
+  })
+
   it("keeps recursion where the vendor takes references, and ends it elsewhere", () => {
     const node = object({ kids: { type: "array", items: { $ref: "#/definitions/node" } } })
     const tree = object({ tree: { $ref: "#/definitions/node" } }, { definitions: { node } })
@@ -250,6 +262,13 @@ describe("names of properties that a vendor rejects", () => {
       Object.keys(written(parameters, { endpoint: "responses" }).properties),
       Object.keys(parameters.properties)
     )
+  })
+
+  it("are those of the vendor in examples of the arguments too", () => {
+    const inputExamples = [{ $top: 1, "filters[]": [{ "@odata.type": "x" }, "y"], free: { $top: 2 } }]
+    const { tools } = ask(parameters, { endpoint: "messages", more: { inputExamples } })
+    const example = { top_2: 1, filters: [{ odata_type: "x" }, "y"], free: { $top: 2 } }
+    assert.include(tools[0]?.description ?? "", JSON.stringify(example))
   })
 
   it("are their own again in the arguments of calls", () => {

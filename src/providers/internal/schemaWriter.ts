@@ -198,13 +198,14 @@ class Writer {
     const types = typesOf(node)
     const required = types.includes("object") ? texts(node["required"]) : []
     const properties = Json.object(node["properties"]) ?? {}
+    const other = Json.object(node["additionalProperties"]) ?? {}
     const missing = required.filter((name) => !Object.hasOwn(properties, name) || properties[name] === false)
     return this.members(
       {
         ...node,
         ...(missing.length === 0
           ? {}
-          : { properties: { ...properties, ...Object.fromEntries(missing.map((name) => [name, {}])) } }),
+          : { properties: { ...properties, ...Object.fromEntries(missing.map((name) => [name, other])) } }),
         ...(types.includes("array") && !Json.isObject(node["items"]) ? { items: this.itemsOf(node) } : {})
       },
       place
@@ -371,7 +372,10 @@ class Writer {
 
   private constants(type: string, values: ReadonlyArray<Json.Json>, node: Node, place: Place): Node {
     const isText = type === "string"
-    const isTaken = isText || (this.form.plain === "jsonSchema" && (type === "integer" || type === "number"))
+    const isNumber = type === "integer" || type === "number"
+    // Gemini: "enum[0]: cannot be empty".
+    const hasEmpty = this.form.plain !== undefined && values.includes("")
+    const isTaken = isText ? !hasEmpty : this.form.plain === "jsonSchema" && isNumber
     if (isTaken) return { type, enum: values }
     const own = this.object(only(type, Json.without(node, ...annotating)), place)
     const note = described(node["description"], [["enum", values]])

@@ -95,7 +95,11 @@ const writerOf = (form: Form): ((tool: ToolDefinition) => ToolDefinition) => {
       const own = new Map(Array.from(names, ([name, given]) => [given, name] as const))
       if (own.size > 0) renamed.set(schema, { schema: tool.parameters, own })
       const description = note === "" ? tool.description : `${tool.description}\n\n${note}`.trim()
-      return { ...tool, description, parameters: schema }
+      const examples = own.size === 0 ? undefined : tool.inputExamples
+      const inputExamples = examples?.map((example) =>
+        namedMembers(toGiven(names), tool.parameters, applied(tool.parameters, tool.parameters), example)
+      )
+      return { ...tool, description, parameters: schema, ...(inputExamples && { inputExamples }) }
     })
   writers.set(form, writer)
   return writer
@@ -149,32 +153,68 @@ export const restorer = (
     const found = byName.get(name)
     const params = found === undefined ? undefined : parseArguments(rawArguments)
     if (found === undefined || params === undefined) return rawArguments
-    return JSON.stringify(restored(found, [found.schema], params))
+    return JSON.stringify(named(toOwn(found.own), found.schema, [found.schema], params))
   }
 }
 
-const restored = (names: Renamed, schemas: ReadonlyArray<Json.Json>, value: Json.Json): Json.Json => {
+/** The own name of a member of an object, and the name to give it. */
+type Naming = (
+  member: string,
+  declared: ReadonlyMap<string, unknown>,
+  value: Json.JsonObject
+) => readonly [own: string, given: string]
+
+/** From the names for the vendor to the own ones. */
+const toOwn =
+  (own: Renamed["own"]): Naming =>
+  (member, declared, value) => {
+    const name = own.get(member) ?? member
+    const isOwn = declared.has(member) || !declared.has(name) || Object.hasOwn(value, name)
+    return isOwn ? [member, member] : [name, name]
+  }
+
+/** From the own names to those for the vendor. */
+const toGiven =
+  (given: ReadonlyMap<string, string>): Naming =>
+  (member, declared) => [member, declared.has(member) ? (given.get(member) ?? member) : member]
+
+/** Gives the properties of a value that its schemas declare other names. */
+const named = (
+  naming: Naming,
+  root: Json.Json,
+  schemas: ReadonlyArray<Json.Json>,
+  value: Json.Json
+): Json.Json => {
   if (typeof value !== "object" || value === null) return value
-  const nodes = schemas.flatMap((schema) => applied(names.schema, schema))
+  const nodes = schemas.flatMap((schema) => applied(root, schema))
   if (Json.isArray(value))
     return value.map((item, index) =>
-      restored(
-        names,
+      named(
+        naming,
+        root,
         nodes.flatMap((node) => itemOf(node, index)),
         item
       )
     )
   if (!Json.isObject(value)) return value
+  return namedMembers(naming, root, nodes, value)
+}
+
+const namedMembers = (
+  naming: Naming,
+  root: Json.Json,
+  nodes: ReadonlyArray<Json.JsonObject>,
+  value: Json.JsonObject
+): Json.JsonObject => {
   const declared = new Map<string, ReadonlyArray<Json.Json>>()
   for (const node of nodes)
     for (const [name, schema] of Object.entries(Json.object(node["properties"]) ?? {}))
       declared.set(name, [...(declared.get(name) ?? []), schema])
   const others = nodes.flatMap(otherOf)
   return Object.fromEntries(
-    Object.entries(value).map(([given, item]) => {
-      const own = names.own.get(given) ?? given
-      const name = declared.has(given) || !declared.has(own) || Object.hasOwn(value, own) ? given : own
-      return [name, restored(names, declared.get(name) ?? others, item)]
+    Object.entries(value).map(([member, item]) => {
+      const [own, given] = naming(member, declared, value)
+      return [given, named(naming, root, declared.get(own) ?? others, item)]
     })
   )
 }
