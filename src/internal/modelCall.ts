@@ -42,7 +42,8 @@ export const ask = Effect.fnUntraced(function* (
   const exit = yield* Effect.exit(Effect.flatMap(prepare, (planned) => fitted(reply, planned)))
   if (Exit.isFailure(exit)) yield* reply.priceOfRest
   const { note } = reply.reply.start ?? {}
-  if (note !== undefined && Exit.isSuccess(exit)) {
+  // The vendor has read the request, although it may not have ended the answer.
+  if (note !== undefined) {
     run.compactions.notes.set(reply.id, note)
     yield* run.journal?.write([{ _tag: "Noted", messageId: reply.id, note }]) ?? Effect.void
   }

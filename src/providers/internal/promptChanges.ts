@@ -102,7 +102,8 @@ export const appended = (changes: Changes, server: Server, question: Question): 
   for (const { index, prompt } of [...noted, { index: messages.length, prompt: present }]) {
     const change = changeOf({ way, takes, head }, before, prompt)
     const isSame = change !== undefined && isNothing(change)
-    if (change === undefined || (!isSame && index === messages.length && isAfterAnswer)) {
+    const isUnread = endpoint === "messages" && change?.effort !== undefined && isInLoop(messages, index)
+    if (change === undefined || isUnread || (!isSame && index === messages.length && isAfterAnswer)) {
       head = prompt
       at.clear()
     } else if (!isSame) at.set(index, change)
@@ -114,6 +115,23 @@ export const appended = (changes: Changes, server: Server, question: Question): 
     : {}
   return { ...question, ...note, changed: { head, changes: at, takes } }
 }
+
+/**
+ * Whether the turn of the user before an answer has results of calls. Anthropic takes an effort before a turn of the user alone, and
+ * nothing between calls and their results.
+ */
+const isInLoop = (messages: Question["messages"], index: number): boolean => {
+  const end = messages.findIndex((message, at) => at >= index && speaks(message))
+  const asked = messages.slice(0, end === -1 ? undefined : end)
+  return asked.slice(asked.findLastIndex(speaks) + 1).some(({ role }) => role === "toolResult")
+}
+
+/** Whether an answer is sent as a turn: thinking may be left out. */
+const speaks = (message: Question["messages"][number]): boolean =>
+  message.role === "assistant" &&
+  message.content.some((block) =>
+    block.type === "text" ? block.text.trim() !== "" : block.type === "toolCall"
+  )
 
 /** The question as its conversation began: the changes since stand among its messages. */
 export const begun = (question: Question): Question =>
