@@ -14,6 +14,12 @@ import type { Reason } from "../ProviderError.ts"
 
 /** Converts an error of any shape. `now` is milliseconds since the epoch. */
 export const reasonOf = (error: unknown, model: string, now: number): Reason => {
+  const inner = member(error, "lastError") ?? member(error, "cause")
+  const isWrapped = numberIn(error, "statusCode") === undefined && numberIn(inner, "statusCode") !== undefined
+  return isWrapped ? ofError(inner, model, now) : ofError(error, model, now)
+}
+
+const ofError = (error: unknown, model: string, now: number): Reason => {
   const report = read(error)
   const { body, facts, headers } = report
   if (facts.status !== undefined && facts.status >= 400) {
@@ -24,7 +30,11 @@ export const reasonOf = (error: unknown, model: string, now: number): Reason => 
   }
   const connection = ConnectionFailure.kindIn(error)
   if (connection !== undefined) return new Reasons.Transport({ ...facts, ...connection })
-  return ofName(report, model) ?? VendorFailure.ofErrorEvent(body === "" ? facts.detail : body, model)
+  // The packages know the failures that their vendor documents, and call others an answer of a wrong shape.
+  const inBand = report.name.startsWith("AI_") ? VendorFailure.inText(body, model) : undefined
+  return (
+    inBand ?? ofName(report, model) ?? VendorFailure.ofErrorEvent(body === "" ? facts.detail : body, model)
+  )
 }
 
 /** An error, whether the model threw it or sent it in its stream, without keys that a server repeats. */
@@ -37,7 +47,9 @@ interface Report {
 }
 
 const read = (error: unknown): Report => {
-  const body = VendorKeys.cutOut(textIn(error, "responseBody") ?? dataOf(error) ?? "")
+  const body = VendorKeys.cutOut(
+    textIn(error, "responseBody") ?? dataOf(error) ?? textIn(error, "text") ?? ""
+  )
   const status = numberIn(error, "statusCode") ?? numberIn(error, "status")
   return {
     facts: {
@@ -82,7 +94,9 @@ const numberIn = (value: unknown, name: string): number | undefined => {
 /** The data of an error in a stream, which is the event of the vendor. */
 const dataOf = (error: unknown): string | undefined => {
   const data =
-    member(error, "data") ?? (error instanceof Error || !Predicate.isObject(error) ? undefined : error)
+    member(error, "data") ??
+    member(error, "value") ??
+    (error instanceof Error || !Predicate.isObject(error) ? undefined : error)
   return data === undefined ? undefined : Inspectable.toStringUnknown(data, 0)
 }
 

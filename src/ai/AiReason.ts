@@ -41,8 +41,29 @@ export const fromAiError = ({ reason }: AiError.AiError, now?: number): Reason =
 }
 
 /** Converts the failure in a part of a stream, which may be any value. */
-export const fromUnknown = (error: unknown): Reason =>
-  AiError.isAiError(error) ? fromAiError(error) : VendorFailure.ofWords(VendorKeys.cutOut(textOf(error)))
+export const fromUnknown = (error: unknown): Reason => {
+  if (AiError.isAiError(error)) return fromAiError(error)
+  const event = eventOf(error)
+  const told = event === undefined ? undefined : VendorFailure.ofErrorEvent(VendorKeys.cutOut(event))
+  const isKnown = told !== undefined && told._tag !== "ServerError"
+  // The runtime has codes of its own.
+  return isKnown && !(error instanceof Error && told._tag === "InvalidRequest")
+    ? told
+    : VendorFailure.ofWords(VendorKeys.cutOut(textOf(error)))
+}
+
+/** The event of the vendor that an error stands for, `undefined` for words. An `Error` may have its codes, beside other members. */
+const eventOf = (error: unknown): string | undefined => {
+  if (!(error instanceof Error))
+    return typeof error === "object" ? Inspectable.toStringUnknown(error, 0) : undefined
+  const codes = ["code", "type", "status"].flatMap((name) =>
+    Predicate.hasProperty(error, name) ? [[name, error[name]]] : []
+  )
+  const { message } = error
+  return codes.length === 0
+    ? undefined
+    : Inspectable.toStringUnknown({ ...Object.fromEntries(codes), message }, 0)
+}
 
 const textOf = (error: unknown): string => {
   if (Predicate.hasProperty(error, "message") && typeof error.message === "string") return error.message
