@@ -44,11 +44,11 @@ export const fromAiError = ({ reason }: AiError.AiError, now?: number): Reason =
 export const fromUnknown = (error: unknown): Reason => {
   if (AiError.isAiError(error)) return fromAiError(error)
   const event = eventOf(error)
-  const told = event === undefined ? undefined : VendorFailure.ofErrorEvent(VendorKeys.cutOut(event))
-  const isKnown = told !== undefined && told._tag !== "ServerError"
+  const reason = event === undefined ? undefined : VendorFailure.ofErrorEvent(VendorKeys.cutOut(event))
+  const isKnown = reason !== undefined && reason._tag !== "ServerError"
   // The runtime has codes of its own.
-  return isKnown && !(error instanceof Error && told._tag === "InvalidRequest")
-    ? told
+  return isKnown && !(error instanceof Error && reason._tag === "InvalidRequest")
+    ? reason
     : VendorFailure.ofWords(VendorKeys.cutOut(textOf(error)))
 }
 

@@ -60,11 +60,8 @@ export const ofErrorEvent = (data: string, model = ""): Reason => ofEvent(JsonDe
 export const ofWords = (words: string): Reason => {
   const [, tag = ""] = /^[^:]{1,100}: (\w+)(?:: |$)/.exec(words) ?? []
   const meaning = Errors.isMeaning(tag) ? tag : undefined
-  const at = words.indexOf("{")
-  const report = readReport(
-    jsonIn(words) ?? (at === -1 ? undefined : JsonDepth.parse(words.slice(at))),
-    words
-  )
+  const json = jsonIn(words) ?? jsonIn(words.slice(words.indexOf("{")))
+  const report = readReport(json, words)
   const [, digits] = /^(?:\S+: )?(?:error |http |status (?:code )?)*([45]\d\d)\b/i.exec(words) ?? []
   const facts = { detail: Wording.cut(words, maxDetail) }
   const status = digits === undefined ? report.status : Number(digits)
