@@ -535,42 +535,47 @@ describe("typed output", () => {
     )
   })
 
-  it.effect("whatever the model gives, the output decodes or the run fails by a type", () =>
-    Effect.gen(function* () {
-      const turns = [
-        ScriptedProvider.text(""),
-        ScriptedProvider.text("null"),
-        ScriptedProvider.text('{"grade":2', { stopReason: "length" }),
-        json({ ...valid, grade: "2" }),
-        json({ output: valid }),
-        answer({}),
-        answer(valid),
-        ScriptedProvider.toolCalls(
-          { name: "final_answer", params: {} },
-          { name: "final_answer", params: valid }
-        ),
-        ScriptedProvider.toolCall("unknown", {})
-      ]
-      const scripts = turns.flatMap((one) => turns.flatMap((two) => turns.map((three) => [one, two, three])))
-      const last = ScriptedProvider.text("no")
-      for (const script of scripts) {
-        for (const kind of ["native", "tool"] as const) {
-          const { agent, events } = yield* typed(kind, [...script, last, last, last], { output: Review })
-          const ended = yield* Effect.result(agent.prompt("Review it"))
-          const outputs = ofTag(events, "Output").length
-          if (ended._tag === "Success") {
-            assert.isTrue(Schema.is(Schema.toType(Review))(ended.success.output))
-            assert.strictEqual(outputs, 1)
-          } else {
-            assert.strictEqual(
-              ended.failure._tag === "RunFailed" ? ended.failure.reason._tag : "",
-              "OutputInvalid"
-            )
-            assert.strictEqual(outputs, 0)
+  it.effect(
+    "whatever the model gives, the output decodes or the run fails by a type",
+    () =>
+      Effect.gen(function* () {
+        const turns = [
+          ScriptedProvider.text(""),
+          ScriptedProvider.text("null"),
+          ScriptedProvider.text('{"grade":2', { stopReason: "length" }),
+          json({ ...valid, grade: "2" }),
+          json({ output: valid }),
+          answer({}),
+          answer(valid),
+          ScriptedProvider.toolCalls(
+            { name: "final_answer", params: {} },
+            { name: "final_answer", params: valid }
+          ),
+          ScriptedProvider.toolCall("unknown", {})
+        ]
+        const scripts = turns.flatMap((one) =>
+          turns.flatMap((two) => turns.map((three) => [one, two, three]))
+        )
+        const last = ScriptedProvider.text("no")
+        for (const script of scripts) {
+          for (const kind of ["native", "tool"] as const) {
+            const { agent, events } = yield* typed(kind, [...script, last, last, last], { output: Review })
+            const ended = yield* Effect.result(agent.prompt("Review it"))
+            const outputs = ofTag(events, "Output").length
+            if (ended._tag === "Success") {
+              assert.isTrue(Schema.is(Schema.toType(Review))(ended.success.output))
+              assert.strictEqual(outputs, 1)
+            } else {
+              assert.strictEqual(
+                ended.failure._tag === "RunFailed" ? ended.failure.reason._tag : "",
+                "OutputInvalid"
+              )
+              assert.strictEqual(outputs, 0)
+            }
+            assert.strictEqual(events.at(-1)?._tag, "RunEnd")
           }
-          assert.strictEqual(events.at(-1)?._tag, "RunEnd")
         }
-      }
-    })
+      }),
+    60_000
   )
 })

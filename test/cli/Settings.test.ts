@@ -372,7 +372,10 @@ describe("models", () => {
   it.effect("names the providers instead of an unknown one", () =>
     Effect.gen(function* () {
       const { message } = yield* Effect.flip(listed("nobody"))
-      assert.match(message, /^"nobody" is no provider with a list of models\. Providers: anthropic, openai,/)
+      assert.match(
+        message,
+        /^"nobody" is no provider with a list of models\. Providers: local\/rules, .*, anthropic, openai,/
+      )
     })
   )
 

@@ -12,7 +12,7 @@ export const object = (raw: string): Json.JsonObject => Json.object(parseArgumen
  * parse the text.
  */
 export const text = (raw: string): string => {
-  const params = raw.trim() === "" ? undefined : parseArguments(raw)
+  const params = ["", "null"].includes(raw.trim()) ? undefined : parseArguments(raw)
   return Json.isObject(params) ? (surrogate.test(raw) ? Json.encode(params) : raw) : "{}"
 }
 
