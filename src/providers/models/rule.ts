@@ -137,7 +137,7 @@ export interface Rule {
    * The parts of a prompt that the models let change within a conversation, at each API that lets them: for the option
    * `promptChanges` (default: none).
    */
-  readonly promptChanges?: Partial<Readonly<Record<Endpoint, ReadonlyArray<PromptPart>>>>
+  readonly promptChanges?: Partial<Readonly<Record<Endpoint, ReadonlyArray<"system" | "tools" | "effort">>>>
   /**
    * The field of OpenAI's APIs for a long cache retention: `prompt_cache_retention` or `prompt_cache_options`
    * (default: none).
