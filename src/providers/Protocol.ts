@@ -17,7 +17,7 @@ import type { Endpoint } from "./models/rule.ts"
 import type { Call, ReplyWriter } from "./ReplyWriter.ts"
 
 export type { Call } from "./ReplyWriter.ts"
-export type { Question } from "./internal/question.ts"
+export type { Change, Changed, Prompt, Question } from "./internal/question.ts"
 
 /**
  * A wire protocol for one provider.

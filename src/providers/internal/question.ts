@@ -8,7 +8,7 @@ import type { Reason } from "../../ProviderError.ts"
 import { InvalidRequest } from "../../ProviderError.ts"
 import type { ModelOptions, ThinkingLevel } from "../../RunOptions.ts"
 import * as Json from "./json.ts"
-import type { PromptPart, Rule } from "../models/rule.ts"
+import type { Rule } from "../models/rule.ts"
 
 /**
  * A request in the form that a protocol encodes.
@@ -44,15 +44,27 @@ export interface Question extends Omit<ModelRequest, "options"> {
   readonly note?: Json.JsonObject
 }
 
-/** The parts of a prompt that may change within a conversation, in the form in which the vendor takes them. */
+/**
+ * The parts of a prompt that may change within a conversation, in the form in which the vendor takes them.
+ *
+ * @since 0.2.0
+ * @category models
+ */
 export interface Prompt extends Pick<Question, "tools" | "thinking"> {
+  /** The text at the head of the request, `""` for none. */
   readonly system: string
 }
 
-/** A change of a prompt. */
+/**
+ * A change of a prompt.
+ *
+ * @since 0.2.0
+ * @category models
+ */
 export interface Change {
   /** The text of a message of the system (default: none). */
   readonly system?: string
+  /** The tools that the model may call from here on. */
   readonly added: ReadonlyArray<ToolDefinition>
   /** The names of the tools that the model may no longer call. */
   readonly removed: ReadonlyArray<string>
@@ -60,12 +72,19 @@ export interface Change {
   readonly effort?: string
 }
 
-/** The prompt at the start of a conversation, and its changes by the index of the message before which the model read each. */
+/**
+ * The prompt at the start of a conversation, and its changes by the index of the message before which the model read each.
+ *
+ * @since 0.2.0
+ * @category models
+ */
 export interface Changed {
+  /** The prompt with which the conversation began. */
   readonly head: Prompt
+  /** The changes by the index of the message before which each stands. */
   readonly changes: ReadonlyMap<number, Change>
   /** The parts that the model takes changes of. */
-  readonly takes: ReadonlyArray<PromptPart>
+  readonly takes: ReadonlyArray<"system" | "tools" | "effort">
 }
 
 /** The members of `modelOptions.vendor` for a provider. */
