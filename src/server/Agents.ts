@@ -92,14 +92,10 @@ export const layer = <E extends { readonly message: string }, R>(
   Layer.effect(
     Agents,
     Effect.map(Effect.context<R>(), (context) => ({
-      // Of a request, which makes the agent, only the scope of the session counts.
+      // Only two services of the request count: the scope of the session, and that a server keeps the agent.
       make: (given: Given) =>
         Effect.updateContext(make(given), (request: Context.Context<Scope.Scope>) =>
-          Context.mergeAll(
-            context,
-            Context.make(Scope.Scope, Context.get(request, Scope.Scope)),
-            Context.make(Served, true)
-          )
+          Context.merge(context, Context.pick(Scope.Scope, Served)(request))
         )
     }))
   )
