@@ -11,21 +11,25 @@ import type { ApproveLine } from "./CommandLine.ts"
 import * as ExitCode from "./ExitCode.ts"
 import { UsageError } from "./ExitCode.ts"
 import * as Inert from "./Inert.ts"
+import * as Pasted from "./Pasted.ts"
 import * as Question from "./Question.ts"
 import { Screen } from "./Screen.ts"
+import * as SessionId from "./SessionId.ts"
 import * as SessionPlace from "./SessionPlace.ts"
 import * as Settings from "./Settings.ts"
 import * as ToolTitle from "./ToolTitle.ts"
 import type { Environment } from "./Vendors.ts"
 
 /** Runs the command and returns its exit code. */
-export const run = Effect.fnUntraced(function* (line: ApproveLine, env: Environment) {
-  const params = yield* paramsOf(line)
-  const { store } = yield* SessionPlace.at(yield* Settings.place(line, env))
-  const sessionId = yield* sessionOf(store, line.run)
+export const run = Effect.fnUntraced(function* (given: ApproveLine, env: Environment) {
+  const params = yield* paramsOf(given)
+  const { place, ...named } = yield* Settings.place(given, env)
+  const { store } = yield* SessionPlace.at(named)
+  const { runId, sessionId } = yield* runOf(store, given.run)
+  const line = { ...given, run: runId }
   const session = yield* store.open(sessionId)
   const { open } = session.restored
-  const turn = open?.runId === line.run ? open : undefined
+  const turn = open === undefined || (yield* isOf(open, line)) ? open : undefined
   const { done, title } = Option.isSome(line.answer)
     ? yield* answer(session, turn, line, line.answer.value)
     : yield* decide(session, turn, line, params)
@@ -34,9 +38,22 @@ export const run = Effect.fnUntraced(function* (line: ApproveLine, env: Environm
     yield* err(`effect-agent: ${title}: nothing is recorded.\n`)
     return ExitCode.failed
   }
-  yield* err(`${title} is ${done}. effect-agent --resume ${sessionId} continues the run.\n`)
+  yield* err(`${title} is ${done}. Continue the run:\n  ${Pasted.of(place).resume(sessionId)}\n`)
   return ExitCode.answered
 }, Effect.scoped)
+
+/** Whether an open turn is that of the line. Another run may have taken over what the run of the line left open, with its ids. */
+const isOf = ({ approvals, questions, runId }: OpenTurn, { approval, run }: ApproveLine) => {
+  const ids = [
+    ...approvals.map(({ request }) => request.approvalId),
+    ...questions.map(({ request }) => request.questionId)
+  ]
+  if (runId === run || Option.exists(approval, (id) => ids.includes(id))) return Effect.succeed(true)
+  const detail = `Run ${run} waits for no answer now. Run ${runId} continues it: effect-agent approve ${runId}, for ${ids.join(" or ")}.`
+  return [...approvals, ...questions].some(isOpen)
+    ? Effect.fail(new UsageError({ detail }))
+    : Effect.succeed(false)
+}
 
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Json))
 
@@ -54,10 +71,23 @@ const paramsOf = Effect.fnUntraced(function* ({ answer, hash, no, params, reason
   return decoded
 })
 
-/** The session that has a run, of all those of the store. */
-const sessionOf = Effect.fnUntraced(function* (store: Service, run: string) {
-  const sessionId = yield* store.sessionOf(run)
-  return sessionId ?? (yield* new UsageError({ detail: `There is no run ${JSON.stringify(run)}.` }))
+/** The most sessions that are searched for the beginning of the id of a run. */
+const maxSearched = 50
+
+/** A run of a store by its id, or by the beginning of the id if it is open in one of the newest sessions. */
+const runOf = Effect.fnUntraced(function* (store: Service, text: string) {
+  const known = yield* store.sessionOf(text)
+  if (known !== undefined) return { runId: text, sessionId: known }
+  const { items } = yield* store.list({ limit: maxSearched })
+  const open = yield* Effect.forEach(items, ({ sessionId, title }) =>
+    Effect.orElseSucceed(
+      Effect.map(store.read(sessionId), ({ view }) => ({ sessionId, title, id: view.open?.runId ?? "" })),
+      () => ({ sessionId, title, id: "" })
+    )
+  )
+  const found = open.filter(({ id }) => SessionId.isRun(id, text))
+  const runId = yield* SessionId.only("run", text, found)
+  return { runId, sessionId: found.find(({ id }) => id === runId)?.sessionId ?? "" }
 })
 
 /** The end of the command, without `done` if nothing is recorded. */

@@ -96,7 +96,7 @@ const config = Command.make("config", {
 
 const { cwd, sessionDir, store } = SettingTable.flags
 const place = { cwd, sessionDir, store, json: is("json", "Write JSON") }
-const id = Argument.String("id").pipe(Argument.withDescription("The id of the session"))
+const id = Argument.String("id").pipe(Argument.withDescription("The id of the session, or its beginning"))
 
 const listSessions = Command.make("list", place).pipe(
   Command.withDescription("Lists the sessions of this folder")
@@ -113,7 +113,9 @@ const exportSession = Command.make("export", {
 }).pipe(Command.withDescription("Writes a session to stdout"))
 
 const approve = Command.make("approve", {
-  run: Argument.String("run").pipe(Argument.withDescription("The id of the run that waits")),
+  run: Argument.String("run").pipe(
+    Argument.withDescription("The id of the run that waits, or its beginning")
+  ),
   approval: Argument.String("approval").pipe(
     Argument.withDescription("The id of the approval or the question, if several wait"),
     Argument.optional
@@ -216,6 +218,13 @@ const asWord =
     return isText || (isAfterPrint && commands.has(arg)) ? ` ${arg}` : arg
   }
 
+/** Gives `--resume` without a session an empty one, which a person picks. */
+const withResume = (arg: string, index: number, args: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const next = args[index + 1]
+  const isBare = (arg === "-r" || arg === "--resume") && (next === undefined || /^-./.test(next))
+  return isBare && !args.slice(0, index).includes("--") ? [arg, ""] : [arg]
+}
+
 /** Parses the command line. Runs the command, if it names one, and shows the help, if it requests that. */
 export const parse = Effect.fnUntraced(function* <E, R>(
   args: ReadonlyArray<string>,
@@ -246,7 +255,7 @@ export const parse = Effect.fnUntraced(function* <E, R>(
     ])
   )
   const names = parsing.subcommands.flatMap(({ commands }) => commands.map(({ name }) => name))
-  yield* Command.runWith(parsing, { version })(args.map(asWord(new Set(names)))).pipe(
+  yield* Command.runWith(parsing, { version })(args.map(asWord(new Set(names))).flatMap(withResume)).pipe(
     Effect.provideService(
       CliConfig.CliConfig,
       CliConfig.make({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] })

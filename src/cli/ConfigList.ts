@@ -14,7 +14,7 @@ import * as ServerCommands from "./ServerCommands.ts"
 import * as ServerOptions from "./ServerOptions.ts"
 import * as Settings from "./Settings.ts"
 import * as SettingTable from "./SettingTable.ts"
-import { type From, type Picked, variableOf } from "./Source.ts"
+import { flagOf, type From, type Picked, variableOf } from "./Source.ts"
 import * as StoreAddress from "./StoreAddress.ts"
 import type { Environment } from "./Vendors.ts"
 
@@ -84,8 +84,8 @@ const optionRow = (
   given: Option.Option<string> | ReadonlyArray<string>,
   env: Environment
 ): Row => {
-  const name = key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
-  const variable = variableOf(name)
+  const flag = flagOf(key)
+  const variable = variableOf(flag.slice(2))
   const isList = !Option.isOption(given)
   const texts = (from: Environment) =>
     isList
@@ -96,7 +96,7 @@ const optionRow = (
   if (first === undefined) return { value: usual[key] ?? null, source: "default" }
   const from =
     texts({}).length > 0
-      ? ({ source: "flag", from: `--${name}` } as const)
+      ? ({ source: "flag", from: flag } as const)
       : ({ source: "variable", from: variable } as const)
   return { value: isList ? all : first, ...from }
 }

@@ -1,5 +1,7 @@
 /** A value as a line of JSON. */
 
-// JSON escapes control characters below the space. Terminals obey some above it too.
-export const of = (value: unknown): string =>
-  `${JSON.stringify(value).replaceAll(/[\u007f-\u009f]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`)}\n`
+export const of = (value: unknown): string => `${escaped(JSON.stringify(value))}\n`
+
+/** Escapes the control characters above the space in JSON, which terminals obey too. JSON itself escapes those below it. */
+export const escaped = (json: string): string =>
+  json.replaceAll(/[\u007f-\u009f]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`)

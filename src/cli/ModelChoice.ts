@@ -91,6 +91,12 @@ const withEffort = (thinkingLevel: ThinkingLevel) =>
 
 const rulesModel = "local/rules"
 
+/** Whether the program has the provider of a model. */
+export const isKnown = (model: string): boolean =>
+  model === rulesModel || (model.includes("/") && vendors.includes(vendorOf(model)))
+
+const vendors: ReadonlyArray<string> = [...Vendors.servers, ...Vendors.companies].map(({ id }) => id)
+
 const noServer =
   "--base-url needs a model that a server runs: name it with --model, such as openai-chat/ID or vllm/ID."
 
@@ -130,11 +136,10 @@ const named = Effect.fnUntraced(function* (
   const company = Vendors.companies.find((company) => company.id === vendor)
   const server = Vendors.servers.find((server) => server.id === vendor)
   if (id === "" || (company === undefined && server === undefined)) {
-    const known = [...Vendors.servers, ...Vendors.companies].map((vendor) => vendor.id)
-    const nearest = id === "" ? undefined : NearestName.of(vendor, known)
+    const nearest = id === "" ? undefined : NearestName.of(vendor, vendors)
     const fault =
       nearest === undefined
-        ? `models are named provider/id, not ${JSON.stringify(model)}. Providers: local/rules, ${known.join(", ")}.`
+        ? `models are named provider/id, not ${JSON.stringify(model)}. Providers: local/rules, ${vendors.join(", ")}.`
         : `there is no provider ${JSON.stringify(vendor)}. Did you mean ${nearest}/${id}?`
     return yield* new UsageError({ detail: `${why}: ${fault}` })
   }

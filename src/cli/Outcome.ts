@@ -8,6 +8,7 @@ import { textOf } from "../Message.ts"
 import * as ExitCode from "./ExitCode.ts"
 import * as Failure from "./Failure.ts"
 import * as Inert from "./Inert.ts"
+import type { Pasted } from "./Pasted.ts"
 
 export interface Outcome {
   /** The last answer of the model. */
@@ -23,9 +24,10 @@ export interface Outcome {
   readonly error: EventError | undefined
   /** The typed output, if the run gave one. */
   readonly output: { readonly value: Schema.Json } | undefined
-  /** The questions of the model, and whether calls need an approval. */
-  readonly questions: ReadonlyArray<string>
-  readonly isApprovalAsked: boolean
+  /** The questions of the model. */
+  readonly questions: ReadonlyArray<Pick<OfTag<"QuestionAsked">, "question" | "questionId">>
+  /** The ids of the calls that need an approval. */
+  readonly approvals: ReadonlyArray<string>
   readonly end: OfTag<"RunEnd"> | undefined
 }
 
@@ -38,7 +40,7 @@ export const initial: Outcome = {
   error: undefined,
   output: undefined,
   questions: [],
-  isApprovalAsked: false,
+  approvals: [],
   end: undefined
 }
 
@@ -55,9 +57,9 @@ const ofRun = (outcome: Outcome, event: AgentEvent): Outcome => {
     case "Output":
       return { ...outcome, output: { value: event.value } }
     case "QuestionAsked":
-      return { ...outcome, questions: [...outcome.questions, event.question] }
+      return { ...outcome, questions: [...outcome.questions, event] }
     case "ApprovalRequested":
-      return { ...outcome, isApprovalAsked: true }
+      return { ...outcome, approvals: [...outcome.approvals, event.approvalId] }
     case "RunEnd":
       return { ...outcome, status: event.status, error: event.error, end: event }
     default:
@@ -90,19 +92,29 @@ export interface Verdict {
   readonly code: number
   /** The explanation of a run without an answer. */
   readonly remark?: string
+  /** The commands that answer and continue a suspended run. */
+  readonly lines?: ReadonlyArray<string>
 }
 
-/** The exit code and the remark of a run. `advise` returns how to permit refused tools. */
-export const verdict = (outcome: Outcome, advise: (refused: ReadonlyArray<string>) => string): Verdict => {
+/** The advice of a verdict. */
+export interface Advice {
+  /** How to permit refused tools. Default: no advice. */
+  readonly advise?: (refused: ReadonlyArray<string>) => string
+  /** The commands that answer and continue a suspended run. Default: none are named. */
+  readonly commands?: Pasted
+}
+
+/** The exit code and the remark of a run. */
+export const verdict = (outcome: Outcome, advice: Advice): Verdict => {
   switch (outcome.status) {
     case "completed":
     case "stopped":
     case "terminated":
-      return ofAnswer(outcome, advise)
+      return ofAnswer(outcome, advice)
     case "incomplete":
       return { code: ExitCode.limit, remark: "Stopped at a limit. The answer may be incomplete." }
     case "suspended":
-      return { code: ExitCode.suspended, remark: ofResume(outcome) }
+      return { code: ExitCode.suspended, ...ofResume(outcome, advice) }
     case "cancelled":
     case undefined:
       return { code: ExitCode.failed, remark: "Cancelled." }
@@ -111,21 +123,27 @@ export const verdict = (outcome: Outcome, advise: (refused: ReadonlyArray<string
   }
 }
 
-const ofResume = ({ end, isApprovalAsked, questions }: Outcome): string => {
+const ofResume = ({ approvals, end, questions }: Outcome, { commands }: Advice): Omit<Verdict, "code"> => {
   const { runId, sessionId } = end?.resume ?? {}
   if (runId === undefined || sessionId === undefined)
-    return "Suspended: the run waits for a person, and no session keeps it."
+    return { remark: "Suspended: the run waits for a person, and no session keeps it." }
   const asked = questions
-    .map((question) => ` The model asks: ${JSON.stringify(Inert.line(question, 160))}`)
+    .map(({ question }) => ` The model asks: ${JSON.stringify(Inert.line(question, 160))}`)
     .join("")
-  const flags = [
-    ...(isApprovalAsked || questions.length === 0 ? ["--yes or --no"] : []),
-    ...(questions.length > 0 ? ["--answer TEXT"] : [])
+  const remark = `Suspended: session ${sessionId}, run ${runId}.${asked}`
+  if (commands === undefined) return { remark }
+  const isOne = approvals.length + questions.length < 2
+  const idOf = (id: string) => (isOne ? [] : [id])
+  const approving = (id: string) => commands.approve(runId, ...idOf(id), "--yes")
+  const lines = [
+    ...(approvals.length === 0 && questions.length === 0 ? [""] : approvals).map(approving),
+    ...questions.map(({ questionId }) => commands.approve(runId, ...idOf(questionId), "--answer", "TEXT"))
   ]
-  return `Suspended: session ${sessionId}, run ${runId}.${asked} Answer with effect-agent approve ${runId} ${flags.join(", or ")}, then continue with effect-agent --resume ${sessionId}.`
+  const no = approvals.length === 0 && questions.length > 0 ? "" : ", with --yes or --no,"
+  return { remark: `${remark} Answer${no} and continue:`, lines: [...lines, commands.resume(sessionId)] }
 }
 
-const ofAnswer = (outcome: Outcome, advise: (refused: ReadonlyArray<string>) => string): Verdict => {
+const ofAnswer = (outcome: Outcome, { advise = () => "" }: Advice): Verdict => {
   const { last, refused, status } = outcome
   if (last?.stopReason === "length") {
     return {

@@ -1,14 +1,18 @@
 /** A prompt: chooses a model, reads what goes to it, and runs the agent once. Its modules are loaded when the program has one. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { Plan } from "./AgentSetup.ts"
+import * as Path from "effect/Path"
 import type { Line } from "./CommandLine.ts"
 import * as CommandSandbox from "./CommandSandbox.ts"
 import * as Inert from "./Inert.ts"
 import * as ModelChoice from "./ModelChoice.ts"
+import * as Pasted from "./Pasted.ts"
 import * as Project from "./Project.ts"
+import type { Plan } from "./Runner.ts"
 import * as Screen from "./Screen.ts"
+import * as SessionChoice from "./SessionChoice.ts"
 import * as Settings from "./Settings.ts"
+import type * as SettingTable from "./SettingTable.ts"
 import * as StandardInput from "./StandardInput.ts"
 
 export { run } from "./Runner.ts"
@@ -16,7 +20,7 @@ export { run } from "./Runner.ts"
 /** Reads the settings and the prompt. */
 export const prepare = Effect.fnUntraced(function* (line: Line) {
   const { prompt: words, ...flags } = line
-  const { remarks, settings } = yield* Settings.read(flags, process.env)
+  const { commands, remarks, settings } = yield* settingsOf(flags)
   const prompt = yield* promptOf(words, settings)
   const output = yield* outputOf(settings)
   const [choice, { options, remark }] = yield* Effect.all(
@@ -28,8 +32,31 @@ export const prepare = Effect.fnUntraced(function* (line: Line) {
   const lines = [...remarks, `Model: ${choice.model} (${choice.why})${sandbox}`]
   yield* err(lines.map((line) => `${paint.dim(Inert.line(line))}\n`).join(""))
   const project = yield* Project.load(settings, process.env)
-  const plan: Plan = { settings, prompt, choice, output, project, shell: options }
+  const plan: Plan = { settings, prompt, choice, output, project, shell: options, commands }
   return plan
+})
+
+/** The settings. A session that continues has its folder and its model, unless a flag names others. */
+const settingsOf = Effect.fnUntraced(function* (flags: SettingTable.Flags) {
+  const first = yield* Settings.read(flags, process.env)
+  const session = yield* SessionChoice.find(first.settings)
+  const read = session === undefined ? first : yield* Settings.read(flags, process.env, session.file)
+  const path = yield* Path.Path
+  const here = path.resolve(first.settings.cwd)
+  const folder = path.resolve(read.settings.cwd)
+  const id = Option.fromUndefinedOr(session?.sessionId)
+  const { fork, store } = first.settings
+  return {
+    // The session stays in its store, whatever its folder says.
+    settings: {
+      ...read.settings,
+      store,
+      continue: false,
+      ...(Option.isSome(fork) ? { fork: id } : { resume: id })
+    },
+    commands: Pasted.of(first.place, first.picks),
+    remarks: [...read.remarks, ...(folder === here ? [] : [`Folder: ${folder} (the session)`])]
+  }
 })
 
 /** The first prompt, with its files. */
@@ -46,8 +73,7 @@ const promptOf = Effect.fnUntraced(function* (words: string, settings: Settings.
   yield* err(notices.map((notice) => `${notice}\n`).join(""))
   const isOnStdin = settings.inputFormat === "stream-json"
   if (isOnStdin && text.trim() === "" && files.length === 0) return undefined
-  const isResumed = settings.continue || Option.isSome(settings.resume)
-  const whole = isOnStdin ? text : yield* StandardInput.promptOf(text, isResumed)
+  const whole = isOnStdin ? text : yield* StandardInput.promptOf(text, Option.isSome(settings.resume))
   if (whole === undefined) return undefined
   return files.length === 0 ? whole : [{ type: "text" as const, text: whole }, ...files]
 })

@@ -15,6 +15,7 @@ import * as JsonLine from "./JsonLine.ts"
 import * as Outcome from "./Outcome.ts"
 import { Screen } from "./Screen.ts"
 import type { RunsLine } from "./ServerCommands.ts"
+import * as SessionId from "./SessionId.ts"
 import * as ServerOptions from "./ServerOptions.ts"
 import * as TextOutput from "./TextOutput.ts"
 import * as Values from "./Values.ts"
@@ -24,6 +25,7 @@ import type { Environment } from "./Vendors.ts"
 export const run = Effect.fnUntraced(function* (line: RunsLine, env: Environment) {
   const client = yield* AgentClient.make(yield* urlOf(line, env), { token: yield* tokenOf(line, env) })
   return yield* done(client, line).pipe(
+    Effect.catchTag("RunNotFound", () => Effect.flatMap(named(client, line), (named) => done(client, named))),
     Effect.catchTags({
       RunNotFound: () => new UsageError({ detail: `There is no run ${"run" in line ? line.run : ""}.` }),
       SessionNotFound: ({ sessionId }) => new UsageError({ detail: `There is no session ${sessionId}.` })
@@ -66,7 +68,7 @@ const done = Effect.fnUntraced(function* (client: AgentClient.Service, line: Run
     case "list": {
       const items = yield* runsOf(client, line)
       const encoded = yield* Effect.forEach(items, encode)
-      yield* out(line.json ? JsonLine.of({ items: encoded }) : items.map(lineOf).join(""))
+      yield* out(line.json ? JsonLine.of({ items: encoded }) : linesOf(items))
       break
     }
     case "show": {
@@ -91,6 +93,19 @@ const done = Effect.fnUntraced(function* (client: AgentClient.Service, line: Run
   }
   return ExitCode.answered
 })
+
+/** The line with the whole id of its run, of which it has the beginning. */
+const named = Effect.fnUntraced(function* (client: AgentClient.Service, line: RunsLine) {
+  if (!("run" in line)) return line
+  const runs = yield* newest(client, {}, maxSearched)
+  const found = runs.flatMap(({ runId, status }) =>
+    SessionId.isRun(runId, line.run) ? [{ id: runId, title: status }] : []
+  )
+  return { ...line, run: yield* SessionId.only("run", line.run, found) }
+})
+
+/** The most runs that are searched for the beginning of an id. */
+const maxSearched = 1_000
 
 /** The runs of a session, else the newest ones of all sessions. */
 const runsOf = (
@@ -126,8 +141,15 @@ const encode = (run: Payload.Run) => Effect.orDie(Schema.encodeEffect(Schema.toC
 
 const timeOf = ({ created }: Payload.Run) => new Date(created).toISOString().slice(0, 16).replace("T", " ")
 
-const lineOf = (run: Payload.Run): string =>
-  `${run.runId}  ${timeOf(run)}  ${run.status.padEnd(9)}  ${Inert.line(run.sessionId, 80)}\n`
+const linesOf = (runs: ReadonlyArray<Payload.Run>): string => {
+  const ids = SessionId.shortened(runs.map(({ sessionId }) => sessionId))
+  return runs
+    .map((run) => {
+      const session = Inert.line(ids.get(run.sessionId) ?? run.sessionId, 80)
+      return `${run.runId}  ${timeOf(run)}  ${run.status.padEnd(9)}  ${session}\n`
+    })
+    .join("")
+}
 
 const textOf = (run: Payload.Run): string => {
   const { approvals, questions } = run.pending
@@ -178,7 +200,7 @@ const watch = Effect.fnUntraced(function* (
         )
       : show([event])
   })
-  const { code, remark } = Outcome.verdict(outcome, () => "")
+  const { code, remark } = Outcome.verdict(outcome, {})
   if (remark !== undefined && !json) yield* screen.err(`${Inert.line(remark)}\n`)
   return code
 })

@@ -27,6 +27,7 @@ import type { Keyboard } from "./Keyboard.ts"
 import * as ListPrices from "./ListPrices.ts"
 import * as ModelNotes from "./ModelNotes.ts"
 import * as Outcome from "./Outcome.ts"
+import type { Pasted } from "./Pasted.ts"
 import * as Pause from "./Pause.ts"
 import * as ResultOutput from "./ResultOutput.ts"
 import { Screen } from "./Screen.ts"
@@ -36,6 +37,7 @@ import type { Settings } from "./Settings.ts"
 import * as Signals from "./Signals.ts"
 import * as Telemetry from "./Telemetry.ts"
 import * as TextOutput from "./TextOutput.ts"
+import * as ToolTitle from "./ToolTitle.ts"
 
 type Services =
   | ChildProcessSpawner
@@ -47,7 +49,10 @@ type Services =
   | Signals.Signals
   | Stdio
 
-type Plan = AgentSetup.Plan
+/** The input of a run, and the commands that continue it. */
+export interface Plan extends AgentSetup.Plan {
+  readonly commands: Pasted
+}
 
 /** Runs a plan and reports its outcome. Fails only before the first request. */
 export const run = Effect.fnUntraced(
@@ -71,8 +76,16 @@ const conclude = Effect.fnUntraced(function* (plan: Plan, { ending, faults, outc
     return ExitCode.usage
   }
   const policy = yield* AgentSetup.policyOf(plan, Effect.void)
-  const { code, remark } = Outcome.verdict(outcome, (refused) => Approval.advice(policy, refused))
+  const {
+    code,
+    lines = [],
+    remark
+  } = Outcome.verdict(outcome, {
+    commands: plan.commands,
+    advise: (refused) => Approval.advice(policy, refused)
+  })
   if (remark !== undefined) yield* complain(remark)
+  yield* Screen.use(({ err }) => err(lines.map((line) => `  ${Inert.text(line)}\n`).join("")))
   // The output of a run without an answer must not replace an answer from an earlier run.
   const saved = code === ExitCode.answered ? yield* save(plan, outcome) : code
   return faults > 0 ? ExitCode.usage : saved
@@ -100,6 +113,7 @@ const play = Effect.fnUntraced(function* (
   plan: Plan
 ): Effect.fn.Return<Played, SessionError | UsageError, Services | Scope> {
   const opened = yield* sessionOf(plan.settings)
+  if (plan.prompt !== undefined) yield* Effect.forEach(voided(opened), complain)
   let outcome = Outcome.initial
   const { during, show } = yield* shower(plan)
   const isShown = (toolCallId: string) => () => outcome.started.has(toolCallId)
@@ -138,9 +152,17 @@ const play = Effect.fnUntraced(function* (
   return { outcome, faults, ending: ended, sessionId }
 }, Effect.scoped)
 
+/** The calls that a person has approved, and that a prompt makes void. */
+const voided = (opened: SessionChoice.Opened | undefined): ReadonlyArray<string> =>
+  (opened?.session.restored.open?.approvals ?? []).flatMap(({ answer, request: { params, toolName } }) =>
+    answer?.decision === "approve"
+      ? [`The approved call ${ToolTitle.of(toolName, params)} was not run: a new prompt came first.`]
+      : []
+  )
+
 const beginningOf = ({ prompt, settings }: Plan, opened: SessionChoice.Opened | undefined) => ({
   first: prompt,
-  isResumed: settings.continue || Option.isSome(settings.resume),
+  isResumed: Option.isSome(settings.resume),
   isSuspended: opened?.session.restored.open?.isSuspended === true
 })
 
@@ -160,11 +182,9 @@ const nothingOpen = "There is nothing to continue in this session: give a prompt
 
 /** The session of the run, `undefined` if it has none. */
 const sessionOf = Effect.fnUntraced(function* (settings: Settings) {
-  const { fork, name, noSession, resume, store } = settings
-  const chosen = [settings.continue, Option.isSome(resume), Option.isSome(fork), noSession]
-  if (chosen.filter(Boolean).length > 1) return yield* new UsageError({ detail: oneSession })
-  if (noSession) return undefined
-  const isWanted = chosen.includes(true) || Option.isSome(name) || Option.isSome(store)
+  const { fork, name, resume, store } = settings
+  if (settings.noSession) return undefined
+  const isWanted = [resume, fork, name].some(Option.isSome) || Option.isSome(store)
   const opening = Effect.tap(SessionChoice.open(settings), ({ session }) => {
     const remark = SessionPlace.remarkOn(session.id, session.damage)
     return remark === undefined ? Effect.void : complain(remark)
@@ -174,8 +194,6 @@ const sessionOf = Effect.fnUntraced(function* (settings: Settings) {
     Effect.as(complain(`The conversation is not kept. ${message}`), undefined)
   )
 })
-
-const oneSession = "--continue, --resume, --fork and --no-session exclude one another: give one of them."
 
 /** Shows an array of events at a time. */
 const shower = Effect.fnUntraced(function* ({ output, settings }: Plan) {

@@ -117,7 +117,7 @@ const reached = {
   ),
   json: is("json", "Write JSON")
 }
-const run = Argument.String("run").pipe(Argument.withDescription("The id of the run"))
+const run = Argument.String("run").pipe(Argument.withDescription("The id of the run, or its beginning"))
 const reason = optionalText("reason", "TEXT", "The reason, which the events of the run show")
 
 const statuses = ["queued", "running", "paused", ...RunStatus.literals] as const

@@ -7,13 +7,11 @@ import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import { ArtifactStore } from "../artifacts/ArtifactStore.ts"
 import * as FileArtifactStore from "../artifacts/FileArtifactStore.ts"
-import type { SessionError } from "../Session.ts"
 import * as JsonlSessionStore from "../sessions/JsonlSessionStore.ts"
 import * as SessionHome from "../sessions/SessionHome.ts"
 import * as SessionStore from "../sessions/SessionStore.ts"
 import * as JsonlRunLogStore from "../server/JsonlRunLogStore.ts"
 import type { RunLogError, RunLogStore } from "../server/RunLogStore.ts"
-import { UsageError } from "./ExitCode.ts"
 import * as SessionArtifacts from "./SessionArtifacts.ts"
 import type { Settings } from "./Settings.ts"
 import type { StoreAddress } from "./StoreAddress.ts"
@@ -82,14 +80,6 @@ const inHome = Effect.gen(function* () {
   const path = yield* Path.Path
   return yield* files({ root: path.join(yield* Effect.orDie(SessionHome.home), "sessions") })
 })
-
-/** Names a session that does not exist as wrong usage. */
-export const known = <A, R>(
-  effect: Effect.Effect<A, SessionError, R>
-): Effect.Effect<A, SessionError | UsageError, R> =>
-  Effect.catchReason(effect, "SessionError", "NotFound", (_, { sessionId }) =>
-    Effect.fail(new UsageError({ detail: `There is no session ${JSON.stringify(sessionId)}.` }))
-  )
 
 /** A line about the faults of a session, `undefined` if it has none. */
 export const remarkOn = (

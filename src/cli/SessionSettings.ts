@@ -1,24 +1,26 @@
 /** The settings of the session that a run belongs to. */
 import * as Flag from "effect/cli/Flag"
+import * as Option from "effect/Option"
 import * as Setting from "./Setting.ts"
 import * as StoreAddress from "./StoreAddress.ts"
 import * as Values from "./Values.ts"
 
-const expected = "the id of a session"
+const expected = "the id of a session, or its beginning"
 
 export const settings = {
   continue: Setting.toggle({
     name: "continue",
     alias: "c",
-    description: "Continue the newest session of this folder",
+    description: "Continue the newest session of this folder, with its model",
     isKept: false
   }),
   resume: Setting.text({
     name: "resume",
     alias: "r",
     metavar: "SESSION",
-    description: "Continue this session; without a prompt what is open in it, such as approved calls",
-    read: Values.nonEmpty,
+    description:
+      "Continue this session, of which the beginning of the id is enough, in its folder and with its model; without a prompt what is open in it, such as approved calls. Without a session: pick one",
+    read: Option.some,
     expected,
     isKept: false
   }),

@@ -15,16 +15,26 @@ import type { Environment } from "./Vendors.ts"
 /** The settings that apply. */
 export type Settings = Effect.Success<ReturnType<typeof read>>["settings"]
 
-/** Reads the settings, with the place of each and remarks on values that do not count. */
-export const read = Effect.fnUntraced(function* (flags: SettingTable.Flags, env: Environment) {
-  const cwd = yield* cwdOf(flags, env)
+/**
+ * Reads the settings, with the place of each and remarks on values that do not count. `session` has the folder and the model of the
+ * session that continues.
+ */
+export const read = Effect.fnUntraced(function* (
+  flags: SettingTable.Flags,
+  env: Environment,
+  session?: Sources["session"]
+) {
+  const cwd = yield* cwdOf(flags, env, session)
   const { paths, project, user } = yield* Configuration.load(env, cwd)
-  const sources = { env, project, user }
+  const sources = { session, env, project, user }
   const picks = yield* SettingTable.pick(flags, sources)
   const writable = Option.getOrElse(valueOf(picks.writable), () => [])
-  yield* Effect.forEach(writable, (path) => folder("writable", path))
-  const store = yield* storeOf(picks)
-  return { settings: { ...settingsOf(picks), cwd, store }, picks, paths, remarks: remarksOn(picks), sources }
+  for (const path of writable)
+    if (!(yield* isFolder(path)))
+      return yield* new UsageError({ detail: `--writable: there is no folder ${path}.` })
+  const { place, store } = yield* storeOf(picks)
+  const settings = { ...settingsOf(picks), cwd, store }
+  return { settings, picks, place, paths, remarks: remarksOn(picks), sources }
 })
 
 /** Reads the settings of a server, or those of a worker, whose runs always survive. */
@@ -62,41 +72,50 @@ export const place = Effect.fnUntraced(function* (flags: PlaceFlags, env: Enviro
     flags.sessionDir.pick({ env, project, user }),
     flags.store.pick({ env, project, user })
   ])
-  return { cwd, store: yield* storeOf({ sessionDir, store }) }
+  return { cwd, ...(yield* storeOf({ sessionDir, store })) }
 })
 
-/** The place of sessions that counts: of `store` and `sessionDir` the one that a stronger place has. */
+/** The place of sessions that counts, and its setting: of `store` and `sessionDir` the one that a stronger place has. */
 const storeOf = Effect.fnUntraced(function* ({
   sessionDir,
   store
 }: Pick<SettingTable.Picks, "sessionDir" | "store">): Effect.fn.Return<
-  Option.Option<StoreAddress>,
+  { readonly store: Option.Option<StoreAddress>; readonly place: Picked<unknown> },
   UsageError
 > {
-  const folder = Option.map(valueOf(sessionDir), (directory) => ({ _tag: "Files" as const, directory }))
-  if (Option.isNone(folder) || Option.isNone(store.found)) return Option.orElse(valueOf(store), () => folder)
-  if (rankOf(sessionDir) === rankOf(store))
+  const isBoth = Option.isSome(sessionDir.found) && Option.isSome(store.found)
+  if (isBoth && rankOf(sessionDir) === rankOf(store))
     return yield* new UsageError({
       detail: "--store and --session-dir exclude one another: give one of them."
     })
-  return rankOf(store) < rankOf(sessionDir) ? valueOf(store) : folder
+  if (rankOf(store) <= rankOf(sessionDir)) return { store: valueOf(store), place: store }
+  const folder = Option.map(valueOf(sessionDir), (directory) => ({ _tag: "Files" as const, directory }))
+  return { store: folder, place: sessionDir }
 })
 
-const cwdOf = Effect.fnUntraced(function* ({ cwd: flag }: Pick<SettingTable.Flags, "cwd">, env: Environment) {
-  const cwd = Option.getOrElse(valueOf(yield* flag.pick(onlyVariables(env))), () => ".")
-  yield* folder("cwd", cwd)
-  return cwd
+const cwdOf = Effect.fnUntraced(function* (
+  { cwd: flag }: Pick<SettingTable.Flags, "cwd">,
+  env: Environment,
+  session?: Sources["session"]
+) {
+  const { found } = yield* flag.pick({ session, env, project: undefined, user: undefined })
+  if (Option.isNone(found)) return "."
+  const { from, value } = found.value
+  if (yield* isFolder(value)) return value
+  const detail =
+    from.kind === "session"
+      ? `The folder of the session, ${value}, does not exist: give another one with --cwd.`
+      : `--cwd: there is no folder ${value}.`
+  return yield* new UsageError({ detail })
 })
-
-const onlyVariables = (env: Environment): Sources => ({ env, project: undefined, user: undefined })
 
 const valueOf = <A>({ found }: Picked<A>): Option.Option<A> => Option.map(found, ({ value }) => value)
 
-const folder = Effect.fnUntraced(function* (flag: string, path: string) {
-  const found = yield* Effect.option(FileSystem.FileSystem.use((files) => files.stat(path)))
-  if (Option.exists(found, ({ type }) => type === "Directory")) return
-  return yield* new UsageError({ detail: `--${flag}: there is no folder ${path}.` })
-})
+const isFolder = (path: string) =>
+  Effect.map(
+    Effect.option(FileSystem.FileSystem.use((files) => files.stat(path))),
+    Option.exists(({ type }) => type === "Directory")
+  )
 
 const nothing = { tools: new Set<string>(), commands: [] }
 
@@ -143,7 +162,7 @@ interface ToValue extends Struct.Lambda {
   readonly "~lambda.out": this["~lambda.in"] extends Picked<infer A> ? Option.Option<A> : never
 }
 
-const strength: ReadonlyArray<From["kind"]> = ["flag", "variable", "project", "user", "default"]
+const strength: ReadonlyArray<From["kind"]> = ["flag", "session", "variable", "project", "user", "default"]
 
 /** The effort behind the id of the model counts, unless `effort` has a value in the same or a stronger place. */
 const effortOf = ({ effort, model }: SettingTable.Picks) => {

@@ -1,5 +1,6 @@
 /**
- * Where a value comes from: the flag, the variable, the configuration of the project, that of the user. The first of them counts.
+ * Where a value comes from: the flag, the session that continues, the variable, the configuration of the project, that of the user. The
+ * first of them counts.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -19,14 +20,16 @@ export interface File {
 }
 
 export interface Sources {
+  /** The folder and the model of the session that continues. Default: none. */
+  readonly session?: File | undefined
   readonly env: Environment
   readonly project: File | undefined
   readonly user: File | undefined
 }
 
 export interface From {
-  readonly kind: "flag" | "variable" | "project" | "user" | "default"
-  /** The flag, the variable or the path of the file; `""` for a default. */
+  readonly kind: "flag" | "session" | "variable" | "project" | "user" | "default"
+  /** The flag, the variable or the path of the file; `""` for a default, `"the session"` for a session. */
   readonly name: string
 }
 
@@ -66,6 +69,10 @@ interface Value<A> {
   readonly rules: Partial<Rules<A>>
 }
 
+/** The flag of a setting, by the key of the setting. */
+export const flagOf = (key: string): string =>
+  `--${key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
+
 export const variableOf = (flag: string): string => `EFFECT_AGENT_${flag.toUpperCase().replaceAll("-", "_")}`
 
 /** Picks a value from its places. Fails with `UsageError` for a value that cannot be read, and names its place. */
@@ -75,6 +82,7 @@ export const make =
   (sources: Sources): Effect.Effect<Picked<A>, UsageError> =>
     Effect.gen(function* () {
       const { isVariable = () => true, join, widens = () => false } = value.rules
+      const session = yield* inFile(value, sources.session, "session")
       const env = yield* inVariable(value, sources.env)
       const user = yield* inFile(value, sources.user, "user")
       const project = yield* inFile(value, sources.project, "project")
@@ -87,7 +95,7 @@ export const make =
             Option.map(user, ({ value }) => value)
           )
         )
-      const places = [given, isBarred ? Option.none() : env, isWider ? Option.none() : project, user]
+      const places = [given, session, isBarred ? Option.none() : env, isWider ? Option.none() : project, user]
       const found = places.flatMap(Option.toArray)
       const ignored = [...(isBarred ? [env] : []), ...(isWider ? [project] : [])]
       return {

@@ -13,7 +13,7 @@ const verdictOf = (refusal?: Refusal) => {
     { ...base, _tag: "ModelCallEnd", messageId: "m", durationMs: 1, ...(refusal && { refusal }) }
   ]
   const outcome = events.reduce(Outcome.fold, Outcome.initial)
-  return Outcome.verdict({ ...outcome, status: "completed" }, () => "")
+  return Outcome.verdict({ ...outcome, status: "completed" }, {})
 }
 
 describe("the verdict on a refusal", () => {

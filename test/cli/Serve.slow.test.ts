@@ -164,7 +164,7 @@ describe("effect-agent serve", () => {
     const { json } = await ask(server.port, "/sessions/s/runs", { prompt })
     await until(server.port, json.runId, "ToolInvoked")
     assert.match((await runs("list")).stdout, new RegExp(`^${json.runId} .* running +s\n$`))
-    assert.match((await runs("show", json.runId)).stdout, /^status: running$/m)
+    assert.match((await runs("show", json.runId.replace(/[^_]+$/, ""))).stdout, /^status: running$/m)
     const early = await runs("rm", json.runId)
     assert.deepStrictEqual([early.code, early.stdout], [1, ""])
     assert.match(early.stderr, /has not ended/)

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
 import { createHash } from "node:crypto"
-import { appendFileSync, existsSync, readdirSync, readFileSync, statSync } from "node:fs"
+import { appendFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import * as Program from "./program.ts"
 
@@ -102,7 +102,10 @@ describe.concurrent("sessions", { timeout: 60_000 }, () => {
       assert.deepStrictEqual([newest.title, oldest.name], ["two", "first"])
       const id = oldest.sessionId
       const list = yield* run(["sessions"])
-      assert.match(list.stdout, new RegExp(`^${newest.sessionId} .* two\n${id} .* first\n$`))
+      assert.match(
+        list.stdout,
+        new RegExp(`^${newest.sessionId.slice(0, 8)}  .* two\n${id.slice(0, 8)}  .* first\n$`)
+      )
       const shown = resultOf(yield* run(["sessions", "show", id, "--json"]))
       assert.sameMembers(Object.keys(shown), ["session", "entries", "view"])
       assert.strictEqual(shown.session.sessionId, id)
@@ -111,7 +114,7 @@ describe.concurrent("sessions", { timeout: 60_000 }, () => {
         shown.view.messages.map(({ role }: { readonly role: string }) => role),
         ["user", "assistant"]
       )
-      assert.match((yield* run(["sessions", "show", id])).stdout, /one[^]*1: one/)
+      assert.match((yield* run(["sessions", "show", id.slice(0, 8)])).stdout, /one[^]*1: one/)
       const lines = (yield* run(["sessions", "export", id])).stdout.trimEnd().split("\n")
       assert.strictEqual(lines.length, shown.entries.length)
       assert.match((yield* run(["sessions", "export", id, "--format", "md"])).stdout, /1: one/)
@@ -120,8 +123,30 @@ describe.concurrent("sessions", { timeout: 60_000 }, () => {
         (yield* listed()).map(({ sessionId }: { readonly sessionId: string }) => sessionId),
         [newest.sessionId]
       )
+      yield* run(["sessions", "rm", newest.sessionId.slice(0, 8)])
+      const none = yield* run(["sessions"])
+      assert.deepStrictEqual([none.stdout, none.stderr], ["", "There are no sessions of this folder.\n"])
       for (const action of ["show", "export", "rm"])
         assert.strictEqual((yield* run(["sessions", action, id])).code, 2, action)
+    })
+  )
+
+  it.effect("are named by the beginning of the id, and listed where several begin so", () =>
+    Effect.gen(function* () {
+      const { home, run } = yield* setUp
+      const { sessionId } = resultOf(yield* run(["--output-format", "json", "one"]))
+      const folder = join(home, "sessions", readdirSync(join(home, "sessions"))[0] ?? "")
+      const file = readdirSync(folder)[0] ?? ""
+      const other = `${sessionId.slice(0, 9)}${sessionId[9] === "0" ? "1" : "0"}${sessionId.slice(10)}`
+      const copied = readFileSync(join(folder, file), "utf8").replaceAll(sessionId, other)
+      writeFileSync(join(folder, file.replace(sessionId, other)), copied)
+      const several = yield* run(["-r", sessionId.slice(0, 4), "two"])
+      assert.strictEqual(several.code, 2)
+      for (const id of [sessionId, other]) assert.include(several.stderr, `${id} (one)`)
+      assert.include((yield* run(["sessions"])).stdout, `\n${sessionId.slice(0, 10)}  `.slice(1))
+      assert.strictEqual((yield* run(["-r", sessionId.slice(0, 10), "two"])).stdout, "2: two\n")
+      const bare = yield* run(["-r", "--no-color"])
+      assert.deepStrictEqual([bare.code, /effect-agent sessions lists them/.test(bare.stderr)], [2, true])
     })
   )
 
