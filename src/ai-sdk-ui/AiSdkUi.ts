@@ -372,6 +372,27 @@ export const prompt: (request: ChatRequest, timestamp?: number) => ReadonlyArray
   Request.prompt
 
 /**
+ * Returns the id of the UI message whose parts have the answers of a person.
+ *
+ * **Details**
+ *
+ * It is the message that the client names, else the last one. `undefined` for a request with a prompt.
+ *
+ * **Example** (Looking for answers)
+ *
+ * ```ts
+ * import { AiSdkUi } from "effect-agent/ai-sdk-ui"
+ *
+ * const messages = [{ id: "run_1", role: "assistant" as const, parts: [] }]
+ * console.log(AiSdkUi.answered({ id: "chat_1", trigger: "submit-message", messages })) // => run_1
+ * ```
+ *
+ * @since 0.2.0
+ * @category decoding
+ */
+export const answered = (request: ChatRequest): string | undefined => Request.answered(request)?.id
+
+/**
  * Returns the answers of a person in a request.
  *
  * **Example** (Reading an approval)

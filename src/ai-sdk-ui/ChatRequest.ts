@@ -39,6 +39,8 @@ const UiMessage = Schema.Struct({
   metadata: Schema.optional(Schema.NullOr(Schema.Record(Schema.String, Schema.Json)))
 })
 
+type UiMessage = typeof UiMessage.Type
+
 export const ChatRequest = Schema.Struct({
   id: Schema.String,
   trigger: Schema.Literals(["submit-message", "regenerate-message"]),
@@ -47,7 +49,16 @@ export const ChatRequest = Schema.Struct({
 })
 export interface ChatRequest extends Schema.Schema.Type<typeof ChatRequest> {}
 
-export const prompt = ({ messages }: ChatRequest, timestamp = Date.now()): ReadonlyArray<Message.User> => {
+/** The message whose parts have the answers of a person: the one that the client names, else the last one. */
+export const answered = ({ messageId, messages, trigger }: ChatRequest): UiMessage | undefined => {
+  const named = messages.find(({ id }) => id === messageId)
+  const message = trigger === "submit-message" && named?.role === "assistant" ? named : messages.at(-1)
+  return message?.role === "assistant" ? message : undefined
+}
+
+export const prompt = (request: ChatRequest, timestamp = Date.now()): ReadonlyArray<Message.User> => {
+  if (answered(request) !== undefined) return []
+  const { messages } = request
   const last = messages.findLastIndex(({ role }) => role !== "user")
   return messages.slice(last + 1).flatMap(({ id, parts }) => {
     const content = parts.flatMap((part) => blockOf(part))
@@ -115,9 +126,8 @@ const answerOf = ({
   return { declined: true, ...(errorText === undefined || errorText === "" ? {} : { reason: errorText }) }
 }
 
-export const answers = ({ messages }: ChatRequest): Answers => {
-  const last = messages.at(-1)
-  const parts = last?.role === "assistant" ? last.parts : []
+export const answers = (request: ChatRequest): Answers => {
+  const { parts = [] } = answered(request) ?? {}
   return {
     approvals: parts.flatMap(({ approval }) => {
       if (approval?.approved === undefined || approval.isAutomatic === true) return []

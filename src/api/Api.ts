@@ -148,6 +148,7 @@ const runs = HttpApiGroup.make("runs")
       error: [
         Problem.SessionNotFound,
         Problem.MessageNotFound,
+        Problem.MessageExists,
         Problem.SessionLocked,
         Problem.RunGoesOn,
         Problem.KeyReused,

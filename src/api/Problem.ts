@@ -155,6 +155,18 @@ export class MessageNotFound extends HttpApiError.Problem<MessageNotFound>()(
 ) {}
 
 /**
+ * The conversation of the session has a message with the id of the prompt already.
+ *
+ * @category errors
+ * @since 0.2.0
+ */
+export class MessageExists extends HttpApiError.Problem<MessageExists>()(
+  "MessageExists",
+  { type: urn("message-exists"), status: 409, title: "The conversation has the message already" },
+  { ...session, messageId: Schema.String }
+) {}
+
+/**
  * There is a session with the id already.
  *
  * @category errors

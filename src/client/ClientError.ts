@@ -104,6 +104,7 @@ export type CannotBegin =
   | Refused
   | Problem.SessionNotFound
   | Problem.MessageNotFound
+  | Problem.MessageExists
   | Problem.SessionLocked
   | Problem.RunGoesOn
   | Problem.KeyReused

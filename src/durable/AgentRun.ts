@@ -236,6 +236,7 @@ const start = (runs: Runs.Service, id: string, text: string) =>
       KeyReused: ({ runId }) => Effect.succeed(runId),
       RunGoesOn: ({ runId }) => unreadable(`the session has run ${runId}`),
       MessageNotFound: () => unreadable("it replaces no message"),
+      MessageExists: ({ messageId }) => unreadable(`the session has message ${messageId}`),
       Draining: ({ message }) => new Problem.StorageUnavailable({ detail: message })
     })
   )

@@ -60,6 +60,7 @@ export const SessionEntity = Entity.make("AgentSession", [
     error: Schema.Union([
       Problem.RunGoesOn,
       Problem.MessageNotFound,
+      Problem.MessageExists,
       Problem.KeyReused,
       Problem.InvalidRequest,
       Problem.Draining,

@@ -44,9 +44,9 @@ const endOf = (open: OpenTurn, call: Message.ToolCall) => {
   const approval = open.approvals.find(isOfCall)
   if (approval?.answer?.decision === "reject")
     return ToolOutcome.rejected(approval.answer.reason ?? "not approved")
-  if (approval !== undefined && approval.answer === undefined) return notApproved
+  if (approval !== undefined && approval.answer === undefined) return ToolOutcome.rejected(noApproval)
   const question = open.questions.find(isOfCall)
-  if (question !== undefined && question.answer === undefined) return notAnswered
+  if (question !== undefined && question.answer === undefined) return ToolOutcome.rejected(noAnswer)
   if (question?.answer?.declined === true) return ToolOutcome.declined(question.answer)
   return open.isSuspended
     ? ToolOutcome.error("aborted", "Not run: the user wrote a message first.")
@@ -60,5 +60,6 @@ const stopped = ({ name }: Message.ToolCall) =>
     `Tool ${name} waited for a person, and the user wrote a message first. It may have had effects: check before you call it again.`
   )
 
-const notApproved = ToolOutcome.rejected("the user wrote a message and did not approve this call")
-const notAnswered = ToolOutcome.rejected("the user wrote a message and did not answer this question")
+/** The reasons for the model where a person wrote a message in place of an answer. */
+export const noApproval = "the user wrote a message and did not approve this call"
+export const noAnswer = "the user wrote a message and did not answer this question"

@@ -1,22 +1,26 @@
 /** The route of clients of AG-UI. */
 import * as Effect from "effect/Effect"
+import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as RcMap from "effect/RcMap"
 import * as Stream from "effect/Stream"
 import { AgUi } from "../ag-ui/index.ts"
 import type { AgentEvent } from "../AgentEvent.ts"
 import type * as Payload from "../api/Payload.ts"
 import * as Problem from "../api/Problem.ts"
 import { cancelsOnLeave } from "./ChatRoutes.ts"
+import * as Chats from "./Chats.ts"
 import * as EventStream from "./EventStream.ts"
 import * as Following from "./Following.ts"
 import * as Routes from "./Routes.ts"
 import type { Service } from "./Runs.ts"
 
-export const make = (runs: Service): ReadonlyArray<Routes.Route> => [
-  Routes.make("POST", "/ag-ui", run(runs), { body: "json" })
+export const make = (runs: Service, chats: Chats.Chats): ReadonlyArray<Routes.Route> => [
+  Routes.make("POST", "/ag-ui", run(runs, chats), { body: "json" }),
+  Routes.make("POST", "/ag-ui/:threadId/stop", stop(runs), { body: "optional" })
 ]
 
-const run = (runs: Service) =>
+const run = (runs: Service, chats: Chats.Chats) =>
   Effect.gen(function* () {
     const input = yield* Effect.mapError(
       HttpServerRequest.schemaBodyJson(AgUi.RunAgentInput),
@@ -24,16 +28,28 @@ const run = (runs: Service) =>
     )
     const options = { cancelOnLeave: yield* cancelsOnLeave }
     const { threadId: sessionId } = input
+    const pages = yield* RcMap.get(chats, sessionId)
     if ((input.resume ?? []).length > 0) {
       const { answered, runId } = yield* answer(runs, input)
+      yield* Chats.follow(pages)
       const chain = yield* Following.chainOf(runs, runId)
       return respond(Following.text(runs, chain, () => follower(input, answered), options))
     }
     const prompt = AgUi.prompt(input)
     if (prompt.length === 0) return yield* Following.nothing(yield* Following.openRun(runs, sessionId))
-    const runId = yield* started(runs, sessionId, prompt)
-    return respond(Following.text(runs, [runId], () => follower(input), options))
+    const chain = yield* pages.lock.withPermit(
+      Effect.gen(function* () {
+        yield* Following.cleared(runs, pages, yield* runs.active(sessionId))
+        const chain = yield* started(runs, sessionId, prompt)
+        yield* Chats.follow(pages)
+        return chain
+      })
+    )
+    return respond(Following.text(runs, chain, () => follower(input), options))
   })
+
+const stop = (runs: Service) =>
+  Effect.flatMap(HttpRouter.params, ({ threadId = "" }) => Following.stopped(runs, threadId))
 
 /** Starts a run. A prompt whose last message the conversation has replaces what stands there: AG-UI has no other sign of that. */
 const started = Effect.fnUntraced(function* (

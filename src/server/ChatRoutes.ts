@@ -3,58 +3,88 @@ import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as RcMap from "effect/RcMap"
 import * as Stream from "effect/Stream"
 import { AiSdkUi } from "../ai-sdk-ui/index.ts"
 import type * as Payload from "../api/Payload.ts"
 import * as Problem from "../api/Problem.ts"
+import * as Chats from "./Chats.ts"
 import * as EventStream from "./EventStream.ts"
 import * as Following from "./Following.ts"
 import * as Routes from "./Routes.ts"
 import type { Service } from "./Runs.ts"
 
-export const make = (runs: Service): ReadonlyArray<Routes.Route> => [
-  Routes.make("POST", "/ui/chat", chat(runs), { body: "json" }),
-  Routes.make("GET", "/ui/chat/:chatId/stream", reconnect(runs), { body: "none" }),
+export const make = (runs: Service, chats: Chats.Chats): ReadonlyArray<Routes.Route> => [
+  Routes.make("POST", "/ui/chat", chat(runs, chats), { body: "json" }),
+  Routes.make("GET", "/ui/chat/:chatId/stream", reconnect(runs, chats), { body: "none" }),
   Routes.make("POST", "/ui/chat/:chatId/stop", stop(runs), { body: "optional" })
 ]
 
-const chat = (runs: Service) =>
+const chat = (runs: Service, chats: Chats.Chats) =>
   Effect.gen(function* () {
     const request = yield* Effect.mapError(
       HttpServerRequest.schemaBodyJson(AiSdkUi.ChatRequest),
       ({ message }) => new Problem.InvalidRequest({ detail: message })
     )
     const cancelOnLeave = yield* cancelsOnLeave
-    const { id: sessionId, messages } = request
-    const last = messages.at(-1)
-    if (last?.role === "assistant") {
+    const { id: sessionId } = request
+    const pages = yield* RcMap.get(chats, sessionId)
+    const messageId = AiSdkUi.answered(request)
+    if (messageId !== undefined) {
       const { answered, runId } = yield* answer(runs, request)
+      yield* Chats.follow(pages)
       const chain = yield* Following.chainOf(runs, runId)
-      return respond(runs, chain, () => follower({ messageId: last.id }, answered), cancelOnLeave)
+      return respond(runs, chain, () => follower({ messageId }, answered), cancelOnLeave)
     }
     const prompt = AiSdkUi.prompt(request)
     if (prompt.length === 0) return yield* Following.nothing(yield* Following.openRun(runs, sessionId))
-    const replaces = yield* replaced(runs, request, prompt)
-    const runId = yield* Following.started(runs, sessionId, prompt, replaces)
-    return respond(runs, [runId], () => follower({}), cancelOnLeave)
+    const chain = yield* pages.lock.withPermit(
+      Effect.tap(begun(runs, pages, request, prompt), () => Chats.follow(pages))
+    )
+    return respond(runs, chain, () => follower({}), cancelOnLeave)
   })
+
+type Prompt = ReturnType<typeof AiSdkUi.prompt>
+
+/** The runs that answer a prompt: new ones, or those that answer it already. */
+const begun = Effect.fnUntraced(function* (
+  runs: Service,
+  pages: Chats.Chat,
+  request: AiSdkUi.ChatRequest,
+  prompt: Prompt
+) {
+  const { id: sessionId } = request
+  const active = yield* runs.active(sessionId)
+  const last = prompt.at(-1)
+  if (active !== undefined && last !== undefined && !isReplacing(request)) {
+    if (yield* Following.isBegunBy(runs, { runId: active, sessionId }, last)) return [active]
+  }
+  yield* Following.cleared(runs, pages, active)
+  return yield* Following.started(runs, sessionId, prompt, yield* replaced(runs, request, prompt))
+})
+
+const isReplacing = ({ messageId, trigger }: AiSdkUi.ChatRequest): boolean =>
+  trigger === "regenerate-message" || messageId !== undefined
 
 /**
  * The message that a prompt replaces: the client regenerates its answer, or has edited it. None for one that has never come here, where the
  * client has the end of the conversation.
  */
-const replaced = Effect.fnUntraced(function* (
-  runs: Service,
-  { id: sessionId, messageId, messages, trigger }: AiSdkUi.ChatRequest,
-  prompt: ReturnType<typeof AiSdkUi.prompt>
-) {
-  if (trigger !== "regenerate-message" && messageId === undefined) return undefined
+const replaced = Effect.fnUntraced(function* (runs: Service, request: AiSdkUi.ChatRequest, prompt: Prompt) {
+  if (!isReplacing(request)) return undefined
+  const { id: sessionId, messageId = prompt.at(-1)?.id ?? "", messages } = request
   const ids = yield* Following.messageIds(runs, sessionId)
   const known = Following.repeated(prompt, ids)
   const end = ids.at(-1)
-  const isSeen = messages.some(({ id, parts }) => id === end || parts.some((part) => part.id === end))
-  if (known !== undefined || end === undefined || isSeen) return known
-  return yield* new Problem.MessageNotFound({ sessionId, messageId: messageId ?? prompt.at(-1)?.id ?? "" })
+  if (known !== undefined || end === undefined) return known
+  const last = (yield* runs.list(sessionId)).at(-1)?.runId
+  const isSeen = messages.some(
+    ({ id, metadata, parts }) =>
+      id === end ||
+      (last !== undefined && metadata?.["runId"] === last) ||
+      parts.some((part) => part.id === end)
+  )
+  if (!isSeen) return yield* new Problem.MessageNotFound({ sessionId, messageId })
 })
 
 /** A client that asks so cancels the run by leaving. */
@@ -95,24 +125,19 @@ const answer = Effect.fnUntraced(function* (runs: Service, request: AiSdkUi.Chat
 const isPartOf = ({ runId, toolCallId }: Payload.Pending["questions"][number], part: string): boolean =>
   part === toolCallId || part === `${runId}:${toolCallId}`
 
-const reconnect = (runs: Service) =>
+const reconnect = (runs: Service, chats: Chats.Chats) =>
   Effect.gen(function* () {
-    const runId = yield* runOf(runs)
-    if (runId === undefined) return HttpServerResponse.empty({ status: 204 })
+    const { chatId = "" } = yield* HttpRouter.params
+    const run = yield* Following.openRun(runs, chatId)
+    if (run === undefined) return HttpServerResponse.empty({ status: 204 })
+    const { runId } = run
+    yield* Chats.follow(yield* RcMap.get(chats, chatId))
     const chain = yield* Following.chainOf(runs, runId)
     return respond(runs, chain, () => follower({}), yield* cancelsOnLeave)
   })
 
 const stop = (runs: Service) =>
-  Effect.gen(function* () {
-    const runId = yield* runOf(runs)
-    if (runId !== undefined) {
-      yield* Effect.catchTag(runs.cancel(runId, "stopped"), "RunOver", () => Effect.void)
-    }
-    return HttpServerResponse.empty({ status: 204 })
-  })
-
-const runOf = (runs: Service) => Effect.flatMap(HttpRouter.params, ({ chatId = "" }) => runs.active(chatId))
+  Effect.flatMap(HttpRouter.params, ({ chatId = "" }) => Following.stopped(runs, chatId))
 
 const respond = (
   runs: Service,

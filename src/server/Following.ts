@@ -1,12 +1,16 @@
 /** The log of a run as the text of another protocol, up to the end of the run or to a request that waits for a person. */
 import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "../AgentEvent.ts"
 import type * as Payload from "../api/Payload.ts"
 import * as Problem from "../api/Problem.ts"
+import { noAnswer, noApproval } from "../internal/resumption.ts"
 import type * as Message from "../Message.ts"
+import * as Chats from "./Chats.ts"
 import type { Service } from "./Runs.ts"
 
 /** The state of one response. */
@@ -128,17 +132,114 @@ const isAnswer = (event: AgentEvent, requestId: string): boolean =>
   (event._tag === "ApprovalAnswered" && event.approvalId === requestId) ||
   (event._tag === "QuestionAnswered" && event.questionId === requestId)
 
-/** Starts a run of a session, which begins with it. `replaces` is the message that the prompt replaces. */
+/**
+ * Starts a run of a session, which begins with it, and succeeds with the runs to show. `replaces` is the message that the prompt replaces.
+ * A prompt that the session has answered gives that answer again.
+ */
 export const started = Effect.fnUntraced(function* (
   runs: Service,
   sessionId: string,
   prompt: ReadonlyArray<Message.User>,
   replaces?: string
-) {
+): Effect.fn.Return<ReadonlyArray<string>, StartProblem> {
   yield* Effect.catchTag(runs.createSession({ sessionId }), "SessionExists", () => Effect.void)
-  const { runId } = yield* runs.start({ sessionId, prompt, ...(replaces === undefined ? {} : { replaces }) })
-  return runId
+  const how = replaces === undefined ? {} : { replaces }
+  const begun = Effect.map(runs.start({ sessionId, prompt, ...how }), ({ runId }) => [runId])
+  const known = ({
+    messageId
+  }: Problem.MessageExists): Effect.Effect<ReadonlyArray<string>, StartProblem> => {
+    const last = prompt.at(-1)
+    if (last?.id === messageId) return again(runs, sessionId, last)
+    const others = prompt.filter(({ id }) => id !== messageId)
+    return started(runs, sessionId, others, replaces)
+  }
+  return yield* Effect.catchTag(begun, "MessageExists", known)
 })
+
+type Failure<F extends (...args: any) => Effect.Effect<any, any>> = Effect.Error<ReturnType<F>>
+type StartProblem =
+  | Exclude<Failure<Service["createSession"]>, Problem.SessionExists>
+  | Failure<Service["start"]>
+
+/** The runs that answer a message that the conversation has. */
+const again = Effect.fnUntraced(function* (runs: Service, sessionId: string, message: Message.User) {
+  const all = yield* runs.list(sessionId)
+  const isBegun = (run: Payload.Run) => isBegunBy(runs, run, message)
+  const began = yield* Effect.findFirst(all.toReversed(), isBegun)
+  if (Option.isNone(began)) return yield* new Problem.MessageExists({ sessionId, messageId: message.id })
+  const later = new Map(all.map(({ resumedBy, runId }) => [runId, resumedBy]))
+  const chain: Array<string> = []
+  for (let runId: string | undefined = began.value.runId; runId !== undefined; runId = later.get(runId))
+    chain.push(runId)
+  return chain
+})
+
+/** Whether a run began with a message. Fails where it began with another one under the id. */
+export const isBegunBy = Effect.fnUntraced(function* (
+  runs: Service,
+  { runId, sessionId }: Pick<Payload.Run, "runId" | "sessionId">,
+  { content, id: messageId }: Message.User
+) {
+  const head = Effect.flatMap(runs.events(runId, 0), (events) => Stream.runHead(events))
+  const first = Option.getOrUndefined(yield* Effect.orElseSucceed(head, Option.none))?.event
+  const prompts = first?._tag === "RunStart" ? first.prompts : []
+  const prompt = prompts.find(({ id }) => id === messageId)
+  if (first === undefined || prompt === undefined) return false
+  if ("content" in prompt && Equal.equals(prompt.content, content)) return true
+  const detail = "It has other content."
+  return yield* new Problem.MessageExists({ sessionId, messageId, detail })
+})
+
+/**
+ * Makes room for a message: ends the run that a session has, if no page follows it any more. It refuses the approvals and questions of
+ * the run, since the person wrote something else.
+ */
+export const cleared = Effect.fnUntraced(function* (
+  runs: Service,
+  chat: Chats.Chat,
+  runId: string | undefined
+) {
+  if (runId === undefined) return
+  if (!(yield* Chats.isLeft(chat))) return yield* new Problem.RunGoesOn({ runId })
+  const { pending } = yield* runs.get(runId)
+  const refusals = [
+    ...pending.approvals.map(({ approvalId, argumentsHash }) =>
+      runs.approve(runId, approvalId, { decision: "reject", argumentsHash, reason: noApproval })
+    ),
+    ...pending.questions.map(({ questionId }) =>
+      runs.answer(runId, questionId, { declined: true, reason: noAnswer })
+    )
+  ]
+  // Paused, it does not ask the model about the refusals.
+  if (refusals.length > 0) yield* unlessMoved(runs.pause(runId))
+  yield* Effect.forEach(refusals, unlessMoved, { discard: true })
+  yield* unlessMoved(runs.cancel(runId, "the user wrote a message"))
+  yield* Stream.runDrain(Stream.unwrap(Effect.orElseSucceed(runs.events(runId, 0), () => Stream.empty)))
+})
+
+/** Cancels the run that a session has. */
+export const stopped = Effect.fnUntraced(function* (runs: Service, sessionId: string) {
+  const runId = yield* runs.active(sessionId)
+  if (runId !== undefined) yield* Effect.catchTag(runs.cancel(runId, "stopped"), "RunOver", () => Effect.void)
+  return HttpServerResponse.empty({ status: 204 })
+})
+
+/** A request to a run that may have come further meanwhile. */
+const unlessMoved = <E extends { readonly _tag: string }>(request: Effect.Effect<unknown, E>) =>
+  Effect.catchIf(
+    Effect.asVoid(request),
+    ({ _tag }) => moved.has(_tag),
+    () => Effect.void
+  )
+
+const moved: ReadonlySet<string> = new Set([
+  "RunNotFound",
+  "RunOver",
+  "RunNotReady",
+  "RequestNotFound",
+  "AnswerConflict",
+  "AnswerInvalid"
+])
 
 const Identified = Schema.Array(Schema.Struct({ id: Schema.String }))
 const decodeIdentified = Schema.decodeUnknownOption(Identified)

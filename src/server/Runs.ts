@@ -31,7 +31,7 @@ export type { Entry } from "./LogEntry.ts"
 export interface Start {
   /** The session. */
   readonly sessionId: string
-  /** The prompt. */
+  /** The prompt. Fails with `MessageExists` where the conversation has a message with the id of one of it. */
   readonly prompt: Message.Input
   /** The options of the run, which only narrow those of the server. Default: those of the session. */
   readonly options?: Payload.Options
@@ -154,6 +154,7 @@ export interface Service {
     Payload.Started | Payload.Joined,
     | Problem.RunGoesOn
     | Problem.MessageNotFound
+    | Problem.MessageExists
     | Problem.KeyReused
     | Problem.InvalidRequest
     | Problem.Draining

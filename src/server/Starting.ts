@@ -2,6 +2,7 @@
  * The start of a run: once for each idempotency key, and one at a time in a session.
  */
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import type * as Agent from "../Agent.ts"
 import type * as Payload from "../api/Payload.ts"
 import * as Problem from "../api/Problem.ts"
@@ -86,6 +87,7 @@ const placed = Effect.fnUntraced(function* (
   const { current } = conversation
   if (current !== undefined) return yield* beside(host, conversation, agent, request, current, keep)
   yield* replaceable(conversation.sessionId, agent, request)
+  yield* isNew(conversation.sessionId, agent, request)
   const run = yield* host.newRun(conversation.sessionId)
   if (host.parts.survives) return yield* surviving(host, conversation, run, taskOf(request), keep)
   const answer: Payload.Started = { runId: run.runId, status: "started" }
@@ -107,6 +109,21 @@ const replaceable = Effect.fnUntraced(function* (
   if (message.role !== "toolResult") return
   const detail = "A prompt cannot replace the result of a tool call, which belongs to its call."
   return yield* new Problem.InvalidRequest({ detail })
+})
+
+/** Checks that no message of the prompt is in the conversation already, before the message that it replaces. */
+const isNew = Effect.fnUntraced(function* (
+  sessionId: string,
+  agent: Agent.Agent,
+  { prompt, replaces }: Start
+) {
+  const { messages } = agent.state.getUnsafe()
+  const kept = replaces === undefined ? messages.length : messages.findLastIndex(({ id }) => id === replaces)
+  const ids = new Set(messages.slice(0, kept).map(({ id }) => id))
+  // One that is not valid is refused where the run begins.
+  const given = Result.getOrElse(Input.prompt(prompt, 0), () => [])
+  const known = given.find(({ id }) => ids.has(id))
+  if (known !== undefined) return yield* new Problem.MessageExists({ sessionId, messageId: known.id })
 })
 
 /** Starts a run that survives the process: its beginning is stored before it is answered. */

@@ -39,10 +39,10 @@ const post = (url: string, body: object) =>
       body: JSON.stringify(body)
     })
   )
-const prompt = (id: string, text: string) => ({
+const prompt = (id: string, text: string, messageId = "u1") => ({
   id,
   trigger: "submit-message",
-  messages: [{ id: "u1", role: "user", parts: [{ type: "text", text }] }]
+  messages: [{ id: messageId, role: "user", parts: [{ type: "text", text }] }]
 })
 
 /** The status of a run, once it has ended. */
@@ -116,7 +116,7 @@ describe("POST /ui/chat", () => {
       const { runs, url } = yield* Host.make({ turns: endless })
       const first = yield* post(`${url}/ui/chat`, prompt("chat-1", "one"))
       const runId = yield* runs.active("chat-1")
-      const second = yield* post(`${url}/ui/chat`, prompt("chat-1", "two"))
+      const second = yield* post(`${url}/ui/chat`, prompt("chat-1", "two", "u2"))
       assert.strictEqual(second.status, 409)
       assert.include(yield* Effect.promise(() => second.json()), { runId })
       const answer = {
@@ -347,37 +347,33 @@ describe("POST /ag-ui", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live(
-    "refuses a prompt while a run goes on, answers that no run waits for, and payloads of another kind",
-    () =>
-      Effect.gen(function* () {
-        const { runs, url } = yield* Host.make({ turns: two })
-        const agent = agentOf(url)
-        yield* Effect.promise(() => agent.runAgent({ runId: "run-0" }))
-        const body = {
-          threadId: "thread-1",
-          runId: "run-1",
-          messages: agent.messages,
-          tools: [],
-          context: []
-        }
-        const messages = [...agent.messages, { id: "user-2", role: "user", content: "more" }]
-        assert.strictEqual((yield* post(`${url}/ag-ui`, { ...body, messages })).status, 409)
-        const unknown = [{ interruptId: "none", status: "resolved", payload: { approved: true } }]
-        assert.strictEqual((yield* post(`${url}/ag-ui`, { ...body, resume: unknown })).status, 409)
-        const [first] = agent.pendingInterrupts
-        const wrong = [{ interruptId: first?.id, status: "resolved", payload: "yes" }]
-        assert.strictEqual((yield* post(`${url}/ag-ui`, { ...body, resume: wrong })).status, 422)
-        assert.strictEqual(
-          (yield* post(`${url}/ag-ui`, { ...body, threadId: "other", messages: [] })).status,
-          400
-        )
-        assert.strictEqual((yield* post(`${url}/ag-ui`, { threadId: "other" })).status, 400)
-        assert.strictEqual(
-          (yield* runs.get((yield* runs.active("thread-1")) ?? "")).pending.approvals.length,
-          2
-        )
-      }).pipe(Effect.scoped)
+  it.live("refuses answers that no run waits for, and payloads of another kind", () =>
+    Effect.gen(function* () {
+      const { runs, url } = yield* Host.make({ turns: two })
+      const agent = agentOf(url)
+      yield* Effect.promise(() => agent.runAgent({ runId: "run-0" }))
+      const body = {
+        threadId: "thread-1",
+        runId: "run-1",
+        messages: agent.messages,
+        tools: [],
+        context: []
+      }
+      const unknown = [{ interruptId: "none", status: "resolved", payload: { approved: true } }]
+      assert.strictEqual((yield* post(`${url}/ag-ui`, { ...body, resume: unknown })).status, 409)
+      const [first] = agent.pendingInterrupts
+      const wrong = [{ interruptId: first?.id, status: "resolved", payload: "yes" }]
+      assert.strictEqual((yield* post(`${url}/ag-ui`, { ...body, resume: wrong })).status, 422)
+      assert.strictEqual(
+        (yield* post(`${url}/ag-ui`, { ...body, threadId: "other", messages: [] })).status,
+        400
+      )
+      assert.strictEqual((yield* post(`${url}/ag-ui`, { threadId: "other" })).status, 400)
+      assert.strictEqual(
+        (yield* runs.get((yield* runs.active("thread-1")) ?? "")).pending.approvals.length,
+        2
+      )
+    }).pipe(Effect.scoped)
   )
 
   it.live("takes a cancelled question as the refusal to answer it", () =>
