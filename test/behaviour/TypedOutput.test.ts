@@ -553,8 +553,9 @@ describe("typed output", () => {
           ),
           ScriptedProvider.toolCall("unknown", {})
         ]
-        const scripts = turns.flatMap((one) =>
-          turns.flatMap((two) => turns.map((three) => [one, two, three]))
+        // Each pair of turns, with a third one such that all pairs of a first or second and a third come too.
+        const scripts = turns.flatMap((one, row) =>
+          turns.map((two, column) => [one, two, turns[(row + column) % turns.length] ?? one])
         )
         const last = ScriptedProvider.text("no")
         for (const script of scripts) {

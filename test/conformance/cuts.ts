@@ -3,9 +3,9 @@
  *
  * Each body is fed to its protocol, without a network,
  *
- * - in two pieces, parted at every byte. A body of more than 8 KiB is parted at some 2,000 places spread over it, at
- *   every byte inside of a character, and at each of the bytes around the end of a line, where a reader can go wrong
- * - in pieces of random sizes, a thousand times, from a few large ones to single bytes
+ * - in two pieces, parted at every byte. A body of more than 8 KiB is parted at some 500 places spread over it,
+ *   and at bytes inside of a character or around the end of a line, where a reader can go wrong: each, or 1,000 of them
+ * - in pieces of random sizes, 300 times, from a few large ones to single bytes
  *
  * With `--whole` it is every byte of every body, and ten thousand times.
  *
@@ -24,9 +24,10 @@ import type { Words } from "./words.ts"
 
 /** Bodies up to this size are parted at every byte. */
 const small = 8 * 1024
-/** Of larger ones, at least. */
-const places = 2048
-const multiCuts = 1000
+/** Of larger ones, so many places, and at most so many where a reader can go wrong. */
+const places = 512
+const tenderPlaces = 1000
+const multiCuts = 300
 const wholeMultiCuts = 10_000
 const overHttp = 10
 
@@ -137,8 +138,11 @@ const judgeTravelled = async (
 const placesIn = (body: Uint8Array, whole: boolean): ReadonlyArray<number> => {
   const all = Array.from({ length: body.length }, (_, at) => at)
   if (whole || body.length <= small) return all
-  const stride = Math.ceil(body.length / places)
-  return all.filter((at) => at % stride === 0 || isTender(body, at))
+  const tender = all.filter((at) => isTender(body, at))
+  return [
+    ...spread(all, Math.min(places, all.length)),
+    ...spread(tender, Math.min(tenderPlaces, tender.length))
+  ]
 }
 
 /** Around the end of a line, or inside of a character. */

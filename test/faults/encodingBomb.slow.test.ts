@@ -36,18 +36,20 @@ const bomb = (response: ServerResponse, decoded: string, onPiece: () => number) 
   more()
 }
 
-describe.each(clients)("over $client", ({ layer }) => {
+/** One event without an end, comments without an end, and a failure whose words have none. */
+const bombs: ReadonlyArray<readonly [decoded: string, status: number]> = [
+  ["a", 200],
+  [": ping\n\n", 200],
+  ["a", 400]
+]
+
+// Ours gets each of them; the others decode in their own way, so each of them gets one that reaches the cap.
+describe.each(clients)("over $client", ({ client, layer }) => {
   it.live(
     "F041: a bomb goes off at the cap on what is decoded, not behind it",
     () =>
       Effect.gen(function* () {
-        const bombs: ReadonlyArray<readonly [decoded: string, status: number]> = [
-          // One event without an end, comments without an end, and a failure whose words have none.
-          ["a", 200],
-          [": ping\n\n", 200],
-          ["a", 400]
-        ]
-        for (const [decoded, status] of bombs) {
+        for (const [decoded, status] of client === "NodeHttp" ? bombs : bombs.slice(0, 1)) {
           let pieces = 0
           const server = yield* serve((response) => {
             zipped(response, status)

@@ -2,24 +2,19 @@
  * The package as it would be published, made in a folder of its own, with things beside it that must not come along.
  */
 import { execFile } from "node:child_process"
-import {
-  cpSync,
-  globSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync
-} from "node:fs"
+import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { delimiter, dirname, join } from "node:path"
 
 /** Where all this comes from. */
 export const repo = join(import.meta.dirname, "../..")
 
+/** The folders of all threads of this process, which `cleanUp.ts` removes at the end of the tests. */
+export const homes = join(tmpdir(), `effect-agent-published-${process.pid}`)
+mkdirSync(homes, { recursive: true })
+
 /** A folder for everything here. */
-export const home = mkdtempSync(join(tmpdir(), "effect-agent-published-"))
+export const home = mkdtempSync(join(homes, "thread-"))
 
 /** What somebody may have lying about. */
 const decoys = [
@@ -79,8 +74,12 @@ export const pack = async (folder: string, into: string): Promise<string> => {
   return join(into, filename)
 }
 
-/** Builds and packs the package. Gives the tarball, and the folder it was unpacked to again. */
-export const publish = async () => {
+let published: ReturnType<typeof make> | undefined
+
+/** Builds and packs the package, once for all tests of a process. Gives the tarball, and the folder it was unpacked to again. */
+export const publish = () => (published ??= make())
+
+const make = async () => {
   const staging = join(home, "staging")
   for (const file of sources.flatMap((pattern) => globSync(pattern, { cwd: repo }))) {
     cpSync(join(repo, file), join(staging, file), { recursive: true })
@@ -132,5 +131,3 @@ export const impostor = (name: string, manifest: object, module = ""): Promise<s
 }
 
 export const jsonIn = (file: string) => JSON.parse(readFileSync(file, "utf8"))
-
-export const cleanUp = () => rmSync(home, { recursive: true, force: true })

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { globSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, beforeAll } from "vitest"
+import { beforeAll } from "vitest"
 import * as Program from "../cli/program.ts"
 import * as Published from "./published.ts"
 
@@ -20,7 +20,6 @@ describe("what is published", { timeout: 120_000 }, () => {
   beforeAll(async () => {
     made = await Published.publish()
   }, 120_000)
-  afterAll(Published.cleanUp)
 
   const files = () =>
     globSync("**/*", { cwd: made.unpacked, withFileTypes: true }).flatMap((entry) =>

@@ -30,7 +30,4 @@ export const install = async (home: string, packages: ReadonlyArray<string>): Pr
   if (code !== 0) throw new Error(stderr)
 }
 
-export const remove = (home: string): void => {
-  rmSync(home, { recursive: true, force: true })
-  Published.cleanUp()
-}
+export const remove = (home: string): void => rmSync(home, { recursive: true, force: true })

@@ -144,7 +144,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "src/tools/CommandRules.ts",
     from: "commands.success.find((words) => !allow.some((rule) => begins(rule, words)))",
     to: "commands.success.slice(0, 1).find((words) => !allow.some((rule) => begins(rule, words)))",
-    test: "test/faults/commands.test.ts"
+    test: "test/faults/commands.slow.test.ts"
   },
   {
     fault: "F146",
@@ -184,7 +184,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "src/tools/ShellTool.ts",
     from: 'args: ["-c", ` ${command}`]',
     to: 'args: ["-c", command]',
-    test: "test/faults/commands.test.ts"
+    test: "test/faults/commands.slow.test.ts"
   },
   {
     fault: "F147",
@@ -192,7 +192,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "src/tools/ShellTool.ts",
     from: `'exec "$@" 2>&1'`,
     to: `'eval exec "$@" 2>&1'`,
-    test: "test/faults/commands.test.ts"
+    test: "test/faults/commands.slow.test.ts"
   },
   {
     fault: "F151",
@@ -200,7 +200,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "src/tools/ChildEnvironment.ts",
     from: "secretName.test(name.toUpperCase()) ||",
     to: "",
-    test: "test/faults/commands.test.ts"
+    test: "test/faults/commands.slow.test.ts"
   },
   {
     fault: "F152",
@@ -272,7 +272,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "src/providers/internal/secrets.ts",
     from: 'return (text) => (text === "" ? text : cutOut(text, (secrets ??= all())))',
     to: "return (text) => text",
-    test: "test/faults/secrets.test.ts"
+    test: "test/faults/secrets.slow.test.ts"
   },
   {
     fault: "F150",
@@ -280,7 +280,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "src/providers/internal/spelling.ts",
     from: "depth < maxDepth;",
     to: "depth < 1;",
-    test: "test/faults/secrets.test.ts"
+    test: "test/faults/secrets.slow.test.ts"
   },
   {
     fault: "F150",
@@ -288,7 +288,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "src/providers/internal/secrets.ts",
     from: "return begun === undefined ? whole : [...whole, [behind + cut.startOf(begun), raw.length]]",
     to: "return whole",
-    test: "test/faults/secrets.test.ts"
+    test: "test/faults/secrets.slow.test.ts"
   },
   {
     fault: "F150",
@@ -296,7 +296,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "src/providers/internal/secrets.ts",
     from: ".slice(-maxUsed)",
     to: ".slice(-1)",
-    test: "test/faults/secrets.test.ts"
+    test: "test/faults/secrets.slow.test.ts"
   },
   {
     fault: "F150",
@@ -304,7 +304,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "src/providers/internal/plain.ts",
     from: "Context.add(Tracer.Tracer, Tracing.redacting(tracer, redact)),",
     to: "",
-    test: "test/faults/secrets.test.ts"
+    test: "test/faults/secrets.slow.test.ts"
   },
   {
     fault: "F150",
@@ -312,7 +312,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "src/providers/internal/answer.ts",
     from: "return this.reworded(missing)",
     to: "return missing",
-    test: "test/faults/secrets.test.ts"
+    test: "test/faults/secrets.slow.test.ts"
   },
   {
     fault: "F150",

@@ -5,7 +5,7 @@ import type { Mutant } from "./Mutant.ts"
 
 const toolCalls = "test/faults/toolCalls.test.ts"
 const hooks = "test/faults/hooks.test.ts"
-const abort = "test/faults/abort.test.ts"
+const abort = "test/faults/abort.slow.test.ts"
 const limits = "test/faults/limits.test.ts"
 const overflow = "test/faults/overflow.test.ts"
 
@@ -112,7 +112,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "src/tools/ShellTool.ts",
     from: 'forceKillAfter: "400 millis"',
     to: 'forceKillAfter: "400 hours"',
-    test: "test/tools/ShellTool.test.ts"
+    test: "test/tools/ShellTool.slow.test.ts"
   },
   {
     fault: "F091",
@@ -168,7 +168,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "src/providers/internal/connection.ts",
     from: "if (!this.isFinishing) return this.close",
     to: "if (!this.isFinishing) return Effect.void",
-    test: "test/faults/consumer.test.ts"
+    test: "test/faults/consumer.slow.test.ts"
   },
   {
     fault: "F096",
@@ -176,7 +176,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "src/internal/execution.ts",
     from: "const readAhead = 64",
     to: "const readAhead = 1_000_000",
-    test: "test/faults/consumer.test.ts"
+    test: "test/faults/consumer.slow.test.ts"
   },
   {
     fault: "F099",
