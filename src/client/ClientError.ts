@@ -45,7 +45,7 @@ export class UnexpectedResponse extends Schema.TaggedError<UnexpectedResponse>()
 }
 
 /**
- * A run died at the server: it met a defect, or the process of the server ended before the run did.
+ * A run died at the server: it met a defect.
  *
  * @category errors
  * @since 0.2.0

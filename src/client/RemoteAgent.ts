@@ -107,8 +107,8 @@ export interface RemoteAgent {
   /** The id of the session. */
   readonly sessionId: string
   /**
-   * Runs until the model has answered, and succeeds with the result of the run. A failed run fails with `RunFailed`, one that died with
-   * its server with `RunDied`.
+   * Runs until the model has answered, and succeeds with the result of the run. A failed run fails with `RunFailed`, one that met a
+   * defect with `RunDied`.
    *
    * Interrupting the effect cancels the run at the server, and waits at most 5 seconds for its end. A prompt that joined a run leaves it.
    */

@@ -11,6 +11,7 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as Problem from "../api/Problem.ts"
 import type { Agents } from "../server/Agents.ts"
+import { History } from "../server/History.ts"
 import type * as LiveRuns from "../server/LiveRuns.ts"
 import { type RunLogError, RunLogStore, type Service as Logs } from "../server/RunLogStore.ts"
 import * as Runs from "../server/Runs.ts"
@@ -23,7 +24,6 @@ import * as Following from "./Following.ts"
 import { LocalRuns } from "./LocalRuns.ts"
 import { SessionEntity } from "./SessionEntity.ts"
 import * as SessionWorker from "./SessionWorker.ts"
-import * as StoredRuns from "./StoredRuns.ts"
 
 export type { LocalRuns, Service as LocalRunsService } from "./LocalRuns.ts"
 
@@ -44,7 +44,7 @@ export interface Options {
  * @category options
  * @since 0.2.0
  */
-export interface WorkerOptions extends Options, Omit<LiveRuns.Options, "recovery"> {
+export interface WorkerOptions extends Options, LiveRuns.Options {
   /**
    * The number of runs that work at a time. Others wait, those that came first go first. A run that waits for a person or is paused does
    * not count. Default 100.
@@ -57,7 +57,7 @@ export interface WorkerOptions extends Options, Omit<LiveRuns.Options, "recovery
  *
  * **Details**
  *
- * The process takes over the sessions that the cluster gives it, and continues their runs: see `recovery` of `LiveRuns`. It lets go of
+ * The process takes over the sessions that the cluster gives it, and continues their runs: see `LiveRuns.layer`. It lets go of
  * them when the layer is released, and another worker continues them.
  *
  * **Gotchas**
@@ -180,7 +180,7 @@ const make = Effect.fnUntraced(function* ({ cwd }: Options) {
     deleteRun: (runId) => Effect.asVoid(RunRemoval.remove(logs, runId)),
     forkSession: (sessionId, options) => Effect.andThen(ready, calls.fork(sessionId, options)),
     start: (request) => Effect.andThen(ready, calls.start(request)),
-    ...reads(logs, sessions),
+    ...reads(new History(logs, () => undefined), logs, sessions),
     ...watches(calls, logs, Deferred.await(left)),
     ...requests(calls),
     drain: (grace) =>
@@ -206,6 +206,7 @@ const requests = (
 })
 
 const reads = (
+  history: History,
   logs: Logs,
   sessions: SessionStoreService
 ): Pick<Runs.Service, "active" | "list" | "listAll" | "get"> => ({
@@ -215,9 +216,9 @@ const reads = (
       () => undefined
     ),
   list: (sessionId) =>
-    Effect.andThen(SessionProblem.reading(sessions.read(sessionId)), StoredRuns.list(logs, sessionId)),
-  listAll: (page) => StoredRuns.listAll(logs, page),
-  get: (runId) => StoredRuns.get(logs, runId)
+    Effect.andThen(SessionProblem.reading(sessions.read(sessionId)), history.list(sessionId)),
+  listAll: (page) => history.page(page),
+  get: (runId) => history.get(runId)
 })
 
 /** `left`: this process is about to end, and its watchers go on at another one. */

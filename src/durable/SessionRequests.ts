@@ -75,7 +75,7 @@ export class SessionRequests {
       const seen = (this.seen ??= new Set(yield* this.worker.local.messageIds(this.sessionId)))
       const fresh = messages.filter(({ id }) => !seen.has(id))
       if (fresh.length === 0) return
-      yield* this.orParked(runId, this.runs[how](runId, fresh))
+      yield* this.runs[how](runId, fresh)
       for (const { id } of fresh) seen.add(id)
     })
   }
@@ -86,7 +86,7 @@ export class SessionRequests {
       // A run that is parked comes to its end when it is driven again.
       if (how === "cancel") yield* this.unparked(request.id, runId)
       yield* this.driving.caughtUp
-      yield* this.orParked(runId, this.runs[how](runId, reason))
+      yield* this.runs[how](runId, reason)
     })
   }
 
@@ -113,19 +113,6 @@ export class SessionRequests {
       if (isParked) yield* SessionProblem.logging(logs.unpark(runId))
       return yield* Effect.as(this.drive(id, runId), isParked)
     })
-  }
-
-  /** A run that is parked is not live, but it is not over either. */
-  private orParked<A, E>(runId: string, request: Effect.Effect<A, E | Problem.RunOver>) {
-    return Effect.tapError(request, (error) =>
-      error instanceof Problem.RunOver
-        ? Effect.flatMap(SessionProblem.logging(this.worker.logs.find(runId)), (run) =>
-            run?.parked === undefined
-              ? Effect.void
-              : new Problem.RunNotReady({ runId, detail: `The run waits for resume: ${run.parked}` })
-          )
-        : Effect.void
-    )
   }
 
   approve(request: Request) {

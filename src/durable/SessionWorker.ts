@@ -14,7 +14,7 @@ import { Gate } from "./Gate.ts"
 import { LocalRuns } from "./LocalRuns.ts"
 import * as SessionHandlers from "./SessionHandlers.ts"
 
-export interface Options extends Omit<LiveRuns.Options, "recovery"> {
+export interface Options extends LiveRuns.Options {
   readonly concurrency: number
 }
 
@@ -25,7 +25,7 @@ const local = (options: LiveRuns.HostOptions, gate: Gate) =>
       const sessions = yield* SessionStore
       const { host, runs } = yield* LiveRuns.make({
         ...options,
-        recovery: "adopt",
+        adopts: true,
         isFull: () => gate.isFull
       })
       return LocalRuns.of({

@@ -91,6 +91,7 @@ const liveRun = (host: Host, runId: string) =>
 const answerLate = <A>(host: Host, conversation: Conversation, run: RunKey, answer: Answer<A>) =>
   Effect.gen(function* () {
     const { runId } = run
+    yield* host.ready
     const agent = yield* opened(conversation, runId)
     const wasOpen = yield* Resuming.isAsking(agent)
     const given = yield* Effect.result(Effect.mapError(answer.give(agent), problem(runId)))
@@ -98,17 +99,15 @@ const answerLate = <A>(host: Host, conversation: Conversation, run: RunKey, answ
       if (given.failure._tag !== "RequestNotFound") return yield* given.failure
       const { log } = yield* SessionProblem.logging(History.logOf(host.parts.logs, run))
       const found = yield* answer.find(log.state)
-      yield* SessionProblem.logging(host.history.of(run.sessionId))
-      return { ...found, runId: host.history.continuing(run) }
+      return { ...found, runId: (yield* host.history.continuing(run))?.runId ?? runId }
     }
     const { current } = conversation
     if (current !== undefined) return { ...given.success, runId: current.runId }
-    const ended = yield* SessionProblem.logging(host.history.of(run.sessionId))
-    const last = host.history.continuing(run)
+    const last = yield* host.history.continuing(run)
     // A restart may have come before the run that the answer was to begin.
-    const isLeft = ended.get(last)?.status === "suspended"
-    const next = wasOpen || isLeft ? yield* Resuming.resume(host, conversation, agent, last) : undefined
-    return { ...given.success, runId: next ?? last }
+    const isLeft = last?.status === "suspended"
+    const next = wasOpen || isLeft ? yield* Resuming.resume(host, conversation, agent) : undefined
+    return { ...given.success, runId: next ?? last?.runId ?? runId }
   })
 
 const opened = (conversation: Conversation, runId: string) =>

@@ -75,10 +75,9 @@ export class Conversation {
     const { scope: outer, sessions } = this.host
     const scope = yield* Scope.fork(outer)
     const session = SessionProblem.opening(Scope.provide(sessions.open(this.sessionId), scope))
-    const { survives } = this.host
-    const { agent } = yield* Effect.flatMap(session, (session) =>
-      survives ? this.takeOver(session, scope) : this.make(session, scope)
-    ).pipe(Effect.onExit((exit) => (Exit.isFailure(exit) ? Scope.close(scope, exit) : Effect.void)))
+    const { agent } = yield* Effect.flatMap(session, (session) => this.takeOver(session, scope)).pipe(
+      Effect.onExit((exit) => (Exit.isFailure(exit) ? Scope.close(scope, exit) : Effect.void))
+    )
     yield* this.restLater
     return agent
   })
@@ -163,21 +162,13 @@ export class Conversation {
     })
   }
 
-  /**
-   * Continues the conversation before a message, and begins a run there. A run that is refused leaves the conversation as it was. Needs the
-   * conditions of `begin`, and that the conversation has the message.
-   */
-  before<E>(messageId: string, begin: (agent: Agent.Agent) => Effect.Effect<void, E>) {
-    return Effect.gen({ self: this }, function* () {
-      const { opened } = this
-      if (opened === undefined) return
-      const leaf = yield* opened.session.leaf
-      const agent = yield* this.move(opened, opened.session.rewindBefore(messageId))
-      const back = Effect.suspend(() =>
-        this.opened === undefined ? Effect.void : this.move(this.opened, opened.session.rewind(leaf))
-      )
-      yield* Effect.tapError(begin(agent), () => back)
-    })
+  /** Continues the conversation before a message, and begins a run there. Needs the conditions of `begin`. */
+  private before(messageId: string, begin: (agent: Agent.Agent) => Effect.Effect<void>) {
+    return Effect.suspend(() =>
+      this.opened === undefined
+        ? Effect.void
+        : Effect.flatMap(this.move(this.opened, this.opened.session.rewindBefore(messageId)), begin)
+    )
   }
 
   /** Moves the session to another entry, where another agent continues. */
@@ -198,7 +189,7 @@ export class Conversation {
   })
 
   /** Begins a run. Needs the lock, an open session, and that there is no run. Succeeds when the run has its first event. */
-  begin(run: LiveRun, agent: Agent.Agent, { options, prompt }: Task) {
+  private begin(run: LiveRun, agent: Agent.Agent, { options, prompt }: Task) {
     return Effect.suspend(() => {
       const own = agent.state.getUnsafe().options
       const { runId } = run
@@ -212,22 +203,15 @@ export class Conversation {
   }
 
   private follow(run: LiveRun, events: Stream.Stream<AgentEvent, unknown>) {
-    let refusal: Problem.InvalidRequest | undefined
     this.current = run
     this.count++
     const task = Effect.onExit(run.follow(events, this.host.onId), (exit) => {
       const end = Ending.ofExit(exit)
-      const isRefused = run.isUnbegun && end.status === "failed" && end.error._tag === "InvalidInput"
-      if (isRefused) refusal = new Problem.InvalidRequest({ detail: end.error.message })
-      const isHeld = this.host.survives && !run.isLeft
-      const isLost = isHeld && Exit.isFailure(exit) && Cause.squash(exit.cause) instanceof RunLogError
-      const finish = isRefused && !run.isEntered ? Effect.void : run.finish(end)
+      const isLost = !run.isLeft && Exit.isFailure(exit) && Cause.squash(exit.cause) instanceof RunLogError
+      const finish = run.finish(end)
       return Effect.andThen(isLost ? Effect.andThen(this.lose, finish) : finish, this.ended(run))
     })
-    return Effect.forkIn(Effect.exit(task), this.host.scope).pipe(
-      Effect.andThen(run.begun.await),
-      Effect.andThen(Effect.suspend(() => (refusal === undefined ? Effect.void : refusal)))
-    )
+    return Effect.andThen(Effect.forkIn(Effect.exit(task), this.host.scope), run.begun.await)
   }
 
   private ended(run: LiveRun): Effect.Effect<void> {
@@ -266,7 +250,7 @@ export class Conversation {
     )
     const lost = Effect.suspend(() => Effect.andThen(this.lose, run.finish({ status: "cancelled" })))
     const counted = Effect.flatMap(run.count, (mayBegin) => (mayBegin ? begun : lost))
-    return Effect.asVoid(Effect.forkIn(this.host.survives ? counted : begun, this.host.scope))
+    return Effect.asVoid(Effect.forkIn(counted, this.host.scope))
   }
 
   /** Keeps a run until the one before it has ended. */

@@ -18,8 +18,6 @@ export interface ConversationHost {
   readonly scope: Scope.Scope
   /** The time without a run after which a conversation lets go of its session. */
   readonly idle: Duration.Input
-  /** Whether runs survive their process: it lets go of them in place of ending them. */
-  readonly survives: boolean
   /** Whether a run that waits may begin when the one before it has ended. */
   readonly mayBegin: () => boolean
   /** Lets go of the session. */

@@ -1,127 +1,138 @@
 /**
- * The runs of a session that have ended, read from their logs once.
+ * The runs of a store as their logs show them, and those that this process has.
  */
 import * as Effect from "effect/Effect"
 import type * as Payload from "../api/Payload.ts"
+import * as Problem from "../api/Problem.ts"
+import type { LiveRun } from "./LiveRun.ts"
 import * as LogLine from "./LogLine.ts"
 import { RunLog } from "./RunLog.ts"
-import type { RunKey, RunLogError, Service } from "./RunLogStore.ts"
+import * as RunList from "./RunList.ts"
+import type { RunKey, RunLogError, Service, StoredRun } from "./RunLogStore.ts"
+import type { RunPage } from "./Runs.ts"
+import * as SessionProblem from "./SessionProblem.ts"
 
-interface Ended extends RunKey {
+interface Stored extends RunKey {
   readonly created: number
   readonly log: RunLog
+  /** Whether the store has a line of it. */
+  readonly isThere: boolean
 }
 
 const nowhere = () => Effect.void
 
-/** The log of a run that has ended. */
-export const logOf = (store: Service, run: RunKey): Effect.Effect<Ended, RunLogError> =>
+/** The log of a run, as the store has it. */
+export const logOf = (store: Service, run: RunKey): Effect.Effect<Stored, RunLogError> =>
   Effect.map(store.read(run), (lines) => {
     const stored = LogLine.read(lines)
     const log = new RunLog(nowhere, stored)
     log.close()
-    return { ...run, created: stored.created, log }
+    return { ...run, created: stored.created, log, isThere: lines.length > 0 }
   })
 
-/** A run that another one may have resumed, and with it its requests. */
-export const resumedBy = (run: Payload.Run, next: string | undefined): Payload.Run =>
-  next === undefined ? run : { ...run, pending: { approvals: [], questions: [] }, resumedBy: next }
-
-/** The most sessions whose runs are remembered. */
-const remembered = 100
-
-/** The logs of a session while they are read. */
-class Reading {
-  readonly sessionId: string
-  /** The runs that have ended meanwhile. */
-  readonly added: Array<Payload.Run> = []
-  /** Whether runs were removed meanwhile. */
-  isVoid = false
-
-  constructor(sessionId: string) {
-    this.sessionId = sessionId
-  }
+/** A run, and the one whose open turn it began with. */
+interface Known {
+  readonly info: Payload.Run
+  readonly resumes: string | undefined
 }
+
+/** The most runs that are remembered. */
+const most = 1000
+
+type Reading<A, E = never> = Effect.Effect<A, E | Problem.StorageUnavailable>
 
 export class History {
   private readonly store: Service
-  private readonly bySession = new Map<string, Map<string, Payload.Run>>()
-  private readonly readings = new Set<Reading>()
-  /** The runs that resumed others, by their sessions. */
-  private readonly resumed = new Map<string, Map<string, string>>()
+  private readonly live: (runId: string) => LiveRun | undefined
+  /** Runs whose logs are complete: they are read once. */
+  private readonly ended = new Map<string, Known>()
 
-  constructor(store: Service) {
+  /** `live`: a run that this process has. */
+  constructor(store: Service, live: (runId: string) => LiveRun | undefined) {
     this.store = store
+    this.live = live
   }
 
-  /** The ended runs of a session, by their ids. */
-  of(sessionId: string): Effect.Effect<ReadonlyMap<string, Payload.Run>, RunLogError> {
+  /** A run; `undefined` if it was removed meanwhile. */
+  private read(run: StoredRun): Effect.Effect<Known | undefined, RunLogError> {
     return Effect.suspend(() => {
-      const known = this.bySession.get(sessionId)
+      const { ended, parked, runId, sessionId } = run
+      const live = this.live(runId)
+      if (live !== undefined) return Effect.succeed({ info: live.info, resumes: live.log.state.resumes })
+      const known = this.ended.get(runId)
       if (known !== undefined) return Effect.succeed(known)
-      const reading = new Reading(sessionId)
-      this.readings.add(reading)
-      return Effect.ensuring(
-        this.read(reading),
-        Effect.sync(() => void this.readings.delete(reading))
-      )
-    })
-  }
-
-  private read(reading: Reading): Effect.Effect<ReadonlyMap<string, Payload.Run>, RunLogError> {
-    return Effect.gen({ self: this }, function* () {
-      const { sessionId } = reading
-      const logs = yield* Effect.forEach(yield* this.store.list(sessionId), (run) => logOf(this.store, run), {
-        concurrency: 4
+      return Effect.map(logOf(this.store, run), ({ created, isThere, log: { state } }) => {
+        if (!isThere) return undefined
+        const info = RunList.shown(parked, state.of(runId, sessionId, created))
+        const found = { info, resumes: state.resumes }
+        if (ended !== undefined) this.remember(found)
+        return found
       })
-      if (reading.isVoid) return yield* this.of(sessionId)
-      const runs = new Map<string, Payload.Run>()
-      for (const { created, log, runId } of logs) {
-        if (log.state.isOver) runs.set(runId, log.state.of(runId, sessionId, created))
-      }
-      for (const run of reading.added) runs.set(run.runId, run)
-      if (this.bySession.size >= remembered) {
-        this.bySession.clear()
-        this.resumed.clear()
-      }
-      for (const { log, runId } of logs)
-        if (log.state.resumes !== undefined) this.resume(sessionId, log.state.resumes, runId)
-      this.bySession.set(sessionId, runs)
-      return runs
     })
   }
 
-  /** The logs of a session that are read now. */
-  private readingsOf(sessionId: string): ReadonlyArray<Reading> {
-    return [...this.readings].filter((reading) => reading.sessionId === sessionId)
+  private remember(run: Known): void {
+    const [oldest] = this.ended.keys()
+    if (this.ended.size >= most && oldest !== undefined) this.ended.delete(oldest)
+    this.ended.set(run.info.runId, run)
   }
 
-  /** Adds a run that has ended. */
-  add(run: Payload.Run): void {
-    this.bySession.get(run.sessionId)?.set(run.runId, run)
-    for (const { added } of this.readingsOf(run.sessionId)) added.push(run)
+  /** The runs of a session, the oldest first, without the requests that other runs have taken over. */
+  list(sessionId: string): Reading<ReadonlyArray<Payload.Run>> {
+    const all = Effect.flatMap(this.store.list(sessionId), (runs) =>
+      Effect.forEach(runs, (run) => this.read(run), { concurrency: 4 })
+    )
+    return Effect.map(SessionProblem.logging(all), (read) => {
+      const runs = read.flatMap((run) => run ?? [])
+      const next = new Map(
+        runs.flatMap(({ info, resumes }) => (resumes === undefined ? [] : [[resumes, info.runId]]))
+      )
+      return runs
+        .map(({ info }) => resumedBy(info, next.get(info.runId)))
+        .toSorted((left, right) => left.created - right.created)
+    })
   }
 
-  /** Keeps the run that resumes another one. */
-  resume(sessionId: string, suspended: string, runId: string): void {
-    const resumed = this.resumed.get(sessionId) ?? new Map<string, string>()
-    this.resumed.set(sessionId, resumed.set(suspended, runId))
+  /** A run. */
+  get(runId: string): Reading<Payload.Run, Problem.RunNotFound> {
+    return Effect.gen({ self: this }, function* () {
+      const live = this.live(runId)
+      if (live !== undefined) return live.info
+      const run = yield* SessionProblem.logging(this.store.find(runId))
+      if (run === undefined) return yield* new Problem.RunNotFound({ runId })
+      const found = yield* SessionProblem.logging(this.read(run))
+      return found === undefined
+        ? yield* new Problem.RunNotFound({ runId })
+        : yield* this.withNext(found.info)
+    })
+  }
+
+  /** A page of the runs of all sessions, the newest first. */
+  page(page: RunPage): Reading<Payload.Runs, Problem.InvalidRequest> {
+    const read = (run: StoredRun) =>
+      Effect.flatMap(SessionProblem.logging(this.read(run)), (found) =>
+        found === undefined ? Effect.undefined : this.withNext(found.info)
+      )
+    return RunList.page(this.store, read, page)
+  }
+
+  /** A run with the one that resumed it. */
+  private withNext(run: Payload.Run): Reading<Payload.Run> {
+    if (run.status !== "suspended") return Effect.succeed(run)
+    return Effect.map(this.list(run.sessionId), (all) => all.find(({ runId }) => runId === run.runId) ?? run)
   }
 
   /** The run that continues a run: the run itself, unless another one resumed it. */
-  continuing({ runId, sessionId }: RunKey): string {
-    const next = this.resumed.get(sessionId)?.get(runId)
-    return next === undefined ? runId : this.continuing({ runId: next, sessionId })
-  }
-
-  /** A run as the API shows it. */
-  current(run: Payload.Run): Payload.Run {
-    return resumedBy(run, this.resumed.get(run.sessionId)?.get(run.runId))
-  }
-
-  forget(sessionId: string): void {
-    this.bySession.delete(sessionId)
-    this.resumed.delete(sessionId)
-    for (const reading of this.readingsOf(sessionId)) reading.isVoid = true
+  continuing({ runId, sessionId }: RunKey): Reading<Payload.Run | undefined> {
+    return Effect.map(this.list(sessionId), (all) => {
+      const byId = new Map(all.map((run) => [run.runId, run]))
+      let run = byId.get(runId)
+      while (run?.resumedBy !== undefined) run = byId.get(run.resumedBy)
+      return run
+    })
   }
 }
+
+/** A run that another one may have resumed, and with it its requests. */
+const resumedBy = (run: Payload.Run, next: string | undefined): Payload.Run =>
+  next === undefined ? run : { ...run, pending: { approvals: [], questions: [] }, resumedBy: next }

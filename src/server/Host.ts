@@ -5,7 +5,6 @@ import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import type { Agent } from "../Agent.ts"
 import * as Problem from "../api/Problem.ts"
@@ -28,18 +27,13 @@ export interface Parts {
   readonly idle: Duration.Input
   readonly pace: Pace
   readonly cwd: string | undefined
-  /** Whether runs survive the process: it lets go of them in place of ending them, and continues those of another one. */
-  readonly survives: boolean
-  /** Whether it opens a session again that it has lost with its runs, without being asked. */
-  readonly takesBack: boolean
+  /** Whether the process takes runs of others only when they are named. Else it looks for them itself. */
+  readonly adopts: boolean
   /** Whether no further run may begin. Those that are adopted begin. */
   readonly isFull: () => boolean
 }
 
-/** The time before the process opens a session again that it has lost: the cause may last, and each time counts as a start of the run. */
-const settling = "5 seconds"
-
-/** The time that a cancelled run gets to come to its end. */
+/** The time that a cancelled run gets to come to its end, and that sessions get to be closed. */
 const patience = "10 seconds"
 
 export class Host {
@@ -53,7 +47,7 @@ export class Host {
 
   constructor(parts: Parts) {
     this.parts = parts
-    this.history = new History(parts.logs)
+    this.history = new History(parts.logs, (runId) => this.runs.get(runId))
   }
 
   /** Fails while the server is about to end. */
@@ -66,13 +60,12 @@ export class Host {
     const onEnd = (run: LiveRun) => {
       // The host may have the run again.
       if (this.runs.get(run.runId) === run) this.runs.delete(run.runId)
-      if (run.log.state.isOver) this.history.add(run.info)
     }
     const onSuspended = (agent: Agent, run: LiveRun) => Resuming.resumeAnswered(this, made, agent, run)
     const onId = (run: LiveRun) => void this.runs.set(run.runId, run)
     const mayBegin = () => !this.isDraining && !this.parts.isFull()
     const isLive = (runId: string) => this.runs.has(runId)
-    const leave = Effect.suspend(() => Effect.andThen(this.letGo(made), this.takeBack(sessionId)))
+    const leave = Effect.suspend(() => this.letGo(made))
     const onRested = () => this.forgetUnused(made)
     const called = { onId, onEnd, onSuspended, onRested }
     const made: Conversation = new Conversation(sessionId, {
@@ -179,19 +172,6 @@ export class Host {
     })
   }
 
-  /** Opens a session again that the process has lost, unless another one has it by then: its runs continue. */
-  private takeBack(sessionId: string): Effect.Effect<void> {
-    const open = Effect.suspend(() => {
-      if (this.isDraining) return Effect.void
-      return Effect.asVoid(this.locked(sessionId, ({ open }) => open))
-    })
-    const opened = Effect.retry(open, {
-      while: ({ _tag }) => _tag === "StorageUnavailable",
-      schedule: Schedule.spaced(settling)
-    })
-    return this.parts.takesBack ? Effect.ignore(Effect.delay(opened, settling), { log: "Warn" }) : Effect.void
-  }
-
   private letGo(conversation: Conversation): Effect.Effect<void> {
     const { sessionId } = conversation
     return Effect.suspend(() => {
@@ -205,7 +185,6 @@ export class Host {
         Effect.sync(() => {
           for (const run of this.runs.values())
             if (run.sessionId === sessionId && run.isLeft) this.runs.delete(run.runId)
-          if (this.conversations.get(sessionId)?.first === undefined) this.history.forget(sessionId)
         })
       )
     )
@@ -218,35 +197,29 @@ export class Host {
     )
   }
 
-  /** Gives the runs that have begun a time to end, and lets go of all. */
-  private leaveAll(grace: Duration.Input): Effect.Effect<void> {
-    return Effect.gen({ self: this }, function* () {
-      const begun = [...this.runs.values()].filter(({ isUnbegun }) => !isUnbegun)
-      const over = Effect.forEach(begun, ({ done }) => Deferred.await(done), { discard: true })
-      if (Duration.toMillis(grace) > 0) yield* Effect.timeoutOption(over, grace)
-      const left = Effect.forEach([...this.conversations.keys()], (sessionId) => this.leave(sessionId), {
-        concurrency: "unbounded",
-        discard: true
-      })
-      yield* Effect.timeoutOption(left, patience)
-    })
-  }
-
-  /** Waits for the runs that have not ended, and cancels them after the time. */
+  /**
+   * Takes no more runs, and lets go of those that have not ended, which continue elsewhere or later: of those that wait at once, of those
+   * that work after the time. Runs that were cancelled come to their end.
+   */
   drain(grace: Duration.Input): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
       this.isDraining = true
-      const all = () => [...this.conversations.values()]
-      if (this.parts.survives) return yield* this.leaveAll(grace)
-      yield* Effect.forEach(all(), (one) => one.cancelQueued(() => true), { discard: true })
-      const rest = Effect.suspend(() =>
-        Effect.forEach([...this.runs.values()], ({ done }) => Deferred.await(done), { discard: true })
-      )
-      if (Duration.toMillis(grace) > 0) yield* Effect.timeoutOption(rest, grace)
-      yield* Effect.forEach(all(), ({ agent }) => agent?.cancel("the server ends") ?? Effect.void, {
-        discard: true
-      })
-      yield* Effect.timeoutOption(rest, patience)
+      const leave = (sessionId: string) => this.leave(sessionId)
+      const all = { concurrency: "unbounded", discard: true } as const
+      const begun = [...this.runs.values()].filter(({ isUnbegun }) => !isUnbegun)
+      const resting = (runs: ReadonlyArray<LiveRun>) =>
+        Effect.forEach(
+          runs,
+          (run) =>
+            Effect.andThen(
+              run.rested,
+              Effect.suspend(() => leave(run.sessionId))
+            ),
+          all
+        )
+      yield* Effect.timeoutOption(resting(begun), grace)
+      yield* Effect.timeoutOption(resting(begun.filter(({ isCancelled }) => isCancelled)), patience)
+      yield* Effect.timeoutOption(Effect.forEach([...this.conversations.keys()], leave, all), patience)
     })
   }
 }

@@ -4,7 +4,8 @@
  * **Details**
  *
  * A log has the name `RUN.open.jsonl` until its run has ended, then `RUN.jsonl`. `RUN.starts.json` counts the starts of a run that has
- * not made progress since. Files have the mode 0600 and folders 0700. One process uses a folder at a time.
+ * not made progress since. Files have the mode 0600 and folders 0700. Several processes may use a folder, such as the old and the new one
+ * of a deploy: the lock of a session says which of them writes the logs of its runs.
  *
  * @since 0.2.0
  */
@@ -75,7 +76,7 @@ export const layer = ({
       const files = yield* FileSystem.FileSystem
       const paths = yield* Path.Path
       const store = new Files(directory, files, paths)
-      yield* JsonlLines.failing(store.index)
+      yield* store.index
       return store.service
     })
   )
@@ -86,7 +87,12 @@ interface Known extends RunKey {
   starts: Starts.Starts
   /** Counts those who opened the log. */
   writer: number
+  /** The number of those in this process who have it open. Its file does not count meanwhile. */
+  holders: number
 }
+
+/** Milliseconds after which a folder that has changed has another time. */
+const tick = 2000
 
 const openEnd = ".open.jsonl"
 const end = ".jsonl"
@@ -101,6 +107,8 @@ const decodeStarts = Schema.decodeUnknownOption(StartsFile)
 
 class Files {
   private readonly known = new Map<string, Known>()
+  /** The times of the folders whose names were read. */
+  private readonly read = new Map<string, number>()
   private readonly directory: string
   private readonly files: FileSystem.FileSystem
   private readonly paths: Path.Path
@@ -111,18 +119,59 @@ class Files {
     this.paths = paths
   }
 
-  /** Reads the names of all logs, and the starts of those that are open. */
+  /** Reads the names of all logs, and the starts of those that are open, in the folders that have changed. */
   readonly index = Effect.gen({ self: this }, function* () {
-    for (const sessionId of yield* this.names(this.directory)) {
+    const sessions = yield* this.names(this.directory)
+    yield* Effect.forEach(sessions, (sessionId) => this.indexChanged(sessionId), {
+      concurrency: 16,
+      discard: true
+    })
+  })
+
+  private indexChanged(sessionId: string): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function* () {
+      const now = yield* Clock.currentTimeMillis
+      const modified = yield* Effect.option(this.files.stat(this.folder(sessionId)))
+      const time = Option.getOrUndefined(Option.flatMap(modified, ({ mtime }) => mtime))?.getTime() ?? now
+      if (this.read.get(sessionId) === time) return
+      yield* this.indexOne(sessionId)
+      // A change of the same moment would not be seen.
+      if (time < now - tick) this.read.set(sessionId, time)
+    })
+  }
+
+  /** Reads the names of the logs of a session. */
+  private indexOne(sessionId: string): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function* () {
+      const found = new Map<string, boolean>()
       for (const name of yield* this.names(this.folder(sessionId))) {
         const isOpen = name.endsWith(openEnd)
         if (name === keysFile || !name.endsWith(end)) continue
-        const runId = name.slice(0, isOpen ? -openEnd.length : -end.length)
-        const starts = isOpen ? yield* this.startsOf({ runId, sessionId }) : Starts.none
-        this.known.set(runId, { runId, sessionId, isOpen, starts, writer: 0 })
+        found.set(name.slice(0, isOpen ? -openEnd.length : -end.length), isOpen)
       }
-    }
-  })
+      for (const log of this.known.values())
+        if (log.sessionId === sessionId && log.holders === 0 && !found.has(log.runId))
+          this.known.delete(log.runId)
+      for (const [runId, isOpen] of found) {
+        const starts = isOpen ? yield* this.startsOf({ runId, sessionId }) : Starts.none
+        const log = this.known.get(runId)
+        if (log === undefined)
+          this.known.set(runId, { runId, sessionId, isOpen, starts, writer: 0, holders: 0 })
+        else if (log.holders === 0) Object.assign(log, { isOpen, starts })
+      }
+    })
+  }
+
+  /** A log as the folder has it now. */
+  private find(runId: string): Effect.Effect<Known | undefined> {
+    return Effect.gen({ self: this }, function* () {
+      if (!isName(runId)) return undefined
+      const log = this.known.get(runId)
+      if (log === undefined) yield* this.index
+      else if (log.holders === 0) yield* this.indexOne(log.sessionId)
+      return this.known.get(runId)
+    })
+  }
 
   /** The names in a folder, none if it is not one. */
   private names(folder: string) {
@@ -187,11 +236,17 @@ class Files {
         return yield* new RunLogError({ detail: `no file can have the name ${JSON.stringify(runId)}` })
       }
       const known = this.known.get(runId)
-      if (known?.isOpen === false) return yield* ended(run)
+      if (known?.holders === 0) yield* this.indexOne(sessionId)
+      if (this.known.get(runId)?.isOpen === false) return yield* ended(run)
       const append = yield* JsonlLines.appending(this.files, this.folder(sessionId), this.path(run, true))
-      const log: Known = known ?? { runId, sessionId, isOpen: true, starts: Starts.none, writer: 0 }
+      const none = { runId, sessionId, isOpen: true, starts: Starts.none, writer: 0, holders: 0 }
+      const log: Known = this.known.get(runId) ?? none
       this.known.set(runId, log)
       const writer = ++log.writer
+      yield* Effect.acquireRelease(
+        Effect.sync(() => void log.holders++),
+        () => Effect.sync(() => void log.holders--)
+      )
       return (lines) =>
         Effect.suspend(() => (log.writer === writer ? append(lines) : Effect.fail(taken(run))))
     })
@@ -275,6 +330,15 @@ class Files {
     })
   }
 
+  /** The lines of a log. Another process may end it meanwhile. */
+  private lines(run: RunKey): Effect.Effect<ReadonlyArray<string>, RunLogError> {
+    return Effect.gen({ self: this }, function* () {
+      const isOpen = this.known.get(run.runId)?.isOpen === true
+      const lines = yield* JsonlLines.read(this.files, this.path(run, isOpen))
+      return lines.length > 0 ? lines : yield* JsonlLines.read(this.files, this.path(run, !isOpen))
+    })
+  }
+
   private addKey(sessionId: string, line: string) {
     const folder = this.folder(sessionId)
     const open = JsonlLines.appending(this.files, folder, this.paths.join(folder, keysFile))
@@ -282,26 +346,33 @@ class Files {
   }
 
   get service(): Service {
-    const { known } = this
     return {
       open: (run) => this.open(run),
       end: (run) => this.end(run),
-      read: (run) =>
-        Effect.suspend(() =>
-          JsonlLines.read(this.files, this.path(run, known.get(run.runId)?.isOpen === true))
-        ),
+      read: (run) => this.lines(run),
       find: (runId) =>
-        Effect.suspend(() => {
-          const log = known.get(runId)
-          return log === undefined ? Effect.undefined : this.stored(log)
-        }),
-      list: (sessionId) => this.list((log) => log.sessionId === sessionId),
-      active: (sessionId) => this.list((log) => log.sessionId === sessionId && log.isOpen),
-      unended: this.list(({ isOpen }) => isOpen),
+        Effect.flatMap(this.find(runId), (log) => (log === undefined ? Effect.undefined : this.stored(log))),
+      list: (sessionId) =>
+        Effect.andThen(
+          this.indexOne(sessionId),
+          this.list((log) => log.sessionId === sessionId)
+        ),
+      active: (sessionId) =>
+        Effect.andThen(
+          this.indexOne(sessionId),
+          this.list((log) => log.sessionId === sessionId && log.isOpen)
+        ),
+      unended: Effect.andThen(
+        this.index,
+        this.list(({ isOpen }) => isOpen)
+      ),
       newest: (options) =>
-        Effect.map(
-          this.list(({ isOpen }) => isOpen || options.isUnended !== true),
-          (runs) => NewestRuns.page(runs, options)
+        Effect.andThen(
+          this.index,
+          Effect.map(
+            this.list(({ isOpen }) => isOpen || options.isUnended !== true),
+            (runs) => NewestRuns.page(runs, options)
+          )
         ),
       begun: (run) => this.begun(run),
       progressed: ({ runId }) => this.change(runId, ({ parked }) => ({ attempts: 0, parked })),

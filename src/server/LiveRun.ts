@@ -35,6 +35,8 @@ export class LiveRun implements RunKey {
   private readonly scope = Scope.makeUnsafe()
   /** Whether this process has let go of the run, which continues elsewhere or later. */
   isLeft = false
+  /** Whether a cancel of the run has come: it is about to end. */
+  isCancelled = false
   /** Whether the store counts the starts of the run. */
   isCounted = false
   private opened: Append | undefined
@@ -156,6 +158,22 @@ export class LiveRun implements RunKey {
         },
         onSuccess: () => Effect.succeed(true)
       })
+    })
+  }
+
+  /** Waits until the run does nothing before a person acts, has ended, or has gone from this process. */
+  readonly rested = Effect.suspend(() =>
+    Effect.raceFirst(
+      this.log.until(() => this.log.state.isWaiting && !this.isCancelled),
+      Deferred.await(this.done)
+    )
+  )
+
+  /** Cancels the run by an effect. */
+  cancelledBy(cancel: Effect.Effect<void>): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.isCancelled = true
+      return cancel
     })
   }
 

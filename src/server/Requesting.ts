@@ -6,27 +6,19 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type * as Agent from "../Agent.ts"
 import * as Problem from "../api/Problem.ts"
-import type { Parts } from "./Host.ts"
 import type { LiveRun } from "./LiveRun.ts"
 import type { Requested } from "./LogLine.ts"
 
-interface Host {
-  readonly parts: Pick<Parts, "survives">
-}
-
 /** Keeps a request that the agent has followed or is about to follow. */
 const kept = (
-  { parts: { survives } }: Host,
   run: LiveRun,
   what: Requested["what"],
   reason: string | undefined
 ): Effect.Effect<void, Problem.StorageUnavailable> =>
-  survives
-    ? Effect.mapError(
-        run.request({ what, ...(reason === undefined ? {} : { reason }) }),
-        ({ message }) => new Problem.StorageUnavailable({ detail: message })
-      )
-    : Effect.void
+  Effect.mapError(
+    run.request({ what, ...(reason === undefined ? {} : { reason }) }),
+    ({ message }) => new Problem.StorageUnavailable({ detail: message })
+  )
 
 /** Fails if the session has refused what the agent wrote: another process has the run. */
 export const held = (run: LiveRun): Effect.Effect<void, Problem.StorageUnavailable> =>
@@ -44,16 +36,19 @@ const begun = (agent: Agent.Agent, run: LiveRun): Effect.Effect<void> => {
   return Effect.asVoid(Effect.raceFirst(busy, Deferred.await(run.done)))
 }
 
-export const pause = (host: Host, agent: Agent.Agent, run: LiveRun, reason?: string) =>
-  Effect.andThen(begun(agent, run), Effect.andThen(agent.pause(reason), kept(host, run, "pause", reason)))
+export const pause = (agent: Agent.Agent, run: LiveRun, reason?: string) =>
+  Effect.andThen(begun(agent, run), Effect.andThen(agent.pause(reason), kept(run, "pause", reason)))
 
-export const resume = (host: Host, agent: Agent.Agent, run: LiveRun, reason?: string) => {
+export const resume = (agent: Agent.Agent, run: LiveRun, reason?: string) => {
   const resumed = Effect.mapError(
     agent.resume(reason),
     ({ message }) => new Problem.RunNotReady({ runId: run.runId, detail: message })
   )
-  return Effect.andThen(begun(agent, run), Effect.andThen(resumed, kept(host, run, "resume", reason)))
+  return Effect.andThen(begun(agent, run), Effect.andThen(resumed, kept(run, "resume", reason)))
 }
 
-export const cancel = (host: Host, agent: Agent.Agent, run: LiveRun, reason?: string) =>
-  Effect.andThen(begun(agent, run), Effect.andThen(agent.cancel(reason), kept(host, run, "cancel", reason)))
+export const cancel = (agent: Agent.Agent, run: LiveRun, reason?: string) =>
+  Effect.andThen(
+    begun(agent, run),
+    Effect.andThen(run.cancelledBy(agent.cancel(reason)), kept(run, "cancel", reason))
+  )

@@ -3,28 +3,22 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Agent from "../Agent.ts"
-import * as Problem from "../api/Problem.ts"
+import type * as Problem from "../api/Problem.ts"
 import type { Conversation } from "./Conversation.ts"
-import type { History } from "./History.ts"
 import type { LiveRun } from "./LiveRun.ts"
 
 /** The part of the host of runs that begins one. */
 interface Host {
   readonly ready: Effect.Effect<void, Problem.Draining>
   readonly newRun: (sessionId: string) => Effect.Effect<LiveRun>
-  readonly history: History
 }
 
 /** Continues what is suspended in a run of its own, and succeeds with its id once it has begun. Needs the lock, and that there is no run. */
-export const resume = (host: Host, conversation: Conversation, agent: Agent.Agent, suspended: string) =>
+export const resume = (host: Host, conversation: Conversation, agent: Agent.Agent) =>
   Effect.gen(function* () {
     yield* host.ready
     const run = yield* host.newRun(conversation.sessionId)
-    yield* Effect.mapError(
-      conversation.resume(run, agent),
-      ({ detail = "" }) => new Problem.StorageUnavailable({ detail })
-    )
-    host.history.resume(conversation.sessionId, suspended, run.runId)
+    yield* conversation.resume(run, agent)
     return run.runId
   })
 
@@ -52,5 +46,5 @@ export const resumeAnswered = (host: Host, conversation: Conversation, agent: Ag
     ]
     const open = yield* waiting(agent)
     if (asked.every((id) => open.has(id))) return
-    yield* Effect.ignore(resume(host, conversation, agent, run.runId), { log: "Warn" })
+    yield* Effect.ignore(resume(host, conversation, agent), { log: "Warn" })
   })

@@ -5,18 +5,9 @@ import * as Effect from "effect/Effect"
 import type * as Payload from "../api/Payload.ts"
 import * as Problem from "../api/Problem.ts"
 import { defect } from "../internal/failureReason.ts"
-import * as History from "./History.ts"
 import type { NewestOptions, Service as Logs, StoredRun } from "./RunLogStore.ts"
 import type { RunPage } from "./Runs.ts"
 import * as SessionProblem from "./SessionProblem.ts"
-
-/** The runs beside the store. */
-export interface Known {
-  /** A run that this process has. */
-  readonly live: (runId: string) => Payload.Run | undefined
-  /** A run that was suspended, with the one that resumed it. */
-  readonly suspended: (run: Payload.Run) => Effect.Effect<Payload.Run, Problem.StorageUnavailable>
-}
 
 type Before = NonNullable<NewestOptions["before"]>
 
@@ -27,20 +18,10 @@ const most = 500
 export const shown = (parked: string | undefined, info: Payload.Run): Payload.Run =>
   parked === undefined ? info : { ...info, status: "paused", error: defect(parked) }
 
-const read = (logs: Logs, known: Known, run: StoredRun) =>
-  Effect.suspend(() => {
-    const live = known.live(run.runId)
-    if (live !== undefined) return Effect.succeed(live)
-    return Effect.flatMap(SessionProblem.logging(History.logOf(logs, run)), ({ log }) => {
-      const info = shown(run.parked, log.state.of(run.runId, run.sessionId, run.created))
-      return info.status === "suspended" ? known.suspended(info) : Effect.succeed(info)
-    })
-  })
-
-/** A page of the runs. One that reads too many logs before it is full has fewer runs. */
+/** A page of the runs, which `read` reads. One that reads too many logs before it is full has fewer runs. */
 export const page = (
   logs: Logs,
-  known: Known,
+  read: (run: StoredRun) => Effect.Effect<Payload.Run | undefined, Problem.StorageUnavailable>,
   { cursor, limit = 50, status }: RunPage
 ): Effect.Effect<Payload.Runs, Problem.InvalidRequest | Problem.StorageUnavailable> =>
   Effect.gen(function* () {
@@ -53,11 +34,11 @@ export const page = (
       const place = before === undefined ? {} : { before }
       // One more, to know whether there is another page.
       const found = yield* SessionProblem.logging(logs.newest({ ...state, ...place, limit: size + 1 }))
-      const runs = yield* Effect.forEach(found.slice(0, size), (run) => read(logs, known, run), {
+      const runs = yield* Effect.forEach(found.slice(0, size), read, {
         concurrency: 4
       })
       const wanted = runs.flatMap((run, index) =>
-        status === undefined || run.status === status ? [{ run, index }] : []
+        run !== undefined && (status === undefined || run.status === status) ? [{ run, index }] : []
       )
       const taken = wanted.slice(0, size - items.length)
       items.push(...taken.map(({ run }) => run))

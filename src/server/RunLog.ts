@@ -114,6 +114,15 @@ export class RunLog {
     changed.openUnsafe()
   }
 
+  /** Waits until an event makes a condition true, or no event follows. */
+  until(isTrue: () => boolean): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      if (this.closed || isTrue()) return Effect.void
+      this.isAwaited = true
+      return Effect.andThen(this.changed.await, this.until(isTrue))
+    })
+  }
+
   private after(position: number, most: number): ReadonlyArray<Entry> {
     const { deltas, entries } = this
     const start = firstBehind(position, entries.length, (index) => entries[index]?.position)

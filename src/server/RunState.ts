@@ -6,6 +6,7 @@ import type { AgentEvent, OfTag } from "../AgentEvent.ts"
 import type * as Payload from "../api/Payload.ts"
 import type * as Approval from "../Approval.ts"
 import * as Usage from "../Usage.ts"
+import { Standstill } from "./Standstill.ts"
 
 /** The decision about an approval, and the hash that it is about. */
 export interface Decision {
@@ -18,8 +19,7 @@ export class RunState {
   private usage: Usage.Usage = Usage.zero
   private turns = 0
   private error: Payload.Run["error"]
-  private readonly approvals = new Map<string, Approval.Request>()
-  private readonly questions = new Map<string, Approval.Question>()
+  private standstill = new Standstill()
   private readonly hashes = new Map<string, string>()
   /** The approvals that have an answer. */
   readonly decisions = new Map<string, Decision>()
@@ -40,22 +40,31 @@ export class RunState {
     return this.status === "suspended"
   }
 
+  /** Whether the run has begun, and does nothing before a person answers or resumes it. */
+  get isWaiting(): boolean {
+    return !this.isOver && this.standstill.isWaiting
+  }
+
   /** The run as the API shows it. */
   of(runId: string, sessionId: string, created: number): Payload.Run {
     const { error, status, turns, usage } = this
-    const pending = { approvals: [...this.approvals.values()], questions: [...this.questions.values()] }
+    const { approvals, questions } = this.standstill.asking
+    const pending = {
+      approvals: [...approvals.values()].map(requestOf),
+      questions: [...questions.values()].map(questionOf)
+    }
     const failure = error === undefined ? {} : { error }
     return { runId, sessionId, status, created, usage, turns, pending, ...failure }
   }
 
   /** Forgets the requests that another run has taken over. */
   handOver(): void {
-    this.approvals.clear()
-    this.questions.clear()
+    this.standstill = new Standstill()
   }
 
   readonly add = (event: AgentEvent): void => {
-    this.addRequest(event)
+    this.standstill.add(event)
+    this.addAnswer(event)
     if (event.path !== undefined) return
     switch (event._tag) {
       case "RunStart":
@@ -87,36 +96,19 @@ export class RunState {
     if (status !== "suspended") this.handOver()
   }
 
-  private addRequest(event: AgentEvent): void {
+  private addAnswer(event: AgentEvent): void {
     switch (event._tag) {
       case "ApprovalRequested":
-        this.approvals.set(event.approvalId, requestOf(event))
         this.hashes.set(event.approvalId, event.argumentsHash)
         break
       case "ApprovalAnswered": {
         const { approvalId, decision } = event
-        this.approvals.delete(approvalId)
         this.decisions.set(approvalId, { decision, argumentsHash: this.hashes.get(approvalId) ?? "" })
         break
       }
-      case "QuestionAsked":
-        this.questions.set(event.questionId, questionOf(event))
-        break
       case "QuestionAnswered":
-        this.questions.delete(event.questionId)
         this.answers.set(event.questionId, event)
-        break
-      case "ToolExecutionEnd":
-        this.endCall(event)
     }
-  }
-
-  /** A request without its answer is void with the end of its call. */
-  private endCall({ runId, toolCallId }: OfTag<"ToolExecutionEnd">): void {
-    const isOfCall = (request: Approval.Request | Approval.Question) =>
-      request.runId === runId && request.toolCallId === toolCallId
-    for (const [id, request] of this.approvals) if (isOfCall(request)) this.approvals.delete(id)
-    for (const [id, request] of this.questions) if (isOfCall(request)) this.questions.delete(id)
   }
 }
 

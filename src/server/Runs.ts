@@ -220,7 +220,10 @@ export interface Service {
     questionId: string,
     answer: Payload.AnswerQuestion
   ) => Effect.Effect<Payload.Answered, ToAnswer>
-  /** Takes no more runs, waits for those that have not ended, and cancels them after the time. */
+  /**
+   * Takes no more runs, and lets go of those that have not ended: at once of those that wait for a person or are paused, after the time of
+   * others. They continue in another process, or after the next start.
+   */
   readonly drain: (grace: Duration.Input) => Effect.Effect<void>
 }
 

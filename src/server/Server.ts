@@ -147,8 +147,8 @@ const isMissing = (error: object): boolean =>
  *
  * **Details**
  *
- * When the layer is released, it first drains the runs: new ones are refused, others get `grace`, and their watchers see `RunEnd`. Then
- * the `HttpServer` has no open response to wait for.
+ * When the layer is released, it first drains the runs: new ones are refused, those that work get `grace`, and the process lets go of the
+ * others. Then the `HttpServer` has no open response to wait for.
  *
  * **Example** (Serving with Node)
  *
@@ -180,7 +180,7 @@ export const layer = (options: Options): Layer.Layer<never, never, HttpServer.Ht
  *
  * **Details**
  *
- * The runtime of the requests is that of the layer. `dispose` releases it, which cancels the runs.
+ * The runtime of the requests is that of the layer. `dispose` releases it, which lets go of the runs that have not ended.
  *
  * **Example** (Answering a web request)
  *

@@ -135,7 +135,6 @@ const remove = (host: Host, sessionId: string) => {
     yield* conversation.close
     yield* SessionProblem.opening(sessions.delete(sessionId))
     yield* SessionProblem.logging(logs.remove(sessionId))
-    host.history.forget(sessionId)
   })
   return host.locked(sessionId, removed)
 }

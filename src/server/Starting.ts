@@ -12,6 +12,7 @@ import type { Host } from "./Host.ts"
 import * as IdempotencyKeys from "./IdempotencyKeys.ts"
 import type { LiveRun } from "./LiveRun.ts"
 import * as MessageIds from "./MessageIds.ts"
+import * as Narrowing from "./Narrowing.ts"
 import type { Task } from "./Request.ts"
 import * as Requesting from "./Requesting.ts"
 import type { Start } from "./Runs.ts"
@@ -30,13 +31,12 @@ type Answer = Payload.Started | Payload.Joined
 /** Answers a key that came before as it was answered first. */
 const known = Effect.fnUntraced(function* (host: Host, conversation: Conversation, request: Start) {
   const { idempotency } = request
-  if (idempotency === undefined) {
-    yield* host.ready
-    return yield* placed(host, conversation, request, () => Effect.void)
-  }
+  yield* host.ready
+  // Runs of another process are taken first: only a run that can begin is known.
+  const agent = yield* conversation.open
+  yield* valid(agent, request)
+  if (idempotency === undefined) return yield* placed(host, conversation, agent, request, () => Effect.void)
   const { body, key } = idempotency
-  // Runs that survive are taken first: only a run that can begin is known.
-  if (host.parts.survives) yield* conversation.open
   const keys = yield* conversation.keys
   const stored = Effect.map(
     SessionProblem.reading(host.parts.sessions.read(request.sessionId)),
@@ -45,8 +45,7 @@ const known = Effect.fnUntraced(function* (host: Host, conversation: Conversatio
   const first = yield* firstAnswer(keys, idempotency, stored)
   if (first !== undefined) return first
   const hash = yield* IdempotencyKeys.hashOf(body)
-  yield* host.ready
-  return yield* placed(host, conversation, request, (answer, messages) =>
+  return yield* placed(host, conversation, agent, request, (answer, messages) =>
     SessionProblem.logging(keys.add({ key, hash, messages }, answer))
   )
 })
@@ -80,22 +79,48 @@ type Keep = (
 const placed = Effect.fnUntraced(function* (
   host: Host,
   conversation: Conversation,
+  agent: Agent.Agent,
   request: Start,
   keep: Keep
 ) {
-  const agent = yield* conversation.open
   const { current } = conversation
   if (current !== undefined) return yield* beside(host, conversation, agent, request, current, keep)
   yield* replaceable(conversation.sessionId, agent, request)
   yield* isNew(conversation.sessionId, agent, request)
+  return yield* entered(host, conversation, request, keep)
+})
+
+/** Stores the beginning of a run before it is answered, and begins the run if it is next and there is room. */
+const entered = Effect.fnUntraced(function* (
+  host: Host,
+  conversation: Conversation,
+  request: Start,
+  keep: Keep
+) {
   const run = yield* host.newRun(conversation.sessionId)
-  if (host.parts.survives) return yield* surviving(host, conversation, run, taskOf(request), keep)
-  const answer: Payload.Started = { runId: run.runId, status: "started" }
+  const task = taskOf(request)
+  const hasRoom = !host.parts.isFull()
+  const isNext = hasRoom && conversation.first === undefined
+  const answer: Payload.Started = { runId: run.runId, status: isNext ? "started" : "queued" }
   yield* keep(answer)
-  const begin = (agent: Agent.Agent) => conversation.begin(run, agent, taskOf(request))
-  yield* request.replaces === undefined ? begin(agent) : conversation.before(request.replaces, begin)
+  yield* SessionProblem.logging(run.enter(task))
+  host.runs.set(run.runId, run)
+  conversation.queue(run, task)
+  if (hasRoom) yield* conversation.beginWaiting
+  if (isNext) yield* run.begun.await
   return answer
 })
+
+/** Checks the prompt and the options of a run before anything is stored. */
+const valid = (agent: Agent.Agent, { options = {}, prompt }: Start) =>
+  Effect.clockWith((clock) => {
+    const own = agent.state.getUnsafe().options
+    const checks = Effect.andThen(
+      Effect.fromResult(Input.prompt(prompt, clock.currentTimeMillisUnsafe())),
+      Effect.fromResult(Input.patch(Narrowing.of(own, options)))
+    )
+    return Effect.mapError(checks, ({ message }) => new Problem.InvalidRequest({ detail: message }))
+  })
 
 /** Checks that the conversation has the message that a prompt replaces. */
 const replaceable = Effect.fnUntraced(function* (
@@ -126,26 +151,6 @@ const isNew = Effect.fnUntraced(function* (
   if (known !== undefined) return yield* new Problem.MessageExists({ sessionId, messageId: known.id })
 })
 
-/** Starts a run that survives the process: its beginning is stored before it is answered. */
-const surviving = Effect.fnUntraced(function* (
-  host: Host,
-  conversation: Conversation,
-  run: LiveRun,
-  task: Task,
-  keep: Keep
-) {
-  const hasRoom = !host.parts.isFull()
-  const isNext = hasRoom && conversation.first === undefined
-  const answer: Payload.Started = { runId: run.runId, status: isNext ? "started" : "queued" }
-  yield* keep(answer)
-  yield* SessionProblem.logging(run.enter(task))
-  host.runs.set(run.runId, run)
-  conversation.queue(run, task)
-  if (hasRoom) yield* conversation.beginWaiting
-  if (isNext) yield* run.begun.await
-  return answer
-})
-
 const taskOf = ({ options = {}, prompt, replaces }: Start): Task => ({
   options,
   prompt,
@@ -165,14 +170,7 @@ const beside = Effect.fnUntraced(function* (
   if (when === undefined || replaces !== undefined)
     return yield* new Problem.RunGoesOn({ runId: current.runId })
   if (when !== "queue") return yield* joining(host, conversation, agent, { ...request, when }, current, keep)
-  const run = yield* host.newRun(conversation.sessionId)
-  const queued: Payload.Started = { runId: run.runId, status: "queued" }
-  yield* keep(queued)
-  yield* SessionProblem.logging(run.enter(taskOf(request)))
-  host.runs.set(run.runId, run)
-  if (conversation.current === undefined) yield* conversation.begin(run, agent, taskOf(request))
-  else conversation.queue(run, taskOf(request))
-  return queued
+  return yield* entered(host, conversation, request, keep)
 })
 
 /** Gives a prompt to the run that has not ended. The key has the ids of its messages, by which a retry sees whether they were stored. */

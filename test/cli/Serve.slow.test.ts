@@ -196,7 +196,7 @@ describe("effect-agent serve", () => {
     assert.strictEqual((await server.ended).code, 0)
   }, 30_000)
 
-  it("drains at SIGTERM: each of 50 watchers reads RunEnd", async () => {
+  it("drains at SIGTERM: the stream of each of 50 watchers closes without RunEnd", async () => {
     const server = await serve(folder(), ["--grace", "1s"])
     await ask(server.port, "/sessions", { sessionId: "s" })
     const { json } = await ask(server.port, "/sessions/s/runs", { prompt })
@@ -207,14 +207,14 @@ describe("effect-agent serve", () => {
     server.child.kill("SIGTERM")
     const answers = await Promise.all(watchers)
     for (const { text } of answers) {
-      assert.deepInclude(framesOf(text).at(-1)?.data, { _tag: "RunEnd", status: "cancelled" })
+      assert.notStrictEqual(framesOf(text).at(-1)?.event, "RunEnd")
     }
     assert.strictEqual((await server.ended).code, 0)
     assert.isBelow(Date.now() - begun, 10_000)
   }, 30_000)
 
   it.live(
-    "drains at SIGTERM: each of 50 runs in mid-answer ends, and its watcher reads RunEnd",
+    "drains at SIGTERM: leaves 50 runs in mid-answer, and closes the streams of their watchers",
     () =>
       Effect.gen(function* () {
         const url = yield* modelServer((_, __, response) => {
@@ -232,17 +232,16 @@ describe("effect-agent serve", () => {
               const { json } = await ask(server.port, `/sessions/s${index}/runs`, { prompt: "Speak." })
               const watched = ask(server.port, `/runs/${json.runId}/events`)
               await until(server.port, json.runId, "MessageDelta")
-              return { runId: json.runId, watched }
+              return { watched }
             })
           )
           const begun = Date.now()
           server.child.kill("SIGTERM")
-          for (const { runId, watched } of watchers) {
+          for (const { watched } of watchers) {
             const frames = framesOf((await watched).text)
             const tags = frames.map(({ event }) => event)
-            assert.deepInclude(frames.at(-1)?.data, { _tag: "RunEnd", runId, status: "cancelled" })
             assert.include(tags, "MessageDelta")
-            assert.strictEqual(tags.filter((tag) => tag === "RunEnd").length, 1)
+            assert.notInclude(tags, "RunEnd")
           }
           const { code, stderr } = await server.ended
           assert.strictEqual(code, 0, stderr)
@@ -256,7 +255,7 @@ describe("effect-agent serve", () => {
     ["files", folder],
     ["SQLite", () => `sqlite:${join(folder(), "agent.db")}`]
   ])(
-    "continues cursors after kill -9, and ends the log of the run that was lost, in %s",
+    "continues cursors and the run after kill -9, in %s",
     async (_, place) => {
       const sessions = place()
       const first = await serve(sessions)
@@ -269,12 +268,9 @@ describe("effect-agent serve", () => {
       const last = seen.at(-1)?.id ?? 0
       const { text } = await ask(second.port, `/runs/${json.runId}/events?after=${last}`)
       const rest = framesOf(text)
-      assert.deepStrictEqual(
-        rest.map(({ event }) => event),
-        ["ToolExecutionEnd", "RunError", "RunEnd"]
-      )
+      assert.deepInclude(rest[0]?.data, { _tag: "ToolExecutionEnd", outcome: "unknown" })
       assert.isAbove(rest[0]?.id ?? 0, last)
-      assert.strictEqual(rest.at(-1)?.data.error._tag, "Defect")
+      assert.deepInclude(rest.at(-1)?.data, { _tag: "RunEnd", status: "completed" })
       const all = framesOf((await ask(second.port, `/runs/${json.runId}/events`)).text)
       const stored = seen.filter(({ event }) => event !== "MessageDelta")
       assert.deepStrictEqual(all.slice(0, stored.length), stored)

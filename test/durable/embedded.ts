@@ -40,7 +40,7 @@ export const make = (
   const agents = Agents.layer(({ session }) => Agent.make({ model: "any", tools, ...agent, session })).pipe(
     Layer.provide([ScriptedProvider.layer(script), policy])
   )
-  const { recovery: _, ...own } = { recovery: "end", ...options, ...(concurrency && { concurrency }) }
+  const own = { ...options, ...(concurrency && { concurrency }) }
   return DurableRuns.layer().pipe(
     Layer.provideMerge(DurableRuns.worker({ flush: 0, ...own })),
     Layer.provide([agents, ofCluster, places])

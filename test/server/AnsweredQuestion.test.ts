@@ -19,9 +19,7 @@ const start = Effect.fnUntraced(function* (stores: Disk, life: Life) {
       Approval.layer({ otherwise: "allow", asked: "wait" })
     ])
   )
-  const layer = LiveRuns.layer({ flush: 0, recovery: "continue" }).pipe(
-    Layer.provide([agents, storesOf(stores, life)])
-  )
+  const layer = LiveRuns.layer({ flush: 0 }).pipe(Layer.provide([agents, storesOf(stores, life)]))
   return Context.get(yield* Layer.buildWithScope(layer, yield* Scope.make()), Runs.Runs)
 })
 

@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { AgentEvent } from "effect-agent"
-import { RunLogStore } from "effect-agent/server"
+import { RunLogStore, Runs } from "effect-agent/server"
 import { MemorySessionStore, SessionStore } from "effect-agent/sessions"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import * as Ending from "../../src/server/Ending.ts"
 import * as LogLine from "../../src/server/LogLine.ts"
-import * as Recovery from "../../src/server/Recovery.ts"
+import { layer } from "./host.ts"
 
 const of = (runId: string, seq: number, timestamp: number) => ({ runId, seq, timestamp })
 
@@ -96,7 +96,13 @@ describe("the end of a run that lost its process", () => {
         )
       )
       yield* TestClock.setTime(900)
-      yield* Recovery.recover(logs, sessions)
+      // Its session is gone.
+      yield* sessions.delete("s")
+      const places = Layer.merge(
+        Layer.succeed(SessionStore.SessionStore, sessions),
+        Layer.succeed(RunLogStore.RunLogStore, logs)
+      )
+      yield* Effect.provide(Runs.Runs, layer([], {}, places))
       const { entries } = LogLine.read(yield* logs.read(run))
       const all = entries.flatMap(({ event }) => event ?? [])
       assert.deepStrictEqual(

@@ -2,23 +2,22 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer } from "effect"
 import { RunLogStore, Runs } from "effect-agent/server"
 import { ScriptedProvider } from "effect-agent/testing"
-import { History } from "../../src/server/History.ts"
 import { eventsOf, layer, stores, waiting } from "./host.ts"
 import { gated, session } from "./runsContract.ts"
 
-/** Stores whose logs are read only when the gate is open. */
+/** Stores whose runs are listed only when the gate is open. */
 const slow = (gate: Deferred.Deferred<void>, reading: Deferred.Deferred<void>) =>
   Effect.gen(function* () {
     const places = yield* stores
     const logs = yield* Effect.provide(RunLogStore.RunLogStore, places)
-    const read: RunLogStore.Service["read"] = (run) =>
+    const list: RunLogStore.Service["list"] = (sessionId) =>
       Effect.gen(function* () {
-        const lines = yield* logs.read(run)
+        const found = yield* logs.list(sessionId)
         yield* Deferred.succeed(reading, undefined)
         yield* Deferred.await(gate)
-        return lines
+        return found
       })
-    return Layer.merge(places, Layer.succeed(RunLogStore.RunLogStore, { ...logs, read }))
+    return Layer.merge(places, Layer.succeed(RunLogStore.RunLogStore, { ...logs, list }))
   })
 
 describe("the runs of a session that have ended", () => {
@@ -56,7 +55,7 @@ describe("the runs of a session that have ended", () => {
         yield* Deferred.await(reading)
         yield* runs.deleteRun(runId)
         yield* Deferred.succeed(opened, undefined)
-        yield* Fiber.join(listed)
+        assert.deepStrictEqual(yield* Fiber.join(listed), [])
         assert.deepStrictEqual(yield* runs.list(sessionId), [])
       }).pipe(Effect.provide(layer([ScriptedProvider.text("done")], {}, yield* slow(opened, reading))))
     })
@@ -86,44 +85,37 @@ describe("the runs of a session that have ended", () => {
     })
   )
 
-  it.effect(
-    "are forgotten with the runs that resumed them, and read again from the logs of runs that go on",
-    () =>
-      Effect.gen(function* () {
-        const gate = yield* Deferred.make<void>()
-        const script = [
-          ScriptedProvider.text("done"),
-          ScriptedProvider.toolCall("wait", {}),
-          ScriptedProvider.text("done")
-        ]
-        const places = yield* stores
-        yield* Effect.gen(function* () {
-          const runs = yield* Runs.Runs
-          const sessionId = yield* session
-          const first = yield* runs.start({ sessionId, prompt: "one" })
-          yield* eventsOf(first.runId)
-          const { runId } = yield* runs.start({ sessionId, prompt: "two" })
-          yield* eventsOf(runId)
-          const { approvalId = "", argumentsHash = "" } = (yield* runs.get(runId)).pending.approvals[0] ?? {}
-          const next = yield* runs.approve(runId, approvalId, { decision: "approve", argumentsHash })
-          yield* runs.deleteRun(first.runId)
-          assert.strictEqual((yield* runs.get(runId)).resumedBy, next.runId)
-          yield* Deferred.succeed(gate, undefined)
-          yield* eventsOf(next.runId)
-        }).pipe(
-          Effect.provide(
-            layer(
-              script,
-              { tools: [waiting("wait", Deferred.await(gate))], needsApproval: ["wait"], asked: "defer" },
-              places
-            )
+  it.effect("name the runs that resumed them, while those go on too", () =>
+    Effect.gen(function* () {
+      const gate = yield* Deferred.make<void>()
+      const script = [
+        ScriptedProvider.text("done"),
+        ScriptedProvider.toolCall("wait", {}),
+        ScriptedProvider.text("done")
+      ]
+      const places = yield* stores
+      yield* Effect.gen(function* () {
+        const runs = yield* Runs.Runs
+        const sessionId = yield* session
+        const first = yield* runs.start({ sessionId, prompt: "one" })
+        yield* eventsOf(first.runId)
+        const { runId } = yield* runs.start({ sessionId, prompt: "two" })
+        yield* eventsOf(runId)
+        const { approvalId = "", argumentsHash = "" } = (yield* runs.get(runId)).pending.approvals[0] ?? {}
+        const next = yield* runs.approve(runId, approvalId, { decision: "approve", argumentsHash })
+        yield* runs.deleteRun(first.runId)
+        assert.strictEqual((yield* runs.get(runId)).resumedBy, next.runId)
+        yield* Deferred.succeed(gate, undefined)
+        yield* eventsOf(next.runId)
+      }).pipe(
+        Effect.provide(
+          layer(
+            script,
+            { tools: [waiting("wait", Deferred.await(gate))], needsApproval: ["wait"], asked: "defer" },
+            places
           )
         )
-        const history = new History(yield* Effect.provide(RunLogStore.RunLogStore, places))
-        history.resume("other", "a", "b")
-        assert.strictEqual(history.continuing({ sessionId: "other", runId: "a" }), "b")
-        history.forget("other")
-        assert.strictEqual(history.continuing({ sessionId: "other", runId: "a" }), "a")
-      })
+      )
+    })
   )
 })

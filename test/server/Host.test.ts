@@ -40,7 +40,7 @@ const made = Effect.gen(function* () {
   )
   const context = yield* Layer.build(Layer.merge(agents, places))
   const { host, runs } = yield* Effect.provideContext(
-    LiveRuns.make({ flush: 0, recovery: "adopt", isFull: () => room.isFull }),
+    LiveRuns.make({ flush: 0, adopts: true, isFull: () => room.isFull }),
     context
   )
   const sessionId = yield* runs.createSession({ sessionId: "s" })

@@ -2,10 +2,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Layer, Stream } from "effect"
 import { Agent, Approval, Session } from "effect-agent"
-import { Agents, LiveRuns, Runs } from "effect-agent/server"
+import { Agents, type Runs } from "effect-agent/server"
 import type { SessionStore } from "effect-agent/sessions"
 import { ScriptedProvider } from "effect-agent/testing"
 import { TestClock } from "effect/testing"
+import * as LiveRuns from "../../src/server/LiveRuns.ts"
 import { waiting } from "./host.ts"
 import { disk as makeDisk, Life, storesOf } from "./killing.ts"
 
@@ -41,22 +42,20 @@ describe("a session that its process has lost", () => {
           Approval.layer({ rules: [], otherwise: "allow" })
         ])
       )
-      const layer = LiveRuns.layer({ flush: 0, recovery: "continue" }).pipe(
-        Layer.provide([agents, storesOf({ ...disk, sessions }, new Life(Infinity))])
+      const context = yield* Layer.build(
+        Layer.merge(agents, storesOf({ ...disk, sessions }, new Life(Infinity)))
       )
-      const runs = yield* Effect.provide(Runs.Runs, yield* Layer.build(layer))
+      const { host, runs } = yield* Effect.provideContext(LiveRuns.make({ flush: 0 }), context)
       yield* runs.createSession({ sessionId: "s" })
       const { runId } = yield* runs.start({ sessionId: "s", prompt: "Go" })
       const invoked = ({ event }: Runs.Positioned) => event._tag === "ToolExecutionStart"
       yield* Stream.runDrain(Stream.takeUntil(yield* runs.events(runId, 0), invoked))
       faulty.isOn = true
       yield* Deferred.succeed(gate, undefined)
-      yield* Effect.repeat(Effect.andThen(Effect.yieldNow, runs.active("s")), {
-        until: (active) => active === undefined
-      })
+      yield* Effect.repeat(Effect.yieldNow, { until: () => !host.runs.has(runId) })
       assert.strictEqual((yield* runs.get(runId)).status, "running")
       yield* TestClock.adjust("6 seconds")
-      assert.isUndefined(yield* runs.active("s"))
+      assert.isFalse(host.runs.has(runId))
       faulty.isOn = false
       yield* TestClock.adjust("6 seconds")
       yield* Stream.runDrain(yield* runs.events(runId, 0))

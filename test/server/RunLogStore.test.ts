@@ -35,6 +35,36 @@ contract({
 })
 
 describe("a store in files", () => {
+  it.live("shows the logs that another process has made, continued, ended or removed", () =>
+    Effect.gen(function* () {
+      const directory = yield* folder
+      const [one, other] = [yield* filesIn(directory), yield* filesIn(directory)]
+      const key = { runId: "r", sessionId: "s" }
+      const shown = Effect.gen(function* () {
+        const found = yield* other.find("r")
+        const [listed, active, unended] = [
+          yield* other.list("s"),
+          yield* other.active("s"),
+          yield* other.unended
+        ]
+        const newest = yield* other.newest({ limit: 10 })
+        assert.deepStrictEqual([listed, newest], found === undefined ? [[], []] : [[found], [found]])
+        assert.deepStrictEqual([active, unended], found?.ended === undefined ? [listed, listed] : [[], []])
+        return [found && (found.ended === undefined ? "open" : "ended"), yield* other.read(key)]
+      })
+      assert.deepStrictEqual(yield* shown, [undefined, []])
+      yield* Effect.scoped(Effect.flatMap(one.open(key), (append) => append(["1"])))
+      assert.deepStrictEqual(yield* shown, ["open", ["1"]])
+      yield* Effect.scoped(Effect.flatMap(other.open(key), (append) => append(["2"])))
+      yield* Effect.scoped(Effect.flatMap(one.open(key), (append) => append(["3"])))
+      yield* one.end(key)
+      assert.deepStrictEqual(yield* shown, ["ended", ["1", "2", "3"]])
+      assert.strictEqual((yield* Effect.flip(Effect.scoped(other.open(key)))).reason, "ended")
+      yield* one.delete(key)
+      assert.deepStrictEqual(yield* shown, [undefined, []])
+    }).pipe(Effect.scoped)
+  )
+
   it.live("keeps a log open, with its lines, if its file cannot be renamed", () =>
     Effect.gen(function* () {
       const directory = yield* folder

@@ -15,9 +15,7 @@ const left = Effect.fnUntraced(function* (disk: Disk) {
   const agents = Agents.layer(({ session }) => Agent.make({ model: "any", ...setup, session })).pipe(
     Layer.provide([ScriptedProvider.layer(script), Approval.layer({ rules: [], otherwise: "allow" })])
   )
-  const layer = LiveRuns.layer({ flush: 0, recovery: "continue" }).pipe(
-    Layer.provide([agents, storesOf(disk, life)])
-  )
+  const layer = LiveRuns.layer({ flush: 0 }).pipe(Layer.provide([agents, storesOf(disk, life)]))
   const runs = yield* Effect.provide(Runs.Runs, yield* Layer.buildWithScope(layer, yield* Scope.make()))
   const sessionId = yield* runs.createSession({ sessionId: "s" })
   const { runId } = yield* runs.start({ sessionId, prompt: "one" })
@@ -49,7 +47,7 @@ const taking = Effect.fnUntraced(function* (disk: Disk, faults: Faults) {
     make: () => (faults.make === undefined ? Effect.never : Effect.fail(faults.make))
   })
   const context = yield* Layer.build(Layer.merge(agents, storesOf({ ...disk, logs }, new Life(Infinity))))
-  const { host } = yield* Effect.provideContext(LiveRuns.make({ flush: 0, recovery: "adopt" }), context)
+  const { host } = yield* Effect.provideContext(LiveRuns.make({ flush: 0, adopts: true }), context)
   return { host, open }
 })
 

@@ -75,9 +75,7 @@ const process = Effect.fnUntraced(function* <A, E>(
     Agent.make({ model: "any", tools, toolExecution, session })
   ).pipe(Layer.provide([ScriptedProvider.layer(Array.from({ length: 9 }, () => turn)), policy]))
   const life = new Life(Infinity)
-  const layer = LiveRuns.layer({ flush: 0, recovery: "continue" }).pipe(
-    Layer.provide([agents, storesOf(world.disk, life)])
-  )
+  const layer = LiveRuns.layer({ flush: 0 }).pipe(Layer.provide([agents, storesOf(world.disk, life)]))
   const context = yield* Layer.buildWithScope(layer, yield* Scope.make())
   const value = yield* use(Context.get(context, Runs.Runs), begun.await)
   yield* life.end

@@ -55,9 +55,7 @@ export const process = Effect.fnUntraced(function* <A, E>(
     ])
   )
   const life = new Life(Infinity)
-  const layer = LiveRuns.layer({ flush: 0, recovery: "continue" }).pipe(
-    Layer.provide([agents, storesOf(disk, life)])
-  )
+  const layer = LiveRuns.layer({ flush: 0 }).pipe(Layer.provide([agents, storesOf(disk, life)]))
   const context = yield* Layer.buildWithScope(layer, yield* Scope.make())
   const value = yield* use(Context.get(context, Runs.Runs), ran, begun.await)
   yield* life.end

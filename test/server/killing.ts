@@ -206,15 +206,13 @@ export const hostOf = (world: World, disk: Disk, isFull = () => false) =>
     const context = yield* Layer.build(
       Layer.mergeAll(world.agents(world), storesOf(disk, new Life(Infinity)))
     )
-    return yield* Effect.provide(LiveRuns.make({ flush: 0, recovery: "adopt", isFull }), context)
+    return yield* Effect.provide(LiveRuns.make({ flush: 0, adopts: true, isFull }), context)
   })
 
 /** A process: its runs, on the stores of a disk, until its life is over. */
 export const processOf = (world: World, disk: Disk, life: Life, limits?: RunOptions.RunOptions["limits"]) => {
   const agents = world.agents(world, limits)
-  return LiveRuns.layer({ flush: 0, recovery: "continue" }).pipe(
-    Layer.provide([agents, storesOf(disk, life)])
-  )
+  return LiveRuns.layer({ flush: 0 }).pipe(Layer.provide([agents, storesOf(disk, life)]))
 }
 
 /** Watches a run until its end: approves, and sends one message in its first turn. */

@@ -79,7 +79,7 @@ export const runs = (settings: Settings): Layer.Layer<Runs.Runs, unknown> => {
     case "stored":
       return LiveRuns.layer().pipe(Layer.provide([own, stores(url)]))
     case "live":
-      return LiveRuns.layer({ recovery: "continue" }).pipe(Layer.provide([own, stores(url)]))
+      return LiveRuns.layer().pipe(Layer.provide([own, stores(url)]))
     case "cluster":
       return DurableRuns.layer().pipe(
         Layer.provideMerge(DurableRuns.worker(gate === undefined ? {} : { concurrency: gate })),
