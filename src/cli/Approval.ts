@@ -87,6 +87,9 @@ const readOnly: ReadonlySet<string> = new Set([
   "tool_search"
 ])
 
+/** Whether a person may decide about the calls of a tool. */
+export const mayAsk = (toolName: string): boolean => !readOnly.has(toolName)
+
 /**
  * Makes the policy of a run. The answer "always" permits this command, or changes of this path by this tool, for the lifetime of the
  * policy.
@@ -192,7 +195,7 @@ const textIn = (params: unknown, name: string): string | undefined =>
 const answerTo = Effect.fnUntraced(function* (preview: Preview.Preview, scope: Scope) {
   const { err, paint } = yield* Screen
   const keyboard = yield* Keyboard
-  const lines = Preview.brief(preview).map((line) => `  ${line}`)
+  const lines = Preview.brief(preview, paint).map((line) => `  ${line}`)
   yield* err([paint.bold(preview.title), ...lines, ""].join("\n"))
   const view = Preview.isCut(preview) ? ", [v]iew all" : ""
   while (true) {
@@ -202,20 +205,22 @@ const answerTo = Effect.fnUntraced(function* (preview: Preview.Preview, scope: S
     const typed = yield* Effect.onInterrupt(keyboard.line, () => err("\n"))
     if (typed === undefined) yield* err("\n")
     const answer = meaningOf(typed?.trim().toLowerCase() ?? "")
-    if (answer !== "view") return answer
-    yield* showAll(preview)
+    if (answer === "help") yield* err(paint.dim(helpOn(scope)))
+    else if (answer === "view") yield* showAll(preview)
+    else return answer
   }
 })
 
 /** Shows all lines, one screen at a time. */
-const showAll = Effect.fnUntraced(function* ({ lines, title }: Preview.Preview) {
+const showAll = Effect.fnUntraced(function* (preview: Preview.Preview) {
   const { err, paint, rows } = yield* Screen
   const keyboard = yield* Keyboard
-  yield* err(`${paint.bold(title)}\n`)
+  yield* err(`${paint.bold(preview.title)}\n`)
+  const lines = Preview.whole(preview, paint)
   // The last line of the screen holds the question.
   const page = Math.max(rows() - 1, 1)
   for (let from = 0; from < lines.length; from += page) {
-    const shown = lines.slice(from, from + page).map((line) => `  ${Inert.exact(line)}\n`)
+    const shown = lines.slice(from, from + page).map((line) => `  ${line}\n`)
     yield* err(shown.join(""))
     const left = lines.length - from - page
     if (left <= 0) return
@@ -228,14 +233,28 @@ const showAll = Effect.fnUntraced(function* ({ lines, title }: Preview.Preview) 
   }
 })
 
-const answers: Readonly<Record<string, "yes" | "always" | "view">> = {
-  y: "yes",
-  yes: "yes",
-  a: "always",
-  always: "always",
-  v: "view",
-  view: "view"
-}
+const helpOn = ({ words }: Scope): string =>
+  [
+    "  y  run the call this time",
+    "  n  do not run it, as for each other answer; the model reads that you refused",
+    `  a  run it, and ask no more ${words} until the program ends`,
+    "  v  show all of the call, if a part is hidden"
+  ]
+    .map((line) => `${line}\n`)
+    .join("")
 
-const meaningOf = (word: string): "yes" | "no" | "always" | "view" =>
-  Object.hasOwn(answers, word) ? (answers[word] ?? "no") : "no"
+type Meaning = "yes" | "no" | "always" | "view" | "help"
+
+const answers: ReadonlyMap<string, Meaning> = new Map([
+  ["y", "yes"],
+  ["yes", "yes"],
+  ["a", "always"],
+  ["always", "always"],
+  ["v", "view"],
+  ["view", "view"],
+  ["?", "help"],
+  ["h", "help"],
+  ["help", "help"]
+])
+
+const meaningOf = (word: string): Meaning => answers.get(word) ?? "no"

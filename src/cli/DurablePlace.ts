@@ -23,7 +23,7 @@ import { UsageError } from "./ExitCode.ts"
 import * as RunGauges from "./RunGauges.ts"
 import * as SessionArtifacts from "./SessionArtifacts.ts"
 import type { Settings } from "./Settings.ts"
-import type { StoreAddress } from "./StoreAddress.ts"
+import * as StoreAddress from "./StoreAddress.ts"
 import * as WorkerSocket from "./WorkerSocket.ts"
 
 /** The options of a process of the cluster. */
@@ -43,7 +43,10 @@ const patience = "10 minutes"
 export const open = Effect.fnUntraced(function* (settings: Settings, options: Options) {
   const address = yield* databaseOf(settings)
   const path = yield* Path.Path
-  const database = yield* Effect.mapError(Layer.build(yield* clientOf(address)), DatabaseStore.failureOf)
+  const failureOf = DatabaseStore.failureOf(
+    address._tag === "Sqlite" ? address.filename : StoreAddress.withoutPassword(address.url)
+  )
+  const database = yield* Effect.mapError(Effect.flatMap(clientOf(address), Layer.build), failureOf)
   const lease = Option.match(options.lease, { onNone: () => ({}), onSome: (lease) => ({ lease }) })
   const socket = address._tag === "Sqlite" ? undefined : yield* socketOf(options)
   const provided = Layer.succeedContext(database)
@@ -57,7 +60,7 @@ export const open = Effect.fnUntraced(function* (settings: Settings, options: Op
     Layer.merge(SqlArtifactStore.layer),
     Layer.provideMerge(provided),
     Layer.build,
-    Effect.mapError(DatabaseStore.failureOf)
+    Effect.mapError(failureOf)
   )
   const artifacts = Context.get(stores, ArtifactStore)
   const sessions = SessionArtifacts.removing(Context.get(stores, SessionStore), artifacts)
@@ -79,7 +82,7 @@ const kept = (retain: Option.Option<Duration.Duration>) =>
     Option.match(retain, { onNone: () => Layer.empty, onSome: Retention.layer })
   )
 
-type Database = Exclude<StoreAddress, { readonly _tag: "Files" }>
+type Database = Exclude<StoreAddress.StoreAddress, { readonly _tag: "Files" }>
 
 /** The database of `--store`, else a file in the home of the program. */
 const databaseOf = Effect.fnUntraced(function* ({ cwd, store }: Settings) {

@@ -10,8 +10,13 @@ export const text = (raw: string): string =>
   control.test(raw) ? raw.replaceAll("\r", "").replaceAll(controls, escaped) : raw
 
 /** Escapes as `text` does, joins the lines, and cuts after `limit` characters. */
-export const line = (raw: string, limit = 400): string => {
-  const lines = text(raw).split("\n")
+export const line = (raw: string, limit = 400): string => joined(text(raw), limit)
+
+/** Escapes as `exact` does, joins the lines, and cuts after `limit` characters. */
+export const exactLine = (raw: string, limit: number): string => joined(exact(raw), limit)
+
+const joined = (escaped: string, limit: number): string => {
+  const lines = escaped.split("\n")
   const flat = lines.flatMap((each) => each.trim() || []).join(" ")
   return flat.length <= limit ? flat : `${flat.slice(0, limit).trimEnd()} …`
 }
@@ -30,8 +35,8 @@ const controls = new RegExp(control, "gu")
 
 // In order: control, format, unassigned and private characters, and surrogate halves; separators except the
 // plain space; characters that Unicode defines as invisible (fillers, joiners, variation selectors, tags);
-// characters with an empty glyph.
+// characters with an empty glyph; and marks on a letter that has four already, which would cover other lines.
 const deceptions =
-  /(?![\n\t ])[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800\ufffc\u{13441}\u{13442}\u{16fe4}\u{1d159}]/gu
+  /(?![\n\t ])[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800\ufffc\u{13441}\u{13442}\u{16fe4}\u{1d159}]|(?<=\p{M}{4})\p{M}/gu
 
 const escaped = (char: string): string => `\\u{${char.codePointAt(0)?.toString(16)}}`

@@ -4,6 +4,7 @@ import { styleText } from "node:util"
 export interface Paint {
   readonly dim: (text: string) => string
   readonly red: (text: string) => string
+  readonly green: (text: string) => string
   readonly bold: (text: string) => string
 }
 
@@ -26,5 +27,5 @@ export const wanted = (options: {
 export const make = (colours: boolean): Paint => {
   const style = (format: keyof Paint) => (text: string) =>
     colours ? styleText(format, text, { validateStream: false }) : text
-  return { dim: style("dim"), red: style("red"), bold: style("bold") }
+  return { dim: style("dim"), red: style("red"), green: style("green"), bold: style("bold") }
 }

@@ -11,14 +11,17 @@ import * as Files from "../tools/Files.ts"
 import * as LineDiff from "../tools/LineDiff.ts"
 import * as Paced from "../tools/Paced.ts"
 import type { PathFailure } from "../tools/PathFailure.ts"
-import type { Place } from "../tools/Replacement.ts"
+import * as Replacement from "../tools/Replacement.ts"
 import * as Root from "../tools/Root.ts"
 import * as Inert from "./Inert.ts"
+import type { Paint } from "./Paint.ts"
 
 /** A preview of a call. */
 export interface Preview {
   /** The kind of the call, on one line, escaped. */
   readonly title: string
+  /** `"changes"`: the lines begin with `-` or `+`. `"diff"`: they are a unified diff, whose lines have numbers. */
+  readonly kind: "text" | "changes" | "diff"
   /** The complete effect of the call, not escaped. */
   readonly lines: ReadonlyArray<string>
   /** The part of the lines that the question shows. */
@@ -59,22 +62,62 @@ export const of = (
 ): Effect.Effect<Preview, never, FileSystem.FileSystem | Path.Path> => {
   const shell = Schema.decodeUnknownOption(Shell)(params)
   if (name === "shell" && Option.isSome(shell))
-    return Effect.succeed({ title: "shell", lines: shell.value.command.split("\n"), brief: ofText })
-  const edit = Option.flatMap(Schema.decodeUnknownOption(EditTool.Params)(params), ofEdit)
-  if (name === "edit" && Option.isSome(edit)) return Effect.succeed(edit.value)
+    return Effect.succeed({
+      title: "shell",
+      kind: "text",
+      lines: shell.value.command.split("\n"),
+      brief: ofText
+    })
+  const edit = Option.flatMap(Schema.decodeUnknownOption(EditTool.Params)(params), (edit) =>
+    Option.map(Result.getSuccess(EditTool.editsOf(edit)), (edits) => ({ path: edit.path, edits }))
+  )
+  if (name === "edit" && Option.isSome(edit)) return ofEdit(edit.value.path, edit.value.edits, root)
   const write = Schema.decodeUnknownOption(Write)(params)
   if (name === "write" && Option.isSome(write)) return ofWrite(write.value, root)
-  return Effect.succeed({ title: named(name), lines: json(params).split("\n"), brief: ofText })
+  return Effect.succeed({
+    title: named(name),
+    kind: "text",
+    lines: json(params).split("\n"),
+    brief: ofText
+  })
 }
 
 /** The start of the preview, escaped, with a line on the hidden rest. */
-export const brief = (preview: Preview): ReadonlyArray<string> => {
+export const brief = (preview: Preview, paint: Paint): ReadonlyArray<string> => {
   const { brief, lines } = preview
   const rest = lines.length - count(preview)
-  const shown = lines.slice(0, lines.length - rest).map((line) => start(line, brief.chars))
+  const shown = shownOf(preview, paint, lines.length - rest, (line) => start(line, brief.chars))
   return rest === 0
     ? shown
     : [...shown, `… ${rest} more ${rest === 1 ? "line" : "lines"} hidden, v shows all`]
+}
+
+/** All lines, escaped. */
+export const whole = (preview: Preview, paint: Paint): ReadonlyArray<string> =>
+  shownOf(preview, paint, preview.lines.length, Inert.exact)
+
+/** The first lines, escaped. Those of a change have colours, and those of a diff numbers: of the old text where they are removed. */
+const shownOf = (
+  { kind, lines }: Preview,
+  paint: Paint,
+  length: number,
+  escape: (line: string) => string
+): ReadonlyArray<string> => {
+  let [old, now] = [1, 1]
+  return lines.slice(0, length).map((line) => {
+    if (kind === "text") return escape(line)
+    const numbered = (number: number) =>
+      kind === "diff" ? `${String(number).padStart(5)} ${escape(line)}` : escape(line)
+    if (line.startsWith("+")) return paint.green(numbered(now++))
+    if (line.startsWith("-")) return paint.red(numbered(old++))
+    const [, from, to] = /^@@ -(\d+)(?:,\d+)? \+(\d+)/.exec(line) ?? []
+    if (kind !== "diff" || !line.startsWith(" ")) {
+      if (from !== undefined) [old, now] = [Number(from), Number(to)]
+      return paint.dim(escape(line))
+    }
+    old++
+    return paint.dim(numbered(now++))
+  })
 }
 
 /** Whether `brief` hides a part. */
@@ -109,37 +152,64 @@ const json = (params: unknown): string => {
   return flat.length > ofText.chars ? flat : JSON.stringify(params, undefined, 2)
 }
 
-/** None for an edit that the tool refuses. */
-const ofEdit = (params: EditTool.Params): Option.Option<Preview> =>
-  Option.map(Result.getSuccess(EditTool.editsOf(params)), (edits) => {
-    const lines = edits.flatMap(({ newText, oldText, replaceAll = false }) => [
+/** The changes of the file, else the texts of an edit that does not fit it. */
+const ofEdit = Effect.fnUntraced(function* (
+  path: string,
+  edits: ReadonlyArray<Replacement.Edit>,
+  root: string
+) {
+  const texts: Preview = {
+    title: `edit ${named(path)}`,
+    kind: "changes",
+    lines: edits.flatMap(({ newText, oldText, replaceAll = false }) => [
       ...(replaceAll ? ["every occurrence:"] : []),
       ...marked("-", oldText),
       ...marked("+", newText)
-    ])
-    return { title: `edit ${named(params.path)}`, lines, brief: ofChange }
-  })
+    ]),
+    brief: ofChange
+  }
+  const before = yield* Effect.result(contentOf(path, root))
+  if (Result.isFailure(before) || before.success === undefined) return texts
+  const original = before.success
+  const replaced = yield* Effect.option(Replacement.apply(original, edits))
+  if (Option.isNone(replaced)) return texts
+  const { places, text } = replaced.value
+  const limit = 4 * (original.length + text.length + maxLines)
+  const { added, diff, removed } = yield* Paced.run(LineDiff.make(original, places, "", limit))
+  return ofDiff(`${texts.title}: +${added} -${removed} lines`, diff.replace(heading, "").split("\n"))
+})
+
+const ofDiff = (title: string, lines: ReadonlyArray<string>): Preview => ({
+  title,
+  kind: "diff",
+  lines,
+  brief: ofChange
+})
+
+/** The names of the files of a unified diff. */
+const heading = /^---.*\n.*\n/
 
 const marked = (mark: string, text: string): ReadonlyArray<string> =>
   text === "" ? [] : text.split("\n").map((line) => mark + line)
 
 const ofWrite = Effect.fnUntraced(function* ({ content, path }: typeof Write.Type, root: string) {
   const before = yield* Effect.result(contentOf(path, root))
-  const preview = (change: string, lines: ReadonlyArray<string>) => ({
-    title: `write ${named(path)}: ${change}`,
-    lines,
+  const title = (change: string) => `write ${named(path)}: ${change}`
+  const added = marked("+", content.replace(/\n$/, ""))
+  const whole = (change: string): Preview => ({
+    title: title(change),
+    kind: "changes",
+    lines: added,
     brief: ofChange
   })
-  const added = marked("+", content.replace(/\n$/, ""))
-  const uncompared = (why: string) =>
-    preview(`not compared with the existing file: ${Inert.name(why)}`, added)
+  const uncompared = (why: string) => whole(`not compared with the existing file: ${Inert.name(why)}`)
   if (Result.isFailure(before)) return uncompared(before.failure.detail)
-  if (before.success === undefined) return preview(`new file, +${added.length} -0 lines`, added)
+  if (before.success === undefined) return whole(`new file, +${added.length} -0 lines`)
   const lines = lineCount(before.success) + lineCount(content)
   if (before.success.length > maxBytes || content.length > maxBytes || lines > maxLines)
     return uncompared("it is too large")
   const { added: inserted, diff, removed } = yield* changes(before.success, content, lines)
-  return preview(`+${inserted} -${removed} lines`, diff.split("\n"))
+  return ofDiff(title(`+${inserted} -${removed} lines`), diff.split("\n"))
 })
 
 const lineCount = (text: string): number => text.split("\n").length
@@ -158,7 +228,7 @@ const changes = (before: string, after: string, lines: number): Effect.Effect<Li
   )
   return Effect.map(Paced.run(whole), (changed) => ({
     ...changed,
-    diff: changed.diff.replace(/^---.*\n.*\n/, "")
+    diff: changed.diff.replace(heading, "")
   }))
 }
 
@@ -169,7 +239,7 @@ const compared = (script: ReturnType<typeof TextDiff.lines>): LineDiff.LineDiff 
 }
 
 /** The place between the common start and the common end of two texts. */
-const differing = (before: string, after: string): Place => {
+const differing = (before: string, after: string): Replacement.Place => {
   const most = Math.min(before.length, after.length)
   let start = 0
   while (start < most && before.charCodeAt(start) === after.charCodeAt(start)) start++

@@ -190,7 +190,7 @@ const watch = Effect.fnUntraced(function* (
   { after, json, run }: RunsLine & { readonly action: "watch" }
 ) {
   const screen = yield* Screen
-  const show = TextOutput.make(screen)
+  const { show } = TextOutput.make(screen)
   let outcome = Outcome.initial
   yield* Stream.runForEach(client.watch(run, after), ({ event, position }) => {
     outcome = Outcome.fold(outcome, event)

@@ -196,27 +196,33 @@ const sessionOf = Effect.fnUntraced(function* (settings: Settings) {
 })
 
 /** Shows an array of events at a time. */
-const shower = Effect.fnUntraced(function* ({ output, settings }: Plan) {
+const shower = Effect.fnUntraced(function* (plan: Plan) {
+  const { settings } = plan
   const screen = yield* Screen
   const isJson = settings.outputFormat === "stream-json"
-  const show = isJson
-    ? JsonOutput.make(screen)
-    : TextOutput.make(
-        screen,
-        settings.outputFormat !== "text" || output !== undefined
-          ? "never"
-          : settings.print && process.stdout.isTTY !== true
-            ? "whole"
-            : "streamed"
-      )
+  const { hide, show } = isJson
+    ? { show: JsonOutput.make(screen), hide: Effect.void }
+    : TextOutput.make(screen, {
+        answering: answeringOf(plan),
+        fallbacks: settings.fallbackModel.map(({ name }) => name),
+        asks: (yield* AgentSetup.policyOf(plan, Effect.void)).asked === "terminal" ? Approval.mayAsk : none
+      })
   const note = ModelNotes.make(screen, Option.isSome(settings.maxCost))
   const answers = settings.outputFormat === "text" ? outputsOf : () => ""
   const all = (events: ReadonlyArray<AgentEvent>) =>
     Effect.andThen(Effect.andThen(show(events), note(events)), screen.out(answers(events)))
   const pause = Pause.make(all)
+  const during: Pause.Pause["during"] = (question) => pause.during(Effect.andThen(hide, question))
   // Programs that read JSON get it at once.
-  return isJson ? { ...pause, show: all } : pause
+  return { show: isJson ? all : pause.show, during }
 })
+
+const none = () => false
+
+const answeringOf = ({ output, settings }: Plan): TextOutput.Answering => {
+  if (settings.outputFormat !== "text" || output !== undefined) return "never"
+  return settings.print && process.stdout.isTTY !== true ? "whole" : "streamed"
+}
 
 /** The typed outputs, one on each line. */
 const outputsOf = (events: ReadonlyArray<AgentEvent>): string =>

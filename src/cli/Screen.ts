@@ -20,6 +20,8 @@ export class Screen extends Context.Service<
     readonly isInteractive: boolean
     /** Number of lines that stderr shows at once. */
     readonly rows: () => number
+    /** Number of characters of a line on stderr, 0 if it is no terminal that lets the program move in it. */
+    readonly width: () => number
   }
 >()("effect-agent/cli/Screen") {}
 
@@ -35,7 +37,8 @@ export const make = (options: {
     paint: Painting.make(Painting.wanted({ isTerminal, flag: options.color, env: options.env })),
     isInteractive: isTerminal && process.stdin.isTTY === true,
     // A terminal of unknown height reports 0.
-    rows: () => process.stderr.rows || 24
+    rows: () => process.stderr.rows || 24,
+    width: () => (isTerminal && options.env["TERM"] !== "dumb" ? process.stderr.columns || 80 : 0)
   })
 }
 

@@ -3,9 +3,9 @@ import * as Effect from "effect/Effect"
 import type { AgentEvent, OfTag } from "../AgentEvent.ts"
 import * as FailureText from "../internal/failureText.ts"
 import * as Message from "../Message.ts"
+import * as CallLines from "./CallLines.ts"
 import * as Inert from "./Inert.ts"
 import type { Screen } from "./Screen.ts"
-import * as ToolTitle from "./ToolTitle.ts"
 
 /**
  * When stdout gets the answer: as it arrives, when it is whole, or never. A program that reads stdout takes all of it for the answer,
@@ -13,23 +13,43 @@ import * as ToolTitle from "./ToolTitle.ts"
  */
 export type Answering = "streamed" | "whole" | "never"
 
-/** Shows an array of events at a time. */
-export const make = ({ err, out, paint }: Screen["Service"], answering: Answering = "streamed") => {
+interface Options {
+  /** Default: `"streamed"`. */
+  readonly answering?: Answering
+  /** The models to ask where the first one fails, in order. Default: none. */
+  readonly fallbacks?: ReadonlyArray<string>
+  /** Whether a person decides about the calls of a tool. Default: about none. */
+  readonly asks?: (toolName: string) => boolean
+}
+
+/** Shows an array of events at a time. `hide` takes away what changes below the last line, before others write. */
+export const make = (
+  screen: Screen["Service"],
+  { answering = "streamed", asks, fallbacks = [] }: Options = {}
+) => {
+  const { err, out, paint } = screen
+  const calls = CallLines.make(screen, asks)
+  const retries = retriesOf(fallbacks)
   // An answer ends with a line end, so that later output starts on a new line.
   let isLineOpen = false
   // The text of the deltas. A reader that comes late gets an answer without them.
   let streamed = ""
 
   const pieces = (event: AgentEvent): ReadonlyArray<Piece> => {
-    const next = piece(event)
+    const lines = calls.lines(event)
+    if (lines.length > 0) return lines.map(({ isBad, text }) => (isBad ? bad(text) : note(text)))
+    // Of a sub-agent only its tool calls are shown: its answer is the result of the call that it works for.
+    const next = event.path === undefined ? piece(event) : undefined
     if (next === undefined) return []
     // The answer broke off. The note about that, and the new answer, start on a new line.
     const isBroken = event._tag === "ModelCallRetry" || event._tag === "MessageRetracted"
     return isBroken && isLineOpen ? [answer("\n"), next] : [next]
   }
   const piece = (event: AgentEvent): Piece | undefined => {
-    if (event.path !== undefined) return pieceInside(event)
     switch (event._tag) {
+      case "ModelCallStart":
+        retries.begin()
+        return undefined
       case "MessageStart":
         streamed = ""
         return undefined
@@ -46,18 +66,11 @@ export const make = ({ err, out, paint }: Screen["Service"], answering: Answerin
         return note("The answer broke off and starts again.")
       case "HandedOff":
         return note(`${Inert.line(event.to)} continues the conversation.`)
-      case "ToolExecutionStart":
-      case "ToolExecutionEnd":
-        return call(event)
       case "ModelCallRetry":
       case "RunRetry":
-        return note(
-          `Trying again in ${(event.delayMs / 1000).toFixed(1)} s: ${Inert.line(event.error.message)}`
-        )
+        return note(`${retries.next(event.delayMs)}: ${Inert.line(event.error.message)}`)
       case "HookError":
-        return bad(
-          `A ${event.hook} hook${Inert.line(FailureText.quoted(event.hookName))} failed: ${Inert.line(event.error)}`
-        )
+        return bad(failedHook(event))
       case "Compaction":
         if (event.error !== undefined) return bad(Inert.line(event.error.message))
         return event.status === "start" ? undefined : note(compacted(event))
@@ -78,15 +91,6 @@ export const make = ({ err, out, paint }: Screen["Service"], answering: Answerin
       ? note(Inert.text(text.trimEnd()))
       : answer(text.endsWith("\n") ? text : `${text}\n`)
   }
-  /** Of a sub-agent: its tool calls, and no text. Its answer is the result of the call that it works for. */
-  const pieceInside = (event: AgentEvent): Piece | undefined =>
-    event._tag === "ToolExecutionStart" || event._tag === "ToolExecutionEnd" ? call(event) : undefined
-  const call = (event: OfTag<"ToolExecutionStart" | "ToolExecutionEnd">): Piece => {
-    const depth = "│ ".repeat(event.path?.length ?? 0)
-    if (event._tag === "ToolExecutionStart")
-      return note(`${depth}→ ${ToolTitle.of(event.toolName, event.params)}`)
-    return event.isError ? bad(`${depth}✗ ${ended(event)}`) : note(`${depth}← ${ended(event)}`)
-  }
   const answer = (text: string): Piece => {
     const shown = Inert.text(text)
     if (shown !== "") isLineOpen = !shown.endsWith("\n")
@@ -95,8 +99,13 @@ export const make = ({ err, out, paint }: Screen["Service"], answering: Answerin
   const note = (line: string): Piece => ({ write: err, text: `${paint.dim(line)}\n` })
   const bad = (line: string): Piece => ({ write: err, text: `${paint.red(line)}\n` })
 
-  return (events: ReadonlyArray<AgentEvent>): Effect.Effect<void> =>
-    Effect.forEach(joined(events.flatMap(pieces)), ({ text, write }) => write(text), { discard: true })
+  const show = (events: ReadonlyArray<AgentEvent>): Effect.Effect<void> => {
+    const shown = joined(events.flatMap(pieces))
+    const isChanged = shown.length > 0 || events.some(({ _tag }) => _tag === "ToolExecutionProgress")
+    const write = Effect.forEach(shown, ({ text, write }) => write(text), { discard: true })
+    return isChanged ? Effect.andThen(calls.hide, Effect.andThen(write, calls.draw)) : Effect.void
+  }
+  return { show, hide: calls.hide }
 }
 
 /** The part of an answer that no delta has brought. */
@@ -104,6 +113,24 @@ const missing = ({ content }: Message.Assistant, streamed: string): string => {
   const text = content.map((block) => (block.type === "text" ? block.text : "")).join("")
   return text.startsWith(streamed) ? text.slice(streamed.length) : `\n${text}`
 }
+
+/** The next request of a model call. One without a delay goes to the next model, if there is one. */
+const retriesOf = (fallbacks: ReadonlyArray<string>) => {
+  let failed = 0
+  return {
+    begin: () => {
+      failed = 0
+    },
+    next: (delayMs: number): string => {
+      if (delayMs > 0) return `Trying again in ${(delayMs / 1000).toFixed(1)} s`
+      const model = fallbacks[failed++]
+      return model === undefined ? "Trying again" : `Asking ${Inert.line(model)}`
+    }
+  }
+}
+
+const failedHook = ({ error, hook, hookName }: OfTag<"HookError">): string =>
+  `A ${hook} hook${Inert.line(FailureText.quoted(hookName))} failed: ${Inert.line(error)}`
 
 const compacted = ({ tokensAfter, tokensBefore }: OfTag<"Compaction">): string =>
   `The conversation was compacted, from ${tokensBefore ?? "?"} to ${tokensAfter ?? "?"} tokens.`
@@ -122,16 +149,4 @@ const joined = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Piece> => {
     else writes.push(next)
   }
   return writes
-}
-
-/**
- * The tool and its result: a short one completely, the number of lines of a long one, the first line of an
- * error.
- */
-const ended = ({ durationMs, isError, result, toolName }: OfTag<"ToolExecutionEnd">): string => {
-  const text = result.content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n")
-  const lines = text.trim().split("\n")
-  const summary = lines.length === 1 || isError ? Inert.line(lines[0] ?? "", 160) : `${lines.length} lines`
-  const time = durationMs < 1000 ? "" : ` (${(durationMs / 1000).toFixed(1)} s)`
-  return `${Inert.line(toolName)}: ${summary}${time}`
 }

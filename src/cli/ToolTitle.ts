@@ -3,7 +3,7 @@ import * as Predicate from "effect/Predicate"
 import * as Inert from "./Inert.ts"
 
 /** The name of the tool, and the params that distinguish calls. */
-export const of = (name: string, params: unknown): string => Inert.line(`${name} ${gistOf(params)}`, 160)
+export const of = (name: string, params: unknown): string => Inert.exactLine(`${name} ${gistOf(params)}`, 160)
 
 // In reading order: the command or pattern, then the place.
 const shownParams = ["command", "pattern", "path", "url", "query"]

@@ -77,7 +77,8 @@ const decide = Effect.fnUntraced(function* (
       err: (text) => Effect.asVoid(err(text)),
       paint: Paint.make(false),
       isInteractive: true,
-      rows: () => 10
+      rows: () => 10,
+      width: () => 0
     }),
     Effect.provideService(Keyboard, typing(answers, early))
   )
@@ -110,6 +111,17 @@ describe("Approval", () => {
       const { outcomes, texts } = yield* decide([shell("ls"), shell("ls")], {}, [line])
       assert.deepStrictEqual(outcomes, ["rejected", "rejected"])
       assert.match(texts[0] ?? "", /the user answered no/)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("explains the answers to a question mark, and asks again", () =>
+    Effect.gen(function* () {
+      const { outcomes, screen } = yield* decide([shell("ls")], {}, ["?", "y"])
+      assert.deepStrictEqual(outcomes, ["success"])
+      assert.match(
+        screen,
+        / a {2}run it, and ask no more for this command until the program ends\n[^]*Allow this\?/
+      )
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
@@ -235,7 +247,7 @@ describe("Approval", () => {
           "y"
         ])
         assert.match(screen, /^write old\.txt: \+1 -1 lines\n/)
-        assert.match(screen, /\n {2}-two\n {2}\+2\n/)
+        assert.match(screen, /\n {6}1 {2}one\n {6}2 -two\n {6}2 \+2\n/)
         assert.match(screen, /write new\.txt: new file, \+1 -0 lines\n/)
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
     )

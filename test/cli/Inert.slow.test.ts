@@ -87,7 +87,8 @@ const silent = Screen.of({
   err: () => Effect.void,
   paint: Paint.make(true),
   isInteractive: true,
-  rows: () => 24
+  rows: () => 24,
+  width: () => 0
 })
 
 describe(
@@ -116,7 +117,7 @@ describe(
         for (const text of slow) {
           for (const event of events(text)) {
             const what = `${event._tag} ${JSON.stringify(text.slice(0, 20))}`
-            assert.isBelow(yield* cost(TextOutput.make(silent)([event])), 100, what)
+            assert.isBelow(yield* cost(TextOutput.make(silent).show([event])), 100, what)
             assert.isBelow(yield* cost(JsonOutput.make(silent)([event])), 100, what)
           }
         }
@@ -137,7 +138,9 @@ describe(
             ["else", { [text]: [text] }]
           ] as const
           for (const [name, params] of calls) {
-            const took = yield* cost(Effect.map(Preview.of(name, params, root), Preview.brief))
+            const took = yield* cost(
+              Effect.map(Preview.of(name, params, root), (preview) => Preview.brief(preview, silent.paint))
+            )
             assert.isBelow(took, 100, `${name} ${JSON.stringify(text.slice(0, 20))}`)
           }
         }

@@ -15,7 +15,8 @@ const notesOf = Effect.fnUntraced(function* (...events: ReadonlyArray<AgentEvent
       err: (text) => Effect.sync(() => void lines.push(text)),
       paint: Paint.make(false),
       isInteractive: false,
-      rows: () => 24
+      rows: () => 24,
+      width: () => 0
     },
     false
   )

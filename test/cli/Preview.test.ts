@@ -1,6 +1,7 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
+import * as Paint from "../../src/cli/Paint.ts"
 import * as Preview from "../../src/cli/Preview.ts"
 import { longest } from "../tools/stretch.ts"
 
@@ -76,6 +77,50 @@ describe("the preview of a large write", () => {
       const { result } = yield* over(same, same)
       assert.strictEqual(result.title, "write a: +0 -0 lines")
       assert.deepStrictEqual(result.lines, [""])
+    })
+  )
+})
+
+describe("the preview of an edit", () => {
+  const of = Effect.fnUntraced(
+    function* (oldText: string, colours = false) {
+      const files = yield* FileSystem.FileSystem
+      const root = yield* files.makeTempDirectoryScoped()
+      yield* files.writeFileString(`${root}/a`, "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n")
+      const params = { path: "a", oldText, newText: "new\nlines" }
+      const preview = yield* Preview.of("edit", params, root)
+      return { title: preview.title, lines: Preview.brief(preview, Paint.make(colours)) }
+    },
+    Effect.scoped,
+    Effect.provide(NodeServices.layer)
+  )
+
+  it.live("has the numbers of the lines, and the lines around them", () =>
+    Effect.gen(function* () {
+      const { lines, title } = yield* of("5\n6")
+      assert.strictEqual(title, "edit a: +2 -2 lines")
+      assert.deepStrictEqual(lines.slice(1), [
+        "    2  2",
+        "    3  3",
+        "    4  4",
+        "    5 -5",
+        "    6 -6",
+        "    5 +new",
+        "    6 +lines",
+        "    7  7",
+        "    8  8",
+        "    9  9",
+        ""
+      ])
+      const painted = (yield* of("5\n6", true)).lines
+      assert.include(painted[4], "\u001b[31m")
+      assert.include(painted[6], "\u001b[32m")
+    })
+  )
+
+  it.live("has the texts alone where they do not fit the file", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* of("12"), { title: "edit a", lines: ["-12", "+new", "+lines"] })
     })
   )
 })

@@ -114,7 +114,7 @@ describe.skipIf(!Terminal.isThere).concurrent("a question on a terminal", { time
     })
   )
 
-  it.effect("comes behind the line that says which tool is called", () =>
+  it.effect("names the call, which no other line names", () =>
     Effect.gen(function* () {
       const env = yield* model([touch()])
       const { seen } = yield* Terminal.run(
@@ -124,7 +124,8 @@ describe.skipIf(!Terminal.isThere).concurrent("a question on a terminal", { time
           env
         }
       )
-      assert.match(seen, /→ shell touch ran[^]*\nshell\r?\n {2}touch ran\r?\nAllow this\?/)
+      assert.match(seen, /\nshell\r?\n {2}touch ran\r?\nAllow this\?/)
+      assert.strictEqual(seen.split("touch ran").length, 2)
     })
   )
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { readdirSync, statSync } from "node:fs"
+import { readdirSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { onEach } from "../sql/suites.ts"
 import * as Program from "./program.ts"
@@ -100,7 +100,7 @@ describe("the place of sessions", { timeout: 60_000 }, () => {
 
   it.effect("is wrong usage if it names no kind of store, and fails if it cannot be opened", () =>
     Effect.gen(function* () {
-      const { run } = yield* setUp
+      const { cwd, run } = yield* setUp
       const unknown = yield* run(["hi"], { EFFECT_AGENT_STORE: "mysql://ada:secret@host/db" })
       assert.strictEqual(unknown.code, 2)
       assert.match(unknown.stderr, /EFFECT_AGENT_STORE: .* Expected: sqlite:FILE, postgres:\/\//)
@@ -109,10 +109,19 @@ describe("the place of sessions", { timeout: 60_000 }, () => {
       for (const args of [["hi"], ["sessions"], ["approve", "run_x", "--yes"]]) {
         const { code, stderr } = yield* run(args, nowhere)
         assert.strictEqual(code, 1, args.join(" "))
-        assert.match(stderr, /effect-agent: Sessions: the store failed at open: connect ECONNREFUSED/)
+        assert.match(stderr, /Sessions: the store failed at open: postgres:\/\/\S+: connect ECONNREFUSED/)
         assert.notMatch(stderr, /secret/)
       }
       assert.notMatch((yield* run(["config"], nowhere)).stdout, /secret/)
+      const file = join(cwd, "no.db")
+      writeFileSync(file, "no database")
+      for (const args of [["hi"], ["serve", "--durable", "--port", "0"]]) {
+        const { code, stderr } = yield* run(args, { EFFECT_AGENT_STORE: `sqlite:${file}` })
+        assert.deepStrictEqual(
+          [code, stderr.includes(`failed at open: ${file}: file is not a database`)],
+          [1, true]
+        )
+      }
     })
   )
 })

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schedule, type Scope, Stream } from "effect"
-import { Agent, type AgentEvent, Message, Provider, ProviderError, Tool } from "effect-agent"
+import { Effect, Schedule, Schema, type Scope, Stream } from "effect"
+import { Agent, type AgentEvent, Approval, Message, Provider, ProviderError, Tool } from "effect-agent"
 import { Retry } from "effect-agent/resilience"
 import { ScriptedProvider, Step } from "effect-agent/testing"
 import * as Paint from "../../src/cli/Paint.ts"
@@ -8,9 +8,15 @@ import * as TextOutput from "../../src/cli/TextOutput.ts"
 
 type Shown = Tool.Tool<string, any, unknown, unknown, Provider.Provider | Scope.Scope | Tool.ToolContext>
 
-/** What a run shows, write by write, each with its stream. */
+interface Setting {
+  readonly answering?: TextOutput.Answering
+  readonly fallbacks?: ReadonlyArray<string>
+  readonly width?: number
+}
+
+/** What a run shows, write by write, each with its stream. A person is asked about the tool `asked`. */
 const shownAs = Effect.fnUntraced(function* (
-  answering: TextOutput.Answering,
+  { width = 0, ...options }: Setting,
   script: ScriptedProvider.Script,
   ...tools: ReadonlyArray<Shown>
 ) {
@@ -21,9 +27,10 @@ const shownAs = Effect.fnUntraced(function* (
     err: (text: string) => Effect.asVoid(to("err")(text)),
     paint: Paint.make(false),
     isInteractive: false,
-    rows: () => 24
+    rows: () => 24,
+    width: () => width
   }
-  const show = TextOutput.make(screen, answering)
+  const { show } = TextOutput.make(screen, { ...options, asks: (name) => name === "asked" })
   const retry = Retry.layer({ schedule: Schedule.recurs(1), retryTurn: true })
   yield* Effect.gen(function* () {
     const agent = yield* Agent.make({ model: "m", tools })
@@ -33,7 +40,7 @@ const shownAs = Effect.fnUntraced(function* (
 })
 
 const shown = (script: ScriptedProvider.Script, ...tools: ReadonlyArray<Shown>) =>
-  shownAs("streamed", script, ...tools)
+  shownAs({}, script, ...tools)
 
 const busy = new ProviderError.Overloaded({ detail: "busy" })
 
@@ -41,12 +48,13 @@ const busy = new ProviderError.Overloaded({ detail: "busy" })
 const shownOf = (text: string, ...deltas: ReadonlyArray<string>) => {
   let written = ""
   const out = (text: string) => Effect.sync(() => void (written += text))
-  const show = TextOutput.make({
+  const { show } = TextOutput.make({
     out,
     err: out,
     paint: Paint.make(false),
     isInteractive: false,
-    rows: () => 24
+    rows: () => 24,
+    width: () => 0
   })
   const base = { runId: "r", seq: 1, turn: 1, timestamp: 0 }
   const message = Message.assistant(text)
@@ -79,7 +87,7 @@ describe("TextOutput", () => {
       assert.deepStrictEqual(yield* shown([broken, ScriptedProvider.text("Hello")]), [
         "out: Hel",
         "out: \n",
-        "err: Trying again in 0.0 s: scripted: Overloaded: busy\n",
+        "err: Trying again: scripted: Overloaded: busy\n",
         "err: The answer broke off and starts again.\n",
         "out: Hello",
         "out: \n"
@@ -97,7 +105,11 @@ describe("TextOutput", () => {
         Step.finish("toolUse")
       )
       const broken = ScriptedProvider.turn(Step.start, Step.text("Hel"), Step.fail(busy))
-      const writes = yield* shownAs("whole", [words, broken, ScriptedProvider.text("Hello")], ping)
+      const writes = yield* shownAs(
+        { answering: "whole" },
+        [words, broken, ScriptedProvider.text("Hello")],
+        ping
+      )
       assert.deepStrictEqual(
         writes.filter((text) => text.startsWith("out: ")),
         ["out: Hello\n"]
@@ -138,6 +150,60 @@ describe("TextOutput", () => {
     Effect.gen(function* () {
       const writes = yield* shown([ScriptedProvider.fail(busy), ScriptedProvider.text("Hello")])
       assert.deepStrictEqual(writes.slice(1), ["out: Hello", "out: \n"])
+    })
+  )
+
+  it.effect("shows the end of what a command has written, below the last line while it works", () =>
+    Effect.gen(function* () {
+      const output = Array.from({ length: 8 }, (_, n) => `line ${n}\t${"x".repeat(n)}`).join("\n")
+      const shell = Tool.make({
+        name: "shell",
+        description: "x",
+        params: Schema.Struct({ command: Schema.String }),
+        execute: Effect.fnUntraced(function* () {
+          const { progress } = yield* Tool.ToolContext
+          yield* progress("10%\r20%\u001b[2J")
+          return output
+        })
+      })
+      const script = [ScriptedProvider.toolCall("shell", { command: "make" }), ScriptedProvider.text("Done")]
+      const end = [
+        "err: ← shell: 8 lines",
+        ...[3, 4, 5, 6, 7].map((n) => `    line ${n}  ${"x".repeat(n)}`),
+        ""
+      ].join("\n")
+      const elsewhere = yield* shown(script, shell)
+      assert.deepStrictEqual(elsewhere.slice(0, 2), ["err: → shell make\n", end])
+      const live = yield* shownAs({ width: 18 }, script, shell)
+      assert.deepStrictEqual(live.slice(1, 4), ["err:     20%\\u{1b}[2J\n", "err: \u001b[1A\u001b[J", end])
+    })
+  )
+
+  it.effect("names a call once, if a question names it", () =>
+    Effect.gen(function* () {
+      const asked = Tool.make({ name: "asked", description: "x", execute: () => Effect.succeed("yes") })
+      const script = [ScriptedProvider.toolCall("asked", {}), ScriptedProvider.text("Done")]
+      const policy = (decision: "allow" | "ask") =>
+        Effect.provideService(Approval.Approval, {
+          decide: () => Effect.succeed({ decision }),
+          asked: {
+            approve: () => Effect.succeed({ decision: "approve" as const }),
+            answer: () => Effect.never
+          }
+        })
+      const lines = (decision: "allow" | "ask") => policy(decision)(shown(script, asked))
+      assert.deepStrictEqual((yield* lines("ask")).slice(0, 1), ["err: ← asked: yes\n"])
+      assert.deepStrictEqual((yield* lines("allow")).slice(0, 2), ["err: → asked\n", "err: ← asked: yes\n"])
+    })
+  )
+
+  it.effect("names the model that is asked next", () =>
+    Effect.gen(function* () {
+      const [first] = yield* shownAs({ fallbacks: ["b/two"] }, [
+        ScriptedProvider.fail(busy),
+        ScriptedProvider.text("Hello")
+      ])
+      assert.strictEqual(first, "err: Asking b/two: scripted: Overloaded: busy\n")
     })
   )
 })

@@ -80,7 +80,8 @@ const screen = () => {
       err: write("err"),
       paint: Paint.make(false),
       isInteractive: true,
-      rows: () => 24
+      rows: () => 24,
+      width: () => 0
     })
   }
 }
@@ -96,9 +97,9 @@ describe("a terminal", () => {
       for (const sequence of hostile) {
         for (const pieces of splits(sequence)) {
           const together = screen()
-          yield* TextOutput.make(together.service)(pieces.map(delta))
+          yield* TextOutput.make(together.service).show(pieces.map(delta))
           const apart = screen()
-          const show = TextOutput.make(apart.service)
+          const { show } = TextOutput.make(apart.service)
           for (const piece of pieces) yield* show([delta(piece)])
           const { out } = together.kept
           assert.deepStrictEqual(active(out), [], JSON.stringify(sequence))
@@ -114,7 +115,7 @@ describe("a terminal", () => {
     Effect.gen(function* () {
       for (const sequence of hostile) {
         const { kept, service } = screen()
-        yield* TextOutput.make(service)(others(`a${sequence}b`))
+        yield* TextOutput.make(service).show(others(`a${sequence}b`))
         assert.deepStrictEqual(active(kept.out + kept.err), [], JSON.stringify(sequence))
         assert.isAbove(kept.err.split("\n").length, 7)
         assert.deepStrictEqual(active(Inert.line(Failure.explain(failure(sequence)))), [])
@@ -126,8 +127,8 @@ describe("a terminal", () => {
     Effect.gen(function* () {
       for (const sequence of hostile) {
         const [plain, painted] = [screen(), screen()]
-        yield* TextOutput.make(plain.service)(others(sequence))
-        yield* TextOutput.make({ ...painted.service, paint: Paint.make(true) })(others(sequence))
+        yield* TextOutput.make(plain.service).show(others(sequence))
+        yield* TextOutput.make({ ...painted.service, paint: Paint.make(true) }).show(others(sequence))
         // oxlint-disable-next-line no-control-regex
         const own = /\u001b\[(?:2m(.*)\u001b\[22m|31m(.*)\u001b\[39m)\n/g
         assert.strictEqual(
@@ -157,7 +158,7 @@ describe("a terminal", () => {
           yield* Preview.of("write", { path: sequence, content: sequence }, "/nowhere"),
           yield* Preview.of("edit", { path: sequence, oldText: sequence, newText: sequence }, "/nowhere"),
           yield* Preview.of(sequence, { [sequence]: sequence }, "/nowhere")
-        ].flatMap((preview) => [preview.title, ...Preview.brief(preview)])
+        ].flatMap((preview) => [preview.title, ...Preview.brief(preview, Paint.make(false))])
         const shown = lines.join("\n")
         assert.deepStrictEqual(active(shown), [], JSON.stringify(sequence))
         assert.notMatch(shown, /[\p{Cf}\p{Zl}\p{Zp}\u00a0]/u, JSON.stringify(sequence))
