@@ -374,18 +374,22 @@ export interface User extends Schema.Schema.Type<typeof User> {}
  *
  * **Details**
  *
- * A note stands in place of an image or a file. `"thinking"` stands for that of later answers too, and for the data of the vendor
- * on other blocks, such as signatures. The transcript keeps all of it.
+ * The transcript keeps all of it. A note stands in its place, except for thinking.
+ *
+ * - `"thinking"`: the thinking, of later answers too, and the data of the vendor on other blocks, such as signatures.
+ * - `"image"`, `"file"`: the images or the files.
+ * - `"result"`: the results of tools, and the arguments of their calls.
+ * - `"answer"`: the answers, with their calls. The results of these calls become messages of the user.
  *
  * @category models
  * @since 0.2.0
  */
 export const LeftOut = Schema.Struct({
   /** The kind of content. */
-  kind: Schema.Literals(["thinking", "image", "file"]),
+  kind: Schema.Literals(["thinking", "image", "file", "result", "answer"]),
   /** The id of the model in the requests. */
   model: Schema.String,
-  /** The id of the first message whose images or files are left out, up to the answer. Default: the first of the transcript. */
+  /** The id of the first message whose content is left out, up to the answer. Default: the first of the transcript. */
   since: Schema.optionalKey(MessageId),
   /** The refusal in words. */
   reason: Schema.String

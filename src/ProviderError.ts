@@ -38,13 +38,14 @@ const waiting = {
  * - `"thinking"`: thinking of an earlier answer, its signature or its encrypted form, in the history.
  * - `"image"`: an image in the history, or images as such.
  * - `"file"`: a document, audio or video in the history, or a kind of them as such.
+ * - `"message"`: a call, a result or an answer in the history.
  * - `"tool"`: the definition of a tool.
  * - `"option"`: an option of the request, such as `maxTokens`, so the conversation itself is none of its troubles.
  *
  * @category models
  * @since 0.2.0
  */
-export const RefusedPart = Schema.Literals(["thinking", "image", "file", "tool", "option"])
+export const RefusedPart = Schema.Literals(["thinking", "image", "file", "message", "tool", "option"])
 export type RefusedPart = typeof RefusedPart.Type
 
 /** The fields of the reasons that may name a part of the request. */

@@ -2,15 +2,16 @@
  * What requests leave out of a conversation, and the notes that stand in its place. The transcript keeps all of it.
  */
 import { memoize } from "effect/Function"
-import type * as Message from "../Message.ts"
+import * as Message from "../Message.ts"
 import type { Adjustment } from "../ModelEvent.ts"
 
 export type Media = Message.Image | Message.File
+type Kind = Message.LeftOut["kind"]
 
 /** A message without what is left out of it: itself, if that is nothing. */
 export interface Replaced {
   readonly message: Message.ModelMessage
-  readonly left: ReadonlyArray<{ readonly kind: Message.LeftOut["kind"]; readonly reason: string }>
+  readonly left: ReadonlyArray<{ readonly kind: Kind; readonly reason: string }>
 }
 
 type Replace = (message: Message.ModelMessage) => Replaced
@@ -79,7 +80,7 @@ export const replacing = (refusal: (media: Media) => string | undefined): Replac
 /** Leaves out more of a message. */
 export const again = (replaced: Replaced, replace: Replace): Replaced => {
   const { left, message } = replace(replaced.message)
-  return left.length === 0 ? replaced : { message, left: [...replaced.left, ...left] }
+  return message === replaced.message ? replaced : { message, left: [...replaced.left, ...left] }
 }
 
 /** Reports what is left out: each kind once for each reason. */
@@ -104,26 +105,55 @@ const plural = (count: number, noun: string): string => `${count} ${noun}${count
 // ───────────────────────── What a provider has refused
 
 /** Whether a message has something of a kind that requests can leave out. */
-export const has = (message: Message.ModelMessage, kind: Message.LeftOut["kind"]): boolean =>
-  kind === "thinking"
-    ? message.role === "assistant" && message.content.some(isVendors)
-    : mediaIn(message).some(({ type }) => type === kind)
+export const has = (message: Message.ModelMessage, kind: Kind): boolean =>
+  kind === "image" || kind === "file"
+    ? mediaIn(message).some(({ type }) => type === kind)
+    : kind === "result"
+      ? message.role === "toolResult"
+      : message.role === "assistant" && (kind === "answer" || message.content.some(isVendors))
 
 /** Whether a block is thinking, or has data that only its vendor reads, such as a signature. */
 const isVendors = (block: Message.Assistant["content"][number]): boolean =>
   block.type === "thinking" || block.opaque !== undefined
 
 /** Leaves out what an entry names. */
-const replacerOf = memoize(
-  ({ kind, reason }: Message.LeftOut): Replace =>
-    kind === "thinking"
-      ? memoize((message) =>
-          message.role === "assistant" && has(message, kind)
-            ? { message: withoutThinking(message), left: [{ kind, reason }] }
-            : { message, left: [] }
-        )
-      : replacing(({ type }) => (type === kind ? reason : undefined))
-)
+const replacerOf = memoize(({ kind, reason }: Message.LeftOut): Replace => {
+  if (kind === "image" || kind === "file")
+    return replacing(({ type }) => (type === kind ? reason : undefined))
+  return memoize((message) => ({
+    message: message.role === "user" ? message : changes[kind](message),
+    left: has(message, kind) ? [{ kind, reason }] : []
+  }))
+})
+
+type Change = (message: Message.Assistant | Message.ToolResult) => Message.ModelMessage
+
+/** The notes have no words of the vendor, which may quote what it refused. */
+const changes: Readonly<Record<Exclude<Kind, Media["type"]>, Change>> = {
+  thinking: (message) =>
+    message.role === "assistant" && has(message, "thinking") ? withoutThinking(message) : message,
+  result: (message) =>
+    message.role === "assistant"
+      ? { ...message, content: message.content.map(withoutArguments) }
+      : { ...message, content: [note("The result of this call is left out, and so are its arguments")] },
+  answer: (message) =>
+    message.role === "assistant"
+      ? { ...message, content: [note("This answer is left out")], vendor: {} }
+      : asUser(message)
+}
+
+/** A result without its call. */
+const asUser = ({ content, id, timestamp }: Message.ToolResult): Message.User => ({
+  role: "user",
+  id,
+  content: [Message.text("[The result of a call:]"), ...content],
+  timestamp
+})
+
+const note = (what: string): Message.Text => Message.text(`[${what}: the provider refused it.]`)
+
+const withoutArguments = (block: Message.Assistant["content"][number]) =>
+  block.type === "toolCall" ? { ...block, rawArguments: "{}", params: {} } : block
 
 /** A signature may stand on any block: nothing that only the vendor reads goes back to it. */
 const withoutThinking = (message: Message.Assistant): Message.Assistant => ({

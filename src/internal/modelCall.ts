@@ -76,7 +76,10 @@ const announceEnd = (
   })
 }
 
-/** Asks. If the conversation is, or may be, too long for the model, compacts it, once, and asks again. */
+/**
+ * Asks. If the conversation is, or may be, too long for the model, compacts it, once, and asks again. If a compaction is no remedy,
+ * leaves out more of it.
+ */
 const fitted = (reply: Reply, planned: ModelRequest): Effect.Effect<void, Reason> =>
   Effect.catchTag(prepared(reply, planned), "ProviderError", (error) =>
     Effect.gen(function* () {
@@ -88,8 +91,11 @@ const fitted = (reply: Reply, planned: ModelRequest): Effect.Effect<void, Reason
         ? ({ reason: "overflow", ...limit } as const)
         : ({ reason: "refusal" } as const)
       const shorter = yield* Request.shortened(reply.run, trigger)
-      if (shorter === undefined) return yield* error
+      const { recovery, run } = reply
+      recovery.isFinal = true
+      if (shorter === undefined && !recovery.after(error, run.messages)) return yield* error
       reply.again({ attempt: 1, delay: Duration.zero, error })
+      if (shorter === undefined) return yield* answered(reply, recovery.asked ?? planned)
       yield* Effect.catchTag(prepared(reply, shorter), "ProviderError", (other) =>
         Effect.fail(!isOverflow && isOfContent(other.reason) ? error : other)
       )
@@ -203,9 +209,11 @@ const stream = (reply: Reply, request: ModelRequest): Effect.Effect<void, Reason
   Effect.suspend(() => {
     const { recovery, run } = reply
     const sent = recovery.request(request, run.messages)
+    const { messages } = sent
+    Request.announceView(run, { messages, dropped: request.messages.length - messages.length }, "repair")
     return Effect.catchTag(streamed(reply, sent), "ProviderError", (error) => {
       const shown = recovery.error(error)
-      if (reply.hasSpoken || !recovery.after(error, sent, run.messages)) return Effect.fail(shown)
+      if (reply.hasSpoken || !recovery.after(error, run.messages)) return Effect.fail(shown)
       reply.again({ attempt: 1, delay: Duration.zero, error })
       return stream(reply, request)
     })

@@ -130,7 +130,7 @@ const forModel = (messages: ReadonlyArray<Message>): ReadonlyArray<ModelMessage>
 const isForModel = (message: Message): message is ModelMessage => message.role !== "custom"
 
 /** Publishes that a request holds less than the transcript, if it does. */
-const announceView = (
+export const announceView = (
   run: Run,
   { dropped, messages }: Transcript.Trimmed,
   reason: "window" | "compaction" | "repair"

@@ -336,10 +336,16 @@ const overflows: ReadonlyArray<RegExp> = [
 // ───────────────────────── Parts of a request
 
 /** The part of a request that an error refuses, `undefined` if it names none that is known. `codes` are in lower case. */
-export const refusedPart = (codes: ReadonlyArray<string>, message: string): RefusedPart | undefined =>
-  refusals.find(
-    ({ code, words }) => codes.some((found) => code?.test(found) === true) || words?.test(message) === true
-  )?.part
+export const refusedPart = (codes: ReadonlyArray<string>, message: string): RefusedPart | undefined => {
+  const { part } =
+    refusals.find(
+      ({ code, words }) => codes.some((found) => code?.test(found) === true) || words?.test(message) === true
+    ) ?? {}
+  return part === "option" && inHistory.test(message) ? undefined : part
+}
+
+/** The place of a message in a request: `messages.3.content`, `messages[3]`, `input[2].output`, `["body","messages",3]`. */
+const inHistory = /\b(?:messages|input|contents)(?:\.|\.?\[|["'], ?)\d/
 
 interface Refusal {
   readonly part: RefusedPart
@@ -359,7 +365,7 @@ const refusals: ReadonlyArray<Refusal> = [
   // OpenAI: "Item 'rs_1' of type 'reasoning' was provided without its required following item" (vercel/ai#7099), "Item 'fc_1' of
   // type 'function_call' was provided without its required 'reasoning' item" (TanStack/ai#1212), with 404 "Item with id 'rs_1' not
   // found. Items are not persisted when `store` is set to false" (can1357/oh-my-pi#41).
-  { part: "thinking", words: /without its required|item with id '?rs_\w+'? not found/i },
+  { part: "thinking", words: /without its required|item with id '?\w+'? not found/i },
   // Anthropic and Bedrock: "Invalid `signature` in `thinking` block" (anthropics/anthropic-sdk-python#1598), "`thinking` or
   // `redacted_thinking` blocks in the latest assistant message cannot be modified" (anthropics/claude-code#63203), "Expected
   // `thinking` or `redacted_thinking`, but found `tool_use`" (docs, extended thinking), "thinking.signature: Field required",
@@ -420,12 +426,25 @@ const refusals: ReadonlyArray<Refusal> = [
       /\bpdfs?\b|\bmime.?type|\b(?:input|invalid|unsupported|expected a) file\b|\bfile (?:input|data|url|type|format)|\bdocument (?:has no|content block|format|block)|\b(?:audio|video) (?:input|content|format|file)|\binput_(?:file|audio|video)\b/i
   },
 
+  // Anthropic: "messages.2.content.0.tool_use.input: Input should be a valid dictionary", "unexpected `tool_use_id` found in
+  // `tool_result` blocks", "`tool_use` ids must be unique"; OpenAI: "An assistant message with 'tool_calls' must be followed by
+  // tool messages", "Invalid 'messages[1].tool_calls[0].function.arguments'", "No tool output found for function call call_1";
+  // Gemini: "the number of function response parts is equal to the number of function call parts"; Converse: "The toolUse blocks
+  // at messages.1 contain duplicate Ids". Of the text of an answer, Anthropic: "final assistant content cannot end with trailing whitespace".
+  {
+    part: "message",
+    words:
+      /\btool_(?:result|use|call)s?(?:_ids?)?\b|\btool(?:Result|Use|Call)s?\b|\bfunction[._](?:arguments|call|response)\w*|\bfunction (?:call|response) parts\b|\b(?:no )?tool (?:call|output|result) found\b|\bassistant (?:content|message|turn)s?\b/
+  },
+
   // A budget of output: OpenAI and vLLM "max_tokens is too large: 32000", DeepSeek "Invalid max_tokens value", Anthropic
-  // "max_tokens: 300000 > 128000, which is the maximum allowed"; OpenAI's codes for parameters.
+  // "max_tokens: 300000 > 128000, which is the maximum allowed"; OpenAI's codes for parameters. Unknown members: Azure
+  // "Unrecognized request argument supplied: x"; Anthropic, FastAPI "Extra inputs are not permitted"; Gemini "Unknown name";
+  // Groq "property 'x' is unsupported". Places: Anthropic "thinking.budget_tokens: Input should be …", and `param` of OpenAI.
   { part: "option", code: /^(?:unsupported_(?:parameter|value)|unknown_parameter)$/ },
   {
     part: "option",
     words:
-      /\bmax_(?:completion_|output_|new_)?tokens\b|\bunsupported (?:parameter|value)\b|\bin the output\b|\bfor the completion\b/i
+      /\bmax_(?:completion_|output_|new_)?tokens\b|\bunsupported (?:parameter|value)\b|\bin the output\b|\bfor the completion\b|\bun(?:known|recognized|expected) (?:request )?(?:parameter|argument|field|keyword|name|option)\b|\bextra inputs are not permitted\b|\bproperty \W?\w+\W? is unsupported\b|^(?:temperature|top_[pk]|seed|stop_sequences|thinking|reasoning|reasoning_effort|text|verbosity|tool_choice|metadata|service_tier|output_config|response_format|\w+_penalty)[.:]/i
   }
 ]

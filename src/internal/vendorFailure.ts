@@ -242,8 +242,11 @@ const classify = (
   facts: Facts,
   known?: Errors.Meaning
 ): Reason => {
-  const { codes, message } = report
-  const refused = countsBytes(report) ? "image" : Errors.refusedPart(codes, message)
+  const { codes, error, message } = report
+  // OpenAI: the place of the part in the request.
+  const place = Json.text(error?.["param"])
+  const named = place === undefined ? message : `${Wording.start(place)}: ${message}`
+  const refused = countsBytes(report) ? "image" : Errors.refusedPart(codes, named)
   const refusing = refused === undefined ? facts : { ...facts, refused }
   const waiting = wait === undefined ? facts : { ...facts, retryAfter: wait }
   switch (known ?? meaningOf(report, status, refused, wait)) {

@@ -72,13 +72,16 @@ describe("a provider that refuses a part of the conversation", () => {
     })
   )
 
-  it.effect("is asked no third time", () =>
+  it.effect("and refuses the rest too is asked without the answer", () =>
     Effect.gen(function* () {
-      const script = [refusal("thinking"), refusal("thinking"), text("later")]
-      const { outcomes, requests } = yield* talk(script, ["b", "c"], [Message.user("a"), thinking])
-      assert.strictEqual(requests.length, 3)
-      assert.include(outcomes[0], "InvalidRequest: no")
-      assert.strictEqual(outcomes[1], "later")
+      const script = [refusal("thinking"), refusal("thinking"), text("two"), text("later")]
+      const { adjusted, outcomes, requests } = yield* talk(script, ["b", "c"], [Message.user("a"), thinking])
+      assert.deepStrictEqual(outcomes, ["two", "later"])
+      assert.deepStrictEqual(requests.slice(1, 3), [
+        ["text", "text", "text"],
+        ["text", "text", "text"]
+      ])
+      assert.deepStrictEqual(adjusted[1], ["thinking: of 1 answer", "answer: 1 answer"])
     })
   )
 
@@ -134,11 +137,90 @@ describe("a provider that refuses a part of the conversation", () => {
 
   it.effect("in such words for another cause fails with its first error, and forgets nothing", () =>
     Effect.gen(function* () {
-      const script = [unexplained, unexplained, text("later")]
+      const other = fail(new ProviderError.InvalidRequest({ detail: "again", status: 400 }))
+      const script = [unexplained, other, other, other, text("later")]
       const { outcomes, requests } = yield* talk(script, ["b", "c"], [Message.user("a"), thinking])
       assert.include(outcomes[0], "huh?")
-      assert.deepStrictEqual(requests[2], ["text", "thinking+,text+", "text", "text"])
+      assert.deepStrictEqual(requests, [
+        ["text", "thinking+,text+", "text"],
+        ["text", "text", "text"],
+        ["text", "text", "text"],
+        ["text"],
+        ["text", "thinking+,text+", "text", "text"]
+      ])
     })
+  )
+
+  it.effect(
+    "is asked without results, then without the answer that called, then without all before the prompt",
+    () =>
+      Effect.gen(function* () {
+        const call: Message.ToolCall = {
+          type: "toolCall",
+          id: "c1",
+          name: "f",
+          rawArguments: '{"a":1}',
+          params: { a: 1 }
+        }
+        const history = [
+          Message.user("a"),
+          Message.assistant([call], { model: "m" }),
+          Message.toolResult(call, "long"),
+          Message.assistant("one", { model: "m" }),
+          Message.user("b"),
+          Message.assistant([Message.text("two"), call], { model: "m" }),
+          Message.toolResult(call, "long")
+        ]
+        const provider = yield* ScriptedProvider.make([
+          unexplained,
+          unexplained,
+          unexplained,
+          text("ok"),
+          text("later")
+        ])
+        const agent = yield* Agent.make({ model: "m", messages: history }).pipe(
+          Effect.provide(provider.layer)
+        )
+        yield* agent.prompt("c")
+        yield* agent.prompt("d")
+        const contents = (yield* provider.requests).map(({ messages }) =>
+          messages
+            .slice(-4)
+            .map((message) =>
+              [
+                message.role,
+                ...message.content.map((block) =>
+                  block.type === "toolCall"
+                    ? block.rawArguments
+                    : block.type === "text"
+                      ? block.text
+                      : block.type
+                )
+              ].join(" ")
+            )
+        )
+        const gone =
+          "[The result of this call is left out, and so are its arguments: the provider refused it.]"
+        assert.deepStrictEqual(contents, [
+          ["user b", 'assistant two {"a":1}', "toolResult long", "user c"],
+          ["user b", "assistant two {}", `toolResult ${gone}`, "user c"],
+          [
+            "user b",
+            "assistant [This answer is left out: the provider refused it.]",
+            "user [The result of a call:] long",
+            "user c"
+          ],
+          [
+            "user b",
+            "assistant [This answer is left out: the provider refused it.]",
+            `user [The result of a call:] ${gone}`,
+            "user c"
+          ],
+          [`user [The result of a call:] ${gone}`, "user c", "assistant ok", "user d"]
+        ])
+        const lengths = (yield* provider.requests).map(({ messages }) => messages.length)
+        assert.deepStrictEqual(lengths, [8, 8, 8, 4, 6])
+      }).pipe(Effect.scoped)
   )
 
   it.effect("for a tool or an option is not asked again", () =>
@@ -206,10 +288,13 @@ describe("a refusal in unknown words", () => {
 
   it.effect("of a shorter conversation fails, and so does one that a compaction does not help", () =>
     Effect.gen(function* () {
-      const short = yield* play([unexplained], { messages: long(400), layer: compaction })
-      assert.deepStrictEqual([short.requests.length, ofTag(short.events, "Compaction").length], [1, 0])
+      const short = yield* play([unexplained, unexplained, unexplained], {
+        messages: long(400),
+        layer: compaction
+      })
+      assert.deepStrictEqual([short.requests.length, ofTag(short.events, "Compaction").length], [3, 0])
       const other = fail(new ProviderError.InvalidRequest({ detail: "again", status: 400 }))
-      const script = [unexplained, text("They talked."), other]
+      const script = [unexplained, text("They talked."), other, other, other]
       const { events } = yield* play(script, { messages: long(600), layer: compaction })
       const [end] = ofTag(events, "RunEnd")
       assert.include(end?.error?.message, "huh?")

@@ -1,108 +1,11 @@
 /** Whatever a vendor refuses in a conversation, the next prompt of the user reaches the model: in the same agent and after a restart. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Redacted } from "effect"
-import { FetchHttpClient } from "effect/http"
-import { Agent, Message, type Provider } from "effect-agent"
-import { AmazonBedrock, Anthropic, Google, OpenAi, OpenAiCompatible } from "effect-agent/providers"
+import { Effect } from "effect"
+import { Agent, Message } from "effect-agent"
 import { Retry } from "effect-agent/resilience"
 import { MemorySessionStore, SessionStore } from "effect-agent/sessions"
-import { body as awsBody } from "../providers/bedrock.ts"
-import { events, refuse, serve } from "../providers/server.ts"
-
-const apiKey = Redacted.make("k")
-const signed = "c2lnbmVk"
-
-interface Wire {
-  readonly model: string
-  readonly layer: (origin: string) => Layer.Layer<Provider.Provider>
-  /** An answer with thinking that has a signature. */
-  readonly answer: string | Uint8Array
-  readonly contentType?: string
-}
-
-const http = Layer.provide(FetchHttpClient.layer)
-const named = (...all: ReadonlyArray<{ readonly type: string; readonly [member: string]: unknown }>) =>
-  all.map((one) => `event: ${one.type}\ndata: ${JSON.stringify(one)}\n\n`).join("")
-const thought = { type: "reasoning", id: "rs_1", summary: [] }
-const said = { type: "message", id: "msg_1", role: "assistant", status: "completed", content: [] }
-
-const wires: Readonly<Record<string, Wire>> = {
-  "Chat Completions": {
-    model: "m",
-    layer: (baseUrl) =>
-      OpenAiCompatible.layer({
-        id: "acme",
-        baseUrl: `${baseUrl}/v1`,
-        apiKey,
-        compat: { replayThinking: "reasoning_content" }
-      }).pipe(http),
-    answer: events(
-      { id: "c", choices: [{ index: 0, delta: { reasoning_content: signed } }] },
-      { id: "c", choices: [{ index: 0, delta: { content: "ok" } }] },
-      { id: "c", choices: [{ index: 0, delta: {}, finish_reason: "stop" }] },
-      "[DONE]"
-    )
-  },
-  Responses: {
-    model: "gpt-5.5",
-    layer: (baseUrl) => OpenAi.layer({ baseUrl: `${baseUrl}/v1`, apiKey }).pipe(http),
-    answer: named(
-      { type: "response.created", response: { id: "r", model: "gpt-5.5" } },
-      { type: "response.output_item.added", output_index: 0, item: thought },
-      {
-        type: "response.output_item.done",
-        output_index: 0,
-        item: { ...thought, encrypted_content: signed }
-      },
-      { type: "response.output_item.added", output_index: 1, item: said },
-      { type: "response.output_text.delta", output_index: 1, content_index: 0, delta: "ok" },
-      {
-        type: "response.output_item.done",
-        output_index: 1,
-        item: { ...said, content: [{ type: "output_text", text: "ok", annotations: [] }] }
-      },
-      { type: "response.completed", response: { id: "r", status: "completed", output: [] } }
-    )
-  },
-  Messages: {
-    model: "claude-sonnet-4-5",
-    layer: (baseUrl) => Anthropic.layer({ baseUrl, apiKey }).pipe(http),
-    answer: named(
-      { type: "message_start", message: { id: "m", model: "claude-sonnet-4-5", usage: {}, content: [] } },
-      { type: "content_block_start", index: 0, content_block: { type: "thinking", thinking: "" } },
-      { type: "content_block_delta", index: 0, delta: { type: "thinking_delta", thinking: "plan" } },
-      { type: "content_block_delta", index: 0, delta: { type: "signature_delta", signature: signed } },
-      { type: "content_block_stop", index: 0 },
-      { type: "content_block_start", index: 1, content_block: { type: "text", text: "" } },
-      { type: "content_block_delta", index: 1, delta: { type: "text_delta", text: "ok" } },
-      { type: "content_block_stop", index: 1 },
-      { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 3 } },
-      { type: "message_stop" }
-    )
-  },
-  Gemini: {
-    model: "gemini-3-pro",
-    layer: (baseUrl) => Google.layer({ baseUrl: `${baseUrl}/v1beta`, apiKey }).pipe(http),
-    answer: events({
-      candidates: [{ content: { parts: [{ text: "ok", thoughtSignature: signed }] }, finishReason: "STOP" }]
-    })
-  },
-  Converse: {
-    model: "anthropic.claude-sonnet-4-5-20250929-v1:0",
-    layer: (baseUrl) => AmazonBedrock.layer({ region: "eu-west-1", baseUrl, apiKey }).pipe(http),
-    contentType: "application/vnd.amazon.eventstream",
-    answer: awsBody(
-      ["messageStart", { role: "assistant" }],
-      ["contentBlockDelta", { contentBlockIndex: 0, delta: { reasoningContent: { text: "plan" } } }],
-      ["contentBlockDelta", { contentBlockIndex: 0, delta: { reasoningContent: { signature: signed } } }],
-      ["contentBlockStop", { contentBlockIndex: 0 }],
-      ["contentBlockDelta", { contentBlockIndex: 1, delta: { text: "ok" } }],
-      ["contentBlockStop", { contentBlockIndex: 1 }],
-      ["messageStop", { stopReason: "end_turn" }],
-      ["metadata", { usage: { inputTokens: 1, outputTokens: 1, totalTokens: 2 } }]
-    )
-  }
-}
+import { refuse, serve } from "../providers/server.ts"
+import { signed, type Wire, wires } from "./wires.ts"
 
 /** The data of an image and a document that no check here finds fault with. */
 const picture = "UElDVFVSRQ=="
@@ -187,7 +90,7 @@ describe("a conversation with content that a vendor refuses", () => {
             else
               response
                 .writeHead(200, { "content-type": wire.contentType ?? "text/event-stream" })
-                .end(wire.answer)
+                .end(wire.answer("ok"))
           })
           const origin = new URL(baseUrl).origin
           const id = `${name.replace(" ", "-")}-${index}`

@@ -115,10 +115,24 @@ describe("failure", () => {
       ["file", error("messages.0.content.0.pdf.source: The PDF specified was not valid.")],
       ["file", error("No endpoints found that support file input"), 404],
       ["file", error("Unsupported MIME type: application/x-foo")],
+      ["thinking", error("Item with id 'fc_1' not found."), 404],
+      [
+        "message",
+        error("messages.2: `tool_use` ids were found without `tool_result` blocks immediately after")
+      ],
+      ["message", error("No tool output found for function call call_1.")],
+      ["message", error("Invalid 'messages[1].tool_calls[0].function.name': string does not match pattern")],
+      ["message", error("The toolUse blocks at messages.1.content contain duplicate Ids")],
+      ["message", error("messages: final assistant content cannot end with trailing whitespace")],
       ["tool", error("Invalid schema for function 'f': …", "invalid_function_parameters")],
       ["tool", error("tools.0.custom.input_schema: input_schema does not support oneOf at the top level")],
       ["option", error("max_tokens is too large: 32000. This model supports at most 16384")],
       ["option", error("Unsupported parameter: 'temperature' is not supported with this model.")],
+      ["option", error("Unrecognized request argument supplied: reasoning")],
+      ["option", error("thinking.budget_tokens: Input should be greater than or equal to 1024")],
+      ["option", { error: { message: "Invalid value: 'xhigh'.", param: "reasoning.effort" } }],
+      [undefined, error("Unknown parameter: 'input[2].status'.", "unknown_parameter")],
+      [undefined, { error: { message: "Unsupported value", param: "messages.[2].role" } }],
       [undefined, error("messages: at least one message is required")]
     ]
     for (const [refusedPart, body, status = 400] of parts) {
